@@ -31,6 +31,7 @@ LAYERS = [
     ("analyzer/runtimes/runtime", "analyzer/runtimes/fibers."),
     "analyzer/graph/",
     "analyzer/classify/",
+    "analyzer/types/",
     "analyzer/runtimes/",
     "analyzer/analysis/",
     "analyzer/kinds/",

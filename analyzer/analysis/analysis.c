@@ -176,6 +176,8 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 
 void analysis_destroy(struct analysis *analysis)
 {
+	if (analysis->typing)
+		typing_destroy(analysis->typing);
 	if (analysis->leaked_patterns)
 		patterns_destroy(analysis->leaked_patterns);
 	if (analysis->kept_words)
@@ -344,6 +346,11 @@ struct classes *analysis_classes(const struct analysis *analysis)
 const struct runtimes *analysis_runtimes(const struct analysis *analysis)
 {
 	return analysis->runtimes;
+}
+
+const struct typing *analysis_typing(const struct analysis *analysis)
+{
+	return analysis->typing;
 }
 
 struct patterns *analysis_patterns(const struct analysis *analysis)

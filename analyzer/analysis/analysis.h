@@ -11,7 +11,8 @@
  *	            │             │         ├─ incoming    ╲
  *	            │             ├─ roots ─┴─ patterns     patterns of leaked
  *	            │             └─ fibers       └─ owners
- *	            └─ debug ─── classes
+ *	            └─ debug ─┬─ classes
+ *	                      └─ types
  */
 #ifndef ANALYZER_ANALYSIS_ANALYSIS_H
 #define ANALYZER_ANALYSIS_ANALYSIS_H
@@ -33,6 +34,7 @@
 #include "analyzer/image/image.h"
 #include "analyzer/program/program.h"
 #include "analyzer/runtimes/runtimes.h"
+#include "analyzer/types/typing.h"
 
 enum stage {
 	STAGE_IMAGE,	       /* the dump as memory */
@@ -53,6 +55,7 @@ enum stage {
 	STAGE_SIGNATURES,      /* signatures of all, for going over many */
 	STAGE_PATTERNS,	       /* what allocations without signature are */
 	STAGE_OWNERS,	       /* the same, and what they are parts of */
+	STAGE_TYPES,	       /* what debug information says that allocations are */
 	STAGE_LEAKED_PATTERNS, /* the same for unreachable ones only, sooner */
 	STAGES,
 };
@@ -170,6 +173,8 @@ struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
 /* STAGE_FIBERS; their objects are known with STAGE_OBJECTS. */
 const struct runtimes *analysis_runtimes(const struct analysis *analysis);
+/* What debug information says of types (STAGE_TYPES). */
+const struct typing *analysis_typing(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 

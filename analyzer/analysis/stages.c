@@ -429,6 +429,24 @@ static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_c
 	return error;
 }
 
+static struct error *build_types(struct analysis *analysis, uint64_t *ret_count)
+{
+	const struct typing_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.debug = analysis->debug,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(analysis->image);
+	struct error *error = typing_create(&input, &analysis->typing);
+
+	if (!error)
+		*ret_count = typing_count(analysis->typing);
+	return error;
+}
+
 /* Of those in only, or of all if it is NULL. */
 static struct error *find_patterns(struct analysis *analysis, const struct bitmap *only,
 				   struct kept_words *kept,
@@ -551,6 +569,7 @@ const struct recipe analysis_recipes[STAGES] = {
 			     { STAGE_ROOTS, STAGE_OBJECTS },
 			     build_patterns },
 	[STAGE_OWNERS] = { "owners", "allocations", { STAGE_ROOTS, STAGE_OBJECTS }, build_owners },
+	[STAGE_TYPES] = { "types", "typed", { STAGE_HEAP, STAGE_DEBUG }, build_types },
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },

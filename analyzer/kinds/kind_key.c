@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WORD_BITS = 3, SIZE_BITS = 52 };
+enum { WORD_BITS = 3, SIZE_BITS = 52, FIT_BITS = 3 };
 
 static const uint64_t WORD_MASK = (UINT64_C(1) << WORD_BITS) - 1;
 static const uint64_t SIZE_MASK = (UINT64_C(1) << SIZE_BITS) - 1;
@@ -28,19 +28,38 @@ kind_key kind_of_pattern(pattern_number pattern)
 	return kind_make(BY_PATTERN, (uint64_t)pattern << SIZE_BITS);
 }
 
-kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns, allocation_id id)
+/* Whether it is the class of a runtime. */
+static bool is_class(const struct analysis *analysis, uint64_t signature)
+{
+	return runtimes_have_class(analysis_runtimes(analysis), signature);
+}
+
+kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
+		    const struct typing *typing, allocation_id id)
 {
 	pattern_number pattern =
 		patterns ? analysis_pattern_shown(analysis, patterns, id) : NO_PATTERN;
 	struct identity identity;
+	struct typed typed;
 	uint64_t signature;
 
 	if (pattern != NO_PATTERN)
 		return kind_of_pattern(pattern);
 	signature = analysis_signature(analysis, id);
+	if (signature && (is_class(analysis, signature) ||
+			  classes_is_class(analysis_classes(analysis), signature) ||
+			  classes_is_slab(analysis_classes(analysis), signature)))
+		return kind_make(BY_SIGNATURE, signature);
+	if (typing && typing_of(typing, id, &typed))
+		return kind_make(BY_TYPE, (uint64_t)typed.type << FIT_BITS | typed.fit);
 	if (signature)
 		return kind_make(BY_SIGNATURE, signature);
 	return analysis_identity(analysis, id, &identity) ? identity_key(&identity) : KIND_UNKNOWN;
+}
+
+kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns, allocation_id id)
+{
+	return kind_typed(analysis, patterns, NULL, id);
 }
 
 kind_key kind_with_size(kind_key key, uint64_t size)
@@ -54,12 +73,6 @@ kind_key kind_with_size(kind_key key, uint64_t size)
 kind_key kind_without_word(kind_key key)
 {
 	return kind_tag(key) == BY_IDENTITY ? key & ~WORD_MASK : key;
-}
-
-/* Whether it is the class of a runtime. */
-static bool is_class(const struct analysis *analysis, uint64_t signature)
-{
-	return runtimes_have_class(analysis_runtimes(analysis), signature);
 }
 
 kind_key kind_type(const struct analysis *analysis, const struct patterns *patterns,
@@ -118,6 +131,11 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 		name.pattern = kind_pattern(key);
 		name.size = value & SIZE_MASK;
 		name.text = pattern_name(name.pattern);
+		break;
+	case BY_TYPE:
+		name.text = typing_name(analysis_typing(analysis),
+					(struct typed){ (type_number)(value >> FIT_BITS),
+							(enum type_fit)(value & 7) });
 		break;
 	case BY_NOTHING:
 	case BY_MORE:

@@ -1,8 +1,8 @@
 /*
  * What an allocation is, as one number that sorts and joins, and the name of that.
  *
- * The first that is known of an allocation counts: its pattern, its signature, its identity. Where
- * nothing is, its size may stand in.
+ * The first that is known of an allocation counts: its pattern, its class, its type by debug
+ * information, its signature, its identity. Where nothing is, its size may stand in.
  *
  *	63    60 59                                         0
  *	| none  | free for users, to tell these apart       |
@@ -10,6 +10,7 @@
  *	| sign. | signature                                 |
  *	| ident.| address of identity, number of its word   |
  *	| patt. | pattern (8 bits), size in bytes or 0      |
+ *	| type  | type, how it fits (3 bits)                |
  *
  * Addresses lose their upper bits, which repeat those below in any address that a processor takes.
  * A name has no address in it unless nothing better is known, so it is the same in each run.
@@ -28,6 +29,7 @@ enum known_by {
 	BY_SIGNATURE,
 	BY_IDENTITY,
 	BY_PATTERN,
+	BY_TYPE,
 	BY_MORE, /* tags from here to 15 are free for users */
 };
 
@@ -60,6 +62,10 @@ struct error *kind_need(struct analysis *analysis);
 kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns,
 		 allocation_id id);
 
+/* The same, where types are known by debug information, too. */
+kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
+		    const struct typing *typing, allocation_id id);
+
 kind_key kind_of_pattern(pattern_number pattern);
 
 /* The signature or pattern of such a key, else 0. */
@@ -82,7 +88,8 @@ kind_key kind_type(const struct analysis *analysis, const struct patterns *patte
 /* The parts of a key; 0 or NULL where it has none. */
 struct kind_name {
 	enum known_by by;
-	const char *text; /* of a class, a symbol or a pattern; lives as long as the analysis */
+	const char *
+		text; /* of a class, a symbol, a pattern or a type; lives as long as the analysis */
 	pattern_number pattern;
 	uint64_t signature;
 	uint64_t identity; /* its address */

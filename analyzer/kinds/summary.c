@@ -30,7 +30,8 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 {
 	const struct analysis *analysis = counting->input->analysis;
 	uint64_t size = allocation_size(analysis_index(analysis), id);
-	kind_key key = kind_with_size(kind_of(analysis, counting->patterns, id), size);
+	kind_key key = kind_with_size(
+		kind_typed(analysis, counting->patterns, analysis_typing(analysis), id), size);
 	struct tally tally = { .key = key, .count = 1, .bytes = size };
 	uint32_t number;
 	struct error *error = tally_add_numbered(&counting->kinds, tally, &number);
@@ -81,6 +82,8 @@ static struct error *find_patterns(struct counting *counting)
 	leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
 		 bitmap_within(members, analysis_unreachable(analysis));
 	error = analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
+	if (!error)
+		error = analysis_need(analysis, STAGE_TYPES);
 	if (!error)
 		counting->patterns =
 			leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
@@ -151,7 +154,7 @@ static int compare_lines(const void *a, const void *b, void *data)
 		return kind_tag(key) < kind_tag(other) ? -1 : 1;
 	if (kind_tag(key) == BY_IDENTITY)
 		return tally_compare_keys(&left->tally, &right->tally);
-	if (kind_tag(key) == BY_SIGNATURE)
+	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		difference = compare_names(left->name, right->name);
 	else if (kind_pattern(key) != kind_pattern(other))
 		difference = kind_pattern(key) < kind_pattern(other) ? -1 : 1;
@@ -164,7 +167,7 @@ static bool are_of_one_group(const struct kind_line *line, const struct kind_lin
 
 	if (kind_tag(key) != kind_tag(other->tally.key))
 		return false;
-	if (kind_tag(key) == BY_SIGNATURE)
+	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		return line->name && other->name && strcmp(line->name, other->name) == 0;
 	return kind_tag(key) != BY_IDENTITY && kind_pattern(key) == kind_pattern(other->tally.key);
 }

@@ -429,7 +429,7 @@ static struct error *check_test(struct kind_test *test, bool allow_missing, bool
 		return NULL;
 	*found = true;
 	error = kind_test_check(test, allow_missing);
-	*again |= !error && test->identity;
+	*again |= !error && (test->identity || test->type);
 	return error;
 }
 

@@ -69,13 +69,32 @@ static bool is_identity(const struct analysis *analysis, const char *name)
 	return false;
 }
 
+/* Whether a used allocation is of a type of that name. */
+static struct error *is_type(struct analysis *analysis, const char *name, bool *ret)
+{
+	struct error *error = analysis_need(analysis, STAGE_TYPES);
+	const struct typing *typing = error ? NULL : analysis_typing(analysis);
+	const struct bitmap *used = allocation_used(analysis_index(analysis));
+
+	*ret = false;
+	if (!typing)
+		return error;
+	bitmap_for_each(id, used) {
+		*ret = typing_has_name(typing, (allocation_id)id, name);
+		if (*ret)
+			break;
+	}
+	return NULL;
+}
+
 /*
  * What a name means is asked of all used allocations only where none was found to be of it: what is
  * missing is mistyped, and 0 members would hide that.
  */
 static struct error *check_name(struct kind_test *test)
 {
-	struct error *error = class_filter_check(&test->filter, test->analysis);
+	struct error *error = class_filter_check(&test->filter, test->analysis), *other;
+	bool is_known = false;
 	char *name;
 
 	if (!error || error_code(error) != ERROR_USAGE)
@@ -85,14 +104,15 @@ static struct error *check_name(struct kind_test *test)
 		error_destroy(error);
 		return &error_no_memory;
 	}
-	if (!is_identity(test->analysis, name)) {
+	other = is_type(test->analysis, name, &is_known);
+	if (!other && !is_known && !is_identity(test->analysis, name)) {
 		free(name);
 		return error;
 	}
-	test->identity = name;
+	*(is_known ? &test->type : &test->identity) = name;
 	bitmap_deinit(&test->known);
 	error_destroy(error);
-	return NULL;
+	return other;
 }
 
 struct error *kind_test_check(struct kind_test *test, bool allow_missing)
@@ -150,6 +170,7 @@ void kind_test_deinit(struct kind_test *test)
 	if (test->kind.choice == KIND_NAMED)
 		class_filter_deinit(&test->filter);
 	free(test->identity);
+	free(test->type);
 	bitmap_deinit(&test->known);
 	*test = (struct kind_test){ 0 };
 }
@@ -177,6 +198,10 @@ static struct error *judge(struct kind_test *test, allocation_id id, bool *ret_t
 			     analysis_signature(analysis, id) == 0;
 		return NULL;
 	case KIND_NAMED:
+		if (test->type) {
+			*ret_taken = typing_has_name(analysis_typing(analysis), id, test->type);
+			return NULL;
+		}
 		if (test->identity) {
 			*ret_taken = has_identity(analysis, id, test->identity);
 			return NULL;
@@ -271,9 +296,9 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 	error = narrow(&test, members, &any);
 	if (error || any)
 		return error;
-	/* The name may be that of an identity word. */
+	/* The name may be that of an identity word or a type. */
 	error = kind_test_check(&test, allow_missing);
-	if (error || !test.identity)
+	if (error || (!test.identity && !test.type))
 		return error;
 	bitmap_copy(members, &all);
 	return narrow(&test, members, &any);

@@ -2,6 +2,7 @@
  * What allocations are, as a word of the command language asks for it.
  *
  *	app::Session	of that class, or of one derived from it
+ *	session		of that type, by debug information; "struct session", "char[]"
  *	55bd4cec3ca0	with that signature
  *	%LongString	of that pattern
  *	-		without a signature
@@ -40,6 +41,7 @@ struct kind_test {
 	struct kind kind;
 	struct class_filter filter; /* of KIND_NAMED */
 	char *identity;		    /* the name of an identity word, or NULL */
+	char *type;		    /* that of a type, or NULL */
 	uint64_t judged;	    /* allocations so far */
 	struct bitmap known;	    /* those of the kind; no words: not yet found */
 };
@@ -56,7 +58,8 @@ void kind_test_deinit(struct kind_test *test);
 /*
  * The two halves of it, where nearly always something is of the kind: first build what is needed;
  * then, only if nothing was found to be of it, find out whether it is a mistake. If test->identity
- * was found, the name is that of an identity word, and the test is to be made again.
+ * or test->type was found, the name is that of an identity word or a type, and the test is to be
+ * made again.
  */
 struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
 				const struct kind *kind);

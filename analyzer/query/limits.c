@@ -178,7 +178,7 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 	if (error || counting.found)
 		return error;
 	error = kind_test_check(&counting.test, allow_missing);
-	if (error || !counting.test.identity)
+	if (error || (!counting.test.identity && !counting.test.type))
 		return error;
 	bitmap_copy(members, &all);
 	return narrow(&counting, progress, members);

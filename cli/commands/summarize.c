@@ -387,7 +387,7 @@ static void write_heaps(struct report *report, const struct analysis *analysis,
 }
 
 /*
- * Allocations by pattern, else by class or signature, else by an identity word; the rest, and each
+ * Allocations by pattern, else by class, type, signature or an identity word; the rest, and each
  * pattern, by size.
  *
  *	Multiple signatures for Hidden have a total of 35 instances ...
@@ -406,12 +406,12 @@ struct summary_writer {
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
-	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "match", VALUE_BYTES },
-	{ "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "group", VALUE_TEXT },
-	{ "size", VALUE_BYTES }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-	{ "retained", VALUE_BYTES });
+	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
+	{ "match", VALUE_BYTES }, { "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
+	{ "group", VALUE_TEXT }, { "size", VALUE_BYTES }, { "count", VALUE_COUNT },
+	{ "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES });
 
 static bool is_within_limit(struct summary_writer *writer)
 {
@@ -448,6 +448,9 @@ static void write_head(struct summary_writer *writer, const struct kind_group *g
 	case BY_PATTERN:
 		report_set(report, "pattern", group->name);
 		break;
+	case BY_TYPE:
+		report_set(report, "type", group->name);
+		break;
 	case BY_IDENTITY:
 		report_set(report, "identity", group->name);
 		report_set(report, "offset", name.offset);
@@ -471,7 +474,8 @@ static void write_group(struct summary_writer *writer, const struct kind_group *
 			const struct kind_line *lines)
 {
 	write_head(writer, group, lines);
-	if (group->by == BY_IDENTITY || (group->by == BY_SIGNATURE && group->count == 1))
+	if (group->by == BY_IDENTITY || group->by == BY_TYPE ||
+	    (group->by == BY_SIGNATURE && group->count == 1))
 		return;
 	for (size_t i = 0; i < group->count; i++) {
 		struct kind_name name = kind_name(writer->analysis, lines[i].tally.key);
@@ -560,7 +564,7 @@ const struct command command_summarize = {
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its signature, those of a class together; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type by debug information; else by its signature; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
 	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

@@ -162,6 +162,9 @@ struct code_place {
 
 bool code_place_find(struct debug *debug, uint64_t address, struct code_place *ret);
 
+/* Of a unit that was split, the part that was split off (.dwo), if it is at hand. */
+void debug_enter_split(const struct debug_module *module, Dwarf_Die *unit);
+
 /* The name of a function or variable, demangled; NULL: it has none. */
 const char *debug_entry_name(struct debug *debug, Dwarf_Die *entry);
 
@@ -203,6 +206,26 @@ struct tls_place {
 void tls_deinit(struct tls *tls);
 
 bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret);
+
+/* Call visit with where each thread has that offset in the module's variables, until false. */
+bool tls_visit(struct debug *debug, const struct module *module, uint64_t offset,
+	       bool (*visit)(void *data, uint64_t address), void *data);
+
+/* ---- locals.c */
+
+/* Where a variable stands, or what its register holds. */
+struct local_value {
+	bool is_in_memory;
+	uint64_t address, value;
+};
+
+/*
+ * Call visit for each variable of the frame's function, and of those inlined into it there, that
+ * has a place now, until it returns false; returns whether it never did.
+ */
+bool locals_visit(struct debug *debug, const struct frame *frame, const struct frame_state *state,
+		  bool (*visit)(void *data, const struct local_value *value, Dwarf_Die *type),
+		  void *data);
 
 /* ---- frames.c */
 

@@ -76,6 +76,79 @@ static const char *cover(const struct evaluation *evaluation, Dwarf_Die *variabl
 	return name_pool_print(&evaluation->debug->names, "%s%s", name, path.text);
 }
 
+/* The value of what is in a register as a whole, or where it stands in memory. */
+static bool locate(const struct evaluation *evaluation, Dwarf_Die *variable,
+		   struct local_value *ret)
+{
+	const struct expression_context context = { .base = find_base, .data = evaluation };
+	const struct frame_state *state = evaluation->state;
+	Dwarf_Attribute attribute;
+	Dwarf_Op *operations;
+	size_t count;
+	unsigned int number;
+
+	if (!dwarf_attr_integrate(variable, DW_AT_location, &attribute))
+		return false;
+	*ret = (struct local_value){ .is_in_memory = true };
+	if (evaluate(evaluation, &attribute, context, &ret->address))
+		return true;
+	if (dwarf_getlocation_addr(&attribute, evaluation->address, &operations, &count, 1) != 1 ||
+	    count != 1 || operations[0].atom < DW_OP_reg0 || operations[0].atom > DW_OP_reg31)
+		return false;
+	number = operations[0].atom - DW_OP_reg0;
+	if (number >= MOST_UNWOUND || !(state->known >> number & 1))
+		return false;
+	*ret = (struct local_value){ .value = state->registers[number] };
+	return true;
+}
+
+static bool visit_scope(const struct evaluation *evaluation, Dwarf_Die *scope,
+			bool (*visit)(void *data, const struct local_value *value, Dwarf_Die *type),
+			void *data)
+{
+	struct local_value value;
+	Dwarf_Die entry, type;
+	size_t looked = 0;
+
+	if (dwarf_child(scope, &entry) != 0)
+		return true;
+	do {
+		int tag = dwarf_tag(&entry);
+
+		if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
+		    entry_type(&entry, &type) && locate(evaluation, &entry, &value) &&
+		    !visit(data, &value, &type))
+			return false;
+	} while (++looked < MOST_VARIABLES && dwarf_siblingof(&entry, &entry) == 0);
+	return true;
+}
+
+bool locals_visit(struct debug *debug, const struct frame *frame, const struct frame_state *state,
+		  bool (*visit)(void *data, const struct local_value *value, Dwarf_Die *type),
+		  void *data)
+{
+	struct evaluation evaluation = {
+		.debug = debug,
+		.state = state,
+		.frame_end = frame->end,
+	};
+	Dwarf_Die scopes[MOST_SCOPES];
+	struct code_place place;
+	size_t count;
+
+	if (!code_place_find(debug, state->address, &place))
+		return true;
+	count = code_scopes(&place, scopes);
+	if (count == 0)
+		return true;
+	evaluation.address = place.address;
+	evaluation.function = &scopes[count - 1];
+	for (size_t i = 0; i < count; i++)
+		if (!visit_scope(&evaluation, &scopes[i], visit, data))
+			return false;
+	return true;
+}
+
 static bool find_in_scope(const struct evaluation *evaluation, Dwarf_Die *scope, uint64_t address,
 			  struct local *ret)
 {

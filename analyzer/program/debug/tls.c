@@ -252,3 +252,18 @@ bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
 	}
 	return true;
 }
+
+bool tls_visit(struct debug *debug, const struct module *module, uint64_t offset,
+	       bool (*visit)(void *data, uint64_t address), void *data)
+{
+	const struct tls *tls = find_ranges(debug);
+
+	for (size_t i = 0; i < tls->range_count; i++) {
+		const struct tls_range *range = &tls->ranges[i];
+
+		if (range->place.module == module && offset < range->size &&
+		    !visit(data, range->start + offset))
+			return false;
+	}
+	return true;
+}

@@ -121,8 +121,7 @@ static bool may_open_split(const struct debug_module *module, Dwarf_Die *unit)
 	       (!folder || is_harmless(folder, strlen(folder), name));
 }
 
-/* Of a split unit, the part that was split off (.dwo). */
-static void go_to_split(const struct debug_module *module, Dwarf_Die *unit)
+void debug_enter_split(const struct debug_module *module, Dwarf_Die *unit)
 {
 	Dwarf_Die die, split;
 	uint8_t type;
@@ -155,7 +154,7 @@ bool code_place_find(struct debug *debug, uint64_t address, struct code_place *r
 	    !find_in_units(place.dwarf, place.address, &place.unit))
 		return false;
 	place.lines = place.unit;
-	go_to_split(module, &place.unit);
+	debug_enter_split(module, &place.unit);
 	*ret = place;
 	return true;
 }

@@ -74,6 +74,11 @@ struct classes *analysis_classes(const struct analysis *analysis)
 	return NULL;
 }
 
+const struct typing *analysis_typing(const struct analysis *analysis)
+{
+	return NULL;
+}
+
 struct patterns *analysis_patterns(const struct analysis *analysis)
 {
 	return NULL;

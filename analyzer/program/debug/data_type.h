@@ -1,0 +1,58 @@
+/*
+ * Types and variables of a program: see type_table.h.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_DATA_TYPE_H
+#define ANALYZER_PROGRAM_DEBUG_DATA_TYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct module;
+
+typedef uint32_t type_number;
+
+enum { NO_TYPE = 0 }; /* void, or not told */
+
+enum type_kind {
+	TYPE_NONE,
+	TYPE_NUMBER,	/* integers, floating point, enumerations, members of classes */
+	TYPE_CHARACTER, /* of a byte */
+	TYPE_POINTER,	/* references, too */
+	TYPE_FUNCTION,
+	TYPE_ARRAY,
+	TYPE_STRUCTURE,
+	TYPE_UNION,
+	TYPE_DECLARED, /* a structure whose members nothing tells */
+	TYPE_KINDS
+};
+
+struct data_type {
+	const char *name;   /* NULL: it has none */
+	uint64_t size;	    /* in bytes; 0: not told, as of an array without bounds */
+	uint64_t count;	    /* elements of an array; 0: not told */
+	type_number target; /* what it points to, or its elements */
+	uint32_t first_member, member_count;
+	enum type_kind kind;
+	bool is_tagged; /* C calls it "struct NAME" */
+};
+
+struct type_member {
+	const char *name; /* NULL: it has none, as a base class */
+	uint32_t offset;  /* in bytes */
+	type_number type;
+	bool is_base;
+	bool is_variant;   /* of an enumeration of Rust: stands where others do */
+	bool is_bit_field; /* offset is that of its byte */
+};
+
+/* A variable in static memory, or thread-local. */
+struct type_variable {
+	const char *name;
+	const struct module *module;
+	uint64_t address; /* thread-local: offset in the variables of the module */
+	uint64_t size;	  /* of what is left of it, at most */
+	type_number type;
+	bool is_thread_local;
+};
+
+#endif

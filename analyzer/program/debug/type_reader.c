@@ -1,0 +1,488 @@
+#include "analyzer/program/debug/type_reader.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/program/debug/types.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+/* No program has as many; a file may say so. */
+enum {
+	MOST_TYPES = 1 << 24,
+	MOST_MEMBERS = 1 << 25,
+	MOST_VARIABLES = 1 << 22,
+	MOST_STEPS = 1 << 27, /* from entry to entry */
+	DEEPEST = 48,	      /* entries within each other */
+};
+
+struct scope {
+	const struct scope *outer;
+	const char *name;
+};
+
+void type_reader_init(struct type_reader *reader, struct debug *debug,
+		      struct memory_account *account)
+{
+	*reader = (struct type_reader){ .debug = debug };
+	reader->raws.memory.account = reader->members.memory.account =
+		reader->variables.memory.account = reader->entries.memory.account = account;
+	reader->known.memory.account = account;
+}
+
+void type_reader_deinit(struct type_reader *reader)
+{
+	array_release(&reader->raws);
+	array_release(&reader->members);
+	array_release(&reader->variables);
+	array_release(&reader->entries);
+	table_release(&reader->known);
+}
+
+static uint64_t address_of(const Dwarf_Die *entry)
+{
+	return (uint64_t)(uintptr_t)entry->addr;
+}
+
+static uint64_t type_address(Dwarf_Die *entry)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die type;
+
+	return dwarf_attr(entry, DW_AT_type, &attribute) && dwarf_formref_die(&attribute, &type)
+		       ? address_of(&type)
+		       : 0;
+}
+
+static bool number_of(Dwarf_Die *entry, unsigned int name, uint64_t *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(entry, name, &attribute) || dwarf_formudata(&attribute, &value) != 0)
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* "shop::Order<int>", kept; NULL: the entry has no name, or memory is short. */
+static const char *full_name(struct type_reader *reader, const struct scope *scope,
+			     Dwarf_Die *entry)
+{
+	const char *parts[DEEPEST], *name = dwarf_diename(entry);
+	char text[512];
+	size_t count = 0, used = 0;
+
+	if (!name)
+		return NULL;
+	for (; scope && count < DEEPEST; scope = scope->outer)
+		if (scope->name)
+			parts[count++] = scope->name;
+	while (count-- > 0 && used < sizeof(text))
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s::", parts[count]);
+	if (used >= sizeof(text))
+		used = 0;
+	text[used] = '\0';
+	return name_pool_print(&reader->debug->names, "%s%s", text, name);
+}
+
+static struct error *add_entry(struct type_reader *reader, Dwarf_Die *entry, size_t number)
+{
+	return array_append(&reader->entries,
+			    (struct entry){ address_of(entry), (uint32_t)number });
+}
+
+static struct error *add_raw(struct type_reader *reader, Dwarf_Die *entry, struct raw raw)
+{
+	struct error *error = array_append(&reader->raws, raw);
+
+	return error ? error : add_entry(reader, entry, reader->raws.count - 1);
+}
+
+/* Numbers that characters are made of are text where a pointer leads to them. */
+static struct error *read_base(struct type_reader *reader, Dwarf_Die *entry)
+{
+	uint64_t size = 0, encoding = 0;
+
+	number_of(entry, DW_AT_byte_size, &size);
+	number_of(entry, DW_AT_encoding, &encoding);
+	return add_raw(reader, entry,
+		       (struct raw){
+			       .kind = size == 1 && encoding != DW_ATE_boolean ? TYPE_CHARACTER
+									       : TYPE_NUMBER,
+			       .name = dwarf_diename(entry),
+			       .size = size,
+		       });
+}
+
+static struct error *read_array(struct type_reader *reader, Dwarf_Die *entry)
+{
+	uint64_t count = 1, bound;
+	bool is_bounded = false;
+	size_t dimensions = 0;
+	Dwarf_Die range;
+
+	if (dwarf_child(entry, &range) == 0)
+		do {
+			if (dwarf_tag(&range) != DW_TAG_subrange_type)
+				continue;
+			is_bounded = true;
+			if (number_of(&range, DW_AT_count, &bound))
+				;
+			else if (number_of(&range, DW_AT_upper_bound, &bound))
+				bound++;
+			else
+				bound = 0;
+			if (__builtin_mul_overflow(count, bound, &count))
+				count = 0;
+		} while (++dimensions < MOST_LINKS && dwarf_siblingof(&range, &range) == 0);
+	return add_raw(reader, entry,
+		       (struct raw){
+			       .kind = TYPE_ARRAY,
+			       .target = type_address(entry),
+			       .count = is_bounded ? count : 0,
+		       });
+}
+
+/* Add the member, unless it is in no fixed place, or in none at all. */
+static struct error *add_member(struct type_reader *reader, Dwarf_Die *entry, bool is_variant)
+{
+	struct raw_member member = {
+		.name = dwarf_diename(entry),
+		.type = type_address(entry),
+		.is_base = dwarf_tag(entry) == DW_TAG_inheritance,
+		.is_variant = is_variant,
+		.is_bit_field = dwarf_hasattr(entry, DW_AT_bit_size),
+	};
+	uint64_t offset = 0;
+
+	if (dwarf_hasattr(entry, DW_AT_external) || dwarf_hasattr(entry, DW_AT_declaration))
+		return NULL;
+	if (dwarf_hasattr(entry, DW_AT_data_member_location)) {
+		if (!number_of(entry, DW_AT_data_member_location, &offset))
+			return NULL;
+	} else if (number_of(entry, DW_AT_data_bit_offset, &offset)) {
+		offset /= 8;
+	}
+	if (offset > UINT32_MAX || reader->members.count >= MOST_MEMBERS)
+		return NULL;
+	member.offset = (uint32_t)offset;
+	return array_append(&reader->members, member);
+}
+
+/*
+ * Go to the next entry beside this one. What a file calls that may stand before it, without end:
+ * false, as where there is none.
+ */
+static bool go_on(struct type_reader *reader, Dwarf_Die *entry)
+{
+	uint64_t before = address_of(entry);
+
+	return ++reader->steps < MOST_STEPS && dwarf_siblingof(entry, entry) == 0 &&
+	       address_of(entry) > before;
+}
+
+static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, bool is_variant,
+				 size_t depth)
+{
+	struct error *error = NULL;
+	Dwarf_Die child;
+
+	if (depth == DEEPEST || dwarf_child(parent, &child) != 0)
+		return NULL;
+	do {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_member:
+		case DW_TAG_inheritance:
+			error = add_member(reader, &child, is_variant);
+			break;
+		case DW_TAG_variant_part:
+		case DW_TAG_variant:
+			error = add_members(reader, &child, true, depth + 1);
+			break;
+		default:
+			break;
+		}
+	} while (!error && go_on(reader, &child));
+	return error;
+}
+
+/* What tells a structure from others of its name: 0 where nothing does. */
+static uint64_t identify(const struct type_reader *reader, Dwarf_Die *entry, const struct raw *raw)
+{
+	uint64_t hash = hash_add(hash_add(raw->kind, raw->size), (uintptr_t)raw->name);
+	int line = 0;
+
+	dwarf_decl_line(entry, &line);
+	hash = hash_add(hash, (uint64_t)line);
+	if (raw->name)
+		return hash;
+	hash = hash_add(hash, raw->member_count);
+	for (size_t i = 0; i < raw->member_count; i++) {
+		const struct raw_member *member = &reader->members.items[raw->first_member + i];
+
+		hash = hash_text(hash_add(hash, member->offset), member->name ? member->name : "");
+	}
+	return hash;
+}
+
+static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry,
+				    const struct scope *scope)
+{
+	struct raw raw = {
+		.kind = dwarf_tag(entry) == DW_TAG_union_type ? TYPE_UNION : TYPE_STRUCTURE,
+		.name = full_name(reader, scope, entry),
+		.is_tagged = reader->is_c && dwarf_hasattr(entry, DW_AT_name),
+		.first_member = (uint32_t)reader->members.count,
+	};
+	struct error *error;
+	uint32_t number;
+	uint64_t hash;
+
+	number_of(entry, DW_AT_byte_size, &raw.size);
+	if (dwarf_hasattr(entry, DW_AT_declaration)) {
+		raw.kind = TYPE_DECLARED;
+		return add_raw(reader, entry, raw);
+	}
+	if (!raw.name) {
+		error = add_members(reader, entry, false, 0);
+		if (error)
+			return error;
+		raw.member_count = (uint32_t)reader->members.count - raw.first_member;
+	}
+	hash = identify(reader, entry, &raw);
+	number = address_map_find(&reader->known, hash);
+	if (number != NOT_IN_MAP) {
+		reader->members.count = raw.first_member;
+		return add_entry(reader, entry, number);
+	}
+	error = address_map_add(&reader->known, hash, (uint32_t)reader->raws.count);
+	if (!error && raw.name)
+		error = add_members(reader, entry, false, 0);
+	if (error)
+		return error;
+	raw.member_count = (uint32_t)reader->members.count - raw.first_member;
+	return add_raw(reader, entry, raw);
+}
+
+/* What a number stands for that is an index into .debug_addr, as of split units. */
+static bool read_indexed(Dwarf_Attribute *location, const Dwarf_Op *operation, uint64_t *ret)
+{
+	Dwarf_Attribute named;
+	Dwarf_Addr value;
+
+	if (dwarf_getlocation_attr(location, operation, &named) != 0 ||
+	    dwarf_formaddr(&named, &value) != 0)
+		return false;
+	*ret = value;
+	return true;
+}
+
+/* Static memory, or an offset in the thread-local variables. */
+static bool find_place(struct type_reader *reader, Dwarf_Die *entry, struct raw_variable *variable)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Op *operations;
+	size_t count;
+	uint8_t last;
+
+	if (!dwarf_attr(entry, DW_AT_location, &attribute) ||
+	    dwarf_getlocation(&attribute, &operations, &count) != 0 || count == 0 || count > 2)
+		return false;
+	variable->address = operations[0].number;
+	last = operations[count - 1].atom;
+	variable->is_thread_local = count == 2 && (last == DW_OP_GNU_push_tls_address ||
+						   last == DW_OP_form_tls_address);
+	/* The optimizer left the first member of it. */
+	if (count == 2 && last == DW_OP_piece)
+		variable->size = operations[1].number;
+	else if (count == 2 && !variable->is_thread_local)
+		return false;
+	switch (operations[0].atom) {
+	case DW_OP_addr:
+		break;
+	case DW_OP_const4u:
+	case DW_OP_const8u:
+		return variable->is_thread_local;
+	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
+	case DW_OP_constx:
+	case DW_OP_GNU_const_index:
+		if (!read_indexed(&attribute, &operations[0], &variable->address))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	if (!variable->is_thread_local)
+		variable->address += reader->bias;
+	return true;
+}
+
+static struct error *read_variable(struct type_reader *reader, Dwarf_Die *entry)
+{
+	struct raw_variable variable = {
+		.module = reader->module->module,
+		.size = UINT64_MAX,
+	};
+	Dwarf_Die type;
+
+	if (reader->variables.count >= MOST_VARIABLES || !find_place(reader, entry, &variable))
+		return NULL;
+	variable.type = entry_type(entry, &type) ? address_of(&type) : 0;
+	variable.name = debug_entry_name(reader->debug, entry);
+	return variable.type && variable.name ? array_append(&reader->variables, variable) : NULL;
+}
+
+static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
+				const struct scope *scope, size_t depth);
+
+static struct error *read_below(struct type_reader *reader, Dwarf_Die *parent,
+				const struct scope *scope, size_t depth)
+{
+	struct error *error = NULL;
+	Dwarf_Die child;
+
+	if (depth == DEEPEST || dwarf_child(parent, &child) != 0)
+		return NULL;
+	do
+		error = read_entry(reader, &child, scope, depth + 1);
+	while (!error && reader->raws.count < MOST_TYPES && go_on(reader, &child));
+	return error;
+}
+
+static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
+				const struct scope *scope, size_t depth)
+{
+	struct scope inner = { scope, NULL };
+	struct error *error;
+
+	/* In order of a tree each entry comes once, and behind the one before. */
+	if (address_of(entry) <= reader->last)
+		return NULL;
+	reader->last = address_of(entry);
+	switch (dwarf_tag(entry)) {
+	case DW_TAG_base_type:
+		return read_base(reader, entry);
+	case DW_TAG_enumeration_type:
+	case DW_TAG_ptr_to_member_type: {
+		struct raw raw = { .kind = TYPE_NUMBER, .name = dwarf_diename(entry) };
+
+		number_of(entry, DW_AT_byte_size, &raw.size);
+		return add_raw(reader, entry, raw);
+	}
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return add_raw(reader, entry,
+			       (struct raw){ .kind = TYPE_POINTER,
+					     .size = sizeof(uint64_t),
+					     .target = type_address(entry) });
+	case DW_TAG_typedef:
+	case DW_TAG_const_type:
+	case DW_TAG_volatile_type:
+	case DW_TAG_restrict_type:
+	case DW_TAG_atomic_type:
+	case DW_TAG_immutable_type:
+		return add_raw(reader, entry,
+			       (struct raw){ .kind = ALIAS,
+					     .name = full_name(reader, scope, entry),
+					     .target = type_address(entry) });
+	case DW_TAG_array_type:
+		return read_array(reader, entry);
+	case DW_TAG_subroutine_type:
+		return add_raw(reader, entry, (struct raw){ .kind = TYPE_FUNCTION });
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+		error = read_structure(reader, entry, scope);
+		inner.name = dwarf_diename(entry);
+		return error ? error : read_below(reader, entry, &inner, depth);
+	case DW_TAG_variable:
+		return read_variable(reader, entry);
+	case DW_TAG_namespace:
+		inner.name = dwarf_diename(entry);
+		return read_below(reader, entry, &inner, depth);
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+	case DW_TAG_module:
+		return read_below(reader, entry, scope, depth);
+	default:
+		return NULL;
+	}
+}
+
+static bool is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct error *read_units(struct type_reader *reader, Dwarf *dwarf)
+{
+	struct error *error = NULL;
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+
+	while (!error && reader->raws.count < MOST_TYPES &&
+	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+		debug_enter_split(reader->module, &die);
+		reader->last = 0;
+		reader->is_c = is_c(&die);
+		error = read_below(reader, &die, NULL, 0);
+	}
+	return error;
+}
+
+static struct error *read_module(struct type_reader *reader, struct debug_module *module)
+{
+	Dwarf *dwarf = debug_module_dwarf(module, &reader->bias), *shared;
+	struct error *error;
+
+	if (!dwarf)
+		return NULL;
+	reader->module = module;
+	shared = dwarf_getalt(dwarf);
+	error = shared ? read_units(reader, shared) : NULL;
+	return error ? error : read_units(reader, dwarf);
+}
+
+static bool has_types(Elf *elf)
+{
+	GElf_Shdr header;
+
+	return elf && (debug_section_find(elf, ".debug_info", &header) ||
+		       debug_section_find(elf, ".zdebug_info", &header));
+}
+
+/* By its files alone: libdw takes its time. */
+static bool is_wanted(struct debug_module *module)
+{
+	static const char loader[] = "ld-linux";
+
+	return !module_is_libc(module->module) &&
+	       strncmp(module_name(module->module), loader, strlen(loader)) != 0 &&
+	       (has_types(debug_module_main(module)) || has_types(debug_module_separate(module)));
+}
+
+struct error *type_reader_read(struct type_reader *reader)
+{
+	const struct program *program = reader->debug->program;
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < program_module_count(program); i++) {
+		const struct module *described = program_module(program, i);
+		struct debug_module *module = debug_find_module(reader->debug, described->start);
+
+		if (module && module->module == described && is_wanted(module))
+			error = read_module(reader, module);
+	}
+	return error;
+}

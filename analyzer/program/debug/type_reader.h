@@ -1,0 +1,78 @@
+/*
+ * Types as the debug information has them, each naming others by their entries: what type_table.c
+ * makes types of.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_TYPE_READER_H
+#define ANALYZER_PROGRAM_DEBUG_TYPE_READER_H
+
+#include "analyzer/base/address_map.h"
+#include "analyzer/base/array.h"
+#include "analyzer/program/debug/data_type.h"
+#include "analyzer/program/debug/debug_parts.h"
+
+/* Of types made from types; what goes further is not followed. */
+enum { MOST_LINKS = 64 };
+
+/* What an entry may be besides a type. */
+enum { ALIAS = TYPE_KINDS };
+
+/*
+ * A type as it was read. Another one is named by the address of its entry in the section, which
+ * tells it apart in all files at once; 0 is void.
+ */
+struct raw {
+	const char *name;
+	uint64_t size;
+	uint64_t count;
+	uint64_t target;
+	uint32_t first_member, member_count;
+	uint8_t kind;
+	bool is_tagged;
+};
+
+struct raw_member {
+	const char *name;
+	uint64_t type;
+	uint32_t offset;
+	bool is_base, is_variant, is_bit_field;
+};
+
+struct raw_variable {
+	const char *name;
+	const struct module *module;
+	uint64_t address, size, type;
+	bool is_thread_local;
+};
+
+/* Where a type stands in raws, later in types, by the address of its entry. */
+struct entry {
+	uint64_t address;
+	uint32_t number;
+};
+
+struct type_reader {
+	struct debug *debug;
+	struct debug_module *module;
+	uint64_t bias;
+	bool is_c;     /* the unit */
+	uint64_t last; /* entry of it that was read, by its address */
+	size_t steps;  /* from entry to entry so far */
+	ARRAY(struct raw) raws;
+	ARRAY(struct raw_member) members;
+	ARRAY(struct raw_variable) variables;
+	ARRAY(struct entry) entries;
+	struct address_map known; /* structures that were read, by a hash of what they are */
+};
+
+void type_reader_init(struct type_reader *reader, struct debug *debug,
+		      struct memory_account *account);
+void type_reader_deinit(struct type_reader *reader);
+DEFINE_DEINIT(type_reader_deinit, struct type_reader)
+
+/*
+ * Read all modules but the C library and its loader, whose few allocations are known by patterns,
+ * as far as memory and limits allow.
+ */
+struct error *type_reader_read(struct type_reader *reader);
+
+#endif

@@ -1,0 +1,430 @@
+#include "analyzer/program/debug/type_table.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/base/macros.h"
+#include "analyzer/program/debug/type_reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct type_table {
+	struct name_pool *names;
+	ARRAY(struct data_type) types;
+	ARRAY(struct type_member) members;
+	ARRAY(struct type_variable) variables;
+	ARRAY(struct entry) entries;
+	ARRAY(type_number) by_name; /* structures and unions */
+};
+
+DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(address), ASCENDING(number))
+
+/* Units follow each other as they stand in memory, but for those of other modules. */
+static void sort_entries(struct type_reader *reader)
+{
+	for (size_t i = 1; i < reader->entries.count; i++)
+		if (reader->entries.items[i].address < reader->entries.items[i - 1].address) {
+			array_sort(&reader->entries, compare_entries);
+			return;
+		}
+}
+
+static uint32_t find_entry(const struct entry *entries, size_t count, uint64_t address)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (entries[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && entries[low].address == address ? entries[low].number : NOT_IN_MAP;
+}
+
+enum { UNKNOWN = UINT32_MAX }; /* a raw that has no type yet */
+
+struct linker {
+	struct type_reader *reader;
+	struct type_table *table;
+	ARRAY(uint32_t) numbers;       /* of types, by raw */
+	struct address_map derived;    /* pointers and arrays, by a hash of what they are */
+	struct address_map definition; /* structures that have members, by name */
+};
+
+static void linker_deinit(struct linker *linker)
+{
+	array_release(&linker->numbers);
+	table_release(&linker->derived);
+	table_release(&linker->definition);
+}
+DEFINE_DEINIT(linker_deinit, struct linker)
+
+static struct error *add_type(struct linker *linker, size_t raw, struct data_type type)
+{
+	linker->numbers.items[raw] = (uint32_t)linker->table->types.count;
+	return array_append(&linker->table->types, type);
+}
+
+/* Structures and numbers are types by themselves. */
+static struct error *add_plain(struct linker *linker)
+{
+	const struct type_reader *reader = linker->reader;
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < reader->raws.count; i++) {
+		const struct raw *raw = &reader->raws.items[i];
+		bool is_structure = raw->kind == TYPE_STRUCTURE || raw->kind == TYPE_UNION;
+
+		if (!is_structure && raw->kind != TYPE_NUMBER && raw->kind != TYPE_CHARACTER)
+			continue;
+		if (is_structure && raw->name &&
+		    address_map_find(&linker->definition, (uintptr_t)raw->name) == NOT_IN_MAP)
+			error = address_map_add(&linker->definition, (uintptr_t)raw->name,
+						(uint32_t)linker->table->types.count);
+		if (!error)
+			error = add_type(linker, i,
+					 (struct data_type){
+						 .name = raw->name,
+						 .size = raw->size,
+						 .first_member = raw->first_member,
+						 .member_count = raw->member_count,
+						 .kind = (enum type_kind)raw->kind,
+						 .is_tagged = raw->is_tagged,
+					 });
+	}
+	return error;
+}
+
+/* A pointer to, or an array of, what is a type already. */
+static struct error *add_derived(struct linker *linker, size_t number, type_number target)
+{
+	const struct raw *raw = &linker->reader->raws.items[number];
+	uint64_t hash = hash_add(hash_add(raw->kind, target), raw->count);
+	uint32_t known = address_map_find(&linker->derived, hash);
+	struct data_type type = {
+		.kind = (enum type_kind)raw->kind,
+		.size = raw->size,
+		.count = raw->count,
+		.target = target,
+	};
+	struct error *error;
+
+	if (known != NOT_IN_MAP) {
+		linker->numbers.items[number] = known;
+		return NULL;
+	}
+	if (type.kind == TYPE_ARRAY &&
+	    __builtin_mul_overflow(type.count, linker->table->types.items[target].size, &type.size))
+		type.size = 0;
+	error = address_map_add(&linker->derived, hash, (uint32_t)linker->table->types.count);
+	return error ? error : add_type(linker, number, type);
+}
+
+/* What is declared stands for its definition. */
+static struct error *link_declared(struct linker *linker, size_t number)
+{
+	const struct raw *raw = &linker->reader->raws.items[number];
+	uint32_t known = raw->name ? address_map_find(&linker->definition, (uintptr_t)raw->name)
+				   : NOT_IN_MAP;
+	struct error *error;
+
+	if (known != NOT_IN_MAP) {
+		linker->numbers.items[number] = known;
+		return NULL;
+	}
+	if (raw->name) {
+		error = address_map_add(&linker->definition, (uintptr_t)raw->name,
+					(uint32_t)linker->table->types.count);
+		if (error)
+			return error;
+	}
+	return add_type(linker, number,
+			(struct data_type){ .kind = TYPE_DECLARED,
+					    .name = raw->name,
+					    .is_tagged = raw->is_tagged });
+}
+
+static uint32_t find_raw(const struct linker *linker, uint64_t address)
+{
+	const struct type_reader *reader = linker->reader;
+
+	return find_entry(reader->entries.items, reader->entries.count, address);
+}
+
+/* Find the type of the raw, and first those of what it is made from. */
+static struct error *link_one(struct linker *linker, size_t number)
+{
+	const struct raw *raws = linker->reader->raws.items;
+	uint32_t *numbers = linker->numbers.items;
+	size_t path[MOST_LINKS], depth = 0;
+	type_number target = NO_TYPE;
+	struct error *error = NULL;
+
+	for (size_t at = number; depth < MOST_LINKS; at = find_raw(linker, raws[at].target)) {
+		if (numbers[at] != UNKNOWN) {
+			target = numbers[at];
+			break;
+		}
+		path[depth++] = at;
+		if (raws[at].kind == TYPE_DECLARED || raws[at].kind == TYPE_FUNCTION ||
+		    raws[at].target == 0 || find_raw(linker, raws[at].target) == NOT_IN_MAP)
+			break;
+	}
+	while (!error && depth-- > 0) {
+		size_t at = path[depth];
+		struct data_type *type;
+
+		switch (raws[at].kind) {
+		case TYPE_DECLARED:
+			error = link_declared(linker, at);
+			break;
+		case ALIAS:
+			type = &linker->table->types.items[target];
+			if (target != NO_TYPE && !type->name &&
+			    (type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION))
+				type->name = raws[at].name;
+			numbers[at] = target;
+			break;
+		default:
+			error = add_derived(linker, at, target);
+			break;
+		}
+		target = numbers[at];
+	}
+	return error;
+}
+
+static type_number number_at(const struct linker *linker, uint64_t address)
+{
+	uint32_t raw = address ? find_raw(linker, address) : NOT_IN_MAP;
+
+	return raw == NOT_IN_MAP ? NO_TYPE : linker->numbers.items[raw];
+}
+
+/* An array's size is known only once its elements' is, which may be an array of later ones. */
+static struct error *link_members(struct linker *linker)
+{
+	const struct type_reader *reader = linker->reader;
+	struct type_table *table = linker->table;
+	struct error *error = array_resize(&table->members, reader->members.count);
+
+	for (size_t i = 0; !error && i < reader->members.count; i++) {
+		const struct raw_member *raw = &reader->members.items[i];
+
+		table->members.items[i] = (struct type_member){
+			.name = raw->name,
+			.offset = raw->offset,
+			.type = number_at(linker, raw->type),
+			.is_base = raw->is_base,
+			.is_variant = raw->is_variant,
+			.is_bit_field = raw->is_bit_field,
+		};
+	}
+	for (size_t i = 0; !error && i < reader->variables.count; i++) {
+		const struct raw_variable *raw = &reader->variables.items[i];
+
+		error = array_append(&table->variables,
+				     (struct type_variable){
+					     .name = raw->name,
+					     .module = raw->module,
+					     .address = raw->address,
+					     .size = raw->size,
+					     .type = number_at(linker, raw->type),
+					     .is_thread_local = raw->is_thread_local,
+				     });
+	}
+	return error;
+}
+
+static struct error *link_all(struct linker *linker)
+{
+	struct type_reader *reader = linker->reader;
+	struct error *error = array_append(&linker->table->types, (struct data_type){ 0 });
+
+	if (!error)
+		error = array_resize(&linker->numbers, reader->raws.count);
+	if (error)
+		return error;
+	memset(linker->numbers.items, 0xff, reader->raws.count * sizeof(uint32_t));
+	sort_entries(reader);
+	error = add_plain(linker);
+	for (size_t i = 0; !error && i < reader->raws.count; i++)
+		if (linker->numbers.items[i] == UNKNOWN)
+			error = link_one(linker, i);
+	if (!error)
+		error = link_members(linker);
+	for (size_t i = 0; !error && i < reader->entries.count; i++) {
+		struct entry *entry = &reader->entries.items[i];
+
+		entry->number = linker->numbers.items[entry->number];
+	}
+	if (!error)
+		array_swap(&linker->table->entries, &reader->entries);
+	return error;
+}
+
+static int compare_names(const void *left, const void *right, void *data)
+{
+	const struct data_type *types = data;
+	const struct data_type *a = &types[*(const type_number *)left];
+	const struct data_type *b = &types[*(const type_number *)right];
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : (a > b) - (a < b);
+}
+
+static struct error *sort_names(struct type_table *table)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 1; !error && i < table->types.count; i++) {
+		const struct data_type *type = &table->types.items[i];
+
+		if (type->name && (type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION))
+			error = array_append(&table->by_name, (type_number)i);
+	}
+	if (!error && table->by_name.count > 1)
+		qsort_r(table->by_name.items, table->by_name.count, sizeof(type_number),
+			compare_names, table->types.items);
+	return error;
+}
+
+struct error *type_table_create(struct debug *debug, struct memory_account *account,
+				struct type_table **ret)
+{
+	_cleanup_(type_table_destroy) struct type_table *table = calloc(1, sizeof(*table));
+	_cleanup_(type_reader_deinit) struct type_reader reader;
+	_cleanup_(linker_deinit) struct linker linker = { .reader = &reader, .table = table };
+	struct error *error;
+
+	type_reader_init(&reader, debug, account);
+	linker.numbers.memory.account = account;
+	linker.derived.memory.account = account;
+	linker.definition.memory.account = account;
+	if (!table)
+		return &error_no_memory;
+	table->names = &debug->names;
+	table->types.memory.account = table->members.memory.account =
+		table->variables.memory.account = table->by_name.memory.account = account;
+	error = type_reader_read(&reader);
+	if (!error)
+		error = link_all(&linker);
+	if (!error)
+		error = sort_names(table);
+	if (!error)
+		*ret = take(table);
+	return error;
+}
+
+void type_table_destroy(struct type_table *table)
+{
+	array_release(&table->types);
+	array_release(&table->members);
+	array_release(&table->variables);
+	array_release(&table->entries);
+	array_release(&table->by_name);
+	free(table);
+}
+
+type_number type_of_entry(const struct type_table *table, const void *entry)
+{
+	uint32_t number =
+		find_entry(table->entries.items, table->entries.count, (uint64_t)(uintptr_t)entry);
+
+	return number == NOT_IN_MAP ? NO_TYPE : number;
+}
+
+size_t type_count(const struct type_table *table)
+{
+	return table->types.count;
+}
+
+const struct data_type *type_get(const struct type_table *table, type_number number)
+{
+	return &table->types.items[number];
+}
+
+const struct type_member *type_members(const struct type_table *table, const struct data_type *type)
+{
+	return &table->members.items[type->first_member];
+}
+
+const char *type_text(const struct type_table *table, type_number number, const char *before,
+		      const char *behind)
+{
+	const char *tag, *name = NULL;
+	char text[256] = "";
+	size_t used = 0;
+
+	/* From the outside in: what it is made of stands behind its name. */
+	for (size_t i = 0; i < MOST_LINKS; i++) {
+		const struct data_type *type = &table->types.items[number];
+		char part[32] = " *";
+
+		if (type->kind == TYPE_ARRAY && type->count)
+			snprintf(part, sizeof(part), "[%" PRIu64 "]", type->count);
+		else if (type->kind == TYPE_ARRAY)
+			snprintf(part, sizeof(part), "[]");
+		else if (type->kind != TYPE_POINTER)
+			break;
+		memmove(text + strlen(part), text, used + 1);
+		memcpy(text, part, strlen(part));
+		used += strlen(part);
+		if (used + sizeof(part) > sizeof(text))
+			break;
+		number = type->target;
+	}
+	name = table->types.items[number].name;
+	switch (table->types.items[number].kind) {
+	case TYPE_NONE:
+		name = "void";
+		break;
+	case TYPE_FUNCTION:
+		name = "function";
+		break;
+	default:
+		break;
+	}
+	tag = !table->types.items[number].is_tagged	      ? ""
+	      : table->types.items[number].kind == TYPE_UNION ? "union "
+							      : "struct ";
+	return name_pool_print(table->names, "%s%s%s%s%s", before, tag,
+			       name ? name : "struct without a name", text, behind);
+}
+
+size_t type_variable_count(const struct type_table *table)
+{
+	return table->variables.count;
+}
+
+const struct type_variable *type_variables(const struct type_table *table)
+{
+	return table->variables.items;
+}
+
+type_number type_find(const struct type_table *table, const char *name)
+{
+	static const char *const tags[] = { "struct ", "union ", "class " };
+	size_t low = 0, high = table->by_name.count;
+
+	for (size_t i = 0; i < COUNT_OF(tags); i++)
+		if (strncmp(name, tags[i], strlen(tags[i])) == 0) {
+			name += strlen(tags[i]);
+			break;
+		}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct data_type *type = &table->types.items[table->by_name.items[middle]];
+
+		if (strcmp(type->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == table->by_name.count ||
+	    strcmp(table->types.items[table->by_name.items[low]].name, name) != 0)
+		return NO_TYPE;
+	return table->by_name.items[low];
+}

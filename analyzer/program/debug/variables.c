@@ -1,0 +1,89 @@
+#include "analyzer/program/debug/variables.h"
+
+#include "analyzer/program/debug/debug_parts.h"
+
+/* Frames of recursion tell nothing new. */
+enum { MOST_FRAMES = 256 };
+
+struct visit {
+	struct debug *debug;
+	const struct type_table *table;
+	bool (*visit)(void *data, const struct typed_variable *variable);
+	void *data;
+	const struct frame *frame;
+	const struct type_variable *variable; /* thread-local */
+};
+
+static bool visit_in_thread(void *data, uint64_t address)
+{
+	const struct visit *visit = data;
+	const struct typed_variable found = {
+		.address = address,
+		.size = visit->variable->size,
+		.type = visit->variable->type,
+	};
+
+	return visit->visit(visit->data, &found);
+}
+
+static bool visit_thread_local(struct visit *visit, const struct type_variable *variable)
+{
+	visit->variable = variable;
+	return tls_visit(visit->debug, variable->module, variable->address, visit_in_thread, visit);
+}
+
+static bool visit_static(struct visit *visit)
+{
+	const struct type_variable *variables = type_variables(visit->table);
+
+	for (size_t i = 0; i < type_variable_count(visit->table); i++) {
+		struct typed_variable found = { variables[i].address, variables[i].size,
+						.type = variables[i].type };
+
+		if (variables[i].is_thread_local ? !visit_thread_local(visit, &variables[i])
+						 : !visit->visit(visit->data, &found))
+			return false;
+	}
+	return true;
+}
+
+static bool visit_local(void *data, const struct local_value *value, Dwarf_Die *type)
+{
+	const struct visit *visit = data;
+	const struct typed_variable found = {
+		.address = value->is_in_memory ? value->address : visit->frame->stack_pointer,
+		.size = UINT64_MAX,
+		.value = value->value,
+		.type = type_of_entry(visit->table, type->addr),
+		.is_in_register = !value->is_in_memory,
+	};
+
+	return found.type == NO_TYPE || visit->visit(visit->data, &found);
+}
+
+static bool visit_frames(struct visit *visit, uint32_t thread)
+{
+	const struct trace *calls = debug_trace(visit->debug, thread);
+
+	for (size_t i = 0; calls && i < calls->trace.count && i < MOST_FRAMES; i++) {
+		visit->frame = &calls->trace.frames[i];
+		/* Those inlined into a function are visited with it. */
+		if (!visit->frame->inlined && !locals_visit(visit->debug, visit->frame,
+							    &calls->states[i], visit_local, visit))
+			return false;
+	}
+	return true;
+}
+
+void debug_visit_variables(struct debug *debug, const struct type_table *table,
+			   bool (*visit)(void *data, const struct typed_variable *variable),
+			   void *data)
+{
+	struct visit all = { .debug = debug, .table = table, .visit = visit, .data = data };
+
+	if (!visit_static(&all))
+		return;
+	for (size_t i = 0; i < program_thread_count(debug->program); i++)
+		if (!visit_frames(&all, (uint32_t)i))
+			return;
+}

@@ -1,0 +1,76 @@
+/*
+ * Which type each allocation is of, by the debug information of the program.
+ *
+ * What is known for certain comes first: variables and their types. Each pointer in them leads to
+ * an allocation, which is of the type that it points to if that fits; its pointers lead on. The
+ * step that led to each allocation first is kept, so that it can be said why.
+ *
+ *	static struct table *table  ->  struct table  ->  .rows: struct row[]  ->  .next: struct row
+ *
+ * How well a type fits is kept, too: what fits better displaces what fits worse, and size alone
+ * makes no array.
+ */
+#ifndef ANALYZER_TYPES_TYPING_H
+#define ANALYZER_TYPES_TYPING_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/heap/index.h"
+#include "analyzer/program/debug/type_table.h"
+
+/* From the worst on. */
+enum type_fit {
+	FIT_NONE,
+	FIT_PREFIX, /* a value, and something else behind it */
+	FIT_ARRAY,
+	FIT_TAIL, /* a structure whose last member is an array of any size */
+	FIT_ONE,
+	FITS
+};
+
+struct typed {
+	type_number type; /* of the value, or of each element */
+	enum type_fit fit;
+};
+
+/* The pointer that led to an allocation. */
+struct type_step {
+	allocation_id from; /* which holds it; NO_ALLOCATION: none does */
+	uint64_t address;   /* where it stands */
+};
+
+struct typing_input {
+	const struct image *image;
+	const struct allocation_index *index;
+	struct debug *debug;
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+struct typing;
+
+/* All of the input is borrowed and outlives the typing. */
+struct error *typing_create(const struct typing_input *input, struct typing **ret);
+void typing_destroy(struct typing *typing);
+DEFINE_CLEANUP(typing_destroy, struct typing *)
+
+const struct type_table *typing_types(const struct typing *typing);
+
+/* False: nothing is known of it. */
+bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret);
+
+/*
+ * As "struct conn", "struct conn[]", "block, beginning with struct conn"; lives as long as struct
+ * debug. NULL: memory is short.
+ */
+const char *typing_name(const struct typing *typing, struct typed typed);
+
+/* Whether that is its name, or "conn" is where "struct conn" is. */
+bool typing_has_name(const struct typing *typing, allocation_id id, const char *name);
+
+/* False: nothing with a type led to it. It may have led to what has no type itself. */
+bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret);
+
+/* How many allocations have a type. */
+size_t typing_count(const struct typing *typing);
+
+#endif

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""
+testdata/programs/typed.c says which type each of its allocations is of. What
+heapcore calls them by debug information must be that, however the program was
+compiled; without debug information, it calls none by a type.
+"""
+
+import collections
+import shutil
+import unittest
+
+from harness import LiveTest, addresses, ask, snap, tables
+
+UNKNOWN = "?"
+
+
+class TypesTest(LiveTest):
+    def core(self, *flags, compiler="gcc"):
+        """A core, and the allocations of each type as the program has them."""
+        program = self.compile("typed", "typed.c", compiler=compiler,
+                               flags=flags)
+        process = self.start([program])
+        truth = collections.defaultdict(set)
+        self.last = {}
+        for line in process.said:
+            address, _, name = line.strip().partition(" ")
+            if name:
+                self.last[name] = int(address, 16)
+                truth[name].add(self.last[name])
+        return snap(process, self.path("core")), truth
+
+    def check(self, *flags, compiler="gcc", unknown=()):
+        core, truth = self.core(*flags, compiler=compiler)
+        for name in unknown:
+            truth[name].discard(self.last[name])
+        for name, expected in truth.items():
+            with self.subTest(name=name, flags=flags, compiler=compiler):
+                if name != UNKNOWN:
+                    self.assertEqual(addresses(
+                        "-q", core, "enumerate", "used", name),
+                        expected)
+        named = {row["type"]: row["count"]
+                 for row in tables("-q", core, "summarize", "used")["group"]
+                 if row.get("type")}
+        self.assertEqual(named, {name: len(found)
+                                 for name, found in truth.items()
+                                 if name != UNKNOWN})
+
+    def test_gcc(self):
+        self.check("-g", "-O2")
+        self.check("-g", "-O0")
+
+    def test_older_debug_information(self):
+        self.check("-gdwarf-4", "-O2")
+
+    def test_packed_debug_information(self):
+        self.check("-g", "-gz", "-O2", "-no-pie")
+
+    def test_split_debug_information(self):
+        """Where a thread-local variable is, libdw does not tell of it."""
+        self.check("-g", "-gsplit-dwarf", "-O1", unknown=["struct order"])
+
+    @unittest.skipUnless(shutil.which("clang"), "no clang")
+    def test_clang(self):
+        self.check("-g", "-O2", compiler="clang")
+
+    def test_without_debug_information(self):
+        core, _ = self.core("-O2", "-g0")
+        groups = tables("-q", core, "summarize", "used")["group"]
+        self.assertFalse([row for row in groups if row.get("type")])
+        self.assertIn("unknown", ask("-q", core, "count", "used", "customer",
+                                     expected=(2,)).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
