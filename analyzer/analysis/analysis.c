@@ -203,6 +203,9 @@ void analysis_destroy(struct analysis *analysis)
 	disguises_deinit(&analysis->disguised);
 	if (analysis->incoming)
 		graph_destroy(analysis->incoming);
+	bitmap_deinit(&analysis->not_disguised);
+	if (analysis->few_leaks)
+		leaks_destroy(analysis->few_leaks);
 	if (analysis->leaks)
 		leaks_destroy(analysis->leaks);
 	for (size_t i = 0; i < ROOT_KINDS; i++)

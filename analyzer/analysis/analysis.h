@@ -164,9 +164,24 @@ const struct graph *analysis_incoming(const struct analysis *analysis);
 struct error *analysis_incoming_of(struct analysis *analysis, allocation_id id,
 				   const struct graph **ret);
 const struct leaks *analysis_leaks(const struct analysis *analysis);
+
+/*
+ * Have the leak roots that lead to a leaked allocation, by going back from it; all of them, in
+ * STAGE_LEAKS, if it is one itself, or if many allocations lead to it. analysis_leaks_to() has them
+ * as well if they are known otherwise, else NULL (STAGE_REACHABILITY).
+ */
+struct error *analysis_need_leaks_to(struct analysis *analysis, allocation_id id);
+const struct leaks *analysis_leaks_to(const struct analysis *analysis, allocation_id id);
 const struct dominators *analysis_dominators(const struct analysis *analysis);
 /* What stands in disguise of what is leaked, by target. */
 const struct disguises *analysis_disguised(const struct analysis *analysis);
+
+/*
+ * The same for those: the first time that it is asked for, they are searched for alone. Without
+ * STAGE_DISGUISED, none of them is in disguise, and analysis_disguised() is empty.
+ */
+struct error *analysis_need_disguised_of(struct analysis *analysis, const allocation_id *ids,
+					 size_t count);
 
 /* Not const: they remember what they read when first asked. */
 struct debug *analysis_debug(const struct analysis *analysis);

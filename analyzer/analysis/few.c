@@ -2,6 +2,7 @@
  * Answers about a few allocations, for which no stage of all is built.
  */
 #include "analyzer/analysis/parts.h"
+#include "analyzer/base/array.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/reader.h"
 
@@ -118,4 +119,104 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 struct patterns *analysis_owners(const struct analysis *analysis)
 {
 	return analysis->costs[STAGE_OWNERS].built ? analysis->patterns : analysis->few_patterns;
+}
+
+/* Add what leads to the allocation. False: that is too much. */
+static struct error *add_ancestors(struct analysis *analysis, allocation_id id, struct bitmap *ret,
+				   bool *ret_few)
+{
+	enum { PART = 8 };
+	size_t most = bitmap_weight(analysis_leaked(analysis)) / PART;
+	ARRAY(allocation_id) list = { .memory.account = &analysis->account };
+	const struct graph *incoming;
+	struct error *error = analysis_incoming_of(analysis, id, &incoming);
+
+	bitmap_set(ret, id);
+	if (!error)
+		error = array_append(&list, id);
+	for (size_t at = 0; !error && at < list.count && analysis->few_leaks_cost <= most; at++) {
+		struct edges edges = graph_outgoing(incoming, list.items[at]);
+
+		analysis->few_leaks_cost++;
+		for (size_t i = 0; i < edges.count && !error; i++) {
+			if (!bitmap_get(ret, edges.targets[i]))
+				error = array_append(&list, edges.targets[i]);
+			bitmap_set(ret, edges.targets[i]);
+		}
+	}
+	array_release(&list);
+	*ret_few = analysis->few_leaks_cost <= most;
+	return error;
+}
+
+struct error *analysis_need_leaks_to(struct analysis *analysis, allocation_id id)
+{
+	_cleanup_(bitmap_deinit) struct bitmap ancestors = { 0 };
+	bool is_few = false;
+	struct error *error;
+
+	if (analysis_leaks_to(analysis, id))
+		return NULL;
+	if (analysis->few_leaks)
+		leaks_destroy(take(analysis->few_leaks));
+	error = bitmap_init(&ancestors, allocation_count(analysis->index), &analysis->account);
+	if (!error)
+		error = add_ancestors(analysis, id, &ancestors, &is_few);
+	if (!error && is_few)
+		error = leaks_create(analysis->graph, analysis->index, &ancestors,
+				     &analysis->account, analysis->progress, &analysis->few_leaks);
+	if (error)
+		return error;
+	analysis->few_leaks_of = id;
+	/* What a root has lost with it, only going on from there tells. */
+	return !is_few || leak_root_find(analysis->few_leaks, id)
+		       ? analysis_need(analysis, STAGE_LEAKS)
+		       : NULL;
+}
+
+const struct leaks *analysis_leaks_to(const struct analysis *analysis, allocation_id id)
+{
+	if (analysis->leaks)
+		return analysis->leaks;
+	return analysis->few_leaks_of == id ? analysis->few_leaks : NULL;
+}
+
+struct error *analysis_need_disguised_of(struct analysis *analysis, const allocation_id *ids,
+					 size_t count)
+{
+	enum { FEW = 64 };
+	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
+	const struct disguises_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.in_use = allocation_used(analysis->index),
+		.wanted = &wanted,
+		.disguises = DISGUISED_POINTERS,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	struct bitmap *known = &analysis->not_disguised;
+	bool is_none = false;
+	struct error *error;
+
+	while (known->words && count > 0 && bitmap_get(known, ids[count - 1]))
+		count--;
+	if (count == 0 || analysis->costs[STAGE_DISGUISED].built)
+		return NULL;
+	if (known->words || count > FEW)
+		return analysis_need(analysis, STAGE_DISGUISED);
+	error = bitmap_init(&wanted, allocation_count(analysis->index), &analysis->account);
+	for (size_t i = 0; !error && i < count; i++)
+		bitmap_set(&wanted, ids[i]);
+	if (!error)
+		error = disguises_exclude(&input, &is_none);
+	if (error)
+		return error;
+	if (!is_none)
+		return analysis_need(analysis, STAGE_DISGUISED);
+	*known = wanted;
+	wanted = (struct bitmap){ 0 };
+	return NULL;
 }

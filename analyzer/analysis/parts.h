@@ -46,6 +46,10 @@ struct analysis {
 	struct patterns *patterns, *leaked_patterns;
 	struct patterns *few_patterns; /* see analysis_need_owners_of(); or NULL */
 	uint64_t few_cost;	       /* bytes that were scanned for these */
+	struct leaks *few_leaks;       /* those that lead to this: see analysis_need_leaks_to() */
+	allocation_id few_leaks_of;
+	size_t few_leaks_cost;	       /* allocations that were looked at for these */
+	struct bitmap not_disguised;   /* some, certainly; or no words */
 	struct kept_words *kept_words; /* of the unreachable; or NULL */
 	struct named_sets *named_sets;
 	struct stage_cost costs[STAGES];

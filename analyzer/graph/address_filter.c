@@ -94,13 +94,14 @@ static void choose(struct address_filter *filter)
 struct error *address_filter_init(struct address_filter *filter, size_t count,
 				  struct memory_account *account)
 {
-	enum { LEAST_LOG = 12, BITS_EACH = 8 };
+	enum { LEAST_LOG = 12, BITS_EACH = 8, FEW = 256 };
 	unsigned int log = LEAST_LOG;
 
 	while (((uint64_t)1 << log) / BITS_EACH < count)
 		log++;
 	*filter = (struct address_filter){ .first = UINT64_MAX,
 					   .shift = 64 - log,
+					   .group = count <= FEW ? 24 : 32,
 					   .bits.account = account };
 	choose(filter);
 	return memory_resize(&filter->bits, ((size_t)1 << log) / 8);
@@ -126,8 +127,11 @@ void address_filter_add(struct address_filter *filter, uint64_t address)
 
 void address_filter_pass(struct address_filter *filter, uint64_t address)
 {
-	/* Those of a heap that is no larger than 4 GB have up to two groups. */
-	uint8_t group = (uint8_t)(1 << (address >> 32) % 8);
+	/*
+	 * Few addresses are told apart by all of the bytes compared; many, by those of which the
+	 * addresses of a heap that is no larger than 4 GB have one or two.
+	 */
+	uint8_t group = (uint8_t)(1 << (address >> filter->group) % 8);
 
 	for (size_t i = 0; i < UPPER_BYTES; i++) {
 		uint8_t byte = (uint8_t)(address >> 8 * (FIRST_BYTE + i));

@@ -29,6 +29,7 @@ struct address_filter {
 	uint64_t first, last; /* of the addresses */
 	struct memory bits;   /* uint64_t */
 	unsigned int shift;   /* of a hash */
+	unsigned int group;   /* addresses that differ from this bit on are in other groups */
 	/* Groups, as bits, that have the nibble there: the low, the high. */
 	uint8_t nibbles[UPPER_BYTES][2][16];
 	void (*look)(const struct address_filter *filter, const uint8_t *bytes, size_t count,

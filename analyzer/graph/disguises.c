@@ -30,8 +30,10 @@ struct finder {
 	struct address_filter filter;
 	struct wanted_ends ends;
 	struct xor_nodes xor_nodes;
-	struct bitmap nodes;	      /* of those in use; no words: not looked for */
-	ARRAY(allocation_id) pending; /* reached, to be looked at */
+	struct bitmap nodes;	       /* of those in use; no words: not looked for */
+	struct xor_suspects *suspects; /* NULL: all nodes are looked for */
+	atomic_bool has_node;	       /* before one of them */
+	ARRAY(allocation_id) pending;  /* reached, to be looked at */
 	struct work_chunks chunks;
 	struct looker *lookers; /* by thread */
 	unsigned int threads;
@@ -138,6 +140,11 @@ static void note_node(struct finder *finder, struct looker *looker, allocation_i
 	uint64_t size = range.end - range.start, known;
 	const uint8_t *bytes;
 
+	if (finder->suspects) {
+		if (xor_suspects_may_follow(finder->suspects, &looker->view, range))
+			atomic_store(&finder->has_node, true);
+		return;
+	}
 	if (!finder->nodes.words || size >= XOR_MOST_SIZE)
 		return;
 	bytes = view_bytes(&looker->view, range.start, &known);
@@ -453,7 +460,7 @@ static struct error *fill_filter(struct finder *finder)
 	return NULL;
 }
 
-static struct error *find(struct finder *finder)
+static struct error *find_wanted(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
 	size_t count = input->wanted->count;
@@ -466,18 +473,33 @@ static struct error *find(struct finder *finder)
 		return error;
 	bitmap_copy(&finder->wanted, input->wanted);
 	error = fill_filter(finder);
-	if (!error && (input->disguises & 1U << DISGUISE_XOR_LINK))
+	if (!error && !finder->suspects && (input->disguises & 1U << DISGUISE_XOR_LINK)) {
 		error = bitmap_init(&finder->nodes, count, input->account);
+		xor_nodes_init(&finder->xor_nodes, input);
+	}
 	if (error)
 		return error;
-	if (finder->nodes.words)
-		xor_nodes_init(&finder->xor_nodes, input);
 	progress_begin(input->progress, "looking for disguised addresses",
 		       image_size(input->image));
-	error = look_everywhere(finder);
+	return look_everywhere(finder);
+}
+
+static struct error *find(struct finder *finder)
+{
+	struct error *error = find_wanted(finder);
+
 	if (!error && finder->nodes.words)
-		error = xor_links_find(input, &finder->nodes, &finder->filter, keep_link, finder);
+		error = xor_links_find(finder->input, &finder->nodes, &finder->filter, keep_link,
+				       finder);
 	return error ? error : look_at_all_reached(finder);
+}
+
+static void finder_deinit(struct finder *finder)
+{
+	bitmap_deinit(&finder->wanted);
+	bitmap_deinit(&finder->nodes);
+	address_filter_deinit(&finder->filter);
+	array_release(&finder->pending);
 }
 
 struct error *disguises_find(const struct disguises_input *input, struct disguises *ret)
@@ -490,14 +512,31 @@ struct error *disguises_find(const struct disguises_input *input, struct disguis
 	};
 	struct error *error = find(&finder);
 
-	bitmap_deinit(&finder.wanted);
-	bitmap_deinit(&finder.nodes);
-	address_filter_deinit(&finder.filter);
-	array_release(&finder.pending);
+	finder_deinit(&finder);
 	if (error)
 		disguises_deinit(&result);
 	else
 		*ret = result;
+	return error;
+}
+
+struct error *disguises_exclude(const struct disguises_input *input, bool *ret_excluded)
+{
+	_cleanup_(disguises_deinit) struct disguises result = { .list.memory.account =
+									input->account };
+	_cleanup_(xor_suspects_deinit) struct xor_suspects suspects = { 0 };
+	struct finder finder = {
+		.input = input,
+		.result = &result,
+		.suspects = &suspects,
+		.pending.memory.account = input->account,
+	};
+	struct error *error = xor_suspects_init(&suspects, input);
+
+	if (!error)
+		error = find_wanted(&finder);
+	*ret_excluded = result.list.count == 0 && !finder.has_node;
+	finder_deinit(&finder);
 	return error;
 }
 

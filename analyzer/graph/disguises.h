@@ -26,6 +26,13 @@ struct disguises {
 
 struct error *disguises_find(const struct disguises_input *input, struct disguises *ret);
 
+/*
+ * Whether certainly none of these is found, if there are few: wanted are only some, and in_use is
+ * all that is used, because what is found may lead on over anything. It takes a fraction of the
+ * time.
+ */
+struct error *disguises_exclude(const struct disguises_input *input, bool *ret_excluded);
+
 /* Put them in order of target, for disguises_of(). */
 void disguises_sort(struct disguises *disguises);
 

@@ -264,23 +264,141 @@ void xor_nodes_init(struct xor_nodes *nodes, const struct disguises_input *input
 	note_lowest(nodes, input->index);
 }
 
-bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes, uint64_t size)
+/* Whether the word may be the XOR of two addresses; it cannot be foretold: so there is no branch.
+ */
+static inline uint64_t may_be_link(const struct xor_nodes *nodes, uint64_t word)
 {
 	const uint64_t NO_ADDRESS = UINT64_MAX << (XOR_UPPER + 16);
+	uint64_t upper = word >> XOR_UPPER & UINT16_MAX;
+
+	return (nodes->uppers[upper / 64] >> upper % 64) & (word != 0) &
+	       ((word & (nodes->no_bits | NO_ADDRESS)) == 0);
+}
+
+bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes, uint64_t size)
+{
 	uint64_t found = 0;
 
 	if (size >= XOR_MOST_SIZE || !nodes->sizes[size / XOR_SIZE_STEP])
 		return false;
-	/* Which word it is cannot be foretold: so there is no branch. */
 	for (size_t i = 0; i < MOST_LINKS && WORD * (i + 1) <= size; i++) {
-		uint64_t word, upper;
+		uint64_t word;
 
 		memcpy(&word, bytes + WORD * i, sizeof(word));
-		upper = word >> XOR_UPPER & UINT16_MAX;
-		found |= (nodes->uppers[upper / 64] >> upper % 64) & (word != 0) &
-			 ((word & (nodes->no_bits | NO_ADDRESS)) == 0);
+		found |= may_be_link(nodes, word);
 	}
 	return found & 1;
+}
+
+/* Both are alike to the first node of the list. */
+enum { MOST_DIFFERENCE = 2 };
+
+/* Whether a used allocation of about that size begins at the address. */
+static bool is_node(const struct allocation_index *index, uint64_t address, uint64_t size)
+{
+	allocation_id id = allocation_find(index, address);
+	uint64_t steps = MOST_DIFFERENCE * XOR_SIZE_STEP;
+
+	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
+	       bitmap_get(allocation_used(index), id) &&
+	       allocation_size(index, id) - size + steps <= 2 * steps;
+}
+
+static struct error *add_suspect(struct xor_suspects *suspects, const struct xor_suspect *suspect)
+{
+	size_t size = suspect->size / XOR_SIZE_STEP;
+
+	for (size_t i = size < MOST_DIFFERENCE ? 0 : size - MOST_DIFFERENCE;
+	     i <= size + MOST_DIFFERENCE && i < sizeof(suspects->offsets) / sizeof(uint16_t); i++)
+		suspects->offsets[i] |= (uint16_t)(1U << suspect->offset / WORD);
+	return array_append(&suspects->list, *suspect);
+}
+
+/* A link is that of a node with another behind it, or the address of the node before the last. */
+static struct error *add_suspects_of(struct xor_suspects *suspects, struct memory_range range)
+{
+	struct view view = { suspects->input->image };
+	struct xor_suspect suspect = { .start = range.start, .size = range.end - range.start };
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < MOST_LINKS && !error; i++) {
+		suspect.offset = WORD * i;
+		if (suspect.offset + WORD > suspect.size)
+			break;
+		if (view_word(&view, range.start + suspect.offset, &suspect.link) &&
+		    (may_be_link(&suspects->links, suspect.link) ||
+		     is_node(suspects->input->index, suspect.link, suspect.size)))
+			error = add_suspect(suspects, &suspect);
+	}
+	return error;
+}
+
+struct error *xor_suspects_init(struct xor_suspects *suspects, const struct disguises_input *input)
+{
+	struct error *error = NULL;
+	size_t hint = 0;
+
+	*suspects = (struct xor_suspects){ .input = input, .list.memory.account = input->account };
+	xor_nodes_init(&suspects->links, input);
+	bitmap_for_each(id, input->wanted) {
+		if (error)
+			break;
+		error = add_suspects_of(
+			suspects, allocation_range_near(input->index, (allocation_id)id, &hint));
+	}
+	return error;
+}
+
+void xor_suspects_deinit(struct xor_suspects *suspects)
+{
+	array_release(&suspects->list);
+}
+
+/*
+ * Whether the node, whose link that is, has another before it, and the suspect others behind it, up
+ * to an end, or some of them.
+ */
+static bool may_lead_on(const struct xor_suspects *suspects, struct view *view, uint64_t node,
+			uint64_t link, const struct xor_suspect *suspect)
+{
+	enum { FEW = 8 };
+	const struct allocation_index *index = suspects->input->index;
+	uint64_t before = node, at = suspect->start, behind = suspect->link;
+
+	if (!is_node(index, link ^ at, suspect->size))
+		return false;
+	for (size_t i = 0; i < FEW && behind != before; i++) {
+		uint64_t next = behind ^ before;
+
+		if (behind == 0 || !is_node(index, next, suspect->size) ||
+		    !view_word(view, next + suspect->offset, &behind))
+			return false;
+		before = at;
+		at = next;
+	}
+	return true;
+}
+
+bool xor_suspects_may_follow(const struct xor_suspects *suspects, struct view *view,
+			     struct memory_range node)
+{
+	size_t size = (node.end - node.start) / XOR_SIZE_STEP;
+	unsigned int offsets =
+		size < sizeof(suspects->offsets) / sizeof(uint16_t) ? suspects->offsets[size] : 0;
+
+	for (; offsets; offsets &= offsets - 1) {
+		size_t offset = WORD * (size_t)__builtin_ctz(offsets);
+		uint64_t link;
+
+		if (!view_word(view, node.start + offset, &link) ||
+		    !may_be_link(&suspects->links, link))
+			continue;
+		for (size_t i = 0; i < suspects->list.count; i++)
+			if (suspects->list.items[i].offset == offset &&
+			    may_lead_on(suspects, view, node.start, link, &suspects->list.items[i]))
+				return true;
+	}
+	return false;
 }
 
 /* Drop nodes with no link to a wanted one: it takes no incoming references to find these. */

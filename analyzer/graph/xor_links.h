@@ -15,8 +15,10 @@
 #ifndef ANALYZER_GRAPH_XOR_LINKS_H
 #define ANALYZER_GRAPH_XOR_LINKS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/graph/address_filter.h"
 #include "analyzer/graph/disguise.h"
+#include "analyzer/image/view.h"
 
 enum {
 	XOR_MOST_SIZE = 1 << 12, /* of a node */
@@ -35,6 +37,34 @@ void xor_nodes_init(struct xor_nodes *nodes, const struct disguises_input *input
 
 /* Whether a word of an allocation may be such a link; most have none. */
 bool xor_nodes_may_be(const struct xor_nodes *nodes, const uint8_t *bytes, uint64_t size);
+
+/*
+ * For a few wanted allocations: what may be the node before one of them in such a list. Each is a
+ * word of a wanted one that may be its link.
+ */
+struct xor_suspect {
+	uint64_t start, size, link;
+	size_t offset;
+};
+
+struct xor_suspects {
+	const struct disguises_input *input;
+	struct xor_nodes links; /* what these look like */
+	ARRAY(struct xor_suspect) list;
+	/* By size of the node before, in steps: at which offsets a suspect has its link. */
+	uint16_t offsets[XOR_MOST_SIZE / XOR_SIZE_STEP + 2];
+};
+
+struct error *xor_suspects_init(struct xor_suspects *suspects, const struct disguises_input *input);
+void xor_suspects_deinit(struct xor_suspects *suspects);
+DEFINE_DEINIT(xor_suspects_deinit, struct xor_suspects)
+
+/*
+ * Whether a used allocation may be before a suspect: so are all that are, and hardly any others.
+ * *view is for reading further nodes.
+ */
+bool xor_suspects_may_follow(const struct xor_suspects *suspects, struct view *view,
+			     struct memory_range node);
 
 /*
  * Call found with each link that leads to a wanted one, and where it stands. Of those in use, nodes

@@ -47,17 +47,18 @@ const struct command command_describe = {
 };
 
 /* What the first line says of a leaked allocation depends on its being a leak root. */
-static struct error *need_for(struct analysis *analysis, allocation_id id)
+static struct error *need_for(struct analysis *analysis, allocation_id id, bool is_one)
 {
-	return bitmap_get(analysis_leaked(analysis), id) ? analysis_need(analysis, STAGE_LEAKS)
-							 : NULL;
+	if (!bitmap_get(analysis_leaked(analysis), id))
+		return NULL;
+	return is_one ? analysis_need_leaks_to(analysis, id) : analysis_need(analysis, STAGE_LEAKS);
 }
 
 static bool explain_member(void *data, allocation_id id)
 {
 	struct describer *describer = data;
 
-	describer->error = need_for(describer->analysis, id);
+	describer->error = need_for(describer->analysis, id, false);
 	if (!describer->error)
 		describe_allocation(describer, id);
 	if (!describer->error)
@@ -79,7 +80,7 @@ static struct error *explain_run(struct analysis *analysis, const void *argument
 		return describe_set(&describer, explain_member);
 	place = place_find(analysis, selection->address);
 	if (place.kind == PLACE_ALLOCATION)
-		error = need_for(analysis, place.id);
+		error = need_for(analysis, place.id, true);
 	if (error)
 		return error;
 	describe_address(&describer, selection->address, &place);

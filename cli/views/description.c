@@ -134,8 +134,8 @@ static bool is_unreferenced(struct describer *describer, allocation_id id)
 
 	if (!bitmap_get(analysis_leaked(analysis), id))
 		return false;
-	if (analysis_cost(analysis, STAGE_LEAKS).built) {
-		root = leak_root_find(analysis_leaks(analysis), id);
+	if (analysis_leaks_to(analysis, id)) {
+		root = leak_root_find(analysis_leaks_to(analysis, id), id);
 		return root && root->members == 1;
 	}
 	if (!describer->unreferenced.words)
@@ -448,6 +448,14 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 		write_annotations(describer, place->id);
 }
 
+struct error *describer_need_disguised(struct describer *describer, const allocation_id *ids,
+				       size_t count)
+{
+	return describer->selection->is_address
+		       ? analysis_need_disguised_of(describer->analysis, ids, count)
+		       : analysis_need(describer->analysis, STAGE_DISGUISED);
+}
+
 bool describe_likely(struct describer *describer, allocation_id id)
 {
 	struct analysis *analysis = describer->analysis;
@@ -455,7 +463,7 @@ bool describe_likely(struct describer *describer, allocation_id id)
 
 	if (describer->error || !bitmap_get(analysis_leaked(analysis), id))
 		return false;
-	describer->error = analysis_need(analysis, STAGE_DISGUISED);
+	describer->error = describer_need_disguised(describer, &id, 1);
 	if (describer->error)
 		return false;
 	disguised = likely_held_find(analysis, id);

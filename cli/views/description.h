@@ -43,6 +43,10 @@ void describe_allocation(struct describer *describer, allocation_id id);
 /* "Address 55d0c0ffee18 is at offset 8 of" and so on. */
 void describe_address(struct describer *describer, uint64_t address, const struct place *place);
 
+/* Search for what leaked allocations stand in disguise for: of an address, for those alone. */
+struct error *describer_need_disguised(struct describer *describer, const allocation_id *ids,
+				       size_t count);
+
 /*
  * Of a leaked allocation, say so if it is likely held. Returns whether it is; an error becomes the
  * describer's.

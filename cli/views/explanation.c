@@ -73,7 +73,8 @@ static void add_unseen(const struct analysis *analysis, struct bitmap *ret)
 		bitmap_minus(ret, managed);
 }
 
-static struct error *collect_sources(struct chains *chains, enum chain_source source)
+static struct error *collect_sources(struct chains *chains, enum chain_source source,
+				     allocation_id target)
 {
 	struct analysis *analysis = chains->analysis;
 	struct bitmap *sources = &chains->sources[source];
@@ -83,7 +84,7 @@ static struct error *collect_sources(struct chains *chains, enum chain_source so
 	if (error)
 		return error;
 	if (source == CHAIN_LEAK_ROOT)
-		add_leak_roots(analysis_leaks(analysis), sources);
+		add_leak_roots(analysis_leaks_to(analysis, target), sources);
 	else if (source == CHAIN_UNSEEN)
 		add_unseen(analysis, sources);
 	else if (analysis_garbage(analysis))
@@ -92,7 +93,7 @@ static struct error *collect_sources(struct chains *chains, enum chain_source so
 }
 
 static struct error *find_sources(struct chains *chains, enum chain_source source,
-				  const struct bitmap **ret)
+				  allocation_id target, const struct bitmap **ret)
 {
 	struct bitmap *sources = &chains->sources[source];
 	struct error *error = NULL;
@@ -103,7 +104,7 @@ static struct error *find_sources(struct chains *chains, enum chain_source sourc
 	}
 	*ret = sources;
 	if (!sources->words)
-		error = collect_sources(chains, source);
+		error = collect_sources(chains, source, target);
 	return error;
 }
 
@@ -123,7 +124,7 @@ static struct error *chains_find(struct chains *chains, enum chain_source source
 	struct distances **distances = &chains->distances[source];
 	const struct bitmap *sources;
 	const struct graph *incoming;
-	struct error *error = find_sources(chains, source, &sources);
+	struct error *error = find_sources(chains, source, target, &sources);
 
 	if (!error)
 		error = analysis_incoming_of(analysis, target, &incoming);
@@ -395,6 +396,8 @@ static struct error *explain_dependent(struct describer *describer, allocation_i
 	struct error *error =
 		write_chain_from(describer, CHAIN_LEAK_ROOT, &head, &root_table, id, &path);
 
+	if (!error)
+		error = describer_need_disguised(describer, path.ids, path.count);
 	for (size_t i = error ? 0 : path.count; i-- > 0;)
 		if (describe_likely(describer, path.ids[i]))
 			break;
@@ -403,7 +406,8 @@ static struct error *explain_dependent(struct describer *describer, allocation_i
 
 static struct error *explain_leaked(struct describer *describer, allocation_id id)
 {
-	const struct leak_root *root = leak_root_find(analysis_leaks(describer->analysis), id);
+	const struct leak_root *root =
+		leak_root_find(analysis_leaks_to(describer->analysis, id), id);
 	struct error *error = NULL;
 
 	if (root) {

@@ -39,6 +39,26 @@ static void put_int(struct world *world, uint64_t place, uint64_t number, uint64
 	core_set(core, place + 24, (number & 0x3fffffff) | number >> 30 << 32);
 }
 
+/* Nothing that is found may be excluded by the search for it alone. */
+static void assert_none_is_excluded(const struct disguises_input *input, uint64_t found)
+{
+	_cleanup_(bitmap_deinit) struct bitmap one = { 0 };
+	struct disguises_input few = *input;
+	bool is_excluded;
+
+	assert_no_error(bitmap_init(&one, BLOCKS, input->account));
+	few.in_use = allocation_used(input->index);
+	few.wanted = &one;
+	for (; found; found &= found - 1) {
+		one.words[0] = found & -found;
+		assert_no_error(disguises_exclude(&few, &is_excluded));
+		assert_false(is_excluded);
+	}
+	one.words[0] = 0;
+	assert_no_error(disguises_exclude(&few, &is_excluded));
+	assert_true(is_excluded);
+}
+
 /* What is found from the anchored ones, both as bits by id; integer: NULL, or what to look for. */
 static void assert_found_as(struct world *world, unsigned int disguises,
 			    const struct integer_encoding *integer, uint64_t anchored,
@@ -85,6 +105,7 @@ static void assert_found_as(struct world *world, unsigned int disguises,
 		targets |= UINT64_C(1) << disguised_at(&result, i)->target;
 	assert_int_equal(targets, found);
 	assert_int_equal(result.reached.words[0], reached);
+	assert_none_is_excluded(&input, targets);
 }
 
 static void assert_found(struct world *world, unsigned int disguises, uint64_t anchored,
