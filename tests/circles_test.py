@@ -16,9 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 # Those that there are still; no other may come.
-KNOWN = (
-    ("analyzer/graph/held_anchors", "analyzer/graph/roots"),
-)
+KNOWN = ()
 
 
 def files():

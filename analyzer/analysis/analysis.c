@@ -176,60 +176,38 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 
 void analysis_destroy(struct analysis *analysis)
 {
-	if (analysis->typing)
-		typing_destroy(analysis->typing);
-	if (analysis->leaked_patterns)
-		patterns_destroy(analysis->leaked_patterns);
-	if (analysis->kept_words)
-		kept_words_destroy(analysis->kept_words);
-	if (analysis->patterns)
-		patterns_destroy(analysis->patterns);
-	if (analysis->few_patterns)
-		patterns_destroy(analysis->few_patterns);
-	if (analysis->identities)
-		identities_destroy(analysis->identities);
-	if (analysis->signature_judge)
-		signature_judge_destroy(analysis->signature_judge);
-	if (analysis->classes)
-		classes_destroy(analysis->classes);
-	if (analysis->first_words)
-		first_words_destroy(analysis->first_words);
-	if (analysis->runtimes)
-		runtimes_destroy(analysis->runtimes);
-	if (analysis->debug)
-		debug_destroy(analysis->debug);
-	if (analysis->dominators)
-		dominators_destroy(analysis->dominators);
+	/* Those that are there: each before what it borrows. */
+	cleanup_typing_destroy(&analysis->typing);
+	cleanup_patterns_destroy(&analysis->leaked_patterns);
+	cleanup_kept_words_destroy(&analysis->kept_words);
+	cleanup_patterns_destroy(&analysis->patterns);
+	cleanup_patterns_destroy(&analysis->few_patterns);
+	cleanup_identities_destroy(&analysis->identities);
+	cleanup_signature_judge_destroy(&analysis->signature_judge);
+	cleanup_classes_destroy(&analysis->classes);
+	cleanup_first_words_destroy(&analysis->first_words);
+	cleanup_runtimes_destroy(&analysis->runtimes);
+	cleanup_debug_destroy(&analysis->debug);
+	cleanup_dominators_destroy(&analysis->dominators);
 	disguises_deinit(&analysis->disguised);
-	if (analysis->incoming)
-		graph_destroy(analysis->incoming);
+	cleanup_graph_destroy(&analysis->incoming);
 	bitmap_deinit(&analysis->not_disguised);
-	if (analysis->few_leaks)
-		leaks_destroy(analysis->few_leaks);
-	if (analysis->leaks)
-		leaks_destroy(analysis->leaks);
+	cleanup_leaks_destroy(&analysis->few_leaks);
+	cleanup_leaks_destroy(&analysis->leaks);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&analysis->anchored_by[i]);
 	bitmap_deinit(&analysis->at_risk);
 	liveness_deinit(&analysis->liveness);
 	bitmap_deinit(&analysis->anchored);
-	if (analysis->incoming_lost)
-		graph_destroy(analysis->incoming_lost);
-	if (analysis->graph)
-		graph_destroy(analysis->graph);
-	if (analysis->roots)
-		roots_destroy(analysis->roots);
-	if (analysis->heaps)
-		heaps_destroy(analysis->heaps);
-	if (analysis->program)
-		program_destroy(analysis->program);
-	if (analysis->image)
-		image_close(analysis->image);
-	if (analysis->named_sets)
-		named_sets_destroy(analysis->named_sets);
+	cleanup_graph_destroy(&analysis->incoming_lost);
+	cleanup_graph_destroy(&analysis->graph);
+	cleanup_roots_destroy(&analysis->roots);
+	cleanup_heaps_destroy(&analysis->heaps);
+	cleanup_program_destroy(&analysis->program);
+	cleanup_image_close(&analysis->image);
+	cleanup_named_sets_destroy(&analysis->named_sets);
 	findings_deinit(&analysis->findings);
-	if (analysis->side_file)
-		side_file_close(analysis->side_file);
+	cleanup_side_file_close(&analysis->side_file);
 	free(analysis);
 }
 
@@ -273,62 +251,61 @@ void analysis_doubt(struct analysis *analysis, const char *text)
 	findings_add(&analysis->findings, FINDING_INCOMPLETE, "%s", text);
 }
 
+/* The analysis, which has the stage. */
+static const struct analysis *with(const struct analysis *analysis, enum stage stage)
+{
+	assert(analysis->costs[stage].built);
+	return analysis;
+}
+
 const struct image *analysis_image(const struct analysis *analysis)
 {
-	return analysis->image;
+	return with(analysis, STAGE_IMAGE)->image;
 }
 
 const struct program *analysis_program(const struct analysis *analysis)
 {
-	assert(analysis->program);
-	return analysis->program;
+	return with(analysis, STAGE_PROGRAM)->program;
 }
 
 const struct heaps *analysis_heaps(const struct analysis *analysis)
 {
-	assert(analysis->heaps);
-	return analysis->heaps;
+	return with(analysis, STAGE_HEAP)->heaps;
 }
 
 const struct allocation_index *analysis_index(const struct analysis *analysis)
 {
-	assert(analysis->index);
-	return analysis->index;
+	return with(analysis, STAGE_HEAP)->index;
 }
 
 const struct fibers *analysis_fibers(const struct analysis *analysis)
 {
-	return runtimes_fibers(analysis->runtimes);
+	return runtimes_fibers(with(analysis, STAGE_FIBERS)->runtimes);
 }
 
 const struct roots *analysis_roots(const struct analysis *analysis)
 {
-	assert(analysis->roots);
-	return analysis->roots;
+	return with(analysis, STAGE_ROOTS)->roots;
 }
 
 const struct graph *analysis_graph(const struct analysis *analysis)
 {
-	assert(analysis->graph);
-	return analysis->graph;
+	return with(analysis, STAGE_GRAPH)->graph;
 }
 
 const struct graph *analysis_incoming(const struct analysis *analysis)
 {
-	assert(analysis->incoming);
-	return analysis->incoming;
+	return with(analysis, STAGE_INCOMING)->incoming;
 }
 
 const struct leaks *analysis_leaks(const struct analysis *analysis)
 {
-	assert(analysis->leaks);
-	return analysis->leaks;
+	return with(analysis, STAGE_LEAKS)->leaks;
 }
 
 const struct dominators *analysis_dominators(const struct analysis *analysis)
 {
-	assert(analysis->dominators);
-	return analysis->dominators;
+	return with(analysis, STAGE_RETAINED)->dominators;
 }
 
 const struct disguises *analysis_disguised(const struct analysis *analysis)
@@ -338,22 +315,22 @@ const struct disguises *analysis_disguised(const struct analysis *analysis)
 
 struct debug *analysis_debug(const struct analysis *analysis)
 {
-	return analysis->debug;
+	return with(analysis, STAGE_DEBUG)->debug;
 }
 
 struct classes *analysis_classes(const struct analysis *analysis)
 {
-	return analysis->classes;
+	return with(analysis, STAGE_CLASSES)->classes;
 }
 
 const struct runtimes *analysis_runtimes(const struct analysis *analysis)
 {
-	return analysis->runtimes;
+	return with(analysis, STAGE_FIBERS)->runtimes;
 }
 
 const struct typing *analysis_typing(const struct analysis *analysis)
 {
-	return analysis->typing;
+	return with(analysis, STAGE_TYPES)->typing;
 }
 
 struct patterns *analysis_patterns(const struct analysis *analysis)

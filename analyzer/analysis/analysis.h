@@ -24,7 +24,6 @@
 #include "analyzer/graph/collector.h"
 #include "analyzer/graph/disguises.h"
 #include "analyzer/graph/dominators.h"
-#include "analyzer/graph/entries.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/liveness.h"

@@ -1,5 +1,4 @@
 #include "analyzer/analysis/parts.h"
-#include "analyzer/analysis/side.h"
 #include "analyzer/base/text.h"
 #include "analyzer/graph/disguises.h"
 #include "analyzer/graph/signal_stacks.h"
@@ -26,15 +25,20 @@ static struct error *build_program(struct analysis *analysis, uint64_t *ret_coun
 	return error;
 }
 
-static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
+struct heap_context analysis_heap_context(struct analysis *analysis)
 {
-	struct heap_context context = {
+	return (struct heap_context){
 		.image = analysis->image,
 		.program = analysis->program,
 		.findings = &analysis->findings,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
+}
+
+static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
+{
+	const struct heap_context context = analysis_heap_context(analysis);
 	struct error *error = heaps_create(&context, &analysis->heaps);
 
 	if (error)
@@ -60,11 +64,16 @@ static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count
 	return error;
 }
 
+struct roots_input analysis_roots_input(struct analysis *analysis)
+{
+	return (struct roots_input){ analysis->image,	 analysis->program,  analysis->index,
+				     analysis->runtimes, &analysis->account, analysis->progress };
+}
+
 static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = roots_create(analysis->image, analysis->program, analysis->index,
-					   analysis->runtimes, &analysis->account,
-					   analysis->progress, &analysis->roots);
+	const struct roots_input input = analysis_roots_input(analysis);
+	struct error *error = roots_create(&input, &analysis->roots);
 
 	if (!error)
 		*ret_count = root_range_count(analysis->roots);
@@ -297,13 +306,38 @@ static struct error *build_incoming(struct analysis *analysis, uint64_t *ret_cou
 	return error;
 }
 
+static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
+{
+	for (size_t i = 0; i < leak_root_count(leaks); i++)
+		bitmap_set(ret, leak_root(leaks, i)->id);
+}
+
+/* The same of what a collector will free, and what only that leads to. */
+static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap *ret)
+{
+	const struct liveness *liveness = &analysis->liveness;
+	_cleanup_(leaks_destroy) struct leaks *roots = NULL;
+	_cleanup_(bitmap_deinit) struct bitmap lost = { 0 };
+	struct error *error;
+
+	if (!liveness->garbage.words)
+		return NULL;
+	error = bitmap_init(&lost, ret->count, &analysis->account);
+	if (error)
+		return error;
+	bitmap_or(&lost, &liveness->garbage);
+	bitmap_or(&lost, &liveness->held);
+	error = leaks_create(analysis->graph, analysis->index, &lost, &analysis->account,
+			     analysis->progress, &roots);
+	if (!error)
+		add_leak_roots(roots, ret);
+	return error;
+}
+
+/* The dominator tree begins at what roots refer to, and at leak roots. */
 static struct error *build_retained(struct analysis *analysis, uint64_t *ret_count)
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
-	const struct entries_input where = {
-		analysis->graph,     analysis->index,	 analysis->roots,    analysis->leaks,
-		&analysis->liveness, &analysis->account, analysis->progress,
-	};
 	const struct dominators_input input = {
 		.graph = analysis->graph,
 		.incoming = analysis->incoming,
@@ -314,8 +348,15 @@ static struct error *build_retained(struct analysis *analysis, uint64_t *ret_cou
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
-	struct error *error = entries_collect(&where, &entries);
+	struct error *error =
+		bitmap_init(&entries, allocation_count(analysis->index), &analysis->account);
 
+	if (error)
+		return error;
+	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
+		bitmap_or(&entries, root_targets(analysis->roots, kind));
+	add_leak_roots(analysis->leaks, &entries);
+	error = add_garbage_roots(analysis, &entries);
 	if (!error)
 		error = dominators_create(&input, &analysis->dominators);
 	if (!error)

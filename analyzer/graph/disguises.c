@@ -246,18 +246,8 @@ struct root_part {
 
 struct root_parts {
 	struct finder *finder;
-	struct memory memory; /* struct root_part */
-	size_t count;
+	ARRAY(struct root_part) list;
 };
-
-static struct error *add_part(struct root_parts *parts, struct root_part part)
-{
-	struct error *error = memory_reserve(&parts->memory, (parts->count + 1) * sizeof(part));
-
-	if (!error)
-		((struct root_part *)parts->memory.bytes)[parts->count++] = part;
-	return error;
-}
 
 /* Cut the root into parts; a word may reach from one into the next. */
 static struct error *cut_root(struct root_parts *parts, struct root_part part)
@@ -276,7 +266,7 @@ static struct error *cut_root(struct root_parts *parts, struct root_part part)
 		part.range = (struct memory_range){ place, end };
 		if (end - place > LARGE + BEHIND)
 			part.range.end = place + LARGE + BEHIND;
-		error = add_part(parts, part);
+		error = array_append(&parts->list, part);
 		if (end - place <= LARGE)
 			break;
 		place += LARGE;
@@ -301,7 +291,7 @@ static struct error *cut_roots(struct root_parts *parts)
 static struct error *look_at_part(void *data, size_t number, unsigned int thread)
 {
 	const struct root_parts *parts = data;
-	const struct root_part *part = (const struct root_part *)parts->memory.bytes + number;
+	const struct root_part *part = &parts->list.items[number];
 	struct finder *finder = parts->finder;
 	struct looker *looker = &finder->lookers[thread];
 	uint64_t words = looker->words;
@@ -317,15 +307,15 @@ static struct error *look_at_part(void *data, size_t number, unsigned int thread
 static struct error *look_at_roots(struct finder *finder)
 {
 	struct progress *progress = finder->input->progress;
-	struct root_parts parts = { finder, { .account = finder->input->account }, 0 };
+	struct root_parts parts = { finder, .list.memory.account = finder->input->account };
 	struct error *error = cut_roots(&parts);
 
 	if (!error) {
-		split_work_begin(&finder->work, progress, parts.count);
-		error = parallel_for(parts.count, finder->threads, look_at_part, &parts);
+		split_work_begin(&finder->work, progress, parts.list.count);
+		error = parallel_for(parts.list.count, finder->threads, look_at_part, &parts);
 		split_work_keep(&finder->work, finder->threads, progress);
 	}
-	memory_release(&parts.memory);
+	array_release(&parts.list);
 	return error;
 }
 

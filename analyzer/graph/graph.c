@@ -12,7 +12,7 @@ struct error *graph_create_empty(size_t count, unsigned int arrays, struct memor
 		return &error_no_memory;
 	graph->account = account;
 	graph->count = count;
-	graph->words.account = account;
+	graph->words.memory.account = account;
 	graph->shares = calloc(count / SHARE + 1, sizeof(*graph->shares));
 	graph->arrays = calloc(arrays, sizeof(*graph->arrays));
 	if (!graph->shares || !graph->arrays)
@@ -20,7 +20,7 @@ struct error *graph_create_empty(size_t count, unsigned int arrays, struct memor
 	graph->share_count = (count + SHARE - 1) / SHARE;
 	graph->array_count = arrays;
 	for (unsigned int i = 0; i < arrays; i++)
-		graph->arrays[i].account = account;
+		graph->arrays[i].memory.account = account;
 	*ret = take(graph);
 	return NULL;
 }
@@ -32,7 +32,7 @@ struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory
 	struct error *error = graph_create_empty(count, arrays, account, &graph);
 
 	if (!error)
-		error = memory_resize(&graph->words, (count + 1) * sizeof(uint32_t));
+		error = array_resize(&graph->words, count + 1);
 	if (error)
 		return error;
 	*ret = take(graph);
@@ -42,8 +42,8 @@ struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory
 void graph_destroy(struct graph *graph)
 {
 	for (unsigned int i = 0; i < graph->array_count; i++)
-		memory_release(&graph->arrays[i]);
-	memory_release(&graph->words);
+		array_release(&graph->arrays[i]);
+	array_release(&graph->words);
 	free(graph->arrays);
 	free(graph->shares);
 	free(graph);
@@ -52,7 +52,7 @@ void graph_destroy(struct graph *graph)
 struct error *graph_lay_out_share(struct graph *graph, size_t number)
 {
 	struct share *share = &graph->shares[number];
-	uint32_t *offsets = graph->words.bytes;
+	uint32_t *offsets = graph->words.items;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
 	uint64_t total = 0;
 
@@ -85,7 +85,7 @@ bool graph_compact_share(struct graph *graph, size_t number, const allocation_id
 			 size_t count, allocation_id *to, size_t *ret)
 {
 	size_t first = number << SHARE_BITS, rows = graph->count - first;
-	uint32_t *words = (uint32_t *)graph->words.bytes + first;
+	uint32_t *words = graph->words.items + first;
 	size_t left = 0;
 
 	if (rows > SHARE)
@@ -113,15 +113,14 @@ bool graph_compact_share(struct graph *graph, size_t number, const allocation_id
 struct error *graph_place_shares(struct graph *graph, const size_t *counts)
 {
 	for (unsigned int i = 0; i < graph->array_count; i++) {
-		struct error *error =
-			memory_resize(&graph->arrays[i], counts[i] * sizeof(allocation_id));
+		struct error *error = array_resize(&graph->arrays[i], counts[i]);
 
 		if (error)
 			return error;
 	}
 	for (size_t i = 0; i < graph->share_count; i++) {
 		struct share *share = &graph->shares[i];
-		const allocation_id *array = graph->arrays[share->array].bytes;
+		const allocation_id *array = graph->arrays[share->array].items;
 
 		share->targets = share->count ? array + share->begin : NULL;
 		graph->edge_count += share->count;
@@ -141,7 +140,7 @@ struct edges graph_outgoing(const struct graph *graph, allocation_id id)
 
 void graph_fetch_offset(const struct graph *graph, allocation_id id)
 {
-	__builtin_prefetch((const uint32_t *)graph->words.bytes + id);
+	__builtin_prefetch(graph->words.items + id);
 }
 
 void graph_fetch_row(const struct graph *graph, allocation_id id)
@@ -161,8 +160,8 @@ struct narrowing {
 static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
 {
 	struct edges edges = graph_outgoing(narrowing->from, id);
-	struct memory *array = &narrowing->to->arrays[0];
-	uint32_t *offsets = narrowing->to->words.bytes;
+	struct memory *array = &narrowing->to->arrays[0].memory;
+	uint32_t *offsets = narrowing->to->words.items;
 	struct error *error;
 	allocation_id *row;
 	size_t left;

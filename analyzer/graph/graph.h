@@ -10,6 +10,7 @@
 #define ANALYZER_GRAPH_GRAPH_H
 
 #include "analyzer/base/progress.h"
+#include "analyzer/base/side_file.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/image.h"
 
@@ -26,6 +27,12 @@ struct error *graph_create(const struct image *image, const struct allocation_in
 			   struct graph **ret);
 void graph_destroy(struct graph *graph);
 DEFINE_CLEANUP(graph_destroy, struct graph *)
+
+struct error *graph_save(const struct graph *graph, struct side_writer *writer);
+
+/* It is an error if anything but what is used refers to anything. */
+struct error *graph_load(struct side_file *file, const struct bitmap *used,
+			 struct memory_account *account, struct graph **ret);
 
 /* How many references there are, repeated ones included. */
 uint64_t graph_edge_count(const struct graph *graph);

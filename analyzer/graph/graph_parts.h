@@ -4,6 +4,7 @@
 #ifndef ANALYZER_GRAPH_GRAPH_PARTS_H
 #define ANALYZER_GRAPH_GRAPH_PARTS_H
 
+#include "analyzer/base/array.h"
 #include "analyzer/graph/graph.h"
 #include "analyzer/heap/work_chunks.h"
 
@@ -37,8 +38,8 @@ struct graph {
 	size_t count; /* allocations */
 	struct share *shares;
 	size_t share_count;
-	struct memory words;   /* uint32_t by id: see struct share */
-	struct memory *arrays; /* allocation_id */
+	ARRAY(uint32_t) words; /* by id: see struct share */
+	ARRAY(allocation_id) * arrays;
 	unsigned int array_count;
 	uint64_t edge_count;
 };
@@ -71,7 +72,7 @@ struct error *graph_place_shares(struct graph *graph, const size_t *counts);
 static inline struct edges graph_row(const struct graph *graph, allocation_id id)
 {
 	const struct share *share = &graph->shares[id >> SHARE_BITS];
-	const uint32_t *words = graph->words.bytes;
+	const uint32_t *words = graph->words.items;
 	uint32_t word = words[id], end = share->count;
 
 	if (share->is_compact) {

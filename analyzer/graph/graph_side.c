@@ -1,6 +1,10 @@
-#include "analyzer/graph/graph_side.h"
-
+/*
+ * The graph and liveness in a side file. What is large stays there: it is mapped. What is loaded is
+ * checked, so that every id is that of an allocation, whatever the file says; that it is true is
+ * not checked.
+ */
 #include "analyzer/graph/graph_parts.h"
+#include "analyzer/graph/liveness.h"
 #include "analyzer/heap/index_side.h"
 
 #include <string.h>
@@ -119,7 +123,7 @@ static bool check_targets(const allocation_id *targets, size_t count, size_t all
 static struct error *load_shares(struct graph *graph, const uint32_t *counts,
 				 const struct side_array *edges, const struct bitmap *used)
 {
-	const uint32_t *offsets = graph->words.bytes;
+	const uint32_t *offsets = graph->words.items;
 	const allocation_id *targets = edges->bytes;
 	size_t left = edges->size / sizeof(*targets), begin = 0;
 
@@ -164,8 +168,8 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 		error = graph_create_empty(count, 1, account, &graph);
 	if (error)
 		return error;
-	graph->words = side_memory(offsets, count * sizeof(uint32_t));
-	graph->arrays[0] = side_memory(edges.bytes, edges.size);
+	graph->words.memory = side_memory(offsets, count * sizeof(uint32_t));
+	graph->arrays[0].memory = side_memory(edges.bytes, edges.size);
 	error = load_shares(graph, counts, &edges, used);
 	if (error)
 		return error;

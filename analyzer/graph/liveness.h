@@ -33,4 +33,10 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 void liveness_deinit(struct liveness *liveness);
 DEFINE_DEINIT(liveness_deinit, struct liveness)
 
+struct error *liveness_save(const struct liveness *liveness, struct side_writer *writer);
+
+/* It is an error if they are not those of what is used, but not anchored. */
+struct error *liveness_load(struct side_file *file, const struct bitmap *used,
+			    const struct bitmap *anchored, struct liveness *ret);
+
 #endif

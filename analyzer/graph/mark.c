@@ -1,12 +1,19 @@
+/*
+ * What is reachable: found by one thread, or by several.
+ *
+ * Of several, each takes slices of what is to be marked from, and follows what it reaches. One that
+ * has plenty gives half of it to those who have nothing left, which is looked at now and then only.
+ * The bits are shared: the thread that sets one follows it.
+ */
+#include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"
-#include "analyzer/graph/mark_parts.h"
 
 /* What one thread marks. */
 struct marking {
 	const struct graph *graph;
 	struct bitmap *reached;
-	struct pending pending;
+	ARRAY(allocation_id) pending; /* reached, and not followed yet */
 	struct progress *progress;
 	size_t steps;
 };
@@ -28,11 +35,10 @@ static inline struct error *step(struct marking *marking)
  */
 static inline struct error *follow_edges(struct marking *marking, struct edges edges)
 {
-	struct pending *pending = &marking->pending;
 	uint64_t *reached = marking->reached->words;
-	size_t count = pending->count;
-	struct error *error = pending_room(pending, edges.count);
-	allocation_id *ids = pending->memory.bytes;
+	size_t count = marking->pending.count;
+	struct error *error = array_reserve(&marking->pending, edges.count);
+	allocation_id *ids = marking->pending.items;
 
 	if (error)
 		return error;
@@ -45,7 +51,7 @@ static inline struct error *follow_edges(struct marking *marking, struct edges e
 		count += !(before & bit);
 		reached[target / 64] = before | bit;
 	}
-	pending->count = count;
+	marking->pending.count = count;
 	return NULL;
 }
 
@@ -96,14 +102,12 @@ static inline __attribute__((always_inline)) void fetch_ahead(const struct marki
 /* Let what is pending in, as long as there is room. */
 static inline void fill_queue(struct marking *marking, struct queue *queue)
 {
-	struct pending *pending = &marking->pending;
-	const allocation_id *ids = pending->memory.bytes;
-	const uint32_t *words = marking->graph->words.bytes;
+	const allocation_id *ids = marking->pending.items;
 
-	while (pending->count > 0 && queue->count < QUEUE) {
-		allocation_id id = ids[--pending->count];
+	while (marking->pending.count > 0 && queue->count < QUEUE) {
+		allocation_id id = ids[--marking->pending.count];
 
-		__builtin_prefetch(words + id);
+		__builtin_prefetch(marking->graph->words.items + id);
 		queue->ids[(queue->head + queue->count++) % QUEUE] = id;
 	}
 }
@@ -139,7 +143,7 @@ static struct error *follow_all(struct marking *marking, const struct bitmap *fr
 	struct queue queue = { .count = 0 };
 
 	bitmap_for_each(id, from) {
-		struct error *error = pending_push(&marking->pending, (allocation_id)id);
+		struct error *error = array_append(&marking->pending, (allocation_id)id);
 
 		if (!error)
 			error = follow_pending(marking, &queue, QUEUE - 1);
@@ -147,6 +151,242 @@ static struct error *follow_all(struct marking *marking, const struct bitmap *fr
 			return error;
 	}
 	return follow_pending(marking, &queue, 0);
+}
+
+/*
+ * Allocations on their way from being pending to being followed. Each step of one round fetches
+ * what the next needs, while others are at other steps: where its row is, then the row.
+ */
+enum { IN_FLIGHT = 16 };
+
+struct flight {
+	allocation_id ids[IN_FLIGHT]; /* or NO_ALLOCATION */
+	size_t head, count;
+};
+
+/* One thread of several. */
+struct worker {
+	struct team *team;
+	ARRAY(allocation_id) pending;
+	struct flight flight;
+	unsigned int thread;
+	size_t steps;
+	size_t followed; /* not told of yet */
+};
+
+struct team {
+	const struct graph *graph;
+	const struct bitmap *from;
+	struct bitmap *reached;
+	struct memory_account *account;
+	struct progress *progress;
+	struct work_pool *pool;
+	atomic_size_t next_slice;
+	struct split_work work; /* in allocations */
+};
+
+/* So many words of from are taken in one go. */
+enum { SLICE = 64 };
+
+/* Follow all edges from id; what is new becomes pending. */
+static struct error *follow(struct worker *worker, allocation_id id)
+{
+	struct team *team = worker->team;
+	struct edges edges = graph_outgoing(team->graph, id);
+
+	worker->followed++;
+	for (size_t i = 0; i < edges.count; i++) {
+		struct error *error;
+
+		if (bitmap_set_was_atomic(team->reached, edges.targets[i]))
+			continue;
+		error = array_append(&worker->pending, edges.targets[i]);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+/* Other threads write to these bits, so they are often far away. */
+static void fetch_bits(const struct team *team, allocation_id id)
+{
+	enum { MOST = 4 };
+	struct edges edges = graph_outgoing(team->graph, id);
+
+	for (size_t i = 0; i < edges.count && i < MOST; i++)
+		__builtin_prefetch(&team->reached->words[edges.targets[i] / 64], 1);
+}
+
+/* The allocation that is so many steps from taking off, or NO_ALLOCATION. */
+static allocation_id in_flight(const struct flight *flight, size_t steps)
+{
+	return flight->ids[(flight->head + IN_FLIGHT - steps) % IN_FLIGHT];
+}
+
+/* Let one more take off; the one that lands is followed. */
+static struct error *fly(struct worker *worker, allocation_id id)
+{
+	enum { ROW_STEP = IN_FLIGHT / 2, BITS_STEP = IN_FLIGHT * 3 / 4 };
+	const struct team *team = worker->team;
+	struct flight *flight = &worker->flight;
+	allocation_id landing = flight->ids[flight->head];
+	allocation_id row = in_flight(flight, ROW_STEP);
+	allocation_id bits = in_flight(flight, BITS_STEP);
+
+	flight->ids[flight->head] = id;
+	flight->head = (flight->head + 1) % IN_FLIGHT;
+	if (id != NO_ALLOCATION)
+		graph_fetch_offset(team->graph, id);
+	if (row != NO_ALLOCATION)
+		graph_fetch_row(team->graph, row);
+	if (bits != NO_ALLOCATION)
+		fetch_bits(team, bits);
+	flight->count += (id != NO_ALLOCATION) - (landing != NO_ALLOCATION);
+	return landing == NO_ALLOCATION ? NULL : follow(worker, landing);
+}
+
+/* Give half of what is pending to those who have nothing, if it is plenty. */
+static void share(struct worker *worker)
+{
+	enum { PLENTY = 64 };
+	struct work_pool *pool = worker->team->pool;
+	const allocation_id *ids = worker->pending.items;
+	size_t count = worker->pending.count, half = count / 2;
+
+	if (count < PLENTY || !work_pool_wants(pool))
+		return;
+	if (half > WORK_POOL_ITEMS)
+		half = WORK_POOL_ITEMS;
+	if (work_pool_give(pool, ids + count - half, half))
+		worker->pending.count -= half;
+}
+
+/* Count what was followed since the last time. */
+static struct error *tell(struct worker *worker)
+{
+	struct team *team = worker->team;
+	size_t followed = worker->followed;
+
+	worker->followed = 0;
+	if (split_work_step(&team->work, 0, worker->thread, team->progress, followed))
+		return NULL;
+	return error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
+/* Follow all that is pending, and all that becomes so, but keep in flight. */
+static struct error *follow_more(struct worker *worker, size_t keep)
+{
+	enum { SHARE_STEP = 1 << 10, TELL_STEP = 1 << 16 };
+	while (worker->pending.count > 0 || worker->flight.count > keep) {
+		bool is_empty = worker->pending.count == 0;
+		struct error *error =
+			fly(worker, is_empty ? NO_ALLOCATION
+					     : worker->pending.items[--worker->pending.count]);
+
+		worker->steps++;
+		if (!error && worker->steps % SHARE_STEP == 0)
+			share(worker);
+		if (!error && worker->steps % TELL_STEP == 0)
+			error = tell(worker);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static struct error *follow_slice(struct worker *worker, size_t first)
+{
+	const struct bitmap *from = worker->team->from;
+	size_t end = first + SLICE, words = bitmap_word_count(from);
+
+	for (size_t i = first; i < end && i < words; i++)
+		for (uint64_t word = from->words[i]; word; word &= word - 1) {
+			size_t id = 64 * i + (size_t)__builtin_ctzll(word);
+			struct error *error = array_append(&worker->pending, (allocation_id)id);
+
+			if (!error)
+				error = follow_more(worker, IN_FLIGHT);
+			if (error)
+				return error;
+		}
+	return NULL;
+}
+
+/* Follow what from has, as long as no other thread took it. */
+static struct error *follow_slices(struct worker *worker)
+{
+	struct team *team = worker->team;
+	size_t words = bitmap_word_count(team->from);
+
+	for (;;) {
+		size_t first = atomic_fetch_add(&team->next_slice, SLICE);
+		struct error *error;
+
+		if (first >= words)
+			return follow_more(worker, 0);
+		error = follow_slice(worker, first);
+		if (error)
+			return error;
+	}
+}
+
+/* More to follow, from other threads; nothing, when all is done. */
+static struct error *take_more(struct worker *worker)
+{
+	struct error *error = array_reserve(&worker->pending, WORK_POOL_ITEMS);
+
+	if (!error)
+		worker->pending.count = work_pool_take(worker->team->pool, worker->pending.items);
+	return error;
+}
+
+/* What one thread does. */
+static struct error *work(void *data, size_t chunk, unsigned int thread)
+{
+	struct team *team = data;
+	struct worker worker = {
+		.team = team,
+		.pending.memory.account = team->account,
+		.thread = thread,
+	};
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		worker.flight.ids[i] = NO_ALLOCATION;
+	work_pool_enter(team->pool);
+	do {
+		error = follow_slices(&worker);
+		if (!error)
+			error = take_more(&worker);
+	} while (!error && worker.pending.count > 0);
+	if (error)
+		work_pool_end(team->pool);
+	if (!error)
+		error = tell(&worker);
+	array_release(&worker.pending);
+	return error;
+}
+
+static struct error *mark_jointly(const struct graph *graph, const struct bitmap *from,
+				  struct bitmap *reached, unsigned int threads,
+				  struct memory_account *account, struct progress *progress)
+{
+	_cleanup_(work_pool_destroy) struct work_pool *pool = NULL;
+	struct team team = {
+		.graph = graph,
+		.from = from,
+		.reached = reached,
+		.account = account,
+		.progress = progress,
+	};
+	struct error *error = work_pool_create(&pool);
+
+	if (error)
+		return error;
+	team.pool = pool;
+	error = parallel_for(threads, threads, work, &team);
+	split_work_keep(&team.work, threads, progress);
+	return error;
 }
 
 /*
@@ -178,9 +418,9 @@ static struct error *mark(const struct graph *graph, const struct bitmap *from,
 
 	progress_begin(progress, "finding what is reachable", reached->count);
 	if (threads > 1)
-		return graph_mark_jointly(graph, from, reached, threads, account, progress);
+		return mark_jointly(graph, from, reached, threads, account, progress);
 	error = follow_all(&marking, from);
-	memory_release(&marking.pending.memory);
+	array_release(&marking.pending);
 	return error;
 }
 

@@ -142,7 +142,7 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner, b
 			if (targets[i] != NO_ALLOCATION && is_stale_link(scan, scanner, first + i))
 				targets[i] = NO_ALLOCATION;
 		}
-		add_edges(scanner, scan->graph->words.bytes, words->sources + first, targets,
+		add_edges(scanner, scan->graph->words.items, words->sources + first, targets,
 			  count);
 	}
 	return NULL;
@@ -338,7 +338,7 @@ static struct error *find_place(struct scan *scan, struct scanner *scanner, size
 	struct joint *joint = &scan->joint;
 	struct graph *graph = scan->graph;
 	size_t share = work_chunk_share(chunk);
-	struct error *error = memory_fill_room(&graph->arrays[joint->array],
+	struct error *error = memory_fill_room(&graph->arrays[joint->array].memory,
 					       (joint->count + count) * sizeof(allocation_id));
 
 	if (error)
@@ -346,7 +346,7 @@ static struct error *find_place(struct scan *scan, struct scanner *scanner, size
 	if (work_chunk_begins(&scan->chunks, number))
 		begin_share(graph, share, joint->array, joint->count);
 	if (scanner->is_part)
-		((uint32_t *)graph->words.bytes)[chunk->first] += (uint32_t)count;
+		graph->words.items[chunk->first] += (uint32_t)count;
 	if (count > 0) {
 		joint->last_source = scanner->last_source;
 		joint->last_target = scanner->last_target;
@@ -377,7 +377,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	error = find_place(scan, scanner, number, count, &place);
 	if (error)
 		return error;
-	edges = scan->graph->arrays[joint->array].bytes;
+	edges = scan->graph->arrays[joint->array].items;
 	relay_pass(&joint->relay);
 	if (count > 0)
 		memcpy(edges + place, found, count * sizeof(*found));
@@ -436,7 +436,7 @@ static struct error *run(struct scan *scan)
 		scan->scanners[i].view.image = scan->image;
 		scan->scanners[i].judged = NO_ALLOCATION;
 		reference_words_init(&scan->scanners[i].words, scan->index, scan->sources);
-		scan->scanners[i].edges.memory = &graph->arrays[i];
+		scan->scanners[i].edges.memory = &graph->arrays[i].memory;
 		scan->scanners[i].found.account = graph->account;
 	}
 	split_work_begin(&scan->work, scan->progress, scan->chunks.count);
@@ -458,7 +458,7 @@ static void keep_room(struct scan *scan)
 
 	if (scan->threads == 1)
 		return;
-	error = memory_keep_room(&scan->graph->arrays[scan->joint.array],
+	error = memory_keep_room(&scan->graph->arrays[scan->joint.array].memory,
 				 most * sizeof(allocation_id));
 	if (error) {
 		error_destroy(error);

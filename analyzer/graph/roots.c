@@ -4,28 +4,22 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/graph/held_anchors.h"
 #include "analyzer/graph/root_scan.h"
 #include "analyzer/heap/index_side.h"
+#include "analyzer/image/kernel_notes.h"
 
 #include <string.h>
 
 enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 
 struct roots {
-	const struct image *image;
-	const struct program *program;
-	const struct allocation_index *index;
-	const struct runtimes *runtimes; /* NULL: none */
-	struct memory_account *account;
-	struct progress *progress;
+	struct roots_input input;
 	struct word_filter filter;
 	ARRAY(struct stack) stacks; /* those of fibers, too; by address */
 	ARRAY(struct root_range) ranges;
 	ARRAY(struct root_range) chunks; /* what a thread scans at once */
 	ARRAY(struct disguised) integers;
 	struct bitmap targets[ROOT_KINDS];
-	struct held_anchors held;
 	struct split_work work; /* of finding these */
 };
 
@@ -37,7 +31,7 @@ static struct error *add_range(struct roots *roots, struct root_range range)
 /* Add what no allocator claims of the range. */
 static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 {
-	const struct allocation_index *index = roots->index;
+	const struct allocation_index *index = roots->input.index;
 
 	for (size_t i = heap_claim_above(index, range.start);
 	     i < heap_claim_count(index) && range.start < range.end; i++) {
@@ -60,7 +54,7 @@ static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 static bool is_jit_code(const struct roots *roots, const struct region *region)
 {
 	return (region->rights & RIGHT_EXECUTE) && !region->mapping &&
-	       !program_find_module(roots->program, region->start);
+	       !program_find_module(roots->input.program, region->start);
 }
 
 /* The number of the first stack that ends above address. */
@@ -108,10 +102,9 @@ static struct error *add_memory(struct roots *roots, const struct region *region
 }
 
 /*
- * Memory that was written at some time: what is writable, and also what is no
- * longer, as data that the loader relocated and then protected, or what has no
- * rights at present. The dump has
- * the contents of both. Constants and the code of files come from there.
+ * Memory that was written at some time: what is writable, and what no longer is, such as data that
+ * the loader relocated and then protected, and memory without rights at present, if the core has
+ * it. Constants and the code of files are read from the files.
  */
 static bool is_root(const struct roots *roots, const struct region *region)
 {
@@ -121,11 +114,6 @@ static bool is_root(const struct roots *roots, const struct region *region)
 		return true;
 	return region->origin == REGION_CORE &&
 	       (!(region->rights & RIGHT_EXECUTE) || is_jit_code(roots, region));
-}
-
-static struct error *add_stack(struct roots *roots, struct stack stack)
-{
-	return array_append(&roots->stacks, stack);
 }
 
 /* Whether the fiber runs on a thread's own stack, as the first one does. */
@@ -144,12 +132,13 @@ DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start))
 
 static struct error *find_stacks(struct roots *roots)
 {
-	const struct fibers *fibers = roots->runtimes ? runtimes_fibers(roots->runtimes) : NULL;
-	const struct program *program = roots->program;
+	const struct fibers *fibers =
+		roots->input.runtimes ? runtimes_fibers(roots->input.runtimes) : NULL;
+	const struct program *program = roots->input.program;
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < program_stack_count(program) && !error; i++)
-		error = add_stack(roots, *program_stack(program, i));
+		error = array_append(&roots->stacks, *program_stack(program, i));
 	/* One alone may be something else that looks like it. */
 	for (size_t i = 0; fibers && fiber_count(fibers) > 1 && i < fiber_count(fibers) && !error;
 	     i++) {
@@ -162,16 +151,16 @@ static struct error *find_stacks(struct roots *roots)
 				       .thread = fiber->thread };
 
 		if (!is_on_thread_stack(program, fiber))
-			error = add_stack(roots, stack);
+			error = array_append(&roots->stacks, stack);
 	}
-	if (!error && roots->stacks.count > 0)
-		SORT(roots->stacks.items, roots->stacks.count, compare_stacks);
+	if (!error)
+		array_sort(&roots->stacks, compare_stacks);
 	return error;
 }
 
 static struct error *find_ranges(struct roots *roots)
 {
-	const struct image *image = roots->image;
+	const struct image *image = roots->input.image;
 
 	for (size_t i = 0; i < image_region_count(image); i++) {
 		const struct region *region = image_region(image, i);
@@ -190,19 +179,14 @@ static void scan(const struct roots *roots, struct root_range range,
 		 bool (*found)(void *data, uint64_t where, allocation_id target), void *data)
 {
 	struct root_scan scan = {
-		.image = roots->image,
-		.index = roots->index,
+		.image = roots->input.image,
+		.index = roots->input.index,
 		.filter = roots->filter,
 		.found = found,
 		.data = data,
 	};
 
 	root_scan_range(&scan, (struct memory_range){ range.start, range.end }, range.is_code);
-}
-
-static struct error *add_chunk(struct roots *roots, struct root_range chunk)
-{
-	return array_append(&roots->chunks, chunk);
 }
 
 /* Cut the range into chunks; holes of the dump are left out. */
@@ -212,7 +196,7 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 
 	while (chunk.start < range.end) {
 		struct error *error;
-		uint64_t data = image_next_data(roots->image, chunk.start);
+		uint64_t data = image_next_data(roots->input.image, chunk.start);
 
 		if (data >= range.end)
 			break;
@@ -221,7 +205,7 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 		/* A word in code may reach into the next chunk. */
 		if (chunk.end - chunk.start > TURN + 7)
 			chunk.end = chunk.start + TURN + (range.is_code ? 7 : 0);
-		error = add_chunk(roots, chunk);
+		error = array_append(&roots->chunks, chunk);
 		if (error)
 			return error;
 		if (range.end - chunk.start <= TURN)
@@ -261,12 +245,12 @@ static struct error *scan_chunk(void *data, size_t number, unsigned int thread)
 	struct roots *roots = data;
 	struct root_range chunk = roots->chunks.items[number];
 	struct marking marking = {
-		.used = allocation_used(roots->index),
+		.used = allocation_used(roots->input.index),
 		.targets = &roots->targets[chunk.kind],
 	};
 
 	scan(roots, chunk, mark, &marking);
-	if (!split_work_step(&roots->work, number, thread, roots->progress,
+	if (!split_work_step(&roots->work, number, thread, roots->input.progress,
 			     chunk.end - chunk.start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
@@ -283,7 +267,7 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t 
 		memcpy(&word, bytes + i, sizeof(word));
 		if (!heap_bounds_hold(&roots->filter.bounds, word))
 			continue;
-		anchor->target = allocation_find(roots->index, word);
+		anchor->target = allocation_find(roots->input.index, word);
 		if (anchor->target != NO_ALLOCATION && !visit(data, anchor))
 			return false;
 	}
@@ -294,16 +278,16 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t 
 static bool visit_registers(const struct roots *roots, uint32_t number,
 			    bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
-	const struct thread *thread = program_thread(roots->program, number);
+	const struct thread *thread = program_thread(roots->input.program, number);
 	const struct image_thread *state = thread->state;
-	const struct arch *arch = image_arch(roots->image);
+	const struct arch *arch = image_arch(roots->input.image);
 	struct anchor anchor = { ROOT_REGISTER, .thread = number };
 	uint8_t vector[VECTOR_SIZE];
 	size_t size;
 
 	for (size_t i = 0; i < arch->register_count; i++) {
 		anchor.register_name = arch->registers[i].name;
-		anchor.target = allocation_find(roots->index, thread->registers[i]);
+		anchor.target = allocation_find(roots->input.index, thread->registers[i]);
 		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
 			return false;
 	}
@@ -322,6 +306,92 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 	return true;
 }
 
+/* The thread whose value it is. */
+static uint32_t find_holder(const struct program *program, struct held_value value)
+{
+	if (value.kind != HELD_SIGNAL_STACK && value.kind != HELD_SIGNAL)
+		return NO_THREAD;
+	for (uint32_t i = 0; i < program_thread_count(program); i++)
+		if (program_thread(program, i)->id == value.holder)
+			return i;
+	return NO_THREAD;
+}
+
+static allocation_id find_target(const struct allocation_index *index, struct held_value value)
+{
+	return value.kind < HELD_KINDS ? allocation_find(index, value.value) : NO_ALLOCATION;
+}
+
+/* Targets for which the core has no value: stacks for signals, as roots_assume_stacks() found. */
+static void visit_assumed(const struct roots *roots,
+			  bool (*visit)(void *data, const struct anchor *anchor), void *data)
+{
+	const struct image *image = roots->input.image;
+	const struct bitmap *all = &roots->targets[ROOT_KERNEL];
+	_cleanup_(bitmap_deinit) struct bitmap rest = { 0 };
+	struct anchor anchor = { .kind = ROOT_KERNEL, .thread = NO_THREAD, .held = ASSUMED_STACK };
+	struct error *error;
+
+	if (image_held_sought(image, HELD_SIGNAL_STACK) || bitmap_next(all, 0) == all->count)
+		return;
+	error = bitmap_init(&rest, all->count, roots->input.account);
+	if (error) {
+		error_destroy(error);
+		return;
+	}
+	bitmap_copy(&rest, all);
+	for (size_t i = 0; i < image_held_count(image); i++) {
+		allocation_id id = find_target(roots->input.index, image_held(image, i));
+
+		if (id != NO_ALLOCATION)
+			bitmap_clear(&rest, id);
+	}
+	bitmap_for_each(id, &rest) {
+		anchor.target = (allocation_id)id;
+		if (!visit(data, &anchor))
+			return;
+	}
+}
+
+/* Visits what the kernel holds for the program. */
+static void visit_held(const struct roots *roots,
+		       bool (*visit)(void *data, const struct anchor *anchor), void *data)
+{
+	for (size_t i = 0; i < image_held_count(roots->input.image); i++) {
+		struct held_value value = image_held(roots->input.image, i);
+		struct anchor anchor = {
+			.kind = ROOT_KERNEL,
+			.thread = NO_THREAD,
+			.held = (uint32_t)i,
+			.target = find_target(roots->input.index, value),
+		};
+
+		if (anchor.target == NO_ALLOCATION)
+			continue;
+		anchor.thread = find_holder(roots->input.program, value);
+		if (!visit(data, &anchor))
+			return;
+	}
+	visit_assumed(roots, visit, data);
+}
+
+/* Visits the blocks that threads inside of malloc have in hand. */
+static void visit_malloc(const struct allocation_index *index,
+			 bool (*visit)(void *data, const struct anchor *anchor), void *data)
+{
+	for (size_t i = 0; i < allocation_held_count(index); i++) {
+		struct anchor anchor = {
+			.kind = ROOT_REGISTER,
+			.register_name = INSIDE_MALLOC,
+			.thread = NO_THREAD,
+			.target = allocation_held(index, i),
+		};
+
+		if (anchor.target != NO_ALLOCATION && !visit(data, &anchor))
+			return;
+	}
+}
+
 static bool mark_anchor(void *data, const struct anchor *anchor)
 {
 	return mark(data, 0, anchor->target);
@@ -330,56 +400,46 @@ static bool mark_anchor(void *data, const struct anchor *anchor)
 static struct error *find_targets(struct roots *roots)
 {
 	struct marking marking = {
-		.used = allocation_used(roots->index),
+		.used = allocation_used(roots->input.index),
 		.targets = &roots->targets[ROOT_REGISTER],
 	};
-	unsigned int threads = parallel_threads_for(roots->progress);
+	unsigned int threads = parallel_threads_for(roots->input.progress);
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < ROOT_KINDS && !error; i++)
-		error = bitmap_init(&roots->targets[i], allocation_count(roots->index),
-				    roots->account);
+		error = bitmap_init(&roots->targets[i], allocation_count(roots->input.index),
+				    roots->input.account);
 	if (!error)
 		error = add_chunks(roots);
 	if (error)
 		return error;
-	progress_begin(roots->progress, "scanning the roots", image_size(roots->image));
-	split_work_begin(&roots->work, roots->progress, roots->chunks.count);
+	progress_begin(roots->input.progress, "scanning the roots", image_size(roots->input.image));
+	split_work_begin(&roots->work, roots->input.progress, roots->chunks.count);
 	error = parallel_for(roots->chunks.count, threads, scan_chunk, roots);
-	split_work_keep(&roots->work, threads, roots->progress);
+	split_work_keep(&roots->work, threads, roots->input.progress);
 	array_release(&roots->chunks);
-	for (uint32_t i = 0; i < program_thread_count(roots->program); i++)
+	for (uint32_t i = 0; i < program_thread_count(roots->input.program); i++)
 		visit_registers(roots, i, mark_anchor, &marking);
-	malloc_anchors_visit(roots->index, mark_anchor, &marking);
+	visit_malloc(roots->input.index, mark_anchor, &marking);
 	marking.targets = &roots->targets[ROOT_KERNEL];
-	held_anchors_visit(&roots->held, mark_anchor, &marking);
+	visit_held(roots, mark_anchor, &marking);
 	return error;
 }
 
 /* All of the roots but what they refer to. */
-static struct error *create(const struct image *image, const struct program *program,
-			    const struct allocation_index *index, const struct runtimes *runtimes,
-			    struct memory_account *account, struct progress *progress,
-			    struct roots **ret)
+static struct error *create(const struct roots_input *input, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = calloc(1, sizeof(*roots));
 	struct error *error;
 
 	if (!roots)
 		return &error_no_memory;
-	roots->image = image;
-	roots->program = program;
-	roots->index = index;
-	roots->runtimes = runtimes;
-	roots->account = account;
-	roots->progress = progress;
-	roots->filter = word_filter_for(allocation_bounds(index));
-	roots->held = (struct held_anchors){ image, program, index, &roots->targets[ROOT_KERNEL],
-					     account };
-	roots->stacks.memory.account = account;
-	roots->ranges.memory.account = account;
-	roots->chunks.memory.account = account;
-	roots->integers.memory.account = account;
+	roots->input = *input;
+	roots->filter = word_filter_for(allocation_bounds(input->index));
+	roots->stacks.memory.account = input->account;
+	roots->ranges.memory.account = input->account;
+	roots->chunks.memory.account = input->account;
+	roots->integers.memory.account = input->account;
 	error = find_stacks(roots);
 	if (!error)
 		error = find_ranges(roots);
@@ -389,13 +449,10 @@ static struct error *create(const struct image *image, const struct program *pro
 	return NULL;
 }
 
-struct error *roots_create(const struct image *image, const struct program *program,
-			   const struct allocation_index *index, const struct runtimes *runtimes,
-			   struct memory_account *account, struct progress *progress,
-			   struct roots **ret)
+struct error *roots_create(const struct roots_input *input, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
-	struct error *error = create(image, program, index, runtimes, account, progress, &roots);
+	struct error *error = create(input, &roots);
 
 	if (!error)
 		error = find_targets(roots);
@@ -432,7 +489,7 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 	for (size_t i = 0; i < count; i++)
 		if (integers[i].target >= targets->count ||
 		    !bitmap_get(targets, integers[i].target) || integers[i].disguise < DISGUISES ||
-		    !disguise_name(roots->runtimes, integers[i].disguise))
+		    !disguise_name(roots->input.runtimes, integers[i].disguise))
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
 	error = array_resize(&roots->integers, count);
 	if (error)
@@ -442,14 +499,12 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 	return NULL;
 }
 
-struct error *roots_load(struct side_file *file, const struct image *image,
-			 const struct program *program, const struct allocation_index *index,
-			 const struct runtimes *runtimes, struct memory_account *account,
-			 struct progress *progress, struct roots **ret)
+struct error *roots_load(const struct roots_input *input, struct side_file *file,
+			 struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
-	const struct bitmap *used = allocation_used(index);
-	struct error *error = create(image, program, index, runtimes, account, progress, &roots);
+	const struct bitmap *used = allocation_used(input->index);
+	struct error *error = create(input, &roots);
 
 	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++) {
 		error = allocation_set_load(file, SIDE_TARGETS + i, used->count,
@@ -518,7 +573,7 @@ struct error *roots_find_targets(const struct roots *roots,
 				 bool (*narrow)(const void *data, struct root_range *range),
 				 const void *data, struct bitmap *ret)
 {
-	struct marking marking = { allocation_used(roots->index), ret };
+	struct marking marking = { allocation_used(roots->input.index), ret };
 
 	for (size_t i = 0; i < roots->ranges.count; i++) {
 		struct root_range range = root_range(roots, i);
@@ -526,7 +581,7 @@ struct error *roots_find_targets(const struct roots *roots,
 		if (!narrow(data, &range))
 			continue;
 		scan(roots, range, mark, &marking);
-		if (!progress_step(roots->progress, range.end - range.start))
+		if (!progress_step(roots->input.progress, range.end - range.start))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;
@@ -541,18 +596,6 @@ struct visiting {
 	bool ended;
 };
 
-static bool visit_word(void *data, uint64_t where, allocation_id target)
-{
-	struct visiting *visiting = data;
-
-	if (!bitmap_get(visiting->targets, target))
-		return true;
-	visiting->anchor.address = where;
-	visiting->anchor.target = target;
-	visiting->ended = !visiting->visit(visiting->data, &visiting->anchor);
-	return !visiting->ended;
-}
-
 static bool visit_anchor(void *data, const struct anchor *anchor)
 {
 	struct visiting *visiting = data;
@@ -563,6 +606,15 @@ static bool visit_anchor(void *data, const struct anchor *anchor)
 	return !visiting->ended;
 }
 
+static bool visit_word(void *data, uint64_t where, allocation_id target)
+{
+	struct visiting *visiting = data;
+
+	visiting->anchor.address = where;
+	visiting->anchor.target = target;
+	return visit_anchor(visiting, &visiting->anchor);
+}
+
 static void visit_integers(const struct roots *roots, struct visiting *visiting)
 {
 	const struct disguised *integers = roots->integers.items;
@@ -570,7 +622,7 @@ static void visit_integers(const struct roots *roots, struct visiting *visiting)
 	for (size_t i = 0; i < roots->integers.count && !visiting->ended; i++) {
 		visiting->anchor = (struct anchor){
 			.kind = ROOT_INTEGER,
-			.integer = disguise_name(roots->runtimes, integers[i].disguise),
+			.integer = disguise_name(roots->input.runtimes, integers[i].disguise),
 			.thread = NO_THREAD,
 		};
 		visit_word(visiting, integers[i].place, integers[i].target);
@@ -594,11 +646,11 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 				return;
 		}
 	}
-	for (uint32_t i = 0; i < program_thread_count(roots->program) && !visiting.ended; i++)
+	for (uint32_t i = 0; i < program_thread_count(roots->input.program) && !visiting.ended; i++)
 		visit_registers(roots, i, visit_anchor, &visiting);
 	if (!visiting.ended)
-		malloc_anchors_visit(roots->index, visit_anchor, &visiting);
+		visit_malloc(roots->input.index, visit_anchor, &visiting);
 	if (!visiting.ended)
-		held_anchors_visit(&roots->held, visit_anchor, &visiting);
+		visit_held(roots, visit_anchor, &visiting);
 	visit_integers(roots, &visiting);
 }

@@ -59,21 +59,24 @@ enum { ASSUMED_STACK = INT32_MAX };
 
 struct roots;
 
-/* runtimes, which are borrowed: NULL for none. */
-struct error *roots_create(const struct image *image, const struct program *program,
-			   const struct allocation_index *index, const struct runtimes *runtimes,
-			   struct memory_account *account, struct progress *progress,
-			   struct roots **ret);
+/* All borrowed by the roots. */
+struct roots_input {
+	const struct image *image;
+	const struct program *program;
+	const struct allocation_index *index;
+	const struct runtimes *runtimes; /* NULL: none */
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+struct error *roots_create(const struct roots_input *input, struct roots **ret);
 
 /* What all of them refer to, which takes the time. */
 struct error *roots_save(const struct roots *roots, struct side_writer *writer);
 
-/* The same roots; what they refer to is that of the file, which outlives them.
- */
-struct error *roots_load(struct side_file *file, const struct image *image,
-			 const struct program *program, const struct allocation_index *index,
-			 const struct runtimes *runtimes, struct memory_account *account,
-			 struct progress *progress, struct roots **ret);
+/* The same roots; what they refer to is that of the file, which outlives them. */
+struct error *roots_load(const struct roots_input *input, struct side_file *file,
+			 struct roots **ret);
 void roots_destroy(struct roots *roots);
 DEFINE_CLEANUP(roots_destroy, struct roots *)
 

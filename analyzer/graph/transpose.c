@@ -113,7 +113,7 @@ struct row_part {
 /* The allocation of the plain share whose row has the edge. */
 static size_t search_source(const struct graph *graph, size_t share, uint32_t edge)
 {
-	const uint32_t *begins = graph->words.bytes;
+	const uint32_t *begins = graph->words.items;
 	size_t low = share << SHARE_BITS, high = low + SHARE;
 
 	if (high > graph->count)
@@ -137,7 +137,7 @@ static struct row_part find_row(const struct graph *graph, struct stretch stretc
 
 	if (!graph->shares[stretch.share].is_compact) {
 		row.id = search_source(graph, stretch.share, stretch.begin);
-		row.begin = ((const uint32_t *)graph->words.bytes)[row.id];
+		row.begin = graph->words.items[row.id];
 		return row;
 	}
 	while (count = (uint32_t)graph_row(graph, (allocation_id)row.id).count,
@@ -197,7 +197,7 @@ static void count_stretch(struct turning *turning, struct stretch stretch, size_
 static void sort_stretch(struct turning *turning, struct stretch stretch, size_t *places)
 {
 	const struct graph *from = turning->from;
-	allocation_id *sources = turning->to->arrays[0].bytes;
+	allocation_id *sources = turning->to->arrays[0].items;
 	uint16_t *lows = turning->lows.items;
 	struct row_part row = find_row(from, stretch);
 	size_t edge = turning->share_begins[stretch.share] + stretch.begin;
@@ -279,7 +279,7 @@ static void count_sources(allocation_id *sources, const uint16_t *lows, size_t c
 /* Move the beginnings, which are ends by now, one row up. */
 static void shift_share(struct graph *graph, size_t number)
 {
-	uint32_t *offsets = graph->words.bytes, begin = 0;
+	uint32_t *offsets = graph->words.items, begin = 0;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
 
 	for (size_t id = first; id < end && id < graph->count; id++) {
@@ -316,9 +316,9 @@ static void fill_rows(struct turning *turning, const allocation_id *sources, siz
 	size_t count = turning->bucket_begins[bucket + 1] - begin;
 	const uint16_t *lows = turning->lows.items + begin;
 	size_t first = bucket << turning->bucket_bits;
-	uint32_t *offsets = (uint32_t *)to->words.bytes + first;
+	uint32_t *offsets = to->words.items + first;
 	const struct share *shares = &to->shares[first >> SHARE_BITS];
-	allocation_id *edges = to->arrays[0].bytes;
+	allocation_id *edges = to->arrays[0].items;
 
 	for (size_t i = 0; i < count; i++)
 		if (sources[i] != NO_ALLOCATION)
@@ -333,7 +333,7 @@ static struct error *make_rows(struct turning *turning, struct turner *turner, s
 			       size_t begin, size_t count)
 {
 	size_t targets = (size_t)1 << turning->bucket_bits;
-	allocation_id *sources = (allocation_id *)turning->to->arrays[0].bytes + begin;
+	allocation_id *sources = turning->to->arrays[0].items + begin;
 	struct error *error = array_reserve(&turner->sources, count);
 
 	if (!error)
@@ -342,7 +342,7 @@ static struct error *make_rows(struct turning *turning, struct turner *turner, s
 		return error;
 	memset(turner->last.items, 0xff, targets * sizeof(*sources));
 	count_sources(sources, turning->lows.items + begin, count, turner->last.items,
-		      (uint32_t *)turning->to->words.bytes + (bucket << turning->bucket_bits));
+		      turning->to->words.items + (bucket << turning->bucket_bits));
 	error = lay_out(turning, bucket);
 	if (error)
 		return error;
@@ -371,8 +371,8 @@ static struct error *close_gaps(struct turning *turning)
 {
 	enum { MANY = 32 };
 	struct graph *to = turning->to;
-	allocation_id *edges = to->arrays[0].bytes;
-	size_t total = 0, size = to->arrays[0].size / sizeof(*edges);
+	allocation_id *edges = to->arrays[0].items;
+	size_t total = 0, size = to->arrays[0].count;
 	struct error *error;
 
 	for (size_t i = 0; i < to->share_count; i++)
@@ -463,7 +463,7 @@ static struct error *sort_edges(struct turning *turning)
 
 	find_places(turning);
 	left = turning->bucket_begins[turning->bucket_count];
-	error = memory_resize(&turning->to->arrays[0], left * sizeof(allocation_id));
+	error = array_resize(&turning->to->arrays[0], left);
 	if (!error)
 		error = array_resize(&turning->lows, left);
 	if (!error)

@@ -6,8 +6,7 @@ struct reference {
 };
 
 struct collector {
-	struct memory references; /* struct reference, by source */
-	size_t count;
+	ARRAY(struct reference) references; /* by source */
 	struct graph *to;
 };
 
@@ -15,7 +14,7 @@ static struct error *collect_row(struct collector *collector, const struct graph
 				 const struct bitmap *targets, allocation_id source)
 {
 	struct edges edges = graph_row(graph, source);
-	uint32_t *lengths = collector->to->words.bytes;
+	uint32_t *lengths = collector->to->words.items;
 
 	for (size_t i = 0; i < edges.count; i++) {
 		allocation_id target = edges.targets[i];
@@ -23,20 +22,16 @@ static struct error *collect_row(struct collector *collector, const struct graph
 
 		if (!bitmap_get(targets, target))
 			continue;
-		error = memory_reserve(&collector->references,
-				       (collector->count + 1) * sizeof(struct reference));
+		error = array_append(&collector->references, (struct reference){ source, target });
 		if (error)
 			return error;
-		((struct reference *)collector->references.bytes)[collector->count++] =
-			(struct reference){ source, target };
 		lengths[target]++;
 		collector->to->shares[target >> SHARE_BITS].count++;
 	}
 	return NULL;
 }
 
-/* Lengths become where rows begin; shares that nothing leads to have no rows, and are not touched.
- */
+/* Make lengths into where rows begin. Shares that nothing leads to are not touched. */
 static struct error *lay_out(struct graph *to)
 {
 	size_t begin = 0;
@@ -57,11 +52,11 @@ static struct error *lay_out(struct graph *to)
 /* Each word counts up from where its row begins to where it ends. */
 static void fill(const struct collector *collector)
 {
-	const struct reference *references = collector->references.bytes;
-	allocation_id *sources = collector->to->arrays[0].bytes;
-	uint32_t *places = collector->to->words.bytes;
+	const struct reference *references = collector->references.items;
+	allocation_id *sources = collector->to->arrays[0].items;
+	uint32_t *places = collector->to->words.items;
 
-	for (size_t i = 0; i < collector->count; i++) {
+	for (size_t i = 0; i < collector->references.count; i++) {
 		allocation_id target = references[i].target;
 
 		sources[collector->to->shares[target >> SHARE_BITS].begin + places[target]++] =
@@ -73,8 +68,8 @@ static void fill(const struct collector *collector)
 static void drop_repeats(struct graph *to, size_t number)
 {
 	struct share *share = &to->shares[number];
-	allocation_id *sources = (allocation_id *)to->arrays[0].bytes + share->begin;
-	uint32_t *places = to->words.bytes, at = 0, kept = 0;
+	allocation_id *sources = to->arrays[0].items + share->begin;
+	uint32_t *places = to->words.items, at = 0, kept = 0;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
 
 	for (size_t id = first; share->count && id < end && id < to->count; id++) {
@@ -113,13 +108,13 @@ static struct error *make(struct collector *collector)
 	struct error *error = lay_out(to);
 
 	if (!error)
-		error = memory_resize(&to->arrays[0], collector->count * sizeof(allocation_id));
+		error = array_resize(&to->arrays[0], collector->references.count);
 	if (error)
 		return error;
 	fill(collector);
 	for (size_t i = 0; i < to->share_count; i++)
 		drop_repeats(to, i);
-	return graph_place_shares(to, &collector->count);
+	return graph_place_shares(to, &collector->references.count);
 }
 
 struct error *graph_transpose_to(const struct graph *graph, const struct bitmap *sources,
@@ -127,7 +122,7 @@ struct error *graph_transpose_to(const struct graph *graph, const struct bitmap 
 				 struct progress *progress, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;
-	struct collector collector = { .references.account = account };
+	struct collector collector = { .references.memory.account = account };
 	struct error *error = graph_create_rows(graph->count, 1, account, &to);
 
 	collector.to = to;
@@ -135,7 +130,7 @@ struct error *graph_transpose_to(const struct graph *graph, const struct bitmap 
 		error = collect(&collector, graph, sources, targets, progress);
 	if (!error)
 		error = make(&collector);
-	memory_release(&collector.references);
+	array_release(&collector.references);
 	if (!error)
 		*ret = take(to);
 	return error;

@@ -138,8 +138,15 @@ static inline void world_find_program(struct world *world)
 /* The program is found before. */
 static inline void world_find_roots(struct world *world)
 {
-	assert_no_error(roots_create(world->image, world->program, world->index, NULL,
-				     &world->account, &world->progress, &world->roots));
+	const struct roots_input input = {
+		.image = world->image,
+		.program = world->program,
+		.index = world->index,
+		.account = &world->account,
+		.progress = &world->progress,
+	};
+
+	assert_no_error(roots_create(&input, &world->roots));
 }
 
 static inline void world_find_graph(struct world *world)

@@ -388,8 +388,12 @@ static void test_interrupt_ends_the_scan(void **state)
 	populate(&world);
 	find_roots(&world);
 	world.progress.interrupted = true;
-	assert_error(roots_create(world.image, world.program, world.index, NULL, &world.account,
-				  &world.progress, &roots),
+	assert_error(roots_create(&(struct roots_input){ .image = world.image,
+							 .program = world.program,
+							 .index = world.index,
+							 .account = &world.account,
+							 .progress = &world.progress },
+				  &roots),
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
