@@ -330,7 +330,7 @@ const struct runtimes *analysis_runtimes(const struct analysis *analysis)
 
 const struct typing *analysis_typing(const struct analysis *analysis)
 {
-	return with(analysis, STAGE_TYPES)->typing;
+	return analysis->typing;
 }
 
 struct patterns *analysis_patterns(const struct analysis *analysis)

@@ -186,17 +186,8 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
 {
 	enum { FEW = 64 };
 	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
-	const struct disguises_input input = {
-		.image = analysis->image,
-		.index = analysis->index,
-		.roots = analysis->roots,
-		.graph = analysis->graph,
-		.in_use = allocation_used(analysis->index),
-		.wanted = &wanted,
-		.disguises = DISGUISED_POINTERS,
-		.account = &analysis->account,
-		.progress = analysis->progress,
-	};
+	const struct disguises_input input =
+		analysis_disguises_input(analysis, allocation_used(analysis->index), &wanted);
 	struct bitmap *known = &analysis->not_disguised;
 	bool is_none = false;
 	struct error *error;

@@ -63,7 +63,7 @@ struct analysis {
 struct recipe {
 	const char *name;
 	const char *unit;
-	enum stage needs[2]; /* its own number: none */
+	enum stage needs[2]; /* STAGE_IMAGE, which is always there: no more */
 	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
 	/* To a side file, and from one; NULL: it is not kept. */
 	struct error *(*save)(const struct analysis *analysis, struct side_writer *writer);
@@ -98,6 +98,10 @@ struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, u
 bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
 
 struct heap_context analysis_heap_context(struct analysis *analysis);
+/* For what programs do to pointers. */
+struct disguises_input analysis_disguises_input(struct analysis *analysis,
+						const struct bitmap *in_use,
+						const struct bitmap *wanted);
 struct roots_input analysis_roots_input(struct analysis *analysis);
 
 /* A reader that has not read anything yet. */

@@ -119,32 +119,40 @@ struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enu
 	return NULL;
 }
 
+struct disguises_input analysis_disguises_input(struct analysis *analysis,
+						const struct bitmap *in_use,
+						const struct bitmap *wanted)
+{
+	return (struct disguises_input){
+		.image = analysis->image,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.incoming = analysis->incoming,
+		.in_use = in_use,
+		.wanted = wanted,
+		.disguises = DISGUISED_POINTERS,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+}
+
 /* Add what integers of interpreters hold, where something would be lost. */
 static struct error *add_integers(struct analysis *analysis, struct bitmap *anchored)
 {
 	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
 	_cleanup_(disguises_deinit) struct disguises integers = { 0 };
-	const struct disguises_input input = {
-		.image = analysis->image,
-		.index = analysis->index,
-		.roots = analysis->roots,
-		.graph = analysis->graph,
-		.in_use = anchored,
-		.wanted = &wanted,
-		.integers = analysis->runtimes,
-		.account = &analysis->account,
-		.progress = analysis->progress,
-	};
+	struct disguises_input input = analysis_disguises_input(analysis, anchored, &wanted);
 	struct error *error;
 
 	if (!runtimes_have_integers(analysis->runtimes))
 		return NULL;
-	error = bitmap_init(&wanted, anchored->count, &analysis->account);
-	if (error)
-		return error;
-	bitmap_copy(&wanted, allocation_used(analysis->index));
-	bitmap_minus(&wanted, anchored);
-	error = disguises_find(&input, &integers);
+	input.disguises = 0;
+	input.integers = analysis->runtimes;
+	error = bitmap_init_minus(&wanted, allocation_used(analysis->index), anchored,
+				  &analysis->account);
+	if (!error)
+		error = disguises_find(&input, &integers);
 	if (error)
 		return error;
 	bitmap_or(anchored, &integers.reached);
@@ -177,13 +185,11 @@ static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap 
 		analysis->image, analysis->program, analysis->index,
 		analysis->graph, &unreachable,	    &analysis->account,
 	};
-	struct error *error = bitmap_init(&unreachable, anchored->count, &analysis->account);
+	struct error *error = bitmap_init_minus(&unreachable, allocation_used(analysis->index),
+						anchored, &analysis->account);
 
-	if (error)
-		return error;
-	bitmap_copy(&unreachable, allocation_used(analysis->index));
-	bitmap_minus(&unreachable, anchored);
-	error = signal_stacks_guess(&input, &stacks);
+	if (!error)
+		error = signal_stacks_guess(&input, &stacks);
 	if (error || !stacks.words)
 		return error;
 	note_stacks(analysis, &stacks);
@@ -274,12 +280,10 @@ static struct error *build_collector(struct analysis *analysis, uint64_t *ret_co
 		return NULL;
 	error = collector_mark(&input, &kept);
 	if (!error)
-		error = bitmap_init(&at_risk, kept.count, &analysis->account);
+		error = bitmap_init_minus(&at_risk, &analysis->anchored, &kept, &analysis->account);
 	if (error)
 		return error;
-	bitmap_copy(&at_risk, &analysis->anchored);
 	bitmap_and(&at_risk, collectable);
-	bitmap_minus(&at_risk, &kept);
 	analysis->at_risk = at_risk;
 	*ret_count = bitmap_weight(&at_risk);
 	return NULL;
@@ -367,18 +371,8 @@ static struct error *build_retained(struct analysis *analysis, uint64_t *ret_cou
 /* What programs do to pointers: one pass finds all that is held so. */
 static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_count)
 {
-	const struct disguises_input input = {
-		.image = analysis->image,
-		.index = analysis->index,
-		.roots = analysis->roots,
-		.graph = analysis->graph,
-		.incoming = analysis->incoming,
-		.in_use = &analysis->anchored,
-		.wanted = &analysis->liveness.leaked,
-		.disguises = DISGUISED_POINTERS,
-		.account = &analysis->account,
-		.progress = analysis->progress,
-	};
+	const struct disguises_input input =
+		analysis_disguises_input(analysis, &analysis->anchored, &analysis->liveness.leaked);
 	struct error *error = disguises_find(&input, &analysis->disguised);
 
 	if (error)
@@ -546,65 +540,36 @@ static struct error *build_leaked_patterns(struct analysis *analysis, uint64_t *
 	return error;
 }
 
+#define KEPT(name) analysis_save_##name, analysis_load_##name
+
 const struct recipe analysis_recipes[STAGES] = {
-	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE, STAGE_IMAGE }, build_image },
-	[STAGE_PROGRAM] = { "program", "threads", { STAGE_IMAGE, STAGE_PROGRAM }, build_program },
-	[STAGE_HEAP] = { "heap",
-			 "allocations",
-			 { STAGE_PROGRAM, STAGE_HEAP },
-			 build_heap,
-			 analysis_save_heap,
-			 analysis_load_heap },
-	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP, STAGE_FIBERS }, build_fibers },
-	[STAGE_ROOTS] = { "roots",
-			  "ranges",
-			  { STAGE_FIBERS, STAGE_ROOTS },
-			  build_roots,
-			  analysis_save_roots,
-			  analysis_load_roots },
-	[STAGE_GRAPH] = { "graph",
-			  "references",
-			  { STAGE_HEAP, STAGE_GRAPH },
-			  build_graph,
-			  analysis_save_graph,
-			  analysis_load_graph },
+	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE }, build_image },
+	[STAGE_PROGRAM] = { "program", "threads", { STAGE_IMAGE }, build_program },
+	[STAGE_HEAP] = { "heap", "allocations", { STAGE_PROGRAM }, build_heap, KEPT(heap) },
+	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP }, build_fibers },
+	[STAGE_ROOTS] = { "roots", "ranges", { STAGE_FIBERS }, build_roots, KEPT(roots) },
+	[STAGE_GRAPH] = { "graph", "references", { STAGE_HEAP }, build_graph, KEPT(graph) },
 	[STAGE_REACHABILITY] = { "reachability",
 				 "leaked",
 				 { STAGE_ROOTS, STAGE_GRAPH },
 				 build_reachability,
-				 analysis_save_reachability,
-				 analysis_load_reachability },
-	[STAGE_LEAKS] = { "leaks",
-			  "leak roots",
-			  { STAGE_REACHABILITY, STAGE_LEAKS },
-			  build_leaks,
-			  analysis_save_leaks,
-			  analysis_load_leaks },
-	[STAGE_COLLECTOR] = { "collector",
-			      "at risk",
-			      { STAGE_REACHABILITY, STAGE_COLLECTOR },
-			      build_collector },
-	[STAGE_INCOMING] = { "incoming",
-			     "references",
-			     { STAGE_GRAPH, STAGE_INCOMING },
-			     build_incoming },
+				 KEPT(reachability) },
+	[STAGE_LEAKS] = { "leaks", "leak roots", { STAGE_REACHABILITY }, build_leaks, KEPT(leaks) },
+	[STAGE_COLLECTOR] = { "collector", "at risk", { STAGE_REACHABILITY }, build_collector },
+	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, build_incoming },
 	[STAGE_RETAINED] = { "retained",
 			     "allocations",
 			     { STAGE_LEAKS, STAGE_INCOMING },
 			     build_retained },
-	[STAGE_DISGUISED] = { "disguised",
-			      "allocations",
-			      { STAGE_REACHABILITY, STAGE_DISGUISED },
-			      build_disguised },
-	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM, STAGE_DEBUG }, build_debug },
+	[STAGE_DISGUISED] = { "disguised", "allocations", { STAGE_REACHABILITY }, build_disguised },
+	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM }, build_debug },
 	[STAGE_OBJECTS] = { "objects", "types", { STAGE_FIBERS, STAGE_DEBUG }, build_objects },
 	[STAGE_CLASSES] = { "classes", "modules", { STAGE_OBJECTS, STAGE_DEBUG }, build_classes },
 	[STAGE_SIGNATURES] = { "signatures",
 			       "signatures",
-			       { STAGE_CLASSES, STAGE_SIGNATURES },
+			       { STAGE_CLASSES },
 			       build_signatures,
-			       analysis_save_signatures,
-			       analysis_load_signatures },
+			       KEPT(signatures) },
 	[STAGE_PATTERNS] = { "patterns",
 			     "allocations",
 			     { STAGE_ROOTS, STAGE_OBJECTS },
@@ -615,6 +580,5 @@ const struct recipe analysis_recipes[STAGES] = {
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },
 				    build_leaked_patterns,
-				    analysis_save_leaked_patterns,
-				    analysis_load_leaked_patterns },
+				    KEPT(leaked_patterns) },
 };

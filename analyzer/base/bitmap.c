@@ -14,6 +14,19 @@ struct error *bitmap_init(struct bitmap *bitmap, size_t count, struct memory_acc
 	return NULL;
 }
 
+struct error *bitmap_init_minus(struct bitmap *bitmap, const struct bitmap *all,
+				const struct bitmap *less, struct memory_account *account)
+{
+	struct error *error = bitmap_init(bitmap, all->count, account);
+
+	if (error)
+		return error;
+	bitmap_copy(bitmap, all);
+	if (less)
+		bitmap_minus(bitmap, less);
+	return NULL;
+}
+
 void bitmap_deinit(struct bitmap *bitmap)
 {
 	memory_release(&bitmap->memory);

@@ -20,6 +20,10 @@ struct bitmap {
 
 /* A bitmap of count zeros, in memory counted by account. */
 struct error *bitmap_init(struct bitmap *bitmap, size_t count, struct memory_account *account);
+
+/* With the bits of all that are not in less, which may be NULL. */
+struct error *bitmap_init_minus(struct bitmap *bitmap, const struct bitmap *all,
+				const struct bitmap *less, struct memory_account *account);
 void bitmap_deinit(struct bitmap *bitmap);
 DEFINE_DEINIT(bitmap_deinit, struct bitmap)
 

@@ -44,15 +44,11 @@ static struct error *add_uncollectable(const struct allocation_index *index,
 {
 	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
-	struct error *error = bitmap_init(&kept, within->count, account);
+	struct error *error = bitmap_init_minus(&kept, within, collectable, account);
 
-	if (error)
-		return error;
-	bitmap_copy(&kept, within);
-	if (collectable)
-		bitmap_minus(&kept, collectable);
-	bitmap_or(from, &kept);
-	return NULL;
+	if (!error)
+		bitmap_or(from, &kept);
+	return error;
 }
 
 static struct error *find_starts(const struct collector_input *input, const struct bitmap *within,

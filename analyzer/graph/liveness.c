@@ -43,12 +43,11 @@ static struct error *spare_kept(const struct judge *judge)
 
 	if (error || bitmap_weight(&keepers) == 0)
 		return error;
-	error = bitmap_init(&within, keepers.count, judge->account);
+	error = bitmap_init_minus(&within, &liveness->garbage, NULL, judge->account);
 	if (!error)
 		error = bitmap_init(&kept, keepers.count, judge->account);
 	if (error)
 		return error;
-	bitmap_copy(&within, &liveness->garbage);
 	bitmap_or(&within, &keepers);
 	error = graph_mark_within(judge->graph, &within, &keepers, &kept, judge->account,
 				  judge->progress);
@@ -77,15 +76,13 @@ static struct error *find_held(const struct judge *judge)
 static struct error *tell_apart(const struct judge *judge)
 {
 	struct liveness *liveness = judge->liveness;
-	size_t count = liveness->leaked.count;
-	struct error *error = bitmap_init(&liveness->garbage, count, judge->account);
+	struct error *error =
+		bitmap_init_minus(&liveness->garbage, &liveness->leaked, NULL, judge->account);
 
 	if (!error)
-		error = bitmap_init(&liveness->all, count, judge->account);
+		error = bitmap_init_minus(&liveness->all, &liveness->leaked, NULL, judge->account);
 	if (error)
 		return error;
-	bitmap_copy(&liveness->all, &liveness->leaked);
-	bitmap_copy(&liveness->garbage, &liveness->leaked);
 	bitmap_and(&liveness->garbage, judge->collectable);
 	error = spare_kept(judge);
 	return error ? error : find_held(judge);
@@ -104,12 +101,11 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 		.progress = progress,
 		.liveness = &found,
 	};
-	struct error *error = bitmap_init(&found.leaked, allocation_count(index), account);
+	struct error *error =
+		bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account);
 
 	if (error)
 		return error;
-	bitmap_copy(&found.leaked, allocation_used(index));
-	bitmap_minus(&found.leaked, anchored);
 	if (judge.collectable)
 		error = tell_apart(&judge);
 	if (error) {

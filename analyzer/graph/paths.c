@@ -284,18 +284,8 @@ struct distances {
 	ARRAY(allocation_id) heads;
 };
 
-/* Those that are reached, the nearest first. */
-struct queue {
-	ARRAY(allocation_id) ids;
-};
-
-static struct error *enqueue(struct queue *queue, allocation_id id)
-{
-	return array_append(&queue->ids, id);
-}
-
 static struct error *spread(struct distances *distances, const struct graph *graph,
-			    struct queue *queue, struct progress *progress)
+			    struct side *queue, struct progress *progress)
 {
 	enum { PROGRESS_STEP = 1 << 16 };
 	uint32_t *steps = distances->steps.items;
@@ -310,7 +300,7 @@ static struct error *spread(struct distances *distances, const struct graph *gra
 			if (steps[edges.targets[i]])
 				continue;
 			steps[edges.targets[i]] = steps[id] + 1;
-			error = enqueue(queue, edges.targets[i]);
+			error = array_append(&queue->ids, edges.targets[i]);
 		}
 		if (!error && place % PROGRESS_STEP == 0 && !progress_step(progress, PROGRESS_STEP))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
@@ -321,7 +311,7 @@ static struct error *spread(struct distances *distances, const struct graph *gra
 }
 
 static struct error *find_distances(struct distances *distances, const struct graph *graph,
-				    const struct bitmap *sources, struct queue *queue,
+				    const struct bitmap *sources, struct side *queue,
 				    struct progress *progress)
 {
 	struct error *error = array_resize(&distances->steps, sources->count);
@@ -330,7 +320,7 @@ static struct error *find_distances(struct distances *distances, const struct gr
 		return error;
 	bitmap_for_each(id, sources) {
 		distances->steps.items[id] = 1;
-		error = enqueue(queue, (allocation_id)id);
+		error = array_append(&queue->ids, (allocation_id)id);
 		if (error)
 			return error;
 	}
@@ -342,7 +332,7 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 			       struct distances **ret)
 {
 	_cleanup_(distances_destroy) struct distances *distances = calloc(1, sizeof(*distances));
-	struct queue queue = { .ids.memory.account = account };
+	struct side queue = { .ids.memory.account = account };
 	struct error *error;
 
 	if (!distances)

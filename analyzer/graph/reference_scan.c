@@ -485,18 +485,9 @@ static struct error *find_sources(struct scan *scan, struct bitmap *own,
 {
 	const struct bitmap *used = allocation_used(scan->index);
 	const struct bitmap *pointerless = allocation_having(scan->index, TRAIT_POINTERLESS);
-	struct error *error;
 
-	scan->sources = used;
-	if (!pointerless)
-		return NULL;
-	error = bitmap_init(own, used->count, account);
-	if (error)
-		return error;
-	bitmap_copy(own, used);
-	bitmap_minus(own, pointerless);
-	scan->sources = own;
-	return NULL;
+	scan->sources = pointerless ? own : used;
+	return pointerless ? bitmap_init_minus(own, used, pointerless, account) : NULL;
 }
 
 struct error *graph_create(const struct image *image, const struct allocation_index *index,

@@ -334,12 +334,11 @@ static void visit_assumed(const struct roots *roots,
 
 	if (image_held_sought(image, HELD_SIGNAL_STACK) || bitmap_next(all, 0) == all->count)
 		return;
-	error = bitmap_init(&rest, all->count, roots->input.account);
+	error = bitmap_init_minus(&rest, all, NULL, roots->input.account);
 	if (error) {
 		error_destroy(error);
 		return;
 	}
-	bitmap_copy(&rest, all);
 	for (size_t i = 0; i < image_held_count(image); i++) {
 		allocation_id id = find_target(roots->input.index, image_held(image, i));
 
