@@ -354,44 +354,31 @@ const struct type_member *type_members(const struct type_table *table, const str
 const char *type_text(const struct type_table *table, type_number number, const char *before,
 		      const char *behind)
 {
-	const char *tag, *name = NULL;
+	const struct data_type *type = &table->types.items[number];
+	const char *tag, *name;
 	char text[256] = "";
-	size_t used = 0;
+	size_t start = sizeof(text) - 1;
 
-	/* From the outside in: what it is made of stands behind its name. */
-	for (size_t i = 0; i < MOST_LINKS; i++) {
-		const struct data_type *type = &table->types.items[number];
+	/* From the outside in, each part stands in front of the last. */
+	for (; type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY;
+	     type = &table->types.items[type->target]) {
 		char part[32] = " *";
 
 		if (type->kind == TYPE_ARRAY && type->count)
 			snprintf(part, sizeof(part), "[%" PRIu64 "]", type->count);
 		else if (type->kind == TYPE_ARRAY)
 			snprintf(part, sizeof(part), "[]");
-		else if (type->kind != TYPE_POINTER)
+		if (start < sizeof(part))
 			break;
-		memmove(text + strlen(part), text, used + 1);
-		memcpy(text, part, strlen(part));
-		used += strlen(part);
-		if (used + sizeof(part) > sizeof(text))
-			break;
-		number = type->target;
+		for (size_t i = strlen(part); i-- > 0;)
+			text[--start] = part[i];
 	}
-	name = table->types.items[number].name;
-	switch (table->types.items[number].kind) {
-	case TYPE_NONE:
-		name = "void";
-		break;
-	case TYPE_FUNCTION:
-		name = "function";
-		break;
-	default:
-		break;
-	}
-	tag = !table->types.items[number].is_tagged	      ? ""
-	      : table->types.items[number].kind == TYPE_UNION ? "union "
-							      : "struct ";
-	return name_pool_print(table->names, "%s%s%s%s%s", before, tag,
-			       name ? name : "struct without a name", text, behind);
+	name = type->kind == TYPE_NONE	     ? "void"
+	       : type->kind == TYPE_FUNCTION ? "function"
+	       : type->name		     ? type->name
+					     : "struct without a name";
+	tag = !type->is_tagged ? "" : type->kind == TYPE_UNION ? "union " : "struct ";
+	return name_pool_print(table->names, "%s%s%s%s%s", before, tag, name, text + start, behind);
 }
 
 size_t type_variable_count(const struct type_table *table)
