@@ -100,11 +100,11 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 	if (analysis->costs[STAGE_OWNERS].built)
 		return NULL;
 	error = analysis_need(analysis, STAGE_OBJECTS);
-	if (!error && !analysis->few_patterns)
-		error = patterns_create(analysis->image, analysis->program, analysis->index,
-					analysis->roots, NULL, analysis->runtimes,
-					&analysis->account, analysis->progress,
-					&analysis->few_patterns);
+	if (!error && !analysis->few_patterns) {
+		const struct scan_input input = analysis_scan_input(analysis);
+
+		error = patterns_create(&input, &analysis->few_patterns);
+	}
 	if (error)
 		return error;
 	if (!patterns_can_find_few(analysis->few_patterns))

@@ -107,6 +107,9 @@ struct roots_input analysis_roots_input(struct analysis *analysis);
 /* A reader that has not read anything yet. */
 struct signature_reader analysis_signatures(const struct analysis *analysis);
 
+/* To find the patterns of all allocations. */
+struct scan_input analysis_scan_input(struct analysis *analysis);
+
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
 			    struct bitmap *ret);

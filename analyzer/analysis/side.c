@@ -353,14 +353,11 @@ struct error *analysis_save_leaked_patterns(const struct analysis *analysis,
 struct error *analysis_load_leaked_patterns(struct analysis *analysis, struct side_file *file,
 					    uint64_t *ret_count)
 {
-	const struct bitmap *unreachable = analysis_unreachable(analysis);
+	struct scan_input input = analysis_scan_input(analysis);
 
-	*ret_count = bitmap_weight(unreachable);
-	if (analysis->patterns)
-		return NULL;
-	return patterns_load(file, analysis->image, analysis->program, analysis->index,
-			     analysis->roots, unreachable, analysis->runtimes, &analysis->account,
-			     analysis->progress, &analysis->leaked_patterns);
+	input.only = analysis_unreachable(analysis);
+	*ret_count = bitmap_weight(input.only);
+	return analysis->patterns ? NULL : patterns_load(file, &input, &analysis->leaked_patterns);
 }
 
 struct error *analysis_save_signatures(const struct analysis *analysis, struct side_writer *writer)

@@ -482,20 +482,27 @@ static struct error *build_types(struct analysis *analysis, uint64_t *ret_count)
 	return error;
 }
 
-/* Of those in only, or of all if it is NULL. */
-static struct error *find_patterns(struct analysis *analysis, const struct bitmap *only,
-				   struct kept_words *kept,
+struct scan_input analysis_scan_input(struct analysis *analysis)
+{
+	return (struct scan_input){
+		.image = analysis->image,
+		.program = analysis->program,
+		.index = analysis->index,
+		.roots = analysis->roots,
+		.runtimes = analysis->runtimes,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+}
+
+static struct error *find_patterns(const struct scan_input *input,
 				   struct error *(*find)(struct patterns *), struct patterns **ret)
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
-	struct error *error = patterns_create(analysis->image, analysis->program, analysis->index,
-					      analysis->roots, only, analysis->runtimes,
-					      &analysis->account, analysis->progress, &patterns);
+	struct error *error = patterns_create(input, &patterns);
 
-	if (!error) {
-		patterns_keep_words(patterns, kept);
+	if (!error)
 		error = find(patterns);
-	}
 	if (!error)
 		*ret = take(patterns);
 	return error;
@@ -503,38 +510,42 @@ static struct error *find_patterns(struct analysis *analysis, const struct bitma
 
 static struct error *build_patterns(struct analysis *analysis, uint64_t *ret_count)
 {
+	const struct scan_input input = analysis_scan_input(analysis);
+
 	*ret_count = allocation_count(analysis->index);
 	/* They may have been found along with their owners. */
-	return analysis->patterns
-		       ? NULL
-		       : find_patterns(analysis, NULL, NULL, patterns_find, &analysis->patterns);
+	return analysis->patterns ? NULL
+				  : find_patterns(&input, patterns_find, &analysis->patterns);
 }
 
 static struct error *build_owners(struct analysis *analysis, uint64_t *ret_count)
 {
+	const struct scan_input input = analysis_scan_input(analysis);
+
 	*ret_count = allocation_count(analysis->index);
-	return analysis->patterns ? patterns_find_owners(analysis->patterns)
-				  : find_patterns(analysis, NULL, NULL, patterns_find_owners,
-						  &analysis->patterns);
+	return analysis->patterns
+		       ? patterns_find_owners(analysis->patterns)
+		       : find_patterns(&input, patterns_find_owners, &analysis->patterns);
 }
 
 /* Only unreachable allocations refer to unreachable ones. */
 static struct error *build_leaked_patterns(struct analysis *analysis, uint64_t *ret_count)
 {
-	const struct bitmap *unreachable = analysis_unreachable(analysis);
+	struct scan_input input = analysis_scan_input(analysis);
 	_cleanup_(kept_words_destroy) struct kept_words *kept = NULL;
 	struct error *error = NULL;
 
-	*ret_count = bitmap_weight(unreachable);
-	/* Those of all are there: theirs are among them. */
+	input.only = analysis_unreachable(analysis);
+	*ret_count = bitmap_weight(input.only);
+	/* The patterns of all allocations include those of the leaked. */
 	if (analysis->patterns)
 		return NULL;
 	/* Managed objects begin behind a header. */
 	if (!analysis->first_words && !allocation_having(analysis->index, TRAIT_MANAGED))
-		error = kept_words_create(unreachable, &analysis->account, &kept);
+		error = kept_words_create(input.only, &analysis->account, &kept);
+	input.kept = kept;
 	if (!error)
-		error = find_patterns(analysis, unreachable, kept, patterns_find,
-				      &analysis->leaked_patterns);
+		error = find_patterns(&input, patterns_find, &analysis->leaked_patterns);
 	if (!error)
 		analysis->kept_words = take(kept);
 	return error;

@@ -90,6 +90,25 @@ static inline uint32_t secret_hash(uint64_t key, uint64_t factor)
 		table_error_;                                                                  \
 	})
 
+/* The item of this key, appended if it is new, as the value says; NULL: memory is short. */
+#define table_obtain(table, key, item, is_same, ...)                                               \
+	({                                                                                         \
+		__auto_type obtained_table_ = (table);                                             \
+		uint64_t obtained_key_ = (key);                                                    \
+		__auto_type obtained_ = table_find(obtained_table_, obtained_key_, item, is_same); \
+                                                                                                   \
+		if (!obtained_) {                                                                  \
+			struct error *obtained_error_ =                                            \
+				table_append(obtained_table_, obtained_key_, __VA_ARGS__);         \
+                                                                                                   \
+			if (obtained_error_)                                                       \
+				error_destroy(obtained_error_);                                    \
+			else                                                                       \
+				obtained_ = &obtained_table_->items[obtained_table_->count - 1];   \
+		}                                                                                  \
+		obtained_;                                                                         \
+	})
+
 /* The count-th item was added: let its slot say so. */
 struct error *table_slots_add(struct table_slots *slots, struct memory_account *account,
 			      uint64_t key, size_t count);

@@ -1,11 +1,9 @@
 #include "analyzer/classify/classes.h"
 
-#include "analyzer/base/address_map.h"
-#include "analyzer/classify/control_block.h"
-#include "analyzer/classify/demangle.h"
+#include "analyzer/base/table.h"
 #include "analyzer/classify/literal.h"
 #include "analyzer/classify/rtti.h"
-#include "analyzer/classify/short_name.h"
+#include "analyzer/classify/type_names.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,9 +35,8 @@ struct classes {
 	const struct program *program;
 	struct debug *debug;
 	const struct runtimes *runtimes; /* NULL: none */
-	struct address_map signature_map, type_map;
-	struct memory signatures, types; /* of those structs */
-	size_t signature_count, type_count;
+	HASH_TABLE(struct signature) signatures;
+	HASH_TABLE(struct type) types;
 	/* What may still be spent on names, and on bases of those asked for. */
 	uint64_t names_budget, bases_budget;
 };
@@ -61,11 +58,9 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	classes->image = image;
 	classes->program = program;
 	classes->debug = debug;
-	classes->signature_map.memory.account = account;
-	classes->type_map.memory.account = account;
 	classes->names_budget = LEAST_BUDGET + image_size(image);
-	classes->signatures.account = account;
-	classes->types.account = account;
+	classes->signatures.memory.account = account;
+	classes->types.memory.account = account;
 	*ret = classes;
 	return NULL;
 }
@@ -96,69 +91,18 @@ static void names_deinit(struct names *names)
 
 void classes_destroy(struct classes *classes)
 {
-	struct signature *signatures = classes->signatures.bytes;
-	struct type *types = classes->types.bytes;
-
-	for (size_t i = 0; i < classes->signature_count; i++) {
-		names_deinit(&signatures[i].names);
-		free(signatures[i].literal_name);
+	for (size_t i = 0; i < classes->signatures.count; i++) {
+		names_deinit(&classes->signatures.items[i].names);
+		free(classes->signatures.items[i].literal_name);
 	}
-	for (size_t i = 0; i < classes->type_count; i++)
-		names_deinit(&types[i].names);
-	memory_release(&classes->signatures);
-	memory_release(&classes->types);
-	table_release(&classes->signature_map);
-	table_release(&classes->type_map);
+	for (size_t i = 0; i < classes->types.count; i++)
+		names_deinit(&classes->types.items[i].names);
+	table_release(&classes->signatures);
+	table_release(&classes->types);
 	free(classes);
 }
 
-/*
- * The entry of address in a list of entries of that size, added if it is not there yet; NULL if
- * memory is short. Entries begin with their address. It stays where it is until the next one is
- * added.
- */
-static void *find_entry(struct address_map *map, struct memory *list, size_t *count, size_t size,
-			uint64_t address)
-{
-	uint32_t number = address_map_find(map, address);
-	struct error *error;
-
-	if (number != NOT_IN_MAP)
-		return (char *)list->bytes + number * size;
-	if (*count >= NOT_IN_MAP)
-		return NULL;
-	error = memory_reserve(list, (*count + 1) * size);
-	if (!error)
-		error = address_map_add(map, address, (uint32_t)*count);
-	if (error) {
-		error_destroy(error);
-		return NULL;
-	}
-	char *entry = (char *)list->bytes + (*count)++ * size;
-
-	memset(entry, 0, size);
-	memcpy(entry, &address, sizeof(address));
-	return entry;
-}
-
-static struct signature *find_signature(struct classes *classes, uint64_t address)
-{
-	struct signature *signature =
-		find_entry(&classes->signature_map, &classes->signatures, &classes->signature_count,
-			   sizeof(*signature), address);
-
-	return signature;
-}
-
-static struct type *find_type(struct classes *classes, uint64_t address)
-{
-	struct type *type = find_entry(&classes->type_map, &classes->types, &classes->type_count,
-				       sizeof(*type), address);
-
-	return type;
-}
-
-/* Both take over full, which may be NULL. */
+/* Takes over full, which may be NULL. */
 static void names_set(struct names *names, char *full)
 {
 	names->known = true;
@@ -199,7 +143,8 @@ static char *name_shared(const char *mangled, char *full)
 /* The names of a class, by its type_info; empty ones if memory is short. */
 static struct names type_names(struct classes *classes, uint64_t address)
 {
-	struct type *type = find_type(classes, address);
+	struct type *type = table_obtain(&classes->types, address, item, item->address == address,
+					 (struct type){ address });
 
 	if (!type)
 		return (struct names){ 0 };
@@ -307,10 +252,12 @@ static void name_by_symbol(struct classes *classes, struct signature *signature)
 	names_set(&signature->names, symbol_text(&symbol, signature->address));
 }
 
-/* Its type is known then; NULL if memory is short. */
-static struct signature *look_at(struct classes *classes, uint64_t address)
+/* The signature, its type known; NULL if memory is short. It stays until the next one is added. */
+static struct signature *find_signature(struct classes *classes, uint64_t address)
 {
-	struct signature *signature = find_signature(classes, address);
+	struct signature *signature =
+		table_obtain(&classes->signatures, address, item, item->address == address,
+			     (struct signature){ address });
 
 	if (!signature || signature->type_known)
 		return signature;
@@ -323,14 +270,14 @@ static struct signature *look_at(struct classes *classes, uint64_t address)
 
 bool classes_is_vtable(struct classes *classes, uint64_t address)
 {
-	const struct signature *signature = look_at(classes, address);
+	const struct signature *signature = find_signature(classes, address);
 
 	return signature && signature->type;
 }
 
 uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
 {
-	struct signature *signature = look_at(classes, vtable);
+	struct signature *signature = find_signature(classes, vtable);
 
 	if (!signature || !signature->type)
 		return NO_CONTROL_BLOCK;
@@ -360,7 +307,7 @@ static struct names find_names(struct classes *classes, uint64_t address)
 {
 	const char *first =
 		classes_is_slab(classes, address) ? classes_full_name(classes, address - 1) : NULL;
-	struct signature *signature = look_at(classes, address);
+	struct signature *signature = find_signature(classes, address);
 	struct names names = { 0 };
 
 	if (!signature)
@@ -383,7 +330,7 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 	if (is_of_runtime(classes, signature))
 		return SIGNATURE_CLASS;
 	find_names(classes, signature);
-	known = look_at(classes, signature);
+	known = find_signature(classes, signature);
 	return known ? known->kind : SIGNATURE_UNKNOWN;
 }
 
@@ -423,7 +370,7 @@ const char *classes_literal_name(struct classes *classes, uint64_t signature)
 
 	if (classes_kind(classes, signature) != SIGNATURE_UNKNOWN)
 		return NULL;
-	known = look_at(classes, signature);
+	known = find_signature(classes, signature);
 	text = known && known->names.brief && !known->literal_name
 		       ? literal_find(classes->image, signature, &length)
 		       : NULL;
@@ -466,7 +413,7 @@ bool classes_visit_names(struct classes *classes, uint64_t signature,
 		return true;
 	if (is_of_runtime(classes, signature))
 		return runtimes_visit_bases(classes->runtimes, signature, visit, data);
-	known = look_at(classes, signature);
+	known = find_signature(classes, signature);
 	return known && known->type &&
 	       rtti_find_base(classes->image, known->type, visit_base, &bases,
 			      &classes->bases_budget);

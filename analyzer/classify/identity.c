@@ -1,10 +1,7 @@
 #include "analyzer/classify/identity.h"
 
-#include "analyzer/base/address_map.h"
-#include "analyzer/base/array.h"
-#include "analyzer/base/list.h"
-#include "analyzer/classify/module_bounds.h"
-#include "analyzer/classify/short_name.h"
+#include "analyzer/base/table.h"
+#include "analyzer/classify/type_names.h"
 
 #include <string.h>
 
@@ -21,8 +18,15 @@ enum rank { RANK_CLASS, RANK_TABLE, RANK_CONSTANT, RANK_FUNCTION, RANK_NONE };
 
 /* An address that a word refers to. */
 struct target {
+	uint64_t address;
 	enum rank rank;
 	char *name; /* owned; NULL only with RANK_NONE */
+};
+
+/* A place in a program, by its file and line. */
+struct maker {
+	uint64_t key;
+	char *name; /* owned */
 };
 
 struct identities {
@@ -30,13 +34,36 @@ struct identities {
 	struct debug *debug;
 	struct classes *classes;
 	struct module_bounds bounds;
-	struct address_map map;
-	ARRAY(struct target) targets;
-	/* Makers: what their file and line are, as the index of a name. */
-	struct address_map maker_map;
-	char **makers; /* owned */
-	size_t maker_count;
+	HASH_TABLE(struct target) targets;
+	HASH_TABLE(struct maker) makers;
 };
+
+struct module_bounds module_bounds_find(const struct program *program)
+{
+	struct module_bounds bounds = { 0 };
+	struct memory_range *ranges = bounds.ranges;
+	size_t count = program_module_count(program), first_behind = count;
+	uint64_t widest = 0;
+
+	if (count == 0)
+		return bounds;
+	for (size_t i = 1; i < count; i++) {
+		uint64_t end = program_module(program, i - 1)->end;
+		uint64_t start = program_module(program, i)->start;
+
+		if (start > end && start - end > widest) {
+			widest = start - end;
+			first_behind = i;
+		}
+	}
+	ranges[0].start = program_module(program, 0)->start;
+	ranges[0].end = program_module(program, first_behind - 1)->end;
+	if (first_behind == count)
+		return bounds;
+	ranges[1].start = program_module(program, first_behind)->start;
+	ranges[1].end = program_module(program, count - 1)->end;
+	return bounds;
+}
 
 struct error *identities_create(const struct image *image, const struct program *program,
 				struct debug *debug, struct classes *classes,
@@ -50,25 +77,20 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->debug = debug;
 	identities->classes = classes;
 	identities->bounds = module_bounds_find(program);
-	identities->map.memory.account = account;
-	identities->maker_map.memory.account = account;
 	identities->targets.memory.account = account;
+	identities->makers.memory.account = account;
 	*ret = identities;
 	return NULL;
 }
 
 void identities_destroy(struct identities *identities)
 {
-	struct target *targets = identities->targets.items;
-
 	for (size_t i = 0; i < identities->targets.count; i++)
-		free(targets[i].name);
-	array_release(&identities->targets);
-	table_release(&identities->map);
-	for (size_t i = 0; i < identities->maker_count; i++)
-		free(identities->makers[i]);
-	free(identities->makers);
-	table_release(&identities->maker_map);
+		free(identities->targets.items[i].name);
+	for (size_t i = 0; i < identities->makers.count; i++)
+		free(identities->makers.items[i].name);
+	table_release(&identities->targets);
+	table_release(&identities->makers);
 	free(identities);
 }
 
@@ -109,7 +131,7 @@ static enum rank rank_data(const struct identities *identities, const struct sym
 
 static struct target judge(struct identities *identities, uint64_t address)
 {
-	struct target none = { RANK_NONE, NULL }, target = none;
+	struct target none = { address, RANK_NONE, NULL }, target = none;
 	struct symbol symbol;
 	const char *name;
 
@@ -133,23 +155,8 @@ static struct target judge(struct identities *identities, uint64_t address)
 /* NULL: memory is short. It stays until the next call. */
 static const struct target *find_target(struct identities *identities, uint64_t address)
 {
-	uint32_t number = address_map_find(&identities->map, address);
-	struct target *targets;
-	struct error *error;
-
-	if (number != NOT_IN_MAP)
-		return identities->targets.items + number;
-	error = array_reserve(&identities->targets, 1);
-	if (!error)
-		error = address_map_add(&identities->map, address,
-					(uint32_t)identities->targets.count);
-	if (error) {
-		error_destroy(error);
-		return NULL;
-	}
-	targets = identities->targets.items;
-	targets[identities->targets.count] = judge(identities, address);
-	return &targets[identities->targets.count++];
+	return table_obtain(&identities->targets, address, target, target->address == address,
+			    judge(identities, address));
 }
 
 bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
@@ -182,57 +189,56 @@ bool identity_possible(const struct identities *identities, struct view *view,
 	return module_bounds_meet(&identities->bounds, words, count);
 }
 
-/* The name that the header gives a new maker, added; NULL: none. */
-static const char *add_maker(struct identities *identities, uint64_t key,
-			     const struct debug_header *header)
+/* The maker with that key, added if it is new; NULL: it has no name. */
+static const struct maker *find_maker(struct identities *identities, uint64_t key,
+				      const struct debug_header *header)
 {
-	_cleanup_(free) char *place = debug_header_text(identities->image, header);
-	char *name = NULL;
+	const struct maker *known = table_find(&identities->makers, key, maker, maker->key == key);
+	_cleanup_(free) char *place = known ? NULL : debug_header_text(identities->image, header);
+	_cleanup_(free) char *name = NULL;
 	struct error *error;
 
-	if (!place || identities->maker_count == MOST_MAKERS - 1 ||
-	    !LIST_GROW(identities->makers, identities->maker_count) ||
-	    asprintf(&name, "made at %s", place) < 0)
+	if (known)
+		return known;
+	if (!place || identities->makers.count == MOST_MAKERS - 1)
 		return NULL;
-	error = address_map_add(&identities->maker_map, key, (uint32_t)identities->maker_count);
-	if (error) {
-		error_destroy(error);
-		free(name);
+	if (asprintf(&name, "made at %s", place) < 0) {
+		name = NULL;
 		return NULL;
 	}
-	identities->makers[identities->maker_count++] = name;
-	return name;
+	error = table_append(&identities->makers, key, (struct maker){ key, name });
+	if (error) {
+		error_destroy(error);
+		return NULL;
+	}
+	name = NULL;
+	return &identities->makers.items[identities->makers.count - 1];
 }
 
 bool identity_find_maker(struct identities *identities, uint64_t address, struct identity *ret)
 {
+	const struct maker *maker = NULL;
 	struct debug_header header;
-	const char *name;
-	uint32_t number;
-	uint64_t key;
 
-	if (!debug_header_read(identities->image, address, &header))
-		return false;
 	/* Addresses have 47 bits, and files fewer lines than fit beside. */
-	key = header.file << 17 | (header.line & 0x1ffff);
-	number = address_map_find(&identities->maker_map, key);
-	if (number == NOT_IN_MAP) {
-		number = (uint32_t)identities->maker_count;
-		name = add_maker(identities, key, &header);
-	} else {
-		name = identities->makers[number];
-	}
-	*ret = (struct identity){ name, number + 1, 0 };
-	return name != NULL;
+	if (debug_header_read(identities->image, address, &header))
+		maker = find_maker(identities, header.file << 17 | (header.line & 0x1ffff),
+				   &header);
+	if (!maker)
+		return false;
+	*ret = (struct identity){
+		.name = maker->name,
+		.address = (uint64_t)(maker - identities->makers.items) + 1,
+	};
+	return true;
 }
 
 const char *identity_name(const struct identities *identities, uint64_t address)
 {
-	if (address - 1 < identities->maker_count)
-		return identities->makers[address - 1];
+	const struct target *known;
 
-	uint32_t number = address_map_find(&identities->map, address);
-	const struct target *targets = identities->targets.items;
-
-	return number == NOT_IN_MAP ? NULL : targets[number].name;
+	if (address - 1 < identities->makers.count)
+		return identities->makers.items[address - 1].name;
+	known = table_find(&identities->targets, address, target, target->address == address);
+	return known ? known->name : NULL;
 }

@@ -1,18 +1,20 @@
 #include "analyzer/classify/kept_words.h"
 
+#include "analyzer/base/array.h"
+
 enum { RANKED = 512 }; /* ids that share a rank: a cache line of members */
 
 struct kept_words {
 	const struct bitmap *members;
-	struct memory ranks;	  /* uint32_t: how many members are below, by RANKED ids */
-	struct memory words;	  /* uint64_t, by rank */
+	ARRAY(uint32_t) ranks;	  /* how many members are below, by RANKED ids */
+	ARRAY(uint64_t) words;	  /* by rank */
 	struct bitmap identified; /* may have an identity, by id */
 };
 
 static size_t find_rank(const struct kept_words *words, allocation_id id)
 {
 	const uint64_t *bits = words->members->words;
-	size_t rank = ((const uint32_t *)words->ranks.bytes)[id / RANKED];
+	size_t rank = words->ranks.items[id / RANKED];
 
 	for (size_t i = id / RANKED * (RANKED / 64); i < id / 64; i++)
 		rank += bits_count(bits[i]);
@@ -23,18 +25,17 @@ static struct error *count_ranks(struct kept_words *words)
 {
 	const struct bitmap *members = words->members;
 	size_t count = bitmap_word_count(members);
-	struct error *error =
-		memory_resize(&words->ranks, (members->count / RANKED + 1) * sizeof(uint32_t));
+	struct error *error = array_resize(&words->ranks, members->count / RANKED + 1);
 	uint32_t rank = 0;
 
 	if (error)
 		return error;
 	for (size_t i = 0; i < count; i++) {
 		if (i % (RANKED / 64) == 0)
-			((uint32_t *)words->ranks.bytes)[i / (RANKED / 64)] = rank;
+			words->ranks.items[i / (RANKED / 64)] = rank;
 		rank += bits_count(members->words[i]);
 	}
-	return memory_resize(&words->words, (rank + (size_t)1) * sizeof(uint64_t));
+	return array_resize(&words->words, rank + (size_t)1);
 }
 
 struct error *kept_words_create(const struct bitmap *members, struct memory_account *account,
@@ -46,7 +47,7 @@ struct error *kept_words_create(const struct bitmap *members, struct memory_acco
 	if (!words)
 		return &error_no_memory;
 	words->members = members;
-	words->ranks.account = words->words.account = account;
+	words->ranks.memory.account = words->words.memory.account = account;
 	error = count_ranks(words);
 	if (!error)
 		error = bitmap_init(&words->identified, members->count, account);
@@ -59,8 +60,8 @@ struct error *kept_words_create(const struct bitmap *members, struct memory_acco
 
 void kept_words_destroy(struct kept_words *words)
 {
-	memory_release(&words->ranks);
-	memory_release(&words->words);
+	array_release(&words->ranks);
+	array_release(&words->words);
 	bitmap_deinit(&words->identified);
 	free(words);
 }
@@ -68,7 +69,7 @@ void kept_words_destroy(struct kept_words *words)
 void kept_words_add(struct kept_words *words, allocation_id id, uint64_t word,
 		    bool may_have_identity)
 {
-	((uint64_t *)words->words.bytes)[find_rank(words, id)] = word;
+	words->words.items[find_rank(words, id)] = word;
 	if (may_have_identity)
 		bitmap_set_atomic(&words->identified, id);
 }
@@ -77,7 +78,7 @@ bool kept_words_find(const struct kept_words *words, allocation_id id, uint64_t 
 {
 	if (!bitmap_get(words->members, id))
 		return false;
-	*ret = ((const uint64_t *)words->words.bytes)[find_rank(words, id)];
+	*ret = words->words.items[find_rank(words, id)];
 	return true;
 }
 

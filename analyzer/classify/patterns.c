@@ -1,6 +1,6 @@
 #include "analyzer/classify/patterns.h"
 
-#include "analyzer/base/sort.h"
+#include "analyzer/base/array.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/classify/scan.h"
@@ -13,102 +13,72 @@ struct known {
 };
 
 struct patterns {
-	struct scan_input input; /* patterns and owners: NULL until known */
-	struct memory numbers;	 /* pattern_number, by allocation */
-	struct memory owners;	 /* uint64_t, by allocation; once asked for */
-	struct known *known;	 /* by id; those of all, if they are known, count */
-	size_t known_count;
+	struct scan_input input;
+	ARRAY(pattern_number) numbers; /* by allocation; items are NULL until they are known */
+	ARRAY(uint64_t) owners;	       /* the same */
+	ARRAY(struct known) few;       /* by id; unused once those of all are known */
 };
 
-struct error *patterns_create(const struct image *image, const struct program *program,
-			      const struct allocation_index *index, const struct roots *roots,
-			      const struct bitmap *only, const struct runtimes *runtimes,
-			      struct memory_account *account, struct progress *progress,
-			      struct patterns **ret)
+struct error *patterns_create(const struct scan_input *input, struct patterns **ret)
 {
 	struct patterns *patterns = calloc(1, sizeof(*patterns));
 
 	if (!patterns)
 		return &error_no_memory;
-	patterns->numbers.account = account;
-	patterns->owners.account = account;
-	patterns->input = (struct scan_input){
-		.image = image,
-		.program = program,
-		.index = index,
-		.roots = roots,
-		.only = only,
-		.runtimes = runtimes,
-		.account = account,
-		.progress = progress,
-		.cxx = cxx_find(image, program),
-	};
+	patterns->input = *input;
+	patterns->input.cxx = cxx_find(input->image, input->program);
+	patterns->numbers.memory.account = input->account;
+	patterns->owners.memory.account = input->account;
+	patterns->few.memory.account = input->account;
 	*ret = patterns;
 	return NULL;
 }
 
-void patterns_keep_words(struct patterns *patterns, struct kept_words *words)
-{
-	patterns->input.kept = words;
-}
-
-static struct error *make_room(struct patterns *patterns, struct memory *memory, size_t size)
-{
-	size_t count = allocation_count(patterns->input.index);
-
-	return memory_resize(memory, (count + 1) * size);
-}
-
-/* Into the memory that the patterns have, or are to have from now on. */
 static struct error *scan(struct patterns *patterns, enum scan_aim aim)
 {
-	struct scan_input input = patterns->input;
-	struct error *error;
+	const struct scan_task task = {
+		.aim = aim,
+		.patterns = patterns->numbers.items,
+		.owners = patterns->owners.items,
+	};
 
-	input.patterns = patterns->numbers.bytes;
-	input.owners = patterns->owners.bytes;
-	error = scan_memory(&input, aim);
-	if (!error)
-		patterns->input = input;
-	return error;
+	return scan_memory(&patterns->input, &task);
 }
 
 struct error *patterns_find(struct patterns *patterns)
 {
 	struct error *error;
 
-	if (patterns->input.patterns)
+	if (patterns->numbers.items)
 		return NULL;
-	error = make_room(patterns, &patterns->numbers, sizeof(pattern_number));
+	error = array_resize(&patterns->numbers, allocation_count(patterns->input.index) + 1);
 	if (!error)
 		error = scan(patterns, SCAN_PATTERNS);
 	if (error)
-		memory_release(&patterns->numbers);
+		array_release(&patterns->numbers);
 	return error;
 }
 
 struct error *patterns_find_owners(struct patterns *patterns)
 {
-	bool known = patterns->input.patterns;
+	size_t count = allocation_count(patterns->input.index) + 1;
+	bool known = patterns->numbers.items;
 	struct error *error;
 
-	if (patterns->input.owners)
+	if (patterns->owners.items)
 		return NULL;
-	error = make_room(patterns, &patterns->owners, sizeof(uint64_t));
+	error = array_resize(&patterns->owners, count);
 	if (!error && !known)
-		error = make_room(patterns, &patterns->numbers, sizeof(pattern_number));
+		error = array_resize(&patterns->numbers, count);
 	if (!error)
 		error = scan(patterns, known ? SCAN_OWNERS : SCAN_BOTH);
 	if (!error && !known)
 		error = scan(patterns, SCAN_LATE_OWNERS);
 	if (!error)
 		return NULL;
-	patterns->input.owners = NULL;
-	memory_release(&patterns->owners);
-	if (!known) {
-		patterns->input.patterns = NULL;
-		memory_release(&patterns->numbers);
-	}
+	array_release(&patterns->owners);
+	if (!known)
+		array_release(&patterns->numbers);
 	return error;
 }
 
@@ -118,9 +88,9 @@ static const struct known *find_known(const struct patterns *patterns, allocatio
 {
 	const struct known key = { .id = id };
 
-	return patterns->known ? bsearch(&key, patterns->known, patterns->known_count, sizeof(key),
-					 compare_known)
-			       : NULL;
+	return patterns->few.count ? bsearch(&key, patterns->few.items, patterns->few.count,
+					     sizeof(key), compare_known)
+				   : NULL;
 }
 
 bool patterns_can_find_few(const struct patterns *patterns)
@@ -138,43 +108,31 @@ bool patterns_lead_on(const struct patterns *patterns, struct reader *reader, al
 	return scan_leads_on(&patterns->input, reader, source);
 }
 
-static struct error *keep_few(struct patterns *patterns, const struct few_claims *few)
-{
-	size_t count = patterns->known_count + few->count;
-	struct known *known = reallocarray(patterns->known, count, sizeof(*known));
-
-	if (!known)
-		return &error_no_memory;
-	patterns->known = known;
-	for (size_t i = 0; i < few->count; i++) {
-		struct known *one = &known[patterns->known_count++];
-
-		one->id = few->ids[i];
-		one->number = reader_take_claim(few->claims[i], &one->owner);
-	}
-	SORT(known, count, compare_known);
-	return NULL;
-}
-
 struct error *patterns_find_few(struct patterns *patterns, const allocation_id *ids, size_t count,
 				const struct bitmap *sources)
 {
 	_cleanup_(free) uint64_t *claims = calloc(count + 1, sizeof(*claims));
 	const struct few_claims few = { ids, claims, count };
-	struct scan_input input = patterns->input;
-	struct error *error;
+	const struct scan_task task = { .aim = SCAN_BOTH, .sources = sources, .few = &few };
+	struct error *error = claims ? scan_memory(&patterns->input, &task) : &error_no_memory;
 
-	if (!claims)
-		return &error_no_memory;
-	input.sources = sources;
-	input.few = &few;
-	error = scan_memory(&input, SCAN_BOTH);
-	return error ? error : keep_few(patterns, &few);
+	if (!error)
+		error = array_reserve(&patterns->few, count);
+	if (error)
+		return error;
+	for (size_t i = 0; i < count; i++) {
+		struct known *one = &patterns->few.items[patterns->few.count++];
+
+		one->id = ids[i];
+		one->number = reader_take_claim(claims[i], &one->owner);
+	}
+	array_sort(&patterns->few, compare_known);
+	return NULL;
 }
 
 struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer)
 {
-	return side_writer_array(writer, SIDE_LEAKED_PATTERNS, patterns->input.patterns,
+	return side_writer_array(writer, SIDE_LEAKED_PATTERNS, patterns->numbers.items,
 				 allocation_count(patterns->input.index));
 }
 
@@ -191,14 +149,10 @@ static bool check_numbers(const pattern_number *numbers, size_t count)
 	return highest <= kinds;
 }
 
-struct error *patterns_load(struct side_file *file, const struct image *image,
-			    const struct program *program, const struct allocation_index *index,
-			    const struct roots *roots, const struct bitmap *only,
-			    const struct runtimes *runtimes, struct memory_account *account,
-			    struct progress *progress, struct patterns **ret)
+struct error *patterns_load(struct side_file *file, const struct scan_input *input,
+			    struct patterns **ret)
 {
-	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
-	size_t count = allocation_count(index);
+	size_t count = allocation_count(input->index);
 	const void *numbers;
 	struct error *error =
 		side_file_take(file, SIDE_LEAKED_PATTERNS, count, sizeof(pattern_number), &numbers);
@@ -206,21 +160,17 @@ struct error *patterns_load(struct side_file *file, const struct image *image,
 	if (!error && !check_numbers(numbers, count))
 		error = error_create(ERROR_BAD_DUMP, "it is damaged");
 	if (!error)
-		error = patterns_create(image, program, index, roots, only, runtimes, account,
-					progress, &patterns);
-	if (error)
-		return error;
-	patterns->numbers = side_memory(numbers, count);
-	patterns->input.patterns = patterns->numbers.bytes;
-	*ret = take(patterns);
-	return NULL;
+		error = patterns_create(input, ret);
+	if (!error)
+		(*ret)->numbers.memory = side_memory(numbers, count);
+	return error;
 }
 
 void patterns_destroy(struct patterns *patterns)
 {
-	memory_release(&patterns->numbers);
-	memory_release(&patterns->owners);
-	free(patterns->known);
+	array_release(&patterns->numbers);
+	array_release(&patterns->owners);
+	array_release(&patterns->few);
 	free(patterns);
 }
 
@@ -228,8 +178,8 @@ pattern_number patterns_of(const struct patterns *patterns, allocation_id id)
 {
 	const struct known *known;
 
-	if (patterns->input.patterns)
-		return patterns->input.patterns[id];
+	if (patterns->numbers.items)
+		return patterns->numbers.items[id];
 	known = find_known(patterns, id);
 	return known ? known->number : NO_PATTERN;
 }
@@ -283,8 +233,8 @@ uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
 {
 	const struct known *known;
 
-	if (patterns->input.owners)
-		return patterns->input.owners[id];
+	if (patterns->owners.items)
+		return patterns->owners.items[id];
 	known = find_known(patterns, id);
 	return known ? known->owner : 0;
 }
@@ -321,18 +271,12 @@ bool patterns_measure(const struct patterns *patterns, struct reader *reader, al
 		      struct pattern_extent *ret)
 {
 	pattern_number number = patterns_of(patterns, id);
+	const struct classifier *classifier = number ? classifiers[number - 1] : NULL;
+	uint64_t owner = classifier && classifier->measure ? patterns_owner(patterns, id) : 0;
 	struct pattern_extent extent = { 0 };
-	const struct classifier *classifier;
 	struct memory_range range;
-	uint64_t owner;
 
-	if (number == NO_PATTERN)
-		return false;
-	owner = patterns_owner(patterns, id);
-	classifier = classifiers[number - 1];
 	if (!owner)
-		return false;
-	if (!classifier->measure)
 		return false;
 	range = range_of(patterns, id);
 	reader->steps = allocation_count(reader->index);

@@ -11,30 +11,19 @@
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/classify/classes.h"
-#include "analyzer/classify/kept_words.h"
+#include "analyzer/classify/scan.h"
 #include "analyzer/graph/graph.h"
-#include "analyzer/graph/roots.h"
-#include "analyzer/runtimes/runtimes.h"
 
 typedef uint8_t pattern_number;
 enum { NO_PATTERN = 0 };
 
 struct patterns;
-struct reader;
 
 /*
- * Patterns yet to be found: of each allocation, or with only, a set of used ones to which no others
- * refer, of these: that costs so much less. Without runtimes, which may be NULL,
- * no objects are known. All parts are borrowed, and outlive the patterns.
+ * Patterns yet to be found: of each allocation, or with only, of these, which costs far less. The
+ * parts of the input outlive them.
  */
-struct error *patterns_create(const struct image *image, const struct program *program,
-			      const struct allocation_index *index, const struct roots *roots,
-			      const struct bitmap *only, const struct runtimes *runtimes,
-			      struct memory_account *account, struct progress *progress,
-			      struct patterns **ret);
-
-/* Add the first words of those in only when their patterns are found. */
-void patterns_keep_words(struct patterns *patterns, struct kept_words *words);
+struct error *patterns_create(const struct scan_input *input, struct patterns **ret);
 
 /*
  * Find the patterns, or the owners of all that have one, too, unless they are known. Each takes a
@@ -61,11 +50,8 @@ bool patterns_lead_on(const struct patterns *patterns, struct reader *reader, al
 
 /* The numbers alone are kept in a side file; they refer to nothing else. */
 struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer);
-struct error *patterns_load(struct side_file *file, const struct image *image,
-			    const struct program *program, const struct allocation_index *index,
-			    const struct roots *roots, const struct bitmap *only,
-			    const struct runtimes *runtimes, struct memory_account *account,
-			    struct progress *progress, struct patterns **ret);
+struct error *patterns_load(struct side_file *file, const struct scan_input *input,
+			    struct patterns **ret);
 void patterns_destroy(struct patterns *patterns);
 DEFINE_CLEANUP(patterns_destroy, struct patterns *)
 

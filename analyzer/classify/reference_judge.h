@@ -50,4 +50,23 @@ struct error *reference_judge_visit_sound(struct reference_judge *judge,
 					  struct error *(*visit)(void *data, allocation_id target),
 					  void *data);
 
+/*
+ * reference_judge_find_taint() of the same allocations over and over.
+ *
+ * That looks at the words of the source until it finds the target, so to ask it for all that a
+ * large table holds takes the square of its size. So the targets of words that are not tainted are
+ * kept for the large sources asked about last.
+ */
+struct taint_memory;
+
+/* The patterns are borrowed, and know the owners. */
+struct error *taint_memory_create(const struct patterns *patterns, struct memory_account *account,
+				  struct taint_memory **ret);
+void taint_memory_destroy(struct taint_memory *memory);
+DEFINE_CLEANUP(taint_memory_destroy, struct taint_memory *)
+
+/* As patterns_find_taint() answers. */
+const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
+			      allocation_id target);
+
 #endif

@@ -1,13 +1,78 @@
 #include "analyzer/classify/scan.h"
 
+#include "analyzer/base/parallel.h"
 #include "analyzer/classify/classifier.h"
-#include "analyzer/classify/scan_parts.h"
-#include "analyzer/program/debug/debug.h"
+#include "analyzer/classify/identity.h"
+#include "analyzer/heap/word_filter.h"
+#include "analyzer/heap/work_chunks.h"
 
 #include <assert.h>
 
-/* So many bytes of roots are looked at in one go. */
-enum { PIECE = 1 << 20 };
+enum {
+	PIECE = 1 << 20, /* bytes of roots that are scanned in one go */
+	OFFSETS = MOST_OFFSET / 8 + 1,
+	MOST_CLASSIFIERS = 128,
+	MOST_MATCHERS = 64, /* each has a bit of a word */
+};
+
+/* A stretch of a root; the words around it are in range. */
+struct piece {
+	struct memory_range range;
+	uint64_t start, end;
+	enum root_kind kind;
+};
+
+/* The filtered words of a row of memory. Small allocations beside each other share it. */
+struct row {
+	uint64_t start; /* a multiple of FILTER_BYTES */
+	uint64_t mask;
+	bool known;
+};
+
+struct scanner {
+	struct reader reader;
+	struct view sources; /* what is scanned; readers jump */
+	struct row row;
+	struct reference references[MOST_ADDRESSES];
+	uint64_t words[MOST_ADDRESSES];
+	uint64_t suspects[MOST_ADDRESSES]; /* the matchers that care */
+	uint64_t suspected[MOST_MATCHERS]; /* the words, of those looked at */
+	bool counted[MOST_ADDRESSES];	   /* held by no stack */
+	size_t count;
+	size_t source_hint;
+};
+
+/* Those who look at references. */
+struct matchers {
+	uint8_t numbers[MOST_MATCHERS];
+	uint64_t (*suspects[MOST_MATCHERS])(const struct reader *reader,
+					    const struct reference *first, uint64_t mask);
+	size_t count;
+	uint64_t at[OFFSETS]; /* those that care for that offset */
+};
+
+struct scan {
+	const struct scan_input *input;
+	const struct scan_task *task;
+	struct split_work work;
+	struct overview overview;
+	struct word_filter filter;
+	struct module_bounds bounds;
+	const struct bitmap *used;
+	const struct bitmap *sources;	  /* of the used ones, those looked at */
+	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
+	struct scanner *scanners;	  /* one for each thread */
+	_Atomic uint64_t steps;		  /* the budget of their readers */
+	struct piece *pieces;
+	size_t piece_count;
+	struct work_chunks chunks;
+	bool is_needed;
+	struct matchers matchers;
+	/* Numbers of classifiers, 0 at the end; who wants least bytes first. */
+	uint8_t inspectors[MOST_CLASSIFIERS + 1];
+	uint8_t plain_inspectors[MOST_CLASSIFIERS + 1]; /* of pointerless */
+	uint8_t finishers[MOST_CLASSIFIERS + 1];
+};
 
 static void add_number(uint8_t *list, uint8_t number)
 {
@@ -70,7 +135,7 @@ bool scan_leads_on(const struct scan_input *input, struct reader *reader, alloca
 
 static bool finds_patterns(const struct scan *scan)
 {
-	return scan->aim == SCAN_PATTERNS || scan->aim == SCAN_BOTH;
+	return scan->task->aim == SCAN_PATTERNS || scan->task->aim == SCAN_BOTH;
 }
 
 /*
@@ -84,7 +149,7 @@ static void find_present(const struct scan *scan, bool *ret)
 
 	memset(ret, finds_patterns(scan), MOST_CLASSIFIERS + 1);
 	for (size_t id = 0; id < count; id++)
-		ret[input->patterns[id]] = true;
+		ret[scan->task->patterns[id]] = true;
 }
 
 static void choose_classifiers(struct scan *scan)
@@ -97,7 +162,7 @@ static void choose_classifiers(struct scan *scan)
 		uint8_t number = (uint8_t)(i + 1);
 
 		if (!present[number] || !is_meant(scan->input, classifier) ||
-		    (scan->aim == SCAN_LATE_OWNERS && !classifier->owners_later))
+		    (scan->task->aim == SCAN_LATE_OWNERS && !classifier->owners_later))
 			continue;
 		scan->is_needed = true;
 		if (classifier->match)
@@ -108,6 +173,177 @@ static void choose_classifiers(struct scan *scan)
 			add_number(scan->plain_inspectors, number);
 		if (classifier->finish)
 			add_number(scan->finishers, number);
+	}
+}
+
+/* Whether the holder is an allocation that begins by a link to its like. */
+static bool is_inner_link(const struct reference *reference)
+{
+	uint64_t target = range_size(reference->range);
+	uint64_t source = range_size(reference->holder);
+
+	return reference->source != NO_ALLOCATION &&
+	       reference->address == reference->holder.start && target + 16 - source <= 32;
+}
+
+static void note_reference(struct scan *scan, const struct reference *reference, bool counted)
+{
+	struct overview *overview = &scan->overview;
+	allocation_id target = reference->target;
+
+	if (!is_inner_link(reference))
+		bitmap_set_atomic(&overview->held, target);
+	if (!counted)
+		return;
+	if (bitmap_set_was_atomic(&overview->referred, target))
+		bitmap_set_atomic(&overview->referred_twice, target);
+}
+
+static void show_reference(struct scan *scan, struct scanner *scanner,
+			   const struct reference *reference, uint64_t offset, size_t place)
+{
+	const struct matchers *matchers = &scan->matchers;
+	uint64_t suspects = scanner->suspects[place] & matchers->at[offset / 8];
+
+	if (offset == 0 && scan->overview.held.words)
+		note_reference(scan, reference, scanner->counted[place]);
+	for (; suspects; suspects &= suspects - 1) {
+		uint8_t number = matchers->numbers[__builtin_ctzll(suspects)];
+
+		scanner->reader.number = number;
+		classifiers[number - 1]->match(&scanner->reader, reference);
+	}
+}
+
+/* Look up the words collected so far, and show them to the classifiers that suspect them. */
+static void look_up(struct scan *scan, struct scanner *scanner)
+{
+	allocation_id targets[MOST_ADDRESSES];
+
+	allocation_find_many(scan->input->index, scanner->words, scanner->count,
+			     &scanner->reader.hint, targets);
+	for (size_t i = 0; i < scanner->count; i++) {
+		struct reference *reference = &scanner->references[i];
+		uint64_t offset;
+
+		if (targets[i] == NO_ALLOCATION || targets[i] == reference->source ||
+		    !bitmap_get(scan->used, targets[i]))
+			continue;
+		reference->target = targets[i];
+		reference->range = allocation_range_near(scan->input->index, targets[i],
+							 &scanner->reader.hint);
+		offset = scanner->words[i] - reference->range.start;
+		if (offset <= MOST_OFFSET)
+			show_reference(scan, scanner, reference, offset, i);
+	}
+	scanner->count = 0;
+}
+
+/*
+ * The words from address on that may be references, by bit; *ret_count is how many words that is,
+ * most at most. bytes is at address, in the region of the sources read last.
+ */
+static uint64_t filter_words(const struct scan *scan, struct scanner *scanner, uint64_t address,
+			     const uint8_t *bytes, uint64_t most, size_t *ret_count)
+{
+	const struct view *view = &scanner->sources;
+	struct row *row = &scanner->row;
+	uint64_t start = address & ~(uint64_t)(FILTER_BYTES - 1);
+	size_t first = (address - start) / 8;
+	size_t count = most < FILTER_WORDS - first ? most : FILTER_WORDS - first;
+
+	*ret_count = count;
+	if (!row->known || start != row->start) {
+		if (address % 8 != 0 || start - view->start >= view->size ||
+		    view->size - (start - view->start) < FILTER_BYTES)
+			return word_filter_mask(&scan->filter, bytes, count);
+		row->mask =
+			word_filter_mask(&scan->filter, bytes - (address - start), FILTER_WORDS);
+		row->start = start;
+		row->known = true;
+	}
+	return row->mask >> first & ~UINT64_C(0) >> (FILTER_WORDS - count);
+}
+
+/* Put which words each matcher suspects into suspected; those of any? */
+static uint64_t find_suspects(const struct scan *scan, struct scanner *scanner,
+			      const struct reference *first, uint64_t mask)
+{
+	const struct matchers *matchers = &scan->matchers;
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < matchers->count; i++) {
+		uint64_t bits = mask;
+
+		if (matchers->suspects[i])
+			bits = matchers->suspects[i](&scanner->reader, first, mask);
+		scanner->suspected[i] = bits;
+		all |= bits;
+	}
+	return all;
+}
+
+static uint64_t suspects_of(const struct scan *scan, const struct scanner *scanner,
+			    unsigned int bit)
+{
+	uint64_t who = 0;
+
+	for (size_t i = 0; i < scan->matchers.count; i++)
+		who |= (scanner->suspected[i] >> bit & 1) << i;
+	return who;
+}
+
+/* Collect those of the words that mask names, from the first reference on. */
+static void collect_words(struct scan *scan, struct scanner *scanner, const struct reference *first,
+			  uint64_t mask, bool counted)
+{
+	uint64_t all = find_suspects(scan, scanner, first, mask);
+
+	/* The overview has all references. */
+	if (scan->overview.held.words)
+		all = mask;
+	for (; all; all &= all - 1) {
+		unsigned int bit = (unsigned int)__builtin_ctzll(all);
+		struct reference *reference = &scanner->references[scanner->count];
+		uint64_t word;
+
+		memcpy(&word, first->bytes + 8 * (size_t)bit, sizeof(word));
+		if (word % 8 != 0)
+			continue;
+		*reference = *first;
+		reference->address += 8 * (uint64_t)bit;
+		reference->bytes += 8 * (size_t)bit;
+		scanner->words[scanner->count] = word;
+		scanner->suspects[scanner->count] = suspects_of(scan, scanner, bit);
+		scanner->counted[scanner->count] = counted;
+		if (++scanner->count == MOST_ADDRESSES)
+			look_up(scan, scanner);
+	}
+}
+
+/*
+ * Collect the words of [start, start + size) that may be references. bytes is at start, in the
+ * region of the scanner's sources read last, and all of the holder is in a row with it.
+ */
+static void scan_words(struct scan *scan, struct scanner *scanner, struct memory_range holder,
+		       uint64_t start, const uint8_t *bytes, uint64_t size, allocation_id source,
+		       bool counted)
+{
+	size_t count;
+
+	for (uint64_t i = 0; i + 8 <= size; i += 8 * count) {
+		uint64_t mask =
+			filter_words(scan, scanner, start + i, bytes + i, (size - i) / 8, &count);
+
+		if (mask)
+			collect_words(scan, scanner,
+				      &(struct reference){
+					      .address = start + i,
+					      .bytes = bytes + i,
+					      .holder = holder,
+					      .source = source,
+				      },
+				      mask, counted);
 	}
 }
 
@@ -291,7 +527,7 @@ static struct error *scan_chunk(void *data, size_t turn, unsigned int thread)
 		scan_allocations(scan, scanner, chunk, &bytes);
 	else
 		scan_piece(scan, scanner, &scan->pieces[turn - scan->chunks.count], &bytes);
-	scan_look_up(scan, scanner);
+	look_up(scan, scanner);
 	if (chunk)
 		work_chunk_release(&scan->chunks, chunk);
 	if (!split_work_step(&scan->work, turn, thread, scan->input->progress, bytes))
@@ -385,6 +621,7 @@ static void finish(struct scan *scan)
 static struct error *run(struct scan *scan)
 {
 	const struct scan_input *input = scan->input;
+	const struct scan_task *task = scan->task;
 	unsigned int threads = parallel_threads_for(input->progress);
 	size_t chunks;
 	struct error *error = work_chunks_init(&scan->chunks, input->image, input->index,
@@ -410,12 +647,12 @@ static struct error *run(struct scan *scan)
 		reader->overview = &scan->overview;
 		reader->progress = input->progress;
 		reader->budget = &scan->steps;
-		reader->few = input->few;
-		reader->patterns = input->patterns;
-		if (scan->aim == SCAN_BOTH)
-			reader->claims = input->owners;
+		reader->few = task->few;
+		reader->patterns = task->patterns;
+		if (task->aim == SCAN_BOTH)
+			reader->claims = task->owners;
 		else
-			reader->owners = input->owners;
+			reader->owners = task->owners;
 	}
 	error = init_overview(scan);
 	chunks = scan->chunks.count + scan->piece_count;
@@ -425,22 +662,22 @@ static struct error *run(struct scan *scan)
 	split_work_keep(&scan->work, threads, input->progress);
 	if (!error)
 		finish(scan);
-	if (!error && scan->aim == SCAN_BOTH && !input->few)
-		reader_take_claims(input->owners, allocation_count(input->index), input->patterns);
+	if (!error && task->aim == SCAN_BOTH && !task->few)
+		reader_take_claims(task->owners, allocation_count(input->index), task->patterns);
 	return error;
 }
 
-struct error *scan_memory(const struct scan_input *input, enum scan_aim aim)
+struct error *scan_memory(const struct scan_input *input, const struct scan_task *task)
 {
 	struct scan scan = {
 		.input = input,
-		.aim = aim,
+		.task = task,
 		.filter = word_filter_for(allocation_bounds(input->index)),
 		.bounds = module_bounds_find(input->program),
 		.used = allocation_used(input->index),
-		.sources = input->sources ? input->sources
-			   : input->only  ? input->only
-					  : allocation_used(input->index),
+		.sources = task->sources ? task->sources
+			   : input->only ? input->only
+					 : allocation_used(input->index),
 		.pointerless = allocation_having(input->index, TRAIT_POINTERLESS),
 	};
 	struct error *error;

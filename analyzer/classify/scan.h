@@ -6,9 +6,25 @@
 #define ANALYZER_CLASSIFY_SCAN_H
 
 #include "analyzer/classify/kept_words.h"
-#include "analyzer/classify/reader.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/runtimes/runtimes.h"
+
+struct few_claims;
+struct reader;
+
+/* All is borrowed. */
+struct scan_input {
+	const struct image *image;
+	const struct program *program;
+	const struct allocation_index *index;
+	const struct roots *roots;
+	const struct runtimes *runtimes; /* NULL: no objects are known */
+	const struct bitmap *only; /* allocations to which no others refer: find these alone */
+	struct kept_words *kept;   /* to which to add the first words of only; or NULL */
+	struct memory_account *account;
+	struct progress *progress;
+	unsigned int cxx; /* enum cxx_library; patterns_create() finds it */
+};
 
 /* What a pass fills in, by allocation. */
 enum scan_aim {
@@ -18,30 +34,20 @@ enum scan_aim {
 	SCAN_LATE_OWNERS, /* then those of classifiers with owners_later */
 };
 
-struct scan_input {
-	const struct image *image;
-	const struct program *program;
-	const struct allocation_index *index;
-	const struct roots *roots;
-	const struct runtimes *runtimes; /* NULL: no objects are known */
-	const struct bitmap *only;	 /* look at these alone; NULL: at all */
-	const struct bitmap *sources;	 /* NULL: the roots and these alone */
-	const struct few_claims *few;	 /* NULL: claims go to patterns and owners */
-	struct kept_words *kept;	 /* of only, to be read; or NULL */
-	struct memory_account *account;
-	struct progress *progress;
-	unsigned int cxx;  /* enum cxx_library; 0: only classifiers of C */
-	uint8_t *patterns; /* by allocation; zero where not known */
-	uint64_t *owners;  /* the same; NULL: not asked for */
+struct scan_task {
+	enum scan_aim aim;
+	const struct bitmap *sources; /* scan these; NULL: the roots and all that count */
+	const struct few_claims *few; /* NULL: claims go to patterns and owners */
+	uint8_t *patterns;	      /* by allocation; zero where not known */
+	uint64_t *owners;	      /* the same; NULL: not asked for */
 };
 
-/* Whether all that may claim an allocation is it, or refers to it, or is what scan_leads_on() has.
- */
+/* Whether only an allocation, what refers to it and what scan_leads_on() has may claim it. */
 bool scan_is_local(const struct scan_input *input);
 
 /* Whether what refers to the allocation may claim what this refers to. */
 bool scan_leads_on(const struct scan_input *input, struct reader *reader, allocation_id id);
 
-struct error *scan_memory(const struct scan_input *input, enum scan_aim aim);
+struct error *scan_memory(const struct scan_input *input, const struct scan_task *task);
 
 #endif

@@ -1,7 +1,225 @@
 #include "analyzer/classify/signature.h"
 
-#include "analyzer/classify/control_block.h"
+#include "analyzer/base/address_map.h"
+#include "analyzer/classify/literal.h"
+#include "analyzer/classify/type_names.h"
 #include "analyzer/heap/debug_header.h"
+
+enum {
+	WORD = sizeof(uint64_t),
+	/* What refers to something does so early. */
+	SEARCHED = 64 * WORD,
+	SEARCHED_UNNAMED = 4 * WORD,
+	CODE_ALIGNMENT = 16,
+	NUMBER_ALIGNMENT = 4,
+	/* A constant that objects of so many sizes begin with is no type. */
+	MANY_SIZES = 5,
+	/* No object of one class is as large as those of so many others. */
+	MANY_CLASSES = 4,
+};
+
+enum verdict { REFUSED, ACCEPTED, UNSURE };
+
+/* The sizes of allocations that begin with a word: a bit for each 16 bytes, modulo 64. */
+struct word_sizes {
+	uint64_t word, sizes;
+};
+
+/* Some first words of large blocks of one size. */
+struct beginnings {
+	uint64_t size, words[MANY_CLASSES];
+};
+
+struct signature_judge {
+	struct signature_judge_input input;
+	struct address_map verdicts;
+	bool counted; /* the following are known */
+	HASH_TABLE(struct word_sizes) words;
+	HASH_TABLE(struct beginnings) blocks;
+};
+
+struct error *signature_judge_create(const struct signature_judge_input *input,
+				     struct signature_judge **ret)
+{
+	struct signature_judge *judge = calloc(1, sizeof(*judge));
+
+	if (!judge)
+		return &error_no_memory;
+	judge->input = *input;
+	judge->verdicts.memory.account = input->account;
+	judge->words.memory.account = input->account;
+	judge->blocks.memory.account = input->account;
+	*ret = judge;
+	return NULL;
+}
+
+void signature_judge_destroy(struct signature_judge *judge)
+{
+	table_release(&judge->verdicts);
+	table_release(&judge->words);
+	table_release(&judge->blocks);
+	free(judge);
+}
+
+/* Whether one of the words from start on is an address in a module. */
+static bool refers(const struct signature_judge *judge, uint64_t start, uint64_t size)
+{
+	for (uint64_t offset = 0; offset + WORD <= size; offset += WORD) {
+		uint64_t word;
+
+		if (!image_read_u64(judge->input.image, start + offset, &word))
+			return false;
+		if (program_find_module(judge->input.program, word))
+			return true;
+	}
+	return false;
+}
+
+/* A link of a free list of which one or two bytes were written over still leads near the arena. */
+static bool may_be_link(const struct signature_judge *judge, uint64_t word)
+{
+	enum { OVERWRITTEN_BITS = 16 };
+	uint64_t links = judge->input.links;
+
+	return literal_overwrote(word) || (links && (word ^ links) >> OVERWRITTEN_BITS == 0);
+}
+
+static enum verdict judge_named(const struct signature_judge *judge, uint64_t word,
+				const struct region *region, const struct symbol *symbol)
+{
+	uint64_t left = symbol->start + symbol->size - word;
+
+	if (region->rights & RIGHT_EXECUTE)
+		return symbol->start == word ? ACCEPTED : REFUSED;
+	if (symbol->start != word && (word % NUMBER_ALIGNMENT != 0 || may_be_link(judge, word)))
+		return REFUSED;
+	if (symbol->size == 0)
+		return ACCEPTED;
+	return refers(judge, word, left < SEARCHED ? left : SEARCHED) ? ACCEPTED : UNSURE;
+}
+
+/* Without symbols, a table is known by what it refers to. */
+static bool judge_unnamed(const struct signature_judge *judge, uint64_t word,
+			  const struct region *region)
+{
+	struct debug *debug = judge->input.debug;
+	uint64_t available;
+
+	if (may_be_link(judge, word) || !program_find_module(judge->input.program, word))
+		return false;
+	if (debug_has_all_symbols(debug, word))
+		return false;
+	if (region->rights & RIGHT_EXECUTE)
+		return word % CODE_ALIGNMENT == 0;
+	if (!image_bytes(judge->input.image, word, &available))
+		return true;
+	return word % WORD == 0 && refers(judge, word, SEARCHED_UNNAMED);
+}
+
+static enum verdict find_verdict(struct signature_judge *judge, uint64_t word)
+{
+	const struct image *image = judge->input.image;
+	const struct region *region = image_find(image, word);
+	struct symbol symbol;
+	size_t length;
+
+	if (classes_is_class(judge->input.classes, word) ||
+	    classes_is_slab(judge->input.classes, word))
+		return ACCEPTED;
+	if (!region)
+		return REFUSED;
+	if (!(region->rights & RIGHT_EXECUTE) && !may_be_link(judge, word) &&
+	    literal_find(image, word, &length))
+		return ACCEPTED;
+	if (debug_symbol(judge->input.debug, word, &symbol))
+		return judge_named(judge, word, region, &symbol);
+	return judge_unnamed(judge, word, region) ? ACCEPTED : REFUSED;
+}
+
+/* Note that an object of that size begins with the word; false: memory is short. */
+static bool add_size(struct signature_judge *judge, uint64_t word, uint64_t size)
+{
+	struct word_sizes *known = table_obtain(&judge->words, word, item, item->word == word,
+						(struct word_sizes){ word });
+	struct beginnings *beginnings;
+
+	if (!known)
+		return false;
+	known->sizes |= UINT64_C(1) << (size / 16 % 64);
+	if (size < LEAST_SLAB)
+		return true;
+	beginnings = table_obtain(&judge->blocks, size, item, item->size == size,
+				  (struct beginnings){ size });
+	for (size_t i = 0; beginnings && i < MANY_CLASSES; i++) {
+		if (beginnings->words[i] == word)
+			break;
+		if (beginnings->words[i])
+			continue;
+		if (classes_is_class(judge->input.classes, word))
+			beginnings->words[i] = word;
+		break;
+	}
+	return beginnings;
+}
+
+/* Sizes and first words of the first allocations: enough to see whether there are many. */
+static void count_sizes(struct signature_judge *judge)
+{
+	enum { MOST = 1 << 20 };
+	const struct allocation_index *index = judge->input.index;
+	struct view view = { judge->input.image };
+	size_t hint = 0, visited = 0;
+
+	if (judge->counted)
+		return;
+	judge->counted = true;
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		uint64_t word;
+
+		if (visited++ == MOST)
+			break;
+		if (view_word(&view, range.start, &word) &&
+		    program_find_module(judge->input.program, word) &&
+		    !add_size(judge, word, range.end - range.start))
+			break;
+	}
+}
+
+static bool has_many_sizes(struct signature_judge *judge, uint64_t word)
+{
+	const struct word_sizes *known;
+
+	count_sizes(judge);
+	known = table_find(&judge->words, word, item, item->word == word);
+	return known && bits_count(known->sizes) >= MANY_SIZES;
+}
+
+bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size)
+{
+	const struct beginnings *known;
+
+	count_sizes(judge);
+	known = table_find(&judge->blocks, size, item, item->size == size);
+	return known && known->words[MANY_CLASSES - 1] != 0;
+}
+
+bool signature_judge_accepts(struct signature_judge *judge, uint64_t word)
+{
+	uint32_t known = address_map_find(&judge->verdicts, word);
+	struct error *error;
+	enum verdict verdict;
+
+	if (known != NOT_IN_MAP)
+		return known == ACCEPTED;
+	verdict = find_verdict(judge, word);
+	if (verdict == UNSURE)
+		verdict = has_many_sizes(judge, word) ? REFUSED : ACCEPTED;
+	error = address_map_add(&judge->verdicts, word, verdict);
+	if (error)
+		error_destroy(error);
+	return verdict == ACCEPTED;
+}
 
 uint64_t signature_object(const struct signature_reader *reader, allocation_id id, uint64_t start)
 {
@@ -84,8 +302,8 @@ static bool is_whole(struct signature_reader *reader, uint64_t word)
  */
 static bool is_slab(struct signature_reader *reader, uint64_t vtable, uint64_t start, uint64_t size)
 {
-	enum { WORD = sizeof(uint64_t), SEARCHED = 1 << 16, NEAR_BITS = 32 };
-	uint64_t end = size < SEARCHED ? size : SEARCHED, other = 0, word;
+	enum { SEARCHED_SLAB = 1 << 16, NEAR_BITS = 32 };
+	uint64_t end = size < SEARCHED_SLAB ? size : SEARCHED_SLAB, other = 0, word;
 	unsigned int alike = 0;
 	bool several = false;
 

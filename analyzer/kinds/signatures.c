@@ -1,7 +1,7 @@
 #include "analyzer/kinds/signatures.h"
 
 #include "analyzer/base/text.h"
-#include "analyzer/classify/short_name.h"
+#include "analyzer/classify/type_names.h"
 
 #include <string.h>
 
@@ -80,44 +80,30 @@ struct error *class_filter_judge(struct class_filter *filter, uint64_t signature
 
 /* Names of classes, borrowed. */
 struct name_list {
-	const char **names;
-	size_t count, capacity;
-	struct memory memory;
+	ARRAY(const char *) names;
 	struct error *error;
 };
-
-static void name_list_deinit(struct name_list *list)
-{
-	memory_release(&list->memory);
-	if (list->error)
-		error_destroy(list->error);
-}
-DEFINE_DEINIT(name_list_deinit, struct name_list)
 
 /* Ends the visit only if there is no memory for more. */
 static bool add_name(void *data, const char *name)
 {
 	struct name_list *list = data;
 
-	list->error = memory_reserve(&list->memory, (list->count + 1) * sizeof(*list->names));
-	if (list->error)
-		return true;
-	list->names = list->memory.bytes;
-	list->names[list->count++] = name;
-	return false;
+	list->error = array_append(&list->names, name);
+	return list->error;
 }
 
 static const char *listed_name(const void *data, size_t number)
 {
 	const struct name_list *list = data;
 
-	return number < list->count ? list->names[number] : NULL;
+	return number < list->names.count ? list->names.items[number] : NULL;
 }
 
 struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis)
 {
-	_cleanup_(name_list_deinit) struct name_list list = {
-		.memory = { .account = analysis_account(analysis) }
+	_cleanup_(array_release) struct name_list list = {
+		.names.memory.account = analysis_account(analysis),
 	};
 	_cleanup_(table_release) struct tally_table signatures = { 0 };
 	struct error *error = signatures_count(analysis, &signatures);
@@ -130,7 +116,7 @@ struct error *class_filter_check(struct class_filter *filter, struct analysis *a
 		if (classes_is_a(filter->classes, signature, filter->name))
 			return NULL;
 		if (classes_visit_names(filter->classes, signature, add_name, &list))
-			return take(list.error);
+			return list.error;
 	}
 	return error_unknown("class or signature", filter->name,
 			     nearest_word(filter->name, listed_name, &list));

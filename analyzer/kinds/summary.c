@@ -9,21 +9,20 @@ struct counting {
 	const struct kind_summary_input *input;
 	const struct patterns *patterns;
 	struct tally_table kinds;
-	struct memory numbers; /* uint32_t by id: that of its kind; only if needed */
+	ARRAY(uint32_t) numbers; /* of kinds, by id; only if needed */
 };
 
 static void counting_deinit(struct counting *counting)
 {
 	table_release(&counting->kinds);
-	memory_release(&counting->numbers);
+	array_release(&counting->numbers);
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
 
 void kind_summary_deinit(struct kind_summary *summary)
 {
-	memory_release(&summary->line_memory);
-	memory_release(&summary->group_memory);
-	*summary = (struct kind_summary){ 0 };
+	array_release(&summary->lines);
+	array_release(&summary->groups);
 }
 
 static struct error *add_member(struct counting *counting, allocation_id id)
@@ -37,7 +36,7 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	struct error *error = tally_add_numbered(&counting->kinds, tally, &number);
 
 	if (!error && counting->input->retained)
-		((uint32_t *)counting->numbers.bytes)[id] = number;
+		counting->numbers.items[id] = number;
 	return error;
 }
 
@@ -51,9 +50,9 @@ static struct error *add_members(struct counting *counting)
 
 	progress_begin(progress, "summarizing", members->count);
 	if (counting->input->retained)
-		error = memory_resize(&counting->numbers, members->count * sizeof(uint32_t));
-	if (!error && counting->numbers.size)
-		memset(counting->numbers.bytes, 0xff, counting->numbers.size);
+		error = array_resize(&counting->numbers, members->count);
+	for (size_t i = 0; !error && i < counting->numbers.count; i++)
+		counting->numbers.items[i] = NO_GROUP;
 	bitmap_for_each(id, members) {
 		uint64_t before = passed;
 
@@ -100,7 +99,7 @@ static struct error *add_retained(struct counting *counting)
 	if (!bytes)
 		return &error_no_memory;
 	error = retained_by_group(analysis_dominators(counting->input->analysis),
-				  counting->numbers.bytes, NULL, kinds->count, bytes);
+				  counting->numbers.items, NULL, kinds->count, bytes);
 	for (size_t i = 0; !error && i < kinds->count; i++)
 		kinds->items[i].owned = bytes[i];
 	return error;
@@ -119,16 +118,13 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 {
 	const struct kind_summary_input *input = counting->input;
 	struct tally_table *kinds = &counting->kinds;
-	struct error *error =
-		memory_resize(&summary->line_memory, kinds->count * sizeof(*summary->lines));
+	struct error *error = array_resize(&summary->lines, kinds->count);
 
 	if (error)
 		return error;
 	array_sort(kinds, input->order);
-	summary->lines = summary->line_memory.bytes;
-	summary->line_count = kinds->count;
 	for (size_t i = 0; i < kinds->count; i++)
-		summary->lines[i] = (struct kind_line){
+		summary->lines.items[i] = (struct kind_line){
 			.tally = kinds->items[i],
 			.name = kind_name_in_form(input->analysis, kinds->items[i].key,
 						  input->full_names),
@@ -193,7 +189,7 @@ static uint64_t place_of(const struct analysis *analysis, kind_key key)
 static size_t make_group(const struct kind_summary_input *input, const struct kind_summary *summary,
 			 size_t first, struct kind_group *ret)
 {
-	const struct kind_line *lines = summary->lines;
+	const struct kind_line *lines = summary->lines.items;
 	size_t end = first;
 
 	*ret = (struct kind_group){
@@ -210,7 +206,7 @@ static size_t make_group(const struct kind_summary_input *input, const struct ki
 		ret->total.bytes += tally->bytes;
 		if (place < ret->total.key)
 			ret->total.key = place;
-	} while (end < summary->line_count && are_of_one_group(&lines[first], &lines[end]));
+	} while (end < summary->lines.count && are_of_one_group(&lines[first], &lines[end]));
 	ret->count = end - first;
 	return end;
 }
@@ -220,15 +216,14 @@ static struct error *make_groups(const struct kind_summary_input *input,
 {
 	struct error *error = NULL;
 
-	if (summary->line_count)
-		qsort_r(summary->lines, summary->line_count, sizeof(*summary->lines), compare_lines,
-			(void *)input);
-	for (size_t i = 0; !error && i < summary->line_count;) {
-		error = memory_reserve(&summary->group_memory,
-				       (summary->group_count + 1) * sizeof(*summary->groups));
-		summary->groups = summary->group_memory.bytes;
-		if (!error)
-			i = make_group(input, summary, i, &summary->groups[summary->group_count++]);
+	if (summary->lines.count)
+		qsort_r(summary->lines.items, summary->lines.count, sizeof(struct kind_line),
+			compare_lines, (void *)input);
+	for (size_t i = 0; !error && i < summary->lines.count;) {
+		struct kind_group group;
+
+		i = make_group(input, summary, i, &group);
+		error = array_append(&summary->groups, group);
 	}
 	return error;
 }
@@ -237,20 +232,20 @@ static struct error *make_groups(const struct kind_summary_input *input,
 static struct error *add_retained_of_groups(const struct counting *counting,
 					    struct kind_summary *summary)
 {
-	_cleanup_(free) uint32_t *groups = calloc(summary->line_count + 1, sizeof(*groups));
-	_cleanup_(free) uint64_t *bytes = calloc(summary->group_count + 1, sizeof(*bytes));
+	_cleanup_(free) uint32_t *groups = calloc(summary->lines.count + 1, sizeof(*groups));
+	_cleanup_(free) uint64_t *bytes = calloc(summary->groups.count + 1, sizeof(*bytes));
 	struct error *error;
 
 	if (!groups || !bytes)
 		return &error_no_memory;
-	for (size_t i = 0; i < summary->group_count; i++)
-		for (size_t j = 0; j < summary->groups[i].count; j++)
-			groups[summary->lines[summary->groups[i].first + j].tally.number] =
-				(uint32_t)i;
+	for (size_t i = 0; i < summary->groups.count; i++)
+		for (size_t j = 0; j < summary->groups.items[i].count; j++)
+			groups[summary->lines.items[summary->groups.items[i].first + j]
+				       .tally.number] = (uint32_t)i;
 	error = retained_by_group(analysis_dominators(counting->input->analysis),
-				  counting->numbers.bytes, groups, summary->group_count, bytes);
-	for (size_t i = 0; !error && i < summary->group_count; i++)
-		summary->groups[i].total.owned = bytes[i];
+				  counting->numbers.items, groups, summary->groups.count, bytes);
+	for (size_t i = 0; !error && i < summary->groups.count; i++)
+		summary->groups.items[i].total.owned = bytes[i];
 	return error;
 }
 
@@ -290,13 +285,13 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	_cleanup_(counting_deinit) struct counting counting = {
 		.input = input,
 		.kinds.memory.account = account,
-		.numbers.account = account,
+		.numbers.memory.account = account,
 	};
 	struct error *error = build_needed(&counting);
 
 	if (error)
 		return error;
-	ret->line_memory.account = ret->group_memory.account = account;
+	ret->lines.memory.account = ret->groups.memory.account = account;
 	error = add_members(&counting);
 	if (!error && input->retained)
 		error = add_retained(&counting);
@@ -306,9 +301,9 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 		error = make_groups(input, ret);
 	if (!error && input->retained)
 		error = add_retained_of_groups(&counting, ret);
-	if (!error && ret->group_count)
-		qsort_r(ret->groups, ret->group_count, sizeof(*ret->groups), compare_groups,
-			(void *)input);
+	if (!error && ret->groups.count)
+		qsort_r(ret->groups.items, ret->groups.count, sizeof(struct kind_group),
+			compare_groups, (void *)input);
 	return error;
 }
 

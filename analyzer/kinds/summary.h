@@ -23,10 +23,8 @@ struct kind_group {
 };
 
 struct kind_summary {
-	struct kind_line *lines;
-	struct kind_group *groups;
-	size_t line_count, group_count;
-	struct memory line_memory, group_memory;
+	ARRAY(struct kind_line) lines;
+	ARRAY(struct kind_group) groups;
 };
 
 struct kind_summary_input {

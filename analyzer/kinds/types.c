@@ -21,7 +21,7 @@ static struct error *count_all(struct finder *finder)
 {
 	struct progress *progress = analysis_progress(finder->analysis);
 	const struct allocation_index *index = analysis_index(finder->analysis);
-	uint32_t *groups = finder->found->groups.bytes;
+	uint32_t *groups = finder->found->groups.items;
 	uint64_t told = 0;
 
 	progress_begin(progress, "telling what things are", finder->found->live.count);
@@ -45,129 +45,78 @@ static struct error *count_all(struct finder *finder)
 	return NULL;
 }
 
-/* A tally with its type's name. */
-struct named {
-	struct type type;
-	uint32_t number;
-};
+DEFINE_COMPARE(compare_names, struct type, ALPHABETICAL(name))
 
-static void free_names(struct named *named, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(named[i].type.name);
-	free(named);
-}
+DEFINE_COMPARE(compare_counts, struct type, DESCENDING(count), AS_BY(compare_names))
 
-DEFINE_COMPARE(compare_names, struct named, ALPHABETICAL(type.name))
-
-DEFINE_COMPARE(compare_counts, struct named, DESCENDING(type.count), AS_BY(compare_names))
-
-/* The tallies with their names, in the order of these. */
-static struct error *name_all(const struct finder *finder, struct named **ret)
+/* A type for each tally, by name. */
+static struct error *name_all(const struct finder *finder)
 {
 	const struct tally_table *tallies = &finder->tallies;
-	struct named *named = calloc(tallies->count + 1, sizeof(*named));
-	size_t count = 0;
+	struct types *found = finder->found;
 
-	if (!named)
+	found->list = calloc(tallies->count + 1, sizeof(*found->list));
+	if (!found->list)
 		return &error_no_memory;
-	for (size_t i = 0; i < tallies->count; i++) {
-		const struct tally *tally = &tallies->items[i];
+	for (; found->count < tallies->count; found->count++) {
+		const struct tally *tally = &tallies->items[found->count];
+		char *name = kind_text(finder->analysis, tally->key);
 
-		named[count].number = tally->number;
-		named[count].type = (struct type){
-			.name = kind_text(finder->analysis, tally->key),
-			.count = tally->count,
-			.bytes = tally->bytes,
-		};
-		if (!named[count++].type.name) {
-			free_names(named, count - 1);
+		if (!name)
 			return &error_no_memory;
-		}
+		found->list[found->count] =
+			(struct type){ name, tally->count, tally->bytes, tally->number };
 	}
-	SORT(named, count, compare_names);
-	*ret = named;
+	SORT(found->list, found->count, compare_names);
 	return NULL;
 }
 
 /*
- * Several signatures may be of a class: make one of those with the same name. Notes in merged, by
- * number, the number of the one that is left.
+ * Several signatures may be of a class: make one type of those with the same name. Puts into
+ * merged, by number of tally, the number of the one that is left.
  */
-static size_t merge(struct named *named, size_t count, uint32_t *merged)
+static void merge(struct types *found, uint32_t *merged)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct named *last = kept ? &named[kept - 1] : NULL;
+	for (size_t i = 0; i < found->count; i++) {
+		struct type *type = &found->list[i], *last = kept ? &found->list[kept - 1] : NULL;
 
-		assert(named[i].type.name);
-		if (!last || strcmp(last->type.name, named[i].type.name) != 0) {
-			merged[named[i].number] = named[i].number;
-			named[kept++] = named[i];
+		assert(type->name);
+		if (!last || strcmp(last->name, type->name) != 0) {
+			merged[type->number] = type->number;
+			found->list[kept++] = *type;
 			continue;
 		}
-		last->type.count += named[i].type.count;
-		last->type.bytes += named[i].type.bytes;
-		merged[named[i].number] = last->number;
-		free(named[i].type.name);
+		last->count += type->count;
+		last->bytes += type->bytes;
+		merged[type->number] = last->number;
+		free(type->name);
 	}
-	return kept;
-}
-
-/* Replace the numbers of tallies by places in the list. */
-static struct error *place_all(struct finder *finder, const struct named *named, size_t count,
-			       const uint32_t *merged)
-{
-	struct types *found = finder->found;
-	size_t tallies = finder->tallies.count;
-	_cleanup_(free) uint32_t *places = calloc(tallies + 1, sizeof(*places));
-	uint32_t *groups = found->groups.bytes;
-
-	if (!places)
-		return &error_no_memory;
-	for (size_t i = 0; i < count; i++)
-		places[named[i].number] = (uint32_t)i;
-	bitmap_for_each(id, &found->live)
-		if (groups[id] != NO_GROUP)
-			groups[id] = places[merged[groups[id]]];
-	return NULL;
-}
-
-/* Hand the names over to the list. */
-static struct error *list_all(struct finder *finder, struct named *named, size_t count)
-{
-	struct types *found = finder->found;
-
-	found->list = calloc(count + 1, sizeof(*found->list));
-	if (!found->list) {
-		free_names(named, count);
-		return &error_no_memory;
-	}
-	for (size_t i = 0; i < count; i++)
-		found->list[i] = named[i].type;
-	found->count = count;
-	free(named);
-	return NULL;
+	found->count = kept;
 }
 
 static struct error *make_list(struct finder *finder)
 {
+	struct types *found = finder->found;
 	size_t count = finder->tallies.count;
 	_cleanup_(free) uint32_t *merged = calloc(count + 1, sizeof(*merged));
-	struct named *named = NULL;
-	struct error *error = merged ? name_all(finder, &named) : &error_no_memory;
+	_cleanup_(free) uint32_t *places = calloc(count + 1, sizeof(*places));
+	struct error *error = merged && places ? name_all(finder) : &error_no_memory;
 
 	if (error)
 		return error;
-	count = merge(named, count, merged);
-	SORT(named, count, compare_counts);
-	error = place_all(finder, named, count, merged);
-	if (error) {
-		free_names(named, count);
-		return error;
+	merge(found, merged);
+	SORT(found->list, found->count, compare_counts);
+	for (size_t i = 0; i < found->count; i++)
+		places[found->list[i].number] = (uint32_t)i;
+	bitmap_for_each(id, &found->live) {
+		uint32_t *group = &found->groups.items[id];
+
+		if (*group != NO_GROUP)
+			*group = places[merged[*group]];
 	}
-	return list_all(finder, named, count);
+	return NULL;
 }
 
 static struct error *find_live(struct analysis *analysis, struct types *types)
@@ -182,10 +131,10 @@ static struct error *find_live(struct analysis *analysis, struct types *types)
 	bitmap_copy(&types->live, allocation_used(index));
 	if (analysis_garbage(analysis))
 		bitmap_minus(&types->live, analysis_garbage(analysis));
-	types->groups.account = account;
-	error = memory_resize(&types->groups, (count + 1) * sizeof(uint32_t));
-	if (!error)
-		memset(types->groups.bytes, 0xff, types->groups.size);
+	types->groups.memory.account = account;
+	error = array_resize(&types->groups, count + 1);
+	for (size_t i = 0; !error && i <= count; i++)
+		types->groups.items[i] = NO_GROUP;
 	return error;
 }
 
@@ -230,7 +179,7 @@ void types_deinit(struct types *types)
 		free(types->list[i].name);
 	free(types->list);
 	bitmap_deinit(&types->live);
-	memory_release(&types->groups);
+	array_release(&types->groups);
 }
 
 static const char *type_name(const void *data, size_t number)

@@ -9,19 +9,20 @@
 #define ANALYZER_KINDS_TYPES_H
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/base/array.h"
 #include "analyzer/kinds/retained.h"
 
 struct type {
 	char *name; /* "Session", "%LongString"; "(class 12)": it has none */
 	uint64_t count, bytes;
+	uint32_t number; /* for types_find() */
 };
 
 struct types {
 	struct type *list; /* most of them first, equal ones by name */
 	size_t count;
 	struct bitmap live;
-	struct memory groups; /* uint32_t by allocation: its type's place in
-				 the list, or NO_GROUP */
+	ARRAY(uint32_t) groups; /* by allocation: its type's place in the list, or NO_GROUP */
 };
 
 enum types_choice {
@@ -37,7 +38,7 @@ DEFINE_DEINIT(types_deinit, struct types)
 /* The type's place in the list, or NO_GROUP. */
 static inline uint32_t types_of(const struct types *types, allocation_id id)
 {
-	return ((const uint32_t *)types->groups.bytes)[id];
+	return types->groups.items[id];
 }
 
 /* The place of the type of that name; an error that says which may be meant if there is none. */

@@ -1,7 +1,7 @@
 #include "analyzer/query/kind.h"
 
 #include "analyzer/base/text.h"
-#include "analyzer/classify/short_name.h"
+#include "analyzer/classify/type_names.h"
 
 #include <ctype.h>
 #include <inttypes.h>

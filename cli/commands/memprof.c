@@ -69,7 +69,7 @@ static struct reach_input make_input(struct analysis *analysis, const struct typ
 		.graph = analysis_graph(analysis),
 		.index = analysis_index(analysis),
 		.members = &types->live,
-		.groups = types->groups.bytes,
+		.groups = types->groups.items,
 		.group_count = types->count,
 		.account = analysis_account(analysis),
 		.progress = analysis_progress(analysis),

@@ -7,7 +7,7 @@
 
 #include "analyzer/account/likely_held.h"
 #include "analyzer/analysis/liveness.h"
-#include "analyzer/classify/taint_memory.h"
+#include "analyzer/classify/reference_judge.h"
 #include "analyzer/query/place.h"
 #include "cli/views/selection.h"
 

@@ -1,5 +1,5 @@
 #include "analyzer/classify/classifier.h"
-#include "analyzer/classify/control_block.h"
+#include "analyzer/classify/type_names.h"
 
 /*
  * | vtable | counts | ...

@@ -60,8 +60,16 @@ static struct patterns *create_patterns(struct world *world)
 {
 	struct patterns *patterns;
 
-	assert_no_error(patterns_create(world->image, world->program, world->index, world->roots,
-					NULL, NULL, &world->account, &world->progress, &patterns));
+	assert_no_error(patterns_create(
+		&(struct scan_input){
+			.image = world->image,
+			.program = world->program,
+			.index = world->index,
+			.roots = world->roots,
+			.account = &world->account,
+			.progress = &world->progress,
+		},
+		&patterns));
 	return patterns;
 }
 

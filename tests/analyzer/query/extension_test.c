@@ -104,6 +104,31 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 	return SIGNATURE_CLASS;
 }
 
+bool classes_is_vtable(struct classes *classes, uint64_t address)
+{
+	return false;
+}
+
+bool classes_is_class(struct classes *classes, uint64_t signature)
+{
+	return true;
+}
+
+bool classes_is_slab(struct classes *classes, uint64_t signature)
+{
+	return false;
+}
+
+uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
+{
+	return UINT32_MAX;
+}
+
+const char *classes_full_name(struct classes *classes, uint64_t signature)
+{
+	return NULL;
+}
+
 const char *classes_name(struct classes *classes, uint64_t signature)
 {
 	return NULL;

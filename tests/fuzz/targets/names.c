@@ -4,8 +4,7 @@
 #include "tests/fuzz/target.h"
 
 #include "analyzer/base/text.h"
-#include "analyzer/classify/demangle.h"
-#include "analyzer/classify/short_name.h"
+#include "analyzer/classify/type_names.h"
 #include "analyzer/gate/suppressions.h"
 #include "analyzer/query/extension_rules.h"
 #include "analyzer/runtimes/crystal/symbol_name.h"

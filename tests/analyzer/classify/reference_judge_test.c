@@ -1,4 +1,4 @@
-#include "analyzer/classify/taint_memory.h"
+#include "analyzer/classify/reference_judge.h"
 
 #include "tests/analyzer/world.h"
 
@@ -48,8 +48,16 @@ static void test_it_says_what_the_patterns_do(void **state)
 	world_open(&world);
 	world_find_program(&world);
 	world_find_roots(&world);
-	assert_no_error(patterns_create(world.image, world.program, world.index, world.roots, NULL,
-					NULL, &world.account, &world.progress, &patterns));
+	assert_no_error(patterns_create(
+		&(struct scan_input){
+			.image = world.image,
+			.program = world.program,
+			.index = world.index,
+			.roots = world.roots,
+			.account = &world.account,
+			.progress = &world.progress,
+		},
+		&patterns));
 	assert_no_error(patterns_find_owners(patterns));
 	assert_no_error(taint_memory_create(patterns, &world.account, &memory));
 	for (size_t chunk = 0; chunk < 1000; chunk++) {
