@@ -1,13 +1,13 @@
 /*
- * Whose signature an allocation bears: C++ classes by their run-time type information, other
- * read-only addresses by symbol.
+ * The names of signatures: C++ classes by their run-time type information, other read-only
+ * addresses by symbol.
  *
- * A vtable's address is preceded by that of its type_info, whose own vtable tells how the class is
- * derived, and which names the class and its bases. All that is read from the core first, else from
- * the binaries.
+ * The word before a vtable points at its type_info, which names the class and its bases; the vtable
+ * of the type_info says how the class is derived. All is read from the core, else from the
+ * binaries.
  *
- * What is found out of a signature is kept, so that each is looked at once. Names live as long as
- * struct classes. Not for several threads at a time.
+ * Each signature is analysed once. Names live as long as struct classes. Not for several threads at
+ * a time.
  */
 #ifndef ANALYZER_CLASSIFY_CLASSES_H
 #define ANALYZER_CLASSIFY_CLASSES_H
@@ -76,10 +76,7 @@ const char *classes_full_name(struct classes *classes, uint64_t signature);
  */
 const char *classes_literal_name(struct classes *classes, uint64_t signature);
 
-/*
- * Of a dump in which bases never end, or are those of any number of classes, so many are looked at
- * from here on.
- */
+/* Begin a search with a new budget of bases: a dump may have endless chains of them. */
 void classes_begin_search(struct classes *classes);
 
 /*

@@ -1,14 +1,13 @@
 /*
- * The contract of a classifier, which knows one kind of allocation by shape.
+ * The contract of a classifier, which recognises one kind of allocation by its shape.
  *
- * All classifiers share one pass over the used allocations and the roots. A classifier may look at
- * each allocation (inspect), at each reference to a certain offset of one (match), or, once the
- * pass is over, at what can only be told then (finish). What it recognises it claims. Of several
- * claims to an allocation the strongest counts, and so the order in which the memory is looked at
- * does not matter: a classifier must not depend on it, either.
+ * All classifiers share one pass over the used allocations and the roots. A classifier inspects
+ * each allocation, matches each reference to a certain offset of one, or finishes what needs the
+ * whole pass. It claims what it recognises, and the strongest claim to an allocation wins. So the
+ * order in which memory is scanned does not matter, and a classifier must not depend on it.
  *
- * Being strict is worth more than finding all: cheap tests of the words beside the reference come
- * first, then those that read what it leads to.
+ * Precision is worth more than recall: test the words beside the reference first, which is cheap,
+ * then read what it points at.
  */
 #ifndef ANALYZER_CLASSIFY_CLASSIFIER_H
 #define ANALYZER_CLASSIFY_CLASSIFIER_H
@@ -42,53 +41,45 @@ struct classifier {
 	bool owners_later; /* claims tell no owner until all patterns are
 			      known */
 
-	/* Look at a reference to exactly that offset in a used allocation. */
+	/* Match a reference to exactly that offset of a used allocation. */
 	void (*match)(struct reader *reader, const struct reference *reference);
 	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
 
 	/*
-	 * Whether match() may claim what this allocation refers to. Any other claim is to the
-	 * subject, to what it refers to or to the target of the reference, unless the classifier
-	 * walks. NULL: it never does.
+	 * Whether match() may claim what this allocation refers to. Unless the classifier walks,
+	 * all other claims are to the subject, what it refers to, or the reference's target. NULL:
+	 * it never does.
 	 */
 	bool (*leads_on)(struct reader *reader, struct memory_range range);
 
 	/*
-	 * Which of the words that mask names match() may do anything for, by what stands beside
-	 * them alone: bit 0 is first, each further one the next word; targets are not known yet.
-	 * What nobody suspects is not looked up. NULL: all may be; else see references_filter().
+	 * Which of the words in mask match() may claim anything for, judged by the words beside
+	 * them: bit 0 is first, each further one the next word. Targets are not known yet, and are
+	 * looked up for suspects only. NULL: all may be; see DEFINE_SUSPECT().
 	 */
 	uint64_t (*suspect)(const struct reader *reader, const struct reference *first,
 			    uint64_t mask);
 
-	/*
-	 * Look at a used allocation of which at least a word is known, and least_size bytes in a
-	 * row.
-	 */
+	/* Inspect a used allocation that has at least a word, and least_size bytes in a row. */
 	void (*inspect)(struct reader *reader, const struct subject *subject);
 	uint64_t least_size;
 
-	/* Look at what the whole pass has shown; not in parallel. */
+	/* Finish with what the whole pass has found; called by one thread. */
 	void (*finish)(struct reader *reader, struct overview *overview);
 
-	/*
-	 * Tell more of an allocation of the classifier's, whose owner, as claimed, is facts->owner.
-	 * NULL: there is nothing more to tell.
-	 */
+	/* Add facts about an allocation that it claimed for facts->owner. NULL: there are none. */
 	void (*tell)(struct reader *reader, struct memory_range range, struct pattern_facts *facts);
 
 	/*
-	 * Say how much of an allocation of the classifier's is in use; owner is its owner, as
-	 * claimed. False: that cannot be told. It is called by several threads at once. NULL: it
-	 * can never be told.
+	 * Measure how much of an allocation that it claimed for that owner is in use. False, or
+	 * NULL: unknown. Several threads call it at once.
 	 */
 	bool (*measure)(struct reader *reader, struct memory_range range, uint64_t owner,
 			struct pattern_extent *ret);
 
 	/*
-	 * Whether the reference at address, which leads into the allocation, is the one by which
-	 * its owner holds it; of an iterator or a link back it is not. NULL: any reference is as
-	 * good.
+	 * Whether its owner holds the allocation by the reference at address; iterators and links
+	 * back are others. NULL: any reference is as good.
 	 */
 	bool (*favors)(struct reader *reader, struct memory_range range, uint64_t owner,
 		       uint64_t address);
@@ -99,6 +90,14 @@ bool favors_first_word(struct reader *reader, struct memory_range range, uint64_
 		       uint64_t address);
 
 extern const struct classifier *const classifiers[]; /* NULL at the end */
+
+/* A suspect() that keeps the words for which may(reader, reference) is true. */
+#define DEFINE_SUSPECT(name, may)                                                        \
+	static uint64_t name(const struct reader *reader, const struct reference *first, \
+			     uint64_t mask)                                              \
+	{                                                                                \
+		return references_filter(reader, first, mask, may);                      \
+	}
 
 /* The kind of the classifier that is asked. */
 static inline int reader_kind(const struct reader *reader)

@@ -1,6 +1,6 @@
 /*
- * What of C++ can be told without debug information: which library of it the program uses, and
- * where a std::string stands.
+ * What is known of C++ without debug information: which standard library the program uses, and
+ * where a std::string is.
  */
 #ifndef ANALYZER_CLASSIFY_CXX_H
 #define ANALYZER_CLASSIFY_CXX_H
@@ -23,7 +23,7 @@ struct cxx_string {
 	allocation_id body; /* that the text is in, unless it is short */
 };
 
-/* So much is looked at to find out. */
+/* The most words that decide it. */
 enum { STRING_WORDS = 4 };
 
 /*

@@ -194,11 +194,6 @@ bool pattern_holds_object(pattern_number number)
 	return classifiers[number - 1]->holds_object;
 }
 
-const char *pattern_summary(pattern_number number)
-{
-	return classifiers[number - 1]->summary;
-}
-
 const char *pattern_name_at(size_t number)
 {
 	return classifiers[number] ? classifiers[number]->name : NULL;

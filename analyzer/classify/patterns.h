@@ -1,10 +1,10 @@
 /*
- * What allocations without a signature are: buffers and nodes of containers, known by the shape of
- * what refers to them.
+ * What allocations without a signature are: buffers and nodes of containers, recognised by the
+ * shape of what refers to them.
  *
- * Each kind is a classifier, one file of classifiers/. All of them look at each reference to the
- * start of an allocation in one pass over the memory; what they find is one byte for each
- * allocation, and who owns it is found again when asked for.
+ * Each kind is a classifier of classifiers/. All of them see each reference to the start of an
+ * allocation in one pass over the memory. The result is a byte for each allocation; its owner is
+ * found by another pass, when it is needed.
  */
 #ifndef ANALYZER_CLASSIFY_PATTERNS_H
 #define ANALYZER_CLASSIFY_PATTERNS_H
@@ -63,9 +63,6 @@ const char *pattern_name(pattern_number number);
 
 /* Whether it may hold an object whose class, if it is known, says more. */
 bool pattern_holds_object(pattern_number number);
-
-/* A noun phrase that says what it is. */
-const char *pattern_summary(pattern_number number);
 
 /* The number of that name, or NO_PATTERN. */
 pattern_number pattern_find(const char *name);

@@ -1,9 +1,9 @@
 /*
- * What classifiers look at, and what they read further memory by.
+ * What a classifier is given, and how it reads more memory.
  *
- * A reader remembers where it read last, so each thread has one of its own. Walks along links take
- * steps of it, which end: that way no dump can make a walk endless, or many walks too long
- * together. Readers of several threads share a budget of steps.
+ * A reader remembers where it read last, so each thread has its own. Walks along links take steps,
+ * of which there is a budget that readers of several threads share: no dump can make a walk
+ * endless, or many walks too long together.
  */
 #ifndef ANALYZER_CLASSIFY_READER_H
 #define ANALYZER_CLASSIFY_READER_H
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { MOST_OFFSET = 24, VERDICTS = 64 };
+enum { MOST_OFFSET = 24, VERDICTS = 64, OVERVIEW_BITMAPS = 7 };
 
 /* Which libraries of C++ there are, whose containers differ. */
 enum cxx_library { LIBSTDCXX = 1, LIBCXX = 2 };
@@ -87,16 +87,21 @@ struct subject {
 	uint64_t size;
 };
 
-/* What the pass has shown of references to the starts of allocations. */
+/* What the pass has found out about references to the starts of allocations. */
 struct overview {
 	const struct program *program;
-	struct bitmap referred; /* by an allocation or static memory */
-	struct bitmap referred_twice;
-	struct bitmap held;    /* by what is no allocation like itself */
-	struct bitmap foreign; /* chains of libraries without C++ */
-	struct bitmap walked;  /* for who walks along chains; empty at first */
-	struct bitmap noted;   /* those that may be a std::list */
-	struct bitmap ringed;  /* for who walks around rings; empty at first */
+	union {
+		struct {
+			struct bitmap referred; /* by an allocation or static memory */
+			struct bitmap referred_twice;
+			struct bitmap held;    /* by anything but an allocation like itself */
+			struct bitmap foreign; /* chains of libraries without C++ */
+			struct bitmap walked;  /* for walks along chains; empty at first */
+			struct bitmap noted;   /* those that may be a std::list */
+			struct bitmap ringed;  /* for walks around rings; empty at first */
+		};
+		struct bitmap all[OVERVIEW_BITMAPS];
+	};
 };
 
 /* The bytes at address, *ret_size of them in a row; NULL if absent. */

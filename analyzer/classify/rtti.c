@@ -11,7 +11,7 @@ enum {
 	/* A subobject lies no further inside of its object. */
 	LARGEST_OBJECT = 1 << 30,
 	MOST_BASES = 256,      /* of one class */
-	MOST_ANCESTORS = 4096, /* looked at for a class */
+	MOST_ANCESTORS = 4096, /* visited for a class */
 	DEEPEST_BASE = 64,
 	/* What looking at a type, but its name, costs of the budget. */
 	TYPE_COST = 64,
@@ -190,7 +190,7 @@ struct search {
 	const struct image *image;
 	bool (*visit)(void *data, uint64_t base);
 	void *data;
-	unsigned int left; /* that may still be looked at */
+	unsigned int left; /* that may still be visited */
 	uint64_t *budget;
 };
 

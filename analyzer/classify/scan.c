@@ -36,13 +36,13 @@ struct scanner {
 	struct reference references[MOST_ADDRESSES];
 	uint64_t words[MOST_ADDRESSES];
 	uint64_t suspects[MOST_ADDRESSES]; /* the matchers that care */
-	uint64_t suspected[MOST_MATCHERS]; /* the words, of those looked at */
+	uint64_t suspected[MOST_MATCHERS]; /* the words, of those in the mask */
 	bool counted[MOST_ADDRESSES];	   /* held by no stack */
 	size_t count;
 	size_t source_hint;
 };
 
-/* Those who look at references. */
+/* The classifiers that match references. */
 struct matchers {
 	uint8_t numbers[MOST_MATCHERS];
 	uint64_t (*suspects[MOST_MATCHERS])(const struct reader *reader,
@@ -59,7 +59,7 @@ struct scan {
 	struct word_filter filter;
 	struct module_bounds bounds;
 	const struct bitmap *used;
-	const struct bitmap *sources;	  /* of the used ones, those looked at */
+	const struct bitmap *sources;	  /* the used ones to scan */
 	const struct bitmap *pointerless; /* they refer to nothing; or NULL */
 	struct scanner *scanners;	  /* one for each thread */
 	_Atomic uint64_t steps;		  /* the budget of their readers */
@@ -68,7 +68,7 @@ struct scan {
 	struct work_chunks chunks;
 	bool is_needed;
 	struct matchers matchers;
-	/* Numbers of classifiers, 0 at the end; who wants least bytes first. */
+	/* Numbers of classifiers, 0 at the end, by least_size. */
 	uint8_t inspectors[MOST_CLASSIFIERS + 1];
 	uint8_t plain_inspectors[MOST_CLASSIFIERS + 1]; /* of pointerless */
 	uint8_t finishers[MOST_CLASSIFIERS + 1];
@@ -96,20 +96,18 @@ static void add_matcher(struct matchers *matchers, uint8_t number)
 	matchers->numbers[matchers->count++] = number;
 }
 
-static bool is_meant_for(const struct scan_input *input, const struct runtime *runtime)
+/* Whether the classifier may find anything in this program. */
+static bool is_meant(const struct scan_input *input, const struct classifier *classifier)
 {
-	const struct program *program = input->program;
+	const struct runtime *runtime = classifier->runtime;
 
+	if (classifier->for_cxx && !input->cxx)
+		return false;
 	if (!runtime)
 		return true;
 	if (runtime->find_objects)
 		return runtimes_space(input->runtimes, runtime);
-	return runtime_is_loaded(runtime, program) || !program_knows_modules(program);
-}
-
-static bool is_meant(const struct scan_input *input, const struct classifier *classifier)
-{
-	return (!classifier->for_cxx || input->cxx) && is_meant_for(input, classifier->runtime);
+	return runtime_is_loaded(runtime, input->program) || !program_knows_modules(input->program);
 }
 
 bool scan_is_local(const struct scan_input *input)
@@ -379,7 +377,7 @@ static void scan_holder(struct scan *scan, struct scanner *scanner, struct memor
 	}
 }
 
-/* The first words of an allocation that is looked at. */
+/* Keep the first words of an allocation that is scanned. */
 static void keep_words(struct scan *scan, struct scanner *scanner, allocation_id id,
 		       struct memory_range range)
 {
@@ -579,31 +577,13 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 static struct error *init_overview(struct scan *scan)
 {
 	struct overview *overview = &scan->overview;
-	struct bitmap *bitmaps[] = {
-		&overview->referred, &overview->referred_twice, &overview->held,
-		&overview->walked,   &overview->noted,		&overview->ringed,
-		&overview->foreign,
-	};
 	struct error *error = NULL;
 
 	overview->program = scan->input->program;
-	if (!scan->input->cxx)
-		return NULL;
-	for (size_t i = 0; !error && i < sizeof(bitmaps) / sizeof(*bitmaps); i++)
-		error = bitmap_init(bitmaps[i], allocation_count(scan->input->index),
+	for (size_t i = 0; !error && scan->input->cxx && i < OVERVIEW_BITMAPS; i++)
+		error = bitmap_init(&overview->all[i], allocation_count(scan->input->index),
 				    scan->input->account);
 	return error;
-}
-
-static void deinit_overview(struct overview *overview)
-{
-	bitmap_deinit(&overview->referred);
-	bitmap_deinit(&overview->referred_twice);
-	bitmap_deinit(&overview->held);
-	bitmap_deinit(&overview->walked);
-	bitmap_deinit(&overview->noted);
-	bitmap_deinit(&overview->ringed);
-	bitmap_deinit(&overview->foreign);
 }
 
 static void finish(struct scan *scan)
@@ -690,7 +670,8 @@ struct error *scan_memory(const struct scan_input *input, const struct scan_task
 		return NULL;
 	progress_begin(input->progress, "recognizing containers", image_size(input->image));
 	error = run(&scan);
-	deinit_overview(&scan.overview);
+	for (size_t i = 0; i < OVERVIEW_BITMAPS; i++)
+		bitmap_deinit(&scan.overview.all[i]);
 	array_release(&scan.chunks);
 	free(scan.scanners);
 	free(scan.pieces);

@@ -1,6 +1,6 @@
 /*
  * The pass over all memory that can own something: the used allocations and the roots. Every word
- * that points into a used allocation is shown to the classifiers that care for such.
+ * that points into a used allocation is shown to the classifiers that match its offset.
  */
 #ifndef ANALYZER_CLASSIFY_SCAN_H
 #define ANALYZER_CLASSIFY_SCAN_H
@@ -30,7 +30,7 @@ struct scan_input {
 enum scan_aim {
 	SCAN_PATTERNS,
 	SCAN_OWNERS,	  /* patterns are known */
-	SCAN_BOTH,	  /* all that can be told in one pass: */
+	SCAN_BOTH,	  /* all that one pass can find: */
 	SCAN_LATE_OWNERS, /* then those of classifiers with owners_later */
 };
 

@@ -256,7 +256,7 @@ static bool is_constant(struct signature_reader *reader, uint64_t word)
 }
 
 /* Most allocations begin with the same few words. */
-static const struct known_signature *look_at(struct signature_reader *reader, uint64_t word)
+static const struct known_signature *know_word(struct signature_reader *reader, uint64_t word)
 {
 	struct known_signature *known = &reader->known[word / 16 % KNOWN_SIGNATURES];
 
@@ -342,7 +342,7 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 		return 0;
 	if (word == 0)
 		return 0;
-	known = look_at(reader, word);
+	known = know_word(reader, word);
 	if (!known->constant)
 		return 0;
 	if (known->object != 0 && known->object != NO_CONTROL_BLOCK)

@@ -48,7 +48,7 @@ DEFINE_CLEANUP(signature_judge_destroy, struct signature_judge *)
 /* Whether blocks of that size begin with objects of several classes. */
 bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size);
 
-/* Each address is looked at once. Not for several threads at a time. */
+/* Each address is judged once. Not for several threads at a time. */
 bool signature_judge_accepts(struct signature_judge *judge, uint64_t word);
 
 /*

@@ -528,7 +528,8 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 		return error;
 	report_begin_table(report, &kind_table);
 	for (size_t i = 0; i < summary.groups.count; i++)
-		write_group(&writer, &summary.groups.items[i], &summary.lines.items[summary.groups.items[i].first]);
+		write_group(&writer, &summary.groups.items[i],
+			    &summary.lines.items[summary.groups.items[i].first]);
 	report_end_table(report);
 	rows_left_out(report, "lines", writer.written, query->limit);
 	comment_rows(report, analysis, &members);

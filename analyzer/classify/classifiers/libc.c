@@ -40,11 +40,7 @@ static bool may_be_buffer(const struct reader *reader, const struct reference *r
 	       (uint32_t)flags >> 16 == FILE_MAGIC;
 }
 
-static uint64_t suspect_buffer(const struct reader *reader, const struct reference *first,
-			       uint64_t mask)
-{
-	return references_filter(reader, first, mask, may_be_buffer);
-}
+DEFINE_SUSPECT(suspect_buffer, may_be_buffer)
 
 static void match_buffer(struct reader *reader, const struct reference *reference)
 {
@@ -142,11 +138,7 @@ static bool may_be_line(const struct reader *reader, const struct reference *ref
 	return false;
 }
 
-static uint64_t suspect_line(const struct reader *reader, const struct reference *first,
-			     uint64_t mask)
-{
-	return references_filter(reader, first, mask, may_be_line);
-}
+DEFINE_SUSPECT(suspect_line, may_be_line)
 
 static void match_line(struct reader *reader, const struct reference *reference)
 {

@@ -15,7 +15,7 @@ struct list {
 	uint64_t size;
 };
 
-/* The nodes, whose number is that which the container tells. */
+/* Visit the nodes, of which there must be as many as the container says. */
 static bool visit(struct reader *reader, const struct list *list, bool claim)
 {
 	uint64_t node = list->first, back = list->address, words[2];
@@ -113,7 +113,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	reader_word(reader, facts->owner + 16, &facts->length);
 }
 
-/* By the link that its second word tells to be where it comes from. */
+/* By the link to which its second word points back. */
 static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
 		   uint64_t address)
 {

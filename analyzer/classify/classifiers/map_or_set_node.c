@@ -137,14 +137,12 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 
 	facts->unit = "elements";
 	if (reader_words(reader, header, 5, words) &&
-	    link_of(reader, words[1], libstdcxx.parent) == header) {
+	    link_of(reader, words[1], libstdcxx.parent) == header)
 		facts->length = words[4];
-		/* What compares keys stands in front, in a word of its own. */
-		facts->owner -= 8;
-	} else {
+	else
 		facts->length = link_of(reader, header, 8);
-		facts->owner -= 8;
-	}
+	/* The comparison of keys stands in front, in a word of its own. */
+	facts->owner -= 8;
 }
 
 /* Whether the reference is one of its parent's links down to it. */

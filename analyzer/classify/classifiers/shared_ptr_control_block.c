@@ -4,8 +4,8 @@
 /*
  * | vtable | counts | ...
  *
- * What it is tells the type's name: before the vtable stands the address of the type_info, whose
- * second word is that of the name. libstdc++ counts in 32 bits each, the weak references one too
+ * The type's name decides: the word before the vtable points at the type_info, whose second word
+ * points at the name. libstdc++ counts in 32 bits each, the weak references one too
  * many; libc++ in 64 bits, less one.
  */
 enum { MOST_REFERENCES = 1 << 30 };

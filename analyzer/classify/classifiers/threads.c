@@ -22,11 +22,7 @@ static bool is_vector_reference(const struct reader *reader, const struct refere
 	return reference_words(reference, -1, 3, words) && words[0] == block && words[2] == block;
 }
 
-static uint64_t suspect_vector(const struct reader *reader, const struct reference *first,
-			       uint64_t mask)
-{
-	return references_filter(reader, first, mask, is_vector_reference);
-}
+DEFINE_SUSPECT(suspect_vector, is_vector_reference)
 
 /* Whether the allocation begins with a length for which it has room. */
 static bool has_length(struct reader *reader, struct memory_range range)
