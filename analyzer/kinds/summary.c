@@ -8,6 +8,7 @@
 struct counting {
 	const struct kind_summary_input *input;
 	const struct patterns *patterns;
+	const struct typing *typing; /* or NULL */
 	struct tally_table kinds;
 	ARRAY(uint32_t) numbers; /* of kinds, by id; only if needed */
 };
@@ -30,7 +31,7 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	const struct analysis *analysis = counting->input->analysis;
 	uint64_t size = allocation_size(analysis_index(analysis), id);
 	kind_key key = kind_with_size(
-		kind_typed(analysis, counting->patterns, analysis_typing(analysis), id), size);
+		kind_typed(analysis, counting->patterns, counting->typing, id), size);
 	struct tally tally = { .key = key, .count = 1, .bytes = size };
 	uint32_t number;
 	struct error *error = tally_add_numbered(&counting->kinds, tally, &number);
@@ -68,7 +69,10 @@ static struct error *add_members(struct counting *counting)
 	return error;
 }
 
-/* Patterns of a part of the members, or of all; none of free ones. */
+/*
+ * Patterns of a part of the members, or of all; none of free ones. No variable leads to what is not
+ * reachable, so types are not needed there.
+ */
 static struct error *find_patterns(struct counting *counting)
 {
 	struct analysis *analysis = counting->input->analysis;
@@ -81,8 +85,10 @@ static struct error *find_patterns(struct counting *counting)
 	leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
 		 bitmap_within(members, analysis_unreachable(analysis));
 	error = analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
-	if (!error)
+	if (!error && !leaked)
 		error = analysis_need(analysis, STAGE_TYPES);
+	if (!error && !leaked)
+		counting->typing = analysis_typing(analysis);
 	if (!error)
 		counting->patterns =
 			leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);

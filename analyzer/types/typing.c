@@ -24,16 +24,22 @@ struct place {
 	type_number type;
 };
 
-/* How an allocation was led to: by the word at offset in from, or of that number of origins. */
+/*
+ * How an allocation was led to: by the word at offset in an allocation, or by that number of
+ * origins. All zeros is none, so what nothing leads to takes no memory.
+ */
 struct kept_step {
-	allocation_id from;
-	uint32_t offset; /* in words, or number */
+	uint32_t from;	 /* id plus FROM_ALLOCATION, FROM_ORIGIN, or 0 */
+	uint32_t offset; /* in words; or number */
 };
+
+enum { FROM_ORIGIN = 1, FROM_ALLOCATION = 2 };
 
 struct typing {
 	struct typing_input input;
 	struct type_table *table;
 	struct slot_table slots;
+	size_t count;	       /* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type and fit */
 	ARRAY(struct kept_step) steps;
 	ARRAY(uint64_t) origins;
@@ -232,14 +238,14 @@ struct pointer {
 static struct error *keep_step(struct typing *typing, allocation_id id,
 			       const struct pointer *pointer)
 {
-	struct kept_step step = { pointer->from, (uint32_t)(pointer->offset / sizeof(uint64_t)) };
+	struct kept_step step = { pointer->from + FROM_ALLOCATION,
+				  (uint32_t)(pointer->offset / sizeof(uint64_t)) };
 	struct error *error = NULL;
 
 	if (pointer->from == NO_ALLOCATION) {
 		if (typing->origins.count >= MOST_ORIGINS)
 			return NULL;
-		/* None is 0: that is what a step is where there is none. */
-		step.offset = (uint32_t)typing->origins.count;
+		step = (struct kept_step){ FROM_ORIGIN, (uint32_t)typing->origins.count };
 		error = array_append(&typing->origins, pointer->address);
 	}
 	if (!error)
@@ -249,9 +255,7 @@ static struct error *keep_step(struct typing *typing, allocation_id id,
 
 static bool has_step(const struct typing *typing, allocation_id id)
 {
-	const struct kept_step *step = &typing->steps.items[id];
-
-	return step->from != NO_ALLOCATION || step->offset != 0;
+	return typing->steps.items[id].from != 0;
 }
 
 /* Memory outside of the heap that a pointer with a type leads to is of that type. */
@@ -271,6 +275,7 @@ static struct error *add_place(struct typing *typing, uint64_t address, type_num
 static struct error *set_type(struct typing *typing, allocation_id id, type_number number,
 			      enum type_fit fit)
 {
+	typing->count += typing->types.items[id] == 0;
 	typing->types.items[id] = number << FIT_BITS | (uint32_t)fit;
 	return array_append(&typing->queue, id);
 }
@@ -430,12 +435,8 @@ static struct error *begin(struct typing *typing)
 		error = array_resize(&typing->types, count);
 	if (!error)
 		error = array_resize(&typing->steps, count);
-	if (!error)
-		error = array_append(&typing->origins, 0);
 	if (error)
 		return error;
-	for (size_t i = 0; i < count; i++)
-		typing->steps.items[i].from = NO_ALLOCATION;
 	debug_visit_variables(typing->input.debug, typing->table, follow_variable, &visit);
 	return visit.error;
 }
@@ -521,19 +522,17 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 	if (id >= typing->steps.count || !has_step(typing, id))
 		return false;
 	step = &typing->steps.items[id];
-	ret->from = step->from;
-	ret->address = step->from == NO_ALLOCATION
-			       ? typing->origins.items[step->offset]
-			       : allocation_start(typing->input.index, step->from) +
-					 (uint64_t)step->offset * sizeof(uint64_t);
+	if (step->from == FROM_ORIGIN) {
+		*ret = (struct type_step){ NO_ALLOCATION, typing->origins.items[step->offset] };
+		return true;
+	}
+	ret->from = step->from - FROM_ALLOCATION;
+	ret->address = allocation_start(typing->input.index, ret->from) +
+		       (uint64_t)step->offset * sizeof(uint64_t);
 	return true;
 }
 
 size_t typing_count(const struct typing *typing)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < typing->types.count; i++)
-		count += known_fit(typing, (allocation_id)i) != FIT_NONE;
-	return count;
+	return typing->count;
 }
