@@ -318,9 +318,9 @@ static bool continues(const struct unknown *unknown, const struct region *region
 static struct error *add_unknown(struct unknowns *unknowns, const struct region *region,
 				 uint64_t start, uint64_t end)
 {
-	struct unknown *last = unknowns->items + unknowns->count - 1;
+	struct unknown *last = unknowns->count ? &unknowns->items[unknowns->count - 1] : NULL;
 
-	if (unknowns->count == 0 || !continues(last, region, start))
+	if (!last || !continues(last, region, start))
 		return array_append(unknowns, (struct unknown){ start, end, region });
 	last->end = end;
 	return NULL;

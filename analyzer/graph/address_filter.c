@@ -128,7 +128,7 @@ void address_filter_add(struct address_filter *filter, uint64_t address)
 void address_filter_pass(struct address_filter *filter, uint64_t address)
 {
 	/*
-	 * Few addresses are told apart by all of the bytes compared; many, by those of which the
+	 * All of the bytes compared distinguish few addresses; many, only those of which the
 	 * addresses of a heap that is no larger than 4 GB have one or two.
 	 */
 	uint8_t group = (uint8_t)(1 << (address >> filter->group) % 8);

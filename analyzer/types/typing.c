@@ -210,7 +210,7 @@ static struct error *find_fit(struct typing *typing, struct memory_range range, 
 	bool is_array = false;
 
 	*ret = FIT_NONE;
-	/* What holds pointers to anything is told by nothing but its size. */
+	/* An array of pointers to anything is known by nothing but its size. */
 	if (type->kind == TYPE_POINTER && type_of(typing, type->target)->kind == TYPE_NONE)
 		return NULL;
 	if (type->size == 0 || type->size > range.end - range.start)

@@ -247,7 +247,8 @@ static struct error *link_all(struct linker *linker)
 		error = array_resize(&linker->numbers, reader->raws.count);
 	if (error)
 		return error;
-	memset(linker->numbers.items, 0xff, reader->raws.count * sizeof(uint32_t));
+	for (size_t i = 0; i < reader->raws.count; i++)
+		linker->numbers.items[i] = UNKNOWN;
 	sort_entries(reader);
 	error = add_plain(linker);
 	for (size_t i = 0; !error && i < reader->raws.count; i++)
