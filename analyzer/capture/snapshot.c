@@ -26,6 +26,16 @@ struct task {
 	struct error *error;
 };
 
+static struct error *begin_thread(void *(*run)(void *), void *data, pthread_t *ret)
+{
+	int failure = pthread_create(ret, NULL, run, data);
+
+	if (!failure)
+		return NULL;
+	errno = failure;
+	return error_system("a thread");
+}
+
 /* What is to be done while the process stands still. */
 static void *hold_and_copy(void *data)
 {
@@ -50,12 +60,10 @@ static void *hold_and_copy(void *data)
 static struct error *hold_in_thread(struct task *task)
 {
 	pthread_t thread;
-	int failure = pthread_create(&thread, NULL, hold_and_copy, task);
+	struct error *error = begin_thread(hold_and_copy, task, &thread);
 
-	if (failure) {
-		errno = failure;
-		return error_system("a thread");
-	}
+	if (error)
+		return error;
 	pthread_join(thread, NULL);
 	return task->error;
 }
@@ -207,51 +215,15 @@ static struct error *copy_and_write(struct cloning *cloning, struct snapshot *re
 static struct error *clone_and_write(struct cloning *cloning, struct snapshot *ret)
 {
 	pthread_t thread;
-	int failure = pthread_create(&thread, NULL, run_keeper, cloning);
-	struct error *error;
+	struct error *error = begin_thread(run_keeper, cloning, &thread);
 
-	if (failure) {
-		errno = failure;
-		return error_system("a thread");
-	}
+	if (error)
+		return error;
 	error = copy_and_write(cloning, ret);
 	pthread_join(thread, NULL);
 	if (error && cloning->error)
 		error_destroy(cloning->error);
 	return error ? error : cloning->error;
-}
-
-static struct error *take_from_clone(pid_t process, struct core_writer *core,
-				     const struct progress *progress, struct snapshot *ret,
-				     struct error **ret_obstacle)
-{
-	_cleanup_(close) int to_heapcore = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	_cleanup_(close) int to_keeper = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	_cleanup_(close) int heapcore = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	struct cloning cloning = {
-		.process = process,
-		.core = core,
-		.progress = progress,
-		.to_heapcore = to_heapcore,
-		.to_keeper = to_keeper,
-		.heapcore = heapcore,
-	};
-	struct error *error;
-	uint64_t size;
-
-	cloning.map = core_surveyed(core, &size);
-	*ret_obstacle = NULL;
-	if (to_heapcore < 0 || to_keeper < 0)
-		return error_system("an event");
-	if (heapcore < 0) {
-		*ret_obstacle = error_system("pidfd_open(2)");
-		return NULL;
-	}
-	error = clone_and_write(&cloning, ret);
-	free(cloning.held.threads);
-	ret->stopped = cloning.stopped;
-	*ret_obstacle = cloning.obstacle;
-	return error;
 }
 
 /* *ret_obstacle: why it is not cloned, which leaves nothing behind, or NULL. */
@@ -262,15 +234,28 @@ static struct error *take_cloned(pid_t process, struct core_writer *core,
 	uint64_t size;
 	const struct memory_map *map = core_surveyed(core, &size);
 	struct error *obstacle = clone_obstacle(process, map, size), *error;
+	_cleanup_(close) int heapcore = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	_cleanup_(close) int to_heapcore = -1, to_keeper = -1;
+	struct cloning cloning = { process, core, map, progress, .heapcore = heapcore };
 
 	*ret_obstacle = NULL;
 	if (obstacle && error_code(obstacle) != ERROR_NOT_SUPPORTED)
 		return obstacle;
-	*ret_obstacle = obstacle;
-	error = obstacle ? NULL : core_provide(core, true);
-	if (error || obstacle)
+	*ret_obstacle = obstacle || heapcore >= 0 ? obstacle : error_system("pidfd_open(2)");
+	if (*ret_obstacle)
+		return NULL;
+	error = core_provide(core, true);
+	if (error)
 		return error;
-	return take_from_clone(process, core, progress, ret, ret_obstacle);
+	cloning.to_heapcore = to_heapcore = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	cloning.to_keeper = to_keeper = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (to_heapcore < 0 || to_keeper < 0)
+		return error_system("an event");
+	error = clone_and_write(&cloning, ret);
+	free(cloning.held.threads);
+	ret->stopped = cloning.stopped;
+	*ret_obstacle = cloning.obstacle;
+	return error;
 }
 
 static struct error *begin(pid_t process, const struct core_options *options,

@@ -36,15 +36,15 @@
  */
 int filter_install(bool *ret_weaker);
 
-/* What the tracer tells. data is the caller's. */
+/* What the tracer reports. data is the caller's. */
 struct tracer_events {
 	/* The process ends, of a signal or by itself (0), and stands still. */
 	void (*ending)(void *data, const struct held_process *held, int signal);
-	/* A program was started that the tracing changes, or cannot look into.
-	 */
+	/* A program was started; tracing may take its rights, or be impossible. */
 	void (*started)(void *data, pid_t process, const char *path);
-	/* The first process is over, with that status of waitpid(); others are
-	 * still traced, and unseen ones have ended without being looked into.
+	/*
+	 * The first process has ended, with that status of waitpid(); others are still traced, and
+	 * unseen ones have ended without a core.
 	 */
 	void (*ended)(void *data, int status, size_t others, size_t unseen);
 	void *data;

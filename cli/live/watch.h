@@ -21,13 +21,11 @@ enum { WATCH_TEXT_SIZE = 512 };
 enum watch_kind {
 	WATCH_STARTED,	/* process is the program's number */
 	WATCH_NOTE,	/* text: something to know */
-	WATCH_CAPTURED, /* a core of process, which ended of signal or by itself
-			 */
+	WATCH_CAPTURED, /* a core of process, which ended of signal or by itself */
 	WATCH_LOST,	/* no core of process: text says why */
 	WATCH_REFUSED,	/* the program was not started: text says why */
 	WATCH_NOT_RUN,	/* it could not be executed: status is an errno */
-	WATCH_ENDED,	/* status of the program; others are left, unseen ones
-			 * have ended */
+	WATCH_ENDED,	/* status of the program; others are left, unseen ones have ended */
 };
 
 struct watch_message {
