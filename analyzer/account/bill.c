@@ -318,12 +318,16 @@ static bool continues(const struct unknown *unknown, const struct region *region
 static struct error *add_unknown(struct unknowns *unknowns, const struct region *region,
 				 uint64_t start, uint64_t end)
 {
-	struct unknown *last = unknowns->count ? &unknowns->items[unknowns->count - 1] : NULL;
+	struct unknown *last = unknowns->items;
 
-	if (!last || !continues(last, region, start))
-		return array_append(unknowns, (struct unknown){ start, end, region });
-	last->end = end;
-	return NULL;
+	if (unknowns->count > 0) {
+		last += unknowns->count - 1;
+		if (continues(last, region, start)) {
+			last->end = end;
+			return NULL;
+		}
+	}
+	return array_append(unknowns, (struct unknown){ start, end, region });
 }
 
 static struct error *take_rest(void *data, row_number number, uint64_t start, uint64_t end)

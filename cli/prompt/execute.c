@@ -146,8 +146,8 @@ static struct error *write_report(struct session *session, const struct request 
 		output->dropped = true;
 		return error;
 	}
-	error = command->control ? command->control(session, request->arguments, report)
-				 : command->run(session->analysis, request->arguments, report);
+	error = command->run ? command->run(session->analysis, request->arguments, report)
+			     : command->control(session, request->arguments, report);
 	if (error && session->analysis) {
 		snprintf(who, sizeof(who), "'%s'", command->name);
 		error = analysis_explain_shortage(session->analysis, who, error);
