@@ -42,7 +42,7 @@ def compile_program(name, cache, suffix="", options=()):
     if (not program.exists()
             or program.stat().st_mtime < source.stat().st_mtime):
         compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-std=gnu17", "-O2", "-g", "-pthread", "-o",
+        subprocess.run([compiler, "-std=gnu17", "-O2", "-pthread", "-o",
                         program, source, *options], check=True)
     return program
 
