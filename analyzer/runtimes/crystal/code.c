@@ -1,7 +1,7 @@
 #include "analyzer/runtimes/crystal/code.h"
 
 #include "analyzer/base/sort.h"
-#include "analyzer/runtimes/crystal/disassembler.h"
+#include "analyzer/program/disassembler.h"
 
 #include <string.h>
 

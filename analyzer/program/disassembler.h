@@ -2,11 +2,11 @@
  * Capstone, which tells what machine code does, loaded once it is needed.
  *
  * Its tables are addresses, which the dynamic linker has to write: that takes 1.3 MB of private
- * memory and some milliseconds, more than all else that a program without Crystal's code needs to
+ * memory and some milliseconds, more than all else that most programs need to
  * start.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_DISASSEMBLER_H
-#define ANALYZER_RUNTIMES_CRYSTAL_DISASSEMBLER_H
+#ifndef ANALYZER_PROGRAM_DISASSEMBLER_H
+#define ANALYZER_PROGRAM_DISASSEMBLER_H
 
 #include "analyzer/base/error.h"
 #include "analyzer/image/arch.h"

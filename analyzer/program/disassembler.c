@@ -1,4 +1,4 @@
-#include "analyzer/runtimes/crystal/disassembler.h"
+#include "analyzer/program/disassembler.h"
 
 #include <assert.h>
 #include <dlfcn.h>
