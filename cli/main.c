@@ -136,11 +136,9 @@ static bool is_plea_for_help(const struct options *options)
 /* Where output goes, and how. */
 static struct error *open_reports(struct session *session, const struct options *options)
 {
-	struct error *error = NULL;
-
 	if (options->format)
-		error = report_format_find(options->format, &session->format);
-	return error ? error : report_files_open(session, &options->files, options->core);
+		TRY(report_format_find(options->format, &session->format));
+	return report_files_open(session, &options->files, options->core);
 }
 
 static int analyse(struct session *session, const struct options *options)

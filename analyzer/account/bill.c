@@ -62,12 +62,10 @@ struct maker {
 
 static struct error *add_rows(struct maker *maker)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < ROWS && !error; i++)
-		error = ledger_add_row(maker->ledger, row_names[i].group, row_names[i].name,
-				       &maker->rows[i]);
-	return error;
+	for (size_t i = 0; i < ROWS; i++)
+		TRY(ledger_add_row(maker->ledger, row_names[i].group, row_names[i].name,
+				   &maker->rows[i]));
+	return NULL;
 }
 
 /* Count a part in a stack's account and in a row. */
@@ -132,29 +130,25 @@ static struct error *claim_stack(struct maker *maker, size_t number, const struc
 	uint64_t guard = end_of_guard(maker->image, stack);
 	uint64_t live = stack->live > guard ? stack->live : guard;
 	row_number row = (row_number)(number * PARTS);
-	struct error *error = ledger_claim(maker->ledger, stack->start, guard, row + PART_GUARD);
 
-	if (!error)
-		error = ledger_claim(maker->ledger, guard, live, row + PART_BELOW);
-	if (!error)
-		error = ledger_claim(maker->ledger, live, stack->end, row + PART_USED);
-	return error;
+	TRY(ledger_claim(maker->ledger, stack->start, guard, row + PART_GUARD));
+	TRY(ledger_claim(maker->ledger, guard, live, row + PART_BELOW));
+	return ledger_claim(maker->ledger, live, stack->end, row + PART_USED);
 }
 
 static struct error *add_stacks(struct maker *maker)
 {
 	struct bill *bill = maker->bill;
-	struct error *error = NULL;
 
 	bill->stack_count = program_stack_count(maker->program);
 	bill->stacks = calloc(bill->stack_count + 1, sizeof(*bill->stacks));
 	if (!bill->stacks)
 		return &error_no_memory;
-	for (size_t i = 0; i < bill->stack_count && !error; i++) {
+	for (size_t i = 0; i < bill->stack_count; i++) {
 		bill->stacks[i].stack = program_stack(maker->program, i);
-		error = claim_stack(maker, i, bill->stacks[i].stack);
+		TRY(claim_stack(maker, i, bill->stacks[i].stack));
 	}
-	return error ? error : ledger_settle(bill->ledger, count_stack, maker);
+	return ledger_settle(bill->ledger, count_stack, maker);
 }
 
 static struct error *count_fiber(void *data, row_number part, uint64_t start, uint64_t end)
@@ -170,19 +164,16 @@ static struct error *count_fiber(void *data, row_number part, uint64_t start, ui
 static struct error *add_fibers(struct maker *maker)
 {
 	const struct fibers *fibers;
-	struct error *error = analysis_need(maker->analysis, STAGE_FIBERS);
 
-	if (error)
-		return error;
+	TRY(analysis_need(maker->analysis, STAGE_FIBERS));
 	fibers = analysis_fibers(maker->analysis);
-	for (size_t i = 0; i < fiber_count(fibers) && !error; i++) {
+	for (size_t i = 0; i < fiber_count(fibers); i++) {
 		const struct fiber *fiber = fiber_at(fibers, i);
 
-		error = ledger_claim(maker->ledger, fiber->start, fiber->live, PART_BELOW);
-		if (!error)
-			error = ledger_claim(maker->ledger, fiber->live, fiber->end, PART_USED);
+		TRY(ledger_claim(maker->ledger, fiber->start, fiber->live, PART_BELOW));
+		TRY(ledger_claim(maker->ledger, fiber->live, fiber->end, PART_USED));
 	}
-	return error ? error : ledger_settle(maker->ledger, count_fiber, maker);
+	return ledger_settle(maker->ledger, count_fiber, maker);
 }
 
 /*
@@ -191,17 +182,16 @@ static struct error *add_fibers(struct maker *maker)
  */
 static struct error *add_thread_variables(struct maker *maker)
 {
-	struct error *error = analysis_need(maker->analysis, STAGE_DEBUG);
-
-	for (uint32_t i = 0; i < program_thread_count(maker->program) && !error; i++) {
+	TRY(analysis_need(maker->analysis, STAGE_DEBUG));
+	for (uint32_t i = 0; i < program_thread_count(maker->program); i++) {
 		uint64_t start, end;
 
 		if (debug_static_tls(analysis_debug(maker->analysis), i, &start, &end) &&
 		    !program_find_module(maker->program, end))
-			error = ledger_claim(maker->ledger, page_below(start), page_above(end),
-					     maker->rows[ROW_LOADER]);
+			TRY(ledger_claim(maker->ledger, page_below(start), page_above(end),
+					 maker->rows[ROW_LOADER]));
 	}
-	return error ? error : ledger_settle(maker->ledger, NULL, NULL);
+	return ledger_settle(maker->ledger, NULL, NULL);
 }
 
 static struct error *claim_pages(void *data, row_number row, uint64_t start, uint64_t end)
@@ -236,20 +226,17 @@ static struct error *claim_pages(void *data, row_number row, uint64_t start, uin
 static struct error *add_objects(struct maker *maker)
 {
 	const struct runtimes *runtimes = analysis_runtimes(maker->analysis);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < runtime_count(runtimes) && !error; i++) {
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
 		maker->pages = runtime_at(runtimes, i)->pages;
 		if (!maker->pages || !maker->pages->is_certain)
 			continue;
-		error = ledger_add_row(maker->ledger, OTHER_MEMORY, maker->pages->name,
-				       &maker->pages_row);
-		if (!error)
-			error = ledger_rest(maker->ledger, claim_pages, maker);
-		if (!error)
-			error = ledger_settle(maker->ledger, NULL, NULL);
+		TRY(ledger_add_row(maker->ledger, OTHER_MEMORY, maker->pages->name,
+				   &maker->pages_row));
+		TRY(ledger_rest(maker->ledger, claim_pages, maker));
+		TRY(ledger_settle(maker->ledger, NULL, NULL));
 	}
-	return error;
+	return NULL;
 }
 
 /* Whether the kernel names shared memory so, which is no file on a disk. */
@@ -365,22 +352,19 @@ static struct error *add_unknowns(struct maker *maker)
 {
 	size_t first = ledger_row_count(maker->ledger);
 	const struct unknown *unknowns = maker->unknowns.items;
-	struct error *error = NULL;
 	row_number row;
 
-	for (size_t i = 0; i < maker->unknowns.count && !error; i++) {
+	for (size_t i = 0; i < maker->unknowns.count; i++) {
 		if (!*unknowns[i].guess)
 			continue;
-		error = find_row(maker->ledger, first, unknowns[i].guess, &row);
-		if (!error)
-			ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
+		TRY(find_row(maker->ledger, first, unknowns[i].guess, &row));
+		ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
 	}
-	if (!error)
-		error = ledger_add_row(maker->ledger, BILL_UNEXPLAINED, "", &row);
-	for (size_t i = 0; i < maker->unknowns.count && !error; i++)
+	TRY(ledger_add_row(maker->ledger, BILL_UNEXPLAINED, "", &row));
+	for (size_t i = 0; i < maker->unknowns.count; i++)
 		if (!*unknowns[i].guess)
 			ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
-	return error;
+	return NULL;
 }
 
 /* All but heaps. */
@@ -416,21 +400,14 @@ struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill 
 {
 	_cleanup_(bill_destroy) struct bill *bill = calloc(1, sizeof(*bill));
 	struct memory_account *account = analysis_account(analysis);
-	struct error *error;
 
 	if (!bill)
 		return &error_no_memory;
-	error = residency_create(analysis_image(analysis), account, analysis_progress(analysis),
-				 &bill->residency);
-	if (!error)
-		error = ledger_create(analysis_image(analysis), bill->residency, account,
-				      &bill->ledger);
-	if (!error)
-		error = bill_add_heaps(bill, analysis, by_arena);
-	if (!error)
-		error = add_others(bill, analysis);
-	if (error)
-		return error;
+	TRY(residency_create(analysis_image(analysis), account, analysis_progress(analysis),
+			     &bill->residency));
+	TRY(ledger_create(analysis_image(analysis), bill->residency, account, &bill->ledger));
+	TRY(bill_add_heaps(bill, analysis, by_arena));
+	TRY(add_others(bill, analysis));
 	*ret = take(bill);
 	return NULL;
 }

@@ -198,9 +198,8 @@ static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t en
 static struct error *guess_by_modules(struct guessing *guessing)
 {
 	const struct program *program = analysis_program(guessing->analysis);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < image_region_count(guessing->image) && !error; i++) {
+	for (size_t i = 0; i < image_region_count(guessing->image); i++) {
 		const struct region *region = image_region(guessing->image, i);
 		const struct module *module = program_find_module(program, region->start);
 		uint64_t end = region->end;
@@ -213,39 +212,37 @@ static struct error *guess_by_modules(struct guessing *guessing)
 			end = module->end;
 		slash = strrchr(module->path, '/');
 		snprintf(guess, sizeof(guess), "of %.20s", slash ? slash + 1 : module->path);
-		error = scan(guessing, region->start, end, guess);
+		TRY(scan(guessing, region->start, end, guess));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *guess_by_stacks(struct guessing *guessing)
 {
 	const struct program *program = analysis_program(guessing->analysis);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
+	for (size_t i = 0; i < program_stack_count(program); i++) {
 		const struct stack *stack = program_stack(program, i);
 
-		error = scan(guessing, stack->live, stack->live_end, "held by a stack");
+		TRY(scan(guessing, stack->live, stack->live_end, "held by a stack"));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *guess_by_heap(struct guessing *guessing)
 {
 	const struct allocation_index *index = analysis_index(guessing->analysis);
-	struct error *error = NULL;
 	uint64_t total = 0;
 
 	for (size_t i = 0; i < heap_claim_count(index); i++)
 		total += heap_claim(index, i).end - heap_claim(index, i).start;
 	progress_begin(analysis_progress(guessing->analysis), "guessing whose memory is", total);
-	for (size_t i = 0; i < heap_claim_count(index) && !error; i++) {
+	for (size_t i = 0; i < heap_claim_count(index); i++) {
 		struct memory_range claim = heap_claim(index, i);
 
-		error = scan(guessing, claim.start, claim.end, "held by the heap");
+		TRY(scan(guessing, claim.start, claim.end, "held by the heap"));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)

@@ -150,14 +150,12 @@ static struct error *count_region(void *data, row_number number, uint64_t start,
 
 static struct error *count_regions(struct counting *counting)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < heap_region_count(counting->index) && !error; i++) {
+	for (size_t i = 0; i < heap_region_count(counting->index); i++) {
 		const struct heap_region *region = heap_region(counting->index, i);
 
-		error = ledger_claim(counting->ledger, region->start, region->end, (row_number)i);
+		TRY(ledger_claim(counting->ledger, region->start, region->end, (row_number)i));
 	}
-	return error ? error : ledger_settle(counting->ledger, count_region, counting);
+	return ledger_settle(counting->ledger, count_region, counting);
 }
 
 static struct error *count_outer_block(void *data, row_number number, uint64_t start, uint64_t end)
@@ -173,13 +171,12 @@ static struct error *count_outer_block(void *data, row_number number, uint64_t s
 static struct error *count_outer(struct counting *counting)
 {
 	const struct outer_block *outer;
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && (outer = heaps_outer_block(counting->heaps, i)); i++) {
+	for (size_t i = 0; (outer = heaps_outer_block(counting->heaps, i)); i++) {
 		counting->bill->heaps.arenas[outer->arena].amounts[ACCOUNT_OUTER].count++;
-		error = ledger_claim(counting->ledger, outer->start, outer->end, (row_number)i);
+		TRY(ledger_claim(counting->ledger, outer->start, outer->end, (row_number)i));
 	}
-	return error ? error : ledger_settle(counting->ledger, count_outer_block, counting);
+	return ledger_settle(counting->ledger, count_outer_block, counting);
 }
 
 static struct error *count_claim(void *data, row_number row, uint64_t start, uint64_t end)
@@ -201,15 +198,14 @@ static struct error *count_claim(void *data, row_number row, uint64_t start, uin
 /* Bookkeeping of the number-th heap, outside of its regions. */
 static struct error *count_bookkeeping(struct counting *counting, size_t number)
 {
-	struct error *error = NULL;
 	size_t count;
 	const struct memory_range *ranges = heaps_bookkeeping(counting->heaps, number, &count);
 
 	counting->heap_number = number;
 	counting->claimed = ACCOUNT_BOOKKEEPING;
-	for (size_t i = 0; i < count && !error; i++)
-		error = ledger_claim(counting->ledger, ranges[i].start, ranges[i].end, 0);
-	return error ? error : ledger_settle(counting->ledger, count_claim, counting);
+	for (size_t i = 0; i < count; i++)
+		TRY(ledger_claim(counting->ledger, ranges[i].start, ranges[i].end, 0));
+	return ledger_settle(counting->ledger, count_claim, counting);
 }
 
 static struct error *count_reserved(struct counting *counting, size_t number)
@@ -217,30 +213,27 @@ static struct error *count_reserved(struct counting *counting, size_t number)
 	arena_number first;
 	const struct heap *heap = heaps_heap(counting->heaps, number, &first);
 	struct memory_range range;
-	struct error *error = NULL;
 
 	counting->heap_number = number;
 	counting->claimed = ACCOUNT_RESERVED;
-	for (size_t i = 0;
-	     heap->allocator->reserved && !error && heap->allocator->reserved(heap, i, &range); i++)
-		error = ledger_claim(counting->ledger, range.start, range.end, 0);
-	return error ? error : ledger_settle(counting->ledger, count_claim, counting);
+	for (size_t i = 0; heap->allocator->reserved && heap->allocator->reserved(heap, i, &range);
+	     i++)
+		TRY(ledger_claim(counting->ledger, range.start, range.end, 0));
+	return ledger_settle(counting->ledger, count_claim, counting);
 }
 
 static struct error *count_heaps(struct counting *counting)
 {
 	size_t count = heaps_count(counting->heaps);
-	struct error *error;
 
 	progress_begin(counting->progress, "adding up memory", allocation_count(counting->index));
-	error = count_regions(counting);
-	if (!error)
-		error = count_outer(counting);
-	for (size_t i = 0; i < count && !error; i++)
-		error = count_bookkeeping(counting, i);
-	for (size_t i = 0; i < count && !error; i++)
-		error = count_reserved(counting, i);
-	return error;
+	TRY(count_regions(counting));
+	TRY(count_outer(counting));
+	for (size_t i = 0; i < count; i++)
+		TRY(count_bookkeeping(counting, i));
+	for (size_t i = 0; i < count; i++)
+		TRY(count_reserved(counting, i));
+	return NULL;
 }
 
 /* "used", "unsorted bin" or the like. */
@@ -268,34 +261,30 @@ static struct error *add_row(struct bill *bill, const char *group, const char *n
 			     struct amount amount)
 {
 	row_number row;
-	struct error *error = ledger_add_row(bill->ledger, group, name, &row);
 
-	if (!error)
-		ledger_add_amount(bill->ledger, row, amount);
-	return error;
+	TRY(ledger_add_row(bill->ledger, group, name, &row));
+	ledger_add_amount(bill->ledger, row, amount);
+	return NULL;
 }
 
 /* Rows of what there is any of, in order. */
 static struct error *add_accounts(struct bill *bill, const struct heap *heap, const char *group,
 				  const struct arena_accounts *accounts)
 {
-	struct error *error = NULL;
-
-	for (enum heap_account i = 0; i < HEAP_ACCOUNTS && !error; i++)
+	for (enum heap_account i = 0; i < HEAP_ACCOUNTS; i++)
 		if (accounts->amounts[i].mapped ||
 		    (i == ACCOUNT_OUTER && accounts->amounts[i].count))
-			error = add_row(bill, group, account_name(heap->allocator, i),
-					accounts->amounts[i]);
-	return error;
+			TRY(add_row(bill, group, account_name(heap->allocator, i),
+				    accounts->amounts[i]));
+	return NULL;
 }
 
 /* Rows for each arena of the heap. */
 static struct error *add_arenas(struct bill *bill, const struct heap *heap, arena_number first)
 {
 	size_t count = heap->allocator->arena_count(heap);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct arena arena = heap->allocator->arena(heap, i);
 		struct named_arena *named = &bill->arenas[bill->arena_count++];
 
@@ -304,9 +293,9 @@ static struct error *add_arenas(struct bill *bill, const struct heap *heap, aren
 		if (arena.address)
 			snprintf(named->name, sizeof(named->name), "%s %#" PRIx64,
 				 heap->allocator->name, arena.address);
-		error = add_accounts(bill, heap, named->name, &bill->heaps.arenas[first + i]);
+		TRY(add_accounts(bill, heap, named->name, &bill->heaps.arenas[first + i]));
 	}
-	return error;
+	return NULL;
 }
 
 /* An arena with a name for its used blocks has a row for these, the last one. */
@@ -316,7 +305,6 @@ static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_
 	size_t count = heap->allocator->arena_count(heap);
 	struct amount apart = { 0 };
 	const char *name = NULL;
-	struct error *error;
 
 	for (size_t i = 0; i < count; i++) {
 		struct arena arena = heap->allocator->arena(heap, i);
@@ -329,27 +317,23 @@ static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_
 		}
 		arena_accounts_add(&sum, &accounts);
 	}
-	error = add_accounts(bill, heap, heap->allocator->name, &sum);
-	if (!error && apart.mapped)
-		error = add_row(bill, heap->allocator->name, name, apart);
-	return error;
+	TRY(add_accounts(bill, heap, heap->allocator->name, &sum));
+	return apart.mapped ? add_row(bill, heap->allocator->name, name, apart) : NULL;
 }
 
 static struct error *add_rows(struct bill *bill, const struct heaps *heaps, bool by_arena)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < heaps_count(heaps) && !error; i++) {
+	for (size_t i = 0; i < heaps_count(heaps); i++) {
 		const struct arena_accounts *outside = &bill->heaps.outside[i];
 		arena_number first;
 		const struct heap *heap = heaps_heap(heaps, i, &first);
 
-		error = by_arena ? add_arenas(bill, heap, first)
-				 : add_heap(bill, heap, first, *outside);
-		if (!error && by_arena)
-			error = add_accounts(bill, heap, heap->allocator->name, outside);
+		TRY(by_arena ? add_arenas(bill, heap, first)
+			     : add_heap(bill, heap, first, *outside));
+		if (by_arena)
+			TRY(add_accounts(bill, heap, heap->allocator->name, outside));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *bill_add_heaps(struct bill *bill, struct analysis *analysis, bool by_arena)
@@ -362,14 +346,10 @@ struct error *bill_add_heaps(struct bill *bill, struct analysis *analysis, bool 
 		.index = analysis_index(analysis),
 		.progress = analysis_progress(analysis),
 	};
-	struct error *error = NULL;
 
 	if (allocation_having(counting.index, TRAIT_COLLECTABLE))
-		error = analysis_need(analysis, STAGE_REACHABILITY);
-	if (!error)
-		error = heaps_sort_free(heaps);
-	if (error)
-		return error;
+		TRY(analysis_need(analysis, STAGE_REACHABILITY));
+	TRY(heaps_sort_free(heaps));
 	counting.garbage = analysis_garbage(analysis);
 	counting.nested = heaps_outer_block(heaps, 0);
 	bill->arenas = calloc(heaps_arena_count(heaps) + 1, sizeof(*bill->arenas));
@@ -377,6 +357,6 @@ struct error *bill_add_heaps(struct bill *bill, struct analysis *analysis, bool 
 	bill->heaps.outside = calloc(heaps_count(heaps) + 1, sizeof(*bill->heaps.outside));
 	if (!bill->arenas || !bill->heaps.arenas || !bill->heaps.outside)
 		return &error_no_memory;
-	error = count_heaps(&counting);
-	return error ? error : add_rows(bill, heaps, by_arena);
+	TRY(count_heaps(&counting));
+	return add_rows(bill, heaps, by_arena);
 }

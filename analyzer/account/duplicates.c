@@ -104,14 +104,13 @@ static struct error *compare_run(struct duplicate_finder *finder, struct worker 
 				 const uint64_t *numbers, size_t count)
 {
 	struct contents_list list;
-	struct error *error = NULL;
 
 	list.count = 0;
 	for (size_t i = 0; i < count; i++)
 		add_contents(finder, worker, &list, (allocation_id)numbers[i]);
-	for (size_t i = 0; i < list.count && !error; i++)
-		error = keep_group(worker, finder->most, list.groups[i]);
-	return error;
+	for (size_t i = 0; i < list.count; i++)
+		TRY(keep_group(worker, finder->most, list.groups[i]));
+	return NULL;
 }
 
 /* Visit the numbers whose highest byte is value. */
@@ -165,12 +164,8 @@ static void add_if_twice(struct worker *worker, uint64_t number)
 static struct error *find_candidates(const struct duplicate_finder *finder, size_t value,
 				     struct worker *worker, size_t count)
 {
-	struct error *error;
-
 	worker->candidates.count = 0;
-	error = array_reserve(&worker->candidates, count);
-	if (error)
-		return error;
+	TRY(array_reserve(&worker->candidates, count));
 	if (count < LEAST_FILTERED) {
 		visit_numbers(finder, value, worker, add_candidate);
 		return NULL;
@@ -187,28 +182,25 @@ static struct error *compare_value(void *data, size_t value, unsigned int thread
 	struct duplicate_finder *finder = data;
 	struct worker *worker = &finder->workers[thread];
 	size_t count = 0, end;
-	struct error *error;
 	uint64_t *numbers;
 
 	for (unsigned int i = 0; i < finder->threads; i++)
 		count += finder->workers[i].counts[value];
-	error = find_candidates(finder, value, worker, count);
-	if (error)
-		return error;
+	TRY(find_candidates(finder, value, worker, count));
 	numbers = worker->candidates.items;
 	SORT(numbers, worker->candidates.count, compare_u64);
-	for (size_t start = 0; start < worker->candidates.count && !error; start = end) {
+	for (size_t start = 0; start < worker->candidates.count; start = end) {
 		uint64_t hash = numbers[start] >> 32;
 
 		end = start + 1;
 		while (end < worker->candidates.count && numbers[end] >> 32 == hash)
 			end++;
 		if (end - start > 1)
-			error = compare_run(finder, worker, numbers + start, end - start);
+			TRY(compare_run(finder, worker, numbers + start, end - start));
 	}
-	if (!error && !progress_step(finder->progress, count))
+	if (!progress_step(finder->progress, count))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return error;
+	return NULL;
 }
 
 /* The largest of all workers' groups. */
@@ -257,7 +249,6 @@ struct error *duplicate_finder_create(struct analysis *analysis, size_t count, u
 	_cleanup_(duplicate_finder_destroy) struct duplicate_finder *finder =
 		calloc(1, sizeof(*finder));
 	size_t blocks = count / BLOCK_NUMBERS + (size_t)threads * VALUES;
-	struct error *error;
 
 	if (!finder)
 		return &error_no_memory;
@@ -265,13 +256,11 @@ struct error *duplicate_finder_create(struct analysis *analysis, size_t count, u
 	finder->progress = analysis_progress(analysis);
 	finder->most = most;
 	finder->blocks.account = analysis_account(analysis);
-	error = memory_resize(&finder->blocks,
-			      (blocks < count ? blocks : count) * sizeof(struct number_block));
-	if (!error)
-		error = init_workers(finder, analysis);
-	if (!error)
-		*ret = take(finder);
-	return error;
+	TRY(memory_resize(&finder->blocks,
+			  (blocks < count ? blocks : count) * sizeof(struct number_block)));
+	TRY(init_workers(finder, analysis));
+	*ret = take(finder);
+	return NULL;
 }
 
 void duplicate_finder_destroy(struct duplicate_finder *finder)
@@ -304,12 +293,10 @@ void duplicate_finder_add(struct duplicate_finder *finder, unsigned int thread, 
 
 struct error *duplicate_finder_finish(struct duplicate_finder *finder, struct duplicates *ret)
 {
-	struct error *error;
-
 	finder->copies = &ret->copies;
 	progress_begin(finder->progress, "comparing contents", ret->copies.count);
-	error = parallel_for(VALUES, finder->threads, compare_value, finder);
-	return error ? error : collect(finder, ret);
+	TRY(parallel_for(VALUES, finder->threads, compare_value, finder));
+	return collect(finder, ret);
 }
 
 void duplicates_deinit(struct duplicates *duplicates)

@@ -173,15 +173,14 @@ struct error *ledger_settle(struct ledger *ledger, ledger_piece_fn *found, void 
 
 struct error *ledger_rest(const struct ledger *ledger, ledger_piece_fn *found, void *data)
 {
-	struct error *error = NULL;
 	size_t next = 0;
 
-	for (size_t i = 0; i < image_region_count(ledger->image) && !error; i++) {
+	for (size_t i = 0; i < image_region_count(ledger->image); i++) {
 		const struct region *region = image_region(ledger->image, i);
 
-		error = visit_pieces(ledger, region->start, region->end, 0, &next, found, data);
+		TRY(visit_pieces(ledger, region->start, region->end, 0, &next, found, data));
 	}
-	return error;
+	return NULL;
 }
 
 struct amount ledger_total(const struct ledger *ledger)

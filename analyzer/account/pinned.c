@@ -18,11 +18,7 @@ static struct error *count_pinner(struct search *search, allocation_id id, uint3
 	struct pinning *pinning = table_find(pinnings, kind, item, item->kind == kind);
 
 	if (!pinning) {
-		struct error *error =
-			table_append(pinnings, kind, (struct pinning){ .kind = kind });
-
-		if (error)
-			return error;
+		TRY(table_append(pinnings, kind, (struct pinning){ .kind = kind }));
 		pinning = pinnings->items + pinnings->count - 1;
 	}
 	*ret = (uint32_t)(pinning - pinnings->items);
@@ -44,10 +40,7 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 	if (count == 0 || (search->only_arena && *search->only_arena != page->arena))
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		struct error *error = count_pinner(search, page->pinners[i], &numbers[i]);
-
-		if (error)
-			return error;
+		TRY(count_pinner(search, page->pinners[i], &numbers[i]));
 		if (numbers[i] != numbers[0])
 			alone = false;
 	}
@@ -138,11 +131,9 @@ static struct error *add_page(void *data, const struct heap_page *page)
 struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes, uint64_t *ret_pinners)
 {
 	struct total total = { .last = NO_ALLOCATION };
-	struct error *error = heap_pages_visit(analysis_index(analysis),
-					       analysis_progress(analysis), add_page, &total);
 
-	if (error)
-		return error;
+	TRY(heap_pages_visit(analysis_index(analysis), analysis_progress(analysis), add_page,
+			     &total));
 	*ret_bytes = total.bytes;
 	*ret_pinners = total.pinners;
 	return NULL;

@@ -108,12 +108,8 @@ static struct error *look_at_share(void *data, size_t turn, unsigned int thread)
 	size_t end = (turn + 1) * SHARE;
 
 	for (size_t id = bitmap_next(members, turn * SHARE); id < end && id < members->count;
-	     id = bitmap_next(members, id + 1)) {
-		struct error *error = look_at(search, thread, (allocation_id)id);
-
-		if (error)
-			return error;
-	}
+	     id = bitmap_next(members, id + 1))
+		TRY(look_at(search, thread, (allocation_id)id));
 	if (!progress_step(analysis_progress(search->analysis), SHARE))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return NULL;
@@ -141,16 +137,11 @@ static struct error *init_search(struct search *search, const struct bitmap *mem
 	struct memory_account *account = analysis_account(search->analysis);
 	struct waste *found = search->found;
 	size_t count = members->count;
-	struct error *error = bitmap_init(&search->members, count, account);
 
-	if (!error)
-		error = bitmap_init(&search->partial, count, account);
-	if (!error)
-		error = bitmap_init(&found->zeros, count, account);
-	if (!error)
-		error = bitmap_init(&found->duplicates.copies, count, account);
-	if (error)
-		return error;
+	TRY(bitmap_init(&search->members, count, account));
+	TRY(bitmap_init(&search->partial, count, account));
+	TRY(bitmap_init(&found->zeros, count, account));
+	TRY(bitmap_init(&found->duplicates.copies, count, account));
 	bitmap_copy(&search->members, members);
 	bitmap_and(&search->members, allocation_used(analysis_index(search->analysis)));
 	for (size_t i = 0; i < WASTE_KINDS; i++)
@@ -187,59 +178,52 @@ static struct error *count_allocation(struct search *search, allocation_id id)
 {
 	struct extent extent = extent_of(&search->lookers[0].extents, id);
 	kind_key key = find_key(search, id, &extent);
-	struct error *error = count_waste(search, WASTE_SPARE, key, extent.spare);
 
-	if (!error)
-		error = count_waste(search, WASTE_SLACK, key, extent.slack);
-	if (!error && bitmap_get(&search->found->zeros, id))
-		error = count_waste(search, WASTE_ZEROS, key, extent.size);
-	if (!error && bitmap_get(&search->found->duplicates.copies, id))
-		error = count_waste(search, WASTE_DUPLICATES, key, extent.size);
-	return error;
+	TRY(count_waste(search, WASTE_SPARE, key, extent.spare));
+	TRY(count_waste(search, WASTE_SLACK, key, extent.slack));
+	if (bitmap_get(&search->found->zeros, id))
+		TRY(count_waste(search, WASTE_ZEROS, key, extent.size));
+	if (bitmap_get(&search->found->duplicates.copies, id))
+		TRY(count_waste(search, WASTE_DUPLICATES, key, extent.size));
+	return NULL;
 }
 
 /* Duplicates are counted in full already. */
 static struct error *count_tails(struct search *search, const struct looker *looker)
 {
 	const struct tail *tails = looker->tails.items;
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < looker->tails.count; i++) {
+	for (size_t i = 0; i < looker->tails.count; i++) {
 		allocation_id id = tails[i].id;
 		struct extent extent;
 
 		if (bitmap_get(&search->found->duplicates.copies, id))
 			continue;
 		extent = extent_of(&search->lookers[0].extents, id);
-		error = count_waste(search, WASTE_ZEROS, find_key(search, id, &extent),
-				    tails[i].bytes);
+		TRY(count_waste(search, WASTE_ZEROS, find_key(search, id, &extent),
+				tails[i].bytes));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *count_all(struct search *search)
 {
 	struct progress *progress = analysis_progress(search->analysis);
 	struct bitmap *wasteful = &search->partial;
-	struct error *error = NULL;
 	uint64_t told = 0;
 
 	bitmap_or(wasteful, &search->found->zeros);
 	bitmap_or(wasteful, &search->found->duplicates.copies);
-	error = signatures_need(search->analysis, wasteful);
-	if (error)
-		return error;
+	TRY(signatures_need(search->analysis, wasteful));
 	progress_begin(progress, "telling what things are", wasteful->count);
 	bitmap_for_each(id, wasteful) {
-		error = count_allocation(search, (allocation_id)id);
-		if (error)
-			return error;
+		TRY(count_allocation(search, (allocation_id)id));
 		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
-	for (unsigned int i = 0; !error && i < search->threads; i++)
-		error = count_tails(search, &search->lookers[i]);
-	return error;
+	for (unsigned int i = 0; i < search->threads; i++)
+		TRY(count_tails(search, &search->lookers[i]));
+	return NULL;
 }
 
 /* Those without a name by size. */
@@ -306,11 +290,8 @@ static struct error *make_rows(struct search *search)
 		const struct tally_table *tallies = &search->tallies[kind];
 
 		for (size_t i = 0; i < tallies->count; i++) {
-			struct error *error = make_row(search, kind, &tallies->items[i],
-						       &found->rows[found->row_count]);
-
-			if (error)
-				return error;
+			TRY(make_row(search, kind, &tallies->items[i],
+				     &found->rows[found->row_count]));
 			found->row_count++;
 		}
 	}
@@ -326,18 +307,13 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 		.analysis = analysis,
 		.found = ret,
 	};
-	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 
-	if (!error && depth == WASTE_ROWS)
-		error = analysis_need(analysis, STAGE_CLASSES);
-	if (!error)
-		error = init_search(&search, members, most);
-	if (!error)
-		error = look_at_all(&search);
-	if (!error)
-		error = duplicate_finder_finish(search.duplicates, &ret->duplicates);
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_OWNERS));
+	if (depth == WASTE_ROWS)
+		TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(init_search(&search, members, most));
+	TRY(look_at_all(&search));
+	TRY(duplicate_finder_finish(search.duplicates, &ret->duplicates));
 	duplicate_finder_destroy(take(search.duplicates));
 	for (unsigned int i = 0; i < search.threads; i++) {
 		set_total_add(&ret->looked_at, search.lookers[i].looked_at);
@@ -347,8 +323,8 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 	}
 	if (depth == WASTE_SETS)
 		return NULL;
-	error = count_all(&search);
-	return error ? error : make_rows(&search);
+	TRY(count_all(&search));
+	return make_rows(&search);
 }
 
 void waste_deinit(struct waste *waste)

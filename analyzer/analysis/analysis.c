@@ -101,22 +101,19 @@ static struct error *build(struct analysis *analysis, enum stage stage)
 
 struct error *analysis_need(struct analysis *analysis, enum stage stage)
 {
-	struct error *error;
-
 	if (analysis->costs[stage].built)
 		return NULL;
 	for (size_t i = 0; i < 2; i++) {
 		enum stage below = analysis_recipes[stage].needs[i];
 
-		error = below == stage ? NULL : analysis_need(analysis, below);
-		if (error)
-			return error;
+		if (below != stage)
+			TRY(analysis_need(analysis, below));
 	}
-	error = build(analysis, stage);
+	TRY(build(analysis, stage));
 	/* Where they are kept, no first words are read from the core. */
-	if (!error && stage == STAGE_CLASSES && analysis_keeps_stage(analysis, STAGE_SIGNATURES))
-		error = build(analysis, STAGE_SIGNATURES);
-	return error;
+	if (stage == STAGE_CLASSES && analysis_keeps_stage(analysis, STAGE_SIGNATURES))
+		TRY(build(analysis, STAGE_SIGNATURES));
+	return NULL;
 }
 
 static struct error *open_image(struct analysis *analysis, const char *path)
@@ -137,20 +134,15 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 {
 	_cleanup_(analysis_destroy) struct analysis *analysis = calloc(1, sizeof(*analysis));
 	double wall = wall_seconds(), processor = processor_seconds();
-	struct error *error;
 
 	if (!analysis)
 		return &error_no_memory;
 	analysis->options = options;
 	analysis->progress = progress;
 	analysis->runtime_kinds = runtime_kinds;
-	error = named_sets_create(&analysis->named_sets);
-	if (!error)
-		error = open_image(analysis, path);
-	if (!error)
-		error = analysis_need(analysis, STAGE_IMAGE);
-	if (error)
-		return error;
+	TRY(named_sets_create(&analysis->named_sets));
+	TRY(open_image(analysis, path));
+	TRY(analysis_need(analysis, STAGE_IMAGE));
 	analysis->costs[STAGE_IMAGE].wall = wall_seconds() - wall;
 	analysis->costs[STAGE_IMAGE].processor = processor_seconds() - processor;
 	*ret = take(analysis);
@@ -167,11 +159,11 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 {
 	const struct memory_account *account = &analysis->account;
 	size_t used = atomic_load(&account->used);
-	struct error *error = analysis_create(path, analysis->options, analysis->progress, ret);
 
-	if (!error && account->limit)
+	TRY(analysis_create(path, analysis->options, analysis->progress, ret));
+	if (account->limit)
 		analysis_limit_memory(*ret, used < account->limit ? account->limit - used : 1);
-	return error;
+	return NULL;
 }
 
 void analysis_destroy(struct analysis *analysis)
@@ -384,12 +376,8 @@ struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kin
 {
 	struct bitmap *anchored = &analysis->anchored_by[kind];
 
-	if (!anchored->words) {
-		struct error *error = analysis_mark(analysis, kind, kind, anchored);
-
-		if (error)
-			return error;
-	}
+	if (!anchored->words)
+		TRY(analysis_mark(analysis, kind, kind, anchored));
 	*ret = anchored;
 	return NULL;
 }

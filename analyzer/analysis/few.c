@@ -10,18 +10,16 @@ struct error *analysis_incoming_of(struct analysis *analysis, allocation_id id,
 				   const struct graph **ret)
 {
 	bool is_lost = !analysis->incoming && bitmap_get(analysis_unreachable(analysis), id);
-	struct error *error = NULL;
 
 	/* Only unreachable allocations refer to unreachable ones: they are few. */
 	if (!is_lost)
-		error = analysis_need(analysis, STAGE_INCOMING);
+		TRY(analysis_need(analysis, STAGE_INCOMING));
 	else if (!analysis->incoming_lost)
-		error = graph_transpose_to(analysis->graph, analysis_unreachable(analysis),
-					   analysis_unreachable(analysis), &analysis->account,
-					   analysis->progress, &analysis->incoming_lost);
-	if (!error)
-		*ret = is_lost ? analysis->incoming_lost : analysis->incoming;
-	return error;
+		TRY(graph_transpose_to(analysis->graph, analysis_unreachable(analysis),
+				       analysis_unreachable(analysis), &analysis->account,
+				       analysis->progress, &analysis->incoming_lost));
+	*ret = is_lost ? analysis->incoming_lost : analysis->incoming;
+	return NULL;
 }
 
 static uint64_t root_bytes(const struct roots *roots)
@@ -38,19 +36,17 @@ static struct error *add_sources(struct analysis *analysis, struct reader *reade
 				 bool is_direct, struct bitmap *ret)
 {
 	const struct graph *incoming;
-	struct error *error = analysis_incoming_of(analysis, id, &incoming);
 	struct edges edges;
 
-	if (error)
-		return error;
+	TRY(analysis_incoming_of(analysis, id, &incoming));
 	bitmap_set(ret, id);
 	edges = graph_outgoing(incoming, id);
-	for (size_t i = 0; i < edges.count && !error; i++) {
+	for (size_t i = 0; i < edges.count; i++) {
 		bitmap_set(ret, edges.targets[i]);
 		if (is_direct && patterns_lead_on(analysis->few_patterns, reader, edges.targets[i]))
-			error = add_sources(analysis, reader, edges.targets[i], false, ret);
+			TRY(add_sources(analysis, reader, edges.targets[i], false, ret));
 	}
-	return error;
+	return NULL;
 }
 
 /* Those not known yet, in order, each once. */
@@ -95,18 +91,15 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 				      size_t count)
 {
 	_cleanup_(free) allocation_id *unknown = NULL;
-	struct error *error = NULL;
 
 	if (analysis->costs[STAGE_OWNERS].built)
 		return NULL;
-	error = analysis_need(analysis, STAGE_OBJECTS);
-	if (!error && !analysis->few_patterns) {
+	TRY(analysis_need(analysis, STAGE_OBJECTS));
+	if (!analysis->few_patterns) {
 		const struct scan_input input = analysis_scan_input(analysis);
 
-		error = patterns_create(&input, &analysis->few_patterns);
+		TRY(patterns_create(&input, &analysis->few_patterns));
 	}
-	if (error)
-		return error;
 	if (!patterns_can_find_few(analysis->few_patterns))
 		return analysis_need(analysis, STAGE_OWNERS);
 	unknown = calloc(count + 1, sizeof(*unknown));
@@ -153,20 +146,16 @@ struct error *analysis_need_leaks_to(struct analysis *analysis, allocation_id id
 {
 	_cleanup_(bitmap_deinit) struct bitmap ancestors = { 0 };
 	bool is_few = false;
-	struct error *error;
 
 	if (analysis_leaks_to(analysis, id))
 		return NULL;
 	if (analysis->few_leaks)
 		leaks_destroy(take(analysis->few_leaks));
-	error = bitmap_init(&ancestors, allocation_count(analysis->index), &analysis->account);
-	if (!error)
-		error = add_ancestors(analysis, id, &ancestors, &is_few);
-	if (!error && is_few)
-		error = leaks_create(analysis->graph, analysis->index, &ancestors,
-				     &analysis->account, analysis->progress, &analysis->few_leaks);
-	if (error)
-		return error;
+	TRY(bitmap_init(&ancestors, allocation_count(analysis->index), &analysis->account));
+	TRY(add_ancestors(analysis, id, &ancestors, &is_few));
+	if (is_few)
+		TRY(leaks_create(analysis->graph, analysis->index, &ancestors, &analysis->account,
+				 analysis->progress, &analysis->few_leaks));
 	analysis->few_leaks_of = id;
 	/* What a root has lost with it, only going on from there tells. */
 	return !is_few || leak_root_find(analysis->few_leaks, id)
@@ -190,7 +179,6 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
 		analysis_disguises_input(analysis, allocation_used(analysis->index), &wanted);
 	struct bitmap *known = &analysis->not_disguised;
 	bool is_none = false;
-	struct error *error;
 
 	while (known->words && count > 0 && bitmap_get(known, ids[count - 1]))
 		count--;
@@ -198,13 +186,10 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
 		return NULL;
 	if (known->words || count > FEW)
 		return analysis_need(analysis, STAGE_DISGUISED);
-	error = bitmap_init(&wanted, allocation_count(analysis->index), &analysis->account);
-	for (size_t i = 0; !error && i < count; i++)
+	TRY(bitmap_init(&wanted, allocation_count(analysis->index), &analysis->account));
+	for (size_t i = 0; i < count; i++)
 		bitmap_set(&wanted, ids[i]);
-	if (!error)
-		error = disguises_exclude(&input, &is_none);
-	if (error)
-		return error;
+	TRY(disguises_exclude(&input, &is_none));
 	if (!is_none)
 		return analysis_need(analysis, STAGE_DISGUISED);
 	*known = wanted;

@@ -44,15 +44,11 @@ static struct error *check_stages(struct side_file *file)
 {
 	const void *stages;
 	struct side_array findings;
-	struct error *error =
-		side_file_take(file, SIDE_STAGES, STAGES, sizeof(struct kept_stage), &stages);
 
-	if (!error)
-		error = side_file_find(file, SIDE_FINDINGS, &findings);
-	if (!error && !findings.bytes)
-		error = error_create(ERROR_BAD_DUMP, "it is damaged");
-	if (error)
-		return error;
+	TRY(side_file_take(file, SIDE_STAGES, STAGES, sizeof(struct kept_stage), &stages));
+	TRY(side_file_find(file, SIDE_FINDINGS, &findings));
+	if (!findings.bytes)
+		return error_create(ERROR_BAD_DUMP, "it is damaged");
 	for (size_t i = 0; i < STAGES; i++) {
 		const struct kept_stage *kept = (const struct kept_stage *)stages + i;
 
@@ -66,14 +62,10 @@ struct error *analysis_use_side_file(struct analysis *analysis, const char *path
 {
 	_cleanup_(side_file_close) struct side_file *file = NULL;
 	struct side_identity identity;
-	struct error *error = identify(analysis, &identity);
 
-	if (!error)
-		error = side_file_open(path, &identity, &file);
-	if (!error)
-		error = check_stages(file);
-	if (error)
-		return error;
+	TRY(identify(analysis, &identity));
+	TRY(side_file_open(path, &identity, &file));
+	TRY(check_stages(file));
 	analysis->side_file = take(file);
 	return NULL;
 }
@@ -149,12 +141,10 @@ struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, u
 
 static struct error *build_all(struct analysis *analysis)
 {
-	struct error *error = NULL;
-
-	for (enum stage stage = 0; stage < STAGES && !error; stage++)
+	for (enum stage stage = 0; stage < STAGES; stage++)
 		if (analysis_recipes[stage].save)
-			error = analysis_need(analysis, stage);
-	return error;
+			TRY(analysis_need(analysis, stage));
+	return NULL;
 }
 
 /* Write what a stage said, and where that stands. */
@@ -208,14 +198,10 @@ static struct error *begin_file(struct analysis *analysis, const char *path,
 				struct side_writer **ret)
 {
 	_cleanup_(side_writer_destroy) struct side_writer *writer = NULL;
-	struct error *error = build_all(analysis);
 
-	if (!error)
-		error = side_writer_create(path, &writer);
-	if (!error)
-		error = save_stages(analysis, writer);
-	if (error)
-		return error;
+	TRY(build_all(analysis));
+	TRY(side_writer_create(path, &writer));
+	TRY(save_stages(analysis, writer));
 	*ret = take(writer);
 	return NULL;
 }
@@ -224,13 +210,10 @@ struct error *analysis_write_side_file(struct analysis *analysis, const char *pa
 {
 	_cleanup_(side_writer_destroy) struct side_writer *writer = NULL;
 	struct side_identity identity;
-	struct error *error = identify(analysis, &identity);
 
-	if (!error)
-		error = begin_file(analysis, path, &writer);
-	if (!error)
-		error = side_writer_finish(writer, &identity);
-	return error;
+	TRY(identify(analysis, &identity));
+	TRY(begin_file(analysis, path, &writer));
+	return side_writer_finish(writer, &identity);
 }
 
 struct error *analysis_verify_side_file(struct analysis *analysis, const char *path)
@@ -238,17 +221,14 @@ struct error *analysis_verify_side_file(struct analysis *analysis, const char *p
 	_cleanup_(side_writer_destroy) struct side_writer *writer = NULL;
 	_cleanup_(side_file_close) struct side_file *file = NULL;
 	struct side_identity identity;
-	struct error *error = identify(analysis, &identity);
 
-	if (!error)
-		error = side_file_open(path, &identity, &file);
-	if (!error)
-		error = side_file_check(file);
-	if (!error)
-		error = begin_file(analysis, path, &writer);
-	if (!error && side_writer_compare(writer, file) != SIDE_SECTIONS)
-		error = error_create(ERROR_BAD_DUMP, "it says something else than the core");
-	return error;
+	TRY(identify(analysis, &identity));
+	TRY(side_file_open(path, &identity, &file));
+	TRY(side_file_check(file));
+	TRY(begin_file(analysis, path, &writer));
+	if (side_writer_compare(writer, file) != SIDE_SECTIONS)
+		return error_create(ERROR_BAD_DUMP, "it says something else than the core");
+	return NULL;
 }
 
 struct error *analysis_save_heap(const struct analysis *analysis, struct side_writer *writer)
@@ -260,10 +240,8 @@ struct error *analysis_load_heap(struct analysis *analysis, struct side_file *fi
 				 uint64_t *ret_count)
 {
 	const struct heap_context context = analysis_heap_context(analysis);
-	struct error *error = heaps_load(&context, file, &analysis->heaps);
 
-	if (error)
-		return error;
+	TRY(heaps_load(&context, file, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
 	*ret_count = allocation_count(analysis->index);
 	return NULL;
@@ -278,11 +256,10 @@ struct error *analysis_load_roots(struct analysis *analysis, struct side_file *f
 				  uint64_t *ret_count)
 {
 	const struct roots_input input = analysis_roots_input(analysis);
-	struct error *error = roots_load(&input, file, &analysis->roots);
 
-	if (!error)
-		*ret_count = root_range_count(analysis->roots);
-	return error;
+	TRY(roots_load(&input, file, &analysis->roots));
+	*ret_count = root_range_count(analysis->roots);
+	return NULL;
 }
 
 struct error *analysis_save_graph(const struct analysis *analysis, struct side_writer *writer)
@@ -293,34 +270,26 @@ struct error *analysis_save_graph(const struct analysis *analysis, struct side_w
 struct error *analysis_load_graph(struct analysis *analysis, struct side_file *file,
 				  uint64_t *ret_count)
 {
-	struct error *error = graph_load(file, allocation_used(analysis->index), &analysis->account,
-					 &analysis->graph);
-
-	if (!error)
-		*ret_count = graph_edge_count(analysis->graph);
-	return error;
+	TRY(graph_load(file, allocation_used(analysis->index), &analysis->account,
+		       &analysis->graph));
+	*ret_count = graph_edge_count(analysis->graph);
+	return NULL;
 }
 
 struct error *analysis_save_reachability(const struct analysis *analysis,
 					 struct side_writer *writer)
 {
-	struct error *error = allocation_set_save(&analysis->anchored, writer, SIDE_ANCHORED);
-
-	return error ? error : liveness_save(&analysis->liveness, writer);
+	TRY(allocation_set_save(&analysis->anchored, writer, SIDE_ANCHORED));
+	return liveness_save(&analysis->liveness, writer);
 }
 
 struct error *analysis_load_reachability(struct analysis *analysis, struct side_file *file,
 					 uint64_t *ret_count)
 {
 	struct bitmap anchored = { 0 };
-	struct error *error = allocation_set_load(file, SIDE_ANCHORED,
-						  allocation_count(analysis->index), &anchored);
 
-	if (!error)
-		error = liveness_load(file, allocation_used(analysis->index), &anchored,
-				      &analysis->liveness);
-	if (error)
-		return error;
+	TRY(allocation_set_load(file, SIDE_ANCHORED, allocation_count(analysis->index), &anchored));
+	TRY(liveness_load(file, allocation_used(analysis->index), &anchored, &analysis->liveness));
 	analysis->anchored = anchored;
 	*ret_count = bitmap_weight(&analysis->liveness.leaked);
 	return NULL;
@@ -334,11 +303,9 @@ struct error *analysis_save_leaks(const struct analysis *analysis, struct side_w
 struct error *analysis_load_leaks(struct analysis *analysis, struct side_file *file,
 				  uint64_t *ret_count)
 {
-	struct error *error = leaks_load(file, &analysis->liveness.leaked, &analysis->leaks);
-
-	if (!error)
-		*ret_count = leak_root_count(analysis->leaks);
-	return error;
+	TRY(leaks_load(file, &analysis->liveness.leaked, &analysis->leaks));
+	*ret_count = leak_root_count(analysis->leaks);
+	return NULL;
 }
 
 struct error *analysis_save_leaked_patterns(const struct analysis *analysis,
@@ -371,10 +338,9 @@ struct error *analysis_load_signatures(struct analysis *analysis, struct side_fi
 				       uint64_t *ret_count)
 {
 	const struct signature_reader signatures = analysis_signatures(analysis);
-	struct error *error = first_words_load(file, allocation_count(analysis->index), &signatures,
-					       &analysis->account, &analysis->first_words);
 
-	if (!error)
-		*ret_count = first_words_count(analysis->first_words);
-	return error;
+	TRY(first_words_load(file, allocation_count(analysis->index), &signatures,
+			     &analysis->account, &analysis->first_words));
+	*ret_count = first_words_count(analysis->first_words);
+	return NULL;
 }

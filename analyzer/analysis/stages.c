@@ -17,12 +17,10 @@ static struct error *build_program(struct analysis *analysis, uint64_t *ret_coun
 {
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
-	struct error *error =
-		program_create(analysis->image, &analysis->findings, &analysis->program);
 
-	if (!error)
-		*ret_count = program_thread_count(analysis->program);
-	return error;
+	TRY(program_create(analysis->image, &analysis->findings, &analysis->program));
+	*ret_count = program_thread_count(analysis->program);
+	return NULL;
 }
 
 struct heap_context analysis_heap_context(struct analysis *analysis)
@@ -39,10 +37,8 @@ struct heap_context analysis_heap_context(struct analysis *analysis)
 static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct heap_context context = analysis_heap_context(analysis);
-	struct error *error = heaps_create(&context, &analysis->heaps);
 
-	if (error)
-		return error;
+	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
 	*ret_count = allocation_count(analysis->index);
 	return NULL;
@@ -56,12 +52,10 @@ static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count
 		.index = analysis->index,
 		.account = &analysis->account,
 	};
-	struct error *error =
-		runtimes_create(analysis->runtime_kinds, &context, &analysis->runtimes);
 
-	if (!error)
-		*ret_count = fiber_count(runtimes_fibers(analysis->runtimes));
-	return error;
+	TRY(runtimes_create(analysis->runtime_kinds, &context, &analysis->runtimes));
+	*ret_count = fiber_count(runtimes_fibers(analysis->runtimes));
+	return NULL;
 }
 
 struct roots_input analysis_roots_input(struct analysis *analysis)
@@ -73,11 +67,10 @@ struct roots_input analysis_roots_input(struct analysis *analysis)
 static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
 {
 	const struct roots_input input = analysis_roots_input(analysis);
-	struct error *error = roots_create(&input, &analysis->roots);
 
-	if (!error)
-		*ret_count = root_range_count(analysis->roots);
-	return error;
+	TRY(roots_create(&input, &analysis->roots));
+	*ret_count = root_range_count(analysis->roots);
+	return NULL;
 }
 
 static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
@@ -143,18 +136,14 @@ static struct error *add_integers(struct analysis *analysis, struct bitmap *anch
 	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
 	_cleanup_(disguises_deinit) struct disguises integers = { 0 };
 	struct disguises_input input = analysis_disguises_input(analysis, anchored, &wanted);
-	struct error *error;
 
 	if (!runtimes_have_integers(analysis->runtimes))
 		return NULL;
 	input.disguises = 0;
 	input.integers = analysis->runtimes;
-	error = bitmap_init_minus(&wanted, allocation_used(analysis->index), anchored,
-				  &analysis->account);
-	if (!error)
-		error = disguises_find(&input, &integers);
-	if (error)
-		return error;
+	TRY(bitmap_init_minus(&wanted, allocation_used(analysis->index), anchored,
+			      &analysis->account));
+	TRY(disguises_find(&input, &integers));
 	bitmap_or(anchored, &integers.reached);
 	return roots_add_integers(analysis->roots, integers.list.items, integers.list.count);
 }
@@ -185,21 +174,16 @@ static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap 
 		analysis->image, analysis->program, analysis->index,
 		analysis->graph, &unreachable,	    &analysis->account,
 	};
-	struct error *error = bitmap_init_minus(&unreachable, allocation_used(analysis->index),
-						anchored, &analysis->account);
 
-	if (!error)
-		error = signal_stacks_guess(&input, &stacks);
-	if (error || !stacks.words)
-		return error;
+	TRY(bitmap_init_minus(&unreachable, allocation_used(analysis->index), anchored,
+			      &analysis->account));
+	TRY(signal_stacks_guess(&input, &stacks));
+	if (!stacks.words)
+		return NULL;
 	note_stacks(analysis, &stacks);
 	roots_assume_stacks(analysis->roots, &stacks);
-	error = bitmap_init(&reached, anchored->count, &analysis->account);
-	if (!error)
-		error = graph_mark(analysis->graph, &stacks, &reached, &analysis->account,
-				   analysis->progress);
-	if (error)
-		return error;
+	TRY(bitmap_init(&reached, anchored->count, &analysis->account));
+	TRY(graph_mark(analysis->graph, &stacks, &reached, &analysis->account, analysis->progress));
 	bitmap_and(&reached, &unreachable);
 	bitmap_or(anchored, &reached);
 	return NULL;
@@ -273,16 +257,12 @@ static struct error *build_collector(struct analysis *analysis, uint64_t *ret_co
 	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 	struct bitmap at_risk = { 0 };
-	struct error *error;
 
 	*ret_count = 0;
 	if (!collectable)
 		return NULL;
-	error = collector_mark(&input, &kept);
-	if (!error)
-		error = bitmap_init_minus(&at_risk, &analysis->anchored, &kept, &analysis->account);
-	if (error)
-		return error;
+	TRY(collector_mark(&input, &kept));
+	TRY(bitmap_init_minus(&at_risk, &analysis->anchored, &kept, &analysis->account));
 	bitmap_and(&at_risk, collectable);
 	analysis->at_risk = at_risk;
 	*ret_count = bitmap_weight(&at_risk);
@@ -291,23 +271,18 @@ static struct error *build_collector(struct analysis *analysis, uint64_t *ret_co
 
 static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error =
-		leaks_create(analysis->graph, analysis->index, &analysis->liveness.leaked,
-			     &analysis->account, analysis->progress, &analysis->leaks);
-
-	if (!error)
-		*ret_count = leak_root_count(analysis->leaks);
-	return error;
+	TRY(leaks_create(analysis->graph, analysis->index, &analysis->liveness.leaked,
+			 &analysis->account, analysis->progress, &analysis->leaks));
+	*ret_count = leak_root_count(analysis->leaks);
+	return NULL;
 }
 
 static struct error *build_incoming(struct analysis *analysis, uint64_t *ret_count)
 {
-	struct error *error = graph_transpose(analysis->graph, &analysis->account,
-					      analysis->progress, &analysis->incoming);
-
-	if (!error)
-		*ret_count = graph_edge_count(analysis->incoming);
-	return error;
+	TRY(graph_transpose(analysis->graph, &analysis->account, analysis->progress,
+			    &analysis->incoming));
+	*ret_count = graph_edge_count(analysis->incoming);
+	return NULL;
 }
 
 static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
@@ -322,20 +297,16 @@ static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap 
 	const struct liveness *liveness = &analysis->liveness;
 	_cleanup_(leaks_destroy) struct leaks *roots = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap lost = { 0 };
-	struct error *error;
 
 	if (!liveness->garbage.words)
 		return NULL;
-	error = bitmap_init(&lost, ret->count, &analysis->account);
-	if (error)
-		return error;
+	TRY(bitmap_init(&lost, ret->count, &analysis->account));
 	bitmap_or(&lost, &liveness->garbage);
 	bitmap_or(&lost, &liveness->held);
-	error = leaks_create(analysis->graph, analysis->index, &lost, &analysis->account,
-			     analysis->progress, &roots);
-	if (!error)
-		add_leak_roots(roots, ret);
-	return error;
+	TRY(leaks_create(analysis->graph, analysis->index, &lost, &analysis->account,
+			 analysis->progress, &roots));
+	add_leak_roots(roots, ret);
+	return NULL;
 }
 
 /* The dominator tree begins at what roots refer to, and at leak roots. */
@@ -352,20 +323,15 @@ static struct error *build_retained(struct analysis *analysis, uint64_t *ret_cou
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
-	struct error *error =
-		bitmap_init(&entries, allocation_count(analysis->index), &analysis->account);
 
-	if (error)
-		return error;
+	TRY(bitmap_init(&entries, allocation_count(analysis->index), &analysis->account));
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		bitmap_or(&entries, root_targets(analysis->roots, kind));
 	add_leak_roots(analysis->leaks, &entries);
-	error = add_garbage_roots(analysis, &entries);
-	if (!error)
-		error = dominators_create(&input, &analysis->dominators);
-	if (!error)
-		*ret_count = dominators_count(analysis->dominators);
-	return error;
+	TRY(add_garbage_roots(analysis, &entries));
+	TRY(dominators_create(&input, &analysis->dominators));
+	*ret_count = dominators_count(analysis->dominators);
+	return NULL;
 }
 
 /* What programs do to pointers: one pass finds all that is held so. */
@@ -373,10 +339,8 @@ static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_co
 {
 	const struct disguises_input input =
 		analysis_disguises_input(analysis, &analysis->anchored, &analysis->liveness.leaked);
-	struct error *error = disguises_find(&input, &analysis->disguised);
 
-	if (error)
-		return error;
+	TRY(disguises_find(&input, &analysis->disguised));
 	disguises_sort(&analysis->disguised);
 	*ret_count = analysis->disguised.list.count;
 	return NULL;
@@ -457,11 +421,10 @@ static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_c
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
-	struct error *error = first_words_create(&input, &analysis->first_words);
 
-	if (!error)
-		*ret_count = first_words_count(analysis->first_words);
-	return error;
+	TRY(first_words_create(&input, &analysis->first_words));
+	*ret_count = first_words_count(analysis->first_words);
+	return NULL;
 }
 
 static struct error *build_types(struct analysis *analysis, uint64_t *ret_count)
@@ -475,11 +438,10 @@ static struct error *build_types(struct analysis *analysis, uint64_t *ret_count)
 	};
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
-	struct error *error = typing_create(&input, &analysis->typing);
 
-	if (!error)
-		*ret_count = typing_count(analysis->typing);
-	return error;
+	TRY(typing_create(&input, &analysis->typing));
+	*ret_count = typing_count(analysis->typing);
+	return NULL;
 }
 
 struct scan_input analysis_scan_input(struct analysis *analysis)
@@ -499,13 +461,11 @@ static struct error *find_patterns(const struct scan_input *input,
 				   struct error *(*find)(struct patterns *), struct patterns **ret)
 {
 	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
-	struct error *error = patterns_create(input, &patterns);
 
-	if (!error)
-		error = find(patterns);
-	if (!error)
-		*ret = take(patterns);
-	return error;
+	TRY(patterns_create(input, &patterns));
+	TRY(find(patterns));
+	*ret = take(patterns);
+	return NULL;
 }
 
 static struct error *build_patterns(struct analysis *analysis, uint64_t *ret_count)

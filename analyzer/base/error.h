@@ -38,6 +38,15 @@ struct error *error_system(const char *format, ...)
 struct error *error_wrap(struct error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Leave the function with the error of an expression, unless that is NULL. */
+#define TRY(expression)                              \
+	do {                                         \
+		struct error *tried_ = (expression); \
+                                                     \
+		if (tried_)                          \
+			return tried_;               \
+	} while (0)
+
 /* The first of two that may be NULL; the other is destroyed. */
 struct error *error_first(struct error *error, struct error *other);
 

@@ -123,11 +123,10 @@ struct census_name census_name(const struct census *census, kind_key key)
 static struct error *count_key(struct census *census, kind_key key, uint64_t bytes, uint32_t *ret)
 {
 	struct tally tally = { .key = key, .count = 1, .bytes = bytes };
-	struct error *error = tally_add_numbered(&census->keys, tally, ret);
 
-	if (!error)
-		++*ret;
-	return error;
+	TRY(tally_add_numbered(&census->keys, tally, ret));
+	++*ret;
+	return NULL;
 }
 
 static kind_key find_key(const struct census *census, allocation_id id, uint64_t size)
@@ -165,7 +164,6 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 	const struct bitmap *used = allocation_used(index);
 	const uint32_t *numbers = census->numbers.items;
 	struct progress *progress = analysis_progress(census->analysis);
-	struct error *error = NULL;
 	uint64_t told = 0;
 	size_t hint = 0;
 
@@ -179,11 +177,9 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 		if (numbers)
 			number = numbers[id];
 		else
-			error = count_key(census, find_key(census, id, size), size, &number);
-		if (!error && visit)
-			error = visit(data, id, range, number);
-		if (error)
-			return error;
+			TRY(count_key(census, find_key(census, id, size), size, &number));
+		if (visit)
+			TRY(visit(data, id, range, number));
 		if (!progress_pass(progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
@@ -192,17 +188,16 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 
 static struct error *count_leaks(struct census *census)
 {
-	struct error *error = leak_kinds_find(census->analysis, false, &census->leaks);
 	const struct leak_side *side = &census->leaks.certain;
-	const uint32_t *kinds = side->kinds.items;
 
-	for (size_t i = 0; !error && i < leak_root_count(side->leaks); i++) {
+	TRY(leak_kinds_find(census->analysis, false, &census->leaks));
+	for (size_t i = 0; i < leak_root_count(side->leaks); i++) {
 		const struct leak_root *root = leak_root(side->leaks, i);
 
-		error = count_key(census, kind_make(BY_LEAK, kinds[i]), root->owned_bytes,
-				  census->numbers.items + root->id);
+		TRY(count_key(census, kind_make(BY_LEAK, side->kinds.items[i]), root->owned_bytes,
+			      census->numbers.items + root->id));
 	}
-	return error;
+	return NULL;
 }
 
 /* What holds those below a position of the row. */
@@ -259,15 +254,12 @@ static struct error *add_holder(struct finder *finder, char *name, kind_key *ret
 	_cleanup_(free) char *owned = name;
 	struct census *census = finder->census;
 	struct tally one = { .count = 1 };
-	struct error *error;
 	uint32_t number;
 
 	if (!name)
 		return &error_no_memory;
 	one.key = hash_text(0, name);
-	error = tally_add_numbered(&finder->hashes, one, &number);
-	if (error)
-		return error;
+	TRY(tally_add_numbered(&finder->hashes, one, &number));
 	*ret = kind_make(BY_HOLDER, number);
 	if (number < census->holder_count)
 		return NULL;
@@ -320,26 +312,23 @@ static struct error *find_tops(struct finder *finder, struct bitmap *ret)
 {
 	const struct analysis *analysis = finder->census->analysis;
 	size_t count = dominators_count(finder->tree);
-	struct error *error = bitmap_init(ret, allocation_count(analysis_index(analysis)),
-					  finder->anchors.memory.account);
 
-	for (size_t i = 0; !error && i < count;) {
+	TRY(bitmap_init(ret, allocation_count(analysis_index(analysis)),
+			finder->anchors.memory.account));
+	for (size_t i = 0; i < count;) {
 		bitmap_set(ret, dominators_at(finder->tree, i));
 		i = dominators_end(finder->tree, i);
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *find_anchors(struct finder *finder)
 {
 	const struct analysis *analysis = finder->census->analysis;
 	_cleanup_(bitmap_deinit) struct bitmap tops = { 0 };
-	struct error *error = find_tops(finder, &tops);
 
-	if (!error)
-		error = array_resize(&finder->anchors, tops.count);
-	if (error)
-		return error;
+	TRY(find_tops(finder, &tops));
+	TRY(array_resize(&finder->anchors, tops.count));
 	roots_visit(analysis_roots(analysis), &tops, visit_anchor, finder);
 	return finder->error;
 }
@@ -359,7 +348,6 @@ static struct error *count_position(struct finder *finder, size_t position)
 	allocation_id id = dominators_at(finder->tree, position);
 	size_t end = dominators_end(finder->tree, position);
 	struct level *top;
-	struct error *error;
 	kind_key key, own;
 
 	while (finder->levels.count &&
@@ -367,10 +355,10 @@ static struct error *count_position(struct finder *finder, size_t position)
 		finder->levels.count--;
 	top = finder->levels.items + finder->levels.count;
 	key = finder->levels.count ? top[-1].key : top_key(finder, id);
-	error = count_key(finder->census, key, allocation_size(analysis_index(analysis), id),
-			  finder->census->numbers.items + id);
-	if (error || end == position + 1)
-		return error;
+	TRY(count_key(finder->census, key, allocation_size(analysis_index(analysis), id),
+		      finder->census->numbers.items + id));
+	if (end == position + 1)
+		return NULL;
 	own = census_class(analysis, id);
 	return array_append(&finder->levels, (struct level){ end, own ? own : key });
 }
@@ -402,22 +390,17 @@ static struct error *count_owners(struct census *census)
 
 struct error *census_need(struct analysis *analysis, enum aspect aspect)
 {
-	struct error *error = analysis_need(analysis, STAGE_CLASSES);
-
-	if (!error)
-		error = analysis_need(analysis, STAGE_SIGNATURES);
-	if (!error && (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN))
-		error = analysis_need(analysis, STAGE_PATTERNS);
-	if (!error && aspect == ASPECT_OWNER)
-		error = analysis_need(analysis, STAGE_RETAINED);
-	return error;
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(analysis_need(analysis, STAGE_SIGNATURES));
+	if (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN)
+		TRY(analysis_need(analysis, STAGE_PATTERNS));
+	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_RETAINED) : NULL;
 }
 
 struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
 			  void *data, struct census *ret)
 {
 	bool is_held = aspect == ASPECT_OWNER || aspect == ASPECT_FINGERPRINT;
-	struct error *error = NULL;
 
 	*ret = (struct census){
 		.analysis = analysis,
@@ -425,11 +408,9 @@ struct error *census_take(struct analysis *analysis, enum aspect aspect, census_
 		.keys.memory.account = analysis_account(analysis),
 		.numbers.memory.account = analysis_account(analysis),
 	};
-	if (is_held)
-		error = array_resize(&ret->numbers, allocation_count(analysis_index(analysis)));
-	if (!error && is_held)
-		error = aspect == ASPECT_OWNER ? count_owners(ret) : count_leaks(ret);
-	if (!error && (visit || !is_held))
-		error = visit_all(ret, visit, data);
-	return error;
+	if (is_held) {
+		TRY(array_resize(&ret->numbers, allocation_count(analysis_index(analysis))));
+		TRY(aspect == ASPECT_OWNER ? count_owners(ret) : count_leaks(ret));
+	}
+	return visit || !is_held ? visit_all(ret, visit, data) : NULL;
 }

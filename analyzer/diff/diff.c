@@ -118,17 +118,16 @@ static struct error *add_core(struct diff *diff, const struct analysis *analysis
 static struct error *add_groups(struct diff *diff, const struct census *census,
 				struct group_numbers *ret)
 {
-	struct error *error = array_resize(ret, census->keys.count);
-
-	for (size_t i = 0; !error && i < census->keys.count; i++) {
+	TRY(array_resize(ret, census->keys.count));
+	for (size_t i = 0; i < census->keys.count; i++) {
 		const struct tally *tally = &census->keys.items[i];
 		const struct census_name name = census_name(census, tally->key);
 
-		error = group_table_add(&diff->groups, &name, diff->core_count - 1,
-					(struct set_total){ tally->count, tally->bytes },
-					ret->items + i);
+		TRY(group_table_add(&diff->groups, &name, diff->core_count - 1,
+				    (struct set_total){ tally->count, tally->bytes },
+				    ret->items + i));
 	}
-	return error;
+	return NULL;
 }
 
 /* Make sets of the newest core from what was matched with it. */
@@ -162,24 +161,20 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 		.is_newest = is_newest,
 	};
 	struct diff_core *core = &diff->cores[diff->core_count];
-	struct error *error = add_core(diff, analysis);
-	bool matches = diff->kinship == KIN_SAME_PROCESS;
+	bool matches;
 
-	if (!error)
-		error = census_need(analysis, diff->aspect);
-	if (!error && matches)
-		error = matching_begin(&matching);
-	if (!error)
-		error = census_take(analysis, diff->aspect, matches ? matching_visit : NULL,
-				    &matching, &census);
-	if (!error)
-		error = add_groups(diff, &census, &groups);
-	if (!error && matches)
-		error = matching_end(&matching, &groups);
-	if (!error && matches && is_newest)
-		error = make_sets(analysis, &matching);
-	if (error)
-		return error;
+	TRY(add_core(diff, analysis));
+	TRY(census_need(analysis, diff->aspect));
+	matches = diff->kinship == KIN_SAME_PROCESS;
+	if (matches)
+		TRY(matching_begin(&matching));
+	TRY(census_take(analysis, diff->aspect, matches ? matching_visit : NULL, &matching,
+			&census));
+	TRY(add_groups(diff, &census, &groups));
+	if (matches)
+		TRY(matching_end(&matching, &groups));
+	if (matches && is_newest)
+		TRY(make_sets(analysis, &matching));
 	core->total = allocations_total(analysis_index(analysis),
 					allocation_used(analysis_index(analysis)));
 	core->is_complete = !findings_incomplete(analysis_findings(analysis));
@@ -247,13 +242,9 @@ static void check_order(struct analysis *newest, const struct diff *diff)
 
 static struct error *finish(struct diff *diff, struct analysis *newest)
 {
-	struct error *error;
-
 	named_sets_forget(analysis_named_sets(newest), NEW_SET);
 	named_sets_forget(analysis_named_sets(newest), SURVIVED_SET);
-	error = count_core(diff, newest, true);
-	if (error)
-		return error;
+	TRY(count_core(diff, newest, true));
 	group_table_sort(&diff->groups, diff->core_count);
 	oldest_deinit(&diff->oldest);
 	check_order(newest, diff);
@@ -266,14 +257,11 @@ struct error *compare_cores(struct analysis *newest, const char *const *paths, s
 			    struct diff **ret)
 {
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
-	struct error *error = create(aspect, analysis_account(newest), &diff);
 
-	for (size_t i = 0; !error && i < count; i++)
-		error = add_older(diff, newest, paths[i], visit, data);
-	if (!error)
-		error = finish(diff, newest);
-	if (error)
-		return error;
+	TRY(create(aspect, analysis_account(newest), &diff));
+	for (size_t i = 0; i < count; i++)
+		TRY(add_older(diff, newest, paths[i], visit, data));
+	TRY(finish(diff, newest));
 	*ret = take(diff);
 	return NULL;
 }

@@ -60,11 +60,10 @@ static uint64_t name_key(const struct census_name *name)
 static struct error *add_name(struct group_table *table, const struct census_name *name)
 {
 	size_t prefix = strlen(name->prefix), text = strlen(name->text);
-	struct error *error = array_reserve(&table->names, prefix + text + 1);
-	char *place = table->names.items + table->names.count;
+	char *place;
 
-	if (error)
-		return error;
+	TRY(array_reserve(&table->names, prefix + text + 1));
+	place = table->names.items + table->names.count;
 	memcpy(place, name->prefix, prefix);
 	memcpy(place + prefix, name->text, text + 1);
 	table->names.count += prefix + text + 1;
@@ -83,28 +82,24 @@ static struct error *find_group(struct group_table *table, const struct census_n
 		.size = name->size,
 		.number = (uint32_t)table->groups.count,
 	};
-	struct error *error;
 
 	*ret = known ? known->number : group.number;
 	if (known)
 		return NULL;
-	error = add_name(table, name);
-	return error ? error : table_append(&table->groups, key, group);
+	TRY(add_name(table, name));
+	return table_append(&table->groups, key, group);
 }
 
 struct error *group_table_add(struct group_table *table, const struct census_name *name,
 			      size_t core, struct set_total total, uint32_t *ret)
 {
 	__auto_type totals = &table->totals[core];
-	struct error *error = find_group(table, name, ret);
 
-	if (!error && *ret >= totals->count) {
-		error = array_reserve(totals, *ret + 1 - totals->count);
-		if (!error)
-			totals->count = *ret + (size_t)1;
+	TRY(find_group(table, name, ret));
+	if (*ret >= totals->count) {
+		TRY(array_reserve(totals, *ret + 1 - totals->count));
+		totals->count = *ret + (size_t)1;
 	}
-	if (error)
-		return error;
 	totals->items[*ret].count += total.count;
 	totals->items[*ret].bytes += total.bytes;
 	return NULL;

@@ -58,12 +58,8 @@ static struct error *write_entry(struct matching *matching, struct oldest_entry 
 	uint64_t end = matching->entry.start + matching->entry.size;
 	uint8_t *at;
 
-	if (list->size - matching->bytes < MOST_ENTRY_BYTES) {
-		struct error *error = memory_fill_room(list, matching->bytes + STEP);
-
-		if (error)
-			return error;
-	}
+	if (list->size - matching->bytes < MOST_ENTRY_BYTES)
+		TRY(memory_fill_room(list, matching->bytes + STEP));
 	at = (uint8_t *)list->bytes + matching->bytes;
 	memcpy(at, &entry.type, sizeof(entry.type));
 	at = write_number(at + sizeof(entry.type), entry.start - end);
@@ -107,16 +103,12 @@ static void leave_entry(struct matching *matching)
 static struct error *sort_out(struct matching *matching, allocation_id id, uint32_t key)
 {
 	__auto_type tallies = &matching->tallies;
-	struct error *error = NULL;
 	struct match_tally *tally;
 
 	if (key >= tallies->count) {
-		error = array_reserve(tallies, key + 1 - tallies->count);
-		if (!error)
-			tallies->count = key + (size_t)1;
+		TRY(array_reserve(tallies, key + 1 - tallies->count));
+		tallies->count = key + (size_t)1;
 	}
-	if (error)
-		return error;
 	tally = tallies->items + key;
 	if (!matching->is_found) {
 		bitmap_set(&matching->added, id);
@@ -133,25 +125,21 @@ struct error *matching_begin(struct matching *matching)
 	struct oldest *oldest = matching->oldest;
 	struct memory_account *account = oldest->list.account;
 	const struct allocation_index *index = analysis_index(matching->analysis);
-	struct error *error = NULL;
 
 	matching->tallies.memory.account = account;
 	if (matching->is_oldest) {
 		oldest->count = bitmap_weight(allocation_used(index));
-		error = bitmap_init(&oldest->everywhere, oldest->count, account);
-		if (!error)
-			bitmap_fill(&oldest->everywhere);
-		return error ? error
-			     : memory_keep_room(&oldest->list,
-						oldest->count * MOST_ENTRY_BYTES + STEP);
+		TRY(bitmap_init(&oldest->everywhere, oldest->count, account));
+		bitmap_fill(&oldest->everywhere);
+		return memory_keep_room(&oldest->list, oldest->count * MOST_ENTRY_BYTES + STEP);
 	}
 	if (oldest->count)
 		read_entry(matching);
-	if (matching->is_newest)
-		error = bitmap_init(&matching->added, allocation_count(index), account);
-	if (!error && matching->is_newest)
-		error = bitmap_init(&matching->survived, allocation_count(index), account);
-	return error;
+	if (matching->is_newest) {
+		TRY(bitmap_init(&matching->added, allocation_count(index), account));
+		TRY(bitmap_init(&matching->survived, allocation_count(index), account));
+	}
+	return NULL;
 }
 
 void matching_deinit(struct matching *matching)

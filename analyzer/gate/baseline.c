@@ -185,10 +185,9 @@ static struct error *add_leak(json_t *json, struct baseline *baseline)
 static struct error *parse_leaks(json_t *leaks, const char *text, size_t size, const char *name,
 				 struct baseline *ret)
 {
-	struct error *error = NULL;
 	const char *wrong;
 
-	for (size_t i = 0; !error && i < json_array_size(leaks); i++) {
+	for (size_t i = 0; i < json_array_size(leaks); i++) {
 		json_t *leak = json_array_get(leaks, i);
 
 		if (!LIST_GROW(ret->list, ret->count))
@@ -199,9 +198,9 @@ static struct error *parse_leaks(json_t *leaks, const char *text, size_t size, c
 			return error_create(ERROR_USAGE,
 					    "%s:%zu: this is no leak of a baseline: %s", name,
 					    line_of_leak(text, size, i), wrong);
-		error = add_leak(leak, ret);
+		TRY(add_leak(leak, ret));
 	}
-	return error;
+	return NULL;
 }
 
 /* What else the file has to be. */
@@ -296,10 +295,7 @@ struct error *baseline_print(const struct baseline *baseline, char **ret, size_t
 
 struct error *baseline_parse(const char *text, size_t size, const char *name, struct baseline *ret)
 {
-	struct error *error = parse_json(text, size, name, ret);
-
-	if (error)
-		return error;
+	TRY(parse_json(text, size, name, ret));
 	sort(ret);
 	return check_unique(ret, name);
 }
@@ -308,9 +304,9 @@ struct error *baseline_read(const char *path, struct baseline *ret)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size;
-	struct error *error = read_small_file(path, &text, &size);
 
-	return error ? error : baseline_parse(text, size, path, ret);
+	TRY(read_small_file(path, &text, &size));
+	return baseline_parse(text, size, path, ret);
 }
 
 static struct error *accept_kind(const struct baseline *old, const struct leak_kind *kind,
@@ -382,9 +378,9 @@ struct error *baseline_write(const struct baseline *baseline, const char *path)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size;
-	struct error *error = baseline_print(baseline, &text, &size);
 
-	return error ? error : replace_file(path, text, size);
+	TRY(baseline_print(baseline, &text, &size));
+	return replace_file(path, text, size);
 }
 
 static enum leak_state compare_roots(const struct leak_kind *kind,

@@ -46,13 +46,11 @@ static struct error *find_holder(struct analysis *analysis, const struct shape *
 	/* Referrers with stale words are rarely many; do not search a long row of others. */
 	enum { MOST_REFERRERS = 256 };
 	const struct patterns *patterns = analysis_patterns(analysis);
-	struct error *error = analysis_need(analysis, STAGE_INCOMING);
 	allocation_id holder = NO_ALLOCATION;
 	const char *part = NULL;
 	struct label label;
 
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_INCOMING));
 	for (size_t i = 0; !part && i < shape->count; i++) {
 		struct edges edges = graph_outgoing(analysis_incoming(analysis), shape->ids[i]);
 
@@ -112,17 +110,13 @@ static struct error *add_root(struct collector *collector, const struct leak_roo
 	const struct allocation_index *index = analysis_index(collector->shape.analysis);
 	struct leak_kind *kind;
 	struct shape shape;
-	struct error *error;
 	uint64_t size;
 
 	shape_find(&collector->shape, root, &shape);
-	error = tally_add_numbered(collector->numbers,
-				   (struct tally){ .key = shape.fingerprint, .count = 1 },
-				   ret_kind);
-	if (!error && *ret_kind == collector->kinds->count)
-		error = add_kind(collector, &shape);
-	if (error)
-		return error;
+	TRY(tally_add_numbered(collector->numbers,
+			       (struct tally){ .key = shape.fingerprint, .count = 1 }, ret_kind));
+	if (*ret_kind == collector->kinds->count)
+		TRY(add_kind(collector, &shape));
 	kind = &collector->kinds->list[*ret_kind];
 	size = allocation_size(index, shape.name_giver);
 	kind->roots++;
@@ -167,14 +161,9 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 static struct error *add_certain(struct analysis *analysis, struct tally_table *numbers,
 				 struct leak_kinds *kinds)
 {
-	struct error *error = analysis_need(analysis, STAGE_LEAKS);
-
-	if (!error)
-		error = analysis_need(analysis, STAGE_CLASSES);
-	if (!error)
-		error = analysis_need(analysis, STAGE_LEAKED_PATTERNS);
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_LEAKS));
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	kinds->certain.leaks = analysis_leaks(analysis);
 	kinds->certain.lost = analysis_leaked(analysis);
 	return add_side(analysis, analysis_leaked_patterns(analysis), numbers, kinds,
@@ -192,13 +181,10 @@ struct marking {
 static struct error *reach(void *data, allocation_id id)
 {
 	struct marking *marking = data;
-	struct error *error;
 
 	if (bitmap_get(marking->reached, id))
 		return NULL;
-	error = array_append(&marking->stack, id);
-	if (error)
-		return error;
+	TRY(array_append(&marking->stack, id));
 	bitmap_set(marking->reached, id);
 	return NULL;
 }
@@ -208,7 +194,6 @@ static struct error *follow(struct marking *marking, allocation_id id)
 {
 	struct reference_judge *judge = &marking->judge;
 	struct edges edges = graph_outgoing(analysis_graph(marking->analysis), id);
-	struct error *error = NULL;
 	size_t i = 0;
 
 	while (i < edges.count && bitmap_get(marking->reached, edges.targets[i]))
@@ -220,9 +205,9 @@ static struct error *follow(struct marking *marking, allocation_id id)
 		if (reference_judge_finds_taint(judge))
 			return reference_judge_visit_sound(judge, reach, marking);
 	}
-	for (; i < edges.count && !error; i++)
-		error = reach(marking, edges.targets[i]);
-	return error;
+	for (; i < edges.count; i++)
+		TRY(reach(marking, edges.targets[i]));
+	return NULL;
 }
 
 static struct error *mark(struct marking *marking)
@@ -284,14 +269,10 @@ static struct error *find_likely(struct analysis *analysis, struct bitmap *ret)
 static struct error *add_likely(struct analysis *analysis, struct tally_table *numbers,
 				struct leak_kinds *kinds)
 {
-	struct error *error = find_likely(analysis, &kinds->likely_lost);
-
-	if (!error)
-		error = leaks_create(analysis_graph(analysis), analysis_index(analysis),
-				     &kinds->likely_lost, analysis_account(analysis),
-				     analysis_progress(analysis), &kinds->likely_leaks);
-	if (error)
-		return error;
+	TRY(find_likely(analysis, &kinds->likely_lost));
+	TRY(leaks_create(analysis_graph(analysis), analysis_index(analysis), &kinds->likely_lost,
+			 analysis_account(analysis), analysis_progress(analysis),
+			 &kinds->likely_leaks));
 	kinds->likely.leaks = kinds->likely_leaks;
 	kinds->likely.lost = &kinds->likely_lost;
 	return add_side(analysis, analysis_patterns(analysis), numbers, kinds, &kinds->likely);
@@ -340,11 +321,11 @@ struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct lea
 	_cleanup_(table_release) struct tally_table numbers = {
 		.memory.account = analysis_account(analysis),
 	};
-	struct error *error = add_certain(analysis, &numbers, ret);
 
-	if (!error && likely)
-		error = add_likely(analysis, &numbers, ret);
-	return error || ret->count == 0 ? error : sort(ret);
+	TRY(add_certain(analysis, &numbers, ret));
+	if (likely)
+		TRY(add_likely(analysis, &numbers, ret));
+	return ret->count == 0 ? NULL : sort(ret);
 }
 
 struct leak_total leak_kinds_shared(const struct leak_kinds *kinds)
@@ -402,12 +383,9 @@ static struct error *add_shared(struct analysis *analysis, const struct leak_kin
 {
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
-	struct error *error = bitmap_init(&from, side->lost->count, account);
 
-	if (!error)
-		error = bitmap_init(&reached, side->lost->count, account);
-	if (error)
-		return error;
+	TRY(bitmap_init(&from, side->lost->count, account));
+	TRY(bitmap_init(&reached, side->lost->count, account));
 	for (size_t i = 0; i < leak_root_count(side->leaks); i++) {
 		const struct leak_root *root = leak_root(side->leaks, i);
 
@@ -417,10 +395,8 @@ static struct error *add_shared(struct analysis *analysis, const struct leak_kin
 		total->count -= root->owned_count;
 		total->bytes -= root->owned_bytes;
 	}
-	error = graph_mark_within(analysis_graph(analysis), side->lost, &from, &reached, account,
-				  analysis_progress(analysis));
-	if (error)
-		return error;
+	TRY(graph_mark_within(analysis_graph(analysis), side->lost, &from, &reached, account,
+			      analysis_progress(analysis)));
 	bitmap_for_each(id, &reached) {
 		total->count++;
 		total->bytes += allocation_size(analysis_index(analysis), (allocation_id)id);
@@ -433,13 +409,10 @@ struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kind
 {
 	const struct leak_side *sides[] = { &kinds->certain, &kinds->likely };
 	struct leak_total total = { 0 };
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		if (sides[i]->leaks && leaks_shared_count(sides[i]->leaks) > 0)
-			error = add_shared(analysis, kinds, sides[i], &total);
-	if (error)
-		return error;
+			TRY(add_shared(analysis, kinds, sides[i], &total));
 	for (size_t i = 0; i < kinds->count; i++) {
 		struct leak_total counted = leak_counted(&kinds->list[i]);
 

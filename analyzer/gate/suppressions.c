@@ -221,28 +221,27 @@ static char *trim(char *text)
 
 struct error *suppressions_parse(struct suppressions *suppressions, char *text, const char *path)
 {
-	struct error *error = NULL;
 	size_t line = 0;
 	char *rule;
 
-	while (!error && (rule = strsep(&text, "\n"))) {
+	while ((rule = strsep(&text, "\n"))) {
 		rule = trim(rule);
 		line++;
 		if (*rule && *rule != '#')
-			error = add_rule(suppressions, rule, path, line);
+			TRY(add_rule(suppressions, rule, path, line));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *suppressions_read(struct suppressions *suppressions, const char *path)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size;
-	struct error *error = read_small_file(path, &text, &size);
 
-	if (!error && memchr(text, '\0', size))
-		error = error_create(ERROR_USAGE, "%s: this is not text", path);
-	return error ? error : suppressions_parse(suppressions, text, path);
+	TRY(read_small_file(path, &text, &size));
+	if (memchr(text, '\0', size))
+		return error_create(ERROR_USAGE, "%s: this is not text", path);
+	return suppressions_parse(suppressions, text, path);
 }
 
 /*

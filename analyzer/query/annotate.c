@@ -223,7 +223,6 @@ static struct error *take_offset(struct annotation_rule *rule)
 static struct error *parse_rule(const char *word, struct annotation_rule *rule)
 {
 	const char *dot = strrchr(word, '.');
-	struct error *error;
 	struct kind kind;
 
 	if (!dot || dot == word)
@@ -231,11 +230,8 @@ static struct error *parse_rule(const char *word, struct annotation_rule *rule)
 	rule->what = strndup(word, (size_t)(dot - word));
 	if (!rule->what)
 		return &error_no_memory;
-	error = take_offset(rule);
-	if (!error)
-		error = find_annotator(dot + 1, &rule->annotator);
-	if (error)
-		return error;
+	TRY(take_offset(rule));
+	TRY(find_annotator(dot + 1, &rule->annotator));
 	if (strcmp(rule->what, "*") == 0)
 		*rule->what = '\0';
 	return kind_parse(rule->what, &kind);
@@ -269,15 +265,12 @@ static struct error *prepare(struct annotating *annotating, const struct extensi
 	const struct annotation_rule *rule = &annotating->rules->list[number];
 	struct rule_test *test = &annotating->tests[number];
 	struct kind kind;
-	struct error *error;
 
 	test->state = states ? extension_state_find(states, rule->what) : BASE_STATE;
 	if (test->state != BASE_STATE)
 		return NULL;
-	error = kind_parse(rule->what, &kind);
-	if (!error)
-		error = kind_test_init(&test->kind, annotating->analysis, &kind, allow_missing);
-	return error;
+	TRY(kind_parse(rule->what, &kind));
+	return kind_test_init(&test->kind, annotating->analysis, &kind, allow_missing);
 }
 
 struct error *annotating_init(struct annotating *annotating, struct analysis *analysis,
@@ -323,14 +316,11 @@ static struct error *judge(struct annotating *annotating, allocation_id id, bool
 	*ret_any = false;
 	for (size_t i = 0; i < annotating->rules->count; i++) {
 		struct rule_test *test = &annotating->tests[i];
-		struct error *error = NULL;
 
 		if (test->state != BASE_STATE)
 			test->applies = members && members_state(members, id) == test->state;
 		else
-			error = kind_test_judge(&test->kind, id, &test->applies);
-		if (error)
-			return error;
+			TRY(kind_test_judge(&test->kind, id, &test->applies));
 		*ret_any |= test->applies;
 	}
 	return NULL;
@@ -380,15 +370,14 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 	struct annotated_place place = { annotating->analysis, reader };
 	uint64_t start, size, known;
 	struct progress *progress = analysis_progress(annotating->analysis);
-	struct error *error;
 	const uint8_t *bytes;
 	bool any;
 
 	if (!annotating->rules)
 		return NULL;
-	error = judge(annotating, id, &any);
-	if (error || !any)
-		return error;
+	TRY(judge(annotating, id, &any));
+	if (!any)
+		return NULL;
 	start = allocation_start(reader->index, id);
 	size = allocation_size(reader->index, id);
 	bytes = reader_bytes(reader, start, &known);

@@ -50,32 +50,25 @@ DEFINE_DEINIT(engine_deinit, struct engine)
 
 static struct error *prepare_tests(struct engine *engine)
 {
-	struct error *error = NULL;
-
 	engine->tests = calloc(engine->rules->count, sizeof(*engine->tests));
 	if (!engine->tests)
 		return &error_no_memory;
-	for (size_t i = 0; !error && i < engine->rules->count; i++) {
+	for (size_t i = 0; i < engine->rules->count; i++) {
 		const struct extension_rule *rule = &engine->rules->list[i];
 		struct rule_tests *tests = &engine->tests[i];
 
-		error = kind_test_prepare(&tests->member, engine->analysis, &rule->member);
-		if (!error)
-			error = kind_test_prepare(&tests->extension, engine->analysis,
-						  &rule->extension);
+		TRY(kind_test_prepare(&tests->member, engine->analysis, &rule->member));
+		TRY(kind_test_prepare(&tests->extension, engine->analysis, &rule->extension));
 	}
-	return error;
+	return NULL;
 }
 
 /* None is visited yet. What is free is not new, and one look tells both. */
 static struct error *init_members(struct engine *engine, size_t count)
 {
-	struct error *error =
-		members_init(&engine->members, count, analysis_account(engine->analysis));
-
-	if (!error)
-		bitmap_copy(&engine->members.set, &engine->free_ones);
-	return error;
+	TRY(members_init(&engine->members, count, analysis_account(engine->analysis)));
+	bitmap_copy(&engine->members.set, &engine->free_ones);
+	return NULL;
 }
 
 static struct error *engine_init(struct engine *engine, const struct extension *extension,
@@ -118,10 +111,7 @@ static struct error *narrow_candidates(struct engine *engine, struct rule_tests 
 	if (tests->extension.kind.choice == KIND_ANY)
 		return NULL;
 	for (size_t i = first; i < engine->candidates.count; i++) {
-		struct error *error = kind_test_judge(&tests->extension, ids[i], &taken);
-
-		if (error)
-			return error;
+		TRY(kind_test_judge(&tests->extension, ids[i], &taken));
 		if (taken)
 			ids[left++] = ids[i];
 	}
@@ -135,7 +125,6 @@ static struct error *applies(struct engine *engine, const struct pending *frame,
 			     bool *ret)
 {
 	struct rule_tests *tests = &engine->tests[number];
-	struct error *error;
 
 	*ret = false;
 	if (engine->rules->list[number].state != frame->state)
@@ -144,10 +133,9 @@ static struct error *applies(struct engine *engine, const struct pending *frame,
 		*ret = true;
 		return NULL;
 	}
-	error = kind_test_judge(&tests->member, frame->id, ret);
-	if (!error)
-		tests->member_found |= *ret;
-	return error;
+	TRY(kind_test_judge(&tests->member, frame->id, ret));
+	tests->member_found |= *ret;
+	return NULL;
 }
 
 /*
@@ -160,17 +148,14 @@ static struct error *find_candidates(struct engine *engine, struct pending *fram
 	size_t first = engine->candidates.count;
 
 	for (; frame->rule < rules->count; frame->rule++) {
-		struct error *error;
 		bool taken;
 
-		error = applies(engine, frame, frame->rule, &taken);
-		if (!error && taken)
-			error = candidates_find(&engine->source, &rules->list[frame->rule],
-						frame->id, &engine->candidates);
-		if (!error && engine->candidates.count > first)
-			error = narrow_candidates(engine, &engine->tests[frame->rule], first);
-		if (error)
-			return error;
+		TRY(applies(engine, frame, frame->rule, &taken));
+		if (taken)
+			TRY(candidates_find(&engine->source, &rules->list[frame->rule], frame->id,
+					    &engine->candidates));
+		if (engine->candidates.count > first)
+			TRY(narrow_candidates(engine, &engine->tests[frame->rule], first));
 		frame->left = (uint32_t)(engine->candidates.count - first);
 		if (frame->left)
 			return NULL;
@@ -182,14 +167,13 @@ static struct error *find_candidates(struct engine *engine, struct pending *fram
 static struct error *visit(struct engine *engine, allocation_id id, uint16_t state)
 {
 	struct pending frame = { .id = id, .state = state };
-	struct error *error = members_append(&engine->members, id);
 
-	if (!error && engine->extension->note_states && state != BASE_STATE)
-		error = members_set_state(&engine->members, id, state);
-	if (!error)
-		error = find_candidates(engine, &frame);
-	if (error || frame.left == 0)
-		return error;
+	TRY(members_append(&engine->members, id));
+	if (engine->extension->note_states && state != BASE_STATE)
+		TRY(members_set_state(&engine->members, id, state));
+	TRY(find_candidates(engine, &frame));
+	if (frame.left == 0)
+		return NULL;
 	return array_append(&engine->frames, frame);
 }
 
@@ -206,7 +190,6 @@ static struct error *take_candidate(struct engine *engine, struct pending *ret_f
 {
 	const allocation_id *ids = engine->candidates.items;
 	struct pending *frame = engine->frames.items + engine->frames.count - 1;
-	struct error *error;
 
 	*ret = ids[--engine->candidates.count];
 	frame->left--;
@@ -214,10 +197,10 @@ static struct error *take_candidate(struct engine *engine, struct pending *ret_f
 	if (frame->left > 0)
 		return NULL;
 	frame->rule++;
-	error = find_candidates(engine, frame);
-	if (!error && frame->left == 0)
+	TRY(find_candidates(engine, frame));
+	if (frame->left == 0)
 		engine->frames.count--;
-	return error;
+	return NULL;
 }
 
 static struct error *step(struct engine *engine)
@@ -225,23 +208,20 @@ static struct error *step(struct engine *engine)
 	const struct extension_rule *rule;
 	struct pending frame;
 	allocation_id id;
-	struct error *error = take_candidate(engine, &frame, &id);
 	bool visited;
 
-	if (error)
-		return error;
+	TRY(take_candidate(engine, &frame, &id));
 	rule = &engine->rules->list[frame.rule];
 	visited = bitmap_get(&engine->members.set, id);
-	error = comment(
-		engine,
-		(struct member_comment){
-			.state = extension_state_name(engine->rules, rule->next_state),
-			.kind = rule->arrow == ARROW_FROM ? COMMENT_REFERENCED : COMMENT_REFERENCES,
-			.from = frame.id,
-			.to = id,
-			.was_visited = visited });
-	if (error || visited)
-		return error;
+	TRY(comment(engine, (struct member_comment){
+				    .state = extension_state_name(engine->rules, rule->next_state),
+				    .kind = rule->arrow == ARROW_FROM ? COMMENT_REFERENCED
+								      : COMMENT_REFERENCES,
+				    .from = frame.id,
+				    .to = id,
+				    .was_visited = visited }));
+	if (visited)
+		return NULL;
 	return visit(engine, id, rule->next_state);
 }
 
@@ -263,19 +243,16 @@ static struct error *look_up(struct engine *engine, size_t members)
 
 static struct error *extend_member(struct engine *engine, allocation_id id)
 {
-	struct error *error;
-
 	if (bitmap_get(&engine->members.set, id) && !bitmap_get(&engine->free_ones, id))
 		return comment(engine, (struct member_comment){ .kind = COMMENT_BASE_VISITED,
 								.from = NO_ALLOCATION,
 								.to = id });
-	error = visit(engine, id, BASE_STATE);
-	while (!error && engine->frames.count > 0) {
-		error = step(engine);
-		if (!error)
-			error = look_up(engine, engine->members.order.count);
+	TRY(visit(engine, id, BASE_STATE));
+	while (engine->frames.count > 0) {
+		TRY(step(engine));
+		TRY(look_up(engine, engine->members.order.count));
 	}
-	return error ? error : look_up(engine, engine->members.order.count);
+	return look_up(engine, engine->members.order.count);
 }
 
 static bool needs_no_order(const struct engine *engine)
@@ -348,18 +325,15 @@ static struct error *fly(struct engine *engine, struct flight *flight, allocatio
 /* Until no more than keep are on their way, and none waits. */
 static struct error *fly_all(struct engine *engine, struct flight *flight, size_t keep)
 {
-	struct error *error = NULL;
-
-	while (!error && (engine->candidates.count > 0 || flight->count > keep)) {
+	while (engine->candidates.count > 0 || flight->count > keep) {
 		const allocation_id *ids = engine->candidates.items;
 
-		error = fly(engine, flight,
-			    engine->candidates.count > 0 ? ids[--engine->candidates.count]
-							 : NO_ALLOCATION);
-		if (!error)
-			error = look_up(engine, flight->landed);
+		TRY(fly(engine, flight,
+			engine->candidates.count > 0 ? ids[--engine->candidates.count]
+						     : NO_ALLOCATION));
+		TRY(look_up(engine, flight->landed));
 	}
-	return error;
+	return NULL;
 }
 
 /* The same set as by extending one member after the other. */
@@ -371,12 +345,8 @@ static struct error *close_all(struct engine *engine, const struct bitmap *base)
 		flight.ids[i] = NO_ALLOCATION;
 	bitmap_or(&engine->members.set, base);
 	bitmap_for_each(id, base) {
-		struct error *error = fly(engine, &flight, (allocation_id)id);
-
-		if (!error)
-			error = fly_all(engine, &flight, IN_FLIGHT);
-		if (error)
-			return error;
+		TRY(fly(engine, &flight, (allocation_id)id));
+		TRY(fly_all(engine, &flight, IN_FLIGHT));
 	}
 	return fly_all(engine, &flight, 0);
 }
@@ -384,21 +354,17 @@ static struct error *close_all(struct engine *engine, const struct bitmap *base)
 static struct error *extend_all(struct engine *engine, const struct members *base)
 {
 	const allocation_id *order = base->order.items;
-	struct error *error = NULL;
 
 	progress_begin(analysis_progress(engine->analysis), "extending the set", base->set.count);
 	if (needs_no_order(engine))
 		return close_all(engine, &base->set);
-	for (size_t i = 0; !error && base->is_ordered && i < base->order.count; i++)
+	for (size_t i = 0; base->is_ordered && i < base->order.count; i++)
 		if (bitmap_get(&base->set, order[i]))
-			error = extend_member(engine, order[i]);
-	if (error || base->is_ordered)
-		return error;
-	bitmap_for_each(id, &base->set) {
-		error = extend_member(engine, (allocation_id)id);
-		if (error)
-			return error;
-	}
+			TRY(extend_member(engine, order[i]));
+	if (base->is_ordered)
+		return NULL;
+	bitmap_for_each(id, &base->set)
+		TRY(extend_member(engine, (allocation_id)id));
 	return NULL;
 }
 
@@ -440,18 +406,16 @@ static struct error *check_test(struct kind_test *test, bool allow_missing, bool
 static struct error *check_tests(struct engine *engine, bool *ret_again)
 {
 	bool allow_missing = engine->extension->allow_missing;
-	struct error *error = NULL;
 
 	*ret_again = false;
-	for (size_t i = 0; !error && i < engine->rules->count; i++) {
+	for (size_t i = 0; i < engine->rules->count; i++) {
 		struct rule_tests *tests = &engine->tests[i];
 
-		error = check_test(&tests->member, allow_missing, &tests->member_found, ret_again);
-		if (!error)
-			error = check_test(&tests->extension, allow_missing,
-					   &tests->extension_found, ret_again);
+		TRY(check_test(&tests->member, allow_missing, &tests->member_found, ret_again));
+		TRY(check_test(&tests->extension, allow_missing, &tests->extension_found,
+			       ret_again));
 	}
-	return error;
+	return NULL;
 }
 
 /* Whether a member is of a class of that name. */
@@ -495,61 +459,50 @@ static bool has_rules(const struct extension_rules *rules, uint16_t state)
 /* Say so where a state's rules could be meant to be those of a class. */
 static struct error *note_states(struct engine *engine)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; !error && i < engine->rules->state_count; i++) {
+	for (size_t i = 0; i < engine->rules->state_count; i++) {
 		const char *name = engine->rules->state_names[i];
 		bool is_class = false;
 
 		if (has_rules(engine->rules, (uint16_t)(i + 1)))
-			error = has_class(engine, name, &is_class);
-		if (!error && is_class)
-			error = note_words(engine, COMMENT_STATE, name);
+			TRY(has_class(engine, name, &is_class));
+		if (is_class)
+			TRY(note_words(engine, COMMENT_STATE, name));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *note_idle_rules(struct engine *engine)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; !error && i < engine->rules->count; i++) {
+	for (size_t i = 0; i < engine->rules->count; i++) {
 		const struct extension_rule *rule = &engine->rules->list[i];
 
 		if (rule->idle != RULE_APPLIES)
-			error = note_words(engine,
-					   rule->idle == RULE_REPEATED ? COMMENT_REPEATED
-								       : COMMENT_UNREACHED,
-					   rule->word);
+			TRY(note_words(engine,
+				       rule->idle == RULE_REPEATED ? COMMENT_REPEATED
+								   : COMMENT_UNREACHED,
+				       rule->word));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *extension_apply(const struct extension *extension, struct members *members)
 {
 	_cleanup_(engine_deinit) struct engine engine = { 0 };
 	size_t count = members->set.count;
-	struct error *error = engine_init(&engine, extension, count);
 	struct members extended;
 	bool again = true;
 
-	while (!error && again) {
-		error = extend_all(&engine, members);
-		if (!error)
-			error = check_tests(&engine, &again);
-		if (!error && again)
-			error = start_again(&engine);
+	TRY(engine_init(&engine, extension, count));
+	while (again) {
+		TRY(extend_all(&engine, members));
+		TRY(check_tests(&engine, &again));
+		if (again)
+			TRY(start_again(&engine));
 	}
-	if (error)
-		return error;
 	settle_members(&engine, members);
-	error = note_states(&engine);
-	if (!error)
-		error = note_idle_rules(&engine);
-	if (!error)
-		error = members_add_comments(&engine.members, members);
-	if (error)
-		return error;
+	TRY(note_states(&engine));
+	TRY(note_idle_rules(&engine));
+	TRY(members_add_comments(&engine.members, members));
 	extended = engine.members;
 	engine.members = *members;
 	*members = extended;

@@ -9,26 +9,25 @@ struct error *candidate_source_init(struct candidate_source *source,
 				    const struct extension_rules *rules)
 {
 	struct analysis *analysis = choice->analysis;
-	struct error *error = NULL;
 
 	*source = (struct candidate_source){
 		.analysis = analysis,
 		.choice = choice,
 		.bounds = allocation_bounds(analysis_index(analysis)),
 	};
-	for (size_t i = 0; !error && i < rules->count; i++) {
+	for (size_t i = 0; i < rules->count; i++) {
 		enum arrow arrow = rules->list[i].arrow;
 
 		if (arrow == ARROW_FROM)
-			error = reference_choice_incoming(choice, &source->incoming);
+			TRY(reference_choice_incoming(choice, &source->incoming));
 		else
-			error = reference_choice_outgoing(choice, &source->outgoing);
-		if (!error && arrow == ARROW_TO_LEAKED)
-			error = analysis_need(analysis, STAGE_REACHABILITY);
-		if (!error && arrow == ARROW_TO_LEAKED)
+			TRY(reference_choice_outgoing(choice, &source->outgoing));
+		if (arrow == ARROW_TO_LEAKED) {
+			TRY(analysis_need(analysis, STAGE_REACHABILITY));
 			source->leaked = analysis_leaked(analysis);
+		}
 	}
-	return error;
+	return NULL;
 }
 
 /* One search: the rule, the allocation, and where what is found goes. */
@@ -112,21 +111,19 @@ static struct error *follow_word(const struct search *search, struct edges edges
 static struct error *follow_words(const struct search *search, struct edges edges)
 {
 	struct word_scan scan = word_scan_of(search->source->analysis, search->from);
-	struct error *error = NULL;
 	uint64_t at, word;
 
-	while (!error && word_scan_next(&scan, &at, &word)) {
+	while (word_scan_next(&scan, &at, &word)) {
 		search->source->work++;
-		error = follow_word(search, edges, at, word);
+		TRY(follow_word(search, edges, at, word));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *find_targets(const struct search *search)
 {
 	const struct extension_rule *rule = search->rule;
 	struct edges edges = graph_outgoing(search->source->outgoing, search->from);
-	struct error *error = NULL;
 	uint64_t word;
 
 	search->source->work += edges.count;
@@ -139,10 +136,10 @@ static struct error *find_targets(const struct search *search)
 			       : NULL;
 	if (rule->has_extension_offset)
 		return follow_words(search, edges);
-	for (size_t i = 0; !error && i < edges.count; i++)
+	for (size_t i = 0; i < edges.count; i++)
 		if (is_wanted(search, edges.targets[i]))
-			error = array_append(search->ids, edges.targets[i]);
-	return error;
+			TRY(array_append(search->ids, edges.targets[i]));
+	return NULL;
 }
 
 /* Whether it refers to the allocation as the rule's offsets want it. */
@@ -166,18 +163,17 @@ static struct error *find_referrers(const struct search *search)
 {
 	const struct progress *progress = analysis_progress(search->source->analysis);
 	struct edges edges = graph_outgoing(search->source->incoming, search->from);
-	struct error *error = NULL;
 
 	search->source->work += edges.count;
-	for (size_t i = 0; !error && i < edges.count; i++) {
+	for (size_t i = 0; i < edges.count; i++) {
 		if (!is_wanted(search, edges.targets[i]))
 			continue;
 		if (is_referrer(search, edges.targets[i]))
-			error = array_append(search->ids, edges.targets[i]);
-		if (!error && atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+			TRY(array_append(search->ids, edges.targets[i]));
+		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
-	return error;
+	return NULL;
 }
 
 static int compare_down(const void *a, const void *b)
@@ -227,11 +223,8 @@ struct error *candidates_find(struct candidate_source *source, const struct exte
 {
 	const struct search search = { source, rule, from, ids };
 	size_t first = ids->count;
-	struct error *error =
-		rule->arrow == ARROW_FROM ? find_referrers(&search) : find_targets(&search);
 
-	if (error)
-		return error;
+	TRY(rule->arrow == ARROW_FROM ? find_referrers(&search) : find_targets(&search));
 	put_in_order(ids, first);
 	return NULL;
 }

@@ -126,11 +126,9 @@ static struct error *cut_state(struct extension_rule *rule)
 
 static struct error *split(struct extension_rule *rule)
 {
-	struct error *error = cut_state(rule);
 	char *arrow;
 
-	if (error)
-		return error;
+	TRY(cut_state(rule));
 	arrow = find_arrow(rule->parts);
 	if (!arrow)
 		return error_create(ERROR_USAGE, "there is no arrow in it: '->', '~>' or '<-'");
@@ -138,12 +136,9 @@ static struct error *split(struct extension_rule *rule)
 	*arrow = '\0';
 	rule->member_word = rule->parts;
 	rule->extension_word = arrow + 2;
-	error = cut_offset(rule->parts, &rule->has_member_offset, &rule->member_offset);
-	if (!error)
-		error = cut_offset(arrow + 2, &rule->has_extension_offset, &rule->extension_offset);
-	if (!error)
-		error = kind_parse(rule->extension_word, &rule->extension);
-	return error;
+	TRY(cut_offset(rule->parts, &rule->has_member_offset, &rule->member_offset));
+	TRY(cut_offset(arrow + 2, &rule->has_extension_offset, &rule->extension_offset));
+	return kind_parse(rule->extension_word, &rule->extension);
 }
 
 struct error *extension_rules_take(struct extension_rules *rules, const char *word)

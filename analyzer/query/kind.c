@@ -15,7 +15,6 @@ static const char *pattern_name_of(const void *data, size_t number)
 struct error *kind_parse(const char *word, struct kind *ret)
 {
 	struct kind kind = { .word = word };
-	struct error *error = NULL;
 
 	if (word[0] == '\0') {
 		kind.choice = KIND_ANY;
@@ -27,17 +26,16 @@ struct error *kind_parse(const char *word, struct kind *ret)
 		kind.choice = KIND_PATTERN;
 		kind.pattern = pattern_find(word + 1);
 		if (kind.pattern == NO_PATTERN)
-			error = error_unknown("pattern", word + 1,
-					      nearest_word(word + 1, pattern_name_of, NULL));
+			return error_unknown("pattern", word + 1,
+					     nearest_word(word + 1, pattern_name_of, NULL));
 	} else if (is_address(word)) {
 		kind.choice = KIND_SIGNATURE;
-		error = parse_address(word, &kind.signature);
+		TRY(parse_address(word, &kind.signature));
 	} else {
 		kind.choice = KIND_NAMED;
 	}
-	if (!error)
-		*ret = kind;
-	return error;
+	*ret = kind;
+	return NULL;
 }
 
 static bool has_identity(const struct analysis *analysis, allocation_id id, const char *name)
@@ -72,15 +70,13 @@ static bool is_identity(const struct analysis *analysis, const char *name)
 /* Whether a used allocation is of a type of that name. */
 static struct error *is_type(struct analysis *analysis, const char *name, bool *ret)
 {
-	struct error *error = analysis_need(analysis, STAGE_TYPES);
-	const struct typing *typing = error ? NULL : analysis_typing(analysis);
-	const struct bitmap *used = allocation_used(analysis_index(analysis));
+	const struct typing *typing;
 
 	*ret = false;
-	if (!typing)
-		return error;
-	bitmap_for_each(id, used) {
-		*ret = typing_has_name(typing, (allocation_id)id, name);
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	typing = analysis_typing(analysis);
+	bitmap_for_each(id, allocation_used(analysis_index(analysis))) {
+		*ret = typing && typing_has_name(typing, (allocation_id)id, name);
 		if (*ret)
 			break;
 	}
@@ -135,22 +131,18 @@ struct error *kind_test_check(struct kind_test *test, bool allow_missing)
 struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
 				const struct kind *kind)
 {
-	struct error *error = NULL;
-
 	*test = (struct kind_test){ .analysis = analysis, .kind = *kind };
 	if (kind->choice != KIND_ANY)
-		error = analysis_need(analysis, STAGE_CLASSES);
-	if (!error && (kind->choice == KIND_PATTERN || kind->choice == KIND_NEITHER))
-		error = analysis_need(analysis, STAGE_PATTERNS);
-	if (error)
-		return error;
+		TRY(analysis_need(analysis, STAGE_CLASSES));
+	if (kind->choice == KIND_PATTERN || kind->choice == KIND_NEITHER)
+		TRY(analysis_need(analysis, STAGE_PATTERNS));
 	/* "Bed" and "c0de" may be classes, too. */
 	if (kind->choice == KIND_SIGNATURE && isalpha((unsigned char)kind->word[0]) &&
 	    !is_borne(analysis, kind->signature))
 		test->kind.choice = KIND_NAMED;
 	if (test->kind.choice == KIND_NAMED)
-		error = class_filter_init(&test->filter, analysis, kind->word);
-	return error;
+		TRY(class_filter_init(&test->filter, analysis, kind->word));
+	return NULL;
 }
 
 struct error *kind_test_init(struct kind_test *test, struct analysis *analysis,
@@ -239,7 +231,6 @@ struct error *kind_test_judge(struct kind_test *test, allocation_id id, bool *re
 {
 	enum { MOST_SINGLE_SHARE = 16, LEAST = 4096 };
 	size_t count;
-	struct error *error;
 
 	if (test->known.words) {
 		*ret_taken = bitmap_get(&test->known, id);
@@ -250,10 +241,9 @@ struct error *kind_test_judge(struct kind_test *test, allocation_id id, bool *re
 	count = allocation_count(analysis_index(test->analysis));
 	if (++test->judged < LEAST + count / MOST_SINGLE_SHARE)
 		return judge(test, id, ret_taken);
-	error = find_all(test);
-	if (!error)
-		*ret_taken = bitmap_get(&test->known, id);
-	return error;
+	TRY(find_all(test));
+	*ret_taken = bitmap_get(&test->known, id);
+	return NULL;
 }
 
 /* Returns in ret_any whether members of that kind are left. */
@@ -263,10 +253,7 @@ static struct error *narrow(struct kind_test *test, struct bitmap *members, bool
 
 	*ret_any = false;
 	bitmap_for_each(id, members) {
-		struct error *error = judge(test, (allocation_id)id, &taken);
-
-		if (error)
-			return error;
+		TRY(judge(test, (allocation_id)id, &taken));
 		*ret_any |= taken;
 		if (!taken)
 			bitmap_clear(members, id);
@@ -279,27 +266,24 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 {
 	_cleanup_(kind_test_deinit) struct kind_test test = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
-	struct error *error;
 	bool any = true;
 
 	if (kind->choice == KIND_ANY)
 		return NULL;
-	error = kind_test_prepare(&test, analysis, kind);
-	if (!error && kind->choice != KIND_PATTERN)
-		error = signatures_need(analysis, members);
-	if (!error && test.kind.choice == KIND_NAMED)
-		error = bitmap_init(&all, members->count, analysis_account(analysis));
-	if (error)
-		return error;
-	if (test.kind.choice == KIND_NAMED)
+	TRY(kind_test_prepare(&test, analysis, kind));
+	if (kind->choice != KIND_PATTERN)
+		TRY(signatures_need(analysis, members));
+	if (test.kind.choice == KIND_NAMED) {
+		TRY(bitmap_init(&all, members->count, analysis_account(analysis)));
 		bitmap_copy(&all, members);
-	error = narrow(&test, members, &any);
-	if (error || any)
-		return error;
+	}
+	TRY(narrow(&test, members, &any));
+	if (any)
+		return NULL;
 	/* The name may be that of an identity word or a type. */
-	error = kind_test_check(&test, allow_missing);
-	if (error || (!test.identity && !test.type))
-		return error;
+	TRY(kind_test_check(&test, allow_missing));
+	if (!test.identity && !test.type)
+		return NULL;
 	bitmap_copy(members, &all);
 	return narrow(&test, members, &any);
 }

@@ -17,16 +17,13 @@ void reference_limits_deinit(struct reference_limits *limits)
 static struct error *parse(struct reference_limit *limit, const char *word)
 {
 	const char *equals = strrchr(word, '=');
-	struct error *error = NULL;
 
 	limit->kind_word = strndup(word, equals ? (size_t)(equals - word) : 0);
 	if (!limit->kind_word)
 		return &error_no_memory;
 	if (equals == word)
 		return error_create(ERROR_USAGE, "a signature is missing in front of '='");
-	error = kind_parse(limit->kind_word, &limit->kind);
-	if (error)
-		return error;
+	TRY(kind_parse(limit->kind_word, &limit->kind));
 	return parse_count(equals ? equals + 1 : word, &limit->count);
 }
 
@@ -68,15 +65,13 @@ DEFINE_DEINIT(counting_deinit, struct counting)
 static struct error *judge(struct counting *counting, allocation_id id, bool *ret)
 {
 	bool free_ones = counting->limit->counted == COUNTED_FREE_OUTGOING;
-	struct error *error;
 
 	*ret = bitmap_get(counting->used, id) != free_ones;
 	if (!*ret)
 		return NULL;
-	error = kind_test_judge(&counting->test, id, ret);
-	if (!error)
-		counting->found |= *ret;
-	return error;
+	TRY(kind_test_judge(&counting->test, id, ret));
+	counting->found |= *ret;
+	return NULL;
 }
 
 /* No further than the limit tells anything. */
@@ -113,13 +108,9 @@ static struct error *is_within(struct counting *counting, allocation_id id, bool
 
 	counting->chunk++;
 	for (size_t i = 0; i < edges.count && !is_settled(limit, count); i++) {
-		struct error *error;
-
 		if (is_repeated(counting, edges, i))
 			continue;
-		error = judge(counting, edges.targets[i], &counts);
-		if (error)
-			return error;
+		TRY(judge(counting, edges.targets[i], &counts));
 		count += counts;
 	}
 	*ret = is_settled(limit, count) != limit->is_maximum;
@@ -134,10 +125,7 @@ static struct error *narrow(struct counting *counting, struct progress *progress
 
 	progress_begin(progress, "counting references", members->count);
 	bitmap_for_each(id, members) {
-		struct error *error = is_within(counting, (allocation_id)id, &taken);
-
-		if (error)
-			return error;
+		TRY(is_within(counting, (allocation_id)id, &taken));
 		if (!taken)
 			bitmap_clear(members, id);
 		if (!progress_pass(progress, id, &told))
@@ -161,25 +149,20 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 		.used = allocation_used(analysis_index(analysis)),
 		.seen.memory.account = analysis_account(analysis),
 	};
-	struct error *error = limit->counted == COUNTED_INCOMING
-				      ? reference_choice_incoming(choice, &counting.graph)
-				      : reference_choice_outgoing(choice, &counting.graph);
 
-	if (!error)
-		error = kind_test_prepare(&counting.test, analysis, &limit->kind);
-	if (!error)
-		error = array_resize(&counting.seen, members->count);
-	if (!error)
-		error = bitmap_init(&all, members->count, analysis_account(analysis));
-	if (error)
-		return error;
+	TRY(limit->counted == COUNTED_INCOMING
+		    ? reference_choice_incoming(choice, &counting.graph)
+		    : reference_choice_outgoing(choice, &counting.graph));
+	TRY(kind_test_prepare(&counting.test, analysis, &limit->kind));
+	TRY(array_resize(&counting.seen, members->count));
+	TRY(bitmap_init(&all, members->count, analysis_account(analysis)));
 	bitmap_copy(&all, members);
-	error = narrow(&counting, progress, members);
-	if (error || counting.found)
-		return error;
-	error = kind_test_check(&counting.test, allow_missing);
-	if (error || (!counting.test.identity && !counting.test.type))
-		return error;
+	TRY(narrow(&counting, progress, members));
+	if (counting.found)
+		return NULL;
+	TRY(kind_test_check(&counting.test, allow_missing));
+	if (!counting.test.identity && !counting.test.type)
+		return NULL;
 	bitmap_copy(members, &all);
 	return narrow(&counting, progress, members);
 }
@@ -188,9 +171,7 @@ struct error *reference_limits_narrow(const struct reference_limits *limits,
 				      struct reference_choice *choice, bool allow_missing,
 				      struct bitmap *members)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; !error && i < limits->count; i++)
-		error = apply(&limits->list[i], choice, allow_missing, members);
-	return error;
+	for (size_t i = 0; i < limits->count; i++)
+		TRY(apply(&limits->list[i], choice, allow_missing, members));
+	return NULL;
 }

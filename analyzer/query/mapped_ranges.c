@@ -42,13 +42,12 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 	const struct image *image = analysis_image(analysis);
 	size_t count = image_region_count(image);
 	struct mapped_part *parts = calloc(count + 1, sizeof(*parts));
-	struct error *error = NULL;
 	uint32_t segment = 0;
 
 	if (!parts)
 		return &error_no_memory;
 	ret->details = parts;
-	for (size_t i = 0; !error && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct region *region = image_region(image, i);
 		uint64_t size = region->end - region->start;
 		struct range *last = ret->count ? &ret->list[ret->count - 1] : NULL;
@@ -61,16 +60,16 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 			parts[ret->count].mapping = region->mapping;
 			parts[ret->count].rights = region->rights;
 			segment = region->segment;
-			error = ranges_add(ret, (struct range){ region->start, size,
-								region_group(analysis, region),
-								ret->count });
+			TRY(ranges_add(ret, (struct range){ region->start, size,
+							    region_group(analysis, region),
+							    ret->count }));
 		}
-		if (!error && region->origin == REGION_CORE)
+		if (region->origin == REGION_CORE)
 			parts[ret->count - 1].from_core += size;
-		if (!error && region->origin == REGION_FILE)
+		if (region->origin == REGION_FILE)
 			parts[ret->count - 1].from_file += size;
 	}
-	return error;
+	return NULL;
 }
 
 /* By the bits of RIGHT_...: execute, write, read. */

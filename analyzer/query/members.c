@@ -20,10 +20,7 @@ void members_deinit(struct members *members)
 
 struct error *members_append(struct members *members, allocation_id id)
 {
-	struct error *error = array_append(&members->order, id);
-
-	if (error)
-		return error;
+	TRY(array_append(&members->order, id));
 	members->is_ordered = true;
 	bitmap_set(&members->set, id);
 	return NULL;
@@ -31,11 +28,9 @@ struct error *members_append(struct members *members, allocation_id id)
 
 struct error *members_set_state(struct members *members, allocation_id id, uint16_t state)
 {
-	struct error *error = array_reserve(&members->states, members->set.count);
-
-	if (!error)
-		members->states.items[id] = state;
-	return error;
+	TRY(array_reserve(&members->states, members->set.count));
+	members->states.items[id] = state;
+	return NULL;
 }
 
 struct error *members_comment(struct members *members, struct member_comment comment)
@@ -75,9 +70,8 @@ void members_sample(struct members *members, uint64_t base)
 struct error *members_add_comments(struct members *members, const struct members *others)
 {
 	const struct member_comment *comments = others->comments.items;
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < others->comments.count; i++)
-		error = members_comment(members, comments[i]);
-	return error;
+	for (size_t i = 0; i < others->comments.count; i++)
+		TRY(members_comment(members, comments[i]));
+	return NULL;
 }

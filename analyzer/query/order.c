@@ -53,16 +53,14 @@ static void rise(struct entry *heap, size_t at, struct entry entry)
 struct error *largest_offer(struct largest *largest, allocation_id id, uint64_t value)
 {
 	const struct entry entry = { value, id };
-	struct error *error = NULL;
 
 	if (largest->entries.count < largest->limit) {
-		error = array_append(&largest->entries, entry);
-		if (!error)
-			rise(largest->entries.items, largest->entries.count - 1, entry);
+		TRY(array_append(&largest->entries, entry));
+		rise(largest->entries.items, largest->entries.count - 1, entry);
 	} else if (is_less(largest->entries.items, &entry)) {
 		sink(largest->entries.items, largest->entries.count, entry);
 	}
-	return error;
+	return NULL;
 }
 
 /* The least of those left goes behind them, again and again. */
@@ -106,13 +104,9 @@ static struct error *visit_by_address(const struct visit *visit)
 	bool more = true;
 
 	bitmap_for_each(id, visit->members) {
-		struct error *error;
-
 		if (!more || left-- == 0)
 			break;
-		error = visit_next(visit, (allocation_id)id, &more);
-		if (error)
-			return error;
+		TRY(visit_next(visit, (allocation_id)id, &more));
 	}
 	return NULL;
 }
@@ -123,10 +117,8 @@ static struct error *count_sizes(const struct visit *visit, struct tally_table *
 
 	bitmap_for_each(id, visit->members) {
 		uint64_t size = allocation_size(index, (allocation_id)id);
-		struct error *error = tally_add(table, (struct tally){ .key = size, .count = 1 });
 
-		if (error)
-			return error;
+		TRY(tally_add(table, (struct tally){ .key = size, .count = 1 }));
 	}
 	return NULL;
 }
@@ -169,23 +161,18 @@ static struct error *visit_by_size(const struct visit *visit)
 	_cleanup_(table_release) struct tally_table table = { .memory.account = account };
 	_cleanup_(table_release) struct tally_table sorted = { .memory.account = account };
 	_cleanup_(memory_release) struct memory ids = { .account = account };
-	struct error *error;
 	uint64_t shown;
 	bool more = true;
 
-	error = count_sizes(visit, &table);
-	for (size_t i = 0; !error && i < table.count; i++)
-		error = tally_add(&sorted, table.items[i]);
-	if (error)
-		return error;
+	TRY(count_sizes(visit, &table));
+	for (size_t i = 0; i < table.count; i++)
+		TRY(tally_add(&sorted, table.items[i]));
 	shown = place_sizes(&table, &sorted, visit->limit);
-	error = memory_resize(&ids, shown * sizeof(allocation_id));
-	if (error)
-		return error;
+	TRY(memory_resize(&ids, shown * sizeof(allocation_id)));
 	place_members(visit, &table, shown, ids.bytes);
-	for (uint64_t i = 0; !error && more && i < shown; i++)
-		error = visit_next(visit, ((allocation_id *)ids.bytes)[i], &more);
-	return error;
+	for (uint64_t i = 0; more && i < shown; i++)
+		TRY(visit_next(visit, ((allocation_id *)ids.bytes)[i], &more));
+	return NULL;
 }
 
 /* In the order of the tree, which is much quicker than that of addresses. */
@@ -193,22 +180,19 @@ static struct error *offer_retained(const struct visit *visit, struct largest *l
 {
 	const struct dominators *tree = analysis_dominators(visit->analysis);
 	const struct bitmap *used = allocation_used(analysis_index(visit->analysis));
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < dominators_count(tree); i++) {
+	for (size_t i = 0; i < dominators_count(tree); i++) {
 		allocation_id id = dominators_at(tree, i);
 		uint64_t bytes = dominators_bytes(tree, i, dominators_end(tree, i));
 
 		if (bitmap_get(visit->members, id))
-			error = largest_offer(largest, id, bytes);
+			TRY(largest_offer(largest, id, bytes));
 	}
-	if (error || bitmap_within(visit->members, used))
-		return error;
+	if (bitmap_within(visit->members, used))
+		return NULL;
 	bitmap_for_each(id, visit->members) {
 		if (!bitmap_get(used, id))
-			error = largest_offer(largest, (allocation_id)id, 0);
-		if (error)
-			return error;
+			TRY(largest_offer(largest, (allocation_id)id, 0));
 	}
 	return NULL;
 }
@@ -260,15 +244,11 @@ static struct error *visit_in_order(const struct visit *visit, const struct memb
 	bool more = true;
 
 	for (size_t i = 0; more && left > 0 && i < members->order.count; i++) {
-		struct error *error;
-
 		show_comments(visit, members, &commented, i, false);
 		if (!bitmap_get(&members->set, order[i]))
 			continue;
 		left--;
-		error = visit_next(visit, order[i], &more);
-		if (error)
-			return error;
+		TRY(visit_next(visit, order[i], &more));
 	}
 	if (more)
 		show_comments(visit, members, &commented, SIZE_MAX, left == 0);

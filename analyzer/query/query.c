@@ -145,13 +145,10 @@ static struct error *take_argument(struct query_term *term, const char *word)
 struct error *query_take_word(struct set_query *query, const char *word)
 {
 	const struct choice *operation = find_operator(word);
-	struct error *error = NULL;
 	struct query_term *term;
 
 	if (query->term_count == 0)
-		error = add_term(query, OPERATOR_OR);
-	if (error)
-		return error;
+		TRY(add_term(query, OPERATOR_OR));
 	term = &query->terms[query->term_count - 1];
 	if (!term->set && operation)
 		return error_create(ERROR_USAGE, "a set is missing in front of '%s'", word);
@@ -171,30 +168,29 @@ struct error *query_take_word(struct set_query *query, const char *word)
 struct error *query_take_minimum(struct set_query *query, const char *word)
 {
 	uint64_t size = 0;
-	struct error *error = parse_size(word, &size);
 
-	if (!error && size > query->minimum_size)
+	TRY(parse_size(word, &size));
+	if (size > query->minimum_size)
 		query->minimum_size = size;
-	return error;
+	return NULL;
 }
 
 struct error *query_take_maximum(struct set_query *query, const char *word)
 {
 	uint64_t size = 0;
-	struct error *error = parse_size(word, &size);
 
-	if (!error && (!query->has_maximum || size < query->maximum_size)) {
+	TRY(parse_size(word, &size));
+	if (!query->has_maximum || size < query->maximum_size) {
 		query->has_maximum = true;
 		query->maximum_size = size;
 	}
-	return error;
+	return NULL;
 }
 
 struct error *query_take_size(struct set_query *query, const char *word)
 {
-	struct error *error = query_take_minimum(query, word);
-
-	return error ? error : query_take_maximum(query, word);
+	TRY(query_take_minimum(query, word));
+	return query_take_maximum(query, word);
 }
 
 struct error *query_take_sort(struct set_query *query, const char *word)
@@ -216,11 +212,10 @@ struct error *query_take_sort(struct set_query *query, const char *word)
 
 struct error *query_take_limit(struct set_query *query, const char *word)
 {
-	struct error *error = parse_count(word, &query->limit);
-
-	if (!error && query->limit == 0)
+	TRY(parse_count(word, &query->limit));
+	if (query->limit == 0)
 		return error_create(ERROR_USAGE, "a limit of 0 leaves nothing to show");
-	return error;
+	return NULL;
 }
 
 struct error *query_take_operation(struct set_query *query, const char *word)
@@ -253,11 +248,10 @@ struct error *skipped_parse(const char *word, unsigned int *skipped)
 
 struct error *query_take_sample(struct set_query *query, const char *word)
 {
-	struct error *error = parse_count(word, &query->sample);
-
-	if (!error && query->sample == 0)
+	TRY(parse_count(word, &query->sample));
+	if (query->sample == 0)
 		return error_create(ERROR_USAGE, "the base of a sample is 1 or more");
-	return error;
+	return NULL;
 }
 
 static struct error *check_term(const struct query_term *term, bool is_first)
@@ -297,12 +291,11 @@ struct error *query_check(struct set_query *query)
 	static const struct query_term none;
 	const struct range_kind *ranges = query->set ? query->set->ranges : NULL;
 	bool by_retained = query->sort == SORT_RETAINED;
-	struct error *error = query->term_count ? NULL : check_term(&none, true);
 
-	for (size_t i = 0; !error && i < query->term_count; i++)
-		error = check_term(&query->terms[i], i == 0);
-	if (error)
-		return error;
+	if (!query->term_count)
+		TRY(check_term(&none, true));
+	for (size_t i = 0; i < query->term_count; i++)
+		TRY(check_term(&query->terms[i], i == 0));
 	if (query->operation != OPERATION_NONE && ranges)
 		return error_create(ERROR_USAGE,
 				    "'%s' is no set of allocations: it cannot become 'derived'",
@@ -321,11 +314,11 @@ struct error *query_check(struct set_query *query)
 			ERROR_USAGE,
 			"'%s' skips no places: --skip is for sets that search the memory, as 'pointers'",
 			query->terms[0].arguments.name);
-	error = extension_rules_check(&query->extensions);
-	if (!error && ranges && not_of_ranges(query))
-		error = error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations",
-				     query->set->name, not_of_ranges(query));
-	return error;
+	TRY(extension_rules_check(&query->extensions));
+	if (ranges && not_of_ranges(query))
+		return error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations",
+				    query->set->name, not_of_ranges(query));
+	return NULL;
 }
 
 static void narrow_by_size(const struct analysis *analysis, const struct set_query *query,
@@ -377,16 +370,13 @@ static struct error *select_term(struct analysis *analysis, const struct set_que
 				 struct members *ret)
 {
 	struct set_arguments arguments = term->arguments;
-	struct error *error = NULL;
 
 	arguments.set = term->set;
 	arguments.references = choice;
 	if (term->set->select)
-		error = term->set->select(analysis, &arguments, ret);
+		TRY(term->set->select(analysis, &arguments, ret));
 	else
 		select_state(analysis, term->set->state, &ret->set);
-	if (error)
-		return error;
 	/* By size first, which is quick; the result is the same for each term as for all. */
 	narrow_by_size(analysis, query, &ret->set);
 	return narrow_by_kind(analysis, query, term, &ret->set);
@@ -397,14 +387,10 @@ static struct error *combine(struct analysis *analysis, const struct set_query *
 			     struct members *members)
 {
 	_cleanup_(members_deinit) struct members others = { 0 };
-	struct error *error = members_init(&others, members->set.count, analysis_account(analysis));
 
-	if (!error)
-		error = select_term(analysis, query, term, choice, &others);
-	if (!error)
-		error = members_add_comments(members, &others);
-	if (error)
-		return error;
+	TRY(members_init(&others, members->set.count, analysis_account(analysis)));
+	TRY(select_term(analysis, query, term, choice, &others));
+	TRY(members_add_comments(members, &others));
 	/* Of several sets, none tells an order of all. */
 	members->is_ordered = false;
 	switch (term->operation) {
@@ -433,18 +419,15 @@ static struct error *select_members(struct analysis *analysis, const struct set_
 		.note_states = query->note_states,
 		.any_order = query->any_order || query->sort != SORT_DEFAULT,
 	};
-	struct error *error;
 
 	reference_choice_init(&choice, analysis, query->skip_tainted, query->skip_unfavored);
-	error = select_term(analysis, query, &query->terms[0], &choice, members);
-	for (size_t i = 1; !error && i < query->term_count; i++)
-		error = combine(analysis, query, &query->terms[i], &choice, members);
-	if (!error)
-		error = reference_limits_narrow(&query->limits, &choice, query->allow_missing,
-						&members->set);
-	if (!error && query->sample)
+	TRY(select_term(analysis, query, &query->terms[0], &choice, members));
+	for (size_t i = 1; i < query->term_count; i++)
+		TRY(combine(analysis, query, &query->terms[i], &choice, members));
+	TRY(reference_limits_narrow(&query->limits, &choice, query->allow_missing, &members->set));
+	if (query->sample)
 		members_sample(members, query->sample);
-	return error || !query->extensions.count ? error : extension_apply(&extension, members);
+	return !query->extensions.count ? NULL : extension_apply(&extension, members);
 }
 
 /* What a set operation makes of the set `derived`. */
@@ -454,13 +437,10 @@ static struct error *derive(struct analysis *analysis, const struct set_query *q
 	struct named_sets *sets = analysis_named_sets(analysis);
 	const struct bitmap *before = named_sets_find(sets, DERIVED_SET);
 	struct bitmap after;
-	struct error *error;
 
 	if (query->operation == OPERATION_NONE)
 		return NULL;
-	error = bitmap_init(&after, members->count, analysis_account(analysis));
-	if (error)
-		return error;
+	TRY(bitmap_init(&after, members->count, analysis_account(analysis)));
 	if (query->operation == OPERATION_ASSIGN) {
 		bitmap_copy(&after, members);
 	} else if (before) {
@@ -473,8 +453,6 @@ static struct error *derive(struct analysis *analysis, const struct set_query *q
 /* Check the names of all sets first: mistyped words are reported before anything is built. */
 static struct error *need_stages(struct analysis *analysis, const struct set_query *query)
 {
-	struct error *error = NULL;
-
 	for (size_t i = 0; i < query->term_count; i++) {
 		const char *name = query->terms[i].arguments.name;
 
@@ -482,26 +460,21 @@ static struct error *need_stages(struct analysis *analysis, const struct set_que
 		    !named_sets_find(analysis_named_sets(analysis), name))
 			return set_unknown(analysis, name);
 	}
-	for (size_t i = 0; !error && i < query->term_count; i++)
-		error = analysis_need(analysis, query->terms[i].set->needs);
-	return error;
+	for (size_t i = 0; i < query->term_count; i++)
+		TRY(analysis_need(analysis, query->terms[i].set->needs));
+	return NULL;
 }
 
 struct error *query_select(struct analysis *analysis, const struct set_query *query,
 			   struct members *ret)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct error *error = need_stages(analysis, query);
 
-	if (!error)
-		error = members_init(&members, allocation_count(analysis_index(analysis)),
-				     analysis_account(analysis));
-	if (!error)
-		error = select_members(analysis, query, &members);
-	if (!error)
-		error = derive(analysis, query, &members.set);
-	if (error)
-		return error;
+	TRY(need_stages(analysis, query));
+	TRY(members_init(&members, allocation_count(analysis_index(analysis)),
+			 analysis_account(analysis)));
+	TRY(select_members(analysis, query, &members));
+	TRY(derive(analysis, query, &members.set));
 	*ret = members;
 	members = (struct members){ 0 };
 	return NULL;

@@ -315,23 +315,21 @@ static struct error *signatures_collect(struct analysis *analysis,
 {
 	_cleanup_(table_release) struct tally_table signatures = { 0 };
 	struct classes *classes = analysis_classes(analysis);
-	struct error *error = signatures_count(analysis, &signatures);
 	struct tally *tallies;
 
-	if (error)
-		return error;
+	TRY(signatures_count(analysis, &signatures));
 	tallies = calloc(signatures.count + 1, sizeof(*tallies));
 	if (!tallies)
 		return &error_no_memory;
 	ret->details = tallies;
-	for (size_t i = 0; !error && i < signatures.count; i++) {
+	for (size_t i = 0; i < signatures.count; i++) {
 		enum signature_kind kind = classes_kind(classes, signatures.items[i].key);
 
 		tallies[i] = signatures.items[i];
-		error = ranges_add(ret, (struct range){ tallies[i].key, tallies[i].bytes,
-							signature_kinds[kind].group, i });
+		TRY(ranges_add(ret, (struct range){ tallies[i].key, tallies[i].bytes,
+						    signature_kinds[kind].group, i }));
 	}
-	return error;
+	return NULL;
 }
 
 static void signatures_write(const struct analysis *analysis, const struct ranges *ranges,

@@ -156,10 +156,8 @@ static struct error *narrow(struct reference_choice *choice)
 {
 	struct analysis *analysis = choice->analysis;
 	struct progress *progress = analysis_progress(analysis);
-	struct error *error = analysis_need(analysis, STAGE_OWNERS);
 
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_OWNERS));
 	choice->judge = malloc(sizeof(*choice->judge));
 	if (!choice->judge)
 		return &error_no_memory;
@@ -171,12 +169,9 @@ static struct error *narrow(struct reference_choice *choice)
 
 struct error *reference_choice_outgoing(struct reference_choice *choice, const struct graph **ret)
 {
-	struct error *error = analysis_need(choice->analysis, STAGE_GRAPH);
-
-	if (!error && !takes_all(choice) && !choice->outgoing)
-		error = narrow(choice);
-	if (error)
-		return error;
+	TRY(analysis_need(choice->analysis, STAGE_GRAPH));
+	if (!takes_all(choice) && !choice->outgoing)
+		TRY(narrow(choice));
 	*ret = takes_all(choice) ? analysis_graph(choice->analysis) : choice->outgoing;
 	return NULL;
 }
@@ -184,19 +179,16 @@ struct error *reference_choice_outgoing(struct reference_choice *choice, const s
 struct error *reference_choice_incoming(struct reference_choice *choice, const struct graph **ret)
 {
 	const struct graph *outgoing;
-	struct error *error;
 
 	if (takes_all(choice)) {
-		error = analysis_need(choice->analysis, STAGE_INCOMING);
-		if (!error)
-			*ret = analysis_incoming(choice->analysis);
-		return error;
+		TRY(analysis_need(choice->analysis, STAGE_INCOMING));
+		*ret = analysis_incoming(choice->analysis);
+		return NULL;
 	}
-	error = reference_choice_outgoing(choice, &outgoing);
-	if (!error && !choice->incoming)
-		error = graph_transpose(outgoing, analysis_account(choice->analysis),
-					analysis_progress(choice->analysis), &choice->incoming);
-	if (!error)
-		*ret = choice->incoming;
-	return error;
+	TRY(reference_choice_outgoing(choice, &outgoing));
+	if (!choice->incoming)
+		TRY(graph_transpose(outgoing, analysis_account(choice->analysis),
+				    analysis_progress(choice->analysis), &choice->incoming));
+	*ret = choice->incoming;
+	return NULL;
 }

@@ -35,15 +35,13 @@ struct error *references_find(struct analysis *analysis, struct search search, u
 			      struct ranges *ret)
 {
 	struct skipping skipping = { analysis, skipped };
-	struct error *error;
 
 	search.skips = skipped ? is_skipped : NULL;
 	search.data = &skipping;
-	error = search_memory(analysis_image(analysis), &search, analysis_account(analysis),
-			      analysis_progress(analysis), &ret->hits);
-	if (!error)
-		ret->count = ret->hits.addresses.count;
-	return error;
+	TRY(search_memory(analysis_image(analysis), &search, analysis_account(analysis),
+			  analysis_progress(analysis), &ret->hits));
+	ret->count = ret->hits.addresses.count;
+	return NULL;
 }
 
 static struct error *collect(struct analysis *analysis, const struct set_arguments *arguments,

@@ -176,10 +176,8 @@ static struct error *count_chunk(void *data, size_t number, unsigned int thread)
 	struct searcher *searcher = data;
 	struct chunk *chunk = searcher->chunks.items + number;
 	struct sink sink = { .searcher = searcher };
-	struct error *error = scan_chunk(chunk, &sink);
 
-	if (error)
-		return error;
+	TRY(scan_chunk(chunk, &sink));
 	chunk->count = sink.count;
 	if (!progress_step(searcher->progress, chunk->end - chunk->start))
 		return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -236,7 +234,6 @@ static struct error *cut_region(struct searcher *searcher, const struct region *
 	while (done < whole.end) {
 		uint64_t data = image_next_data(searcher->image, done);
 		struct chunk chunk = whole;
-		struct error *error;
 
 		if (data >= whole.end)
 			break;
@@ -244,9 +241,7 @@ static struct error *cut_region(struct searcher *searcher, const struct region *
 		if (whole.end - data > CHUNK_BYTES)
 			chunk.end = data + CHUNK_BYTES;
 		chunk.bytes = region->bytes + (chunk.start - region->start);
-		error = array_append(&searcher->chunks, chunk);
-		if (error)
-			return error;
+		TRY(array_append(&searcher->chunks, chunk));
 		searcher->progress->total += chunk.end - chunk.start;
 		done = chunk.end;
 	}
@@ -257,13 +252,10 @@ static struct error *cut_region(struct searcher *searcher, const struct region *
 static struct error *keep(struct searcher *searcher, struct hits *hits)
 {
 	size_t count = hits->count < MOST_HITS ? (size_t)hits->count : MOST_HITS;
-	struct error *error;
 
 	if (count == 0)
 		return NULL;
-	error = array_resize(&hits->addresses, count);
-	if (error)
-		return error;
+	TRY(array_resize(&hits->addresses, count));
 	searcher->addresses = hits->addresses.items;
 	searcher->kept = count;
 	return parallel_for(searcher->chunks.count, parallel_threads_for(searcher->progress),

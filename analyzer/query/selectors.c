@@ -89,7 +89,6 @@ struct error *select_at_roots(struct analysis *analysis, const struct set_argume
 	const uint32_t choice = arguments->set->choice;
 	bool directly = choice & ROOTS_DIRECTLY, only = choice & ROOTS_ONLY;
 	const struct bitmap *members;
-	struct error *error = NULL;
 
 	/* What other roots lead to is taken away below. */
 	if (only && !directly)
@@ -99,17 +98,13 @@ struct error *select_at_roots(struct analysis *analysis, const struct set_argume
 			continue;
 		members = root_targets(analysis_roots(analysis), kind);
 		if (!directly)
-			error = analysis_anchored_by(analysis, kind, &members);
-		if (error)
-			return error;
+			TRY(analysis_anchored_by(analysis, kind, &members));
 		bitmap_or(&ret->set, members);
 	}
 	for (enum root_kind kind = 0; only && kind < ROOT_KINDS; kind++) {
 		if (choice & UINT32_C(1) << kind)
 			continue;
-		error = analysis_anchored_by(analysis, kind, &members);
-		if (error)
-			return error;
+		TRY(analysis_anchored_by(analysis, kind, &members));
 		bitmap_minus(&ret->set, members);
 	}
 	return NULL;
@@ -130,21 +125,18 @@ struct error *select_allocation(struct analysis *analysis, const struct set_argu
 				struct members *ret)
 {
 	allocation_id id = NO_ALLOCATION;
-	struct error *error = set_find_allocation(analysis, arguments->values[0], &id);
 
-	if (!error)
-		bitmap_set(&ret->set, id);
-	return error;
+	TRY(set_find_allocation(analysis, arguments->values[0], &id));
+	bitmap_set(&ret->set, id);
+	return NULL;
 }
 
 static struct error *add_edges(struct analysis *analysis, const struct graph *graph,
 			       uint64_t address, struct bitmap *ret)
 {
 	allocation_id id = NO_ALLOCATION;
-	struct error *error = set_find_allocation(analysis, address, &id);
 
-	if (error)
-		return error;
+	TRY(set_find_allocation(analysis, address, &id));
 	struct edges edges = graph_outgoing(graph, id);
 
 	for (size_t i = 0; i < edges.count; i++)
@@ -158,12 +150,9 @@ struct error *select_outgoing(struct analysis *analysis, const struct set_argume
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
 	const struct graph *graph;
-	struct error *error = reference_choice_outgoing(arguments->references, &graph);
 
-	if (!error)
-		error = add_edges(analysis, graph, arguments->values[0], &ret->set);
-	if (error)
-		return error;
+	TRY(reference_choice_outgoing(arguments->references, &graph));
+	TRY(add_edges(analysis, graph, arguments->values[0], &ret->set));
 	if (arguments->set->choice == CHOICE_FREE)
 		bitmap_minus(&ret->set, used);
 	else
@@ -191,12 +180,11 @@ struct error *select_incoming(struct analysis *analysis, const struct set_argume
 {
 	allocation_id id = allocation_find(analysis_index(analysis), arguments->values[0]);
 	const struct graph *graph;
-	struct error *error = reference_choice_incoming(arguments->references, &graph);
 
-	if (!error)
-		error = add_edges(analysis, graph, arguments->values[0], &ret->set);
-	if (error || arguments->set->choice != CHOICE_EXACT)
-		return error;
+	TRY(reference_choice_incoming(arguments->references, &graph));
+	TRY(add_edges(analysis, graph, arguments->values[0], &ret->set));
+	if (arguments->set->choice != CHOICE_EXACT)
+		return NULL;
 	bitmap_for_each(referrer, &ret->set)
 		if (!refers_to_start(arguments->references, (allocation_id)referrer, id))
 			bitmap_clear(&ret->set, referrer);
@@ -208,14 +196,11 @@ struct error *select_waste(struct analysis *analysis, const struct set_arguments
 			   struct members *ret)
 {
 	_cleanup_(waste_deinit) struct waste waste = { 0 };
-	struct error *error = waste_find(analysis, allocation_used(analysis_index(analysis)),
-					 WASTE_SETS, 0, &waste);
 
-	if (!error)
-		bitmap_copy(&ret->set, arguments->set->choice == CHOICE_ZEROS
-					       ? &waste.zeros
-					       : &waste.duplicates.copies);
-	return error;
+	TRY(waste_find(analysis, allocation_used(analysis_index(analysis)), WASTE_SETS, 0, &waste));
+	bitmap_copy(&ret->set, arguments->set->choice == CHOICE_ZEROS ? &waste.zeros
+								      : &waste.duplicates.copies);
+	return NULL;
 }
 
 /* What was stored by that name; NEW_SET and SURVIVED_SET only by a comparison. */

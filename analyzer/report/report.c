@@ -26,10 +26,8 @@ struct error *report_open(const struct report_format *format, FILE *out, bool co
 			  struct report *ret)
 {
 	struct report report = { .format = format, .out = out, .colour = colour };
-	struct error *error = writer_init(&report.writer, out);
 
-	if (error)
-		return error;
+	TRY(writer_init(&report.writer, out));
 	if (format->state_size)
 		report.state = calloc(1, format->state_size);
 	if (format->state_size && !report.state) {

@@ -47,12 +47,10 @@ static void write_thread(struct analysis *analysis, uint32_t number, uint64_t li
 
 static struct error *write_fibers(struct analysis *analysis, uint64_t limit, struct report *report)
 {
-	struct error *error = analysis_need(analysis, STAGE_FIBERS);
-	size_t count = error ? 0 : fiber_count(analysis_fibers(analysis));
-
-	for (size_t i = 0; i < count; i++)
+	TRY(analysis_need(analysis, STAGE_FIBERS));
+	for (size_t i = 0; i < fiber_count(analysis_fibers(analysis)); i++)
 		fiber_describe(analysis, i, limit, report);
-	return error;
+	return NULL;
 }
 
 static struct error *backtrace_run(struct analysis *analysis, const void *input,

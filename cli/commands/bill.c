@@ -251,10 +251,10 @@ static struct error *write_pinned(struct analysis *analysis, struct report *repo
 		"see 'fragmentation'.",
 		{ "pinned", VALUE_BYTES }, { "allocations", VALUE_COUNT });
 	uint64_t bytes, pinners;
-	struct error *error = pinned_total(analysis, &bytes, &pinners);
 
-	if (error || bytes == 0)
-		return error;
+	TRY(pinned_total(analysis, &bytes, &pinners));
+	if (bytes == 0)
+		return NULL;
 	report_single(report, &table, bytes, pinners);
 	return NULL;
 }
@@ -264,17 +264,14 @@ static struct error *bill_run(struct analysis *analysis, const void *input, stru
 	const struct bill_arguments *arguments = input;
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
 	size_t most = arguments->all ? SIZE_MAX : MOST_ROWS;
-	struct error *error = bill_create(analysis, arguments->all, &bill);
 
-	if (error)
-		return error;
+	TRY(bill_create(analysis, arguments->all, &bill));
 	write_uses(bill, report);
 	write_heaps(bill, analysis_heaps(analysis), report);
 	write_residency(bill, analysis_image(analysis), report);
-	error = write_pinned(analysis, report);
-	if (!error)
-		error = write_arenas(bill, analysis_heaps(analysis), most, report);
-	return error ? error : write_stacks(bill, analysis_program(analysis), most, report);
+	TRY(write_pinned(analysis, report));
+	TRY(write_arenas(bill, analysis_heaps(analysis), most, report));
+	return write_stacks(bill, analysis_program(analysis), most, report);
 }
 
 static const struct argp_option options[] = {

@@ -4,11 +4,10 @@ static struct error *count_ranges(struct analysis *analysis, const struct set_qu
 				  struct report *report)
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
-	struct error *error = query_collect(analysis, query, &ranges);
 
-	if (!error)
-		rows_total(report, rows_noun(query), ranges_total(&ranges));
-	return error;
+	TRY(query_collect(analysis, query, &ranges));
+	rows_total(report, rows_noun(query), ranges_total(&ranges));
+	return NULL;
 }
 
 static struct error *count_run(struct analysis *analysis, const void *arguments,
@@ -17,14 +16,11 @@ static struct error *count_run(struct analysis *analysis, const void *arguments,
 	const struct selection *selection = arguments;
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct set_query query = selection->query;
-	struct error *error;
 
 	if (selection->query.set->ranges)
 		return count_ranges(analysis, &selection->query, report);
 	query.any_order = true;
-	error = query_select(analysis, &query, &members);
-	if (error)
-		return error;
+	TRY(query_select(analysis, &query, &members));
 	comment_rows(report, analysis, &members);
 	rows_total(report, rows_noun(&selection->query),
 		   allocations_total(analysis_index(analysis), &members.set));

@@ -16,11 +16,9 @@ static struct error *describe_run(struct analysis *analysis, const void *argumen
 {
 	const struct selection *selection = arguments;
 	_cleanup_(describer_deinit) struct describer describer = { 0 };
-	struct error *error = describer_init(&describer, analysis, selection, report);
 	struct place place;
 
-	if (error)
-		return error;
+	TRY(describer_init(&describer, analysis, selection, report));
 	if (!selection->is_address)
 		return describe_set(&describer, describe_member);
 	place = place_find(analysis, selection->address);
@@ -71,18 +69,14 @@ static struct error *explain_run(struct analysis *analysis, const void *argument
 {
 	const struct selection *selection = arguments;
 	_cleanup_(describer_deinit) struct describer describer = { 0 };
-	struct error *error = describer_init(&describer, analysis, selection, report);
 	struct place place;
 
-	if (error)
-		return error;
+	TRY(describer_init(&describer, analysis, selection, report));
 	if (!selection->is_address)
 		return describe_set(&describer, explain_member);
 	place = place_find(analysis, selection->address);
 	if (place.kind == PLACE_ALLOCATION)
-		error = need_for(analysis, place.id, true);
-	if (error)
-		return error;
+		TRY(need_for(analysis, place.id, true));
 	describe_address(&describer, selection->address, &place);
 	if (describer.error || place.kind != PLACE_ALLOCATION)
 		return take(describer.error);

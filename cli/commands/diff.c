@@ -46,16 +46,13 @@ static struct error *take_elapsed(struct diff_arguments *arguments, const char *
 	size_t length = strspn(value, "0123456789");
 	const char *unit = value[length] ? strchr(units, value[length]) : NULL;
 	_cleanup_(free) char *digits = strndup(value, length);
-	struct error *error;
 	uint64_t number = 0;
 
 	if (!digits)
 		return &error_no_memory;
 	if (!length || !unit || value[length + 1])
 		return error_not(value, "a time: a number and s, m, h or d, as 90s");
-	error = parse_count(digits, &number);
-	if (error)
-		return error;
+	TRY(parse_count(digits, &number));
 	if (number == 0 || number > MOST_SECONDS / seconds[unit - units])
 		return error_not(value, "a time between two cores");
 	arguments->elapsed = number * seconds[unit - units] * SECOND;
@@ -106,11 +103,9 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 		.elapsed = arguments->elapsed,
 		.limit = arguments->has_limit ? arguments->limit : DEFAULT_LIMIT,
 	};
-	struct error *error = compare_cores(analysis, arguments->paths, arguments->path_count,
-					    arguments->aspect, NULL, NULL, &diff);
 
-	if (error)
-		return error;
+	TRY(compare_cores(analysis, arguments->paths, arguments->path_count, arguments->aspect,
+			  NULL, NULL, &diff));
 	view.diff = diff;
 	diff_write_cores(report, &view);
 	diff_write_growth(report, &view);

@@ -75,10 +75,8 @@ static struct error *enumerate_ranges(struct analysis *analysis, const struct se
 				      struct report *report)
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
-	struct error *error = query_collect(analysis, query, &ranges);
 
-	if (error)
-		return error;
+	TRY(query_collect(analysis, query, &ranges));
 	/* There is no other way to say so here. */
 	if (ranges_found(&ranges) > ranges.count && (!query->limit || query->limit > ranges.count))
 		return error_create(

@@ -35,24 +35,21 @@ static const struct argp_option findbytes_options[] = {
 
 static struct error *take_limit(struct find_arguments *arguments, const char *value)
 {
-	struct error *error = parse_count(value, &arguments->limit);
-
-	if (!error && arguments->limit == 0)
+	TRY(parse_count(value, &arguments->limit));
+	if (arguments->limit == 0)
 		return error_create(ERROR_USAGE, "a limit of 0 leaves nothing to show");
-	return error;
+	return NULL;
 }
 
 static struct error *find_run(struct analysis *analysis, const void *input, struct report *report)
 {
 	const struct find_arguments *arguments = input;
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
-	struct error *error = analysis_need(analysis, range_kind_matches.needs);
 
-	if (!error)
-		error = references_find(analysis, arguments->search, arguments->skipped, &ranges);
-	if (!error)
-		rows_ranges(report, analysis, &range_kind_matches, &ranges, arguments->limit);
-	return error;
+	TRY(analysis_need(analysis, range_kind_matches.needs));
+	TRY(references_find(analysis, arguments->search, arguments->skipped, &ranges));
+	rows_ranges(report, analysis, &range_kind_matches, &ranges, arguments->limit);
+	return NULL;
 }
 
 static struct error *take_word(struct find_arguments *arguments, const char *word)

@@ -450,20 +450,16 @@ static struct error *write_all(const struct fragmentation *fragmentation,
 			       const struct fragmentation_arguments *arguments,
 			       const struct pinnings *pinnings, struct report *report)
 {
-	struct error *error = NULL;
-
 	write_total(fragmentation, report);
 	write_fates(fragmentation, report);
 	write_arenas(fragmentation, report);
 	write_maps(fragmentation, report);
 	write_sizes(fragmentation, arguments->by_arena, report);
 	if (!arguments->quick)
-		error = write_pinnings(fragmentation, pinnings, report);
-	if (!error)
-		error = write_ends(fragmentation, !arguments->quick, report);
-	if (!error)
-		write_estimate(fragmentation, report);
-	return error;
+		TRY(write_pinnings(fragmentation, pinnings, report));
+	TRY(write_ends(fragmentation, !arguments->quick, report));
+	write_estimate(fragmentation, report);
+	return NULL;
 }
 
 static struct error *fragmentation_run(struct analysis *analysis, const void *input,

@@ -216,13 +216,12 @@ static bool is_incomplete(const struct gate *gate)
 static struct error *read_files(struct gate *gate)
 {
 	const struct gate_options *options = gate->options;
-	struct error *error = NULL;
 	struct stat status;
 
-	for (size_t i = 0; !error && i < options->suppress_count; i++)
-		error = suppressions_read(&gate->suppressions, options->suppress[i]);
-	if (error || !options->baseline)
-		return error;
+	for (size_t i = 0; i < options->suppress_count; i++)
+		TRY(suppressions_read(&gate->suppressions, options->suppress[i]));
+	if (!options->baseline)
+		return NULL;
 	/* The first one is yet to be written. */
 	if (options->update && lstat(options->baseline, &status) < 0)
 		return NULL;
@@ -250,40 +249,34 @@ static struct error *count_class(struct analysis *analysis, const struct kind *k
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
 	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
-	struct error *error = bitmap_init(&members, used->count, analysis_account(analysis));
 
-	if (error)
-		return error;
+	TRY(bitmap_init(&members, used->count, analysis_account(analysis)));
 	bitmap_copy(&members, used);
-	error = kind_narrow(analysis, kind, true, &members);
-	if (!error)
-		*ret = bitmap_weight(&members);
-	return error;
+	TRY(kind_narrow(analysis, kind, true, &members));
+	*ret = bitmap_weight(&members);
+	return NULL;
 }
 
 /* What there is in a core of which growth is limited. */
 static struct error *measure_size(struct analysis *analysis, const struct gate_limit *limit,
 				  uint64_t *ret)
 {
-	struct error *error = analysis_need(analysis, STAGE_HEAP);
-
-	if (!error && limit->measure == MEASURE_CLASS_GROWTH)
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	if (limit->measure == MEASURE_CLASS_GROWTH)
 		return count_class(analysis, &limit->kind, ret);
-	if (!error)
-		*ret = used_bytes(analysis);
-	return error;
+	*ret = used_bytes(analysis);
+	return NULL;
 }
 
 static struct error *measure_older(void *data, struct analysis *older)
 {
 	struct gate *gate = data;
 	const struct gate_options *options = gate->options;
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < options->limit_count; i++)
+	for (size_t i = 0; i < options->limit_count; i++)
 		if (gate_measures_growth(options->limits[i].measure))
-			error = measure_size(older, &options->limits[i], &gate->old[i]);
-	return error;
+			TRY(measure_size(older, &options->limits[i], &gate->old[i]));
+	return NULL;
 }
 
 static struct error *compare(struct gate *gate)
@@ -341,7 +334,6 @@ static struct error *measure(struct gate *gate, struct gate_check *check)
 static struct error *check_limits(struct gate *gate)
 {
 	const struct gate_options *options = gate->options;
-	struct error *error = NULL;
 
 	free(gate->checks);
 	gate->check_count = 0;
@@ -349,19 +341,16 @@ static struct error *check_limits(struct gate *gate)
 	if (!gate->checks)
 		return &error_no_memory;
 	gate->check_count = options->limit_count;
-	for (size_t i = 0; !error && i < gate->check_count; i++) {
+	for (size_t i = 0; i < gate->check_count; i++) {
 		gate->checks[i].limit = &options->limits[i];
-		error = measure(gate, &gate->checks[i]);
+		TRY(measure(gate, &gate->checks[i]));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *look(struct gate *gate)
 {
-	struct error *error = leak_kinds_find(gate->analysis, gate->options->likely, &gate->kinds);
-
-	if (error)
-		return error;
+	TRY(leak_kinds_find(gate->analysis, gate->options->likely, &gate->kinds));
 	suppressions_apply(&gate->suppressions, &gate->kinds);
 	baseline_compare(&gate->baseline, &gate->kinds);
 	return NULL;
@@ -369,22 +358,19 @@ static struct error *look(struct gate *gate)
 
 static struct error *judge(struct gate *gate)
 {
-	struct error *error = leak_kinds_count(gate->analysis, &gate->kinds, &gate->leaked);
-
-	return error ? error : check_limits(gate);
+	TRY(leak_kinds_count(gate->analysis, &gate->kinds, &gate->leaked));
+	return check_limits(gate);
 }
 
 /* Make all that leaked the baseline, and judge by that. The old one says what is gone. */
 static struct error *update(struct gate *gate)
 {
 	_cleanup_(baseline_deinit) struct baseline accepted = { 0 };
-	struct error *error = baseline_accept(&gate->baseline, &gate->kinds, &accepted);
 
-	if (!error)
-		error = baseline_write(&accepted, gate->options->baseline);
-	if (!error)
-		baseline_compare(&accepted, &gate->kinds);
-	return error ? error : judge(gate);
+	TRY(baseline_accept(&gate->baseline, &gate->kinds, &accepted));
+	TRY(baseline_write(&accepted, gate->options->baseline));
+	baseline_compare(&accepted, &gate->kinds);
+	return judge(gate);
 }
 
 static const struct gate_check *first_failed(const struct gate *gate)
@@ -545,17 +531,14 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 		.analysis = analysis,
 		.options = arguments,
 	};
-	struct error *error = read_files(&gate);
 
-	if (!error && gate.options->self_check)
-		error = gate_self_check(analysis_progress(analysis));
-	if (!error)
-		error = look(&gate);
-	if (!error)
-		error = compare(&gate);
-	if (!error)
-		error = judge(&gate);
-	return error ? error : report_all(&gate, report);
+	TRY(read_files(&gate));
+	if (gate.options->self_check)
+		TRY(gate_self_check(analysis_progress(analysis)));
+	TRY(look(&gate));
+	TRY(compare(&gate));
+	TRY(judge(&gate));
+	return report_all(&gate, report);
 }
 
 const struct command command_gate = {

@@ -105,9 +105,9 @@ static struct error *set_count(struct gate_options *options, enum gate_measure m
 			       const char *value)
 {
 	uint64_t number = 0;
-	struct error *error = parse_count(value, &number);
 
-	return error ? error : set_limit(options, measure, value, number);
+	TRY(parse_count(value, &number));
+	return set_limit(options, measure, value, number);
 }
 
 /*
@@ -120,15 +120,14 @@ static struct error *set_size(struct gate_options *options, enum gate_measure me
 	bool decimal = value[strspn(value, "0123456789")] == '\0';
 	bool hexadecimal = is_address(value);
 	uint64_t number = 0;
-	struct error *error;
 
 	if (decimal)
-		error = parse_count(value, &number);
+		TRY(parse_count(value, &number));
 	else if (hexadecimal && value[0] != '0')
-		error = error_not(value, "a size: hexadecimal ones begin with 0x");
+		return error_not(value, "a size: hexadecimal ones begin with 0x");
 	else
-		error = parse_size(value, &number);
-	return error ? error : set_limit(options, measure, value, number);
+		TRY(parse_size(value, &number));
+	return set_limit(options, measure, value, number);
 }
 
 /* "KIND=COUNT"; the kind may have a = of its own. */
@@ -200,10 +199,7 @@ static struct error *complete(struct gate_options *options)
 		return error_create(
 			ERROR_USAGE,
 			"--update-baseline accepts what there is, so --ratchet is of no use with it");
-	struct error *error = check_growth(options);
-
-	if (error)
-		return error;
+	TRY(check_growth(options));
 	if (!limits_leaks(options))
 		return set_limit(options, MEASURE_LEAKED, "0", 0);
 	return NULL;

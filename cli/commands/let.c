@@ -50,16 +50,15 @@ static struct error *take_name(struct let_arguments *arguments, const char *word
 static struct error *take_front(struct let_arguments *arguments, const char *word)
 {
 	size_t length = strcspn(word, "=");
-	struct error *error = NULL;
 
 	if (!arguments->name)
-		error = take_name(arguments, word, length);
+		TRY(take_name(arguments, word, length));
 	else if (length > 0)
-		error = error_create(ERROR_USAGE,
-				     "between '%s' and its members stands '=', not '%s'",
-				     arguments->name, word);
-	if (error || !word[length])
-		return error;
+		return error_create(ERROR_USAGE,
+				    "between '%s' and its members stands '=', not '%s'",
+				    arguments->name, word);
+	if (!word[length])
+		return NULL;
 	arguments->has_equals = true;
 	word += length + 1;
 	return *word ? selection_parse(ARGP_KEY_ARG, word, &arguments->selection) : NULL;
@@ -68,10 +67,8 @@ static struct error *take_front(struct let_arguments *arguments, const char *wor
 static struct error *check(struct let_arguments *arguments)
 {
 	struct set_query *query = &arguments->selection.query;
-	struct error *error = query_check(query);
 
-	if (error)
-		return error;
+	TRY(query_check(query));
 	if (query->set->ranges)
 		return error_create(ERROR_USAGE,
 				    "only sets of allocations take a name, and '%s' is none",
@@ -142,13 +139,11 @@ static struct error *name_members(struct analysis *analysis, const struct let_ar
 {
 	const struct set_query *query = &arguments->selection.query;
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct error *error = query_select(analysis, query, &members);
 	struct bitmap kept;
 
-	if (!error && query->limit)
-		error = keep_first(analysis, query, &members);
-	if (error)
-		return error;
+	TRY(query_select(analysis, query, &members));
+	if (query->limit)
+		TRY(keep_first(analysis, query, &members));
 	rows_total(report, rows_noun(query),
 		   allocations_total(analysis_index(analysis), &members.set));
 	kept = members.set;

@@ -145,12 +145,10 @@ static struct error *write_ranges(struct listing *listing)
 	const struct set_query *query = &listing->selection->query;
 	const struct range_kind *kind = query->set->ranges;
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
-	struct error *error = query_collect(listing->analysis, query, &ranges);
 
-	if (!error && !listing->contents)
-		error = analysis_need(listing->analysis, kind->needs);
-	if (error)
-		return error;
+	TRY(query_collect(listing->analysis, query, &ranges));
+	if (!listing->contents)
+		TRY(analysis_need(listing->analysis, kind->needs));
 	if (listing->contents && !kind->contiguous)
 		return error_create(ERROR_USAGE,
 				    "'%s' are not stretches of memory to show; see 'list %s'",

@@ -51,10 +51,8 @@ static struct error *memprof_counts(struct analysis *analysis,
 	static const struct table table =
 		TABLE("type", "{count}\t{type}", { "count", VALUE_COUNT }, { "type", VALUE_TEXT });
 	_cleanup_(types_deinit) struct types types = { 0 };
-	struct error *error = types_find(analysis, TYPES_OBJECTS, &types);
 
-	if (error)
-		return error;
+	TRY(types_find(analysis, TYPES_OBJECTS, &types));
 	write_line_count(report, types.count);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < types.count; i++)
@@ -119,20 +117,16 @@ static struct error *memprof_sizes(struct analysis *analysis,
 	_cleanup_(types_deinit) struct types types = { 0 };
 	_cleanup_(free) struct reaching *list = NULL;
 	_cleanup_(free) uint64_t *bytes = NULL;
-	struct error *error = types_find(analysis, TYPES_OBJECTS, &types);
 	struct reach_input input = { 0 };
 
-	if (error)
-		return error;
+	TRY(types_find(analysis, TYPES_OBJECTS, &types));
 	list = calloc(types.count + 1, sizeof(*list));
 	bytes = calloc(types.count + 1, sizeof(*bytes));
 	if (!list || !bytes)
 		return &error_no_memory;
 	input = make_input(analysis, &types);
 	limit_types(analysis, &input);
-	error = reach_by_group(&input, bytes);
-	if (error)
-		return error;
+	TRY(reach_by_group(&input, bytes));
 	for (size_t i = 0; i < input.group_count; i++)
 		list[i] = (struct reaching){ types.list[i].name, bytes[i] };
 	SORT(list, input.group_count, compare_reaching);
@@ -154,15 +148,12 @@ static struct error *memprof_size(struct analysis *analysis,
 	};
 	uint64_t bytes;
 	allocation_id id;
-	struct error *error = set_find_allocation(analysis, arguments->address, &id);
 
-	if (!error && !bitmap_get(input.members, id))
-		error = error_create(ERROR_USAGE, "the allocation at 0x%jx is free",
-				     (uintmax_t)allocation_start(index, id));
-	if (!error)
-		error = reach_of(&input, id, &bytes);
-	if (error)
-		return error;
+	TRY(set_find_allocation(analysis, arguments->address, &id));
+	if (!bitmap_get(input.members, id))
+		return error_create(ERROR_USAGE, "the allocation at 0x%jx is free",
+				    (uintmax_t)allocation_start(index, id));
+	TRY(reach_of(&input, id, &bytes));
 	report_single(report, &table, bytes);
 	return NULL;
 }
@@ -304,14 +295,11 @@ static struct error *take_objects(const struct types *types, uint32_t type, uint
 				  struct memory *ret, size_t *ret_count)
 {
 	uint64_t most = types->list[type].count;
-	struct error *error;
 	size_t count = 0;
 
 	if (limit && limit < most)
 		most = limit;
-	error = memory_resize(ret, most * sizeof(allocation_id));
-	if (error)
-		return error;
+	TRY(memory_resize(ret, most * sizeof(allocation_id)));
 	bitmap_for_each(id, &types->live) {
 		if (count == most)
 			break;
@@ -330,22 +318,15 @@ static struct error *memprof_graph(struct analysis *analysis,
 	_cleanup_(chart_deinit) struct chart chart = { .analysis = analysis,
 						       .types = &types,
 						       .report = report };
-	struct error *error = types_find(analysis, TYPES_ALL, &types);
 	uint32_t type = 0;
 	size_t count = 0;
 
-	if (!error)
-		error = types_find_name(&types, arguments->type, &type);
-	if (!error)
-		error = analysis_need(analysis, STAGE_INCOMING);
-	if (!error)
-		error = analysis_need(analysis, STAGE_OWNERS);
-	if (!error)
-		error = take_objects(&types, type, arguments->objects, &objects, &count);
-	if (!error)
-		error = quote_names(&chart);
-	if (error)
-		return error;
+	TRY(types_find(analysis, TYPES_ALL, &types));
+	TRY(types_find_name(&types, arguments->type, &type));
+	TRY(analysis_need(analysis, STAGE_INCOMING));
+	TRY(analysis_need(analysis, STAGE_OWNERS));
+	TRY(take_objects(&types, type, arguments->objects, &objects, &count));
+	TRY(quote_names(&chart));
 	write_graph_head(report);
 	write_objects(&chart, objects.bytes, count);
 	return write_holders(&chart, arguments->levels, objects.bytes, count);

@@ -110,7 +110,6 @@ static struct error *string_run(struct analysis *analysis, const void *input, st
 	_cleanup_(free) char *text = NULL;
 	struct string_found found = { 0 };
 	uint64_t size, shown = arguments->has_show_up_to ? arguments->show_up_to : SHOWN;
-	struct error *error;
 
 	if (!image_bytes(image, arguments->address, &size))
 		return error_create(ERROR_USAGE,
@@ -119,15 +118,12 @@ static struct error *string_run(struct analysis *analysis, const void *input, st
 					      " are not known"
 					    : "0x%" PRIx64 " is not mapped",
 				    arguments->address);
-	error = find_end(analysis, arguments->address, &found);
-	if (error)
-		return error;
+	TRY(find_end(analysis, arguments->address, &found));
 	if (shown > found.length)
 		shown = found.length;
-	error = copy_text(image, arguments->address, shown, &text);
-	if (!error)
-		write_string(arguments, &found, shown, text, report);
-	return error;
+	TRY(copy_text(image, arguments->address, shown, &text));
+	write_string(arguments, &found, shown, text, report);
+	return NULL;
 }
 
 const struct command command_string = {

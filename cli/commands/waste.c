@@ -253,17 +253,15 @@ static bool take_kind(struct waste_arguments *arguments, const char *word)
 static struct error *check(struct waste_arguments *arguments)
 {
 	struct set_query *query = &arguments->selection.query;
-	struct error *error = NULL;
 
 	if (!query->set)
-		error = query_take_word(query, "used");
-	if (!error)
-		error = selection_parse(ARGP_KEY_END, NULL, &arguments->selection);
-	if (!error && query->set->ranges)
+		TRY(query_take_word(query, "used"));
+	TRY(selection_parse(ARGP_KEY_END, NULL, &arguments->selection));
+	if (query->set->ranges)
 		return error_create(ERROR_USAGE, "'%s' is no set of allocations", query->set->name);
-	if (!error && query->sort != SORT_DEFAULT && query->sort != SORT_BYTES)
+	if (query->sort != SORT_DEFAULT && query->sort != SORT_BYTES)
 		return error_create(ERROR_USAGE, "'waste' can only be sorted by bytes");
-	return error;
+	return NULL;
 }
 
 static struct error *waste_parse(int key, const char *value, void *output)
@@ -288,16 +286,14 @@ static struct error *write_waste(struct analysis *analysis, const struct waste_a
 				 const struct waste *waste, uint64_t rows, struct report *report)
 {
 	enum waste_kind only = arguments->has_kind ? arguments->kind : WASTE_KINDS;
-	struct error *error = NULL;
 
 	if (!arguments->has_kind)
 		write_sums(report, waste, only);
 	write_rows(report, waste, only, rows);
 	if (only == WASTE_KINDS || only == WASTE_DUPLICATES)
-		error = write_contents(report, analysis, waste);
-	if (!error)
-		write_total(report, waste, only);
-	return error;
+		TRY(write_contents(report, analysis, waste));
+	write_total(report, waste, only);
+	return NULL;
 }
 
 static struct error *waste_run(struct analysis *analysis, const void *input, struct report *report)
@@ -308,17 +304,15 @@ static struct error *waste_run(struct analysis *analysis, const void *input, str
 	_cleanup_(waste_deinit) struct waste waste = { 0 };
 	struct set_query unordered = *query;
 	uint64_t rows = USUAL_ROWS, contents = USUAL_CONTENTS;
-	struct error *error;
 
 	if (arguments->has_kind)
 		rows = contents = ROWS_OF_ONE;
 	if (query->limit)
 		rows = contents = query->limit;
 	unordered.any_order = true;
-	error = query_select(analysis, &unordered, &members);
-	if (!error)
-		error = waste_find(analysis, &members.set, WASTE_ROWS, contents, &waste);
-	return error ? error : write_waste(analysis, arguments, &waste, rows, report);
+	TRY(query_select(analysis, &unordered, &members));
+	TRY(waste_find(analysis, &members.set, WASTE_ROWS, contents, &waste));
+	return write_waste(analysis, arguments, &waste, rows, report);
 }
 
 const struct command command_waste = {

@@ -276,7 +276,6 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 	_cleanup_(candidate_deinit) struct candidate candidate = { 0 };
 	_cleanup_(free) char *folder = NULL;
 	bool installed = false;
-	struct error *error = NULL;
 
 	*ret = (struct kept_core){ .fd = -1 };
 	if (asprintf(&folder, "%s%s", sysroot ? sysroot : "", FOLDER) < 0) {
@@ -284,13 +283,10 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 		return &error_no_memory;
 	}
 	if (!sysroot)
-		error = ask_journal(match, &candidate, &installed);
-	if (!error && !installed)
-		error = look_into(folder, match, &candidate);
-	if (!error)
-		error = describe(session, &candidate, ret);
-	if (error)
-		return error;
+		TRY(ask_journal(match, &candidate, &installed));
+	if (!installed)
+		TRY(look_into(folder, match, &candidate));
+	TRY(describe(session, &candidate, ret));
 	if (installed && candidate.program)
 		return begin_dump(&candidate, ret);
 	if (asprintf(&ret->path, "%s/%s", folder, candidate.file) < 0) {

@@ -179,13 +179,11 @@ static struct error *look_into(const char *path, struct progress *progress,
 	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
 	struct leak_total total;
-	struct error *error = analysis_create(path, NULL, progress, &analysis);
 
-	if (!error)
-		error = leak_kinds_find(analysis, false, &kinds);
-	if (!error)
-		error = leak_kinds_count(analysis, &kinds, &total);
-	return error ? error : compare(analysis, planted, total.count);
+	TRY(analysis_create(path, NULL, progress, &analysis));
+	TRY(leak_kinds_find(analysis, false, &kinds));
+	TRY(leak_kinds_count(analysis, &kinds, &total));
+	return compare(analysis, planted, total.count);
 }
 
 static struct error *check(struct progress *progress)
@@ -195,19 +193,13 @@ static struct error *check(struct progress *progress)
 	struct planted planted;
 	struct snapshot snapshot;
 	struct core_options options = { .progress = progress };
-	struct error *error = start(&planter);
 	char path[64];
 
-	if (!error)
-		error = read_planted(planter.socket, &planted);
-	if (!error)
-		error = open_temporary(&fd);
-	if (error)
-		return error;
+	TRY(start(&planter));
+	TRY(read_planted(planter.socket, &planted));
+	TRY(open_temporary(&fd));
 	options.fd = fd;
-	error = snapshot_take(planter.process, &options, CLONE_NEVER, &snapshot);
-	if (error)
-		return error;
+	TRY(snapshot_take(planter.process, &options, CLONE_NEVER, &snapshot));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return look_into(path, progress, &planted);
 }

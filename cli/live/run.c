@@ -501,14 +501,13 @@ static struct error *open_reports(struct session *session, const struct run_opti
 				  const struct corpse *corpse)
 {
 	bool is_program = corpse->message.process == (pid_t)program_id;
-	struct error *error = NULL;
 
 	if (!options->core_path)
 		session->subject = is_program ? options->program[0] : corpse->message.name;
 	if (options->format)
-		error = report_format_find(options->format, &session->format);
-	if (error || !is_program)
-		return error;
+		TRY(report_format_find(options->format, &session->format));
+	if (!is_program)
+		return NULL;
 	return report_files_open(session, &options->files, corpse->path);
 }
 

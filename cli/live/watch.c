@@ -115,15 +115,11 @@ static struct error *write_core(struct watcher *watcher, const struct held_proce
 		.progress = &watcher->progress,
 		.layout = &watcher->layout,
 	};
-	struct error *error = core_create(&options, &core);
 
-	if (!error)
-		error = core_describe(core, held, message->signal);
-	if (!error)
-		error = core_copy(core);
-	if (!error)
-		error = core_write(core, &message->sizes);
-	return error;
+	TRY(core_create(&options, &core));
+	TRY(core_describe(core, held, message->signal));
+	TRY(core_copy(core));
+	return core_write(core, &message->sizes);
 }
 
 static struct error *capture_to_file(struct watcher *watcher, const struct held_process *held,
@@ -169,14 +165,10 @@ static struct error *open_core(struct watcher *watcher, pid_t process, int *ret)
 static struct error *capture(struct watcher *watcher, const struct held_process *held,
 			     struct watch_message *message)
 {
-	struct error *error;
-
 	if (watcher->options->core_path)
 		return capture_to_file(watcher, held, message);
-	error = open_core(watcher, held->threads[0].id, &message->fd);
-	if (!error)
-		error = write_core(watcher, held, message, message->fd);
-	return error;
+	TRY(open_core(watcher, held->threads[0].id, &message->fd));
+	return write_core(watcher, held, message, message->fd);
 }
 
 static void on_ending(void *data, const struct held_process *held, int signal)

@@ -118,12 +118,9 @@ static struct error *open_reports(struct session *session, const struct request 
 				  const struct output *output, struct reports *ret)
 {
 	const struct report_format *format = session->format;
-	struct error *error = NULL;
 
 	if (request->common.format)
-		error = report_format_find(request->common.format, &format);
-	if (error)
-		return error;
+		TRY(report_format_find(request->common.format, &format));
 	return reports_open(ret, session, format, request->line, output->stream,
 			    use_colour(session, output));
 }
@@ -416,11 +413,9 @@ static struct error *check_nesting(const struct session *session)
 struct error *script_run_path(struct session *session, const char *path)
 {
 	_cleanup_(fclose) FILE *file = NULL;
-	struct error *error = check_nesting(session);
 	struct stat status;
 
-	if (error)
-		return error;
+	TRY(check_nesting(session));
 	file = fopen(path, "re");
 	if (file && fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
 		errno = EISDIR;

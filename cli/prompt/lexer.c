@@ -65,16 +65,12 @@ static struct error *read_word(const char **text, char **ret)
 /* text begins with `>`: nothing but a file's name may follow. */
 static struct error *read_file_target(const char *text, struct line *line)
 {
-	struct error *error;
-
 	line->destination = text[1] == '>' ? TO_APPEND : TO_FILE;
 	text += line->destination == TO_APPEND ? 2 : 1;
 	text += strspn(text, BLANKS);
 	if (!*text || *text == '#' || *text == '|')
 		return error_create(ERROR_USAGE, "the name of a file is missing behind '>'");
-	error = read_word(&text, &line->target);
-	if (error)
-		return error;
+	TRY(read_word(&text, &line->target));
 	text += strspn(text, BLANKS);
 	if (*text && *text != '#')
 		return error_create(
@@ -104,17 +100,13 @@ static struct error *read_shell_target(const char *text, struct line *line)
 static struct error *read_words(const char **text, struct line *line)
 {
 	for (;;) {
-		struct error *error;
 		char *word = NULL;
 
 		*text += strspn(*text, BLANKS);
 		if (!**text || strchr("#|>", **text))
 			return NULL;
-		error = read_word(text, &word);
-		if (!error)
-			error = add_word(line, word);
-		if (error)
-			return error;
+		TRY(read_word(text, &word));
+		TRY(add_word(line, word));
 	}
 }
 

@@ -174,7 +174,6 @@ struct error *output_open(struct output *output, const char *never)
 	static const cookie_io_functions_t functions = {
 		.write = write_stream,
 	};
-	struct error *error = NULL;
 
 	output->fd = -1;
 	output->shell = 0;
@@ -185,9 +184,7 @@ struct error *output_open(struct output *output, const char *never)
 	else
 		output->outer = NULL;
 	if (output->destination == TO_FILE || output->destination == TO_APPEND)
-		error = open_file(output, never);
-	if (error)
-		return error;
+		TRY(open_file(output, never));
 	output->stream = fopencookie(output, "w", functions);
 	if (!output->stream) {
 		close_fd(output);

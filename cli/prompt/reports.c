@@ -86,11 +86,9 @@ static struct error *open_file(struct session *session, const char *value, const
 struct error *report_files_open(struct session *session, const struct report_file_names *names,
 				const char *dump)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; !error && i < names->count; i++)
-		error = open_file(session, names->list[i], dump);
-	return error;
+	for (size_t i = 0; i < names->count; i++)
+		TRY(open_file(session, names->list[i], dump));
+	return NULL;
 }
 
 struct error *report_files_close(struct session *session)
@@ -137,10 +135,8 @@ static struct error *open_next(struct reports *reports, const struct report_form
 			       FILE *stream, bool colour)
 {
 	struct report *report = &reports->list[reports->count];
-	struct error *error = report_open(format, stream, colour, report);
 
-	if (error)
-		return error;
+	TRY(report_open(format, stream, colour, report));
 	report->subject = &reports->subject;
 	report->no_content = reports->no_content;
 	report->chap = reports->chap;

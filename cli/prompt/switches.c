@@ -281,12 +281,8 @@ struct error *switches_parse(const struct command *command, char *const *words, 
 		.arguments = arguments,
 	};
 
-	while (parser.words != parser.end) {
-		struct error *error = take_word(&parser);
-
-		if (error)
-			return error;
-	}
+	while (parser.words != parser.end)
+		TRY(take_word(&parser));
 	if (!command->parse)
 		return NULL;
 	return command->parse(ARGP_KEY_END, NULL, arguments);

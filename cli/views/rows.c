@@ -275,14 +275,11 @@ static struct error *comment_text(const struct analysis *analysis,
 struct error *comment_note(struct analysis *analysis, const struct member_comment *comment)
 {
 	_cleanup_(free) char *text = NULL;
-	struct error *error;
 	char *sentence;
 
 	if (!comment_is_warning(comment))
 		return NULL;
-	error = comment_text(analysis, comment, &text);
-	if (error)
-		return error;
+	TRY(comment_text(analysis, comment, &text));
 	text[strcspn(text, "\n")] = '\0';
 	sentence = text + strspn(text, "# ");
 	*sentence = (char)tolower((unsigned char)*sentence);

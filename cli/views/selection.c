@@ -115,13 +115,13 @@ static const struct switch_place places[] = {
 static struct error *check_selection(struct selection *selection)
 {
 	struct set_query *query = &selection->query;
-	struct error *error = query_check(query);
 
-	if (!error && selection->annotations.count && query->set->ranges)
+	TRY(query_check(query));
+	if (selection->annotations.count && query->set->ranges)
 		return error_create(ERROR_USAGE,
 				    "'%s' is no set of allocations: there is nothing to annotate",
 				    query->set->name);
-	return error;
+	return NULL;
 }
 
 struct error *selection_parse(int key, const char *value, void *arguments)
