@@ -49,7 +49,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->piece_steps = 2 * image_size(context->image) / MINIMUM_CHUNK;
+	heap->piece_steps = 2 * context->image->size / MINIMUM_CHUNK;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
 	heap->thread_caches.memory.account = context->account;

@@ -44,10 +44,10 @@ static struct error *check_readable(const struct options *options)
 static struct error *check_truncation(const struct session *session)
 {
 	const struct image *image = analysis_image(session->analysis);
-	uint64_t missing = image_missing(image);
+	uint64_t missing = image->missing;
 	char size[NUMBER_SIZE], lacking[NUMBER_SIZE];
 
-	format_grouped(image_size(image), size);
+	format_grouped(image->size, size);
 	format_grouped(missing, lacking);
 	if (!missing)
 		printf("The core is complete: %s bytes.\n", size);
@@ -165,9 +165,9 @@ static int analyse(struct session *session, const struct options *options)
 		return session_status(session);
 	}
 	if (options->truncation_check)
-		return image_missing(analysis_image(session->analysis)) ? EXIT_NOT_ANALYSED
-		       : session->failed				? EXIT_NOT_ANALYSED
-									: EXIT_FINE;
+		return analysis_image(session->analysis)->missing ? EXIT_NOT_ANALYSED
+		       : session->failed			  ? EXIT_NOT_ANALYSED
+								  : EXIT_FINE;
 	if (!options->verify_side_file)
 		run_commands(session, options);
 	error = report_files_close(session);

@@ -75,7 +75,7 @@ static struct error *read_spares(struct collector *collector, struct view *view,
 struct error *boehm_find_spares(struct collector *collector, const struct heap_context *context)
 {
 	struct view view = { context->image };
-	uint64_t most = image_size(context->image) / boehm_header_size(collector);
+	uint64_t most = context->image->size / boehm_header_size(collector);
 	struct error *error = NULL;
 
 	for (uint64_t i = 0; i < ARRAYS_HEAD && collector->freelists && !error; i += 8) {
@@ -363,13 +363,13 @@ static struct error *claim_marker(struct claims *claims, uint64_t word)
 {
 	const struct program *program = claims->context->program;
 
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		const struct thread *thread = program_thread(program, i);
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
 		const struct stack *stack;
 
 		if (thread->thread_pointer != word || thread->stack == NO_STACK)
 			continue;
-		stack = program_stack(program, thread->stack);
+		stack = &program->stacks[thread->stack];
 		if (stack->kind != STACK_THREAD || word <= stack->live || word > stack->live_end ||
 		    word - stack->live - LOCAL_STACK > MARKER_FRAMES ||
 		    is_registered(claims, thread))

@@ -229,7 +229,7 @@ static struct error *note_links(struct search *search)
 	struct error *error;
 
 	/* A damaged heap may seem to have more objects than there is room for. */
-	if (image_fits(image) || collector->object_count > image_size(image) / GRANULE)
+	if (image_fits(image) || collector->object_count > image->size / GRANULE)
 		return NULL;
 	error = array_resize(&search->links, collector->object_count);
 	if (error)

@@ -103,8 +103,8 @@ static bool is_stopped(const struct collector *collector, struct view *view,
 static bool has_stopped_threads(const struct collector *collector, struct view *view,
 				const struct program *program)
 {
-	for (size_t i = 0; i < program_thread_count(program); i++)
-		if (is_stopped(collector, view, program_thread(program, i)))
+	for (size_t i = 0; i < program->thread_count; i++)
+		if (is_stopped(collector, view, &program->threads[i]))
 			return true;
 	return false;
 }

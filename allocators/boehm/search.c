@@ -39,10 +39,10 @@ struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image 
 			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
 			       void *data)
 {
-	while (*cursor < image_region_count(image) && image_region(image, *cursor)->end <= start)
+	while (*cursor < image->region_count && image->regions[*cursor].end <= start)
 		(*cursor)++;
-	for (size_t i = *cursor; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = *cursor; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		uint64_t first = region->start > start ? region->start : start, word;
 		uint64_t stop = region->end < end ? region->end : end;
 
@@ -245,8 +245,8 @@ struct error *boehm_search(struct boehm_heap *heap)
 	struct search search = { .heap = heap, .view = { heap->context.image } };
 	size_t cursor = 0;
 
-	for (size_t i = 0; i < program_module_count(program); i++) {
-		const struct module *module = program_module(program, i);
+	for (size_t i = 0; i < program->module_count; i++) {
+		const struct module *module = &program->modules[i];
 		struct error *error;
 
 		search = (struct search){

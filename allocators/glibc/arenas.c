@@ -32,7 +32,7 @@ static_assert((int)LAYOUTS <= (int)ARENA_RING_KINDS, "rings of each");
 /* The dump has no room for more. */
 static size_t most_arenas(const struct image *image)
 {
-	return image_size(image) / SMALLEST_ARENA + 1;
+	return image->size / SMALLEST_ARENA + 1;
 }
 
 struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
@@ -220,8 +220,8 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 	struct error *error = NULL;
 
 	arena_rings_init(&rings, image, most_arenas(image), heap->context.account);
-	for (size_t i = 0; i < image_region_count(image) && !error; i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count && !error; i++) {
+		const struct region *region = &image->regions[i];
 
 		if (region->bytes && (region->rights & RIGHT_WRITE) &&
 		    (region->mapping != NULL) == mapped)
@@ -307,14 +307,11 @@ static struct error *add_parameters(struct glibc_heap *heap, const struct glibc_
 	const struct region *top = image_find(heap->context.image, arena->top);
 	struct glibc_parameters parameters = find_parameters(heap, arena);
 
-	if (!LIST_GROW(heap->parameters, heap->parameters_count))
-		return &error_no_memory;
 	if (!parameters.base && arena->stated_size && top && (top->rights & RIGHT_WRITE) &&
 	    !top->mapping)
 		parameters.base = align_up(top->start);
 	parameters.arena = (size_t)(arena - heap->arenas);
-	heap->parameters[heap->parameters_count++] = parameters;
-	return NULL;
+	return LIST_APPEND(heap->parameters, heap->parameters_count, parameters);
 }
 
 /* How many arenas have their address at the start of the heap of their top. */
@@ -403,8 +400,8 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 	uint64_t alignment = subheap_alignment(heap), end = 0;
 	struct view view = { image };
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		uint64_t start = (region->start + alignment - 1) & ~(alignment - 1);
 
 		if (!(region->rights & RIGHT_WRITE) || !region->bytes || region->mapping)

@@ -340,7 +340,7 @@ static bool tell_cache(const struct glibc_heap *heap, uint64_t chunk, char *ret,
 		snprintf(ret, size, "in the cache at %#" PRIx64 " of a thread", tcache);
 	else
 		snprintf(ret, size, "in the cache at %#" PRIx64 " of thread %u", tcache,
-			 program_thread(program, thread)->id);
+			 program->threads[thread].id);
 	return true;
 }
 

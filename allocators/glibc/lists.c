@@ -147,7 +147,7 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_
 static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thread)
 {
 	const struct program *program = heap->context.program;
-	uint64_t end = program_thread(program, thread)->thread_pointer & ~UINT64_C(7);
+	uint64_t end = program->threads[thread].thread_pointer & ~UINT64_C(7);
 	const struct region *region = image_find(heap->context.image, end);
 	struct memory_range tls = { end, end };
 
@@ -173,7 +173,7 @@ static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near, st
  */
 static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 {
-	size_t threads = program_thread_count(heap->context.program);
+	size_t threads = heap->context.program->thread_count;
 	struct view near = { heap->context.image }, far = near;
 	struct memory_range least = { 0 };
 	uint64_t offset = 0;
@@ -209,7 +209,7 @@ static struct error *add_tcache(struct glibc_heap *heap, uint32_t thread, uint64
  */
 static struct error *find_tcaches(struct glibc_heap *heap)
 {
-	size_t threads = program_thread_count(heap->context.program);
+	size_t threads = heap->context.program->thread_count;
 	uint64_t offset = find_tcache_offset(heap);
 	struct view near = { heap->context.image }, far = near;
 	struct error *error = NULL;
@@ -322,10 +322,7 @@ struct error *glibc_note_broken(struct glibc_heap *heap, struct glibc_broken_lis
 	/* Missing memory is reported anyway. */
 	if (heap->broken_count >= MAXIMUM_FINDINGS || view_is_absent(&view, next))
 		return NULL;
-	if (!LIST_GROW(heap->broken, heap->broken_count))
-		return &error_no_memory;
-	heap->broken[heap->broken_count++] = list;
-	return NULL;
+	return LIST_APPEND(heap->broken, heap->broken_count, list);
 }
 
 static struct error *note_cache(struct glibc_heap *heap, const struct tcache *tcache,

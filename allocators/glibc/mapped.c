@@ -98,8 +98,8 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 	}
 	for (size_t i = 0; i < owned_count && !error; i++)
 		error = array_append(&scan->taken, owned->ranges.items[i]);
-	for (size_t i = 0; i < program_stack_count(program) && !error; i++) {
-		const struct stack *stack = program_stack(program, i);
+	for (size_t i = 0; i < program->stack_count && !error; i++) {
+		const struct stack *stack = &program->stacks[i];
 
 		if (!is_in_chunk(scan, stack))
 			error = array_append(&scan->taken,
@@ -529,8 +529,8 @@ static struct error *find_all(struct scan *scan)
 {
 	const struct image *image = scan->heap->context.image;
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		struct error *error = NULL;
 
 		if ((region->rights & RIGHT_WRITE) && region->bytes && !region->mapping)

@@ -96,8 +96,8 @@ static struct error *find_unlisted(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		struct error *error = NULL;
 
 		if (may_be_heap(region))
@@ -113,8 +113,8 @@ static struct error *find_main_heap(struct glibc_heap *heap)
 	const struct image *image = heap->context.image;
 	struct view view = { image };
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		struct error *error = NULL;
 
 		if (may_be_heap(region) && heap->parameters_count == 0 &&

@@ -48,18 +48,18 @@ static bool has_crashed(const struct image *image, const struct thread *thread)
 void glibc_find_work(struct glibc_heap *heap)
 {
 	const struct program *program = heap->context.program;
-	size_t threads = program_thread_count(program);
+	size_t threads = program->thread_count;
 	bool crashed = false, inside = false;
 
 	/* The kernel gives all threads the signal that the first one took. */
 	if (threads > 0) {
-		const struct thread *first = program_thread(program, 0);
+		const struct thread *first = &program->threads[0];
 
 		crashed = has_crashed(heap->context.image, first) &&
 			  (threads == 1 || is_in_home(heap, first));
 	}
 	for (size_t i = 0; i < threads; i++)
-		inside |= may_be_inside(heap, program_thread(program, i));
+		inside |= may_be_inside(heap, &program->threads[i]);
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		struct glibc_arena *arena = &heap->arenas[i];
 
@@ -132,7 +132,7 @@ static struct error *hold(struct glibc_heap *heap, struct block_sink *sink, uint
 static struct error *hold_for_thread(struct glibc_heap *heap, struct block_sink *sink,
 				     const struct thread *thread)
 {
-	unsigned int registers = image_arch(heap->context.image)->register_count;
+	unsigned int registers = heap->context.image->arch->register_count;
 	uint64_t word;
 	struct view view = { heap->context.image };
 	struct error *error = NULL;
@@ -150,8 +150,8 @@ struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sin
 {
 	const struct program *program = heap->context.program;
 
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		const struct thread *thread = program_thread(program, i);
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
 		struct error *error = NULL;
 
 		if (may_be_inside(heap, thread))

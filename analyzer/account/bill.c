@@ -140,12 +140,12 @@ static struct error *add_stacks(struct maker *maker)
 {
 	struct bill *bill = maker->bill;
 
-	bill->stack_count = program_stack_count(maker->program);
+	bill->stack_count = maker->program->stack_count;
 	bill->stacks = calloc(bill->stack_count + 1, sizeof(*bill->stacks));
 	if (!bill->stacks)
 		return &error_no_memory;
 	for (size_t i = 0; i < bill->stack_count; i++) {
-		bill->stacks[i].stack = program_stack(maker->program, i);
+		bill->stacks[i].stack = &maker->program->stacks[i];
 		TRY(claim_stack(maker, i, bill->stacks[i].stack));
 	}
 	return ledger_settle(bill->ledger, count_stack, maker);
@@ -183,7 +183,7 @@ static struct error *add_fibers(struct maker *maker)
 static struct error *add_thread_variables(struct maker *maker)
 {
 	TRY(analysis_need(maker->analysis, STAGE_DEBUG));
-	for (uint32_t i = 0; i < program_thread_count(maker->program); i++) {
+	for (uint32_t i = 0; i < maker->program->thread_count; i++) {
 		uint64_t start, end;
 
 		if (debug_static_tls(analysis_debug(maker->analysis), i, &start, &end) &&

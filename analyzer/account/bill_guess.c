@@ -199,8 +199,8 @@ static struct error *guess_by_modules(struct guessing *guessing)
 {
 	const struct program *program = analysis_program(guessing->analysis);
 
-	for (size_t i = 0; i < image_region_count(guessing->image); i++) {
-		const struct region *region = image_region(guessing->image, i);
+	for (size_t i = 0; i < guessing->image->region_count; i++) {
+		const struct region *region = &guessing->image->regions[i];
 		const struct module *module = program_find_module(program, region->start);
 		uint64_t end = region->end;
 		char guess[GUESS_SIZE];
@@ -221,8 +221,8 @@ static struct error *guess_by_stacks(struct guessing *guessing)
 {
 	const struct program *program = analysis_program(guessing->analysis);
 
-	for (size_t i = 0; i < program_stack_count(program); i++) {
-		const struct stack *stack = program_stack(program, i);
+	for (size_t i = 0; i < program->stack_count; i++) {
+		const struct stack *stack = &program->stacks[i];
 
 		TRY(scan(guessing, stack->live, stack->live_end, "held by a stack"));
 	}

@@ -175,8 +175,8 @@ struct error *ledger_rest(const struct ledger *ledger, ledger_piece_fn *found, v
 {
 	size_t next = 0;
 
-	for (size_t i = 0; i < image_region_count(ledger->image); i++) {
-		const struct region *region = image_region(ledger->image, i);
+	for (size_t i = 0; i < ledger->image->region_count; i++) {
+		const struct region *region = &ledger->image->regions[i];
 
 		TRY(visit_pieces(ledger, region->start, region->end, 0, &next, found, data));
 	}

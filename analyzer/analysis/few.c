@@ -82,7 +82,7 @@ static struct error *find_few(struct analysis *analysis, const allocation_id *id
 	analysis->few_cost += root_bytes(analysis->roots) + EACH;
 	bitmap_for_each(id, &sources)
 		analysis->few_cost += allocation_size(analysis->index, (allocation_id)id);
-	if (analysis->few_cost > image_size(analysis->image) / PART)
+	if (analysis->few_cost > analysis->image->size / PART)
 		return analysis_need(analysis, STAGE_OWNERS);
 	return patterns_find_few(analysis->few_patterns, ids, count, &sources);
 }

@@ -9,7 +9,7 @@
 static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
 {
 	/* Opened along with the analysis. */
-	*ret_count = image_region_count(analysis->image);
+	*ret_count = analysis->image->region_count;
 	return NULL;
 }
 
@@ -19,7 +19,7 @@ static struct error *build_program(struct analysis *analysis, uint64_t *ret_coun
 		image_advise_random(analysis->image);
 
 	TRY(program_create(analysis->image, &analysis->findings, &analysis->program));
-	*ret_count = program_thread_count(analysis->program);
+	*ret_count = analysis->program->thread_count;
 	return NULL;
 }
 
@@ -351,7 +351,7 @@ static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
 	static const struct debug_options none = { NULL };
 	const struct debug_options *options = analysis->options ? analysis->options : &none;
 
-	*ret_count = program_module_count(analysis->program);
+	*ret_count = analysis->program->module_count;
 	return debug_create(analysis->image, analysis->program, options, &analysis->findings,
 			    &analysis->debug);
 }
@@ -409,7 +409,7 @@ static struct error *build_classes(struct analysis *analysis, uint64_t *ret_coun
 		classes_destroy(take(analysis->classes));
 		return error;
 	}
-	*ret_count = program_module_count(analysis->program);
+	*ret_count = analysis->program->module_count;
 	return NULL;
 }
 

@@ -58,7 +58,7 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	classes->image = image;
 	classes->program = program;
 	classes->debug = debug;
-	classes->names_budget = LEAST_BUDGET + image_size(image);
+	classes->names_budget = LEAST_BUDGET + image->size;
 	classes->signatures.memory.account = account;
 	classes->types.memory.account = account;
 	*ret = classes;
@@ -385,7 +385,7 @@ void classes_begin_search(struct classes *classes)
 {
 	enum { SHARE = 8 };
 
-	classes->bases_budget = LEAST_BUDGET + image_size(classes->image) / SHARE;
+	classes->bases_budget = LEAST_BUDGET + classes->image->size / SHARE;
 }
 
 struct visit {

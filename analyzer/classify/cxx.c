@@ -18,8 +18,8 @@ static unsigned int find_loaded(const struct program *program)
 {
 	unsigned int found = 0;
 
-	for (size_t i = 0; i < program_module_count(program); i++) {
-		const char *path = program_module(program, i)->path;
+	for (size_t i = 0; i < program->module_count; i++) {
+		const char *path = program->modules[i].path;
 
 		if (is_called(path, "libstdc++"))
 			found |= LIBSTDCXX;
@@ -44,8 +44,8 @@ unsigned int cxx_find(const struct image *image, const struct program *program)
 
 	if (found)
 		return found;
-	if (!main && program_module_count(program) > 0)
-		main = program_module(program, 0);
+	if (!main && program->module_count > 0)
+		main = &program->modules[0];
 	if (!main || !program_knows_modules(program) || !module_has_constants(image, main))
 		return LIBSTDCXX | LIBCXX;
 	if (!module_holds(image, main, type_info, strlen(type_info)))

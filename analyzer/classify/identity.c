@@ -42,26 +42,26 @@ struct module_bounds module_bounds_find(const struct program *program)
 {
 	struct module_bounds bounds = { 0 };
 	struct memory_range *ranges = bounds.ranges;
-	size_t count = program_module_count(program), first_behind = count;
+	size_t count = program->module_count, first_behind = count;
 	uint64_t widest = 0;
 
 	if (count == 0)
 		return bounds;
 	for (size_t i = 1; i < count; i++) {
-		uint64_t end = program_module(program, i - 1)->end;
-		uint64_t start = program_module(program, i)->start;
+		uint64_t end = program->modules[i - 1].end;
+		uint64_t start = program->modules[i].start;
 
 		if (start > end && start - end > widest) {
 			widest = start - end;
 			first_behind = i;
 		}
 	}
-	ranges[0].start = program_module(program, 0)->start;
-	ranges[0].end = program_module(program, first_behind - 1)->end;
+	ranges[0].start = program->modules[0].start;
+	ranges[0].end = program->modules[first_behind - 1].end;
 	if (first_behind == count)
 		return bounds;
-	ranges[1].start = program_module(program, first_behind)->start;
-	ranges[1].end = program_module(program, count - 1)->end;
+	ranges[1].start = program->modules[first_behind].start;
+	ranges[1].end = program->modules[count - 1].end;
 	return bounds;
 }
 

@@ -6,7 +6,7 @@
 void reader_init(struct reader *reader, const struct image *image, const struct program *program,
 		 const struct allocation_index *index)
 {
-	size_t count = program_module_count(program);
+	size_t count = program->module_count;
 
 	*reader = (struct reader){
 		.image = image,
@@ -18,8 +18,8 @@ void reader_init(struct reader *reader, const struct image *image, const struct 
 	};
 	if (count == 0)
 		return;
-	reader->modules.start = program_module(program, 0)->start;
-	reader->modules.end = program_module(program, count - 1)->end;
+	reader->modules.start = program->modules[0].start;
+	reader->modules.end = program->modules[count - 1].end;
 }
 
 allocation_id reader_start(struct reader *reader, uint64_t address, struct memory_range *ret)

@@ -508,8 +508,8 @@ static void scan_piece(struct scan *scan, struct scanner *scanner, const struct 
  */
 static uint64_t most_steps(const struct scan *scan)
 {
-	return 4 * (uint64_t)allocation_count(scan->input->index) +
-	       image_size(scan->input->image) / 4 + PIECE;
+	return 4 * (uint64_t)allocation_count(scan->input->index) + scan->input->image->size / 4 +
+	       PIECE;
 }
 
 /* Of allocations, or of a piece of a root. */
@@ -668,7 +668,7 @@ struct error *scan_memory(const struct scan_input *input, const struct scan_task
 	choose_classifiers(&scan);
 	if (!scan.is_needed && !input->kept)
 		return NULL;
-	progress_begin(input->progress, "recognizing containers", image_size(input->image));
+	progress_begin(input->progress, "recognizing containers", input->image->size);
 	error = run(&scan);
 	for (size_t i = 0; i < OVERVIEW_BITMAPS; i++)
 		bitmap_deinit(&scan.overview.all[i]);

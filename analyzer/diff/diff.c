@@ -11,10 +11,10 @@ static void find_time(const struct image *image, struct lineage *lineage)
 {
 	struct stat status;
 
-	lineage->time = image_origin(image).time;
+	lineage->time = image->origin.time;
 	if (lineage->time) {
 		lineage->source = TIME_CORE;
-	} else if (stat(image_path(image), &status) == 0 && status.st_mtim.tv_sec > 0) {
+	} else if (stat(image->path, &status) == 0 && status.st_mtim.tv_sec > 0) {
 		lineage->time = (uint64_t)status.st_mtim.tv_sec * UINT64_C(1000000000) +
 				(uint64_t)status.st_mtim.tv_nsec;
 		lineage->source = TIME_FILE;
@@ -24,7 +24,7 @@ static void find_time(const struct image *image, struct lineage *lineage)
 struct lineage lineage_of(const struct image *image)
 {
 	struct lineage lineage = {
-		.process = image_origin(image).process,
+		.process = image->origin.process,
 		.program = image_auxiliary(image, AT_PHDR, 0),
 		.vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0),
 	};
@@ -102,7 +102,7 @@ static struct error *add_core(struct diff *diff, const struct analysis *analysis
 	if (diff->core_count == MOST_CORES)
 		return error_create(ERROR_USAGE, "more than %d cores cannot be compared",
 				    MOST_CORES);
-	core->path = strdup(image_path(image));
+	core->path = strdup(image->path);
 	if (!core->path)
 		return &error_no_memory;
 	core->lineage = lineage_of(image);
@@ -185,7 +185,7 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 static void doubt(struct analysis *newest, const struct analysis *older)
 {
 	const struct findings *findings = analysis_findings(older);
-	const char *path = image_path(analysis_image(older));
+	const char *path = analysis_image(older)->path;
 	size_t count = findings->weighed[FINDING_INCOMPLETE];
 	char *text;
 

@@ -15,8 +15,8 @@ static bool cut_to_module(const struct program *program, struct root_range *rang
 /* The range is what a thread has in use of a stack that the program made. */
 static bool cut_to_stack(const struct program *program, struct root_range *range)
 {
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t live = program_thread(program, i)->used_from;
+	for (size_t i = 0; i < program->thread_count; i++) {
+		uint64_t live = program->threads[i].used_from;
 
 		if (live - range->start >= range->end - range->start)
 			continue;

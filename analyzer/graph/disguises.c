@@ -469,8 +469,7 @@ static struct error *find_wanted(struct finder *finder)
 	}
 	if (error)
 		return error;
-	progress_begin(input->progress, "looking for disguised addresses",
-		       image_size(input->image));
+	progress_begin(input->progress, "looking for disguised addresses", input->image->size);
 	return look_everywhere(finder);
 }
 

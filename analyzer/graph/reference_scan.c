@@ -510,7 +510,7 @@ struct error *graph_create(const struct image *image, const struct allocation_in
 		error = find_sources(&scan, &sources, account);
 	if (error)
 		return error;
-	progress_begin(progress, "scanning for references", image_size(image));
+	progress_begin(progress, "scanning for references", image->size);
 	scan.graph = graph;
 	scan.joint.array = scan.threads;
 	error = work_chunks_init(&scan.chunks, image, index, scan.sources, NULL, account);

@@ -119,8 +119,8 @@ static bool is_root(const struct roots *roots, const struct region *region)
 /* Whether the fiber runs on a thread's own stack, as the first one does. */
 static bool is_on_thread_stack(const struct program *program, const struct fiber *fiber)
 {
-	for (size_t i = 0; i < program_stack_count(program); i++) {
-		const struct stack *stack = program_stack(program, i);
+	for (size_t i = 0; i < program->stack_count; i++) {
+		const struct stack *stack = &program->stacks[i];
 
 		if (fiber->start < stack->end && stack->start < fiber->end)
 			return true;
@@ -137,8 +137,8 @@ static struct error *find_stacks(struct roots *roots)
 	const struct program *program = roots->input.program;
 	struct error *error = NULL;
 
-	for (size_t i = 0; i < program_stack_count(program) && !error; i++)
-		error = array_append(&roots->stacks, *program_stack(program, i));
+	for (size_t i = 0; i < program->stack_count && !error; i++)
+		error = array_append(&roots->stacks, program->stacks[i]);
 	/* One alone may be something else that looks like it. */
 	for (size_t i = 0; fibers && fiber_count(fibers) > 1 && i < fiber_count(fibers) && !error;
 	     i++) {
@@ -162,8 +162,8 @@ static struct error *find_ranges(struct roots *roots)
 {
 	const struct image *image = roots->input.image;
 
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		struct error *error;
 
 		if (!is_root(roots, region))
@@ -278,9 +278,9 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t 
 static bool visit_registers(const struct roots *roots, uint32_t number,
 			    bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
-	const struct thread *thread = program_thread(roots->input.program, number);
+	const struct thread *thread = &roots->input.program->threads[number];
 	const struct image_thread *state = thread->state;
-	const struct arch *arch = image_arch(roots->input.image);
+	const struct arch *arch = roots->input.image->arch;
 	struct anchor anchor = { ROOT_REGISTER, .thread = number };
 	uint8_t vector[VECTOR_SIZE];
 	size_t size;
@@ -311,8 +311,8 @@ static uint32_t find_holder(const struct program *program, struct held_value val
 {
 	if (value.kind != HELD_SIGNAL_STACK && value.kind != HELD_SIGNAL)
 		return NO_THREAD;
-	for (uint32_t i = 0; i < program_thread_count(program); i++)
-		if (program_thread(program, i)->id == value.holder)
+	for (uint32_t i = 0; i < program->thread_count; i++)
+		if (program->threads[i].id == value.holder)
 			return i;
 	return NO_THREAD;
 }
@@ -412,12 +412,12 @@ static struct error *find_targets(struct roots *roots)
 		error = add_chunks(roots);
 	if (error)
 		return error;
-	progress_begin(roots->input.progress, "scanning the roots", image_size(roots->input.image));
+	progress_begin(roots->input.progress, "scanning the roots", roots->input.image->size);
 	split_work_begin(&roots->work, roots->input.progress, roots->chunks.count);
 	error = parallel_for(roots->chunks.count, threads, scan_chunk, roots);
 	split_work_keep(&roots->work, threads, roots->input.progress);
 	array_release(&roots->chunks);
-	for (uint32_t i = 0; i < program_thread_count(roots->input.program); i++)
+	for (uint32_t i = 0; i < roots->input.program->thread_count; i++)
 		visit_registers(roots, i, mark_anchor, &marking);
 	visit_malloc(roots->input.index, mark_anchor, &marking);
 	marking.targets = &roots->targets[ROOT_KERNEL];
@@ -645,7 +645,7 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 				return;
 		}
 	}
-	for (uint32_t i = 0; i < program_thread_count(roots->input.program) && !visiting.ended; i++)
+	for (uint32_t i = 0; i < roots->input.program->thread_count && !visiting.ended; i++)
 		visit_registers(roots, i, visit_anchor, &visiting);
 	if (!visiting.ended)
 		visit_malloc(roots->input.index, visit_anchor, &visiting);

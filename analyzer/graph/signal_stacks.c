@@ -15,7 +15,7 @@ enum { ROUNDED = 24 }; /* by which malloc() may make a block larger */
 static uint64_t common_size(const struct image *image)
 {
 	uint64_t least = image_auxiliary(image, AT_MINSIGSTKSZ, 0);
-	uint64_t usual = image_arch(image)->signal_stack_size;
+	uint64_t usual = image->arch->signal_stack_size;
 
 	return least > usual / 4 && least < UINT32_MAX ? 4 * least : usual;
 }
@@ -26,8 +26,8 @@ static bool calls_it(const struct program *program)
 	static const char *const name[] = { "sigaltstack", NULL };
 	static const char *const start[] = { "main", NULL };
 
-	for (size_t i = 0; i < program_module_count(program); i++) {
-		const struct module *module = program_module(program, i);
+	for (size_t i = 0; i < program->module_count; i++) {
+		const struct module *module = &program->modules[i];
 
 		if (module_needs(module, name) ||
 		    (module_defines(module, name) && module_defines(module, start)))
@@ -52,7 +52,7 @@ static struct error *find_sized(const struct signal_stacks_input *input, struct 
 {
 	const struct bitmap *collectable = allocation_having(input->index, TRAIT_COLLECTABLE);
 	uint64_t common = common_size(input->image);
-	uint64_t usual = image_arch(input->image)->signal_stack_size;
+	uint64_t usual = input->image->arch->signal_stack_size;
 
 	bitmap_for_each(id, input->unreachable) {
 		uint64_t size = allocation_size(input->index, (allocation_id)id);
@@ -83,7 +83,7 @@ struct error *signal_stacks_guess(const struct signal_stacks_input *input, struc
 		return error;
 	leave_unreferenced(input, &stacks);
 	count = bitmap_weight(&stacks);
-	if (count > 0 && count <= program_thread_count(input->program)) {
+	if (count > 0 && count <= input->program->thread_count) {
 		*ret = stacks;
 		stacks = (struct bitmap){ 0 };
 	}

@@ -250,8 +250,7 @@ static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
 {
 	struct error *error;
 
-	progress_begin(slots->context.progress, "walking the heap",
-		       image_size(slots->context.image));
+	progress_begin(slots->context.progress, "walking the heap", slots->context.image->size);
 	error = open_each(slots);
 	if (!error)
 		error = walk_heaps(slots, sink);

@@ -111,8 +111,8 @@ bool report_unsupported(const struct heap_context *context,
 	struct function_names list = list_names();
 	bool found = false;
 
-	for (size_t i = 0; i < program_module_count(context->program); i++) {
-		const struct module *module = program_module(context->program, i);
+	for (size_t i = 0; i < context->program->module_count; i++) {
+		const struct module *module = &context->program->modules[i];
 		int number = -1;
 
 		if (!is_libc(module) && !is_understood(data, module))
@@ -129,8 +129,8 @@ void report_no_heap(const struct heap_context *context)
 {
 	bool libc = false;
 
-	for (size_t i = 0; i < program_module_count(context->program); i++)
-		libc |= module_is_libc(program_module(context->program, i));
+	for (size_t i = 0; i < context->program->module_count; i++)
+		libc |= module_is_libc(&context->program->modules[i]);
 	findings_add(
 		context->findings, FINDING_INCOMPLETE,
 		"no heap was found: %s. Counts of 0 mean nothing",

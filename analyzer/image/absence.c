@@ -1,5 +1,4 @@
 #include "analyzer/base/text.h"
-#include "analyzer/image/image_parts.h"
 #include "analyzer/image/kernel_notes.h"
 
 #include <elf.h>
@@ -28,8 +27,8 @@ struct absence {
  */
 static bool has_private_memory(const struct image *image)
 {
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 
 		if ((region->rights & RIGHT_WRITE) && !region->mapping &&
 		    region->origin == REGION_CORE)
@@ -42,7 +41,7 @@ static bool starts_behind_module(const struct image *image, const struct region 
 {
 	const struct mapping *below = image_find_mapping(image, region->start - 1);
 
-	return below && image_module_base(image, below);
+	return below && below->base;
 }
 
 static bool begins_with(const char *path, const char *const *starts)
@@ -79,10 +78,10 @@ static bool is_module(const struct image *image, size_t first, size_t end)
 {
 	char magic[SELFMAG];
 
-	if (image_read(image, image_mapping(image, first)->start, magic, SELFMAG))
+	if (image_read(image, image->mappings[first].start, magic, SELFMAG))
 		return memcmp(magic, ELFMAG, SELFMAG) == 0;
 	for (size_t i = first; i < end; i++) {
-		const struct region *region = image_find(image, image_mapping(image, i)->start);
+		const struct region *region = image_find(image, image->mappings[i].start);
 
 		if (region && (region->bytes || (region->rights & RIGHT_EXECUTE)))
 			return true;
@@ -120,18 +119,18 @@ static void weigh_file(const struct image *image, const struct smaps *smaps,
 static void weigh_files(const struct image *image, const struct smaps *smaps,
 			struct absence *absence)
 {
-	size_t count = image_mapping_count(image), end;
+	size_t count = image->mapping_count, end;
 
 	for (size_t first = 0; first < count; first = end) {
-		const char *path = image_mapping(image, first)->path;
+		const char *path = image->mappings[first].path;
 
 		end = first + 1;
-		while (end < count && strcmp(image_mapping(image, end)->path, path) == 0)
+		while (end < count && strcmp(image->mappings[end].path, path) == 0)
 			end++;
 		if (is_module(image, first, end))
 			continue;
 		for (size_t i = first; i < end; i++)
-			weigh_file(image, smaps, image_mapping(image, i), absence);
+			weigh_file(image, smaps, &image->mappings[i], absence);
 	}
 }
 
@@ -149,9 +148,9 @@ static void weigh_absent(const struct image *image, const struct region *region,
 	const struct mapping *mapping = region->mapping;
 	uint64_t size = region->end - region->start;
 
-	if (mapping && !image_module_base(image, mapping))
+	if (mapping && !mapping->base)
 		return;
-	if (!private || image_missing(image) > 0) {
+	if (!private || image->missing > 0) {
 		if (absence->unknown == 0)
 			absence->first_unknown = region->start;
 		absence->unknown += size;
@@ -198,7 +197,7 @@ static void report(const struct image *image, const struct absence *absence,
 			     "%s bytes of writable memory, first at %#" PRIx64
 			     ", are not in the core%s: what only they refer to looks leaked",
 			     grouped(absence->unknown, size), absence->first_unknown,
-			     image_missing(image) ? "" : " (see coredump_filter in core(5))");
+			     image->missing ? "" : " (see coredump_filter in core(5))");
 	if (absence->untouched > 0)
 		findings_add(
 			findings, FINDING_NOTE,
@@ -257,8 +256,8 @@ struct error *image_report_absence(const struct image *image, struct findings *f
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 
 		if (region->origin == REGION_ABSENT &&
 		    ((region->rights & RIGHT_WRITE) || is_hidden(&smaps, region)))

@@ -2,7 +2,7 @@
  * The contract of an architecture: what is to be known of a processor, and of how Linux and glibc
  * use it, to read a dump of it on a machine of any kind.
  *
- * Each file of architectures/ defines one struct arch; the build collects them, and image_arch() is
+ * Each file of architectures/ defines one struct arch; the build collects them, and image->arch is
  * that of the dump. All slots are required unless they say otherwise. Only such a file names
  * registers, their numbers or those of system calls; everything else asks for a role, such as the
  * stack pointer. Words are of 8 bytes, little-endian, all over the analyzer.

@@ -25,15 +25,6 @@ struct build_id {
  */
 struct build_id build_id_of_image(const struct image *image, uint64_t base, uint64_t end);
 
-/* Files by path; owned by the image. */
-struct file_table {
-	struct image_file **files;
-	size_t count;
-	void *by_path;	     /* the same for tsearch() */
-	uint64_t bytes;	     /* of all that are open, added up */
-	const char *sysroot; /* borrowed; NULL: the root */
-};
-
 /*
  * Open the regular file of that absolute path below sysroot, which may be NULL. Returns -1 if there
  * is none, or it is empty.

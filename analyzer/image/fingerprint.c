@@ -44,8 +44,8 @@ static void add_contents(XXH3_state_t *state, const uint8_t *bytes, size_t size)
 
 static void add_regions(XXH3_state_t *state, const struct image *image)
 {
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 
 		add_number(state, region->start);
 		add_number(state, region->end);
@@ -65,13 +65,13 @@ struct error *image_identify(const struct image *image, struct side_identity *re
 	XXH3_state_t *state;
 	struct stat status;
 
-	if (stat(image_path(image), &status) < 0)
-		return error_system("%s", image_path(image));
+	if (stat(image->path, &status) < 0)
+		return error_system("%s", image->path);
 	state = XXH3_createState();
 	if (!state)
 		return &error_no_memory;
 	XXH3_64bits_reset(state);
-	add_contents(state, image_file_bytes(image), image_size(image));
+	add_contents(state, image->bytes, image->size);
 	add_regions(state, image);
 	ret->dump_size = (uint64_t)status.st_size;
 	ret->dump_seconds = status.st_mtim.tv_sec;

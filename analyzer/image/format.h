@@ -1,5 +1,6 @@
 /*
- * The contract of a dump format, and what a format fills in.
+ * The contract of a dump format, which fills in an image: regions, cuts and mappings by the
+ * functions here, and all else of what the dump tells by itself.
  *
  * Each file of formats/ defines one struct image_format; the build collects them. Image borrows the
  * pieces it is given: they point into the dump.
@@ -9,14 +10,12 @@
 
 #include "analyzer/image/image.h"
 
-struct image_builder;
-
 struct image_format {
 	const char *name;
 	/* Whether the file is of this format, from its first bytes. */
 	bool (*recognise)(const uint8_t *bytes, size_t size);
 	/* Add all the file holds. bytes may be written to: they are private. */
-	struct error *(*read)(uint8_t *bytes, size_t size, struct image_builder *builder);
+	struct error *(*read)(uint8_t *bytes, size_t size, struct image *image);
 	/*
 	 * How large a complete file is that begins with these bytes; 0 if it takes more of them to
 	 * know.
@@ -30,30 +29,20 @@ extern const struct image_format *const image_formats[]; /* NULL at the end */
  * Say that the dump is of that machine and class, as in an ELF header, or why it cannot be read.
  * Comes first.
  */
-struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
-				unsigned int class);
+struct error *image_set_machine(struct image *image, unsigned int machine, unsigned int class);
 /* The error that a dump is what nothing here supports, such as "of a big-endian machine". */
-struct error *image_refuse_machine(const struct image_builder *builder, const char *what);
-const struct arch *image_builder_arch(struct image_builder *builder);
+struct error *image_refuse_machine(const struct image *image, const char *what);
 
 /*
  * A mapping of the process, [start, end), whose first present bytes the dump holds; bytes points at
  * them. The next lost ones it was to hold. The origin is REGION_FILE if they are what the mapped
  * file has, though they are in the dump.
  */
-struct error *image_add_segment(struct image_builder *builder, uint64_t start, uint64_t end,
-				uint8_t rights, enum region_origin origin, const uint8_t *bytes,
-				uint64_t present, uint64_t lost);
+struct error *image_add_segment(struct image *image, uint64_t start, uint64_t end, uint8_t rights,
+				enum region_origin origin, const uint8_t *bytes, uint64_t present,
+				uint64_t lost);
 /* What segments in [start, end) leave out was never touched. */
-struct error *image_add_cut(struct image_builder *builder, uint64_t start, uint64_t end);
-struct error *image_add_mapping(struct image_builder *builder, struct mapping mapping);
-struct error *image_add_thread(struct image_builder *builder, struct image_thread thread);
-struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type, uint64_t value);
-/* What each of them tells that is not 0 counts. */
-void image_set_origin(struct image_builder *builder, struct image_origin origin);
-void image_set_missing(struct image_builder *builder, uint64_t bytes);
-/* A note of own_notes.h; of more than MOST_OWN_NOTES the first count. */
-void image_add_note(struct image_builder *builder, struct own_note note);
-struct findings *image_builder_findings(struct image_builder *builder);
+struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end);
+struct error *image_add_mapping(struct image *image, struct mapping mapping);
 
 #endif

@@ -1,7 +1,6 @@
 #include "analyzer/image/image.h"
 
 #include "analyzer/base/list.h"
-#include "analyzer/image/image_parts.h"
 #include "analyzer/image/view.h"
 
 #include <errno.h>
@@ -23,36 +22,6 @@ const struct mapping *image_find_mapping(const struct image *image, uint64_t add
 	if (low == 0 || image->mappings[low - 1].end <= address)
 		return NULL;
 	return &image->mappings[low - 1];
-}
-
-const struct mapping *image_module_base(const struct image *image, const struct mapping *mapping)
-{
-	return mapping->base;
-}
-
-const char *image_path(const struct image *image)
-{
-	return image->path;
-}
-
-const struct arch *image_arch(const struct image *image)
-{
-	return image->arch;
-}
-
-uint64_t image_missing(const struct image *image)
-{
-	return image->missing;
-}
-
-struct image_origin image_origin(const struct image *image)
-{
-	return image->origin;
-}
-
-uint64_t image_size(const struct image *image)
-{
-	return image->size;
 }
 
 bool image_fits(const struct image *image)
@@ -160,21 +129,6 @@ void image_advance(const struct image *image, uint64_t start, uint64_t end)
 		image_fetch(image, end - start < AHEAD ? ahead - (end - start) : end, ahead);
 }
 
-const uint8_t *image_file_bytes(const struct image *image)
-{
-	return image->bytes;
-}
-
-size_t image_region_count(const struct image *image)
-{
-	return image->region_count;
-}
-
-const struct region *image_region(const struct image *image, size_t number)
-{
-	return &image->regions[number];
-}
-
 const struct region *image_find(const struct image *image, uint64_t address)
 {
 	size_t low = LIST_ABOVE(image->regions, image->region_count, start, address);
@@ -267,31 +221,6 @@ bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret)
 bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret)
 {
 	return image_read(image, address, ret, sizeof(*ret));
-}
-
-size_t image_mapping_count(const struct image *image)
-{
-	return image->mapping_count;
-}
-
-const struct loaded_list *image_loaded(const struct image *image)
-{
-	return &image->loaded;
-}
-
-const struct mapping *image_mapping(const struct image *image, size_t number)
-{
-	return &image->mappings[number];
-}
-
-size_t image_thread_count(const struct image *image)
-{
-	return image->thread_count;
-}
-
-const struct image_thread *image_thread(const struct image *image, size_t number)
-{
-	return &image->threads[number];
 }
 
 bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread)

@@ -46,7 +46,11 @@ struct mapping {
 	const char *path;
 	const struct image_file *file; /* NULL: see the state */
 	enum file_state state;
-	const struct mapping *base; /* see image_module_base() */
+	/*
+	 * The mapping of the file's beginning that belongs to this one: that of the same path,
+	 * nearest at or below it. NULL: the file is mapped without it, and so is no module.
+	 */
+	const struct mapping *base;
 };
 
 struct region {
@@ -93,8 +97,69 @@ struct image_origin {
 	bool unpacked;	  /* what is mapped is not the file itself */
 };
 
-struct image;
-struct loaded_list;
+/* A module that is loaded (untrusted); see link_map.h. */
+struct loaded {
+	uint64_t map;	  /* the address of its struct link_map */
+	uint64_t bias;	  /* address less the file's virtual address */
+	uint64_t dynamic; /* the address of its dynamic section */
+	const char *path; /* as the loader was told */
+};
+
+/* The program is the first. */
+struct loaded_list {
+	struct loaded *list;
+	size_t count;
+};
+
+/* Files by path; see files.h. */
+struct file_table {
+	struct image_file **files;
+	size_t count;
+	void *by_path;	     /* the same for tsearch() */
+	uint64_t bytes;	     /* of all that are open, added up */
+	const char *sysroot; /* borrowed; NULL: the root */
+};
+
+/* Opened by image_open(); others only read it. Lists grow by doubling. */
+struct image {
+	char *path;
+	int fd;		  /* of the dump, to ask for its holes; -1: not open */
+	uint8_t *bytes;	  /* as they stand in the file; or, if that is packed, unpacked */
+	size_t size;	  /* of these */
+	uint64_t missing; /* bytes that the dump lacks at its end; 0: it is complete */
+	struct image_origin origin;
+	struct findings *findings;		 /* borrowed */
+	const struct arch *const *architectures; /* that it may be of, NULL at the end */
+	const struct arch *arch;
+
+	struct region *regions; /* by address */
+	size_t region_count;
+	uint32_t segment_count;
+	struct mapping *mappings; /* by address */
+	size_t mapping_count;
+	/*
+	 * Mappings of which a core by heapcore leaves out parts that the process never touched, by
+	 * address. They are zeros, and in every respect as if the core had them: terabytes of them
+	 * are common, which not every file system could hold, even as a hole.
+	 */
+	struct note_range *cuts;
+	size_t cut_count;
+	void *zeros; /* as many as the largest untouched part needs */
+	uint64_t zeros_size;
+	struct loaded_list loaded; /* by the dynamic loader */
+	struct image_thread *threads;
+	size_t thread_count;
+	struct auxiliary_value {
+		uint64_t type, value;
+	} * auxiliary;
+	size_t auxiliary_count;
+	struct file_table files;
+	uint64_t filled;		       /* bytes of regions that are read from files */
+	struct own_note notes[MOST_OWN_NOTES]; /* the first */
+	size_t note_count;
+	size_t room; /* bytes of the dump that memory may hold */
+};
+
 struct side_identity;
 
 /* How to open an image; all of it is borrowed, and may be left out. */
@@ -117,23 +182,8 @@ struct error *image_open_with(const char *path, const struct image_options *opti
 void image_close(struct image *image);
 DEFINE_CLEANUP(image_close, struct image *)
 
-const char *image_path(const struct image *image);
-
-const struct arch *image_arch(const struct image *image);
-
-/* How many bytes the dump lacks at its end; 0 if it is complete. */
-uint64_t image_missing(const struct image *image);
-
-/* The size of the dump file in bytes, unpacked. */
-uint64_t image_size(const struct image *image);
-
-struct image_origin image_origin(const struct image *image);
-
 /* Set all of the dump's identity but the maker: see fingerprint.c. */
 struct error *image_identify(const struct image *image, struct side_identity *ret);
-
-/* Its bytes, as it stands in the file; or, if that is packed, unpacked. */
-const uint8_t *image_file_bytes(const struct image *image);
 
 /*
  * Whether the dump fits into the memory of the machine. If it does not, what is read all over it is
@@ -175,9 +225,6 @@ void image_fetch(const struct image *image, uint64_t start, uint64_t end);
 /* Release [start, end), and fetch what a pass upwards needs soon. */
 void image_advance(const struct image *image, uint64_t start, uint64_t end);
 
-size_t image_region_count(const struct image *image);
-const struct region *image_region(const struct image *image, size_t number);
-
 /* The region that holds address, or NULL. */
 const struct region *image_find(const struct image *image, uint64_t address);
 
@@ -205,28 +252,16 @@ bool image_read(const struct image *image, uint64_t address, void *ret, size_t s
 bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret);
 bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret);
 
-size_t image_mapping_count(const struct image *image);
-const struct mapping *image_mapping(const struct image *image, size_t number);
-
-/* What the dynamic loader says that it has loaded; see link_map.h. */
-const struct loaded_list *image_loaded(const struct image *image);
-
 /* The file mapping at address, or NULL. */
 const struct mapping *image_find_mapping(const struct image *image, uint64_t address);
-
-/*
- * The mapping of the file's beginning that belongs to this one: that of the same path, nearest at
- * or below it. NULL: the file is mapped without it, and so is no module.
- */
-const struct mapping *image_module_base(const struct image *image, const struct mapping *mapping);
-
-size_t image_thread_count(const struct image *image);
-const struct image_thread *image_thread(const struct image *image, size_t number);
 
 /* Whether the signal of the thread came from another process. */
 bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread);
 
 /* The auxiliary vector's value for type (AT_...), or fallback. */
 uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback);
+
+/* Report what the dump lacks of the process's writable memory; image_open() does. */
+struct error *image_report_absence(const struct image *image, struct findings *findings);
 
 #endif

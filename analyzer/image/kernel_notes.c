@@ -66,10 +66,7 @@ static void parse_detail(const char *line, size_t length, struct smaps_area *are
 
 static struct error *add_area(struct smaps *smaps, struct smaps_area area)
 {
-	if (!LIST_GROW(smaps->areas, smaps->count))
-		return &error_no_memory;
-	smaps->areas[smaps->count++] = area;
-	return NULL;
+	return LIST_APPEND(smaps->areas, smaps->count, area);
 }
 
 /* Areas that are not in order, as no kernel has them, are left out. */

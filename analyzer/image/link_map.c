@@ -43,7 +43,7 @@ static const char *name_of(const struct image *image, const uint64_t *words)
 		return name;
 	if (words[MAP_PREVIOUS] == 0)
 		return program_path(image);
-	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0) ? image_arch(image)->loader
+	return words[MAP_BIAS] == image_auxiliary(image, AT_BASE, 0) ? image->arch->loader
 								     : "[unknown]";
 }
 
@@ -56,14 +56,12 @@ static struct error *read_maps(struct loaded_list *list, const struct image *ima
 	       image_read(image, map, words, sizeof(words)) && words[MAP_PREVIOUS] == previous) {
 		const char *path = name_of(image, words);
 
-		if (!LIST_GROW(list->list, list->count))
-			return &error_no_memory;
-		list->list[list->count++] = (struct loaded){
-			.map = map,
-			.bias = words[MAP_BIAS],
-			.dynamic = words[MAP_DYNAMIC],
-			.path = path,
-		};
+		struct error *error = LIST_APPEND(
+			list->list, list->count,
+			(struct loaded){ map, words[MAP_BIAS], words[MAP_DYNAMIC], path });
+
+		if (error)
+			return error;
 		previous = map;
 		map = words[MAP_NEXT];
 	}
@@ -96,8 +94,8 @@ struct error *loaded_list_init(struct loaded_list *list, const struct image *ima
 	struct error *error = NULL;
 
 	*list = (struct loaded_list){ 0 };
-	for (size_t i = 0; base && i < image_region_count(image) && !error; i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; base && i < image->region_count && !error; i++) {
+		const struct region *region = &image->regions[i];
 
 		if (region->end > base && region->start < base + LOADER_REACH && region->bytes &&
 		    (region->rights & RIGHT_WRITE))
@@ -113,8 +111,8 @@ void loaded_list_deinit(struct loaded_list *list)
 }
 
 /* One mapping for each segment. False if the headers are not there. */
-static bool add_segments(const struct image *image, struct image_builder *builder, uint64_t base,
-			 const char *path, struct error **ret_error)
+static bool add_segments(struct image *image, uint64_t base, const char *path,
+			 struct error **ret_error)
 {
 	struct module_headers headers;
 
@@ -126,12 +124,12 @@ static bool add_segments(const struct image *image, struct image_builder *builde
 
 		if (segment->p_type == PT_LOAD)
 			*ret_error = image_add_mapping(
-				builder, (struct mapping){
-						 .path = path,
-						 .start = page_below(start),
-						 .end = page_above(start + segment->p_filesz),
-						 .offset = page_below(segment->p_offset),
-					 });
+				image, (struct mapping){
+					       .path = path,
+					       .start = page_below(start),
+					       .end = page_above(start + segment->p_filesz),
+					       .offset = page_below(segment->p_offset),
+				       });
 	}
 	return headers.is_loaded;
 }
@@ -153,17 +151,17 @@ static uint64_t end_of_whole(const struct image *image, uint64_t within, uint64_
 	return end < limit ? end : limit;
 }
 
-static struct error *add_module(const struct image *image, struct image_builder *builder,
-				uint64_t base, uint64_t within, uint64_t limit, const char *path)
+static struct error *add_module(struct image *image, uint64_t base, uint64_t within, uint64_t limit,
+				const char *path)
 {
 	struct mapping whole = { .path = path, .start = base };
 	struct error *error = NULL;
 
-	if (base == 0 || add_segments(image, builder, base, path, &error) || within < base ||
+	if (base == 0 || add_segments(image, base, path, &error) || within < base ||
 	    within - base > UINT32_MAX)
 		return error;
 	whole.end = end_of_whole(image, within, limit);
-	return image_add_mapping(builder, whole);
+	return image_add_mapping(image, whole);
 }
 
 /* Where the module begins: only the program can be of a fixed address. */
@@ -185,18 +183,18 @@ static uint64_t find_limit(const struct loaded_list *list, uint64_t base)
 	return limit;
 }
 
-struct error *loaded_list_add_mappings(const struct loaded_list *list, const struct image *image,
-				       struct image_builder *builder)
+struct error *image_add_loaded(struct image *image)
 {
 	enum { MOST_NAMED = 1 << 12 }; /* each costs as much as all */
+	const struct loaded_list *list = &image->loaded;
 	uint64_t vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
 	struct loaded program = { .bias = 0 };
 	struct error *error = NULL;
 
-	if (image_mapping_count(image) > 0)
+	if (image->mapping_count > 0)
 		return NULL;
 	if (list->count == 0)
-		error = add_module(image, builder, base_of(image, &program),
+		error = add_module(image, base_of(image, &program),
 				   image_auxiliary(image, AT_ENTRY, 0), UINT64_MAX,
 				   program_path(image));
 	for (size_t i = 0; i < list->count && i < MOST_NAMED && !error; i++) {
@@ -204,8 +202,8 @@ struct error *loaded_list_add_mappings(const struct loaded_list *list, const str
 		uint64_t base = base_of(image, loaded);
 
 		if (base != vdso)
-			error = add_module(image, builder, base, loaded->dynamic,
-					   find_limit(list, base), loaded->path);
+			error = add_module(image, base, loaded->dynamic, find_limit(list, base),
+					   loaded->path);
 	}
 	return error;
 }

@@ -1,8 +1,9 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
+#include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
-#include "analyzer/image/image_parts.h"
+#include "analyzer/image/link_map.h"
 #include "analyzer/image/unpack.h"
 
 #include <elf.h>
@@ -13,26 +14,17 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-struct image_builder {
-	struct image *image;
-	const struct arch *const *architectures;
-};
-
 static struct error *add_region(struct image *image, struct region region)
 {
 	if (region.start >= region.end)
 		return NULL;
-	if (!LIST_GROW(image->regions, image->region_count))
-		return &error_no_memory;
-	image->regions[image->region_count++] = region;
-	return NULL;
+	return LIST_APPEND(image->regions, image->region_count, region);
 }
 
-struct error *image_add_segment(struct image_builder *builder, uint64_t start, uint64_t end,
-				uint8_t rights, enum region_origin origin, const uint8_t *bytes,
-				uint64_t present, uint64_t lost)
+struct error *image_add_segment(struct image *image, uint64_t start, uint64_t end, uint8_t rights,
+				enum region_origin origin, const uint8_t *bytes, uint64_t present,
+				uint64_t lost)
 {
-	struct image *image = builder->image;
 	struct region held = {
 		.start = start,
 		.end = start + present,
@@ -59,76 +51,21 @@ struct error *image_add_segment(struct image_builder *builder, uint64_t start, u
 	return add_region(image, rest);
 }
 
-struct error *image_add_cut(struct image_builder *builder, uint64_t start, uint64_t end)
+struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end)
 {
-	struct image *image = builder->image;
-
 	/* Out of order, they would take the square of their number. */
 	if (image->cut_count > 0 && start < image->cuts[image->cut_count - 1].end)
 		return error_create(ERROR_BAD_DUMP,
 				    "the note of mappings that are cut makes no sense");
-	if (!LIST_GROW(image->cuts, image->cut_count))
-		return &error_no_memory;
-	image->cuts[image->cut_count++] = (struct cut){ start, end };
-	return NULL;
+	return LIST_APPEND(image->cuts, image->cut_count, (struct note_range){ start, end });
 }
 
-struct error *image_add_mapping(struct image_builder *builder, struct mapping mapping)
+struct error *image_add_mapping(struct image *image, struct mapping mapping)
 {
-	struct image *image = builder->image;
-
 	/* The kernel's name for anonymous memory in huge pages. */
 	if (mapping.start >= mapping.end || strncmp(mapping.path, "/anon_hugepage", 14) == 0)
 		return NULL;
-	if (!LIST_GROW(image->mappings, image->mapping_count))
-		return &error_no_memory;
-	image->mappings[image->mapping_count++] = mapping;
-	return NULL;
-}
-
-struct error *image_add_thread(struct image_builder *builder, struct image_thread thread)
-{
-	struct image *image = builder->image;
-
-	if (!LIST_GROW(image->threads, image->thread_count))
-		return &error_no_memory;
-	image->threads[image->thread_count++] = thread;
-	return NULL;
-}
-
-struct error *image_add_auxiliary(struct image_builder *builder, uint64_t type, uint64_t value)
-{
-	struct image *image = builder->image;
-
-	if (!LIST_GROW(image->auxiliary, image->auxiliary_count))
-		return &error_no_memory;
-	image->auxiliary[image->auxiliary_count].type = type;
-	image->auxiliary[image->auxiliary_count++].value = value;
-	return NULL;
-}
-
-void image_set_origin(struct image_builder *builder, struct image_origin origin)
-{
-	struct image_origin *known = &builder->image->origin;
-
-	if (origin.process)
-		known->process = origin.process;
-	if (origin.time)
-		known->time = origin.time;
-	known->by_debugger |= origin.by_debugger;
-}
-
-void image_set_missing(struct image_builder *builder, uint64_t bytes)
-{
-	builder->image->missing = bytes;
-}
-
-void image_add_note(struct image_builder *builder, struct own_note note)
-{
-	struct image *image = builder->image;
-
-	if (image->note_count < MOST_OWN_NOTES)
-		image->notes[image->note_count++] = note;
+	return LIST_APPEND(image->mappings, image->mapping_count, mapping);
 }
 
 static const char *machine_name(unsigned int machine)
@@ -148,28 +85,27 @@ static const char *machine_name(unsigned int machine)
 	return NULL;
 }
 
-struct error *image_refuse_machine(const struct image_builder *builder, const char *what)
+struct error *image_refuse_machine(const struct image *image, const char *what)
 {
 	char supported[256] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; builder->architectures[i] && used < sizeof(supported); i++)
+	for (size_t i = 0; image->architectures[i] && used < sizeof(supported); i++)
 		used += (size_t)snprintf(supported + used, sizeof(supported) - used, "%s%s",
-					 i > 0 ? ", " : "", builder->architectures[i]->name);
+					 i > 0 ? ", " : "", image->architectures[i]->name);
 	return error_create(ERROR_NOT_SUPPORTED, "is %s; only %s is supported", what, supported);
 }
 
-struct error *image_set_machine(struct image_builder *builder, unsigned int machine,
-				unsigned int class)
+struct error *image_set_machine(struct image *image, unsigned int machine, unsigned int class)
 {
 	const char *name = machine_name(machine);
 	char what[48];
 
-	for (size_t i = 0; builder->architectures[i]; i++) {
-		const struct arch *arch = builder->architectures[i];
+	for (size_t i = 0; image->architectures[i]; i++) {
+		const struct arch *arch = image->architectures[i];
 
 		if (arch->machine == machine && arch->class == class) {
-			builder->image->arch = arch;
+			image->arch = arch;
 			return NULL;
 		}
 	}
@@ -177,17 +113,7 @@ struct error *image_set_machine(struct image_builder *builder, unsigned int mach
 		snprintf(what, sizeof(what), "a core of %s", name);
 	else
 		snprintf(what, sizeof(what), "a core of machine %u", machine);
-	return image_refuse_machine(builder, what);
-}
-
-const struct arch *image_builder_arch(struct image_builder *builder)
-{
-	return builder->image->arch;
-}
-
-struct findings *image_builder_findings(struct image_builder *builder)
-{
-	return builder->image->findings;
+	return image_refuse_machine(image, what);
 }
 
 DEFINE_COMPARE(compare_regions, struct region, ASCENDING(start), ASCENDING(segment))
@@ -233,7 +159,7 @@ static uint64_t mark_untouched(struct image *image)
 	size_t next = 0;
 
 	for (size_t i = 0; i < image->cut_count; i++) {
-		const struct cut *cut = &image->cuts[i];
+		const struct note_range *cut = &image->cuts[i];
 		uint32_t segment;
 
 		while (next < image->region_count && image->regions[next].start < cut->start)
@@ -332,7 +258,7 @@ static struct error *find_files(struct image *image)
 	find_bases(image);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
-		const struct mapping *base = image_module_base(image, mapping);
+		const struct mapping *base = mapping->base;
 		struct error *error;
 
 		if (!base)
@@ -434,8 +360,7 @@ static struct error *attach_files(struct image *image)
 	size_t count;
 
 	if (!error)
-		error = loaded_list_add_mappings(&image->loaded, image,
-						 &(struct image_builder){ image });
+		error = image_add_loaded(image);
 	if (!error)
 		error = find_files(image);
 	if (!error)
@@ -508,14 +433,12 @@ static struct error *map_dump(struct image *image, const struct image_options *o
 
 static struct error *read_dump(struct image *image, const struct image_options *options)
 {
-	struct image_builder builder = { image, options->architectures ? options->architectures
-								       : architectures };
-
+	image->architectures = options->architectures ? options->architectures : architectures;
 	for (size_t i = 0; image_formats[i]; i++) {
 		const struct image_format *format = image_formats[i];
 
 		if (format->recognise(image->bytes, image->size))
-			return format->read(image->bytes, image->size, &builder);
+			return format->read(image->bytes, image->size, image);
 	}
 	return error_create(ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }

@@ -34,12 +34,12 @@ static bool is_anonymous(const struct region *region)
  */
 static bool has_holes(const struct image *image)
 {
-	struct image_origin origin = image_origin(image);
+	struct image_origin origin = image->origin;
 
 	if (origin.by_debugger || origin.unpacked)
 		return false;
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 
 		if (region->origin == REGION_CORE && is_anonymous(region) && !region->untouched &&
 		    image_next_hole(image, region->start) < region->end)
@@ -130,7 +130,7 @@ static struct error *add_region(struct residency *residency, const struct region
 
 	if (region->origin != REGION_CORE && area)
 		span.resident = false; /* until smaps have their say */
-	if (region->origin == REGION_ABSENT && !area && image_missing(residency->image) > 0)
+	if (region->origin == REGION_ABSENT && !area && residency->image->missing > 0)
 		span.resident = true;
 	if (region->origin != REGION_CORE || !known) {
 		residency->assumed += span.resident ? span.end - span.start : 0;
@@ -265,8 +265,8 @@ struct error *residency_create(const struct image *image, struct memory_account 
 	residency->spans.memory.account = account;
 	error = smaps_read(image, &residency->smaps);
 	residency->source = has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
-	for (size_t i = 0; i < image_region_count(image) && !error; i++)
-		error = add_region(residency, image_region(image, i), progress);
+	for (size_t i = 0; i < image->region_count && !error; i++)
+		error = add_region(residency, &image->regions[i], progress);
 	if (!error && residency->smaps.count > 0) {
 		residency->source = RESIDENCY_SMAPS;
 		error = fit_all(residency);

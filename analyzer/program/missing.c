@@ -97,7 +97,7 @@ static bool is_pointer_rubbish(const struct image *image, const struct thread *t
 	uint64_t told = thread->state->thread_pointer;
 	const struct region *region = image_find(image, told);
 
-	return told != 0 && (told < LOWEST || told >> image_arch(image)->address_bits ||
+	return told != 0 && (told < LOWEST || told >> image->arch->address_bits ||
 			     told % ALIGNMENT != 0 || (region && !(region->rights & RIGHT_WRITE)));
 }
 
@@ -150,8 +150,8 @@ static void report_pointers(const struct program *program, struct findings *find
 	};
 	char others[OTHERS_SIZE];
 
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		const struct thread *thread = program_thread(program, i);
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
 
 		if (thread->pointer_source != POINTER_TOLD && is_pointer_rubbish(image, thread))
 			note_missing(&rubbish[thread->pointer_source], NULL, thread->id,
@@ -173,8 +173,8 @@ static void report_threads(const struct program *program, struct findings *findi
 	uint64_t budget = BUDGET;
 	char others[OTHERS_SIZE];
 
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		const struct thread *thread = program_thread(program, i);
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
 
 		if (is_stack_empty(program, thread, &budget))
 			report_zeros(thread, findings);
@@ -269,8 +269,8 @@ static void report_data(const struct program *program, struct findings *findings
 	struct missing data = { 0 };
 	char others[OTHERS_SIZE];
 
-	for (size_t i = 0; i < program_module_count(program); i++) {
-		const struct module *module = program_module(program, i);
+	for (size_t i = 0; i < program->module_count; i++) {
+		const struct module *module = &program->modules[i];
 		uint64_t start = find_missing_data(image, module);
 
 		if (start)
@@ -286,7 +286,7 @@ static void report_data(const struct program *program, struct findings *findings
 
 void program_report_missing(const struct program *program, struct findings *findings)
 {
-	if (program_thread_count(program) == 0)
+	if (program->thread_count == 0)
 		findings_add(
 			findings, FINDING_INCOMPLETE,
 			"the core tells of no thread: what only registers refer to looks leaked, and all of the stacks counts as in use");

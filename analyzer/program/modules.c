@@ -100,10 +100,7 @@ static bool read_extent(const struct image *image, uint64_t base, uint64_t *ret_
 
 static struct error *add_module(struct program *program, struct module module)
 {
-	if (!LIST_GROW(program->modules, program->module_count))
-		return &error_no_memory;
-	program->modules[program->module_count++] = module;
-	return NULL;
+	return LIST_APPEND(program->modules, program->module_count, module);
 }
 
 /* The vdso is mapped from no file. */
@@ -158,7 +155,7 @@ static bool has_code(const struct image *image, const struct module *module)
  */
 static bool is_module(const struct image *image, struct module *module)
 {
-	const struct loaded_list *loaded = image_loaded(image);
+	const struct loaded_list *loaded = &image->loaded;
 	uint64_t size = module->end - module->start;
 
 	module->bias = module->start;
@@ -190,10 +187,10 @@ static struct error *add_files(struct program *program)
 {
 	enum { LARGEST_MODULE = 1 << 30 }; /* where its headers are absent */
 	const struct image *image = program->image;
-	size_t count = image_mapping_count(image), next;
+	size_t count = image->mapping_count, next;
 
 	for (size_t i = 0; i < count; i = next) {
-		const struct mapping *first = image_mapping(image, i);
+		const struct mapping *first = &image->mappings[i];
 		struct module module = {
 			.path = first->path,
 			.start = first->start,
@@ -211,14 +208,13 @@ static struct error *add_files(struct program *program)
 			reach = first->start + LARGEST_MODULE;
 		else
 			reach = claimed;
-		while (next < count &&
-		       is_next_of(first, image_mapping(image, next), module.end, reach))
-			module.end = image_mapping(image, next++)->end;
+		while (next < count && is_next_of(first, &image->mappings[next], module.end, reach))
+			module.end = image->mappings[next++].end;
 		if (claimed == 0 && !is_module(image, &module))
 			continue;
 		module.end = end_of_data(image, module.end, claimed);
-		if (next < count && module.end > image_mapping(image, next)->start)
-			module.end = image_mapping(image, next)->start;
+		if (next < count && module.end > image->mappings[next].start)
+			module.end = image->mappings[next].start;
 		error = add_module(program, module);
 		if (error)
 			return error;

@@ -7,14 +7,14 @@
 
 static struct error *read_threads(struct program *program)
 {
-	size_t count = image_thread_count(program->image);
-	const struct arch *arch = image_arch(program->image);
+	size_t count = program->image->thread_count;
+	const struct arch *arch = program->image->arch;
 
 	program->threads = calloc(count + 1, sizeof(*program->threads));
 	if (!program->threads)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
-		const struct image_thread *state = image_thread(program->image, i);
+		const struct image_thread *state = &program->image->threads[i];
 
 		program->threads[i] = (struct thread){
 			.id = state->id,
@@ -62,16 +62,6 @@ void program_destroy(struct program *program)
 	free(program);
 }
 
-size_t program_module_count(const struct program *program)
-{
-	return program->module_count;
-}
-
-const struct module *program_module(const struct program *program, size_t number)
-{
-	return &program->modules[number];
-}
-
 const struct module *program_find_module(const struct program *program, uint64_t address)
 {
 	const struct module *modules = program->modules;
@@ -84,28 +74,8 @@ bool program_knows_modules(const struct program *program)
 {
 	const struct image *image = program->image;
 
-	return image_mapping_count(image) > 0 ||
+	return image->mapping_count > 0 ||
 	       (image_auxiliary(image, AT_PHDR, 0) != 0 && image_auxiliary(image, AT_BASE, 0) == 0);
-}
-
-size_t program_thread_count(const struct program *program)
-{
-	return program->thread_count;
-}
-
-const struct thread *program_thread(const struct program *program, size_t number)
-{
-	return &program->threads[number];
-}
-
-size_t program_stack_count(const struct program *program)
-{
-	return program->stack_count;
-}
-
-const struct stack *program_stack(const struct program *program, size_t number)
-{
-	return &program->stacks[number];
 }
 
 const struct stack *program_find_stack(const struct program *program, uint64_t address)

@@ -61,16 +61,21 @@ struct thread {
 
 enum { NO_STACK = UINT32_MAX };
 
-struct program;
+/* What runs in an image: made by program_create(), and only read by others. */
+struct program {
+	const struct image *image;
+	struct module *modules; /* by address */
+	size_t module_count;
+	struct thread *threads; /* in the order of the dump */
+	size_t thread_count;
+	struct stack *stacks; /* by address */
+	size_t stack_count;
+};
 
 struct error *program_create(const struct image *image, struct findings *findings,
 			     struct program **ret);
 void program_destroy(struct program *program);
 DEFINE_CLEANUP(program_destroy, struct program *)
-
-/* Modules by address. */
-size_t program_module_count(const struct program *program);
-const struct module *program_module(const struct program *program, size_t number);
 
 /* The module that has address in one of its mappings, or NULL. */
 const struct module *program_find_module(const struct program *program, uint64_t address);
@@ -94,14 +99,10 @@ bool module_has_constants(const struct image *image, const struct module *module
 /* Whether the dump tells which modules there are; a static program has one. */
 bool program_knows_modules(const struct program *program);
 
-/* Threads in the order of the dump. */
-size_t program_thread_count(const struct program *program);
-const struct thread *program_thread(const struct program *program, size_t number);
-
 /* Where the struct pthread of a thread with that pointer begins. */
 static inline uint64_t thread_descriptor(const struct image *image, uint64_t thread_pointer)
 {
-	return thread_pointer - image_arch(image)->pthread.pointer;
+	return thread_pointer - image->arch->pthread.pointer;
 }
 
 /* What is in use of a stack that begins at start, if the thread runs on it. */
@@ -112,9 +113,6 @@ static inline uint64_t thread_live(const struct thread *thread, uint64_t start)
 	return is_whole ? start : thread->used_from;
 }
 
-/* Stacks by address. */
-size_t program_stack_count(const struct program *program);
-const struct stack *program_stack(const struct program *program, size_t number);
 const struct stack *program_find_stack(const struct program *program, uint64_t address);
 
 /* "main", "thread", "finished thread" or "vanished thread". */

@@ -1,20 +1,10 @@
 /*
- * What a program is made of, for the files that find its parts.
+ * Finding the parts of a program.
  */
 #ifndef ANALYZER_PROGRAM_PROGRAM_PARTS_H
 #define ANALYZER_PROGRAM_PROGRAM_PARTS_H
 
 #include "analyzer/program/program.h"
-
-struct program {
-	const struct image *image;
-	struct module *modules; /* by address */
-	size_t module_count;
-	struct thread *threads;
-	size_t thread_count;
-	struct stack *stacks; /* by address */
-	size_t stack_count;
-};
 
 /* In this order, each once. */
 struct error *program_find_modules(struct program *program);

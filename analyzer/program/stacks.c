@@ -65,7 +65,7 @@ static bool find_block(const struct arch *arch, const uint8_t *bytes, size_t siz
 
 uint32_t descriptor_tid(const struct image *image, uint64_t address)
 {
-	uint64_t place = address + image_arch(image)->pthread.tid;
+	uint64_t place = address + image->arch->pthread.tid;
 	uint32_t tid;
 
 	return image_read_u32(image, place, &tid) ? tid : 0;
@@ -73,7 +73,7 @@ uint32_t descriptor_tid(const struct image *image, uint64_t address)
 
 bool descriptor_read(const struct image *image, uint64_t address, struct descriptor *ret)
 {
-	const struct arch *arch = image_arch(image);
+	const struct arch *arch = image->arch;
 	size_t self = arch->pthread.self, tid = arch->pthread.tid, cancel = arch->pthread.cancel;
 	struct descriptor descriptor = { .address = address };
 	uint8_t bytes[PTHREAD_SIZE];
@@ -102,10 +102,7 @@ bool descriptor_read(const struct image *image, uint64_t address, struct descrip
 
 static struct error *add_stack(struct program *program, struct stack stack)
 {
-	if (!LIST_GROW(program->stacks, program->stack_count))
-		return &error_no_memory;
-	program->stacks[program->stack_count++] = stack;
-	return NULL;
+	return LIST_APPEND(program->stacks, program->stack_count, stack);
 }
 
 /*
@@ -128,7 +125,7 @@ static uint64_t live_part(const struct thread *thread, uint64_t start, uint64_t 
  */
 static uint64_t find_end_of_frames(const struct program *program)
 {
-	uint32_t process = image_origin(program->image).process;
+	uint32_t process = program->image->origin.process;
 	uint64_t place, end;
 
 	for (size_t i = 0; i < program->thread_count; i++)
@@ -206,7 +203,7 @@ static struct error *add_thread_stacks(struct program *program)
  */
 static struct error *add_finished(struct program *program, const struct descriptor *descriptor)
 {
-	size_t dtv = image_arch(program->image)->pthread.dtv;
+	size_t dtv = program->image->arch->pthread.dtv;
 	bool over = descriptor->tid < 0 || descriptor->detached || descriptor->freed;
 	struct stack stack = {
 		.kind = STACK_FINISHED,
@@ -229,7 +226,7 @@ static struct error *add_finished(struct program *program, const struct descript
 static struct error *walk_list(struct program *program, uint64_t head, uint64_t next)
 {
 	const struct image *image = program->image;
-	const struct arch *arch = image_arch(image);
+	const struct arch *arch = image->arch;
 	uint64_t previous = head, back;
 
 	for (size_t i = 0; i < MAXIMUM_STACKS && next != head; i++) {
@@ -283,7 +280,7 @@ static struct error *scan_for_lists(struct program *program, const struct region
 			continue;
 		looks--;
 		if (!image_read_u64(image, next + 8, &back) || back != head ||
-		    descriptor_read(image, head - image_arch(image)->pthread.list, &member))
+		    descriptor_read(image, head - image->arch->pthread.list, &member))
 			continue;
 		error = walk_list(program, head, next);
 		if (error)

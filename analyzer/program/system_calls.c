@@ -84,14 +84,14 @@ static bool restore(const struct expression_context *context, Dwarf_Frame *rules
 	*ret = 0;
 	if (count > 0)
 		return compute(context, operations, count, true, ret);
-	if (number != image_arch(context->image)->unwound_return)
+	if (number != context->image->arch->unwound_return)
 		*ret = context->registers[number];
 	return true;
 }
 
 static enum call_step apply(const struct image *image, Dwarf_Frame *rules, struct call_frame *frame)
 {
-	const struct arch *arch = image_arch(image);
+	const struct arch *arch = image->arch;
 	uint8_t stack_pointer = arch_unwound_stack_pointer(arch);
 	struct expression_context context = { image, frame->registers, .known = UINT64_MAX };
 	struct call_frame caller = { .exact = false };
@@ -167,7 +167,7 @@ static bool is_c_library(const struct module *module)
 static bool follows_system_call(const struct program *program, uint64_t address)
 {
 	const struct module *module = program_find_module(program, address);
-	const struct arch *arch = image_arch(program->image);
+	const struct arch *arch = program->image->arch;
 	uint8_t bytes[sizeof(arch->call_code)];
 
 	if (!is_c_library(module))
@@ -195,7 +195,7 @@ static void leave(const struct program *program, struct thread *thread)
 {
 	enum { STARTS_MAIN = 1, EXITS = 2 | 4 };
 	static const char *const names[] = { "__libc_start_main", "exit", "quick_exit", NULL };
-	const struct arch *arch = image_arch(program->image);
+	const struct arch *arch = program->image->arch;
 	struct call_frame frame = call_frame_of(arch, thread->state->registers);
 
 	for (size_t i = 0; i < MOST_FRAMES; i++) {

@@ -34,8 +34,7 @@ static bool names_itself(const struct image *image, uint64_t address)
 	uint64_t first, self;
 
 	return address != 0 && image_read_u64(image, address, &first) && first == address &&
-	       image_read_u64(image, address + image_arch(image)->pthread.self, &self) &&
-	       self == address;
+	       image_read_u64(image, address + image->arch->pthread.self, &self) && self == address;
 }
 
 /* Without a block that names itself, its number tells. */
@@ -43,7 +42,7 @@ static bool is_right(const struct image *image, const struct thread *thread)
 {
 	uint64_t address = thread->thread_pointer;
 
-	if (image_arch(image)->pthread.self)
+	if (image->arch->pthread.self)
 		return names_itself(image, address);
 	return address != 0 &&
 	       descriptor_tid(image, thread_descriptor(image, address)) == thread->id;
@@ -131,8 +130,8 @@ static void search_range(struct search *search, uint64_t start, uint64_t end)
 
 static void search_memory(struct search *search)
 {
-	for (size_t i = 0; i < image_region_count(search->image); i++) {
-		const struct region *region = image_region(search->image, i);
+	for (size_t i = 0; i < search->image->region_count; i++) {
+		const struct region *region = &search->image->regions[i];
 
 		if (region->origin != REGION_CORE || !(region->rights & RIGHT_WRITE))
 			continue;
@@ -167,7 +166,7 @@ void program_check_thread_pointers(struct program *program)
 	for (size_t i = 0; i < program->thread_count; i++)
 		threads[i].pointer_source =
 			is_right(image, &threads[i]) ? POINTER_TOLD : POINTER_UNKNOWN;
-	if (count_unknown(&search, &last) == 0 || !image_arch(image)->pthread.self)
+	if (count_unknown(&search, &last) == 0 || !image->arch->pthread.self)
 		return;
 	for (size_t i = 0; i < program->thread_count; i++)
 		if (threads[i].pointer_source == POINTER_UNKNOWN)

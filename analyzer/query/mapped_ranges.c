@@ -40,7 +40,7 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 {
 	const struct range_kind *kind = arguments->set->ranges;
 	const struct image *image = analysis_image(analysis);
-	size_t count = image_region_count(image);
+	size_t count = image->region_count;
 	struct mapped_part *parts = calloc(count + 1, sizeof(*parts));
 	uint32_t segment = 0;
 
@@ -48,7 +48,7 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 		return &error_no_memory;
 	ret->details = parts;
 	for (size_t i = 0; i < count; i++) {
-		const struct region *region = image_region(image, i);
+		const struct region *region = &image->regions[i];
 		uint64_t size = region->end - region->start;
 		struct range *last = ret->count ? &ret->list[ret->count - 1] : NULL;
 

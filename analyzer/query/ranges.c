@@ -58,7 +58,7 @@ struct error *ranges_collect(struct analysis *analysis, const struct range_kind 
 
 static size_t count_stacks(const struct analysis *analysis)
 {
-	return program_stack_count(analysis_program(analysis));
+	return analysis_program(analysis)->stack_count;
 }
 
 static struct range stack_range(const struct analysis *analysis, size_t number)
@@ -69,7 +69,7 @@ static struct range stack_range(const struct analysis *analysis, size_t number)
 		[STACK_FINISHED] = "Stacks of finished threads",
 		[STACK_VANISHED] = "Stacks of threads that vanished in a fork",
 	};
-	const struct stack *stack = program_stack(analysis_program(analysis), number);
+	const struct stack *stack = &analysis_program(analysis)->stacks[number];
 
 	return (struct range){ stack->start, stack->end - stack->start, groups[stack->kind] };
 }
@@ -78,7 +78,7 @@ static void stacks_write(const struct analysis *analysis, const struct ranges *r
 			 const struct range *range, struct report *report)
 {
 	const struct program *program = analysis_program(analysis);
-	const struct stack *stack = program_stack(program, range->number);
+	const struct stack *stack = &program->stacks[range->number];
 
 	report_add(report, stack->start, stack->end, range->size, stack->live_end - stack->live);
 	report_thread(report, program, stack->thread);
@@ -98,19 +98,19 @@ const struct range_kind range_kind_stacks = {
 
 static size_t count_threads(const struct analysis *analysis)
 {
-	return program_thread_count(analysis_program(analysis));
+	return analysis_program(analysis)->thread_count;
 }
 
 static struct range thread_range(const struct analysis *analysis, size_t number)
 {
 	const struct program *program = analysis_program(analysis);
-	const struct thread *thread = program_thread(program, number);
+	const struct thread *thread = &program->threads[number];
 	const struct stack *stack;
 
 	if (thread->stack == NO_STACK)
 		return (struct range){ thread->stack_pointer, 0,
 				       "Threads whose stack is not known" };
-	stack = program_stack(program, thread->stack);
+	stack = &program->stacks[thread->stack];
 	return (struct range){ stack->start, stack->end - stack->start,
 			       "Threads whose stack is known" };
 }
@@ -119,7 +119,7 @@ static void threads_write(const struct analysis *analysis, const struct ranges *
 			  const struct range *range, struct report *report)
 {
 	const struct program *program = analysis_program(analysis);
-	const struct thread *thread = program_thread(program, range->number);
+	const struct thread *thread = &program->threads[range->number];
 	uint64_t instruction = thread->instruction;
 	const struct module *module = program_find_module(program, instruction);
 	struct debug *debug = analysis_debug(analysis);
@@ -146,12 +146,12 @@ const struct range_kind range_kind_threads = {
 
 static size_t count_modules(const struct analysis *analysis)
 {
-	return program_module_count(analysis_program(analysis));
+	return analysis_program(analysis)->module_count;
 }
 
 static struct range module_range(const struct analysis *analysis, size_t number)
 {
-	const struct module *module = program_module(analysis_program(analysis), number);
+	const struct module *module = &analysis_program(analysis)->modules[number];
 
 	return (struct range){ module->start, module->end - module->start,
 			       module->state == FILE_USED ? "Modules with their file"
@@ -167,7 +167,7 @@ static void modules_write(const struct analysis *analysis, const struct ranges *
 		[FILE_OTHER_BUILD] = "other build",
 		[FILE_USED] = "used",
 	};
-	const struct module *module = program_module(analysis_program(analysis), range->number);
+	const struct module *module = &analysis_program(analysis)->modules[range->number];
 
 	report_add(report, module->start, module->end, range->size);
 	/* The vdso has none. */

@@ -102,7 +102,7 @@ DEFINE_DEINIT(ranges_deinit, struct ranges)
 static inline void report_thread(struct report *report, const struct program *program,
 				 uint32_t thread)
 {
-	report_add(report, VALUE_IF(thread != NO_THREAD, program_thread(program, thread)->id));
+	report_add(report, VALUE_IF(thread != NO_THREAD, program->threads[thread].id));
 }
 
 #endif

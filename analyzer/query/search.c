@@ -276,9 +276,9 @@ struct error *search_memory(const struct image *image, const struct search *sear
 	struct error *error = NULL;
 
 	progress_begin(progress, "searching memory", 0);
-	for (size_t i = 0; !error && i < image_region_count(image); i++)
-		if (image_region(image, i)->bytes)
-			error = cut_region(&searcher, image_region(image, i));
+	for (size_t i = 0; !error && i < image->region_count; i++)
+		if (image->regions[i].bytes)
+			error = cut_region(&searcher, &image->regions[i]);
 	if (!error)
 		error = parallel_for(searcher.chunks.count, parallel_threads_for(progress),
 				     count_chunk, &searcher);

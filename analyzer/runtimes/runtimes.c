@@ -28,8 +28,8 @@ static bool path_has(const char *path, const char *names)
 
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program)
 {
-	for (size_t i = 0; runtime->modules && i < program_module_count(program); i++)
-		if (path_has(program_module(program, i)->path, runtime->modules))
+	for (size_t i = 0; runtime->modules && i < program->module_count; i++)
+		if (path_has(program->modules[i].path, runtime->modules))
 			return true;
 	return false;
 }

@@ -41,7 +41,7 @@ static void write_thread(struct analysis *analysis, uint32_t number, uint64_t li
 		TABLE("thread", "Thread {thread}:", { "thread", VALUE_NUMBER });
 	const struct program *program = analysis_program(analysis);
 
-	report_single(report, &table, program_thread(program, number)->id);
+	report_single(report, &table, program->threads[number].id);
 	thread_write_calls(analysis, number, limit, report);
 }
 
@@ -62,8 +62,8 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 
 	if (arguments->fibers)
 		return write_fibers(analysis, arguments->limit, report);
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		if (arguments->has_thread && program_thread(program, i)->id != arguments->thread)
+	for (size_t i = 0; i < program->thread_count; i++) {
+		if (arguments->has_thread && program->threads[i].id != arguments->thread)
 			continue;
 		found = true;
 		write_thread(analysis, (uint32_t)i, arguments->limit, report);

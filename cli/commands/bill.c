@@ -79,7 +79,7 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 /* Whether the core told what was resident before it was packed. */
 static bool is_lost(const struct image *image)
 {
-	struct image_origin origin = image_origin(image);
+	struct image_origin origin = image->origin;
 
 	return origin.unpacked && !origin.by_debugger;
 }
@@ -210,8 +210,7 @@ static struct part sum_stack(const struct program *program, const struct stack_a
 	const struct stack *stack = account->stack;
 	struct part part = {
 		.name = stack_kind_name(stack->kind),
-		.label = VALUE_IF(stack->thread != NO_THREAD,
-				  program_thread(program, stack->thread)->id),
+		.label = VALUE_IF(stack->thread != NO_THREAD, program->threads[stack->thread].id),
 		.all = account->used,
 		.details = { account->used.mapped, account->touched.mapped,
 			     account->untouched.mapped },

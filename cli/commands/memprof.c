@@ -98,7 +98,7 @@ static void write_reaching(const struct reaching *list, size_t count, struct rep
 /* Those with the fewest objects are left out if there are too many types. */
 static void limit_types(struct analysis *analysis, struct reach_input *input)
 {
-	size_t most = reach_most_groups(input, image_size(analysis_image(analysis)));
+	size_t most = reach_most_groups(input, analysis_image(analysis)->size);
 	char text[NOTE_SIZE];
 
 	if (most == input->group_count)

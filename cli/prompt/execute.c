@@ -182,7 +182,7 @@ static struct error *judge(struct session *session, const struct output *output,
 static struct error *run_into(struct session *session, const struct request *request,
 			      struct output *output)
 {
-	const char *dump = session->analysis ? image_path(analysis_image(session->analysis)) : NULL;
+	const char *dump = session->analysis ? analysis_image(session->analysis)->path : NULL;
 	struct error *error;
 
 	output->outer = session->output;
@@ -211,7 +211,7 @@ static struct error *run(struct session *session, const struct request *request)
 	struct error *error;
 
 	if (session->redirected && command_needs_core(request->command) && !line->target) {
-		const char *dump = image_path(analysis_image(session->analysis));
+		const char *dump = analysis_image(session->analysis)->path;
 
 		/* Standard input has no name of its own. */
 		name = redirect_name(strcmp(dump, "-") == 0 ? "core" : dump, request->command, line,

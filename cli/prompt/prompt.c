@@ -195,8 +195,8 @@ static const char *program_path(const struct image *image)
 {
 	uint64_t entry = image_auxiliary(image, AT_ENTRY, 0);
 
-	for (size_t i = 0; i < image_mapping_count(image); i++) {
-		const struct mapping *mapping = image_mapping(image, i);
+	for (size_t i = 0; i < image->mapping_count; i++) {
+		const struct mapping *mapping = &image->mappings[i];
 
 		if (entry >= mapping->start && entry < mapping->end)
 			return mapping->path;
@@ -207,14 +207,14 @@ static const char *program_path(const struct image *image)
 static void greet(const struct session *session)
 {
 	const struct image *image = analysis_image(session->analysis);
-	_cleanup_(free) char *core = escape_text(image_path(image));
+	_cleanup_(free) char *core = escape_text(image->path);
 	_cleanup_(free) char *program = escape_text(program_path(image));
-	size_t threads = image_thread_count(image);
+	size_t threads = image->thread_count;
 	char size[NUMBER_SIZE];
 
 	if (session->quiet || !core || !program)
 		return;
-	format_grouped(image_size(image), size);
+	format_grouped(image->size, size);
 	printf("%s: %s bytes, of %s with %zu %s.\n"
 	       "Try 'summarize leaked'. 'help' lists the commands, Tab "
 	       "completes them.\n",

@@ -159,9 +159,8 @@ struct error *reports_open(struct reports *reports, struct session *session,
 		return &error_no_memory;
 	reports->subject.command = reports->command;
 	if (session->analysis) {
-		reports->subject.core = session->subject
-						? session->subject
-						: image_path(analysis_image(session->analysis));
+		reports->subject.core = session->subject ? session->subject
+							 : analysis_image(session->analysis)->path;
 		reports->subject.findings = analysis_findings(session->analysis);
 	}
 	if (is_for(format, line))

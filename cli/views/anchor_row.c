@@ -25,8 +25,8 @@ static const char *name_own_stack(const struct analysis *analysis, const struct 
 {
 	const struct program *program = analysis_program(analysis);
 
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		uint64_t pointer = program_thread(program, i)->stack_pointer;
+	for (size_t i = 0; i < program->thread_count; i++) {
+		uint64_t pointer = program->threads[i].stack_pointer;
 
 		if (pointer - region->start < region->end - region->start)
 			return debug_stack_place(analysis_debug(analysis), (uint32_t)i, address);

@@ -15,7 +15,7 @@ static void write_thread(struct analysis *analysis, uint32_t number, struct repo
 		{ "stack start", VALUE_ADDRESS }, { "stack end", VALUE_ADDRESS },
 		{ "no stack", VALUE_TEXT });
 	const struct program *program = analysis_program(analysis);
-	const struct thread *thread = program_thread(program, number);
+	const struct thread *thread = &program->threads[number];
 	bool known = thread->stack != NO_STACK;
 
 	report_begin_table(report, &table);
@@ -24,7 +24,7 @@ static void write_thread(struct analysis *analysis, uint32_t number, struct repo
 		   VALUE_IF(image_signal_is_foreign(analysis_image(analysis), thread->state),
 			    thread->state->signal_sender));
 	if (known) {
-		const struct stack *stack = program_stack(program, thread->stack);
+		const struct stack *stack = &program->stacks[thread->stack];
 
 		report_add(report, stack->start, stack->end);
 	} else {
@@ -109,13 +109,13 @@ void calls_end(struct report *report)
 
 void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report)
 {
-	const struct arch *arch = image_arch(analysis_image(analysis));
+	const struct arch *arch = analysis_image(analysis)->arch;
 
 	write_thread(analysis, thread, report);
 	/* Any of them may hold what the program works on. */
 	for (size_t i = 0; arch->shown[i] && !report->no_content; i++)
-		write_registers(arch, program_thread(analysis_program(analysis), thread),
-				arch->shown[i], report);
+		write_registers(arch, &analysis_program(analysis)->threads[thread], arch->shown[i],
+				report);
 	thread_write_calls(analysis, thread, SHOWN_CALLS, report);
 	calls_end(report);
 }

@@ -399,8 +399,7 @@ static void report_place(struct describer *describer, uint64_t address, const st
 		report_set(report, "allocator", place->allocator->name);
 	}
 	if (stack && stack->thread != NO_THREAD)
-		report_set(report, "thread",
-			   program_thread(analysis_program(analysis), stack->thread)->id);
+		report_set(report, "thread", analysis_program(analysis)->threads[stack->thread].id);
 	if (stack && (address < stack->live || address >= stack->live_end))
 		report_set(report, "in use", "not in use");
 	if (place->kind == PLACE_MODULE)

@@ -111,22 +111,22 @@ void rows_allocation(struct report *report, const struct analysis *analysis,
 /* How far from address on nothing is known. */
 static uint64_t gap_size(const struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image_region_count(image);
+	size_t low = 0, high = image->region_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (image_region(image, middle)->end <= address)
+		if (image->regions[middle].end <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	/* Behind the last region, it is as far as can be told at a time. */
-	if (low == image_region_count(image))
+	if (low == image->region_count)
 		return UINT64_MAX - address ? UINT64_MAX - address : 1;
-	if (image_region(image, low)->start > address)
-		return image_region(image, low)->start - address;
-	return image_region(image, low)->end - address;
+	if (image->regions[low].start > address)
+		return image->regions[low].start - address;
+	return image->regions[low].end - address;
 }
 
 static const uint8_t *shown_bytes(const void *source, uint64_t address, uint64_t *ret_size)

@@ -73,8 +73,8 @@ static struct error *homemade_open(const struct heap_context *context, struct he
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	for (size_t i = 0; i < image_region_count(context->image) && !found; i++)
-		found = read_areas(context->image, image_region(context->image, i)->start, heap);
+	for (size_t i = 0; i < context->image->region_count && !found; i++)
+		found = read_areas(context->image, context->image->regions[i].start, heap);
 	*ret = found ? &heap->heap : NULL;
 	if (!found)
 		free(heap);

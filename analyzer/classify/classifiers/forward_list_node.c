@@ -102,7 +102,7 @@ static bool is_in_c_library(struct reader *reader, uint64_t address)
 					    NULL };
 	const struct module *module = program_find_module(reader->program, address);
 
-	if (!module || module == program_module(reader->program, 0))
+	if (!module || module == &reader->program->modules[0])
 		return false;
 	if (reader->library != module)
 		reader->library_has_new =

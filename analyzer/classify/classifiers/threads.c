@@ -99,8 +99,8 @@ static void match_block(struct reader *reader, const struct reference *reference
 /* The first thread's vector need not be in the heap. */
 static void finish_blocks(struct reader *reader, struct overview *overview)
 {
-	for (size_t i = 0; i < program_thread_count(overview->program); i++) {
-		uint64_t block = program_thread(overview->program, i)->thread_pointer;
+	for (size_t i = 0; i < overview->program->thread_count; i++) {
+		uint64_t block = overview->program->threads[i].thread_pointer;
 		uint64_t words[3];
 
 		if (reader_words(reader, block, 3, words) && words[0] == block && words[2] == block)
@@ -171,8 +171,8 @@ static void find_cache(struct reader *reader, uint64_t word, uint64_t owner)
 
 static void finish_caches(struct reader *reader, struct overview *overview)
 {
-	for (size_t i = 0; i < program_thread_count(overview->program); i++) {
-		uint64_t pointer = program_thread(overview->program, i)->thread_pointer;
+	for (size_t i = 0; i < overview->program->thread_count; i++) {
+		uint64_t pointer = overview->program->threads[i].thread_pointer;
 		uint64_t word;
 
 		for (uint64_t at = 8; at <= MOST_VARIABLES && at < pointer; at += 8)

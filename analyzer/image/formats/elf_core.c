@@ -6,6 +6,7 @@
  * and heapcore's own. Layouts are those of the Linux kernel's fs/binfmt_elf.c (fill_files_note())
  * and, of NT_PRSTATUS, the architecture's.
  */
+#include "analyzer/base/list.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/own_notes.h"
 
@@ -19,7 +20,7 @@ struct core {
 	uint8_t *bytes;
 	size_t size;
 	Elf *elf;
-	struct image_builder *builder;
+	struct image *image;
 	struct image_thread thread; /* being read */
 	bool has_thread;
 	uint64_t needed; /* the size of a complete file */
@@ -41,14 +42,14 @@ static struct error *check_kind(const struct core *core)
 		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
 	/* e_type and e_machine stand at the same place in 32-bit files. */
 	if (ident[EI_DATA] != ELFDATA2LSB)
-		return image_refuse_machine(core->builder, "of a big-endian machine");
+		return image_refuse_machine(core->image, "of a big-endian machine");
 	if (header->e_type != ET_CORE)
 		return error_create(ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
 				    header->e_type == ET_REL	? "object file"
 				    : header->e_type == ET_EXEC ? "program"
 				    : header->e_type == ET_DYN	? "program or library"
 								: "file of unknown type");
-	return image_set_machine(core->builder, header->e_machine, ident[EI_CLASS]);
+	return image_set_machine(core->image, header->e_machine, ident[EI_CLASS]);
 }
 
 /* Whether libelf failed for a lack of memory; its header has no code for it. */
@@ -88,7 +89,7 @@ static bool take_bytes(struct core *core, uint64_t count, const char *what)
 	if (fits)
 		core->taken += count;
 	else
-		findings_add(image_builder_findings(core->builder), FINDING_INCOMPLETE,
+		findings_add(core->image->findings, FINDING_INCOMPLETE,
 			     "segments have parts of the core in common: %s is left out", what);
 	return fits;
 }
@@ -108,7 +109,7 @@ static struct error *add_segment(struct core *core, size_t number, const GElf_Ph
 	bool as_in_file = !(header->p_flags & PF_W) && (header->p_flags & SEGMENT_AS_IN_FILE);
 
 	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end)) {
-		findings_add(image_builder_findings(core->builder), FINDING_INCOMPLETE,
+		findings_add(core->image->findings, FINDING_INCOMPLETE,
 			     "segment %zu at %#" PRIx64
 			     " reaches past the end of the address space: it is left out",
 			     number, (uint64_t)header->p_vaddr);
@@ -118,7 +119,7 @@ static struct error *add_segment(struct core *core, size_t number, const GElf_Ph
 		present = header->p_memsz;
 	if (!take_bytes(core, present, "memory"))
 		present = 0;
-	return image_add_segment(core->builder, header->p_vaddr, end,
+	return image_add_segment(core->image, header->p_vaddr, end,
 				 header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
 				 as_in_file ? REGION_FILE : REGION_CORE,
 				 core->bytes + (present ? header->p_offset : 0), present,
@@ -131,12 +132,12 @@ static struct error *finish_thread(struct core *core)
 	if (!core->has_thread)
 		return NULL;
 	core->has_thread = false;
-	return image_add_thread(core->builder, core->thread);
+	return LIST_APPEND(core->image->threads, core->image->thread_count, core->thread);
 }
 
 static struct error *read_status(struct core *core, const uint8_t *note, size_t size)
 {
-	const struct arch *arch = image_builder_arch(core->builder);
+	const struct arch *arch = core->image->arch;
 	struct image_thread *thread = &core->thread;
 	struct error *error = finish_thread(core);
 	int16_t signal;
@@ -196,7 +197,8 @@ static struct error *read_auxiliary(struct core *core, const uint8_t *note, size
 		memcpy(&entry, note + i, sizeof(entry));
 		if (entry.a_type == AT_NULL)
 			break;
-		error = image_add_auxiliary(core->builder, entry.a_type, entry.a_un.a_val);
+		error = LIST_APPEND(core->image->auxiliary, core->image->auxiliary_count,
+				    (struct auxiliary_value){ entry.a_type, entry.a_un.a_val });
 		if (error)
 			return error;
 	}
@@ -228,7 +230,7 @@ static struct error *read_files(struct core *core, const uint8_t *note, size_t s
 		if (path + length == end)
 			return error_create(ERROR_BAD_DUMP, "a path in the NT_FILE note is cut");
 		memcpy(entry, note + sizeof(head) + i * sizeof(entry), sizeof(entry));
-		error = image_add_mapping(core->builder,
+		error = image_add_mapping(core->image,
 					  (struct mapping){ .start = entry[0],
 							    .end = entry[1],
 							    .offset = entry[2] * head[1],
@@ -243,22 +245,18 @@ static struct error *read_files(struct core *core, const uint8_t *note, size_t s
 static void read_process(struct core *core, const uint8_t *note, size_t size)
 {
 	enum { INFO_SIZE = 136, INFO_PROCESS = 24 }; /* where words are of 64 bits */
-	struct image_origin origin = { 0 };
+	struct image_origin *origin = &core->image->origin;
 
-	if (size < INFO_SIZE)
-		return;
-	memcpy(&origin.process, note + INFO_PROCESS, sizeof(origin.process));
-	image_set_origin(core->builder, origin);
+	if (size >= INFO_SIZE)
+		memcpy(&origin->process, note + INFO_PROCESS, sizeof(origin->process));
 }
 
 static void read_time(struct core *core, const uint8_t *note, size_t size)
 {
-	struct image_origin origin = { 0 };
+	struct image_origin *origin = &core->image->origin;
 
-	if (size < sizeof(origin.time))
-		return;
-	memcpy(&origin.time, note, sizeof(origin.time));
-	image_set_origin(core->builder, origin);
+	if (size >= sizeof(origin->time))
+		memcpy(&origin->time, note, sizeof(origin->time));
 }
 
 /* Numbers of mappings that are cut are no more than fit into the note. */
@@ -269,7 +267,7 @@ static struct error *read_cuts(struct core *core, const uint8_t *note, size_t si
 
 	for (size_t i = 0; size - i >= sizeof(cut) && !error; i += sizeof(cut)) {
 		memcpy(&cut, note + i, sizeof(cut));
-		error = image_add_cut(core->builder, cut.start, cut.end);
+		error = image_add_cut(core->image, cut.start, cut.end);
 	}
 	return error;
 }
@@ -277,15 +275,16 @@ static struct error *read_cuts(struct core *core, const uint8_t *note, size_t si
 static struct error *read_note(struct core *core, const GElf_Nhdr *note, const char *name,
 			       const uint8_t *description)
 {
-	const struct arch *arch = image_builder_arch(core->builder);
+	struct image *image = core->image;
+	const struct arch *arch = image->arch;
 
 	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_TIME)
 		read_time(core, description, note->n_descsz);
 	else if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_CUTS)
 		return read_cuts(core, description, note->n_descsz);
-	else if (strcmp(name, NOTE_OWNER) == 0)
-		image_add_note(core->builder,
-			       (struct own_note){ note->n_type, description, note->n_descsz });
+	else if (strcmp(name, NOTE_OWNER) == 0 && image->note_count < MOST_OWN_NOTES)
+		image->notes[image->note_count++] =
+			(struct own_note){ note->n_type, description, note->n_descsz };
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
 	if (note->n_type == NT_FPREGSET || note->n_type == arch->vectors_note)
@@ -314,7 +313,7 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note, const c
 /* A note that makes no sense costs what it would have told, no more. */
 static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 {
-	struct findings *findings = image_builder_findings(core->builder);
+	struct findings *findings = core->image->findings;
 	size_t offset = 0, next, name_offset, description_offset;
 	uint64_t present = bytes_present(core, header);
 	Elf_Data *data;
@@ -389,9 +388,9 @@ static struct error *read_headers(struct core *core, size_t count)
 	return NULL;
 }
 
-static struct error *elf_read(uint8_t *bytes, size_t size, struct image_builder *builder)
+static struct error *elf_read(uint8_t *bytes, size_t size, struct image *image)
 {
-	struct core core = { .bytes = bytes, .size = size, .builder = builder };
+	struct core core = { .bytes = bytes, .size = size, .image = image };
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
 	struct error *error = check_kind(&core);
 	size_t count;
@@ -409,12 +408,12 @@ static struct error *elf_read(uint8_t *bytes, size_t size, struct image_builder 
 		return error;
 	}
 	/* The kernel has one at most, for the number of program headers. */
-	image_set_origin(builder, (struct image_origin){ .by_debugger = header->e_shnum > 1 });
+	image->origin.by_debugger = header->e_shnum > 1;
 	need(&core, header->e_phoff, count * sizeof(Elf64_Phdr));
 	error = read_headers(&core, count);
 	elf_end(core.elf);
 	if (core.needed > size)
-		image_set_missing(builder, core.needed - size);
+		image->missing = core.needed - size;
 	return error;
 }
 

@@ -84,8 +84,8 @@ static struct unwinder *create(struct debug *debug)
 		.memory_read = read_memory,
 		.set_initial_registers = set_registers,
 	};
-	const struct arch *arch = image_arch(debug->image);
-	size_t count = program_thread_count(debug->program);
+	const struct arch *arch = debug->image->arch;
+	size_t count = debug->program->thread_count;
 	struct unwinder *unwinder = calloc(1, sizeof(*unwinder));
 
 	if (!unwinder || !(unwinder->traces = calloc(count + 1, sizeof(struct trace)))) {
@@ -241,7 +241,7 @@ static int take_frame(Dwfl_Frame *handle, void *data)
 {
 	struct walk *walk = data;
 	struct debug *debug = walk->debug;
-	const struct arch *arch = image_arch(debug->image);
+	const struct arch *arch = debug->image->arch;
 	uint8_t stack_pointer = arch_unwound_stack_pointer(arch);
 	struct frame_state state = read_state(arch, handle);
 	struct frame frame = { .stack_pointer = state.registers[stack_pointer] };
@@ -278,8 +278,7 @@ static void walk_thread(struct debug *debug, const struct thread *thread, struct
 		.stack_pointer = thread->stack_pointer,
 	};
 
-	start.known =
-		arch_unwound(image_arch(debug->image), thread->state->registers, start.registers);
+	start.known = arch_unwound(debug->image->arch, thread->state->registers, start.registers);
 	walk_from(debug, &start, trace);
 	/* Without libdwfl, or where it knows nothing, there is still the first. */
 	if (trace->trace.count == 0)
@@ -302,7 +301,7 @@ const struct trace *debug_trace(struct debug *debug, uint32_t thread)
 	trace = &debug->unwinder->traces[thread];
 	if (!trace->done) {
 		trace->done = true;
-		walk_thread(debug, program_thread(debug->program, thread), trace);
+		walk_thread(debug, &debug->program->threads[thread], trace);
 	}
 	return trace;
 }

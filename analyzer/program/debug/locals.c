@@ -203,7 +203,7 @@ static bool local_find(struct debug *debug, const struct frame *frame,
 
 static uint32_t id_of(struct debug *debug, uint32_t thread)
 {
-	return program_thread(debug->program, thread)->id;
+	return debug->program->threads[thread].id;
 }
 
 /* The variable's name, and the way into it or the offset in it. */
@@ -247,7 +247,7 @@ const char *debug_thread_local(struct debug *debug, uint64_t address)
 static bool find_frame(const struct debug *debug, const struct backtrace *calls, uint64_t address,
 		       size_t *ret)
 {
-	uint64_t red_zone = image_arch(debug->image)->red_zone;
+	uint64_t red_zone = debug->image->arch->red_zone;
 
 	for (size_t i = 0; i < calls->count; i++) {
 		const struct frame *frame = &calls->frames[i];

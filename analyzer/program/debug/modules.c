@@ -25,7 +25,7 @@ struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 	if (!module)
 		return NULL;
 	if (!debug->modules) {
-		size_t count = program_module_count(debug->program);
+		size_t count = debug->program->module_count;
 
 		debug->modules = calloc(count + 1, sizeof(*debug->modules));
 		if (!debug->modules) {
@@ -34,7 +34,7 @@ struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 		}
 		debug->module_count = count;
 	}
-	found = &debug->modules[module - program_module(debug->program, 0)];
+	found = &debug->modules[module - &debug->program->modules[0]];
 	if (!found->debug) {
 		found->debug = debug;
 		found->module = module;
@@ -183,13 +183,13 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name, Dwar
 static void report_modules(struct debug *debug)
 {
 	enum { MOST_REPORTED = 1 << 13 };
-	size_t count = program_module_count(debug->program);
+	size_t count = debug->program->module_count;
 
 	if (count > MOST_REPORTED)
 		count = MOST_REPORTED;
 	dwfl_report_begin(debug->dwfl);
 	for (size_t i = 0; i < count; i++) {
-		const struct module *described = program_module(debug->program, i);
+		const struct module *described = &debug->program->modules[i];
 		struct debug_module *module = debug_find_module(debug, described->start);
 		void **data;
 

@@ -75,7 +75,7 @@ static bool read_numbers(struct debug *debug, uint64_t map, struct tls_module *m
 static void number_modules(struct debug *debug)
 {
 	struct tls *tls = &debug->tls;
-	const struct loaded_list *loaded = image_loaded(debug->image);
+	const struct loaded_list *loaded = &debug->image->loaded;
 
 	for (size_t i = 0; i < loaded->count; i++)
 		for (size_t j = 0; j < tls->module_count; j++)
@@ -88,14 +88,14 @@ static void number_modules(struct debug *debug)
 
 static void find_modules(struct debug *debug)
 {
-	size_t count = program_module_count(debug->program);
+	size_t count = debug->program->module_count;
 	struct tls *tls = &debug->tls;
 
 	tls->modules = calloc(count + 1, sizeof(*tls->modules));
 	if (!tls->modules)
 		return;
 	for (size_t i = 0; i < count; i++) {
-		const struct module *module = program_module(debug->program, i);
+		const struct module *module = &debug->program->modules[i];
 		struct module_headers headers;
 		const Elf64_Phdr *segment = NULL;
 
@@ -117,7 +117,7 @@ static void find_modules(struct debug *debug)
 /* Where the thread's control block has the address of its table. */
 static uint64_t thread_table(const struct image *image, const struct thread *thread)
 {
-	return thread_descriptor(image, thread->thread_pointer) + image_arch(image)->pthread.dtv;
+	return thread_descriptor(image, thread->thread_pointer) + image->arch->pthread.dtv;
 }
 
 /* Where the thread has the module's variables; 0: nowhere yet. */
@@ -134,8 +134,8 @@ static uint64_t find_block(struct debug *debug, const struct thread *thread,
 		return block;
 	if (!module->offset)
 		return 0;
-	return image_arch(debug->image)->pthread.pointer ? thread->thread_pointer + module->offset
-							 : thread->thread_pointer - module->offset;
+	return debug->image->arch->pthread.pointer ? thread->thread_pointer + module->offset
+						   : thread->thread_pointer - module->offset;
 }
 
 /* The thread's table, less the entry in front of it, which has its size. */
@@ -161,7 +161,7 @@ static bool has_control_block(const struct debug *debug, const struct thread *th
 {
 	uint64_t self;
 
-	if (!image_arch(debug->image)->pthread.self)
+	if (!debug->image->arch->pthread.self)
 		return thread->pointer_source != POINTER_UNKNOWN;
 	return image_read_u64(debug->image, thread->thread_pointer, &self) &&
 	       self == thread->thread_pointer;
@@ -170,7 +170,7 @@ static bool has_control_block(const struct debug *debug, const struct thread *th
 /* At most module_count + OWN_RANGES of them. */
 static void add_thread(struct debug *debug, uint32_t number)
 {
-	const struct thread *thread = program_thread(debug->program, number);
+	const struct thread *thread = &debug->program->threads[number];
 	struct tls_place place = { .thread = number };
 	struct tls *tls = &debug->tls;
 	uint64_t table, size;
@@ -197,7 +197,7 @@ DEFINE_COMPARE(compare_ranges, struct tls_range, ASCENDING(start))
 
 static const struct tls *find_ranges(struct debug *debug)
 {
-	size_t threads = program_thread_count(debug->program), most;
+	size_t threads = debug->program->thread_count, most;
 	struct tls *tls = &debug->tls;
 
 	if (tls->made)
@@ -232,7 +232,7 @@ bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
 bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start, uint64_t *ret_end)
 {
 	enum { MOST_BETWEEN = 1 << 16 }; /* for alignment, and spare */
-	const struct thread *thread = program_thread(debug->program, number);
+	const struct thread *thread = &debug->program->threads[number];
 	uint64_t pointer = thread->thread_pointer, most = MOST_BETWEEN;
 	const struct tls *tls = find_ranges(debug);
 

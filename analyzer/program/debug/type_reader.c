@@ -477,8 +477,8 @@ struct error *type_reader_read(struct type_reader *reader)
 	const struct program *program = reader->debug->program;
 	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < program_module_count(program); i++) {
-		const struct module *described = program_module(program, i);
+	for (size_t i = 0; !error && i < program->module_count; i++) {
+		const struct module *described = &program->modules[i];
 		struct debug_module *module = debug_find_module(reader->debug, described->start);
 
 		if (module && module->module == described && is_wanted(module))

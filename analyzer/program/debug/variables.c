@@ -83,7 +83,7 @@ void debug_visit_variables(struct debug *debug, const struct type_table *table,
 
 	if (!visit_static(&all))
 		return;
-	for (size_t i = 0; i < program_thread_count(debug->program); i++)
+	for (size_t i = 0; i < debug->program->thread_count; i++)
 		if (!visit_frames(&all, (uint32_t)i))
 			return;
 }

@@ -102,8 +102,8 @@ static void read_all(struct search *search,
 	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 	const struct module *module = crystal_types_module(search->types);
 
-	for (size_t i = 0; i < image_region_count(search->context->image); i++) {
-		const struct region *region = image_region(search->context->image, i);
+	for (size_t i = 0; i < search->context->image->region_count; i++) {
+		const struct region *region = &search->context->image->regions[i];
 
 		if (region->start >= module->start && region->end <= module->end &&
 		    (region->rights & RIGHT_WRITE))

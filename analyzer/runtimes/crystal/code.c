@@ -82,7 +82,7 @@ struct error *code_reader_create(const struct image *image,
 				 const void *data, struct code_reader **ret)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = calloc(1, sizeof(*reader));
-	const struct arch *arch = image_arch(image);
+	const struct arch *arch = image->arch;
 	struct error *error;
 
 	if (!reader)

@@ -261,8 +261,8 @@ static struct fiber make_fiber(const struct candidate *candidate, const struct l
 	if (!fiber.running)
 		return fiber;
 	fiber.live = fiber.start;
-	for (size_t i = 0; i < program_thread_count(program); i++) {
-		const struct thread *thread = program_thread(program, i);
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
 
 		if (thread->stack_pointer < fiber.start || thread->stack_pointer >= fiber.end)
 			continue;
@@ -327,7 +327,7 @@ static void set_register(struct frame_state *state, uint8_t number, uint64_t val
 bool crystal_fiber_registers(const struct image *image, const struct fiber *fiber,
 			     struct frame_state *ret)
 {
-	const struct arch *arch = image_arch(image);
+	const struct arch *arch = image->arch;
 	uint64_t saved[SAVED_WORDS];
 	size_t next = 0;
 

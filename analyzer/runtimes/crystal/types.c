@@ -75,9 +75,9 @@ static bool is_crystal(const struct image *image, const struct module *module)
 
 static const struct module *find_module(const struct image *image, const struct program *program)
 {
-	for (size_t i = 0; i < program_module_count(program); i++)
-		if (is_crystal(image, program_module(program, i)))
-			return program_module(program, i);
+	for (size_t i = 0; i < program->module_count; i++)
+		if (is_crystal(image, &program->modules[i]))
+			return &program->modules[i];
 	return NULL;
 }
 
@@ -185,8 +185,8 @@ static bool is_static(const struct search *search)
 	const struct program *program = search->types->program;
 	size_t files = 0;
 
-	for (size_t i = 0; i < program_module_count(program); i++)
-		files += program_module(program, i)->path[0] == '/';
+	for (size_t i = 0; i < program->module_count; i++)
+		files += program->modules[i].path[0] == '/';
 	return files == 1;
 }
 

@@ -44,7 +44,7 @@ static void unpack(const char *path)
 	_cleanup_(image_close) struct image *image = NULL;
 
 	assert_no_error(image_open(PACKED, &findings, &image));
-	write_bytes(path, image_file_bytes(image), image_size(image));
+	write_bytes(path, image->bytes, image->size);
 	findings_deinit(&findings);
 }
 

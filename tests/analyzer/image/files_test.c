@@ -134,7 +134,7 @@ static void test_mapping_of_a_later_part_is_read_at_its_offset(void **state)
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_true(image_read(image, BASE + 0x10000, &byte, 1));
 	assert_int_equal(byte, 3);
-	assert_string_equal(image_mapping(image, 1)->file->path, path);
+	assert_string_equal(image->mappings[1].file->path, path);
 }
 
 /* To open the one waits for a writer, to open the other can have effects. */

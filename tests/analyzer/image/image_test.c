@@ -23,7 +23,7 @@ static void test_word_is_where_the_process_had_it(void **state)
 	assert_false(image_read_u64(image, 0x11000, &word));
 	assert_false(image_read_u64(image, 0, &word));
 	assert_false(image_read_u64(image, UINT64_MAX, &word));
-	assert_int_equal(image_missing(image), 0);
+	assert_int_equal(image->missing, 0);
 	assert_no_finding(&findings);
 }
 
@@ -38,7 +38,7 @@ static void test_rest_of_a_segment_partly_in_the_core_is_absent(void **state)
 	core_add_part(&core, 0x10000, 4 * PAGE, PAGE, RIGHTS_RW);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_region_count(image), 2);
+	assert_int_equal(image->region_count, 2);
 	held = image_find(image, 0x10fff);
 	rest = image_find(image, 0x11000);
 	assert_int_equal(held->origin, REGION_CORE);
@@ -90,8 +90,8 @@ static void test_read_goes_on_in_the_next_region(void **state)
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_true(image_read_u64(image, 0x10ffc, &word));
 	assert_int_equal(word, 0x2222222211111111);
-	assert_int_equal(image_region(image, 0)->start, 0x10000);
-	assert_int_equal(image_region(image, 1)->rights, RIGHT_READ);
+	assert_int_equal(image->regions[0].start, 0x10000);
+	assert_int_equal(image->regions[1].rights, RIGHT_READ);
 }
 
 /* Of what is let go of, a page remains that is shared with other memory. */
@@ -149,7 +149,7 @@ static void test_of_overlapping_segments_the_first_counts(void **state)
 	assert_int_equal(byte, 1);
 	assert_true(image_read(image, 0x12000, &byte, 1));
 	assert_int_equal(byte, 2);
-	assert_int_equal(image_region_count(image), 2);
+	assert_int_equal(image->region_count, 2);
 	assert_finding(&findings, FINDING_INCOMPLETE, "two segments overlap at 0x11000");
 	assert_finding(&findings, FINDING_INCOMPLETE, "two segments overlap at 0x10800");
 }
@@ -184,7 +184,7 @@ static void test_segment_past_the_address_space_is_left_out(void **state)
 	core_add(&core, -(uint64_t)PAGE, 2 * PAGE, RIGHTS_RW);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_region_count(image), 1);
+	assert_int_equal(image->region_count, 1);
 	assert_null(image_find(image, -(uint64_t)PAGE));
 	assert_null(image_find(image, 0));
 	assert_finding(&findings, FINDING_INCOMPLETE,

@@ -133,13 +133,13 @@ static void test_threads_are_those_of_the_dump_in_its_order(void **state)
 	add_thread(&process, 12, MAIN + 0x4000, 0x1000);
 	add_thread(&process, 11, 0x2222, 0x3333);
 	process_open(&process);
-	assert_int_equal(program_thread_count(process.program), 2);
-	thread = program_thread(process.program, 0);
+	assert_int_equal(process.program->thread_count, 2);
+	thread = &process.program->threads[0];
 	assert_int_equal(thread->id, 12);
 	assert_int_equal(thread->stack_pointer, MAIN + 0x4000);
 	assert_int_equal(thread->thread_pointer, 0x1000);
 	assert_int_equal(thread->stack, 0);
-	thread = program_thread(process.program, 1);
+	thread = &process.program->threads[1];
 	assert_int_equal(thread->id, 11);
 	assert_int_equal(thread->state->thread_pointer, 0x3333);
 	assert_int_equal(thread->stack, NO_STACK);
@@ -173,8 +173,8 @@ static void test_thread_pointer_is_found_without_its_register(void **state)
 	core_set(&process.core, BLOCK + 0x4008, LIBRARY);
 	add_thread(&process, 12, BLOCK + 0x4000, 0x201);
 	process_open(&process);
-	assert_int_equal(program_thread(process.program, 0)->thread_pointer, DESCRIPTOR);
-	assert_int_equal(program_thread(process.program, 0)->pointer_source, POINTER_FOUND);
+	assert_int_equal(process.program->threads[0].thread_pointer, DESCRIPTOR);
+	assert_int_equal(process.program->threads[0].pointer_source, POINTER_FOUND);
 	assert_int_equal(process.findings.weighed[FINDING_INCOMPLETE], 0);
 }
 
@@ -196,7 +196,7 @@ static void test_dump_without_threads_is_incomplete(void **state)
 
 	process_init(&process);
 	process_open(&process);
-	assert_int_equal(program_thread_count(process.program), 0);
+	assert_int_equal(process.program->thread_count, 0);
 	assert_finding(&process.findings, FINDING_INCOMPLETE, "the core tells of no thread");
 	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
 }
@@ -209,9 +209,9 @@ static void test_main_stack_is_alive_from_its_red_zone_on(void **state)
 	add_thread(&process, 11, 0x1234, 0);
 	add_thread(&process, 12, MAIN + 0x4000, 0);
 	process_open(&process);
-	assert_int_equal(program_stack_count(process.program), 1);
+	assert_int_equal(process.program->stack_count, 1);
 	assert_stack(&process, MAIN, STACK_MAIN, MAIN + 0x4000 - RED_ZONE, MAIN + MAIN_SIZE);
-	assert_int_equal(program_stack(process.program, 0)->thread, 1);
+	assert_int_equal(process.program->stacks[0].thread, 1);
 	assert_null(program_find_stack(process.program, MAIN + MAIN_SIZE));
 }
 
@@ -249,14 +249,14 @@ static void test_descriptor_tells_where_a_thread_s_stack_is(void **state)
 	add_thread(&process, 11, MAIN + 0x4000, 0);
 	add_thread(&process, 12, BLOCK + 0x10000, DESCRIPTOR);
 	process_open(&process);
-	assert_int_equal(program_stack_count(process.program), 2);
+	assert_int_equal(process.program->stack_count, 2);
 	assert_stack(&process, BLOCK, STACK_THREAD, BLOCK + 0x10000 - RED_ZONE, BLOCK + SIZE);
-	stack = program_stack(process.program, 0);
+	stack = &process.program->stacks[0];
 	assert_int_equal(stack->start, BLOCK);
 	assert_int_equal(stack->end, BLOCK + SIZE);
 	assert_int_equal(stack->thread, 1);
-	assert_int_equal(program_thread(process.program, 1)->stack, 0);
-	assert_int_equal(program_thread(process.program, 0)->stack, 1);
+	assert_int_equal(process.program->threads[1].stack, 0);
+	assert_int_equal(process.program->threads[0].stack, 1);
 }
 
 /* A thread pointer that leads to anything else tells nothing. */
@@ -340,7 +340,7 @@ static void test_running_threads_on_the_list_are_not_finished(void **state)
 	link_block(&process, second);
 	link_block(&process, third);
 	process_open(&process);
-	assert_int_equal(program_stack_count(process.program), 4);
+	assert_int_equal(process.program->stack_count, 4);
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 	assert_stack(&process, second, STACK_THREAD, second + 0x10000 - RED_ZONE, second + SIZE);
 	assert_stack(&process, third, STACK_FINISHED, third + (DESCRIPTOR - BLOCK), third + SIZE);
@@ -449,7 +449,7 @@ static void test_hostile_list_of_stacks_is_not_walked_from_each(void **state)
 	setitimer(ITIMER_PROF, &limit, NULL);
 	process_open(&process);
 	setitimer(ITIMER_PROF, &none, NULL);
-	assert_true(program_stack_count(process.program) <= COUNT + 1);
+	assert_true(process.program->stack_count <= COUNT + 1);
 }
 
 /* Without a loader, the lists are in the program's own data, of any size. */
@@ -482,7 +482,7 @@ static void test_module_is_from_its_header_to_its_last_mapping(void **state)
 
 	process_init(&process);
 	process_open(&process);
-	assert_int_equal(program_module_count(process.program), 1);
+	assert_int_equal(process.program->module_count, 1);
 	module = program_find_module(process.program, DATA + 8);
 	assert_non_null(module);
 	assert_string_equal(module->path, "/lib/libc.so.6");
@@ -504,8 +504,8 @@ static void test_module_ends_where_its_headers_say_it_does(void **state)
 	core_add(&process.core, again, PAGE, RIGHT_READ);
 	core_add_file(&process.core, again, again + PAGE, PAGE, "/lib/libc.so.6");
 	process_open(&process);
-	assert_int_equal(program_module_count(process.program), 1);
-	assert_int_equal(program_module(process.program, 0)->end, DATA + PAGE);
+	assert_int_equal(process.program->module_count, 1);
+	assert_int_equal(process.program->modules[0].end, DATA + PAGE);
 	assert_null(program_find_module(process.program, DATA + 0x10000));
 	assert_null(program_find_module(process.program, again));
 }
@@ -527,7 +527,7 @@ static bool has_constants_without(unsigned int rights)
 	core_add_file(&process.core, DATA + PAGE, DATA + DATA_SIZE, 2 * PAGE, "/lib/libc.so.6");
 	core_add_part(&process.core, DATA + DATA_SIZE, PAGE, 0, rights);
 	process_open(&process);
-	module = program_module(process.program, 0);
+	module = &process.program->modules[0];
 	assert_int_equal(module->end, DATA + DATA_SIZE + PAGE);
 	return module_has_constants(process.image, module);
 }

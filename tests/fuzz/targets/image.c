@@ -11,8 +11,8 @@
 /* Ask the image for each region by its bounds. */
 static void look_at_regions(const struct image *image)
 {
-	for (size_t i = 0; i < image_region_count(image); i++) {
-		const struct region *region = image_region(image, i);
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
 		uint64_t size, value;
 
 		if (image_bytes(image, region->start, &size) && size > region->end - region->start)
@@ -21,8 +21,6 @@ static void look_at_regions(const struct image *image)
 		image_read_u64(image, region->end - 4, &value);
 		image_find_mapping(image, region->start);
 	}
-	for (size_t i = 0; i < image_mapping_count(image); i++)
-		image_module_base(image, image_mapping(image, i));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -113,7 +113,7 @@ static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
 	make_small(&core);
 	assert_int_equal(ftruncate(core.fd, (off_t)core.size - 4000), 0);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_missing(image), 4000);
+	assert_int_equal(image->missing, 4000);
 	snprintf(expected, sizeof(expected), "the core is truncated: 4,000 of %s bytes are missing",
 		 grouped(core.size, size));
 	assert_finding(&findings, FINDING_INCOMPLETE, expected);
@@ -121,7 +121,7 @@ static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
 	assert_int_equal(word, 2);
 	assert_true(image_read_u64(image, 0x20000 + 96 - 8, &word));
 	assert_false(image_read_u64(image, 0x20000 + 96, &word));
-	assert_int_equal(image_thread_count(image), 2);
+	assert_int_equal(image->thread_count, 2);
 }
 
 /* Put the notes behind the memory, as gcore does; where they are. */
@@ -162,7 +162,7 @@ static void test_notes_that_are_cut_off_cost_no_memory(void **state)
 		assert_null(find_finding(&findings, "in common"));
 		assert_true(image_read_u64(image, 0x20000, &word));
 		assert_int_equal(word, 2);
-		assert_int_equal(image_thread_count(image), cases[i].threads);
+		assert_int_equal(image->thread_count, cases[i].threads);
 	}
 }
 
@@ -189,7 +189,7 @@ static void test_no_truncation_goes_unnoticed(void **state)
 		}
 		assert_finding(&findings, FINDING_INCOMPLETE, "the core is truncated");
 		if (size >= core.notes_offset)
-			assert_int_equal(image_missing(image), core.size - size);
+			assert_int_equal(image->missing, core.size - size);
 	}
 }
 
@@ -206,7 +206,7 @@ static void test_more_segments_than_the_header_can_count_are_read(void **state)
 		memcpy(core_add(&core, (i + 1) * PAGE, SIZE, RIGHTS_RW), &i, sizeof(i));
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_region_count(image), SEGMENTS);
+	assert_int_equal(image->region_count, SEGMENTS);
 	for (uint64_t i = 0; i < SEGMENTS; i++) {
 		assert_true(image_read_u64(image, (i + 1) * PAGE, &word));
 		assert_int_equal(word, i);
@@ -250,7 +250,7 @@ static void test_signals_of_other_processes_are_told_from_faults(void **state)
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(image_signal_is_foreign(image, image_thread(image, i)),
+		assert_int_equal(image_signal_is_foreign(image, &image->threads[i]),
 				 cases[i].foreign);
 }
 
@@ -272,18 +272,18 @@ static void test_threads_have_their_registers_and_vectors(void **state)
 	core_add_thread(&core, 12, &registers);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_thread_count(image), 2);
-	thread = image_thread(image, 0);
+	assert_int_equal(image->thread_count, 2);
+	thread = &image->threads[0];
 	assert_int_equal(thread->id, 11);
 	assert_int_equal(thread->signal, 11);
-	assert_int_equal(thread->registers[image_arch(image)->stack_pointer], 0x1111);
+	assert_int_equal(thread->registers[image->arch->stack_pointer], 0x1111);
 	assert_int_equal(thread->thread_pointer, 5);
 	/* The longer state has all of the shorter. */
 	assert_int_equal(thread->vectors_size, sizeof(state_bytes));
 	assert_memory_equal(thread->vectors, state_bytes, sizeof(state_bytes));
-	thread = image_thread(image, 1);
+	thread = &image->threads[1];
 	assert_int_equal(thread->id, 12);
-	assert_int_equal(thread->registers[image_arch(image)->stack_pointer], 0x2222);
+	assert_int_equal(thread->registers[image->arch->stack_pointer], 0x2222);
 	assert_int_equal(thread->vectors_size, 0);
 }
 
@@ -301,8 +301,8 @@ static void test_mapped_files_and_auxiliary_values_are_told(void **state)
 	core_add_auxiliary(&core, AT_RANDOM, 0x10010);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_mapping_count(image), 2);
-	mapping = image_mapping(image, 1);
+	assert_int_equal(image->mapping_count, 2);
+	mapping = &image->mappings[1];
 	assert_int_equal(mapping->start, 0x11000);
 	assert_int_equal(mapping->offset, 3 * PAGE);
 	assert_string_equal(mapping->path, "/lib/b.so");
@@ -325,8 +325,8 @@ static void check_note(unsigned int type, const void *note, size_t size, const c
 	core_add_thread(&core, 11, &registers);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_thread_count(image), 1);
-	assert_int_equal(image_mapping_count(image), 0);
+	assert_int_equal(image->thread_count, 1);
+	assert_int_equal(image->mapping_count, 0);
 	assert_finding(&findings, FINDING_INCOMPLETE, expected);
 }
 
@@ -369,8 +369,8 @@ static void test_process_and_time_are_told_by_notes(void **state)
 	core_add_note(&core, NOTE_OWNER, NOTE_TIME, &info, 4);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_origin(image).process, 4711);
-	assert_int_equal(image_origin(image).time, time);
+	assert_int_equal(image->origin.process, 4711);
+	assert_int_equal(image->origin.time, time);
 	assert_false(findings_incomplete(&findings));
 }
 
@@ -434,7 +434,7 @@ static void test_note_that_ends_nowhere_is_reported(void **state)
 	core_add_thread(&core, 12, &registers);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_int_equal(image_thread_count(image), 0);
+	assert_int_equal(image->thread_count, 0);
 	assert_true(findings_incomplete(&findings));
 }
 
