@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 
 static double seconds(struct timeval time)
 {
@@ -18,14 +17,6 @@ static double processor_seconds(void)
 
 	getrusage(RUSAGE_SELF, &usage);
 	return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-static double wall_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 void analysis_limit_memory(struct analysis *analysis, size_t bytes)
@@ -77,21 +68,22 @@ static void note_findings(const struct findings *before, const struct findings *
 static struct error *build(struct analysis *analysis, enum stage stage)
 {
 	struct stage_cost *cost = &analysis->costs[stage];
-	double wall = wall_seconds(), processor = processor_seconds();
+	double wall = clock_now(), processor = processor_seconds();
 	size_t before = atomic_load(&analysis->account.used), after;
 	const struct findings known = analysis->findings;
 	bool is_loaded;
-	struct error *error = analysis_load_stage(analysis, stage, &cost->count, &is_loaded);
+	struct error *error = analysis_load_stage(analysis, stage, &is_loaded);
 
 	if (!error && !is_loaded)
-		error = analysis_recipes[stage].build(analysis, &cost->count);
+		error = analysis_recipes[stage].build(analysis);
 	if (error)
 		return explain_stage(analysis, stage, error);
 	note_findings(&known, &analysis->findings, &analysis->found[stage]);
 	cost->is_loaded = is_loaded;
+	cost->count = analysis_recipes[stage].count(analysis);
 	after = atomic_load(&analysis->account.used);
 	cost->built = true;
-	cost->wall += wall_seconds() - wall;
+	cost->wall += clock_now() - wall;
 	cost->processor += processor_seconds() - processor;
 	cost->memory = after > before ? after - before : 0;
 	cost->peak = atomic_load(&analysis->account.peak);
@@ -133,7 +125,7 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 			      struct progress *progress, struct analysis **ret)
 {
 	_cleanup_(analysis_destroy) struct analysis *analysis = calloc(1, sizeof(*analysis));
-	double wall = wall_seconds(), processor = processor_seconds();
+	double wall = clock_now(), processor = processor_seconds();
 
 	if (!analysis)
 		return &error_no_memory;
@@ -143,7 +135,7 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 	TRY(named_sets_create(&analysis->named_sets));
 	TRY(open_image(analysis, path));
 	TRY(analysis_need(analysis, STAGE_IMAGE));
-	analysis->costs[STAGE_IMAGE].wall = wall_seconds() - wall;
+	analysis->costs[STAGE_IMAGE].wall = clock_now() - wall;
 	analysis->costs[STAGE_IMAGE].processor = processor_seconds() - processor;
 	*ret = take(analysis);
 	return NULL;
@@ -243,107 +235,33 @@ void analysis_doubt(struct analysis *analysis, const char *text)
 	findings_add(&analysis->findings, FINDING_INCOMPLETE, "%s", text);
 }
 
-/* The analysis, which has the stage. */
-static const struct analysis *with(const struct analysis *analysis, enum stage stage)
-{
-	assert(analysis->costs[stage].built);
-	return analysis;
-}
-
-const struct image *analysis_image(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_IMAGE)->image;
-}
-
-const struct program *analysis_program(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_PROGRAM)->program;
-}
-
-const struct heaps *analysis_heaps(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_HEAP)->heaps;
-}
-
-const struct allocation_index *analysis_index(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_HEAP)->index;
-}
-
-const struct fibers *analysis_fibers(const struct analysis *analysis)
-{
-	return runtimes_fibers(with(analysis, STAGE_FIBERS)->runtimes);
-}
-
-const struct roots *analysis_roots(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_ROOTS)->roots;
-}
-
-const struct graph *analysis_graph(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_GRAPH)->graph;
-}
-
-const struct graph *analysis_incoming(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_INCOMING)->incoming;
-}
-
-const struct leaks *analysis_leaks(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_LEAKS)->leaks;
-}
-
-const struct dominators *analysis_dominators(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_RETAINED)->dominators;
-}
-
-const struct disguises *analysis_disguised(const struct analysis *analysis)
-{
-	return &analysis->disguised;
-}
-
-struct debug *analysis_debug(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_DEBUG)->debug;
-}
-
-struct classes *analysis_classes(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_CLASSES)->classes;
-}
-
-const struct runtimes *analysis_runtimes(const struct analysis *analysis)
-{
-	return with(analysis, STAGE_FIBERS)->runtimes;
-}
-
-const struct typing *analysis_typing(const struct analysis *analysis)
-{
-	return analysis->typing;
-}
-
-struct patterns *analysis_patterns(const struct analysis *analysis)
-{
-	return analysis->patterns;
-}
-
-struct patterns *analysis_leaked_patterns(const struct analysis *analysis)
-{
-	return analysis->patterns ? analysis->patterns : analysis->leaked_patterns;
-}
-
-const struct bitmap *analysis_anchored(const struct analysis *analysis)
-{
-	return &analysis->anchored;
-}
-
-const struct bitmap *analysis_leaked(const struct analysis *analysis)
-{
-	return &analysis->liveness.leaked;
-}
+/* analysis_NAME(): what the stage, which is there, has made; STAGE_IMAGE: NULL, or empty before. */
+#define PART(type, name, stage, expression)                   \
+	type analysis_##name(const struct analysis *analysis) \
+	{                                                     \
+		assert(analysis->costs[stage].built);         \
+		return expression;                            \
+	}
+PART(const struct image *, image, STAGE_IMAGE, analysis->image)
+PART(const struct program *, program, STAGE_PROGRAM, analysis->program)
+PART(const struct heaps *, heaps, STAGE_HEAP, analysis->heaps)
+PART(const struct allocation_index *, index, STAGE_HEAP, analysis->index)
+PART(const struct fibers *, fibers, STAGE_FIBERS, runtimes_fibers(analysis->runtimes))
+PART(const struct roots *, roots, STAGE_ROOTS, analysis->roots)
+PART(const struct graph *, graph, STAGE_GRAPH, analysis->graph)
+PART(const struct graph *, incoming, STAGE_INCOMING, analysis->incoming)
+PART(const struct leaks *, leaks, STAGE_LEAKS, analysis->leaks)
+PART(const struct dominators *, dominators, STAGE_RETAINED, analysis->dominators)
+PART(const struct disguises *, disguised, STAGE_IMAGE, &analysis->disguised)
+PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
+PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)
+PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
+PART(const struct typing *, typing, STAGE_IMAGE, analysis->typing)
+PART(struct patterns *, patterns, STAGE_IMAGE, analysis->patterns)
+PART(struct patterns *, leaked_patterns, STAGE_IMAGE,
+     analysis->patterns ? analysis->patterns : analysis->leaked_patterns)
+PART(const struct bitmap *, anchored, STAGE_IMAGE, &analysis->anchored)
+PART(const struct bitmap *, leaked, STAGE_IMAGE, &analysis->liveness.leaked)
 
 const struct bitmap *analysis_garbage(const struct analysis *analysis)
 {

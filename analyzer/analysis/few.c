@@ -192,7 +192,6 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
 	TRY(disguises_exclude(&input, &is_none));
 	if (!is_none)
 		return analysis_need(analysis, STAGE_DISGUISED);
-	*known = wanted;
-	wanted = (struct bitmap){ 0 };
+	*known = take(wanted);
 	return NULL;
 }

@@ -64,45 +64,28 @@ struct recipe {
 	const char *name;
 	const char *unit;
 	enum stage needs[2]; /* STAGE_IMAGE, which is always there: no more */
-	struct error *(*build)(struct analysis *analysis, uint64_t *ret_count);
+	struct error *(*build)(struct analysis *analysis);
+	uint64_t (*count)(const struct analysis *analysis); /* of units, once it is there */
 	/* To a side file, and from one; NULL: it is not kept. */
 	struct error *(*save)(const struct analysis *analysis, struct side_writer *writer);
-	struct error *(*load)(struct analysis *analysis, struct side_file *file,
-			      uint64_t *ret_count);
+	struct error *(*load)(struct analysis *analysis, struct side_file *file);
 };
 
 extern const struct recipe analysis_recipes[STAGES];
-
-#define DECLARE_KEPT_STAGE(name)                                                              \
-	struct error *analysis_save_##name(const struct analysis *analysis,                   \
-					   struct side_writer *writer);                       \
-	struct error *analysis_load_##name(struct analysis *analysis, struct side_file *file, \
-					   uint64_t *ret_count)
-
-DECLARE_KEPT_STAGE(heap);
-DECLARE_KEPT_STAGE(roots);
-DECLARE_KEPT_STAGE(graph);
-DECLARE_KEPT_STAGE(reachability);
-DECLARE_KEPT_STAGE(leaks);
-DECLARE_KEPT_STAGE(leaked_patterns);
-DECLARE_KEPT_STAGE(signatures);
 
 /*
  * Build the stage from the side file, if that has it: *ret_loaded. A side file that turns out to be
  * damaged is given up, with a note.
  */
-struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, uint64_t *ret_count,
-				  bool *ret_loaded);
+struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, bool *ret_loaded);
 
 /* Whether the stage can be had from the side file. */
 bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
 
-struct heap_context analysis_heap_context(struct analysis *analysis);
 /* For what programs do to pointers. */
 struct disguises_input analysis_disguises_input(struct analysis *analysis,
 						const struct bitmap *in_use,
 						const struct bitmap *wanted);
-struct roots_input analysis_roots_input(struct analysis *analysis);
 
 /* A reader that has not read anything yet. */
 struct signature_reader analysis_signatures(const struct analysis *analysis);

@@ -1,6 +1,5 @@
 /* How stages are kept in a side file; see struct recipe. */
 #include "analyzer/analysis/parts.h"
-#include "analyzer/heap/index_side.h"
 
 #include <link.h>
 #include <string.h>
@@ -115,8 +114,7 @@ static void repeat_findings(struct analysis *analysis, const struct kept_stage *
 			findings->weighed[i] += kept->weighed[i] - told[i];
 }
 
-struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, uint64_t *ret_count,
-				  bool *ret_loaded)
+struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, bool *ret_loaded)
 {
 	const struct recipe *recipe = &analysis_recipes[stage];
 	struct error *error;
@@ -124,7 +122,7 @@ struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, u
 	*ret_loaded = false;
 	if (!analysis_keeps_stage(analysis, stage))
 		return NULL;
-	error = recipe->load(analysis, analysis->side_file, ret_count);
+	error = recipe->load(analysis, analysis->side_file);
 	if (error && error_code(error) == ERROR_BAD_DUMP) {
 		analysis->side_file_spoilt = true;
 		findings_add(&analysis->findings, FINDING_NOTE,
@@ -228,119 +226,5 @@ struct error *analysis_verify_side_file(struct analysis *analysis, const char *p
 	TRY(begin_file(analysis, path, &writer));
 	if (side_writer_compare(writer, file) != SIDE_SECTIONS)
 		return error_create(ERROR_BAD_DUMP, "it says something else than the core");
-	return NULL;
-}
-
-struct error *analysis_save_heap(const struct analysis *analysis, struct side_writer *writer)
-{
-	return heaps_save(analysis->heaps, writer);
-}
-
-struct error *analysis_load_heap(struct analysis *analysis, struct side_file *file,
-				 uint64_t *ret_count)
-{
-	const struct heap_context context = analysis_heap_context(analysis);
-
-	TRY(heaps_load(&context, file, &analysis->heaps));
-	analysis->index = heaps_index(analysis->heaps);
-	*ret_count = allocation_count(analysis->index);
-	return NULL;
-}
-
-struct error *analysis_save_roots(const struct analysis *analysis, struct side_writer *writer)
-{
-	return roots_save(analysis->roots, writer);
-}
-
-struct error *analysis_load_roots(struct analysis *analysis, struct side_file *file,
-				  uint64_t *ret_count)
-{
-	const struct roots_input input = analysis_roots_input(analysis);
-
-	TRY(roots_load(&input, file, &analysis->roots));
-	*ret_count = root_range_count(analysis->roots);
-	return NULL;
-}
-
-struct error *analysis_save_graph(const struct analysis *analysis, struct side_writer *writer)
-{
-	return graph_save(analysis->graph, writer);
-}
-
-struct error *analysis_load_graph(struct analysis *analysis, struct side_file *file,
-				  uint64_t *ret_count)
-{
-	TRY(graph_load(file, allocation_used(analysis->index), &analysis->account,
-		       &analysis->graph));
-	*ret_count = graph_edge_count(analysis->graph);
-	return NULL;
-}
-
-struct error *analysis_save_reachability(const struct analysis *analysis,
-					 struct side_writer *writer)
-{
-	TRY(allocation_set_save(&analysis->anchored, writer, SIDE_ANCHORED));
-	return liveness_save(&analysis->liveness, writer);
-}
-
-struct error *analysis_load_reachability(struct analysis *analysis, struct side_file *file,
-					 uint64_t *ret_count)
-{
-	struct bitmap anchored = { 0 };
-
-	TRY(allocation_set_load(file, SIDE_ANCHORED, allocation_count(analysis->index), &anchored));
-	TRY(liveness_load(file, allocation_used(analysis->index), &anchored, &analysis->liveness));
-	analysis->anchored = anchored;
-	*ret_count = bitmap_weight(&analysis->liveness.leaked);
-	return NULL;
-}
-
-struct error *analysis_save_leaks(const struct analysis *analysis, struct side_writer *writer)
-{
-	return leaks_save(analysis->leaks, writer);
-}
-
-struct error *analysis_load_leaks(struct analysis *analysis, struct side_file *file,
-				  uint64_t *ret_count)
-{
-	TRY(leaks_load(file, &analysis->liveness.leaked, &analysis->leaks));
-	*ret_count = leak_root_count(analysis->leaks);
-	return NULL;
-}
-
-struct error *analysis_save_leaked_patterns(const struct analysis *analysis,
-					    struct side_writer *writer)
-{
-	/* They depend on debug information that may come and go. */
-	if (runtimes_have_objects(analysis->runtimes) || !analysis->leaked_patterns)
-		return NULL;
-	return patterns_save(analysis->leaked_patterns, writer);
-}
-
-struct error *analysis_load_leaked_patterns(struct analysis *analysis, struct side_file *file,
-					    uint64_t *ret_count)
-{
-	struct scan_input input = analysis_scan_input(analysis);
-
-	input.only = analysis_unreachable(analysis);
-	*ret_count = bitmap_weight(input.only);
-	return analysis->patterns ? NULL : patterns_load(file, &input, &analysis->leaked_patterns);
-}
-
-struct error *analysis_save_signatures(const struct analysis *analysis, struct side_writer *writer)
-{
-	return runtimes_have_objects(analysis->runtimes)
-		       ? NULL
-		       : first_words_save(analysis->first_words, writer);
-}
-
-struct error *analysis_load_signatures(struct analysis *analysis, struct side_file *file,
-				       uint64_t *ret_count)
-{
-	const struct signature_reader signatures = analysis_signatures(analysis);
-
-	TRY(first_words_load(file, allocation_count(analysis->index), &signatures,
-			     &analysis->account, &analysis->first_words));
-	*ret_count = first_words_count(analysis->first_words);
 	return NULL;
 }

@@ -2,28 +2,26 @@
 #include "analyzer/base/text.h"
 #include "analyzer/graph/disguises.h"
 #include "analyzer/graph/signal_stacks.h"
+#include "analyzer/heap/index_side.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static struct error *build_image(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_image(struct analysis *analysis)
 {
 	/* Opened along with the analysis. */
-	*ret_count = analysis->image->region_count;
 	return NULL;
 }
 
-static struct error *build_program(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_program(struct analysis *analysis)
 {
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
-	TRY(program_create(analysis->image, &analysis->findings, &analysis->program));
-	*ret_count = analysis->program->thread_count;
-	return NULL;
+	return program_create(analysis->image, &analysis->findings, &analysis->program);
 }
 
-struct heap_context analysis_heap_context(struct analysis *analysis)
+static struct heap_context heap_context_of(struct analysis *analysis)
 {
 	return (struct heap_context){
 		.image = analysis->image,
@@ -34,17 +32,16 @@ struct heap_context analysis_heap_context(struct analysis *analysis)
 	};
 }
 
-static struct error *build_heap(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_heap(struct analysis *analysis)
 {
-	const struct heap_context context = analysis_heap_context(analysis);
+	const struct heap_context context = heap_context_of(analysis);
 
 	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
-	*ret_count = allocation_count(analysis->index);
 	return NULL;
 }
 
-static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_fibers(struct analysis *analysis)
 {
 	const struct runtime_context context = {
 		.image = analysis->image,
@@ -53,38 +50,28 @@ static struct error *build_fibers(struct analysis *analysis, uint64_t *ret_count
 		.account = &analysis->account,
 	};
 
-	TRY(runtimes_create(analysis->runtime_kinds, &context, &analysis->runtimes));
-	*ret_count = fiber_count(runtimes_fibers(analysis->runtimes));
-	return NULL;
+	return runtimes_create(analysis->runtime_kinds, &context, &analysis->runtimes);
 }
 
-struct roots_input analysis_roots_input(struct analysis *analysis)
+static struct roots_input roots_input_of(struct analysis *analysis)
 {
 	return (struct roots_input){ analysis->image,	 analysis->program,  analysis->index,
 				     analysis->runtimes, &analysis->account, analysis->progress };
 }
 
-static struct error *build_roots(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_roots(struct analysis *analysis)
 {
-	const struct roots_input input = analysis_roots_input(analysis);
+	const struct roots_input input = roots_input_of(analysis);
 
-	TRY(roots_create(&input, &analysis->roots));
-	*ret_count = root_range_count(analysis->roots);
-	return NULL;
+	return roots_create(&input, &analysis->roots);
 }
 
-static struct error *build_graph(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_graph(struct analysis *analysis)
 {
 	/* Threads ask the allocators for what they left in blocks. */
-	struct error *error = heaps_wake(analysis->heaps);
-
-	if (!error)
-		error = graph_create(analysis->image, analysis->index, &analysis->account,
-				     analysis->progress, &analysis->graph);
-
-	if (!error)
-		*ret_count = graph_edge_count(analysis->graph);
-	return error;
+	TRY(heaps_wake(analysis->heaps));
+	return graph_create(analysis->image, analysis->index, &analysis->account,
+			    analysis->progress, &analysis->graph);
 }
 
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
@@ -92,23 +79,15 @@ struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enu
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 	size_t count = allocation_count(analysis->index);
-	struct bitmap reached = { 0 };
-	struct error *error = bitmap_init(&from, count, &analysis->account);
+	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
 
-	if (!error)
-		error = bitmap_init(&reached, count, &analysis->account);
-	if (error)
-		return error;
+	TRY(bitmap_init(&from, count, &analysis->account));
+	TRY(bitmap_init(&reached, count, &analysis->account));
 	for (enum root_kind kind = first; kind <= last; kind++)
 		bitmap_or(&from, root_targets(analysis->roots, kind));
-	error = graph_mark(analysis->graph, &from, &reached, &analysis->account,
-			   analysis->progress);
-	if (error) {
-		bitmap_deinit(&reached);
-		return error;
-	}
+	TRY(graph_mark(analysis->graph, &from, &reached, &analysis->account, analysis->progress));
 	bitmap_and(&reached, allocation_used(analysis->index));
-	*ret = reached;
+	*ret = take(reached);
 	return NULL;
 }
 
@@ -199,26 +178,17 @@ static void note_runtimes(struct analysis *analysis)
 	}
 }
 
-static struct error *build_reachability(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_reachability(struct analysis *analysis)
 {
-	struct bitmap anchored = { 0 };
-	struct error *error = analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored);
+	_cleanup_(bitmap_deinit) struct bitmap anchored = { 0 };
 
-	if (error)
-		return error;
-	error = add_integers(analysis, &anchored);
-	if (!error)
-		error = add_signal_stacks(analysis, &anchored);
-	if (!error)
-		error = liveness_init(&analysis->liveness, analysis->graph, analysis->index,
-				      &anchored, &analysis->account, analysis->progress);
-	if (error) {
-		bitmap_deinit(&anchored);
-		return error;
-	}
-	analysis->anchored = anchored;
+	TRY(analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored));
+	TRY(add_integers(analysis, &anchored));
+	TRY(add_signal_stacks(analysis, &anchored));
+	TRY(liveness_init(&analysis->liveness, analysis->graph, analysis->index, &anchored,
+			  &analysis->account, analysis->progress));
+	analysis->anchored = take(anchored);
 	note_runtimes(analysis);
-	*ret_count = bitmap_weight(&analysis->liveness.leaked);
 	return NULL;
 }
 
@@ -244,7 +214,7 @@ void analysis_doubt_risk(struct analysis *analysis)
 	}
 }
 
-static struct error *build_collector(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_collector(struct analysis *analysis)
 {
 	const struct collector_input input = {
 		.program = analysis->program,
@@ -258,31 +228,25 @@ static struct error *build_collector(struct analysis *analysis, uint64_t *ret_co
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 	struct bitmap at_risk = { 0 };
 
-	*ret_count = 0;
 	if (!collectable)
 		return NULL;
 	TRY(collector_mark(&input, &kept));
 	TRY(bitmap_init_minus(&at_risk, &analysis->anchored, &kept, &analysis->account));
 	bitmap_and(&at_risk, collectable);
 	analysis->at_risk = at_risk;
-	*ret_count = bitmap_weight(&at_risk);
 	return NULL;
 }
 
-static struct error *build_leaks(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_leaks(struct analysis *analysis)
 {
-	TRY(leaks_create(analysis->graph, analysis->index, &analysis->liveness.leaked,
-			 &analysis->account, analysis->progress, &analysis->leaks));
-	*ret_count = leak_root_count(analysis->leaks);
-	return NULL;
+	return leaks_create(analysis->graph, analysis->index, &analysis->liveness.leaked,
+			    &analysis->account, analysis->progress, &analysis->leaks);
 }
 
-static struct error *build_incoming(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_incoming(struct analysis *analysis)
 {
-	TRY(graph_transpose(analysis->graph, &analysis->account, analysis->progress,
-			    &analysis->incoming));
-	*ret_count = graph_edge_count(analysis->incoming);
-	return NULL;
+	return graph_transpose(analysis->graph, &analysis->account, analysis->progress,
+			       &analysis->incoming);
 }
 
 static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
@@ -310,7 +274,7 @@ static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap 
 }
 
 /* The dominator tree begins at what roots refer to, and at leak roots. */
-static struct error *build_retained(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_retained(struct analysis *analysis)
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
 	const struct dominators_input input = {
@@ -329,39 +293,32 @@ static struct error *build_retained(struct analysis *analysis, uint64_t *ret_cou
 		bitmap_or(&entries, root_targets(analysis->roots, kind));
 	add_leak_roots(analysis->leaks, &entries);
 	TRY(add_garbage_roots(analysis, &entries));
-	TRY(dominators_create(&input, &analysis->dominators));
-	*ret_count = dominators_count(analysis->dominators);
-	return NULL;
+	return dominators_create(&input, &analysis->dominators);
 }
 
 /* What programs do to pointers: one pass finds all that is held so. */
-static struct error *build_disguised(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_disguised(struct analysis *analysis)
 {
 	const struct disguises_input input =
 		analysis_disguises_input(analysis, &analysis->anchored, &analysis->liveness.leaked);
 
 	TRY(disguises_find(&input, &analysis->disguised));
 	disguises_sort(&analysis->disguised);
-	*ret_count = analysis->disguised.list.count;
 	return NULL;
 }
 
-static struct error *build_debug(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_debug(struct analysis *analysis)
 {
 	static const struct debug_options none = { NULL };
 	const struct debug_options *options = analysis->options ? analysis->options : &none;
 
-	*ret_count = analysis->program->module_count;
 	return debug_create(analysis->image, analysis->program, options, &analysis->findings,
 			    &analysis->debug);
 }
 
-static struct error *build_objects(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_objects(struct analysis *analysis)
 {
-	struct error *error = runtimes_find_objects(analysis->runtimes, analysis->debug);
-
-	*ret_count = error ? 0 : runtimes_class_count(analysis->runtimes);
-	return error;
+	return runtimes_find_objects(analysis->runtimes, analysis->debug);
 }
 
 /* Where links of glibc's free lists lead that end in no block. */
@@ -391,7 +348,7 @@ static struct error *build_signature_judge(struct analysis *analysis)
 	return signature_judge_create(&input, &analysis->signature_judge);
 }
 
-static struct error *build_classes(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_classes(struct analysis *analysis)
 {
 	struct error *error = classes_create(analysis->image, analysis->program, analysis->debug,
 					     &analysis->account, &analysis->classes);
@@ -407,13 +364,11 @@ static struct error *build_classes(struct analysis *analysis, uint64_t *ret_coun
 		if (analysis->identities)
 			identities_destroy(take(analysis->identities));
 		classes_destroy(take(analysis->classes));
-		return error;
 	}
-	*ret_count = analysis->program->module_count;
-	return NULL;
+	return error;
 }
 
-static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_signatures(struct analysis *analysis)
 {
 	const struct first_words_input input = {
 		.signatures = analysis_signatures(analysis),
@@ -422,12 +377,10 @@ static struct error *build_signatures(struct analysis *analysis, uint64_t *ret_c
 		.progress = analysis->progress,
 	};
 
-	TRY(first_words_create(&input, &analysis->first_words));
-	*ret_count = first_words_count(analysis->first_words);
-	return NULL;
+	return first_words_create(&input, &analysis->first_words);
 }
 
-static struct error *build_types(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_types(struct analysis *analysis)
 {
 	const struct typing_input input = {
 		.image = analysis->image,
@@ -439,9 +392,7 @@ static struct error *build_types(struct analysis *analysis, uint64_t *ret_count)
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
-	TRY(typing_create(&input, &analysis->typing));
-	*ret_count = typing_count(analysis->typing);
-	return NULL;
+	return typing_create(&input, &analysis->typing);
 }
 
 struct scan_input analysis_scan_input(struct analysis *analysis)
@@ -468,88 +419,205 @@ static struct error *find_patterns(const struct scan_input *input,
 	return NULL;
 }
 
-static struct error *build_patterns(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_patterns(struct analysis *analysis)
 {
 	const struct scan_input input = analysis_scan_input(analysis);
 
-	*ret_count = allocation_count(analysis->index);
 	/* They may have been found along with their owners. */
 	return analysis->patterns ? NULL
 				  : find_patterns(&input, patterns_find, &analysis->patterns);
 }
 
-static struct error *build_owners(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_owners(struct analysis *analysis)
 {
 	const struct scan_input input = analysis_scan_input(analysis);
 
-	*ret_count = allocation_count(analysis->index);
 	return analysis->patterns
 		       ? patterns_find_owners(analysis->patterns)
 		       : find_patterns(&input, patterns_find_owners, &analysis->patterns);
 }
 
 /* Only unreachable allocations refer to unreachable ones. */
-static struct error *build_leaked_patterns(struct analysis *analysis, uint64_t *ret_count)
+static struct error *build_leaked_patterns(struct analysis *analysis)
 {
 	struct scan_input input = analysis_scan_input(analysis);
 	_cleanup_(kept_words_destroy) struct kept_words *kept = NULL;
-	struct error *error = NULL;
 
 	input.only = analysis_unreachable(analysis);
-	*ret_count = bitmap_weight(input.only);
 	/* The patterns of all allocations include those of the leaked. */
 	if (analysis->patterns)
 		return NULL;
 	/* Managed objects begin behind a header. */
 	if (!analysis->first_words && !allocation_having(analysis->index, TRAIT_MANAGED))
-		error = kept_words_create(input.only, &analysis->account, &kept);
+		TRY(kept_words_create(input.only, &analysis->account, &kept));
 	input.kept = kept;
-	if (!error)
-		error = find_patterns(&input, patterns_find, &analysis->leaked_patterns);
-	if (!error)
-		analysis->kept_words = take(kept);
-	return error;
+	TRY(find_patterns(&input, patterns_find, &analysis->leaked_patterns));
+	analysis->kept_words = take(kept);
+	return NULL;
 }
 
-#define KEPT(name) analysis_save_##name, analysis_load_##name
+/* What a stage that is there is made of. */
+#define COUNT(name, expression)                                       \
+	static uint64_t count_##name(const struct analysis *analysis) \
+	{                                                             \
+		return expression;                                    \
+	}
+COUNT(image, analysis->image->region_count)
+COUNT(program, analysis->program->thread_count)
+COUNT(heap, allocation_count(analysis->index))
+COUNT(fibers, fiber_count(runtimes_fibers(analysis->runtimes)))
+COUNT(roots, root_range_count(analysis->roots))
+COUNT(graph, graph_edge_count(analysis->graph))
+COUNT(reachability, bitmap_weight(&analysis->liveness.leaked))
+COUNT(leaks, leak_root_count(analysis->leaks))
+COUNT(collector, bitmap_weight(&analysis->at_risk))
+COUNT(incoming, graph_edge_count(analysis->incoming))
+COUNT(retained, dominators_count(analysis->dominators))
+COUNT(disguised, analysis->disguised.list.count)
+COUNT(modules, analysis->program->module_count)
+COUNT(objects, runtimes_class_count(analysis->runtimes))
+COUNT(signatures, first_words_count(analysis->first_words))
+COUNT(types, typing_count(analysis->typing))
+COUNT(unreachable, bitmap_weight(analysis_unreachable(analysis)))
+
+/* To a side file. */
+#define SAVE(name, expression)                                                                    \
+	static struct error *save_##name(const struct analysis *analysis, struct side_writer *to) \
+	{                                                                                         \
+		return expression;                                                                \
+	}
+SAVE(heap, heaps_save(analysis->heaps, to))
+SAVE(roots, roots_save(analysis->roots, to))
+SAVE(graph, graph_save(analysis->graph, to))
+SAVE(leaks, leaks_save(analysis->leaks, to))
+
+static struct error *save_reachability(const struct analysis *analysis, struct side_writer *writer)
+{
+	TRY(allocation_set_save(&analysis->anchored, writer, SIDE_ANCHORED));
+	return liveness_save(&analysis->liveness, writer);
+}
+
+/* They depend on debug information that may come and go. */
+static struct error *save_leaked_patterns(const struct analysis *analysis,
+					  struct side_writer *writer)
+{
+	if (runtimes_have_objects(analysis->runtimes) || !analysis->leaked_patterns)
+		return NULL;
+	return patterns_save(analysis->leaked_patterns, writer);
+}
+
+static struct error *save_signatures(const struct analysis *analysis, struct side_writer *writer)
+{
+	return runtimes_have_objects(analysis->runtimes)
+		       ? NULL
+		       : first_words_save(analysis->first_words, writer);
+}
+
+static struct error *load_heap(struct analysis *analysis, struct side_file *file)
+{
+	const struct heap_context context = heap_context_of(analysis);
+
+	TRY(heaps_load(&context, file, &analysis->heaps));
+	analysis->index = heaps_index(analysis->heaps);
+	return NULL;
+}
+
+static struct error *load_roots(struct analysis *analysis, struct side_file *file)
+{
+	const struct roots_input input = roots_input_of(analysis);
+
+	return roots_load(&input, file, &analysis->roots);
+}
+
+static struct error *load_graph(struct analysis *analysis, struct side_file *file)
+{
+	return graph_load(file, allocation_used(analysis->index), &analysis->account,
+			  &analysis->graph);
+}
+
+static struct error *load_reachability(struct analysis *analysis, struct side_file *file)
+{
+	struct bitmap anchored = { 0 };
+
+	TRY(allocation_set_load(file, SIDE_ANCHORED, allocation_count(analysis->index), &anchored));
+	TRY(liveness_load(file, allocation_used(analysis->index), &anchored, &analysis->liveness));
+	analysis->anchored = anchored;
+	return NULL;
+}
+
+static struct error *load_leaks(struct analysis *analysis, struct side_file *file)
+{
+	return leaks_load(file, &analysis->liveness.leaked, &analysis->leaks);
+}
+
+static struct error *load_leaked_patterns(struct analysis *analysis, struct side_file *file)
+{
+	struct scan_input input = analysis_scan_input(analysis);
+
+	input.only = analysis_unreachable(analysis);
+	return analysis->patterns ? NULL : patterns_load(file, &input, &analysis->leaked_patterns);
+}
+
+static struct error *load_signatures(struct analysis *analysis, struct side_file *file)
+{
+	const struct signature_reader signatures = analysis_signatures(analysis);
+
+	return first_words_load(file, allocation_count(analysis->index), &signatures,
+				&analysis->account, &analysis->first_words);
+}
+
+#define MADE(name, counted) build_##name, count_##counted
+#define KEPT(name, counted) MADE(name, counted), save_##name, load_##name
 
 const struct recipe analysis_recipes[STAGES] = {
-	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE }, build_image },
-	[STAGE_PROGRAM] = { "program", "threads", { STAGE_IMAGE }, build_program },
-	[STAGE_HEAP] = { "heap", "allocations", { STAGE_PROGRAM }, build_heap, KEPT(heap) },
-	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP }, build_fibers },
-	[STAGE_ROOTS] = { "roots", "ranges", { STAGE_FIBERS }, build_roots, KEPT(roots) },
-	[STAGE_GRAPH] = { "graph", "references", { STAGE_HEAP }, build_graph, KEPT(graph) },
+	[STAGE_IMAGE] = { "image", "regions", { STAGE_IMAGE }, MADE(image, image) },
+	[STAGE_PROGRAM] = { "program", "threads", { STAGE_IMAGE }, MADE(program, program) },
+	[STAGE_HEAP] = { "heap", "allocations", { STAGE_PROGRAM }, KEPT(heap, heap) },
+	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP }, MADE(fibers, fibers) },
+	[STAGE_ROOTS] = { "roots", "ranges", { STAGE_FIBERS }, KEPT(roots, roots) },
+	[STAGE_GRAPH] = { "graph", "references", { STAGE_HEAP }, KEPT(graph, graph) },
 	[STAGE_REACHABILITY] = { "reachability",
 				 "leaked",
 				 { STAGE_ROOTS, STAGE_GRAPH },
-				 build_reachability,
-				 KEPT(reachability) },
-	[STAGE_LEAKS] = { "leaks", "leak roots", { STAGE_REACHABILITY }, build_leaks, KEPT(leaks) },
-	[STAGE_COLLECTOR] = { "collector", "at risk", { STAGE_REACHABILITY }, build_collector },
-	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, build_incoming },
+				 KEPT(reachability, reachability) },
+	[STAGE_LEAKS] = { "leaks", "leak roots", { STAGE_REACHABILITY }, KEPT(leaks, leaks) },
+	[STAGE_COLLECTOR] = { "collector",
+			      "at risk",
+			      { STAGE_REACHABILITY },
+			      MADE(collector, collector) },
+	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, MADE(incoming, incoming) },
 	[STAGE_RETAINED] = { "retained",
 			     "allocations",
 			     { STAGE_LEAKS, STAGE_INCOMING },
-			     build_retained },
-	[STAGE_DISGUISED] = { "disguised", "allocations", { STAGE_REACHABILITY }, build_disguised },
-	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM }, build_debug },
-	[STAGE_OBJECTS] = { "objects", "types", { STAGE_FIBERS, STAGE_DEBUG }, build_objects },
-	[STAGE_CLASSES] = { "classes", "modules", { STAGE_OBJECTS, STAGE_DEBUG }, build_classes },
+			     MADE(retained, retained) },
+	[STAGE_DISGUISED] = { "disguised",
+			      "allocations",
+			      { STAGE_REACHABILITY },
+			      MADE(disguised, disguised) },
+	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM }, MADE(debug, modules) },
+	[STAGE_OBJECTS] = { "objects",
+			    "types",
+			    { STAGE_FIBERS, STAGE_DEBUG },
+			    MADE(objects, objects) },
+	[STAGE_CLASSES] = { "classes",
+			    "modules",
+			    { STAGE_OBJECTS, STAGE_DEBUG },
+			    MADE(classes, modules) },
 	[STAGE_SIGNATURES] = { "signatures",
 			       "signatures",
 			       { STAGE_CLASSES },
-			       build_signatures,
-			       KEPT(signatures) },
+			       KEPT(signatures, signatures) },
 	[STAGE_PATTERNS] = { "patterns",
 			     "allocations",
 			     { STAGE_ROOTS, STAGE_OBJECTS },
-			     build_patterns },
-	[STAGE_OWNERS] = { "owners", "allocations", { STAGE_ROOTS, STAGE_OBJECTS }, build_owners },
-	[STAGE_TYPES] = { "types", "typed", { STAGE_HEAP, STAGE_DEBUG }, build_types },
+			     MADE(patterns, heap) },
+	[STAGE_OWNERS] = { "owners",
+			   "allocations",
+			   { STAGE_ROOTS, STAGE_OBJECTS },
+			   MADE(owners, heap) },
+	[STAGE_TYPES] = { "types", "typed", { STAGE_HEAP, STAGE_DEBUG }, MADE(types, types) },
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },
-				    build_leaked_patterns,
-				    KEPT(leaked_patterns) },
+				    KEPT(leaked_patterns, unreachable) },
 };

@@ -29,12 +29,12 @@
 		function(value);                           \
 	}
 
-/* The pointer's value; the pointer itself becomes NULL. */
-#define take(pointer)                                   \
-	({                                              \
-		__typeof__(pointer) taken_ = (pointer); \
-		(pointer) = NULL;                       \
-		taken_;                                 \
+/* The variable's value; the variable itself becomes NULL, or all zero. */
+#define take(variable)                                    \
+	({                                                \
+		__typeof__(variable) taken_ = (variable); \
+		(variable) = (__typeof__(variable)){ 0 }; \
+		taken_;                                   \
 	})
 
 DEFINE_CLEANUP(fclose, FILE *)

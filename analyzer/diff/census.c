@@ -29,11 +29,6 @@ static const char *const names[ASPECTS] = {
 	[ASPECT_OWNER] = "owner",
 };
 
-const char *aspect_name(enum aspect aspect)
-{
-	return names[aspect];
-}
-
 enum aspect aspect_find(const char *name)
 {
 	enum aspect aspect = 0;

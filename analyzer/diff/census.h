@@ -26,8 +26,7 @@ enum aspect {
 	ASPECTS,
 };
 
-/* "kind"; the aspect of that name, or ASPECTS. */
-const char *aspect_name(enum aspect aspect);
+/* The aspect of that name, as "kind", or ASPECTS. */
 enum aspect aspect_find(const char *name);
 
 struct census {

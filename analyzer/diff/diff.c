@@ -1,7 +1,5 @@
 #include "analyzer/diff/diff.h"
 
-#include "analyzer/diff/oldest.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -60,16 +58,6 @@ const char *kinship_reason(enum kinship kinship)
 
 	return reasons[kinship];
 }
-
-struct diff {
-	enum aspect aspect;
-	struct memory_account *account; /* borrowed */
-	struct diff_core cores[MOST_CORES];
-	size_t core_count;
-	enum kinship kinship;
-	struct group_table groups;
-	struct oldest oldest; /* of the oldest core */
-};
 
 static struct error *create(enum aspect aspect, struct memory_account *account, struct diff **ret)
 {
@@ -134,17 +122,11 @@ static struct error *add_groups(struct diff *diff, const struct census *census,
 static struct error *make_sets(struct analysis *newest, struct matching *matching)
 {
 	struct named_sets *sets = analysis_named_sets(newest);
-	struct bitmap survived = matching->survived;
-	struct error *error;
+	struct bitmap set = take(matching->added);
 
-	matching->survived = (struct bitmap){ 0 };
-	error = named_sets_assign(sets, NEW_SET, &matching->added);
-	matching->added = (struct bitmap){ 0 };
-	if (error) {
-		bitmap_deinit(&survived);
-		return error;
-	}
-	return named_sets_assign(sets, SURVIVED_SET, &survived);
+	TRY(named_sets_assign(sets, NEW_SET, &set));
+	set = take(matching->survived);
+	return named_sets_assign(sets, SURVIVED_SET, &set);
 }
 
 static struct error *count_core(struct diff *diff, struct analysis *analysis, bool is_newest)
@@ -177,7 +159,6 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 		TRY(make_sets(analysis, &matching));
 	core->total = allocations_total(analysis_index(analysis),
 					allocation_used(analysis_index(analysis)));
-	core->is_complete = !findings_incomplete(analysis_findings(analysis));
 	return NULL;
 }
 
@@ -264,46 +245,6 @@ struct error *compare_cores(struct analysis *newest, const char *const *paths, s
 	TRY(finish(diff, newest));
 	*ret = take(diff);
 	return NULL;
-}
-
-size_t diff_core_count(const struct diff *diff)
-{
-	return diff->core_count;
-}
-
-const struct diff_core *diff_core(const struct diff *diff, size_t number)
-{
-	return &diff->cores[number];
-}
-
-enum kinship diff_kinship(const struct diff *diff)
-{
-	return diff->kinship;
-}
-
-size_t diff_group_count(const struct diff *diff)
-{
-	return diff->groups.groups.count;
-}
-
-const struct diff_group *diff_group(const struct diff *diff, size_t number)
-{
-	return group_at(&diff->groups, number);
-}
-
-const char *diff_name(const struct diff *diff, const struct diff_group *group)
-{
-	return group_name(&diff->groups, group);
-}
-
-bool diff_only_grows(const struct diff *diff, const struct diff_group *group)
-{
-	return diff->core_count > 2 && group->steps == diff->core_count - 1;
-}
-
-struct set_total diff_total(const struct diff *diff, const struct diff_group *group, size_t core)
-{
-	return group_total(&diff->groups, group, core);
 }
 
 uint64_t diff_elapsed(const struct diff *diff)

@@ -18,7 +18,7 @@
 #ifndef ANALYZER_DIFF_DIFF_H
 #define ANALYZER_DIFF_DIFF_H
 
-#include "analyzer/diff/group_table.h"
+#include "analyzer/diff/oldest.h"
 
 /*
  * Whether cores are of one process, and when each was taken.
@@ -64,10 +64,22 @@ struct diff_core {
 	char *path; /* owned */
 	struct lineage lineage;
 	struct set_total total; /* of all in use */
-	bool is_complete;	/* its analysis, as far as findings tell */
 };
 
-struct diff;
+struct diff {
+	enum aspect aspect;
+	struct memory_account *account;	    /* borrowed */
+	struct diff_core cores[MOST_CORES]; /* the oldest first */
+	size_t core_count;
+	/* How all cores are related: as the first is to which it is related least. */
+	enum kinship kinship;
+	/*
+	 * Those first that grew at each of two or more steps, then by growth in bytes, most first;
+	 * what shrank last.
+	 */
+	struct group_table groups;
+	struct oldest oldest; /* of the oldest core; empty at the end */
+};
 
 void diff_destroy(struct diff *diff);
 DEFINE_CLEANUP(diff_destroy, struct diff *)
@@ -82,26 +94,6 @@ struct error *compare_cores(struct analysis *newest, const char *const *paths, s
 			    enum aspect aspect,
 			    struct error *(*visit)(void *data, struct analysis *older), void *data,
 			    struct diff **ret);
-
-size_t diff_core_count(const struct diff *diff);
-const struct diff_core *diff_core(const struct diff *diff, size_t number);
-
-/* How all cores are related: as the first is to which it is related least. */
-enum kinship diff_kinship(const struct diff *diff);
-
-/*
- * The groups: those first that grew at each of two or more steps, then by growth in bytes, most
- * first; what shrank last.
- */
-size_t diff_group_count(const struct diff *diff);
-const struct diff_group *diff_group(const struct diff *diff, size_t number);
-const char *diff_name(const struct diff *diff, const struct diff_group *group);
-
-/* Whether it only ever grew, which takes three cores to tell. */
-bool diff_only_grows(const struct diff *diff, const struct diff_group *group);
-
-/* What there was of it in a core. */
-struct set_total diff_total(const struct diff *diff, const struct diff_group *group, size_t core);
 
 /* ns from the oldest core to the newest; 0: not known. */
 uint64_t diff_elapsed(const struct diff *diff);

@@ -22,16 +22,6 @@ void group_table_deinit(struct group_table *table)
 		array_release(&table->totals[i]);
 }
 
-struct diff_group *group_at(const struct group_table *table, size_t number)
-{
-	return table->groups.items + number;
-}
-
-const char *group_name(const struct group_table *table, const struct diff_group *group)
-{
-	return table->names.items + group->name;
-}
-
 struct set_total group_total(const struct group_table *table, const struct diff_group *group,
 			     size_t core)
 {
@@ -43,7 +33,7 @@ struct set_total group_total(const struct group_table *table, const struct diff_
 static bool is_named(const struct group_table *table, const struct diff_group *group,
 		     const struct census_name *name)
 {
-	const char *known = group_name(table, group);
+	const char *known = table->names.items + group->name;
 	size_t length = strlen(name->prefix);
 
 	return group->size == name->size && strncmp(known, name->prefix, length) == 0 &&
@@ -100,65 +90,31 @@ struct error *group_table_add(struct group_table *table, const struct census_nam
 		TRY(array_reserve(totals, *ret + 1 - totals->count));
 		totals->count = *ret + (size_t)1;
 	}
-	totals->items[*ret].count += total.count;
-	totals->items[*ret].bytes += total.bytes;
+	set_total_add(&totals->items[*ret], total);
 	return NULL;
 }
 
 static void compare_ends(const struct group_table *table, struct diff_group *group, size_t cores)
 {
-	group->old = group_total(table, group, 0);
+	struct set_total old = group_total(table, group, 0);
+
 	group->now = group_total(table, group, cores - 1);
+	/* Amounts are far below the half of what fits. */
+	group->bytes = (int64_t)(group->now.bytes - old.bytes);
+	group->count = (int64_t)(group->now.count - old.count);
+	group->text = table->names.items + group->name;
 	for (size_t i = 0; i + 1 < cores; i++)
 		group->steps +=
 			group_total(table, group, i + 1).bytes > group_total(table, group, i).bytes;
+	group->only_grows = cores > 2 && group->steps == cores - 1;
 }
 
-/* By growth; amounts are far below the half of what fits. */
-static int compare_growth(struct set_total old, struct set_total now, struct set_total other_old,
-			  struct set_total other_now)
-{
-	int64_t bytes = (int64_t)(now.bytes - old.bytes);
-	int64_t other_bytes = (int64_t)(other_now.bytes - other_old.bytes);
-	int64_t count = (int64_t)(now.count - old.count);
-	int64_t other_count = (int64_t)(other_now.count - other_old.count);
-
-	if (bytes != other_bytes)
-		return bytes < other_bytes ? 1 : -1;
-	return (count < other_count) - (count > other_count);
-}
-
-struct order {
-	const struct group_table *table;
-	size_t steps; /* of what only grows; 0: nothing is known to */
-};
-
-static int compare(const void *a, const void *b, void *data)
-{
-	const struct order *order = data;
-	const struct diff_group *left = a, *right = b;
-	bool left_grows = order->steps && left->steps == order->steps;
-	bool right_grows = order->steps && right->steps == order->steps;
-	int growth;
-
-	if (left_grows != right_grows)
-		return right_grows - left_grows;
-	growth = compare_growth(left->old, left->now, right->old, right->now);
-	if (growth)
-		return growth;
-	growth = strcmp(group_name(order->table, left), group_name(order->table, right));
-	if (growth)
-		return growth;
-	return (left->size > right->size) - (left->size < right->size);
-}
+DEFINE_COMPARE(compare_groups, struct diff_group, DESCENDING(only_grows), DESCENDING(bytes),
+	       DESCENDING(count), ALPHABETICAL(text), ASCENDING(size))
 
 void group_table_sort(struct group_table *table, size_t cores)
 {
-	struct order order = { table, cores > 2 ? cores - 1 : 0 };
-
 	for (size_t i = 0; i < table->groups.count; i++)
-		compare_ends(table, group_at(table, i), cores);
-	if (table->groups.count)
-		qsort_r(table->groups.items, table->groups.count, sizeof(struct diff_group),
-			compare, &order);
+		compare_ends(table, &table->groups.items[i], cores);
+	array_sort(&table->groups, compare_groups);
 }

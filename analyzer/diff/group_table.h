@@ -15,13 +15,16 @@ enum { MOST_CORES = 64 };
 
 /* Growth is that from the oldest core to the newest. */
 struct diff_group {
-	uint64_t name;		   /* where it is among the names */
-	uint64_t size;		   /* of its members; 0: of any size */
-	uint64_t added, gone;	   /* allocations; only of one process */
-	uint64_t survived;	   /* in all cores */
-	struct set_total old, now; /* in the oldest and the newest */
-	uint32_t number;	   /* in the order of their coming */
-	uint32_t steps;		   /* from core to core, in which bytes grew */
+	uint64_t name;	      /* where it is among the names */
+	const char *text;     /* the name, once the groups are sorted */
+	uint64_t size;	      /* of its members; 0: of any size */
+	uint64_t added, gone; /* allocations; only of one process */
+	uint64_t survived;    /* in all cores */
+	struct set_total now; /* in the newest core */
+	int64_t bytes, count; /* by how much it grew */
+	uint32_t number;      /* in the order of their coming */
+	uint32_t steps;	      /* from core to core, in which bytes grew */
+	bool only_grows;      /* in all of two or more steps */
 };
 
 struct group_table {
@@ -41,9 +44,7 @@ struct error *group_table_add(struct group_table *table, const struct census_nam
 /* All cores were added: find what each group was and is, and their order. */
 void group_table_sort(struct group_table *table, size_t cores);
 
-/* By number before they are sorted, by rank then. */
-struct diff_group *group_at(const struct group_table *table, size_t number);
-const char *group_name(const struct group_table *table, const struct diff_group *group);
+/* What the core has of the group. */
 struct set_total group_total(const struct group_table *table, const struct diff_group *group,
 			     size_t core);
 

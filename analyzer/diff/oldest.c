@@ -95,7 +95,7 @@ static void leave_entry(struct matching *matching)
 	if (!matching->is_found && !matching->is_newest)
 		bitmap_clear(&oldest->everywhere, matching->number);
 	else if (!matching->is_found && key)
-		group_at(matching->groups, oldest->groups.items[key - 1])->gone++;
+		matching->groups->groups.items[oldest->groups.items[key - 1]].gone++;
 	if (++matching->number < oldest->count)
 		read_entry(matching);
 }
@@ -177,7 +177,7 @@ struct error *matching_end(struct matching *matching, struct group_numbers *grou
 	while (matching->number < matching->oldest->count)
 		leave_entry(matching);
 	for (size_t i = 0; i < groups->count && i + 1 < matching->tallies.count; i++) {
-		struct diff_group *group = group_at(matching->groups, groups->items[i]);
+		struct diff_group *group = &matching->groups->groups.items[groups->items[i]];
 
 		group->added += tallies[i + 1].added;
 		group->survived += tallies[i + 1].survived;

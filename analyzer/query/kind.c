@@ -222,8 +222,7 @@ static struct error *find_all(struct kind_test *test)
 	}
 	if (error)
 		return error;
-	test->known = known;
-	known = (struct bitmap){ 0 };
+	test->known = take(known);
 	return NULL;
 }
 

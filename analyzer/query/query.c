@@ -475,8 +475,7 @@ struct error *query_select(struct analysis *analysis, const struct set_query *qu
 			 analysis_account(analysis)));
 	TRY(select_members(analysis, query, &members));
 	TRY(derive(analysis, query, &members.set));
-	*ret = members;
-	members = (struct members){ 0 };
+	*ret = take(members);
 	return NULL;
 }
 

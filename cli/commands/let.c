@@ -118,19 +118,13 @@ static bool keep(void *data, allocation_id id)
 static struct error *keep_first(struct analysis *analysis, const struct set_query *query,
 				struct members *members)
 {
-	struct bitmap kept;
-	struct error *error = bitmap_init(&kept, members->set.count, analysis_account(analysis));
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 
-	if (error)
-		return error;
-	error = query_visit(analysis, query, members,
-			    &(struct member_visitor){ .member = keep, .data = &kept });
-	if (error) {
-		bitmap_deinit(&kept);
-		return error;
-	}
+	TRY(bitmap_init(&kept, members->set.count, analysis_account(analysis)));
+	TRY(query_visit(analysis, query, members,
+			&(struct member_visitor){ .member = keep, .data = &kept }));
 	bitmap_deinit(&members->set);
-	members->set = kept;
+	members->set = take(kept);
 	return NULL;
 }
 
@@ -146,8 +140,7 @@ static struct error *name_members(struct analysis *analysis, const struct let_ar
 		TRY(keep_first(analysis, query, &members));
 	rows_total(report, rows_noun(query),
 		   allocations_total(analysis_index(analysis), &members.set));
-	kept = members.set;
-	members.set = (struct bitmap){ 0 };
+	kept = take(members.set);
 	return named_sets_assign(analysis_named_sets(analysis), arguments->name, &kept);
 }
 

@@ -123,8 +123,7 @@ struct error *line_split(const char *text, struct line *ret)
 		error = error_create(ERROR_USAGE, "there is no command in front of '%c'", *text);
 	if (error)
 		return error;
-	*ret = line;
-	line = (struct line){ 0 };
+	*ret = take(line);
 	return NULL;
 }
 

@@ -13,21 +13,21 @@ static uint64_t elapsed(const struct diff_view *view)
 	if (view->elapsed)
 		return view->elapsed;
 	/* Time between two runs is not time in which anything grew. */
-	return diff_kinship(view->diff) == KIN_SAME_PROCESS ? diff_elapsed(view->diff) : 0;
+	return view->diff->kinship == KIN_SAME_PROCESS ? diff_elapsed(view->diff) : 0;
 }
 
 /* Where the time between the cores comes from; NULL: it is not known. */
 static const char *clock_name(const struct diff_view *view)
 {
 	const struct diff *diff = view->diff;
-	size_t last = diff_core_count(diff) - 1;
+	size_t last = diff->core_count - 1;
 
 	if (view->elapsed)
 		return "as --elapsed says";
 	if (!elapsed(view))
 		return NULL;
-	if (diff_core(diff, 0)->lineage.source == TIME_CORE &&
-	    diff_core(diff, last)->lineage.source == TIME_CORE)
+	if (diff->cores[0].lineage.source == TIME_CORE &&
+	    diff->cores[last].lineage.source == TIME_CORE)
 		return "by the times in the cores";
 	return "by the times of the files";
 }
@@ -40,8 +40,8 @@ static void write_relation(struct report *report, const struct diff_view *view)
 		"{seconds} seconds passed, {clock}.]",
 		{ "relation", VALUE_TEXT }, { "reason", VALUE_TEXT }, { "process", VALUE_NUMBER },
 		{ "seconds", VALUE_SECONDS }, { "clock", VALUE_TEXT });
-	enum kinship kinship = diff_kinship(view->diff);
-	uint32_t process = diff_core(view->diff, 0)->lineage.process;
+	enum kinship kinship = view->diff->kinship;
+	uint32_t process = view->diff->cores[0].lineage.process;
 	const char *clock = clock_name(view);
 
 	report_single(
@@ -69,8 +69,8 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 
 	write_relation(report, view);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < diff_core_count(view->diff); i++) {
-		const struct diff_core *core = diff_core(view->diff, i);
+	for (size_t i = 0; i < view->diff->core_count; i++) {
+		const struct diff_core *core = &view->diff->cores[i];
 		char buffer[TIME_SIZE];
 
 		report_row(report, core->total.count, core->total.bytes,
@@ -90,103 +90,52 @@ static void report_rate(struct report *report, const struct diff_view *view, int
 	report_add(report, VALUE_IF(hours > 0 && rate > -most && rate < most, (int64_t)rate));
 }
 
-static int64_t grown_bytes(const struct diff_group *group)
-{
-	return (int64_t)(group->now.bytes - group->old.bytes);
-}
-
-static int64_t grown_count(const struct diff_group *group)
-{
-	return (int64_t)(group->now.count - group->old.count);
-}
+/* A walk through the groups that changed and are to be shown. */
+struct walk {
+	const struct diff_view *view;
+	size_t number;
+	uint64_t shown;
+};
 
 static bool has_changed(const struct diff_group *group)
 {
-	return grown_bytes(group) || grown_count(group);
+	return group->bytes || group->count;
 }
 
-/* Call write for as many of those that changed as are to be shown. */
-static void for_each_changed(const struct diff_view *view,
-			     void (*write)(struct report *report, const struct diff_view *view,
-					   const struct diff_group *group),
-			     struct report *report)
+static const struct diff_group *next_changed(struct walk *walk)
 {
-	uint64_t written = 0;
+	const struct group_table *table = &walk->view->diff->groups;
+	uint64_t limit = walk->view->limit;
 
-	for (size_t i = 0; i < diff_group_count(view->diff); i++) {
-		const struct diff_group *group = diff_group(view->diff, i);
+	while (walk->number < table->groups.count && (!limit || walk->shown < limit)) {
+		const struct diff_group *group = &table->groups.items[walk->number++];
 
 		if (!has_changed(group))
 			continue;
-		if (view->limit && written++ == view->limit)
-			return;
-		write(report, view, group);
+		walk->shown++;
+		return group;
 	}
+	return NULL;
 }
 
-/* "unrecognized of size 0x408"; the text is to be freed when the row has ended. */
-static char *write_name(struct report *report, const struct diff_view *view,
-			const struct diff_group *group)
+/* End the row with the name: "unrecognized of size 0x408". */
+static void end_with_name(struct report *report, const struct diff_group *group)
 {
-	const char *name = diff_name(view->diff, group);
-	char *sized;
+	_cleanup_(free) char *sized = NULL;
 
-	if (!group->size || asprintf(&sized, "%s of size 0x%" PRIx64, name, group->size) < 0)
+	if (group->size && asprintf(&sized, "%s of size 0x%" PRIx64, group->text, group->size) < 0)
 		sized = NULL;
-	report_add(report, sized ? sized : name);
-	return sized;
-}
-
-/* What all together grew by that did grow. */
-static uint64_t all_growth(const struct diff *diff)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < diff_group_count(diff); i++) {
-		int64_t grown = grown_bytes(diff_group(diff, i));
-
-		bytes += grown > 0 ? (uint64_t)grown : 0;
-	}
-	return bytes;
+	report_row(report, sized ? sized : group->text);
 }
 
 /* At how many of the steps it grew; NULL if there is but one. */
-static const char *how_often(const struct diff_view *view, const struct diff_group *group)
+static const char *how_often(const struct diff *diff, const struct diff_group *group)
 {
-	if (diff_core_count(view->diff) < 3)
+	if (diff->core_count < 3)
 		return NULL;
-	if (diff_only_grows(view->diff, group))
+	if (group->only_grows)
 		return "always";
 	return group->steps ? "at times" : "never";
-}
-
-struct growth_view {
-	struct diff_view view;
-	uint64_t all;
-};
-
-static void write_growth_row(struct report *report, const struct diff_view *view,
-			     const struct diff_group *group)
-{
-	const struct growth_view *growth = (const struct growth_view *)view;
-	int64_t bytes = grown_bytes(group);
-	_cleanup_(free) char *name = NULL;
-
-	report_add(report, bytes, grown_count(group));
-	report_rate(report, view, bytes);
-	report_add(report, bytes > 0 && growth->all ? (double)bytes / (double)growth->all : 0,
-		   how_often(view, group));
-	name = write_name(report, view, group);
-	report_end_row(report);
-}
-
-static uint64_t count_changed(const struct diff *diff)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < diff_group_count(diff); i++)
-		count += has_changed(diff_group(diff, i));
-	return count;
 }
 
 void diff_write_kinds(struct report *report, const struct diff_view *view)
@@ -195,66 +144,68 @@ void diff_write_kinds(struct report *report, const struct diff_view *view)
 		TABLE("growth", NULL, { "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
 		      { "per hour", VALUE_CHANGE }, { "share", VALUE_SHARE },
 		      { "grew", VALUE_TEXT }, { "kind", VALUE_TEXT });
-	struct growth_view growth = { *view, all_growth(view->diff) };
+	const struct group_table *groups = &view->diff->groups;
+	struct walk walk = { view };
+	const struct diff_group *group;
+	uint64_t all = 0, changed = 0; /* bytes of those that grew */
 
+	for (size_t i = 0; i < groups->groups.count; i++) {
+		group = &groups->groups.items[i];
+		changed += has_changed(group);
+		all += group->bytes > 0 ? (uint64_t)group->bytes : 0;
+	}
 	report_begin_table(report, &table);
-	for_each_changed(&growth.view, write_growth_row, report);
+	while ((group = next_changed(&walk))) {
+		report_add(report, group->bytes, group->count);
+		report_rate(report, view, group->bytes);
+		report_add(report, group->bytes > 0 ? rows_share((uint64_t)group->bytes, all) : 0.0,
+			   how_often(view->diff, group));
+		end_with_name(report, group);
+	}
 	report_end_table(report);
-	rows_left_out(report, "kinds", count_changed(view->diff), view->limit);
+	rows_left_out(report, "kinds", changed, view->limit);
 }
 
 /* What one by one became of the allocations. */
-static void write_turnover_row(struct report *report, const struct diff_view *view,
-			       const struct diff_group *group)
-{
-	_cleanup_(free) char *name = NULL;
-
-	report_add(report, group->now.count, group->now.bytes, group->added, group->gone,
-		   group->survived);
-	name = write_name(report, view, group);
-	report_end_row(report);
-}
-
 static void write_turnover(struct report *report, const struct diff_view *view)
 {
 	static const struct table table =
 		TABLE("turnover", NULL, { "now", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		      { "new", VALUE_COUNT }, { "gone", VALUE_COUNT }, { "survived", VALUE_COUNT },
 		      { "kind", VALUE_TEXT });
+	struct walk walk = { view };
+	const struct diff_group *group;
 
 	report_begin_table(report, &table);
-	for_each_changed(view, write_turnover_row, report);
+	while ((group = next_changed(&walk))) {
+		report_add(report, group->now.count, group->now.bytes, group->added, group->gone,
+			   group->survived);
+		end_with_name(report, group);
+	}
 	report_end_table(report);
 }
 
 /* From each core to the next one, of what only grew. */
-static void write_step_rows(struct report *report, const struct diff_view *view,
-			    const struct diff_group *group)
-{
-	const struct diff *diff = view->diff;
-
-	if (!diff_only_grows(diff, group))
-		return;
-	for (size_t i = 0; i + 1 < diff_core_count(diff); i++) {
-		struct set_total old = diff_total(diff, group, i);
-		struct set_total now = diff_total(diff, group, i + 1);
-		_cleanup_(free) char *name = NULL;
-
-		report_add(report, i + 1, (int64_t)(now.bytes - old.bytes),
-			   (int64_t)(now.count - old.count));
-		name = write_name(report, view, group);
-		report_end_row(report);
-	}
-}
-
 static void write_steps(struct report *report, const struct diff_view *view)
 {
 	static const struct table table =
 		TABLE("step", NULL, { "step", VALUE_NUMBER }, { "growth", VALUE_CHANGE },
 		      { "growth count", VALUE_CHANGE }, { "kind", VALUE_TEXT });
+	const struct diff *diff = view->diff;
+	struct walk walk = { view };
+	const struct diff_group *group;
 
 	report_begin_table(report, &table);
-	for_each_changed(view, write_step_rows, report);
+	while ((group = next_changed(&walk))) {
+		for (size_t i = 0; group->only_grows && i + 1 < diff->core_count; i++) {
+			struct set_total old = group_total(&diff->groups, group, i);
+			struct set_total now = group_total(&diff->groups, group, i + 1);
+
+			report_add(report, i + 1, (int64_t)(now.bytes - old.bytes),
+				   (int64_t)(now.count - old.count));
+			end_with_name(report, group);
+		}
+	}
 	report_end_table(report);
 }
 
@@ -265,8 +216,8 @@ static void write_total(struct report *report, const struct diff_view *view)
 		"In all, {count} allocations and {bytes} bytes[, {per hour} bytes an hour].",
 		{ "bytes", VALUE_CHANGE }, { "count", VALUE_CHANGE }, { "per hour", VALUE_CHANGE });
 	const struct diff *diff = view->diff;
-	struct set_total old = diff_core(diff, 0)->total;
-	struct set_total now = diff_core(diff, diff_core_count(diff) - 1)->total;
+	struct set_total old = diff->cores[0].total;
+	struct set_total now = diff->cores[diff->core_count - 1].total;
 	int64_t bytes = (int64_t)(now.bytes - old.bytes);
 
 	report_begin_table(report, &table);
@@ -279,9 +230,9 @@ static void write_total(struct report *report, const struct diff_view *view)
 void diff_write_growth(struct report *report, const struct diff_view *view)
 {
 	diff_write_kinds(report, view);
-	if (diff_kinship(view->diff) == KIN_SAME_PROCESS)
+	if (view->diff->kinship == KIN_SAME_PROCESS)
 		write_turnover(report, view);
-	if (diff_core_count(view->diff) > 2)
+	if (view->diff->core_count > 2)
 		write_steps(report, view);
 	write_total(report, view);
 }

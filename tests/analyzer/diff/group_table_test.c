@@ -17,7 +17,7 @@ static void assert_order(const struct group_table *table, const char *const *nam
 {
 	assert_int_equal(table->groups.count, count);
 	for (size_t i = 0; i < count; i++)
-		assert_string_equal(group_name(table, group_at(table, i)), names[i]);
+		assert_string_equal(table->groups.items[i].text, names[i]);
 }
 
 static void test_group_is_known_again_by_name_and_size(void **state)
@@ -30,8 +30,8 @@ static void test_group_is_known_again_by_name_and_size(void **state)
 	assert_int_equal(add(&table, "a", 8, 0, 10), 1);
 	assert_int_equal(add(&table, "a", 0, 1, 30), 0);
 	assert_int_equal(add(&table, "a", 0, 1, 5), 0);
-	assert_int_equal(group_total(&table, group_at(&table, 0), 1).bytes, 35);
-	assert_int_equal(group_total(&table, group_at(&table, 1), 1).bytes, 0);
+	assert_int_equal(group_total(&table, &table.groups.items[0], 1).bytes, 35);
+	assert_int_equal(group_total(&table, &table.groups.items[1], 1).bytes, 0);
 	group_table_deinit(&table);
 	assert_int_equal(account.used, 0);
 }
@@ -82,7 +82,7 @@ static void test_what_always_grew_comes_before_what_grew_more(void **state)
 	}
 	group_table_sort(&table, 3);
 	assert_order(&table, names, 2);
-	assert_int_equal(group_at(&table, 0)->steps, 2);
+	assert_int_equal(table.groups.items[0].steps, 2);
 	group_table_deinit(&table);
 }
 
