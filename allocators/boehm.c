@@ -39,35 +39,26 @@ static void cleanup_boehm_close(struct boehm_heap **heap)
 
 static struct error *read_collector(struct boehm_heap *heap, struct collector *collector)
 {
-	struct error *error;
-
 	boehm_calibrate(collector, heap->context.image);
-	error = boehm_read_lists(collector, &heap->context);
-	if (error)
-		return error;
+	TRY(boehm_read_lists(collector, &heap->context));
 	boehm_find_cycle(collector, &heap->context);
-	error = boehm_find_spares(collector, &heap->context);
-	if (error)
-		return error;
+	TRY(boehm_find_spares(collector, &heap->context));
 	return boehm_add_owned(collector, &heap->owned);
 }
 
 static struct error *boehm_open(const struct heap_context *context, struct heap **ret)
 {
 	_cleanup_(boehm_close) struct boehm_heap *heap = calloc(1, sizeof(*heap));
-	struct error *error;
 
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
 	heap->owned.memory.account = context->account;
-	error = boehm_search(heap);
+	TRY(boehm_search(heap));
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_in_order(context->image);
-	for (size_t i = 0; i < heap->collector_count && !error; i++)
-		error = read_collector(heap, &heap->collectors[i]);
-	if (error)
-		return error;
+	for (size_t i = 0; i < heap->collector_count; i++)
+		TRY(read_collector(heap, &heap->collectors[i]));
 	*ret = heap->collector_count > 0 ? &take(heap)->heap : NULL;
 	return NULL;
 }
@@ -94,19 +85,16 @@ static void report(const struct collector *collector, struct findings *findings)
 static struct error *boehm_walk(struct heap *base, arena_number first, struct block_sink *sink)
 {
 	struct boehm_heap *heap = (struct boehm_heap *)base;
-	struct error *error = NULL;
 
 	heap->first_arena = first;
-	for (size_t i = 0; i < heap->collector_count && !error; i++) {
+	for (size_t i = 0; i < heap->collector_count; i++) {
 		struct collector *collector = &heap->collectors[i];
 
-		error = boehm_claim_bookkeeping(collector, &heap->context, sink);
-		if (!error)
-			error = boehm_add_objects(collector, &heap->context,
-						  first + (arena_number)i, sink);
+		TRY(boehm_claim_bookkeeping(collector, &heap->context, sink));
+		TRY(boehm_add_objects(collector, &heap->context, first + (arena_number)i, sink));
 		report(collector, heap->context.findings);
 	}
-	return error;
+	return NULL;
 }
 
 static const struct arena_kind boehm_arena_kinds[] = {

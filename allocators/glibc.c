@@ -44,7 +44,6 @@ static void cleanup_glibc_close(struct glibc_heap **heap)
 static struct error *glibc_open(const struct heap_context *context, struct heap **ret)
 {
 	_cleanup_(glibc_close) struct glibc_heap *heap = calloc(1, sizeof(*heap));
-	struct error *error;
 
 	if (!heap)
 		return &error_no_memory;
@@ -61,13 +60,9 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->arena_numbers.memory.account = context->account;
 	heap->rings = glibc_ring_memo_create();
 	heap->links.seed = secret_factor();
-	error = glibc_find_arenas(heap);
-	if (!error)
-		error = glibc_find_orphans(heap);
-	if (!error)
-		error = glibc_complete_arenas(heap);
-	if (error)
-		return error;
+	TRY(glibc_find_arenas(heap));
+	TRY(glibc_find_orphans(heap));
+	TRY(glibc_complete_arenas(heap));
 	if (heap->home == 0 && heap->arena_count == 0) {
 		*ret = NULL;
 		return NULL;
@@ -81,15 +76,11 @@ static struct error *claim_arenas(struct glibc_heap *heap, struct block_sink *si
 {
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
-		struct error *error = NULL;
 
 		/* One that is not in the core has no address. */
 		if (arena->address)
-			error = block_sink_claim(sink, arena->address,
-						 arena->address + arena->layout->size);
-
-		if (error)
-			return error;
+			TRY(block_sink_claim(sink, arena->address,
+					     arena->address + arena->layout->size));
 	}
 	return NULL;
 }
@@ -199,13 +190,12 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 	_cleanup_(free) struct memory_range *done =
 		calloc(heap->parameters_count + 1, sizeof(*done));
 	size_t done_count = 0;
-	struct error *error = done ? glibc_collect_lists(heap) : &error_no_memory;
 
+	TRY(done ? glibc_collect_lists(heap) : &error_no_memory);
 	heap->first_arena = first;
 	heap->first_block = block_sink_count(sink);
-	if (!error)
-		error = claim_arenas(heap, sink);
-	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+	TRY(claim_arenas(heap, sink));
+	for (size_t i = 0; i < heap->arena_count; i++) {
 		uint64_t heap_base;
 
 		if (!heap->arenas[i].main)
@@ -215,16 +205,12 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 		if (is_done(done, done_count, heap_base))
 			heap_base = 0;
 		heap->arenas[i].base = heap_base;
-		error = walk_main(heap, sink, i, heap_base, &done[done_count]);
+		TRY(walk_main(heap, sink, i, heap_base, &done[done_count]));
 		done_count++;
 	}
-	if (!error)
-		error = glibc_walk_mapped(heap, sink, done, done_count);
-	if (!error)
-		error = glibc_claim_padding(heap, sink);
-	if (!error)
-		error = settle(heap, sink);
-	return error;
+	TRY(glibc_walk_mapped(heap, sink, done, done_count));
+	TRY(glibc_claim_padding(heap, sink));
+	return settle(heap, sink);
 }
 
 enum { ARENA_MAIN, ARENA_THREAD, ARENA_MAPPED };

@@ -90,10 +90,8 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 static struct error *append_block(struct collector *collector, struct boehm_block block)
 {
 	struct boehm_block *blocks;
-	struct error *error = array_reserve(&collector->blocks, 1);
 
-	if (error)
-		return error;
+	TRY(array_reserve(&collector->blocks, 1));
 	blocks = collector->blocks.items;
 	/* None may begin in the run of the one before. */
 	if (collector->blocks.count > 0 &&
@@ -178,14 +176,10 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 
 	/* Keys grow from one to the next, so there is an end. */
 	while (index && boehm_is_index(&view, &collector->geometry, index)) {
-		struct error *error = array_append(&collector->indexes, index);
-
-		if (!error)
-			error = read_index(collector, &view, index);
-		if (!error && !progress_step(context->progress, 0))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
-		if (error)
-			return error;
+		TRY(array_append(&collector->indexes, index));
+		TRY(read_index(collector, &view, index));
+		if (!progress_step(context->progress, 0))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 		find_nils(collector, &view, index);
 		if (!view_word(&view, index_field(&collector->geometry, index, INDEX_UPWARD),
 			       &index))

@@ -93,27 +93,26 @@ static struct error *append_scratch(const struct collector *collector, struct ra
 	const uint64_t *indexes = collector->indexes.items;
 	const uint64_t *spares = collector->spares.items;
 	uint64_t header = boehm_header_size(collector);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < collector->indexes.count && !error; i++)
-		error = append_pages(ranges, indexes[i], index_size(&collector->geometry));
-	if (collector->nils && !error)
-		error = append_pages(ranges, collector->nils, index_size(&collector->geometry));
-	for (size_t i = 0; i < collector->blocks.count && !error; i++)
-		error = append_pages(ranges, blocks[i].header, header);
-	for (size_t i = 0; i < collector->spares.count && !error; i++)
-		error = append_pages(ranges, spares[i], header);
-	return error;
+	for (size_t i = 0; i < collector->indexes.count; i++)
+		TRY(append_pages(ranges, indexes[i], index_size(&collector->geometry)));
+	if (collector->nils)
+		TRY(append_pages(ranges, collector->nils, index_size(&collector->geometry)));
+	for (size_t i = 0; i < collector->blocks.count; i++)
+		TRY(append_pages(ranges, blocks[i].header, header));
+	for (size_t i = 0; i < collector->spares.count; i++)
+		TRY(append_pages(ranges, spares[i], header));
+	return NULL;
 }
 
 struct error *boehm_add_owned(const struct collector *collector, struct range_list *ranges)
 {
 	const struct boehm_block *blocks = collector->blocks.items;
-	struct error *error = append_scratch(collector, ranges);
 
-	for (size_t i = 0; i < collector->blocks.count && !error; i++)
-		error = append_range(ranges, blocks[i].start, block_end(collector, &blocks[i]));
-	return error;
+	TRY(append_scratch(collector, ranges));
+	for (size_t i = 0; i < collector->blocks.count; i++)
+		TRY(append_range(ranges, blocks[i].start, block_end(collector, &blocks[i])));
+	return NULL;
 }
 
 /* The claims of one collector. */
@@ -316,12 +315,11 @@ static bool is_stack_row(struct claims *claims, uint64_t where, uint64_t start,
 static struct error *claim_mark_stack(struct claims *claims, uint64_t where, uint64_t word)
 {
 	struct memory_range stack;
-	struct error *error;
 
 	if (is_stack_row(claims, where, word, &stack)) {
 		/* The limit may happen to be where a block starts. */
-		error = block_sink_claim(claims->sink, where, where + 24);
-		return error ? error : block_sink_claim(claims->sink, stack.start, stack.end);
+		TRY(block_sink_claim(claims->sink, where, where + 24));
+		return block_sink_claim(claims->sink, stack.start, stack.end);
 	}
 	if (!is_mark_stack(claims, where, word, &stack))
 		return NULL;
@@ -382,11 +380,10 @@ static struct error *claim_marker(struct claims *claims, uint64_t word)
 static struct error *claim_at(void *data, uint64_t where, uint64_t word)
 {
 	struct claims *claims = data;
-	struct error *error = claim_sections(claims, where, word);
 
-	if (!error)
-		error = claim_mark_stack(claims, where, word);
-	return error ? error : claim_marker(claims, word);
+	TRY(claim_sections(claims, where, word));
+	TRY(claim_mark_stack(claims, where, word));
+	return claim_marker(claims, word);
 }
 
 /* Claim the pages of headers and indexes. */

@@ -241,17 +241,12 @@ struct error *boehm_add_objects(struct collector *collector, const struct heap_c
 	size_t end = 0;
 
 	for (size_t i = 0; i < collector->blocks.count; i++) {
-		struct error *error = NULL;
-
 		/* There is no memory behind it. */
 		if (is_unmapped(&blocks[i]))
 			continue;
 		if (i >= end)
-			error = begin_region(collector, arena, i, sink, &end);
-		if (!error)
-			error = add_block(collector, context->image, &blocks[i], sink);
-		if (error)
-			return error;
+			TRY(begin_region(collector, arena, i, sink, &end));
+		TRY(add_block(collector, context->image, &blocks[i], sink));
 		if (i % PROGRESS_STEP == 0 &&
 		    !progress_step(context->progress, PROGRESS_STEP * block_bytes(collector)))
 			return error_create(ERROR_INTERRUPTED, "interrupted");

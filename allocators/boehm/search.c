@@ -51,8 +51,6 @@ struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image 
 		if (!region->bytes || !(region->rights & RIGHT_WRITE))
 			continue;
 		for (uint64_t at = first; at < stop && stop - at >= 8; at += 8) {
-			struct error *error = NULL;
-
 			/* Skip holes of the dump. */
 			if (at == first || at % PAGE == 0) {
 				uint64_t next = image_next_data(image, at);
@@ -66,9 +64,7 @@ struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image 
 			}
 			memcpy(&word, region->bytes + (at - region->start), sizeof(word));
 			if (word)
-				error = visit(data, at, word);
-			if (error)
-				return error;
+				TRY(visit(data, at, word));
 		}
 	}
 	return NULL;
@@ -247,7 +243,6 @@ struct error *boehm_search(struct boehm_heap *heap)
 
 	for (size_t i = 0; i < program->module_count; i++) {
 		const struct module *module = &program->modules[i];
-		struct error *error;
 
 		search = (struct search){
 			.heap = heap,
@@ -256,10 +251,8 @@ struct error *boehm_search(struct boehm_heap *heap)
 			.miss = search.miss,
 			.miss_end = search.miss_end,
 		};
-		error = boehm_visit_data(module->start, module->end, heap->context.image, &cursor,
-					 visit, &search);
-		if (error)
-			return error;
+		TRY(boehm_visit_data(module->start, module->end, heap->context.image, &cursor,
+				     visit, &search));
 	}
 	return NULL;
 }

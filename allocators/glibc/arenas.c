@@ -37,16 +37,13 @@ static size_t most_arenas(const struct image *image)
 
 struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 {
-	struct error *error = NULL;
-
 	if (!LIST_GROW(heap->arenas, heap->arena_count))
 		return &error_no_memory;
 	if (!glibc_knows_arena(heap, arena.address))
-		error = address_map_add(&heap->arena_numbers, arena.address,
-					(uint32_t)heap->arena_count);
-	if (!error)
-		heap->arenas[heap->arena_count++] = arena;
-	return error;
+		TRY(address_map_add(&heap->arena_numbers, arena.address,
+				    (uint32_t)heap->arena_count));
+	heap->arenas[heap->arena_count++] = arena;
+	return NULL;
 }
 
 bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address)
@@ -185,7 +182,6 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 
 	for (uint64_t i = 0; i + 32 <= size; i += 8) {
 		uint64_t address = region->start + i, words[4];
-		struct error *error;
 
 		if (i % PROGRESS_STEP == 0) {
 			uint64_t data = image_next_data(view.image, address);
@@ -202,9 +198,7 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 		/* Nothing else points just below itself. */
 		if (words[0] == address - 16 && words[1] == address - 16 &&
 		    !(words[2] == address && words[3] == address)) {
-			error = try_bins(heap, rings, address + 16);
-			if (error)
-				return error;
+			TRY(try_bins(heap, rings, address + 16));
 		}
 		if (address - words[0] <= layouts[0].next && is_unused(&view, address, words[0]))
 			heap->home = address;
@@ -465,23 +459,20 @@ static struct error *list_addresses(struct glibc_heap *heap)
 
 struct error *glibc_find_arenas(struct glibc_heap *heap)
 {
-	struct error *error = find_main_arenas(heap, true);
-
-	if (!error && heap->arena_count == 0 && !heap->home)
-		error = find_main_arenas(heap, false);
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
+	TRY(find_main_arenas(heap, true));
+	if (heap->arena_count == 0 && !heap->home)
+		TRY(find_main_arenas(heap, false));
+	for (size_t i = 0; i < heap->arena_count; i++)
 		if (heap->arenas[i].main)
-			error = add_parameters(heap, &heap->arenas[i]);
+			TRY(add_parameters(heap, &heap->arenas[i]));
 	if (heap->parameters_count > 0)
 		heap->home = heap->arenas[0].address;
-	return error;
+	return NULL;
 }
 
 struct error *glibc_complete_arenas(struct glibc_heap *heap)
 {
-	struct error *error = heap->arena_count > 0 ? find_subheaps(heap) : NULL;
-
-	if (!error)
-		error = list_addresses(heap);
-	return error ? error : check_subheaps(heap);
+	TRY(heap->arena_count > 0 ? find_subheaps(heap) : NULL);
+	TRY(list_addresses(heap));
+	return check_subheaps(heap);
 }

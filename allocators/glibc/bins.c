@@ -135,10 +135,8 @@ static struct error *check_bins(struct glibc_heap *heap, const struct block_sink
 			.owner = bin + HEADER,
 		};
 		struct view view = { heap->context.image };
-		struct error *error = walk_bin(heap, bin, NULL, &list.user);
 
-		if (error)
-			return error;
+		TRY(walk_bin(heap, bin, NULL, &list.user));
 		if (!list.user)
 			continue;
 		if (list.user != list.owner)
@@ -154,16 +152,14 @@ static struct error *check_bins(struct glibc_heap *heap, const struct block_sink
 
 struct error *glibc_check_lists(struct glibc_heap *heap, struct block_sink *sink)
 {
-	struct error *error = NULL;
-
 	for (size_t i = 0; i < heap->broken_count; i++)
 		report_broken(heap, sink, &heap->broken[i], glibc_tell_any_work(heap),
 			      "The rest of the list is recognised by its contents only");
 	if (links_fit(heap))
 		return NULL;
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
-		error = check_bins(heap, sink, &heap->arenas[i]);
-	return error;
+	for (size_t i = 0; i < heap->arena_count; i++)
+		TRY(check_bins(heap, sink, &heap->arenas[i]));
+	return NULL;
 }
 
 /*
@@ -259,25 +255,23 @@ struct error *glibc_find_unsorted(struct heap *base, const struct allocation_ind
 	struct memory_account *account = heap->context.account;
 	_cleanup_(memory_release) struct memory next = { .account = account };
 	struct chain chain = { heap, index, { heap->context.image } };
-	struct error *error = NULL;
 
 	if (heap->unsorted.words)
 		return NULL;
-	error = memory_resize(&next, allocation_count(index) * sizeof(*chain.next));
+	TRY(memory_resize(&next, allocation_count(index) * sizeof(*chain.next)));
 	chain.next = next.bytes;
-	for (size_t i = heap_region_count(index); i > 0 && !error; i--) {
+	for (size_t i = heap_region_count(index); i > 0; i--) {
 		const struct heap_region *region = heap_region(index, i - 1);
 
 		if (region->arena >= heap->first_arena &&
 		    region->arena - heap->first_arena < heap->arena_count)
-			error = chain_region(&chain, region);
+			TRY(chain_region(&chain, region));
 	}
 	find_links(&chain);
-	if (!error)
-		error = bitmap_init(&heap->unsorted, allocation_count(index), account);
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
+	TRY(bitmap_init(&heap->unsorted, allocation_count(index), account));
+	for (size_t i = 0; i < heap->arena_count; i++)
 		mark_unsorted(heap, &chain, &heap->arenas[i]);
-	return error;
+	return NULL;
 }
 
 static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
@@ -287,29 +281,25 @@ static struct error *vouch(struct glibc_heap *heap, uint64_t chunk)
 
 static struct error *vouch_all(struct glibc_heap *heap, const struct number_list *list)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < list->count && !error; i++)
-		error = vouch(heap, list->items[i]);
-	return error;
+	for (size_t i = 0; i < list->count; i++)
+		TRY(vouch(heap, list->items[i]));
+	return NULL;
 }
 
 struct error *glibc_collect_vouched(struct glibc_heap *heap)
 {
-	struct error *error = vouch_all(heap, &heap->cached);
-
-	if (!error)
-		error = vouch_all(heap, &heap->fast);
-	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+	TRY(vouch_all(heap, &heap->cached));
+	TRY(vouch_all(heap, &heap->fast));
+	for (size_t i = 0; i < heap->arena_count; i++) {
 		const struct glibc_arena *arena = &heap->arenas[i];
 		uint64_t bin = first_bin(arena);
 		uint64_t broken;
 
-		error = vouch(heap, arena->top);
-		for (unsigned int j = 0; j < BINS && !error; j++, bin += 16)
-			error = walk_bin(heap, bin, vouch, &broken);
+		TRY(vouch(heap, arena->top));
+		for (unsigned int j = 0; j < BINS; j++, bin += 16)
+			TRY(walk_bin(heap, bin, vouch, &broken));
 	}
 	number_list_sort(&heap->vouched);
 	heap->vouched_known = true;
-	return error;
+	return NULL;
 }

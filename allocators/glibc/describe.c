@@ -40,19 +40,18 @@ static uint64_t padding_of(const struct glibc_arena *arena)
 
 struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_sink *sink)
 {
-	struct error *error = NULL;
 	size_t number = 0;
 
-	for (size_t i = 0; i < heap->arena_count && !error; i++) {
+	for (size_t i = 0; i < heap->arena_count; i++) {
 		uint64_t base, padding = padding_of(&heap->arenas[i]);
 
 		if (!heap->arenas[i].main)
 			continue;
 		base = heap->parameters[number++].base;
 		if (padding && base > padding)
-			error = block_sink_claim(sink, base - padding, base);
+			TRY(block_sink_claim(sink, base - padding, base));
 	}
-	return error;
+	return NULL;
 }
 
 /* The main arena whose heap begins behind address, or NO_ARENA. */

@@ -67,11 +67,10 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 {
 	struct view view = { heap->context.image };
 	uint64_t chunk, last = arena->address;
-	struct error *error = NULL;
 
 	if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * bin, &chunk))
 		return NULL;
-	for (size_t i = 1; chunk != 0 && !error; i++) {
+	for (size_t i = 1; chunk != 0; i++) {
 		struct fast_link *link = find_link(heap, chunk, bin);
 
 		if (!link) {
@@ -82,15 +81,15 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 									     arena->address, last },
 						 chunk);
 		}
-		error = array_append(&heap->fast, chunk);
+		TRY(array_append(&heap->fast, chunk));
 		block_sink_restate(sink, chunk + HEADER, BLOCK_FREE);
 		last = chunk + HEADER;
 		chunk = link->next;
 		link->next |= 1;
 		if (i % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
-	return error;
+	return NULL;
 }
 
 struct error *glibc_follow_fast(struct glibc_heap *heap, struct block_sink *sink)

@@ -199,10 +199,8 @@ static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 
 static struct error *add_tcache(struct glibc_heap *heap, uint32_t thread, uint64_t tcache)
 {
-	struct error *error =
-		array_append(&heap->thread_caches, (struct thread_cache){ tcache, thread });
-
-	return error ? error : array_append(&heap->tcaches, tcache);
+	TRY(array_append(&heap->thread_caches, (struct thread_cache){ tcache, thread }));
+	return array_append(&heap->tcaches, tcache);
 }
 
 /* Find the thread's caches that words in its static TLS point at: libc's variable tcache is there.
@@ -343,14 +341,11 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 
 	while (user != 0) {
 		uint64_t link;
-		struct error *error;
 
 		if (length > MAXIMUM_CACHED || !fits_bin(view, user, bin) ||
 		    !view_word(view, user, &link))
 			return note_cache(heap, tcache, bin, last, user);
-		error = array_append(&heap->cached, user - HEADER);
-		if (error)
-			return error;
+		TRY(array_append(&heap->cached, user - HEADER));
 		if (view_word(view, user + 8, &key) && key != 0)
 			heap->tcache_key = key;
 		length++;
@@ -368,12 +363,8 @@ static struct error *collect_tcache(struct glibc_heap *heap, const struct tcache
 {
 	struct view view = { heap->context.image };
 
-	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
-		struct error *error = collect_tcache_bin(heap, &view, tcache, i);
-
-		if (error)
-			return error;
-	}
+	for (unsigned int i = 0; i < tcache->layout->bins; i++)
+		TRY(collect_tcache_bin(heap, &view, tcache, i));
 	return NULL;
 }
 
@@ -388,7 +379,6 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 		return NULL;
 	while (chunk != 0) {
 		uint64_t link;
-		struct error *error;
 
 		if (search.steps == MOST_FOLLOWED && !image_fits(heap->context.image)) {
 			heap->fast.count -= search.steps;
@@ -405,9 +395,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 									     arena->address, last },
 						 chunk);
 		}
-		error = array_append(&heap->fast, chunk);
-		if (error)
-			return error;
+		TRY(array_append(&heap->fast, chunk));
 		last = chunk + HEADER;
 		chunk = glibc_demangle(heap, chunk + HEADER, link);
 	}
@@ -419,12 +407,8 @@ static struct error *collect_fastbins(struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count; i++) {
 		struct glibc_arena *arena = &heap->arenas[i];
 
-		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++) {
-			struct error *error = collect_fastbin(heap, arena, j);
-
-			if (error)
-				return error;
-		}
+		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++)
+			TRY(collect_fastbin(heap, arena, j));
 	}
 	return NULL;
 }
@@ -434,20 +418,19 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 	struct view view = { heap->context.image };
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(heap->context.image);
-	struct error *error = find_tcaches(heap);
 
+	TRY(find_tcaches(heap));
 	decide_mangling(heap);
-	for (size_t i = 0; i < heap->tcaches.count && !error; i++) {
+	for (size_t i = 0; i < heap->tcaches.count; i++) {
 		struct tcache tcache;
 
 		if (read_tcache(heap, &view, heap->tcaches.items[i], &tcache) >= 0)
-			error = collect_tcache(heap, &tcache);
+			TRY(collect_tcache(heap, &tcache));
 	}
-	if (!error)
-		error = collect_fastbins(heap);
+	TRY(collect_fastbins(heap));
 	number_list_sort(&heap->cached);
 	number_list_sort(&heap->fast);
-	return error;
+	return NULL;
 }
 
 /* Settling, block by block. */

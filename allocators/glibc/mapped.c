@@ -461,15 +461,13 @@ static struct error *emit_chunk(struct scan *scan, const struct find *find)
 			mapped_tail(scan, find->chunk, find->end) / 2,
 		.state = BLOCK_USED,
 	};
-	struct error *error =
-		block_sink_region(scan->sink, find->start, find->end,
-				  heap->first_arena + (arena_number)heap->arena_count);
 
-	if (!error)
-		error = block_sink_add(scan->sink, block);
+	TRY(block_sink_region(scan->sink, find->start, find->end,
+			      heap->first_arena + (arena_number)heap->arena_count));
+	TRY(block_sink_add(scan->sink, block));
 	heap->mapped_count++;
 	heap->mapped_size += find->end - find->start;
-	return error;
+	return NULL;
 }
 
 static struct error *emit(struct scan *scan, const struct find *find)
@@ -509,7 +507,6 @@ static struct error *emit_all(struct scan *scan)
 {
 	_cleanup_(free) struct glibc_stretch *stretches =
 		calloc(scan->finds.count + 1, sizeof(*stretches));
-	struct error *error;
 	size_t count = 0;
 
 	if (!stretches)
@@ -521,8 +518,8 @@ static struct error *emit_all(struct scan *scan)
 			stretches[count++] =
 				(struct glibc_stretch){ find->arena, find->chunk, find->end };
 	}
-	error = glibc_walk_stretches(scan->heap, scan->sink, stretches, count, emit_some, scan);
-	return error ? error : emit_some(scan, count);
+	TRY(glibc_walk_stretches(scan->heap, scan->sink, stretches, count, emit_some, scan));
+	return emit_some(scan, count);
 }
 
 static struct error *find_all(struct scan *scan)
@@ -531,12 +528,9 @@ static struct error *find_all(struct scan *scan)
 
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
-		struct error *error = NULL;
 
 		if ((region->rights & RIGHT_WRITE) && region->bytes && !region->mapping)
-			error = scan_region(scan, region);
-		if (error)
-			return error;
+			TRY(scan_region(scan, region));
 	}
 	return add_subheaps(scan, UINT64_MAX);
 }

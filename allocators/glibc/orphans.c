@@ -39,7 +39,6 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 
 	for (; start >= region->start && start < region->end; start += SUBHEAP_BORDER) {
 		struct glibc_arena arena;
-		struct error *error = NULL;
 		uint64_t data = image_next_data(view.image, start);
 
 		/* Holes have no heads; go on right before data. */
@@ -49,9 +48,7 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 		}
 		image_fetch(view.image, start + AHEAD, start + AHEAD + sizeof(uint64_t));
 		if (find_head(&view, start, &arena) && !glibc_knows_arena(heap, arena.address))
-			error = add_head(heap, arena);
-		if (error)
-			return error;
+			TRY(add_head(heap, arena));
 	}
 	return NULL;
 }
@@ -115,13 +112,10 @@ static struct error *find_main_heap(struct glibc_heap *heap)
 
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
-		struct error *error = NULL;
 
 		if (may_be_heap(region) && heap->parameters_count == 0 &&
 		    starts_with_tcache(&view, region))
-			error = add_main_heap(heap, region);
-		if (error)
-			return error;
+			TRY(add_main_heap(heap, region));
 	}
 	if (heap->arena_count > 0)
 		findings_add(
@@ -133,10 +127,9 @@ static struct error *find_main_heap(struct glibc_heap *heap)
 struct error *glibc_find_orphans(struct glibc_heap *heap)
 {
 	bool is_orphan = heap->parameters_count == 0;
-	struct error *error;
 
 	if (is_orphan && heap->home)
 		return NULL;
-	error = find_unlisted(heap);
-	return error || !is_orphan ? error : find_main_heap(heap);
+	TRY(find_unlisted(heap));
+	return !is_orphan ? NULL : find_main_heap(heap);
 }

@@ -103,13 +103,13 @@ static bool is_empty(const struct glibc_stretch *stretch)
 static struct error *begin_stretch(struct pieces *pieces, size_t number)
 {
 	const struct glibc_stretch *stretch = &pieces->stretches[number];
-	struct error *error = pieces->begin ? pieces->begin(pieces->data, number) : NULL;
 
+	TRY(pieces->begin ? pieces->begin(pieces->data, number) : NULL);
 	pieces->walk = glibc_walk_from(pieces->heap, pieces->sink, stretch, stretch->start);
 	pieces->walk.in_pieces = pieces->threads > 1;
 	pieces->chunk = stretch->start;
-	if (error || is_empty(stretch))
-		return error;
+	if (is_empty(stretch))
+		return NULL;
 	return block_sink_region(pieces->sink, stretch->start, stretch->end, pieces->walk.number);
 }
 
@@ -220,16 +220,15 @@ static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 static struct error *make_middles(struct pieces *pieces)
 {
 	struct memory_account *account = pieces->heap->context.account;
-	struct error *error = NULL;
 
 	pieces->middles = calloc(pieces->threads, sizeof(*pieces->middles));
 	if (!pieces->middles)
 		return &error_no_memory;
-	for (unsigned int i = 0; i < pieces->threads && !error; i++) {
+	for (unsigned int i = 0; i < pieces->threads; i++) {
 		pieces->middles[i].suspects.memory.account = account;
-		error = block_sink_create(account, &pieces->middles[i].sink);
+		TRY(block_sink_create(account, &pieces->middles[i].sink));
 	}
-	return error;
+	return NULL;
 }
 
 static void free_middles(struct pieces *pieces)
@@ -260,16 +259,13 @@ static struct error *walk_jointly(struct pieces *pieces)
 
 static struct error *walk_alone(struct pieces *pieces, size_t count)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < count && !error; i++) {
-		error = begin_stretch(pieces, i);
-		if (!error && !is_empty(&pieces->stretches[i]))
-			error = walk_front(pieces, UINT64_MAX);
-		if (!error)
-			end_stretch(pieces, i);
+	for (size_t i = 0; i < count; i++) {
+		TRY(begin_stretch(pieces, i));
+		if (!is_empty(&pieces->stretches[i]))
+			TRY(walk_front(pieces, UINT64_MAX));
+		end_stretch(pieces, i);
 	}
-	return error;
+	return NULL;
 }
 
 /*

@@ -84,14 +84,13 @@ struct error *arena_rings_find(struct arena_rings *rings, size_t kind, uint64_t 
 			       uint64_t address, bool *ret)
 {
 	const struct path path = { rings, &rings->places[kind], offset };
-	struct error *error = NULL;
 
 	if (address_map_find(path.places, address) == NOT_IN_MAP) {
 		forget_many(path.places, rings->most);
-		error = follow(&path, address);
+		TRY(follow(&path, address));
 	}
 	*ret = address_map_find(path.places, address) == RETURNS;
-	return error;
+	return NULL;
 }
 
 enum { SAMPLE = 64, SLOTS = 1 << 14, PROGRESS_STEP = 1 << 14 };

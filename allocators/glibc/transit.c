@@ -135,15 +135,14 @@ static struct error *hold_for_thread(struct glibc_heap *heap, struct block_sink 
 	unsigned int registers = heap->context.image->arch->register_count;
 	uint64_t word;
 	struct view view = { heap->context.image };
-	struct error *error = NULL;
 
-	for (unsigned int i = 0; i < registers && !error; i++)
-		error = hold(heap, sink, thread->state->registers[i]);
+	for (unsigned int i = 0; i < registers; i++)
+		TRY(hold(heap, sink, thread->state->registers[i]));
 	for (uint64_t i = thread->used_from & ~UINT64_C(7);
-	     i < thread->stack_pointer + INNER_FRAMES && !error; i += 8)
+	     i < thread->stack_pointer + INNER_FRAMES; i += 8)
 		if (view_word(&view, i, &word))
-			error = hold(heap, sink, word);
-	return error;
+			TRY(hold(heap, sink, word));
+	return NULL;
 }
 
 struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sink)
@@ -152,12 +151,9 @@ struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sin
 
 	for (size_t i = 0; i < program->thread_count; i++) {
 		const struct thread *thread = &program->threads[i];
-		struct error *error = NULL;
 
 		if (may_be_inside(heap, thread))
-			error = hold_for_thread(heap, sink, thread);
-		if (error)
-			return error;
+			TRY(hold_for_thread(heap, sink, thread));
 	}
 	return NULL;
 }

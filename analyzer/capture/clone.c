@@ -156,11 +156,9 @@ static struct error *check_status(pid_t process)
 {
 	_cleanup_(free) char *text = NULL;
 	size_t size;
-	struct error *error = process_read(process, "status", &text, &size);
 	const char *features;
 
-	if (error)
-		return error;
+	TRY(process_read(process, "status", &text, &size));
 	features = strstr(text, "\nx86_Thread_features:");
 	if (features && memmem(features, strcspn(features + 1, "\n"), "shstk", 5))
 		return refuse("it has shadow stacks");
@@ -172,13 +170,12 @@ static struct error *check_status(pid_t process)
 struct error *clone_obstacle(pid_t process, const struct memory_map *map, uint64_t size)
 {
 	uint64_t wanted = size / WRITTEN_PART;
-	struct error *error = check_map(map);
 
-	if (!error)
-		error = check_status(process);
-	if (!error && available_memory() < wanted)
-		error = refuse("memory is short");
-	return error ? error : check_groups(process, wanted);
+	TRY(check_map(map));
+	TRY(check_status(process));
+	if (available_memory() < wanted)
+		return refuse("memory is short");
+	return check_groups(process, wanted);
 }
 
 static void kill_traced(pid_t id)
@@ -391,13 +388,10 @@ struct error *process_clone_isolate(struct process_clone *clone)
 				       .thread = clone->id,
 				       .gadget = clone->gadget,
 				       .options = STOPS | PTRACE_O_EXITKILL };
-	struct error *error;
 	long result;
 
 	offer_to_kill(clone->id);
-	error = injection_begin(&injection);
-	if (error)
-		return error;
+	TRY(injection_begin(&injection));
 	result = injection_call(&injection, SYS_close_range, 0, UINT32_MAX, CLOSE_RANGE_UNSHARE, 0);
 	if (result < 0) {
 		errno = (int)-result;

@@ -257,20 +257,19 @@ static struct error *cut(struct filling *filling, uint64_t start)
 static struct error *add_run(void *data, uint64_t start, uint64_t end)
 {
 	struct filling *filling = data;
-	struct error *error = NULL;
 
 	if (filling->cuttable && start - filling->filled >= CUT_BYTES)
-		error = cut(filling, start);
+		TRY(cut(filling, start));
 	filling->filled = end;
-	while (start < end && !error) {
+	while (start < end) {
 		uint64_t size = end - start;
 
 		if (size > PIECE_BYTES)
 			size = PIECE_BYTES;
-		error = add_piece(filling->core, filling->area, start, size);
+		TRY(add_piece(filling->core, filling->area, start, size));
 		start += size;
 	}
-	return error;
+	return NULL;
 }
 
 /* All runs were added: the file has the area, or what was not cut of it. */
@@ -291,9 +290,9 @@ static struct error *end_filling(struct filling *filling)
 static struct error *fill_whole(struct core_writer *core, const struct memory_area *area)
 {
 	struct filling filling = { core, area, area->start };
-	struct error *error = add_run(&filling, area->start, area->end);
 
-	return error ? error : end_filling(&filling);
+	TRY(add_run(&filling, area->start, area->end));
+	return end_filling(&filling);
 }
 
 /* Memory that is only there where it was touched. */
@@ -413,10 +412,8 @@ static struct error *fill_private_file(struct core_writer *core, const struct me
 {
 	bool needed = core->needed && core->needed[area - core->map.areas];
 	bool changed;
-	struct error *error = is_changed(core, area, &changed);
 
-	if (error)
-		return error;
+	TRY(is_changed(core, area, &changed));
 	if (!changed)
 		last_segment(core)->p_flags |= SEGMENT_AS_IN_FILE;
 	/* What nobody can look up in the file later is kept. */
@@ -625,21 +622,14 @@ struct error *core_describe(struct core_writer *core, const struct held_process 
 	/* The leader may have ended, which leaves /proc/LEADER without memory.
 	 */
 	pid_t witness = held->threads[0].id;
-	struct error *error = source_open(witness, &core->source);
 
-	if (!error)
-		error = read_map(core, witness);
-	if (!error)
-		error = held_read(held, &core->map, &core->source, &core->held);
-	if (!error)
-		error = notes_write(held, signal, &core->map, &core->held, &core->layout,
-				    &core->notes);
-	if (!error && core->options.portable)
-		error = portable_find(&core->source, &core->map, &core->needed);
-	if (!error)
-		error = plan(core);
-	if (error)
-		return error;
+	TRY(source_open(witness, &core->source));
+	TRY(read_map(core, witness));
+	TRY(held_read(held, &core->map, &core->source, &core->held));
+	TRY(notes_write(held, signal, &core->map, &core->held, &core->layout, &core->notes));
+	if (core->options.portable)
+		TRY(portable_find(&core->source, &core->map, &core->needed));
+	TRY(plan(core));
 	core->sizes.threads = held->count;
 	for (size_t i = 0; i < held->count; i++)
 		core->sizes.unstoppable += !held->threads[i].stopped;
@@ -676,48 +666,38 @@ static struct error *write_headers(const struct core_writer *core)
 		.p_filesz = core->notes.size,
 		.p_align = 4,
 	};
-	struct error *error;
 
 	if (many) {
 		header.e_shoff = place - sizeof(section);
 		header.e_shentsize = sizeof(section);
 		header.e_shnum = 1;
 	}
-	error = write_all(fd, &header, sizeof(header), 0);
-	if (!error)
-		error = write_all(fd, &notes, sizeof(notes), header.e_phoff);
-	if (!error)
-		error = write_all(fd, core->segments, core->segment_count * sizeof(Elf64_Phdr),
-				  header.e_phoff + sizeof(notes));
-	if (!error && many)
-		error = write_all(fd, &section, sizeof(section), header.e_shoff);
-	if (!error)
-		error = write_all(fd, core->notes.bytes, core->notes.size, place);
-	return error;
+	TRY(write_all(fd, &header, sizeof(header), 0));
+	TRY(write_all(fd, &notes, sizeof(notes), header.e_phoff));
+	TRY(write_all(fd, core->segments, core->segment_count * sizeof(Elf64_Phdr),
+		      header.e_phoff + sizeof(notes)));
+	if (many)
+		TRY(write_all(fd, &section, sizeof(section), header.e_shoff));
+	return write_all(fd, core->notes.bytes, core->notes.size, place);
 }
 
 struct error *core_take_clone(struct core_writer *core, pid_t clone)
 {
-	struct error *error = source_open(clone, &core->clone);
-
+	TRY(source_open(clone, &core->clone));
 	core->clone.is_clone = true;
-	return error;
+	return NULL;
 }
 
 struct error *core_write(struct core_writer *core, struct core_sizes *ret)
 {
 	uint64_t staged_size =
 		core->pieces_size < core->stage_size ? core->pieces_size : core->stage_size;
-	struct error *error;
 
 	progress_begin(core->options.progress, "writing the core", staged_size + core->late_size);
-	error = parallel_for(core->piece_count, threads_for(core), write_piece, core);
-	if (!error)
-		error = write_headers(core);
-	if (!error && ftruncate(core->options.fd, (off_t)core->sizes.file) < 0)
-		error = error_system("the core cannot be written");
-	if (error)
-		return error;
+	TRY(parallel_for(core->piece_count, threads_for(core), write_piece, core));
+	TRY(write_headers(core));
+	if (ftruncate(core->options.fd, (off_t)core->sizes.file) < 0)
+		return error_system("the core cannot be written");
 	core->sizes.copied = core->copied;
 	core->sizes.unreadable = core->unreadable;
 	*ret = core->sizes;

@@ -113,10 +113,10 @@ static struct error *read_text(struct held_list *list, const char *name, char **
 static struct error *find_timers(struct held_list *list)
 {
 	_cleanup_(free) char *text = NULL;
-	struct error *error = read_text(list, "timers", &text);
 
-	if (error || !text)
-		return error;
+	TRY(read_text(list, "timers", &text));
+	if (!text)
+		return NULL;
 	list->values.sought |= 1 << HELD_TIMER;
 	return read_timers(list, text);
 }
@@ -184,9 +184,8 @@ static struct error *read_line(struct ring *ring, const char *line)
 static struct error *read_ring_text(struct ring *ring, const char *text)
 {
 	static const char taken[] = "CachedSqHead:";
-	struct error *error = NULL;
 
-	for (; *text && !error; text = next_line(text)) {
+	for (; *text; text = next_line(text)) {
 		uint64_t number;
 
 		if (skip_name(text, taken) && find_number(text, taken, 10, &number)) {
@@ -199,10 +198,10 @@ static struct error *read_ring_text(struct ring *ring, const char *text)
 		} else if (find_number(text, "ino:", 10, &number)) {
 			ring->inode = number;
 		} else {
-			error = read_line(ring, text);
+			TRY(read_line(ring, text));
 		}
 	}
-	return error;
+	return NULL;
 }
 
 /* Where its array of requests is mapped, or NULL. */
@@ -253,16 +252,16 @@ struct error *held_read_ring(struct held_list *list, uint32_t file, const char *
 {
 	struct ring ring = { .file = file, .list = list };
 	const struct memory_area *array;
-	struct error *error = read_ring_text(&ring, text);
 
-	if (error || !is_busy(&ring))
-		return error;
+	TRY(read_ring_text(&ring, text));
+	if (!is_busy(&ring))
+		return NULL;
 	/* Without, the array is memory of the program, which is searched. */
 	array = find_array(&ring);
 	if (array && !array->device)
-		error = read_requests(&ring, array);
-	if (error || (ring.told && ring.taken <= ring.slots && !(array && array->device)))
-		return error;
+		TRY(read_requests(&ring, array));
+	if (ring.told && ring.taken <= ring.slots && !(array && array->device))
+		return NULL;
 	return keep_value(list, (struct held_value){ .kind = HELD_UNTOLD, .holder = file });
 }
 
@@ -333,37 +332,34 @@ static struct error *read_queue(struct held_list *list, pid_t thread, uint32_t f
 
 static struct error *find_signals(struct held_list *list, const struct held_process *held)
 {
-	struct error *error = NULL;
 	bool shared = false;
 
 	list->values.sought |= 1 << HELD_SIGNAL;
-	for (size_t i = 0; i < held->count && !error; i++) {
+	for (size_t i = 0; i < held->count; i++) {
 		const struct held_thread *thread = &held->threads[i];
 
 		if (!thread->stopped)
 			continue;
-		error = read_queue(list, thread->id, 0);
-		if (!error && !shared)
-			error = read_queue(list, thread->id, PTRACE_PEEKSIGINFO_SHARED);
+		TRY(read_queue(list, thread->id, 0));
+		if (!shared)
+			TRY(read_queue(list, thread->id, PTRACE_PEEKSIGINFO_SHARED));
 		shared = true;
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *find_stacks(struct held_list *list, const struct held_process *held)
 {
-	struct error *error = NULL;
-
 	if (!held->knows_signal_stacks)
 		return NULL;
 	list->values.sought |= 1 << HELD_SIGNAL_STACK;
-	for (size_t i = 0; i < held->count && !error; i++)
-		error = keep_value(list, (struct held_value){
-						 .kind = HELD_SIGNAL_STACK,
-						 .holder = (uint32_t)held->threads[i].id,
-						 .value = held->threads[i].signal_stack,
-					 });
-	return error;
+	for (size_t i = 0; i < held->count; i++)
+		TRY(keep_value(list, (struct held_value){
+					     .kind = HELD_SIGNAL_STACK,
+					     .holder = (uint32_t)held->threads[i].id,
+					     .value = held->threads[i].signal_stack,
+				     }));
+	return NULL;
 }
 
 struct error *held_read(const struct held_process *held, const struct memory_map *map,

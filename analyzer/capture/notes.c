@@ -149,10 +149,8 @@ static struct error *add_status(struct notes *notes, const struct held_thread *t
 	struct elf_prstatus status = { 0 };
 	uint64_t registers[MOST_REGISTERS];
 	struct standing standing;
-	struct error *error = read_registers(thread, registers);
 
-	if (error)
-		return error;
+	TRY(read_registers(thread, registers));
 	parse_standing(stat, &standing);
 	status.pr_info.si_signo = signal;
 	status.pr_cursig = (short)signal;
@@ -232,10 +230,8 @@ static struct error *add_auxiliary(struct notes *notes, pid_t process)
 {
 	_cleanup_(free) char *bytes = NULL;
 	size_t size;
-	struct error *error = process_read(process, "auxv", &bytes, &size);
 
-	if (error)
-		return error;
+	TRY(process_read(process, "auxv", &bytes, &size));
 	return add_copy(notes, "CORE", NT_AUXV, bytes, size);
 }
 
@@ -362,28 +358,19 @@ struct error *notes_write(const struct held_process *held, int signal, const str
 			  struct notes *ret)
 {
 	_cleanup_(notes_deinit) struct notes notes = { 0 };
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < held->count && !error; i++) {
+	for (size_t i = 0; i < held->count; i++) {
 		const struct held_thread *thread = &held->threads[i];
 
-		error = add_status(&notes, thread, i == 0 ? signal : 0);
-		if (!error && i == 0)
-			error = add_common(&notes, held, signal, map);
-		if (!error)
-			error = add_vectors(&notes, thread, layout, "CORE", NT_FPREGSET);
-		if (!error)
-			error = add_vectors(&notes, thread, layout, "LINUX",
-					    machine.arch->vectors_note);
+		TRY(add_status(&notes, thread, i == 0 ? signal : 0));
+		if (i == 0)
+			TRY(add_common(&notes, held, signal, map));
+		TRY(add_vectors(&notes, thread, layout, "CORE", NT_FPREGSET));
+		TRY(add_vectors(&notes, thread, layout, "LINUX", machine.arch->vectors_note));
 	}
-	if (!error)
-		error = add_time(&notes);
-	if (!error)
-		error = add_held(&notes, values);
-	if (!error)
-		error = add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text, map->text_size);
-	if (error)
-		return error;
+	TRY(add_time(&notes));
+	TRY(add_held(&notes, values));
+	TRY(add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text, map->text_size));
 	*ret = notes;
 	notes = (struct notes){ 0 };
 	return NULL;

@@ -223,11 +223,7 @@ static struct error *parse_areas(const char *text, struct memory_map *map)
 			if (map->count > 0)
 				parse_detail(line, length, &map->areas[map->count - 1]);
 		} else {
-			struct error *error =
-				LIST_APPEND(map->areas, map->count, parse_head(line, length));
-
-			if (error)
-				return error;
+			TRY(LIST_APPEND(map->areas, map->count, parse_head(line, length)));
 		}
 		line += length + (line[length] == '\n');
 	}
@@ -237,12 +233,9 @@ static struct error *parse_areas(const char *text, struct memory_map *map)
 struct error *memory_map_read(pid_t process, struct memory_map *ret)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
-	struct error *error = process_read(process, "smaps", &map.text, &map.text_size);
 
-	if (!error)
-		error = parse_areas(map.text, &map);
-	if (error)
-		return error;
+	TRY(process_read(process, "smaps", &map.text, &map.text_size));
+	TRY(parse_areas(map.text, &map));
 	if (map.count == 0)
 		return error_create(
 			ERROR_NOT_SUPPORTED,
@@ -278,12 +271,9 @@ struct error *memory_map_renew(pid_t process, struct memory_map *map, bool *ret_
 {
 	_cleanup_(memory_map_deinit) struct memory_map renewed = { 0 };
 	size_t size, next = 0;
-	struct error *error = process_read(process, "maps", &renewed.renewed, &size);
 
-	if (!error)
-		error = parse_areas(renewed.renewed, &renewed);
-	if (error)
-		return error;
+	TRY(process_read(process, "maps", &renewed.renewed, &size));
+	TRY(parse_areas(renewed.renewed, &renewed));
 	*ret_known = renewed.count > 0;
 	for (size_t i = 0; i < renewed.count && *ret_known; i++)
 		*ret_known = know_area(map, &next, &renewed.areas[i]);

@@ -262,12 +262,9 @@ static struct error *begin(pid_t process, const struct core_options *options,
 			   struct core_writer **ret)
 {
 	_cleanup_(core_destroy) struct core_writer *core = NULL;
-	struct error *error = core_create(options, &core);
 
-	if (!error)
-		error = core_survey(core, process);
-	if (error)
-		return error;
+	TRY(core_create(options, &core));
+	TRY(core_survey(core, process));
 	*ret = take(core);
 	return NULL;
 }

@@ -61,9 +61,8 @@ static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t
 {
 	uint64_t unwanted = SCAN_ZERO | (choice == PAGES_OWN ? SCAN_FILE : 0);
 	struct scan_range ranges[RANGES];
-	struct error *error = NULL;
 
-	while (start < end && !error) {
+	while (start < end) {
 		struct scan_request request = {
 			.size = sizeof(request),
 			.start = start,
@@ -82,13 +81,13 @@ static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t
 			continue;
 		if (count < 0 || request.walk_end <= start) {
 			pages->cannot_scan = true;
-			return error;
+			return NULL;
 		}
-		for (int i = 0; i < count && !error; i++)
-			error = found(data, ranges[i].start, ranges[i].end);
+		for (int i = 0; i < count; i++)
+			TRY(found(data, ranges[i].start, ranges[i].end));
 		start = request.walk_end;
 	}
-	return error;
+	return NULL;
 }
 
 /* Read entries from start on; returns how many there are. */
@@ -111,37 +110,35 @@ static struct error *read_pagemap(const struct pages *pages, enum page_choice ch
 				  uint64_t start, uint64_t end, page_run_fn *found, void *data)
 {
 	uint64_t entries[ENTRIES], run = end;
-	struct error *error = NULL;
 
-	while (start < end && !error) {
+	while (start < end) {
 		size_t count = read_entries(pages, start, (end - start) / PAGE, entries);
 
 		if (count == 0)
 			return error_system("the page table cannot be read");
-		for (size_t i = 0; i < count && !error; i++, start += PAGE) {
+		for (size_t i = 0; i < count; i++, start += PAGE) {
 			bool there = is_wanted(entries[i], choice);
 
 			if (there && run == end)
 				run = start;
 			if (there || run == end)
 				continue;
-			error = found(data, run, start);
+			TRY(found(data, run, start));
 			run = end;
 		}
 	}
-	if (!error && run < end)
-		error = found(data, run, end);
-	return error;
+	if (run < end)
+		TRY(found(data, run, end));
+	return NULL;
 }
 
 struct error *pages_find(struct pages *pages, enum page_choice choice, uint64_t start, uint64_t end,
 			 page_run_fn *found, void *data)
 {
 	if (!pages->cannot_scan) {
-		struct error *error = scan(pages, choice, start, end, found, data);
-
-		if (error || !pages->cannot_scan)
-			return error;
+		TRY(scan(pages, choice, start, end, found, data));
+		if (!pages->cannot_scan)
+			return NULL;
 	}
 	return read_pagemap(pages, choice, start, end, found, data);
 }

@@ -204,12 +204,9 @@ struct error *process_hold(pid_t process, const struct progress *progress, struc
 
 	while (found) {
 		size_t first = held.count;
-		struct error *error = seize_new(&held, &found);
 
-		if (!error)
-			error = await_stops(&held, first, progress);
-		if (error)
-			return error;
+		TRY(seize_new(&held, &found));
+		TRY(await_stops(&held, first, progress));
 	}
 	if (held.count == 0)
 		return error_create(ERROR_USAGE, "process %d has ended", process);

@@ -116,19 +116,19 @@ static struct error *mark_border(struct page_walk *walk, const struct heap_regio
 static struct error *visit_region(struct page_walk *walk, const struct heap_region *region,
 				  struct progress *progress)
 {
-	struct error *error = mark_border(walk, region, region->start);
 	size_t end = region->first + (size_t)region->count, hint = 0;
 	uint64_t told = region->first;
 
-	for (size_t id = region->first; id < end && !error; id++) {
+	TRY(mark_border(walk, region, region->start));
+	for (size_t id = region->first; id < end; id++) {
 		struct memory_range range =
 			allocation_range_near(walk->index, (allocation_id)id, &hint);
 
-		error = add_block(walk, region->arena, (allocation_id)id, range);
-		if (!error && !progress_pass(progress, id, &told))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(add_block(walk, region->arena, (allocation_id)id, range));
+		if (!progress_pass(progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
-	return error ? error : mark_border(walk, region, region->end);
+	return mark_border(walk, region, region->end);
 }
 
 struct error *heap_pages_visit(const struct allocation_index *index, struct progress *progress,
@@ -141,12 +141,11 @@ struct error *heap_pages_visit(const struct allocation_index *index, struct prog
 		.data = data,
 		.page.start = NO_PAGE,
 	};
-	struct error *error = NULL;
 
 	progress_begin(progress, "looking at pages", allocation_count(index));
-	for (size_t i = 0; i < heap_region_count(index) && !error; i++)
-		error = visit_region(&walk, heap_region(index, i), progress);
-	return error ? error : end_page(&walk);
+	for (size_t i = 0; i < heap_region_count(index); i++)
+		TRY(visit_region(&walk, heap_region(index, i), progress));
+	return end_page(&walk);
 }
 
 struct fragments {
@@ -399,7 +398,6 @@ struct error *fragments_create(const struct heaps *heaps, const struct image *im
 		.data = data,
 		.told_by = residency_told_by(image),
 	};
-	struct error *error;
 
 	if (!fragments)
 		return &error_no_memory;
@@ -407,13 +405,9 @@ struct error *fragments_create(const struct heaps *heaps, const struct image *im
 	fragments->arenas = calloc(fragments->count + 1, sizeof(*fragments->arenas));
 	if (!fragments->arenas)
 		return &error_no_memory;
-	error = heaps_wake(heaps);
-	if (!error)
-		error = count_blocks(&survey);
-	if (!error)
-		error = heap_pages_visit(survey.index, progress, count_page, &survey);
-	if (error)
-		return error;
+	TRY(heaps_wake(heaps));
+	TRY(count_blocks(&survey));
+	TRY(heap_pages_visit(survey.index, progress, count_page, &survey));
 	progress_begin(progress, "looking at free pages", 0);
 	heaps_visit_spare(heaps, count_spare, &survey);
 	if (survey.interrupted)

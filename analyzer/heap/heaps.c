@@ -202,21 +202,18 @@ static struct error *keep_claims(struct heap_slot *slot, const struct block_sink
 
 static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < slots->count && !error; i++) {
+	for (size_t i = 0; i < slots->count; i++) {
 		struct heap *heap = slots->list[i].heap;
 		size_t claims = sink->claims.count;
 
 		assert(heap);
 		slots->list[i].first = slots->arena_count;
 		block_sink_align(sink, heap->allocator->alignment);
-		error = heap->allocator->walk(heap, slots->arena_count, sink);
-		if (!error)
-			error = keep_claims(&slots->list[i], sink, claims);
+		TRY(heap->allocator->walk(heap, slots->arena_count, sink));
+		TRY(keep_claims(&slots->list[i], sink, claims));
 		slots->arena_count += (arena_number)heap->allocator->arena_count(heap);
 	}
-	return error;
+	return NULL;
 }
 
 /* See which heaps are nested in others. */
@@ -248,29 +245,21 @@ static struct error *create(const struct heap_context *context, struct heaps **r
 
 static struct error *open_and_walk(struct slots *slots, struct block_sink *sink)
 {
-	struct error *error;
-
 	progress_begin(slots->context.progress, "walking the heap", slots->context.image->size);
-	error = open_each(slots);
-	if (!error)
-		error = walk_heaps(slots, sink);
-	return error ? error : nest(slots, sink);
+	TRY(open_each(slots));
+	TRY(walk_heaps(slots, sink));
+	return nest(slots, sink);
 }
 
 struct error *heaps_create(const struct heap_context *context, struct heaps **ret)
 {
 	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
-	struct error *error = create(context, &heaps);
 
-	if (!error)
-		error = block_sink_create(context->account, &sink);
-	if (!error)
-		error = open_and_walk(heaps->slots, sink);
-	if (!error)
-		error = allocation_index_create(sink, &heaps->index);
-	if (error)
-		return error;
+	TRY(create(context, &heaps));
+	TRY(block_sink_create(context->account, &sink));
+	TRY(open_and_walk(heaps->slots, sink));
+	TRY(allocation_index_create(sink, &heaps->index));
 	report_heaps(heaps->slots, context);
 	set_questions(heaps);
 	*ret = take(heaps);
@@ -279,19 +268,18 @@ struct error *heaps_create(const struct heap_context *context, struct heaps **re
 
 struct error *heaps_save(const struct heaps *heaps, struct side_writer *writer)
 {
-	struct error *error = allocation_index_save(heaps->index, writer);
-
+	TRY(allocation_index_save(heaps->index, writer));
 	side_writer_begin(writer, SIDE_ARENAS);
-	for (arena_number i = 0; i < heaps_arena_count(heaps) && !error; i++) {
+	for (arena_number i = 0; i < heaps_arena_count(heaps); i++) {
 		struct arena arena = heaps_arena(heaps, i);
 		const struct allocator *allocator = heaps_arena_allocator(heaps, i);
 		struct kept_arena kept = { arena.address, arena.size, arena.stated_size,
 					   (uint64_t)(arena.kind - allocator->arena_kinds) };
 
 		snprintf(kept.allocator, sizeof(kept.allocator), "%s", allocator->name);
-		error = side_writer_add(writer, &kept, sizeof(kept));
+		TRY(side_writer_add(writer, &kept, sizeof(kept)));
 	}
-	return error;
+	return NULL;
 }
 
 /* The name may not end. */
@@ -318,10 +306,8 @@ static bool is_sound(const struct kept_arena *arena)
 static struct error *load_arenas(struct heaps *heaps, struct side_file *file)
 {
 	struct side_array array;
-	struct error *error = side_file_find(file, SIDE_ARENAS, &array);
 
-	if (error)
-		return error;
+	TRY(side_file_find(file, SIDE_ARENAS, &array));
 	heaps->arenas = array.bytes;
 	heaps->arena_count = array.size / sizeof(*heaps->arenas);
 	for (size_t i = 0; i < heaps->arena_count; i++)
@@ -337,14 +323,10 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 			 struct heaps **ret)
 {
 	_cleanup_(heaps_destroy) struct heaps *heaps = NULL;
-	struct error *error = create(context, &heaps);
 
-	if (!error)
-		error = allocation_index_load(file, context->account, &heaps->index);
-	if (!error)
-		error = load_arenas(heaps, file);
-	if (error)
-		return error;
+	TRY(create(context, &heaps));
+	TRY(allocation_index_load(file, context->account, &heaps->index));
+	TRY(load_arenas(heaps, file));
 	heaps->slots->asleep = true;
 	set_questions(heaps);
 	*ret = take(heaps);
@@ -464,17 +446,14 @@ void heaps_visit_spare(const struct heaps *heaps,
 
 struct error *heaps_sort_free(const struct heaps *heaps)
 {
-	struct error *error = heaps_wake(heaps);
-
-	if (error)
-		return error;
+	TRY(heaps_wake(heaps));
 	progress_begin(heaps->slots->context.progress, "sorting what is free",
 		       allocation_count(heaps->index));
 	for_each_slot(slot, heaps->slots) {
-		if (!error && slot->heap->allocator->sort_free)
-			error = slot->heap->allocator->sort_free(slot->heap, heaps->index);
+		if (slot->heap->allocator->sort_free)
+			TRY(slot->heap->allocator->sort_free(slot->heap, heaps->index));
 	}
-	return error;
+	return NULL;
 }
 
 const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint)

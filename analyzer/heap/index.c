@@ -66,10 +66,8 @@ static struct error *reserve_lines(struct allocation_index *index)
 {
 	struct region_layout *layouts;
 	size_t total = 0;
-	struct error *error = array_resize(&index->layouts, index->region_count + 1);
 
-	if (error)
-		return error;
+	TRY(array_resize(&index->layouts, index->region_count + 1));
 	layouts = index->layouts.items;
 	for (size_t i = 0; i < index->region_count; i++) {
 		size_t count = count_lines(index, &index->regions[i]);
@@ -170,48 +168,38 @@ static struct error *take_bits(struct memory *memory, size_t count, struct bitma
 
 static struct error *take_traits(struct allocation_index *index)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		if (index->sink->traits[i].bytes)
-			error = take_bits(&index->sink->traits[i], index->count, &index->traits[i]);
-	return error;
+			TRY(take_bits(&index->sink->traits[i], index->count, &index->traits[i]));
+	return NULL;
 }
 
 static struct error *build(struct allocation_index *index)
 {
 	struct block_sink *sink = index->sink;
-	struct error *error = sort_sink(sink);
 
-	if (!error)
-		error = join_claims(sink);
-	if (!error)
-		error = memory_resize(&sink->extents, sink->count * sizeof(struct extent));
-	if (!error)
-		error = take_bits(&sink->used, sink->count, &index->used);
-	if (!error)
-		error = take_bits(&sink->cached, sink->count, &index->cached);
-	if (error)
-		return error;
+	TRY(sort_sink(sink));
+	TRY(join_claims(sink));
+	TRY(memory_resize(&sink->extents, sink->count * sizeof(struct extent)));
+	TRY(take_bits(&sink->used, sink->count, &index->used));
+	TRY(take_bits(&sink->cached, sink->count, &index->cached));
 	SORT(sink->large.items, sink->large.count, compare_large);
 	index->extents = sink->extents.bytes;
 	index->count = sink->count;
 	index->regions = sink->regions.items;
 	index->region_count = sink->regions.count;
-	error = take_traits(index);
-	if (!error)
-		error = reserve_lines(index);
-	for (size_t i = 0; i < index->region_count && !error; i++)
+	TRY(take_traits(index));
+	TRY(reserve_lines(index));
+	for (size_t i = 0; i < index->region_count; i++)
 		fill_lines(index, i);
 	find_bounds(index);
-	return error;
+	return NULL;
 }
 
 struct error *allocation_index_create(struct block_sink *sink, struct allocation_index **ret)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		calloc(1, sizeof(*index));
-	struct error *error;
 
 	if (!index)
 		return &error_no_memory;
@@ -220,17 +208,13 @@ struct error *allocation_index_create(struct block_sink *sink, struct allocation
 	index->lookups_end = lookups_end_kind(1);
 	if (!index->lookups_end)
 		index->lookups_end = lookups_end_kind(0);
-	error = block_sink_create(sink->account, &index->sink);
-	if (error)
-		return error;
+	TRY(block_sink_create(sink->account, &index->sink));
 	/* The index owns what was in the sink; the caller keeps an empty one.
 	 */
 	struct block_sink empty = *index->sink;
 	*index->sink = *sink;
 	*sink = empty;
-	error = build(index);
-	if (error)
-		return error;
+	TRY(build(index));
 	*ret = take(index);
 	return NULL;
 }

@@ -28,10 +28,8 @@ struct error *allocation_set_load(struct side_file *file, unsigned int number, s
 				  struct bitmap *ret)
 {
 	const void *bytes;
-	struct error *error = side_file_take(file, number, set_bytes(count), 1, &bytes);
 
-	if (error)
-		return error;
+	TRY(side_file_take(file, number, set_bytes(count), 1, &bytes));
 	/* No bit stands for what does not exist. */
 	if (((const uint64_t *)bytes)[count / 64] >> (count % 64))
 		return damaged();
@@ -49,23 +47,21 @@ struct error *allocation_set_load_some(struct side_file *file, unsigned int numb
 				       struct bitmap *ret)
 {
 	struct side_array array;
-	struct error *error = side_file_find(file, number, &array);
 
-	if (error || !array.bytes)
-		return error;
+	TRY(side_file_find(file, number, &array));
+	if (!array.bytes)
+		return NULL;
 	return allocation_set_load(file, number, count, ret);
 }
 
 static struct error *save_sets(const struct allocation_index *index, struct side_writer *writer)
 {
-	struct error *error = allocation_set_save(allocation_used(index), writer, SIDE_USED);
-
-	if (!error)
-		error = allocation_set_save(allocation_cached(index), writer, SIDE_CACHED);
-	for (unsigned int i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = allocation_set_save_some(allocation_having(index, trait_mask(i)), writer,
-						 SIDE_TRAITS + i);
-	return error;
+	TRY(allocation_set_save(allocation_used(index), writer, SIDE_USED));
+	TRY(allocation_set_save(allocation_cached(index), writer, SIDE_CACHED));
+	for (unsigned int i = 0; i < BLOCK_TRAITS; i++)
+		TRY(allocation_set_save_some(allocation_having(index, trait_mask(i)), writer,
+					     SIDE_TRAITS + i));
+	return NULL;
 }
 
 struct error *allocation_index_save(const struct allocation_index *index,
@@ -88,12 +84,10 @@ struct error *allocation_index_save(const struct allocation_index *index,
 		{ SIDE_HELD, sink->held.items, counts.held * sizeof(uint64_t) },
 		{ SIDE_EXTENTS, sink->extents.bytes, counts.blocks * sizeof(struct extent) },
 	};
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < COUNT_OF(arrays) && !error; i++)
-		error = side_writer_array(writer, arrays[i].number, arrays[i].bytes,
-					  arrays[i].size);
-	return error ? error : save_sets(index, writer);
+	for (size_t i = 0; i < COUNT_OF(arrays); i++)
+		TRY(side_writer_array(writer, arrays[i].number, arrays[i].bytes, arrays[i].size));
+	return save_sets(index, writer);
 }
 
 /* What is being loaded, and how far its blocks are checked. */
@@ -161,31 +155,22 @@ static struct error *load_arrays(struct loading *loading)
 	struct block_sink *sink = loading->sink;
 	size_t size = counts->blocks * sizeof(struct extent);
 	const void *bytes;
-	struct error *error = copy_array(loading, SIDE_REGIONS, counts->regions,
-					 sizeof(struct heap_region), &sink->regions.memory);
 
-	if (!error)
-		error = copy_array(loading, SIDE_CLAIMS, counts->claims,
-				   sizeof(struct memory_range), &sink->claims.memory);
-	if (!error)
-		error = copy_array(loading, SIDE_LARGE, counts->large, sizeof(struct large_size),
-				   &sink->large.memory);
-	if (!error)
-		error = copy_array(loading, SIDE_HELD, counts->held, sizeof(uint64_t),
-				   &sink->held.memory);
-	if (!error)
-		error = side_file_take(loading->file, SIDE_EXTENTS, counts->blocks,
-				       sizeof(struct extent), &bytes);
-	if (!error && size > 0)
+	TRY(copy_array(loading, SIDE_REGIONS, counts->regions, sizeof(struct heap_region),
+		       &sink->regions.memory));
+	TRY(copy_array(loading, SIDE_CLAIMS, counts->claims, sizeof(struct memory_range),
+		       &sink->claims.memory));
+	TRY(copy_array(loading, SIDE_LARGE, counts->large, sizeof(struct large_size),
+		       &sink->large.memory));
+	TRY(copy_array(loading, SIDE_HELD, counts->held, sizeof(uint64_t), &sink->held.memory));
+	TRY(side_file_take(loading->file, SIDE_EXTENTS, counts->blocks, sizeof(struct extent),
+			   &bytes));
+	if (size > 0)
 		sink->extents = side_memory(bytes, size);
-	if (!error)
-		error = borrow_set(loading, SIDE_USED, &sink->used);
-	if (!error)
-		error = borrow_set(loading, SIDE_CACHED, &sink->cached);
-	for (unsigned int i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = borrow_set(loading, SIDE_TRAITS + i, &sink->traits[i]);
-	if (error)
-		return error;
+	TRY(borrow_set(loading, SIDE_USED, &sink->used));
+	TRY(borrow_set(loading, SIDE_CACHED, &sink->cached));
+	for (unsigned int i = 0; i < BLOCK_TRAITS; i++)
+		TRY(borrow_set(loading, SIDE_TRAITS + i, &sink->traits[i]));
 	sink->regions.count = counts->regions;
 	sink->claims.count = counts->claims;
 	sink->large.count = counts->large;
@@ -246,19 +231,15 @@ struct error *allocation_index_load(struct side_file *file, struct memory_accoun
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
 	struct loading loading = { .file = file };
 	const void *bytes;
-	struct error *error = side_file_take(file, SIDE_INDEX, 1, sizeof(loading.counts), &bytes);
 
-	if (error)
-		return error;
+	TRY(side_file_take(file, SIDE_INDEX, 1, sizeof(loading.counts), &bytes));
 	loading.counts = *(const struct kept_counts *)bytes;
 	if (loading.counts.blocks >= NO_ALLOCATION)
 		return damaged();
-	error = block_sink_create(account, &sink);
-	if (error)
-		return error;
+	TRY(block_sink_create(account, &sink));
 	loading.sink = sink;
-	error = load_arrays(&loading);
-	if (!error && !(check_claims(sink) && check_large(&loading) && check_regions(&loading)))
-		error = damaged();
-	return error ? error : allocation_index_create(sink, ret);
+	TRY(load_arrays(&loading));
+	if (!(check_claims(sink) && check_large(&loading) && check_regions(&loading)))
+		TRY(damaged());
+	return allocation_index_create(sink, ret);
 }

@@ -147,13 +147,12 @@ static struct error *add_outer(struct nesting *nesting, struct block_sink *sink,
 		.inner_arena = sink->regions.items[inner->number].arena,
 	};
 	size_t count = nesting->blocks.count;
-	struct error *error;
 
 	if (count > 0 && nesting->blocks.items[count - 1].start == block.start)
 		return NULL;
-	error = array_append(&nesting->blocks, block);
+	TRY(array_append(&nesting->blocks, block));
 	/* A header that reaches in from above is no root. */
-	return error || end == block.end ? error : block_sink_claim(sink, end, block.end);
+	return end == block.end ? NULL : block_sink_claim(sink, end, block.end);
 }
 
 static struct error *rebuild(struct block_sink *sink, const struct nested_region *inner,
@@ -161,21 +160,19 @@ static struct error *rebuild(struct block_sink *sink, const struct nested_region
 {
 	_cleanup_(block_sink_destroy) struct block_sink *to = NULL;
 	const struct heap_region *regions = sink->regions.items;
-	struct error *error = block_sink_create(sink->account, &to);
 	size_t next = 0;
 
-	for (size_t i = 0; i < sink->regions.count && !error; i++) {
+	TRY(block_sink_create(sink->account, &to));
+	for (size_t i = 0; i < sink->regions.count; i++) {
 		size_t first = next;
 
 		while (next < count && inner[next].outer == i)
 			next++;
-		error = next > first
-				? cut_region(sink, &regions[i], inner + first, next - first, to)
-				: block_sink_move_region(sink, to, &regions[i]);
+		TRY(next > first ? cut_region(sink, &regions[i], inner + first, next - first, to)
+				 : block_sink_move_region(sink, to, &regions[i]));
 	}
-	if (!error)
-		block_sink_replace(sink, to);
-	return error;
+	block_sink_replace(sink, to);
+	return NULL;
 }
 
 struct error *nesting_resolve(struct block_sink *sink, const arena_number *firsts, size_t heaps,
@@ -185,7 +182,6 @@ struct error *nesting_resolve(struct block_sink *sink, const arena_number *first
 	size_t count = sink->regions.count, found, kept = 0;
 	_cleanup_(free) struct nested_region *all = calloc(count + 1, sizeof(*all));
 	_cleanup_(free) size_t *stack = calloc(count + 1, sizeof(*stack));
-	struct error *error = NULL;
 
 	if (!all || !stack)
 		return &error_no_memory;
@@ -198,10 +194,10 @@ struct error *nesting_resolve(struct block_sink *sink, const arena_number *first
 		if (all[i].outer != NOT_NESTED)
 			all[kept++] = all[i];
 	SORT(all, kept, compare_outer);
-	for (size_t i = 0; i < kept && !error; i++)
-		error = add_outer(ret_nesting, sink, &all[i]);
-	if (error || kept == 0)
-		return error;
+	for (size_t i = 0; i < kept; i++)
+		TRY(add_outer(ret_nesting, sink, &all[i]));
+	if (kept == 0)
+		return NULL;
 	array_sort(&ret_nesting->blocks, compare_blocks);
 	stretch_inner(sink, all, kept);
 	return rebuild(sink, all, kept);

@@ -178,17 +178,14 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 {
 	struct heap_region *region;
 	struct extent *extents;
-	struct error *error = reserve(sink, 1);
 
-	if (!error)
-		error = split_region(sink, block.start);
+	TRY(reserve(sink, 1));
+	TRY(split_region(sink, block.start));
 	region = last_region(sink);
-	if (!error && block.size >= LARGE_SIZE)
-		error = add_large(sink, sink->count, block.size);
-	if (!error && block.traits)
-		error = set_traits(sink, sink->count, block.traits);
-	if (error)
-		return error;
+	if (block.size >= LARGE_SIZE)
+		TRY(add_large(sink, sink->count, block.size));
+	if (block.traits)
+		TRY(set_traits(sink, sink->count, block.traits));
 	assert(block.start % (1U << region->shift) == 0 && block.start < region->end &&
 	       block.size <= region->end - block.start);
 	extents = sink->extents.bytes;
@@ -235,10 +232,7 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t 
 struct error *block_sink_add_many(struct block_sink *sink, const struct extent *extents,
 				  const uint64_t *used, size_t count)
 {
-	struct error *error = reserve(sink, count);
-
-	if (error)
-		return error;
+	TRY(reserve(sink, count));
 	memcpy((struct extent *)sink->extents.bytes + sink->count, extents,
 	       count * sizeof(*extents));
 	copy_bits(sink->used.bytes, sink->count, used, 0, count);
@@ -314,11 +308,11 @@ struct error *block_sink_order(struct block_sink *sink)
 	const struct heap_region *regions = sink->regions.items;
 	size_t count = sink->regions.count;
 	struct region_place *places;
-	struct error *error = array_reserve(&sink->order, count);
 	uint64_t reach = 0;
 
-	if (error || count == 0)
-		return error;
+	TRY(array_reserve(&sink->order, count));
+	if (count == 0)
+		return NULL;
 	places = sink->order.items;
 	for (size_t i = 0; i < count; i++)
 		places[i] = (struct region_place){ regions[i].start, 0, i };
@@ -468,15 +462,13 @@ static struct error *append_bits(struct memory *to, size_t to_bit, const struct 
 static struct error *append_large(struct block_sink *to, const struct block_sink *from,
 				  size_t first, size_t count)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < from->large.count && !error; i++) {
+	for (size_t i = 0; i < from->large.count; i++) {
 		struct large_size large = from->large.items[i];
 
 		if (large.id - first < count)
-			error = add_large(to, to->count + large.id - first, large.size);
+			TRY(add_large(to, to->count + large.id - first, large.size));
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -521,14 +513,11 @@ static struct error *join_one_by_one(struct block_sink *sink, const struct block
 struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece)
 {
 	const struct heap_region *region = piece->regions.items;
-	struct error *error;
 	uint64_t distance, last;
 
 	assert(piece->regions.count == 1 && piece->count > 0 &&
 	       region->shift == last_region(sink)->shift);
-	error = split_region(sink, start_of(piece, region, 0));
-	if (error)
-		return error;
+	TRY(split_region(sink, start_of(piece, region, 0)));
 	distance = region->start - last_region(sink)->start;
 	last = start_of(piece, region, piece->count - 1);
 	if (last - last_region(sink)->start >= reach_of(region))
@@ -539,11 +528,9 @@ struct error *block_sink_join(struct block_sink *sink, const struct block_sink *
 struct error *block_sink_move_region(const struct block_sink *from, struct block_sink *to,
 				     const struct heap_region *region)
 {
-	struct error *error;
-
 	to->shift = region->shift;
-	error = block_sink_region(to, region->start, region->end, region->arena);
-	return error ? error : append_blocks(to, from, region->first, region->count, 0);
+	TRY(block_sink_region(to, region->start, region->end, region->arena));
+	return append_blocks(to, from, region->first, region->count, 0);
 }
 
 void block_sink_replace(struct block_sink *sink, struct block_sink *by)

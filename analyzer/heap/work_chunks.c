@@ -56,14 +56,14 @@ static struct error *cut_allocation(struct cutter *cutter, allocation_id id,
 				    struct memory_range range)
 {
 	struct memory_range part = find_part(cutter, range, range.start);
-	struct error *error = end_run(cutter, id);
 
-	while (!error && part.start < part.end) {
-		error = add_cut(cutter, id, id + 1, part, part.end - part.start);
+	TRY(end_run(cutter, id));
+	while (part.start < part.end) {
+		TRY(add_cut(cutter, id, id + 1, part, part.end - part.start));
 		part = find_part(cutter, range, part.end);
 	}
 	cutter->run_first = id + 1;
-	return error;
+	return NULL;
 }
 
 static bool is_read(const struct cutter *cutter, allocation_id id)
@@ -74,11 +74,9 @@ static bool is_read(const struct cutter *cutter, allocation_id id)
 
 static struct error *cut_share(struct cutter *cutter, allocation_id first, allocation_id end)
 {
-	struct error *error = NULL;
-
 	cutter->run_first = first;
 	cutter->run_bytes = 0;
-	for (allocation_id id = first; id < end && !error; id++) {
+	for (allocation_id id = first; id < end; id++) {
 		struct memory_range range;
 		uint64_t size;
 
@@ -87,14 +85,14 @@ static struct error *cut_share(struct cutter *cutter, allocation_id first, alloc
 		range = allocation_range_near(cutter->index, id, &cutter->hint);
 		size = range.end - range.start;
 		if (size > MOST_CHUNK_BYTES) {
-			error = cut_allocation(cutter, id, range);
+			TRY(cut_allocation(cutter, id, range));
 			continue;
 		}
 		if (cutter->run_bytes + size > MOST_CHUNK_BYTES)
-			error = end_run(cutter, id);
+			TRY(end_run(cutter, id));
 		cutter->run_bytes += size;
 	}
-	return error ? error : end_run(cutter, end);
+	return end_run(cutter, end);
 }
 
 /* Make chunks of the share. */
@@ -121,7 +119,6 @@ struct error *work_chunks_init(struct work_chunks *chunks, const struct image *i
 		.pointerless = pointerless,
 	};
 	size_t count = allocation_count(index);
-	struct error *error = NULL;
 
 	*chunks = (struct work_chunks){
 		.memory.account = account,
@@ -129,10 +126,10 @@ struct error *work_chunks_init(struct work_chunks *chunks, const struct image *i
 		.index = index,
 		.sources = sources,
 	};
-	for (size_t end = count; end > 0 && !error; end = (end - 1) & ~((size_t)SHARE - 1))
-		error = take_share(&cutter, (allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
-				   (allocation_id)end);
-	return error;
+	for (size_t end = count; end > 0; end = (end - 1) & ~((size_t)SHARE - 1))
+		TRY(take_share(&cutter, (allocation_id)((end - 1) & ~((size_t)SHARE - 1)),
+			       (allocation_id)end));
+	return NULL;
 }
 
 static const struct work_chunk *find_chunk(const struct work_chunks *chunks, size_t turn)

@@ -207,10 +207,7 @@ static struct error *add_file(struct file_table *table, const char *path, struct
 	if (!file || !(file->path = strdup(path)) || !LIST_GROW(table->files, table->count))
 		return &error_no_memory;
 	if (path[0] == '/') {
-		struct error *error = map_file(file, table->sysroot);
-
-		if (error)
-			return error;
+		TRY(map_file(file, table->sysroot));
 		table->bytes += file->size;
 	}
 	if (!tsearch(file, &table->by_path, compare_paths))
@@ -257,12 +254,8 @@ static struct error *find_file(struct file_table *table, const struct image *ima
 	found = tfind(&key, &table->by_path, compare_paths);
 	if (found)
 		file = *found;
-	if (!file) {
-		struct error *error = add_file(table, path, &file);
-
-		if (error)
-			return error;
-	}
+	if (!file)
+		TRY(add_file(table, path, &file));
 	*ret_state = FILE_NOT_THERE;
 	if (!file->bytes)
 		return NULL;
@@ -302,9 +295,8 @@ struct error *file_table_find(struct file_table *table, const struct image *imag
 			      uint64_t base, uint64_t end, const struct image_file **ret,
 			      enum file_state *ret_state)
 {
-	struct error *error = find_file(table, image, path, base, end, ret, ret_state);
-
-	if (!error && !*ret)
-		error = add_mapped(table, image, path, base, end, ret);
-	return error;
+	TRY(find_file(table, image, path, base, end, ret, ret_state));
+	if (!*ret)
+		TRY(add_mapped(table, image, path, base, end, ret));
+	return NULL;
 }

@@ -91,17 +91,16 @@ static struct error *scan_for_lists(struct loaded_list *list, const struct image
 struct error *loaded_list_init(struct loaded_list *list, const struct image *image)
 {
 	uint64_t base = image_auxiliary(image, AT_BASE, 0);
-	struct error *error = NULL;
 
 	*list = (struct loaded_list){ 0 };
-	for (size_t i = 0; base && i < image->region_count && !error; i++) {
+	for (size_t i = 0; base && i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
 
 		if (region->end > base && region->start < base + LOADER_REACH && region->bytes &&
 		    (region->rights & RIGHT_WRITE))
-			error = scan_for_lists(list, image, region, base);
+			TRY(scan_for_lists(list, image, region, base));
 	}
-	return error;
+	return NULL;
 }
 
 void loaded_list_deinit(struct loaded_list *list)
@@ -189,21 +188,19 @@ struct error *image_add_loaded(struct image *image)
 	const struct loaded_list *list = &image->loaded;
 	uint64_t vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
 	struct loaded program = { .bias = 0 };
-	struct error *error = NULL;
 
 	if (image->mapping_count > 0)
 		return NULL;
 	if (list->count == 0)
-		error = add_module(image, base_of(image, &program),
-				   image_auxiliary(image, AT_ENTRY, 0), UINT64_MAX,
-				   program_path(image));
-	for (size_t i = 0; i < list->count && i < MOST_NAMED && !error; i++) {
+		TRY(add_module(image, base_of(image, &program), image_auxiliary(image, AT_ENTRY, 0),
+			       UINT64_MAX, program_path(image)));
+	for (size_t i = 0; i < list->count && i < MOST_NAMED; i++) {
 		const struct loaded *loaded = &list->list[i];
 		uint64_t base = base_of(image, loaded);
 
 		if (base != vdso)
-			error = add_module(image, base, loaded->dynamic, find_limit(list, base),
-					   loaded->path);
+			TRY(add_module(image, base, loaded->dynamic, find_limit(list, base),
+				       loaded->path));
 	}
-	return error;
+	return NULL;
 }

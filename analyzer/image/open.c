@@ -34,17 +34,13 @@ struct error *image_add_segment(struct image *image, uint64_t start, uint64_t en
 		.bytes = bytes,
 	};
 	struct region rest = held;
-	struct error *error = add_region(image, held);
 
-	if (error)
-		return error;
+	TRY(add_region(image, held));
 	rest.start = held.end;
 	rest.end = held.end + lost;
 	rest.origin = REGION_ABSENT;
 	rest.bytes = NULL;
-	error = add_region(image, rest);
-	if (error)
-		return error;
+	TRY(add_region(image, rest));
 	rest.start = rest.end;
 	rest.end = end;
 	rest.left_out = true;
@@ -259,7 +255,6 @@ static struct error *find_files(struct image *image)
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
 		const struct mapping *base = mapping->base;
-		struct error *error;
 
 		if (!base)
 			continue;
@@ -267,10 +262,8 @@ static struct error *find_files(struct image *image)
 			mapping->file = base->file;
 			continue;
 		}
-		error = file_table_find(&image->files, image, mapping->path, mapping->start,
-					end_of_module(image, i), &mapping->file, &mapping->state);
-		if (error)
-			return error;
+		TRY(file_table_find(&image->files, image, mapping->path, mapping->start,
+				    end_of_module(image, i), &mapping->file, &mapping->state));
 	}
 	return NULL;
 }
@@ -356,22 +349,19 @@ static struct error *fill_from_file(struct image *image, size_t number)
 
 static struct error *attach_files(struct image *image)
 {
-	struct error *error = loaded_list_init(&image->loaded, image);
 	size_t count;
 
-	if (!error)
-		error = image_add_loaded(image);
-	if (!error)
-		error = find_files(image);
-	if (!error)
-		error = add_gaps(image);
+	TRY(loaded_list_init(&image->loaded, image));
+	TRY(image_add_loaded(image));
+	TRY(find_files(image));
+	TRY(add_gaps(image));
 	count = image->region_count;
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count; i++) {
 		image->regions[i].mapping = image_find_mapping(image, image->regions[i].start);
-		error = fill_from_file(image, i);
+		TRY(fill_from_file(image, i));
 	}
 	SORT(image->regions, image->region_count, compare_regions);
-	return error;
+	return NULL;
 }
 
 /* Without waiting: a FIFO may never be written to, and is no dump. */
@@ -412,12 +402,10 @@ static struct error *open_dump(struct image *image, const struct image_options *
 
 static struct error *map_dump(struct image *image, const struct image_options *options)
 {
-	struct error *error = open_dump(image, options, &image->fd);
 	struct stat status;
 	void *bytes;
 
-	if (error)
-		return error;
+	TRY(open_dump(image, options, &image->fd));
 	if (fstat(image->fd, &status) < 0)
 		return error_system("cannot be mapped");
 	/* Private and writable: libelf may convert headers in place. */
@@ -445,13 +433,10 @@ static struct error *read_dump(struct image *image, const struct image_options *
 
 static struct error *build(struct image *image, const struct image_options *options)
 {
-	struct error *error = map_dump(image, options);
 	char missing[NUMBER_SIZE], all[NUMBER_SIZE];
 
-	if (!error)
-		error = read_dump(image, options);
-	if (error)
-		return error;
+	TRY(map_dump(image, options));
+	TRY(read_dump(image, options));
 	if (image->missing > 0)
 		findings_add(
 			image->findings, FINDING_INCOMPLETE,
@@ -463,11 +448,8 @@ static struct error *build(struct image *image, const struct image_options *opti
 								   : "holds no memory");
 	sort_regions(image);
 	provide_zeros(image);
-	error = attach_files(image);
-	if (!error)
-		error = image_report_absence(image, image->findings);
-	if (error)
-		return error;
+	TRY(attach_files(image));
+	TRY(image_report_absence(image, image->findings));
 	mprotect(image->bytes, image->size, PROT_READ);
 	return NULL;
 }

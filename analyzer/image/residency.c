@@ -257,22 +257,19 @@ struct error *residency_create(const struct image *image, struct memory_account 
 			       struct progress *progress, struct residency **ret)
 {
 	_cleanup_(residency_destroy) struct residency *residency = calloc(1, sizeof(*residency));
-	struct error *error;
 
 	if (!residency)
 		return &error_no_memory;
 	residency->image = image;
 	residency->spans.memory.account = account;
-	error = smaps_read(image, &residency->smaps);
+	TRY(smaps_read(image, &residency->smaps));
 	residency->source = has_holes(image) ? RESIDENCY_HOLES : RESIDENCY_ZEROS;
-	for (size_t i = 0; i < image->region_count && !error; i++)
-		error = add_region(residency, &image->regions[i], progress);
-	if (!error && residency->smaps.count > 0) {
+	for (size_t i = 0; i < image->region_count; i++)
+		TRY(add_region(residency, &image->regions[i], progress));
+	if (residency->smaps.count > 0) {
 		residency->source = RESIDENCY_SMAPS;
-		error = fit_all(residency);
+		TRY(fit_all(residency));
 	}
-	if (error)
-		return error;
 	*ret = take(residency);
 	return NULL;
 }

@@ -265,18 +265,15 @@ static struct error *check_kind(const struct unpacking *unpacking)
 
 static struct error *flush(struct unpacking *unpacking)
 {
-	struct error *error = NULL;
-
 	if (unpacking->used == 0)
 		return NULL;
 	if (unpacking->position == 0)
-		error = check_kind(unpacking);
-	if (!error)
-		error = store_output(unpacking);
-	if (!error && unpacking->limit == 0)
-		error = find_limit(unpacking);
+		TRY(check_kind(unpacking));
+	TRY(store_output(unpacking));
+	if (unpacking->limit == 0)
+		TRY(find_limit(unpacking));
 	unpacking->full = unpacking->limit > 0 && unpacking->position > unpacking->limit;
-	return error;
+	return NULL;
 }
 
 /* Behind a member: whether another one begins. */
@@ -386,29 +383,24 @@ static struct error *finish(struct unpacking *unpacking)
 
 static struct error *unpack_all(struct unpacking *unpacking)
 {
-	struct error *error = NULL;
 	bool more = true;
 
 	unpacking->decoder = unpacking->packing->open();
 	if (!unpacking->decoder)
 		return &error_no_memory;
-	while (!error && more && !unpacking->full)
-		error = step(unpacking, &more);
-	return error ? error : finish(unpacking);
+	while (more && !unpacking->full)
+		TRY(step(unpacking, &more));
+	return finish(unpacking);
 }
 
 static struct error *begin(struct unpacking *unpacking, const char *folder, uint64_t size)
 {
-	struct error *error;
-
 	unpacking->input = malloc(INPUT_ROOM);
 	unpacking->output = malloc(OUTPUT_ROOM);
 	if (!unpacking->input || !unpacking->output)
 		return &error_no_memory;
 	progress_begin(unpacking->progress, size ? "unpacking the core" : "reading the core", size);
-	error = read_input(unpacking, LONGEST_MAGIC);
-	if (error)
-		return error;
+	TRY(read_input(unpacking, LONGEST_MAGIC));
 	unpacking->packing = find_packing(unpacking->input, unpacking->end);
 	if (!unpacking->packing)
 		unpacking->packing = &plain;
@@ -435,7 +427,6 @@ struct error *unpack(int from, const struct image_options *options, struct findi
 		.findings = findings,
 		.progress = options->progress ? options->progress : &silent,
 	};
-	struct error *error;
 	struct stat status;
 
 	*ret = -1;
@@ -447,12 +438,9 @@ struct error *unpack(int from, const struct image_options *options, struct findi
 		if (lseek(from, 0, SEEK_SET) < 0)
 			return error_system("cannot be read");
 	}
-	error = begin(&unpacking, options->temporary_folder,
-		      S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0);
-	if (!error)
-		error = unpack_all(&unpacking);
-	if (error)
-		return error;
+	TRY(begin(&unpacking, options->temporary_folder,
+		  S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0));
+	TRY(unpack_all(&unpacking));
 	*ret = unpacking.to;
 	unpacking.to = -1;
 	return NULL;

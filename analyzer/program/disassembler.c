@@ -50,13 +50,10 @@ struct error *disassembler_create(const struct arch *arch, struct disassembler *
 	_cleanup_(disassembler_destroy) struct disassembler *disassembler =
 		calloc(1, sizeof(*disassembler));
 	const struct functions *functions;
-	struct error *error;
 
 	if (!disassembler)
 		return &error_no_memory;
-	error = load(disassembler);
-	if (error)
-		return error;
+	TRY(load(disassembler));
 	functions = &disassembler->functions;
 	/* Or load() had failed. */
 	assert(functions->open && functions->option && functions->malloc);

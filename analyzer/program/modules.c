@@ -237,10 +237,8 @@ static void sort_modules(struct program *program)
 
 struct error *program_find_modules(struct program *program)
 {
-	struct error *error = add_vdso(program);
-
-	if (!error)
-		error = add_files(program);
+	TRY(add_vdso(program));
+	TRY(add_files(program));
 	sort_modules(program);
-	return error;
+	return NULL;
 }

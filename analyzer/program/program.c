@@ -37,18 +37,13 @@ struct error *program_create(const struct image *image, struct findings *finding
 			     struct program **ret)
 {
 	_cleanup_(program_destroy) struct program *program = calloc(1, sizeof(*program));
-	struct error *error;
 
 	if (!program)
 		return &error_no_memory;
 	program->image = image;
-	error = program_find_modules(program);
-	if (!error)
-		error = read_threads(program);
-	if (!error)
-		error = program_find_stacks(program);
-	if (error)
-		return error;
+	TRY(program_find_modules(program));
+	TRY(read_threads(program));
+	TRY(program_find_stacks(program));
 	program_report_missing(program, findings);
 	*ret = take(program);
 	return NULL;

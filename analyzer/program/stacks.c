@@ -170,26 +170,24 @@ static struct error *add_main_stack(struct program *program)
 static struct error *add_thread_stacks(struct program *program)
 {
 	const struct image *image = program->image;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < program->thread_count && !error; i++) {
+	for (size_t i = 0; i < program->thread_count; i++) {
 		const struct thread *thread = &program->threads[i];
 		struct descriptor found;
 
 		if (!descriptor_read(image, thread_descriptor(image, thread->thread_pointer),
 				     &found))
 			continue;
-		error = add_stack(program,
-				  (struct stack){
-					  .kind = STACK_THREAD,
-					  .start = found.start,
-					  .live = live_part(thread, found.start, found.end),
-					  .live_end = found.end,
-					  .end = found.end,
-					  .thread = (uint32_t)i,
-				  });
+		TRY(add_stack(program, (struct stack){
+					       .kind = STACK_THREAD,
+					       .start = found.start,
+					       .live = live_part(thread, found.start, found.end),
+					       .live_end = found.end,
+					       .end = found.end,
+					       .thread = (uint32_t)i,
+				       }));
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -292,23 +290,22 @@ static struct error *scan_for_lists(struct program *program, const struct region
 static struct error *add_finished_stacks(struct program *program)
 {
 	uint64_t scanned = 0; /* several modules may be in one region */
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < program->module_count && !error; i++) {
+	for (size_t i = 0; i < program->module_count; i++) {
 		const struct module *module = &program->modules[i];
 		const struct region *region = image_find(
 			program->image, module->start > scanned ? module->start : scanned);
 
 		/* Its mappings, and what is zero at first right behind them. */
-		while (region && region->start <= module->end && !error) {
+		while (region && region->start <= module->end) {
 			if ((region->rights & RIGHT_READ) && !(region->rights & RIGHT_EXECUTE) &&
 			    region->origin == REGION_CORE)
-				error = scan_for_lists(program, region);
+				TRY(scan_for_lists(program, region));
 			scanned = region->end;
 			region = image_find(program->image, scanned);
 		}
 	}
-	return error;
+	return NULL;
 }
 
 DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start), ASCENDING(kind))
@@ -328,15 +325,12 @@ static void sort_stacks(struct program *program)
 
 struct error *program_find_stacks(struct program *program)
 {
-	struct error *error = add_main_stack(program);
-
-	if (!error)
-		error = add_thread_stacks(program);
-	if (!error)
-		error = add_finished_stacks(program);
+	TRY(add_main_stack(program));
+	TRY(add_thread_stacks(program));
+	TRY(add_finished_stacks(program));
 	sort_stacks(program);
-	for (size_t i = 0; i < program->stack_count && !error; i++)
+	for (size_t i = 0; i < program->stack_count; i++)
 		if (program->stacks[i].thread != NO_THREAD)
 			program->threads[program->stacks[i].thread].stack = (uint32_t)i;
-	return error;
+	return NULL;
 }

@@ -139,11 +139,9 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 {
 	const struct arch *arch = core->image->arch;
 	struct image_thread *thread = &core->thread;
-	struct error *error = finish_thread(core);
 	int16_t signal;
 
-	if (error)
-		return error;
+	TRY(finish_thread(core));
 	if (size < arch->status.size)
 		return error_create(ERROR_BAD_DUMP, "an NT_PRSTATUS note is too short");
 	*thread = (struct image_thread){ 0 };
@@ -192,15 +190,11 @@ static struct error *read_auxiliary(struct core *core, const uint8_t *note, size
 	Elf64_auxv_t entry;
 
 	for (size_t i = 0; size - i >= sizeof(entry); i += sizeof(entry)) {
-		struct error *error;
-
 		memcpy(&entry, note + i, sizeof(entry));
 		if (entry.a_type == AT_NULL)
 			break;
-		error = LIST_APPEND(core->image->auxiliary, core->image->auxiliary_count,
-				    (struct auxiliary_value){ entry.a_type, entry.a_un.a_val });
-		if (error)
-			return error;
+		TRY(LIST_APPEND(core->image->auxiliary, core->image->auxiliary_count,
+				(struct auxiliary_value){ entry.a_type, entry.a_un.a_val }));
 	}
 	return NULL;
 }
@@ -368,7 +362,6 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 static struct error *read_headers(struct core *core, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct error *error = NULL;
 		GElf_Phdr header;
 
 		if (!gelf_getphdr(core->elf, (int)i, &header)) {
@@ -379,11 +372,9 @@ static struct error *read_headers(struct core *core, size_t count)
 		if (header.p_type == PT_LOAD || header.p_type == PT_NOTE)
 			need(core, header.p_offset, header.p_filesz);
 		if (header.p_type == PT_LOAD && header.p_memsz > 0)
-			error = add_segment(core, i, &header);
+			TRY(add_segment(core, i, &header));
 		else if (header.p_type == PT_NOTE)
-			error = read_notes(core, &header);
-		if (error)
-			return error;
+			TRY(read_notes(core, &header));
 	}
 	return NULL;
 }
