@@ -6,10 +6,8 @@
 struct error *bitmap_init(struct bitmap *bitmap, size_t count, struct memory_account *account)
 {
 	struct memory memory = { .account = account };
-	struct error *error = memory_resize(&memory, (count / 64 + 1) * sizeof(uint64_t));
 
-	if (error)
-		return error;
+	TRY(memory_resize(&memory, (count / 64 + 1) * sizeof(uint64_t)));
 	*bitmap = (struct bitmap){ memory.bytes, count, memory };
 	return NULL;
 }
@@ -17,10 +15,7 @@ struct error *bitmap_init(struct bitmap *bitmap, size_t count, struct memory_acc
 struct error *bitmap_init_minus(struct bitmap *bitmap, const struct bitmap *all,
 				const struct bitmap *less, struct memory_account *account)
 {
-	struct error *error = bitmap_init(bitmap, all->count, account);
-
-	if (error)
-		return error;
+	TRY(bitmap_init(bitmap, all->count, account));
 	bitmap_copy(bitmap, all);
 	if (less)
 		bitmap_minus(bitmap, less);

@@ -41,6 +41,16 @@ static inline bool split_work_step(struct split_work *work, size_t chunk, unsign
 	return progress_step(progress, amount);
 }
 
+/* The same: NULL, or the error that ends the loop. */
+static inline struct error *split_work_check(struct split_work *work, size_t chunk,
+					     unsigned int thread, struct progress *progress,
+					     uint64_t amount)
+{
+	return split_work_step(work, chunk, thread, progress, amount)
+		       ? NULL
+		       : error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
 /* Keep how the loop was split among so many threads, when it is done, if the front end wants it. */
 void split_work_keep(struct split_work *work, unsigned int threads, struct progress *progress);
 

@@ -1,11 +1,13 @@
 /*
  * How far a long loop is, and whether anyone still wants its result.
  *
- * The front end sets show and interrupted; a long loop calls progress_step() every few
+ * The front end sets show and interrupted; a long loop calls progress_check() every few
  * milliseconds of work. Safe from any thread.
  */
 #ifndef ANALYZER_BASE_PROGRESS_H
 #define ANALYZER_BASE_PROGRESS_H
+
+#include "analyzer/base/error.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,6 +60,13 @@ static inline bool progress_step(struct progress *progress, uint64_t amount)
 	return !atomic_load(&progress->interrupted);
 }
 
+/* The same: NULL, or the error that ends the loop. */
+static inline struct error *progress_check(struct progress *progress, uint64_t amount)
+{
+	return progress_step(progress, amount) ? NULL
+					       : error_create(ERROR_INTERRUPTED, "interrupted");
+}
+
 /*
  * The same for a loop over ids, which calls it with each: progress is reported now and then.
  * *told is 0 at first.
@@ -71,6 +80,13 @@ static inline bool progress_pass(struct progress *progress, uint64_t id, uint64_
 		return true;
 	*told = id;
 	return progress_step(progress, passed);
+}
+
+static inline struct error *progress_check_at(struct progress *progress, uint64_t id,
+					      uint64_t *told)
+{
+	return progress_pass(progress, id, told) ? NULL
+						 : error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
 /* Seconds since some moment, always the same one while the machine runs. */

@@ -115,15 +115,12 @@ struct error *side_file_open(const char *path, const struct side_identity *ident
 {
 	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	_cleanup_(side_file_close) struct side_file *file = NULL;
-	struct error *error;
 	struct stat status;
 	void *bytes;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return open_failure();
-	error = check_status(&status);
-	if (error)
-		return error;
+	TRY(check_status(&status));
 	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return error_system("it cannot be mapped");
@@ -135,9 +132,7 @@ struct error *side_file_open(const char *path, const struct side_identity *ident
 	file->bytes = bytes;
 	file->size = (size_t)status.st_size;
 	file->header = bytes;
-	error = check_header(file, identity);
-	if (error)
-		return error;
+	TRY(check_header(file, identity));
 	*ret = take(file);
 	return NULL;
 }
@@ -167,10 +162,8 @@ struct error *side_file_take(struct side_file *file, unsigned int number, size_t
 			     size_t element, const void **ret)
 {
 	struct side_array array;
-	struct error *error = side_file_find(file, number, &array);
 
-	if (error)
-		return error;
+	TRY(side_file_find(file, number, &array));
 	if (!array.bytes || array.size % element != 0 || array.size / element != count)
 		return error_create(ERROR_BAD_DUMP, "it is damaged");
 	*ret = array.bytes;
@@ -179,11 +172,9 @@ struct error *side_file_take(struct side_file *file, unsigned int number, size_t
 
 struct error *side_file_check(struct side_file *file)
 {
-	struct error *error = NULL;
-
-	for (unsigned int i = 0; i < SIDE_SECTIONS && !error; i++)
-		error = side_file_find(file, i, &(struct side_array){ NULL });
-	return error;
+	for (unsigned int i = 0; i < SIDE_SECTIONS; i++)
+		TRY(side_file_find(file, i, &(struct side_array){ NULL }));
+	return NULL;
 }
 
 struct error *side_writer_create(const char *path, struct side_writer **ret)
@@ -264,14 +255,10 @@ void side_writer_begin(struct side_writer *writer, unsigned int number)
 
 struct error *side_writer_add(struct side_writer *writer, const void *bytes, size_t size)
 {
-	struct error *error;
-
 	assert(writer->current != SIDE_SECTIONS);
 	if (size == 0)
 		return NULL;
-	error = write_all(writer, bytes, size, writer->position);
-	if (error)
-		return error;
+	TRY(write_all(writer, bytes, size, writer->position));
 	XXH3_64bits_update(writer->state, bytes, size);
 	writer->position += size;
 	return NULL;
@@ -287,7 +274,6 @@ struct error *side_writer_array(struct side_writer *writer, unsigned int number,
 struct error *side_writer_finish(struct side_writer *writer, const struct side_identity *identity)
 {
 	struct header *header = &writer->header;
-	struct error *error;
 
 	end_section(writer);
 	memcpy(header->magic, MAGIC, sizeof(MAGIC));
@@ -295,9 +281,7 @@ struct error *side_writer_finish(struct side_writer *writer, const struct side_i
 	header->file_size = writer->position;
 	header->identity = *identity;
 	header->hash = hash_header(header);
-	error = write_all(writer, header, sizeof(*header), 0);
-	if (error)
-		return error;
+	TRY(write_all(writer, header, sizeof(*header), 0));
 	if (ftruncate(writer->fd, (off_t)writer->position) < 0 ||
 	    rename(writer->temporary, writer->path) < 0)
 		return error_system("%s", writer->path);

@@ -33,13 +33,10 @@ static struct error *grow(struct table_slots *slots, struct memory_account *acco
 		.factor = count ? slots->factor : secret_factor(),
 		.shift = count ? slots->shift - 1 : 32 - FIRST_SLOT_BITS,
 	};
-	struct error *error;
 
 	if (count > UINT32_MAX)
 		return &error_no_memory;
-	error = memory_resize(&larger.memory, sizeof(struct table_slot) << (32 - larger.shift));
-	if (error)
-		return error;
+	TRY(memory_resize(&larger.memory, sizeof(struct table_slot) << (32 - larger.shift)));
 	for (size_t i = 0; i < count; i++)
 		if (slots->list[i].number)
 			put(&larger, slots->list[i]);

@@ -34,7 +34,6 @@ static struct error *add_signature(struct first_words *words, uint64_t signature
 static struct error *find_number(struct reader *reader, uint64_t signature, uint32_t *ret)
 {
 	size_t slot = signature / 8 % RECENT_NUMBERS;
-	struct error *error = NULL;
 
 	*ret = reader->recent[slot].number;
 	if (signature == reader->recent[slot].signature)
@@ -42,13 +41,12 @@ static struct error *find_number(struct reader *reader, uint64_t signature, uint
 	*ret = address_map_find(&reader->map, signature);
 	if (*ret == NOT_IN_MAP) {
 		*ret = (uint32_t)reader->words->signatures.count;
-		error = add_signature(reader->words, signature);
-		if (!error)
-			error = address_map_add(&reader->map, signature, *ret);
+		TRY(add_signature(reader->words, signature));
+		TRY(address_map_add(&reader->map, signature, *ret));
 	}
 	reader->recent[slot].signature = signature;
 	reader->recent[slot].number = *ret;
-	return error;
+	return NULL;
 }
 
 /* Let the first words of an allocation that comes soon be fetched. */
@@ -96,17 +94,13 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 
 	for (size_t next = 0; next < count + AHEAD; next++) {
 		struct memory_range range = ranges[next % AHEAD];
-		struct error *error;
 
 		if (next < count)
 			ranges[next % AHEAD] = fetch(reader, next);
 		if (next < AHEAD)
 			continue;
-		error = read_one(reader, next - AHEAD, range);
-		if (!error && !allocations_step(image, index, progress, next - AHEAD, &told))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
-		if (error)
-			return error;
+		TRY(read_one(reader, next - AHEAD, range));
+		TRY(allocations_check(image, index, progress, next - AHEAD, &told));
 	}
 	return NULL;
 }
@@ -116,13 +110,10 @@ static struct error *judge_all(struct first_words *words, const struct signature
 			       struct memory_account *account)
 {
 	const uint64_t *signatures = words->signatures.items;
-	struct error *error;
 	uint64_t *shown;
 
 	words->shown.memory.account = account;
-	error = array_resize(&words->shown, words->signatures.count);
-	if (error)
-		return error;
+	TRY(array_resize(&words->shown, words->signatures.count));
 	shown = words->shown.items;
 	for (size_t i = 0; i < words->signatures.count; i++)
 		shown[i] = signatures[i] && signature_is_right(reader, signatures[i])
@@ -173,15 +164,12 @@ void first_words_destroy(struct first_words *words)
 struct error *first_words_save(const struct first_words *words, struct side_writer *writer)
 {
 	size_t count = words->identities.count;
-	struct error *error = side_writer_array(writer, SIDE_SIGNATURES, words->signatures.items,
-						words->signatures.count * sizeof(uint64_t));
 
-	if (!error)
-		error = side_writer_array(writer, SIDE_SIGNATURE_NUMBERS, words->numbers.items,
-					  count * sizeof(uint32_t));
-	if (!error)
-		error = allocation_set_save(&words->identities, writer, SIDE_IDENTITIES);
-	return error;
+	TRY(side_writer_array(writer, SIDE_SIGNATURES, words->signatures.items,
+			      words->signatures.count * sizeof(uint64_t)));
+	TRY(side_writer_array(writer, SIDE_SIGNATURE_NUMBERS, words->numbers.items,
+			      count * sizeof(uint32_t)));
+	return allocation_set_save(&words->identities, writer, SIDE_IDENTITIES);
 }
 
 /* Whether each number is one of a signature; the first stands for none. */
@@ -220,9 +208,7 @@ struct error *first_words_load(struct side_file *file, size_t count,
 	words->numbers.memory = side_memory(numbers, count * sizeof(uint32_t));
 	words->signatures.memory = side_memory(signatures.bytes, signatures.size);
 	words->signatures.count = signatures.size / sizeof(uint64_t);
-	error = judge_all(words, reader, account);
-	if (error)
-		return error;
+	TRY(judge_all(words, reader, account));
 	*ret = take(words);
 	return NULL;
 }

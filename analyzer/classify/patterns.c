@@ -114,12 +114,9 @@ struct error *patterns_find_few(struct patterns *patterns, const allocation_id *
 	_cleanup_(free) uint64_t *claims = calloc(count + 1, sizeof(*claims));
 	const struct few_claims few = { ids, claims, count };
 	const struct scan_task task = { .aim = SCAN_BOTH, .sources = sources, .few = &few };
-	struct error *error = claims ? scan_memory(&patterns->input, &task) : &error_no_memory;
 
-	if (!error)
-		error = array_reserve(&patterns->few, count);
-	if (error)
-		return error;
+	TRY(claims ? scan_memory(&patterns->input, &task) : &error_no_memory);
+	TRY(array_reserve(&patterns->few, count));
 	for (size_t i = 0; i < count; i++) {
 		struct known *one = &patterns->few.items[patterns->few.count++];
 

@@ -155,19 +155,18 @@ struct error *reference_judge_visit_sound(struct reference_judge *judge,
 {
 	struct reader *reader = &judge->reader;
 	allocation_id targets[MOST_ADDRESSES];
-	struct error *error = NULL;
 	uint64_t offset = 0;
 	struct words words;
 
-	while (!error && collect(judge, &offset, &words)) {
+	while (collect(judge, &offset, &words)) {
 		allocation_find_many(reader->index, words.addresses, words.count, &reader->hint,
 				     targets);
-		for (size_t i = 0; i < words.count && !error; i++)
+		for (size_t i = 0; i < words.count; i++)
 			if (targets[i] != NO_ALLOCATION && bitmap_get(reader->used, targets[i]) &&
 			    !reference_judge_taint(judge, words.offsets[i]))
-				error = visit(data, targets[i]);
+				TRY(visit(data, targets[i]));
 	}
-	return error;
+	return NULL;
 }
 
 enum {

@@ -528,9 +528,7 @@ static struct error *scan_chunk(void *data, size_t turn, unsigned int thread)
 	look_up(scan, scanner);
 	if (chunk)
 		work_chunk_release(&scan->chunks, chunk);
-	if (!split_work_step(&scan->work, turn, thread, scan->input->progress, bytes))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return split_work_check(&scan->work, turn, thread, scan->input->progress, bytes);
 }
 
 /*
@@ -577,13 +575,12 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 static struct error *init_overview(struct scan *scan)
 {
 	struct overview *overview = &scan->overview;
-	struct error *error = NULL;
 
 	overview->program = scan->input->program;
-	for (size_t i = 0; !error && scan->input->cxx && i < OVERVIEW_BITMAPS; i++)
-		error = bitmap_init(&overview->all[i], allocation_count(scan->input->index),
-				    scan->input->account);
-	return error;
+	for (size_t i = 0; scan->input->cxx && i < OVERVIEW_BITMAPS; i++)
+		TRY(bitmap_init(&overview->all[i], allocation_count(scan->input->index),
+				scan->input->account));
+	return NULL;
 }
 
 static void finish(struct scan *scan)
@@ -604,11 +601,10 @@ static struct error *run(struct scan *scan)
 	const struct scan_task *task = scan->task;
 	unsigned int threads = parallel_threads_for(input->progress);
 	size_t chunks;
-	struct error *error = work_chunks_init(&scan->chunks, input->image, input->index,
-					       scan->sources, scan->pointerless, input->account);
+	struct error *error;
 
-	if (error)
-		return error;
+	TRY(work_chunks_init(&scan->chunks, input->image, input->index, scan->sources,
+			     scan->pointerless, input->account));
 	scan->chunks.upwards = input->only;
 	scan->piece_count = cut_roots(scan, NULL);
 	scan->pieces = calloc(scan->piece_count + 1, sizeof(*scan->pieces));

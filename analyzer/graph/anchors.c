@@ -64,17 +64,13 @@ struct error *anchors_create(const struct roots *roots, size_t count,
 {
 	_cleanup_(anchors_destroy) struct anchors *anchors = calloc(1, sizeof(*anchors));
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
-	struct error *error;
 
 	if (!anchors)
 		return &error_no_memory;
 	anchors->firsts.memory.account = anchors->kept.memory.account = account;
 	anchors->kept.count = 1;
-	error = array_resize(&anchors->firsts, count);
-	if (!error)
-		error = bitmap_init(&all, count, account);
-	if (error)
-		return error;
+	TRY(array_resize(&anchors->firsts, count));
+	TRY(bitmap_init(&all, count, account));
 	bitmap_fill(&all);
 	roots_visit(roots, &all, keep, anchors);
 	if (anchors->error)

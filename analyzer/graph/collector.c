@@ -54,10 +54,7 @@ static struct error *add_uncollectable(const struct allocation_index *index,
 static struct error *find_starts(const struct collector_input *input, const struct bitmap *within,
 				 struct bitmap *from)
 {
-	struct error *error = roots_find_targets(input->roots, is_scanned, input->program, from);
-
-	if (error)
-		return error;
+	TRY(roots_find_targets(input->roots, is_scanned, input->program, from));
 	bitmap_or(from, root_targets(input->roots, ROOT_STACK));
 	bitmap_or(from, root_targets(input->roots, ROOT_REGISTER));
 	bitmap_and(from, within);
@@ -68,15 +65,12 @@ static struct error *mark(const struct collector_input *input, struct bitmap *wi
 			  struct bitmap *from, struct bitmap *reached)
 {
 	const struct bitmap *managed = allocation_having(input->index, TRAIT_MANAGED);
-	struct error *error;
 
 	if (!managed)
 		return NULL;
 	bitmap_copy(within, managed);
 	bitmap_and(within, allocation_used(input->index));
-	error = find_starts(input, within, from);
-	if (error)
-		return error;
+	TRY(find_starts(input, within, from));
 	return graph_mark_within(input->graph, within, from, reached, input->account,
 				 input->progress);
 }
@@ -87,16 +81,11 @@ struct error *collector_mark(const struct collector_input *input, struct bitmap 
 	_cleanup_(bitmap_deinit) struct bitmap within = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
-	struct error *error = bitmap_init(&within, count, input->account);
 
-	if (!error)
-		error = bitmap_init(&from, count, input->account);
-	if (!error)
-		error = bitmap_init(&reached, count, input->account);
-	if (!error)
-		error = mark(input, &within, &from, &reached);
-	if (error)
-		return error;
+	TRY(bitmap_init(&within, count, input->account));
+	TRY(bitmap_init(&from, count, input->account));
+	TRY(bitmap_init(&reached, count, input->account));
+	TRY(mark(input, &within, &from, &reached));
 	*ret = reached;
 	reached = (struct bitmap){ 0 };
 	return NULL;

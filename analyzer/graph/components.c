@@ -47,11 +47,10 @@ static uint32_t vertex_of(const struct components *components, allocation_id id)
 static struct error *reserve_vertices(struct components *components)
 {
 	size_t count = components->vertices + (size_t)1;
-	struct error *error = array_resize(&components->ids, count);
 
-	if (!error)
-		error = array_resize(&components->component, count);
-	return error ? error : array_reserve(&components->order, count);
+	TRY(array_resize(&components->ids, count));
+	TRY(array_resize(&components->component, count));
+	return array_reserve(&components->order, count);
 }
 
 static struct error *number_vertices(struct components *components)
@@ -67,9 +66,7 @@ static struct error *number_vertices(struct components *components)
 		count += bits_count(components->members->words[i]);
 	}
 	components->vertices = count;
-	error = reserve_vertices(components);
-	if (error)
-		return error;
+	TRY(reserve_vertices(components));
 	count = 0;
 	bitmap_for_each(id, components->members)
 		components->ids.items[count++] = (allocation_id)id;
@@ -79,17 +76,14 @@ static struct error *number_vertices(struct components *components)
 static struct error *enter(struct finder *finder, uint32_t vertex)
 {
 	enum { PROGRESS_STEP = 1 << 14 };
-	struct error *error = array_append(&finder->frames, (struct frame){ vertex, 0 });
 
-	if (error)
-		return error;
+	TRY(array_append(&finder->frames, (struct frame){ vertex, 0 }));
 	/* component[] holds the lowest visit number reachable, until done. */
 	finder->visit.items[vertex] = ++finder->visits;
 	finder->found->component.items[vertex] = finder->visits;
 	/* Here, as the first one may lead to all others. */
-	if (finder->visits % PROGRESS_STEP == 1 && !progress_step(finder->progress, PROGRESS_STEP))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return finder->visits % PROGRESS_STEP == 1 ? progress_check(finder->progress, PROGRESS_STEP)
+						   : NULL;
 }
 
 /* The vertex is of the component that is being completed. */
@@ -124,16 +118,13 @@ static struct error *leave(struct finder *finder, uint32_t vertex)
 {
 	uint32_t *lowest = finder->found->component.items;
 	const struct frame *frames = finder->frames.items;
-	struct error *error = NULL;
 
 	finder->frames.count--;
 	if (lowest[vertex] == finder->visit.items[vertex]) {
 		complete(finder, vertex);
 		return NULL;
 	}
-	error = array_append(&finder->stack, vertex);
-	if (error)
-		return error;
+	TRY(array_append(&finder->stack, vertex));
 	/* Not the root of its component, so there is a caller. */
 	vertex = frames[finder->frames.count - 1].vertex;
 	if (lowest[frames[finder->frames.count].vertex] < lowest[vertex])
@@ -211,7 +202,6 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 {
 	_cleanup_(components_destroy) struct components *components =
 		calloc(1, sizeof(*components));
-	struct error *error;
 
 	if (!components)
 		return &error_no_memory;
@@ -221,9 +211,7 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 	components->ids.memory.account = account;
 	components->component.memory.account = account;
 	components->order.memory.account = account;
-	error = fill(components, account, progress);
-	if (error)
-		return error;
+	TRY(fill(components, account, progress));
 	*ret = take(components);
 	return NULL;
 }

@@ -128,11 +128,9 @@ static struct error *keep(struct disguise_scanner *scanner, const struct found_d
 struct error *disguise_scanner_join(struct disguise_scanner *scanner,
 				    const struct disguise_scanner *other)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < other->list.count && !error; i++)
-		error = keep(scanner, disguise_found(other, i));
-	return error;
+	for (size_t i = 0; i < other->list.count; i++)
+		TRY(keep(scanner, disguise_found(other, i)));
+	return NULL;
 }
 
 /* The range that has the whole word at place; false: none is looked at. */

@@ -42,10 +42,7 @@ struct finder {
 
 static struct error *push(struct finder *finder, allocation_id id)
 {
-	struct error *error = array_append(&finder->pending, id);
-
-	if (error)
-		return error;
+	TRY(array_append(&finder->pending, id));
 	bitmap_clear(&finder->wanted, id);
 	bitmap_set(&finder->result->reached, id);
 	return NULL;
@@ -55,13 +52,10 @@ static struct error *push(struct finder *finder, allocation_id id)
 static struct error *keep(struct finder *finder, struct disguised disguised)
 {
 	struct disguises *result = finder->result;
-	struct error *error;
 
 	if (!bitmap_get(&finder->wanted, disguised.target))
 		return NULL;
-	error = array_append(&result->list, disguised);
-	if (error)
-		return error;
+	TRY(array_append(&result->list, disguised));
 	return push(finder, disguised.target);
 }
 
@@ -74,10 +68,9 @@ static uint64_t align(uint64_t address)
 static struct error *look_at_range(struct looker *looker, uint64_t place, uint64_t end)
 {
 	bool is_large = end - place >= LARGE;
-	struct error *error = NULL;
 
 	place = align(place);
-	while (place < end && !error) {
+	while (place < end) {
 		uint64_t size;
 		const uint8_t *bytes;
 
@@ -88,27 +81,25 @@ static struct error *look_at_range(struct looker *looker, uint64_t place, uint64
 			break;
 		if (size > end - place)
 			size = end - place;
-		error = disguise_scan(&looker->scanner, bytes, size, place);
+		TRY(disguise_scan(&looker->scanner, bytes, size, place));
 		looker->words += size / WORD;
 		place += size;
 	}
-	return error;
+	return NULL;
 }
 
 /* Allocations one by one, as the dump does not have them in one piece. */
 static struct error *look_at_each(struct finder *finder, struct looker *looker, allocation_id first,
 				  allocation_id end)
 {
-	struct error *error = NULL;
-
-	for (allocation_id id = first; id < end && !error; id++) {
+	for (allocation_id id = first; id < end; id++) {
 		struct memory_range range =
 			allocation_range_near(finder->input->index, id, &looker->hint);
 
 		if (bitmap_get(finder->input->in_use, id))
-			error = look_at_range(looker, range.start, range.end);
+			TRY(look_at_range(looker, range.start, range.end));
 	}
-	return error;
+	return NULL;
 }
 
 /* Allocations in use, from first on, that lie close together. */
@@ -196,10 +187,8 @@ static struct error *look_at_part_of(struct finder *finder, struct looker *looke
 static struct error *count_chunk(struct finder *finder, size_t chunk, unsigned int thread,
 				 uint64_t words)
 {
-	if (split_work_step(&finder->work, chunk, thread, finder->input->progress,
-			    (finder->lookers[thread].words - words) * WORD))
-		return NULL;
-	return error_create(ERROR_INTERRUPTED, "interrupted");
+	return split_work_check(&finder->work, chunk, thread, finder->input->progress,
+				(finder->lookers[thread].words - words) * WORD);
 }
 
 static struct error *look_at_chunk(void *data, size_t number, unsigned int thread)
@@ -221,11 +210,10 @@ static struct error *look_at_chunk(void *data, size_t number, unsigned int threa
 static struct error *look_at_allocations_in_use(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
-	struct error *error = work_chunks_init(&finder->chunks, input->image, input->index,
-					       input->in_use, NULL, input->account);
+	struct error *error;
 
-	if (error)
-		return error;
+	TRY(work_chunks_init(&finder->chunks, input->image, input->index, input->in_use, NULL,
+			     input->account));
 	for (unsigned int i = 0; i < finder->threads; i++) {
 		finder->lookers[i].scanner.root = NULL;
 		finder->lookers[i].scanner.root_number = root_range_count(input->roots);
@@ -256,9 +244,8 @@ static struct error *cut_root(struct root_parts *parts, struct root_part part)
 	const struct image *image = parts->finder->input->image;
 	uint64_t place = align(part.root.start), end = part.root.end;
 	bool is_large = end - part.root.start > LARGE;
-	struct error *error = NULL;
 
-	while (place < end && !error) {
+	while (place < end) {
 		if (is_large)
 			place = image_next_data(image, place);
 		if (place >= end)
@@ -266,26 +253,25 @@ static struct error *cut_root(struct root_parts *parts, struct root_part part)
 		part.range = (struct memory_range){ place, end };
 		if (end - place > LARGE + BEHIND)
 			part.range.end = place + LARGE + BEHIND;
-		error = array_append(&parts->list, part);
+		TRY(array_append(&parts->list, part));
 		if (end - place <= LARGE)
 			break;
 		place += LARGE;
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *cut_roots(struct root_parts *parts)
 {
 	const struct roots *roots = parts->finder->input->roots;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < root_range_count(roots) && !error; i++) {
+	for (size_t i = 0; i < root_range_count(roots); i++) {
 		struct root_part part = { i, root_range(roots, i), { 0, 0 } };
 
 		if (!part.root.is_code)
-			error = cut_root(parts, part);
+			TRY(cut_root(parts, part));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *look_at_part(void *data, size_t number, unsigned int thread)
@@ -339,11 +325,9 @@ static struct error *gather(struct finder *finder)
 
 static struct error *look_at_all(struct finder *finder)
 {
-	struct error *error = look_at_roots(finder);
-
-	if (!error)
-		error = look_at_allocations_in_use(finder);
-	return error ? error : gather(finder);
+	TRY(look_at_roots(finder));
+	TRY(look_at_allocations_in_use(finder));
+	return gather(finder);
 }
 
 static struct error *look_everywhere(struct finder *finder)

@@ -67,9 +67,8 @@ static struct vertex *vertices(const struct finder *finder)
 
 static struct error *step(const struct finder *finder, size_t chunk)
 {
-	if (chunk % PROGRESS_STEP == 0 && !progress_step(finder->input->progress, PROGRESS_STEP))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return chunk % PROGRESS_STEP == 0 ? progress_check(finder->input->progress, PROGRESS_STEP)
+					  : NULL;
 }
 
 static bool is_left_out(const struct dominators_input *input, allocation_id id)
@@ -82,14 +81,10 @@ static struct error *finder_init(struct finder *finder)
 {
 	const struct bitmap *used = allocation_used(finder->input->index);
 	size_t count = bitmap_weight(used);
-	struct error *error = array_resize(&finder->numbers, used->count);
 
-	if (!error)
-		error = array_resize(&finder->ids, count + 1);
-	if (!error)
-		error = memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex));
-	if (error)
-		return error;
+	TRY(array_resize(&finder->numbers, used->count));
+	TRY(array_resize(&finder->ids, count + 1));
+	TRY(memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex)));
 	for (size_t id = 0; id < used->count; id++) {
 		if (!bitmap_get(used, id))
 			finder->numbers.items[id] = NOT_USED;
@@ -176,16 +171,13 @@ static struct error *number_from(struct finder *finder, allocation_id entry)
 
 	while (at != ROOT) {
 		allocation_id next = find_next(finder, at);
-		struct error *error;
 
 		if (next == NO_ALLOCATION) {
 			at = vertices(finder)[at].ancestor;
 			continue;
 		}
 		at = enter(finder, next, at);
-		error = step(finder, at);
-		if (error)
-			return error;
+		TRY(step(finder, at));
 	}
 	return NULL;
 }
@@ -207,13 +199,9 @@ static struct error *number_rank(struct finder *finder, enum rank rank, const st
 	const uint32_t *numbers = finder->numbers.items;
 
 	bitmap_for_each(id, from) {
-		struct error *error;
-
 		if (numbers[id] != 0 || !is_of_rank(finder->input, (allocation_id)id, rank))
 			continue;
-		error = number_from(finder, (allocation_id)id);
-		if (error)
-			return error;
+		TRY(number_from(finder, (allocation_id)id));
 	}
 	return NULL;
 }
@@ -222,15 +210,13 @@ static struct error *number_rank(struct finder *finder, enum rank rank, const st
 static struct error *number_all(struct finder *finder)
 {
 	const struct dominators_input *input = finder->input;
-	struct error *error = NULL;
 
-	for (enum rank rank = 0; !error && rank < RANKS; rank++) {
-		error = number_rank(finder, rank, input->entries);
-		if (!error)
-			error = number_rank(finder, rank, allocation_used(input->index));
+	for (enum rank rank = 0; rank < RANKS; rank++) {
+		TRY(number_rank(finder, rank, input->entries));
+		TRY(number_rank(finder, rank, allocation_used(input->index)));
 		finder->ends[rank] = finder->count;
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -467,14 +453,10 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 		.ids.memory.account = input->account,
 		.vertices.account = input->account,
 	};
-	struct error *error = finder_init(&finder);
 
-	if (!error)
-		error = number_all(&finder);
-	if (!error)
-		error = find_dominators(&finder);
-	if (error)
-		return error;
+	TRY(finder_init(&finder));
+	TRY(number_all(&finder));
+	TRY(find_dominators(&finder));
 	add_left_out(&finder);
 	place_vertices(&finder);
 	move_to_positions(&finder);
@@ -486,15 +468,12 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 {
 	_cleanup_(dominators_destroy) struct dominators *dominators =
 		calloc(1, sizeof(*dominators));
-	struct error *error;
 
 	if (!dominators)
 		return &error_no_memory;
 	progress_begin(input->progress, "finding who alone holds what",
 		       2 * bitmap_weight(allocation_used(input->index)));
-	error = find_tree(input, dominators);
-	if (error)
-		return error;
+	TRY(find_tree(input, dominators));
 	*ret = take(dominators);
 	return NULL;
 }

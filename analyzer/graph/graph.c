@@ -29,12 +29,9 @@ struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory
 				struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
-	struct error *error = graph_create_empty(count, arrays, account, &graph);
 
-	if (!error)
-		error = array_resize(&graph->words, count + 1);
-	if (error)
-		return error;
+	TRY(graph_create_empty(count, arrays, account, &graph));
+	TRY(array_resize(&graph->words, count + 1));
 	*ret = take(graph);
 	return NULL;
 }
@@ -162,15 +159,12 @@ static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
 	struct edges edges = graph_outgoing(narrowing->from, id);
 	struct memory *array = &narrowing->to->arrays[0].memory;
 	uint32_t *offsets = narrowing->to->words.items;
-	struct error *error;
 	allocation_id *row;
 	size_t left;
 
 	if (edges.count == 0)
 		return NULL;
-	error = memory_reserve(array, (narrowing->edge_count + edges.count) * sizeof(*row));
-	if (error)
-		return error;
+	TRY(memory_reserve(array, (narrowing->edge_count + edges.count) * sizeof(*row)));
 	row = (allocation_id *)array->bytes + narrowing->edge_count;
 	memcpy(row, edges.targets, edges.count * sizeof(*row));
 	left = narrowing->narrow(narrowing->data, id, row, edges.count);
@@ -204,8 +198,8 @@ struct error *graph_narrow(const struct graph *graph,
 	narrowing.to = to;
 	for (size_t i = 0; !error && i < to->share_count; i++) {
 		error = narrow_share(&narrowing, i);
-		if (!error && !progress_step(progress, SHARE))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		if (!error)
+			error = progress_check(progress, SHARE);
 	}
 	if (!error)
 		error = graph_place_shares(to, &narrowing.edge_count);

@@ -57,12 +57,11 @@ static struct error *save_share(const struct graph *graph, size_t number, struct
 {
 	const struct share *share = &graph->shares[number];
 	size_t size = share->count * sizeof(allocation_id);
-	struct error *error;
 
 	if (!share->is_compact)
 		return side_writer_add(writer, share->targets, size);
-	error = memory_reserve(buffer, size);
-	return error ? error : save_edges(graph, number, buffer->bytes, writer);
+	TRY(memory_reserve(buffer, size));
+	return save_edges(graph, number, buffer->bytes, writer);
 }
 
 /* All shares' rows one after the other, whichever thread found them. */
@@ -157,37 +156,25 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
 	struct side_array edges;
 	const void *offsets, *counts;
-	struct error *error = side_file_take(file, SIDE_OFFSETS, count, sizeof(uint32_t), &offsets);
 
-	if (!error)
-		error = side_file_take(file, SIDE_SHARES, (count + SHARE - 1) / SHARE,
-				       sizeof(uint32_t), &counts);
-	if (!error)
-		error = side_file_find(file, SIDE_EDGES, &edges);
-	if (!error)
-		error = graph_create_empty(count, 1, account, &graph);
-	if (error)
-		return error;
+	TRY(side_file_take(file, SIDE_OFFSETS, count, sizeof(uint32_t), &offsets));
+	TRY(side_file_take(file, SIDE_SHARES, (count + SHARE - 1) / SHARE, sizeof(uint32_t),
+			   &counts));
+	TRY(side_file_find(file, SIDE_EDGES, &edges));
+	TRY(graph_create_empty(count, 1, account, &graph));
 	graph->words.memory = side_memory(offsets, count * sizeof(uint32_t));
 	graph->arrays[0].memory = side_memory(edges.bytes, edges.size);
-	error = load_shares(graph, counts, &edges, used);
-	if (error)
-		return error;
+	TRY(load_shares(graph, counts, &edges, used));
 	*ret = take(graph);
 	return NULL;
 }
 
 struct error *liveness_save(const struct liveness *liveness, struct side_writer *writer)
 {
-	struct error *error = allocation_set_save(&liveness->leaked, writer, SIDE_LEAKED);
-
-	if (!error)
-		error = allocation_set_save_some(&liveness->garbage, writer, SIDE_GARBAGE);
-	if (!error)
-		error = allocation_set_save_some(&liveness->held, writer, SIDE_LOST_HELD);
-	if (!error)
-		error = allocation_set_save_some(&liveness->all, writer, SIDE_LOST);
-	return error;
+	TRY(allocation_set_save(&liveness->leaked, writer, SIDE_LEAKED));
+	TRY(allocation_set_save_some(&liveness->garbage, writer, SIDE_GARBAGE));
+	TRY(allocation_set_save_some(&liveness->held, writer, SIDE_LOST_HELD));
+	return allocation_set_save_some(&liveness->all, writer, SIDE_LOST);
 }
 
 /* Whether what is lost is what is used and not anchored, and each of it in one of the sets. */

@@ -94,10 +94,8 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 {
 	const struct components *components = finder->components;
 	uint32_t count = component_count(components), *owner;
-	struct error *error = memory_resize(owners, (count + (size_t)1) * sizeof(*owner));
 
-	if (error)
-		return error;
+	TRY(memory_resize(owners, (count + (size_t)1) * sizeof(*owner)));
 	owner = owners->bytes;
 	for (uint32_t i = 0; i < count; i++)
 		owner[i] = UNOWNED;
@@ -106,9 +104,7 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 
 		if (owner[number] == UNOWNED) {
 			owner[number] = (uint32_t)leaks->count;
-			error = add_root(leaks, finder, begin, end);
-			if (error)
-				return error;
+			TRY(add_root(leaks, finder, begin, end));
 		}
 		add_owned(leaks, finder, owner[number], begin, end);
 		for (size_t i = begin; i < end; i++)
@@ -126,19 +122,15 @@ struct error *leaks_create(const struct graph *graph, const struct allocation_in
 	_cleanup_(leaks_destroy) struct leaks *leaks = calloc(1, sizeof(*leaks));
 	_cleanup_(components_destroy) struct components *components = NULL;
 	_cleanup_(memory_release) struct memory owners = { .account = account };
-	struct error *error;
 
 	if (!leaks)
 		return &error_no_memory;
-	error = components_create(graph, leaked, account, progress, &components);
-	if (!error)
-		error = find_owners(&(struct finder){ .graph = graph,
-						      .index = index,
-						      .leaked = leaked,
-						      .components = components },
-				    leaks, &owners);
-	if (error)
-		return error;
+	TRY(components_create(graph, leaked, account, progress, &components));
+	TRY(find_owners(&(struct finder){ .graph = graph,
+					  .index = index,
+					  .leaked = leaked,
+					  .components = components },
+			leaks, &owners));
 	SORT(leaks->roots, leaks->count, compare_roots);
 	*ret = take(leaks);
 	return NULL;

@@ -43,11 +43,8 @@ static struct error *spare_kept(const struct judge *judge)
 
 	if (error || bitmap_weight(&keepers) == 0)
 		return error;
-	error = bitmap_init_minus(&within, &liveness->garbage, NULL, judge->account);
-	if (!error)
-		error = bitmap_init(&kept, keepers.count, judge->account);
-	if (error)
-		return error;
+	TRY(bitmap_init_minus(&within, &liveness->garbage, NULL, judge->account));
+	TRY(bitmap_init(&kept, keepers.count, judge->account));
 	bitmap_or(&within, &keepers);
 	error = graph_mark_within(judge->graph, &within, &keepers, &kept, judge->account,
 				  judge->progress);
@@ -60,10 +57,9 @@ static struct error *spare_kept(const struct judge *judge)
 static struct error *find_held(const struct judge *judge)
 {
 	struct liveness *liveness = judge->liveness;
-	struct error *error = bitmap_init(&liveness->held, liveness->leaked.count, judge->account);
+	struct error *error;
 
-	if (error)
-		return error;
+	TRY(bitmap_init(&liveness->held, liveness->leaked.count, judge->account));
 	error = graph_mark_within(judge->graph, &liveness->leaked, &liveness->garbage,
 				  &liveness->held, judge->account, judge->progress);
 	bitmap_minus(&liveness->leaked, &liveness->garbage);
@@ -84,8 +80,8 @@ static struct error *tell_apart(const struct judge *judge)
 	if (error)
 		return error;
 	bitmap_and(&liveness->garbage, judge->collectable);
-	error = spare_kept(judge);
-	return error ? error : find_held(judge);
+	TRY(spare_kept(judge));
+	return find_held(judge);
 }
 
 struct error *liveness_init(struct liveness *liveness, const struct graph *graph,

@@ -23,10 +23,9 @@ static inline struct error *step(struct marking *marking)
 {
 	enum { PROGRESS_STEP = 1 << 16 };
 
-	if (++marking->steps % PROGRESS_STEP != 0 ||
-	    progress_step(marking->progress, PROGRESS_STEP))
-		return NULL;
-	return error_create(ERROR_INTERRUPTED, "interrupted");
+	return ++marking->steps % PROGRESS_STEP == 0
+		       ? progress_check(marking->progress, PROGRESS_STEP)
+		       : NULL;
 }
 
 /*
@@ -115,27 +114,24 @@ static inline void fill_queue(struct marking *marking, struct queue *queue)
 static inline struct error *follow_first(struct marking *marking, struct queue *queue)
 {
 	allocation_id id = queue->ids[queue->head];
-	struct error *error;
 
 	queue->head = (queue->head + 1) % QUEUE;
 	queue->count--;
 	if (queue->count > 1)
 		fetch_ahead(marking, queue);
-	error = follow_row(marking, graph_row(marking->graph, id));
-	return error ? error : step(marking);
+	TRY(follow_row(marking, graph_row(marking->graph, id)));
+	return step(marking);
 }
 
 /* Follow what is pending, and all that becomes so, but keep some in flight. */
 static struct error *follow_pending(struct marking *marking, struct queue *queue, size_t keep)
 {
-	struct error *error = NULL;
-
 	fill_queue(marking, queue);
-	while (queue->count > keep && !error) {
-		error = follow_first(marking, queue);
+	while (queue->count > keep) {
+		TRY(follow_first(marking, queue));
 		fill_queue(marking, queue);
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *follow_all(struct marking *marking, const struct bitmap *from)
@@ -196,13 +192,9 @@ static struct error *follow(struct worker *worker, allocation_id id)
 
 	worker->followed++;
 	for (size_t i = 0; i < edges.count; i++) {
-		struct error *error;
-
 		if (bitmap_set_was_atomic(team->reached, edges.targets[i]))
 			continue;
-		error = array_append(&worker->pending, edges.targets[i]);
-		if (error)
-			return error;
+		TRY(array_append(&worker->pending, edges.targets[i]));
 	}
 	return NULL;
 }
@@ -268,9 +260,7 @@ static struct error *tell(struct worker *worker)
 	size_t followed = worker->followed;
 
 	worker->followed = 0;
-	if (split_work_step(&team->work, 0, worker->thread, team->progress, followed))
-		return NULL;
-	return error_create(ERROR_INTERRUPTED, "interrupted");
+	return split_work_check(&team->work, 0, worker->thread, team->progress, followed);
 }
 
 /* Follow all that is pending, and all that becomes so, but keep in flight. */
@@ -320,13 +310,10 @@ static struct error *follow_slices(struct worker *worker)
 
 	for (;;) {
 		size_t first = atomic_fetch_add(&team->next_slice, SLICE);
-		struct error *error;
 
 		if (first >= words)
 			return follow_more(worker, 0);
-		error = follow_slice(worker, first);
-		if (error)
-			return error;
+		TRY(follow_slice(worker, first));
 	}
 }
 
@@ -379,10 +366,9 @@ static struct error *mark_jointly(const struct graph *graph, const struct bitmap
 		.account = account,
 		.progress = progress,
 	};
-	struct error *error = work_pool_create(&pool);
+	struct error *error;
 
-	if (error)
-		return error;
+	TRY(work_pool_create(&pool));
 	team.pool = pool;
 	error = parallel_for(threads, threads, work, &team);
 	split_work_keep(&team.work, threads, progress);

@@ -51,10 +51,7 @@ static struct error *begin_level(struct side *side)
 /* The allocation is of the last level. */
 static struct error *reach(struct side *side, allocation_id id)
 {
-	struct error *error = array_append(&side->ids, id);
-
-	if (error)
-		return error;
+	TRY(array_append(&side->ids, id));
 	bitmap_set(&side->seen, id);
 	side_level(side, side->levels.count - 1)->end = side->ids.count;
 	return NULL;
@@ -237,21 +234,17 @@ static struct error *find(struct search *search, allocation_id target,
 {
 	struct bitmap *const bitmaps[] = { &search->back.seen, &search->forth.seen,
 					   &search->level };
-	struct error *error = NULL;
 	bool found = false;
 
-	for (size_t i = 0; i < sizeof(bitmaps) / sizeof(*bitmaps) && !error; i++)
-		error = bitmap_init(bitmaps[i], search->sources->count, account);
-	if (!error)
-		error = begin_level(&search->back);
-	if (!error)
-		error = reach(&search->back, target);
-	if (!error)
-		error = run(search, &found);
-	if (!error && found)
-		error = trace(search, ret);
+	for (size_t i = 0; i < sizeof(bitmaps) / sizeof(*bitmaps); i++)
+		TRY(bitmap_init(bitmaps[i], search->sources->count, account));
+	TRY(begin_level(&search->back));
+	TRY(reach(&search->back, target));
+	TRY(run(search, &found));
+	if (found)
+		TRY(trace(search, ret));
 	ret->reached = search->back.ids.count + search->forth.ids.count;
-	return error;
+	return NULL;
 }
 
 struct error *path_find(const struct graph *graph, const struct graph *incoming,
@@ -314,15 +307,10 @@ static struct error *find_distances(struct distances *distances, const struct gr
 				    const struct bitmap *sources, struct side *queue,
 				    struct progress *progress)
 {
-	struct error *error = array_resize(&distances->steps, sources->count);
-
-	if (error)
-		return error;
+	TRY(array_resize(&distances->steps, sources->count));
 	bitmap_for_each(id, sources) {
 		distances->steps.items[id] = 1;
-		error = array_append(&queue->ids, (allocation_id)id);
-		if (error)
-			return error;
+		TRY(array_append(&queue->ids, (allocation_id)id));
 	}
 	return spread(distances, graph, queue, progress);
 }

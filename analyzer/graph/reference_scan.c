@@ -164,13 +164,10 @@ static struct error *scan_words(const struct scan *scan, struct scanner *scanner
 {
 	for (uint64_t i = 0; i + 8 <= size; i += FILTER_BYTES) {
 		size_t left = (size - i) / 8;
-		struct error *error;
 
 		reference_words_add_of(&scanner->words, source, address + i, bytes + i,
 				       left < FILTER_WORDS ? left : FILTER_WORDS);
-		error = look_up(scan, scanner, false);
-		if (error)
-			return error;
+		TRY(look_up(scan, scanner, false));
 	}
 	return NULL;
 }
@@ -180,7 +177,6 @@ static struct error *scan_allocation(const struct scan *scan, struct scanner *sc
 				     struct memory_range range, allocation_id source)
 {
 	while (range.start < range.end) {
-		struct error *error;
 		uint64_t size;
 		const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
 
@@ -193,9 +189,7 @@ static struct error *scan_allocation(const struct scan *scan, struct scanner *sc
 			size = range.end - range.start;
 		if (size > PIECE)
 			size = PIECE;
-		error = scan_words(scan, scanner, source, range.start, bytes, size);
-		if (error)
-			return error;
+		TRY(scan_words(scan, scanner, source, range.start, bytes, size));
 		range.start += size;
 		/* What was never touched is a hole of the dump. */
 		if (size == PIECE && range.start < range.end)
@@ -210,12 +204,8 @@ static struct error *scan_stretch(const struct scan *scan, struct scanner *scann
 	uint64_t address = stretch->range.start;
 
 	while (address < stretch->range.end) {
-		struct error *error;
-
 		scanner->words.add(&scanner->words, stretch, &address);
-		error = look_up(scan, scanner, false);
-		if (error)
-			return error;
+		TRY(look_up(scan, scanner, false));
 	}
 	return NULL;
 }
@@ -338,11 +328,9 @@ static struct error *find_place(struct scan *scan, struct scanner *scanner, size
 	struct joint *joint = &scan->joint;
 	struct graph *graph = scan->graph;
 	size_t share = work_chunk_share(chunk);
-	struct error *error = memory_fill_room(&graph->arrays[joint->array].memory,
-					       (joint->count + count) * sizeof(allocation_id));
 
-	if (error)
-		return error;
+	TRY(memory_fill_room(&graph->arrays[joint->array].memory,
+			     (joint->count + count) * sizeof(allocation_id)));
 	if (work_chunk_begins(&scan->chunks, number))
 		begin_share(graph, share, joint->array, joint->count);
 	if (scanner->is_part)
@@ -363,7 +351,6 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	const allocation_id *found = scanner->found.bytes;
 	struct joint *joint = &scan->joint;
 	allocation_id *edges;
-	struct error *error;
 	size_t place;
 
 	/* The one that ended it reports why. */
@@ -374,9 +361,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 		found++;
 		count--;
 	}
-	error = find_place(scan, scanner, number, count, &place);
-	if (error)
-		return error;
+	TRY(find_place(scan, scanner, number, count, &place));
 	edges = scan->graph->arrays[joint->array].items;
 	relay_pass(&joint->relay);
 	if (count > 0)
@@ -419,8 +404,8 @@ static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 						   : scan_alone)(scan, number, thread, &bytes);
 
 	work_chunk_release(&scan->chunks, chunk);
-	if (!error && !split_work_step(&scan->work, number, thread, scan->progress, bytes))
-		error = error_create(ERROR_INTERRUPTED, "interrupted");
+	if (!error)
+		error = split_work_check(&scan->work, number, thread, scan->progress, bytes);
 	return error;
 }
 

@@ -37,14 +37,11 @@ static struct error *add_unclaimed(struct roots *roots, struct root_range range)
 	     i < heap_claim_count(index) && range.start < range.end; i++) {
 		struct memory_range claim = heap_claim(index, i);
 		struct root_range below = range;
-		struct error *error;
 
 		if (claim.start >= range.end)
 			break;
 		below.end = claim.start;
-		error = add_range(roots, below);
-		if (error)
-			return error;
+		TRY(add_range(roots, below));
 		range.start = claim.end;
 	}
 	return add_range(roots, range);
@@ -88,14 +85,10 @@ static struct error *add_memory(struct roots *roots, const struct region *region
 			.thread = stack->thread,
 			.is_writable = rest.is_writable,
 		};
-		struct error *error;
 
 		below.end = stack->start;
-		error = add_unclaimed(roots, below);
-		if (!error)
-			error = add_unclaimed(roots, live);
-		if (error)
-			return error;
+		TRY(add_unclaimed(roots, below));
+		TRY(add_unclaimed(roots, live));
 		rest.start = stack->end;
 	}
 	return add_unclaimed(roots, rest);
@@ -164,13 +157,10 @@ static struct error *find_ranges(struct roots *roots)
 
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
-		struct error *error;
 
 		if (!is_root(roots, region))
 			continue;
-		error = add_memory(roots, region);
-		if (error)
-			return error;
+		TRY(add_memory(roots, region));
 	}
 	return NULL;
 }
@@ -195,7 +185,6 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 	struct root_range chunk = range;
 
 	while (chunk.start < range.end) {
-		struct error *error;
 		uint64_t data = image_next_data(roots->input.image, chunk.start);
 
 		if (data >= range.end)
@@ -205,9 +194,7 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 		/* A word in code may reach into the next chunk. */
 		if (chunk.end - chunk.start > TURN + 7)
 			chunk.end = chunk.start + TURN + (range.is_code ? 7 : 0);
-		error = array_append(&roots->chunks, chunk);
-		if (error)
-			return error;
+		TRY(array_append(&roots->chunks, chunk));
 		if (range.end - chunk.start <= TURN)
 			break;
 		chunk.start += TURN;
@@ -217,11 +204,9 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 
 static struct error *add_chunks(struct roots *roots)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < roots->ranges.count && !error; i++)
-		error = cut_range(roots, root_range(roots, i));
-	return error;
+	for (size_t i = 0; i < roots->ranges.count; i++)
+		TRY(cut_range(roots, root_range(roots, i)));
+	return NULL;
 }
 
 /* What a scan for targets marks, and into which set. */
@@ -250,10 +235,8 @@ static struct error *scan_chunk(void *data, size_t number, unsigned int thread)
 	};
 
 	scan(roots, chunk, mark, &marking);
-	if (!split_work_step(&roots->work, number, thread, roots->input.progress,
-			     chunk.end - chunk.start))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return split_work_check(&roots->work, number, thread, roots->input.progress,
+				chunk.end - chunk.start);
 }
 
 /* Visits what is at any byte of the state, or of a register, in anchor. */
@@ -429,7 +412,6 @@ static struct error *find_targets(struct roots *roots)
 static struct error *create(const struct roots_input *input, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = calloc(1, sizeof(*roots));
-	struct error *error;
 
 	if (!roots)
 		return &error_no_memory;
@@ -439,11 +421,8 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 	roots->ranges.memory.account = input->account;
 	roots->chunks.memory.account = input->account;
 	roots->integers.memory.account = input->account;
-	error = find_stacks(roots);
-	if (!error)
-		error = find_ranges(roots);
-	if (error)
-		return error;
+	TRY(find_stacks(roots));
+	TRY(find_ranges(roots));
 	*ret = take(roots);
 	return NULL;
 }
@@ -451,12 +430,9 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 struct error *roots_create(const struct roots_input *input, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
-	struct error *error = create(input, &roots);
 
-	if (!error)
-		error = find_targets(roots);
-	if (error)
-		return error;
+	TRY(create(input, &roots));
+	TRY(find_targets(roots));
 	*ret = take(roots);
 	return NULL;
 }
@@ -480,19 +456,15 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 	size_t count = bitmap_weight(targets);
 	const void *bytes;
 	const struct disguised *integers;
-	struct error *error = side_file_take(file, SIDE_INTEGERS, count, sizeof(*integers), &bytes);
 
-	if (error)
-		return error;
+	TRY(side_file_take(file, SIDE_INTEGERS, count, sizeof(*integers), &bytes));
 	integers = bytes;
 	for (size_t i = 0; i < count; i++)
 		if (integers[i].target >= targets->count ||
 		    !bitmap_get(targets, integers[i].target) || integers[i].disguise < DISGUISES ||
 		    !disguise_name(roots->input.runtimes, integers[i].disguise))
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
-	error = array_resize(&roots->integers, count);
-	if (error)
-		return error;
+	TRY(array_resize(&roots->integers, count));
 	if (count > 0)
 		memcpy(roots->integers.items, integers, count * sizeof(*integers));
 	return NULL;
@@ -541,13 +513,9 @@ struct error *roots_add_integers(struct roots *roots, const struct disguised *in
 	struct bitmap *targets = &roots->targets[ROOT_INTEGER];
 
 	for (size_t i = 0; i < count; i++) {
-		struct error *error;
-
 		if (bitmap_get(targets, integers[i].target))
 			continue;
-		error = array_append(&roots->integers, integers[i]);
-		if (error)
-			return error;
+		TRY(array_append(&roots->integers, integers[i]));
 		bitmap_set(targets, integers[i].target);
 	}
 	return NULL;
@@ -580,8 +548,7 @@ struct error *roots_find_targets(const struct roots *roots,
 		if (!narrow(data, &range))
 			continue;
 		scan(roots, range, mark, &marking);
-		if (!progress_step(roots->input.progress, range.end - range.start))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(roots->input.progress, range.end - range.start));
 	}
 	return NULL;
 }

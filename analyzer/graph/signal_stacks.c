@@ -56,15 +56,12 @@ static struct error *find_sized(const struct signal_stacks_input *input, struct 
 
 	bitmap_for_each(id, input->unreachable) {
 		uint64_t size = allocation_size(input->index, (allocation_id)id);
-		struct error *error;
 
 		if ((size - usual > ROUNDED && size - common > ROUNDED) ||
 		    (collectable && bitmap_get(collectable, id)))
 			continue;
-		error = ret->words ? NULL
-				   : bitmap_init(ret, input->unreachable->count, input->account);
-		if (error)
-			return error;
+		TRY(ret->words ? NULL
+			       : bitmap_init(ret, input->unreachable->count, input->account));
 		bitmap_set(ret, id);
 	}
 	return NULL;

@@ -224,9 +224,7 @@ static struct error *take_unit(struct turning *turning, size_t unit, unsigned in
 {
 	size_t edges = visit_unit(turning, unit, visit);
 
-	if (!split_work_step(&turning->work, unit, thread, turning->progress, edges))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return split_work_check(&turning->work, unit, thread, turning->progress, edges);
 }
 
 static struct error *count_unit(void *data, size_t unit, unsigned int thread)
@@ -334,18 +332,13 @@ static struct error *make_rows(struct turning *turning, struct turner *turner, s
 {
 	size_t targets = (size_t)1 << turning->bucket_bits;
 	allocation_id *sources = turning->to->arrays[0].items + begin;
-	struct error *error = array_reserve(&turner->sources, count);
 
-	if (!error)
-		error = array_reserve(&turner->last, targets);
-	if (error)
-		return error;
+	TRY(array_reserve(&turner->sources, count));
+	TRY(array_reserve(&turner->last, targets));
 	memset(turner->last.items, 0xff, targets * sizeof(*sources));
 	count_sources(sources, turning->lows.items + begin, count, turner->last.items,
 		      turning->to->words.items + (bucket << turning->bucket_bits));
-	error = lay_out(turning, bucket);
-	if (error)
-		return error;
+	TRY(lay_out(turning, bucket));
 	memcpy(turner->sources.items, sources, count * sizeof(*sources));
 	fill_rows(turning, turner->sources.items, bucket);
 	return NULL;
@@ -361,9 +354,7 @@ static struct error *transpose_bucket(void *data, size_t bucket, unsigned int th
 
 	if (error)
 		return error;
-	if (!split_work_step(&turning->work, bucket, thread, turning->progress, count))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return split_work_check(&turning->work, bucket, thread, turning->progress, count);
 }
 
 /* Where edges were left out for being there twice, close the gaps. */
@@ -506,10 +497,9 @@ struct error *graph_transpose(const struct graph *graph, struct memory_account *
 		.seen.memory.account = account,
 		.lows.memory.account = account,
 	};
-	struct error *error = graph_create_rows(graph->count, 1, account, &to);
+	struct error *error;
 
-	if (error)
-		return error;
+	TRY(graph_create_rows(graph->count, 1, account, &to));
 	turning.to = to;
 	error = cut(&turning);
 	if (!error)

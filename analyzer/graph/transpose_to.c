@@ -18,13 +18,10 @@ static struct error *collect_row(struct collector *collector, const struct graph
 
 	for (size_t i = 0; i < edges.count; i++) {
 		allocation_id target = edges.targets[i];
-		struct error *error;
 
 		if (!bitmap_get(targets, target))
 			continue;
-		error = array_append(&collector->references, (struct reference){ source, target });
-		if (error)
-			return error;
+		TRY(array_append(&collector->references, (struct reference){ source, target }));
 		lengths[target]++;
 		collector->to->shares[target >> SHARE_BITS].count++;
 	}
@@ -91,13 +88,8 @@ static struct error *collect(struct collector *collector, const struct graph *gr
 
 	progress_begin(progress, "finding who refers to some", graph->count);
 	bitmap_for_each(id, sources) {
-		struct error *error;
-
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		error = collect_row(collector, graph, targets, (allocation_id)id);
-		if (error)
-			return error;
+		TRY(progress_check_at(progress, id, &told));
+		TRY(collect_row(collector, graph, targets, (allocation_id)id));
 	}
 	return NULL;
 }
@@ -105,12 +97,9 @@ static struct error *collect(struct collector *collector, const struct graph *gr
 static struct error *make(struct collector *collector)
 {
 	struct graph *to = collector->to;
-	struct error *error = lay_out(to);
 
-	if (!error)
-		error = array_resize(&to->arrays[0], collector->references.count);
-	if (error)
-		return error;
+	TRY(lay_out(to));
+	TRY(array_resize(&to->arrays[0], collector->references.count));
 	fill(collector);
 	for (size_t i = 0; i < to->share_count; i++)
 		drop_repeats(to, i);

@@ -135,16 +135,15 @@ static struct error *visit_behind(struct xor_finder *finder, uint64_t before,
 {
 	struct pair pair = { before, node.start, 0 };
 	uint64_t size = node.end - node.start, link;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < MOST_LINKS && !error; i++, pair.offset += WORD) {
+	for (size_t i = 0; i < MOST_LINKS; i++, pair.offset += WORD) {
 		if (pair.offset + WORD > size)
 			break;
 		if (view_word(&finder->view, node.start + pair.offset, &link) &&
 		    is_wanted(finder, &pair, link, size))
-			error = visit(finder, pair, size);
+			TRY(visit(finder, pair, size));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *visit_pairs(struct xor_finder *finder, allocation_id id, pair_visitor visit)
@@ -152,9 +151,8 @@ static struct error *visit_pairs(struct xor_finder *finder, allocation_id id, pa
 	const struct disguises_input *input = finder->input;
 	struct edges referrers = graph_outgoing(finder->incoming, id);
 	struct memory_range node = allocation_range_near(input->index, id, &finder->hint);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < referrers.count && i < MOST_REFERRERS && !error; i++) {
+	for (size_t i = 0; i < referrers.count && i < MOST_REFERRERS; i++) {
 		allocation_id before = referrers.targets[i];
 		struct memory_range range;
 
@@ -162,9 +160,9 @@ static struct error *visit_pairs(struct xor_finder *finder, allocation_id id, pa
 			continue;
 		range = allocation_range_near(input->index, before, &finder->hint);
 		if (are_alike(range.end - range.start, node.end - node.start))
-			error = visit_behind(finder, range.start, node, visit);
+			TRY(visit_behind(finder, range.start, node, visit));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *follow_pair(struct xor_finder *finder, struct pair pair, uint64_t size)
@@ -319,34 +317,30 @@ static struct error *add_suspects_of(struct xor_suspects *suspects, struct memor
 {
 	struct view view = { suspects->input->image };
 	struct xor_suspect suspect = { .start = range.start, .size = range.end - range.start };
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < MOST_LINKS && !error; i++) {
+	for (size_t i = 0; i < MOST_LINKS; i++) {
 		suspect.offset = WORD * i;
 		if (suspect.offset + WORD > suspect.size)
 			break;
 		if (view_word(&view, range.start + suspect.offset, &suspect.link) &&
 		    (may_be_link(&suspects->links, suspect.link) ||
 		     is_node(suspects->input->index, suspect.link, suspect.size)))
-			error = add_suspect(suspects, &suspect);
+			TRY(add_suspect(suspects, &suspect));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *xor_suspects_init(struct xor_suspects *suspects, const struct disguises_input *input)
 {
-	struct error *error = NULL;
 	size_t hint = 0;
 
 	*suspects = (struct xor_suspects){ .input = input, .list.memory.account = input->account };
 	xor_nodes_init(&suspects->links, input);
 	bitmap_for_each(id, input->wanted) {
-		if (error)
-			break;
-		error = add_suspects_of(
-			suspects, allocation_range_near(input->index, (allocation_id)id, &hint));
+		TRY(add_suspects_of(suspects,
+				    allocation_range_near(input->index, (allocation_id)id, &hint)));
 	}
-	return error;
+	return NULL;
 }
 
 void xor_suspects_deinit(struct xor_suspects *suspects)
@@ -441,9 +435,7 @@ static struct error *sift_share(void *data, size_t share, unsigned int thread)
 				bitmap_set_atomic(&sifting->kept, next);
 		}
 	}
-	if (progress_step(input->progress, SHARE))
-		return NULL;
-	return error_create(ERROR_INTERRUPTED, "interrupted");
+	return progress_check(input->progress, SHARE);
 }
 
 static struct error *sift(const struct xor_finder *finder, struct bitmap *nodes)
@@ -466,13 +458,8 @@ static struct error *follow_all(struct xor_finder *finder, const struct bitmap *
 	uint64_t told = 0;
 
 	bitmap_for_each(id, nodes) {
-		struct error *error;
-
-		if (!progress_pass(finder->input->progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		error = visit_pairs(finder, (allocation_id)id, follow_pair);
-		if (error)
-			return error;
+		TRY(progress_check_at(finder->input->progress, id, &told));
+		TRY(visit_pairs(finder, (allocation_id)id, follow_pair));
 	}
 	return NULL;
 }

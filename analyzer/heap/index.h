@@ -140,17 +140,18 @@ static inline void allocations_release(const struct image *image,
 			      allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
 }
 
-/* The same now and then, in a loop over all ids: see progress_pass(). */
-static inline bool allocations_step(const struct image *image, const struct allocation_index *index,
-				    struct progress *progress, size_t id, uint64_t *told)
+/* The same now and then, in a loop over all ids: see progress_check_at(). */
+static inline struct error *allocations_check(const struct image *image,
+					      const struct allocation_index *index,
+					      struct progress *progress, size_t id, uint64_t *told)
 {
 	uint64_t before = *told;
-	bool wanted = progress_pass(progress, id, told);
+	struct error *error = progress_check_at(progress, id, told);
 
 	if (before < *told)
 		image_advance(image, allocation_start(index, (allocation_id)before),
 			      allocation_start(index, (allocation_id)*told));
-	return wanted;
+	return error;
 }
 
 #endif

@@ -55,21 +55,19 @@ void runtimes_destroy(struct runtimes *list)
 static struct error *open_space(const struct runtime *runtime,
 				const struct runtime_context *context, struct object_space **ret)
 {
-	struct error *error = NULL;
-
 	*ret = NULL;
 	if (runtime->modules && !runtime_is_loaded(runtime, context->program))
 		return NULL;
 	if (runtime->open) {
-		error = runtime->open(context, ret);
+		TRY(runtime->open(context, ret));
 	} else {
 		*ret = calloc(1, sizeof(**ret));
 		if (!*ret)
 			return &error_no_memory;
 	}
-	if (!error && *ret)
+	if (*ret)
 		(*ret)->runtime = runtime;
-	return error;
+	return NULL;
 }
 
 struct error *runtimes_create(const struct runtime *const *kinds,
@@ -146,13 +144,10 @@ struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct object_space *space = list->spaces[i];
-		struct error *error;
 
 		if (!space->runtime->find_objects || space->has_objects)
 			continue;
-		error = space->runtime->find_objects(space, debug);
-		if (error)
-			return error;
+		TRY(space->runtime->find_objects(space, debug));
 		list->has_objects |= space->has_objects;
 	}
 	return NULL;

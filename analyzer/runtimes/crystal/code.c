@@ -83,7 +83,6 @@ struct error *code_reader_create(const struct image *image,
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = calloc(1, sizeof(*reader));
 	const struct arch *arch = image->arch;
-	struct error *error;
 
 	if (!reader)
 		return &error_no_memory;
@@ -93,9 +92,7 @@ struct error *code_reader_create(const struct image *image,
 	reader->image = image;
 	reader->allocates = allocates;
 	reader->data = data;
-	error = disassembler_create(arch, &reader->disassembler);
-	if (error)
-		return error;
+	TRY(disassembler_create(arch, &reader->disassembler));
 	reader->instruction = disassembler_instruction(reader->disassembler);
 	*ret = take(reader);
 	return NULL;

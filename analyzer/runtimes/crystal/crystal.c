@@ -298,20 +298,13 @@ static struct error *find_fibers(struct object_space *space, struct fibers *fibe
 static struct error *find_all_objects(struct crystal *crystal)
 {
 	struct memory_account *account = crystal->context.account;
-	struct error *error;
 
 	crystal->kinds.memory.account = account;
-	error = array_resize(&crystal->kinds, crystal_type_count(crystal->types) + 1);
-	if (!error)
-		error = bitmap_init(&crystal->objects, allocation_count(crystal->context.index),
-				    account);
-	if (error)
-		return error;
+	TRY(array_resize(&crystal->kinds, crystal_type_count(crystal->types) + 1));
+	TRY(bitmap_init(&crystal->objects, allocation_count(crystal->context.index), account));
 	find_objects(crystal);
 	drop_implausible(crystal);
-	error = crystal_drop_closures(&crystal->context, crystal->types, &crystal->objects);
-	if (error)
-		return error;
+	TRY(crystal_drop_closures(&crystal->context, crystal->types, &crystal->objects));
 	drop_minorities(crystal);
 	drop_buffers(crystal);
 	crystal_types_set_fiber(crystal->types, crystal->fiber_type);

@@ -145,17 +145,13 @@ static struct error *collect(struct search *search, const struct bitmap *managed
 	struct candidate candidate = { 0 };
 
 	bitmap_for_each(id, managed) {
-		struct error *error;
-
 		if (!bitmap_get(allocation_used(search->index), id) ||
 		    allocation_size(search->index, (allocation_id)id) != layout->size ||
 		    read_object(search, (allocation_id)id, candidate.words) <= layout->bottom ||
 		    !is_fiber(candidate.words, layout))
 			continue;
 		candidate.address = allocation_start(search->index, (allocation_id)id);
-		error = array_append(&search->candidates, candidate);
-		if (error)
-			return error;
+		TRY(array_append(&search->candidates, candidate));
 	}
 	return NULL;
 }
@@ -278,9 +274,8 @@ static struct error *add_fibers(const struct search *search, const struct layout
 	const struct candidate *candidates = search->candidates.items;
 	struct links links = find_links(search);
 	unsigned int name = find_names(search);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < search->candidates.count && !error; i++) {
+	for (size_t i = 0; i < search->candidates.count; i++) {
 		const uint64_t *words = candidates[i].words;
 		struct fiber fiber;
 
@@ -289,9 +284,9 @@ static struct error *add_fibers(const struct search *search, const struct layout
 		fiber = make_fiber(&candidates[i], layout, program);
 		if (name)
 			fiber.name = copy_name(search->image, words[name]);
-		error = fibers_add(fibers, fiber);
+		TRY(fibers_add(fibers, fiber));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *crystal_find_fibers(const struct runtime_context *context, struct fibers *fibers,

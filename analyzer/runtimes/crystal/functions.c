@@ -63,15 +63,14 @@ static struct error *read_table(struct function_list *list, const struct image *
 	uint64_t size = 0;
 	uint64_t table = find_table(image, module, &size);
 	uint32_t count = table ? count_entries(image, table, size) : 0;
-	struct error *error = NULL;
 	uint32_t offset;
 
-	for (uint32_t i = 0; !error && i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		if (!image_read_u32(image, table + TABLE_HEADER + 8 * i, &offset))
 			break;
-		error = add_function(list, image, table + (uint64_t)(int64_t)(int32_t)offset);
+		TRY(add_function(list, image, table + (uint64_t)(int64_t)(int32_t)offset));
 	}
-	return error;
+	return NULL;
 }
 
 /* A static program has no such table, but a section of frames in its file. */
@@ -125,7 +124,6 @@ static uint8_t read_encoding(struct cursor cursor)
 static struct error *read_frames(struct function_list *list, const struct image *image,
 				 const struct module *module)
 {
-	struct error *error = NULL;
 	GElf_Shdr section;
 	const uint8_t *start;
 	struct cursor cursor;
@@ -134,7 +132,7 @@ static struct error *read_frames(struct function_list *list, const struct image 
 		return NULL;
 	start = module->file->bytes + section.sh_offset;
 	cursor = (struct cursor){ start, start + section.sh_size };
-	while (!error && cursor_left(&cursor) >= 12) {
+	while (cursor_left(&cursor) >= 12) {
 		struct cursor entry = cursor, common = { start, cursor.end };
 		uint64_t length = cursor_number(&entry, 4);
 		uint64_t place = (uint64_t)(entry.at - start);
@@ -150,9 +148,9 @@ static struct error *read_frames(struct function_list *list, const struct image 
 			continue;
 		address = module->bias + section.sh_addr + (uint64_t)(entry.at - start);
 		address += (uint64_t)(int64_t)(int32_t)cursor_number(&entry, 4);
-		error = add_function(list, image, address);
+		TRY(add_function(list, image, address));
 	}
-	return error;
+	return NULL;
 }
 
 DEFINE_COMPARE(compare_functions, struct memory_range, ASCENDING(start))

@@ -167,14 +167,11 @@ static struct error *search_function(struct search *search, const struct memory_
 			.type.guessed = maker_at(&search->makers, made[i].maker) & MAKER_GUESSED,
 			.store = made[i].store,
 		};
-		struct error *error;
 
 		if (!made_object_has_type(&made[i]))
 			continue;
 		name_object(search, function, &made[i], &entry);
-		error = array_append(&search->types->entries, entry);
-		if (error)
-			return error;
+		TRY(array_append(&search->types->entries, entry));
 	}
 	return NULL;
 }
@@ -327,7 +324,6 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 {
 	_cleanup_(crystal_types_destroy) struct crystal_types *types = NULL;
 	const struct module *module = find_module(image, program);
-	struct error *error;
 
 	*ret = NULL;
 	if (!module)
@@ -344,9 +340,7 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 	types->fields_known.memory.account = account;
 	types->fields.memory.account = account;
 	types->field_names.memory.account = account;
-	error = find_types(types, account);
-	if (error)
-		return error;
+	TRY(find_types(types, account));
 	*ret = take(types);
 	return NULL;
 }
