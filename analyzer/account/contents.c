@@ -1,6 +1,7 @@
 #include "analyzer/account/contents.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/text.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -104,34 +105,9 @@ bool contents_equal(struct view *left, uint64_t address, struct view *right, uin
 	return true;
 }
 
-/* The bytes of UTF-8 that follow a first byte; 0: this is not a first byte. */
-static unsigned int count_following(uint8_t byte)
-{
-	if (byte >= 0xc2 && byte < 0xe0)
-		return 1;
-	if (byte >= 0xe0 && byte < 0xf0)
-		return 2;
-	return byte >= 0xf0 && byte < 0xf5 ? 3 : 0;
-}
-
-static bool is_plain(uint8_t byte)
-{
-	return (byte >= ' ' && byte < 0x7f) || byte == '\t' || byte == '\n' || byte == '\r';
-}
-
 uint64_t contents_text(const uint8_t *bytes, uint64_t size)
 {
-	uint64_t at = 0;
+	uint64_t length = text_run((const char *)bytes, size);
 
-	while (at < size && bytes[at]) {
-		unsigned int following = count_following(bytes[at]);
-
-		if (!following && !is_plain(bytes[at]))
-			return 0;
-		at++;
-		for (; following; following--, at++)
-			if (at == size || bytes[at] >> 6 != 2)
-				return 0;
-	}
-	return at < size ? at : 0;
+	return length < size && bytes[length] == 0 ? length : 0;
 }

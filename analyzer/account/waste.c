@@ -158,7 +158,7 @@ static kind_key find_key(const struct search *search, allocation_id id, const st
 {
 	kind_key key = kind_type(search->analysis, analysis_patterns(search->analysis), id);
 
-	if (key != KIND_UNKNOWN)
+	if (key != KIND_UNKNOWN && !pattern_is_text(kind_pattern(key)))
 		return key;
 	return extent->is_text ? TEXT_KEY : kind_with_size(key, extent->given);
 }

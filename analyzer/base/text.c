@@ -273,6 +273,26 @@ static bool is_unsafe(uint32_t character)
 	       (character >= 0x2066 && character <= 0x2069);
 }
 
+size_t text_run(const char *text, size_t size)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t length = 0, taken;
+	uint32_t character;
+
+	while (length < size) {
+		if ((bytes[length] >= ' ' && bytes[length] <= '~') || bytes[length] == '\t' ||
+		    bytes[length] == '\n' || bytes[length] == '\r') {
+			length++;
+			continue;
+		}
+		taken = decode_character(bytes + length, size - length, &character);
+		if (taken == 0 || is_unsafe(character))
+			break;
+		length += taken;
+	}
+	return length;
+}
+
 size_t escape_not_needed(const char *text)
 {
 	size_t length = 0;

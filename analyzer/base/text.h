@@ -57,6 +57,9 @@ struct error *error_unknown(const char *what, const char *word, const char *near
 /* What a piece takes at most once it is escaped. */
 enum { ESCAPED_SIZE = 16 };
 
+/* How many bytes at the start of text are printable characters in UTF-8, or space between such. */
+size_t text_run(const char *text, size_t size);
+
 /* How many bytes at the start of text stay what they are: most of most texts.
  */
 size_t escape_not_needed(const char *text);

@@ -18,6 +18,7 @@
 
 /* Whose claim counts; of equal ones, that of the first by file name. */
 enum strength {
+	STRENGTH_TEXT,	  /* contents that read as text */
 	STRENGTH_CHAIN,	  /* a shape that other things may have as well */
 	STRENGTH_RELATED, /* what something certain refers to */
 	STRENGTH_SPAN,	  /* three pointers that agree */
@@ -33,6 +34,7 @@ struct classifier {
 	enum strength strength;
 	bool for_cxx;	   /* only where a C++ library is loaded */
 	bool holds_object; /* an object, perhaps, whose class says more */
+	bool is_text; /* told by contents, which differ between runs: class and type say more */
 	/* Only where the runtime's objects are known, if it finds any, or else it is loaded. */
 	const struct runtime *runtime;
 	int kind;	   /* for its own functions, which may be shared: reader_kind() */

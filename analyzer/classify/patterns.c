@@ -191,6 +191,11 @@ bool pattern_holds_object(pattern_number number)
 	return classifiers[number - 1]->holds_object;
 }
 
+bool pattern_is_text(pattern_number number)
+{
+	return number != NO_PATTERN && classifiers[number - 1]->is_text;
+}
+
 const char *pattern_name_at(size_t number)
 {
 	return classifiers[number] ? classifiers[number]->name : NULL;

@@ -113,7 +113,8 @@ static bool is_meant(const struct scan_input *input, const struct classifier *cl
 bool scan_is_local(const struct scan_input *input)
 {
 	for (size_t i = 0; classifiers[i]; i++)
-		if ((classifiers[i]->walks || classifiers[i]->pointerless ||
+		if ((classifiers[i]->walks ||
+		     (classifiers[i]->pointerless && !classifiers[i]->is_text) ||
 		     (classifiers[i]->runtime && classifiers[i]->runtime->find_objects)) &&
 		    is_meant(input, classifiers[i]))
 			return false;
@@ -160,6 +161,7 @@ static void choose_classifiers(struct scan *scan)
 		uint8_t number = (uint8_t)(i + 1);
 
 		if (!present[number] || !is_meant(scan->input, classifier) ||
+		    (classifier->is_text && !finds_patterns(scan)) ||
 		    (scan->task->aim == SCAN_LATE_OWNERS && !classifier->owners_later))
 			continue;
 		scan->is_needed = true;

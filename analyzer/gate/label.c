@@ -44,7 +44,7 @@ static bool is_conversion(const struct analysis *analysis, allocation_id id)
 
 /*
  * A signature without a name of its own is that of its module, but where in it differs from build
- * to build.
+ * to build. Whether a buffer holds text differs from run to run, so that is no label.
  */
 struct label label_of(const struct analysis *analysis, const struct patterns *patterns,
 		      allocation_id id)
@@ -53,6 +53,8 @@ struct label label_of(const struct analysis *analysis, const struct patterns *pa
 	struct kind_name name = kind_name(analysis, kind_of(analysis, patterns, id));
 	struct label label = { .text = name.text, .is_pattern = name.by == BY_PATTERN };
 
+	if (pattern_is_text(name.pattern))
+		label = (struct label){ NULL };
 	if (label.is_pattern)
 		return label;
 	if (is_conversion(analysis, id))

@@ -43,7 +43,7 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 	struct typed typed;
 	uint64_t signature;
 
-	if (pattern != NO_PATTERN)
+	if (pattern != NO_PATTERN && !pattern_is_text(pattern))
 		return kind_of_pattern(pattern);
 	signature = analysis_signature(analysis, id);
 	if (signature && (is_class(analysis, signature) ||
@@ -52,6 +52,8 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 		return kind_make(BY_SIGNATURE, signature);
 	if (typing && typing_of(typing, id, &typed))
 		return kind_make(BY_TYPE, (uint64_t)typed.type << FIT_BITS | typed.fit);
+	if (pattern != NO_PATTERN)
+		return kind_of_pattern(pattern);
 	if (signature)
 		return kind_make(BY_SIGNATURE, signature);
 	return analysis_identity(analysis, id, &identity) ? identity_key(&identity) : KIND_UNKNOWN;

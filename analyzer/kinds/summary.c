@@ -10,12 +10,14 @@ struct counting {
 	const struct patterns *patterns;
 	const struct typing *typing; /* or NULL */
 	struct tally_table kinds;
-	ARRAY(uint32_t) numbers; /* of kinds, by id; only if needed */
+	ARRAY(allocation_id) examples; /* by number of the kind */
+	ARRAY(uint32_t) numbers;       /* of kinds, by id; only if needed */
 };
 
 static void counting_deinit(struct counting *counting)
 {
 	table_release(&counting->kinds);
+	array_release(&counting->examples);
 	array_release(&counting->numbers);
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
@@ -24,6 +26,21 @@ void kind_summary_deinit(struct kind_summary *summary)
 {
 	array_release(&summary->lines);
 	array_release(&summary->groups);
+}
+
+/*
+ * Keep one of each kind, from the middle of the heap rather than what the libraries allocated
+ * first: the last whose number is a power of two.
+ */
+static struct error *note_example(struct counting *counting, uint32_t number, allocation_id id)
+{
+	uint64_t count = counting->kinds.items[number].count;
+
+	if (number == counting->examples.count)
+		return array_append(&counting->examples, id);
+	if ((count & (count - 1)) == 0)
+		counting->examples.items[number] = id;
+	return NULL;
 }
 
 static struct error *add_member(struct counting *counting, allocation_id id)
@@ -36,6 +53,8 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	uint32_t number;
 	struct error *error = tally_add_numbered(&counting->kinds, tally, &number);
 
+	if (!error)
+		error = note_example(counting, number, id);
 	if (!error && counting->input->retained)
 		counting->numbers.items[id] = number;
 	return error;
@@ -134,6 +153,7 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 			.tally = kinds->items[i],
 			.name = kind_name_in_form(input->analysis, kinds->items[i].key,
 						  input->full_names),
+			.example = counting->examples.items[kinds->items[i].number],
 		};
 	return NULL;
 }
@@ -291,6 +311,7 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	_cleanup_(counting_deinit) struct counting counting = {
 		.input = input,
 		.kinds.memory.account = account,
+		.examples.memory.account = account,
 		.numbers.memory.account = account,
 	};
 	struct error *error = build_needed(&counting);

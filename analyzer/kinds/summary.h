@@ -13,6 +13,7 @@
 struct kind_line {
 	struct tally tally; /* by kind_key; owned: what they retain, if asked for */
 	const char *name;   /* borrowed; NULL: none */
+	allocation_id example;
 };
 
 struct kind_group {

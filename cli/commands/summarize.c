@@ -1,5 +1,6 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/base/text.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/kinds/summary.h"
 #include "analyzer/query/query.h"
@@ -390,6 +391,8 @@ static void write_heaps(struct report *report, const struct analysis *analysis,
  * Allocations by pattern, else by class, type, signature or an identity word; the rest, and each
  * pattern, by size.
  *
+ *	Strings have 90 instances taking 0x870(2,160) bytes, such as "customer 17".
+ *	   Strings of size 0x18 have 90 instances ...
  *	Multiple signatures for Hidden have a total of 35 instances ...
  *	   Signature 55bd4cec3b38 has 18 instances taking 0x1b0(432) bytes.
  *	   Signature 55bd4cec3788 has 17 instances taking 0x198(408) bytes.
@@ -402,16 +405,18 @@ struct summary_writer {
 	const struct set_query *query;
 	struct report *report;
 	uint64_t written;
+	char text[64]; /* of the row that is being written */
 };
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
-	{ "group", VALUE_TEXT }, { "size", VALUE_BYTES }, { "count", VALUE_COUNT },
-	{ "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES });
+	{ "group", VALUE_TEXT }, { "string size", VALUE_BYTES }, { "size", VALUE_BYTES },
+	{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES },
+	{ "such as", VALUE_TEXT });
 
 static bool is_within_limit(struct summary_writer *writer)
 {
@@ -431,6 +436,27 @@ static void end_row(struct summary_writer *writer, const struct tally *tally)
 	report_end_row(report);
 }
 
+/* The first characters of a string as an example, unless contents are left out. */
+static void set_example(struct summary_writer *writer, allocation_id id)
+{
+	enum { MOST_SHOWN = 32 };
+	const struct allocation_index *index = analysis_index(writer->analysis);
+	uint64_t size = 0, length = allocation_size(index, id);
+	const uint8_t *bytes =
+		image_bytes(analysis_image(writer->analysis), allocation_start(index, id), &size);
+
+	if (!bytes || writer->report->no_content)
+		return;
+	if (length > size)
+		length = size;
+	if (length > MOST_SHOWN)
+		length = MOST_SHOWN;
+	size = text_run((const char *)bytes, length);
+	snprintf(writer->text, sizeof(writer->text), "%.*s%s", (int)size, (const char *)bytes,
+		 size + ESCAPED_SIZE / 4 > MOST_SHOWN ? "..." : "");
+	report_set(writer->report, "such as", writer->text);
+}
+
 static void write_head(struct summary_writer *writer, const struct kind_group *group,
 		       const struct kind_line *lines)
 {
@@ -446,6 +472,11 @@ static void write_head(struct summary_writer *writer, const struct kind_group *g
 			report_set(report, "signature", name.signature);
 		break;
 	case BY_PATTERN:
+		if (pattern_is_text(name.pattern)) {
+			report_set(report, "group", "Strings");
+			set_example(writer, lines->example);
+			break;
+		}
 		report_set(report, "pattern", group->name);
 		break;
 	case BY_TYPE:
@@ -485,8 +516,13 @@ static void write_group(struct summary_writer *writer, const struct kind_group *
 		if (group->by == BY_SIGNATURE)
 			report_set(writer->report, "one of several", name.signature);
 		else
-			report_set(writer->report, group->by == BY_PATTERN ? "match" : "size",
+			report_set(writer->report,
+				   pattern_is_text(name.pattern) ? "string size"
+				   : group->by == BY_PATTERN	 ? "match"
+								 : "size",
 				   name.size);
+		if (pattern_is_text(name.pattern))
+			set_example(writer, lines[i].example);
 		end_row(writer, &lines[i].tally);
 	}
 }
@@ -565,7 +601,7 @@ const struct command command_summarize = {
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its class, or its type by debug information; else by its signature; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type by debug information; else as a string, if it holds text, with an example (%String); else by its signature; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
 	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

@@ -157,7 +157,7 @@ static struct error *write_group(struct report *report, const struct analysis *a
 	char text[CONTENTS_TEXT_SIZE];
 	kind_key key = kind_type(analysis, analysis_patterns(analysis), group->first);
 
-	if (key != KIND_UNKNOWN) {
+	if (key != KIND_UNKNOWN && !pattern_is_text(kind_pattern(key))) {
 		name = kind_text(analysis, key);
 		if (!name)
 			return &error_no_memory;

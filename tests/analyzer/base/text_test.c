@@ -155,6 +155,15 @@ static void test_an_unknown_word_is_escaped_and_another_offered(void **state)
 	assert_error(error_unknown("set", "\a", nearest("\a")), ERROR_USAGE, "unknown set '\\x07'");
 }
 
+static void test_a_run_of_text_ends_at_what_is_not_printable(void **state)
+{
+	assert_int_equal(text_run("", 1), 0);
+	assert_int_equal(text_run("two\n lines\tand \xc3\xa4\0", 18), 17);
+	assert_int_equal(text_run("cut \xc3", 5), 4);
+	assert_int_equal(text_run("ab\x1b[1m", 6), 2);
+	assert_int_equal(text_run("abc", 2), 2);
+}
+
 static void check_escaped(const char *text, const char *expected)
 {
 	_cleanup_(free) char *escaped = escape_text(text);
@@ -210,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_a_mistyped_word_finds_the_one_that_was_meant),
 		cmocka_unit_test(test_a_word_like_no_other_finds_none),
 		cmocka_unit_test(test_an_unknown_word_is_escaped_and_another_offered),
+		cmocka_unit_test(test_a_run_of_text_ends_at_what_is_not_printable),
 		cmocka_unit_test(test_harmless_text_stays_as_it_is),
 		cmocka_unit_test(test_what_a_terminal_obeys_is_escaped),
 		cmocka_unit_test(test_invalid_utf8_is_escaped_byte_by_byte),

@@ -221,7 +221,7 @@ static void test_string_ends_by_a_zero(void **state)
 	memset(core_at(&classified.world.core, at(1), 20), 'a', 20);
 	memset(core_at(&classified.world.core, at(2), 21), 'a', 21);
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 1, "LongString");
+	ASSERT_PATTERNS(&classified, 1, "LongString", "String");
 	assert_true(patterns_is_tainted(classified.patterns, 1, 24, NULL));
 	assert_false(patterns_is_tainted(classified.patterns, 1, 16, NULL));
 }
@@ -246,7 +246,26 @@ static void test_string_holds_text_or_grew(void **state)
 	       20);
 	memset(core_at(&classified.world.core, at(6), 20), 1, 20);
 	classify(&classified);
-	ASSERT_PATTERNS(&classified, 4, "LongString", "LongString", "LongString");
+	ASSERT_PATTERNS(&classified, 1, "String", NULL, NULL, "LongString", "LongString",
+			"LongString");
+}
+
+/* Numbers, addresses and structures that begin with a name. */
+static void test_text_is_all_that_a_string_holds(void **state)
+{
+	static const char text[] = "value number 17";
+	_cleanup_(classified_deinit) struct classified classified;
+
+	classified_init(&classified, LIBC_PATH);
+	for (allocation_id id = 0; id < 6; id++)
+		memcpy(core_at(&classified.world.core, at(id), sizeof(text)), text, sizeof(text));
+	PUT(&classified, at(1) + 48, at(20));
+	PUT(&classified, at(2) + 40, 17);
+	memcpy(core_at(&classified.world.core, at(3) + 16, 8), "stale", 6);
+	PUT(&classified, at(4), at(20));
+	PUT(&classified, at(6), UINT64_C(0x6c6c6548));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "String", NULL, NULL, "String", NULL, "String");
 }
 
 static void test_string_of_libcxx_begins_by_its_size(void **state)
@@ -595,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_c_has_no_containers),
 		cmocka_unit_test(test_string_ends_by_a_zero),
 		cmocka_unit_test(test_string_holds_text_or_grew),
+		cmocka_unit_test(test_text_is_all_that_a_string_holds),
 		cmocka_unit_test(test_string_of_libcxx_begins_by_its_size),
 		cmocka_unit_test(test_shortest_string_of_newer_libcxx),
 		cmocka_unit_test(test_short_string_taints_what_it_does_not_use),

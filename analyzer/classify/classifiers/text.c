@@ -1,0 +1,162 @@
+/*
+ * Text, known by its contents alone.
+ *
+ *	| e l e m   6 7 0 9 0 | 0 or more text ...            |
+ *	  at least 8 bytes, or all but the last 24              no word refers to anything
+ *
+ * Numbers and addresses may read as a few letters, so everything up to the block's end must be text
+ * or zeros: what was there before a short string was is mostly one of these.
+ */
+#include "analyzer/base/text.h"
+#include "analyzer/classify/classifier.h"
+
+enum {
+	CERTAIN_LENGTH = 8,    /* of text in a block of any size */
+	LEAST_LENGTH = 3,      /* in one that it fills */
+	MOST_ROOM = 24,	       /* behind text that fills its block */
+	LEAST_ROW = 4,	       /* of letters between zeros */
+	MOST_INSPECTED = 4096, /* bytes */
+	STALE_WORDS = 4,       /* in which an allocator may have left links */
+};
+
+/* Whether a word of characters is an address at the same time. */
+static bool is_address_too(struct reader *reader, uint64_t word)
+{
+	static const uint64_t LEAST = 1 << 16, END = UINT64_C(1) << 47;
+
+	return word >= LEAST && word < END && image_find(reader->image, word);
+}
+
+static uint64_t word_at(const struct subject *subject, uint64_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, subject->bytes + offset, sizeof(word));
+	return word;
+}
+
+/*
+ * What the allocator left in the first words of a block, links of its lists, by bit. Text overwrote
+ * the first of them, but it puts two of a kind there: ask of the second one as if it were both.
+ */
+static unsigned int find_stale(struct reader *reader, const struct subject *subject)
+{
+	uint64_t words[STALE_WORDS] = { 0 }, start = subject->range.start;
+	unsigned int stale;
+
+	memcpy(words, subject->bytes,
+	       subject->size < sizeof(words) ? subject->size & ~UINT64_C(7) : sizeof(words));
+	stale = allocation_stale_links(reader->index, start, words);
+	words[0] = words[1];
+	return stale | (allocation_stale_links(reader->index, start, words) & ~1u);
+}
+
+static bool is_ascii_letter(uint8_t byte)
+{
+	return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+}
+
+/*
+ * Whether a letter of ASCII stands beside one of Greek, Cyrillic, Hebrew or Arabic, as in the
+ * repeating digits of a fraction that happen to be valid UTF-8.
+ */
+static bool mixes_scripts(const uint8_t *bytes, uint64_t length)
+{
+	enum { FIRST = 0xcd, LAST = 0xdf };
+
+	for (uint64_t i = 0; i + 1 < length; i++)
+		if (bytes[i] >= FIRST && bytes[i] <= LAST &&
+		    ((i > 0 && is_ascii_letter(bytes[i - 1])) ||
+		     (i + 2 < length && is_ascii_letter(bytes[i + 2]))))
+			return true;
+	return false;
+}
+
+/*
+ * Whether nothing but zeros and text stands at offset: rows of letters, or a few behind another
+ * text's end. A few between zeros are numbers.
+ */
+static bool is_plain(const struct subject *subject, uint64_t offset, uint64_t end)
+{
+	const uint8_t *bytes = subject->bytes;
+
+	while (offset < end) {
+		uint64_t run = 1;
+
+		if (bytes[offset])
+			run = text_run((const char *)bytes + offset, end - offset);
+		if (run == 0 || (bytes[offset] && run < LEAST_ROW && bytes[offset - 2] == 0))
+			return false;
+		offset += run;
+	}
+	return true;
+}
+
+/* Whether the words behind the end of the text are plain, or links of the allocator. */
+static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64_t size,
+			  unsigned int stale)
+{
+	uint64_t offset = length / 8 * 8 + 8;
+
+	while (offset < size && offset / 8 < STALE_WORDS && stale >> offset / 8 & 1)
+		offset += 8;
+	/* What a free block has at its end, its size with its header. */
+	if (offset + 8 <= size && size == range_size(subject->range) && size % 8 == 0 &&
+	    word_at(subject, size - 8) == size + 8)
+		size -= 8;
+	return is_plain(subject, offset, size);
+}
+
+/* Whether a word of [start, size) is an address, but no link of the allocator. */
+static bool has_address(struct reader *reader, const struct subject *subject, uint64_t start,
+			uint64_t size, unsigned int stale)
+{
+	for (uint64_t i = start; i + 8 <= size; i += 8)
+		if (!(i / 8 < STALE_WORDS && stale >> i / 8 & 1) &&
+		    is_address_too(reader, word_at(subject, i)))
+			return true;
+	return false;
+}
+
+/* Whether a letter or two overwrote the low bytes of the first of two links into the same list. */
+static bool cuts_link(const struct subject *subject, uint64_t length, unsigned int stale)
+{
+	return length < LEAST_LENGTH && stale & 2 &&
+	       (word_at(subject, 0) ^ word_at(subject, 8)) >> 8 * LEAST_LENGTH == 0;
+}
+
+static bool is_long_enough(const struct subject *subject, uint64_t length, unsigned int stale)
+{
+	if (length >= CERTAIN_LENGTH)
+		return true;
+	return range_size(subject->range) <= length + MOST_ROOM &&
+	       (length >= LEAST_LENGTH || cuts_link(subject, length, stale));
+}
+
+static void inspect_text(struct reader *reader, const struct subject *subject)
+{
+	uint64_t size = subject->size < MOST_INSPECTED ? subject->size : MOST_INSPECTED;
+	uint64_t length = text_run((const char *)subject->bytes, size);
+	unsigned int stale;
+
+	if (length == 0 ||
+	    (length < CERTAIN_LENGTH && range_size(subject->range) > CERTAIN_LENGTH + MOST_ROOM) ||
+	    (length == size ? size < MOST_INSPECTED : subject->bytes[length] != 0))
+		return;
+	stale = find_stale(reader, subject);
+	if (!(stale & 1) && is_long_enough(subject, length, stale) &&
+	    !mixes_scripts(subject->bytes, length) && is_rest_plain(subject, length, size, stale) &&
+	    !has_address(reader, subject, length < LEAST_LENGTH ? 8 : 0, size, stale))
+		reader_claim(reader, subject->id, 0);
+}
+
+const struct classifier classifier_text = {
+	.name = "String",
+	.summary = "text, by its contents",
+	.role = "text",
+	.strength = STRENGTH_TEXT,
+	.is_text = true,
+	.pointerless = true,
+	.inspect = inspect_text,
+	.least_size = sizeof(uint64_t),
+};

@@ -1,0 +1,141 @@
+/*
+ * Allocations that hold text, and others that look much like it: for each a line "text ADDRESS" or
+ * "other ADDRESS".
+ */
+#include "truth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 200 };
+
+static void *volatile kept[COUNT * 16];
+static size_t kept_count;
+
+static void *keep(const char *word, void *block)
+{
+	printf("%s %lx\n", word, (unsigned long)block);
+	kept[kept_count++] = block;
+	return block;
+}
+
+static void keep_copy(const char *text)
+{
+	keep("text", strdup(text));
+}
+
+/* In a buffer that is larger, and zero behind it. */
+static void keep_in_buffer(const char *text, size_t size)
+{
+	strcpy(keep("text", calloc(1, size)), text);
+}
+
+static OUT_OF_LINE void make_texts(void)
+{
+	static char lines[3000];
+	char text[64];
+
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(text, sizeof(text), "value number %d", i);
+		keep_copy(text);
+		snprintf(text, sizeof(text), "elem %d", i);
+		keep_copy(text);
+	}
+	keep_copy("\xc3\x84rger in K\xc3\xb6ln \xe2\x82\xac 5");
+	keep_copy("first line\n\tsecond line\r\n");
+	keep_copy("abcdeU");
+	keep_in_buffer("a name in a buffer", 256);
+	for (size_t i = 0; i + 1 < sizeof(lines); i++)
+		lines[i] = i % 60 == 59 ? '\n' : (char)('a' + i % 26);
+	keep_copy(lines);
+	keep_in_buffer("/usr/share/zoneinfo/Europe/Berlin", 8192);
+}
+
+/* What was freed leaves its text in blocks that are used again, for numbers and pointers. */
+static OUT_OF_LINE void make_stale(void)
+{
+	struct record {
+		struct record *next;
+		long count;
+		char rest[176];
+	} * records[40];
+
+	for (int i = 0; i < 40; i++) {
+		records[i] = malloc(sizeof(struct record));
+		memset(records[i], 'x', sizeof(struct record) - 1);
+	}
+	for (int i = 0; i < 40; i++)
+		free(records[i]);
+	for (int i = 0; i < 40; i++) {
+		struct record *record = keep("other", malloc(sizeof(struct record)));
+
+		record->next = i % 2 ? kept[0] : NULL;
+		record->count = i;
+	}
+}
+
+/* A name at the start of a structure makes no text of it. */
+static OUT_OF_LINE void make_structures(void)
+{
+	struct named {
+		char name[16];
+		void *value;
+	};
+	struct device {
+		char name[24];
+		double speed;
+		unsigned int flags[8];
+	};
+	struct letter {
+		int letter, count;
+		long place;
+	};
+
+	for (int i = 0; i < COUNT; i++) {
+		struct named *named = keep("other", calloc(1, sizeof(*named)));
+		struct device *device = keep("other", calloc(1, sizeof(*device)));
+		struct letter *letter = keep("other", calloc(1, sizeof(*letter)));
+
+		snprintf(named->name, sizeof(named->name), "entry %d", i);
+		named->value = kept[0];
+		snprintf(device->name, sizeof(device->name), "device %d", i);
+		device->speed = 1.5 * i + 1;
+		device->flags[3] = 1u << i % 32;
+		letter->letter = 'A' + i % 26;
+		letter->place = i;
+	}
+}
+
+static OUT_OF_LINE void make_numbers(void)
+{
+	uint32_t state = 1;
+
+	for (int i = 0; i < COUNT; i++) {
+		uint32_t *characters = keep("other", calloc(12, sizeof(*characters)));
+		double *numbers = keep("other", calloc(4, sizeof(*numbers)));
+		unsigned char *bytes = keep("other", calloc(1, 40));
+		long *number = keep("other", calloc(1, 24));
+
+		for (int j = 0; j < 12; j++)
+			characters[j] = (uint32_t)('a' + (i + j) % 26);
+		for (int j = 0; j < 4; j++)
+			numbers[j] = i / 7.0 + j;
+		for (int j = 0; j < 40; j++)
+			bytes[j] = (unsigned char)truth_random(&state, 256);
+		bytes[3] = 1;
+		number[0] = 8224 + 37 * i;
+		memcpy(keep("other", calloc(1, 64)), "GIF89a\x01\x00\x10\x00\xf7\x01", 12);
+	}
+}
+
+int main(void)
+{
+	truth_open();
+	make_stale();
+	make_texts();
+	make_structures();
+	make_numbers();
+	fflush(stdout);
+	truth_ready();
+}
