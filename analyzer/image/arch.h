@@ -112,7 +112,15 @@ struct arch {
 	size_t (*read_vector)(const uint8_t *note, size_t size, size_t number,
 			      uint8_t ret[VECTOR_SIZE]);
 
+	/*
+	 * How functions are called, in DWARF numbers: where parameters and results are, and what
+	 * points to the caller's frame pointer, so far below the canonical frame address.
+	 */
+	uint8_t parameters[6], result, frame_pointer, frame_pointer_depth;
+
 	int disassembler, disassembler_mode; /* capstone's cs_arch and cs_mode */
+	/* The DWARF number of a register of capstone's, or of what it is part of. Optional. */
+	uint8_t (*disassembled)(unsigned int number);
 };
 
 extern const struct arch *const architectures[]; /* NULL at the end */

@@ -26,38 +26,86 @@ void slot_table_deinit(struct slot_table *table)
 	array_release(&table->ranges);
 }
 
-/* What is added to the slots from first on. */
+uint32_t tag_of(const struct type_table *types, const struct data_type *type)
+{
+	const struct type_member *members = type_members(types, type);
+
+	if (type->kind != TYPE_STRUCTURE)
+		return NO_TAG;
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if ((member->kind == TYPE_NUMBER || member->kind == TYPE_CHARACTER) &&
+		    member->size <= sizeof(uint32_t))
+			return members[i].offset;
+		if (members[i].offset == 0 && member->kind == TYPE_STRUCTURE &&
+		    member->size < type->size) {
+			uint32_t tag = tag_of(types, member);
+
+			if (tag != NO_TAG)
+				return tag;
+		}
+	}
+	return NO_TAG;
+}
+
+/* Slots are added to the table from first on, of a value at offset in the type. */
 struct making {
 	struct slot_table *table;
 	size_t first;
 };
 
-static struct error *add_slots(const struct making *making, type_number number, uint64_t offset,
-			       bool is_choice, size_t depth);
+struct part {
+	type_number type;
+	uint64_t offset;
+	uint32_t member, tag;
+	bool is_choice;
+	size_t depth;
+};
+
+static struct error *add_slots(const struct making *making, struct part part);
 
 static struct error *add_members(const struct making *making, const struct data_type *type,
-				 uint64_t offset, bool is_choice, size_t depth)
+				 const struct part *whole)
 {
-	const struct type_member *members = type_members(making->table->types, type);
+	const struct type_table *types = making->table->types;
+	const struct type_member *members = type_members(types, type);
+	uint32_t tag = tag_of(types, type);
 	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < type->member_count; i++)
+	for (uint32_t i = 0; !error && i < type->member_count; i++) {
+		struct part part = {
+			.type = members[i].type,
+			.offset = whole->offset + members[i].offset,
+			.member = whole->is_choice ? whole->member : type->first_member + i,
+			.tag = tag == NO_TAG ? whole->tag : (uint32_t)(whole->offset + tag),
+			.is_choice = whole->is_choice || members[i].is_variant ||
+				     type->kind == TYPE_UNION,
+			.depth = whole->depth + 1,
+		};
+
+		/* A union that is no member itself has only itself to be known by. */
+		if (part.is_choice && !whole->is_choice)
+			part.member =
+				whole->member == NO_MEMBER ? type->first_member : whole->member;
 		if (!members[i].is_bit_field)
-			error = add_slots(making, members[i].type, offset + members[i].offset,
-					  is_choice || members[i].is_variant ||
-						  type->kind == TYPE_UNION,
-					  depth + 1);
+			error = add_slots(making, part);
+	}
 	return error;
 }
 
 /* Those of the first element, again for each. */
 static struct error *add_elements(const struct making *making, const struct data_type *type,
-				  uint64_t offset, bool is_choice, size_t depth)
+				  const struct part *whole)
 {
 	const struct data_type *element = type_get(making->table->types, type->target);
 	size_t before = making->table->slots.count, each;
-	struct error *error = add_slots(making, type->target, offset, is_choice, depth + 1);
+	struct part part = *whole;
+	struct error *error;
 
+	part.type = type->target;
+	part.depth++;
+	error = add_slots(making, part);
 	each = making->table->slots.count - before;
 	if (each == 0 || element->size == 0)
 		return error;
@@ -68,6 +116,9 @@ static struct error *add_elements(const struct making *making, const struct data
 			if (making->table->slots.count - making->first >= MOST_OF_A_TYPE ||
 			    i * element->size > UINT32_MAX - slot.offset)
 				return NULL;
+			/* The tag of an element that is a structure is in it. */
+			if (slot.tag != NO_TAG && slot.tag != whole->tag)
+				slot.tag += (uint32_t)(i * element->size);
 			slot.offset += (uint32_t)(i * element->size);
 			error = array_append(&making->table->slots, slot);
 		}
@@ -75,25 +126,28 @@ static struct error *add_elements(const struct making *making, const struct data
 	return error;
 }
 
-static struct error *add_slots(const struct making *making, type_number number, uint64_t offset,
-			       bool is_choice, size_t depth)
+static struct error *add_slots(const struct making *making, struct part part)
 {
-	const struct data_type *type = type_get(making->table->types, number);
+	const struct data_type *type = type_get(making->table->types, part.type);
 
-	if (depth == DEEPEST || offset > UINT32_MAX ||
+	if (part.depth == DEEPEST || part.offset > UINT32_MAX ||
 	    making->table->slots.count - making->first >= MOST_OF_A_TYPE)
 		return NULL;
 	switch (type->kind) {
 	case TYPE_POINTER:
-		if (offset % sizeof(uint64_t) != 0)
+		if (part.offset % sizeof(uint64_t) != 0)
 			return NULL;
 		return array_append(&making->table->slots,
-				    (struct slot){ (uint32_t)offset, type->target, is_choice });
+				    (struct slot){ .offset = (uint32_t)part.offset,
+						   .target = type->target,
+						   .member = part.member,
+						   .tag = part.tag,
+						   .is_choice = part.is_choice });
 	case TYPE_STRUCTURE:
 	case TYPE_UNION:
-		return add_members(making, type, offset, is_choice, depth);
+		return add_members(making, type, &part);
 	case TYPE_ARRAY:
-		return add_elements(making, type, offset, is_choice, depth);
+		return add_elements(making, type, &part);
 	default:
 		return NULL;
 	}
@@ -112,7 +166,9 @@ struct error *slots_of(struct slot_table *table, type_number type, const struct 
 
 		*range = (struct slot_range){ (uint32_t)making.first, 0 };
 		if (making.first < MOST_SLOTS)
-			error = add_slots(&making, type, 0, false, 0);
+			error = add_slots(
+				&making,
+				(struct part){ .type = type, .member = NO_MEMBER, .tag = NO_TAG });
 		range->count = (uint32_t)(table->slots.count - making.first);
 		if (range->count)
 			SORT(&table->slots.items[range->first], range->count, compare_slots);
@@ -120,4 +176,27 @@ struct error *slots_of(struct slot_table *table, type_number type, const struct 
 	*ret = table->slots.items ? &table->slots.items[range->first] : NULL;
 	*ret_count = range->count;
 	return error;
+}
+
+const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset)
+{
+	const struct slot *slots;
+	size_t count, low = 0, high;
+	struct error *error = slots_of(table, type, &slots, &count);
+
+	if (error) {
+		error_destroy(error);
+		return NULL;
+	}
+	if (!slots)
+		return NULL;
+	for (high = count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (slots[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && slots[low].offset == offset ? &slots[low] : NULL;
 }

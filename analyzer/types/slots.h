@@ -10,9 +10,17 @@
 #include "analyzer/base/array.h"
 #include "analyzer/program/debug/type_table.h"
 
+enum { NO_MEMBER = UINT32_MAX, NO_TAG = UINT32_MAX };
+
+/*
+ * A member is known by its number in the table. Choices at one place, as the members of a union,
+ * share the number of the union.
+ */
 struct slot {
 	uint32_t offset;    /* in bytes */
 	type_number target; /* NO_TYPE: of "void *" */
+	uint32_t member;    /* that the pointer is, or is in; NO_MEMBER: an array's element */
+	uint32_t tag;	    /* offset of the byte that may say what stands there, or NO_TAG */
 	bool is_choice;	    /* something else may stand there: a member of a union */
 };
 
@@ -37,5 +45,14 @@ void slot_table_deinit(struct slot_table *table);
  */
 struct error *slots_of(struct slot_table *table, type_number type, const struct slot **ret,
 		       size_t *ret_count);
+
+/* The first slot at that offset of a value of the type; NULL: there is none. */
+const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset);
+
+/*
+ * The byte of a structure that may say what it is the beginning of: that of its first small number,
+ * such as an enumeration. NO_TAG: it has none.
+ */
+uint32_t tag_of(const struct type_table *types, const struct data_type *type);
 
 #endif

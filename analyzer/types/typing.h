@@ -20,6 +20,7 @@
 /* From the worst on. */
 enum type_fit {
 	FIT_NONE,
+	FIT_REGION, /* a value somewhere in it, as in the block of a pool */
 	FIT_PREFIX, /* a value, and something else behind it */
 	FIT_ARRAY,
 	FIT_TAIL, /* a structure whose last member is an array of any size */
@@ -59,7 +60,8 @@ const struct type_table *typing_types(const struct typing *typing);
 bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret);
 
 /*
- * As "struct conn", "struct conn[]", "block, beginning with struct conn"; lives as long as struct
+ * As "struct conn", "struct conn[]", "block, beginning with struct conn",
+ * "block with struct conn"; lives as long as struct
  * debug. NULL: memory is short.
  */
 const char *typing_name(const struct typing *typing, struct typed typed);

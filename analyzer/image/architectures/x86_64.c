@@ -89,6 +89,36 @@ static size_t read_vector(const uint8_t *note, size_t size, size_t number, uint8
 	return 64;
 }
 
+/* By DWARF numbers, each with its parts. */
+static uint8_t disassembled(unsigned int number)
+{
+	static const uint16_t names[][5] = {
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
+		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
+		{ X86_REG_RIP, X86_REG_EIP, X86_REG_IP },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		for (size_t j = 0; j < sizeof(*names) / sizeof(**names); j++)
+			if (names[i][j] == number && number != X86_REG_INVALID)
+				return (uint8_t)i;
+	return NOT_A_REGISTER;
+}
+
 const struct arch arch_x86_64 = {
 	.name = "x86-64",
 	.machine = EM_X86_64,
@@ -120,6 +150,11 @@ const struct arch arch_x86_64 = {
 	.pthread = { .self = 16, .dtv = 8, .list = 704, .tid = 720, .cancel = 776 },
 	.vectors_note = NT_X86_XSTATE,
 	.read_vector = read_vector,
+	.parameters = { 5, 4, 1, 2, 8, 9 },
+	.result = 0,
+	.frame_pointer = 6,
+	.frame_pointer_depth = 16,
 	.disassembler = CS_ARCH_X86,
 	.disassembler_mode = CS_MODE_64,
+	.disassembled = disassembled,
 };

@@ -472,16 +472,23 @@ static bool is_wanted(struct debug_module *module)
 	       (has_types(debug_module_main(module)) || has_types(debug_module_separate(module)));
 }
 
+struct debug_module *debug_typed_module(struct debug *debug, size_t number)
+{
+	const struct module *described = &debug->program->modules[number];
+	struct debug_module *module = debug_find_module(debug, described->start);
+
+	return module && module->module == described && is_wanted(module) ? module : NULL;
+}
+
 struct error *type_reader_read(struct type_reader *reader)
 {
 	const struct program *program = reader->debug->program;
 	struct error *error = NULL;
 
 	for (size_t i = 0; !error && i < program->module_count; i++) {
-		const struct module *described = &program->modules[i];
-		struct debug_module *module = debug_find_module(reader->debug, described->start);
+		struct debug_module *module = debug_typed_module(reader->debug, i);
 
-		if (module && module->module == described && is_wanted(module))
+		if (module)
 			error = read_module(reader, module);
 	}
 	return error;

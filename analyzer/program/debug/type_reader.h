@@ -69,6 +69,9 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 void type_reader_deinit(struct type_reader *reader);
 DEFINE_DEINIT(type_reader_deinit, struct type_reader)
 
+/* The module of the program, by its number, if its types are to be read; else NULL. */
+struct debug_module *debug_typed_module(struct debug *debug, size_t number);
+
 /*
  * Read all modules but the C library and its loader, whose few allocations are known by patterns,
  * as far as memory and limits allow.

@@ -1,0 +1,236 @@
+#include "analyzer/program/debug/functions.h"
+
+#include "analyzer/base/array.h"
+#include "analyzer/program/debug/debug_parts.h"
+#include "analyzer/program/debug/type_reader.h"
+
+#include <dwarf.h>
+
+/* No function has as many; a file may say so. */
+enum {
+	DEEPEST = 48,
+	MOST_LOCALS = 1 << 16, /* of a function */
+	MOST_RANGES = 1 << 12, /* of a variable, or a function */
+	MOST_STEPS = 1 << 27,  /* from entry to entry */
+};
+
+struct walk {
+	struct debug *debug;
+	const struct type_table *table;
+	bool wants_locals;
+	function_visit visit;
+	void *data;
+	uint64_t bias;
+	uint64_t steps;
+	bool ended; /* by the visit */
+	ARRAY(struct function_local) locals;
+	/* Of the function that is read: what DW_OP_fbreg counts from, and whether that is known. */
+	int64_t frame_base;
+	bool has_frame_base;
+};
+
+static bool go_on(struct walk *walk, Dwarf_Die *entry)
+{
+	uint64_t before = (uint64_t)(uintptr_t)entry->addr;
+
+	return ++walk->steps < MOST_STEPS && dwarf_siblingof(entry, entry) == 0 &&
+	       (uint64_t)(uintptr_t)entry->addr > before;
+}
+
+static type_number type_of_variable(const struct walk *walk, Dwarf_Die *entry)
+{
+	Dwarf_Die type;
+
+	return entry_type(entry, &type) ? type_of_entry(walk->table, type.addr) : NO_TYPE;
+}
+
+/* A register as a whole, or a place in the frame. */
+static bool find_place(const struct walk *walk, const Dwarf_Op *operations, size_t count,
+		       struct function_local *local)
+{
+	if (count != 1)
+		return false;
+	if (operations->atom >= DW_OP_reg0 && operations->atom <= DW_OP_reg31) {
+		local->in = (uint8_t)(operations->atom - DW_OP_reg0);
+		return true;
+	}
+	if (operations->atom != DW_OP_fbreg || !walk->has_frame_base)
+		return false;
+	local->in = NOT_A_REGISTER;
+	return !__builtin_add_overflow(walk->frame_base, (int64_t)operations->number,
+				       &local->offset);
+}
+
+static struct error *read_local(struct walk *walk, Dwarf_Die *entry)
+{
+	struct function_local local = { .type = type_of_variable(walk, entry) };
+	Dwarf_Addr base, start, end;
+	struct error *error = NULL;
+	Dwarf_Attribute attribute;
+	Dwarf_Op *operations;
+	ptrdiff_t at = 0;
+	size_t count;
+
+	if (local.type == NO_TYPE || !dwarf_attr_integrate(entry, DW_AT_location, &attribute))
+		return NULL;
+	for (size_t i = 0; !error && i < MOST_RANGES && walk->locals.count < MOST_LOCALS; i++) {
+		at = dwarf_getlocations(&attribute, at, &base, &start, &end, &operations, &count);
+		if (at <= 0)
+			break;
+		if (!find_place(walk, operations, count, &local))
+			continue;
+		/* One that is the same all over the function has no addresses. */
+		local.start = start == 0 ? 0 : start + walk->bias;
+		local.end = end == UINT64_MAX ? end : end + walk->bias;
+		error = array_append(&walk->locals, local);
+	}
+	return error;
+}
+
+static struct error *read_scope(struct walk *walk, Dwarf_Die *scope, struct function *function,
+				size_t depth)
+{
+	bool is_function = depth == 0;
+	struct error *error = NULL;
+	Dwarf_Die entry;
+
+	if (depth == DEEPEST || dwarf_child(scope, &entry) != 0)
+		return NULL;
+	do {
+		switch (dwarf_tag(&entry)) {
+		case DW_TAG_formal_parameter:
+			if (is_function && function->parameter_count < MOST_PARAMETERS)
+				function->parameters[function->parameter_count++] =
+					type_of_variable(walk, &entry);
+			__attribute__((fallthrough));
+		case DW_TAG_variable:
+			if (walk->wants_locals)
+				error = read_local(walk, &entry);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_inlined_subroutine:
+			if (walk->wants_locals)
+				error = read_scope(walk, &entry, function, depth + 1);
+			break;
+		default:
+			break;
+		}
+	} while (!error && go_on(walk, &entry));
+	return error;
+}
+
+/* The canonical frame address itself, or the register that is 16 bytes below it. */
+static void read_frame_base(struct walk *walk, Dwarf_Die *function)
+{
+	uint8_t frame_pointer = walk->debug->image->arch->frame_pointer;
+	Dwarf_Attribute attribute;
+	Dwarf_Op *operations;
+	size_t count;
+
+	walk->has_frame_base = false;
+	if (!dwarf_attr_integrate(function, DW_AT_frame_base, &attribute) ||
+	    dwarf_getlocation(&attribute, &operations, &count) != 0 || count != 1)
+		return;
+	walk->frame_base = 0;
+	if (operations->atom == DW_OP_call_frame_cfa) {
+		walk->has_frame_base = true;
+	} else if (operations->atom == DW_OP_reg0 + frame_pointer) {
+		walk->frame_base = -(int64_t)walk->debug->image->arch->frame_pointer_depth;
+		walk->has_frame_base = true;
+	}
+}
+
+DEFINE_COMPARE(compare_locals, struct function_local, ASCENDING(start), ASCENDING(end))
+
+static struct error *read_function(struct walk *walk, Dwarf_Die *entry)
+{
+	struct function function = { .result = type_of_variable(walk, entry) };
+	Dwarf_Addr base = 0, start, end;
+	struct error *error;
+	ptrdiff_t at = 0;
+
+	if (dwarf_lowpc(entry, &start) != 0 && !dwarf_hasattr(entry, DW_AT_ranges))
+		return NULL;
+	walk->locals.count = 0;
+	read_frame_base(walk, entry);
+	error = read_scope(walk, entry, &function, 0);
+	if (error)
+		return error;
+	array_sort(&walk->locals, compare_locals);
+	function.locals = walk->locals.items;
+	function.local_count = walk->locals.count;
+	for (size_t i = 0; !walk->ended && i < MOST_RANGES; i++) {
+		at = dwarf_ranges(entry, at, &base, &start, &end);
+		if (at <= 0)
+			break;
+		function.start = start + walk->bias;
+		function.end = end + walk->bias;
+		if (i == 0)
+			function.entry = function.start;
+		if (end > start)
+			walk->ended = !walk->visit(walk->data, &function);
+	}
+	return NULL;
+}
+
+static struct error *read_entries(struct walk *walk, Dwarf_Die *parent, size_t depth)
+{
+	struct error *error = NULL;
+	Dwarf_Die entry;
+
+	if (depth == DEEPEST || dwarf_child(parent, &entry) != 0)
+		return NULL;
+	do {
+		switch (dwarf_tag(&entry)) {
+		case DW_TAG_subprogram:
+			error = read_function(walk, &entry);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+			error = read_entries(walk, &entry, depth + 1);
+			break;
+		default:
+			break;
+		}
+	} while (!error && !walk->ended && go_on(walk, &entry));
+	return error;
+}
+
+static struct error *read_units(struct walk *walk, const struct debug_module *module, Dwarf *dwarf)
+{
+	struct error *error = NULL;
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+
+	while (!error && !walk->ended &&
+	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+		debug_enter_split(module, &die);
+		error = read_entries(walk, &die, 0);
+	}
+	return error;
+}
+
+struct error *debug_visit_functions(struct debug *debug, const struct type_table *table,
+				    struct memory_account *account, bool wants_locals,
+				    function_visit visit, void *data)
+{
+	struct walk walk = {
+		.debug = debug,
+		.table = table,
+		.wants_locals = wants_locals,
+		.visit = visit,
+		.data = data,
+		.locals.memory.account = account,
+	};
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && !walk.ended && i < debug->program->module_count; i++) {
+		struct debug_module *module = debug_typed_module(debug, i);
+		Dwarf *dwarf = module ? debug_module_dwarf(module, &walk.bias) : NULL;
+
+		if (dwarf)
+			error = read_units(&walk, module, dwarf);
+	}
+	array_release(&walk.locals);
+	return error;
+}

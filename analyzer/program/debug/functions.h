@@ -1,0 +1,43 @@
+/*
+ * The functions of a program as its debug information has them: what they take and return, and
+ * where their variables stand at each address of code. Those inlined into a function count as its
+ * own.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_FUNCTIONS_H
+#define ANALYZER_PROGRAM_DEBUG_FUNCTIONS_H
+
+#include "analyzer/program/debug/type_table.h"
+
+/* Those that the ABI may pass in registers. */
+enum { MOST_PARAMETERS = 6 };
+
+/* A variable, at addresses of code from start up to end, as the process has them. */
+struct function_local {
+	uint64_t start, end;
+	int64_t offset; /* from the canonical frame address */
+	type_number type;
+	uint8_t in; /* the DWARF number of a register; NOT_A_REGISTER: it is in the frame */
+};
+
+struct function {
+	uint64_t entry;	     /* of all of its pieces */
+	uint64_t start, end; /* of this piece */
+	type_number result;  /* NO_TYPE: void, or not told */
+	uint32_t parameter_count;
+	type_number parameters[MOST_PARAMETERS];
+	const struct function_local *locals; /* by start, until the visit ends */
+	size_t local_count;
+};
+
+/* Whether to go on. */
+typedef bool (*function_visit)(void *data, const struct function *function);
+
+/*
+ * Call visit for each piece of each function until it returns false. Locals are read only if they
+ * are wanted, for they take most of the time. Errors: memory.
+ */
+struct error *debug_visit_functions(struct debug *debug, const struct type_table *table,
+				    struct memory_account *account, bool wants_locals,
+				    function_visit visit, void *data);
+
+#endif

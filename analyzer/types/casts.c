@@ -1,0 +1,546 @@
+#include "analyzer/types/casts.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/program/debug/functions.h"
+#include "analyzer/program/disassembler.h"
+
+#include <string.h>
+
+enum {
+	MOST_CODE = 1 << 20, /* bytes of a function */
+	MOST_CASTS = 1 << 20,
+	ACTIVE = 4, /* variables in one register at once: those inlined into each other */
+	REGISTERS = MOST_UNWOUND,
+};
+
+/* What a register holds. */
+enum holds {
+	NOTHING, /* that matters */
+	POINTER, /* to a value of the type */
+	MEMBER,	 /* what stood in the place, whose type is not told */
+	RESULT,	 /* of a call, whose type is not told */
+};
+
+struct value {
+	enum holds holds;
+	type_number type;
+	uint32_t place; /* of a pointer: the member that it stood in, or NO_MEMBER */
+};
+
+struct signature {
+	uint64_t entry;
+	type_number result;
+	type_number parameters[MOST_PARAMETERS];
+};
+
+struct code {
+	const struct casts_input *input;
+	struct casts *casts;
+	const struct arch *arch;
+	struct disassembler *disassembler;
+	const cs_insn *instruction;
+	HASH_TABLE(struct signature) signatures;
+	ARRAY(struct type_variable) statics; /* by address */
+	HASH_TABLE(type_number) results;
+	ARRAY(uint8_t) bytes;
+	struct error *error;
+	uint64_t read; /* functions */
+	/* The function that is read. */
+	const struct function *function;
+	size_t next_local; /* that begins */
+	const struct function_local *active[REGISTERS][ACTIVE];
+	struct value values[REGISTERS];
+};
+
+static const struct data_type *type_of(const struct code *code, type_number number)
+{
+	return type_get(code->input->types, number);
+}
+
+static bool is_aggregate(const struct code *code, type_number number)
+{
+	enum type_kind kind = type_of(code, number)->kind;
+
+	return kind == TYPE_STRUCTURE || kind == TYPE_UNION;
+}
+
+/* Whether the declaration leaves open what a pointer to it leads to. */
+static bool is_open(const struct code *code, type_number target)
+{
+	enum type_kind kind = type_of(code, target)->kind;
+
+	return kind == TYPE_NONE || kind == TYPE_CHARACTER;
+}
+
+static void note_place(struct code *code, uint32_t place, type_number type)
+{
+	uint64_t key = (uint64_t)place << 32 | type;
+
+	if (code->error || place == NO_MEMBER || code->casts->all.count >= MOST_CASTS ||
+	    table_find(&code->casts->all, key, item, item->place == place && item->type == type))
+		return;
+	code->error = table_append(&code->casts->all, key, (struct cast){ place, type });
+}
+
+/* The value is used where a pointer to a type is meant. */
+static void note_use(struct code *code, const struct value *value, type_number type)
+{
+	if (!is_aggregate(code, type))
+		return;
+	if (value->holds == MEMBER)
+		note_place(code, value->place, type);
+	else if (value->holds == RESULT && !code->error &&
+		 !table_find(&code->results, type, item, *item == type))
+		code->error = table_append(&code->results, type, type);
+}
+
+/* The value of a pointer that is declared so. */
+static struct value declared(const struct code *code, type_number target, uint32_t place)
+{
+	return is_open(code, target) ? (struct value){ MEMBER, NO_TYPE, place }
+				     : (struct value){ POINTER, target, place };
+}
+
+/* The register's number, where an operand is the whole of it. */
+static uint8_t whole_register(const struct code *code, const cs_x86_op *operand)
+{
+	uint8_t number = operand->type == X86_OP_REG && operand->size == sizeof(uint64_t)
+				 ? code->arch->disassembled(operand->reg)
+				 : NOT_A_REGISTER;
+
+	return number < REGISTERS ? number : NOT_A_REGISTER;
+}
+
+/* What the register holds: what was seen, or else what the variable in it is. */
+static struct value value_of(const struct code *code, uint8_t number)
+{
+	struct value value = code->values[number];
+
+	if (value.holds != NOTHING)
+		return value;
+	for (size_t i = 0; i < ACTIVE; i++) {
+		const struct function_local *local = code->active[number][i];
+		const struct data_type *type;
+
+		if (!local || local->end <= code->instruction->address)
+			continue;
+		type = type_of(code, local->type);
+		if (type->kind == TYPE_POINTER && !is_open(code, type->target))
+			return (struct value){ POINTER, type->target, NO_MEMBER };
+	}
+	return value;
+}
+
+/* A place in memory that an operand means. */
+struct meant {
+	type_number type; /* of the value around it */
+	uint64_t offset;  /* in that */
+	uint32_t place;	  /* that the pointer to that value stood in */
+	bool is_indexed;
+};
+
+static bool find_static(const struct code *code, uint64_t address, struct meant *ret)
+{
+	size_t low = 0, high = code->statics.count;
+	const struct type_variable *variable;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code->statics.items[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return false;
+	variable = &code->statics.items[low - 1];
+	*ret = (struct meant){ variable->type, address - variable->address, NO_MEMBER, false };
+	return ret->offset < type_of(code, variable->type)->size;
+}
+
+/* A variable in the frame, by how far it is from the canonical frame address. */
+static bool find_in_frame(const struct code *code, int64_t offset, struct meant *ret)
+{
+	for (size_t i = code->function->local_count; i-- > 0;) {
+		const struct function_local *local = &code->function->locals[i];
+		uint64_t size = type_of(code, local->type)->size;
+
+		if (local->in != NOT_A_REGISTER || offset < local->offset ||
+		    (uint64_t)offset - (uint64_t)local->offset >= size ||
+		    local->start > code->instruction->address ||
+		    local->end <= code->instruction->address)
+			continue;
+		*ret = (struct meant){ local->type, (uint64_t)offset - (uint64_t)local->offset,
+				       NO_MEMBER, false };
+		return true;
+	}
+	return false;
+}
+
+static bool find_meant(const struct code *code, const cs_x86_op *operand, struct meant *ret)
+{
+	const cs_insn *instruction = code->instruction;
+	struct value value;
+	uint8_t base;
+
+	if (operand->type != X86_OP_MEM || operand->mem.segment)
+		return false;
+	base = code->arch->disassembled(operand->mem.base);
+	if (base == code->arch->unwound_return)
+		return find_static(code,
+				   instruction->address + instruction->size +
+					   (uint64_t)operand->mem.disp,
+				   ret);
+	if (base >= REGISTERS)
+		return false;
+	value = value_of(code, base);
+	if (value.holds == NOTHING && base == code->arch->frame_pointer)
+		return find_in_frame(code, operand->mem.disp - code->arch->frame_pointer_depth,
+				     ret);
+	if (value.holds != POINTER || operand->mem.disp < 0)
+		return false;
+	*ret = (struct meant){ value.type, (uint64_t)operand->mem.disp, value.place,
+			       operand->mem.index != 0 };
+	return true;
+}
+
+/*
+ * The pointer that is declared to stand at a place: whether it is known, what it leads to, and by
+ * what the place is known.
+ */
+static bool find_pointer(struct code *code, const struct meant *meant, type_number *ret_target,
+			 uint32_t *ret_place)
+{
+	const struct data_type *type = type_of(code, meant->type);
+	const struct slot *slot;
+
+	if (type->kind == TYPE_POINTER) {
+		*ret_target = type->target;
+		*ret_place = meant->place == NO_MEMBER ? NO_MEMBER : ELEMENT_OF(meant->place);
+		return true;
+	}
+	slot = type->size ? slot_at(code->input->slots, meant->type,
+				    meant->is_indexed ? meant->offset % type->size : meant->offset)
+			  : NULL;
+	if (!slot)
+		return false;
+	/* What a member of a union leads to is as open as "void *". */
+	*ret_target = slot->is_choice ? NO_TYPE : slot->target;
+	*ret_place = slot->member;
+	return true;
+}
+
+static void read_load(struct code *code, uint8_t to, const cs_x86_op *from)
+{
+	type_number target;
+	struct meant meant;
+	uint32_t place;
+
+	code->values[to] =
+		find_meant(code, from, &meant) && find_pointer(code, &meant, &target, &place)
+			? declared(code, target, place)
+			: (struct value){ NOTHING, NO_TYPE, NO_MEMBER };
+}
+
+static void read_store(struct code *code, const cs_x86_op *to, uint8_t from)
+{
+	struct value value = value_of(code, from);
+	type_number target;
+	struct meant meant;
+	uint32_t place;
+
+	if (value.holds == NOTHING || !find_meant(code, to, &meant) ||
+	    !find_pointer(code, &meant, &target, &place))
+		return;
+	if (!is_open(code, target))
+		note_use(code, &value, target);
+	else if (value.holds == POINTER && is_aggregate(code, value.type))
+		note_place(code, place, value.type);
+}
+
+/* The address of a static variable. */
+static void read_address(struct code *code, uint8_t to, const cs_x86_op *from)
+{
+	struct meant meant;
+
+	code->values[to] = (struct value){ NOTHING, NO_TYPE, NO_MEMBER };
+	if (from->type == X86_OP_MEM &&
+	    code->arch->disassembled(from->mem.base) == code->arch->unwound_return &&
+	    find_meant(code, from, &meant) && meant.offset == 0 && is_aggregate(code, meant.type))
+		code->values[to] = (struct value){ POINTER, meant.type, NO_MEMBER };
+}
+
+static const struct signature *find_signature(const struct code *code, uint64_t entry)
+{
+	return table_find(&code->signatures, entry, item, item->entry == entry);
+}
+
+/* Arguments are what parameters are declared as. */
+static void pass_arguments(struct code *code, const struct signature *signature)
+{
+	for (size_t i = 0; i < MOST_PARAMETERS; i++) {
+		const struct data_type *type = type_of(code, signature->parameters[i]);
+		struct value value = value_of(code, code->arch->parameters[i]);
+
+		if (type->kind == TYPE_POINTER)
+			note_use(code, &value, type->target);
+	}
+}
+
+static void read_call(struct code *code)
+{
+	const cs_x86_op *to = code->instruction->detail->x86.operands;
+	const struct signature *signature =
+		to->type == X86_OP_IMM ? find_signature(code, (uint64_t)to->imm) : NULL;
+	const struct data_type *result;
+
+	if (signature)
+		pass_arguments(code, signature);
+	for (size_t i = 0; i < code->arch->register_count; i++) {
+		const struct arch_register *described = &code->arch->registers[i];
+
+		if (described->unwound < REGISTERS && !described->preserved)
+			code->values[described->unwound].holds = NOTHING;
+	}
+	result = signature ? type_of(code, signature->result) : NULL;
+	if (!result || (result->kind == TYPE_POINTER && is_open(code, result->target)))
+		code->values[code->arch->result] = (struct value){ RESULT, NO_TYPE, NO_MEMBER };
+	else if (result->kind == TYPE_POINTER)
+		code->values[code->arch->result] = declared(code, result->target, NO_MEMBER);
+}
+
+/* What comes next is not reached from here. */
+static void read_jump(struct code *code)
+{
+	const cs_x86_op *to = code->instruction->detail->x86.operands;
+	const struct signature *signature =
+		code->instruction->id == X86_INS_JMP && to->type == X86_OP_IMM
+			? find_signature(code, (uint64_t)to->imm)
+			: NULL;
+
+	if (signature)
+		pass_arguments(code, signature);
+	memset(code->values, 0, sizeof(code->values));
+}
+
+static void forget_written(struct code *code)
+{
+	uint8_t count;
+	cs_regs list;
+
+	if (!disassembler_written(code->disassembler, list, &count)) {
+		memset(code->values, 0, sizeof(code->values));
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint8_t number = code->arch->disassembled(list[i]);
+
+		if (number < REGISTERS)
+			code->values[number].holds = NOTHING;
+	}
+}
+
+static void read_instruction(struct code *code)
+{
+	const cs_x86 *x86 = &code->instruction->detail->x86;
+	const cs_x86_op *to = &x86->operands[0], *from = &x86->operands[1];
+	uint8_t to_register = whole_register(code, to), from_register = whole_register(code, from);
+
+	switch (code->instruction->id) {
+	case X86_INS_MOV:
+		if (to_register != NOT_A_REGISTER && from_register != NOT_A_REGISTER)
+			code->values[to_register] = value_of(code, from_register);
+		else if (to_register != NOT_A_REGISTER && from->type == X86_OP_MEM)
+			read_load(code, to_register, from);
+		else if (from_register != NOT_A_REGISTER && to->type == X86_OP_MEM)
+			read_store(code, to, from_register);
+		else
+			forget_written(code);
+		break;
+	case X86_INS_LEA:
+		if (to_register != NOT_A_REGISTER)
+			read_address(code, to_register, from);
+		break;
+	case X86_INS_CALL:
+		read_call(code);
+		break;
+	case X86_INS_JMP:
+	case X86_INS_RET:
+		read_jump(code);
+		break;
+	case X86_INS_CMP:
+	case X86_INS_TEST:
+		break;
+	default:
+		forget_written(code);
+		break;
+	}
+}
+
+/* Variables whose addresses of code begin here are what their registers hold. */
+static void begin_locals(struct code *code, uint64_t address)
+{
+	for (; code->next_local < code->function->local_count; code->next_local++) {
+		const struct function_local *local = &code->function->locals[code->next_local];
+		const struct data_type *type = type_of(code, local->type);
+
+		if (local->start > address)
+			break;
+		if (local->in >= REGISTERS || type->kind != TYPE_POINTER ||
+		    is_open(code, type->target))
+			continue;
+		if (local->start == address)
+			note_use(code, &code->values[local->in], type->target);
+		if (local->end > address) {
+			memmove(&code->active[local->in][1], code->active[local->in],
+				sizeof(code->active[0]) - sizeof(code->active[0][0]));
+			code->active[local->in][0] = local;
+			if (local->start == address)
+				code->values[local->in].holds = NOTHING;
+		}
+	}
+}
+
+static bool read_function(void *data, const struct function *function)
+{
+	struct code *code = data;
+	uint64_t address = function->start, size = function->end - function->start;
+	const uint8_t *bytes;
+	size_t left;
+
+	if (size > MOST_CODE)
+		return true;
+	if (++code->read % 64 == 0 && !progress_step(code->input->progress, 0)) {
+		code->error = error_create(ERROR_INTERRUPTED, "interrupted");
+		return false;
+	}
+	code->error = array_resize(&code->bytes, size);
+	if (code->error)
+		return false;
+	if (!image_read(code->input->image, address, code->bytes.items, size))
+		return true;
+	code->function = function;
+	code->next_local = 0;
+	memset(code->active, 0, sizeof(code->active));
+	memset(code->values, 0, sizeof(code->values));
+	bytes = code->bytes.items;
+	left = size;
+	while (!code->error && left) {
+		begin_locals(code, address);
+		if (!disassembler_next(code->disassembler, &bytes, &left, &address))
+			break;
+		read_instruction(code);
+	}
+	return !code->error;
+}
+
+static bool add_signature(void *data, const struct function *function)
+{
+	struct code *code = data;
+	struct signature signature = { .entry = function->entry, .result = function->result };
+
+	memcpy(signature.parameters, function->parameters, sizeof(signature.parameters));
+	if (function->start == function->entry && !find_signature(code, function->entry))
+		code->error = table_append(&code->signatures, function->entry, signature);
+	return !code->error;
+}
+
+DEFINE_COMPARE(compare_statics, struct type_variable, ASCENDING(address), DESCENDING(size))
+DEFINE_COMPARE(compare_casts, struct cast, ASCENDING(place), ASCENDING(type))
+
+static struct error *gather_statics(struct code *code)
+{
+	const struct type_variable *variables = type_variables(code->input->types);
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < type_variable_count(code->input->types); i++)
+		if (!variables[i].is_thread_local)
+			error = array_append(&code->statics, variables[i]);
+	array_sort(&code->statics, compare_statics);
+	return error;
+}
+
+static void code_deinit(struct code *code)
+{
+	if (code->disassembler)
+		disassembler_destroy(code->disassembler);
+	table_release(&code->signatures);
+	table_release(&code->results);
+	array_release(&code->statics);
+	array_release(&code->bytes);
+}
+DEFINE_DEINIT(code_deinit, struct code)
+
+static struct error *read_all(struct code *code)
+{
+	const struct casts_input *input = code->input;
+	struct error *error = gather_statics(code);
+
+	if (!error)
+		error = debug_visit_functions(input->debug, input->types, input->account, false,
+					      add_signature, code);
+	if (!error && !code->error)
+		error = debug_visit_functions(input->debug, input->types, input->account, true,
+					      read_function, code);
+	if (code->error && error)
+		error_destroy(code->error);
+	return error ? error : code->error;
+}
+
+struct error *casts_read(struct casts *casts, const struct casts_input *input)
+{
+	_cleanup_(code_deinit) struct code code = {
+		.input = input,
+		.casts = casts,
+		.arch = input->image->arch,
+		.signatures.memory.account = input->account,
+		.statics.memory.account = input->account,
+		.results.memory.account = input->account,
+		.bytes.memory.account = input->account,
+	};
+	struct error *error;
+
+	casts->all.memory.account = casts->results.memory.account = input->account;
+	if (code.arch->disassembler != CS_ARCH_X86 || !code.arch->disassembled)
+		return NULL;
+	error = disassembler_create(code.arch, &code.disassembler);
+	if (error && error_code(error) == ERROR_NOT_SUPPORTED) {
+		error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return error;
+	code.instruction = disassembler_instruction(code.disassembler);
+	error = read_all(&code);
+	if (error)
+		return error;
+	array_sort(&casts->all, compare_casts);
+	for (size_t i = 0; !error && i < code.results.count; i++)
+		error = array_append(&casts->results, code.results.items[i]);
+	return error;
+}
+
+void casts_deinit(struct casts *casts)
+{
+	table_release(&casts->all);
+	array_release(&casts->results);
+}
+
+size_t casts_of(const struct casts *casts, uint32_t place, const struct cast **ret)
+{
+	size_t low = 0, high = casts->all.count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (casts->all.items[middle].place < place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < casts->all.count && casts->all.items[end].place == place; end++)
+		;
+	*ret = casts->all.items + low;
+	return end - low;
+}

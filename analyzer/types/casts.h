@@ -1,0 +1,52 @@
+/*
+ * What the code of a program takes pointers for that are declared as "void *", "char *" or members
+ * of a union.
+ *
+ *	struct entry { void *value; };          mov rax, [rbx + 8]     rbx is a struct entry *
+ *	struct order *order = entry->value;                            here begins order, in rax
+ *
+ * Debug information says which variable is in which register at which instruction. A pointer that
+ * is loaded from a member and becomes a variable, a parameter or another member of type
+ * "struct order *" is evidence that the member may lead to a struct order; so is such a variable
+ * that is stored there. It is no proof: the same member may lead to other things elsewhere, and
+ * code may be shared. Who asks compares candidates with memory.
+ */
+#ifndef ANALYZER_TYPES_CASTS_H
+#define ANALYZER_TYPES_CASTS_H
+
+#include "analyzer/base/progress.h"
+#include "analyzer/base/table.h"
+#include "analyzer/program/debug/debug.h"
+#include "analyzer/types/slots.h"
+
+/* The pointers in the array that a member leads to have a place of their own. */
+#define ELEMENT_OF(member) ((member) | UINT32_C(1) << 31)
+
+struct cast {
+	uint32_t place; /* a member, or ELEMENT_OF() one */
+	type_number type;
+};
+
+struct casts {
+	HASH_TABLE(struct cast) all; /* sorted by place once they are read */
+	ARRAY(type_number) results;  /* what calls return that are to return "void *" */
+};
+
+void casts_deinit(struct casts *casts);
+
+struct casts_input {
+	const struct image *image;
+	struct debug *debug;
+	const struct type_table *types;
+	struct slot_table *slots;
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+/* Where machine code cannot be read, there are none. */
+struct error *casts_read(struct casts *casts, const struct casts_input *input);
+
+/* Those of a place: their number, and the first in ret. */
+size_t casts_of(const struct casts *casts, uint32_t place, const struct cast **ret);
+
+#endif

@@ -1,0 +1,432 @@
+#include "analyzer/types/typing_parts.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/base/macros.h"
+
+#include <string.h>
+
+/*
+ * Allocations that the same members of the same variable lead to, beside the same tag, are most
+ * likely of one type. What it may be is known by evidence in the code (casts.h), by the members of
+ * the union, or by the header that it begins with. Of these candidates a type is accepted if it
+ * alone looks right in nearly all of them.
+ */
+
+enum {
+	MOST_UNTYPED = 1 << 24,
+	MOST_CANDIDATES = 1 << 10,
+	SAMPLE = 100, /* of a group */
+	MOST_ROUNDS = 12,
+	MOST_HEADERS = 1 << 10,
+};
+
+struct untyped {
+	uint64_t group; /* a hash of what all of it share */
+	allocation_id id;
+};
+
+/* A type that begins as another one does, which is its header. */
+struct heir {
+	type_number header, type;
+};
+
+struct inference {
+	struct typing *typing;
+	struct casts casts;
+	ARRAY(struct untyped) untyped;
+	ARRAY(type_number) candidates; /* of the group */
+	ARRAY(struct heir) heirs;
+	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
+	uint64_t steps, told;
+};
+
+static void inference_deinit(struct inference *inference)
+{
+	casts_deinit(&inference->casts);
+	array_release(&inference->untyped);
+	array_release(&inference->candidates);
+	array_release(&inference->heirs);
+	table_release(&inference->headers);
+}
+DEFINE_DEINIT(inference_deinit, struct inference)
+
+/* The slot that led to the allocation, of a value of the type; NULL: its type is not known. */
+static const struct slot *slot_to(struct typing *typing, allocation_id id, uint64_t *ret_address,
+				  type_number *ret_type)
+{
+	const struct kept_step *step = &typing->steps.items[id];
+	const struct data_type *type;
+	allocation_id from;
+	uint64_t offset;
+
+	if (step->from == FROM_ORIGIN) {
+		const struct origin *origin = &typing->origins.items[step->offset];
+
+		*ret_address = origin->address;
+		*ret_type = origin->type;
+		return slot_at(&typing->slots, origin->type, origin->offset);
+	}
+	from = step->from - FROM_ALLOCATION;
+	offset = (uint64_t)step->offset * sizeof(uint64_t);
+	*ret_address = allocation_start(typing->input.index, from) + offset;
+	*ret_type = known_type(typing, from);
+	type = typing_type(typing, *ret_type);
+	if (known_fit(typing, from) <= FIT_REGION || type->size == 0)
+		return NULL;
+	return slot_at(&typing->slots, *ret_type,
+		       known_fit(typing, from) == FIT_ARRAY ? offset % type->size : offset);
+}
+
+/*
+ * Whether the type of the allocation may be but its header: there is more behind it, and a byte in
+ * it that may say what.
+ */
+static bool may_be_headed(const struct typing *typing, allocation_id id)
+{
+	enum type_fit fit = known_fit(typing, id);
+	const struct data_type *type = typing_type(typing, known_type(typing, id));
+
+	return (fit == FIT_PREFIX || fit == FIT_ONE) &&
+	       allocation_size(typing->input.index, id) >= type->size + 2 * sizeof(uint64_t) &&
+	       tag_of(typing->table, type) != NO_TAG;
+}
+
+/* The byte that tells what the allocation is, as far as there is one: in it, or beside the slot. */
+static unsigned int tag_for(struct typing *typing, allocation_id id)
+{
+	uint64_t address = allocation_start(typing->input.index, id);
+	uint8_t byte = 0;
+
+	if (known_fit(typing, id) != FIT_NONE) {
+		address += tag_of(typing->table, typing_type(typing, known_type(typing, id)));
+	} else {
+		type_number type;
+		const struct slot *slot = slot_to(typing, id, &address, &type);
+
+		if (!slot || slot->tag == NO_TAG)
+			return 0;
+		address += (uint64_t)slot->tag - slot->offset;
+	}
+	return image_read(typing->input.image, address, &byte, 1) ? byte + 1U : 0;
+}
+
+/* What nothing told the type of, and what only the beginning is known of. */
+static struct error *gather(struct inference *inference)
+{
+	struct typing *typing = inference->typing;
+	struct error *error = NULL;
+
+	inference->untyped.count = 0;
+	for (allocation_id id = 0; !error && id < typing->types.count; id++) {
+		uint64_t hash;
+
+		if (!has_step(typing, id) || (typing->types.items[id] & IS_INFERRED) ||
+		    (known_fit(typing, id) != FIT_NONE && !may_be_headed(typing, id)))
+			continue;
+		if (inference->untyped.count == MOST_UNTYPED)
+			break;
+		hash = hash_add(hash_add(typing->contexts.items[id], tag_for(typing, id)),
+				known_type(typing, id));
+		error = array_append(&inference->untyped, (struct untyped){ hash, id });
+	}
+	return error;
+}
+
+DEFINE_COMPARE(compare_untyped, struct untyped, ASCENDING(group), ASCENDING(id))
+
+static struct error *add_candidate(struct inference *inference, type_number type)
+{
+	const struct data_type *described = typing_type(inference->typing, type);
+
+	if (!is_aggregate(described) || described->size < sizeof(uint64_t) ||
+	    inference->candidates.count == MOST_CANDIDATES)
+		return NULL;
+	for (size_t i = 0; i < inference->candidates.count; i++)
+		if (inference->candidates.items[i] == type)
+			return NULL;
+	return array_append(&inference->candidates, type);
+}
+
+static struct error *find_heirs(struct inference *inference, type_number header, size_t *ret)
+{
+	const struct typing *typing = inference->typing;
+	uint32_t known = address_map_find(&inference->headers, header);
+	struct error *error;
+
+	*ret = known == NOT_IN_MAP ? inference->heirs.count : known;
+	if (known != NOT_IN_MAP || inference->headers.count == MOST_HEADERS)
+		return NULL;
+	error = address_map_add(&inference->headers, header, (uint32_t)*ret);
+	for (type_number i = 1; !error && i < type_count(typing->table); i++)
+		if (type_begins_with(typing, i, header))
+			error = array_append(&inference->heirs, (struct heir){ header, i });
+	return error;
+}
+
+/* All members of the union that the slot is in are candidates. */
+static struct error *add_choices(struct inference *inference, allocation_id id)
+{
+	struct typing *typing = inference->typing;
+	const struct slot *slot, *slots;
+	struct error *error;
+	uint64_t address;
+	type_number type;
+	size_t count;
+
+	slot = slot_to(typing, id, &address, &type);
+	if (!slot || !slot->is_choice)
+		return NULL;
+	error = slots_of(&typing->slots, type, &slots, &count);
+	for (size_t i = 0; !error && i < count; i++)
+		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
+			error = add_candidate(inference, slots[i].target);
+	return error;
+}
+
+/* Of a group, by one of it. */
+static struct error *gather_candidates(struct inference *inference, allocation_id id)
+{
+	const struct typing *typing = inference->typing;
+	uint64_t key = typing->paths.items[typing->contexts.items[id]].key;
+	const struct cast *casts;
+	struct error *error = NULL;
+	size_t count, i;
+
+	inference->candidates.count = 0;
+	if (known_fit(typing, id) != FIT_NONE) {
+		type_number header = known_type(typing, id);
+
+		error = find_heirs(inference, header, &i);
+		for (; !error && i < inference->heirs.count &&
+		       inference->heirs.items[i].header == header;
+		     i++)
+			error = add_candidate(inference, inference->heirs.items[i].type);
+		return error;
+	}
+	error = add_choices(inference, id);
+	count = key & OF_VARIABLE ? 0 : casts_of(&inference->casts, (uint32_t)key, &casts);
+	for (i = 0; !error && i < count; i++)
+		error = add_candidate(inference, casts[i].type);
+	return error;
+}
+
+/* How many of a sample a candidate fits. */
+struct score {
+	size_t right, confirmed, exact;
+	size_t pointers; /* that lead to what is just as large as they say */
+	size_t doubts;	 /* to what is larger */
+};
+
+/* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
+static struct error *test_one(struct typing *typing, allocation_id id, type_number type,
+			      bool may_be_longer, struct score *score, enum type_fit *ret_fit)
+{
+	struct memory_range range = range_of(typing, id);
+	struct conformity conformity = { .is_violated = true };
+	struct error *error = typing_find_fit(typing, range, type, ret_fit);
+
+	if (!error && (*ret_fit == FIT_ONE || *ret_fit == FIT_TAIL ||
+		       (may_be_longer && *ret_fit == FIT_PREFIX)))
+		error = typing_conforms(typing, range.start, type, &conformity);
+	if (conformity.is_violated) {
+		*ret_fit = FIT_NONE;
+		return error;
+	}
+	score->right++;
+	score->confirmed += conformity.confirmed > 0;
+	score->exact +=
+		*ret_fit == FIT_ONE && is_just_as_large(range, typing_type(typing, type)->size);
+	score->pointers += conformity.exact;
+	score->doubts += conformity.doubtful;
+	return error;
+}
+
+struct group {
+	const struct untyped *items;
+	size_t count;
+};
+
+static size_t sample_size(const struct group *group)
+{
+	return group->count < SAMPLE ? group->count : SAMPLE;
+}
+
+static allocation_id sample_of(const struct group *group, size_t number)
+{
+	return group->items[number * group->count / sample_size(group)].id;
+}
+
+static struct error *test_group(struct inference *inference, const struct group *group,
+				type_number type, bool may_be_longer, struct score *ret)
+{
+	struct error *error = NULL;
+	enum type_fit fit;
+
+	*ret = (struct score){ 0 };
+	for (size_t i = 0; !error && i < sample_size(group); i++)
+		error = test_one(inference->typing, sample_of(group, i), type, may_be_longer, ret,
+				 &fit);
+	return error;
+}
+
+/* Nearly all are right, and pointers of half of them lead to what they should. */
+static bool is_accepted(const struct score *score, size_t count)
+{
+	return score->right * 100 >= count * 98 && score->confirmed * 2 >= count;
+}
+
+/* Whether one candidate is right for far more than another one. */
+static bool is_better(const struct score *score, const struct score *other)
+{
+	return score->exact > 2 * other->exact + 1 ||
+	       (10 * score->exact >= 9 * other->exact &&
+		(4 * score->pointers > 5 * other->pointers ||
+		 (score->pointers >= other->pointers && 4 * score->doubts < other->doubts)));
+}
+
+/* The candidate that is accepted and better than all others that are; else NO_TYPE. */
+static struct error *choose(struct inference *inference, const struct group *group,
+			    bool may_be_longer, type_number *ret)
+{
+	struct score best = { 0 }, second = { 0 };
+	struct error *error = NULL;
+	bool is_rivalled = false;
+
+	*ret = NO_TYPE;
+	for (size_t i = 0; !error && i < inference->candidates.count; i++) {
+		type_number type = inference->candidates.items[i];
+		struct score score;
+
+		error = test_group(inference, group, type, may_be_longer, &score);
+		if (error || !is_accepted(&score, sample_size(group)))
+			continue;
+		if (*ret == NO_TYPE || is_better(&score, &best)) {
+			is_rivalled = *ret != NO_TYPE && is_rivalled && !is_better(&score, &second);
+			best = score;
+			*ret = type;
+		} else if (!is_better(&best, &score)) {
+			is_rivalled = true;
+			second = score;
+		}
+	}
+	if (is_rivalled)
+		*ret = NO_TYPE;
+	return error;
+}
+
+/* The only candidate that is just as large as the allocation, conforms and is confirmed. */
+static struct error *choose_for_one(struct inference *inference, allocation_id id, type_number *ret)
+{
+	struct error *error = NULL;
+	size_t found = 0;
+
+	for (size_t i = 0; !error && i < inference->candidates.count; i++) {
+		type_number type = inference->candidates.items[i];
+		struct score score = { 0 };
+		enum type_fit fit;
+
+		error = test_one(inference->typing, id, type, false, &score, &fit);
+		if (!score.exact || !score.confirmed)
+			continue;
+		*ret = type;
+		found++;
+	}
+	if (found != 1)
+		*ret = NO_TYPE;
+	return error;
+}
+
+static struct error *assign(struct inference *inference, allocation_id id, type_number type,
+			    bool may_be_longer)
+{
+	struct score score = { 0 };
+	enum type_fit fit;
+	struct error *error = test_one(inference->typing, id, type, may_be_longer, &score, &fit);
+
+	return error || fit == FIT_NONE ? error
+					: typing_set(inference->typing, id, type, fit, true);
+}
+
+static struct error *infer_group(struct inference *inference, const struct group *group)
+{
+	struct typing *typing = inference->typing;
+	bool is_headed = known_fit(typing, group->items->id) != FIT_NONE;
+	struct error *error = gather_candidates(inference, group->items->id);
+	bool have_candidates = inference->candidates.count > 0;
+	type_number type = NO_TYPE;
+
+	if (!error && have_candidates)
+		error = choose(inference, group, is_headed, &type);
+	/* Without evidence, what calls return may be meant. */
+	if (!error && !have_candidates && !is_headed) {
+		for (size_t i = 0; !error && i < inference->casts.results.count; i++)
+			error = add_candidate(inference, inference->casts.results.items[i]);
+		if (!error)
+			error = choose(inference, group, false, &type);
+		if (type == NO_TYPE)
+			return error;
+	}
+	for (size_t i = 0; !error && i < group->count; i++) {
+		allocation_id id = group->items[i].id;
+		type_number chosen = type;
+
+		if (type == NO_TYPE && have_candidates)
+			error = choose_for_one(inference, id, &chosen);
+		if (!error && chosen != NO_TYPE)
+			error = assign(inference, id, chosen, is_headed);
+	}
+	return error;
+}
+
+static struct error *infer_all(struct inference *inference)
+{
+	struct error *error = gather(inference);
+
+	if (error)
+		return error;
+	array_sort(&inference->untyped, compare_untyped);
+	for (size_t i = 0, next; !error && i < inference->untyped.count; i = next) {
+		const struct untyped *first = &inference->untyped.items[i];
+
+		for (next = i + 1; next < inference->untyped.count &&
+				   inference->untyped.items[next].group == first->group;
+		     next++)
+			;
+		if (!progress_step(inference->typing->input.progress, 0))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		error = infer_group(inference, &(struct group){ first, next - i });
+	}
+	return error;
+}
+
+struct error *typing_infer(struct typing *typing)
+{
+	struct memory_account *account = typing->input.account;
+	_cleanup_(inference_deinit) struct inference inference = {
+		.typing = typing,
+		.untyped.memory.account = account,
+		.candidates.memory.account = account,
+		.heirs.memory.account = account,
+		.headers.memory.account = account,
+	};
+	const struct casts_input input = {
+		.image = typing->input.image,
+		.debug = typing->input.debug,
+		.types = typing->table,
+		.slots = &typing->slots,
+		.account = account,
+		.progress = typing->input.progress,
+	};
+	struct error *error = gather(&inference);
+
+	if (error || inference.untyped.count == 0)
+		return error;
+	error = casts_read(&inference.casts, &input);
+	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
+		error = infer_all(&inference);
+		if (error || typing->queued_from == typing->queue.count)
+			break;
+		error = typing_follow_queue(typing);
+	}
+	return error;
+}

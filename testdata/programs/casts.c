@@ -1,0 +1,225 @@
+/*
+ * Allocations whose types no declaration tells, but the code that uses them, a tag, or what they
+ * hold: for each a line "ADDRESS TYPE", with "?" where nothing in the program says it.
+ */
+#include "truth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the value of an entry is, only who asks knows. */
+struct entry {
+	struct entry *next;
+	void *value;
+};
+
+struct wallet {
+	struct entry *coins;
+	long amount;
+	int currency;
+};
+
+struct ticket {
+	char *place;
+	struct entry *stamps;
+	double price;
+	long number;
+};
+
+/* What all begin with, and a byte that tells which they are. */
+struct object {
+	struct object *next;
+	unsigned char kind;
+};
+
+enum kind { PAIR = 3, TEXT };
+
+struct pair {
+	struct object header;
+	struct object *first, *second;
+	long weight;
+};
+
+struct text {
+	struct object header;
+	char *characters;
+	struct entry *marks;
+	long size[4];
+};
+
+/* One of two, as the kind says. */
+struct variant {
+	int kind;
+	union {
+		struct wallet *wallet;
+		struct ticket *ticket;
+	};
+};
+
+/* Many in one block. */
+struct piece {
+	struct piece *next;
+	struct entry *entries;
+	long number;
+};
+
+/* Of whatever. */
+struct bag {
+	void **items;
+	int count;
+};
+
+struct note {
+	struct entry *about;
+	long day[5];
+};
+
+static struct entry *wallets, *tickets;
+static struct object *objects;
+struct variant variants[60]; /* nobody reads it: compilers would do without */
+static struct piece *pieces;
+static struct bag bag;
+
+long seen;
+
+static void *make(size_t size, const char *type)
+{
+	void *block = calloc(1, size);
+
+	printf("%p %s\n", block, type);
+	return block;
+}
+
+static struct entry *push(struct entry *list, void *value)
+{
+	struct entry *entry = make(sizeof(*entry), "struct entry");
+
+	entry->next = list;
+	entry->value = value;
+	return entry;
+}
+
+static char *make_text(const char *text)
+{
+	return strcpy(make(strlen(text) + 1, "char[]"), text);
+}
+
+static struct wallet *make_wallet(long amount)
+{
+	struct wallet *wallet = make(sizeof(*wallet), "struct wallet");
+
+	wallet->coins = push(NULL, NULL);
+	wallet->amount = amount;
+	return wallet;
+}
+
+static struct ticket *make_ticket(long number)
+{
+	struct ticket *ticket = make(sizeof(*ticket), "struct ticket");
+
+	ticket->place = make_text("in the third row, on the left");
+	ticket->stamps = push(NULL, NULL);
+	ticket->number = number;
+	return ticket;
+}
+
+/* Not static, so that no compiler changes what they take. */
+OUT_OF_LINE void use_wallet(const struct wallet *wallet);
+OUT_OF_LINE void use_ticket(const struct ticket *ticket);
+OUT_OF_LINE void use_note(const struct note *note);
+OUT_OF_LINE void *find(const struct bag *from, int number);
+
+void use_wallet(const struct wallet *wallet)
+{
+	seen += wallet->amount;
+}
+
+void use_ticket(const struct ticket *ticket)
+{
+	seen += ticket->number;
+}
+
+void use_note(const struct note *note)
+{
+	seen += note->day[0];
+}
+
+void *find(const struct bag *from, int number)
+{
+	return number < from->count ? from->items[number] : NULL;
+}
+
+OUT_OF_LINE static void use_all(void)
+{
+	for (const struct entry *entry = wallets; entry; entry = entry->next)
+		use_wallet(entry->value);
+	for (const struct entry *entry = tickets; entry; entry = entry->next)
+		use_ticket(entry->value);
+	for (int i = 0; i < bag.count; i++)
+		use_note(find(&bag, i));
+}
+
+OUT_OF_LINE static void add_objects(int number)
+{
+	struct pair *pair = make(sizeof(*pair), "struct pair");
+	struct text *text = make(sizeof(*text), "struct text");
+
+	pair->header = (struct object){ objects, PAIR };
+	pair->first = pair->second = objects;
+	pair->weight = number;
+	text->header = (struct object){ &pair->header, TEXT };
+	text->characters = make_text("what this text is about");
+	text->marks = push(NULL, NULL);
+	objects = &text->header;
+}
+
+OUT_OF_LINE static void fill_pool(void)
+{
+	char *pool = make(8000, "block with struct piece");
+
+	for (int i = 0; i < 100; i++) {
+		struct piece *piece = (struct piece *)(pool + 64 + (size_t)i * 64);
+
+		piece->next = pieces;
+		piece->entries = push(NULL, NULL);
+		piece->number = i;
+		pieces = piece;
+	}
+}
+
+OUT_OF_LINE static void fill(void)
+{
+	for (int i = 0; i < 200; i++) {
+		wallets = push(wallets, make_wallet(i));
+		tickets = push(tickets, make_ticket(i));
+		add_objects(i);
+	}
+	for (int i = 0; i < 60; i++) {
+		variants[i].kind = i % 2 ? 7 : 8;
+		if (i % 2)
+			variants[i].wallet = make_wallet(i);
+		else
+			variants[i].ticket = make_ticket(i);
+	}
+	bag.count = 50;
+	bag.items = make(50 * sizeof(*bag.items), "?");
+	for (int i = 0; i < 50; i++) {
+		struct note *note = make(sizeof(*note), "struct note");
+
+		note->about = push(NULL, NULL);
+		bag.items[i] = note;
+	}
+	fill_pool();
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	fill();
+	use_all();
+	puts("ready");
+	for (;;)
+		pause();
+}
