@@ -200,6 +200,15 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 				      size_t count);
 struct patterns *analysis_owners(const struct analysis *analysis);
 
+/*
+ * Once single allocations have been asked about, build the stages with which further answers take
+ * milliseconds, within half of the memory allowed. For while nothing else is to be done.
+ */
+struct error *analysis_build_ahead(struct analysis *analysis);
+
+/* Whether there is any such stage left to build. */
+bool analysis_has_ahead(const struct analysis *analysis);
+
 /* Used and reachable from a root; used, not reachable and lost for ever (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);
 const struct bitmap *analysis_leaked(const struct analysis *analysis);

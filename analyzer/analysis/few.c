@@ -92,6 +92,7 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 {
 	_cleanup_(free) allocation_id *unknown = NULL;
 
+	analysis->few_asked = true;
 	if (analysis->costs[STAGE_OWNERS].built)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_OBJECTS));
@@ -194,4 +195,40 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
 		return analysis_need(analysis, STAGE_DISGUISED);
 	*known = take(wanted);
 	return NULL;
+}
+
+/* What answers about few allocations build once they have cost as much. */
+static const enum stage ahead[] = {
+	STAGE_LEAKS,
+	STAGE_DISGUISED,
+	STAGE_INCOMING,
+	STAGE_OWNERS,
+};
+
+/* The first of these that is not there yet, or STAGES. */
+static enum stage next_ahead(const struct analysis *analysis)
+{
+	for (size_t i = 0; i < sizeof(ahead) / sizeof(*ahead); i++)
+		if (!analysis->costs[ahead[i]].built)
+			return ahead[i];
+	return STAGES;
+}
+
+bool analysis_has_ahead(const struct analysis *analysis)
+{
+	return analysis->few_asked && !analysis->ahead_ended && next_ahead(analysis) != STAGES;
+}
+
+struct error *analysis_build_ahead(struct analysis *analysis)
+{
+	struct memory_account *account = &analysis->account;
+	size_t limit = account->limit;
+	struct error *error = NULL;
+
+	account->limit = (limit + 1) / 2;
+	while (!error && analysis_has_ahead(analysis))
+		error = analysis_need(analysis, next_ahead(analysis));
+	account->limit = limit;
+	analysis->ahead_ended = error && error_code(error) != ERROR_INTERRUPTED;
+	return error;
 }

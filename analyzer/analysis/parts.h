@@ -50,6 +50,8 @@ struct analysis {
 	allocation_id few_leaks_of;
 	size_t few_leaks_cost;	       /* allocations that were looked at for these */
 	struct bitmap not_disguised;   /* some, certainly; or no words */
+	bool few_asked;		       /* see analysis_build_ahead() */
+	bool ahead_ended;	       /* by an error: it would come again */
 	struct kept_words *kept_words; /* of the unreachable; or NULL */
 	struct named_sets *named_sets;
 	struct stage_cost costs[STAGES];

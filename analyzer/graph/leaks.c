@@ -20,6 +20,7 @@ struct finder {
 	const struct allocation_index *index;
 	const struct bitmap *leaked;
 	const struct components *components;
+	struct progress *progress;
 };
 
 struct leaks {
@@ -94,12 +95,15 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 {
 	const struct components *components = finder->components;
 	uint32_t count = component_count(components), *owner;
+	size_t members = component_member_count(components);
+	uint64_t told = 0;
 
 	TRY(memory_resize(owners, (count + (size_t)1) * sizeof(*owner)));
 	owner = owners->bytes;
 	for (uint32_t i = 0; i < count; i++)
 		owner[i] = UNOWNED;
-	for (size_t end = component_member_count(components), begin; end > 0; end = begin) {
+	progress_begin(finder->progress, "finding leak roots", members);
+	for (size_t end = members, begin; end > 0; end = begin) {
 		uint32_t number = component_before(components, end, &begin);
 
 		if (owner[number] == UNOWNED) {
@@ -109,6 +113,7 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 		add_owned(leaks, finder, owner[number], begin, end);
 		for (size_t i = begin; i < end; i++)
 			hand_down(finder, component_member(components, i), owner);
+		TRY(progress_check_at(finder->progress, members - begin, &told));
 	}
 	return NULL;
 }
@@ -129,7 +134,8 @@ struct error *leaks_create(const struct graph *graph, const struct allocation_in
 	TRY(find_owners(&(struct finder){ .graph = graph,
 					  .index = index,
 					  .leaked = leaked,
-					  .components = components },
+					  .components = components,
+					  .progress = progress },
 			leaks, &owners));
 	SORT(leaks->roots, leaks->count, compare_roots);
 	*ret = take(leaks);

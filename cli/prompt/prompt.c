@@ -1,6 +1,7 @@
 #include "cli/prompt/prompt.h"
 
 #include "analyzer/base/text.h"
+#include "cli/prompt/ahead.h"
 #include "cli/prompt/completion.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/lexer.h"
@@ -238,6 +239,7 @@ static void set_up_readline(void)
 void prompt_run(struct session *session)
 {
 	enum reading state = READ_NOTHING;
+	struct ahead ahead = { 0 };
 
 	session->at_prompt = true;
 	interrupt_catch(&session->progress.progress, false);
@@ -248,7 +250,9 @@ void prompt_run(struct session *session)
 	while (state != READ_END && !session->leaving) {
 		_cleanup_(free) char *line = NULL;
 
+		ahead_start(&ahead, session);
 		state = read_lines(session, &line);
+		ahead_stop(&ahead);
 		if (state != READ_LINE)
 			continue;
 		remember(line);

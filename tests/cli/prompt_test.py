@@ -177,6 +177,47 @@ class PromptTest(unittest.TestCase):
         self.terminal.expect(PROMPT)
         self.assertRegex(self.terminal.command("count used"), COUNT)
 
+    def addresses(self):
+        """Of all that is leaked, and of some in use."""
+        return [
+            address for words in (("leaked",), ("anchored", "--limit", "3"))
+            for address in self.place.run(
+                "-q", "core.1", "enumerate", *words).output.split()
+        ]
+
+    def explained(self, address):
+        """As in a script, in the lines of a terminal."""
+        output = self.place.run("-q", "core.1", "explain", address).output
+        self.assertIn(address, output)
+        return output.replace("\n", "\r\n")
+
+    def test_answers_are_those_of_a_script(self):
+        for address in self.addresses():
+            shown = self.terminal.command(f"explain {address}")
+            self.assertIn(self.explained(address), shown)
+            self.assertNotIn("heapcore: ", shown)
+
+    def test_lines_that_come_at_once_are_run(self):
+        addresses = self.addresses()
+        self.terminal.send(
+            "".join(f"explain {address}\n" for address in addresses))
+        for address in addresses:
+            shown = self.terminal.expect(
+                re.escape(self.explained(address)) + ".*" + PROMPT)
+            self.assertNotIn("interrupted", shown)
+
+    def test_control_c_and_control_d_work_after_an_explanation(self):
+        leaked, *_ = self.addresses()
+        for typed in ("", "nonsense"):
+            self.terminal.command(f"explain {leaked}")
+            self.terminal.send(typed + CONTROL_C)
+            self.terminal.expect(PROMPT)
+            self.assertRegex(self.terminal.command("count used"), COUNT)
+        self.terminal.command(f"explain {leaked}")
+        self.leave(CONTROL_D)
+        self.terminal.send(f"explain {leaked}\n")
+        self.leave("quit\n")
+
     def test_output_goes_to_a_file_or_the_shell(self):
         self.assertNotRegex(self.terminal.command("count used > out"), COUNT)
         self.assertRegex(self.place.read("out"), COUNT)

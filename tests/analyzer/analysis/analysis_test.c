@@ -208,6 +208,54 @@ static void test_stage_can_be_asked_for_again_after_an_interrupt(void **state)
 	assert_right(process.analysis);
 }
 
+/* An analysis that was asked about an allocation. */
+static void make_asked(struct process *process)
+{
+	const allocation_id id = 0;
+
+	make_core(process);
+	assert_no_error(analysis_need(process->analysis, STAGE_REACHABILITY));
+	assert_no_error(analysis_build_ahead(process->analysis));
+	assert_false(analysis_cost(process->analysis, STAGE_LEAKS).built);
+	assert_no_error(analysis_need_owners_of(process->analysis, &id, 1));
+	assert_true(analysis_has_ahead(process->analysis));
+}
+
+static void test_stages_are_built_ahead_once_an_allocation_was_asked_about(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	_cleanup_(error_destroy) struct error *error = NULL;
+
+	make_asked(&process);
+	process.progress.interrupted = true;
+	error = analysis_build_ahead(process.analysis);
+	assert_non_null(error);
+	assert_int_equal(error_code(error), ERROR_INTERRUPTED);
+	assert_true(analysis_has_ahead(process.analysis));
+	process.progress.interrupted = false;
+	assert_no_error(analysis_build_ahead(process.analysis));
+	assert_false(analysis_has_ahead(process.analysis));
+	assert_true(analysis_cost(process.analysis, STAGE_OWNERS).built);
+	assert_right(process.analysis);
+}
+
+static void test_building_ahead_takes_no_more_than_half_of_the_memory(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	_cleanup_(error_destroy) struct error *error = NULL;
+	const struct memory_account *account;
+
+	make_asked(&process);
+	account = analysis_account(process.analysis);
+	analysis_limit_memory(process.analysis, 2 * account->used);
+	error = analysis_build_ahead(process.analysis);
+	assert_non_null(error);
+	assert_int_equal(error_code(error), ERROR_NO_MEMORY);
+	assert_int_equal(account->limit, 2 * account->used);
+	/* It would fail again. */
+	assert_false(analysis_has_ahead(process.analysis));
+}
+
 static void test_stage_is_built_once_and_only_with_those_below(void **state)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -249,6 +297,8 @@ int main(void)
 		cmocka_unit_test(test_lack_of_memory_at_any_time_is_told),
 		cmocka_unit_test(test_stage_beyond_the_limit_releases_what_it_had),
 		cmocka_unit_test(test_stage_can_be_asked_for_again_after_an_interrupt),
+		cmocka_unit_test(test_stages_are_built_ahead_once_an_allocation_was_asked_about),
+		cmocka_unit_test(test_building_ahead_takes_no_more_than_half_of_the_memory),
 		cmocka_unit_test(test_stage_is_built_once_and_only_with_those_below),
 		cmocka_unit_test(test_anchors_are_told_apart_by_kind),
 	};
