@@ -93,7 +93,6 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	const struct view view = { heap->context.image };
 	uint64_t stated = heap->arenas[arena].stated_size, end;
 	struct glibc_stretch stretch;
-	struct error *error;
 
 	*ret_done = (struct memory_range){ 0 };
 	if (base == 0 || stated == 0)
@@ -113,9 +112,9 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	       !region->mapping)
 		end = region->end;
 	stretch = (struct glibc_stretch){ arena, base, end };
-	error = glibc_walk_stretches(heap, sink, &stretch, 1, NULL, NULL);
+	TRY(glibc_walk_stretches(heap, sink, &stretch, 1, NULL, NULL));
 	*ret_done = (struct memory_range){ base, stretch.end };
-	return error;
+	return NULL;
 }
 
 /* Compare malloc's own counts with what was found. */
@@ -167,21 +166,16 @@ static bool is_done(const struct memory_range *done, size_t count, uint64_t addr
 /* All chunks are known: now the lists, which may lead anywhere. */
 static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 {
-	struct error *error = block_sink_order(sink);
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(heap->context.image);
 
-	if (!error)
-		error = glibc_follow_fast(heap, sink);
-	if (!error)
-		error = glibc_settle_lists(heap, sink);
-	if (!error)
-		error = glibc_hold_transit(heap, sink);
-	if (!error)
-		error = glibc_check_lists(heap, sink);
-	if (!error)
-		check_counts(heap, sink);
-	return error;
+	TRY(block_sink_order(sink));
+	TRY(glibc_follow_fast(heap, sink));
+	TRY(glibc_settle_lists(heap, sink));
+	TRY(glibc_hold_transit(heap, sink));
+	TRY(glibc_check_lists(heap, sink));
+	check_counts(heap, sink);
+	return NULL;
 }
 
 static struct error *glibc_walk(struct heap *base, arena_number first, struct block_sink *sink)

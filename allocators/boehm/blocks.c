@@ -120,7 +120,6 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 	base <<= key_shift(geometry);
 	for (uint64_t i = 0; i < UINT64_C(1) << geometry->log_index; i++) {
 		struct boehm_block block;
-		struct error *error;
 		uint64_t slot;
 
 		if (!view_word(view, index + 8 * i, &slot)) {
@@ -135,9 +134,7 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 			collector->bad_slots++;
 			continue;
 		}
-		error = append_block(collector, block);
-		if (error)
-			return error;
+		TRY(append_block(collector, block));
 	}
 	return NULL;
 }

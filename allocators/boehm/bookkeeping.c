@@ -58,15 +58,13 @@ static struct error *read_spares(struct collector *collector, struct view *view,
 	size_t before = collector->spares.count;
 
 	while (address && collector->spares.count - before < most) {
-		struct error *error;
-
 		if (!is_spare(collector, view, address)) {
 			collector->spares.count = before;
 			return NULL;
 		}
-		error = array_append(&collector->spares, address);
-		if (error || !view_word(view, address, &address))
-			return error;
+		TRY(array_append(&collector->spares, address));
+		if (!view_word(view, address, &address))
+			return NULL;
 	}
 	return NULL;
 }
@@ -76,15 +74,14 @@ struct error *boehm_find_spares(struct collector *collector, const struct heap_c
 {
 	struct view view = { context->image };
 	uint64_t most = context->image->size / boehm_header_size(collector);
-	struct error *error = NULL;
 
-	for (uint64_t i = 0; i < ARRAYS_HEAD && collector->freelists && !error; i += 8) {
+	for (uint64_t i = 0; i < ARRAYS_HEAD && collector->freelists; i += 8) {
 		uint64_t word;
 
 		if (view_word(&view, collector->freelists - ARRAYS_HEAD + i, &word) && word >= PAGE)
-			error = read_spares(collector, &view, word, most);
+			TRY(read_spares(collector, &view, word, most));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *append_scratch(const struct collector *collector, struct range_list *ranges)
@@ -139,15 +136,13 @@ static struct error *claim_arrays(struct claims *claims)
 static struct error *claim_reclaim_lists(struct claims *claims)
 {
 	const struct collector *collector = claims->collector;
-	struct error *error = NULL;
 	uint64_t list;
 
-	for (size_t kind = 0; kind < collector->kind_count && !error; kind++)
+	for (size_t kind = 0; kind < collector->kind_count; kind++)
 		if (view_word(&claims->view, kind_entry(collector, kind) + KIND_RECLAIM, &list) &&
 		    list)
-			error = block_sink_claim(claims->sink, list,
-						 list + 8 * list_heads(collector));
-	return error;
+			TRY(block_sink_claim(claims->sink, list, list + 8 * list_heads(collector)));
+	return NULL;
 }
 
 /*
@@ -177,7 +172,6 @@ static bool is_section(struct claims *claims, uint64_t address)
 static struct error *claim_sections(struct claims *claims, uint64_t where, uint64_t word)
 {
 	uint64_t address = where, end, start, size;
-	struct error *error;
 
 	if (word % 8 != 0)
 		return NULL;
@@ -189,9 +183,7 @@ static struct error *claim_sections(struct claims *claims, uint64_t where, uint6
 	     end += 16) {
 		if (!view_word(&claims->view, end, &start))
 			break;
-		error = array_append(&claims->sections, start);
-		if (error)
-			return error;
+		TRY(array_append(&claims->sections, start));
 	}
 	return end > address ? block_sink_claim(claims->sink, address, end) : NULL;
 }
@@ -206,7 +198,6 @@ static struct error *claim_notes(struct claims *claims)
 	uint64_t end = claims->collector->freelists;
 
 	for (uint64_t i = 8; i <= ARRAYS_HEAD && end; i += 8) {
-		struct error *error;
 		uint64_t word;
 		size_t j = 0;
 
@@ -217,9 +208,7 @@ static struct error *claim_notes(struct claims *claims)
 		if (j == claims->sections.count ||
 		    boehm_is_internal(claims->collector, claims->context->image, word))
 			continue;
-		error = block_sink_claim(claims->sink, end - i, end - i + 8);
-		if (error)
-			return error;
+		TRY(block_sink_claim(claims->sink, end - i, end - i + 8));
 	}
 	return NULL;
 }

@@ -226,14 +226,11 @@ static struct error *note_links(struct search *search)
 	const struct collector *collector = search->collector;
 	const struct boehm_block *blocks = collector->blocks.items;
 	const struct image *image = search->context->image;
-	struct error *error;
 
 	/* A damaged heap may seem to have more objects than there is room for. */
 	if (image_fits(image) || collector->object_count > image->size / GRANULE)
 		return NULL;
-	error = array_resize(&search->links, collector->object_count);
-	if (error)
-		return error;
+	TRY(array_resize(&search->links, collector->object_count));
 	/* From the last, because what comes next begins with the first. */
 	for (size_t end = collector->blocks.count, start; end > 0; end = start) {
 		start = end > CHUNK ? end - CHUNK : 0;
@@ -402,14 +399,13 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 		uint64_t number;
 		const struct boehm_block *block =
 			boehm_find_object(collector, word, &search->hint, &number);
-		struct error *error;
 
 		if (!block || block->kind != KIND_NORMAL || block->size < SMALLEST_THREAD ||
 		    block->size > LARGEST_THREAD || !look_into(search, word, block->size))
 			return NULL;
-		error = array_append(&collector->threads, word);
-		if (error || !view_word(&search->view, word, &word))
-			return error;
+		TRY(array_append(&collector->threads, word));
+		if (!view_word(&search->view, word, &word))
+			return NULL;
 	}
 	return NULL;
 }

@@ -207,7 +207,6 @@ static struct error *add_object(struct collector *collector, const struct boehm_
 static struct error *add_block(struct collector *collector, const struct image *image,
 			       const struct boehm_block *block, struct block_sink *sink)
 {
-	struct error *error = NULL;
 	struct marks marks;
 
 	if (is_free(block))
@@ -215,9 +214,9 @@ static struct error *add_block(struct collector *collector, const struct image *
 							    traits_of(block) });
 	if (is_small(collector, block) && block->swept != (uint16_t)collector->cycle)
 		boehm_read_marks(collector, image, block, &marks);
-	for (uint64_t i = 0; i < object_slots(collector, block) && !error; i++)
-		error = add_object(collector, block, &marks, i, sink);
-	return error;
+	for (uint64_t i = 0; i < object_slots(collector, block); i++)
+		TRY(add_object(collector, block, &marks, i, sink));
+	return NULL;
 }
 
 /* Blocks in a row, from first to *ret_end, are one region. */

@@ -173,7 +173,6 @@ static struct error *look(struct search *search, uint64_t word, uint64_t where)
 		const struct boehm_geometry *geometry = &geometries[i];
 		struct view view = search->view;
 		size_t before = search->heap->collector_count;
-		struct error *error;
 		uint64_t index;
 
 		if (!boehm_is_index(&view, geometry, word))
@@ -186,9 +185,9 @@ static struct error *look(struct search *search, uint64_t word, uint64_t where)
 		if (!boehm_leads_to_blocks(&view, geometry, word))
 			continue;
 		index = lowest_index(&view, geometry, word);
-		error = add_collector(search, geometry, index, where);
-		if (error || search->heap->collector_count > before)
-			return error;
+		TRY(add_collector(search, geometry, index, where));
+		if (search->heap->collector_count > before)
+			return NULL;
 	}
 	return NULL;
 }

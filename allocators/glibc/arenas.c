@@ -138,14 +138,11 @@ static struct error *try_bins(struct glibc_heap *heap, struct arena_rings *rings
 
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		uint64_t address = bins - layouts[i].bins;
-		struct error *error;
 		bool closes;
 
 		if (glibc_knows_arena(heap, address) || !bins_fit(&view, bins))
 			continue;
-		error = arena_rings_find(rings, i, layouts[i].next, address, &closes);
-		if (error)
-			return error;
+		TRY(arena_rings_find(rings, i, layouts[i].next, address, &closes));
 		if (closes)
 			return add_ring(heap, &view, &layouts[i], address);
 	}
@@ -211,17 +208,16 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 {
 	const struct image *image = heap->context.image;
 	_cleanup_(arena_rings_deinit) struct arena_rings rings;
-	struct error *error = NULL;
 
 	arena_rings_init(&rings, image, most_arenas(image), heap->context.account);
-	for (size_t i = 0; i < image->region_count && !error; i++) {
+	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
 
 		if (region->bytes && (region->rights & RIGHT_WRITE) &&
 		    (region->mapping != NULL) == mapped)
-			error = scan_region(heap, &rings, region);
+			TRY(scan_region(heap, &rings, region));
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -445,12 +441,11 @@ static struct error *check_subheaps(struct glibc_heap *heap)
 static struct error *list_addresses(struct glibc_heap *heap)
 {
 	struct number_list *list = &heap->arena_addresses;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
-		error = array_append(list, heap->arenas[i].address);
-	if (error || list->count == 0)
-		return error;
+	for (size_t i = 0; i < heap->arena_count; i++)
+		TRY(array_append(list, heap->arenas[i].address));
+	if (list->count == 0)
+		return NULL;
 	number_list_sort(list);
 	heap->lowest_arena = list->items[0];
 	heap->end_of_arenas = list->items[list->count - 1] + heap->arenas[0].layout->size;

@@ -56,8 +56,6 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 	if (!view_word(&view, bin + 16, &chunk))
 		return NULL;
 	while (chunk != bin) {
-		struct error *error;
-
 		*ret_broken = 0;
 		if (view_is_absent(&view, chunk))
 			return NULL;
@@ -69,9 +67,7 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		*ret_broken = chunk + HEADER;
 		if (back != last)
 			return NULL;
-		error = visit ? visit(heap, chunk) : NULL;
-		if (error)
-			return error;
+		TRY(visit ? visit(heap, chunk) : NULL);
 		if (search.steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		last = chunk;

@@ -270,13 +270,10 @@ static void report_lost_top(struct walk *walk, uint64_t chunk)
 /* Go on behind damage at chunk: *ret_chunk is the next chunk that can be trusted, or the end. */
 static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
-	struct error *error = NULL;
 	uint64_t next;
 
 	if (!walk->heap->vouched_known)
-		error = glibc_collect_vouched(walk->heap);
-	if (error)
-		return error;
+		TRY(glibc_collect_vouched(walk->heap));
 	next = find_chunk(walk, chunk + HEADER, false);
 	report_skip(walk, chunk, next - chunk);
 	end_region(walk, chunk + HEADER);
@@ -345,7 +342,6 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 {
 	uint64_t size = header_size(header), next = chunk + size;
 	uint64_t above = PREV_INUSE, below = 0, usable = size - 8;
-	struct error *error = NULL;
 	bool believed = true;
 
 	*ret_next = next;
@@ -366,11 +362,9 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 			believed = above & PREV_INUSE; /* the end of a heap */
 	}
 	if (glibc_may_be_cache(size) && glibc_looks_like_cache(walk->heap, chunk + HEADER))
-		error = array_append(walk->suspects, chunk + HEADER);
-	if (!error && walk->heap->fast_put_off)
-		error = glibc_note_fast(walk->heap, &walk->view, chunk, size);
-	if (error)
-		return error;
+		TRY(array_append(walk->suspects, chunk + HEADER));
+	if (walk->heap->fast_put_off)
+		TRY(glibc_note_fast(walk->heap, &walk->view, chunk, size));
 	return add_block(walk, chunk, usable,
 			 chunk_state(walk, chunk, above & PREV_INUSE, believed));
 }
@@ -389,10 +383,9 @@ static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 	bool readable = view_word(&walk->view, at + 8, &header);
 
 	if (at == walk->arena->top && walk->end - at >= HEADER) {
-		struct error *error = add_top(walk, at);
-
+		TRY(add_top(walk, at));
 		*chunk = walk->end > at ? walk->end : at;
-		return error;
+		return NULL;
 	}
 	if (readable && is_fence(&walk->view, at, header))
 		return skip_fence(walk, at, chunk);

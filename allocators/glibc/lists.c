@@ -210,23 +210,22 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 	size_t threads = heap->context.program->thread_count;
 	uint64_t offset = find_tcache_offset(heap);
 	struct view near = { heap->context.image }, far = near;
-	struct error *error = NULL;
 
-	for (uint32_t i = 0; i < threads && !error; i++) {
+	for (uint32_t i = 0; i < threads; i++) {
 		struct memory_range tls = find_tls(heap, i);
 		uint64_t tcache;
 
 		if (offset && tls.end - tls.start >= offset &&
 		    leads_to_tcache(heap, &near, &far, tls.end - offset, &tcache)) {
-			error = add_tcache(heap, i, tcache);
+			TRY(add_tcache(heap, i, tcache));
 			continue;
 		}
-		for (uint64_t j = tls.start; j < tls.end && !error; j += 8)
+		for (uint64_t j = tls.start; j < tls.end; j += 8)
 			if (leads_to_tcache(heap, &near, &far, j, &tcache))
-				error = add_tcache(heap, i, tcache);
+				TRY(add_tcache(heap, i, tcache));
 	}
 	number_list_sort(&heap->tcaches);
-	return error;
+	return NULL;
 }
 
 /* What is found of a list if its links are mangled, or if they are not. */

@@ -86,27 +86,26 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 	const struct program *program = scan->heap->context.program;
 	const struct owned_memory *owned = scan->heap->context.owned;
 	size_t owned_count = owned ? owned->ranges.count : 0;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < done_count && !error; i++)
-		error = array_append(&scan->taken, done[i]);
-	for (size_t i = 0; i < scan->heap->subheap_count && !error; i++) {
+	for (size_t i = 0; i < done_count; i++)
+		TRY(array_append(&scan->taken, done[i]));
+	for (size_t i = 0; i < scan->heap->subheap_count; i++) {
 		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
 
-		error = array_append(&scan->taken,
-				     (struct memory_range){ subheap->start, subheap->end });
+		TRY(array_append(&scan->taken,
+				 (struct memory_range){ subheap->start, subheap->end }));
 	}
-	for (size_t i = 0; i < owned_count && !error; i++)
-		error = array_append(&scan->taken, owned->ranges.items[i]);
-	for (size_t i = 0; i < program->stack_count && !error; i++) {
+	for (size_t i = 0; i < owned_count; i++)
+		TRY(array_append(&scan->taken, owned->ranges.items[i]));
+	for (size_t i = 0; i < program->stack_count; i++) {
 		const struct stack *stack = &program->stacks[i];
 
 		if (!is_in_chunk(scan, stack))
-			error = array_append(&scan->taken,
-					     (struct memory_range){ stack->start, stack->end });
+			TRY(array_append(&scan->taken,
+					 (struct memory_range){ stack->start, stack->end }));
 	}
 	array_sort(&scan->taken, compare_ranges);
-	return error;
+	return NULL;
 }
 
 /* Whether taken memory begins in [start, end). */
@@ -183,12 +182,11 @@ static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 static struct error *list_lacking(struct scan *scan)
 {
 	const struct glibc_heap *heap = scan->heap;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < heap->arena_count && !error; i++)
+	for (size_t i = 0; i < heap->arena_count; i++)
 		if (glibc_arena_lacks(&heap->arenas[i]))
-			error = array_append(&scan->lacking, i);
-	return error;
+			TRY(array_append(&scan->lacking, i));
+	return NULL;
 }
 
 /* An arena that lacks a piece, which is at start; NULL if there is none. */
@@ -290,21 +288,20 @@ static struct error *scan_data(struct scan *scan, const struct region *region,
 			       uint64_t *ret_end)
 {
 	uint64_t reported = start, address = start;
-	struct error *error = NULL;
 
-	while (address < end && !error) {
+	while (address < end) {
 		uint64_t stop = end - reported > PROGRESS_STEP ? reported + PROGRESS_STEP : end;
 
 		address = find_candidate(scan, region, address, stop);
 		if (address < stop)
-			error = try_place(scan, address, gap.start, gap.end, &address);
-		if (!error && (address >= end || address - reported >= PROGRESS_STEP)) {
-			error = finish(scan, reported, address);
+			TRY(try_place(scan, address, gap.start, gap.end, &address));
+		if (address >= end || address - reported >= PROGRESS_STEP) {
+			TRY(finish(scan, reported, address));
 			reported = address;
 		}
 	}
 	*ret_end = address;
-	return error;
+	return NULL;
 }
 
 /* Find chunks in the gap, of which nothing is taken. */
@@ -313,7 +310,6 @@ static struct error *scan_gap(struct scan *scan, const struct region *region,
 {
 	const struct image *image = scan->heap->context.image;
 	uint64_t address, end;
-	struct error *error = NULL;
 
 	gap.start = align_up(gap.start);
 	if (gap.start >= gap.end || gap.end - gap.start < MINIMUM_CHUNK)
@@ -321,17 +317,17 @@ static struct error *scan_gap(struct scan *scan, const struct region *region,
 	/* Places from there on have too little room. */
 	end = ((gap.end - MINIMUM_CHUNK) & ~UINT64_C(15)) + 16;
 	address = gap.start;
-	while (address < end && !error) {
+	while (address < end) {
 		uint64_t hole;
 
 		address = image_next_data(image, address) & ~UINT64_C(15);
 		if (address >= end)
 			break;
 		hole = (image_next_hole(image, address) + 15) & ~UINT64_C(15);
-		error = scan_data(scan, region, gap, address,
-				  hole > address && hole < end ? hole : end, &address);
+		TRY(scan_data(scan, region, gap, address, hole > address && hole < end ? hole : end,
+			      &address));
 	}
-	return error;
+	return NULL;
 }
 
 /* Add the heaps below address, in order. */
@@ -342,16 +338,14 @@ static struct error *add_subheaps(struct scan *scan, uint64_t address)
 	while (scan->next_subheap < heap->subheap_count &&
 	       heap->subheaps[scan->next_subheap].start < address) {
 		const struct glibc_subheap *subheap = &heap->subheaps[scan->next_subheap++];
-		struct error *error = array_append(&scan->finds, (struct find){
-									 .kind = FIND_SUBHEAP,
-									 .start = subheap->start,
-									 .end = subheap->end,
-									 .chunk = subheap->first,
-									 .arena = subheap->arena,
-								 });
 
-		if (error)
-			return error;
+		TRY(array_append(&scan->finds, (struct find){
+						       .kind = FIND_SUBHEAP,
+						       .start = subheap->start,
+						       .end = subheap->end,
+						       .chunk = subheap->first,
+						       .arena = subheap->arena,
+					       }));
 	}
 	return NULL;
 }
@@ -366,7 +360,6 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 		low = scan->finds.items[scan->finds.count - 1].end;
 	while (low < region->end) {
 		uint64_t high = region->end, next = region->end;
-		struct error *error;
 
 		while (scan->next_taken < scan->taken.count &&
 		       scan->taken.items[scan->next_taken].end <= low)
@@ -376,11 +369,9 @@ static struct error *scan_region(struct scan *scan, const struct region *region)
 			high = scan->taken.items[scan->next_taken].start;
 			next = scan->taken.items[scan->next_taken].end;
 		}
-		error = add_subheaps(scan, low);
-		if (!error && low < high)
-			error = scan_gap(scan, region, (struct memory_range){ low, high });
-		if (error)
-			return error;
+		TRY(add_subheaps(scan, low));
+		if (low < high)
+			TRY(scan_gap(scan, region, (struct memory_range){ low, high }));
 		low = next;
 	}
 	return NULL;
@@ -491,16 +482,15 @@ static bool is_stretch(const struct find *find)
 static struct error *emit_some(void *data, size_t number)
 {
 	struct scan *scan = data;
-	struct error *error = NULL;
 
-	while (scan->emitted < scan->finds.count && !error) {
+	while (scan->emitted < scan->finds.count) {
 		const struct find *find = &scan->finds.items[scan->emitted++];
 
-		error = emit(scan, find);
+		TRY(emit(scan, find));
 		if (is_stretch(find))
 			break;
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *emit_all(struct scan *scan)

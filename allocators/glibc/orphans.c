@@ -95,12 +95,9 @@ static struct error *find_unlisted(struct glibc_heap *heap)
 
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
-		struct error *error = NULL;
 
 		if (may_be_heap(region))
-			error = add_heads(heap, region);
-		if (error)
-			return error;
+			TRY(add_heads(heap, region));
 	}
 	return NULL;
 }

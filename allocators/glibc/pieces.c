@@ -133,16 +133,16 @@ static void end_stretch(struct pieces *pieces, size_t number)
 static struct error *accept(struct pieces *pieces, const struct middle *middle)
 {
 	struct glibc_heap *heap = pieces->heap;
-	struct error *error = block_sink_join(pieces->sink, middle->sink);
 
-	for (size_t i = 0; i < middle->suspects.count && !error; i++)
-		error = array_append(&heap->suspects, middle->suspects.items[i]);
+	TRY(block_sink_join(pieces->sink, middle->sink));
+	for (size_t i = 0; i < middle->suspects.count; i++)
+		TRY(array_append(&heap->suspects, middle->suspects.items[i]));
 	heap->links.forth += middle->links.forth;
 	heap->links.back += middle->links.back;
 	pieces->walk.previous = middle->walk.previous;
 	pieces->walk.previous_size = middle->walk.previous_size;
 	pieces->chunk = middle->end;
-	return error;
+	return NULL;
 }
 
 /* All below the piece is walked: join what was found in it. */
@@ -151,22 +151,20 @@ static struct error *join(struct pieces *pieces, const struct piece *piece,
 {
 	struct glibc_stretch *stretch = &pieces->stretches[piece->stretch];
 	bool is_last = piece->end == stretch->end;
-	struct error *error = NULL;
 
 	if (piece->start == stretch->start)
-		error = begin_stretch(pieces, piece->stretch);
-	if (!error && is_empty(stretch))
+		TRY(begin_stretch(pieces, piece->stretch));
+	if (is_empty(stretch))
 		return NULL;
-	if (!error && block_sink_count(middle->sink) > 0) {
-		error = walk_front(pieces, middle->first);
-		if (!error && pieces->chunk == middle->first && pieces->chunk < pieces->walk.end)
-			error = accept(pieces, middle);
+	if (block_sink_count(middle->sink) > 0) {
+		TRY(walk_front(pieces, middle->first));
+		if (pieces->chunk == middle->first && pieces->chunk < pieces->walk.end)
+			TRY(accept(pieces, middle));
 	}
-	if (!error)
-		error = walk_front(pieces, piece->end);
-	if (!error && is_last)
+	TRY(walk_front(pieces, piece->end));
+	if (is_last)
 		end_stretch(pieces, piece->stretch);
-	return error;
+	return NULL;
 }
 
 /* Walk the piece on its own. */
@@ -175,7 +173,6 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 {
 	const struct glibc_stretch *stretch = &pieces->stretches[piece->stretch];
 	uint64_t stop = piece_reach(piece);
-	struct error *error;
 
 	block_sink_clear(middle->sink);
 	middle->suspects.count = 0;
@@ -189,9 +186,9 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 	if (is_empty(stretch) || (piece->start != stretch->start &&
 				  !glibc_find_row(&middle->walk, &middle->first, stop)))
 		return NULL;
-	error = block_sink_region(middle->sink, middle->first, stretch->end, middle->walk.number);
+	TRY(block_sink_region(middle->sink, middle->first, stretch->end, middle->walk.number));
 	middle->end = middle->first;
-	return error ? error : glibc_walk_on(&middle->walk, &middle->end, stop);
+	return glibc_walk_on(&middle->walk, &middle->end, stop);
 }
 
 static struct error *take_chunk(void *data, size_t number, unsigned int thread)

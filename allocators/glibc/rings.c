@@ -33,15 +33,13 @@ static bool step(const struct path *path, uint64_t *place)
 /* Keep the fate of count places from the first on. */
 static struct error *keep(const struct path *path, uint64_t place, size_t count, enum fate fate)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (address_map_find(path->places, place) == NOT_IN_MAP)
-			error = address_map_add(path->places, place, fate);
+			TRY(address_map_add(path->places, place, fate));
 		if (!step(path, &place))
 			break;
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *keep_ring(const struct path *path, uint64_t start)
@@ -59,15 +57,14 @@ static struct error *follow(const struct path *path, uint64_t address)
 {
 	struct cycle_search search = { .mark = address, .power = 1 };
 	uint64_t place = address;
-	struct error *error = NULL;
 
 	/* It takes at most three times the length of the path and the ring. */
 	while (search.steps < 4 * path->rings->most) {
 		if (!step(path, &place) || address_map_find(path->places, place) != NOT_IN_MAP)
 			return keep(path, address, search.steps + 1, ENDS);
 		if (cycle_closes(&search, place)) {
-			error = keep_ring(path, place);
-			return error ? error : keep(path, address, search.steps + 1, ENDS);
+			TRY(keep_ring(path, place));
+			return keep(path, address, search.steps + 1, ENDS);
 		}
 	}
 	return NULL;

@@ -35,6 +35,10 @@
 		appended_ ? NULL : &error_no_memory;       \
 	})
 
+/* for each of count elements, by a pointer to it; the list may be NULL if there are none. */
+#define list_for_each(item, list, count) \
+	for (__auto_type item = (list); item && item < (list) + (count); item++)
+
 /*
  * The number of the first element whose member is above value, by which they are sorted upwards;
  * count if there is none.

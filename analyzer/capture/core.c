@@ -301,17 +301,16 @@ static struct error *fill_touched(struct core_writer *core, const struct memory_
 	struct filling filling = { core, area, area->start,
 				   .cuttable = !area->of_file || area->huge };
 	size_t before = core->piece_count;
-	struct error *error = NULL;
 
 	/* What was resident before may be more now, so only the slow way may
 	 * rely on it, by which the map was read just now. */
 	if (area->resident > 0 || area->huge || pages_can_scan(&core->source.pages))
-		error = pages_find(&core->source.pages, PAGES_ALL, area->start, area->end, add_run,
-				   &filling);
+		TRY(pages_find(&core->source.pages, PAGES_ALL, area->start, area->end, add_run,
+			       &filling));
 	/* As the kernel has it: what has no rights and no pages is a guard. */
-	if (!error && (area->rights || core->piece_count > before))
-		error = end_filling(&filling);
-	return error;
+	if (area->rights || core->piece_count > before)
+		TRY(end_filling(&filling));
+	return NULL;
 }
 
 static struct error *note_run(void *data, uint64_t start, uint64_t end)
@@ -334,20 +333,19 @@ static struct error *find_data(const struct memory_area *area, int fd, page_run_
 			       void *data_of_found)
 {
 	uint64_t start = area->offset, last = start + area->end - area->start;
-	struct error *error = NULL;
 
-	while (start < last && !error) {
+	while (start < last) {
 		off_t data = lseek(fd, (off_t)start, SEEK_DATA);
 		off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
 		uint64_t end = (uint64_t)hole < last ? (uint64_t)hole : last;
 
 		if (hole < 0 || (uint64_t)data >= last)
 			break;
-		error = found(data_of_found, area->start + (uint64_t)data - area->offset,
-			      area->start + end - area->offset);
+		TRY(found(data_of_found, area->start + (uint64_t)data - area->offset,
+			  area->start + end - area->offset));
 		start = end;
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *sum_run(void *data, uint64_t start, uint64_t end)
@@ -370,15 +368,15 @@ static bool is_in_memory(int fd)
 static struct error *fill_resident(struct core_writer *core, const struct memory_area *area, int fd)
 {
 	uint64_t before = core->pieces_size, size = 0, taken;
-	struct error *error = fill_touched(core, area);
 
-	if (!error && fd >= 0)
-		error = find_data(area, fd, sum_run, &size);
+	TRY(fill_touched(core, area));
+	if (fd >= 0)
+		TRY(find_data(area, fd, sum_run, &size));
 	taken = core->pieces_size - before;
 	if (fd < 0)
 		size = area->end - area->start;
 	core->sizes.not_resident += size > taken ? size - taken : 0;
-	return error;
+	return NULL;
 }
 
 /*
@@ -388,15 +386,14 @@ static struct error *fill_resident(struct core_writer *core, const struct memory
 static struct error *fill_shared(struct core_writer *core, const struct memory_area *area)
 {
 	struct filling filling = { core, area, area->start, .cuttable = true };
-	struct error *error;
 	_cleanup_(close) int fd = source_open_mapped(&core->source, area);
 
 	if (is_shared_file(area) && (fd < 0 || !is_in_memory(fd)))
 		return fill_resident(core, area, fd);
 	if (fd < 0)
 		return fill_whole(core, area);
-	error = find_data(area, fd, add_run, &filling);
-	return error ? error : end_filling(&filling);
+	TRY(find_data(area, fd, add_run, &filling));
+	return end_filling(&filling);
 }
 
 static bool begins_with_elf(const struct core_writer *core, const struct memory_area *area)
@@ -455,35 +452,27 @@ static uint64_t headers_size(const struct core_writer *core)
 /* Say what is to be copied. */
 static struct error *fill_all(struct core_writer *core)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < core->map.count && !error; i++) {
+	for (size_t i = 0; i < core->map.count; i++) {
 		const struct memory_area *area = &core->map.areas[i];
 		size_t before = core->piece_count;
 
-		error = add_segment(core, area->rights, area->start, area->end);
-		if (!error)
-			error = fill(core, area);
-		if (!error && core->cloned && is_unshared(area) && core->piece_count > before)
-			error = LIST_APPEND(core->unshared, core->unshared_count,
-					    (struct note_range){ area->start, area->end });
+		TRY(add_segment(core, area->rights, area->start, area->end));
+		TRY(fill(core, area));
+		if (core->cloned && is_unshared(area) && core->piece_count > before)
+			TRY(LIST_APPEND(core->unshared, core->unshared_count,
+					(struct note_range){ area->start, area->end }));
 	}
-	return error;
+	return NULL;
 }
 
 /* And where everything goes. */
 static struct error *plan(struct core_writer *core)
 {
-	struct error *error = fill_all(core);
 	uint64_t offset;
 
-	if (!error)
-		error = notes_add_ranges(&core->notes, NOTE_CUTS, core->cuts, core->cut_count);
-	if (!error)
-		error = notes_add_ranges(&core->notes, NOTE_UNSHARED, core->unshared,
-					 core->unshared_count);
-	if (error)
-		return error;
+	TRY(fill_all(core));
+	TRY(notes_add_ranges(&core->notes, NOTE_CUTS, core->cuts, core->cut_count));
+	TRY(notes_add_ranges(&core->notes, NOTE_UNSHARED, core->unshared, core->unshared_count));
 	offset = page_above(headers_size(core) + core->notes.size);
 	for (size_t i = 0; i < core->segment_count; i++) {
 		core->segments[i].p_offset = offset;
@@ -528,22 +517,21 @@ static bool is_zero(const uint8_t *page)
 static struct error *write_pages(struct core_writer *core, const uint8_t *bytes, uint64_t size,
 				 uint64_t offset)
 {
-	struct error *error = NULL;
 	uint64_t start = 0;
 
-	while (start < size && !error) {
+	while (start < size) {
 		uint64_t end = start;
 
 		while (end < size && !is_zero(bytes + end))
 			end += PAGE;
 		if (end > start)
-			error = write_all(core->options.fd, bytes + start, end - start,
-					  offset + start);
+			TRY(write_all(core->options.fd, bytes + start, end - start,
+				      offset + start));
 		core->copied += end - start;
 		/* The page at end is zero, or there is none. */
 		start = end + PAGE;
 	}
-	return error;
+	return NULL;
 }
 
 /* Where the piece is in the memory provided, or NULL. */
@@ -606,12 +594,11 @@ static struct error *write_piece(void *data, size_t chunk, unsigned int thread)
 static struct error *read_map(struct core_writer *core, pid_t process)
 {
 	bool known = false;
-	struct error *error = NULL;
 
 	if (core->map.count > 0 && pages_can_scan(&core->source.pages))
-		error = memory_map_renew(process, &core->map, &known);
-	if (error || known)
-		return error;
+		TRY(memory_map_renew(process, &core->map, &known));
+	if (known)
+		return NULL;
 	memory_map_deinit(&core->map);
 	core->map = (struct memory_map){ 0 };
 	return memory_map_read(process, &core->map);

@@ -49,9 +49,7 @@ static const char *next_line(const char *line)
 /* "tfd:        7 events:       19 data:     55d0c0ffee10  pos:0 ..." */
 static struct error *read_epoll(struct held_list *list, uint32_t file, const char *text)
 {
-	struct error *error = NULL;
-
-	for (; *text && !error; text = next_line(text)) {
+	for (; *text; text = next_line(text)) {
 		const char *watched = skip_name(text, "tfd:");
 		char *next;
 		struct held_value value = { .kind = HELD_EPOLL, .holder = file };
@@ -67,18 +65,17 @@ static struct error *read_epoll(struct held_list *list, uint32_t file, const cha
 		if (!watched)
 			continue;
 		value.value = strtoull(watched, NULL, 16);
-		error = keep_value(list, value);
+		TRY(keep_value(list, value));
 	}
-	return error;
+	return NULL;
 }
 
 /* "ID: 0", and then "signal: 10/000055d0c0ffee10". */
 static struct error *read_timers(struct held_list *list, const char *text)
 {
 	struct held_value value = { .kind = HELD_TIMER };
-	struct error *error = NULL;
 
-	for (; *text && !error; text = next_line(text)) {
+	for (; *text; text = next_line(text)) {
 		const char *number = skip_name(text, "ID:");
 		const char *signal = skip_name(text, "signal:");
 		char *next;
@@ -91,9 +88,9 @@ static struct error *read_timers(struct held_list *list, const char *text)
 		if (*next != '/')
 			continue;
 		value.value = strtoull(next + 1, NULL, 16);
-		error = keep_value(list, value);
+		TRY(keep_value(list, value));
 	}
-	return error;
+	return NULL;
 }
 
 /* What cannot be read is not known: the kind is then not sought. */
@@ -161,24 +158,23 @@ static bool find_number(const char *line, const char *name, int base, uint64_t *
  */
 static struct error *read_line(struct ring *ring, const char *line)
 {
-	struct error *error = NULL;
 	const char *rest;
 	uint64_t value;
 	char *next;
 
 	if (find_number(line, "user_data:", 10, &value) ||
 	    find_number(line, "user_data=", 10, &value))
-		error = keep_ring(ring, value);
-	if (!error && find_number(line, "addr:0x", 16, &value))
-		error = keep_ring(ring, value);
-	if (!error && *line == ' ') {
+		TRY(keep_ring(ring, value));
+	if (find_number(line, "addr:0x", 16, &value))
+		TRY(keep_ring(ring, value));
+	if (*line == ' ') {
 		strtoull(line, &next, 10);
 		rest = skip_name(next, ": 0x");
 		if (rest)
-			error = keep_ring(ring, strtoull(rest, NULL, 16));
+			TRY(keep_ring(ring, strtoull(rest, NULL, 16)));
 	}
 	ring->has_polls |= skip_name(line, "op=") != NULL;
-	return error;
+	return NULL;
 }
 
 static struct error *read_ring_text(struct ring *ring, const char *text)
@@ -223,20 +219,17 @@ static const struct memory_area *find_array(const struct ring *ring)
 static struct error *read_requests(const struct ring *ring, const struct memory_area *area)
 {
 	struct io_uring_sqe requests[PAGE / sizeof(struct io_uring_sqe)];
-	struct error *error = NULL;
 
-	for (uint64_t place = area->start; place < area->end && !error; place += sizeof(requests)) {
+	for (uint64_t place = area->start; place < area->end; place += sizeof(requests)) {
 		uint64_t size = source_read(ring->list->source, place, requests, sizeof(requests));
 
-		for (size_t i = 0; i < size / sizeof(*requests) && !error; i++) {
-			error = keep_ring(ring, requests[i].user_data);
-			if (!error)
-				error = keep_ring(ring, requests[i].addr);
-			if (!error)
-				error = keep_ring(ring, requests[i].off);
+		for (size_t i = 0; i < size / sizeof(*requests); i++) {
+			TRY(keep_ring(ring, requests[i].user_data));
+			TRY(keep_ring(ring, requests[i].addr));
+			TRY(keep_ring(ring, requests[i].off));
 		}
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -272,7 +265,6 @@ static struct error *find_file(struct held_list *list, int folder, const char *n
 	char path[64], link[64];
 	bool is_epoll, is_ring;
 	uint32_t file = (uint32_t)strtoul(number, NULL, 10);
-	struct error *error;
 	ssize_t size;
 
 	size = readlinkat(folder, number, link, sizeof(link) - 1);
@@ -282,9 +274,9 @@ static struct error *find_file(struct held_list *list, int folder, const char *n
 	if (!is_epoll && !is_ring)
 		return NULL;
 	snprintf(path, sizeof(path), "fdinfo/%u", file);
-	error = read_text(list, path, &text);
-	if (error || !text)
-		return error;
+	TRY(read_text(list, path, &text));
+	if (!text)
+		return NULL;
 	return is_epoll ? read_epoll(list, file, text) : held_read_ring(list, file, text);
 }
 

@@ -312,15 +312,11 @@ static struct error *add_common(struct notes *notes, const struct held_process *
 				const struct memory_map *map)
 {
 	pid_t thread = held->threads[0].id;
-	struct error *error = add_process(notes, held->id, thread);
 
-	if (!error)
-		error = add_signal(notes, thread, signal);
-	if (!error)
-		error = add_auxiliary(notes, thread);
-	if (!error)
-		error = add_files(notes, map);
-	return error;
+	TRY(add_process(notes, held->id, thread));
+	TRY(add_signal(notes, thread, signal));
+	TRY(add_auxiliary(notes, thread));
+	return add_files(notes, map);
 }
 
 /* The process stands still by now. */

@@ -60,10 +60,8 @@ static void *hold_and_copy(void *data)
 static struct error *hold_in_thread(struct task *task)
 {
 	pthread_t thread;
-	struct error *error = begin_thread(hold_and_copy, task, &thread);
 
-	if (error)
-		return error;
+	TRY(begin_thread(hold_and_copy, task, &thread));
 	pthread_join(thread, NULL);
 	return task->error;
 }

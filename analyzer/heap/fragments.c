@@ -32,14 +32,13 @@ static struct error *end_page(struct page_walk *walk)
 static struct error *turn_page(struct page_walk *walk, uint64_t address, arena_number arena)
 {
 	uint64_t start = page_below(address);
-	struct error *error;
 
 	if (walk->page.start == start && walk->page.arena == arena)
 		return NULL;
-	error = end_page(walk);
+	TRY(end_page(walk));
 	walk->page = (struct heap_page){ .start = start, .end = start + PAGE, .arena = arena };
 	walk->pinner_count = 0;
-	return error;
+	return NULL;
 }
 
 static bool is_cached(const struct page_walk *walk, allocation_id id)
@@ -51,17 +50,16 @@ static bool is_cached(const struct page_walk *walk, allocation_id id)
 static struct error *add_part(struct page_walk *walk, arena_number arena, allocation_id id,
 			      uint64_t start, uint64_t end)
 {
-	struct error *error = turn_page(walk, start, arena);
-
+	TRY(turn_page(walk, start, arena));
 	if (bitmap_get(allocation_used(walk->index), id)) {
 		if (walk->pinner_count < MOST_PINNERS)
 			walk->pinners[walk->pinner_count++] = id;
-		return error;
+		return NULL;
 	}
 	walk->page.free += end - start;
 	if (is_cached(walk, id))
 		walk->page.cached += end - start;
-	return error;
+	return NULL;
 }
 
 /* [start, end), whole pages, is of the allocation. */
@@ -76,10 +74,10 @@ static struct error *add_whole_pages(struct page_walk *walk, arena_number arena,
 		.cached = is_cached(walk, id) ? end - start : 0,
 		.whole = true,
 	};
-	struct error *error = end_page(walk);
 
-	if (error || bitmap_get(allocation_used(walk->index), id))
-		return error;
+	TRY(end_page(walk));
+	if (bitmap_get(allocation_used(walk->index), id))
+		return NULL;
 	return walk->visit(walk->data, &page);
 }
 
@@ -104,13 +102,11 @@ static struct error *add_block(struct page_walk *walk, arena_number arena, alloc
 static struct error *mark_border(struct page_walk *walk, const struct heap_region *region,
 				 uint64_t border)
 {
-	struct error *error;
-
 	if (border % PAGE == 0)
 		return NULL;
-	error = turn_page(walk, border, region->arena);
+	TRY(turn_page(walk, border, region->arena));
 	walk->page.foreign = true;
-	return error;
+	return NULL;
 }
 
 static struct error *visit_region(struct page_walk *walk, const struct heap_region *region,
@@ -244,7 +240,6 @@ static struct error *count_blocks(const struct survey *survey)
 {
 	struct arena_fragments *arenas = survey->fragments->arenas;
 	_cleanup_(free) uint64_t *offsets = calloc(survey->fragments->count + 1, sizeof(*offsets));
-	struct error *error = NULL;
 
 	if (!offsets)
 		return &error_no_memory;
@@ -256,13 +251,13 @@ static struct error *count_blocks(const struct survey *survey)
 	for (size_t i = 0; i < survey->fragments->count; i++)
 		arenas[i].cell_size = (arenas[i].size + MAP_CELLS - 1) / MAP_CELLS;
 	progress_begin(survey->progress, "counting blocks", allocation_count(survey->index));
-	for (size_t i = 0; i < heap_region_count(survey->index) && !error; i++) {
+	for (size_t i = 0; i < heap_region_count(survey->index); i++) {
 		const struct heap_region *region = heap_region(survey->index, i);
 
-		error = count_region(survey, region, offsets[region->arena]);
+		TRY(count_region(survey, region, offsets[region->arena]));
 		offsets[region->arena] += region->end - region->start;
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *count_page(void *data, const struct heap_page *page)

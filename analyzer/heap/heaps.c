@@ -143,16 +143,15 @@ static void set_questions(const struct heaps *heaps)
 static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
 	const struct memory_range *ranges;
-	struct error *error = NULL;
 	size_t count = 0;
 
 	if (heap->allocator->owned)
 		ranges = heap->allocator->owned(heap, &count);
-	for (size_t i = 0; i < count && !error; i++)
-		error = array_append(&slots->owned.ranges, ranges[i]);
+	for (size_t i = 0; i < count; i++)
+		TRY(array_append(&slots->owned.ranges, ranges[i]));
 	slots->owned.ranges.count =
 		memory_ranges_join(slots->owned.ranges.items, slots->owned.ranges.count);
-	return error;
+	return NULL;
 }
 
 static struct error *open_each(struct slots *slots)
@@ -192,12 +191,10 @@ static struct error *open_each(struct slots *slots)
 static struct error *keep_claims(struct heap_slot *slot, const struct block_sink *sink,
 				 size_t first)
 {
-	struct error *error = NULL;
-
 	slot->claims.memory.account = sink->account;
-	for (size_t i = first; i < sink->claims.count && !error; i++)
-		error = array_append(&slot->claims, sink->claims.items[i]);
-	return error;
+	for (size_t i = first; i < sink->claims.count; i++)
+		TRY(array_append(&slot->claims, sink->claims.items[i]));
+	return NULL;
 }
 
 static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)

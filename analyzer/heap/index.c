@@ -29,29 +29,25 @@ static struct error *sort_sink(struct block_sink *sink)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sorted = NULL;
 	struct heap_region *regions = sink->regions.items;
-	struct error *error;
 
 	if (in_order(sink))
 		return NULL;
 	SORT(regions, sink->regions.count, compare_regions);
-	error = block_sink_create(sink->account, &sorted);
-	for (size_t i = 0; i < sink->regions.count && !error; i++)
-		error = block_sink_move_region(sink, sorted, &regions[i]);
-	if (!error)
-		block_sink_replace(sink, sorted);
-	return error;
+	TRY(block_sink_create(sink->account, &sorted));
+	for (size_t i = 0; i < sink->regions.count; i++)
+		TRY(block_sink_move_region(sink, sorted, &regions[i]));
+	block_sink_replace(sink, sorted);
+	return NULL;
 }
 
 /* Claim the regions, too, and join the claims that touch. */
 static struct error *join_claims(struct block_sink *sink)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < sink->regions.count && !error; i++)
-		error = block_sink_claim(sink, sink->regions.items[i].start,
-					 sink->regions.items[i].end);
+	for (size_t i = 0; i < sink->regions.count; i++)
+		TRY(block_sink_claim(sink, sink->regions.items[i].start,
+				     sink->regions.items[i].end));
 	sink->claims.count = memory_ranges_join(sink->claims.items, sink->claims.count);
-	return error;
+	return NULL;
 }
 
 /* Up to the start of the region's last allocation; one alone needs none. */
@@ -156,10 +152,7 @@ static void find_bounds(struct allocation_index *index)
 /* Take over the sink's bits, giving back what was reserved too much. */
 static struct error *take_bits(struct memory *memory, size_t count, struct bitmap *ret)
 {
-	struct error *error = memory_resize(memory, (count / 64 + 1) * sizeof(uint64_t));
-
-	if (error)
-		return error;
+	TRY(memory_resize(memory, (count / 64 + 1) * sizeof(uint64_t)));
 	*ret = (struct bitmap){ memory->bytes, count, *memory };
 	memory->bytes = NULL;
 	memory->size = 0;

@@ -103,13 +103,12 @@ static struct error *copy_array(const struct loading *loading, unsigned int numb
 				size_t element, struct memory *ret)
 {
 	const void *bytes;
-	struct error *error = side_file_take(loading->file, number, count, element, &bytes);
 
-	if (!error)
-		error = memory_reserve(ret, count * element);
-	if (!error && count > 0)
+	TRY(side_file_take(loading->file, number, count, element, &bytes));
+	TRY(memory_reserve(ret, count * element));
+	if (count > 0)
 		memcpy(ret->bytes, bytes, count * element);
-	return error;
+	return NULL;
 }
 
 /* What is large stays where it is. */
@@ -117,12 +116,11 @@ static struct error *borrow_set(const struct loading *loading, unsigned int numb
 				struct memory *ret)
 {
 	struct bitmap set = { 0 };
-	struct error *error =
-		allocation_set_load_some(loading->file, number, loading->counts.blocks, &set);
 
-	if (!error && set.words)
+	TRY(allocation_set_load_some(loading->file, number, loading->counts.blocks, &set));
+	if (set.words)
 		*ret = set.memory;
-	return error;
+	return NULL;
 }
 
 /* Apart from each other, so that their lengths add up to less than there is. */

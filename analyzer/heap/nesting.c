@@ -95,17 +95,16 @@ static void stretch_inner(const struct block_sink *sink, const struct nested_reg
 static struct error *add_head(struct block_sink *to, struct block block, uint64_t head)
 {
 	struct heap_region *last;
-	struct error *error = NULL;
 
 	block.size = head;
 	if (head > 0)
-		error = block_sink_add(to, block);
+		TRY(block_sink_add(to, block));
 	last = to->regions.items + to->regions.count - 1;
 	if (last->start == block.start + head)
 		to->regions.count--; /* nothing is in it */
 	else
 		last->end = block.start + head;
-	return error;
+	return NULL;
 }
 
 /* Add the blocks of the region that count inner ones lie in: they stand apart from these. */

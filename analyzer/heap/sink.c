@@ -99,16 +99,12 @@ static struct heap_region *last_region(const struct block_sink *sink)
 static struct error *reserve(struct block_sink *sink, size_t more)
 {
 	size_t words = (sink->count + more + 63) / 64;
-	struct error *error;
 
 	if (sink->count + more >= NO_ALLOCATION)
 		return error_create(ERROR_NOT_SUPPORTED, "more than 4,294,967,293 allocations");
-	error = memory_reserve(&sink->extents, (sink->count + more) * sizeof(struct extent));
-	if (!error)
-		error = memory_reserve(&sink->used, words * sizeof(uint64_t));
-	if (!error)
-		error = memory_reserve(&sink->cached, words * sizeof(uint64_t));
-	return error;
+	TRY(memory_reserve(&sink->extents, (sink->count + more) * sizeof(struct extent)));
+	TRY(memory_reserve(&sink->used, words * sizeof(uint64_t)));
+	return memory_reserve(&sink->cached, words * sizeof(uint64_t));
 }
 
 static struct error *add_large(struct block_sink *sink, size_t number, uint64_t size)
@@ -132,18 +128,15 @@ static void set_state(struct block_sink *sink, size_t number, enum block_state s
 /* A trait that no block has takes no memory. */
 static struct error *set_traits(struct block_sink *sink, size_t number, unsigned int traits)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++) {
+	for (size_t i = 0; i < BLOCK_TRAITS; i++) {
 		struct memory *bits = &sink->traits[i];
 
 		if (!(traits & trait_mask(i)))
 			continue;
-		error = memory_reserve(bits, (number / 64 + 1) * sizeof(uint64_t));
-		if (!error)
-			((uint64_t *)bits->bytes)[number / 64] |= UINT64_C(1) << (number % 64);
+		TRY(memory_reserve(bits, (number / 64 + 1) * sizeof(uint64_t)));
+		((uint64_t *)bits->bytes)[number / 64] |= UINT64_C(1) << (number % 64);
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -447,16 +440,14 @@ static struct error *append_bits(struct memory *to, size_t to_bit, const struct 
 				 size_t from_bit, size_t count)
 {
 	size_t bits = from->size / sizeof(uint64_t) * 64;
-	struct error *error;
 
 	if (from_bit >= bits || count == 0)
 		return NULL;
 	if (count > bits - from_bit)
 		count = bits - from_bit;
-	error = memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t));
-	if (!error)
-		copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
-	return error;
+	TRY(memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t)));
+	copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
+	return NULL;
 }
 
 static struct error *append_large(struct block_sink *to, const struct block_sink *from,
@@ -480,18 +471,13 @@ static struct error *append_blocks(struct block_sink *to, const struct block_sin
 {
 	const struct extent *extents = (const struct extent *)from->extents.bytes + first;
 	struct extent *place;
-	struct error *error = reserve(to, count);
 
-	if (!error)
-		error = append_bits(&to->used, to->count, &from->used, first, count);
-	if (!error)
-		error = append_bits(&to->cached, to->count, &from->cached, first, count);
-	for (size_t i = 0; i < BLOCK_TRAITS && !error; i++)
-		error = append_bits(&to->traits[i], to->count, &from->traits[i], first, count);
-	if (!error)
-		error = append_large(to, from, first, count);
-	if (error)
-		return error;
+	TRY(reserve(to, count));
+	TRY(append_bits(&to->used, to->count, &from->used, first, count));
+	TRY(append_bits(&to->cached, to->count, &from->cached, first, count));
+	for (size_t i = 0; i < BLOCK_TRAITS; i++)
+		TRY(append_bits(&to->traits[i], to->count, &from->traits[i], first, count));
+	TRY(append_large(to, from, first, count));
 	place = (struct extent *)to->extents.bytes + to->count;
 	for (size_t i = 0; i < count; i++)
 		place[i] = (struct extent){ extents[i].start + distance, extents[i].size };
@@ -503,11 +489,9 @@ static struct error *append_blocks(struct block_sink *to, const struct block_sin
 /* Rare: within the piece, extents come to their end. */
 static struct error *join_one_by_one(struct block_sink *sink, const struct block_sink *piece)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < piece->count && !error; i++)
-		error = block_sink_add(sink, block_sink_get(piece, piece->regions.items, i));
-	return error;
+	for (size_t i = 0; i < piece->count; i++)
+		TRY(block_sink_add(sink, block_sink_get(piece, piece->regions.items, i)));
+	return NULL;
 }
 
 struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece)

@@ -22,14 +22,12 @@ static struct error *add_cut(struct cutter *cutter, allocation_id first, allocat
 /* The run of whole allocations ends below this one. */
 static struct error *end_run(struct cutter *cutter, allocation_id end)
 {
-	struct error *error = NULL;
-
 	if (cutter->run_first < end)
-		error = add_cut(cutter, cutter->run_first, end, (struct memory_range){ 0, 0 },
-				cutter->run_bytes);
+		TRY(add_cut(cutter, cutter->run_first, end, (struct memory_range){ 0, 0 },
+			    cutter->run_bytes));
 	cutter->run_first = end;
 	cutter->run_bytes = 0;
-	return error;
+	return NULL;
 }
 
 /* The next part at or above start that the dump has; empty if there is none. */

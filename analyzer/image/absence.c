@@ -252,10 +252,8 @@ struct error *image_report_absence(const struct image *image, struct findings *f
 	bool private = has_private_memory(image);
 	_cleanup_(smaps_deinit) struct smaps smaps = { 0 };
 	struct absence absence = { 0 };
-	struct error *error = smaps_read(image, &smaps);
 
-	if (error)
-		return error;
+	TRY(smaps_read(image, &smaps));
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
 

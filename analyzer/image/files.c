@@ -278,14 +278,13 @@ static struct error *add_mapped(struct file_table *table, const struct image *im
 {
 	_cleanup_(file_destroy) struct image_file *file = calloc(1, sizeof(*file));
 	uint8_t *bytes = NULL;
-	struct error *error;
 
 	if (!file || !(file->path = strdup(path)) || !LIST_GROW(table->files, table->count))
 		return &error_no_memory;
 	file->partial = true;
-	error = mapped_file_create(image, base, end, &bytes, &file->size);
-	if (error || !bytes)
-		return error;
+	TRY(mapped_file_create(image, base, end, &bytes, &file->size));
+	if (!bytes)
+		return NULL;
 	file->bytes = bytes;
 	*ret = table->files[table->count++] = take(file);
 	return NULL;

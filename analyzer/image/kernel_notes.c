@@ -82,16 +82,13 @@ struct error *smaps_read(const struct image *image, struct smaps *ret)
 		size_t length = end ? (size_t)(end - text) : size;
 		struct smaps_area *last = smaps.count ? &smaps.areas[smaps.count - 1] : NULL;
 		struct smaps_area area;
-		struct error *error = NULL;
 
 		if (length > 0 && text[0] >= 'A' && text[0] <= 'Z') {
 			if (last)
 				parse_detail(text, length, last);
 		} else if (parse_head(text, length, &area) && (!last || area.start >= last->end)) {
-			error = add_area(&smaps, area);
+			TRY(add_area(&smaps, area));
 		}
-		if (error)
-			return error;
 		length += end != NULL;
 		text += length;
 		size -= length;

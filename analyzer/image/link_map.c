@@ -56,12 +56,8 @@ static struct error *read_maps(struct loaded_list *list, const struct image *ima
 	       image_read(image, map, words, sizeof(words)) && words[MAP_PREVIOUS] == previous) {
 		const char *path = name_of(image, words);
 
-		struct error *error = LIST_APPEND(
-			list->list, list->count,
-			(struct loaded){ map, words[MAP_BIAS], words[MAP_DYNAMIC], path });
-
-		if (error)
-			return error;
+		TRY(LIST_APPEND(list->list, list->count,
+				(struct loaded){ map, words[MAP_BIAS], words[MAP_DYNAMIC], path }));
 		previous = map;
 		map = words[MAP_NEXT];
 	}
@@ -76,16 +72,15 @@ static struct error *scan_for_lists(struct loaded_list *list, const struct image
 				    const struct region *region, uint64_t base)
 {
 	uint64_t size = region->end - region->start, words[DEBUG_WORDS];
-	struct error *error = NULL;
 
 	if (size > LOADER_REACH)
 		size = LOADER_REACH;
-	for (uint64_t i = 0; i + sizeof(words) <= size && !error; i += sizeof(*words)) {
+	for (uint64_t i = 0; i + sizeof(words) <= size; i += sizeof(*words)) {
 		memcpy(words, region->bytes + i, sizeof(words));
 		if (words[DEBUG_BASE] == base && (uint32_t)words[DEBUG_VERSION] - 1 < 2)
-			error = read_maps(list, image, words[DEBUG_MAP]);
+			TRY(read_maps(list, image, words[DEBUG_MAP]));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *loaded_list_init(struct loaded_list *list, const struct image *image)

@@ -285,15 +285,14 @@ static struct error *add_gap(struct image *image, const struct mapping *mapping,
 static struct error *add_gaps(struct image *image)
 {
 	size_t count = image->region_count, next = 0;
-	struct error *error = NULL;
 	uint64_t start = 0;
 
-	for (size_t i = 0; i < image->mapping_count && !error; i++) {
+	for (size_t i = 0; i < image->mapping_count; i++) {
 		const struct mapping *mapping = &image->mappings[i];
 
 		if (mapping->start > start)
 			start = mapping->start;
-		while (start < mapping->end && !error) {
+		while (start < mapping->end) {
 			uint64_t end = mapping->end;
 
 			while (next < count && image->regions[next].end <= start)
@@ -301,13 +300,13 @@ static struct error *add_gaps(struct image *image)
 			if (next < count && image->regions[next].start < end)
 				end = image->regions[next].start;
 			if (end > start)
-				error = add_gap(image, mapping, start, end);
+				TRY(add_gap(image, mapping, start, end));
 			else
 				end = image->regions[next].end;
 			start = end;
 		}
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -379,7 +378,6 @@ static int open_path(const char *path)
 static struct error *open_dump(struct image *image, const struct image_options *options, int *ret)
 {
 	_cleanup_(close) int fd = open_path(image->path);
-	struct error *error;
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0)
@@ -389,9 +387,7 @@ static struct error *open_dump(struct image *image, const struct image_options *
 		return error_create(ERROR_NOT_SUPPORTED, "is not a regular file");
 	if (S_ISREG(status.st_mode) && status.st_size == 0)
 		return error_create(ERROR_BAD_DUMP, "is empty");
-	error = unpack(fd, options, image->findings, ret);
-	if (error)
-		return error;
+	TRY(unpack(fd, options, image->findings, ret));
 	image->origin.unpacked = *ret >= 0;
 	if (image->origin.unpacked)
 		return NULL;

@@ -68,9 +68,8 @@ static struct error *add_by_contents(struct residency *residency, const struct r
 				     struct progress *progress, bool shared)
 {
 	uint64_t at = region->start, reported = at;
-	struct error *error = NULL;
 
-	while (at < region->end && !error) {
+	while (at < region->end) {
 		uint64_t end = at - at % PAGE + PAGE;
 		bool zero;
 
@@ -80,8 +79,8 @@ static struct error *add_by_contents(struct residency *residency, const struct r
 		if (zero)
 			end = end_of_hole(residency->image, region, end);
 		residency->doubt += zero ? end - at : 0;
-		error = add_span(residency, (struct span){ at, end, !zero, shared },
-				 at == region->start);
+		TRY(add_span(residency, (struct span){ at, end, !zero, shared },
+			     at == region->start));
 		at = end;
 		if (at - reported >= PROGRESS_STEP) {
 			if (!progress_step(progress, 0))
@@ -89,7 +88,7 @@ static struct error *add_by_contents(struct residency *residency, const struct r
 			reported = at;
 		}
 	}
-	return error;
+	return NULL;
 }
 
 /* Add the region's parts by whether the dump has holes there. */
@@ -157,15 +156,14 @@ static struct error *chunk(struct fitting *fitting, struct span span, uint64_t *
 {
 	struct span rest = span;
 	uint64_t size = span.end - span.start;
-	struct error *error;
 
 	if (size > *left)
 		size = *left;
 	*left -= size;
 	rest.start = span.end = span.start + size;
 	span.resident = !span.resident;
-	error = keep(fitting, span);
-	return error ? error : keep(fitting, rest);
+	TRY(keep(fitting, span));
+	return keep(fitting, rest);
 }
 
 /* Whether resident memory of the same range stands on both sides. */
@@ -202,13 +200,10 @@ static struct error *fit(struct fitting *fitting, size_t first, size_t end, uint
 	}
 	for (size_t i = first; i < end; i++) {
 		bool inside = more && is_enclosed(spans, first, end, i);
-		struct error *error =
-			spans[i].resident == more
-				? keep(fitting, spans[i])
-				: chunk(fitting, spans[i], inside ? &enclosed : &others);
 
-		if (error)
-			return error;
+		TRY(spans[i].resident == more
+			    ? keep(fitting, spans[i])
+			    : chunk(fitting, spans[i], inside ? &enclosed : &others));
 	}
 	return NULL;
 }

@@ -201,10 +201,10 @@ static size_t block_at(size_t offset, size_t size)
 static struct error *store_output(struct unpacking *unpacking)
 {
 	const uint8_t *bytes = unpacking->output;
-	struct error *error = check_room(unpacking);
 	size_t start = 0, end, size = unpacking->used;
 
-	while (start < size && !error) {
+	TRY(check_room(unpacking));
+	while (start < size) {
 		if (bytes_are_zero(bytes + start, block_at(start, size))) {
 			start += BLOCK;
 			continue;
@@ -212,15 +212,15 @@ static struct error *store_output(struct unpacking *unpacking)
 		for (end = start; end < size; end += block_at(end, size))
 			if (bytes_are_zero(bytes + end, block_at(end, size)))
 				break;
-		error = store(unpacking, bytes + start, end - start, unpacking->position + start);
+		TRY(store(unpacking, bytes + start, end - start, unpacking->position + start));
 		start = end;
 	}
 	unpacking->position += size;
 	unpacking->used = 0;
 	/* It is mapped, and so has to have its size. */
-	if (!error && ftruncate(unpacking->to, (off_t)unpacking->position) < 0)
-		error = no_room(unpacking, strerror(errno));
-	return error;
+	if (ftruncate(unpacking->to, (off_t)unpacking->position) < 0)
+		TRY(no_room(unpacking, strerror(errno)));
+	return NULL;
 }
 
 /* Ask the dump itself, as soon as its headers are there, how large it is. */
@@ -354,11 +354,9 @@ static struct error *step(struct unpacking *unpacking, bool *ret_more)
 /* A stream's headers say how much it lacks. */
 static struct error *finish(struct unpacking *unpacking)
 {
-	struct error *error = flush(unpacking);
 	char size[NUMBER_SIZE];
 
-	if (error)
-		return error;
+	TRY(flush(unpacking));
 	if (unpacking->position == 0)
 		return error_create(ERROR_BAD_DUMP, "%s",
 				    unpacking->packing == &plain

@@ -198,7 +198,6 @@ static struct error *add_files(struct program *program)
 			.file = first->file,
 			.state = first->state,
 		};
-		struct error *error;
 		uint64_t claimed = 0, reach;
 
 		next = i + 1;
@@ -215,9 +214,7 @@ static struct error *add_files(struct program *program)
 		module.end = end_of_data(image, module.end, claimed);
 		if (next < count && module.end > image->mappings[next].start)
 			module.end = image->mappings[next].start;
-		error = add_module(program, module);
-		if (error)
-			return error;
+		TRY(add_module(program, module));
 	}
 	return NULL;
 }

@@ -229,16 +229,12 @@ static struct error *walk_list(struct program *program, uint64_t head, uint64_t 
 
 	for (size_t i = 0; i < MAXIMUM_STACKS && next != head; i++) {
 		struct descriptor descriptor;
-		struct error *error;
 
 		if (!image_read_u64(image, next + 8, &back) || back != previous ||
 		    !descriptor_read(image, next - arch->pthread.list, &descriptor))
 			return NULL;
-		if (descriptor.tid <= 0) {
-			error = add_finished(program, &descriptor);
-			if (error)
-				return error;
-		}
+		if (descriptor.tid <= 0)
+			TRY(add_finished(program, &descriptor));
 		previous = next;
 		if (!image_read_u64(image, next, &next))
 			return NULL;
@@ -267,7 +263,6 @@ static struct error *scan_for_lists(struct program *program, const struct region
 		uint64_t head = region->start + i;
 		uint64_t next = word(region->bytes, i);
 		struct descriptor member;
-		struct error *error;
 
 		/*
 		 * An empty list's head points at itself. What next leads to may have to be read
@@ -280,9 +275,7 @@ static struct error *scan_for_lists(struct program *program, const struct region
 		if (!image_read_u64(image, next + 8, &back) || back != head ||
 		    descriptor_read(image, head - image->arch->pthread.list, &member))
 			continue;
-		error = walk_list(program, head, next);
-		if (error)
-			return error;
+		TRY(walk_list(program, head, next));
 	}
 	return NULL;
 }

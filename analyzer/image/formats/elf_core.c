@@ -219,18 +219,14 @@ static struct error *read_files(struct core *core, const uint8_t *note, size_t s
 	path = (const char *)note + sizeof(head) + head[0] * sizeof(entry);
 	for (uint64_t i = 0; i < head[0]; i++) {
 		size_t length = strnlen(path, (size_t)(end - path));
-		struct error *error;
 
 		if (path + length == end)
 			return error_create(ERROR_BAD_DUMP, "a path in the NT_FILE note is cut");
 		memcpy(entry, note + sizeof(head) + i * sizeof(entry), sizeof(entry));
-		error = image_add_mapping(core->image,
-					  (struct mapping){ .start = entry[0],
-							    .end = entry[1],
-							    .offset = entry[2] * head[1],
-							    .path = path });
-		if (error)
-			return error;
+		TRY(image_add_mapping(core->image, (struct mapping){ .start = entry[0],
+								     .end = entry[1],
+								     .offset = entry[2] * head[1],
+								     .path = path }));
 		path += length + 1;
 	}
 	return NULL;
@@ -257,13 +253,12 @@ static void read_time(struct core *core, const uint8_t *note, size_t size)
 static struct error *read_cuts(struct core *core, const uint8_t *note, size_t size)
 {
 	struct note_range cut;
-	struct error *error = NULL;
 
-	for (size_t i = 0; size - i >= sizeof(cut) && !error; i += sizeof(cut)) {
+	for (size_t i = 0; size - i >= sizeof(cut); i += sizeof(cut)) {
 		memcpy(&cut, note + i, sizeof(cut));
-		error = image_add_cut(core->image, cut.start, cut.end);
+		TRY(image_add_cut(core->image, cut.start, cut.end));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *read_note(struct core *core, const GElf_Nhdr *note, const char *name,
