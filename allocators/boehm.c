@@ -16,9 +16,7 @@ static void boehm_close(struct heap *base)
 {
 	struct boehm_heap *heap = (struct boehm_heap *)base;
 
-	for (size_t i = 0; i < heap->collector_count; i++) {
-		struct collector *collector = &heap->collectors[i];
-
+	list_for_each(collector, heap->collectors, heap->collector_count) {
 		array_release(&collector->blocks);
 		array_release(&collector->indexes);
 		array_release(&collector->threads);
@@ -152,9 +150,7 @@ static bool boehm_reserved(const struct heap *base, size_t number, struct memory
 {
 	const struct boehm_heap *heap = (const struct boehm_heap *)base;
 
-	for (size_t i = 0; i < heap->collector_count; i++) {
-		const struct collector *collector = &heap->collectors[i];
-
+	list_for_each(collector, heap->collectors, heap->collector_count) {
 		if (number < collector->blocks.count) {
 			const struct boehm_block *block = &collector->blocks.items[number];
 
@@ -239,9 +235,7 @@ static bool has_procedures(const struct heap_context *context, const struct coll
 	enum { TAGS = 3, TAG_PROCEDURE = 2 };
 	uint64_t descriptor;
 
-	for (size_t i = 0; i < collector->blocks.count; i++) {
-		const struct boehm_block *block = &collector->blocks.items[i];
-
+	array_for_each(block, &collector->blocks) {
 		if (!is_free(block) && !block->pointerless && block->kind >= KIND_FIRST_OWN &&
 		    image_read_u64(context->image, block->header + HEADER_DESCRIPTOR,
 				   &descriptor) &&

@@ -74,9 +74,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 
 static struct error *claim_arenas(struct glibc_heap *heap, struct block_sink *sink)
 {
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		/* One that is not in the core has no address. */
 		if (arena->address)
 			TRY(block_sink_claim(sink, arena->address,
@@ -143,9 +141,7 @@ static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 			     "malloc counts %" PRIu64 " mmapped chunks of %" PRIu64
 			     " bytes, but %" PRIu64 " of %" PRIu64 " bytes were found",
 			     count, size, heap->mapped_count, heap->mapped_size);
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		if (glibc_arena_lacks(arena))
 			findings_add(heap->context.findings,
 				     arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE,

@@ -350,8 +350,7 @@ static struct error *claim_marker(struct claims *claims, uint64_t word)
 {
 	const struct program *program = claims->context->program;
 
-	for (size_t i = 0; i < program->thread_count; i++) {
-		const struct thread *thread = &program->threads[i];
+	list_for_each(thread, program->threads, program->thread_count) {
 		const struct stack *stack;
 
 		if (thread->thread_pointer != word || thread->stack == NO_STACK)

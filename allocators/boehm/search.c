@@ -169,8 +169,7 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 /* Add the collector, if it is new, to which the word leads that stands at where. */
 static struct error *look(struct search *search, uint64_t word, uint64_t where)
 {
-	for (size_t i = 0; i < GEOMETRIES; i++) {
-		const struct boehm_geometry *geometry = &geometries[i];
+	list_for_each(geometry, geometries, GEOMETRIES) {
 		struct view view = search->view;
 		size_t before = search->heap->collector_count;
 		uint64_t index;
@@ -240,9 +239,7 @@ struct error *boehm_search(struct boehm_heap *heap)
 	struct search search = { .heap = heap, .view = { heap->context.image } };
 	size_t cursor = 0;
 
-	for (size_t i = 0; i < program->module_count; i++) {
-		const struct module *module = &program->modules[i];
-
+	list_for_each(module, program->modules, program->module_count) {
 		search = (struct search){
 			.heap = heap,
 			.view = search.view,

@@ -210,9 +210,7 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 	_cleanup_(arena_rings_deinit) struct arena_rings rings;
 
 	arena_rings_init(&rings, image, most_arenas(image), heap->context.account);
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->bytes && (region->rights & RIGHT_WRITE) &&
 		    (region->mapping != NULL) == mapped)
 			TRY(scan_region(heap, &rings, region));
@@ -310,8 +308,7 @@ static size_t count_owners(struct glibc_heap *heap, uint64_t alignment)
 	struct view view = { heap->context.image };
 	size_t count = 0;
 
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		uint64_t owner;
 
 		if (!arena->main && view_word(&view, arena->top & ~(alignment - 1), &owner) &&
@@ -390,8 +387,7 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 	uint64_t alignment = subheap_alignment(heap), end = 0;
 	struct view view = { image };
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, image->region_count) {
 		uint64_t start = (region->start + alignment - 1) & ~(alignment - 1);
 
 		if (!(region->rights & RIGHT_WRITE) || !region->bytes || region->mapping)

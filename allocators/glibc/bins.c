@@ -286,8 +286,7 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap)
 {
 	TRY(vouch_all(heap, &heap->cached));
 	TRY(vouch_all(heap, &heap->fast));
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		uint64_t bin = first_bin(arena);
 		uint64_t broken;
 

@@ -57,8 +57,7 @@ struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_si
 /* The main arena whose heap begins behind address, or NO_ARENA. */
 static size_t find_padded(const struct glibc_heap *heap, uint64_t address)
 {
-	for (size_t i = 0; i < heap->parameters_count; i++) {
-		const struct glibc_parameters *parameters = &heap->parameters[i];
+	list_for_each(parameters, heap->parameters, heap->parameters_count) {
 		const struct glibc_arena *arena = &heap->arenas[parameters->arena];
 
 		if (parameters->base - address - 1 < padding_of(arena))
@@ -271,9 +270,7 @@ static void tell_arena(const struct glibc_arena *arena, uint64_t address, char *
 /* The arena whose control structure holds address, or NULL. */
 static const struct glibc_arena *find_arena(const struct glibc_heap *heap, uint64_t address)
 {
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		if (arena->address && address - arena->address < arena->layout->size)
 			return arena;
 	}
@@ -284,9 +281,7 @@ static bool tell_head(const struct glibc_heap *heap, uint64_t address, char *ret
 {
 	char name[NAME];
 
-	for (size_t i = 0; i < heap->subheap_count; i++) {
-		const struct glibc_subheap *subheap = &heap->subheaps[i];
-
+	list_for_each(subheap, heap->subheaps, heap->subheap_count) {
 		if (address < subheap->start || address >= subheap->first)
 			continue;
 		name_arena(&heap->arenas[subheap->arena], name);

@@ -293,9 +293,7 @@ static void decide_mangling(struct glibc_heap *heap)
 				vote(heap, &view, &votes, entry, j, 0);
 		}
 	}
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++) {
 			uint64_t chunk;
 
@@ -403,9 +401,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 
 static struct error *collect_fastbins(struct glibc_heap *heap)
 {
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		struct glibc_arena *arena = &heap->arenas[i];
-
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++)
 			TRY(collect_fastbin(heap, arena, j));
 	}

@@ -89,17 +89,13 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 
 	for (size_t i = 0; i < done_count; i++)
 		TRY(array_append(&scan->taken, done[i]));
-	for (size_t i = 0; i < scan->heap->subheap_count; i++) {
-		const struct glibc_subheap *subheap = &scan->heap->subheaps[i];
-
+	list_for_each(subheap, scan->heap->subheaps, scan->heap->subheap_count) {
 		TRY(array_append(&scan->taken,
 				 (struct memory_range){ subheap->start, subheap->end }));
 	}
 	for (size_t i = 0; i < owned_count; i++)
 		TRY(array_append(&scan->taken, owned->ranges.items[i]));
-	for (size_t i = 0; i < program->stack_count; i++) {
-		const struct stack *stack = &program->stacks[i];
-
+	list_for_each(stack, program->stacks, program->stack_count) {
 		if (!is_in_chunk(scan, stack))
 			TRY(array_append(&scan->taken,
 					 (struct memory_range){ stack->start, stack->end }));
@@ -393,9 +389,7 @@ static void join_neighbours(struct scan *scan)
 static void count_chunks(const struct scan *scan, bool apart, uint64_t *count, uint64_t *size)
 {
 	*count = *size = 0;
-	for (size_t i = 0; i < scan->finds.count; i++) {
-		const struct find *find = &scan->finds.items[i];
-
+	array_for_each(find, &scan->finds) {
 		if (find->kind != FIND_CHUNK || (apart && !find->apart))
 			continue;
 		(*count)++;
@@ -501,9 +495,7 @@ static struct error *emit_all(struct scan *scan)
 
 	if (!stretches)
 		return &error_no_memory;
-	for (size_t i = 0; i < scan->finds.count; i++) {
-		const struct find *find = &scan->finds.items[i];
-
+	array_for_each(find, &scan->finds) {
 		if (is_stretch(find))
 			stretches[count++] =
 				(struct glibc_stretch){ find->arena, find->chunk, find->end };
@@ -516,9 +508,7 @@ static struct error *find_all(struct scan *scan)
 {
 	const struct image *image = scan->heap->context.image;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if ((region->rights & RIGHT_WRITE) && region->bytes && !region->mapping)
 			TRY(scan_region(scan, region));
 	}

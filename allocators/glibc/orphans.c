@@ -93,9 +93,7 @@ static struct error *find_unlisted(struct glibc_heap *heap)
 {
 	const struct image *image = heap->context.image;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (may_be_heap(region))
 			TRY(add_heads(heap, region));
 	}
@@ -107,9 +105,7 @@ static struct error *find_main_heap(struct glibc_heap *heap)
 	const struct image *image = heap->context.image;
 	struct view view = { image };
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (may_be_heap(region) && heap->parameters_count == 0 &&
 		    starts_with_tcache(&view, region))
 			TRY(add_main_heap(heap, region));

@@ -60,9 +60,7 @@ void glibc_find_work(struct glibc_heap *heap)
 	}
 	for (size_t i = 0; i < threads; i++)
 		inside |= may_be_inside(heap, &program->threads[i]);
-	for (size_t i = 0; i < heap->arena_count; i++) {
-		struct glibc_arena *arena = &heap->arenas[i];
-
+	list_for_each(arena, heap->arenas, heap->arena_count) {
 		/* With a single thread, malloc takes no lock. */
 		arena->locked |= threads == 1 && inside && arena->main;
 		arena->in_fault = arena->locked && crashed;
@@ -149,9 +147,7 @@ struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sin
 {
 	const struct program *program = heap->context.program;
 
-	for (size_t i = 0; i < program->thread_count; i++) {
-		const struct thread *thread = &program->threads[i];
-
+	list_for_each(thread, program->threads, program->thread_count) {
 		if (may_be_inside(heap, thread))
 			TRY(hold_for_thread(heap, sink, thread));
 	}

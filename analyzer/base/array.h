@@ -25,9 +25,9 @@
 	}
 
 /* for each item, by a pointer to it; none may be appended meanwhile. */
-#define array_for_each(item, array)                                             \
-	for (__auto_type item = (array)->items;                                 \
-	     item && item < (array)->items + (array)->count; item++)
+#define array_for_each(item, array)                                                             \
+	for (__auto_type item = (array)->items; item && item < (array)->items + (array)->count; \
+	     item++)
 
 /* Make room for more items, so that to append them cannot fail. */
 #define array_reserve(array, more) \

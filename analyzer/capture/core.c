@@ -452,8 +452,7 @@ static uint64_t headers_size(const struct core_writer *core)
 /* Say what is to be copied. */
 static struct error *fill_all(struct core_writer *core)
 {
-	for (size_t i = 0; i < core->map.count; i++) {
-		const struct memory_area *area = &core->map.areas[i];
+	list_for_each(area, core->map.areas, core->map.count) {
 		size_t before = core->piece_count;
 
 		TRY(add_segment(core, area->rights, area->start, area->end));

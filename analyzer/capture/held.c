@@ -205,9 +205,7 @@ static const struct memory_area *find_array(const struct ring *ring)
 {
 	const struct memory_map *map = ring->list->map;
 
-	for (size_t i = 0; i < map->count; i++) {
-		const struct memory_area *area = &map->areas[i];
-
+	list_for_each(area, map->areas, map->count) {
 		if (area->offset == IORING_OFF_SQES && area->inode == ring->inode &&
 		    memory_area_has_path(area, RING_PATH))
 			return area;
@@ -327,9 +325,7 @@ static struct error *find_signals(struct held_list *list, const struct held_proc
 	bool shared = false;
 
 	list->values.sought |= 1 << HELD_SIGNAL;
-	for (size_t i = 0; i < held->count; i++) {
-		const struct held_thread *thread = &held->threads[i];
-
+	list_for_each(thread, held->threads, held->count) {
 		if (!thread->stopped)
 			continue;
 		TRY(read_queue(list, thread->id, 0));

@@ -272,9 +272,7 @@ static struct error *add_files(struct notes *notes, const struct memory_map *map
 	entries[0] = count;
 	entries[1] = PAGE;
 	paths = (char *)(entries + 2 + 3 * count);
-	for (size_t i = 0; i < map->count; i++) {
-		const struct memory_area *area = &map->areas[i];
-
+	list_for_each(area, map->areas, map->count) {
 		if (!area->of_file)
 			continue;
 		entries[next++] = area->start;

@@ -7,6 +7,7 @@
 #define ANALYZER_CAPTURE_PROCESS_H
 
 #include "analyzer/base/error.h"
+#include "analyzer/base/list.h"
 
 #include <stdbool.h>
 #include <stddef.h>

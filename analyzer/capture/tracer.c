@@ -168,9 +168,7 @@ static size_t count_tasks(const struct tracer *tracer, pid_t process, bool also_
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < tracer->task_count; i++) {
-		const struct task *task = &tracer->tasks[i];
-
+	list_for_each(task, tracer->tasks, tracer->task_count) {
 		found += task->process == process && !task->exiting &&
 			 (also_stopped || !task->stopped);
 	}
@@ -261,8 +259,7 @@ static struct error *collect(const struct tracer *tracer, const struct traced_pr
 	struct held_process held = { .id = process->id, .knows_signal_stacks = true };
 	pid_t first = process->signal ? process->taker : process->id;
 
-	for (size_t i = 0; i < tracer->task_count; i++) {
-		const struct task *task = &tracer->tasks[i];
+	list_for_each(task, tracer->tasks, tracer->task_count) {
 		struct held_thread *last;
 
 		if (task->process != process->id || task->exiting)
@@ -303,9 +300,7 @@ static void finish_gathering(struct tracer *tracer, struct traced_process *proce
 	if (held.count > 0)
 		tracer->events->ending(tracer->events->data, &held, process->signal);
 	free(held.threads);
-	for (size_t i = 0; i < tracer->task_count; i++) {
-		struct task *task = &tracer->tasks[i];
-
+	list_for_each(task, tracer->tasks, tracer->task_count) {
 		if (task->process == id && task->stopped)
 			resume(task);
 	}
@@ -326,9 +321,7 @@ static void begin_gathering(struct tracer *tracer, struct traced_process *proces
 	process->signal = signal;
 	process->taker = task->id;
 	process->deadline = clock_now() + BUDGET_SECONDS;
-	for (size_t i = 0; i < tracer->task_count; i++) {
-		const struct task *other = &tracer->tasks[i];
-
+	list_for_each(other, tracer->tasks, tracer->task_count) {
 		if (other->process == process->id && !other->stopped && !other->exiting)
 			ptrace(PTRACE_INTERRUPT, other->id, NULL, NULL);
 	}

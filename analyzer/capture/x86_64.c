@@ -377,9 +377,7 @@ struct frames {
  */
 static uint64_t room_below(const struct memory_map *map, const struct user_regs_struct *registers)
 {
-	for (size_t i = 0; i < map->count; i++) {
-		const struct memory_area *area = &map->areas[i];
-
+	list_for_each(area, map->areas, map->count) {
 		if (registers->rsp <= area->start || registers->rsp >= area->end)
 			continue;
 		if (area->shared || area->of_file || area->unforked || !(area->rights & PF_W) ||
@@ -592,8 +590,7 @@ size_t xstate_write_note(const struct xstate_layout *layout, const uint8_t *stat
 	memset(ret, 0, XSTATE_NOTE_SIZE);
 	memcpy(ret, state, COMMON_SIZE);
 	memcpy(&enabled, state + ENABLED, sizeof(enabled));
-	for (size_t i = 0; i < sizeof(note_parts) / sizeof(*note_parts); i++) {
-		const struct part *part = &note_parts[i];
+	list_for_each(part, note_parts, sizeof(note_parts) / sizeof(*note_parts)) {
 		uint32_t offset = layout->parts[part->number].offset;
 
 		if (!(enabled >> part->number & 1) ||

@@ -208,9 +208,7 @@ static bool check_regions(struct loading *loading)
 	struct block_sink *sink = loading->sink;
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < sink->regions.count; i++) {
-		const struct heap_region *region = &sink->regions.items[i];
-
+	array_for_each(region, &sink->regions) {
 		if (region->shift < LEAST_SHIFT || region->shift > MOST_SHIFT ||
 		    region->start % (1U << region->shift) != 0 || region->start < end ||
 		    region->end < region->start || region->first != sink->count ||

@@ -111,8 +111,7 @@ bool report_unsupported(const struct heap_context *context,
 	struct function_names list = list_names();
 	bool found = false;
 
-	for (size_t i = 0; i < context->program->module_count; i++) {
-		const struct module *module = &context->program->modules[i];
+	list_for_each(module, context->program->modules, context->program->module_count) {
 		int number = -1;
 
 		if (!is_libc(module) && !is_understood(data, module))

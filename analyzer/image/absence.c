@@ -27,9 +27,7 @@ struct absence {
  */
 static bool has_private_memory(const struct image *image)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if ((region->rights & RIGHT_WRITE) && !region->mapping &&
 		    region->origin == REGION_CORE)
 			return true;
@@ -254,9 +252,7 @@ struct error *image_report_absence(const struct image *image, struct findings *f
 	struct absence absence = { 0 };
 
 	TRY(smaps_read(image, &smaps));
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->origin == REGION_ABSENT &&
 		    ((region->rights & RIGHT_WRITE) || is_hidden(&smaps, region)))
 			weigh_absent(image, region, private, &absence);

@@ -44,9 +44,7 @@ static void add_contents(XXH3_state_t *state, const uint8_t *bytes, size_t size)
 
 static void add_regions(XXH3_state_t *state, const struct image *image)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		add_number(state, region->start);
 		add_number(state, region->end);
 		add_number(state, region->rights);

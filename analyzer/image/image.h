@@ -16,6 +16,7 @@
 #define ANALYZER_IMAGE_IMAGE_H
 
 #include "analyzer/base/error.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/image/arch.h"
 #include "analyzer/image/own_notes.h"

@@ -65,9 +65,7 @@ static bool measure(struct assembly *module)
 {
 	uint64_t all = module->end - module->base;
 
-	for (size_t i = 0; i < module->headers.count; i++) {
-		const Elf64_Phdr *segment = &module->headers.segments[i];
-
+	list_for_each(segment, module->headers.segments, module->headers.count) {
 		if (segment->p_type != PT_LOAD)
 			continue;
 		if (segment->p_filesz > all || segment->p_offset > all - segment->p_filesz)
@@ -81,9 +79,7 @@ static bool measure(struct assembly *module)
 /* The segment that holds the virtual address in the file, or NULL. */
 static const Elf64_Phdr *find_segment(const struct assembly *module, uint64_t value)
 {
-	for (size_t i = 0; i < module->headers.count; i++) {
-		const Elf64_Phdr *segment = &module->headers.segments[i];
-
+	list_for_each(segment, module->headers.segments, module->headers.count) {
 		if (segment->p_type == PT_LOAD && value - segment->p_vaddr < segment->p_filesz)
 			return segment;
 	}

@@ -154,8 +154,7 @@ static uint64_t mark_untouched(struct image *image)
 	uint64_t largest = 0;
 	size_t next = 0;
 
-	for (size_t i = 0; i < image->cut_count; i++) {
-		const struct note_range *cut = &image->cuts[i];
+	list_for_each(cut, image->cuts, image->cut_count) {
 		uint32_t segment;
 
 		while (next < image->region_count && image->regions[next].start < cut->start)
@@ -190,9 +189,7 @@ static void provide_zeros(struct image *image)
 		image->zeros = zeros;
 		image->zeros_size = size;
 	}
-	for (size_t i = 0; i < image->region_count; i++) {
-		struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		region->untouched &= image->zeros != NULL;
 		if (!region->untouched)
 			continue;
@@ -208,9 +205,7 @@ static void sort_mappings(struct image *image)
 	uint64_t end = 0;
 
 	SORT(image->mappings, image->mapping_count, compare_mappings);
-	for (size_t i = 0; i < image->mapping_count; i++) {
-		const struct mapping *mapping = &image->mappings[i];
-
+	list_for_each(mapping, image->mappings, image->mapping_count) {
 		if (mapping->start < end) {
 			findings_add(image->findings, FINDING_INCOMPLETE,
 				     "two mapped files overlap at %#" PRIx64
@@ -287,9 +282,7 @@ static struct error *add_gaps(struct image *image)
 	size_t count = image->region_count, next = 0;
 	uint64_t start = 0;
 
-	for (size_t i = 0; i < image->mapping_count; i++) {
-		const struct mapping *mapping = &image->mappings[i];
-
+	list_for_each(mapping, image->mappings, image->mapping_count) {
 		if (mapping->start > start)
 			start = mapping->start;
 		while (start < mapping->end) {

@@ -38,9 +38,7 @@ static bool has_holes(const struct image *image)
 
 	if (origin.by_debugger || origin.unpacked)
 		return false;
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->origin == REGION_CORE && is_anonymous(region) && !region->untouched &&
 		    image_next_hole(image, region->start) < region->end)
 			return true;

@@ -150,9 +150,7 @@ static void report_pointers(const struct program *program, struct findings *find
 	};
 	char others[OTHERS_SIZE];
 
-	for (size_t i = 0; i < program->thread_count; i++) {
-		const struct thread *thread = &program->threads[i];
-
+	list_for_each(thread, program->threads, program->thread_count) {
 		if (thread->pointer_source != POINTER_TOLD && is_pointer_rubbish(image, thread))
 			note_missing(&rubbish[thread->pointer_source], NULL, thread->id,
 				     thread->state->thread_pointer);
@@ -173,9 +171,7 @@ static void report_threads(const struct program *program, struct findings *findi
 	uint64_t budget = BUDGET;
 	char others[OTHERS_SIZE];
 
-	for (size_t i = 0; i < program->thread_count; i++) {
-		const struct thread *thread = &program->threads[i];
-
+	list_for_each(thread, program->threads, program->thread_count) {
 		if (is_stack_empty(program, thread, &budget))
 			report_zeros(thread, findings);
 		else if (is_stack_absent(image, thread))
@@ -269,8 +265,7 @@ static void report_data(const struct program *program, struct findings *findings
 	struct missing data = { 0 };
 	char others[OTHERS_SIZE];
 
-	for (size_t i = 0; i < program->module_count; i++) {
-		const struct module *module = &program->modules[i];
+	list_for_each(module, program->modules, program->module_count) {
 		uint64_t start = find_missing_data(image, module);
 
 		if (start)

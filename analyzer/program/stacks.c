@@ -284,8 +284,7 @@ static struct error *add_finished_stacks(struct program *program)
 {
 	uint64_t scanned = 0; /* several modules may be in one region */
 
-	for (size_t i = 0; i < program->module_count; i++) {
-		const struct module *module = &program->modules[i];
+	list_for_each(module, program->modules, program->module_count) {
 		const struct region *region = image_find(
 			program->image, module->start > scanned ? module->start : scanned);
 

@@ -106,9 +106,7 @@ static void assign(struct search *search, uint64_t address)
 	for (size_t i = 0; i < search->count; i++)
 		if (search->threads[i].thread_pointer == address)
 			return;
-	for (size_t i = 0; i < search->count; i++) {
-		struct thread *thread = &search->threads[i];
-
+	list_for_each(thread, search->threads, search->count) {
 		if (thread->pointer_source == POINTER_UNKNOWN && thread->id == id) {
 			set(thread, address, POINTER_FOUND);
 			return;
@@ -130,9 +128,7 @@ static void search_range(struct search *search, uint64_t start, uint64_t end)
 
 static void search_memory(struct search *search)
 {
-	for (size_t i = 0; i < search->image->region_count; i++) {
-		const struct region *region = &search->image->regions[i];
-
+	list_for_each(region, search->image->regions, search->image->region_count) {
 		if (region->origin != REGION_CORE || !(region->rights & RIGHT_WRITE))
 			continue;
 		if (region->end - region->start <= 2 * ENDS) {

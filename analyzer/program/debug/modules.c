@@ -188,8 +188,7 @@ static void report_modules(struct debug *debug)
 	if (count > MOST_REPORTED)
 		count = MOST_REPORTED;
 	dwfl_report_begin(debug->dwfl);
-	for (size_t i = 0; i < count; i++) {
-		const struct module *described = &debug->program->modules[i];
+	list_for_each(described, debug->program->modules, count) {
 		struct debug_module *module = debug_find_module(debug, described->start);
 		void **data;
 
@@ -267,9 +266,7 @@ void debug_modules_deinit(struct debug *debug)
 {
 	if (debug->dwfl)
 		dwfl_end(debug->dwfl);
-	for (size_t i = 0; i < debug->module_count; i++) {
-		struct debug_module *module = &debug->modules[i];
-
+	list_for_each(module, debug->modules, debug->module_count) {
 		if (!module->debug)
 			continue;
 		static_index_deinit(&module->static_variables);

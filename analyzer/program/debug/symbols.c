@@ -330,8 +330,7 @@ static bool search_tables(struct debug_module *module, uint64_t value, struct sy
 	struct symbol_tables *tables = open_tables(module);
 
 	tables->lookups++;
-	for (size_t i = 0; i < tables->count; i++) {
-		struct symbol_table *table = &tables->list[i];
+	list_for_each(table, tables->list, tables->count) {
 		struct search search = { module, table, value, NO_SYMBOL, NO_SYMBOL, 0 };
 
 		if (!table->ordered && tables->lookups > BUDGET)

@@ -94,8 +94,7 @@ static void find_modules(struct debug *debug)
 	tls->modules = calloc(count + 1, sizeof(*tls->modules));
 	if (!tls->modules)
 		return;
-	for (size_t i = 0; i < count; i++) {
-		const struct module *module = &debug->program->modules[i];
+	list_for_each(module, debug->program->modules, count) {
 		struct module_headers headers;
 		const Elf64_Phdr *segment = NULL;
 
@@ -183,8 +182,7 @@ static void add_thread(struct debug *debug, uint32_t number)
 	if (find_table(debug, thread, &table, &size))
 		add_range(tls, table, size, place);
 	place.in_table = false;
-	for (size_t i = 0; i < tls->module_count; i++) {
-		const struct tls_module *module = &tls->modules[i];
+	list_for_each(module, tls->modules, tls->module_count) {
 		uint64_t block = find_block(debug, thread, module);
 
 		place.module = module->module;
@@ -258,9 +256,7 @@ bool tls_visit(struct debug *debug, const struct module *module, uint64_t offset
 {
 	const struct tls *tls = find_ranges(debug);
 
-	for (size_t i = 0; i < tls->range_count; i++) {
-		const struct tls_range *range = &tls->ranges[i];
-
+	list_for_each(range, tls->ranges, tls->range_count) {
 		if (range->place.module == module && offset < range->size &&
 		    !visit(data, range->start + offset))
 			return false;

@@ -157,9 +157,7 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 	    !write_at(unpacking, unpacking->bytes + header.e_phoff, size, header.e_phoff))
 		return false;
 	unpacking->end = unpacking->left = unpacking->size;
-	for (size_t i = 0; i < unpacking->count; i++) {
-		Elf64_Shdr *section = &unpacking->sections[i];
-
+	list_for_each(section, unpacking->sections, unpacking->count) {
 		if (!(is_packed(unpacking, section) ? unpack_section(unpacking, section)
 						    : copy_section(unpacking, section)))
 			return false;
