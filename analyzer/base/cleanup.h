@@ -37,6 +37,14 @@
 		taken_;                                   \
 	})
 
+/* The same of a structure, which becomes zero. */
+#define take_struct(value)                          \
+	({                                          \
+		__typeof__(value) taken_ = (value); \
+		(value) = (__typeof__(value)){ 0 }; \
+		taken_;                             \
+	})
+
 DEFINE_CLEANUP(fclose, FILE *)
 
 static inline void cleanup_free(void *pointer)

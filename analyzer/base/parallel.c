@@ -113,6 +113,19 @@ struct error *parallel_for(size_t chunks, unsigned int threads,
 	return atomic_load(&loop.error);
 }
 
+struct error *split_work_run(struct split_work *work, struct progress *progress, size_t chunks,
+			     unsigned int threads,
+			     struct error *(*take)(void *data, size_t chunk, unsigned int thread),
+			     void *data)
+{
+	struct error *error;
+
+	split_work_begin(work, progress, chunks);
+	error = parallel_for(chunks, threads, take, data);
+	split_work_keep(work, threads, progress);
+	return error;
+}
+
 /* With no attributes, none of this fails. */
 void relay_init(struct relay *relay)
 {

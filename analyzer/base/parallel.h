@@ -63,6 +63,12 @@ struct error *parallel_for(size_t chunks, unsigned int threads,
 			   struct error *(*work)(void *data, size_t chunk, unsigned int thread),
 			   void *data);
 
+/* The same, and keep how the loop was split. */
+struct error *split_work_run(struct split_work *work, struct progress *progress, size_t chunks,
+			     unsigned int threads,
+			     struct error *(*take)(void *data, size_t chunk, unsigned int thread),
+			     void *data);
+
 /*
  * A baton that the chunks of a loop pass on in order, so that each appends its results behind those
  * of the chunks before it.

@@ -48,11 +48,8 @@ static struct error *grow(struct table_slots *slots, struct memory_account *acco
 struct error *table_slots_add(struct table_slots *slots, struct memory_account *account,
 			      uint64_t key, size_t count)
 {
-	struct error *error = NULL;
-
 	if (count > slots->memory.size / sizeof(struct table_slot) / 4 * 3)
-		error = grow(slots, account);
-	if (!error)
-		put(slots, (struct table_slot){ secret_hash(key, slots->factor), (uint32_t)count });
-	return error;
+		TRY(grow(slots, account));
+	put(slots, (struct table_slot){ secret_hash(key, slots->factor), (uint32_t)count });
+	return NULL;
 }

@@ -44,11 +44,10 @@ static struct error *add_uncollectable(const struct allocation_index *index,
 {
 	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
-	struct error *error = bitmap_init_minus(&kept, within, collectable, account);
 
-	if (!error)
-		bitmap_or(from, &kept);
-	return error;
+	TRY(bitmap_init_minus(&kept, within, collectable, account));
+	bitmap_or(from, &kept);
+	return NULL;
 }
 
 static struct error *find_starts(const struct collector_input *input, const struct bitmap *within,
@@ -86,7 +85,6 @@ struct error *collector_mark(const struct collector_input *input, struct bitmap 
 	TRY(bitmap_init(&from, count, input->account));
 	TRY(bitmap_init(&reached, count, input->account));
 	TRY(mark(input, &within, &from, &reached));
-	*ret = reached;
-	reached = (struct bitmap){ 0 };
+	*ret = take_struct(reached);
 	return NULL;
 }

@@ -56,11 +56,9 @@ static struct error *reserve_vertices(struct components *components)
 static struct error *number_vertices(struct components *components)
 {
 	size_t words = bitmap_word_count(components->members);
-	struct error *error = array_resize(&components->before, words + 1);
 	uint32_t count = 0;
 
-	if (error)
-		return error;
+	TRY(array_resize(&components->before, words + 1));
 	for (size_t i = 0; i < words; i++) {
 		components->before.items[i] = count;
 		count += bits_count(components->members->words[i]);
@@ -162,38 +160,35 @@ static struct error *advance(struct finder *finder)
 static struct error *find_components(struct finder *finder)
 {
 	for (uint32_t i = 0; i < finder->found->vertices; i++) {
-		struct error *error = NULL;
-
 		if (finder->visit.items[i] == UNVISITED)
-			error = enter(finder, i);
-		while (!error && finder->frames.count > 0)
-			error = advance(finder);
-		if (error)
-			return error;
+			TRY(enter(finder, i));
+		while (finder->frames.count > 0)
+			TRY(advance(finder));
 	}
 	return NULL;
 }
 
+static void finder_deinit(struct finder *finder)
+{
+	array_release(&finder->visit);
+	array_release(&finder->stack);
+	array_release(&finder->frames);
+}
+DEFINE_DEINIT(finder_deinit, struct finder)
+
 static struct error *fill(struct components *components, struct memory_account *account,
 			  struct progress *progress)
 {
-	struct finder finder = { .found = components,
-				 .progress = progress,
-				 .visit.memory.account = account,
-				 .stack.memory.account = account,
-				 .frames.memory.account = account };
-	struct error *error = number_vertices(components);
+	_cleanup_(finder_deinit) struct finder finder = { .found = components,
+							  .progress = progress,
+							  .visit.memory.account = account,
+							  .stack.memory.account = account,
+							  .frames.memory.account = account };
 
-	if (!error)
-		error = array_resize(&finder.visit, components->vertices + (size_t)1);
-	if (!error) {
-		progress_begin(progress, "finding what leads to each other", components->vertices);
-		error = find_components(&finder);
-	}
-	array_release(&finder.visit);
-	array_release(&finder.stack);
-	array_release(&finder.frames);
-	return error;
+	TRY(number_vertices(components));
+	TRY(array_resize(&finder.visit, components->vertices + (size_t)1));
+	progress_begin(progress, "finding what leads to each other", components->vertices);
+	return find_components(&finder);
 }
 
 struct error *components_create(const struct graph *graph, const struct bitmap *members,

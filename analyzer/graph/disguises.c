@@ -151,16 +151,15 @@ static struct error *look_at_allocations(struct finder *finder, struct looker *l
 	enum { MOST_GAP = 256 };
 	const struct disguises_input *input = finder->input;
 	struct run run = { first, first, { 0, 0 }, 0 };
-	struct error *error = NULL;
 
-	for (allocation_id id = first; id < end && !error; id++) {
+	for (allocation_id id = first; id < end; id++) {
 		struct memory_range range;
 
 		if (!bitmap_get(input->in_use, id))
 			continue;
 		range = allocation_range_near(input->index, id, &looker->hint);
 		if (range.start - run.range.end > MOST_GAP) {
-			error = look_at_run(finder, looker, &run);
+			TRY(look_at_run(finder, looker, &run));
 			run = (struct run){ id, id, range, 0 };
 		}
 		note_node(finder, looker, id, range);
@@ -169,7 +168,7 @@ static struct error *look_at_allocations(struct finder *finder, struct looker *l
 		if (range.end > align(range.start))
 			run.words += (range.end - align(range.start)) / WORD;
 	}
-	return error ? error : look_at_run(finder, looker, &run);
+	return look_at_run(finder, looker, &run);
 }
 
 /* A word may reach from the part into the next. */
@@ -210,7 +209,6 @@ static struct error *look_at_chunk(void *data, size_t number, unsigned int threa
 static struct error *look_at_allocations_in_use(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
-	struct error *error;
 
 	TRY(work_chunks_init(&finder->chunks, input->image, input->index, input->in_use, NULL,
 			     input->account));
@@ -219,10 +217,8 @@ static struct error *look_at_allocations_in_use(struct finder *finder)
 		finder->lookers[i].scanner.root_number = root_range_count(input->roots);
 		finder->lookers[i].scanner.only = input->in_use;
 	}
-	split_work_begin(&finder->work, input->progress, finder->chunks.count);
-	error = parallel_for(finder->chunks.count, finder->threads, look_at_chunk, finder);
-	split_work_keep(&finder->work, finder->threads, input->progress);
-	return error;
+	return split_work_run(&finder->work, input->progress, finder->chunks.count, finder->threads,
+			      look_at_chunk, finder);
 }
 
 /* What of a root is looked at in one chunk. */
@@ -233,8 +229,8 @@ struct root_part {
 };
 
 struct root_parts {
-	struct finder *finder;
 	ARRAY(struct root_part) list;
+	struct finder *finder;
 };
 
 /* Cut the root into parts; a word may reach from one into the next. */
@@ -292,48 +288,39 @@ static struct error *look_at_part(void *data, size_t number, unsigned int thread
 
 static struct error *look_at_roots(struct finder *finder)
 {
-	struct progress *progress = finder->input->progress;
-	struct root_parts parts = { finder, .list.memory.account = finder->input->account };
-	struct error *error = cut_roots(&parts);
+	_cleanup_(array_release) struct root_parts parts = {
+		.finder = finder,
+		.list.memory.account = finder->input->account,
+	};
 
-	if (!error) {
-		split_work_begin(&finder->work, progress, parts.list.count);
-		error = parallel_for(parts.list.count, finder->threads, look_at_part, &parts);
-		split_work_keep(&finder->work, finder->threads, progress);
-	}
-	array_release(&parts.list);
-	return error;
+	TRY(cut_roots(&parts));
+	return split_work_run(&finder->work, finder->input->progress, parts.list.count,
+			      finder->threads, look_at_part, &parts);
+}
+
+/* Keep what one found, in the order of where it stands. */
+static struct error *keep_found(struct finder *finder, struct disguise_scanner *scanner)
+{
+	disguise_scanner_sort(scanner);
+	for (size_t i = 0; i < scanner->list.count; i++)
+		TRY(keep(finder, disguise_found(scanner, i)->disguised));
+	return NULL;
 }
 
 /* Keep what the threads found, in the order of where it stands. */
 static struct error *gather(struct finder *finder)
 {
 	struct disguise_scanner *all = &finder->lookers[0].scanner;
-	struct error *error = NULL;
 
 	for (unsigned int i = 0; i < finder->threads; i++)
 		finder->result->words += finder->lookers[i].words;
-	for (unsigned int i = 1; i < finder->threads && !error; i++)
-		error = disguise_scanner_join(all, &finder->lookers[i].scanner);
-	if (error)
-		return error;
-	disguise_scanner_sort(all);
-	for (size_t i = 0; i < all->list.count && !error; i++)
-		error = keep(finder, disguise_found(all, i)->disguised);
-	return error;
-}
-
-static struct error *look_at_all(struct finder *finder)
-{
-	TRY(look_at_roots(finder));
-	TRY(look_at_allocations_in_use(finder));
-	return gather(finder);
+	for (unsigned int i = 1; i < finder->threads; i++)
+		TRY(disguise_scanner_join(all, &finder->lookers[i].scanner));
+	return keep_found(finder, all);
 }
 
 static struct error *look_everywhere(struct finder *finder)
 {
-	struct error *error;
-
 	finder->threads = parallel_threads_for(finder->input->progress);
 	finder->lookers = calloc(finder->threads, sizeof(*finder->lookers));
 	if (!finder->lookers)
@@ -343,26 +330,20 @@ static struct error *look_everywhere(struct finder *finder)
 				      &finder->wanted, &finder->ends);
 		finder->lookers[i].view.image = finder->input->image;
 	}
-	error = look_at_all(finder);
-	for (unsigned int i = 0; i < finder->threads; i++)
-		disguise_scanner_deinit(&finder->lookers[i].scanner);
-	free(finder->lookers);
-	array_release(&finder->chunks);
-	return error;
+	TRY(look_at_roots(finder));
+	TRY(look_at_allocations_in_use(finder));
+	return gather(finder);
 }
 
 /* Look at one that was reached, all that may be left at once. */
 static struct error *look_at_reached(struct finder *finder, struct looker *looker, allocation_id id)
 {
-	struct disguise_scanner *scanner = &looker->scanner;
 	struct memory_range range = allocation_range_near(finder->input->index, id, &looker->hint);
-	struct error *error = look_at_range(looker, range.start, range.end);
 
-	disguise_scanner_sort(scanner);
-	for (size_t i = 0; i < scanner->list.count && !error; i++)
-		error = keep(finder, disguise_found(scanner, i)->disguised);
-	scanner->list.count = 0;
-	return error;
+	TRY(look_at_range(looker, range.start, range.end));
+	TRY(keep_found(finder, &looker->scanner));
+	looker->scanner.list.count = 0;
+	return NULL;
 }
 
 static struct error *follow(struct finder *finder, struct looker *looker)
@@ -370,12 +351,11 @@ static struct error *follow(struct finder *finder, struct looker *looker)
 	const allocation_id *pending = finder->pending.items;
 	allocation_id id = pending[--finder->pending.count];
 	struct edges edges = graph_outgoing(finder->input->graph, id);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < edges.count && !error; i++)
+	for (size_t i = 0; i < edges.count; i++)
 		if (bitmap_get(&finder->wanted, edges.targets[i]))
-			error = push(finder, edges.targets[i]);
-	return error ? error : look_at_reached(finder, looker, id);
+			TRY(push(finder, edges.targets[i]));
+	return look_at_reached(finder, looker, id);
 }
 
 /* What was reached leads on, by references and in disguise. */
@@ -415,11 +395,8 @@ static struct error *fill_filter(struct finder *finder)
 	const struct disguises_input *input = finder->input;
 	const struct bitmap *wanted = &finder->wanted;
 	size_t hint = 0;
-	struct error *error =
-		address_filter_init(&finder->filter, 2 * bitmap_weight(wanted), input->account);
 
-	if (error)
-		return error;
+	TRY(address_filter_init(&finder->filter, 2 * bitmap_weight(wanted), input->account));
 	bitmap_for_each(id, wanted) {
 		struct memory_range range =
 			allocation_range_near(input->index, (allocation_id)id, &hint);
@@ -438,33 +415,28 @@ static struct error *find_wanted(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;
 	size_t count = input->wanted->count;
-	struct error *error = bitmap_init(&finder->wanted, count, input->account);
 
-	if (!error)
-		error = bitmap_init(&finder->result->reached, count, input->account);
-	if (error || (input->disguises == 0 && !input->integers) ||
-	    bitmap_next(input->wanted, 0) == count)
-		return error;
+	TRY(bitmap_init(&finder->wanted, count, input->account));
+	TRY(bitmap_init(&finder->result->reached, count, input->account));
+	if ((input->disguises == 0 && !input->integers) || bitmap_next(input->wanted, 0) == count)
+		return NULL;
 	bitmap_copy(&finder->wanted, input->wanted);
-	error = fill_filter(finder);
-	if (!error && !finder->suspects && (input->disguises & 1U << DISGUISE_XOR_LINK)) {
-		error = bitmap_init(&finder->nodes, count, input->account);
+	TRY(fill_filter(finder));
+	if (!finder->suspects && (input->disguises & 1U << DISGUISE_XOR_LINK)) {
+		TRY(bitmap_init(&finder->nodes, count, input->account));
 		xor_nodes_init(&finder->xor_nodes, input);
 	}
-	if (error)
-		return error;
 	progress_begin(input->progress, "looking for disguised addresses", input->image->size);
 	return look_everywhere(finder);
 }
 
 static struct error *find(struct finder *finder)
 {
-	struct error *error = find_wanted(finder);
-
-	if (!error && finder->nodes.words)
-		error = xor_links_find(finder->input, &finder->nodes, &finder->filter, keep_link,
-				       finder);
-	return error ? error : look_at_all_reached(finder);
+	TRY(find_wanted(finder));
+	if (finder->nodes.words)
+		TRY(xor_links_find(finder->input, &finder->nodes, &finder->filter, keep_link,
+				   finder));
+	return look_at_all_reached(finder);
 }
 
 static void finder_deinit(struct finder *finder)
@@ -473,24 +445,26 @@ static void finder_deinit(struct finder *finder)
 	bitmap_deinit(&finder->nodes);
 	address_filter_deinit(&finder->filter);
 	array_release(&finder->pending);
+	for (unsigned int i = 0; finder->lookers && i < finder->threads; i++)
+		disguise_scanner_deinit(&finder->lookers[i].scanner);
+	free(finder->lookers);
+	array_release(&finder->chunks);
 }
+DEFINE_DEINIT(finder_deinit, struct finder)
 
 struct error *disguises_find(const struct disguises_input *input, struct disguises *ret)
 {
-	struct disguises result = { .list.memory.account = input->account };
-	struct finder finder = {
+	_cleanup_(disguises_deinit) struct disguises result = { .list.memory.account =
+									input->account };
+	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
 		.result = &result,
 		.pending.memory.account = input->account,
 	};
-	struct error *error = find(&finder);
 
-	finder_deinit(&finder);
-	if (error)
-		disguises_deinit(&result);
-	else
-		*ret = result;
-	return error;
+	TRY(find(&finder));
+	*ret = take_struct(result);
+	return NULL;
 }
 
 struct error *disguises_exclude(const struct disguises_input *input, bool *ret_excluded)
@@ -498,19 +472,17 @@ struct error *disguises_exclude(const struct disguises_input *input, bool *ret_e
 	_cleanup_(disguises_deinit) struct disguises result = { .list.memory.account =
 									input->account };
 	_cleanup_(xor_suspects_deinit) struct xor_suspects suspects = { 0 };
-	struct finder finder = {
+	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
 		.result = &result,
 		.suspects = &suspects,
 		.pending.memory.account = input->account,
 	};
-	struct error *error = xor_suspects_init(&suspects, input);
 
-	if (!error)
-		error = find_wanted(&finder);
+	TRY(xor_suspects_init(&suspects, input));
+	TRY(find_wanted(&finder));
 	*ret_excluded = result.list.count == 0 && !finder.has_node;
-	finder_deinit(&finder);
-	return error;
+	return NULL;
 }
 
 DEFINE_COMPARE(compare_targets, struct disguised, ASCENDING(target))

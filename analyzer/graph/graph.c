@@ -109,12 +109,8 @@ bool graph_compact_share(struct graph *graph, size_t number, const allocation_id
 
 struct error *graph_place_shares(struct graph *graph, const size_t *counts)
 {
-	for (unsigned int i = 0; i < graph->array_count; i++) {
-		struct error *error = array_resize(&graph->arrays[i], counts[i]);
-
-		if (error)
-			return error;
-	}
+	for (unsigned int i = 0; i < graph->array_count; i++)
+		TRY(array_resize(&graph->arrays[i], counts[i]));
 	for (size_t i = 0; i < graph->share_count; i++) {
 		struct share *share = &graph->shares[i];
 		const allocation_id *array = graph->arrays[share->array].items;
@@ -177,12 +173,11 @@ static struct error *narrow_share(struct narrowing *narrowing, size_t number)
 {
 	struct graph *to = narrowing->to;
 	size_t first = number << SHARE_BITS, end = first + SHARE;
-	struct error *error = NULL;
 
 	to->shares[number].begin = narrowing->edge_count;
-	for (size_t id = first; !error && id < end && id < to->count; id++)
-		error = narrow_row(narrowing, (allocation_id)id);
-	return error ? error : graph_lay_out_share(to, number);
+	for (size_t id = first; id < end && id < to->count; id++)
+		TRY(narrow_row(narrowing, (allocation_id)id));
+	return graph_lay_out_share(to, number);
 }
 
 struct error *graph_narrow(const struct graph *graph,
@@ -193,18 +188,14 @@ struct error *graph_narrow(const struct graph *graph,
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;
 	struct narrowing narrowing = { .from = graph, .narrow = narrow, .data = data };
-	struct error *error = graph_create_rows(graph->count, 1, account, &to);
 
+	TRY(graph_create_rows(graph->count, 1, account, &to));
 	narrowing.to = to;
-	for (size_t i = 0; !error && i < to->share_count; i++) {
-		error = narrow_share(&narrowing, i);
-		if (!error)
-			error = progress_check(progress, SHARE);
+	for (size_t i = 0; i < to->share_count; i++) {
+		TRY(narrow_share(&narrowing, i));
+		TRY(progress_check(progress, SHARE));
 	}
-	if (!error)
-		error = graph_place_shares(to, &narrowing.edge_count);
-	if (error)
-		return error;
+	TRY(graph_place_shares(to, &narrowing.edge_count));
 	*ret = take(to);
 	return NULL;
 }

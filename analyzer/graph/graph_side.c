@@ -67,21 +67,18 @@ static struct error *save_share(const struct graph *graph, size_t number, struct
 /* All shares' rows one after the other, whichever thread found them. */
 struct error *graph_save(const struct graph *graph, struct side_writer *writer)
 {
-	struct memory buffer = { .account = graph->account };
-	struct error *error = NULL;
+	_cleanup_(memory_release) struct memory buffer = { .account = graph->account };
 
 	side_writer_begin(writer, SIDE_OFFSETS);
-	for (size_t i = 0; i < graph->share_count && !error; i++)
-		error = save_begins(graph, i, writer);
+	for (size_t i = 0; i < graph->share_count; i++)
+		TRY(save_begins(graph, i, writer));
 	side_writer_begin(writer, SIDE_SHARES);
-	for (size_t i = 0; i < graph->share_count && !error; i++)
-		error = side_writer_add(writer, &graph->shares[i].count,
-					sizeof(graph->shares[i].count));
+	for (size_t i = 0; i < graph->share_count; i++)
+		TRY(side_writer_add(writer, &graph->shares[i].count, sizeof(uint32_t)));
 	side_writer_begin(writer, SIDE_EDGES);
-	for (size_t i = 0; i < graph->share_count && !error; i++)
-		error = save_share(graph, i, &buffer, writer);
-	memory_release(&buffer);
-	return error;
+	for (size_t i = 0; i < graph->share_count; i++)
+		TRY(save_share(graph, i, &buffer, writer));
+	return NULL;
 }
 
 /* Whether the rows of the share follow each other, up to its end. */
@@ -127,11 +124,8 @@ static struct error *load_shares(struct graph *graph, const uint32_t *counts,
 	size_t left = edges->size / sizeof(*targets), begin = 0;
 
 	for (size_t i = 0; i < graph->share_count; i++) {
-		size_t first = i << SHARE_BITS;
-		size_t count = graph->count - first;
+		size_t first = i << SHARE_BITS, count = row_count(graph, i);
 
-		if (count > SHARE)
-			count = SHARE;
 		if (counts[i] > left - begin || !check_offsets(offsets + first, count, counts[i]) ||
 		    !check_sources(offsets + first, count, counts[i], used, first))
 			return damaged();
@@ -203,20 +197,15 @@ static bool check_liveness(const struct liveness *liveness, const struct bitmap 
 struct error *liveness_load(struct side_file *file, const struct bitmap *used,
 			    const struct bitmap *anchored, struct liveness *ret)
 {
-	struct liveness liveness = { 0 };
-	struct error *error = allocation_set_load(file, SIDE_LEAKED, used->count, &liveness.leaked);
+	_cleanup_(liveness_deinit) struct liveness liveness = { 0 };
+	size_t count = used->count;
 
-	if (!error)
-		error = allocation_set_load_some(file, SIDE_GARBAGE, used->count,
-						 &liveness.garbage);
-	if (!error)
-		error = allocation_set_load_some(file, SIDE_LOST_HELD, used->count, &liveness.held);
-	if (!error)
-		error = allocation_set_load_some(file, SIDE_LOST, used->count, &liveness.all);
-	if (!error && !check_liveness(&liveness, used, anchored))
-		error = damaged();
-	if (error)
-		return error;
-	*ret = liveness;
+	TRY(allocation_set_load(file, SIDE_LEAKED, count, &liveness.leaked));
+	TRY(allocation_set_load_some(file, SIDE_GARBAGE, count, &liveness.garbage));
+	TRY(allocation_set_load_some(file, SIDE_LOST_HELD, count, &liveness.held));
+	TRY(allocation_set_load_some(file, SIDE_LOST, count, &liveness.all));
+	if (!check_liveness(&liveness, used, anchored))
+		return damaged();
+	*ret = take_struct(liveness);
 	return NULL;
 }

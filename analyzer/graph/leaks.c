@@ -189,17 +189,17 @@ struct kept_shared {
 struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer)
 {
 	const struct kept_shared shared = { leaks->shared_count, leaks->shared_bytes };
-	struct error *error = side_writer_array(writer, SIDE_LEAKS, &shared, sizeof(shared));
 
+	TRY(side_writer_array(writer, SIDE_LEAKS, &shared, sizeof(shared)));
 	side_writer_begin(writer, SIDE_LEAK_ROOTS);
-	for (size_t i = 0; i < leaks->count && !error; i++) {
+	for (size_t i = 0; i < leaks->count; i++) {
 		const struct leak_root *root = &leaks->roots[i];
 		const struct kept_root kept = { root->id, root->members, root->owned_count,
 						root->owned_bytes };
 
-		error = side_writer_add(writer, &kept, sizeof(kept));
+		TRY(side_writer_add(writer, &kept, sizeof(kept)));
 	}
-	return error;
+	return NULL;
 }
 
 /* Whether the root is one, behind the one before it. */
@@ -217,14 +217,11 @@ struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, st
 	struct side_array array;
 	const struct kept_root *kept;
 	const void *shared;
-	struct error *error = leaks ? NULL : &error_no_memory;
 
-	if (!error)
-		error = side_file_take(file, SIDE_LEAKS, 1, sizeof(struct kept_shared), &shared);
-	if (!error)
-		error = side_file_find(file, SIDE_LEAK_ROOTS, &array);
-	if (error)
-		return error;
+	if (!leaks)
+		return &error_no_memory;
+	TRY(side_file_take(file, SIDE_LEAKS, 1, sizeof(struct kept_shared), &shared));
+	TRY(side_file_find(file, SIDE_LEAK_ROOTS, &array));
 	leaks->shared_count = ((const struct kept_shared *)shared)->count;
 	leaks->shared_bytes = ((const struct kept_shared *)shared)->bytes;
 	leaks->roots = calloc(array.size / sizeof(*kept) + 1, sizeof(*leaks->roots));

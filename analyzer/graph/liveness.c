@@ -22,10 +22,10 @@ void liveness_deinit(struct liveness *liveness)
 static struct error *find_keepers(const struct judge *judge, struct bitmap *ret)
 {
 	const struct bitmap *managed = allocation_having(judge->index, TRAIT_MANAGED);
-	struct error *error = bitmap_init(ret, judge->liveness->leaked.count, judge->account);
 
-	if (error || !managed)
-		return error;
+	TRY(bitmap_init(ret, judge->liveness->leaked.count, judge->account));
+	if (!managed)
+		return NULL;
 	bitmap_copy(ret, managed);
 	bitmap_and(ret, &judge->liveness->leaked);
 	bitmap_minus(ret, judge->collectable);
@@ -39,46 +39,40 @@ static struct error *spare_kept(const struct judge *judge)
 	_cleanup_(bitmap_deinit) struct bitmap within = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 	struct liveness *liveness = judge->liveness;
-	struct error *error = find_keepers(judge, &keepers);
 
-	if (error || bitmap_weight(&keepers) == 0)
-		return error;
+	TRY(find_keepers(judge, &keepers));
+	if (bitmap_weight(&keepers) == 0)
+		return NULL;
 	TRY(bitmap_init_minus(&within, &liveness->garbage, NULL, judge->account));
 	TRY(bitmap_init(&kept, keepers.count, judge->account));
 	bitmap_or(&within, &keepers);
-	error = graph_mark_within(judge->graph, &within, &keepers, &kept, judge->account,
-				  judge->progress);
-	if (!error)
-		bitmap_minus(&liveness->garbage, &kept);
-	return error;
+	TRY(graph_mark_within(judge->graph, &within, &keepers, &kept, judge->account,
+			      judge->progress));
+	bitmap_minus(&liveness->garbage, &kept);
+	return NULL;
 }
 
 /* Move from the leaked to the held what garbage leads to. */
 static struct error *find_held(const struct judge *judge)
 {
 	struct liveness *liveness = judge->liveness;
-	struct error *error;
 
 	TRY(bitmap_init(&liveness->held, liveness->leaked.count, judge->account));
-	error = graph_mark_within(judge->graph, &liveness->leaked, &liveness->garbage,
-				  &liveness->held, judge->account, judge->progress);
+	TRY(graph_mark_within(judge->graph, &liveness->leaked, &liveness->garbage, &liveness->held,
+			      judge->account, judge->progress));
 	bitmap_minus(&liveness->leaked, &liveness->garbage);
 	bitmap_minus(&liveness->held, &liveness->garbage);
 	bitmap_minus(&liveness->leaked, &liveness->held);
-	return error;
+	return NULL;
 }
 
 /* All that is lost is among the leaked so far. */
 static struct error *tell_apart(const struct judge *judge)
 {
 	struct liveness *liveness = judge->liveness;
-	struct error *error =
-		bitmap_init_minus(&liveness->garbage, &liveness->leaked, NULL, judge->account);
 
-	if (!error)
-		error = bitmap_init_minus(&liveness->all, &liveness->leaked, NULL, judge->account);
-	if (error)
-		return error;
+	TRY(bitmap_init_minus(&liveness->garbage, &liveness->leaked, NULL, judge->account));
+	TRY(bitmap_init_minus(&liveness->all, &liveness->leaked, NULL, judge->account));
 	bitmap_and(&liveness->garbage, judge->collectable);
 	TRY(spare_kept(judge));
 	return find_held(judge);
@@ -88,7 +82,7 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 			    const struct allocation_index *index, const struct bitmap *anchored,
 			    struct memory_account *account, struct progress *progress)
 {
-	struct liveness found = { 0 };
+	_cleanup_(liveness_deinit) struct liveness found = { 0 };
 	struct judge judge = {
 		.graph = graph,
 		.index = index,
@@ -97,17 +91,10 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 		.progress = progress,
 		.liveness = &found,
 	};
-	struct error *error =
-		bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account);
 
-	if (error)
-		return error;
+	TRY(bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account));
 	if (judge.collectable)
-		error = tell_apart(&judge);
-	if (error) {
-		liveness_deinit(&found);
-		return error;
-	}
-	*liveness = found;
+		TRY(tell_apart(&judge));
+	*liveness = take_struct(found);
 	return NULL;
 }

@@ -37,6 +37,15 @@ static void side_deinit(struct side *side)
 	array_release(&side->levels);
 	bitmap_deinit(&side->seen);
 }
+DEFINE_DEINIT(side_deinit, struct side)
+
+static void search_deinit(struct search *search)
+{
+	side_deinit(&search->back);
+	side_deinit(&search->forth);
+	bitmap_deinit(&search->level);
+}
+DEFINE_DEINIT(search_deinit, struct search)
 
 static struct level *side_level(const struct side *side, size_t number)
 {
@@ -73,31 +82,27 @@ static void fetch_ahead(const struct graph *graph, const allocation_id *ids, siz
 static struct error *expand(struct side *side, const struct progress *progress)
 {
 	struct level last = *side_level(side, side->levels.count - 1);
-	struct error *error = begin_level(side);
 
-	for (size_t place = last.begin; place < last.end && !error; place++) {
+	TRY(begin_level(side));
+	for (size_t place = last.begin; place < last.end; place++) {
 		struct edges edges = graph_outgoing(side->graph, side->ids.items[place]);
 
 		fetch_ahead(side->graph, side->ids.items, place, last.end);
-		for (size_t i = 0; i < edges.count && !error; i++)
+		for (size_t i = 0; i < edges.count; i++)
 			if (!bitmap_get(&side->seen, edges.targets[i]))
-				error = reach(side, edges.targets[i]);
-		if (!error && atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+				TRY(reach(side, edges.targets[i]));
+		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *start_at_sources(struct search *search)
 {
-	struct error *error = begin_level(&search->forth);
-
-	bitmap_for_each(id, search->sources) {
-		if (error)
-			break;
-		error = reach(&search->forth, (allocation_id)id);
-	}
-	return error;
+	TRY(begin_level(&search->forth));
+	bitmap_for_each(id, search->sources)
+		TRY(reach(&search->forth, (allocation_id)id));
+	return NULL;
 }
 
 static const struct bitmap *seen_forth(const struct search *search)
@@ -123,25 +128,23 @@ static struct error *run(struct search *search, bool *ret_found)
 {
 	struct side *back = &search->back, *forth = &search->forth;
 	size_t source_count = bitmap_weight(search->sources);
-	struct error *error = NULL;
 
 	*ret_found = meets(back, search->sources);
-	while (!*ret_found && !error) {
+	while (!*ret_found) {
 		bool is_back =
 			back->ids.count <= (forth->levels.count ? forth->ids.count : source_count);
 		struct side *side = is_back ? back : forth;
 		size_t before;
 
 		if (!is_back && forth->levels.count == 0)
-			error = start_at_sources(search);
+			TRY(start_at_sources(search));
 		before = side->ids.count;
-		if (!error)
-			error = expand(side, search->progress);
-		if (error || side->ids.count == before)
+		TRY(expand(side, search->progress));
+		if (side->ids.count == before)
 			break;
 		*ret_found = meets(side, is_back ? seen_forth(search) : &back->seen);
 	}
-	return error;
+	return NULL;
 }
 
 /* Put the level's allocations into the bitmap, or take them out again. */
@@ -251,7 +254,7 @@ struct error *path_find(const struct graph *graph, const struct graph *incoming,
 			const struct bitmap *sources, allocation_id target,
 			struct memory_account *account, struct progress *progress, struct path *ret)
 {
-	struct search search = {
+	_cleanup_(search_deinit) struct search search = {
 		.back = { .graph = incoming,
 			  .ids.memory.account = account,
 			  .levels.memory.account = account },
@@ -261,14 +264,9 @@ struct error *path_find(const struct graph *graph, const struct graph *incoming,
 		.sources = sources,
 		.progress = progress,
 	};
-	struct error *error;
 
 	*ret = (struct path){ 0 };
-	error = find(&search, target, account, ret);
-	side_deinit(&search.back);
-	side_deinit(&search.forth);
-	bitmap_deinit(&search.level);
-	return error;
+	return find(&search, target, account, ret);
 }
 
 struct distances {
@@ -286,19 +284,16 @@ static struct error *spread(struct distances *distances, const struct graph *gra
 	for (size_t place = 0; place < queue->ids.count; place++) {
 		allocation_id id = queue->ids.items[place];
 		struct edges edges = graph_outgoing(graph, id);
-		struct error *error = NULL;
 
 		fetch_ahead(graph, queue->ids.items, place, queue->ids.count);
-		for (size_t i = 0; !error && i < edges.count; i++) {
+		for (size_t i = 0; i < edges.count; i++) {
 			if (steps[edges.targets[i]])
 				continue;
 			steps[edges.targets[i]] = steps[id] + 1;
-			error = array_append(&queue->ids, edges.targets[i]);
+			TRY(array_append(&queue->ids, edges.targets[i]));
 		}
-		if (!error && place % PROGRESS_STEP == 0 && !progress_step(progress, PROGRESS_STEP))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
-		if (error)
-			return error;
+		if (place % PROGRESS_STEP == 0)
+			TRY(progress_check(progress, PROGRESS_STEP));
 	}
 	return NULL;
 }
@@ -320,18 +315,14 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 			       struct distances **ret)
 {
 	_cleanup_(distances_destroy) struct distances *distances = calloc(1, sizeof(*distances));
-	struct side queue = { .ids.memory.account = account };
-	struct error *error;
+	_cleanup_(side_deinit) struct side queue = { .ids.memory.account = account };
 
 	if (!distances)
 		return &error_no_memory;
 	distances->steps.memory.account = account;
 	distances->heads.memory.account = account;
 	progress_begin(progress, "finding the shortest ways", sources->count);
-	error = find_distances(distances, graph, sources, &queue, progress);
-	array_release(&queue.ids);
-	if (error)
-		return error;
+	TRY(find_distances(distances, graph, sources, &queue, progress));
 	*ret = take(distances);
 	return NULL;
 }
@@ -366,12 +357,10 @@ static allocation_id find_nearer(const struct distances *distances, const struct
 static struct error *find_head(struct distances *distances, const struct graph *incoming,
 			       allocation_id id, allocation_id *ret)
 {
-	struct error *error = array_resize(&distances->heads, distances->steps.count);
-	allocation_id *heads = distances->heads.items;
-	allocation_id at = id;
+	allocation_id *heads, at = id;
 
-	if (error)
-		return error;
+	TRY(array_resize(&distances->heads, distances->steps.count));
+	heads = distances->heads.items;
 	while (!heads[at] && steps_to(distances, at) > PATH_END)
 		at = find_nearer(distances, incoming, at);
 	*ret = heads[at] ? heads[at] - 1 : at;
@@ -399,7 +388,6 @@ struct error *distances_path(struct distances *distances, const struct graph *in
 {
 	size_t count = steps_to(distances, target);
 	_cleanup_(path_deinit) struct path path = { .count = count };
-	struct error *error = NULL;
 	allocation_id head;
 
 	*ret = (struct path){ 0 };
@@ -415,13 +403,9 @@ struct error *distances_path(struct distances *distances, const struct graph *in
 		trace_back(distances, incoming, target, path.ids, count);
 	} else {
 		head = trace_back(distances, incoming, target, path.ids + PATH_END, PATH_END);
-		error = find_head(distances, incoming, head, &head);
-		if (!error)
-			trace_back(distances, incoming, head, path.ids, PATH_END);
+		TRY(find_head(distances, incoming, head, &head));
+		trace_back(distances, incoming, head, path.ids, PATH_END);
 	}
-	if (error)
-		return error;
-	*ret = path;
-	path.ids = NULL;
+	*ret = take_struct(path);
 	return NULL;
 }

@@ -129,11 +129,8 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner, b
 
 	while ((count = reference_words_look_up(words, all, &first, targets, &headers))) {
 		size_t edges = scanner->edges.count + count;
-		struct error *error =
-			memory_reserve(scanner->edges.memory, edges * sizeof(*targets));
 
-		if (error)
-			return error;
+		TRY(memory_reserve(scanner->edges.memory, edges * sizeof(*targets)));
 		if (allocation_stale_links_lead_anywhere(scan->index))
 			headers = UINT64_MAX >> (64 - count);
 		for (; headers; headers &= headers - 1) {
@@ -233,20 +230,19 @@ static struct error *scan_chunk(const struct scan *scan, struct scanner *scanner
 				const struct work_chunk *chunk, uint64_t *bytes)
 {
 	size_t next = bitmap_next(scan->sources, chunk->first);
-	struct error *error = NULL;
 
 	if (chunk->part.start < chunk->part.end) {
 		*bytes += chunk->part.end - chunk->part.start;
-		error = scan_allocation(scan, scanner, chunk->part, chunk->first);
+		TRY(scan_allocation(scan, scanner, chunk->part, chunk->first));
 		next = chunk->end;
 	}
-	while (next < chunk->end && !error) {
+	while (next < chunk->end) {
 		allocation_id id = (allocation_id)next;
 
-		error = scan_some(scan, scanner, chunk->end, &id, bytes);
+		TRY(scan_some(scan, scanner, chunk->end, &id, bytes));
 		next = bitmap_next(scan->sources, id);
 	}
-	return error ? error : look_up(scan, scanner, true);
+	return look_up(scan, scanner, true);
 }
 
 /* The rows of a share begin behind so many edges of an array. */
@@ -262,14 +258,11 @@ static struct error *add_share(struct graph *graph, size_t number, struct scanne
 {
 	struct edge_list *edges = &scanner->edges;
 	size_t room = edges->count + count + ROW_ROOM;
-	struct error *error = memory_reserve(edges->memory, room * sizeof(allocation_id));
 	allocation_id *end;
 
+	TRY(memory_reserve(edges->memory, room * sizeof(allocation_id)));
 	/* It reads on behind them. */
-	if (!error)
-		error = memory_reserve(&scanner->found, (count + ROW_ROOM) * sizeof(allocation_id));
-	if (error)
-		return error;
+	TRY(memory_reserve(&scanner->found, (count + ROW_ROOM) * sizeof(allocation_id)));
 	end = (allocation_id *)edges->memory->bytes + edges->count;
 	if (graph_compact_share(graph, number, scanner->found.bytes, count, end, &count)) {
 		edges->count += count;
@@ -308,16 +301,14 @@ static struct error *scan_alone(struct scan *scan, size_t number, unsigned int t
 	const struct work_chunk *chunk = &scan->chunks.items[number];
 	struct scanner *scanner = &scan->scanners[thread];
 	size_t share = work_chunk_share(chunk);
-	struct error *error;
 
 	if (work_chunk_begins(&scan->chunks, number)) {
 		begin_share(scan->graph, share, thread, scanner->edges.count);
 		scanner->last_source = NO_ALLOCATION;
 	}
-	error = scan_chunk(scan, scanner, chunk, bytes);
-	if (!error && work_chunk_ends(&scan->chunks, number))
-		error = graph_lay_out_share(scan->graph, share);
-	return error;
+	TRY(scan_chunk(scan, scanner, chunk, bytes));
+	return work_chunk_ends(&scan->chunks, number) ? graph_lay_out_share(scan->graph, share)
+						      : NULL;
 }
 
 /* A place behind what was joined already. */
@@ -404,18 +395,16 @@ static struct error *take_chunk(void *data, size_t number, unsigned int thread)
 						   : scan_alone)(scan, number, thread, &bytes);
 
 	work_chunk_release(&scan->chunks, chunk);
-	if (!error)
-		error = split_work_check(&scan->work, number, thread, scan->progress, bytes);
-	return error;
+	return error ? error : split_work_check(&scan->work, number, thread, scan->progress, bytes);
 }
 
 static struct error *run(struct scan *scan)
 {
 	struct graph *graph = scan->graph;
 	_cleanup_(free) size_t *counts = calloc(graph->array_count, sizeof(*counts));
-	struct error *error;
 
-	if (!counts)
+	scan->scanners = calloc(scan->threads, sizeof(*scan->scanners));
+	if (!counts || !scan->scanners)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		scan->scanners[i].view.image = scan->image;
@@ -424,15 +413,12 @@ static struct error *run(struct scan *scan)
 		scan->scanners[i].edges.memory = &graph->arrays[i].memory;
 		scan->scanners[i].found.account = graph->account;
 	}
-	split_work_begin(&scan->work, scan->progress, scan->chunks.count);
-	error = parallel_for(scan->chunks.count, scan->threads, take_chunk, scan);
-	for (unsigned int i = 0; i < scan->threads; i++) {
+	TRY(split_work_run(&scan->work, scan->progress, scan->chunks.count, scan->threads,
+			   take_chunk, scan));
+	for (unsigned int i = 0; i < scan->threads; i++)
 		counts[i] = scan->scanners[i].edges.count;
-		memory_release(&scan->scanners[i].found);
-	}
 	counts[scan->joint.array] = scan->joint.count;
-	split_work_keep(&scan->work, scan->threads, scan->progress);
-	return error ? error : graph_place_shares(graph, counts);
+	return graph_place_shares(graph, counts);
 }
 
 /* Where the system has no addresses to join in, one thread scans. */
@@ -451,18 +437,15 @@ static void keep_room(struct scan *scan)
 	}
 }
 
-static struct error *scan_all(struct scan *scan)
+static void scan_deinit(struct scan *scan)
 {
-	struct error *error;
-
-	relay_init(&scan->joint.relay);
-	keep_room(scan);
-	scan->scanners = calloc(scan->threads, sizeof(*scan->scanners));
-	error = scan->scanners ? run(scan) : &error_no_memory;
+	for (unsigned int i = 0; scan->scanners && i < scan->threads; i++)
+		memory_release(&scan->scanners[i].found);
 	free(scan->scanners);
+	array_release(&scan->chunks);
 	relay_deinit(&scan->joint.relay);
-	return error;
 }
+DEFINE_DEINIT(scan_deinit, struct scan)
 
 /* What is in use, but for what holds no pointers. */
 static struct error *find_sources(struct scan *scan, struct bitmap *own,
@@ -481,29 +464,23 @@ struct error *graph_create(const struct image *image, const struct allocation_in
 {
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
-	struct scan scan = {
+	_cleanup_(scan_deinit) struct scan scan = {
 		.image = image,
 		.index = index,
 		.progress = progress,
 		.threads = parallel_threads_for(progress),
 		.joint.last_source = NO_ALLOCATION,
 	};
-	struct error *error =
-		graph_create_rows(allocation_count(index), scan.threads + 1, account, &graph);
 
-	if (!error)
-		error = find_sources(&scan, &sources, account);
-	if (error)
-		return error;
+	relay_init(&scan.joint.relay);
+	TRY(graph_create_rows(allocation_count(index), scan.threads + 1, account, &graph));
+	TRY(find_sources(&scan, &sources, account));
 	progress_begin(progress, "scanning for references", image->size);
 	scan.graph = graph;
 	scan.joint.array = scan.threads;
-	error = work_chunks_init(&scan.chunks, image, index, scan.sources, NULL, account);
-	if (!error)
-		error = scan_all(&scan);
-	array_release(&scan.chunks);
-	if (error)
-		return error;
+	TRY(work_chunks_init(&scan.chunks, image, index, scan.sources, NULL, account));
+	keep_room(&scan);
+	TRY(run(&scan));
 	*ret = take(graph);
 	return NULL;
 }

@@ -128,14 +128,12 @@ static struct error *find_stacks(struct roots *roots)
 	const struct fibers *fibers =
 		roots->input.runtimes ? runtimes_fibers(roots->input.runtimes) : NULL;
 	const struct program *program = roots->input.program;
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < program->stack_count && !error; i++)
-		error = array_append(&roots->stacks, program->stacks[i]);
+	for (size_t i = 0; i < program->stack_count; i++)
+		TRY(array_append(&roots->stacks, program->stacks[i]));
 	/* One alone may be something else that looks like it. */
-	for (size_t i = 0; fibers && fiber_count(fibers) > 1 && i < fiber_count(fibers) && !error;
-	     i++) {
-		const struct fiber *fiber = fiber_at(fibers, i);
+	for (size_t i = 0; fibers && fibers->count > 1 && i < fibers->count; i++) {
+		const struct fiber *fiber = &fibers->items[i];
 		struct stack stack = { .kind = STACK_THREAD,
 				       .start = fiber->start,
 				       .end = fiber->end,
@@ -144,11 +142,10 @@ static struct error *find_stacks(struct roots *roots)
 				       .thread = fiber->thread };
 
 		if (!is_on_thread_stack(program, fiber))
-			error = array_append(&roots->stacks, stack);
+			TRY(array_append(&roots->stacks, stack));
 	}
-	if (!error)
-		array_sort(&roots->stacks, compare_stacks);
-	return error;
+	array_sort(&roots->stacks, compare_stacks);
+	return NULL;
 }
 
 static struct error *find_ranges(struct roots *roots)
@@ -199,13 +196,6 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 			break;
 		chunk.start += TURN;
 	}
-	return NULL;
-}
-
-static struct error *add_chunks(struct roots *roots)
-{
-	for (size_t i = 0; i < roots->ranges.count; i++)
-		TRY(cut_range(roots, root_range(roots, i)));
 	return NULL;
 }
 
@@ -386,26 +376,22 @@ static struct error *find_targets(struct roots *roots)
 		.targets = &roots->targets[ROOT_REGISTER],
 	};
 	unsigned int threads = parallel_threads_for(roots->input.progress);
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < ROOT_KINDS && !error; i++)
-		error = bitmap_init(&roots->targets[i], allocation_count(roots->input.index),
-				    roots->input.account);
-	if (!error)
-		error = add_chunks(roots);
-	if (error)
-		return error;
+	for (size_t i = 0; i < ROOT_KINDS; i++)
+		TRY(bitmap_init(&roots->targets[i], allocation_count(roots->input.index),
+				roots->input.account));
+	for (size_t i = 0; i < roots->ranges.count; i++)
+		TRY(cut_range(roots, root_range(roots, i)));
 	progress_begin(roots->input.progress, "scanning the roots", roots->input.image->size);
-	split_work_begin(&roots->work, roots->input.progress, roots->chunks.count);
-	error = parallel_for(roots->chunks.count, threads, scan_chunk, roots);
-	split_work_keep(&roots->work, threads, roots->input.progress);
+	TRY(split_work_run(&roots->work, roots->input.progress, roots->chunks.count, threads,
+			   scan_chunk, roots));
 	array_release(&roots->chunks);
 	for (uint32_t i = 0; i < roots->input.program->thread_count; i++)
 		visit_registers(roots, i, mark_anchor, &marking);
 	visit_malloc(roots->input.index, mark_anchor, &marking);
 	marking.targets = &roots->targets[ROOT_KERNEL];
 	visit_held(roots, mark_anchor, &marking);
-	return error;
+	return NULL;
 }
 
 /* All of the roots but what they refer to. */
@@ -439,12 +425,8 @@ struct error *roots_create(const struct roots_input *input, struct roots **ret)
 
 struct error *roots_save(const struct roots *roots, struct side_writer *writer)
 {
-	struct error *error = NULL;
-
-	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++)
-		error = allocation_set_save(&roots->targets[i], writer, SIDE_TARGETS + i);
-	if (error)
-		return error;
+	for (unsigned int i = 0; i < ROOT_KINDS; i++)
+		TRY(allocation_set_save(&roots->targets[i], writer, SIDE_TARGETS + i));
 	return side_writer_array(writer, SIDE_INTEGERS, roots->integers.items,
 				 roots->integers.count * sizeof(struct disguised));
 }
@@ -475,18 +457,14 @@ struct error *roots_load(const struct roots_input *input, struct side_file *file
 {
 	_cleanup_(roots_destroy) struct roots *roots = NULL;
 	const struct bitmap *used = allocation_used(input->index);
-	struct error *error = create(input, &roots);
 
-	for (unsigned int i = 0; i < ROOT_KINDS && !error; i++) {
-		error = allocation_set_load(file, SIDE_TARGETS + i, used->count,
-					    &roots->targets[i]);
-		if (!error && !bitmap_within(&roots->targets[i], used))
-			error = error_create(ERROR_BAD_DUMP, "it is damaged");
+	TRY(create(input, &roots));
+	for (unsigned int i = 0; i < ROOT_KINDS; i++) {
+		TRY(allocation_set_load(file, SIDE_TARGETS + i, used->count, &roots->targets[i]));
+		if (!bitmap_within(&roots->targets[i], used))
+			return error_create(ERROR_BAD_DUMP, "it is damaged");
 	}
-	if (!error)
-		error = load_integers(roots, file);
-	if (error)
-		return error;
+	TRY(load_integers(roots, file));
 	*ret = take(roots);
 	return NULL;
 }

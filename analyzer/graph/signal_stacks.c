@@ -70,19 +70,17 @@ static struct error *find_sized(const struct signal_stacks_input *input, struct 
 struct error *signal_stacks_guess(const struct signal_stacks_input *input, struct bitmap *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap stacks = { 0 };
-	struct error *error;
 	size_t count;
 
 	if (image_held_sought(input->image, HELD_SIGNAL_STACK))
 		return NULL;
-	error = find_sized(input, &stacks);
-	if (error || !stacks.words || !calls_it(input->program))
-		return error;
+	TRY(find_sized(input, &stacks));
+	if (!stacks.words || !calls_it(input->program))
+		return NULL;
 	leave_unreferenced(input, &stacks);
 	count = bitmap_weight(&stacks);
 	if (count > 0 && count <= input->program->thread_count) {
-		*ret = stacks;
-		stacks = (struct bitmap){ 0 };
+		*ret = take_struct(stacks);
 	}
 	return NULL;
 }

@@ -296,10 +296,7 @@ static struct error *lay_out(struct turning *turning, size_t bucket)
 	size_t begin = turning->bucket_begins[bucket];
 
 	for (size_t i = bucket << bits; i < (bucket + 1) << bits && i < to->share_count; i++) {
-		struct error *error = graph_lay_out_share(to, i);
-
-		if (error)
-			return error;
+		TRY(graph_lay_out_share(to, i));
 		to->shares[i].begin = begin;
 		begin += to->shares[i].count;
 	}
@@ -349,11 +346,9 @@ static struct error *transpose_bucket(void *data, size_t bucket, unsigned int th
 	struct turning *turning = data;
 	size_t begin = turning->bucket_begins[bucket];
 	size_t count = turning->bucket_begins[bucket + 1] - begin;
-	struct error *error =
-		count ? make_rows(turning, &turning->turners[thread], bucket, begin, count) : NULL;
 
-	if (error)
-		return error;
+	if (count)
+		TRY(make_rows(turning, &turning->turners[thread], bucket, begin, count));
 	return split_work_check(&turning->work, bucket, thread, turning->progress, count);
 }
 
@@ -389,13 +384,9 @@ static struct error *close_gaps(struct turning *turning)
 static struct error *run(struct turning *turning, const char *task, size_t chunks,
 			 struct error *(*work)(void *data, size_t chunk, unsigned int thread))
 {
-	struct error *error;
-
 	progress_begin(turning->progress, task, turning->edge_count);
-	split_work_begin(&turning->work, turning->progress, chunks);
-	error = parallel_for(chunks, turning->threads, work, turning);
-	split_work_keep(&turning->work, turning->threads, turning->progress);
-	return error;
+	return split_work_run(&turning->work, turning->progress, chunks, turning->threads, work,
+			      turning);
 }
 
 /* How the edges are cut into units and buckets. */
@@ -433,41 +424,31 @@ static struct error *cut(struct turning *turning)
 static struct error *count_edges(struct turning *turning)
 {
 	struct memory_account *account = turning->places.memory.account;
-	struct error *error =
-		array_resize(&turning->places, turning->unit_count * turning->bucket_count);
 
-	if (!error)
-		error = array_resize(&turning->seen, turning->from->count);
-	if (!error)
-		error = bitmap_init(&turning->repeats, turning->edge_count, account);
-	if (!error)
-		error = run(turning, "counting who is referred to", turning->unit_count,
-			    count_unit);
+	TRY(array_resize(&turning->places, turning->unit_count * turning->bucket_count));
+	TRY(array_resize(&turning->seen, turning->from->count));
+	TRY(bitmap_init(&turning->repeats, turning->edge_count, account));
+	TRY(run(turning, "counting who is referred to", turning->unit_count, count_unit));
 	array_release(&turning->seen);
-	return error;
+	return NULL;
 }
 
 static struct error *sort_edges(struct turning *turning)
 {
 	size_t left;
-	struct error *error;
 
 	find_places(turning);
 	left = turning->bucket_begins[turning->bucket_count];
-	error = array_resize(&turning->to->arrays[0], left);
-	if (!error)
-		error = array_resize(&turning->lows, left);
-	if (!error)
-		error = run(turning, "sorting references", turning->unit_count, sort_unit);
+	TRY(array_resize(&turning->to->arrays[0], left));
+	TRY(array_resize(&turning->lows, left));
+	TRY(run(turning, "sorting references", turning->unit_count, sort_unit));
 	array_release(&turning->places);
 	bitmap_deinit(&turning->repeats);
-	return error;
+	return NULL;
 }
 
 static struct error *transpose_buckets(struct turning *turning)
 {
-	struct error *error = NULL;
-
 	turning->turners = calloc(turning->threads, sizeof(*turning->turners));
 	if (!turning->turners)
 		return &error_no_memory;
@@ -476,47 +457,44 @@ static struct error *transpose_buckets(struct turning *turning)
 			.sources.memory.account = turning->places.memory.account,
 			.last.memory.account = turning->places.memory.account,
 		};
-	error = run(turning, "finding who refers to whom", turning->bucket_count, transpose_bucket);
-	for (unsigned int i = 0; i < turning->threads; i++) {
+	return run(turning, "finding who refers to whom", turning->bucket_count, transpose_bucket);
+}
+
+static void turning_deinit(struct turning *turning)
+{
+	for (unsigned int i = 0; turning->turners && i < turning->threads; i++) {
 		array_release(&turning->turners[i].sources);
 		array_release(&turning->turners[i].last);
 	}
 	free(turning->turners);
+	array_release(&turning->seen);
+	array_release(&turning->places);
 	array_release(&turning->lows);
-	return error;
+	bitmap_deinit(&turning->repeats);
+	free(turning->share_begins);
+	free(turning->bucket_begins);
 }
+DEFINE_DEINIT(turning_deinit, struct turning)
 
 struct error *graph_transpose(const struct graph *graph, struct memory_account *account,
 			      struct progress *progress, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;
-	struct turning turning = {
+	_cleanup_(turning_deinit) struct turning turning = {
 		.from = graph,
 		.progress = progress,
 		.places.memory.account = account,
 		.seen.memory.account = account,
 		.lows.memory.account = account,
 	};
-	struct error *error;
 
 	TRY(graph_create_rows(graph->count, 1, account, &to));
 	turning.to = to;
-	error = cut(&turning);
-	if (!error)
-		error = count_edges(&turning);
-	if (!error)
-		error = sort_edges(&turning);
-	if (!error)
-		error = transpose_buckets(&turning);
-	if (!error)
-		error = close_gaps(&turning);
-	array_release(&turning.places);
-	array_release(&turning.lows);
-	bitmap_deinit(&turning.repeats);
-	free(turning.share_begins);
-	free(turning.bucket_begins);
-	if (error)
-		return error;
+	TRY(cut(&turning));
+	TRY(count_edges(&turning));
+	TRY(sort_edges(&turning));
+	TRY(transpose_buckets(&turning));
+	TRY(close_gaps(&turning));
 	*ret = take(to);
 	return NULL;
 }

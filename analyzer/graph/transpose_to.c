@@ -34,14 +34,10 @@ static struct error *lay_out(struct graph *to)
 	size_t begin = 0;
 
 	for (size_t i = 0; i < to->share_count; i++) {
-		struct error *error = NULL;
-
 		to->shares[i].begin = begin;
 		begin += to->shares[i].count;
 		if (to->shares[i].count)
-			error = graph_lay_out_share(to, i);
-		if (error)
-			return error;
+			TRY(graph_lay_out_share(to, i));
 	}
 	return NULL;
 }
@@ -111,16 +107,14 @@ struct error *graph_transpose_to(const struct graph *graph, const struct bitmap 
 				 struct progress *progress, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;
-	struct collector collector = { .references.memory.account = account };
-	struct error *error = graph_create_rows(graph->count, 1, account, &to);
+	_cleanup_(array_release) struct collector collector = {
+		.references.memory.account = account,
+	};
 
+	TRY(graph_create_rows(graph->count, 1, account, &to));
 	collector.to = to;
-	if (!error)
-		error = collect(&collector, graph, sources, targets, progress);
-	if (!error)
-		error = make(&collector);
-	array_release(&collector.references);
-	if (!error)
-		*ret = take(to);
-	return error;
+	TRY(collect(&collector, graph, sources, targets, progress));
+	TRY(make(&collector));
+	*ret = take(to);
+	return NULL;
 }

@@ -91,18 +91,16 @@ static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 
 static struct error *keep_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
-	struct error *error = NULL;
-
-	while (!error && !is_end(finder, &pair)) {
+	while (!is_end(finder, &pair)) {
 		allocation_id next = find_next(finder, &pair, size);
 
 		if (next == NO_ALLOCATION)
 			return NULL;
 		if (bitmap_get(finder->input->wanted, next))
-			error = finder->found(finder->data, pair.node + pair.offset, next);
+			TRY(finder->found(finder->data, pair.node + pair.offset, next));
 		advance(finder, &pair, next);
 	}
-	return error;
+	return NULL;
 }
 
 /* The first node's link is the address of the second. */
@@ -399,7 +397,7 @@ bool xor_suspects_may_follow(const struct xor_suspects *suspects, struct view *v
 struct sifting {
 	struct xor_finder finder;
 	const struct bitmap *nodes;
-	struct bitmap kept;
+	struct bitmap *kept;
 };
 
 /* Whether a list may lead from the one before to the node. */
@@ -432,7 +430,7 @@ static struct error *sift_share(void *data, size_t share, unsigned int thread)
 
 			if (bitmap_get(sifting->nodes, next) && bitmap_get(input->in_use, id) &&
 			    may_lead(&finder, (allocation_id)id, next))
-				bitmap_set_atomic(&sifting->kept, next);
+				bitmap_set_atomic(sifting->kept, next);
 		}
 	}
 	return progress_check(input->progress, SHARE);
@@ -440,17 +438,14 @@ static struct error *sift_share(void *data, size_t share, unsigned int thread)
 
 static struct error *sift(const struct xor_finder *finder, struct bitmap *nodes)
 {
-	struct sifting sifting = { *finder, nodes, { 0 } };
-	struct error *error = bitmap_init(&sifting.kept, nodes->count, finder->input->account);
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
+	struct sifting sifting = { *finder, nodes, &kept };
 
-	if (!error)
-		error = parallel_for((nodes->count + SHARE - 1) >> SHARE_BITS,
-				     parallel_threads_for(finder->input->progress), sift_share,
-				     &sifting);
-	if (!error)
-		bitmap_and(nodes, &sifting.kept);
-	bitmap_deinit(&sifting.kept);
-	return error;
+	TRY(bitmap_init(&kept, nodes->count, finder->input->account));
+	TRY(parallel_for((nodes->count + SHARE - 1) >> SHARE_BITS,
+			 parallel_threads_for(finder->input->progress), sift_share, &sifting));
+	bitmap_and(nodes, &kept);
+	return NULL;
 }
 
 static struct error *follow_all(struct xor_finder *finder, const struct bitmap *nodes)
@@ -481,14 +476,14 @@ struct error *xor_links_find(const struct disguises_input *input, struct bitmap 
 		.budget = FOLLOWED * (uint64_t)input->in_use->count,
 	};
 	_cleanup_(graph_destroy) struct graph *turned = NULL;
-	struct error *error = sift(&finder, nodes);
 
-	if (error || bitmap_weight(nodes) == 0)
-		return error;
+	TRY(sift(&finder, nodes));
+	if (bitmap_weight(nodes) == 0)
+		return NULL;
 	if (!finder.incoming) {
-		error = graph_transpose_to(input->graph, allocation_used(input->index), nodes,
-					   input->account, input->progress, &turned);
+		TRY(graph_transpose_to(input->graph, allocation_used(input->index), nodes,
+				       input->account, input->progress, &turned));
 		finder.incoming = turned;
 	}
-	return error ? error : follow_all(&finder, nodes);
+	return follow_all(&finder, nodes);
 }
