@@ -69,15 +69,12 @@ struct classifier {
 	/* Finish with what the whole pass has found; called by one thread. */
 	void (*finish)(struct reader *reader, struct overview *overview);
 
-	/* Add facts about an allocation that it claimed for facts->owner. NULL: there are none. */
-	void (*tell)(struct reader *reader, struct memory_range range, struct pattern_facts *facts);
-
 	/*
-	 * Measure how much of an allocation that it claimed for that owner is in use. False, or
-	 * NULL: unknown. Several threads call it at once.
+	 * Add facts about an allocation that it claimed for facts->owner. NULL: there are none.
+	 * Several threads call it at once.
 	 */
-	bool (*measure)(struct reader *reader, struct memory_range range, uint64_t owner,
-			struct pattern_extent *ret);
+	void (*tell)(struct reader *reader, struct memory_range range, struct pattern_facts *facts);
+	bool measures; /* the facts may say how much of it is in use */
 
 	/*
 	 * Whether its owner holds the allocation by the reference at address; iterators and links

@@ -26,10 +26,11 @@ struct reader {
 	} recent[RECENT_NUMBERS]; /* by signature; 0: none */
 };
 
-static struct error *add_signature(struct first_words *words, uint64_t signature)
+static void reader_deinit(struct reader *reader)
 {
-	return array_append(&words->signatures, signature);
+	table_release(&reader->map);
 }
+DEFINE_DEINIT(reader_deinit, struct reader)
 
 static struct error *find_number(struct reader *reader, uint64_t signature, uint32_t *ret)
 {
@@ -41,7 +42,7 @@ static struct error *find_number(struct reader *reader, uint64_t signature, uint
 	*ret = address_map_find(&reader->map, signature);
 	if (*ret == NOT_IN_MAP) {
 		*ret = (uint32_t)reader->words->signatures.count;
-		TRY(add_signature(reader->words, signature));
+		TRY(array_append(&reader->words->signatures, signature));
 		TRY(address_map_add(&reader->map, signature, *ret));
 	}
 	reader->recent[slot].signature = signature;
@@ -125,29 +126,21 @@ static struct error *judge_all(struct first_words *words, const struct signature
 struct error *first_words_create(const struct first_words_input *input, struct first_words **ret)
 {
 	_cleanup_(first_words_destroy) struct first_words *words = calloc(1, sizeof(*words));
-	struct reader reader = { .signatures = input->signatures,
-				 .identities = input->identities,
-				 .words = words };
+	_cleanup_(reader_deinit) struct reader reader = { .signatures = input->signatures,
+							  .identities = input->identities,
+							  .words = words };
 	size_t count = allocation_count(input->signatures.index);
-	struct error *error;
 
 	if (!words)
 		return &error_no_memory;
 	words->numbers.memory.account = words->signatures.memory.account = input->account;
 	reader.map.memory.account = input->account;
 	progress_begin(input->progress, "reading signatures", count);
-	error = array_resize(&words->numbers, count);
-	if (!error)
-		error = bitmap_init(&words->identities, count, input->account);
-	if (!error)
-		error = add_signature(words, 0);
-	if (!error)
-		error = read_all(&reader, input->progress);
-	table_release(&reader.map);
-	if (!error)
-		error = judge_all(words, &input->signatures, input->account);
-	if (error)
-		return error;
+	TRY(array_resize(&words->numbers, count));
+	TRY(bitmap_init(&words->identities, count, input->account));
+	TRY(array_append(&words->signatures, 0));
+	TRY(read_all(&reader, input->progress));
+	TRY(judge_all(words, &input->signatures, input->account));
 	*ret = take(words);
 	return NULL;
 }
@@ -192,19 +185,14 @@ struct error *first_words_load(struct side_file *file, size_t count,
 	_cleanup_(first_words_destroy) struct first_words *words = calloc(1, sizeof(*words));
 	struct side_array signatures;
 	const void *numbers;
-	struct error *error = words ? NULL : &error_no_memory;
 
-	if (!error)
-		error = side_file_find(file, SIDE_SIGNATURES, &signatures);
-	if (!error)
-		error = side_file_take(file, SIDE_SIGNATURE_NUMBERS, count, sizeof(uint32_t),
-				       &numbers);
-	if (!error)
-		error = allocation_set_load(file, SIDE_IDENTITIES, count, &words->identities);
-	if (!error && !check_numbers(&signatures, numbers, count))
-		error = error_create(ERROR_BAD_DUMP, "it is damaged");
-	if (error)
-		return error;
+	if (!words)
+		return &error_no_memory;
+	TRY(side_file_find(file, SIDE_SIGNATURES, &signatures));
+	TRY(side_file_take(file, SIDE_SIGNATURE_NUMBERS, count, sizeof(uint32_t), &numbers));
+	TRY(allocation_set_load(file, SIDE_IDENTITIES, count, &words->identities));
+	if (!check_numbers(&signatures, numbers, count))
+		return error_create(ERROR_BAD_DUMP, "it is damaged");
 	words->numbers.memory = side_memory(numbers, count * sizeof(uint32_t));
 	words->signatures.memory = side_memory(signatures.bytes, signatures.size);
 	words->signatures.count = signatures.size / sizeof(uint64_t);

@@ -25,11 +25,9 @@ static struct error *count_ranks(struct kept_words *words)
 {
 	const struct bitmap *members = words->members;
 	size_t count = bitmap_word_count(members);
-	struct error *error = array_resize(&words->ranks, members->count / RANKED + 1);
 	uint32_t rank = 0;
 
-	if (error)
-		return error;
+	TRY(array_resize(&words->ranks, members->count / RANKED + 1));
 	for (size_t i = 0; i < count; i++) {
 		if (i % (RANKED / 64) == 0)
 			words->ranks.items[i / (RANKED / 64)] = rank;
@@ -41,21 +39,16 @@ static struct error *count_ranks(struct kept_words *words)
 struct error *kept_words_create(const struct bitmap *members, struct memory_account *account,
 				struct kept_words **ret)
 {
-	struct kept_words *words = calloc(1, sizeof(*words));
-	struct error *error;
+	_cleanup_(kept_words_destroy) struct kept_words *words = calloc(1, sizeof(*words));
 
 	if (!words)
 		return &error_no_memory;
 	words->members = members;
 	words->ranks.memory.account = words->words.memory.account = account;
-	error = count_ranks(words);
-	if (!error)
-		error = bitmap_init(&words->identified, members->count, account);
-	if (error)
-		kept_words_destroy(words);
-	else
-		*ret = words;
-	return error;
+	TRY(count_ranks(words));
+	TRY(bitmap_init(&words->identified, members->count, account));
+	*ret = take(words);
+	return NULL;
 }
 
 void kept_words_destroy(struct kept_words *words)

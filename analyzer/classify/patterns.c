@@ -151,16 +151,13 @@ struct error *patterns_load(struct side_file *file, const struct scan_input *inp
 {
 	size_t count = allocation_count(input->index);
 	const void *numbers;
-	struct error *error =
-		side_file_take(file, SIDE_LEAKED_PATTERNS, count, sizeof(pattern_number), &numbers);
 
-	if (!error && !check_numbers(numbers, count))
-		error = error_create(ERROR_BAD_DUMP, "it is damaged");
-	if (!error)
-		error = patterns_create(input, ret);
-	if (!error)
-		(*ret)->numbers.memory = side_memory(numbers, count);
-	return error;
+	TRY(side_file_take(file, SIDE_LEAKED_PATTERNS, count, sizeof(pattern_number), &numbers));
+	if (!check_numbers(numbers, count))
+		return error_create(ERROR_BAD_DUMP, "it is damaged");
+	TRY(patterns_create(input, ret));
+	(*ret)->numbers.memory = side_memory(numbers, count);
+	return NULL;
 }
 
 void patterns_destroy(struct patterns *patterns)
@@ -268,18 +265,21 @@ bool patterns_measure(const struct patterns *patterns, struct reader *reader, al
 		      struct pattern_extent *ret)
 {
 	pattern_number number = patterns_of(patterns, id);
-	const struct classifier *classifier = number ? classifiers[number - 1] : NULL;
-	uint64_t owner = classifier && classifier->measure ? patterns_owner(patterns, id) : 0;
-	struct pattern_extent extent = { 0 };
-	struct memory_range range;
+	struct pattern_extent extent;
+	struct pattern_facts facts;
 
-	if (!owner)
+	if (number == NO_PATTERN || !classifiers[number - 1]->measures ||
+	    !patterns_tell(patterns, reader, id, &facts) || !facts.is_measured)
 		return false;
-	range = range_of(patterns, id);
-	reader->steps = allocation_count(reader->index);
-	reader->number = number;
-	if (!classifier->measure(reader, range, owner, &extent) ||
-	    !makes_sense(&extent, range_size(range)))
+	extent = (struct pattern_extent){
+		.asked = facts.asked,
+		.spare = facts.scattered,
+		.live_start = facts.live_start,
+		.live_end = facts.live_end == UINT64_MAX ? facts.asked : facts.live_end,
+	};
+	if (extent.asked)
+		extent.spare += extent.asked - (extent.live_end - extent.live_start);
+	if (!makes_sense(&extent, allocation_size(patterns->input.index, id)))
 		return false;
 	*ret = extent;
 	return true;

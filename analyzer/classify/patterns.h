@@ -81,8 +81,11 @@ struct pattern_facts {
 	uint64_t length;
 	bool has_capacity;
 	uint64_t capacity;
-	const char *dead;	       /* what is outside of [live_start, live_end) */
-	uint64_t live_start, live_end; /* offsets, if dead is not NULL */
+	const char *dead; /* what is outside of [live_start, live_end); NULL: that is unknown */
+	uint64_t live_start, live_end; /* offsets; UINT64_MAX: up to the end */
+	bool is_measured;	       /* the above, and: */
+	uint64_t asked;		       /* bytes that the owner asked for; 0: not known */
+	uint64_t scattered;	       /* spare bytes in between what is kept */
 };
 
 /* Prepare to read by what the patterns were found with. */

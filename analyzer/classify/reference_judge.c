@@ -195,11 +195,9 @@ struct error *taint_memory_create(const struct patterns *patterns, struct memory
 	reference_judge_init(&memory->judge, patterns);
 	for (size_t i = 0; i < KEPT_SOURCES; i++) {
 		struct kept_source *kept = &memory->kept[i];
-		struct error *error = bitmap_init(
-			&kept->sound, allocation_count(memory->judge.reader.index), account);
 
-		if (error)
-			return error;
+		TRY(bitmap_init(&kept->sound, allocation_count(memory->judge.reader.index),
+				account));
 		kept->id = NO_ALLOCATION;
 	}
 	*ret = take(memory);

@@ -603,7 +603,6 @@ static struct error *run(struct scan *scan)
 	const struct scan_task *task = scan->task;
 	unsigned int threads = parallel_threads_for(input->progress);
 	size_t chunks;
-	struct error *error;
 
 	TRY(work_chunks_init(&scan->chunks, input->image, input->index, scan->sources,
 			     scan->pointerless, input->account));
@@ -632,22 +631,28 @@ static struct error *run(struct scan *scan)
 		else
 			reader->owners = task->owners;
 	}
-	error = init_overview(scan);
+	TRY(init_overview(scan));
 	chunks = scan->chunks.count + scan->piece_count;
-	split_work_begin(&scan->work, input->progress, chunks);
-	if (!error)
-		error = parallel_for(chunks, threads, scan_chunk, scan);
-	split_work_keep(&scan->work, threads, input->progress);
-	if (!error)
-		finish(scan);
-	if (!error && task->aim == SCAN_BOTH && !task->few)
+	TRY(split_work_run(&scan->work, input->progress, chunks, threads, scan_chunk, scan));
+	finish(scan);
+	if (task->aim == SCAN_BOTH && !task->few)
 		reader_take_claims(task->owners, allocation_count(input->index), task->patterns);
-	return error;
+	return NULL;
 }
+
+static void scan_deinit(struct scan *scan)
+{
+	for (size_t i = 0; i < OVERVIEW_BITMAPS; i++)
+		bitmap_deinit(&scan->overview.all[i]);
+	array_release(&scan->chunks);
+	free(scan->scanners);
+	free(scan->pieces);
+}
+DEFINE_DEINIT(scan_deinit, struct scan)
 
 struct error *scan_memory(const struct scan_input *input, const struct scan_task *task)
 {
-	struct scan scan = {
+	_cleanup_(scan_deinit) struct scan scan = {
 		.input = input,
 		.task = task,
 		.filter = word_filter_for(allocation_bounds(input->index)),
@@ -658,7 +663,6 @@ struct error *scan_memory(const struct scan_input *input, const struct scan_task
 					 : allocation_used(input->index),
 		.pointerless = allocation_having(input->index, TRAIT_POINTERLESS),
 	};
-	struct error *error;
 
 	/* An index of nothing has no regions to look in. */
 	if (allocation_count(input->index) == 0)
@@ -667,11 +671,5 @@ struct error *scan_memory(const struct scan_input *input, const struct scan_task
 	if (!scan.is_needed && !input->kept)
 		return NULL;
 	progress_begin(input->progress, "recognizing containers", input->image->size);
-	error = run(&scan);
-	for (size_t i = 0; i < OVERVIEW_BITMAPS; i++)
-		bitmap_deinit(&scan.overview.all[i]);
-	array_release(&scan.chunks);
-	free(scan.scanners);
-	free(scan.pieces);
-	return error;
+	return run(&scan);
 }

@@ -54,12 +54,13 @@ static inline struct error *follow_edges(struct worker *worker, struct edges edg
 	struct bitmap *reached = worker->team->reached;
 	uint64_t *words = reached->words;
 	size_t count = worker->pending.count;
+	size_t alone = worker->team->threads == 1 ? edges.count : 0;
 	allocation_id *ids;
 
 	TRY(array_reserve(&worker->pending, edges.count));
 	ids = worker->pending.items;
-	/* Which are new cannot be predicted: a single thread, for which it can, has no branch. */
-	for (size_t i = 0; i < edges.count && worker->team->threads == 1; i++) {
+	/* Which are new cannot be predicted: so one thread, whose bits these are, has no branch. */
+	for (size_t i = 0; i < alone; i++) {
 		allocation_id target = edges.targets[i];
 		uint64_t bit = UINT64_C(1) << (target % 64);
 		uint64_t before = words[target / 64];
@@ -68,7 +69,7 @@ static inline struct error *follow_edges(struct worker *worker, struct edges edg
 		count += !(before & bit);
 		words[target / 64] = before | bit;
 	}
-	for (size_t i = 0; i < edges.count && worker->team->threads > 1; i++) {
+	for (size_t i = alone; i < edges.count; i++) {
 		ids[count] = edges.targets[i];
 		count += !bitmap_set_was_atomic(reached, edges.targets[i]);
 	}

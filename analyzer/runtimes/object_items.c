@@ -36,20 +36,6 @@ void object_items_match(const struct item_layout *layout, struct reader *reader,
 		reader_claim(reader, reference->target, reference->address - WORD * layout->items);
 }
 
-bool object_items_measure(const struct item_layout *layout, struct reader *reader,
-			  struct memory_range range, uint64_t owner, struct pattern_extent *ret)
-{
-	struct item_contents contents;
-
-	if (!read_owner(layout, reader, range, owner, &contents))
-		return false;
-	ret->asked = contents.asked;
-	ret->live_start = contents.live_start;
-	ret->live_end = contents.live_end;
-	ret->spare = contents.asked - (contents.live_end - contents.live_start);
-	return true;
-}
-
 void object_items_tell(const struct item_layout *layout, struct reader *reader,
 		       struct memory_range range, struct pattern_facts *facts)
 {
@@ -59,11 +45,11 @@ void object_items_tell(const struct item_layout *layout, struct reader *reader,
 		return;
 	facts->unit = layout->unit;
 	facts->length = contents.length;
-	if (!layout->dead)
-		return;
-	facts->has_capacity = true;
-	facts->capacity = contents.capacity;
+	facts->has_capacity = layout->dead != NULL;
+	facts->capacity = layout->dead ? contents.capacity : 0;
 	facts->dead = layout->dead;
 	facts->live_start = contents.live_start;
 	facts->live_end = contents.live_end;
+	facts->is_measured = true;
+	facts->asked = contents.asked;
 }

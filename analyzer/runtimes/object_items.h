@@ -34,8 +34,6 @@ bool object_items_fit(struct reader *reader, struct memory_range range, uint64_t
 /* The functions of a classifier of contents so laid out. */
 void object_items_match(const struct item_layout *layout, struct reader *reader,
 			const struct reference *reference);
-bool object_items_measure(const struct item_layout *layout, struct reader *reader,
-			  struct memory_range range, uint64_t owner, struct pattern_extent *ret);
 void object_items_tell(const struct item_layout *layout, struct reader *reader,
 		       struct memory_range range, struct pattern_facts *facts);
 

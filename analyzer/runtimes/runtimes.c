@@ -74,7 +74,6 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 			      const struct runtime_context *context, struct runtimes **ret)
 {
 	_cleanup_(runtimes_destroy) struct runtimes *list = calloc(1, sizeof(*list));
-	struct error *error = NULL;
 	size_t count = 0;
 
 	while (kinds[count])
@@ -84,21 +83,19 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 	if (!list || !list->spaces)
 		return &error_no_memory;
 	list->fibers.memory.account = context->account;
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count; i++) {
 		size_t first = list->fibers.count;
 		struct object_space *space;
 
-		error = open_space(kinds[i], context, &space);
-		if (error || !space)
+		TRY(open_space(kinds[i], context, &space));
+		if (!space)
 			continue;
 		list->spaces[list->count++] = space;
 		if (kinds[i]->find_fibers)
-			error = kinds[i]->find_fibers(space, &list->fibers);
+			TRY(kinds[i]->find_fibers(space, &list->fibers));
 		for (size_t j = first; j < list->fibers.count; j++)
 			list->fibers.items[j].runtime = kinds[i];
 	}
-	if (error)
-		return error;
 	fibers_sort(&list->fibers);
 	*ret = take(list);
 	return NULL;

@@ -139,20 +139,8 @@ static void tell_map(struct reader *reader, struct memory_range range, struct pa
 	facts->dead = "unused part of a deque's map";
 	facts->live_start = deque.first - range.start;
 	facts->live_end = deque.last + 8 - range.start;
-}
-
-static bool measure_map(struct reader *reader, struct memory_range range, uint64_t owner,
-			struct pattern_extent *ret)
-{
-	struct deque deque;
-
-	if (!read_deque(reader, owner, range, &deque))
-		return false;
-	ret->asked = deque.map_size;
-	ret->live_start = deque.first - range.start;
-	ret->live_end = deque.last + 8 - range.start;
-	ret->spare = deque.map_size - (ret->live_end - ret->live_start);
-	return true;
+	facts->is_measured = true;
+	facts->asked = deque.map_size;
 }
 
 const struct classifier classifier_deque_map = {
@@ -163,7 +151,7 @@ const struct classifier classifier_deque_map = {
 	.for_cxx = true,
 	.match = match_map,
 	.tell = tell_map,
-	.measure = measure_map,
+	.measures = true,
 	.favors = favors_first_word,
 };
 
@@ -222,22 +210,9 @@ static void tell_block(struct reader *reader, struct memory_range range,
 		return;
 	facts->dead = "unused end of a deque";
 	facts->live_start = live.start;
-	facts->live_end = live.end == UINT64_MAX ? range_size(range) : live.end;
-}
-
-static bool measure_block(struct reader *reader, struct memory_range range, uint64_t owner,
-			  struct pattern_extent *ret)
-{
-	struct memory_range live;
-	struct deque deque;
-
-	if (!find_elements(reader, range, owner, &deque, &live))
-		return false;
-	ret->asked = deque.block_size;
-	ret->live_start = live.start;
-	ret->live_end = live.end == UINT64_MAX ? deque.block_size : live.end;
-	ret->spare = ret->asked - (ret->live_end - ret->live_start);
-	return true;
+	facts->live_end = live.end;
+	facts->is_measured = true;
+	facts->asked = deque.block_size;
 }
 
 static bool favors_map(struct reader *reader, struct memory_range range, uint64_t owner,
@@ -257,6 +232,6 @@ const struct classifier classifier_deque_block = {
 	.walks = true,
 	.match = match_block,
 	.tell = tell_block,
-	.measure = measure_block,
+	.measures = true,
 	.favors = favors_map,
 };

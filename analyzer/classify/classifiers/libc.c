@@ -54,6 +54,7 @@ static void match_buffer(struct reader *reader, const struct reference *referenc
 		reader_claim(reader, reference->target, reference->address - 8 * BUFFER_BASE);
 }
 
+/* Its contents stay only until they are read or written: none of it is spare. */
 static void tell_buffer(struct reader *reader, struct memory_range range,
 			struct pattern_facts *facts)
 {
@@ -63,19 +64,8 @@ static void tell_buffer(struct reader *reader, struct memory_range range,
 		return;
 	facts->unit = "bytes";
 	facts->length = words[1] - words[0];
-}
-
-/* Its contents stay only until they are read or written: none of it is spare. */
-static bool measure_buffer(struct reader *reader, struct memory_range range, uint64_t owner,
-			   struct pattern_extent *ret)
-{
-	uint64_t words[2];
-
-	if (!reader_words(reader, owner + 8 * BUFFER_BASE, 2, words) || words[0] != range.start ||
-	    words[1] <= words[0])
-		return false;
-	ret->asked = ret->live_end = words[1] - words[0];
-	return true;
+	facts->is_measured = words[0] == range.start && words[1] > words[0];
+	facts->asked = facts->live_end = facts->length;
 }
 
 const struct classifier classifier_stdio_buffer = {
@@ -86,7 +76,7 @@ const struct classifier classifier_stdio_buffer = {
 	.match = match_buffer,
 	.suspect = suspect_buffer,
 	.tell = tell_buffer,
-	.measure = measure_buffer,
+	.measures = true,
 };
 
 /*

@@ -31,6 +31,7 @@ static bool read_long(struct reader *reader, struct memory_range range, uint64_t
 	return true;
 }
 
+/* One byte more ends the text. */
 static void tell_long(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	if (!read_long(reader, range, facts->owner, &facts->length, &facts->capacity))
@@ -39,21 +40,9 @@ static void tell_long(struct reader *reader, struct memory_range range, struct p
 	facts->has_capacity = true;
 	facts->dead = "unused end of a string";
 	facts->live_end = facts->length + 1;
-}
-
-/* One byte more ends the text. */
-static bool measure_long(struct reader *reader, struct memory_range range, uint64_t owner,
-			 struct pattern_extent *ret)
-{
-	uint64_t length, capacity;
-
-	if (!read_long(reader, range, owner, &length, &capacity) || length > capacity ||
-	    capacity >= range_size(range))
-		return false;
-	ret->asked = capacity + 1;
-	ret->spare = capacity - length;
-	ret->live_end = length + 1;
-	return true;
+	facts->is_measured =
+		facts->length <= facts->capacity && facts->capacity < range_size(range);
+	facts->asked = facts->capacity + 1;
 }
 
 /* The pointer is the first word in libstdc++, the third in libc++. */
@@ -71,7 +60,7 @@ const struct classifier classifier_long_string = {
 	.for_cxx = true,
 	.match = match_long,
 	.tell = tell_long,
-	.measure = measure_long,
+	.measures = true,
 	.favors = favors_long,
 };
 
@@ -92,19 +81,8 @@ static void tell_shared(struct reader *reader, struct memory_range range,
 	facts->has_capacity = true;
 	facts->dead = "unused end of a string";
 	facts->live_end = SHARED_TEXT + facts->length + 1;
-}
-
-static bool measure_shared(struct reader *reader, struct memory_range range, uint64_t owner,
-			   struct pattern_extent *ret)
-{
-	uint64_t length, capacity;
-
-	if (!cxx_read_shared(reader, range, &length, &capacity))
-		return false;
-	ret->asked = SHARED_TEXT + capacity + 1;
-	ret->spare = capacity - length;
-	ret->live_end = SHARED_TEXT + length + 1;
-	return true;
+	facts->is_measured = true;
+	facts->asked = SHARED_TEXT + facts->capacity + 1;
 }
 
 const struct classifier classifier_cow_string_body = {
@@ -116,5 +94,5 @@ const struct classifier classifier_cow_string_body = {
 	.match = match_shared,
 	.offset = SHARED_TEXT,
 	.tell = tell_shared,
-	.measure = measure_shared,
+	.measures = true,
 };

@@ -90,36 +90,25 @@ static void match_buckets(struct reader *reader, const struct reference *referen
 		reader_claim(reader, reference->target, table.address);
 }
 
+/* Spare are the buckets that its nodes do not need, wherever they are. */
 static void tell_buckets(struct reader *reader, struct memory_range range,
 			 struct pattern_facts *facts)
-{
-	struct hash_table table;
-
-	if (!read_table(reader, facts->owner, &table))
-		return;
-	facts->unit = "elements";
-	facts->length = table.size;
-}
-
-/* Spare are the buckets that its nodes do not need, wherever they are. */
-static bool measure_buckets(struct reader *reader, struct memory_range range, uint64_t owner,
-			    struct pattern_extent *ret)
 {
 	struct hash_table table;
 	double buckets;
 	uint64_t needed;
 
-	if (!read_table(reader, owner, &table) || table.buckets != range.start)
-		return false;
+	if (!read_table(reader, facts->owner, &table))
+		return;
+	facts->unit = "elements";
+	facts->length = table.size;
 	buckets = (double)table.size / (double)table.load;
 	needed = (uint64_t)buckets;
-	if ((double)needed < buckets)
-		needed++;
-	ret->asked = 8 * table.bucket_count;
-	ret->live_end = ret->asked;
+	needed += (double)needed < buckets;
+	facts->is_measured = table.buckets == range.start;
+	facts->asked = facts->live_end = 8 * table.bucket_count;
 	if (needed < table.bucket_count)
-		ret->spare = 8 * (table.bucket_count - needed);
-	return true;
+		facts->scattered = 8 * (table.bucket_count - needed);
 }
 
 const struct classifier classifier_unordered_map_or_set_buckets = {
@@ -130,7 +119,7 @@ const struct classifier classifier_unordered_map_or_set_buckets = {
 	.for_cxx = true,
 	.match = match_buckets,
 	.tell = tell_buckets,
-	.measure = measure_buckets,
+	.measures = true,
 	.favors = favors_first_word,
 };
 

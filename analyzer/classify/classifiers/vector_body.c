@@ -70,19 +70,8 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	facts->capacity = capacity_end - range.start;
 	facts->dead = "spare capacity of a vector";
 	facts->live_end = facts->length;
-}
-
-static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
-		    struct pattern_extent *ret)
-{
-	uint64_t end, capacity_end;
-
-	if (!read_ends(reader, range, owner, &end, &capacity_end))
-		return false;
-	ret->asked = capacity_end - range.start;
-	ret->spare = capacity_end - end;
-	ret->live_end = end - range.start;
-	return true;
+	facts->is_measured = true;
+	facts->asked = facts->capacity;
 }
 
 const struct classifier classifier_vector_body = {
@@ -93,6 +82,6 @@ const struct classifier classifier_vector_body = {
 	.for_cxx = true,
 	.match = match,
 	.tell = tell,
-	.measure = measure,
+	.measures = true,
 	.favors = favors_first_word,
 };

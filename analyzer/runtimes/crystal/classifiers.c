@@ -38,6 +38,23 @@ static bool find_buffer(struct reader *reader, struct memory_range range, uint64
 	return false;
 }
 
+/*
+ * The size of each of capacity elements in a buffer of that size. The collector gives up to 16
+ * bytes more than asked for; elements of a word or more are whole words, smaller ones powers of
+ * two.
+ */
+static uint64_t element_size(uint64_t size, uint64_t capacity)
+{
+	uint64_t most = size / capacity, element = 1;
+
+	if (most >= sizeof(uint64_t))
+		return most - most % sizeof(uint64_t);
+	while (2 * element <= most)
+		element *= 2;
+	return most ? element : 0;
+}
+
+/* Spare room may be anywhere in it. */
 static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	static const struct {
@@ -61,36 +78,11 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	facts->length = buffer.used;
 	facts->has_capacity = true;
 	facts->capacity = buffer.capacity;
-}
-
-/*
- * The size of each of capacity elements in a buffer of that size. The collector gives up to 16
- * bytes more than asked for; elements of a word or more are whole words, smaller ones powers of
- * two.
- */
-static uint64_t element_size(uint64_t size, uint64_t capacity)
-{
-	uint64_t most = size / capacity, element = 1;
-
-	if (most >= sizeof(uint64_t))
-		return most - most % sizeof(uint64_t);
-	while (2 * element <= most)
-		element *= 2;
-	return most ? element : 0;
-}
-
-/* Spare room may be anywhere in it. */
-static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
-		    struct pattern_extent *ret)
-{
-	struct crystal_buffer buffer;
-
-	if (!find_buffer(reader, range, owner, &buffer) || buffer.capacity == 0 ||
-	    buffer.used > buffer.capacity)
-		return false;
-	ret->live_end = range_size(range);
-	ret->spare = (buffer.capacity - buffer.used) * element_size(ret->live_end, buffer.capacity);
-	return true;
+	facts->is_measured = buffer.capacity > 0 && buffer.used <= buffer.capacity;
+	facts->live_end = range_size(range);
+	if (facts->is_measured)
+		facts->scattered = (buffer.capacity - buffer.used) *
+				   element_size(facts->live_end, buffer.capacity);
 }
 
 #define CRYSTAL_BUFFER(...)                                                                   \
@@ -100,17 +92,17 @@ static bool measure(struct reader *reader, struct memory_range range, uint64_t o
 	}
 
 const struct classifier classifier_crystal_array_buffer =
-	CRYSTAL_BUFFER(.name = "CrystalArrayBuffer", .kind = ROLE_ARRAY_ELEMENTS,
-		       .measure = measure, .summary = "the elements of an Array of Crystal",
+	CRYSTAL_BUFFER(.name = "CrystalArrayBuffer", .kind = ROLE_ARRAY_ELEMENTS, .measures = true,
+		       .summary = "the elements of an Array of Crystal",
 		       .role = "the elements of the Array");
 
 const struct classifier classifier_crystal_deque_buffer =
-	CRYSTAL_BUFFER(.name = "CrystalDequeBuffer", .kind = ROLE_DEQUE_ELEMENTS,
-		       .measure = measure, .summary = "the elements of a Deque of Crystal",
+	CRYSTAL_BUFFER(.name = "CrystalDequeBuffer", .kind = ROLE_DEQUE_ELEMENTS, .measures = true,
+		       .summary = "the elements of a Deque of Crystal",
 		       .role = "the elements of the Deque");
 
 const struct classifier classifier_crystal_hash_entries =
-	CRYSTAL_BUFFER(.name = "CrystalHashEntries", .kind = ROLE_HASH_ENTRIES, .measure = measure,
+	CRYSTAL_BUFFER(.name = "CrystalHashEntries", .kind = ROLE_HASH_ENTRIES, .measures = true,
 		       .summary = "the entries of a Hash or Set of Crystal",
 		       .role = "the entries of the Hash");
 

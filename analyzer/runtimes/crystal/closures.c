@@ -117,27 +117,31 @@ static void read_all(struct search *search,
 				   allocation_size(index, (allocation_id)id), take_words);
 }
 
+static void search_deinit(struct search *search)
+{
+	table_release(&search->found);
+	bitmap_deinit(&search->paired);
+	bitmap_deinit(&search->held);
+}
+DEFINE_DEINIT(search_deinit, struct search)
+
 struct error *crystal_drop_closures(const struct runtime_context *context,
 				    const struct crystal_types *types, struct bitmap *objects)
 {
-	struct search search = { context, types, objects };
-	struct error *error = bitmap_init(&search.paired, objects->count, context->account);
+	_cleanup_(search_deinit) struct search search = {
+		.context = context,
+		.types = types,
+		.objects = objects,
+		.found.memory.account = context->account,
+	};
 
-	search.found.memory.account = context->account;
-	if (!error)
-		error = bitmap_init(&search.held, objects->count, context->account);
-	if (!error) {
-		read_all(&search, take_pairs);
-		error = search.error;
-	}
-	if (!error) {
-		read_all(&search, take_others);
-		bitmap_for_each(id, &search.paired)
-			if (!bitmap_get(&search.held, id))
-				bitmap_clear(objects, id);
-	}
-	table_release(&search.found);
-	bitmap_deinit(&search.paired);
-	bitmap_deinit(&search.held);
-	return error;
+	TRY(bitmap_init(&search.paired, objects->count, context->account));
+	TRY(bitmap_init(&search.held, objects->count, context->account));
+	read_all(&search, take_pairs);
+	TRY(search.error);
+	read_all(&search, take_others);
+	bitmap_for_each(id, &search.paired)
+		if (!bitmap_get(&search.held, id))
+			bitmap_clear(objects, id);
+	return NULL;
 }

@@ -37,12 +37,12 @@ struct candidate {
 };
 
 struct search {
+	ARRAY(struct candidate) candidates; /* by address */
 	const struct image *image;
 	const struct allocation_index *index;
 	allocation_id passed; /* memory below it is released */
 	struct layout layouts[MOST_LAYOUTS];
 	size_t layout_count;
-	ARRAY(struct candidate) candidates; /* by address */
 };
 
 static bool is_code(const struct image *image, uint64_t address)
@@ -292,25 +292,21 @@ static struct error *add_fibers(const struct search *search, const struct layout
 struct error *crystal_find_fibers(const struct runtime_context *context, struct fibers *fibers,
 				  uint32_t *ret_type)
 {
-	struct search search = {
+	_cleanup_(array_release) struct search search = {
 		.image = context->image,
 		.index = context->index,
 		.candidates = { .memory.account = context->account },
 	};
 	const struct bitmap *managed = allocation_having(context->index, TRAIT_COLLECTABLE);
 	const struct layout *layout = managed ? find_layout(&search, managed) : NULL;
-	struct error *error;
 
 	*ret_type = 0;
 	if (!layout)
 		return NULL;
-	error = collect(&search, managed, layout);
-	if (!error && search.candidates.count > 0)
+	TRY(collect(&search, managed, layout));
+	if (search.candidates.count > 0)
 		*ret_type = (uint32_t)layout->type;
-	if (!error)
-		error = add_fibers(&search, layout, context->program, fibers);
-	array_release(&search.candidates);
-	return error;
+	return add_fibers(&search, layout, context->program, fibers);
 }
 
 static void set_register(struct frame_state *state, uint8_t number, uint64_t value)

@@ -177,15 +177,12 @@ static void tidy(struct function_list *list)
 struct error *function_list_init(struct function_list *list, const struct image *image,
 				 const struct module *module, struct memory_account *account)
 {
-	struct error *error;
-
 	*list = (struct function_list){ .memory.account = account };
-	error = read_table(list, image, module);
-	if (!error && list->count == 0)
-		error = read_frames(list, image, module);
-	if (!error)
-		tidy(list);
-	return error;
+	TRY(read_table(list, image, module));
+	if (list->count == 0)
+		TRY(read_frames(list, image, module));
+	tidy(list);
+	return NULL;
 }
 
 enum { JUMP_SIZE = 6 }; /* of jmp *place(%rip) */
@@ -314,12 +311,12 @@ struct error *makers_guess(struct makers *makers, const struct function_list *li
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
 	_cleanup_(free) struct guess *guesses = calloc(MOST_GUESSES, sizeof(*guesses));
-	struct error *error =
-		guesses ? code_reader_create(makers->image, is_anything, NULL, &reader)
-			: &error_no_memory;
 	size_t count = 0;
 
-	for (size_t i = 0; !error && i < list->count; i++) {
+	if (!guesses)
+		return &error_no_memory;
+	TRY(code_reader_create(makers->image, is_anything, NULL, &reader));
+	for (size_t i = 0; i < list->count; i++) {
 		const struct made_object *made;
 		size_t found =
 			code_find_objects(reader, list->items[i].start, list->items[i].end, &made);
@@ -328,8 +325,6 @@ struct error *makers_guess(struct makers *makers, const struct function_list *li
 			if (made[j].store && made_object_has_type(&made[j]))
 				count_guess(guesses, &count, made[j].maker);
 	}
-	if (error)
-		return error;
 	SORT(guesses, count, compare_guesses);
 	for (size_t i = 0; i < count && i < MAKERS; i++)
 		if (guesses[i].count >= LEAST)

@@ -190,15 +190,14 @@ static bool is_static(const struct search *search)
 static struct error *search_functions(struct search *search, struct memory_account *account)
 {
 	struct function_list *list = &search->types->functions;
-	struct error *error =
-		function_list_init(list, search->types->image, search->types->module, account);
 
-	if (!error && is_static(search) && !search->makers.found)
-		error = makers_guess(&search->makers, list);
-	for (size_t i = 0; !error && i < list->count; i++)
+	TRY(function_list_init(list, search->types->image, search->types->module, account));
+	if (is_static(search) && !search->makers.found)
+		TRY(makers_guess(&search->makers, list));
+	for (size_t i = 0; i < list->count; i++)
 		if (calls_maker(search, &list->items[i]))
-			error = search_function(search, &list->items[i]);
-	return error;
+			TRY(search_function(search, &list->items[i]));
+	return NULL;
 }
 
 /* "Foo:type_id" */
@@ -298,24 +297,25 @@ static void merge_entries(struct crystal_types *types)
 	types->entries.count = kept;
 }
 
+static void search_deinit(struct search *search)
+{
+	makers_deinit(&search->makers);
+}
+DEFINE_DEINIT(search_deinit, struct search)
+
 static struct error *find_types(struct crystal_types *types, struct memory_account *account)
 {
 	_cleanup_(code_reader_destroy) struct code_reader *reader = NULL;
-	struct search search = { .types = types };
-	struct error *error = code_reader_create(types->image, allocates, &search.makers, &reader);
+	_cleanup_(search_deinit) struct search search = { .types = types };
 
+	TRY(code_reader_create(types->image, allocates, &search.makers, &reader));
 	makers_init(&search.makers, types->image, types->debug, types->module, account);
-	if (!error) {
-		search.reader = reader;
-		debug_visit_symbols(types->debug, types->module, take_constant, &search);
-		error = search.error;
-	}
-	if (!error)
-		error = search_functions(&search, account);
-	if (!error)
-		merge_entries(types);
-	makers_deinit(&search.makers);
-	return error;
+	search.reader = reader;
+	debug_visit_symbols(types->debug, types->module, take_constant, &search);
+	TRY(search.error);
+	TRY(search_functions(&search, account));
+	merge_entries(types);
+	return NULL;
 }
 
 struct error *crystal_types_create(const struct image *image, const struct program *program,

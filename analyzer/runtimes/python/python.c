@@ -168,12 +168,6 @@ static void match(struct reader *reader, const struct reference *reference)
 	object_items_match(&layouts[reader_kind(reader)], reader, reference);
 }
 
-static bool measure(struct reader *reader, struct memory_range range, uint64_t owner,
-		    struct pattern_extent *ret)
-{
-	return object_items_measure(&layouts[reader_kind(reader)], reader, range, owner, ret);
-}
-
 static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	object_items_tell(&layouts[reader_kind(reader)], reader, range, facts);
@@ -182,7 +176,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 #define PYTHON(...)                                                                      \
 	{                                                                                \
 		.runtime = &runtime_python, .strength = STRENGTH_MARKED, .match = match, \
-		.tell = tell, .measure = measure, __VA_ARGS__                            \
+		.tell = tell, .measures = true, __VA_ARGS__                              \
 	}
 
 const struct classifier classifier_python_dict_entries =
