@@ -167,8 +167,8 @@ static struct error *add_fibers(struct maker *maker)
 
 	TRY(analysis_need(maker->analysis, STAGE_FIBERS));
 	fibers = analysis_fibers(maker->analysis);
-	for (size_t i = 0; i < fiber_count(fibers); i++) {
-		const struct fiber *fiber = fiber_at(fibers, i);
+	for (size_t i = 0; i < fibers->count; i++) {
+		const struct fiber *fiber = &fibers->items[i];
 
 		TRY(ledger_claim(maker->ledger, fiber->start, fiber->live, PART_BELOW));
 		TRY(ledger_claim(maker->ledger, fiber->live, fiber->end, PART_USED));

@@ -251,8 +251,8 @@ static struct error *build_incoming(struct analysis *analysis)
 
 static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
 {
-	for (size_t i = 0; i < leak_root_count(leaks); i++)
-		bitmap_set(ret, leak_root(leaks, i)->id);
+	for (size_t i = 0; i < leaks->count; i++)
+		bitmap_set(ret, leaks->roots[i].id);
 }
 
 /* The same of what a collector will free, and what only that leads to. */
@@ -465,11 +465,11 @@ static struct error *build_leaked_patterns(struct analysis *analysis)
 COUNT(image, analysis->image->region_count)
 COUNT(program, analysis->program->thread_count)
 COUNT(heap, allocation_count(analysis->index))
-COUNT(fibers, fiber_count(runtimes_fibers(analysis->runtimes)))
+COUNT(fibers, runtimes_fibers(analysis->runtimes)->count)
 COUNT(roots, root_range_count(analysis->roots))
 COUNT(graph, graph_edge_count(analysis->graph))
 COUNT(reachability, bitmap_weight(&analysis->liveness.leaked))
-COUNT(leaks, leak_root_count(analysis->leaks))
+COUNT(leaks, analysis->leaks->count)
 COUNT(collector, bitmap_weight(&analysis->at_risk))
 COUNT(incoming, graph_edge_count(analysis->incoming))
 COUNT(retained, dominators_count(analysis->dominators))

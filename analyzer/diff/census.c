@@ -186,8 +186,8 @@ static struct error *count_leaks(struct census *census)
 	const struct leak_side *side = &census->leaks.certain;
 
 	TRY(leak_kinds_find(census->analysis, false, &census->leaks));
-	for (size_t i = 0; i < leak_root_count(side->leaks); i++) {
-		const struct leak_root *root = leak_root(side->leaks, i);
+	for (size_t i = 0; i < side->leaks->count; i++) {
+		const struct leak_root *root = &side->leaks->roots[i];
 
 		TRY(count_key(census, kind_make(BY_LEAK, side->kinds.items[i]), root->owned_bytes,
 			      census->numbers.items + root->id));

@@ -136,7 +136,7 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 {
 	enum { BETWEEN_STEPS = 256 };
 	struct progress *progress = analysis_progress(analysis);
-	size_t count = leak_root_count(side->leaks);
+	size_t count = side->leaks->count;
 	struct collector collector = {
 		.kinds = kinds,
 		.numbers = numbers,
@@ -149,7 +149,7 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 		error = array_resize(&side->kinds, count);
 	progress_begin(progress, "telling leaks apart", count);
 	for (size_t i = 0; !error && i < count; i++) {
-		error = add_root(&collector, leak_root(side->leaks, i), side->kinds.items + i);
+		error = add_root(&collector, &side->leaks->roots[i], side->kinds.items + i);
 		if (!error && i % BETWEEN_STEPS == BETWEEN_STEPS - 1 &&
 		    !progress_step(progress, BETWEEN_STEPS))
 			error = error_create(ERROR_INTERRUPTED, "interrupted");
@@ -290,7 +290,7 @@ DEFINE_COMPARE(compare, struct place, ASCENDING(kind.likely), DESCENDING(kind.by
 /* The roots of a side know their kinds by new numbers now. */
 static void renumber(struct leak_side *side, const uint32_t *numbers)
 {
-	size_t count = side->leaks ? leak_root_count(side->leaks) : 0;
+	size_t count = side->leaks ? side->leaks->count : 0;
 	uint32_t *kinds = side->kinds.items;
 
 	for (size_t i = 0; i < count; i++)
@@ -334,8 +334,8 @@ struct leak_total leak_kinds_shared(const struct leak_kinds *kinds)
 	struct leak_total total = { 0 };
 
 	for (size_t i = 0; i < 2; i++) {
-		total.count += sides[i] ? leaks_shared_count(sides[i]) : 0;
-		total.bytes += sides[i] ? leaks_shared_bytes(sides[i]) : 0;
+		total.count += sides[i] ? sides[i]->shared_count : 0;
+		total.bytes += sides[i] ? sides[i]->shared_bytes : 0;
 	}
 	return total;
 }
@@ -386,8 +386,8 @@ static struct error *add_shared(struct analysis *analysis, const struct leak_kin
 
 	TRY(bitmap_init(&from, side->lost->count, account));
 	TRY(bitmap_init(&reached, side->lost->count, account));
-	for (size_t i = 0; i < leak_root_count(side->leaks); i++) {
-		const struct leak_root *root = leak_root(side->leaks, i);
+	for (size_t i = 0; i < side->leaks->count; i++) {
+		const struct leak_root *root = &side->leaks->roots[i];
 
 		if (!leak_counts(&kinds->list[side->kinds.items[i]]))
 			continue;
@@ -411,7 +411,7 @@ struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kind
 	struct leak_total total = { 0 };
 
 	for (size_t i = 0; i < 2; i++)
-		if (sides[i]->leaks && leaks_shared_count(sides[i]->leaks) > 0)
+		if (sides[i]->leaks && sides[i]->leaks->shared_count > 0)
 			TRY(add_shared(analysis, kinds, sides[i], &total));
 	for (size_t i = 0; i < kinds->count; i++) {
 		struct leak_total counted = leak_counted(&kinds->list[i]);

@@ -23,12 +23,6 @@ struct finder {
 	struct progress *progress;
 };
 
-struct leaks {
-	struct leak_root *roots;
-	size_t count;
-	uint64_t shared_count, shared_bytes;
-};
-
 /* Note that the owner refers to each component that the member refers to. */
 static void hand_down(const struct finder *finder, allocation_id id, uint32_t *owner)
 {
@@ -148,16 +142,6 @@ void leaks_destroy(struct leaks *leaks)
 	free(leaks);
 }
 
-size_t leak_root_count(const struct leaks *leaks)
-{
-	return leaks->count;
-}
-
-const struct leak_root *leak_root(const struct leaks *leaks, size_t number)
-{
-	return &leaks->roots[number];
-}
-
 const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id id)
 {
 	struct leak_root key = { .id = id };
@@ -165,16 +149,6 @@ const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id 
 	if (leaks->count == 0)
 		return NULL;
 	return bsearch(&key, leaks->roots, leaks->count, sizeof(key), compare_roots);
-}
-
-uint64_t leaks_shared_count(const struct leaks *leaks)
-{
-	return leaks->shared_count;
-}
-
-uint64_t leaks_shared_bytes(const struct leaks *leaks)
-{
-	return leaks->shared_bytes;
 }
 
 /* As they stand in a side file. */

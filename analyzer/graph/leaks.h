@@ -18,7 +18,12 @@ struct leak_root {
 	uint64_t owned_bytes;
 };
 
-struct leaks;
+/* By address of their lowest member; what several of them reach is shared. */
+struct leaks {
+	struct leak_root *roots;
+	size_t count;
+	uint64_t shared_count, shared_bytes;
+};
 
 /* leaked: a set of used allocations; no others that are lost refer to them. */
 struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
@@ -27,16 +32,8 @@ struct error *leaks_create(const struct graph *graph, const struct allocation_in
 void leaks_destroy(struct leaks *leaks);
 DEFINE_CLEANUP(leaks_destroy, struct leaks *)
 
-/* By address of their lowest member. */
-size_t leak_root_count(const struct leaks *leaks);
-const struct leak_root *leak_root(const struct leaks *leaks, size_t number);
-
 /* The leak root whose lowest member id is, or NULL. */
 const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id id);
-
-/* What several leak roots reach. */
-uint64_t leaks_shared_count(const struct leaks *leaks);
-uint64_t leaks_shared_bytes(const struct leaks *leaks);
 
 struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer);
 struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, struct leaks **ret);

@@ -343,8 +343,8 @@ struct error *leak_roots_count(struct analysis *analysis, const struct bitmap *m
 
 	if (!error)
 		error = analysis_need(analysis, STAGE_LEAKED_PATTERNS);
-	for (size_t i = 0; !error && i < leak_root_count(leaks); i++) {
-		const struct leak_root *root = leak_root(leaks, i);
+	for (size_t i = 0; !error && i < leaks->count; i++) {
+		const struct leak_root *root = &leaks->roots[i];
 		kind_key key;
 
 		if (!bitmap_get(members, root->id))

@@ -266,12 +266,12 @@ const struct range_kind range_kind_arenas = {
 
 static size_t count_fibers(const struct analysis *analysis)
 {
-	return fiber_count(analysis_fibers(analysis));
+	return analysis_fibers(analysis)->count;
 }
 
 static struct range fiber_range(const struct analysis *analysis, size_t number)
 {
-	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
+	const struct fiber *fiber = &analysis_fibers(analysis)->items[number];
 
 	return (struct range){ fiber->start, fiber->end - fiber->start,
 			       fiber->running ? "Running fibers" : "Waiting fibers" };
@@ -280,7 +280,7 @@ static struct range fiber_range(const struct analysis *analysis, size_t number)
 static void write_fiber(const struct analysis *analysis, const struct ranges *ranges,
 			const struct range *range, struct report *report)
 {
-	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), range->number);
+	const struct fiber *fiber = &analysis_fibers(analysis)->items[range->number];
 
 	report_add(report, fiber->object, fiber->start, fiber->end, range->size,
 		   fiber->end - fiber->live, fiber->running ? "running" : "waiting");

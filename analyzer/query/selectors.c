@@ -46,8 +46,8 @@ struct error *select_leakroots(struct analysis *analysis, const struct set_argum
 {
 	const struct leaks *leaks = analysis_leaks(analysis);
 
-	for (size_t i = 0; i < leak_root_count(leaks); i++)
-		bitmap_set(&ret->set, leak_root(leaks, i)->id);
+	for (size_t i = 0; i < leaks->count; i++)
+		bitmap_set(&ret->set, leaks->roots[i].id);
 	return NULL;
 }
 

@@ -48,16 +48,6 @@ void fibers_deinit(struct fibers *fibers)
 	array_release(fibers);
 }
 
-size_t fiber_count(const struct fibers *fibers)
-{
-	return fibers->count;
-}
-
-const struct fiber *fiber_at(const struct fibers *fibers, size_t number)
-{
-	return &fibers->items[number];
-}
-
 const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address)
 {
 	const struct fiber *list = fibers->items;

@@ -33,10 +33,6 @@ void fibers_sort(struct fibers *fibers);
 void fibers_deinit(struct fibers *fibers);
 DEFINE_DEINIT(fibers_deinit, struct fibers)
 
-/* By the address of the stack. */
-size_t fiber_count(const struct fibers *fibers);
-const struct fiber *fiber_at(const struct fibers *fibers, size_t number);
-
 /* The fiber whose stack holds address, or NULL. */
 const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address);
 

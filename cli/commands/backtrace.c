@@ -48,7 +48,7 @@ static void write_thread(struct analysis *analysis, uint32_t number, uint64_t li
 static struct error *write_fibers(struct analysis *analysis, uint64_t limit, struct report *report)
 {
 	TRY(analysis_need(analysis, STAGE_FIBERS));
-	for (size_t i = 0; i < fiber_count(analysis_fibers(analysis)); i++)
+	for (size_t i = 0; i < analysis_fibers(analysis)->count; i++)
 		fiber_describe(analysis, i, limit, report);
 	return NULL;
 }

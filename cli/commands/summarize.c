@@ -290,11 +290,10 @@ static struct error *summarize_leak_roots(struct analysis *analysis, const struc
 	sum = write_roots(analysis, query, &groups, report);
 	leaks = analysis_leaks(analysis);
 	/* What belongs to no single root, if all of them are looked at. */
-	if (sum.count == leak_root_count(leaks) && leaks_shared_count(leaks) > 0) {
-		report_single(report, &shared, leaks_shared_count(leaks),
-			      leaks_shared_bytes(leaks));
-		sum.owned += leaks_shared_count(leaks);
-		sum.bytes += leaks_shared_bytes(leaks);
+	if (sum.count == leaks->count && leaks->shared_count > 0) {
+		report_single(report, &shared, leaks->shared_count, leaks->shared_bytes);
+		sum.owned += leaks->shared_count;
+		sum.bytes += leaks->shared_bytes;
 	}
 	report_single(report, &total, sum.count, sum.owned, sum.bytes);
 	return NULL;

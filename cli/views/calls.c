@@ -139,7 +139,7 @@ static void write_fiber(struct analysis *analysis, const struct fiber *fiber, st
 
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, struct report *report)
 {
-	const struct fiber *fiber = fiber_at(analysis_fibers(analysis), number);
+	const struct fiber *fiber = &analysis_fibers(analysis)->items[number];
 	const struct backtrace *calls;
 	struct frame_state saved;
 

@@ -60,8 +60,8 @@ void chains_destroy(struct chains *chains)
 
 static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
 {
-	for (size_t i = 0; i < leak_root_count(leaks); i++)
-		bitmap_set(ret, leak_root(leaks, i)->id);
+	for (size_t i = 0; i < leaks->count; i++)
+		bitmap_set(ret, leaks->roots[i].id);
 }
 
 static void add_unseen(const struct analysis *analysis, struct bitmap *ret)

@@ -158,7 +158,7 @@ static void test_bookkeeping_anchors_nothing(void **state)
 		assert_int_equal(bitmap_weight(analysis_leaked(process.analysis)), 1);
 		assert_true(bitmap_get(analysis_leaked(process.analysis),
 				       process_find(&process, lost)));
-		assert_int_equal(leak_root_count(analysis_leaks(process.analysis)), 1);
+		assert_int_equal(analysis_leaks(process.analysis)->count, 1);
 		assert_sound(&process);
 	}
 }

@@ -92,8 +92,8 @@ static void test_arena_s_heap_is_no_root(void **state)
 	core_set(&process.core, next + 0x100, first);
 	finish_subheap(&process, arena, next, SUBHEAP + SUBHEAP_SIZE, SUBHEAP_SIZE);
 	process_open(&process, STAGE_LEAKS);
-	assert_int_equal(leak_root_count(analysis_leaks(process.analysis)), 1);
-	assert_int_equal(leak_root(analysis_leaks(process.analysis), 0)->owned_count, 2);
+	assert_int_equal(analysis_leaks(process.analysis)->count, 1);
+	assert_int_equal(analysis_leaks(process.analysis)->roots[0].owned_count, 2);
 }
 
 /* A full heap ends with a fence, and the arena goes on in another one. */

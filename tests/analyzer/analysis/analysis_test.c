@@ -91,8 +91,8 @@ static void make_core(struct process *process)
 static void assert_right(struct analysis *analysis)
 {
 	assert_int_equal(bitmap_weight(analysis_leaked(analysis)), 4);
-	assert_int_equal(leak_root_count(analysis_leaks(analysis)), 2);
-	assert_int_equal(leak_root(analysis_leaks(analysis), 0)->owned_count, 3);
+	assert_int_equal(analysis_leaks(analysis)->count, 2);
+	assert_int_equal(analysis_leaks(analysis)->roots[0].owned_count, 3);
 }
 
 /* Returns false when fewer allocations were made than it takes to fail. */

@@ -118,8 +118,8 @@ static void look_at_all(struct analysis *analysis)
 		sum += analysis_identity(analysis, id, &identity);
 		sum += dominators_retained(analysis_dominators(analysis), id);
 	}
-	for (size_t i = 0; i < leak_root_count(analysis_leaks(analysis)); i++)
-		sum += allocation_size(index, leak_root(analysis_leaks(analysis), i)->id);
+	for (size_t i = 0; i < analysis_leaks(analysis)->count; i++)
+		sum += allocation_size(index, analysis_leaks(analysis)->roots[i].id);
 	assert_true(sum > 0);
 }
 

@@ -130,8 +130,8 @@ static struct shape only_shape(void)
 	struct shape shape;
 
 	build();
-	assert_int_equal(leak_root_count(world.leaks), 1);
-	shape_find(&world.context, leak_root(world.leaks, 0), &shape);
+	assert_int_equal(world.leaks->count, 1);
+	shape_find(&world.context, &world.leaks->roots[0], &shape);
 	tear_down();
 	memset(&world, 0, sizeof(world));
 	return shape;

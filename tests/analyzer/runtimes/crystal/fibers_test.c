@@ -99,10 +99,10 @@ static void test_waiting_fibers_are_found_with_their_stacks(void **state)
 	add_fiber(&world, 9, 0x100);
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
-	assert_int_equal(fiber_count(fibers), 3);
+	assert_int_equal(fibers->count, 3);
 	for (size_t i = 0; i < 3; i++) {
 		static const uint64_t numbers[] = { 3, 4, 9 }, used[] = { 0x200, 0x400, 0x100 };
-		const struct fiber *fiber = fiber_at(fibers, i);
+		const struct fiber *fiber = &fibers->items[i];
 
 		assert_int_equal(fiber->object, object(numbers[i]));
 		assert_int_equal(fiber->start, stack(numbers[i]));
@@ -110,7 +110,7 @@ static void test_waiting_fibers_are_found_with_their_stacks(void **state)
 		assert_int_equal(fiber->live, fiber->end - used[i]);
 		assert_false(fiber->running);
 	}
-	assert_ptr_equal(fiber_find(fibers, stack(4) + 8), fiber_at(fibers, 1));
+	assert_ptr_equal(fiber_find(fibers, stack(4) + 8), &fibers->items[1]);
 	assert_null(fiber_find(fibers, stack(5)));
 	assert_int_equal(find_type(&world), TYPE);
 }
@@ -128,9 +128,9 @@ static void test_fibers_that_have_ended_are_left_out(void **state)
 	link_fibers(&world, 1, 3);
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
-	assert_int_equal(fiber_count(fibers), 3);
+	assert_int_equal(fibers->count, 3);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_not_equal(fiber_at(fibers, i)->object, object(2));
+		assert_int_not_equal(fibers->items[i].object, object(2));
 }
 
 static void test_running_fiber_is_one_of_the_same_type(void **state)
@@ -145,10 +145,10 @@ static void test_running_fiber_is_one_of_the_same_type(void **state)
 	put(&world, 1, 2, 0); /* not resumable: it runs */
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
-	assert_int_equal(fiber_count(fibers), 2);
-	assert_false(fiber_at(fibers, 0)->running);
-	assert_true(fiber_at(fibers, 1)->running);
-	assert_int_equal(fiber_at(fibers, 1)->live, stack(1));
+	assert_int_equal(fibers->count, 2);
+	assert_false(fibers->items[0].running);
+	assert_true(fibers->items[1].running);
+	assert_int_equal(fibers->items[1].live, stack(1));
 }
 
 static void test_saved_registers_are_read(void **state)
@@ -165,8 +165,8 @@ static void test_saved_registers_are_read(void **state)
 		core_set(&world.core, top + 8 * i, 15 - i);
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
-	assert_int_equal(fiber_count(fibers), 1);
-	assert_true(fiber_registers(world.image, fiber_at(fibers, 0), &saved));
+	assert_int_equal(fibers->count, 1);
+	assert_true(fiber_registers(world.image, &fibers->items[0], &saved));
 	assert_int_equal(saved.registers[15], 15);
 	assert_int_equal(saved.registers[12], 12);
 	assert_int_equal(saved.registers[6], 11); /* rbp */
@@ -193,7 +193,7 @@ static void test_objects_that_only_resemble_fibers_are_none(void **state)
 	put(&world, 3, 2, 7);
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
-	assert_int_equal(fiber_count(fibers), 0);
+	assert_int_equal(fibers->count, 0);
 }
 
 static void test_heaps_without_a_collector_have_no_fibers(void **state)
@@ -206,7 +206,7 @@ static void test_heaps_without_a_collector_have_no_fibers(void **state)
 	add_fiber(&world, 0, 0x200);
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
-	assert_int_equal(fiber_count(fibers), 0);
+	assert_int_equal(fibers->count, 0);
 }
 
 int main(void)
