@@ -4,8 +4,8 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/graph/root_scan.h"
 #include "analyzer/heap/index_side.h"
+#include "analyzer/heap/word_filter.h"
 #include "analyzer/image/kernel_notes.h"
 
 #include <string.h>
@@ -162,18 +162,98 @@ static struct error *find_ranges(struct roots *roots)
 	return NULL;
 }
 
-static void scan(const struct roots *roots, struct root_range range,
-		 bool (*found)(void *data, uint64_t where, allocation_id target), void *data)
+/* Finds the words of memory outside of heaps that refer to allocations. */
+struct scan {
+	const struct roots *roots;
+	struct word_filter filter;
+	/* Called for each reference, at where, until it returns false. */
+	bool (*found)(void *data, uint64_t where, allocation_id target);
+	void *data;
+	/* Its own; 0 at first. Words that are to be looked up together. */
+	uint64_t words[MOST_ADDRESSES], places[MOST_ADDRESSES];
+	size_t count, hint;
+};
+
+/* Look up the words collected so far. False: found wants no more. */
+static bool look_up(struct scan *scan)
 {
-	struct root_scan scan = {
-		.image = roots->input.image,
-		.index = roots->input.index,
+	allocation_id targets[MOST_ADDRESSES];
+	size_t count = scan->count;
+
+	scan->count = 0;
+	allocation_find_many(scan->roots->input.index, scan->words, count, &scan->hint, targets);
+	for (size_t i = 0; i < count; i++)
+		if (targets[i] != NO_ALLOCATION &&
+		    !scan->found(scan->data, scan->places[i], targets[i]))
+			return false;
+	return true;
+}
+
+/* The word at address may be a reference. */
+static bool collect(struct scan *scan, uint64_t address, const uint8_t *bytes)
+{
+	scan->places[scan->count] = address;
+	memcpy(&scan->words[scan->count++], bytes, sizeof(*scan->words));
+	return scan->count < MOST_ADDRESSES || look_up(scan);
+}
+
+static bool scan_words(struct scan *scan, uint64_t address, const uint8_t *bytes, uint64_t size)
+{
+	for (uint64_t i = 0; i + 8 <= size; i += FILTER_BYTES) {
+		uint64_t left = size - i;
+		size_t words = left < FILTER_BYTES ? left / 8 : FILTER_WORDS;
+		uint64_t mask = word_filter_mask(&scan->filter, bytes + i, words);
+
+		for (; mask; mask &= mask - 1) {
+			uint64_t at = i + 8 * (uint64_t)__builtin_ctzll(mask);
+
+			if (!collect(scan, address + at, bytes + at))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool scan_code(struct scan *scan, uint64_t address, const uint8_t *bytes, uint64_t size)
+{
+	const struct heap_bounds bounds = scan->filter.bounds;
+
+	for (uint64_t i = 0; i + 8 <= size; i++) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (heap_bounds_hold(&bounds, word) && !collect(scan, address + i, bytes + i))
+			return false;
+	}
+	return true;
+}
+
+/* Call found for each word of the range that is a reference: aligned ones, and in code all. */
+static void scan_range(const struct roots *roots, struct root_range range,
+		       bool (*found)(void *data, uint64_t where, allocation_id target), void *data)
+{
+	struct scan scan = {
+		.roots = roots,
 		.filter = roots->filter,
 		.found = found,
 		.data = data,
 	};
 
-	root_scan_range(&scan, (struct memory_range){ range.start, range.end }, range.is_code);
+	if (!range.is_code)
+		range.start = (range.start + 7) & ~UINT64_C(7);
+	while (range.start < range.end) {
+		uint64_t size;
+		const uint8_t *bytes = image_bytes(roots->input.image, range.start, &size);
+
+		if (!bytes)
+			break;
+		if (size > range.end - range.start)
+			size = range.end - range.start;
+		if (!(range.is_code ? scan_code : scan_words)(&scan, range.start, bytes, size))
+			return;
+		range.start += size;
+	}
+	look_up(&scan);
 }
 
 /* Cut the range into chunks; holes of the dump are left out. */
@@ -224,7 +304,7 @@ static struct error *scan_chunk(void *data, size_t number, unsigned int thread)
 		.targets = &roots->targets[chunk.kind],
 	};
 
-	scan(roots, chunk, mark, &marking);
+	scan_range(roots, chunk, mark, &marking);
 	return split_work_check(&roots->work, number, thread, roots->input.progress,
 				chunk.end - chunk.start);
 }
@@ -525,7 +605,7 @@ struct error *roots_find_targets(const struct roots *roots,
 
 		if (!narrow(data, &range))
 			continue;
-		scan(roots, range, mark, &marking);
+		scan_range(roots, range, mark, &marking);
 		TRY(progress_check(roots->input.progress, range.end - range.start));
 	}
 	return NULL;
@@ -585,7 +665,7 @@ void roots_visit(const struct roots *roots, const struct bitmap *targets,
 			if (range.kind != kind)
 				continue;
 			visiting.anchor = (struct anchor){ .kind = kind, .thread = range.thread };
-			scan(roots, range, visit_word, &visiting);
+			scan_range(roots, range, visit_word, &visiting);
 			if (visiting.ended)
 				return;
 		}
