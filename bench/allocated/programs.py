@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import time
@@ -282,6 +283,215 @@ def start_sqlite(run):
     return pid
 
 
+def start_git(run):
+    run.call("init", "-q", ".")
+    lines = []
+    for i in range(ITEMS // 2):
+        mark = f"commit refs/heads/branch{i % 20}\nmark :{2 * i + 1}\n"
+        lines += [mark + f"committer A U Thor <a{i % 9}@b.c> {10**9 + i} +0000",
+                  f"data 9\nchange {i % 10}\n"]
+        if i > 20:
+            lines += [f"from :{2 * (i - 20) + 1}"]
+        if i > 50 and i % 7 == 0:
+            lines += [f"merge :{2 * (i - 33) + 1}"]
+        for name in (f"folder{i % 30}/file{i % 100}", f"file{i % 40}"):
+            text = f"line {i}\n" * (i % 5 + 1)
+            lines += [f"M 644 inline {name}", f"data {len(text)}\n{text}"]
+        if i % 50 == 0:
+            lines += [f"reset refs/tags/tag{i}", f"from :{2 * i + 1}", ""]
+    run.call("fast-import", "--quiet", input="\n".join(lines).encode() + b"\n")
+    process = run.open("rev-list", "--objects", "--topo-order", "--all")
+    return wait_until_idle(process.pid)
+
+
+def start_tmux(run):
+    command = ("-S", str(run.folder / "socket"), "-f", "/dev/null")
+    fill = "seq 1 300; cat"
+    run.call(*command, "new-session", "-d", "-s", "s0", "-x", "200", "-y",
+             "50", fill)
+    run.stack.callback(subprocess.run, [run.binary, *command, "kill-server"],
+                       capture_output=True, check=False)
+    pid = int(run.call(*command, "display-message", "-p", "#{pid}").stdout)
+    for i in range(30):
+        run.call(*command, "new-window", "-t", "s0", "-n", f"window{i}", fill)
+        run.call(*command, "split-window", "-t", f"s0:{i + 1}", fill)
+        run.call(*command, "set-environment", f"NAME{i}", f"value {i}")
+        run.call(*command, "set-buffer", "-b", f"buffer{i}", "text " * i)
+    for i in range(200):
+        run.call(*command, "bind-key", "-T", f"table{i % 5}", f"M-{chr(97 + i % 26)}",
+                 "if-shell", "true", f"display {i} ; list-keys", ";",
+                 "select-window", "-t", str(i % 20))
+    for i in range(10):
+        run.call(*command, "new-session", "-d", "-s", f"session{i}", fill)
+        run.call(*command, "set-hook", "-g", f"after-split-window[{i}]",
+                 "display hook")
+    return wait_until_idle(pid)
+
+
+def start_nginx(run):
+    servers = "".join(f"""
+        server {{
+            listen unix:{run.folder}/s{i % 5};
+            server_name host{i}.example *.host{i}.example ~^re{i}.*$;
+            root /nowhere/{i};
+            location /path{i}/ {{ proxy_pass http://up{i % 20}/x; }}
+            location ~ \\.ext{i}$ {{ add_header X-Name value{i}; return 200; }}
+            location = /exact{i} {{ rewrite ^/(.*)$ /other/$1 last; }}
+            set $variable{i} value;
+        }}""" for i in range(300))
+    upstreams = "".join(
+        f"upstream up{i} {{ server unix:/nowhere{i}; keepalive 4; }}\n"
+        f"map $host $mapped{i} {{ default 0; a{i} 1; ~b{i} 2; }}\n"
+        for i in range(20))
+    (run.folder / "logs").mkdir()
+    config = run.write("nginx.conf", f"""
+        daemon off; master_process off; pid {run.folder}/pid;
+        error_log /dev/null;
+        events {{ worker_connections 512; }}
+        http {{ access_log off; server_names_hash_bucket_size 256;
+        variables_hash_max_size 8192; server_names_hash_max_size 8192;
+        {upstreams} {servers} }}""".replace("\\\\", "\\"))
+    process = run.open("-p", str(run.folder), "-c", str(config))
+    path = run.folder / "s4"
+    while not path.exists():
+        time.sleep(0.1)
+    time.sleep(0.5)
+    for i in range(200):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(path))
+        run.stack.callback(client.close)
+        client.sendall(f"GET /path{i}/a.ext{i} HTTP/1.1\r\nHost: host{i}"
+                       ".example\r\nX-Some: header\r\n".encode())
+        if i % 2:
+            client.sendall(b"\r\nGET /more HTTP/1.1\r\nHost: ")
+    return wait_until_idle(process.pid)
+
+
+SQL_SETUP = "".join(f"""
+CREATE TABLE t{i}(id serial PRIMARY KEY, name text NOT NULL DEFAULT 'n{i}',
+  size numeric CHECK (size >= 0), at timestamptz DEFAULT now());
+CREATE INDEX ON t{i}(name, lower(name)) WHERE size > {i};
+CREATE VIEW v{i} AS SELECT a.name, count(*) FROM t{i} a JOIN t{i} b USING (id)
+  GROUP BY 1;
+CREATE FUNCTION f{i}(a int) RETURNS int LANGUAGE plpgsql AS $$
+  DECLARE r record; BEGIN FOR r IN SELECT * FROM t{i} LOOP a := a + r.id;
+  END LOOP; RETURN a; END $$;
+INSERT INTO t{i}(name, size) SELECT 'name ' || x, x FROM
+  generate_series(1, 200) x;
+PREPARE p{i}(int) AS SELECT * FROM v{i} JOIN t{i} USING (name) WHERE id > $1;
+SELECT f{i}(1); EXECUTE p{i}(3);
+""" for i in range(40))
+
+
+def start_postgres(run):
+    """It refuses to run as root."""
+    data = run.folder / "data"
+    shutil.chown(run.folder, "nobody")
+    setpriv = ("setpriv", "--reuid=nobody", "--regid=nogroup",
+               "--clear-groups")
+    run.call(*setpriv[1:], str(run.binary.with_name("initdb")), "-A", "trust",
+             "-N", "-D", str(data), binary=setpriv[0])
+    run.open(*setpriv[1:], str(run.binary), "-D", str(data), "-k",
+             str(run.folder), "-c", "listen_addresses=", binary=setpriv[0])
+    while not list(run.folder.glob(".s.PGSQL*[0-9]")):
+        time.sleep(0.1)
+    time.sleep(1)
+    process = run.open("-h", str(run.folder), "-U", "nobody", "-qAt",
+                       "postgres", binary=run.binary.with_name("psql"))
+    feed(process, SQL_SETUP + "SELECT 'pid ' || pg_backend_pid();\n")
+    for line in process.stdout:
+        if line.startswith(b"pid "):
+            pid = int(line.split()[1])
+            break
+    feed(process, "SELECT v1.name, (SELECT max(id) FROM t3 WHERE size < "
+         "length(v1.name)), pg_sleep(1000) FROM v1 JOIN v2 USING (name) "
+         "WHERE name IN (SELECT name FROM t4) ORDER BY 1;\n")
+    return wait_until_idle(pid)
+
+
+PERL = f"""
+package Account;
+sub new {{ my ($class, %with) = @_; return bless {{ %with }}, $class }}
+sub total {{ my $self = shift; my $sum = 0; $sum += $_ for @{{$self->{{history}}}};
+  return $sum }}
+package main;
+my (%table, @closures, @lines);
+for my $i (1 .. {ITEMS}) {{
+  $table{{"key$i"}} = Account->new(name => "account $i", balance => $i * 1.5,
+    history => [$i, $i + 1, $i + 2]);
+  push @closures, sub {{ $table{{"key$i"}}->total + $_[0] }};
+  push @lines, "line $i: " . join(",", map {{ $_ * $i }} 1 .. 5);
+  eval "sub f$i {{ my \$x = shift; return \$x =~ /^(a|b$i)+\$/ ? $i : 0 }}"
+    if $i % 10 == 0;
+}}
+my %index = map {{ split /: / }} @lines;
+local $| = 1;
+print "ready\\n";
+<STDIN>;
+"""
+
+
+def start_perl(run):
+    return wait_for_line(run.open(run.write("load.pl", PERL)))
+
+
+VIM = f"""
+set nocompatible hidden undolevels=1000
+for i in range(1, 20)
+  execute 'edit file' .. i
+  call setline(1, map(range({ITEMS // 10}), {{k, v -> 'line ' .. v .. ' of ' .. i}}))
+  for j in range(1, 50)
+    call setline(j, 'changed ' .. j)
+    execute 'normal! ' .. j .. 'Goadded' .. j
+  endfor
+endfor
+let table = {{}}
+for i in range({ITEMS})
+  let table['key' .. i] = #{{name: 'n' .. i, list: [i, i + 1.5, [i]]}}
+  execute 'let g:var' .. i .. ' = "value ' .. i .. '"'
+endfor
+for i in range(500)
+  execute 'map ,m' .. i .. ' :echo ' .. i .. '<CR>'
+  execute 'abbreviate a' .. i .. ' text' .. i
+  execute 'autocmd BufRead *.e' .. i .. ' set nu'
+  execute 'highlight group' .. i .. ' ctermfg=1'
+  execute 'syntax match group' .. i .. " /word" .. i .. "\\>/"
+  execute "function! F" .. i .. "(a, b)\nlet l:x = a:a + " .. i .. "\nif l:x\nreturn a:b\nendif\nendfunction"
+endfor
+split | vsplit | tabnew
+"""
+
+
+def start_vim(run):
+    os.environ["VIMRUNTIME"] = str(run.binary.parent.parent / "runtime")
+    process = run.open("-es", "-u", "NONE", "-S",
+                       str(run.write("load.vim", VIM)))
+    time.sleep(2)
+    return wait_until_idle(process.pid)
+
+
+def start_zsh(run):
+    load = SHELL.replace("declare", "typeset").replace("${names[i]}",
+                                                       "${names[i+1]}")
+    return wait_for_line(run.open("-f", str(run.write("load.zsh", load))))
+
+
+def start_cppcheck(run):
+    source = next(run.binary.parent.parent.glob("sqlite3/sqlite3.c"))
+    process = run.open(str(source))
+    while int(processor_time(process.pid)[0]) < 800:
+        time.sleep(0.1)
+    return process.pid
+
+
+def start_ripgrep(run):
+    run.write("patterns", "".join(
+        f"(name{i}|x{i}+[a-z]{{2,{i % 5 + 3}}})$\n" for i in range(ITEMS // 25)))
+    process = run.open("-f", "patterns", "-e", "include", "-j2",
+                       "/usr/include")
+    return wait_until_idle(process.pid)
+
+
 LUA_SITE = Site(
     wrappers=r"l_alloc|luaM_\w+_|luaC_newobj|luaM_saferealloc_|realloc\w*",
     functions={"createstrobj": "TString", "luaF_newLclosure": "LClosure",
@@ -315,5 +525,42 @@ PROGRAMS = (
             f"--disable-readline --disable-tcl CFLAGS='{FLAGS}' && "
             f"{MAKE} sqlite3", "sqlite3", start_sqlite,
             Site(wrappers=r"sqlite3\w*(Malloc|Realloc|Alloc)\w*|"
-                 r"sqlite3Db\w+Raw\w*|dbMallocRawFinish")),
+                 r"sqlite3Db\w+Raw\w*|dbMallocRawFinish",
+                 functions={"exprDup": "Expr", "sqlite3ExprListDup": "ExprList",
+                            "sqlite3SrcListDup": "SrcList"})),
+    Program("git", "git", f"{MAKE} CFLAGS='{FLAGS}' NO_CURL=1 NO_EXPAT=1 "
+            "NO_GETTEXT=1 NO_TCLTK=1 NO_PERL=1 NO_PYTHON=1 NO_OPENSSL=1 git",
+            "git", start_git,
+            Site(values={"ALLOC_ARRAY": 0, "CALLOC_ARRAY": 0,
+                         "REALLOC_ARRAY": 0, "ALLOC_GROW": 0,
+                         "ALLOC_GROW_BY": 0})),
+    Program("tmux", "tmux", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} tmux",
+            "tmux", start_tmux),
+    Program("nginx", "nginx", f"./configure --with-cc-opt='{FLAGS}' && {MAKE}",
+            "objs/nginx", start_nginx,
+            Site(wrappers=r"ngx_(m|p|pc|pn)alloc|ngx_alloc|ngx_palloc_\w+")),
+    Program("postgres", "postgresql-15", "./configure -q --without-readline "
+            "--without-zlib --prefix=$PWD/installed "
+            f"CFLAGS='{FLAGS}' && {MAKE} && make -s install",
+            "installed/bin/postgres", start_postgres, held_out=True),
+    Program("perl", "perl", f"./Configure -des -Doptimize='{FLAGS}' && "
+            f"{MAKE} perl", "perl", start_perl,
+            Site(wrappers=r"Perl_safesys\w+|safe\w+",
+                 types={"Newx": 2, "Newxz": 2, "Renew": 2}), held_out=True),
+    Program("vim", "vim", "./configure -q --with-features=huge --disable-gui "
+            f"--without-x --with-tlib=ncurses CFLAGS='{FLAGS}' && {MAKE}",
+            "src/vim", start_vim,
+            Site(wrappers=r"l?alloc\w*",
+                 types={"ALLOC_ONE": 0, "ALLOC_CLEAR_ONE": 0, "ALLOC_MULT": 0,
+                        "ALLOC_CLEAR_MULT": 0, "ALLOC_ONE_ID": 0}),
+            held_out=True),
+    Program("zsh", "zsh", "./configure -q --disable-dynamic "
+            f"CFLAGS='{FLAGS}' && {MAKE} -C Src", "Src/zsh", start_zsh,
+            Site(wrappers=r"z\w*alloc|hcalloc", functions={"ztrdup": "char"}),
+            held_out=True),
+    Program("cppcheck", "cppcheck", f"{MAKE} CXXFLAGS='{FLAGS} -DNDEBUG' "
+            "cppcheck", "cppcheck", start_cppcheck, held_out=True),
+    Program("ripgrep", "rust-ripgrep", "CARGO_PROFILE_RELEASE_DEBUG=2 "
+            "cargo build -q -j2 --release", "target/release/rg",
+            start_ripgrep, held_out=True),
 )

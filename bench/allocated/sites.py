@@ -25,6 +25,7 @@ COPIES_TEXT = re.compile(r"\w*(str\w*n?dup|savestring|strsave|asprintf)\w*",
                          re.I)
 TEXT_OF_LIBC = re.compile(
     r"\b(strn?dup|v?asprintf|getline|getdelim|realpath|getcwd)\s*\(")
+TEXT_MACRO = re.compile(r"\bsavestring\s*\(")
 SIZEOF = re.compile(r"\bsizeof\b\s*(\(|\w+)")
 CAST = re.compile(r"\(\s*((?:struct\s+|union\s+|const\s+|unsigned\s+)*\w+"
                   r"(?:\s*\*)*)\s*\*\s*\)\s*\(?\s*$")
@@ -120,12 +121,13 @@ class Source:
                              for match in re.finditer("\n", text)]
 
     def statement(self, line):
-        """What stands at the line, from one semicolon to the next."""
+        """What is on the line, and the rest of a statement that goes on."""
         if not 0 < line < len(self.starts):
             return ""
         at = self.starts[line - 1]
         start = max(self.text.rfind(mark, 0, at) for mark in ";{}") + 1
-        end = self.text.find(";", self.starts[line] - 1)
+        length = len(self.text[at:self.starts[line]].rstrip())
+        end = self.text.find(";", at + max(length - 1, 0))
         end = len(self.text) if end < 0 else end
         start = max(start, at - MOST_OF_STATEMENT)
         return self.text[start:min(end, at + MOST_OF_STATEMENT)]
@@ -197,6 +199,8 @@ def evidence_of(statement, callee, site, in_wrapper):
             found += (cast[1],)
     if not seen and not in_wrapper:
         found = sizes(statement)
+        if not found and TEXT_MACRO.search(statement):
+            found = ("char",)
     return tuple(text for text in found if text != "void")
 
 
