@@ -18,7 +18,7 @@ file(MAKE_DIRECTORY ${FUZZ_FILES}) # Make does not, as Ninja does
 add_custom_target(fuzz_files ALL DEPENDS ${fuzz_files})
 
 add_library(fuzz_support OBJECT tests/fuzz/edits.c tests/fuzz/core_target.c
-	tests/fuzz/memory.c)
+	tests/fuzz/edited_program.c tests/fuzz/memory.c)
 target_compile_definitions(fuzz_support PUBLIC FUZZ_FILES="${FUZZ_FILES}")
 target_link_libraries(fuzz_support PUBLIC front)
 

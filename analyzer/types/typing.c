@@ -61,7 +61,7 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 			typing->places.memory.account = account;
 	typing->known.memory.account = typing->paths.memory.account =
 		typing->contexts.memory.account = account;
-	error = type_table_create(input->debug, account, &typing->table);
+	error = type_table_create(input->debug, account, input->progress, &typing->table);
 	if (!error && type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
 		error = make(typing);
 		release_work(typing);

@@ -12,6 +12,7 @@ enum {
 	MOST_MEMBERS = 1 << 25,
 	MOST_VARIABLES = 1 << 22,
 	MOST_STEPS = 1 << 27, /* from entry to entry */
+	STEPS_A_CHECK = 1024, /* whether the user still waits */
 	DEEPEST = 48,	      /* entries within each other */
 };
 
@@ -21,9 +22,9 @@ struct scope {
 };
 
 void type_reader_init(struct type_reader *reader, struct debug *debug,
-		      struct memory_account *account)
+		      struct memory_account *account, struct progress *progress)
 {
-	*reader = (struct type_reader){ .debug = debug };
+	*reader = (struct type_reader){ .debug = debug, .progress = progress };
 	reader->raws.memory.account = reader->members.memory.account =
 		reader->variables.memory.account = reader->entries.memory.account = account;
 	reader->known.memory.account = account;
@@ -169,15 +170,24 @@ static struct error *add_member(struct type_reader *reader, Dwarf_Die *entry, bo
 	return array_append(&reader->members, member);
 }
 
+/* Returns false once there were too many entries, or the user interrupts. */
+static bool count_step(struct type_reader *reader)
+{
+	if (reader->steps < MOST_STEPS && ++reader->steps % STEPS_A_CHECK == 0 &&
+	    !progress_step(reader->progress, STEPS_A_CHECK))
+		reader->steps = MOST_STEPS;
+	return reader->steps < MOST_STEPS;
+}
+
 /*
- * Go to the next entry beside this one. What a file calls that may stand before it, without end:
- * false, as where there is none.
+ * Go to the next entry beside this one. A damaged file may name one that stands before it, without
+ * end: false, as where there is none.
  */
 static bool go_on(struct type_reader *reader, Dwarf_Die *entry)
 {
 	uint64_t before = address_of(entry);
 
-	return ++reader->steps < MOST_STEPS && dwarf_siblingof(entry, entry) == 0 &&
+	return count_step(reader) && dwarf_siblingof(entry, entry) == 0 &&
 	       address_of(entry) > before;
 }
 
@@ -431,7 +441,7 @@ static struct error *read_units(struct type_reader *reader, Dwarf *dwarf)
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 
-	while (!error && reader->raws.count < MOST_TYPES &&
+	while (!error && reader->raws.count < MOST_TYPES && count_step(reader) &&
 	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
 		debug_enter_split(reader->module, &die);
 		reader->last = 0;
@@ -485,11 +495,12 @@ struct error *type_reader_read(struct type_reader *reader)
 	const struct program *program = reader->debug->program;
 	struct error *error = NULL;
 
+	progress_begin(reader->progress, "reading types", 0);
 	for (size_t i = 0; !error && i < program->module_count; i++) {
 		struct debug_module *module = debug_typed_module(reader->debug, i);
 
 		if (module)
 			error = read_module(reader, module);
 	}
-	return error;
+	return error ? error : progress_check(reader->progress, 0);
 }

@@ -7,6 +7,7 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/program/debug/data_type.h"
 #include "analyzer/program/debug/debug_parts.h"
 
@@ -52,6 +53,7 @@ struct entry {
 
 struct type_reader {
 	struct debug *debug;
+	struct progress *progress;
 	struct debug_module *module;
 	uint64_t bias;
 	bool is_c;     /* the unit */
@@ -64,8 +66,9 @@ struct type_reader {
 	struct address_map known; /* structures that were read, by a hash of what they are */
 };
 
+/* All are borrowed. */
 void type_reader_init(struct type_reader *reader, struct debug *debug,
-		      struct memory_account *account);
+		      struct memory_account *account, struct progress *progress);
 void type_reader_deinit(struct type_reader *reader);
 DEFINE_DEINIT(type_reader_deinit, struct type_reader)
 

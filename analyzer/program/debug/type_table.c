@@ -293,14 +293,14 @@ static struct error *sort_names(struct type_table *table)
 }
 
 struct error *type_table_create(struct debug *debug, struct memory_account *account,
-				struct type_table **ret)
+				struct progress *progress, struct type_table **ret)
 {
 	_cleanup_(type_table_destroy) struct type_table *table = calloc(1, sizeof(*table));
 	_cleanup_(type_reader_deinit) struct type_reader reader;
 	_cleanup_(linker_deinit) struct linker linker = { .reader = &reader, .table = table };
 	struct error *error;
 
-	type_reader_init(&reader, debug, account);
+	type_reader_init(&reader, debug, account, progress);
 	linker.numbers.memory.account = account;
 	linker.derived.memory.account = account;
 	linker.definition.memory.account = account;

@@ -15,13 +15,15 @@
 #define ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_H
 
 #include "analyzer/base/memory.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/program/debug/data_type.h"
 #include "analyzer/program/debug/debug.h"
 
 struct type_table;
 
+/* All are borrowed; debug outlives the table. */
 struct error *type_table_create(struct debug *debug, struct memory_account *account,
-				struct type_table **ret);
+				struct progress *progress, struct type_table **ret);
 void type_table_destroy(struct type_table *table);
 DEFINE_CLEANUP(type_table_destroy, struct type_table *)
 

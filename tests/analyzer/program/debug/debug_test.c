@@ -6,6 +6,7 @@
 
 #include "analyzer/program/debug/lines.h"
 #include "analyzer/program/debug/names.h"
+#include "analyzer/program/debug/type_table.h"
 #include "tests/analyzer/image/core_builder.h"
 
 #include <fcntl.h>
@@ -289,6 +290,31 @@ static void test_files_are_looked_for_below_the_sysroot_only(void **state)
 	assert_false(debug_symbol(process.debug, (uint64_t)(uintptr_t)source_line_find, &symbol));
 }
 
+static void count_steps(struct progress *progress)
+{
+	++*(unsigned int *)progress->show_data;
+}
+
+static void test_interrupt_ends_the_reading_of_types(void **state)
+{
+	_cleanup_(process_deinit) struct process process;
+	_cleanup_(type_table_destroy) struct type_table *table = NULL;
+	struct memory_account account = { 0 };
+	unsigned int steps = 0;
+	struct progress progress = {
+		.interrupted = true,
+		.show = count_steps,
+		.show_data = &steps,
+	};
+
+	process_init(&process);
+	process_open(&process, &NO_OPTIONS);
+	assert_error(type_table_create(process.debug, &account, &progress, &table),
+		     ERROR_INTERRUPTED, "interrupted");
+	assert_null(table);
+	assert_in_range(steps, 1, 2); /* of many, where all is read */
+}
+
 static void test_names_are_demangled(void **state)
 {
 	static const char *const names[][2] = {
@@ -330,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_backtrace_has_the_first_call_whatever_the_stack),
 		cmocka_unit_test(test_module_of_another_build_has_no_symbols),
 		cmocka_unit_test(test_files_are_looked_for_below_the_sysroot_only),
+		cmocka_unit_test(test_interrupt_ends_the_reading_of_types),
 		cmocka_unit_test(test_names_are_demangled),
 		cmocka_unit_test(test_pool_keeps_a_name_once),
 	};
