@@ -175,8 +175,7 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 	while (index && boehm_is_index(&view, &collector->geometry, index)) {
 		TRY(array_append(&collector->indexes, index));
 		TRY(read_index(collector, &view, index));
-		if (!progress_step(context->progress, 0))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(context->progress, 0));
 		find_nils(collector, &view, index);
 		if (!view_word(&view, index_field(&collector->geometry, index, INDEX_UPWARD),
 			       &index))

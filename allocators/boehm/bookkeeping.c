@@ -114,11 +114,11 @@ struct error *boehm_add_owned(const struct collector *collector, struct range_li
 
 /* The claims of one collector. */
 struct claims {
+	ARRAY(uint64_t) sections; /* starts of those that were found */
 	const struct collector *collector;
 	const struct heap_context *context;
 	struct view view;
 	struct block_sink *sink;
-	ARRAY(uint64_t) sections; /* starts of those that were found */
 	size_t hint;
 };
 
@@ -276,7 +276,9 @@ static uint64_t find_mark_stack_size(struct claims *claims)
 bool boehm_mark_state(const struct collector *collector, const struct heap_context *context,
 		      uint32_t *ret)
 {
-	struct claims claims = { collector, context, { context->image } };
+	struct claims claims = { .collector = collector,
+				 .context = context,
+				 .view = { context->image } };
 	uint64_t size = find_mark_stack_size(&claims);
 
 	return size && image_read_u32(context->image, size + 8, ret);
@@ -377,38 +379,30 @@ static struct error *claim_at(void *data, uint64_t where, uint64_t word)
 /* Claim the pages of headers and indexes. */
 static struct error *claim_scratch(struct claims *claims)
 {
-	struct range_list scratch = { .memory.account = claims->context->account };
-	struct error *error = append_scratch(claims->collector, &scratch);
+	_cleanup_(array_release) struct range_list scratch = { .memory.account =
+								       claims->context->account };
 
-	for (size_t i = 0; i < scratch.count && !error; i++)
-		error = block_sink_claim(claims->sink, scratch.items[i].start,
-					 scratch.items[i].end);
-	array_release(&scratch);
-	return error;
+	TRY(append_scratch(claims->collector, &scratch));
+	array_for_each(range, &scratch)
+		TRY(block_sink_claim(claims->sink, range->start, range->end));
+	return NULL;
 }
 
 struct error *boehm_claim_bookkeeping(const struct collector *collector,
 				      const struct heap_context *context, struct block_sink *sink)
 {
-	struct claims claims = {
+	_cleanup_(array_release) struct claims claims = {
 		.collector = collector,
 		.context = context,
 		.view = { context->image },
 		.sink = sink,
 		.sections = { .memory.account = context->account },
 	};
-	struct error *error = claim_scratch(&claims);
 
-	if (!error)
-		error = claim_arrays(&claims);
-	if (!error)
-		error = claim_reclaim_lists(&claims);
-	if (!error)
-		error = boehm_visit_own_data(collector, context->image, claim_at, &claims);
-	if (!error)
-		error = claim_notes(&claims);
-	if (!error)
-		error = claim_local_stack(&claims);
-	array_release(&claims.sections);
-	return error;
+	TRY(claim_scratch(&claims));
+	TRY(claim_arrays(&claims));
+	TRY(claim_reclaim_lists(&claims));
+	TRY(boehm_visit_own_data(collector, context->image, claim_at, &claims));
+	TRY(claim_notes(&claims));
+	return claim_local_stack(&claims);
 }

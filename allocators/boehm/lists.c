@@ -29,13 +29,13 @@ enum {
 static const int ANY_KIND = -1;
 
 struct search {
+	ARRAY(int32_t) links; /* see note_links() */
 	struct collector *collector;
 	const struct heap_context *context;
 	struct view view;
 	size_t hint;
 	uint64_t steps;
 	bool interrupted;
-	ARRAY(int32_t) links; /* see note_links() */
 };
 
 /* Show progress, at each object of a list; false: the user interrupts. */
@@ -238,8 +238,7 @@ static struct error *note_links(struct search *search)
 			if (is_small(collector, &blocks[i]))
 				note_block(search, &blocks[i]);
 		image_release(image, blocks[start].start, block_end(collector, &blocks[end - 1]));
-		if (!progress_step(search->context->progress, 0))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(search->context->progress, 0));
 	}
 	return NULL;
 }
@@ -412,34 +411,25 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 
 static struct error *walk_lists(struct search *search)
 {
-	struct error *error = note_links(search);
-
-	if (error)
-		return error;
+	TRY(note_links(search));
 	walk_kinds(search);
-	error = boehm_visit_own_data(search->collector, search->context->image, look_for_threads,
-				     search);
-	return !error && search->interrupted ? error_create(ERROR_INTERRUPTED, "interrupted")
-					     : error;
+	TRY(boehm_visit_own_data(search->collector, search->context->image, look_for_threads,
+				 search));
+	return search->interrupted ? error_create(ERROR_INTERRUPTED, "interrupted") : NULL;
 }
 
 struct error *boehm_read_lists(struct collector *collector, const struct heap_context *context)
 {
-	struct search search = {
+	_cleanup_(array_release) struct search search = {
 		.collector = collector,
 		.context = context,
 		.view = { context->image },
 		.links = { .memory.account = context->account },
 	};
-	struct error *error =
-		bitmap_init(&collector->listed, collector->object_count, context->account);
 
-	if (!error)
-		error = bitmap_init(&collector->cached, collector->object_count, context->account);
-	if (!error)
-		error = boehm_visit_own_data(collector, context->image, look_for_map, &search);
-	if (error)
-		return error;
+	TRY(bitmap_init(&collector->listed, collector->object_count, context->account));
+	TRY(bitmap_init(&collector->cached, collector->object_count, context->account));
+	TRY(boehm_visit_own_data(collector, context->image, look_for_map, &search));
 	if (collector->size_map)
 		find_heads(&search);
 	if (!collector->freelists) {
@@ -449,11 +439,7 @@ struct error *boehm_read_lists(struct collector *collector, const struct heap_co
 			     collector->start, collector->end);
 		return NULL;
 	}
-	error = boehm_visit_own_data(collector, context->image, look_for_kinds, &search);
-	if (error)
-		return error;
+	TRY(boehm_visit_own_data(collector, context->image, look_for_kinds, &search));
 	count_kinds(&search);
-	error = walk_lists(&search);
-	array_release(&search.links);
-	return error;
+	return walk_lists(&search);
 }

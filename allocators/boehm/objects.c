@@ -246,9 +246,9 @@ struct error *boehm_add_objects(struct collector *collector, const struct heap_c
 		if (i >= end)
 			TRY(begin_region(collector, arena, i, sink, &end));
 		TRY(add_block(collector, context->image, &blocks[i], sink));
-		if (i % PROGRESS_STEP == 0 &&
-		    !progress_step(context->progress, PROGRESS_STEP * block_bytes(collector)))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (i % PROGRESS_STEP == 0)
+			TRY(progress_check(context->progress,
+					   PROGRESS_STEP * block_bytes(collector)));
 	}
 	return NULL;
 }

@@ -1,9 +1,7 @@
 #include "allocators/glibc/arenas.h"
 
-#include "allocators/glibc/rings.h"
 #include "analyzer/base/list.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,6 +14,7 @@ enum {
 	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
 	PROGRESS_STEP = 1 << 20, /* bytes */
 	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
+	RING_STEPS = 16,	 /* for each arena that there may be: rings are followed once */
 };
 
 /* fastbins, top, bins, next, system_mem, sizeof */
@@ -26,8 +25,6 @@ static const struct arena_layout layouts[] = {
 };
 
 enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
-
-static_assert((int)LAYOUTS <= (int)ARENA_RING_KINDS, "rings of each");
 
 /* The dump has no room for more. */
 static size_t most_arenas(const struct image *image)
@@ -130,20 +127,33 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 	return NULL;
 }
 
+/* Whether the ring of arenas leads from the one at address back to it. */
+static bool ring_closes(struct glibc_heap *heap, struct view *view,
+			const struct arena_layout *layout, uint64_t address)
+{
+	struct cycle_search search = { .mark = address, .power = 1 };
+	uint64_t place = address;
+
+	while (heap->ring_steps > 0 && view_word(view, place + layout->next, &place) &&
+	       place % 8 == 0) {
+		heap->ring_steps--;
+		if (place == address || cycle_closes(&search, place))
+			return place == address;
+	}
+	return false;
+}
+
 /* Add the arenas if the last bin of a main one ends at end. */
-static struct error *try_bins(struct glibc_heap *heap, struct arena_rings *rings, uint64_t end)
+static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 {
 	struct view view = { heap->context.image };
 	uint64_t bins = end - BIN_BYTES;
 
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		uint64_t address = bins - layouts[i].bins;
-		bool closes;
 
-		if (glibc_knows_arena(heap, address) || !bins_fit(&view, bins))
-			continue;
-		TRY(arena_rings_find(rings, i, layouts[i].next, address, &closes));
-		if (closes)
+		if (!glibc_knows_arena(heap, address) && bins_fit(&view, bins) &&
+		    ring_closes(heap, &view, &layouts[i], address))
 			return add_ring(heap, &view, &layouts[i], address);
 	}
 	return NULL;
@@ -171,8 +181,7 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 	return false;
 }
 
-static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *rings,
-				 const struct region *region)
+static struct error *scan_region(struct glibc_heap *heap, const struct region *region)
 {
 	struct view view = { heap->context.image };
 	uint64_t size = region->end - region->start;
@@ -183,8 +192,7 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 		if (i % PROGRESS_STEP == 0) {
 			uint64_t data = image_next_data(view.image, address);
 
-			if (!progress_step(heap->context.progress, 0))
-				return error_create(ERROR_INTERRUPTED, "interrupted");
+			TRY(progress_check(heap->context.progress, 0));
 			/* By whole steps, so that this is tested again. */
 			if (data - address >= PROGRESS_STEP) {
 				i += (data - address) / PROGRESS_STEP * PROGRESS_STEP - 8;
@@ -195,7 +203,7 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 		/* Nothing else points just below itself. */
 		if (words[0] == address - 16 && words[1] == address - 16 &&
 		    !(words[2] == address && words[3] == address)) {
-			TRY(try_bins(heap, rings, address + 16));
+			TRY(try_bins(heap, address + 16));
 		}
 		if (address - words[0] <= layouts[0].next && is_unused(&view, address, words[0]))
 			heap->home = address;
@@ -207,13 +215,12 @@ static struct error *scan_region(struct glibc_heap *heap, struct arena_rings *ri
 static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 {
 	const struct image *image = heap->context.image;
-	_cleanup_(arena_rings_deinit) struct arena_rings rings;
 
-	arena_rings_init(&rings, image, most_arenas(image), heap->context.account);
+	heap->ring_steps = RING_STEPS * most_arenas(image);
 	list_for_each(region, image->regions, image->region_count) {
 		if (region->bytes && (region->rights & RIGHT_WRITE) &&
 		    (region->mapping != NULL) == mapped)
-			TRY(scan_region(heap, &rings, region));
+			TRY(scan_region(heap, region));
 	}
 	return NULL;
 }
@@ -406,9 +413,7 @@ static struct error *find_subheaps(struct glibc_heap *heap)
 			    !find_arena(heap, owner, &number) ||
 			    !read_subheap(heap, &view, start, alignment, number, &subheap))
 				continue;
-			if (!LIST_GROW(heap->subheaps, heap->subheap_count))
-				return &error_no_memory;
-			heap->subheaps[heap->subheap_count++] = subheap;
+			TRY(LIST_APPEND(heap->subheaps, heap->subheap_count, subheap));
 			end = subheap.end;
 		}
 	}

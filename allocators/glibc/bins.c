@@ -68,8 +68,8 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		if (back != last)
 			return NULL;
 		TRY(visit ? visit(heap, chunk) : NULL);
-		if (search.steps % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (search.steps % PROGRESS_STEP == 0)
+			TRY(progress_check(heap->context.progress, 0));
 		last = chunk;
 		if (!view_word(&view, chunk + 16, &chunk))
 			return NULL;
@@ -221,8 +221,7 @@ static struct error *chain_region(struct chain *chain, const struct heap_region 
 				    allocation_start(chain->index, (allocation_id)start));
 		chain_ids(chain, start, end);
 		allocations_release(context->image, chain->index, start, end);
-		if (!progress_step(context->progress, end - start))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(context->progress, end - start));
 		end = start;
 	}
 	return NULL;

@@ -403,8 +403,7 @@ static struct error *tell_progress(const struct walk *walk, uint64_t start, uint
 {
 	const struct heap_context *context = &walk->heap->context;
 
-	if (!progress_step(context->progress, walk->in_pieces ? 0 : end - start))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_check(context->progress, walk->in_pieces ? 0 : end - start));
 	image_advance(context->image, start, end);
 	return NULL;
 }

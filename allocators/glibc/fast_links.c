@@ -86,26 +86,21 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 		last = chunk + HEADER;
 		chunk = link->next;
 		link->next |= 1;
-		if (i % PROGRESS_STEP == 0 && !progress_step(heap->context.progress, 0))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (i % PROGRESS_STEP == 0)
+			TRY(progress_check(heap->context.progress, 0));
 	}
 	return NULL;
 }
 
 struct error *glibc_follow_fast(struct glibc_heap *heap, struct block_sink *sink)
 {
-	struct error *error = NULL;
-
 	if (!heap->fast_put_off)
 		return NULL;
 	sort(heap);
-	for (size_t i = 0; i < heap->arena_count && !error; i++) {
-		const struct glibc_arena *arena = &heap->arenas[i];
-
-		for (unsigned int j = 0; j < FASTBINS && !error; j++)
+	list_for_each(arena, heap->arenas, heap->arena_count)
+		for (unsigned int j = 0; j < FASTBINS; j++)
 			if (arena->put_off >> j & 1)
-				error = follow(heap, sink, arena, j);
-	}
+				TRY(follow(heap, sink, arena, j));
 	array_release(&heap->fast_links);
-	return error;
+	return NULL;
 }

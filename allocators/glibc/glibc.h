@@ -133,6 +133,7 @@ struct glibc_heap {
 	struct number_list tcaches;  /* their memory */
 	struct number_list suspects; /* blocks that look like one */
 	uint64_t piece_steps;	     /* budget of glibc_is_piece() */
+	uint64_t ring_steps;	     /* budget for following rings of arenas */
 	uint64_t tcache_key;	     /* in the second word of cached chunks */
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;

@@ -269,8 +269,7 @@ static uint64_t find_candidate(const struct scan *scan, const struct region *reg
 /* Show progress, and release memory that was searched. */
 static struct error *finish(struct scan *scan, uint64_t start, uint64_t end)
 {
-	if (!progress_step(scan->heap->context.progress, end - start))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_check(scan->heap->context.progress, end - start));
 	image_release(scan->heap->context.image, start, end);
 	return NULL;
 }
@@ -515,10 +514,18 @@ static struct error *find_all(struct scan *scan)
 	return add_subheaps(scan, UINT64_MAX);
 }
 
+static void scan_deinit(struct scan *scan)
+{
+	array_release(&scan->lacking);
+	array_release(&scan->finds);
+	array_release(&scan->taken);
+}
+DEFINE_DEINIT(scan_deinit, struct scan)
+
 struct error *glibc_walk_mapped(struct glibc_heap *heap, struct block_sink *sink,
 				const struct memory_range *done, size_t done_count)
 {
-	struct scan scan = {
+	_cleanup_(scan_deinit) struct scan scan = {
 		.heap = heap,
 		.sink = sink,
 		.view = { heap->context.image },
@@ -527,21 +534,12 @@ struct error *glibc_walk_mapped(struct glibc_heap *heap, struct block_sink *sink
 		.finds = { .memory.account = heap->context.account },
 		.lacking = { .memory.account = heap->context.account },
 	};
-	struct error *error = collect_taken(&scan, done, done_count);
 
-	if (!error)
-		error = list_lacking(&scan);
-	if (!error)
-		error = find_all(&scan);
-	if (!error) {
-		join_neighbours(&scan);
-		drop_chance_finds(&scan);
-		find_chunk_gap(&scan);
-	}
-	if (!error)
-		error = emit_all(&scan);
-	array_release(&scan.lacking);
-	array_release(&scan.finds);
-	array_release(&scan.taken);
-	return error;
+	TRY(collect_taken(&scan, done, done_count));
+	TRY(list_lacking(&scan));
+	TRY(find_all(&scan));
+	join_neighbours(&scan);
+	drop_chance_finds(&scan);
+	find_chunk_gap(&scan);
+	return emit_all(&scan);
 }

@@ -69,12 +69,11 @@ static bool starts_with_tcache(struct view *view, const struct region *region)
 
 static struct error *add_main_heap(struct glibc_heap *heap, const struct region *region)
 {
-	if (!LIST_GROW(heap->parameters, heap->parameters_count))
-		return &error_no_memory;
-	heap->parameters[heap->parameters_count++] = (struct glibc_parameters){
-		.base = region->start,
-		.arena = heap->arena_count,
-	};
+	TRY(LIST_APPEND(heap->parameters, heap->parameters_count,
+			(struct glibc_parameters){
+				.base = region->start,
+				.arena = heap->arena_count,
+			}));
 	return glibc_add_arena(heap, (struct glibc_arena){
 					     .layout = glibc_any_layout(),
 					     .main = true,

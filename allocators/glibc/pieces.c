@@ -39,14 +39,14 @@ struct middle {
 };
 
 struct pieces {
+	ARRAY(struct piece) list; /* by stretch and address */
 	struct glibc_heap *heap;
 	struct block_sink *sink;
 	struct glibc_stretch *stretches;
 	struct error *(*begin)(void *data, size_t number);
 	void *data;
-	ARRAY(struct piece) list; /* by stretch and address */
-	struct walk walk;	  /* from the front, for one thread at a time */
-	uint64_t chunk;		  /* where it is */
+	struct walk walk; /* from the front, for one thread at a time */
+	uint64_t chunk;	  /* where it is */
 	struct relay relay;
 	struct split_work work;
 	unsigned int threads;
@@ -285,7 +285,7 @@ struct error *glibc_walk_stretches(struct glibc_heap *heap, struct block_sink *s
 				   struct glibc_stretch *stretches, size_t count,
 				   struct error *(*begin)(void *data, size_t number), void *data)
 {
-	struct pieces pieces = {
+	_cleanup_(array_release) struct pieces pieces = {
 		.heap = heap,
 		.sink = sink,
 		.stretches = stretches,
@@ -294,14 +294,10 @@ struct error *glibc_walk_stretches(struct glibc_heap *heap, struct block_sink *s
 		.list = { .memory.account = heap->context.account },
 		.threads = threads_for(heap, stretches, count),
 	};
-	struct error *error = NULL;
 
 	if (pieces.threads == 1)
 		return walk_alone(&pieces, count);
-	for (size_t i = 0; i < count && !error; i++)
-		error = cut(&pieces, i);
-	if (!error)
-		error = walk_jointly(&pieces);
-	array_release(&pieces.list);
-	return error;
+	for (size_t i = 0; i < count; i++)
+		TRY(cut(&pieces, i));
+	return walk_jointly(&pieces);
 }

@@ -1,5 +1,7 @@
 #include "analyzer/base/side_file.h"
 
+#include "analyzer/base/temporary.h"
+
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
@@ -214,20 +216,8 @@ void side_writer_destroy(struct side_writer *writer)
 static struct error *write_all(const struct side_writer *writer, const void *bytes, size_t size,
 			       uint64_t offset)
 {
-	const uint8_t *rest = bytes;
-
-	while (size > 0) {
-		ssize_t written = pwrite(writer->fd, rest, size, (off_t)offset);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return error_system("%s", writer->path);
-		rest += written;
-		offset += (uint64_t)written;
-		size -= (size_t)written;
-	}
-	return NULL;
+	return write_fully(writer->fd, bytes, size, offset) ? NULL
+							    : error_system("%s", writer->path);
 }
 
 static void end_section(struct side_writer *writer)

@@ -1,5 +1,6 @@
 #include "analyzer/base/temporary.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 
@@ -39,4 +40,22 @@ struct error *temporary_open(const char *folder, int *ret)
 		return error_system("a temporary file in %s", folder);
 	*ret = fd;
 	return NULL;
+}
+
+bool write_fully(int fd, const void *bytes, size_t size, uint64_t offset)
+{
+	const char *from = bytes;
+
+	while (size > 0) {
+		ssize_t written = pwrite(fd, from, size, (off_t)offset);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return false;
+		from += written;
+		offset += (uint64_t)written;
+		size -= (size_t)written;
+	}
+	return true;
 }

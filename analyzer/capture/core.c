@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/temporary.h"
 #include "analyzer/capture/notes.h"
 #include "analyzer/capture/portable.h"
 #include "analyzer/capture/source.h"
@@ -491,20 +492,8 @@ static uint64_t offset_of(const struct core_writer *core, const struct piece *pi
 
 static struct error *write_all(int fd, const void *bytes, uint64_t size, uint64_t offset)
 {
-	const char *next = bytes;
-
-	while (size > 0) {
-		ssize_t written = pwrite(fd, next, size, (off_t)offset);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return error_system("the core cannot be written");
-		next += written;
-		size -= (uint64_t)written;
-		offset += (uint64_t)written;
-	}
-	return NULL;
+	return write_fully(fd, bytes, size, offset) ? NULL
+						    : error_system("the core cannot be written");
 }
 
 static bool is_zero(const uint8_t *page)
@@ -550,8 +539,7 @@ static struct error *move_piece(struct core_writer *core, const struct piece *pi
 	uint8_t *place = staged(core, piece);
 	bool direct = !place;
 
-	if (!progress_step(core->options.progress, piece->size))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_check(core->options.progress, piece->size));
 	if (direct)
 		place = core->buffers + (size_t)thread * PIECE_BYTES;
 	core->unreadable += source_copy(source, piece->address, place, piece->size);
@@ -584,8 +572,7 @@ static struct error *write_piece(void *data, size_t chunk, unsigned int thread)
 
 	if (piece->late)
 		return move_piece(core, piece, thread);
-	if (!progress_step(core->options.progress, place ? piece->size : 0))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_check(core->options.progress, place ? piece->size : 0));
 	return place ? write_pages(core, place, piece->size, offset_of(core, piece)) : NULL;
 }
 

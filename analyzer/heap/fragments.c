@@ -85,17 +85,14 @@ static struct error *add_block(struct page_walk *walk, arena_number arena, alloc
 			       struct memory_range range)
 {
 	uint64_t first = page_above(range.start), last = page_below(range.end);
-	struct error *error = NULL;
 
 	if (first > last || first < range.start) /* on one page */
 		return add_part(walk, arena, id, range.start, range.end);
 	if (range.start < first)
-		error = add_part(walk, arena, id, range.start, first);
-	if (!error && first < last)
-		error = add_whole_pages(walk, arena, id, first, last);
-	if (!error && last < range.end)
-		error = add_part(walk, arena, id, last, range.end);
-	return error;
+		TRY(add_part(walk, arena, id, range.start, first));
+	if (first < last)
+		TRY(add_whole_pages(walk, arena, id, first, last));
+	return last < range.end ? add_part(walk, arena, id, last, range.end) : NULL;
 }
 
 /* Where the region ends or begins within a page, that is not all its own. */
@@ -121,8 +118,7 @@ static struct error *visit_region(struct page_walk *walk, const struct heap_regi
 			allocation_range_near(walk->index, (allocation_id)id, &hint);
 
 		TRY(add_block(walk, region->arena, (allocation_id)id, range));
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check_at(progress, id, &told));
 	}
 	return mark_border(walk, region, region->end);
 }
@@ -229,8 +225,7 @@ static struct error *count_region(const struct survey *survey, const struct heap
 		} else {
 			add_free(arena, size, bitmap_get(cached, id));
 		}
-		if (!progress_pass(survey->progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check_at(survey->progress, id, &told));
 	}
 	return NULL;
 }

@@ -81,8 +81,7 @@ static struct error *add_by_contents(struct residency *residency, const struct r
 			     at == region->start));
 		at = end;
 		if (at - reported >= PROGRESS_STEP) {
-			if (!progress_step(progress, 0))
-				return error_create(ERROR_INTERRUPTED, "interrupted");
+			TRY(progress_check(progress, 0));
 			reported = at;
 		}
 	}
@@ -140,8 +139,8 @@ static struct error *add_region(struct residency *residency, const struct region
 
 /* The spans of one mapping of smaps, to be brought to what it says. */
 struct fitting {
-	struct residency *residency;
 	ARRAY(struct span) spans; /* what they become */
+	struct residency *residency;
 };
 
 static struct error *keep(struct fitting *fitting, struct span span)
@@ -209,34 +208,26 @@ static struct error *fit(struct fitting *fitting, size_t first, size_t end, uint
 /* Bring all spans to what smaps say. */
 static struct error *fit_all(struct residency *residency)
 {
-	struct fitting fitting = {
+	_cleanup_(array_release) struct fitting fitting = {
 		.residency = residency,
 		.spans = { .memory.account = residency->spans.memory.account },
 	};
-	struct error *error = NULL;
-	size_t next = 0;
+	const struct span *spans = residency->spans.items;
+	size_t next = 0, first;
 
-	for (size_t i = 0; i < residency->smaps.count && !error; i++) {
-		const struct smaps_area *area = &residency->smaps.areas[i];
-		const struct span *spans = residency->spans.items;
-		size_t first;
-
-		while (next < residency->spans.count && spans[next].start < area->start && !error)
-			error = keep(&fitting, spans[next++]);
+	list_for_each(area, residency->smaps.areas, residency->smaps.count) {
+		while (next < residency->spans.count && spans[next].start < area->start)
+			TRY(keep(&fitting, spans[next++]));
 		first = next;
 		while (next < residency->spans.count && spans[next].start < area->end)
 			next++;
-		if (!error)
-			error = fit(&fitting, first, next, area->resident);
+		TRY(fit(&fitting, first, next, area->resident));
 	}
-	while (next < residency->spans.count && !error)
-		error = keep(&fitting, residency->spans.items[next++]);
-	if (!error) {
-		array_swap(&residency->spans, &fitting.spans);
-		residency->doubt = residency->assumed = 0;
-	}
-	array_release(&fitting.spans);
-	return error;
+	while (next < residency->spans.count)
+		TRY(keep(&fitting, spans[next++]));
+	array_swap(&residency->spans, &fitting.spans);
+	residency->doubt = residency->assumed = 0;
+	return NULL;
 }
 
 enum residency_source residency_told_by(const struct image *image)

@@ -138,8 +138,7 @@ static struct error *read_input(struct unpacking *unpacking, size_t size)
 		if (got < 0 && errno != EINTR)
 			return error_system("cannot be read");
 		unpacking->input_ended = got == 0;
-		if (!progress_step(unpacking->progress, got > 0 ? (uint64_t)got : 0))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(unpacking->progress, got > 0 ? (uint64_t)got : 0));
 		if (got > 0)
 			unpacking->end += (size_t)got;
 	}
@@ -178,18 +177,9 @@ static struct error *store(struct unpacking *unpacking, const uint8_t *bytes, si
 			   uint64_t position)
 {
 	unpacking->stored += size;
-	while (size > 0) {
-		ssize_t written = pwrite(unpacking->to, bytes, size, (off_t)position);
-
-		if (written < 0 && errno != EINTR)
-			return no_room(unpacking, strerror(errno));
-		if (written > 0) {
-			bytes += written;
-			position += (uint64_t)written;
-			size -= (size_t)written;
-		}
-	}
-	return NULL;
+	return write_fully(unpacking->to, bytes, size, position)
+		       ? NULL
+		       : no_room(unpacking, strerror(errno));
 }
 
 static size_t block_at(size_t offset, size_t size)

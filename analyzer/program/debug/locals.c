@@ -123,26 +123,29 @@ static bool visit_scope(const struct evaluation *evaluation, Dwarf_Die *scope,
 	return true;
 }
 
+/* The scopes of the frame, from the innermost block out to the function; 0: none is known. */
+static size_t find_scopes(struct debug *debug, const struct frame *frame,
+			  const struct frame_state *state, Dwarf_Die scopes[static MOST_SCOPES],
+			  struct evaluation *ret)
+{
+	struct code_place place;
+	size_t count =
+		code_place_find(debug, state->address, &place) ? code_scopes(&place, scopes) : 0;
+
+	if (count > 0)
+		*ret = (struct evaluation){ debug, state, frame->end, place.address,
+					    &scopes[count - 1] };
+	return count;
+}
+
 bool locals_visit(struct debug *debug, const struct frame *frame, const struct frame_state *state,
 		  bool (*visit)(void *data, const struct local_value *value, Dwarf_Die *type),
 		  void *data)
 {
-	struct evaluation evaluation = {
-		.debug = debug,
-		.state = state,
-		.frame_end = frame->end,
-	};
+	struct evaluation evaluation;
 	Dwarf_Die scopes[MOST_SCOPES];
-	struct code_place place;
-	size_t count;
+	size_t count = find_scopes(debug, frame, state, scopes, &evaluation);
 
-	if (!code_place_find(debug, state->address, &place))
-		return true;
-	count = code_scopes(&place, scopes);
-	if (count == 0)
-		return true;
-	evaluation.address = place.address;
-	evaluation.function = &scopes[count - 1];
 	for (size_t i = 0; i < count; i++)
 		if (!visit_scope(&evaluation, &scopes[i], visit, data))
 			return false;
@@ -174,23 +177,11 @@ static bool find_in_scope(const struct evaluation *evaluation, Dwarf_Die *scope,
 static bool local_find(struct debug *debug, const struct frame *frame,
 		       const struct frame_state *state, uint64_t address, struct local *ret)
 {
-	struct evaluation evaluation = {
-		.debug = debug,
-		.state = state,
-		.frame_end = frame->end,
-	};
 	struct local local = { .inlining = 0 };
+	struct evaluation evaluation;
 	Dwarf_Die scopes[MOST_SCOPES];
-	struct code_place place;
-	size_t count;
+	size_t count = find_scopes(debug, frame, state, scopes, &evaluation);
 
-	if (!code_place_find(debug, state->address, &place))
-		return false;
-	count = code_scopes(&place, scopes);
-	if (count == 0)
-		return false;
-	evaluation.address = place.address;
-	evaluation.function = &scopes[count - 1];
 	for (size_t i = 0; i < count; i++) {
 		if (find_in_scope(&evaluation, &scopes[i], address, &local)) {
 			*ret = local;

@@ -26,23 +26,6 @@ struct unpacking {
 	size_t count;
 };
 
-static bool write_at(const struct unpacking *unpacking, const void *bytes, size_t size,
-		     uint64_t offset)
-{
-	const uint8_t *from = bytes;
-
-	while (size > 0) {
-		ssize_t written = pwrite(unpacking->fd, from, size, (off_t)offset);
-
-		if (written <= 0)
-			return false;
-		from += written;
-		offset += (uint64_t)written;
-		size -= (size_t)written;
-	}
-	return true;
-}
-
 static bool is_in_file(const struct unpacking *unpacking, uint64_t offset, uint64_t size)
 {
 	return offset <= unpacking->size && size <= unpacking->size - offset;
@@ -86,7 +69,7 @@ static bool inflate_to_end(struct unpacking *unpacking, z_stream *stream, uint64
 		status = inflate(stream, Z_NO_FLUSH);
 		got = PIECE - stream->avail_out;
 		if ((status != Z_OK && status != Z_STREAM_END) || got > size || got == 0 ||
-		    !write_at(unpacking, piece, got, unpacking->end))
+		    !write_fully(unpacking->fd, piece, got, unpacking->end))
 			return false;
 		unpacking->end += got;
 		size -= got;
@@ -124,8 +107,8 @@ static bool copy_section(struct unpacking *unpacking, const Elf64_Shdr *section)
 	    !is_in_file(unpacking, section->sh_offset, section->sh_size))
 		return true;
 	return take_bytes(unpacking, section->sh_size) &&
-	       write_at(unpacking, unpacking->bytes + section->sh_offset, section->sh_size,
-			section->sh_offset);
+	       write_fully(unpacking->fd, unpacking->bytes + section->sh_offset, section->sh_size,
+			   section->sh_offset);
 }
 
 static bool read_sections(struct unpacking *unpacking, const Elf64_Ehdr *header, Elf *elf)
@@ -154,7 +137,7 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 	size_t size = (size_t)header.e_phnum * sizeof(Elf64_Phdr);
 
 	if (is_in_file(unpacking, header.e_phoff, size) &&
-	    !write_at(unpacking, unpacking->bytes + header.e_phoff, size, header.e_phoff))
+	    !write_fully(unpacking->fd, unpacking->bytes + header.e_phoff, size, header.e_phoff))
 		return false;
 	unpacking->end = unpacking->left = unpacking->size;
 	list_for_each(section, unpacking->sections, unpacking->count) {
@@ -163,9 +146,9 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 			return false;
 	}
 	header.e_shoff = (unpacking->end + 15) & ~UINT64_C(15);
-	return write_at(unpacking, unpacking->sections, unpacking->count * sizeof(Elf64_Shdr),
-			header.e_shoff) &&
-	       write_at(unpacking, &header, sizeof(header), 0);
+	return write_fully(unpacking->fd, unpacking->sections,
+			   unpacking->count * sizeof(Elf64_Shdr), header.e_shoff) &&
+	       write_fully(unpacking->fd, &header, sizeof(header), 0);
 }
 
 int debug_file_unpack(const struct debug_file *file)
