@@ -10,10 +10,13 @@ enum {
 	MOST_PLACES = 1 << 20, /* with a type, that are no allocations */
 	MOST_CONTEXTS = 1 << 20,
 	DEEPEST_CONTEXT = 8,
-	SAMPLE = 16,	     /* elements of an array */
+	SAMPLE = 16, /* elements of an array */
+	FIRST_ELEMENTS = 4,
+	MOST_OF_TAIL = 6,
 	LONGEST_HEADER = 17, /* of a string: sds has the longest */
 	SAMPLED_WORDS = 32,
-	MOST_TAILS = 4, /* structures that end each other */
+	SAMPLED_TEXT = 16, /* bytes */
+	MOST_TAILS = 4,	   /* structures that end each other */
 };
 
 static allocation_id find_used(const struct typing *typing, uint64_t address)
@@ -65,6 +68,19 @@ static bool has_members_of(const struct typing *typing, const struct data_type *
 	return true;
 }
 
+/* Whether text stands at that address: printable bytes up to a zero, or of some length. */
+static bool is_text(const struct typing *typing, uint64_t address)
+{
+	char bytes[SAMPLED_TEXT];
+	size_t i = 0;
+
+	if (!image_read(typing->input.image, address, bytes, sizeof(bytes)))
+		return false;
+	while (i < sizeof(bytes) && (unsigned char)bytes[i] >= ' ' && bytes[i] != 0x7f)
+		i++;
+	return i == sizeof(bytes) || (i > 0 && bytes[i] == '\0');
+}
+
 bool type_begins_with(const struct typing *typing, type_number number, type_number header)
 {
 	for (size_t i = 0; i < MOST_TAILS; i++) {
@@ -106,9 +122,14 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 {
 	const struct data_type *target = typing_type(typing, slot->target);
 	const struct region *region = image_find(typing->input.image, address);
+	allocation_id id = find_used(typing, address);
 	struct memory_range range;
-	allocation_id id;
 
+	/* In place of "void *" numbers may stand. */
+	if (target->kind == TYPE_NONE)
+		conformity->confirmed += id != NO_ALLOCATION;
+	if (target->kind == TYPE_NONE)
+		return true;
 	if (!region)
 		return false;
 	if (target->kind == TYPE_FUNCTION) {
@@ -116,12 +137,11 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 		return region->rights & RIGHT_EXECUTE;
 	}
 	if (!is_aggregate(target)) {
-		conformity->confirmed++;
+		conformity->confirmed += target->kind == TYPE_CHARACTER && is_text(typing, address);
 		return true;
 	}
 	if ((region->rights & RIGHT_EXECUTE) || address % sizeof(uint32_t) != 0)
 		return false;
-	id = find_used(typing, address);
 	conformity->confirmed++;
 	conformity->exact += id == NO_ALLOCATION;
 	if (id == NO_ALLOCATION)
@@ -168,11 +188,12 @@ struct error *typing_conforms(struct typing *typing, uint64_t address, type_numb
 		if (next == count || slots[next].offset != offset) {
 			if (find_used(typing, word) != NO_ALLOCATION)
 				return NULL;
-		} else if (slots[next].is_choice) {
-			ret->confirmed += find_used(typing, word) != NO_ALLOCATION;
-		} else if (word != 0 && !leads_right(typing, &slots[next], word, ret)) {
-			return NULL;
+			continue;
 		}
+		if (slots[next].is_choice)
+			ret->confirmed += find_used(typing, word) != NO_ALLOCATION;
+		else if (word != 0 && !leads_right(typing, &slots[next], word, ret))
+			return NULL;
 	}
 	ret->is_violated = false;
 	return NULL;
@@ -189,6 +210,21 @@ static struct error *refers_to_itself(struct typing *typing, type_number number,
 	for (size_t i = 0; !error && i < count; i++)
 		*ret |= slots[i].target == number;
 	return error;
+}
+
+/* Whether elements are there that look like it; the rest may never have been written. */
+static struct error *begins_as_array(struct typing *typing, uint64_t address, type_number number,
+				     bool *ret)
+{
+	*ret = true;
+	for (uint64_t i = 0; *ret && i < FIRST_ELEMENTS; i++) {
+		struct conformity conformity;
+
+		TRY(typing_conforms(typing, address + i * typing_type(typing, number)->size, number,
+				    &conformity));
+		*ret = !conformity.is_violated && conformity.confirmed > 0;
+	}
+	return NULL;
 }
 
 static struct error *fits_as_array(struct typing *typing, struct memory_range range,
@@ -222,24 +258,66 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 		error = typing_conforms(typing, range.start + i * type->size, number, &conformity);
 		*ret = !conformity.is_violated;
 	}
+	if (!error && !*ret && count >= 2 * FIRST_ELEMENTS)
+		error = begins_as_array(typing, range.start, number, ret);
 	return error;
 }
 
-/* Whether the last member may be of any size. */
-static bool has_tail(const struct typing *typing, const struct data_type *type)
+/* The last member if it may be of any size: where it begins, and the type of its elements. */
+bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
+		    type_number *ret_element)
 {
+	*ret_offset = 0;
 	for (size_t i = 0; i < MOST_TAILS; i++) {
-		const struct data_type *last;
+		const struct data_type *type = typing_type(typing, number), *last;
+		const struct type_member *member;
 
 		if (type->kind != TYPE_STRUCTURE || type->member_count == 0)
 			return false;
-		last = typing_type(typing,
-				   type_members(typing->table, type)[type->member_count - 1].type);
+		member = &type_members(typing->table, type)[type->member_count - 1];
+		last = typing_type(typing, member->type);
+		*ret_offset += member->offset;
+		*ret_element = last->target;
 		if (last->kind == TYPE_ARRAY)
 			return last->count <= 1;
-		type = last;
+		number = member->type;
 	}
 	return false;
+}
+
+struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
+				     type_number number, struct conformity *ret)
+{
+	const struct data_type *element;
+	type_number element_number;
+	uint64_t offset;
+
+	*ret = (struct conformity){ .is_violated = false };
+	if (!type_find_tail(typing, number, &offset, &element_number) ||
+	    offset >= range.end - range.start)
+		return NULL;
+	ret->has_tail = true;
+	range.start += offset;
+	element = typing_type(typing, element_number);
+	if (element->kind == TYPE_CHARACTER || element->kind == TYPE_NUMBER) {
+		ret->confirmed = element->kind == TYPE_CHARACTER && is_text(typing, range.start);
+		range.start += -range.start % sizeof(uint64_t);
+		ret->is_violated =
+			!ret->confirmed && range.start < range.end && refers_to_heap(typing, range);
+		return NULL;
+	}
+	/* It may have room for more than there is; but the first is there. */
+	for (uint64_t i = 0;
+	     i < MOST_OF_TAIL && element->size && element->size <= range.end - range.start;
+	     i++, range.start += element->size) {
+		struct conformity one;
+
+		TRY(typing_conforms(typing, range.start, element_number, &one));
+		ret->is_violated |= i == 0 && one.is_violated;
+		ret->confirmed += one.confirmed;
+		ret->doubtful += one.is_violated;
+	}
+	return NULL;
 }
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
@@ -248,6 +326,8 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 	const struct data_type *type = typing_type(typing, number);
 	struct error *error = NULL;
 	bool is_array = false;
+	type_number element;
+	uint64_t offset;
 
 	*ret = FIT_NONE;
 	if (type->size == 0 || type->size > range.end - range.start)
@@ -259,11 +339,15 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 			error = fits_as_array(typing, range, number, &is_array);
 		if (is_array)
 			*ret = FIT_ARRAY;
-	} else if (is_aggregate(type) && has_tail(typing, type)) {
+	} else if (type_find_tail(typing, number, &offset, &element)) {
 		*ret = FIT_TAIL;
 	} else {
+		struct conformity conformity = { .is_violated = true };
+
 		error = fits_as_array(typing, range, number, &is_array);
-		*ret = is_array ? FIT_ARRAY : is_aggregate(type) ? FIT_PREFIX : FIT_NONE;
+		if (!error && !is_array && is_aggregate(type))
+			error = typing_conforms(typing, range.start, number, &conformity);
+		*ret = is_array ? FIT_ARRAY : conformity.is_violated ? FIT_NONE : FIT_PREFIX;
 	}
 	return error;
 }
@@ -452,6 +536,7 @@ struct source {
 	type_number type;
 	uint64_t count;
 	uint32_t context;
+	bool is_array; /* of which some may never have been written */
 };
 
 static struct error *follow_all(struct typing *typing, const struct source *source)
@@ -463,6 +548,14 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 		const struct slot *slots;
 		size_t count;
 
+		if (source->is_array) {
+			struct conformity conformity;
+
+			TRY(typing_conforms(typing, source->address + i * size, source->type,
+					    &conformity));
+			if (conformity.is_violated)
+				continue;
+		}
 		/* What is followed may move the slots. */
 		error = slots_of(&typing->slots, source->type, &slots, &count);
 		for (size_t j = 0; !error && j < count; j++) {
@@ -496,6 +589,23 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 	return error;
 }
 
+/* What stands behind a structure, whose last member is an array of any size. */
+static struct error *follow_tail(struct typing *typing, const struct source *whole)
+{
+	struct source source = *whole;
+	uint64_t offset, size;
+
+	if (whole->is_array || !type_find_tail(typing, whole->type, &offset, &source.type))
+		return NULL;
+	size = typing_type(typing, source.type)->size;
+	if (size == 0 || offset >= whole->end - whole->address)
+		return NULL;
+	source.address += offset;
+	source.count = (source.end - source.address) / size;
+	source.is_array = is_aggregate(typing_type(typing, source.type));
+	return follow_all(typing, &source);
+}
+
 static struct error *follow_allocation(struct typing *typing, allocation_id id)
 {
 	struct memory_range range = range_of(typing, id);
@@ -510,9 +620,12 @@ static struct error *follow_allocation(struct typing *typing, allocation_id id)
 		.context = typing->contexts.items[id],
 	};
 
-	if (known_fit(typing, id) == FIT_ARRAY)
+	if (known_fit(typing, id) == FIT_ARRAY) {
 		source.count = (range.end - range.start) / typing_type(typing, number)->size;
-	return follow_all(typing, &source);
+		source.is_array = is_aggregate(typing_type(typing, number));
+	}
+	TRY(follow_all(typing, &source));
+	return follow_tail(typing, &source);
 }
 
 static struct error *follow_place(struct typing *typing, const struct place *place)

@@ -16,12 +16,14 @@ enum {
 	MOST_UNTYPED = 1 << 24,
 	MOST_CANDIDATES = 1 << 10,
 	SAMPLE = 100, /* of a group */
+	ENOUGH = 10,  /* of it, to say anything */
 	MOST_ROUNDS = 12,
 	MOST_HEADERS = 1 << 10,
 };
 
 struct untyped {
 	uint64_t group; /* a hash of what all of it share */
+	uint32_t size;	/* in words */
 	allocation_id id;
 };
 
@@ -73,6 +75,16 @@ static const struct slot *slot_to(struct typing *typing, allocation_id id, uint6
 	type = typing_type(typing, *ret_type);
 	if (known_fit(typing, from) <= FIT_REGION || type->size == 0)
 		return NULL;
+	if (offset >= type->size && known_fit(typing, from) != FIT_ARRAY) {
+		type_number whole = *ret_type;
+		uint64_t tail;
+
+		if (!type_find_tail(typing, whole, &tail, ret_type) || offset < tail ||
+		    typing_type(typing, *ret_type)->size == 0)
+			return NULL;
+		return slot_at(&typing->slots, *ret_type,
+			       (offset - tail) % typing_type(typing, *ret_type)->size);
+	}
 	return slot_at(&typing->slots, *ret_type,
 		       known_fit(typing, from) == FIT_ARRAY ? offset % type->size : offset);
 }
@@ -127,19 +139,25 @@ static struct error *gather(struct inference *inference)
 			break;
 		hash = hash_add(hash_add(typing->contexts.items[id], tag_for(typing, id)),
 				known_type(typing, id));
-		error = array_append(&inference->untyped, (struct untyped){ hash, id });
+		error = array_append(
+			&inference->untyped,
+			(struct untyped){
+				.group = hash,
+				.size = (uint32_t)(allocation_size(typing->input.index, id) /
+						   sizeof(uint64_t)),
+				.id = id,
+			});
 	}
 	return error;
 }
 
-DEFINE_COMPARE(compare_untyped, struct untyped, ASCENDING(group), ASCENDING(id))
+DEFINE_COMPARE(compare_untyped, struct untyped, ASCENDING(group), ASCENDING(size), ASCENDING(id))
 
 static struct error *add_candidate(struct inference *inference, type_number type)
 {
 	const struct data_type *described = typing_type(inference->typing, type);
 
-	if (!is_aggregate(described) || described->size < sizeof(uint64_t) ||
-	    inference->candidates.count == MOST_CANDIDATES)
+	if (!is_aggregate(described) || inference->candidates.count == MOST_CANDIDATES)
 		return NULL;
 	for (size_t i = 0; i < inference->candidates.count; i++)
 		if (inference->candidates.items[i] == type)
@@ -183,31 +201,35 @@ static struct error *add_choices(struct inference *inference, allocation_id id)
 	return error;
 }
 
-/* Of a group, by one of it. */
+static struct error *add_heirs(struct inference *inference, type_number header)
+{
+	size_t i;
+
+	TRY(find_heirs(inference, header, &i));
+	for (; i < inference->heirs.count && inference->heirs.items[i].header == header; i++)
+		TRY(add_candidate(inference, inference->heirs.items[i].type));
+	return NULL;
+}
+
+/* Of a group, by one of it; and what begins with such a candidate. */
 static struct error *gather_candidates(struct inference *inference, allocation_id id)
 {
 	const struct typing *typing = inference->typing;
 	uint64_t key = typing->paths.items[typing->contexts.items[id]].key;
 	const struct cast *casts;
-	struct error *error = NULL;
-	size_t count, i;
+	size_t count;
 
 	inference->candidates.count = 0;
-	if (known_fit(typing, id) != FIT_NONE) {
-		type_number header = known_type(typing, id);
-
-		error = find_heirs(inference, header, &i);
-		for (; !error && i < inference->heirs.count &&
-		       inference->heirs.items[i].header == header;
-		     i++)
-			error = add_candidate(inference, inference->heirs.items[i].type);
-		return error;
-	}
-	error = add_choices(inference, id);
+	if (known_fit(typing, id) != FIT_NONE)
+		return add_heirs(inference, known_type(typing, id));
+	TRY(add_choices(inference, id));
 	count = key & OF_VARIABLE ? 0 : casts_of(&inference->casts, (uint32_t)key, &casts);
-	for (i = 0; !error && i < count; i++)
-		error = add_candidate(inference, casts[i].type);
-	return error;
+	for (size_t i = 0; i < count; i++)
+		TRY(add_candidate(inference, casts[i].type));
+	count = inference->candidates.count;
+	for (size_t i = 0; i < count; i++)
+		TRY(add_heirs(inference, inference->candidates.items[i]));
+	return NULL;
 }
 
 /* How many of a sample a candidate fits. */
@@ -219,26 +241,28 @@ struct score {
 
 /* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
 static struct error *test_one(struct typing *typing, allocation_id id, type_number type,
-			      bool may_be_longer, struct score *score, enum type_fit *ret_fit)
+			      struct score *score, enum type_fit *ret_fit)
 {
 	struct memory_range range = range_of(typing, id);
-	struct conformity conformity = { .is_violated = true };
-	struct error *error = typing_find_fit(typing, range, type, ret_fit);
+	struct conformity conformity, behind = { .is_violated = false };
+	enum type_fit fit;
 
-	if (!error && (*ret_fit == FIT_ONE || *ret_fit == FIT_TAIL ||
-		       (may_be_longer && *ret_fit == FIT_PREFIX)))
-		error = typing_conforms(typing, range.start, type, &conformity);
-	if (conformity.is_violated) {
-		*ret_fit = FIT_NONE;
-		return error;
-	}
+	*ret_fit = FIT_NONE;
+	TRY(typing_find_fit(typing, range, type, &fit));
+	if (fit != FIT_ONE && fit != FIT_TAIL)
+		return NULL;
+	TRY(typing_conforms(typing, range.start, type, &conformity));
+	if (!conformity.is_violated)
+		TRY(typing_conforms_behind(typing, range, type, &behind));
+	if (conformity.is_violated || behind.is_violated)
+		return NULL;
+	*ret_fit = fit;
 	score->right++;
-	score->confirmed += conformity.confirmed > 0;
-	score->exact +=
-		*ret_fit == FIT_ONE && is_just_as_large(range, typing_type(typing, type)->size);
+	score->confirmed += conformity.confirmed + behind.confirmed > 0;
+	score->exact += behind.has_tail || is_just_as_large(range, typing_type(typing, type)->size);
 	score->pointers += conformity.exact;
-	score->doubts += conformity.doubtful;
-	return error;
+	score->doubts += conformity.doubtful + behind.doubtful;
+	return NULL;
 }
 
 struct group {
@@ -257,22 +281,32 @@ static allocation_id sample_of(const struct group *group, size_t number)
 }
 
 static struct error *test_group(struct inference *inference, const struct group *group,
-				type_number type, bool may_be_longer, struct score *ret)
+				type_number type, struct score *ret)
 {
 	struct error *error = NULL;
 	enum type_fit fit;
 
 	*ret = (struct score){ 0 };
 	for (size_t i = 0; !error && i < sample_size(group); i++)
-		error = test_one(inference->typing, sample_of(group, i), type, may_be_longer, ret,
-				 &fit);
+		error = test_one(inference->typing, sample_of(group, i), type, ret, &fit);
 	return error;
 }
 
-/* Nearly all are right, and pointers of half of them lead to what they should. */
-static bool is_accepted(const struct score *score, size_t count)
+/*
+ * Nearly all are right, most are just as large, and pointers of half of them lead to what they
+ * should; of a group that a tag of its own tells apart, some may be known wrongly.
+ */
+static bool is_accepted(const struct score *score, size_t count, bool is_headed)
 {
-	return score->right * 100 >= count * 98 && score->confirmed * 2 >= count;
+	return score->right * 100 >= count * (is_headed ? 90 : 98) &&
+	       score->exact * 10 >= count * 8 && score->confirmed * 2 >= count;
+}
+
+/* The same where few have pointers, and nothing else of that size comes near. */
+static bool is_accepted_alone(const struct score *score, size_t count, size_t other_right)
+{
+	return score->right * 100 >= count * 98 && score->exact * 10 >= count * 8 &&
+	       score->confirmed >= ENOUGH && other_right * 4 < score->right;
 }
 
 /* Whether one candidate is right for far more than another one. */
@@ -285,20 +319,28 @@ static bool is_better(const struct score *score, const struct score *other)
 }
 
 /* The candidate that is accepted and better than all others that are; else NO_TYPE. */
-static struct error *choose(struct inference *inference, const struct group *group,
-			    bool may_be_longer, type_number *ret)
+static struct error *choose(struct inference *inference, const struct group *group, bool is_headed,
+			    type_number *ret)
 {
-	struct score best = { 0 }, second = { 0 };
-	struct error *error = NULL;
+	struct score best = { 0 }, second = { 0 }, alone = { 0 };
+	type_number first = NO_TYPE;
 	bool is_rivalled = false;
+	size_t other_right = 0;
 
 	*ret = NO_TYPE;
-	for (size_t i = 0; !error && i < inference->candidates.count; i++) {
+	for (size_t i = 0; i < inference->candidates.count; i++) {
 		type_number type = inference->candidates.items[i];
 		struct score score;
 
-		error = test_group(inference, group, type, may_be_longer, &score);
-		if (error || !is_accepted(&score, sample_size(group)))
+		TRY(test_group(inference, group, type, &score));
+		if (score.right > alone.right) {
+			other_right = alone.right;
+			alone = score;
+			first = type;
+		} else if (score.right > other_right) {
+			other_right = score.right;
+		}
+		if (!is_accepted(&score, sample_size(group), is_headed))
 			continue;
 		if (*ret == NO_TYPE || is_better(&score, &best)) {
 			is_rivalled = *ret != NO_TYPE && is_rivalled && !is_better(&score, &second);
@@ -311,7 +353,9 @@ static struct error *choose(struct inference *inference, const struct group *gro
 	}
 	if (is_rivalled)
 		*ret = NO_TYPE;
-	return error;
+	else if (*ret == NO_TYPE && is_accepted_alone(&alone, sample_size(group), other_right))
+		*ret = first;
+	return NULL;
 }
 
 /* The only candidate that is just as large as the allocation, conforms and is confirmed. */
@@ -325,7 +369,7 @@ static struct error *choose_for_one(struct inference *inference, allocation_id i
 		struct score score = { 0 };
 		enum type_fit fit;
 
-		error = test_one(inference->typing, id, type, false, &score, &fit);
+		error = test_one(inference->typing, id, type, &score, &fit);
 		if (!score.exact || !score.confirmed)
 			continue;
 		*ret = type;
@@ -336,46 +380,69 @@ static struct error *choose_for_one(struct inference *inference, allocation_id i
 	return error;
 }
 
-static struct error *assign(struct inference *inference, allocation_id id, type_number type,
-			    bool may_be_longer)
+static struct error *assign(struct inference *inference, allocation_id id, type_number type)
 {
 	struct score score = { 0 };
 	enum type_fit fit;
-	struct error *error = test_one(inference->typing, id, type, may_be_longer, &score, &fit);
+	struct error *error = test_one(inference->typing, id, type, &score, &fit);
 
 	return error || fit == FIT_NONE ? error
 					: typing_set(inference->typing, id, type, fit, true);
+}
+
+/* Assign what was chosen, or what each by itself can only be. */
+static struct error *assign_group(struct inference *inference, const struct group *group,
+				  type_number type)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		type_number chosen = type;
+
+		if (type == NO_TYPE)
+			TRY(choose_for_one(inference, group->items[i].id, &chosen));
+		if (chosen != NO_TYPE)
+			TRY(assign(inference, group->items[i].id, chosen));
+	}
+	return NULL;
+}
+
+/* The same for those of each size, by which the group is sorted. */
+static struct error *infer_sizes(struct inference *inference, const struct group *group,
+				 bool is_headed)
+{
+	for (size_t i = 0, next; i < group->count; i = next) {
+		struct group part = { group->items + i, 0 };
+		type_number type = NO_TYPE;
+
+		for (next = i; next < group->count && group->items[next].size == part.items->size;
+		     next++)
+			part.count++;
+		if (part.count >= ENOUGH)
+			TRY(choose(inference, &part, is_headed, &type));
+		if (type != NO_TYPE || !is_headed)
+			TRY(assign_group(inference, &part, type));
+	}
+	return NULL;
 }
 
 static struct error *infer_group(struct inference *inference, const struct group *group)
 {
 	struct typing *typing = inference->typing;
 	bool is_headed = known_fit(typing, group->items->id) != FIT_NONE;
-	struct error *error = gather_candidates(inference, group->items->id);
-	bool have_candidates = inference->candidates.count > 0;
-	type_number type = NO_TYPE;
+	type_number type;
 
-	if (!error && have_candidates)
-		error = choose(inference, group, is_headed, &type);
+	TRY(gather_candidates(inference, group->items->id));
+	if (inference->candidates.count > 0) {
+		TRY(choose(inference, group, is_headed, &type));
+		return type == NO_TYPE ? infer_sizes(inference, group, is_headed)
+				       : assign_group(inference, group, type);
+	}
+	if (is_headed)
+		return NULL;
 	/* Without evidence, what calls return may be meant. */
-	if (!error && !have_candidates && !is_headed) {
-		for (size_t i = 0; !error && i < inference->casts.results.count; i++)
-			error = add_candidate(inference, inference->casts.results.items[i]);
-		if (!error)
-			error = choose(inference, group, false, &type);
-		if (type == NO_TYPE)
-			return error;
-	}
-	for (size_t i = 0; !error && i < group->count; i++) {
-		allocation_id id = group->items[i].id;
-		type_number chosen = type;
-
-		if (type == NO_TYPE && have_candidates)
-			error = choose_for_one(inference, id, &chosen);
-		if (!error && chosen != NO_TYPE)
-			error = assign(inference, id, chosen, is_headed);
-	}
-	return error;
+	for (size_t i = 0; i < inference->casts.results.count; i++)
+		TRY(add_candidate(inference, inference->casts.results.items[i]));
+	TRY(choose(inference, group, false, &type));
+	return type == NO_TYPE ? NULL : assign_group(inference, group, type);
 }
 
 static struct error *infer_all(struct inference *inference)

@@ -113,18 +113,27 @@ static inline struct memory_range range_of(const struct typing *typing, allocati
 /* How a value of a type would look in memory: what speaks against it, and for it. */
 struct conformity {
 	bool is_violated;
+	bool has_tail;	    /* its last member is an array of any size */
 	uint32_t confirmed; /* pointers that lead to what they should */
 	uint32_t exact;	    /* of these, to what is just as large */
-	uint32_t doubtful;  /* to what is larger */
+	uint32_t doubtful;  /* to what is larger; elements of the tail that violate it */
 };
 
 bool is_just_as_large(struct memory_range range, uint64_t size);
+
+/* The last member if it may be of any size: where it begins, and the type of its elements. */
+bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
+		    type_number *ret_element);
 
 /* Whether a structure begins with all members of another one, or with a member of that type. */
 bool type_begins_with(const struct typing *typing, type_number number, type_number header);
 
 struct error *typing_conforms(struct typing *typing, uint64_t address, type_number number,
 			      struct conformity *ret);
+
+/* The same of what stands behind the structure, whose last member is an array of any size. */
+struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
+				     type_number number, struct conformity *ret);
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
 			      enum type_fit *ret);
