@@ -109,22 +109,6 @@ struct run {
 	uint64_t words;
 };
 
-static struct error *look_at_run(struct finder *finder, struct looker *looker,
-				 const struct run *run)
-{
-	uint64_t start = align(run->range.start), size = 0;
-	const uint8_t *bytes;
-
-	if (start >= run->range.end)
-		return NULL;
-	bytes = view_bytes(&looker->view, start, &size);
-	if (!bytes || size < run->range.end - start)
-		return look_at_each(finder, looker, run->first, run->end);
-	looker->words += run->words;
-	return disguise_scan(&looker->scanner, bytes, run->range.end - start, start);
-}
-
-/* Its first words are what is read next, anyway. */
 static void note_node(struct finder *finder, struct looker *looker, allocation_id id,
 		      struct memory_range range)
 {
@@ -142,6 +126,38 @@ static void note_node(struct finder *finder, struct looker *looker, allocation_i
 	/* Across a gap of the dump, it may be one. */
 	if (bytes && (known < size || xor_nodes_may_be(&finder->xor_nodes, bytes, size)))
 		bitmap_set_atomic(&finder->nodes, id);
+}
+
+/* Behind the scan, which reads faster than what jumps from node to node: its words are cached. */
+static void note_nodes(struct finder *finder, struct looker *looker, const struct run *run)
+{
+	const struct disguises_input *input = finder->input;
+
+	if (!finder->suspects && !finder->nodes.words)
+		return;
+	for (allocation_id id = run->first; id < run->end; id++)
+		if (bitmap_get(input->in_use, id))
+			note_node(finder, looker, id,
+				  allocation_range_near(input->index, id, &looker->hint));
+}
+
+static struct error *look_at_run(struct finder *finder, struct looker *looker,
+				 const struct run *run)
+{
+	uint64_t start = align(run->range.start), size = 0;
+	const uint8_t *bytes;
+
+	if (start < run->range.end) {
+		bytes = view_bytes(&looker->view, start, &size);
+		if (!bytes || size < run->range.end - start) {
+			TRY(look_at_each(finder, looker, run->first, run->end));
+		} else {
+			looker->words += run->words;
+			TRY(disguise_scan(&looker->scanner, bytes, run->range.end - start, start));
+		}
+	}
+	note_nodes(finder, looker, run);
+	return NULL;
 }
 
 /* In runs: what lies between is hardly more than the allocator's own. */
@@ -162,7 +178,6 @@ static struct error *look_at_allocations(struct finder *finder, struct looker *l
 			TRY(look_at_run(finder, looker, &run));
 			run = (struct run){ id, id, range, 0 };
 		}
-		note_node(finder, looker, id, range);
 		run.end = id + 1;
 		run.range.end = range.end;
 		if (range.end > align(range.start))
