@@ -160,7 +160,7 @@ static kind_key find_key(const struct search *search, allocation_id id, const st
 
 	if (key != KIND_UNKNOWN && !pattern_is_text(kind_pattern(key)))
 		return key;
-	return extent->is_text ? TEXT_KEY : kind_with_size(key, extent->given);
+	return extent->is_text ? TEXT_KEY : kind_with_size(KIND_UNKNOWN, extent->given);
 }
 
 static struct error *count_waste(struct search *search, enum waste_kind kind, kind_key key,

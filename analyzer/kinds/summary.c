@@ -10,15 +10,21 @@ struct counting {
 	const struct patterns *patterns;
 	const struct typing *typing; /* or NULL */
 	struct tally_table kinds;
-	ARRAY(allocation_id) examples; /* by number of the kind */
-	ARRAY(uint32_t) numbers;       /* of kinds, by id; only if needed */
+	ARRAY(struct kind_samples) samples; /* by number of the kind */
+	ARRAY(uint32_t) numbers;	    /* of kinds, by id; only if needed */
+	bool finds_holders;
+	struct bitmap unnamed;	   /* members whose holders are to be found */
+	struct nameless *nameless; /* these, once they are; or NULL */
 };
 
 static void counting_deinit(struct counting *counting)
 {
 	table_release(&counting->kinds);
-	array_release(&counting->examples);
+	array_release(&counting->samples);
 	array_release(&counting->numbers);
+	bitmap_deinit(&counting->unnamed);
+	if (counting->nameless)
+		nameless_destroy(counting->nameless);
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
 
@@ -26,38 +32,73 @@ void kind_summary_deinit(struct kind_summary *summary)
 {
 	array_release(&summary->lines);
 	array_release(&summary->groups);
+	if (summary->nameless)
+		nameless_destroy(summary->nameless);
 }
 
-/*
- * Keep one of each kind, from the middle of the heap rather than what the libraries allocated
- * first: the last whose number is a power of two.
- */
-static struct error *note_example(struct counting *counting, uint32_t number, allocation_id id)
+/* Keep one wherever the number of those so far is a power of two. */
+static struct error *note_sample(struct counting *counting, uint32_t number, allocation_id id)
 {
 	uint64_t count = counting->kinds.items[number].count;
+	struct kind_samples *samples;
 
-	if (number == counting->examples.count)
-		return array_append(&counting->examples, id);
+	if (number == counting->samples.count)
+		TRY(array_append(&counting->samples, (struct kind_samples){ .count = 0 }));
+	samples = &counting->samples.items[number];
 	if ((count & (count - 1)) == 0)
-		counting->examples.items[number] = id;
+		samples->ids[samples->count++ % KIND_SAMPLES] = id;
 	return NULL;
+}
+
+static struct error *count_member(struct counting *counting, kind_key key, allocation_id id,
+				  uint64_t size)
+{
+	struct tally tally = { .key = key, .count = 1, .bytes = size };
+	uint32_t number;
+
+	TRY(tally_add_numbered(&counting->kinds, tally, &number));
+	if (counting->input->retained)
+		counting->numbers.items[id] = number;
+	return note_sample(counting, number, id);
 }
 
 static struct error *add_member(struct counting *counting, allocation_id id)
 {
 	const struct analysis *analysis = counting->input->analysis;
 	uint64_t size = allocation_size(analysis_index(analysis), id);
-	kind_key key = kind_with_size(
-		kind_typed(analysis, counting->patterns, counting->typing, id), size);
-	struct tally tally = { .key = key, .count = 1, .bytes = size };
-	uint32_t number;
-	struct error *error = tally_add_numbered(&counting->kinds, tally, &number);
+	kind_key key = kind_typed(analysis, counting->patterns, counting->typing, id);
 
-	if (!error)
-		error = note_example(counting, number, id);
-	if (!error && counting->input->retained)
-		counting->numbers.items[id] = number;
-	return error;
+	if (key == KIND_UNKNOWN && counting->finds_holders) {
+		bitmap_set(&counting->unnamed, id);
+		return NULL;
+	}
+	return count_member(counting, kind_with_size(key, size), id, size);
+}
+
+/*
+ * Those that add_member() left. Of too many, no holders are found: that would take longer than all
+ * the rest.
+ */
+static struct error *add_unnamed(struct counting *counting)
+{
+	enum { MOST_HELD = 1 << 22 };
+	struct analysis *analysis = counting->input->analysis;
+	size_t count = bitmap_weight(&counting->unnamed), hint = 0;
+
+	if (count > 0 && count <= MOST_HELD)
+		TRY(nameless_create(analysis, counting->patterns, counting->typing,
+				    &counting->unnamed, &counting->nameless));
+	bitmap_for_each(id, &counting->unnamed) {
+		struct memory_range range =
+			allocation_range_near(analysis_index(analysis), (allocation_id)id, &hint);
+		uint64_t size = range.end - range.start;
+		kind_key key = kind_with_size(KIND_UNKNOWN, size);
+
+		if (counting->nameless)
+			TRY(nameless_key(counting->nameless, (allocation_id)id, size, &key));
+		TRY(count_member(counting, key, (allocation_id)id, size));
+	}
+	return NULL;
 }
 
 static struct error *add_members(struct counting *counting)
@@ -111,6 +152,9 @@ static struct error *find_patterns(struct counting *counting)
 	if (!error)
 		counting->patterns =
 			leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
+	counting->finds_holders = !leaked && !counting->input->retained;
+	if (!error && counting->finds_holders)
+		error = bitmap_init(&counting->unnamed, members->count, analysis_account(analysis));
 	return error;
 }
 
@@ -138,6 +182,61 @@ const char *kind_name_in_form(const struct analysis *analysis, kind_key key, boo
 			 : kind_name(analysis, key).text;
 }
 
+/* The tally of all of that size that have no name. */
+static struct error *add_sizes(const struct counting *counting, struct tally_table *ret)
+{
+	for (size_t i = 0; i < counting->kinds.count; i++) {
+		struct tally tally = counting->kinds.items[i];
+
+		if (kind_tag(tally.key) != BY_HOLDER)
+			continue;
+		tally.key = nameless_size(counting->nameless, tally.key);
+		TRY(tally_add(ret, tally));
+	}
+	return NULL;
+}
+
+/* Count what few of a size have in common, as one variable each, by size alone. */
+static struct error *fold_few(struct counting *counting)
+{
+	enum { LEAST_SHARE = 20, LEAST = 2 };
+	struct memory_account *account = analysis_account(counting->input->analysis);
+	_cleanup_(table_release) struct tally_table sizes = { .memory.account = account };
+	_cleanup_(counting_deinit) struct counting folded = {
+		.kinds.memory.account = account,
+		.samples.memory.account = account,
+	};
+
+	TRY(add_sizes(counting, &sizes));
+	for (size_t i = 0; i < counting->kinds.count; i++) {
+		struct tally tally = counting->kinds.items[i];
+		const struct kind_samples *samples = &counting->samples.items[tally.number];
+		uint64_t size = kind_tag(tally.key) != BY_HOLDER
+					? 0
+					: nameless_size(counting->nameless, tally.key);
+		const struct tally *all = size ? tally_find(&sizes, size) : NULL;
+		uint32_t number;
+
+		if (all && all->count > 1 &&
+		    (tally.count < LEAST || tally.count < all->count / LEAST_SHARE))
+			tally.key = kind_with_size(KIND_UNKNOWN, size);
+		TRY(tally_add_numbered(&folded.kinds, tally, &number));
+		if (number == folded.samples.count)
+			TRY(array_append(&folded.samples, *samples));
+	}
+	/* Nothing is found by key any more. */
+	array_swap(&counting->kinds, &folded.kinds);
+	array_swap(&counting->samples, &folded.samples);
+	return NULL;
+}
+
+static uint64_t size_alone(const struct counting *counting, kind_key key)
+{
+	if (kind_tag(key) == BY_HOLDER)
+		return nameless_size(counting->nameless, key);
+	return kind_tag(key) == BY_SIZE ? kind_value(key) : 0;
+}
+
 /* Names are limited (classes.h): those that come first get theirs. */
 static struct error *make_lines(struct counting *counting, struct kind_summary *summary)
 {
@@ -153,7 +252,8 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 			.tally = kinds->items[i],
 			.name = kind_name_in_form(input->analysis, kinds->items[i].key,
 						  input->full_names),
-			.example = counting->examples.items[kinds->items[i].number],
+			.size = size_alone(counting, kinds->items[i].key),
+			.samples = counting->samples.items[kinds->items[i].number],
 		};
 	return NULL;
 }
@@ -164,6 +264,23 @@ static int compare_names(const char *name, const char *other)
 	return name && other ? strcmp(name, other) : !name - !other;
 }
 
+/* What tells groups apart: all without a name are one. */
+static unsigned int group_tag(kind_key key)
+{
+	return kind_tag(key) == BY_HOLDER ? BY_SIZE : kind_tag(key);
+}
+
+/* Equal ones by size. */
+static int compare_sizes(const struct kind_summary_input *input, const struct kind_line *line,
+			 const struct kind_line *other)
+{
+	struct tally tally = line->tally, other_tally = other->tally;
+
+	tally.key = line->size;
+	other_tally.key = other->size;
+	return input->order(&tally, &other_tally);
+}
+
 /* Those of a group together, in order; identities by address. */
 static int compare_lines(const void *a, const void *b, void *data)
 {
@@ -172,14 +289,16 @@ static int compare_lines(const void *a, const void *b, void *data)
 	kind_key key = left->tally.key, other = right->tally.key;
 	int difference = 0;
 
-	if (kind_tag(key) != kind_tag(other))
-		return kind_tag(key) < kind_tag(other) ? -1 : 1;
+	if (group_tag(key) != group_tag(other))
+		return group_tag(key) < group_tag(other) ? -1 : 1;
 	if (kind_tag(key) == BY_IDENTITY)
 		return tally_compare_keys(&left->tally, &right->tally);
 	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		difference = compare_names(left->name, right->name);
 	else if (kind_pattern(key) != kind_pattern(other))
 		difference = kind_pattern(key) < kind_pattern(other) ? -1 : 1;
+	if (!difference && left->size != right->size)
+		return compare_sizes(input, left, right);
 	return difference ? difference : input->order(&left->tally, &right->tally);
 }
 
@@ -187,7 +306,7 @@ static bool are_of_one_group(const struct kind_line *line, const struct kind_lin
 {
 	kind_key key = line->tally.key;
 
-	if (kind_tag(key) != kind_tag(other->tally.key))
+	if (group_tag(key) != group_tag(other->tally.key))
 		return false;
 	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		return line->name && other->name && strcmp(line->name, other->name) == 0;
@@ -219,7 +338,7 @@ static size_t make_group(const struct kind_summary_input *input, const struct ki
 	size_t end = first;
 
 	*ret = (struct kind_group){
-		.by = (enum known_by)kind_tag(lines[first].tally.key),
+		.by = (enum known_by)group_tag(lines[first].tally.key),
 		.name = lines[first].name,
 		.total.key = UINT64_MAX,
 		.first = first,
@@ -311,7 +430,7 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	_cleanup_(counting_deinit) struct counting counting = {
 		.input = input,
 		.kinds.memory.account = account,
-		.examples.memory.account = account,
+		.samples.memory.account = account,
 		.numbers.memory.account = account,
 	};
 	struct error *error = build_needed(&counting);
@@ -320,6 +439,10 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 		return error;
 	ret->lines.memory.account = ret->groups.memory.account = account;
 	error = add_members(&counting);
+	if (!error)
+		error = add_unnamed(&counting);
+	if (!error && counting.nameless)
+		error = fold_few(&counting);
 	if (!error && input->retained)
 		error = add_retained(&counting);
 	if (!error)
@@ -328,6 +451,7 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 		error = make_groups(input, ret);
 	if (!error && input->retained)
 		error = add_retained_of_groups(&counting, ret);
+	ret->nameless = take(counting.nameless);
 	if (!error && ret->groups.count)
 		qsort_r(ret->groups.items, ret->groups.count, sizeof(struct kind_group),
 			compare_groups, (void *)input);

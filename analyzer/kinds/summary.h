@@ -7,13 +7,32 @@
 #ifndef ANALYZER_KINDS_SUMMARY_H
 #define ANALYZER_KINDS_SUMMARY_H
 
-#include "analyzer/kinds/kind_key.h"
+#include "analyzer/kinds/nameless.h"
 #include "analyzer/kinds/tally.h"
+
+/* Some of a kind, from all over the heap rather than what the libraries allocated first. */
+enum { KIND_SAMPLES = 8 };
+struct kind_samples {
+	allocation_id ids[KIND_SAMPLES];
+	size_t count; /* more may have been noted */
+};
+
+static inline size_t kind_samples_count(const struct kind_samples *samples)
+{
+	return samples->count < KIND_SAMPLES ? samples->count : KIND_SAMPLES;
+}
+
+/* The one noted last; there is one. */
+static inline allocation_id kind_samples_last(const struct kind_samples *samples)
+{
+	return samples->ids[(samples->count - 1) % KIND_SAMPLES];
+}
 
 struct kind_line {
 	struct tally tally; /* by kind_key; owned: what they retain, if asked for */
 	const char *name;   /* borrowed; NULL: none */
-	allocation_id example;
+	struct kind_samples samples;
+	uint64_t size; /* of each allocation, where that is all that it is counted by; else 0 */
 };
 
 struct kind_group {
@@ -26,6 +45,7 @@ struct kind_group {
 struct kind_summary {
 	ARRAY(struct kind_line) lines;
 	ARRAY(struct kind_group) groups;
+	struct nameless *nameless; /* of keys BY_HOLDER; NULL: there are none */
 };
 
 struct kind_summary_input {

@@ -396,7 +396,7 @@ static void write_heaps(struct report *report, const struct analysis *analysis,
  *	   Signature 55bd4cec3b38 has 18 instances taking 0x1b0(432) bytes.
  *	   Signature 55bd4cec3788 has 17 instances taking 0x198(408) bytes.
  *	Unrecognized allocations have 21 instances taking 0x600(1,536) bytes.
- *	   Unrecognized allocations of size 0x28 have 21 instances ...
+ *	   Unrecognized allocations of size 0x28, two pointers then numbers, have 21 instances ...
  *	Signature 55bd4cec3b10 (app::Session) has 5 instances ...
  */
 struct summary_writer {
@@ -404,18 +404,20 @@ struct summary_writer {
 	const struct set_query *query;
 	struct report *report;
 	uint64_t written;
-	char text[64]; /* of the row that is being written */
+	const struct nameless *nameless; /* or NULL */
+	char text[64];			 /* of the row that is being written */
 };
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size} have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
 	{ "group", VALUE_TEXT }, { "string size", VALUE_BYTES }, { "size", VALUE_BYTES },
 	{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES },
-	{ "such as", VALUE_TEXT });
+	{ "such as", VALUE_TEXT }, { "shape", VALUE_TEXT }, { "held by", VALUE_TEXT },
+	{ "path", VALUE_TEXT });
 
 static bool is_within_limit(struct summary_writer *writer)
 {
@@ -436,9 +438,10 @@ static void end_row(struct summary_writer *writer, const struct tally *tally)
 }
 
 /* The first characters of a string as an example, unless contents are left out. */
-static void set_example(struct summary_writer *writer, allocation_id id)
+static void set_example(struct summary_writer *writer, const struct kind_line *line)
 {
 	enum { MOST_SHOWN = 32 };
+	allocation_id id = kind_samples_last(&line->samples);
 	const struct allocation_index *index = analysis_index(writer->analysis);
 	uint64_t size = 0, length = allocation_size(index, id);
 	const uint8_t *bytes =
@@ -473,7 +476,7 @@ static void write_head(struct summary_writer *writer, const struct kind_group *g
 	case BY_PATTERN:
 		if (pattern_is_text(name.pattern)) {
 			report_set(report, "group", "Strings");
-			set_example(writer, lines->example);
+			set_example(writer, lines);
 			break;
 		}
 		report_set(report, "pattern", group->name);
@@ -500,30 +503,58 @@ static bool says_nothing(const struct summary_writer *writer, const struct kind_
 	       classes_kind(analysis_classes(writer->analysis), signature) == SIGNATURE_UNKNOWN;
 }
 
-static void write_group(struct summary_writer *writer, const struct kind_group *group,
-			const struct kind_line *lines)
+/* What is known of allocations without a name. */
+static struct error *write_nameless(struct summary_writer *writer, const struct kind_line *line)
+{
+	_cleanup_(free) char *holder = NULL, *path = NULL;
+	char shape[SHAPE_TEXT_SIZE];
+
+	if (kind_tag(line->tally.key) == BY_HOLDER) {
+		holder = nameless_holder(writer->nameless, line->tally.key);
+		path = nameless_path(writer->nameless, kind_samples_last(&line->samples));
+	}
+	if (kind_tag(line->tally.key) == BY_HOLDER && (!holder || !path))
+		return &error_no_memory;
+	nameless_shape(writer->analysis, line->samples.ids, kind_samples_count(&line->samples),
+		       shape);
+	report_set(writer->report, "size", line->size);
+	report_set(writer->report, "shape", *shape ? shape : NULL);
+	report_set(writer->report, "held by", holder);
+	report_set(writer->report, "path", path && strcmp(path, holder) != 0 ? path : NULL);
+	end_row(writer, &line->tally);
+	return NULL;
+}
+
+static struct error *write_line(struct summary_writer *writer, const struct kind_group *group,
+				const struct kind_line *line)
+{
+	struct kind_name name = kind_name(writer->analysis, line->tally.key);
+
+	if (group->by == BY_SIGNATURE) {
+		report_set(writer->report, "one of several", name.signature);
+	} else if (group->by != BY_PATTERN) {
+		return write_nameless(writer, line);
+	} else if (pattern_is_text(name.pattern)) {
+		report_set(writer->report, "string size", name.size);
+		set_example(writer, line);
+	} else {
+		report_set(writer->report, "match", name.size);
+	}
+	end_row(writer, &line->tally);
+	return NULL;
+}
+
+static struct error *write_group(struct summary_writer *writer, const struct kind_group *group,
+				 const struct kind_line *lines)
 {
 	write_head(writer, group, lines);
 	if (group->by == BY_IDENTITY || group->by == BY_TYPE ||
 	    (group->by == BY_SIGNATURE && group->count == 1))
-		return;
-	for (size_t i = 0; i < group->count; i++) {
-		struct kind_name name = kind_name(writer->analysis, lines[i].tally.key);
-
-		if (says_nothing(writer, &lines[i]) || !is_within_limit(writer))
-			continue;
-		if (group->by == BY_SIGNATURE)
-			report_set(writer->report, "one of several", name.signature);
-		else
-			report_set(writer->report,
-				   pattern_is_text(name.pattern) ? "string size"
-				   : group->by == BY_PATTERN	 ? "match"
-								 : "size",
-				   name.size);
-		if (pattern_is_text(name.pattern))
-			set_example(writer, lines[i].example);
-		end_row(writer, &lines[i].tally);
-	}
+		return NULL;
+	for (size_t i = 0; i < group->count; i++)
+		if (!says_nothing(writer, &lines[i]) && is_within_limit(writer))
+			TRY(write_line(writer, group, &lines[i]));
+	return NULL;
 }
 
 static struct kind_summary_input make_input(struct analysis *analysis,
@@ -561,11 +592,14 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 	error = kind_summary_find(&input, &summary);
 	if (error)
 		return error;
+	writer.nameless = summary.nameless;
 	report_begin_table(report, &kind_table);
-	for (size_t i = 0; i < summary.groups.count; i++)
-		write_group(&writer, &summary.groups.items[i],
-			    &summary.lines.items[summary.groups.items[i].first]);
+	for (size_t i = 0; !error && i < summary.groups.count; i++)
+		error = write_group(&writer, &summary.groups.items[i],
+				    &summary.lines.items[summary.groups.items[i].first]);
 	report_end_table(report);
+	if (error)
+		return error;
 	rows_left_out(report, "lines", writer.written, query->limit);
 	comment_rows(report, analysis, &members);
 	rows_total(report, "allocations",
@@ -600,7 +634,7 @@ const struct command command_summarize = {
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its class, or its type by debug information; else as a string, if it holds text, with an example (%String); else by its signature; else by an identity ('help signatures'); else by its size. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type by debug information; else as a string, if it holds text, with an example (%String); else by its signature; else by an identity ('help signatures'); else by its size: what its words are, and, of what is reachable, which word holds it, with an example of how that is reached. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
 	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

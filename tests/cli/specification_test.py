@@ -53,7 +53,7 @@ RANGE_DESCRIBED = re.compile(
 SUMMARIZED = re.compile(
     r"( {3})?(?:Signature [0-9a-f]+ \(.+\)|Pattern %\w+|Unrecognized allocations"
     r"(?: of size 0x[0-9a-f]+)?|Matches of size 0x[0-9a-f]+|.*) (?:has|have)"
-    r" (\d+) instances taking 0x([0-9a-f]+)\((?:\d{1,3},)*\d{1,3}\) bytes\.\n"
+    r" (\d+) instances taking 0x([0-9a-f]+)\((?:\d{1,3},)*\d{1,3}\) bytes(?:, .*)?\.\n"
 )
 
 # Each with what the other spellings come to, on a set where it matters.

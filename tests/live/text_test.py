@@ -32,9 +32,21 @@ class TextTest(LiveTest):
                 if row.get("group") == "Strings"]
         self.assertEqual(sum(row["count"] for row in rows), len(found))
         self.assertTrue(rows[0]["such_as"].isprintable())
+        self.check_nameless(core)
         left_out = ask("-q", "--no-content", core, "summarize", "used").stdout
         self.assertIn("Strings of size", left_out)
         self.assertNotIn("such as", left_out)
+
+    def check_nameless(self, core):
+        """The structures with a name are held by an array, or by nothing."""
+        rows = [row for row in tables("-q", core, "summarize",
+                                      "used")["group"]
+                if row.get("size") == 72]
+        self.assertEqual({row["held_by"] for row in rows},
+                         {"static data of texts"})
+        self.assertEqual(sum(row["count"] for row in rows), 400)
+        self.assertIn("number", rows[0]["shape"])
+        self.assertIn("texts+0x", rows[0]["path"])
 
     def test_stripped(self):
         self.check("-O2", "-s")

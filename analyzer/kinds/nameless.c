@@ -1,0 +1,478 @@
+#include "analyzer/kinds/nameless.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/base/table.h"
+#include "analyzer/heap/word_filter.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * What refers to an allocation, as a number, the least of which is kept:
+ *
+ *	63  61 60                  53 52    32 31            0
+ *	| rank | word of the holder | step    | id of the holder |	an allocation
+ *	| rank | address / 8                                     |	anything else
+ */
+enum rank { RANK_NONE, RANK_STATIC, RANK_OTHER, RANK_LIKE, RANK_INSIDE, RANK_STACK };
+
+enum { RANK_SHIFT = 61, WORD_SHIFT = 53, STEP_SHIFT = 32, FIRST_ELEMENT = 0x100 };
+
+static const uint64_t REST_MASK = (UINT64_C(1) << RANK_SHIFT) - 1,
+		      STEP_MASK = (UINT64_C(1) << (WORD_SHIFT - STEP_SHIFT)) - 1,
+		      MOST_WORD = (UINT64_C(1) << (RANK_SHIFT - WORD_SHIFT)) - 1;
+
+/* A member of allocations of one kind; an offset of FIRST_ELEMENT stands for all from there on. */
+struct step {
+	kind_key key;
+	uint64_t offset;
+};
+
+struct group {
+	uint64_t size, step; /* what holds them: a step's number, a variable's address */
+	enum rank rank;
+	allocation_id example;
+};
+
+struct nameless {
+	struct analysis *analysis;
+	const struct patterns *patterns;
+	const struct typing *typing;
+	const struct bitmap *members;
+	ARRAY(uint64_t) holders; /* by id; 0: none */
+	HASH_TABLE(struct step) steps;
+	HASH_TABLE(struct group) groups;
+};
+
+/* A word that refers to an allocation. */
+struct holder {
+	enum rank rank;
+	allocation_id id; /* NO_ALLOCATION: it is elsewhere */
+	uint64_t step;
+	uint64_t address; /* of a word elsewhere */
+};
+
+static struct holder find_holder(const struct nameless *nameless, allocation_id id)
+{
+	uint64_t noted = nameless->holders.items[id];
+	struct holder holder = { .rank = (enum rank)(noted >> RANK_SHIFT), .id = NO_ALLOCATION };
+
+	if (holder.rank == RANK_STATIC || holder.rank == RANK_STACK) {
+		holder.address = (noted & REST_MASK) * 8;
+	} else if (holder.rank != RANK_NONE) {
+		holder.id = (allocation_id)noted;
+		holder.step = noted >> STEP_SHIFT & STEP_MASK;
+	}
+	return holder;
+}
+
+static void note(struct nameless *nameless, allocation_id id, enum rank rank, uint64_t rest)
+{
+	uint64_t noted = (uint64_t)rank << RANK_SHIFT | (rest & REST_MASK);
+	uint64_t *place = &nameless->holders.items[id];
+
+	if (*place == 0 || noted < *place)
+		*place = noted;
+}
+
+static bool note_anchor(void *data, const struct anchor *anchor)
+{
+	note(data, anchor->target, anchor->kind == ROOT_STATIC ? RANK_STATIC : RANK_STACK,
+	     anchor->address / 8);
+	return true;
+}
+
+/* What the holder is; where nothing is known of that, its size. */
+static kind_key key_of(const struct nameless *nameless, allocation_id id)
+{
+	kind_key key = kind_typed(nameless->analysis, nameless->patterns, nameless->typing, id);
+
+	return key == KIND_UNKNOWN
+		       ? kind_with_size(key,
+					allocation_size(analysis_index(nameless->analysis), id))
+		       : kind_without_word(key);
+}
+
+/* Words that are to be looked up together. */
+struct batch {
+	struct nameless *nameless;
+	const struct allocation_index *index;
+	size_t hint, count;
+	uint64_t words[MOST_ADDRESSES], places[MOST_ADDRESSES]; /* in their holder */
+	allocation_id sources[MOST_ADDRESSES];
+	allocation_id source; /* the last, and what it is */
+	kind_key key;
+	uint64_t size;
+	struct error *error;
+};
+
+static void set_source(struct batch *batch, allocation_id source)
+{
+	if (source == batch->source)
+		return;
+	batch->source = source;
+	batch->key = key_of(batch->nameless, source);
+	batch->size = allocation_size(batch->index, source);
+}
+
+/* The number of the step by a word of the source. Beyond those that have a number, all are one. */
+static uint64_t find_step(struct batch *batch, uint64_t offset)
+{
+	struct nameless *nameless = batch->nameless;
+	kind_key key = batch->key;
+	const struct step *step;
+
+	/* Words of buffers and of arrays are one as good as the other. */
+	if (offset >= FIRST_ELEMENT || kind_tag(key) == BY_PATTERN)
+		offset = FIRST_ELEMENT;
+	if (offset == FIRST_ELEMENT && kind_tag(key) == BY_SIZE)
+		key = kind_with_size(KIND_UNKNOWN, 0);
+	if (nameless->steps.count > STEP_MASK)
+		return 0;
+	step = table_obtain(&nameless->steps, hash_add(key, offset), one,
+			    one->key == key && one->offset == offset, (struct step){ key, offset });
+	if (!step)
+		batch->error = &error_no_memory;
+	return step ? (uint64_t)(step - nameless->steps.items) : 0;
+}
+
+static void note_reference(struct batch *batch, size_t number, allocation_id target)
+{
+	struct memory_range range = allocation_range_near(batch->index, target, &batch->hint);
+	uint64_t offset = batch->places[number], word = offset / 8;
+	enum rank rank = RANK_OTHER;
+
+	set_source(batch, batch->sources[number]);
+	if (range.start != batch->words[number])
+		rank = RANK_INSIDE;
+	else if (batch->size == range.end - range.start)
+		rank = RANK_LIKE;
+	note(batch->nameless, target, rank,
+	     (word < MOST_WORD ? word : MOST_WORD) << WORD_SHIFT |
+		     find_step(batch, offset) << STEP_SHIFT | batch->source);
+}
+
+static void look_up(struct batch *batch)
+{
+	allocation_id targets[MOST_ADDRESSES];
+
+	allocation_find_many(batch->index, batch->words, batch->count, &batch->hint, targets);
+	for (size_t i = 0; i < batch->count; i++)
+		if (targets[i] != NO_ALLOCATION && targets[i] != batch->sources[i] &&
+		    bitmap_get(batch->nameless->members, targets[i]))
+			note_reference(batch, i, targets[i]);
+	batch->count = 0;
+}
+
+/* The words of a piece, which stands at that offset of the source. */
+static void add_words(struct batch *batch, const struct word_filter *filter, allocation_id source,
+		      uint64_t offset, const uint8_t *bytes, uint64_t size)
+{
+	for (uint64_t done = 0; done + 8 <= size; done += FILTER_BYTES) {
+		uint64_t left = (size - done) / 8;
+		uint64_t mask = word_filter_mask(filter, bytes + done,
+						 left < FILTER_WORDS ? left : FILTER_WORDS);
+
+		for (; mask; mask &= mask - 1) {
+			uint64_t at = done + 8 * (uint64_t)__builtin_ctzll(mask);
+
+			memcpy(&batch->words[batch->count], bytes + at, sizeof(uint64_t));
+			batch->places[batch->count] = offset + at;
+			batch->sources[batch->count] = source;
+			if (++batch->count == MOST_ADDRESSES)
+				look_up(batch);
+		}
+	}
+}
+
+static struct error *note_allocations(struct nameless *nameless)
+{
+	struct analysis *analysis = nameless->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *pointerless = allocation_having(index, TRAIT_POINTERLESS);
+	const struct word_filter filter = word_filter_for(allocation_bounds(index));
+	struct batch batch = { .nameless = nameless, .index = index, .source = NO_ALLOCATION };
+	struct view view = { .image = analysis_image(analysis) };
+	struct progress *progress = analysis_progress(analysis);
+	uint64_t passed = 0, there;
+	size_t hint = 0;
+
+	progress_begin(progress, "finding who holds them", allocation_count(index));
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		uint64_t before = passed;
+
+		if (pointerless && bitmap_get(pointerless, id))
+			continue;
+		for (uint64_t at = range.start; at < range.end; at += there) {
+			const uint8_t *bytes = view_bytes(&view, at, &there);
+
+			if (!bytes)
+				break;
+			if (there > range.end - at)
+				there = range.end - at;
+			add_words(&batch, &filter, (allocation_id)id, at - range.start, bytes,
+				  there);
+		}
+		if (!progress_pass(progress, id, &passed))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		allocations_release(view.image, index, before, passed);
+	}
+	look_up(&batch);
+	return batch.error;
+}
+
+struct error *nameless_create(struct analysis *analysis, const struct patterns *patterns,
+			      const struct typing *typing, const struct bitmap *members,
+			      struct nameless **ret)
+{
+	_cleanup_(nameless_destroy) struct nameless *nameless = calloc(1, sizeof(*nameless));
+	struct error *error;
+
+	if (!nameless)
+		return &error_no_memory;
+	*nameless = (struct nameless){ analysis, patterns, typing, members };
+	nameless->holders.memory.account = nameless->steps.memory.account =
+		nameless->groups.memory.account = analysis_account(analysis);
+	error = array_resize(&nameless->holders, members->count + 1);
+	if (!error)
+		error = note_allocations(nameless);
+	if (error)
+		return error;
+	roots_visit(analysis_roots(analysis), members, note_anchor, nameless);
+	nameless->members = NULL;
+	*ret = take(nameless);
+	return NULL;
+}
+
+void nameless_destroy(struct nameless *nameless)
+{
+	array_release(&nameless->holders);
+	table_release(&nameless->steps);
+	table_release(&nameless->groups);
+	free(nameless);
+}
+
+/* Where the holder is, less what tells apart words of one variable. */
+static uint64_t find_place(const struct nameless *nameless, const struct holder *holder)
+{
+	const struct module *module;
+	struct symbol symbol;
+
+	if (holder->rank != RANK_STATIC)
+		return holder->step;
+	if (debug_symbol(analysis_debug(nameless->analysis), holder->address, &symbol))
+		return symbol.start;
+	module = program_find_module(analysis_program(nameless->analysis), holder->address);
+	return module ? module->start + 1 : 0;
+}
+
+struct error *nameless_key(struct nameless *nameless, allocation_id id, uint64_t size,
+			   kind_key *ret)
+{
+	const struct holder holder = find_holder(nameless, id);
+	const struct group *group;
+	uint64_t step;
+
+	*ret = kind_with_size(KIND_UNKNOWN, size);
+	if (holder.rank == RANK_NONE)
+		return NULL;
+	step = find_place(nameless, &holder);
+	group = table_obtain(&nameless->groups, hash_add(hash_add(holder.rank, step), size), one,
+			     one->size == size && one->step == step && one->rank == holder.rank,
+			     (struct group){ size, step, holder.rank, id });
+	if (!group)
+		return &error_no_memory;
+	*ret = kind_make(BY_HOLDER, (uint64_t)(group - nameless->groups.items));
+	return NULL;
+}
+
+uint64_t nameless_size(const struct nameless *nameless, kind_key key)
+{
+	return nameless->groups.items[kind_value(key)].size;
+}
+
+static char *name_static(const struct nameless *nameless, uint64_t address)
+{
+	const struct module *module =
+		program_find_module(analysis_program(nameless->analysis), address);
+	struct symbol symbol;
+	char *text;
+	int length;
+
+	if (debug_symbol(analysis_debug(nameless->analysis), address, &symbol))
+		length = asprintf(&text, "%s (%s)", symbol.name, module_name(symbol.module));
+	else if (module)
+		length = asprintf(&text, "static data of %s", module_name(module));
+	else
+		length = asprintf(&text, "memory outside of heaps");
+	return length < 0 ? NULL : text;
+}
+
+static char *name_member(const struct nameless *nameless, const struct holder *holder)
+{
+	const struct analysis *analysis = nameless->analysis;
+	const struct step *step = &nameless->steps.items[holder->step];
+	const char *field =
+		runtimes_field_name(analysis_runtimes(analysis), holder->id, step->offset);
+	_cleanup_(free) char *name =
+		kind_tag(step->key) == BY_SIZE ? NULL : kind_text(analysis, step->key);
+	char *text;
+	int length;
+
+	if (name && field)
+		length = asprintf(&text, "%s@%s", name, field);
+	else if (name && step->offset == FIRST_ELEMENT)
+		length = asprintf(&text, "%s", name);
+	else if (name)
+		length = asprintf(&text, "%s+0x%" PRIx64, name, step->offset);
+	else if (step->offset == FIRST_ELEMENT)
+		length = asprintf(&text, "arrays or large structures");
+	else
+		length = asprintf(&text, "+0x%" PRIx64 " of %s0x%" PRIx64, step->offset,
+				  holder->rank == RANK_LIKE ? "a chain of " : "size ",
+				  kind_value(step->key));
+	return length < 0 ? NULL : text;
+}
+
+static char *name_holder(const struct nameless *nameless, const struct holder *holder)
+{
+	if (holder->rank == RANK_STACK)
+		return strdup("a stack or register");
+	if (holder->rank == RANK_STATIC)
+		return name_static(nameless, holder->address);
+	return name_member(nameless, holder);
+}
+
+char *nameless_holder(const struct nameless *nameless, kind_key key)
+{
+	const struct holder holder =
+		find_holder(nameless, nameless->groups.items[kind_value(key)].example);
+
+	return name_holder(nameless, &holder);
+}
+
+/* Where a path begins; held is by what its first allocation holds the next one, or NULL. */
+static char *name_start(const struct nameless *nameless, const struct holder *start,
+			const struct holder *held)
+{
+	kind_key key = held ? nameless->steps.items[held->step].key : KIND_UNKNOWN;
+	const char *name = NULL;
+	char *text;
+
+	if (start->rank == RANK_STACK)
+		return strdup("a stack or register");
+	if (start->rank == RANK_NONE && key != KIND_UNKNOWN && kind_tag(key) != BY_SIZE)
+		return kind_text(nameless->analysis, key);
+	if (start->rank != RANK_STATIC)
+		return strdup("...");
+	name = debug_name(analysis_debug(nameless->analysis), start->address);
+	if (name)
+		return strdup(name);
+	return asprintf(&text, "0x%" PRIx64, start->address) < 0 ? NULL : text;
+}
+
+/* Add " -> +0x8" to text, which is freed; so are both if memory is short. */
+static char *add_step(char *text, const struct step *step)
+{
+	char *longer = NULL;
+	int length = -1;
+
+	if (text && step->offset == FIRST_ELEMENT)
+		length = asprintf(&longer, "%s -> []", text);
+	else if (text)
+		length = asprintf(&longer, "%s -> +0x%" PRIx64, text, step->offset);
+	free(text);
+	return length < 0 ? NULL : longer;
+}
+
+char *nameless_path(const struct nameless *nameless, allocation_id id)
+{
+	enum { MOST_STEPS = 4096, SHOWN = 3 };
+	struct holder last[SHOWN], start, held = { RANK_NONE };
+	size_t count = 0;
+	char *text;
+
+	for (start = find_holder(nameless, id); start.id != NO_ALLOCATION && count < MOST_STEPS;
+	     start = find_holder(nameless, start.id)) {
+		if (count < SHOWN)
+			last[count] = start;
+		count++;
+		held = start;
+	}
+	text = name_start(nameless, &start, count ? &held : NULL);
+	if (text && count > SHOWN) {
+		char *longer;
+
+		if (asprintf(&longer, "%s -> ...", text) < 0)
+			longer = NULL;
+		free(text);
+		text = longer;
+	}
+	for (size_t i = count < SHOWN ? count : SHOWN; i-- > 0;)
+		text = add_step(text, &nameless->steps.items[last[i].step]);
+	return text;
+}
+
+enum word_kind { WORD_ZERO, WORD_NUMBER, WORD_POINTER, WORD_KINDS };
+
+/* What the words at that offset are: a pointer where one is, and the others are null. */
+static enum word_kind judge_words(const struct analysis *analysis, const allocation_id *ids,
+				  size_t count, uint64_t offset)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	size_t counts[WORD_KINDS] = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word;
+
+		if (!image_read_u64(analysis_image(analysis),
+				    allocation_start(index, ids[i]) + offset, &word) ||
+		    word == 0)
+			counts[WORD_ZERO]++;
+		else if (allocation_find(index, word) != NO_ALLOCATION ||
+			 program_find_module(analysis_program(analysis), word))
+			counts[WORD_POINTER]++;
+		else
+			counts[WORD_NUMBER]++;
+	}
+	if (counts[WORD_POINTER] > counts[WORD_NUMBER])
+		return WORD_POINTER;
+	return counts[WORD_NUMBER] ? WORD_NUMBER : WORD_ZERO;
+}
+
+static const char *name_run(enum word_kind kind, size_t count, bool to_end)
+{
+	static const char *const one[] = { "a zero", "a number", "a pointer" };
+	static const char *const two[] = { "two zeros", "two numbers", "two pointers" };
+	static const char *const three[] = { "three zeros", "three numbers", "three pointers" };
+	static const char *const many[] = { "zeros", "numbers", "pointers" };
+
+	if (count == 1)
+		return one[kind];
+	return to_end || count > 3 ? many[kind] : count == 2 ? two[kind] : three[kind];
+}
+
+void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,
+		    char ret[static SHAPE_TEXT_SIZE])
+{
+	enum { MOST_WORDS = 8, MOST_RUNS = 4 };
+	uint64_t size = count ? allocation_size(analysis_index(analysis), ids[0]) : 0;
+	size_t words = size / 8 < MOST_WORDS ? size / 8 : MOST_WORDS, length = 0;
+	size_t first = 0;
+
+	ret[0] = '\0';
+	for (size_t run = 0; first < words && run < MOST_RUNS; run++) {
+		enum word_kind kind = judge_words(analysis, ids, count, 8 * first);
+		size_t end = first + 1;
+
+		while (end < words && judge_words(analysis, ids, count, 8 * end) == kind)
+			end++;
+		length += (size_t)snprintf(ret + length, SHAPE_TEXT_SIZE - length, "%s%s",
+					   run == 0 ? "" : " then ",
+					   run + 1 == MOST_RUNS && end < words
+						   ? "more"
+						   : name_run(kind, end - first, end == words));
+		first = end;
+	}
+}

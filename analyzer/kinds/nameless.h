@@ -1,0 +1,46 @@
+/*
+ * What is known of allocations without a name: who holds them, and what their words are.
+ *
+ * One pass over the used allocations and the roots notes for each allocation one word that refers
+ * to it: that of a static variable rather than one of another allocation, that rather than one of
+ * its own size, as the links of a list are, and a stack's last; of equal ones the word nearest to
+ * its holder's start. Allocations of one size are one group if their words stand in the same
+ * variable, or at the same offset of allocations of the same kind.
+ */
+#ifndef ANALYZER_KINDS_NAMELESS_H
+#define ANALYZER_KINDS_NAMELESS_H
+
+#include "analyzer/kinds/kind_key.h"
+
+enum { BY_HOLDER = BY_MORE }; /* keys are numbers of groups */
+
+struct nameless;
+
+/* Note what refers to the members, which are borrowed until then. Patterns and typing are as of
+ * kind_typed(). */
+struct error *nameless_create(struct analysis *analysis, const struct patterns *patterns,
+			      const struct typing *typing, const struct bitmap *members,
+			      struct nameless **ret);
+void nameless_destroy(struct nameless *nameless);
+DEFINE_CLEANUP(nameless_destroy, struct nameless *)
+
+/* The key of a member: BY_HOLDER, or BY_SIZE where nothing refers to it. */
+struct error *nameless_key(struct nameless *nameless, allocation_id id, uint64_t size,
+			   kind_key *ret);
+
+/* The size of each allocation that such a key is of. */
+uint64_t nameless_size(const struct nameless *nameless, kind_key key);
+
+/*
+ * "+0x10 of a chain of 0x28", "shell_variables (bash)"; and how the allocation is reached,
+ * "shell_variables -> +0x8 -> +0x10". To be freed; NULL if memory is short.
+ */
+char *nameless_holder(const struct nameless *nameless, kind_key key);
+char *nameless_path(const struct nameless *nameless, allocation_id id);
+
+/* "two pointers then numbers", of some allocations of one size; "" if nothing is there. */
+enum { SHAPE_TEXT_SIZE = 128 };
+void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,
+		    char ret[static SHAPE_TEXT_SIZE]);
+
+#endif
