@@ -1,6 +1,7 @@
 #include "analyzer/base/text.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <string.h>
 
 /*
@@ -359,4 +360,16 @@ char *escape_text(const char *text)
 	}
 	escaped[length] = '\0';
 	return escaped;
+}
+
+char *format_text(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	return length < 0 ? NULL : text;
 }

@@ -71,6 +71,9 @@ size_t escape_not_needed(const char *text);
 size_t escape_character(const char *text, size_t size, char buffer[static ESCAPED_SIZE],
 			size_t *ret_length);
 
+/* What printf() would write, to be freed. NULL if memory is short. */
+char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* A copy of text, escaped, to be freed. NULL if memory is short. */
 char *escape_text(const char *text);
 

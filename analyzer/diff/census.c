@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
 #include "analyzer/query/place.h"
 
 #include <inttypes.h>
@@ -228,7 +229,6 @@ static char *whole_variable(const char *name)
 	const char *module = strstr(name, " (");
 	const char *thread = strstr(name, " of thread ");
 	size_t length;
-	char *whole;
 
 	/* Names without a namespace begin with that parenthesis, too. */
 	for (const char *next = module; next; next = strstr(next + 1, " ("))
@@ -240,7 +240,7 @@ static char *whole_variable(const char *name)
 		length = (size_t)(thread - name);
 	if (length > (size_t)(module - name))
 		length = (size_t)(module - name);
-	return asprintf(&whole, "%.*s%s", (int)length, name, module) < 0 ? NULL : whole;
+	return format_text("%.*s%s", (int)length, name, module);
 }
 
 /* The key of the variable, whose name is taken over. */

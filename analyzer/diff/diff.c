@@ -1,4 +1,5 @@
 #include "analyzer/diff/diff.h"
+#include "analyzer/base/text.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -173,9 +174,8 @@ static void doubt(struct analysis *newest, const struct analysis *older)
 	for (size_t i = 0; i < findings->count; i++) {
 		if (findings->list[i].weight != FINDING_INCOMPLETE)
 			continue;
-		if (asprintf(&text, "%s: %s%s", path, findings->list[i].message,
-			     count > 1 ? " (and more like it)" : "") < 0)
-			text = NULL;
+		text = format_text("%s: %s%s", path, findings->list[i].message,
+				   count > 1 ? " (and more like it)" : "");
 		analysis_doubt(newest, text ? text : path);
 		free(text);
 		return;

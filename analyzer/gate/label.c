@@ -1,5 +1,6 @@
 #include "analyzer/gate/label.h"
 
+#include "analyzer/base/text.h"
 #include "analyzer/kinds/kind_key.h"
 
 #include <string.h>
@@ -71,9 +72,7 @@ struct label label_of(const struct analysis *analysis, const struct patterns *pa
 
 char *label_name(struct label label)
 {
-	char *name;
-
-	return asprintf(&name, "%s%s", label.is_pattern ? "%" : "", label.text) < 0 ? NULL : name;
+	return format_text("%s%s", label.is_pattern ? "%" : "", label.text);
 }
 
 size_t starts_find(const struct analysis *analysis, allocation_id source,

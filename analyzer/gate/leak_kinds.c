@@ -328,15 +328,15 @@ struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct lea
 	return ret->count == 0 ? NULL : sort(ret);
 }
 
-struct leak_total leak_kinds_shared(const struct leak_kinds *kinds)
+struct set_total leak_kinds_shared(const struct leak_kinds *kinds)
 {
 	const struct leaks *sides[] = { kinds->certain.leaks, kinds->likely.leaks };
-	struct leak_total total = { 0 };
+	struct set_total total = { 0 };
 
-	for (size_t i = 0; i < 2; i++) {
-		total.count += sides[i] ? sides[i]->shared_count : 0;
-		total.bytes += sides[i] ? sides[i]->shared_bytes : 0;
-	}
+	for (size_t i = 0; i < 2; i++)
+		if (sides[i])
+			set_total_add(&total, (struct set_total){ sides[i]->shared_count,
+								  sides[i]->shared_bytes });
 	return total;
 }
 
@@ -363,15 +363,15 @@ static uint64_t share(uint64_t amount, uint64_t part, uint64_t whole)
 	return (uint64_t)(((unsigned __int128)amount * part + whole - 1) / whole);
 }
 
-struct leak_total leak_counted(const struct leak_kind *kind)
+struct set_total leak_counted(const struct leak_kind *kind)
 {
 	uint64_t excess = kind->roots - kind->allowed;
 
 	if (!leak_counts(kind))
-		return (struct leak_total){ 0 };
+		return (struct set_total){ 0 };
 	if (kind->state == LEAK_NEW)
-		return (struct leak_total){ kind->allocations, kind->bytes };
-	return (struct leak_total){
+		return (struct set_total){ kind->allocations, kind->bytes };
+	return (struct set_total){
 		share(kind->allocations, excess, kind->roots),
 		share(kind->bytes, excess, kind->roots),
 	};
@@ -379,7 +379,7 @@ struct leak_total leak_counted(const struct leak_kind *kind)
 
 /* Add all that the roots of kinds that count reach, less what each of them owns. */
 static struct error *add_shared(struct analysis *analysis, const struct leak_kinds *kinds,
-				const struct leak_side *side, struct leak_total *total)
+				const struct leak_side *side, struct set_total *total)
 {
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
@@ -398,27 +398,24 @@ static struct error *add_shared(struct analysis *analysis, const struct leak_kin
 	TRY(graph_mark_within(analysis_graph(analysis), side->lost, &from, &reached, account,
 			      analysis_progress(analysis)));
 	bitmap_for_each(id, &reached) {
-		total->count++;
-		total->bytes += allocation_size(analysis_index(analysis), (allocation_id)id);
+		uint64_t size = allocation_size(analysis_index(analysis), (allocation_id)id);
+
+		set_total_add(total, (struct set_total){ 1, size });
 	}
 	return NULL;
 }
 
 struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kinds *kinds,
-			       struct leak_total *ret)
+			       struct set_total *ret)
 {
 	const struct leak_side *sides[] = { &kinds->certain, &kinds->likely };
-	struct leak_total total = { 0 };
+	struct set_total total = { 0 };
 
 	for (size_t i = 0; i < 2; i++)
 		if (sides[i]->leaks && sides[i]->leaks->shared_count > 0)
 			TRY(add_shared(analysis, kinds, sides[i], &total));
-	for (size_t i = 0; i < kinds->count; i++) {
-		struct leak_total counted = leak_counted(&kinds->list[i]);
-
-		total.count += counted.count;
-		total.bytes += counted.bytes;
-	}
+	for (size_t i = 0; i < kinds->count; i++)
+		set_total_add(&total, leak_counted(&kinds->list[i]));
 	*ret = total;
 	return NULL;
 }

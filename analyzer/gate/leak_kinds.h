@@ -67,12 +67,8 @@ DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
  */
 struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
 
-struct leak_total {
-	uint64_t count, bytes;
-};
-
 /* What several leak roots reach, and so is in none of the kinds. */
-struct leak_total leak_kinds_shared(const struct leak_kinds *kinds);
+struct set_total leak_kinds_shared(const struct leak_kinds *kinds);
 
 /* "new", "known", "more" or "suppressed"; whether a gate counts leaks of that state. */
 const char *leak_state_name(enum leak_state state);
@@ -82,10 +78,10 @@ bool leak_counts(const struct leak_kind *kind);
  * How much of a kind counts: all of a new one; of one with more roots than the baseline allows, the
  * share of the roots that are too many.
  */
-struct leak_total leak_counted(const struct leak_kind *kind);
+struct set_total leak_counted(const struct leak_kind *kind);
 
 /* What counts of all kinds, and what only their roots share. The kinds are as they were found. */
 struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kinds *kinds,
-			       struct leak_total *ret);
+			       struct set_total *ret);
 
 #endif

@@ -1,6 +1,7 @@
 #include "analyzer/gate/small_file.h"
 
 #include "analyzer/base/cleanup.h"
+#include "analyzer/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,10 +71,9 @@ struct error *replace_file(const char *path, const char *text, size_t size)
 	struct error *error = NULL;
 	struct stat former;
 
-	if (asprintf(&new_path, "%s.%jd.new", path, (intmax_t)getpid()) < 0) {
-		new_path = NULL;
+	new_path = format_text("%s.%jd.new", path, (intmax_t)getpid());
+	if (!new_path)
 		return &error_no_memory;
-	}
 	fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_create(ERROR_USAGE, "%s: %s", new_path, strerror(errno));

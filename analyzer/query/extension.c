@@ -2,10 +2,9 @@
 
 #include "analyzer/query/extension_candidates.h"
 
-/* The two kinds of a rule, and whether anything was found to be of them. */
+/* The two kinds of a rule. */
 struct rule_tests {
 	struct kind_test member, extension;
-	bool member_found, extension_found;
 };
 
 /*
@@ -115,7 +114,6 @@ static struct error *narrow_candidates(struct engine *engine, struct rule_tests 
 		if (taken)
 			ids[left++] = ids[i];
 	}
-	tests->extension_found |= left > first;
 	engine->candidates.count = left;
 	return NULL;
 }
@@ -133,9 +131,7 @@ static struct error *applies(struct engine *engine, const struct pending *frame,
 		*ret = true;
 		return NULL;
 	}
-	TRY(kind_test_judge(&tests->member, frame->id, ret));
-	tests->member_found |= *ret;
-	return NULL;
+	return kind_test_judge(&tests->member, frame->id, ret);
 }
 
 /*
@@ -386,34 +382,21 @@ static void settle_members(struct engine *engine, const struct members *base)
 	bitmap_or(&engine->members.set, &engine->free_ones);
 }
 
-static struct error *check_test(struct kind_test *test, bool allow_missing, bool *found,
-				bool *again)
-{
-	struct error *error;
-
-	if (*found)
-		return NULL;
-	*found = true;
-	error = kind_test_check(test, allow_missing);
-	*again |= !error && (test->identity || test->type);
-	return error;
-}
-
 /*
  * Kinds that nothing was found to be of may be mistyped. Sets *ret_again if one turned out to be
  * another kind than it was taken for.
  */
 static struct error *check_tests(struct engine *engine, bool *ret_again)
 {
-	bool allow_missing = engine->extension->allow_missing;
+	bool allow_missing = engine->extension->allow_missing, member, extension;
 
 	*ret_again = false;
 	for (size_t i = 0; i < engine->rules->count; i++) {
 		struct rule_tests *tests = &engine->tests[i];
 
-		TRY(check_test(&tests->member, allow_missing, &tests->member_found, ret_again));
-		TRY(check_test(&tests->extension, allow_missing, &tests->extension_found,
-			       ret_again));
+		TRY(kind_test_settle(&tests->member, allow_missing, &member));
+		TRY(kind_test_settle(&tests->extension, allow_missing, &extension));
+		*ret_again |= member || extension;
 	}
 	return NULL;
 }

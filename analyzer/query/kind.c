@@ -111,7 +111,7 @@ static struct error *check_name(struct kind_test *test)
 	return other;
 }
 
-struct error *kind_test_check(struct kind_test *test, bool allow_missing)
+static struct error *check(struct kind_test *test, bool allow_missing)
 {
 	struct error *error = NULL;
 
@@ -126,6 +126,17 @@ struct error *kind_test_check(struct kind_test *test, bool allow_missing)
 		error = NULL;
 	}
 	return error;
+}
+
+struct error *kind_test_settle(struct kind_test *test, bool allow_missing, bool *ret_again)
+{
+	*ret_again = false;
+	if (test->found)
+		return NULL;
+	test->found = true;
+	TRY(check(test, allow_missing));
+	*ret_again = test->identity || test->type;
+	return NULL;
 }
 
 struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
@@ -151,7 +162,7 @@ struct error *kind_test_init(struct kind_test *test, struct analysis *analysis,
 	struct error *error = kind_test_prepare(test, analysis, kind);
 
 	if (!error)
-		error = kind_test_check(test, allow_missing);
+		error = check(test, allow_missing);
 	if (error)
 		kind_test_deinit(test);
 	return error;
@@ -229,31 +240,27 @@ static struct error *find_all(struct kind_test *test)
 struct error *kind_test_judge(struct kind_test *test, allocation_id id, bool *ret_taken)
 {
 	enum { MOST_SINGLE_SHARE = 16, LEAST = 4096 };
-	size_t count;
+	bool quick = test->kind.choice == KIND_ANY || test->kind.choice == KIND_PATTERN;
 
-	if (test->known.words) {
+	if (!quick && !test->known.words &&
+	    ++test->judged >=
+		    LEAST + allocation_count(analysis_index(test->analysis)) / MOST_SINGLE_SHARE)
+		TRY(find_all(test));
+	if (test->known.words)
 		*ret_taken = bitmap_get(&test->known, id);
-		return NULL;
-	}
-	if (test->kind.choice == KIND_ANY || test->kind.choice == KIND_PATTERN)
-		return judge(test, id, ret_taken);
-	count = allocation_count(analysis_index(test->analysis));
-	if (++test->judged < LEAST + count / MOST_SINGLE_SHARE)
-		return judge(test, id, ret_taken);
-	TRY(find_all(test));
-	*ret_taken = bitmap_get(&test->known, id);
+	else
+		TRY(judge(test, id, ret_taken));
+	test->found |= *ret_taken;
 	return NULL;
 }
 
-/* Returns in ret_any whether members of that kind are left. */
-static struct error *narrow(struct kind_test *test, struct bitmap *members, bool *ret_any)
+static struct error *narrow(struct kind_test *test, struct bitmap *members)
 {
 	bool taken = false;
 
-	*ret_any = false;
 	bitmap_for_each(id, members) {
 		TRY(judge(test, (allocation_id)id, &taken));
-		*ret_any |= taken;
+		test->found |= taken;
 		if (!taken)
 			bitmap_clear(members, id);
 	}
@@ -265,7 +272,7 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 {
 	_cleanup_(kind_test_deinit) struct kind_test test = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
-	bool any = true;
+	bool again;
 
 	if (kind->choice == KIND_ANY)
 		return NULL;
@@ -276,13 +283,10 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 		TRY(bitmap_init(&all, members->count, analysis_account(analysis)));
 		bitmap_copy(&all, members);
 	}
-	TRY(narrow(&test, members, &any));
-	if (any)
-		return NULL;
-	/* The name may be that of an identity word or a type. */
-	TRY(kind_test_check(&test, allow_missing));
-	if (!test.identity && !test.type)
+	TRY(narrow(&test, members));
+	TRY(kind_test_settle(&test, allow_missing, &again));
+	if (!again)
 		return NULL;
 	bitmap_copy(members, &all);
-	return narrow(&test, members, &any);
+	return narrow(&test, members);
 }

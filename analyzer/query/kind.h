@@ -43,6 +43,7 @@ struct kind_test {
 	char *identity;		    /* the name of an identity word, or NULL */
 	char *type;		    /* that of a type, or NULL */
 	uint64_t judged;	    /* allocations so far */
+	bool found;		    /* one of them is of the kind */
 	struct bitmap known;	    /* those of the kind; no words: not yet found */
 };
 
@@ -57,13 +58,12 @@ void kind_test_deinit(struct kind_test *test);
 
 /*
  * The two halves of it, where nearly always something is of the kind: first build what is needed;
- * then, only if nothing was found to be of it, find out whether it is a mistake. If test->identity
- * or test->type was found, the name is that of an identity word or a type, and the test is to be
- * made again.
+ * then, once all were judged and only if none is of the kind, find out whether it is a mistake.
+ * *ret_again: the name is that of an identity word or a type, and all are to be judged again.
  */
 struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
 				const struct kind *kind);
-struct error *kind_test_check(struct kind_test *test, bool allow_missing);
+struct error *kind_test_settle(struct kind_test *test, bool allow_missing, bool *ret_again);
 DEFINE_DEINIT(kind_test_deinit, struct kind_test)
 
 /*

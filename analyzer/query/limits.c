@@ -51,7 +51,6 @@ struct counting {
 	struct kind_test test;
 	ARRAY(uint32_t) seen; /* by allocation: by whom it was counted */
 	uint32_t chunk;	      /* who counts now; 0: nobody yet */
-	bool found;	      /* one of the kind */
 };
 
 static void counting_deinit(struct counting *counting)
@@ -67,11 +66,7 @@ static struct error *judge(struct counting *counting, allocation_id id, bool *re
 	bool free_ones = counting->limit->counted == COUNTED_FREE_OUTGOING;
 
 	*ret = bitmap_get(counting->used, id) != free_ones;
-	if (!*ret)
-		return NULL;
-	TRY(kind_test_judge(&counting->test, id, ret));
-	counting->found |= *ret;
-	return NULL;
+	return *ret ? kind_test_judge(&counting->test, id, ret) : NULL;
 }
 
 /* No further than the limit tells anything. */
@@ -143,6 +138,7 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 {
 	struct analysis *analysis = choice->analysis;
 	struct progress *progress = analysis_progress(analysis);
+	bool again;
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
 	_cleanup_(counting_deinit) struct counting counting = {
 		.limit = limit,
@@ -158,10 +154,8 @@ static struct error *apply(const struct reference_limit *limit, struct reference
 	TRY(bitmap_init(&all, members->count, analysis_account(analysis)));
 	bitmap_copy(&all, members);
 	TRY(narrow(&counting, progress, members));
-	if (counting.found)
-		return NULL;
-	TRY(kind_test_check(&counting.test, allow_missing));
-	if (!counting.test.identity && !counting.test.type)
+	TRY(kind_test_settle(&counting.test, allow_missing, &again));
+	if (!again)
 		return NULL;
 	bitmap_copy(members, &all);
 	return narrow(&counting, progress, members);

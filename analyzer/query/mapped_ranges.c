@@ -171,23 +171,24 @@ static const char *root_group(const struct analysis *analysis, const struct root
 }
 
 /* Registers are roots, too, but no ranges. */
-static size_t count_roots(const struct analysis *analysis)
+static bool root_at(const struct analysis *analysis, size_t number, struct range *ret)
 {
-	return root_range_count(analysis_roots(analysis));
-}
+	const struct roots *roots = analysis_roots(analysis);
+	struct root_range root;
 
-static struct range root_at(const struct analysis *analysis, size_t number)
-{
-	struct root_range root = root_range(analysis_roots(analysis), number);
-
-	return (struct range){ root.start, root.end - root.start, root_group(analysis, &root) };
+	if (number == root_range_count(roots))
+		return false;
+	root = root_range(roots, number);
+	*ret = (struct range){ root.start, root.end - root.start, root_group(analysis, &root) };
+	return true;
 }
 
 static struct error *prepare_counts(struct analysis *analysis,
 				    const struct set_arguments *arguments, struct ranges *ret)
 {
 	struct root_counts *counts =
-		calloc(1, sizeof(*counts) + count_roots(analysis) * sizeof(*counts->counts));
+		calloc(1, sizeof(*counts) + root_range_count(analysis_roots(analysis)) *
+						    sizeof(*counts->counts));
 
 	if (!counts)
 		return &error_no_memory;
@@ -284,7 +285,6 @@ const struct range_kind range_kind_roots = {
 		       { "kind", VALUE_TEXT }, { "thread", VALUE_NUMBER }, { "path", VALUE_TEXT }),
 	.contiguous = true,
 	.collect = prepare_counts,
-	.count = count_roots,
 	.at = root_at,
 	.write = write_root,
 };

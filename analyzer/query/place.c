@@ -1,27 +1,31 @@
 #include "analyzer/query/place.h"
 
+/* Set the extent of the place that the address is in. */
+static bool set_extent(struct place *place, uint64_t start, uint64_t end)
+{
+	place->start = start;
+	place->size = end - start;
+	return true;
+}
+
 static bool find_allocation(const struct analysis *analysis, uint64_t address, struct place *place)
 {
 	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start;
 
 	place->id = allocation_find(index, address);
 	if (place->id == NO_ALLOCATION)
 		return false;
-	place->start = allocation_start(index, place->id);
-	place->size = allocation_size(index, place->id);
-	return true;
+	start = allocation_start(index, place->id);
+	return set_extent(place, start, start + allocation_size(index, place->id));
 }
 
 static bool find_stack(const struct analysis *analysis, uint64_t address, struct place *place)
 {
-	const struct program *program = analysis_program(analysis);
+	const struct stack *stack = program_find_stack(analysis_program(analysis), address);
 
-	place->stack = program_find_stack(program, address);
-	if (!place->stack)
-		return false;
-	place->start = place->stack->start;
-	place->size = place->stack->end - place->stack->start;
-	return true;
+	place->stack = stack;
+	return stack && set_extent(place, stack->start, stack->end);
 }
 
 static bool find_arena(const struct analysis *analysis, uint64_t address, struct place *place)
@@ -33,42 +37,52 @@ static bool find_arena(const struct analysis *analysis, uint64_t address, struct
 		return false;
 	place->arena = heaps_arena(heaps, region->arena);
 	place->allocator = heaps_arena_allocator(heaps, region->arena);
-	place->start = region->start;
-	place->size = region->end - region->start;
-	return true;
+	return set_extent(place, region->start, region->end);
 }
 
 static bool find_claim(const struct analysis *analysis, uint64_t address, struct place *place)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	size_t number = heap_claim_above(index, address);
+	struct memory_range claim;
 
-	if (number == heap_claim_count(index) || heap_claim(index, number).start > address)
+	if (number == heap_claim_count(index))
 		return false;
-	place->start = heap_claim(index, number).start;
-	place->size = heap_claim(index, number).end - place->start;
-	return true;
+	claim = heap_claim(index, number);
+	return claim.start <= address && set_extent(place, claim.start, claim.end);
 }
 
 static bool find_module(const struct analysis *analysis, uint64_t address, struct place *place)
 {
-	const struct program *program = analysis_program(analysis);
+	const struct module *module = program_find_module(analysis_program(analysis), address);
 
-	place->module = program_find_module(program, address);
-	if (!place->module)
-		return false;
-	place->start = place->module->start;
-	place->size = place->module->end - place->module->start;
-	return true;
+	place->module = module;
+	return module && set_extent(place, module->start, module->end);
 }
 
 static bool find_mapping(const struct analysis *analysis, uint64_t address, struct place *place)
 {
-	if (!place->region)
-		return false;
-	place->start = place->region->start;
-	place->size = place->region->end - place->region->start;
-	return true;
+	const struct region *region = place->region;
+
+	return region && set_extent(place, region->start, region->end);
+}
+
+struct place place_find(const struct analysis *analysis, uint64_t address)
+{
+	static bool (*const finders[])(const struct analysis *analysis, uint64_t address,
+				       struct place *place) = {
+		[PLACE_ALLOCATION] = find_allocation, [PLACE_STACK] = find_stack,
+		[PLACE_ARENA] = find_arena,	      [PLACE_BOOKKEEPING] = find_claim,
+		[PLACE_MODULE] = find_module,	      [PLACE_MAPPING] = find_mapping,
+	};
+	struct place place = {
+		.region = image_find(analysis_image(analysis), address),
+		.id = NO_ALLOCATION,
+	};
+
+	while (place.kind < PLACE_NOWHERE && !finders[place.kind](analysis, address, &place))
+		place.kind++;
+	return place;
 }
 
 const char *allocation_name(const struct analysis *analysis, allocation_id id)
@@ -81,17 +95,10 @@ const char *allocation_name(const struct analysis *analysis, allocation_id id)
 	return analysis_identity(analysis, id, &identity) ? identity.name : NULL;
 }
 
-static const char *name_allocation(const struct analysis *analysis, const struct place *place,
-				   uint64_t address)
-{
-	return allocation_name(analysis, place->id);
-}
-
 /* The part of a call that is there, or else whose stack it is. */
-static const char *name_in_stack(const struct analysis *analysis, const struct place *place,
+static const char *name_in_stack(const struct analysis *analysis, const struct stack *stack,
 				 uint64_t address)
 {
-	const struct stack *stack = place->stack;
 	const char *name = NULL;
 
 	if (stack->thread != NO_THREAD && address >= stack->live)
@@ -99,82 +106,47 @@ static const char *name_in_stack(const struct analysis *analysis, const struct p
 	return name ? name : stack_kind_name(stack->kind);
 }
 
-static const char *name_arena(const struct analysis *analysis, const struct place *place,
-			      uint64_t address)
+const char *place_name(const struct analysis *analysis, const struct place *place, uint64_t address)
 {
-	return place->arena.kind->name;
-}
-
-static const char *name_symbol(const struct analysis *analysis, const struct place *place,
-			       uint64_t address)
-{
-	return debug_name(analysis_debug(analysis), address);
-}
-
-static const char *name_mapping(const struct analysis *analysis, const struct place *place,
-				uint64_t address)
-{
-	const struct region *region = place->region;
-
-	return region && region->mapping ? region->mapping->path : NULL;
+	switch (place->kind) {
+	case PLACE_ALLOCATION:
+		return allocation_name(analysis, place->id);
+	case PLACE_STACK:
+		return name_in_stack(analysis, place->stack, address);
+	case PLACE_ARENA:
+		return place->arena.kind->name;
+	case PLACE_MODULE:
+		return debug_name(analysis_debug(analysis), address);
+	default:
+		return place->region && place->region->mapping ? place->region->mapping->path
+							       : NULL;
+	}
 }
 
 struct naming {
 	const char *noun, *group;
 };
 
-static const struct describer {
-	/* Fill in the place if the address is in one of this kind; NULL: it never is. */
-	bool (*find)(const struct analysis *analysis, uint64_t address, struct place *place);
-	const char *(*name)(const struct analysis *analysis, const struct place *place,
-			    uint64_t address);
-	struct naming naming;
-	struct naming other; /* of free allocations and anonymous memory */
-} describers[] = {
-	[PLACE_ALLOCATION] = { find_allocation,
-			       name_allocation,
-			       { "used allocation", "Those in used allocations" },
-			       { "free allocation", "Those in free allocations" } },
-	[PLACE_STACK] = { find_stack, name_in_stack, { "stack", "Those in stacks" } },
-	[PLACE_ARENA] = { find_arena,
-			  name_arena,
-			  { "allocator's own", "Those in memory of the allocators' own" } },
-	[PLACE_BOOKKEEPING] = { find_claim,
-				name_mapping,
-				{ "allocator's own", "Those in memory of the allocators' own" } },
-	[PLACE_MODULE] = { find_module, name_symbol, { "module", "Those in modules" } },
-	[PLACE_MAPPING] = { find_mapping,
-			    name_mapping,
-			    { "mapped file", "Those in other mapped files" },
-			    { "anonymous memory", "Those in other anonymous memory" } },
-	[PLACE_NOWHERE] = { NULL,
-			    name_mapping,
-			    { "anonymous memory", "Those in other anonymous memory" } },
-};
-
-struct place place_find(const struct analysis *analysis, uint64_t address)
-{
-	struct place place = {
-		.region = image_find(analysis_image(analysis), address),
-		.id = NO_ALLOCATION,
-	};
-
-	while (place.kind < PLACE_NOWHERE &&
-	       !describers[place.kind].find(analysis, address, &place))
-		place.kind++;
-	return place;
-}
-
 static const struct naming *naming_of(const struct analysis *analysis, const struct place *place)
 {
-	const struct describer *describer = &describers[place->kind];
-	bool other = false;
+	static const struct naming namings[] = {
+		[PLACE_ALLOCATION] = { "used allocation", "Those in used allocations" },
+		[PLACE_STACK] = { "stack", "Those in stacks" },
+		[PLACE_ARENA] = { "allocator's own", "Those in memory of the allocators' own" },
+		[PLACE_BOOKKEEPING] = { "allocator's own",
+					"Those in memory of the allocators' own" },
+		[PLACE_MODULE] = { "module", "Those in modules" },
+		[PLACE_MAPPING] = { "mapped file", "Those in other mapped files" },
+		[PLACE_NOWHERE] = { "anonymous memory", "Those in other anonymous memory" },
+	};
+	static const struct naming free_ones = { "free allocation", "Those in free allocations" };
 
-	if (place->kind == PLACE_ALLOCATION)
-		other = !bitmap_get(allocation_used(analysis_index(analysis)), place->id);
-	else if (place->kind == PLACE_MAPPING)
-		other = !place->region->mapping;
-	return other ? &describer->other : &describer->naming;
+	if (place->kind == PLACE_ALLOCATION &&
+	    !bitmap_get(allocation_used(analysis_index(analysis)), place->id))
+		return &free_ones;
+	if (place->kind == PLACE_MAPPING && !place->region->mapping)
+		return &namings[PLACE_NOWHERE];
+	return &namings[place->kind];
 }
 
 const char *place_noun(const struct analysis *analysis, const struct place *place)
@@ -185,9 +157,4 @@ const char *place_noun(const struct analysis *analysis, const struct place *plac
 const char *place_group(const struct analysis *analysis, const struct place *place)
 {
 	return naming_of(analysis, place)->group;
-}
-
-const char *place_name(const struct analysis *analysis, const struct place *place, uint64_t address)
-{
-	return describers[place->kind].name(analysis, place, address);
 }

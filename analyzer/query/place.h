@@ -1,8 +1,8 @@
 /*
  * What an address is in: an allocation, a stack, a module, anything mapped.
  *
- * There is a describer for each kind of place. They are asked in the order of these kinds: memory
- * of an arena may be in a module, too, and an allocation in a stack that the program allocated.
+ * Kinds of places are tried in their order: memory of an arena may be in a module, too, and an
+ * allocation in a stack that the program allocated.
  */
 #ifndef ANALYZER_QUERY_PLACE_H
 #define ANALYZER_QUERY_PLACE_H

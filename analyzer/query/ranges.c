@@ -5,10 +5,7 @@
 
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
-	if (!LIST_GROW(ranges->list, ranges->count))
-		return &error_no_memory;
-	ranges->list[ranges->count++] = range;
-	return NULL;
+	return LIST_APPEND(ranges->list, ranges->count, range);
 }
 
 struct range ranges_at(const struct ranges *ranges, size_t number)
@@ -38,30 +35,20 @@ void ranges_deinit(struct ranges *ranges)
 struct error *ranges_collect(struct analysis *analysis, const struct range_kind *kind,
 			     const struct set_arguments *arguments, struct ranges *ret)
 {
-	struct ranges ranges = { 0 };
-	struct error *error = kind->collect ? kind->collect(analysis, arguments, &ranges) : NULL;
-	size_t count = kind->count && !error ? kind->count(analysis) : 0;
+	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
+	struct range range = { 0 };
 
-	for (size_t i = 0; !error && i < count; i++) {
-		struct range range = kind->at(analysis, i);
-
+	if (kind->collect)
+		TRY(kind->collect(analysis, arguments, &ranges));
+	for (size_t i = 0; kind->at && kind->at(analysis, i, &range); i++) {
 		range.number = i;
-		error = ranges_add(&ranges, range);
+		TRY(ranges_add(&ranges, range));
 	}
-	if (error) {
-		ranges_deinit(&ranges);
-		return error;
-	}
-	*ret = ranges;
+	*ret = take(ranges);
 	return NULL;
 }
 
-static size_t count_stacks(const struct analysis *analysis)
-{
-	return analysis_program(analysis)->stack_count;
-}
-
-static struct range stack_range(const struct analysis *analysis, size_t number)
+static bool stack_range(const struct analysis *analysis, size_t number, struct range *ret)
 {
 	static const char *const groups[] = {
 		[STACK_MAIN] = "Main stacks",
@@ -69,9 +56,14 @@ static struct range stack_range(const struct analysis *analysis, size_t number)
 		[STACK_FINISHED] = "Stacks of finished threads",
 		[STACK_VANISHED] = "Stacks of threads that vanished in a fork",
 	};
-	const struct stack *stack = &analysis_program(analysis)->stacks[number];
+	const struct program *program = analysis_program(analysis);
+	const struct stack *stack;
 
-	return (struct range){ stack->start, stack->end - stack->start, groups[stack->kind] };
+	if (number == program->stack_count)
+		return false;
+	stack = &program->stacks[number];
+	*ret = (struct range){ stack->start, stack->end - stack->start, groups[stack->kind] };
+	return true;
 }
 
 static void stacks_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -91,28 +83,28 @@ const struct range_kind range_kind_stacks = {
 		       { "size", VALUE_BYTES }, { "live", VALUE_BYTES }, { "thread", VALUE_NUMBER },
 		       { "kind", VALUE_TEXT }),
 	.contiguous = true,
-	.count = count_stacks,
 	.at = stack_range,
 	.write = stacks_write,
 };
 
-static size_t count_threads(const struct analysis *analysis)
-{
-	return analysis_program(analysis)->thread_count;
-}
-
-static struct range thread_range(const struct analysis *analysis, size_t number)
+static bool thread_range(const struct analysis *analysis, size_t number, struct range *ret)
 {
 	const struct program *program = analysis_program(analysis);
-	const struct thread *thread = &program->threads[number];
+	const struct thread *thread;
 	const struct stack *stack;
 
-	if (thread->stack == NO_STACK)
-		return (struct range){ thread->stack_pointer, 0,
+	if (number == program->thread_count)
+		return false;
+	thread = &program->threads[number];
+	if (thread->stack == NO_STACK) {
+		*ret = (struct range){ thread->stack_pointer, 0,
 				       "Threads whose stack is not known" };
+		return true;
+	}
 	stack = &program->stacks[thread->stack];
-	return (struct range){ stack->start, stack->end - stack->start,
+	*ret = (struct range){ stack->start, stack->end - stack->start,
 			       "Threads whose stack is known" };
+	return true;
 }
 
 static void threads_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -139,23 +131,22 @@ const struct range_kind range_kind_threads = {
 		       { "stack end", VALUE_ADDRESS }, { "instruction at", VALUE_ADDRESS },
 		       { "in module", VALUE_TEXT }, { "in function", VALUE_TEXT }),
 	.contiguous = true,
-	.count = count_threads,
 	.at = thread_range,
 	.write = threads_write,
 };
 
-static size_t count_modules(const struct analysis *analysis)
+static bool module_range(const struct analysis *analysis, size_t number, struct range *ret)
 {
-	return analysis_program(analysis)->module_count;
-}
+	const struct program *program = analysis_program(analysis);
+	const struct module *module;
 
-static struct range module_range(const struct analysis *analysis, size_t number)
-{
-	const struct module *module = &analysis_program(analysis)->modules[number];
-
-	return (struct range){ module->start, module->end - module->start,
+	if (number == program->module_count)
+		return false;
+	module = &program->modules[number];
+	*ret = (struct range){ module->start, module->end - module->start,
 			       module->state == FILE_USED ? "Modules with their file"
 							  : "Modules without their file" };
+	return true;
 }
 
 static void modules_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -180,7 +171,6 @@ const struct range_kind range_kind_modules = {
 	.table = TABLE("module", NULL, { "start", VALUE_ADDRESS }, { "end", VALUE_ADDRESS },
 		       { "size", VALUE_BYTES }, { "file", VALUE_TEXT }, { "path", VALUE_TEXT }),
 	.contiguous = true,
-	.count = count_modules,
 	.at = module_range,
 	.write = modules_write,
 };
@@ -227,16 +217,16 @@ static struct error *count_arena_uses(struct analysis *analysis,
 	return NULL;
 }
 
-static size_t count_arenas(const struct analysis *analysis)
+static bool arena_range(const struct analysis *analysis, size_t number, struct range *ret)
 {
-	return heaps_arena_count(analysis_heaps(analysis));
-}
+	const struct heaps *heaps = analysis_heaps(analysis);
+	struct arena arena;
 
-static struct range arena_range(const struct analysis *analysis, size_t number)
-{
-	struct arena arena = heaps_arena(analysis_heaps(analysis), (arena_number)number);
-
-	return (struct range){ arena.address, arena.size, arena.kind->group };
+	if (number == heaps_arena_count(heaps))
+		return false;
+	arena = heaps_arena(heaps, (arena_number)number);
+	*ret = (struct range){ arena.address, arena.size, arena.kind->group };
+	return true;
 }
 
 static void arenas_write(const struct analysis *analysis, const struct ranges *ranges,
@@ -259,22 +249,21 @@ const struct range_kind range_kind_arenas = {
 		       { "free", VALUE_COUNT }, { "free bytes", VALUE_BYTES },
 		       { "allocator", VALUE_TEXT }, { "kind", VALUE_TEXT }),
 	.collect = count_arena_uses,
-	.count = count_arenas,
 	.at = arena_range,
 	.write = arenas_write,
 };
 
-static size_t count_fibers(const struct analysis *analysis)
+static bool fiber_range(const struct analysis *analysis, size_t number, struct range *ret)
 {
-	return analysis_fibers(analysis)->count;
-}
+	const struct fibers *fibers = analysis_fibers(analysis);
+	const struct fiber *fiber;
 
-static struct range fiber_range(const struct analysis *analysis, size_t number)
-{
-	const struct fiber *fiber = &analysis_fibers(analysis)->items[number];
-
-	return (struct range){ fiber->start, fiber->end - fiber->start,
+	if (number == fibers->count)
+		return false;
+	fiber = &fibers->items[number];
+	*ret = (struct range){ fiber->start, fiber->end - fiber->start,
 			       fiber->running ? "Running fibers" : "Waiting fibers" };
+	return true;
 }
 
 static void write_fiber(const struct analysis *analysis, const struct ranges *ranges,
@@ -295,7 +284,6 @@ const struct range_kind range_kind_fibers = {
 		       { "live", VALUE_BYTES }, { "state", VALUE_TEXT }, { "thread", VALUE_NUMBER },
 		       { "name", VALUE_TEXT }),
 	.contiguous = true,
-	.count = count_fibers,
 	.at = fiber_range,
 	.write = write_fiber,
 };

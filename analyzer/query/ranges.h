@@ -51,9 +51,8 @@ struct range_kind {
 	bool skips;	    /* what its arguments say is to be skipped */
 	enum stage needs;   /* to write a row, besides what the set needs */
 
-	/* How many there are, and the number-th. Without these, collect adds the ranges to ret. */
-	size_t (*count)(const struct analysis *analysis);
-	struct range (*at)(const struct analysis *analysis, size_t number);
+	/* The number-th; false: there are no more. Without it, collect adds the ranges to ret. */
+	bool (*at)(const struct analysis *analysis, size_t number, struct range *ret);
 	struct error *(*collect)(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct ranges *ret);
 

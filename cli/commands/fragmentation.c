@@ -177,18 +177,13 @@ static void write_sizes(const struct fragmentation *fragmentation, bool by_arena
 /* What allocations of that name are, to be freed; NULL if memory is short. */
 static char *describe(struct kind_name name)
 {
-	char *text = NULL;
-	int length;
-
 	if (name.pattern)
-		length = asprintf(&text, "%%%s of size 0x%" PRIx64, name.text, name.size);
-	else if (name.text)
-		length = asprintf(&text, "%s", name.text);
-	else if (name.signature)
-		length = asprintf(&text, "signature %" PRIx64, name.signature);
-	else
-		length = asprintf(&text, "unrecognized of size 0x%" PRIx64, name.size);
-	return length < 0 ? NULL : text;
+		return format_text("%%%s of size 0x%" PRIx64, name.text, name.size);
+	if (name.text)
+		return strdup(name.text);
+	if (name.signature)
+		return format_text("signature %" PRIx64, name.signature);
+	return format_text("unrecognized of size 0x%" PRIx64, name.size);
 }
 
 static struct error *write_pinning(const struct fragmentation *fragmentation,

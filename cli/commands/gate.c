@@ -1,4 +1,5 @@
 #include "analyzer/account/likely_held.h"
+#include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/baseline.h"
 #include "analyzer/gate/suppressions.h"
@@ -23,12 +24,6 @@ static bool check_failed(const struct gate_check *check)
 	return check->value > check->limit->limit;
 }
 
-struct gate_outcome {
-	const char *name; /* "passed", "failed" or "incomplete" */
-	struct leak_total leaked;
-	uint64_t suppressed, known; /* allocations */
-};
-
 enum { FINGERPRINT_SIZE = 17 };
 
 /* Into a buffer that lives until the row ends. */
@@ -37,17 +32,6 @@ static void write_fingerprint(struct report *report, uint64_t fingerprint,
 {
 	snprintf(buffer, FINGERPRINT_SIZE, "%016" PRIx64, fingerprint);
 	report_add(report, buffer);
-}
-
-static void write_leak(struct report *report, const struct leak_kind *kind)
-{
-	char buffer[FINGERPRINT_SIZE];
-
-	write_fingerprint(report, kind->fingerprint, buffer);
-	report_row(report, kind->likely ? "likely" : "certain", leak_state_name(kind->state),
-		   kind->name, kind->size, kind->roots, kind->allocations, kind->bytes,
-		   kind->address, kind->held, VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
-		   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots));
 }
 
 static void write_leaks(struct report *report, const struct leak_kinds *kinds)
@@ -63,12 +47,21 @@ static void write_leaks(struct report *report, const struct leak_kinds *kinds)
 		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < kinds->count; i++)
-		write_leak(report, &kinds->list[i]);
+	for (size_t i = 0; i < kinds->count; i++) {
+		const struct leak_kind *kind = &kinds->list[i];
+		char buffer[FINGERPRINT_SIZE];
+
+		write_fingerprint(report, kind->fingerprint, buffer);
+		report_row(report, kind->likely ? "likely" : "certain",
+			   leak_state_name(kind->state), kind->name, kind->size, kind->roots,
+			   kind->allocations, kind->bytes, kind->address, kind->held,
+			   VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
+			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots));
+	}
 	report_end_table(report);
 }
 
-static void write_shared(struct report *report, struct leak_total shared, struct leak_total counted)
+static void write_shared(struct report *report, struct set_total shared, struct set_total counted)
 {
 	static const struct table table = TABLE(
 		"shared",
@@ -121,32 +114,17 @@ static void write_unused(struct report *report, const struct suppressions *suppr
 
 static char *check_rule(const struct gate_check *check)
 {
-	const struct gate_limit *limit = check->limit;
-	char *text;
-
-	if (asprintf(&text, "%s %s", gate_measure_switch(limit->measure), limit->typed) < 0)
-		return NULL;
-	return text;
+	return format_text("%s %s", gate_measures[check->limit->measure].name, check->limit->typed);
 }
 
+/* It says so if nothing is of a class: a mistyped name must not pass for a good one. */
 static char *check_what(const struct gate_check *check)
 {
-	static const char *const nouns[] = {
-		[MEASURE_LEAKED] = "leaked allocations",
-		[MEASURE_LEAKED_BYTES] = "leaked bytes",
-		[MEASURE_USED] = "bytes in use",
-		[MEASURE_CLASS] = "allocations in use of ",
-		[MEASURE_GROWTH] = "bytes more in use",
-		[MEASURE_CLASS_GROWTH] = "allocations more in use of ",
-	};
 	const struct gate_limit *limit = check->limit;
-	char *text;
 
-	/* So that a mistyped name does not pass for a good one. */
-	if (asprintf(&text, "%s%s%s", nouns[limit->measure], limit->name ? limit->name : "",
-		     check->is_nothing ? " (nothing is of that name)" : "") < 0)
-		return NULL;
-	return text;
+	return format_text("%s%s%s", gate_measures[limit->measure].noun,
+			   limit->name ? limit->name : "",
+			   check->is_nothing ? " (nothing is of that name)" : "");
 }
 
 static void write_checks(struct report *report, const struct gate_check *checks, size_t count)
@@ -169,18 +147,6 @@ static void write_checks(struct report *report, const struct gate_check *checks,
 	report_end_table(report);
 }
 
-static void write_outcome(struct report *report, const struct gate_outcome *outcome)
-{
-	static const struct table table = TABLE(
-		"gate",
-		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes count, {suppressed,} are suppressed, {known,} are known by the baseline.",
-		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT });
-
-	report_single(report, &table, outcome->name, outcome->leaked.count, outcome->leaked.bytes,
-		      outcome->suppressed, outcome->known);
-}
-
 /* A run of the gate. */
 struct gate {
 	struct analysis *analysis;
@@ -188,9 +154,9 @@ struct gate {
 	struct leak_kinds kinds;
 	struct suppressions suppressions;
 	struct baseline baseline;
-	struct leak_total leaked; /* what counts */
-	struct diff *diff;	  /* with the older core, or NULL */
-	uint64_t *old;		  /* what its checks would say of that, by limit */
+	struct set_total leaked; /* what counts */
+	struct diff *diff;	 /* with the older core, or NULL */
+	uint64_t *old;		 /* what its checks would say of that, by limit */
 	struct gate_check *checks;
 	size_t check_count;
 };
@@ -235,16 +201,6 @@ static struct error *ratchet(struct gate *gate)
 	return baseline_write(&gate->baseline, gate->options->baseline);
 }
 
-static uint64_t used_bytes(const struct analysis *analysis)
-{
-	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t bytes = 0;
-
-	bitmap_for_each(id, allocation_used(index))
-		bytes += allocation_size(index, (allocation_id)id);
-	return bytes;
-}
-
 static struct error *count_class(struct analysis *analysis, const struct kind *kind, uint64_t *ret)
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
@@ -257,14 +213,17 @@ static struct error *count_class(struct analysis *analysis, const struct kind *k
 	return NULL;
 }
 
-/* What there is in a core of which growth is limited. */
+/* What there is in a core, unless leaks are limited. */
 static struct error *measure_size(struct analysis *analysis, const struct gate_limit *limit,
 				  uint64_t *ret)
 {
+	const struct allocation_index *index;
+
 	TRY(analysis_need(analysis, STAGE_HEAP));
-	if (limit->measure == MEASURE_CLASS_GROWTH)
+	index = analysis_index(analysis);
+	if (limit->name)
 		return count_class(analysis, &limit->kind, ret);
-	*ret = used_bytes(analysis);
+	*ret = allocations_total(index, allocation_used(index)).bytes;
 	return NULL;
 }
 
@@ -274,7 +233,7 @@ static struct error *measure_older(void *data, struct analysis *older)
 	const struct gate_options *options = gate->options;
 
 	for (size_t i = 0; i < options->limit_count; i++)
-		if (gate_measures_growth(options->limits[i].measure))
+		if (gate_measures[options->limits[i].measure].of_growth)
 			TRY(measure_size(older, &options->limits[i], &gate->old[i]));
 	return NULL;
 }
@@ -292,42 +251,19 @@ static struct error *compare(struct gate *gate)
 			     gate, &gate->diff);
 }
 
-static struct error *measure_growth(struct gate *gate, struct gate_check *check)
-{
-	uint64_t old = gate->old[check->limit - gate->options->limits], now = 0;
-	struct error *error = measure_size(gate->analysis, check->limit, &now);
-
-	check->value = now > old ? now - old : 0;
-	check->is_nothing = check->limit->name && now == 0 && old == 0;
-	return error;
-}
-
-static struct error *measure_class(struct gate *gate, struct gate_check *check)
-{
-	struct error *error = count_class(gate->analysis, &check->limit->kind, &check->value);
-
-	check->is_nothing = check->value == 0;
-	return error;
-}
-
 static struct error *measure(struct gate *gate, struct gate_check *check)
 {
-	switch (check->limit->measure) {
-	case MEASURE_LEAKED:
-		check->value = gate->leaked.count;
+	const struct gate_limit *limit = check->limit;
+	uint64_t now = 0, old = gate->old ? gate->old[limit - gate->options->limits] : 0;
+
+	if (gate_measures[limit->measure].of_leaks) {
+		check->value =
+			limit->measure == MEASURE_LEAKED ? gate->leaked.count : gate->leaked.bytes;
 		return NULL;
-	case MEASURE_LEAKED_BYTES:
-		check->value = gate->leaked.bytes;
-		return NULL;
-	case MEASURE_USED:
-		check->value = used_bytes(gate->analysis);
-		return NULL;
-	case MEASURE_CLASS:
-		return measure_class(gate, check);
-	case MEASURE_GROWTH:
-	case MEASURE_CLASS_GROWTH:
-		return measure_growth(gate, check);
 	}
+	TRY(measure_size(gate->analysis, limit, &now));
+	check->value = now > old ? now - old : 0;
+	check->is_nothing = limit->name && now == 0 && old == 0;
 	return NULL;
 }
 
@@ -381,24 +317,28 @@ static const struct gate_check *first_failed(const struct gate *gate)
 	return NULL;
 }
 
-static struct gate_outcome outcome_of(const struct gate *gate)
+static void write_outcome(const struct gate *gate, struct report *report)
 {
-	struct gate_outcome outcome = {
-		.name = is_incomplete(gate)  ? "incomplete"
-			: first_failed(gate) ? "failed"
-					     : "passed",
-		.leaked = gate->leaked,
-	};
+	static const struct table table = TABLE(
+		"gate",
+		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes count, {suppressed,} are suppressed, {known,} are known by the baseline.",
+		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT });
+	uint64_t suppressed = 0, known = 0; /* allocations */
 
 	for (size_t i = 0; i < gate->kinds.count; i++) {
 		const struct leak_kind *kind = &gate->kinds.list[i];
 
 		if (kind->state == LEAK_SUPPRESSED)
-			outcome.suppressed += kind->allocations;
+			suppressed += kind->allocations;
 		else
-			outcome.known += kind->allocations - leak_counted(kind).count;
+			known += kind->allocations - leak_counted(kind).count;
 	}
-	return outcome;
+	report_single(report, &table,
+		      is_incomplete(gate)  ? "incomplete"
+		      : first_failed(gate) ? "failed"
+					   : "passed",
+		      gate->leaked.count, gate->leaked.bytes, suppressed, known);
 }
 
 /* Which kinds grew most, as the limits may be about all of them. */
@@ -455,11 +395,11 @@ static void write_likely_held(const struct gate *gate, struct report *report)
 
 static void write_tables(const struct gate *gate, struct report *report)
 {
-	struct leak_total shared = leak_kinds_shared(&gate->kinds);
-	struct leak_total counted = gate->leaked;
+	struct set_total shared = leak_kinds_shared(&gate->kinds);
+	struct set_total counted = gate->leaked;
 
 	for (size_t i = 0; i < gate->kinds.count; i++) {
-		struct leak_total own = leak_counted(&gate->kinds.list[i]);
+		struct set_total own = leak_counted(&gate->kinds.list[i]);
 
 		counted.count -= own.count;
 		counted.bytes -= own.bytes;
@@ -509,7 +449,6 @@ static struct error *report_all(struct gate *gate, struct report *report)
 {
 	const struct gate_options *options = gate->options;
 	bool may_write = !is_incomplete(gate);
-	struct gate_outcome outcome;
 	struct error *error = NULL;
 
 	if (options->update && may_write)
@@ -519,8 +458,7 @@ static struct error *report_all(struct gate *gate, struct report *report)
 	write_tables(gate, report);
 	if (options->ratchet && may_write)
 		error = ratchet(gate);
-	outcome = outcome_of(gate);
-	write_outcome(report, &outcome);
+	write_outcome(gate, report);
 	return error ? error : conclude(gate);
 }
 

@@ -6,13 +6,8 @@
 #include <string.h>
 
 enum {
-	KEY_MAX_LEAKED = 'l',
-	KEY_MAX_LEAKED_BYTES = 'b',
-	KEY_MAX_USED = 'u',
-	KEY_MAX_CLASS = 'c',
+	KEY_MEASURES = 256, /* from there on, by measure */
 	KEY_COMPARE = 'o',
-	KEY_MAX_GROWTH = 'g',
-	KEY_MAX_CLASS_GROWTH = 'k',
 	KEY_BASELINE = 'B',
 	KEY_UPDATE = 'U',
 	KEY_RATCHET = 'R',
@@ -23,20 +18,20 @@ enum {
 
 const struct argp_option gate_switches[] = {
 	{ NULL, 0, NULL, 0, "Switches that say what is too much", 0 },
-	{ "max-leaked", KEY_MAX_LEAKED, "COUNT", 0,
+	{ "max-leaked", KEY_MEASURES + MEASURE_LEAKED, "COUNT", 0,
 	  "Fail if more allocations leaked than that; 0 unless it, or --max-leaked-bytes, is given",
 	  0 },
-	{ "max-leaked-bytes", KEY_MAX_LEAKED_BYTES, "SIZE", 0,
+	{ "max-leaked-bytes", KEY_MEASURES + MEASURE_LEAKED_BYTES, "SIZE", 0,
 	  "Fail if more bytes leaked: decimal, also with K, M or G behind it", 0 },
-	{ "max-used", KEY_MAX_USED, "SIZE", 0, "Fail if more bytes are allocated, leaked or not",
-	  0 },
-	{ "max-class", KEY_MAX_CLASS, "KIND=COUNT", 0,
+	{ "max-used", KEY_MEASURES + MEASURE_USED, "SIZE", 0,
+	  "Fail if more bytes are allocated, leaked or not", 0 },
+	{ "max-class", KEY_MEASURES + MEASURE_CLASS, "KIND=COUNT", 0,
 	  "Fail if more allocations in use are of that kind: a class, with those derived from it, a signature or %Pattern; may be repeated",
 	  0 },
 	{ "compare", KEY_COMPARE, "OLD", 0, "An older core, for the limits of growth", 0 },
-	{ "max-growth", KEY_MAX_GROWTH, "SIZE", 0,
+	{ "max-growth", KEY_MEASURES + MEASURE_GROWTH, "SIZE", 0,
 	  "Fail if what is allocated grew by more bytes since the core of --compare", 0 },
-	{ "max-class-growth", KEY_MAX_CLASS_GROWTH, "KIND=COUNT", 0,
+	{ "max-class-growth", KEY_MEASURES + MEASURE_CLASS_GROWTH, "KIND=COUNT", 0,
 	  "Fail if the allocations in use of that kind grew by more since then; may be repeated",
 	  0 },
 	{ "likely", KEY_LIKELY, NULL, 0,
@@ -66,112 +61,76 @@ const struct switch_place gate_places[] = {
 	{ 0 },
 };
 
-const char *gate_measure_switch(enum gate_measure measure)
-{
-	static const char *const names[] = {
-		[MEASURE_LEAKED] = "--max-leaked", [MEASURE_LEAKED_BYTES] = "--max-leaked-bytes",
-		[MEASURE_USED] = "--max-used",	   [MEASURE_CLASS] = "--max-class",
-		[MEASURE_GROWTH] = "--max-growth", [MEASURE_CLASS_GROWTH] = "--max-class-growth",
-	};
-
-	return names[measure];
-}
+const struct gate_measure_facts gate_measures[MEASURES] = {
+	[MEASURE_LEAKED] = { "--max-leaked", "leaked allocations", .of_leaks = true },
+	[MEASURE_LEAKED_BYTES] = { "--max-leaked-bytes", "leaked bytes", .of_leaks = true },
+	[MEASURE_USED] = { "--max-used", "bytes in use" },
+	[MEASURE_CLASS] = { "--max-class", "allocations in use of ", .of_class = true },
+	[MEASURE_GROWTH] = { "--max-growth", "bytes more in use", .of_growth = true },
+	[MEASURE_CLASS_GROWTH] = { "--max-class-growth", "allocations more in use of ",
+				   .of_class = true, .of_growth = true },
+};
 
 static struct error *add_limit(struct gate_options *options, struct gate_limit limit)
 {
-	if (!LIST_GROW(options->limits, options->limit_count)) {
+	struct error *error = LIST_APPEND(options->limits, options->limit_count, limit);
+
+	if (error)
 		free(limit.name);
-		return &error_no_memory;
-	}
-	options->limits[options->limit_count++] = limit;
-	return NULL;
+	return error;
 }
 
 /* The last one given counts. */
-static struct error *set_limit(struct gate_options *options, enum gate_measure measure,
-			       const char *typed, uint64_t number)
+static struct error *set_limit(struct gate_options *options, struct gate_limit limit)
 {
-	struct gate_limit limit = { measure, typed, number, { 0 }, NULL };
-
 	for (size_t i = 0; i < options->limit_count; i++)
-		if (options->limits[i].measure == measure) {
+		if (options->limits[i].measure == limit.measure) {
 			options->limits[i] = limit;
 			return NULL;
 		}
 	return add_limit(options, limit);
 }
 
-static struct error *set_count(struct gate_options *options, enum gate_measure measure,
-			       const char *value)
-{
-	uint64_t number = 0;
-
-	TRY(parse_count(value, &number));
-	return set_limit(options, measure, value, number);
-}
-
 /*
  * Unlike elsewhere, plain digits are decimal: nobody reads "4096" in a build's configuration as
  * 16,534.
  */
-static struct error *set_size(struct gate_options *options, enum gate_measure measure,
-			      const char *value)
+static struct error *parse_decimal_size(const char *value, uint64_t *ret)
 {
-	bool decimal = value[strspn(value, "0123456789")] == '\0';
-	bool hexadecimal = is_address(value);
-	uint64_t number = 0;
-
-	if (decimal)
-		TRY(parse_count(value, &number));
-	else if (hexadecimal && value[0] != '0')
+	if (value[strspn(value, "0123456789")] == '\0')
+		return parse_count(value, ret);
+	if (is_address(value) && value[0] != '0')
 		return error_not(value, "a size: hexadecimal ones begin with 0x");
-	else
-		TRY(parse_size(value, &number));
-	return set_limit(options, measure, value, number);
+	return parse_size(value, ret);
 }
 
 /* "KIND=COUNT"; the kind may have a = of its own. */
-static struct error *add_class(struct gate_options *options, enum gate_measure measure,
-			       const char *value)
+static struct error *add_class(struct gate_options *options, struct gate_limit limit)
 {
-	struct gate_limit limit = { .measure = measure, .typed = value };
-	const char *sign = strrchr(value, '=');
+	const char *sign = strrchr(limit.typed, '=');
 	struct error *error;
 
-	if (!sign || sign == value)
-		return error_not(value, "a kind, = and a count, as app::Session=100");
-	error = parse_count(sign + 1, &limit.limit);
-	if (error)
-		return error;
-	limit.name = strndup(value, (size_t)(sign - value));
+	if (!sign || sign == limit.typed)
+		return error_not(limit.typed, "a kind, = and a count, as app::Session=100");
+	TRY(parse_count(sign + 1, &limit.limit));
+	limit.name = strndup(limit.typed, (size_t)(sign - limit.typed));
 	error = limit.name ? kind_parse(limit.name, &limit.kind) : &error_no_memory;
-	if (error) {
-		free(limit.name);
-		return error;
-	}
-	return add_limit(options, limit);
+	if (!error)
+		return add_limit(options, limit);
+	free(limit.name);
+	return error;
 }
 
-static struct error *add_suppressions(struct gate_options *options, const char *value)
+static struct error *take_limit(struct gate_options *options, enum gate_measure measure,
+				const char *value)
 {
-	if (!LIST_GROW(options->suppress, options->suppress_count))
-		return &error_no_memory;
-	options->suppress[options->suppress_count++] = value;
-	return NULL;
-}
+	struct gate_limit limit = { .measure = measure, .typed = value };
 
-static bool limits_leaks(const struct gate_options *options)
-{
-	for (size_t i = 0; i < options->limit_count; i++)
-		if (options->limits[i].measure == MEASURE_LEAKED ||
-		    options->limits[i].measure == MEASURE_LEAKED_BYTES)
-			return true;
-	return false;
-}
-
-bool gate_measures_growth(enum gate_measure measure)
-{
-	return measure == MEASURE_GROWTH || measure == MEASURE_CLASS_GROWTH;
+	if (gate_measures[measure].of_class)
+		return add_class(options, limit);
+	TRY(measure == MEASURE_LEAKED ? parse_count(value, &limit.limit)
+				      : parse_decimal_size(value, &limit.limit));
+	return set_limit(options, limit);
 }
 
 static struct error *check_growth(const struct gate_options *options)
@@ -179,8 +138,8 @@ static struct error *check_growth(const struct gate_options *options)
 	const char *limit = NULL;
 
 	for (size_t i = 0; i < options->limit_count; i++)
-		if (gate_measures_growth(options->limits[i].measure))
-			limit = gate_measure_switch(options->limits[i].measure);
+		if (gate_measures[options->limits[i].measure].of_growth)
+			limit = gate_measures[options->limits[i].measure].name;
 	if (limit && !options->compared)
 		return error_create(ERROR_USAGE, "%s needs --compare OLD", limit);
 	if (!limit && options->compared)
@@ -200,30 +159,21 @@ static struct error *complete(struct gate_options *options)
 			ERROR_USAGE,
 			"--update-baseline accepts what there is, so --ratchet is of no use with it");
 	TRY(check_growth(options));
-	if (!limits_leaks(options))
-		return set_limit(options, MEASURE_LEAKED, "0", 0);
-	return NULL;
+	for (size_t i = 0; i < options->limit_count; i++)
+		if (gate_measures[options->limits[i].measure].of_leaks)
+			return NULL;
+	return add_limit(options, (struct gate_limit){ .typed = "0" });
 }
 
 struct error *gate_options_parse(int key, const char *value, void *data)
 {
 	struct gate_options *options = data;
 
+	if (key >= KEY_MEASURES && key < KEY_MEASURES + MEASURES)
+		return take_limit(options, (enum gate_measure)(key - KEY_MEASURES), value);
 	switch (key) {
-	case KEY_MAX_LEAKED:
-		return set_count(options, MEASURE_LEAKED, value);
-	case KEY_MAX_LEAKED_BYTES:
-		return set_size(options, MEASURE_LEAKED_BYTES, value);
-	case KEY_MAX_USED:
-		return set_size(options, MEASURE_USED, value);
-	case KEY_MAX_CLASS:
-		return add_class(options, MEASURE_CLASS, value);
-	case KEY_MAX_GROWTH:
-		return set_size(options, MEASURE_GROWTH, value);
-	case KEY_MAX_CLASS_GROWTH:
-		return add_class(options, MEASURE_CLASS_GROWTH, value);
 	case KEY_SUPPRESS:
-		return add_suppressions(options, value);
+		return LIST_APPEND(options->suppress, options->suppress_count, value);
 	case ARGP_KEY_END:
 		return complete(options);
 	default:

@@ -16,13 +16,22 @@ enum gate_measure {
 	MEASURE_CLASS,
 	MEASURE_GROWTH,
 	MEASURE_CLASS_GROWTH,
+	MEASURES,
 };
+
+struct gate_measure_facts {
+	const char *name; /* of its switch */
+	const char *noun; /* what is counted; the name of the class follows */
+	bool of_leaks, of_class, of_growth;
+};
+
+extern const struct gate_measure_facts gate_measures[MEASURES];
 
 struct gate_limit {
 	enum gate_measure measure;
 	const char *typed; /* the value; borrowed */
 	uint64_t limit;
-	struct kind kind; /* of MEASURE_CLASS and MEASURE_CLASS_GROWTH */
+	struct kind kind; /* of a class */
 	char *name;	  /* its word; owned */
 };
 
@@ -43,11 +52,5 @@ extern const struct switch_place gate_places[];
 
 struct error *gate_options_parse(int key, const char *value, void *options);
 void gate_options_release(void *options);
-
-/* The switch that sets such a limit, as "--max-leaked". */
-const char *gate_measure_switch(enum gate_measure measure);
-
-/* Whether it is about growth since an older core. */
-bool gate_measures_growth(enum gate_measure measure);
 
 #endif

@@ -57,10 +57,9 @@ static const struct argp_option *find_switch(const char *word)
 	_cleanup_(free) char *name = NULL;
 	const struct argp_option *option = NULL;
 
-	if (asprintf(&name, "--%s", word + strspn(word, "-/")) < 0) {
-		name = NULL;
+	name = format_text("--%s", word + strspn(word, "-/"));
+	if (!name)
 		return NULL;
-	}
 	for (size_t i = 0; !option && commands[i]; i++)
 		option = switch_find(commands[i], name);
 	return option && switch_is_shown(option) ? option : NULL;

@@ -1,6 +1,7 @@
 /*
  * The forms of documents: a manual page, Markdown, lines for the terminal.
  */
+#include "analyzer/base/text.h"
 #include "cli/help/document.h"
 
 #include <ctype.h>
@@ -285,10 +286,9 @@ static void terminal_entry(struct document *document, const char *term, const ch
 
 	if (document->last != PIECE_ENTRY)
 		separate(document);
-	if (asprintf(&indented, "  %s  ", term) < 0) {
-		indented = NULL;
+	indented = format_text("  %s  ", term);
+	if (!indented)
 		return;
-	}
 	if (strlen(indented) > width) {
 		write_line(document, "  %s", term);
 		indented[0] = '\0';

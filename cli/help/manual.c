@@ -1,5 +1,6 @@
 #include "cli/help/manual.h"
 
+#include "analyzer/base/text.h"
 #include "cli/prompt/switches.h"
 #include "cli/views/selection.h"
 
@@ -41,11 +42,7 @@ static void write_group(struct document *document, enum group group)
 /* A noun phrase as a sentence; NULL if memory is short. */
 static char *sentence(const char *phrase)
 {
-	char *text;
-
-	if (asprintf(&text, "%c%s.", toupper((unsigned char)phrase[0]), phrase + 1) < 0)
-		return NULL;
-	return text;
+	return format_text("%c%s.", toupper((unsigned char)phrase[0]), phrase + 1);
 }
 
 static void write_sentence(struct document *document, const char *phrase)
@@ -67,22 +64,15 @@ static void write_examples(struct document *document, const char *lines)
 /* "NAME WORDS MORE", as far as they are there. */
 static char *join(const char *name, const char *words, const char *more)
 {
-	char *text;
-
-	if (asprintf(&text, "%s%s%s%s", name, words ? " " : "", words ? words : "", more) < 0)
-		return NULL;
-	return text;
+	return format_text("%s%s%s%s", name, words ? " " : "", words ? words : "", more);
 }
 
 void manual_write_switch(struct document *document, const struct argp_option *option)
 {
-	_cleanup_(free) char *usage = NULL;
-
-	if (asprintf(&usage, "--%s%s%s", option->name, option->arg ? " " : "",
-		     option->arg ? option->arg : "") < 0) {
-		usage = NULL;
+	_cleanup_(free) char *usage = format_text("--%s%s%s", option->name, option->arg ? " " : "",
+						  option->arg ? option->arg : "");
+	if (!usage)
 		return;
-	}
 	document_entry(document, usage, option->doc ? option->doc : "");
 }
 
@@ -173,7 +163,6 @@ void manual_write_set(struct document *document, const struct set *set)
 static char *set_text(const struct document *document, const struct set *set)
 {
 	_cleanup_(free) char *text = NULL;
-	char *whole = NULL;
 	int length = strcspn(set->example ? set->example : "", "\n");
 
 	if (document->report)
@@ -181,11 +170,9 @@ static char *set_text(const struct document *document, const struct set *set)
 	text = sentence(set->summary);
 	if (!text)
 		return NULL;
-	if (asprintf(&whole, "%s%s%s%s%.*s%s", text, set->description ? " " : "",
-		     set->description ? set->description : "", length ? " As in '" : "", length,
-		     length ? set->example : "", length ? "'." : "") < 0)
-		return NULL;
-	return whole;
+	return format_text("%s%s%s%s%.*s%s", text, set->description ? " " : "",
+			   set->description ? set->description : "", length ? " As in '" : "",
+			   length, length ? set->example : "", length ? "'." : "");
 }
 
 static void write_set_entry(struct document *document, const struct set *set)
@@ -236,11 +223,9 @@ void manual_write_start(struct document *document)
 
 static void write_title(struct document *document, const struct topic *topic)
 {
-	_cleanup_(free) char *title = NULL;
+	_cleanup_(free) char *title = format_text("%s: %s", topic->name, topic->summary);
 
-	if (asprintf(&title, "%s: %s", topic->name, topic->summary) < 0)
-		title = NULL;
-	else
+	if (title)
 		document_text(document, title);
 }
 

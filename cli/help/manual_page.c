@@ -1,6 +1,7 @@
 /*
  * The manual as a whole: heapcore.1 and docs/commands.md.
  */
+#include "analyzer/base/text.h"
 #include "cli/help/manual.h"
 #include "cli/live/run.h"
 #include "cli/live/snap.h"
@@ -65,11 +66,10 @@ static void write_option(struct document *document, const struct argp_option *op
 
 	if (option->key > CHAR_MAX) /* it has none */
 		letter[0] = '\0';
-	if (asprintf(&usage, "%s--%s%s%s", letter, option->name, option->arg ? "=" : "",
-		     option->arg ? option->arg : "") < 0) {
-		usage = NULL;
+	usage = format_text("%s--%s%s%s", letter, option->name, option->arg ? "=" : "",
+			    option->arg ? option->arg : "");
+	if (!usage)
 		return;
-	}
 	document_entry(document, usage, option->doc);
 }
 

@@ -1,6 +1,7 @@
 /*
  * What help has to say beside commands and sets; the build collects the topics.
  */
+#include "analyzer/base/text.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/query/annotate.h"
 #include "cli/help/manual.h"
@@ -142,10 +143,9 @@ static void write_patterns(struct document *document)
 	for (size_t i = 0; classifiers[i]; i++) {
 		_cleanup_(free) char *name = NULL;
 
-		if (asprintf(&name, "%%%s", classifiers[i]->name) < 0) {
-			name = NULL;
+		name = format_text("%%%s", classifiers[i]->name);
+		if (!name)
 			return;
-		}
 		document_entry(document, name, classifiers[i]->summary);
 	}
 }

@@ -263,10 +263,9 @@ static struct error *begin_dump(const struct candidate *candidate, struct kept_c
 		errno = failure;
 		return error_system("coredumpctl");
 	}
-	if (asprintf(&core->path, "/proc/self/fd/%d", core->fd) < 0) {
-		core->path = NULL;
+	core->path = format_text("/proc/self/fd/%d", core->fd);
+	if (!core->path)
 		return &error_no_memory;
-	}
 	return NULL;
 }
 
@@ -278,10 +277,9 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 	bool installed = false;
 
 	*ret = (struct kept_core){ .fd = -1 };
-	if (asprintf(&folder, "%s%s", sysroot ? sysroot : "", FOLDER) < 0) {
-		folder = NULL;
+	folder = format_text("%s%s", sysroot ? sysroot : "", FOLDER);
+	if (!folder)
 		return &error_no_memory;
-	}
 	if (!sysroot)
 		TRY(ask_journal(match, &candidate, &installed));
 	if (!installed)
@@ -289,10 +287,9 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 	TRY(describe(session, &candidate, ret));
 	if (installed && candidate.program)
 		return begin_dump(&candidate, ret);
-	if (asprintf(&ret->path, "%s/%s", folder, candidate.file) < 0) {
-		ret->path = NULL;
+	ret->path = format_text("%s/%s", folder, candidate.file);
+	if (!ret->path)
 		return &error_no_memory;
-	}
 	return NULL;
 }
 

@@ -178,7 +178,7 @@ static struct error *look_into(const char *path, struct progress *progress,
 {
 	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
-	struct leak_total total;
+	struct set_total total;
 
 	TRY(analysis_create(path, NULL, progress, &analysis));
 	TRY(leak_kinds_find(analysis, false, &kinds));

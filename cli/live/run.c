@@ -352,8 +352,8 @@ static void take_core(struct run *run, const struct watch_message *message)
 	if (run->options->core_path)
 		corpse.path =
 			watch_core_path(run->options->core_path, message->process, is_program);
-	else if (asprintf(&corpse.path, "/proc/self/fd/%d", message->fd) < 0)
-		corpse.path = NULL;
+	else
+		corpse.path = format_text("/proc/self/fd/%d", message->fd);
 	if (!corpse.path || !LIST_GROW(run->corpses, run->count)) {
 		session_complain(&run->session, &error_no_memory);
 		run->lost = true;

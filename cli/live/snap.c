@@ -175,9 +175,8 @@ struct error *snap_to_analyse(struct session *session, pid_t process, char **ret
 	tell_not_cloned(session, &snapshot);
 	session_note(session, "process %d stood still for %.2f s", process, snapshot.stopped);
 	/* The file goes with the last of its handles. */
-	if (asprintf(ret, "/proc/self/fd/%d", fd) < 0)
-		return &error_no_memory;
-	return NULL;
+	*ret = format_text("/proc/self/fd/%d", fd);
+	return *ret ? NULL : &error_no_memory;
 }
 
 static struct error *begin_output(const char *path, struct output_file *ret)
@@ -346,8 +345,8 @@ static struct error *snap(struct session *session, const struct snap_options *op
 				    "a core is written to a file, not to standard output");
 	if (options->output)
 		path = strdup(options->output);
-	else if (asprintf(&path, "core.%d%s", process, options->zstd ? ".zst" : "") < 0)
-		path = NULL;
+	else
+		path = format_text("core.%d%s", process, options->zstd ? ".zst" : "");
 	if (!path)
 		return &error_no_memory;
 	error = begin_output(path, &file);

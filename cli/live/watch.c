@@ -1,5 +1,6 @@
 #include "cli/live/watch.h"
 
+#include "analyzer/base/text.h"
 #include "analyzer/capture/machine.h"
 #include "analyzer/capture/tracer.h"
 #include "cli/live/snap.h"
@@ -96,11 +97,9 @@ static void send_text(int socket, enum watch_kind kind, pid_t process, const cha
 
 char *watch_core_path(const char *core_path, pid_t process, bool is_program)
 {
-	char *path;
-
 	if (is_program)
 		return strdup(core_path);
-	return asprintf(&path, "%s.%d", core_path, process) < 0 ? NULL : path;
+	return format_text("%s.%d", core_path, process);
 }
 
 /* Write the core into the file of options, which is the caller's. */

@@ -1,5 +1,6 @@
 #include "cli/prompt/completion.h"
 
+#include "analyzer/base/text.h"
 #include "analyzer/query/query.h"
 #include "cli/help/manual.h"
 #include "cli/prompt/execute.h"
@@ -328,10 +329,9 @@ static bool split_before(int start, struct line *ret)
 		_cleanup_(free) char *text = NULL;
 		struct error *error;
 
-		if (asprintf(&text, "%.*s%s", start, rl_line_buffer, places[i]) < 0) {
-			text = NULL;
+		text = format_text("%.*s%s", start, rl_line_buffer, places[i]);
+		if (!text)
 			return false;
-		}
 		error = line_split(text, ret);
 		if (!error)
 			return true;

@@ -1,4 +1,5 @@
 #include "cli/prompt/output_file.h"
+#include "analyzer/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,8 +80,7 @@ int output_file_begin(const char *path, struct output_file *ret)
 		return -1;
 	file.fd = open_nameless(path);
 	if (file.fd < 0) {
-		if (asprintf(&file.temporary, "%s.%jd.new", path, (intmax_t)getpid()) < 0)
-			file.temporary = NULL;
+		file.temporary = format_text("%s.%jd.new", path, (intmax_t)getpid());
 		if (!file.temporary)
 			return -1;
 		file.fd = open(file.temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,

@@ -105,17 +105,14 @@ static void write_leak(struct report *report, const struct value *values)
 	_cleanup_(free) char *name = NULL, *text = NULL;
 	struct outcome outcome = { 0 };
 
-	if (asprintf(&name, "%s %s", report_text_of(report, values, "fingerprint"), kind) < 0)
-		name = NULL;
-	if (asprintf(&text,
-		     "%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations, %" PRIu64
-		     " bytes, the first at 0x%" PRIx64,
-		     report_text_of(report, values, "verdict"),
-		     report_number_of(report, values, "roots"), kind,
-		     report_number_of(report, values, "allocations"),
-		     report_number_of(report, values, "bytes"),
-		     report_number_of(report, values, "address")) < 0)
-		text = NULL;
+	name = format_text("%s %s", report_text_of(report, values, "fingerprint"), kind);
+	text = format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations, %" PRIu64
+			   " bytes, the first at 0x%" PRIx64,
+			   report_text_of(report, values, "verdict"),
+			   report_number_of(report, values, "roots"), kind,
+			   report_number_of(report, values, "allocations"),
+			   report_number_of(report, values, "bytes"),
+			   report_number_of(report, values, "address"));
 	if (!name || !text) {
 		report->error = &error_no_memory;
 		return;
