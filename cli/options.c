@@ -89,10 +89,9 @@ const struct argp_option program_options[] = {
 
 static error_t add_given(struct options *options, const char *text, bool is_file)
 {
-	if (!LIST_GROW(options->given, options->given_count))
-		return ENOMEM;
-	options->given[options->given_count++] = (struct given){ text, is_file };
-	return 0;
+	return LIST_APPEND(options->given, options->given_count, (struct given){ text, is_file })
+		       ? ENOMEM
+		       : 0;
 }
 
 /* What is wrong, in words that are escaped. */
@@ -123,10 +122,7 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 
 static error_t add_compared(struct options *options, const char *path)
 {
-	if (!LIST_GROW(options->compared, options->compared_count))
-		return ENOMEM;
-	options->compared[options->compared_count++] = path;
-	return 0;
+	return LIST_APPEND(options->compared, options->compared_count, path) ? ENOMEM : 0;
 }
 
 static error_t check_folder(struct argp_state *state, const char *path)

@@ -188,8 +188,7 @@ static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t en
 				set_guess(unknown, guess);
 		}
 		image_advance(guessing->image, start, start + size);
-		if (!progress_step(analysis_progress(guessing->analysis), size))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(analysis_progress(guessing->analysis), size));
 	}
 	return NULL;
 }

@@ -141,8 +141,7 @@ static struct error *count_region(void *data, row_number number, uint64_t start,
 			count_block(counting, id,
 				    (struct block){ range.start, range.end - range.start,
 						    allocation_state(index, id) });
-		if (!progress_pass(counting->progress, id, &counting->told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check_at(counting->progress, id, &counting->told));
 	}
 	count_to(counting, ACCOUNT_BOOKKEEPING, end);
 	return NULL;

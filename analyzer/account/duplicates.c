@@ -198,9 +198,7 @@ static struct error *compare_value(void *data, size_t value, unsigned int thread
 		if (end - start > 1)
 			TRY(compare_run(finder, worker, numbers + start, end - start));
 	}
-	if (!progress_step(finder->progress, count))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return progress_check(finder->progress, count);
 }
 
 /* The largest of all workers' groups. */

@@ -110,9 +110,7 @@ static struct error *look_at_share(void *data, size_t turn, unsigned int thread)
 	for (size_t id = bitmap_next(members, turn * SHARE); id < end && id < members->count;
 	     id = bitmap_next(members, id + 1))
 		TRY(look_at(search, thread, (allocation_id)id));
-	if (!progress_step(analysis_progress(search->analysis), SHARE))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return progress_check(analysis_progress(search->analysis), SHARE);
 }
 
 static struct error *look_at_all(struct search *search)
@@ -218,8 +216,7 @@ static struct error *count_all(struct search *search)
 	progress_begin(progress, "telling what things are", wasteful->count);
 	bitmap_for_each(id, wasteful) {
 		TRY(count_allocation(search, (allocation_id)id));
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check_at(progress, id, &told));
 	}
 	for (unsigned int i = 0; i < search->threads; i++)
 		TRY(count_tails(search, &search->lookers[i]));

@@ -176,8 +176,7 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 			TRY(count_key(census, find_key(census, id, size), size, &number));
 		if (visit)
 			TRY(visit(data, id, range, number));
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check_at(progress, id, &told));
 	}
 	return NULL;
 }
@@ -258,10 +257,7 @@ static struct error *add_holder(struct finder *finder, char *name, kind_key *ret
 	*ret = kind_make(BY_HOLDER, number);
 	if (number < census->holder_count)
 		return NULL;
-	if (!LIST_GROW(census->holders, census->holder_count))
-		return &error_no_memory;
-	census->holders[census->holder_count++] = take(owned);
-	return NULL;
+	return LIST_APPEND(census->holders, census->holder_count, take(owned));
 }
 
 /* To be freed; NULL if memory is short. */
@@ -377,8 +373,8 @@ static struct error *count_owners(struct census *census)
 	progress_begin(progress, "finding owners", count);
 	for (size_t i = 0; !error && i < count; i++) {
 		error = count_position(&finder, i);
-		if (!error && !progress_pass(progress, i, &told))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		if (!error)
+			error = progress_check_at(progress, i, &told);
 	}
 	return error;
 }

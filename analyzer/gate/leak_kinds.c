@@ -94,14 +94,11 @@ static struct error *add_kind(struct collector *collector, const struct shape *s
 
 	if (!error && collector->likely)
 		error = find_holder(analysis, shape, &kind);
-	if (!error && !LIST_GROW(kinds->list, kinds->count))
-		error = &error_no_memory;
-	if (error) {
+	if (!error)
+		error = LIST_APPEND(kinds->list, kinds->count, kind);
+	if (error)
 		kind_deinit(&kind);
-		return error;
-	}
-	kinds->list[kinds->count++] = kind;
-	return NULL;
+	return error;
 }
 
 static struct error *add_root(struct collector *collector, const struct leak_root *root,
@@ -150,9 +147,8 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 	progress_begin(progress, "telling leaks apart", count);
 	for (size_t i = 0; !error && i < count; i++) {
 		error = add_root(&collector, &side->leaks->roots[i], side->kinds.items + i);
-		if (!error && i % BETWEEN_STEPS == BETWEEN_STEPS - 1 &&
-		    !progress_step(progress, BETWEEN_STEPS))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		if (!error && i % BETWEEN_STEPS == BETWEEN_STEPS - 1)
+			error = progress_check(progress, BETWEEN_STEPS);
 	}
 	shape_context_deinit(&collector.shape);
 	return error;

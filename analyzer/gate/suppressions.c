@@ -197,14 +197,12 @@ static struct error *add_rule(struct suppressions *suppressions, const char *tex
 	};
 	struct error *error = rule.text ? understand(&rule) : &error_no_memory;
 
-	if (!error && !LIST_GROW(suppressions->list, suppressions->count))
-		error = &error_no_memory;
-	if (error) {
-		free(rule.text);
-		return error_wrap(error, "%s:%zu", path, line);
-	}
-	suppressions->list[suppressions->count++] = rule;
-	return NULL;
+	if (!error)
+		error = LIST_APPEND(suppressions->list, suppressions->count, rule);
+	if (!error)
+		return NULL;
+	free(rule.text);
+	return error_wrap(error, "%s:%zu", path, line);
 }
 
 /* Without the white space around it. */

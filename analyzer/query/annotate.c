@@ -242,14 +242,11 @@ struct error *annotation_rules_take(struct annotation_rules *rules, const char *
 	struct annotation_rule rule = { 0 };
 	struct error *error = parse_rule(word, &rule);
 
-	if (!error && !LIST_GROW(rules->list, rules->count))
-		error = &error_no_memory;
-	if (error) {
+	if (!error)
+		error = LIST_APPEND(rules->list, rules->count, rule);
+	if (error)
 		free(rule.what);
-		return error;
-	}
-	rules->list[rules->count++] = rule;
-	return NULL;
+	return error;
 }
 
 /* Whether a rule is one for an allocation. */

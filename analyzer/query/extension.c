@@ -230,8 +230,7 @@ static struct error *look_up(struct engine *engine, size_t members)
 	if (members - engine->stepped < BETWEEN_STEPS &&
 	    engine->source.work - engine->work_stepped < BETWEEN_STEPS)
 		return NULL;
-	if (!progress_step(progress, members - engine->stepped))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_check(progress, members - engine->stepped));
 	engine->stepped = members;
 	engine->work_stepped = engine->source.work;
 	return NULL;

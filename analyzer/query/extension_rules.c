@@ -150,16 +150,10 @@ struct error *extension_rules_take(struct extension_rules *rules, const char *wo
 		return &error_no_memory;
 	error = rules->count < MOST_RULES ? split(&rule)
 					  : error_create(ERROR_USAGE, "there are too many rules");
-	if (error) {
+	error = error ? in_rule(word, error) : LIST_APPEND(rules->list, rules->count, rule);
+	if (error)
 		free(rule.parts);
-		return in_rule(word, error);
-	}
-	if (!LIST_GROW(rules->list, rules->count)) {
-		free(rule.parts);
-		return &error_no_memory;
-	}
-	rules->list[rules->count++] = rule;
-	return NULL;
+	return error;
 }
 
 uint16_t extension_state_find(const struct extension_rules *rules, const char *name)
@@ -178,9 +172,7 @@ static struct error *number_state(struct extension_rules *rules, struct extensio
 	rule->next_state = extension_state_find(rules, rule->state_word);
 	if (rule->next_state != BASE_STATE)
 		return NULL;
-	if (!LIST_GROW(rules->state_names, rules->state_count))
-		return &error_no_memory;
-	rules->state_names[rules->state_count++] = rule->state_word;
+	TRY(LIST_APPEND(rules->state_names, rules->state_count, rule->state_word));
 	rule->next_state = (uint16_t)rules->state_count;
 	return NULL;
 }

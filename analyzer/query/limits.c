@@ -33,14 +33,11 @@ struct error *reference_limits_take(struct reference_limits *limits, enum counte
 	struct reference_limit limit = { .counted = counted, .is_maximum = is_maximum };
 	struct error *error = parse(&limit, word);
 
-	if (!error && !LIST_GROW(limits->list, limits->count))
-		error = &error_no_memory;
-	if (error) {
+	if (!error)
+		error = LIST_APPEND(limits->list, limits->count, limit);
+	if (error)
 		free(limit.kind_word);
-		return error;
-	}
-	limits->list[limits->count++] = limit;
-	return NULL;
+	return error;
 }
 
 /* One limit at work. */
@@ -123,8 +120,7 @@ static struct error *narrow(struct counting *counting, struct progress *progress
 		TRY(is_within(counting, (allocation_id)id, &taken));
 		if (!taken)
 			bitmap_clear(members, id);
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check_at(progress, id, &told));
 	}
 	return NULL;
 }

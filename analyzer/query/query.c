@@ -17,10 +17,8 @@ void set_query_deinit(struct set_query *query)
 
 static struct error *add_term(struct set_query *query, enum set_operator operation)
 {
-	if (!LIST_GROW(query->terms, query->term_count))
-		return &error_no_memory;
-	query->terms[query->term_count++] = (struct query_term){ .operation = operation };
-	return NULL;
+	return LIST_APPEND(query->terms, query->term_count,
+			   (struct query_term){ .operation = operation });
 }
 
 /* A name that is not known now may be one that `let` gave. */

@@ -179,9 +179,7 @@ static struct error *count_chunk(void *data, size_t number, unsigned int thread)
 
 	TRY(scan_chunk(chunk, &sink));
 	chunk->count = sink.count;
-	if (!progress_step(searcher->progress, chunk->end - chunk->start))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return progress_check(searcher->progress, chunk->end - chunk->start);
 }
 
 static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
@@ -192,8 +190,7 @@ static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
 
 	if (chunk->count == 0 || chunk->first >= searcher->kept)
 		return NULL;
-	if (!progress_step(searcher->progress, 0))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_check(searcher->progress, 0));
 	return scan_chunk(chunk, &sink);
 }
 

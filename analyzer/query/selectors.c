@@ -301,9 +301,8 @@ struct error *select_chain(struct analysis *analysis, const struct set_arguments
 		error = members_append(ret, step.next);
 		if (error)
 			return error;
-		if (ret->order.count % BETWEEN_STEPS == 0 &&
-		    !progress_step(progress, BETWEEN_STEPS))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (ret->order.count % BETWEEN_STEPS == 0)
+			TRY(progress_check(progress, BETWEEN_STEPS));
 		last = step.next;
 		step = arguments->set->choice == CHOICE_BACKWARDS
 			       ? step_back(analysis, arguments, last)

@@ -78,9 +78,7 @@ static struct error *select_chunk(void *data, size_t chunk, unsigned int thread)
 		if (found)
 			bitmap_set(selecting->ret, id);
 	}
-	if (!progress_step(analysis_progress(selecting->analysis), IDS_PER_CHUNK))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return NULL;
+	return progress_check(analysis_progress(selecting->analysis), IDS_PER_CHUNK);
 }
 
 struct error *select_stringusers(struct analysis *analysis, const struct set_arguments *arguments,
@@ -198,8 +196,8 @@ static struct error *count_members(struct analysis *analysis, const struct bitma
 		visit_strings(&reader, (allocation_id)id, count_string, counting);
 		if (counting->error)
 			return counting->error;
-		if (++done % BETWEEN_LOOKS == 0 && !progress_step(progress, BETWEEN_LOOKS))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (++done % BETWEEN_LOOKS == 0)
+			TRY(progress_check(progress, BETWEEN_LOOKS));
 	}
 	return NULL;
 }

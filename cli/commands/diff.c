@@ -61,10 +61,7 @@ static struct error *take_elapsed(struct diff_arguments *arguments, const char *
 
 static struct error *add_path(struct diff_arguments *arguments, const char *value)
 {
-	if (!LIST_GROW(arguments->paths, arguments->path_count))
-		return &error_no_memory;
-	arguments->paths[arguments->path_count++] = value;
-	return NULL;
+	return LIST_APPEND(arguments->paths, arguments->path_count, value);
 }
 
 static struct error *diff_parse(int key, const char *value, void *output)

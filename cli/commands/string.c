@@ -65,8 +65,7 @@ static struct error *find_end(struct analysis *analysis, uint64_t address, struc
 		end = memchr(bytes, 0, size);
 		found.ends = end != NULL;
 		found.length += end ? (uint64_t)(end - bytes) : size;
-		if (!progress_step(analysis_progress(analysis), size))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(analysis_progress(analysis), size));
 	}
 	*ret = found;
 	return NULL;

@@ -108,10 +108,7 @@ static uint64_t parse_number(struct argp_state *state, const char *option, const
 
 static error_t add_command(struct run_options *options, const char *text)
 {
-	if (!LIST_GROW(options->commands, options->command_count))
-		return ENOMEM;
-	options->commands[options->command_count++] = text;
-	return 0;
+	return LIST_APPEND(options->commands, options->command_count, text) ? ENOMEM : 0;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

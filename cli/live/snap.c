@@ -301,8 +301,7 @@ static struct error *pack_zstd(int from, int to, struct progress *progress, uint
 		if (taken <= 0)
 			return error_system("cannot be read");
 		done += (uint64_t)taken;
-		if (!progress_step(progress, (uint64_t)taken))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_check(progress, (uint64_t)taken));
 		error = pack(&packer, (size_t)taken, done == size);
 	}
 	*ret_size = packer.size;

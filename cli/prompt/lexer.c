@@ -19,12 +19,11 @@ static bool is_quote(char character)
 
 static struct error *add_word(struct line *line, char *word)
 {
-	if (!LIST_GROW(line->words, line->count)) {
+	struct error *error = LIST_APPEND(line->words, line->count, word);
+
+	if (error)
 		free(word);
-		return &error_no_memory;
-	}
-	line->words[line->count++] = word;
-	return NULL;
+	return error;
 }
 
 /* The end of the quoted piece that begins at quote, or NULL. */
