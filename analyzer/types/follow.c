@@ -488,6 +488,15 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	return add_place(typing, pointer, id);
 }
 
+/* Whether the pointer is a "void *" to text that stands behind a header of its own, as sds's does.
+ */
+static bool is_behind_header(const struct typing *typing, const struct pointer *pointer,
+			     struct memory_range range)
+{
+	return typing->character && pointer->target == NO_TYPE && pointer->value > range.start &&
+	       pointer->value - range.start <= LONGEST_HEADER && is_text(typing, pointer->value);
+}
+
 /*
  * What a pointer leads to is of the type that it points to, if that fits better than what is known
  * of it.
@@ -498,6 +507,7 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 	const struct data_type *target = typing_type(typing, pointer->target);
 	struct error *error = NULL;
 	struct memory_range range;
+	type_number wanted = pointer->target;
 	enum type_fit fit, known;
 
 	if (id == NO_ALLOCATION)
@@ -506,6 +516,8 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 			       ? NULL
 			       : add_place(typing, pointer, NO_ALLOCATION);
 	range = range_of(typing, id);
+	if (is_behind_header(typing, pointer, range))
+		target = typing_type(typing, wanted = typing->character);
 	if (pointer->value - range.start > (target->kind == TYPE_CHARACTER ? LONGEST_HEADER : 0))
 		return follow_into(typing, pointer, id);
 	known = known_fit(typing, id);
@@ -513,19 +525,19 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 		error = keep_step(typing, id, pointer);
 	/* Which member of a union is meant is not known here: see infer.c. */
 	if (error || pointer->is_choice || target->kind == TYPE_NONE ||
-	    target->kind == TYPE_FUNCTION || known_type(typing, id) == pointer->target)
+	    target->kind == TYPE_FUNCTION || known_type(typing, id) == wanted)
 		return error;
 	/* What was but a header of it may be known better. */
-	if (known == FIT_ONE && type_begins_with(typing, pointer->target, known_type(typing, id)))
+	if (known == FIT_ONE && type_begins_with(typing, wanted, known_type(typing, id)))
 		known = FIT_PREFIX;
 	if (known == FIT_ONE)
 		return NULL;
-	error = typing_find_fit(typing, range, pointer->target, &fit);
+	error = typing_find_fit(typing, range, wanted, &fit);
 	if (error || fit <= known)
 		return error;
 	if (known != FIT_NONE)
 		error = keep_step(typing, id, pointer);
-	return error ? error : typing_set(typing, id, pointer->target, fit, false);
+	return error ? error : typing_set(typing, id, wanted, fit, false);
 }
 
 /* What has a type, and whose pointers are to be followed: count values. */

@@ -302,11 +302,11 @@ static bool is_accepted(const struct score *score, size_t count, bool is_headed)
 	       score->exact * 10 >= count * 8 && score->confirmed * 2 >= count;
 }
 
-/* The same where few have pointers, and nothing else of that size comes near. */
+/* The same where few have pointers, and nothing else fits as many. */
 static bool is_accepted_alone(const struct score *score, size_t count, size_t other_right)
 {
 	return score->right * 100 >= count * 98 && score->exact * 10 >= count * 8 &&
-	       score->confirmed >= ENOUGH && other_right * 4 < score->right;
+	       score->confirmed >= ENOUGH && other_right * 4 < score->right * 3;
 }
 
 /* Whether one candidate is right for far more than another one. */
@@ -358,26 +358,28 @@ static struct error *choose(struct inference *inference, const struct group *gro
 	return NULL;
 }
 
-/* The only candidate that is just as large as the allocation, conforms and is confirmed. */
+/* The candidate that is just as large as the allocation, confirmed, and better than all others. */
 static struct error *choose_for_one(struct inference *inference, allocation_id id, type_number *ret)
 {
-	struct error *error = NULL;
-	size_t found = 0;
+	struct score best = { 0 };
+	bool is_rivalled = false;
 
-	for (size_t i = 0; !error && i < inference->candidates.count; i++) {
+	*ret = NO_TYPE;
+	for (size_t i = 0; i < inference->candidates.count; i++) {
 		type_number type = inference->candidates.items[i];
 		struct score score = { 0 };
 		enum type_fit fit;
 
-		error = test_one(inference->typing, id, type, &score, &fit);
-		if (!score.exact || !score.confirmed)
+		TRY(test_one(inference->typing, id, type, &score, &fit));
+		if (!score.exact || !score.confirmed || (*ret && is_better(&best, &score)))
 			continue;
+		is_rivalled = *ret && !is_better(&score, &best);
+		best = score;
 		*ret = type;
-		found++;
 	}
-	if (found != 1)
+	if (is_rivalled)
 		*ret = NO_TYPE;
-	return error;
+	return NULL;
 }
 
 static struct error *assign(struct inference *inference, allocation_id id, type_number type)

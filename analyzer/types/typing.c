@@ -30,6 +30,9 @@ static struct error *make(struct typing *typing)
 	size_t count = allocation_count(typing->input.index);
 	struct error *error = slot_table_init(&typing->slots, typing->table, typing->input.account);
 
+	for (type_number i = 1; !typing->character && i < type_count(typing->table); i++)
+		if (typing_type(typing, i)->kind == TYPE_CHARACTER)
+			typing->character = i;
 	progress_begin(typing->input.progress, "finding types", count);
 	if (!error)
 		error = array_resize(&typing->types, count);

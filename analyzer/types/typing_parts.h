@@ -61,6 +61,7 @@ struct typing {
 	struct typing_input input;
 	struct type_table *table;
 	struct slot_table slots;
+	type_number character; /* "char"; NO_TYPE: there is none */
 	size_t count;	       /* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
 	ARRAY(struct kept_step) steps;
