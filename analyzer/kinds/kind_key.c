@@ -17,6 +17,19 @@ struct error *kind_need(struct analysis *analysis)
 	return error ? error : analysis_need(analysis, STAGE_PATTERNS);
 }
 
+struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members,
+			      const struct typing **ret)
+{
+	*ret = NULL;
+	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))) ||
+	    (analysis_cost(analysis, STAGE_REACHABILITY).built &&
+	     bitmap_within(members, analysis_unreachable(analysis))))
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	*ret = analysis_typing(analysis);
+	return NULL;
+}
+
 static kind_key identity_key(const struct identity *identity)
 {
 	return kind_make(BY_IDENTITY,

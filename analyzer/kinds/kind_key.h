@@ -66,6 +66,13 @@ kind_key kind_of(const struct analysis *analysis, const struct patterns *pattern
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
 		    const struct typing *typing, allocation_id id);
 
+/*
+ * The types of those of the allocations that are in use; NULL: none has one. No variable leads to
+ * what is not reachable, so of that nothing is built.
+ */
+struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members,
+			      const struct typing **ret);
+
 kind_key kind_of_pattern(pattern_number pattern);
 
 /* The signature or pattern of such a key, else 0. */

@@ -88,7 +88,7 @@ static struct error *add_members(const struct making *making, const struct data_
 		if (part.is_choice && !whole->is_choice)
 			part.member =
 				whole->member == NO_MEMBER ? type->first_member : whole->member;
-		if (!members[i].is_bit_field)
+		if (!members[i].bit_size)
 			error = add_slots(making, part);
 	}
 	return error;

@@ -136,10 +136,13 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 		return false;
 	step = &typing->steps.items[id];
 	if (step->from == FROM_ORIGIN) {
-		*ret = (struct type_step){ NO_ALLOCATION,
-					   typing->origins.items[step->offset].address };
+		const struct origin *origin = &typing->origins.items[step->offset];
+
+		*ret = (struct type_step){ NO_ALLOCATION, origin->address,
+					   origin->type == NO_TYPE };
 		return true;
 	}
+	ret->is_in_register = false;
 	ret->from = step->from - FROM_ALLOCATION;
 	ret->address = allocation_start(typing->input.index, ret->from) +
 		       (uint64_t)step->offset * sizeof(uint64_t);

@@ -36,7 +36,8 @@ struct typed {
 /* The pointer that led to an allocation. */
 struct type_step {
 	allocation_id from; /* which holds it; NO_ALLOCATION: none does */
-	uint64_t address;   /* where it stands */
+	uint64_t address;   /* where it stands; in a register: the frame of its function */
+	bool is_in_register;
 };
 
 struct typing_input {

@@ -3,8 +3,12 @@
  * at the end.
  */
 #include "analyzer/analysis/liveness.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/query/order.h"
+#include "cli/views/member_rows.h"
 #include "cli/views/rows.h"
+
+#include <inttypes.h>
 
 struct listing {
 	struct analysis *analysis;
@@ -12,8 +16,10 @@ struct listing {
 	bool contents;
 	struct report *report;
 	struct annotating annotating;
-	const struct table *table; /* of allocations */
-	struct error *error;	   /* that ended a visit; owned */
+	const struct typing *typing; /* NULL: none has a type */
+	bool shows_members;	     /* of values with a type */
+	const struct table *table;   /* of allocations */
+	struct error *error;	     /* that ended a visit; owned */
 	bool in_table;
 };
 
@@ -48,6 +54,28 @@ static void write_annotations(struct listing *listing, allocation_id id)
 	listing->error = annotation_rows_write(&listing->annotating, id, listing->report);
 }
 
+/* The empty line behind each is part of the format that scripts know. */
+#define LISTED_TABLE(name, sentence)                                      \
+	TABLE(name, sentence, ALLOCATION_COLUMNS, { "type", VALUE_TEXT }, \
+	      { "contents", VALUE_MEMORY })
+
+#define LISTED ALLOCATION_SENTENCE "[\n... of type {type}][\n{contents}]"
+
+static const struct table allocation_table = LISTED_TABLE("allocation", LISTED "\n");
+
+/* Where annotations or members come in front of the empty line. */
+static const struct table open_table = LISTED_TABLE("allocation", LISTED);
+
+static void choose_table(struct listing *listing, bool has_members)
+{
+	const struct table *table =
+		listing->annotating.rules || has_members ? &open_table : &allocation_table;
+
+	if (listing->table != table)
+		leave_table(listing);
+	listing->table = table;
+}
+
 static bool write_allocation(void *data, allocation_id id)
 {
 	struct listing *listing = data;
@@ -56,27 +84,31 @@ static bool write_allocation(void *data, allocation_id id)
 	uint64_t start = allocation_start(index, id);
 	uint64_t size = allocation_size(index, id);
 	struct memory_view view;
+	struct typed typed;
+	bool is_typed = listing->typing && typing_of(listing->typing, id, &typed);
+	bool has_class = analysis_signature(listing->analysis, id) != 0;
+	/* Scripts for other tools expect words of objects. */
+	bool has_members = is_typed && typed.fit > FIT_REGION && listing->shows_members &&
+			   (!has_class || listing->selection->is_address);
 
+	choose_table(listing, has_members);
 	enter_table(listing);
 	rows_allocation(report, listing->analysis, &listing->selection->query, id,
 			state_of(listing->analysis, id));
 	view = rows_view(listing->analysis, start, size, listing->selection);
-	report_row(report, VALUE_IF(listing->contents, &view));
+	/* A class says it in the line of the signature. */
+	report_row(report, is_typed && !has_class ? typing_name(listing->typing, typed) : NULL,
+		   VALUE_IF(listing->contents && !has_members, &view));
+	if (has_members) {
+		leave_table(listing);
+		member_rows_of_allocation(report, listing->analysis, id, typed);
+	}
 	if (listing->annotating.rules)
 		write_annotations(listing, id);
+	else if (has_members)
+		rows_text(report, "");
 	return !listing->error && !report_broken(report);
 }
-
-/* The empty line behind each is part of the format that scripts know. */
-#define LISTED_TABLE(name, sentence) \
-	TABLE(name, sentence, ALLOCATION_COLUMNS, { "contents", VALUE_MEMORY })
-
-#define LISTED ALLOCATION_SENTENCE "[\n{contents}]"
-
-static const struct table allocation_table = LISTED_TABLE("allocation", LISTED "\n");
-
-/* Where annotations come in front of the empty line. */
-static const struct table annotated_table = LISTED_TABLE("allocation", LISTED);
 
 static void write_comment(void *data, const struct member_comment *comment)
 {
@@ -84,6 +116,21 @@ static void write_comment(void *data, const struct member_comment *comment)
 
 	leave_table(listing);
 	comment_row(listing->report, listing->analysis, comment);
+}
+
+/*
+ * Members are for who asks for an address or a kind. Else, and where bytes are asked for, contents
+ * are what scripts for other tools expect.
+ */
+static bool shows_members(const struct listing *listing)
+{
+	const struct selection *selection = listing->selection;
+	bool has_kind = selection->is_address;
+
+	for (size_t i = 0; i < selection->query.term_count; i++)
+		has_kind |= selection->query.terms[i].kind.word != NULL;
+	return has_kind && listing->contents && !selection->ascii && !selection->has_show_up_to &&
+	       !listing->report->chap;
 }
 
 static struct error *write_allocations(struct listing *listing)
@@ -103,7 +150,9 @@ static struct error *write_allocations(struct listing *listing)
 	if (error)
 		return error;
 	listing->annotating.members = &members;
-	listing->table = listing->annotating.rules ? &annotated_table : &allocation_table;
+	TRY(kind_need_types(listing->analysis, &members.set, &listing->typing));
+	listing->shows_members = shows_members(listing);
+	choose_table(listing, false);
 	enter_table(listing);
 	error = query_visit(listing->analysis, query, &members, &visitor);
 	leave_table(listing);
@@ -195,22 +244,58 @@ const struct command command_list = {
 	.run = list_run,
 };
 
+/* The allocation that the address is in. */
+static struct error *show_address(struct analysis *analysis, const struct selection *selection,
+				  struct report *report)
+{
+	struct listing listing = { analysis, selection, true, report };
+	struct error *error = analysis_need(analysis, STAGE_HEAP);
+	allocation_id id;
+
+	if (!error)
+		error = analysis_need(analysis, STAGE_CLASSES);
+	if (error)
+		return error;
+	id = allocation_find(analysis_index(analysis), selection->address);
+	if (id == NO_ALLOCATION)
+		return error_create(ERROR_USAGE,
+				    "there is no allocation at 0x%" PRIx64
+				    "; 'dump' shows any memory",
+				    selection->address);
+	listing.shows_members = shows_members(&listing);
+	if (allocation_state(analysis_index(analysis), id) == BLOCK_USED) {
+		TRY(analysis_need(analysis, STAGE_TYPES));
+		listing.typing = analysis_typing(analysis);
+	}
+	error = annotation_rows_init(&listing.annotating, analysis, selection);
+	if (!error)
+		write_allocation(&listing, id);
+	leave_table(&listing);
+	annotating_deinit(&listing.annotating);
+	return error ? error : listing.error;
+}
+
 static struct error *show_run(struct analysis *analysis, const void *arguments,
 			      struct report *report)
 {
+	const struct selection *selection = arguments;
+
+	if (selection->is_address)
+		return show_address(analysis, selection, report);
 	return write_set(analysis, arguments, true, report);
 }
 
 const struct command command_show = {
 	.name = "show",
-	.summary = "List a set with the contents of each member",
-	.words = "SET [KIND]",
+	.summary = "Show the contents of each member of a set, or of an address",
+	.words = "ADDRESS | SET [KIND]",
 	.example = "show leaked --limit 3 --ascii\n"
-		   "show allocation 55d0c0ffee10\n"
+		   "show 55d0c0ffee10   # its members, where its type is known\n"
 		   "show stacks --show-up-to 80 --limit 1",
-	.description = "Contents are 8-byte words, four to a line, behind the offset of the line.",
+	.description =
+		"Of an address, and of a set narrowed to a C type, contents are members with names and values where debug information tells the type, as gdb has them. Else, and with --ascii or --show-up-to, they are 8-byte words, four to a line, behind the offset of the line.",
 	TAKES_SELECTION,
 	.options = contents_options,
-	.parse = selection_parse,
+	.parse = selection_or_address_parse,
 	.run = show_run,
 };

@@ -1,6 +1,7 @@
 #include "cli/views/description.h"
 
 #include "analyzer/classify/reader.h"
+#include "analyzer/kinds/type_reason.h"
 #include "analyzer/query/order.h"
 #include "analyzer/query/place.h"
 #include "analyzer/query/ranges.h"
@@ -111,6 +112,33 @@ static void pattern_text_deinit(struct pattern_text *text)
 }
 DEFINE_DEINIT(pattern_text_deinit, struct pattern_text)
 
+/*
+ * Its type, if debug information tells it and nothing else does; of an address also who holds it,
+ * if nothing does. Builds what is needed. No variable leads to what is not anchored.
+ */
+static void note_type(struct describer *describer, allocation_id id,
+		      const struct pattern_text *pattern, struct type_reason *ret)
+{
+	struct analysis *analysis = describer->analysis;
+	if (describer->error || pattern->name || analysis_signature(analysis, id) ||
+	    !bitmap_get(analysis_anchored(analysis), id))
+		return;
+	describer->error = analysis_need(analysis, STAGE_TYPES);
+	if (describer->error)
+		return;
+	if (type_reason_find(analysis, id, ret) && (ret->type || describer->selection->is_address))
+		return;
+	type_reason_deinit(ret);
+	*ret = (struct type_reason){ NULL };
+}
+
+static void report_type(struct report *report, const struct type_reason *reason)
+{
+	report_set(report, "type", reason->type);
+	report_set(report, "sure", reason->sure);
+	report_set(report, reason->type ? "by" : "held by", (const char *)reason->path);
+}
+
 /* All leaked allocations that no other leaked one refers to. */
 static void find_unreferenced(struct describer *describer)
 {
@@ -194,15 +222,21 @@ static void write_annotations(struct describer *describer, allocation_id id)
 	describer->error = annotation_rows_write(&describer->annotating, id, describer->report);
 }
 
+/* Only one of the paths is there. */
+#define TYPE_COLUMNS                                                                      \
+	COLUMN("type", VALUE_TEXT), COLUMN("sure", VALUE_TEXT), COLUMN("by", VALUE_TEXT), \
+		COLUMN("held by", VALUE_TEXT)
+
+#define TYPE_SENTENCE "[\nIt is of type {type} ({sure}: by {by}).][\nIt is held by {held by}.]"
+
 #define DESCRIBED_TABLE(name, sentence)                                      \
 	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \
-	      { "part", VALUE_TEXT }, { "contents", VALUE_MEMORY })
+	      { "part", VALUE_TEXT }, TYPE_COLUMNS, { "contents", VALUE_MEMORY })
 
 #define DESCRIPTION                                      \
 	ALLOCATION_SENTENCE                              \
 	"[\nThis allocation matches pattern {pattern}.]" \
-	"[\nIt is {part}.]"                              \
-	"[\n{contents}]"
+	"[\nIt is {part}.]" TYPE_SENTENCE "[\n{contents}]"
 
 static const struct table allocation_table = DESCRIBED_TABLE("allocation", DESCRIPTION "\n");
 
@@ -216,16 +250,19 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	uint64_t size = allocation_size(index, id);
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
+	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
 	struct memory_view view;
 
 	note_pattern(describer, id, &text);
+	note_type(describer, id, &text, &reason);
 	report_begin_table(report,
 			   describer->annotating.rules ? &annotated_table : &allocation_table);
 	rows_allocation(report, describer->analysis, &describer->selection->query, id,
 			liveness_title(describer_state(describer, id)));
 	report_add(report, text.name, text.part);
+	report_type(report, &reason);
 	view = rows_view(describer->analysis, start, size, describer->selection);
-	report_add(report, VALUE_IF(describer->selection->has_show_up_to, &view));
+	report_set(report, "contents", VALUE_IF(describer->selection->has_show_up_to, &view));
 	report_end_row(report);
 	report_end_table(report);
 	write_annotations(describer, id);
@@ -349,7 +386,8 @@ static void describe_nowhere(struct report *report, uint64_t address)
 	      { "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "part", VALUE_TEXT },   \
 	      { "arena", VALUE_TEXT }, { "allocator", VALUE_TEXT }, { "thread", VALUE_NUMBER },    \
 	      { "in use", VALUE_TEXT }, { "path", VALUE_TEXT }, { "name", VALUE_TEXT },            \
-	      { "source", VALUE_TEXT }, { "known", VALUE_TEXT }, { "contents", VALUE_MEMORY })
+	      { "source", VALUE_TEXT }, { "known", VALUE_TEXT }, TYPE_COLUMNS,                     \
+	      { "contents", VALUE_MEMORY })
 
 #define ADDRESS_SENTENCE                                                    \
 	"Address {address} is at offset {offset} of\n"                      \
@@ -364,8 +402,7 @@ static void describe_nowhere(struct report *report, uint64_t address)
 	"[\n... compiled from {source}]"                                    \
 	"[\n... {known}]"                                                   \
 	"[\nThis allocation matches pattern {pattern}.]"                    \
-	"[\nIt is {part}.]"                                                 \
-	"[\n{contents}]"
+	"[\nIt is {part}.]" TYPE_SENTENCE "[\n{contents}]"
 
 static const struct table address_table = ADDRESS_TABLE("address", ADDRESS_SENTENCE "\n");
 
@@ -413,6 +450,7 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 {
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
+	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
 	struct memory_view view;
 	bool is_annotated = describer->annotating.rules && place->kind == PLACE_ALLOCATION;
 	char use[160];
@@ -421,8 +459,10 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 		describe_nowhere(report, address);
 		return;
 	}
-	if (place->kind == PLACE_ALLOCATION)
+	if (place->kind == PLACE_ALLOCATION) {
 		note_pattern(describer, place->id, &text);
+		note_type(describer, place->id, &text, &reason);
+	}
 	report_begin_table(report, is_annotated ? &annotated_address_table : &address_table);
 	report_add(report, address, address - place->start, place_phrase(describer, place),
 		   place->start, place->size);
@@ -431,6 +471,7 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 		report_add(report, text.name, text.part);
 	}
 	report_place(describer, address, place);
+	report_type(report, &reason);
 	if (tell_use(describer->analysis, place, address, use, sizeof(use)))
 		report_set(report, "name", use);
 	else

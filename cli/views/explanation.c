@@ -2,6 +2,7 @@
 
 #include "analyzer/graph/anchors.h"
 #include "analyzer/graph/paths.h"
+#include "analyzer/kinds/type_reason.h"
 #include "cli/views/anchor_row.h"
 #include "cli/views/rows.h"
 
@@ -203,8 +204,9 @@ enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 	COLUMN(address, VALUE_ADDRESS), COLUMN("size", VALUE_BYTES), KIND_COLUMNS, \
 		COLUMN("pattern", VALUE_TEXT)
 
-#define LINK_TABLE(name, sentence) \
-	TABLE(name, sentence, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT })
+#define LINK_TABLE(name, sentence)                                                \
+	TABLE(name, sentence, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT }, \
+	      { "field", VALUE_TEXT })
 
 #define LINK_SENTENCE \
 	"[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
@@ -220,13 +222,27 @@ static void report_link(struct describer *describer, allocation_id id)
 	report_add(describer->report, pattern == NO_PATTERN ? NULL : pattern_name(pattern));
 }
 
-static void write_allocation(struct describer *describer, const struct table *table,
-			     allocation_id id, const char *taint)
+static void write_field(struct describer *describer, const struct table *table, allocation_id id,
+			const char *taint, const char *field)
 {
 	report_begin_table(describer->report, table);
 	report_link(describer, id);
-	report_row(describer->report, taint);
+	report_row(describer->report, taint, field);
 	report_end_table(describer->report);
+}
+
+static void write_allocation(struct describer *describer, const struct table *table,
+			     allocation_id id, const char *taint)
+{
+	write_field(describer, table, id, taint, NULL);
+}
+
+/* The field of the allocation that refers to the next, where types are known. */
+static char *find_field(const struct describer *describer, allocation_id from, allocation_id to)
+{
+	struct analysis *analysis = describer->analysis;
+
+	return analysis_cost(analysis, STAGE_TYPES).built ? type_field(analysis, from, to) : NULL;
 }
 
 /* That there are links between those shown. */
@@ -274,17 +290,20 @@ static void write_chain(struct describer *describer, const struct path *path)
 {
 	static const struct table table =
 		LINK_TABLE("link", "which references 0x{address} of size 0x{size}" LINK_SENTENCE
-				   "[ by a tainted reference ({tainted})]");
+				   "[ by {field}][ by a tainted reference ({tainted})]");
 	size_t links = path->count + path->gap - 1;
 
 	for (size_t i = 1; i < path->count; i++) {
+		_cleanup_(free) char *field = NULL;
+
 		if (links > 2 * SHOWN_LINKS && i == SHOWN_LINKS + 1) {
 			write_gap(describer->report, links - 2 * SHOWN_LINKS);
 			i = path->count - SHOWN_LINKS;
 		}
-		write_allocation(
-			describer, &table, path->ids[i],
-			taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]));
+		field = find_field(describer, path->ids[i - 1], path->ids[i]);
+		write_field(describer, &table, path->ids[i],
+			    taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]),
+			    field);
 	}
 }
 

@@ -26,8 +26,14 @@ typedef struct {
 	double x, y;
 } point;
 
+enum colour { RED, GREEN = 4, BLUE };
+
 struct shape {
 	int sides;
+	enum colour colour;
+	unsigned int is_filled : 1;
+	signed int shade : 5;
+	char title[12];
 	point *corners;
 };
 
@@ -97,6 +103,10 @@ OUT_OF_LINE static void fill(struct customer *customer, int number)
 	if (customer->has_shape) {
 		customer->shape = make(sizeof(struct shape), "struct shape");
 		customer->shape->sides = 3 + number;
+		customer->shape->colour = GREEN;
+		customer->shape->is_filled = 1;
+		customer->shape->shade = -3;
+		strcpy(customer->shape->title, "round");
 		customer->shape->corners =
 			make((size_t)customer->shape->sides * sizeof(point), "point[]");
 	} else {

@@ -37,7 +37,8 @@ TOTAL = re.compile(
     r"(\d+) ([a-z -]+) use 0x([0-9a-f]+) \(((?:\d{1,3},)*\d{1,3})\) bytes\.\n"
 )
 HEADER = r"allocation at [0-9a-f]+ of size [0-9a-f]+\n"
-SIGNATURE = r"(?:\.\.\. with (?:signature|identity) .*\n)?"
+SIGNATURE = (r"(?:\.\.\. with (?:signature|identity) .*\n)?"
+             r"(?:\.\.\. of type .*\n)?")
 COMMENTS = r"(?:#.*\n)*"
 LISTED = re.compile(rf"(?:Used|Free) {HEADER}{SIGNATURE}\n")
 WORDS = r"(?:[ 0-9a-f]{16} ){0,3}[ 0-9a-f]{16}\n"

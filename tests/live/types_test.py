@@ -64,6 +64,56 @@ class TypesTest(LiveTest):
     def test_clang(self):
         self.check("-g", "-O2", compiler="clang")
 
+    def test_what_an_address_is_and_why(self):
+        core, _ = self.core("-g", "-O2")
+
+        def describe(name, command="describe"):
+            return ask("-q", core, command, f"{self.last[name]:x}").stdout
+
+        self.assertIn("It is of type struct customer[] (typed: by "
+                      "local.customers of main(), frame ",
+                      describe("struct customer[]"))
+        self.assertIn("It is of type struct customer (certain: by best (typed",
+                      describe("struct customer"))
+        self.assertIn("It is of type point[] (typed: by shop.customers[49]"
+                      ".shape->corners, 3 steps from shop.customers (typed",
+                      describe("point[]"))
+        self.assertIn("It is held by hidden (typed", describe("?"))
+        self.assertRegex(describe("int[]", "explain"),
+                         r"which references 0x\w+ of size 0x\w+ by "
+                         r"\[49\]\.scores\n")
+
+    def test_values(self):
+        """As gdb's `p *pointer` has them."""
+        for flags in ("-g", "-O2"), ("-gdwarf-4", "-O0"):
+            with self.subTest(flags=flags):
+                core, _ = self.core(*flags)
+                shape, corners, note = (self.last[name] for name in (
+                    "struct shape", "point[]", "char[]"))
+                self.assertEqual(ask(
+                    "-q", core, "show", f"{shape:x}").stdout,
+                    f"Used allocation at {shape:x} of size 28\n"
+                    "... of type struct shape\n"
+                    "  sides = 52\n"
+                    "  colour = GREEN\n"
+                    "  is_filled = 1\n"
+                    "  shade = -3\n"
+                    '  title = "round"\n'
+                    f"  corners = 0x{corners:x} (point[])\n\n")
+                self.assertIn(
+                    f'  note = 0x{note:x} "to be delivered at the back door"',
+                    ask("-q", core, "show", "used", "order").stdout)
+                self.assertIn("  {0 <repeats 22 times>}\n", ask(
+                    "-q", core, "show", f"{self.last['int[]']:x}").stdout)
+                rows = tables("-q", core, "show", f"{corners:x}")["member"]
+                self.assertEqual(
+                    rows[51], {"address": f"0x{corners + 51 * 16:x}",
+                               "offset": f"0x{51 * 16:x}", "type": "point",
+                               "member": "[51]", "value": "{x = 0, y = 0}"})
+                # Who asks for bytes gets these.
+                self.assertNotIn("sides", ask(
+                    "-q", core, "show", f"{shape:x}", "--ascii").stdout)
+
     def test_without_debug_information(self):
         core, _ = self.core("-O2", "-g0")
         groups = tables("-q", core, "summarize", "used")["group"]

@@ -26,23 +26,33 @@ enum type_kind {
 	TYPE_KINDS
 };
 
+/* How the bits of a TYPE_NUMBER or TYPE_CHARACTER are read. */
+enum number_form {
+	FORM_UNSIGNED,
+	FORM_SIGNED,
+	FORM_FLOAT,
+	FORM_BOOLEAN,
+};
+
 struct data_type {
 	const char *name;   /* NULL: it has none */
 	uint64_t size;	    /* in bytes; 0: not told, as of an array without bounds */
 	uint64_t count;	    /* elements of an array; 0: not told */
 	type_number target; /* what it points to, or its elements */
-	uint32_t first_member, member_count;
+	uint32_t first_member, member_count; /* of an enumeration: its enumerators */
 	enum type_kind kind;
+	enum number_form form;
 	bool is_tagged; /* C calls it "struct NAME" */
 };
 
 struct type_member {
 	const char *name; /* NULL: it has none, as a base class */
-	uint32_t offset;  /* in bytes */
+	uint32_t offset;  /* in bytes; of an enumerator: its value */
 	type_number type;
 	bool is_base;
-	bool is_variant;   /* of an enumeration of Rust: stands where others do */
-	bool is_bit_field; /* offset is that of its byte */
+	bool is_variant;    /* of an enumeration of Rust: stands where others do */
+	uint8_t bit_size;   /* 0: it is no bit field */
+	uint8_t bit_offset; /* of its lowest bit in the byte at offset */
 };
 
 /* A variable in static memory, or thread-local. */

@@ -99,6 +99,21 @@ static struct error *add_raw(struct type_reader *reader, Dwarf_Die *entry, struc
 	return error ? error : add_entry(reader, entry, reader->raws.count - 1);
 }
 
+static enum number_form form_of(uint64_t encoding)
+{
+	switch (encoding) {
+	case DW_ATE_boolean:
+		return FORM_BOOLEAN;
+	case DW_ATE_float:
+		return FORM_FLOAT;
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+		return FORM_SIGNED;
+	default:
+		return FORM_UNSIGNED;
+	}
+}
+
 /* Numbers that characters are made of are text where a pointer leads to them. */
 static struct error *read_base(struct type_reader *reader, Dwarf_Die *entry)
 {
@@ -110,6 +125,7 @@ static struct error *read_base(struct type_reader *reader, Dwarf_Die *entry)
 		       (struct raw){
 			       .kind = size == 1 && encoding != DW_ATE_boolean ? TYPE_CHARACTER
 									       : TYPE_NUMBER,
+			       .form = (uint8_t)form_of(encoding),
 			       .name = dwarf_diename(entry),
 			       .size = size,
 		       });
@@ -144,6 +160,29 @@ static struct error *read_array(struct type_reader *reader, Dwarf_Die *entry)
 		       });
 }
 
+/* Before DWARF 4, bits are counted from the highest one of the storage unit. */
+static void read_bits(Dwarf_Die *entry, struct raw_member *member, uint64_t *offset)
+{
+	uint64_t size, before, storage = 0, end;
+	Dwarf_Die type;
+
+	if (!number_of(entry, DW_AT_bit_size, &size) || size == 0 || size > 64)
+		return;
+	member->bit_size = (uint8_t)size;
+	if (number_of(entry, DW_AT_data_bit_offset, &before)) {
+		*offset = before / 8;
+		member->bit_offset = before % 8;
+	} else if (number_of(entry, DW_AT_bit_offset, &before)) {
+		if (!number_of(entry, DW_AT_byte_size, &storage) && entry_type(entry, &type))
+			dwarf_aggregate_size(&type, &storage);
+		if (storage > 8 || before > storage * 8 || size > storage * 8 - before)
+			return;
+		end = storage * 8 - before - size;
+		*offset += end / 8;
+		member->bit_offset = end % 8;
+	}
+}
+
 /* Add the member, unless it is in no fixed place, or in none at all. */
 static struct error *add_member(struct type_reader *reader, Dwarf_Die *entry, bool is_variant)
 {
@@ -152,18 +191,15 @@ static struct error *add_member(struct type_reader *reader, Dwarf_Die *entry, bo
 		.type = type_address(entry),
 		.is_base = dwarf_tag(entry) == DW_TAG_inheritance,
 		.is_variant = is_variant,
-		.is_bit_field = dwarf_hasattr(entry, DW_AT_bit_size),
 	};
 	uint64_t offset = 0;
 
 	if (dwarf_hasattr(entry, DW_AT_external) || dwarf_hasattr(entry, DW_AT_declaration))
 		return NULL;
-	if (dwarf_hasattr(entry, DW_AT_data_member_location)) {
-		if (!number_of(entry, DW_AT_data_member_location, &offset))
-			return NULL;
-	} else if (number_of(entry, DW_AT_data_bit_offset, &offset)) {
-		offset /= 8;
-	}
+	if (dwarf_hasattr(entry, DW_AT_data_member_location) &&
+	    !number_of(entry, DW_AT_data_member_location, &offset))
+		return NULL;
+	read_bits(entry, &member, &offset);
 	if (offset > UINT32_MAX || reader->members.count >= MOST_MEMBERS)
 		return NULL;
 	member.offset = (uint32_t)offset;
@@ -177,6 +213,21 @@ static bool count_step(struct type_reader *reader)
 	    !progress_step(reader->progress, STEPS_A_CHECK))
 		reader->steps = MOST_STEPS;
 	return reader->steps < MOST_STEPS;
+}
+
+/* Values of more than 32 bits are left out. */
+static struct error *add_enumerator(struct type_reader *reader, Dwarf_Die *entry)
+{
+	struct raw_member member = { .name = dwarf_diename(entry) };
+	Dwarf_Attribute attribute;
+	Dwarf_Sword value;
+
+	if (!dwarf_attr(entry, DW_AT_const_value, &attribute) ||
+	    dwarf_formsdata(&attribute, &value) != 0 || value < INT32_MIN || value > UINT32_MAX ||
+	    reader->members.count >= MOST_MEMBERS)
+		return NULL;
+	member.offset = (uint32_t)value;
+	return array_append(&reader->members, member);
 }
 
 /*
@@ -204,6 +255,9 @@ static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, 
 		case DW_TAG_member:
 		case DW_TAG_inheritance:
 			error = add_member(reader, &child, is_variant);
+			break;
+		case DW_TAG_enumerator:
+			error = add_enumerator(reader, &child);
 			break;
 		case DW_TAG_variant_part:
 		case DW_TAG_variant:
@@ -235,13 +289,18 @@ static uint64_t identify(const struct type_reader *reader, Dwarf_Die *entry, con
 	return hash;
 }
 
+/* A structure, union or enumeration. */
 static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry,
 				    const struct scope *scope)
 {
+	int tag = dwarf_tag(entry);
+	bool is_enumeration = tag == DW_TAG_enumeration_type;
 	struct raw raw = {
-		.kind = dwarf_tag(entry) == DW_TAG_union_type ? TYPE_UNION : TYPE_STRUCTURE,
+		.kind = is_enumeration		   ? TYPE_NUMBER
+			: tag == DW_TAG_union_type ? TYPE_UNION
+						   : TYPE_STRUCTURE,
 		.name = full_name(reader, scope, entry),
-		.is_tagged = reader->is_c && dwarf_hasattr(entry, DW_AT_name),
+		.is_tagged = !is_enumeration && reader->is_c && dwarf_hasattr(entry, DW_AT_name),
 		.first_member = (uint32_t)reader->members.count,
 	};
 	struct error *error;
@@ -250,7 +309,8 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 
 	number_of(entry, DW_AT_byte_size, &raw.size);
 	if (dwarf_hasattr(entry, DW_AT_declaration)) {
-		raw.kind = TYPE_DECLARED;
+		if (!is_enumeration)
+			raw.kind = TYPE_DECLARED;
 		return add_raw(reader, entry, raw);
 	}
 	if (!raw.name) {
@@ -374,6 +434,7 @@ static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
 	case DW_TAG_base_type:
 		return read_base(reader, entry);
 	case DW_TAG_enumeration_type:
+		return read_structure(reader, entry, scope);
 	case DW_TAG_ptr_to_member_type: {
 		struct raw raw = { .kind = TYPE_NUMBER, .name = dwarf_diename(entry) };
 

@@ -28,6 +28,7 @@ struct raw {
 	uint64_t target;
 	uint32_t first_member, member_count;
 	uint8_t kind;
+	uint8_t form; /* enum number_form */
 	bool is_tagged;
 };
 
@@ -35,7 +36,8 @@ struct raw_member {
 	const char *name;
 	uint64_t type;
 	uint32_t offset;
-	bool is_base, is_variant, is_bit_field;
+	uint8_t bit_size, bit_offset;
+	bool is_base, is_variant;
 };
 
 struct raw_variable {

@@ -91,6 +91,7 @@ static struct error *add_plain(struct linker *linker)
 						 .first_member = raw->first_member,
 						 .member_count = raw->member_count,
 						 .kind = (enum type_kind)raw->kind,
+						 .form = (enum number_form)raw->form,
 						 .is_tagged = raw->is_tagged,
 					 });
 	}
@@ -219,7 +220,8 @@ static struct error *link_members(struct linker *linker)
 			.type = number_at(linker, raw->type),
 			.is_base = raw->is_base,
 			.is_variant = raw->is_variant,
-			.is_bit_field = raw->is_bit_field,
+			.bit_size = raw->bit_size,
+			.bit_offset = raw->bit_offset,
 		};
 	}
 	for (size_t i = 0; !error && i < reader->variables.count; i++) {

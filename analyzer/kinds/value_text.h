@@ -1,0 +1,29 @@
+/*
+ * Values of types as text, as gdb prints them:
+ *
+ *	{next = 0x55d0c0ffee10 (struct order), note = 0x55d0c0ffee40 "fragile", amount = 3,
+ *	 state = PAID, tags = {1, 2, 0 <repeats 14 times>}}
+ *
+ * What a pointer leads to is told by the type of that allocation, by text, or by a symbol. At most
+ * 200 elements of a value are printed, then "...". Text is as it is in the dump, hostile.
+ */
+#ifndef ANALYZER_KINDS_VALUE_TEXT_H
+#define ANALYZER_KINDS_VALUE_TEXT_H
+
+#include "analyzer/analysis/analysis.h"
+
+/*
+ * The value of the type at address; to be freed. NULL: memory is short.
+ * Needs STAGE_TYPES and STAGE_CLASSES.
+ */
+char *value_text_of(const struct analysis *analysis, type_number type, uint64_t address);
+
+/* The same of an array of so many elements. */
+char *value_text_of_elements(const struct analysis *analysis, type_number element, uint64_t address,
+			     uint64_t count);
+
+/* The same of a member of the structure at address. */
+char *value_text_of_member(const struct analysis *analysis, const struct type_member *member,
+			   uint64_t address);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * The path into a value of a type, as ".entries[3].key".
+ */
+#ifndef ANALYZER_TYPES_MEMBER_PATH_H
+#define ANALYZER_TYPES_MEMBER_PATH_H
+
+#include "analyzer/program/debug/type_table.h"
+
+#include <stdio.h>
+
+/*
+ * Print the path from the start of a value to the offset, as far as members and elements cover it,
+ * and "+0x18" for the rest of it. Returns the type of what the path leads to.
+ */
+type_number member_path_print(const struct type_table *table, type_number type, uint64_t offset,
+			      FILE *out);
+
+/*
+ * The member of that name, those of members without a name and of base classes included, and its
+ * offset in the value. NULL: there is none.
+ */
+const struct type_member *member_find(const struct type_table *table, type_number type,
+				      const char *name, uint64_t *ret_offset);
+
+#endif

@@ -1,0 +1,146 @@
+#include "cli/views/member_rows.h"
+
+#include "analyzer/kinds/value_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MOST_ELEMENTS = 200 };
+
+static const struct table table =
+	TABLE("member", "  [{member} = ]{value}", { "address", VALUE_ADDRESS },
+	      { "offset", VALUE_ADDRESS }, { "type", VALUE_TEXT }, { "member", VALUE_TEXT },
+	      { "value", VALUE_TEXT });
+
+/* Where values are, and of which allocation or variable these are parts. */
+struct parts {
+	struct report *report;
+	const struct analysis *analysis;
+	const struct type_table *types;
+	uint64_t start, size; /* size 0: as large as its type */
+};
+
+/* Frees the value. */
+static void write_part(const struct parts *parts, uint64_t address, const char *type,
+		       const char *member, char *value)
+{
+	report_row(parts->report, address, address - parts->start, type, member,
+		   report_content(parts->report, value ? value : "(memory is short)"));
+	free(value);
+}
+
+static bool is_aggregate(const struct data_type *type)
+{
+	return type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION;
+}
+
+/* The last member of a structure may have as many elements as there is room for. */
+static bool write_tail(const struct parts *parts, const struct type_member *member)
+{
+	const struct data_type *type = type_get(parts->types, member->type);
+	const struct data_type *element = type_get(parts->types, type->target);
+
+	if (type->kind != TYPE_ARRAY || type->count > 1 || !element->size ||
+	    parts->size <= member->offset)
+		return false;
+	write_part(parts, parts->start + member->offset,
+		   type_text(parts->types, member->type, "", ""), member->name,
+		   value_text_of_elements(parts->analysis, type->target,
+					  parts->start + member->offset,
+					  (parts->size - member->offset) / element->size));
+	return true;
+}
+
+static const char *member_name(const struct parts *parts, const struct type_member *member)
+{
+	return member->is_base ? type_text(parts->types, member->type, "<", ">") : member->name;
+}
+
+static void write_value(const struct parts *parts, type_number number)
+{
+	const struct data_type *type = type_get(parts->types, number);
+	const struct type_member *members;
+
+	if (!is_aggregate(type) || type->member_count == 0) {
+		write_part(parts, parts->start, type_text(parts->types, number, "", ""), NULL,
+			   value_text_of(parts->analysis, number, parts->start));
+		return;
+	}
+	members = type_members(parts->types, type);
+	for (size_t i = 0; i < type->member_count && !report_broken(parts->report); i++) {
+		if (i + 1 == type->member_count && write_tail(parts, &members[i]))
+			break;
+		write_part(parts, parts->start + members[i].offset,
+			   type_text(parts->types, members[i].type, "", ""),
+			   member_name(parts, &members[i]),
+			   value_text_of_member(parts->analysis, &members[i], parts->start));
+	}
+}
+
+static void write_array(const struct parts *parts, type_number number)
+{
+	const struct data_type *type = type_get(parts->types, number);
+	const char *name = type_text(parts->types, number, "", "");
+	uint64_t count = parts->size / type->size;
+	char text[64];
+
+	if (!is_aggregate(type)) {
+		write_part(parts, parts->start, type_text(parts->types, number, "", "[]"), NULL,
+			   value_text_of_elements(parts->analysis, number, parts->start, count));
+		return;
+	}
+	for (uint64_t i = 0; i < count && i < MOST_ELEMENTS && !report_broken(parts->report); i++) {
+		uint64_t address = parts->start + i * type->size;
+
+		snprintf(text, sizeof(text), "[%" PRIu64 "]", i);
+		write_part(parts, address, name, text,
+			   value_text_of(parts->analysis, number, address));
+	}
+	if (count > MOST_ELEMENTS) {
+		snprintf(text, sizeof(text), "... and %" PRIu64 " more elements",
+			 count - MOST_ELEMENTS);
+		report_row(parts->report, parts->start + MOST_ELEMENTS * type->size,
+			   MOST_ELEMENTS * type->size, name, ABSENT, (const char *)text);
+	}
+}
+
+static struct parts parts_of(struct report *report, const struct analysis *analysis, uint64_t start,
+			     uint64_t size)
+{
+	return (struct parts){ report, analysis, typing_types(analysis_typing(analysis)), start,
+			       size };
+}
+
+void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
+			       allocation_id id, struct typed typed)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start = allocation_start(index, id), size = allocation_size(index, id);
+	struct parts parts = parts_of(report, analysis, start, typed.fit == FIT_TAIL ? size : 0);
+	uint64_t covered = type_get(parts.types, typed.type)->size;
+	char text[64];
+
+	report_begin_table(report, &table);
+	if (typed.fit == FIT_ARRAY) {
+		parts.size = size;
+		write_array(&parts, typed.type);
+	} else {
+		write_value(&parts, typed.type);
+	}
+	if (typed.fit == FIT_PREFIX && covered < size) {
+		snprintf(text, sizeof(text), "... and %" PRIu64 " bytes of no known type",
+			 size - covered);
+		report_row(report, start + covered, covered, ABSENT, ABSENT, (const char *)text);
+	}
+	report_end_table(report);
+}
+
+void member_rows_of_value(struct report *report, const struct analysis *analysis, type_number type,
+			  uint64_t address)
+{
+	const struct parts parts = parts_of(report, analysis, address, 0);
+
+	report_begin_table(report, &table);
+	write_value(&parts, type);
+	report_end_table(report);
+}

@@ -1,0 +1,18 @@
+/*
+ * The members of a value with a type, as "next = 0x55d0c0ffee10 (struct order)": a row for each.
+ */
+#ifndef CLI_VIEWS_MEMBER_ROWS_H
+#define CLI_VIEWS_MEMBER_ROWS_H
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/report/report.h"
+
+/* Of an allocation. Needs STAGE_TYPES and STAGE_CLASSES. */
+void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
+			       allocation_id id, struct typed typed);
+
+/* Of a value of the type at address. */
+void member_rows_of_value(struct report *report, const struct analysis *analysis, type_number type,
+			  uint64_t address);
+
+#endif
