@@ -1,7 +1,6 @@
 #include "analyzer/types/member_path.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Types within types; nothing that people write is as deep. */
 enum { DEEPEST = 32 };
@@ -58,36 +57,4 @@ type_number member_path_print(const struct type_table *table, type_number number
 	if (offset)
 		fprintf(out, "+0x%" PRIx64, offset);
 	return number;
-}
-
-static const struct type_member *find_within(const struct type_table *table, type_number number,
-					     const char *name, uint64_t start, size_t depth,
-					     uint64_t *ret_offset)
-{
-	const struct data_type *type = type_get(table, number);
-	const struct type_member *members, *found;
-
-	if (depth == DEEPEST || !is_aggregate(type))
-		return NULL;
-	members = type_members(table, type);
-	for (size_t i = 0; i < type->member_count; i++) {
-		uint64_t offset = start + members[i].offset;
-
-		if (members[i].name && strcmp(members[i].name, name) == 0) {
-			*ret_offset = offset;
-			return &members[i];
-		}
-		if (members[i].name)
-			continue;
-		found = find_within(table, members[i].type, name, offset, depth + 1, ret_offset);
-		if (found)
-			return found;
-	}
-	return NULL;
-}
-
-const struct type_member *member_find(const struct type_table *table, type_number type,
-				      const char *name, uint64_t *ret_offset)
-{
-	return find_within(table, type, name, 0, 0, ret_offset);
 }

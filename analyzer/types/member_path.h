@@ -15,11 +15,4 @@
 type_number member_path_print(const struct type_table *table, type_number type, uint64_t offset,
 			      FILE *out);
 
-/*
- * The member of that name, those of members without a name and of base classes included, and its
- * offset in the value. NULL: there is none.
- */
-const struct type_member *member_find(const struct type_table *table, type_number type,
-				      const char *name, uint64_t *ret_offset);
-
 #endif

@@ -134,13 +134,3 @@ void member_rows_of_allocation(struct report *report, const struct analysis *ana
 	}
 	report_end_table(report);
 }
-
-void member_rows_of_value(struct report *report, const struct analysis *analysis, type_number type,
-			  uint64_t address)
-{
-	const struct parts parts = parts_of(report, analysis, address, 0);
-
-	report_begin_table(report, &table);
-	write_value(&parts, type);
-	report_end_table(report);
-}

@@ -11,8 +11,4 @@
 void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
 			       allocation_id id, struct typed typed);
 
-/* Of a value of the type at address. */
-void member_rows_of_value(struct report *report, const struct analysis *analysis, type_number type,
-			  uint64_t address);
-
 #endif
