@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/macros.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /*
@@ -19,6 +20,8 @@ enum {
 	ENOUGH = 10,  /* of it, to say anything */
 	MOST_ROUNDS = 12,
 	MOST_HEADERS = 1 << 10,
+	DEEPEST = 24,
+	LONGEST_NAME = 64,
 };
 
 struct untyped {
@@ -37,6 +40,7 @@ struct inference {
 	struct casts casts;
 	ARRAY(struct untyped) untyped;
 	ARRAY(type_number) candidates; /* of the group */
+	bool is_named;		       /* the only one, by the tag */
 	ARRAY(struct heir) heirs;
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
 	uint64_t steps, told;
@@ -181,12 +185,102 @@ static struct error *find_heirs(struct inference *inference, type_number header,
 	return error;
 }
 
-/* All members of the union that the slot is in are candidates. */
+/* The type of the part of a value that covers the offset, down to what is of one of the kinds. */
+static type_number type_at(const struct typing *typing, type_number number, uint64_t offset,
+			   unsigned int kinds)
+{
+	for (size_t i = 0; i < DEEPEST; i++) {
+		const struct data_type *type = typing_type(typing, number);
+		const struct type_member *members = type_members(typing->table, type);
+		size_t covering = 0;
+
+		if (kinds >> type->kind & 1)
+			return number;
+		if (type->kind == TYPE_ARRAY && typing_type(typing, type->target)->size) {
+			number = type->target;
+			offset %= typing_type(typing, number)->size;
+			continue;
+		}
+		if (!is_aggregate(type) || type->member_count == 0)
+			break;
+		while (covering < type->member_count &&
+		       (members[covering].offset > offset ||
+			offset - members[covering].offset >=
+				typing_type(typing, members[covering].type)->size))
+			covering++;
+		if (covering == type->member_count)
+			break;
+		number = members[covering].type;
+		offset -= members[covering].offset;
+	}
+	return NO_TYPE;
+}
+
+/* The name of the enumerator that stands at the tag of a slot; NULL: it is no enumeration. */
+static const char *name_tag(const struct typing *typing, type_number whole, const struct slot *slot,
+			    uint64_t address)
+{
+	const struct data_type *type;
+	const struct type_member *enumerators;
+	uint32_t value = 0;
+
+	if (slot->tag == NO_TAG)
+		return NULL;
+	type = typing_type(typing, type_at(typing, whole, slot->tag, 1 << TYPE_NUMBER));
+	enumerators = type_members(typing->table, type);
+	if (type->size > sizeof(value) ||
+	    !image_read(typing->input.image, address + slot->tag - slot->offset, &value,
+			type->size))
+		return NULL;
+	for (size_t i = 0; type->kind == TYPE_NUMBER && i < type->member_count; i++)
+		if (enumerators[i].offset == value)
+			return enumerators[i].name;
+	return NULL;
+}
+
+/* Without underscores, and in small letters. */
+static void plain_name(const char *name, char *ret, size_t size)
+{
+	size_t used = 0;
+
+	for (; *name && used + 1 < size; name++)
+		if (*name != '_')
+			ret[used++] = (char)tolower((unsigned char)*name);
+	ret[used] = '\0';
+}
+
+/*
+ * The member of the union that the enumerator names, as "cm_for" names "For"; the one with the
+ * longest name if it names several. NULL: none.
+ */
+static const struct type_member *find_named(const struct typing *typing, type_number number,
+					    const char *enumerator)
+{
+	const struct data_type *type = typing_type(typing, number);
+	const struct type_member *members = type_members(typing->table, type), *best = NULL;
+	char wanted[LONGEST_NAME], name[LONGEST_NAME];
+	size_t longest = 0;
+
+	plain_name(enumerator, wanted, sizeof(wanted));
+	for (size_t i = 0; type->kind == TYPE_UNION && i < type->member_count; i++) {
+		if (!members[i].name)
+			continue;
+		plain_name(members[i].name, name, sizeof(name));
+		if (strlen(name) <= longest || !strstr(wanted, name))
+			continue;
+		longest = strlen(name);
+		best = &members[i];
+	}
+	return best;
+}
+
+/* The members of the union that the slot is in are candidates, or the one that the tag names. */
 static struct error *add_choices(struct inference *inference, allocation_id id)
 {
 	struct typing *typing = inference->typing;
+	const struct type_member *named = NULL;
 	const struct slot *slot, *slots;
-	struct error *error;
+	const char *enumerator;
 	uint64_t address;
 	type_number type;
 	size_t count;
@@ -194,11 +288,19 @@ static struct error *add_choices(struct inference *inference, allocation_id id)
 	slot = slot_to(typing, id, &address, &type);
 	if (!slot || !slot->is_choice)
 		return NULL;
-	error = slots_of(&typing->slots, type, &slots, &count);
-	for (size_t i = 0; !error && i < count; i++)
+	enumerator = name_tag(typing, type, slot, address);
+	if (enumerator)
+		named = find_named(typing, type_at(typing, type, slot->offset, 1 << TYPE_UNION),
+				   enumerator);
+	if (named && typing_type(typing, named->type)->kind == TYPE_POINTER) {
+		inference->is_named = true;
+		return add_candidate(inference, typing_type(typing, named->type)->target);
+	}
+	TRY(slots_of(&typing->slots, type, &slots, &count));
+	for (size_t i = 0; i < count; i++)
 		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
-			error = add_candidate(inference, slots[i].target);
-	return error;
+			TRY(add_candidate(inference, slots[i].target));
+	return NULL;
 }
 
 static struct error *add_heirs(struct inference *inference, type_number header)
@@ -222,7 +324,10 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	inference->candidates.count = 0;
 	if (known_fit(typing, id) != FIT_NONE)
 		return add_heirs(inference, known_type(typing, id));
+	inference->is_named = false;
 	TRY(add_choices(inference, id));
+	if (inference->is_named)
+		return NULL;
 	count = key & OF_VARIABLE ? 0 : casts_of(&inference->casts, (uint32_t)key, &casts);
 	for (size_t i = 0; i < count; i++)
 		TRY(add_candidate(inference, casts[i].type));

@@ -58,6 +58,27 @@ struct variant {
 	};
 };
 
+/* Of these, only the name of the kind tells which. */
+enum form { FORM_SQUARE, FORM_CIRCLE };
+
+struct square {
+	struct entry *corners;
+	long side;
+};
+
+struct circle {
+	struct entry *center;
+	long radius;
+};
+
+struct shape {
+	enum form form;
+	union {
+		struct square *square;
+		struct circle *circle;
+	};
+};
+
 /* Many in one block. */
 struct piece {
 	struct piece *next;
@@ -79,6 +100,7 @@ struct note {
 static struct entry *wallets, *tickets;
 static struct object *objects;
 struct variant variants[60]; /* nobody reads it: compilers would do without */
+struct shape shapes[40];
 static struct piece *pieces;
 static struct bag bag;
 
@@ -202,6 +224,15 @@ OUT_OF_LINE static void fill(void)
 			variants[i].wallet = make_wallet(i);
 		else
 			variants[i].ticket = make_ticket(i);
+	}
+	for (int i = 0; i < 40; i++) {
+		struct square *square =
+			make(sizeof(*square), i % 2 ? "struct square" : "struct circle");
+
+		square->corners = push(NULL, NULL);
+		square->side = i;
+		shapes[i].form = i % 2 ? FORM_SQUARE : FORM_CIRCLE;
+		shapes[i].square = square;
 	}
 	bag.count = 50;
 	bag.items = make(50 * sizeof(*bag.items), "?");
