@@ -541,6 +541,8 @@ size_t casts_of(const struct casts *casts, uint32_t place, const struct cast **r
 	}
 	for (end = low; end < casts->all.count && casts->all.items[end].place == place; end++)
 		;
-	*ret = casts->all.items + low;
+	if (end == low)
+		return 0;
+	*ret = &casts->all.items[low];
 	return end - low;
 }

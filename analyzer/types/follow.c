@@ -352,15 +352,14 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 	return error;
 }
 
-/* The context of what the key leads to from one; NO_CONTEXT if there are too many. */
-static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t key)
+/* The context of what is one way on from another; NO_CONTEXT if there are too many. */
+static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place)
 {
-	const struct context *context = &typing->paths.items[parent];
-	uint32_t depth = context->depth + 1, at = parent;
+	uint32_t depth = typing->paths.items[parent].depth + 1, at = parent;
 	const struct context *known;
 	struct error *error;
 
-	while (at != NO_CONTEXT && typing->paths.items[at].key != key)
+	while (at != NO_CONTEXT && typing->paths.items[at].way != way)
 		at = typing->paths.items[at].parent;
 	if (at != NO_CONTEXT)
 		return at;
@@ -369,14 +368,14 @@ static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t k
 			parent = typing->paths.items[parent].parent;
 		depth = 2;
 	}
-	known = table_find(&typing->paths, hash_add(key, parent), item,
-			   item->key == key && item->parent == parent);
+	known = table_find(&typing->paths, hash_add(way, parent), item,
+			   item->way == way && item->parent == parent);
 	if (known)
 		return (uint32_t)(known - typing->paths.items);
 	if (typing->paths.count >= MOST_CONTEXTS)
 		return NO_CONTEXT;
-	error = table_append(&typing->paths, hash_add(key, parent),
-			     (struct context){ key, parent, depth });
+	error = table_append(&typing->paths, hash_add(way, parent),
+			     (struct context){ way, place, parent, depth });
 	if (error) {
 		error_destroy(error);
 		return NO_CONTEXT;
@@ -385,15 +384,15 @@ static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t k
 }
 
 /* Elements of what a variable itself leads to are not told apart from it. */
-static uint32_t enter_member(struct typing *typing, uint32_t context, uint32_t member)
+static uint32_t enter_slot(struct typing *typing, uint32_t context, const struct slot *slot)
 {
-	uint64_t key = typing->paths.items[context].key;
+	struct context whole = typing->paths.items[context];
 
-	if (member != NO_MEMBER)
-		return enter_context(typing, context, member);
-	return context == NO_CONTEXT || (key & OF_VARIABLE)
-		       ? context
-		       : enter_context(typing, context, ELEMENT_OF((uint32_t)key));
+	if (slot->member != NO_MEMBER)
+		return enter_context(typing, context, slot->way, slot->member);
+	return whole.place == NO_MEMBER ? context
+					: enter_context(typing, context, whole.way | OF_ELEMENT,
+							ELEMENT_OF(whole.place));
 }
 
 /* A pointer in memory: where it stands, and what it is to point to. */
@@ -508,6 +507,7 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 	struct error *error = NULL;
 	struct memory_range range;
 	type_number wanted = pointer->target;
+	bool is_first;
 	enum type_fit fit, known;
 
 	if (id == NO_ALLOCATION)
@@ -521,7 +521,8 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 	if (pointer->value - range.start > (target->kind == TYPE_CHARACTER ? LONGEST_HEADER : 0))
 		return follow_into(typing, pointer, id);
 	known = known_fit(typing, id);
-	if (!has_step(typing, id))
+	is_first = !has_step(typing, id);
+	if (is_first)
 		error = keep_step(typing, id, pointer);
 	/* Which member of a union is meant is not known here: see infer.c. */
 	if (error || pointer->is_choice || target->kind == TYPE_NONE ||
@@ -535,7 +536,15 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 	error = typing_find_fit(typing, range, wanted, &fit);
 	if (error || fit <= known)
 		return error;
-	if (known != FIT_NONE)
+	/* A pointer to what was freed may lead to a text, which is where the block is now. */
+	if (is_aggregate(target) && is_text(typing, range.start)) {
+		struct conformity conformity;
+
+		TRY(typing_conforms(typing, range.start, wanted, &conformity));
+		if (conformity.is_violated)
+			return NULL;
+	}
+	if (!is_first)
 		error = keep_step(typing, id, pointer);
 	return error ? error : typing_set(typing, id, wanted, fit, false);
 }
@@ -587,10 +596,9 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 			    pointer.value == 0)
 				continue;
 			/* Lists and trees are of one context. */
-			pointer.context =
-				slots[j].target == source->type
-					? source->context
-					: enter_member(typing, source->context, slots[j].member);
+			pointer.context = slots[j].target == source->type
+						  ? source->context
+						  : enter_slot(typing, source->context, &slots[j]);
 			error = follow(typing, &pointer);
 			if (!error)
 				error = slots_of(&typing->slots, source->type, &slots, &count);
@@ -693,8 +701,8 @@ static bool follow_variable(void *data, const struct typed_variable *variable)
 {
 	struct visit *visit = data;
 	const struct data_type *type = typing_type(visit->typing, variable->type);
-	uint32_t context =
-		enter_context(visit->typing, NO_CONTEXT, OF_VARIABLE | variable->address);
+	uint32_t context = enter_context(visit->typing, NO_CONTEXT, OF_VARIABLE | variable->address,
+					 NO_MEMBER);
 
 	if (!variable->is_in_register) {
 		const struct source source = {

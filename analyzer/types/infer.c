@@ -317,7 +317,7 @@ static struct error *add_heirs(struct inference *inference, type_number header)
 static struct error *gather_candidates(struct inference *inference, allocation_id id)
 {
 	const struct typing *typing = inference->typing;
-	uint64_t key = typing->paths.items[typing->contexts.items[id]].key;
+	uint32_t place = typing->paths.items[typing->contexts.items[id]].place;
 	const struct cast *casts;
 	size_t count;
 
@@ -328,7 +328,7 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	TRY(add_choices(inference, id));
 	if (inference->is_named)
 		return NULL;
-	count = key & OF_VARIABLE ? 0 : casts_of(&inference->casts, (uint32_t)key, &casts);
+	count = casts_of(&inference->casts, place, &casts);
 	for (size_t i = 0; i < count; i++)
 		TRY(add_candidate(inference, casts[i].type));
 	count = inference->candidates.count;
@@ -535,6 +535,8 @@ static struct error *infer_group(struct inference *inference, const struct group
 {
 	struct typing *typing = inference->typing;
 	bool is_headed = known_fit(typing, group->items->id) != FIT_NONE;
+	const struct slot *slot;
+	uint64_t address;
 	type_number type;
 
 	TRY(gather_candidates(inference, group->items->id));
@@ -543,9 +545,10 @@ static struct error *infer_group(struct inference *inference, const struct group
 		return type == NO_TYPE ? infer_sizes(inference, group, is_headed)
 				       : assign_group(inference, group, type);
 	}
-	if (is_headed)
+	/* Without evidence, what calls return may be meant by "void *". */
+	slot = slot_to(typing, group->items->id, &address, &type);
+	if (is_headed || !slot || typing_type(typing, slot->target)->kind != TYPE_NONE)
 		return NULL;
-	/* Without evidence, what calls return may be meant. */
 	for (size_t i = 0; i < inference->casts.results.count; i++)
 		TRY(add_candidate(inference, inference->casts.results.items[i]));
 	TRY(choose(inference, group, false, &type));

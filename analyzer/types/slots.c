@@ -1,5 +1,7 @@
 #include "analyzer/types/slots.h"
 
+#include "analyzer/base/bytes.h"
+
 enum {
 	MOST_OF_A_TYPE = 1 << 14,
 	MOST_SLOTS = 1 << 24, /* of all types */
@@ -58,12 +60,18 @@ struct making {
 struct part {
 	type_number type;
 	uint64_t offset;
-	uint32_t member, tag;
+	uint32_t member, way, tag;
 	bool is_choice;
 	size_t depth;
 };
 
 static struct error *add_slots(const struct making *making, struct part part);
+
+/* The way to a member from what is around it, which is never 0. */
+static uint32_t way_to(uint32_t whole, uint32_t member)
+{
+	return (uint32_t)hash_add(whole, member) | 1;
+}
 
 static struct error *add_members(const struct making *making, const struct data_type *type,
 				 const struct part *whole)
@@ -78,6 +86,8 @@ static struct error *add_members(const struct making *making, const struct data_
 			.type = members[i].type,
 			.offset = whole->offset + members[i].offset,
 			.member = whole->is_choice ? whole->member : type->first_member + i,
+			.way = whole->is_choice ? whole->way
+						: way_to(whole->way, type->first_member + i),
 			.tag = tag == NO_TAG ? whole->tag : (uint32_t)(whole->offset + tag),
 			.is_choice = whole->is_choice || members[i].is_variant ||
 				     type->kind == TYPE_UNION,
@@ -85,9 +95,11 @@ static struct error *add_members(const struct making *making, const struct data_
 		};
 
 		/* A union that is no member itself has only itself to be known by. */
-		if (part.is_choice && !whole->is_choice)
+		if (part.is_choice && !whole->is_choice) {
 			part.member =
 				whole->member == NO_MEMBER ? type->first_member : whole->member;
+			part.way = way_to(whole->way, part.member);
+		}
 		if (!members[i].bit_size)
 			error = add_slots(making, part);
 	}
@@ -141,6 +153,7 @@ static struct error *add_slots(const struct making *making, struct part part)
 				    (struct slot){ .offset = (uint32_t)part.offset,
 						   .target = type->target,
 						   .member = part.member,
+						   .way = part.way,
 						   .tag = part.tag,
 						   .is_choice = part.is_choice });
 	case TYPE_STRUCTURE:

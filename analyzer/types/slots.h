@@ -20,6 +20,7 @@ struct slot {
 	uint32_t offset;    /* in bytes */
 	type_number target; /* NO_TYPE: of "void *" */
 	uint32_t member;    /* that the pointer is, or is in; NO_MEMBER: an array's element */
+	uint32_t way;	    /* a hash of all members around it; 0: an array's element */
 	uint32_t tag;	    /* offset of the byte that may say what stands there, or NO_TAG */
 	bool is_choice;	    /* something else may stand there: a member of a union */
 };

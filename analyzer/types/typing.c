@@ -42,7 +42,7 @@ static struct error *make(struct typing *typing)
 		error = array_resize(&typing->contexts, count);
 	/* NO_CONTEXT is one, too. */
 	if (!error)
-		error = table_append(&typing->paths, 0, (struct context){ 0 });
+		error = table_append(&typing->paths, 0, (struct context){ .place = NO_MEMBER });
 	if (!error)
 		error = typing_follow_variables(typing);
 	if (!error)

@@ -20,6 +20,7 @@ enum {
 };
 
 #define OF_VARIABLE (UINT64_C(1) << 63)
+#define OF_ELEMENT  (UINT64_C(1) << 32)
 
 /*
  * How an allocation was led to: by the word at offset in an allocation, or by that number of
@@ -44,7 +45,8 @@ struct origin {
  * where it came first, so that all nodes of a list or tree have one context.
  */
 struct context {
-	uint64_t key; /* a member, or ELEMENT_OF() one; the first: OF_VARIABLE and its address */
+	uint64_t way;	/* of a slot; the first: OF_VARIABLE and its address */
+	uint32_t place; /* a member, or ELEMENT_OF() one; NO_MEMBER: it is the first */
 	uint32_t parent;
 	uint32_t depth;
 };
