@@ -554,7 +554,7 @@ PROGRAMS = (
                  types={"ALLOC_ONE": 0, "ALLOC_CLEAR_ONE": 0, "ALLOC_MULT": 0,
                         "ALLOC_CLEAR_MULT": 0, "ALLOC_ONE_ID": 0}),
             held_out=True),
-    Program("zsh", "zsh", "./configure -q --disable-dynamic "
+    Program("zsh", "zsh", "./configure -q --disable-dynamic --with-tcsetpgrp "
             f"CFLAGS='{FLAGS}' && {MAKE} -C Src", "Src/zsh", start_zsh,
             Site(wrappers=r"z\w*alloc|hcalloc", functions={"ztrdup": "char"}),
             held_out=True),
