@@ -193,7 +193,7 @@ bool type_reason_find(const struct analysis *analysis, allocation_id id, struct 
 	if (typing_of(typing, id, &typed))
 		ret->type = typing_name(typing, typed);
 	if (ret->type)
-		ret->sure = typed.fit <= FIT_PREFIX				 ? "looks like"
+		ret->sure = typed.fit <= FIT_PREFIX || typed.is_inferred	 ? "looks like"
 			    : typed.fit == FIT_ONE && step.from == NO_ALLOCATION ? "certain"
 										 : "typed";
 	count = find_steps(typing, id, steps);

@@ -6,7 +6,8 @@
  *
  *	certain     a variable points to it, and it is just as large as malloc makes such a value
  *	typed       pointers with types lead to it, and it fits
- *	looks like  it only has a value of the type in it, most often at its start
+ *	looks like  it only has a value of the type in it, most often at its start; or code, a tag
+ *	            and what it holds say so, and no declaration
  *	held by     its type is not known, but what leads to it
  */
 #ifndef ANALYZER_KINDS_TYPE_REASON_H

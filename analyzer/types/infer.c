@@ -35,12 +35,20 @@ struct heir {
 	type_number header, type;
 };
 
+/* How many of a sample a candidate fits. */
+struct score {
+	size_t right, confirmed, exact;
+	size_t pointers; /* that lead to what is just as large as they say */
+	size_t doubts;	 /* to what is larger */
+};
+
 struct inference {
 	struct typing *typing;
 	struct casts casts;
 	ARRAY(struct untyped) untyped;
 	ARRAY(type_number) candidates; /* of the group */
 	bool is_named;		       /* the only one, by the tag */
+	ARRAY(struct score) scores;    /* of the candidates */
 	ARRAY(struct heir) heirs;
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
 	uint64_t steps, told;
@@ -51,6 +59,7 @@ static void inference_deinit(struct inference *inference)
 	casts_deinit(&inference->casts);
 	array_release(&inference->untyped);
 	array_release(&inference->candidates);
+	array_release(&inference->scores);
 	array_release(&inference->heirs);
 	table_release(&inference->headers);
 }
@@ -337,13 +346,6 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	return NULL;
 }
 
-/* How many of a sample a candidate fits. */
-struct score {
-	size_t right, confirmed, exact;
-	size_t pointers; /* that lead to what is just as large as they say */
-	size_t doubts;	 /* to what is larger */
-};
-
 /* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
 static struct error *test_one(struct typing *typing, allocation_id id, type_number type,
 			      struct score *score, enum type_fit *ret_fit)
@@ -423,47 +425,68 @@ static bool is_better(const struct score *score, const struct score *other)
 		 (score->pointers >= other->pointers && 4 * score->doubts < other->doubts)));
 }
 
-/* The candidate that is accepted and better than all others that are; else NO_TYPE. */
+/* Whether a candidate is a match for one that not all of the group look like. */
+static bool is_rival(const struct score *score, const struct score *best, size_t count,
+		     bool is_headed)
+{
+	return is_accepted(score, count, is_headed) ||
+	       (best->right * 100 < count * 98 && score->right * 2 >= best->right);
+}
+
+/* Whether the candidate of that number is accepted, and better than all rivals. */
+static bool is_chosen(const struct inference *inference, size_t number, size_t count,
+		      bool is_headed)
+{
+	const struct score *scores = inference->scores.items;
+
+	if (!is_accepted(&scores[number], count, is_headed))
+		return false;
+	for (size_t i = 0; i < inference->scores.count; i++)
+		if (i != number && is_rival(&scores[i], &scores[number], count, is_headed) &&
+		    !is_better(&scores[number], &scores[i]))
+			return false;
+	return true;
+}
+
+/* Whether it is accepted because nothing else comes near. */
+static bool is_chosen_alone(const struct inference *inference, size_t number, size_t count)
+{
+	const struct score *scores = inference->scores.items;
+	size_t other_right = 0;
+
+	for (size_t i = 0; i < inference->scores.count; i++)
+		if (i != number && scores[i].right > other_right)
+			other_right = scores[i].right;
+	return is_accepted_alone(&scores[number], count, other_right);
+}
+
+/* The candidate of the group, or NO_TYPE. */
 static struct error *choose(struct inference *inference, const struct group *group, bool is_headed,
 			    type_number *ret)
 {
-	struct score best = { 0 }, second = { 0 }, alone = { 0 };
-	type_number first = NO_TYPE;
-	bool is_rivalled = false;
-	size_t other_right = 0;
+	size_t count = sample_size(group);
+	bool is_any = false;
 
 	*ret = NO_TYPE;
+	inference->scores.count = 0;
 	for (size_t i = 0; i < inference->candidates.count; i++) {
-		type_number type = inference->candidates.items[i];
 		struct score score;
 
-		TRY(test_group(inference, group, type, &score));
-		if (score.right > alone.right) {
-			other_right = alone.right;
-			alone = score;
-			first = type;
-		} else if (score.right > other_right) {
-			other_right = score.right;
-		}
-		if (!is_accepted(&score, sample_size(group), is_headed))
-			continue;
-		if (*ret == NO_TYPE || is_better(&score, &best)) {
-			is_rivalled = *ret != NO_TYPE && is_rivalled && !is_better(&score, &second);
-			best = score;
-			*ret = type;
-		} else if (!is_better(&best, &score)) {
-			is_rivalled = true;
-			second = score;
-		}
+		TRY(test_group(inference, group, inference->candidates.items[i], &score));
+		TRY(array_append(&inference->scores, score));
+		is_any |= is_accepted(&score, count, is_headed);
 	}
-	if (is_rivalled)
-		*ret = NO_TYPE;
-	else if (*ret == NO_TYPE && is_accepted_alone(&alone, sample_size(group), other_right))
-		*ret = first;
+	for (size_t i = 0; i < inference->scores.count && *ret == NO_TYPE; i++)
+		if (is_any ? is_chosen(inference, i, count, is_headed)
+			   : is_chosen_alone(inference, i, count))
+			*ret = inference->candidates.items[i];
 	return NULL;
 }
 
-/* The candidate that is just as large as the allocation, confirmed, and better than all others. */
+/*
+ * The candidate that is just as large as the allocation, refers to a structure that is just as
+ * large as it says, and is better than all others.
+ */
 static struct error *choose_for_one(struct inference *inference, allocation_id id, type_number *ret)
 {
 	struct score best = { 0 };
@@ -476,7 +499,7 @@ static struct error *choose_for_one(struct inference *inference, allocation_id i
 		enum type_fit fit;
 
 		TRY(test_one(inference->typing, id, type, &score, &fit));
-		if (!score.exact || !score.confirmed || (*ret && is_better(&best, &score)))
+		if (!score.exact || !score.pointers || (*ret && is_better(&best, &score)))
 			continue;
 		is_rivalled = *ret && !is_better(&score, &best);
 		best = score;
@@ -583,6 +606,7 @@ struct error *typing_infer(struct typing *typing)
 		.typing = typing,
 		.untyped.memory.account = account,
 		.candidates.memory.account = account,
+		.scores.memory.account = account,
 		.heirs.memory.account = account,
 		.headers.memory.account = account,
 	};

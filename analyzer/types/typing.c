@@ -89,7 +89,8 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 	type = typing_type(typing, known_type(typing, id));
 	if (type->kind == TYPE_POINTER && typing_type(typing, type->target)->kind == TYPE_NONE)
 		return false;
-	*ret = (struct typed){ known_type(typing, id), known_fit(typing, id) };
+	*ret = (struct typed){ known_type(typing, id), known_fit(typing, id),
+			       typing->types.items[id] & IS_INFERRED };
 	return true;
 }
 

@@ -31,6 +31,7 @@ enum type_fit {
 struct typed {
 	type_number type; /* of the value, or of each element */
 	enum type_fit fit;
+	bool is_inferred; /* by code, tags and contents: no declaration says so */
 };
 
 /* The pointer that led to an allocation. */
