@@ -8,6 +8,8 @@
 
 enum {
 	MOST_CODE = 1 << 20, /* bytes of a function */
+	MOST_CODE_IN_ALL = 1 << 28,
+	MOST_COMPARED = 1 << 30, /* variables of frames with places in them */
 	MOST_CASTS = 1 << 20,
 	ACTIVE = 4, /* variables in one register at once: those inlined into each other */
 	REGISTERS = MOST_UNWOUND,
@@ -45,6 +47,7 @@ struct code {
 	ARRAY(uint8_t) bytes;
 	struct error *error;
 	uint64_t read; /* functions */
+	uint64_t code_read, compared;
 	/* The function that is read. */
 	const struct function *function;
 	size_t next_local; /* that begins */
@@ -160,8 +163,11 @@ static bool find_static(const struct code *code, uint64_t address, struct meant 
 }
 
 /* A variable in the frame, by how far it is from the canonical frame address. */
-static bool find_in_frame(const struct code *code, int64_t offset, struct meant *ret)
+static bool find_in_frame(struct code *code, int64_t offset, struct meant *ret)
 {
+	code->compared += code->function->local_count;
+	if (code->compared > MOST_COMPARED)
+		return false;
 	for (size_t i = code->function->local_count; i-- > 0;) {
 		const struct function_local *local = &code->function->locals[i];
 		uint64_t size = type_of(code, local->type)->size;
@@ -178,7 +184,7 @@ static bool find_in_frame(const struct code *code, int64_t offset, struct meant 
 	return false;
 }
 
-static bool find_meant(const struct code *code, const cs_x86_op *operand, struct meant *ret)
+static bool find_meant(struct code *code, const cs_x86_op *operand, struct meant *ret)
 {
 	const cs_insn *instruction = code->instruction;
 	struct value value;
@@ -411,6 +417,9 @@ static bool read_function(void *data, const struct function *function)
 
 	if (size > MOST_CODE)
 		return true;
+	code->code_read += size;
+	if (code->code_read > MOST_CODE_IN_ALL)
+		return false;
 	if (++code->read % 64 == 0 && !progress_step(code->input->progress, 0)) {
 		code->error = error_create(ERROR_INTERRUPTED, "interrupted");
 		return false;

@@ -15,8 +15,9 @@ enum {
 	MOST_OF_TAIL = 6,
 	LONGEST_HEADER = 17, /* of a string: sds has the longest */
 	SAMPLED_WORDS = 32,
-	SAMPLED_TEXT = 16, /* bytes */
-	MOST_TAILS = 4,	   /* structures that end each other */
+	SAMPLED_TEXT = 16,	 /* bytes */
+	MOST_COMPARED = 1 << 15, /* bytes of a value */
+	MOST_TAILS = 4,		 /* structures that end each other */
 };
 
 static allocation_id find_used(const struct typing *typing, uint64_t address)
@@ -177,7 +178,7 @@ struct error *typing_conforms(struct typing *typing, uint64_t address, type_numb
 	*ret = (struct conformity){ .is_violated = true };
 	if (error)
 		return error;
-	for (uint64_t offset = 0; offset + sizeof(uint64_t) <= type->size;
+	for (uint64_t offset = 0; offset + sizeof(uint64_t) <= type->size && offset < MOST_COMPARED;
 	     offset += sizeof(uint64_t)) {
 		uint64_t word;
 
@@ -318,6 +319,20 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 		ret->doubtful += one.is_violated;
 	}
 	return NULL;
+}
+
+enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range range,
+				type_number number)
+{
+	const struct data_type *type = typing_type(typing, number);
+	type_number element;
+	uint64_t offset;
+
+	if (!is_aggregate(type) || type->size == 0 || type->size > range.end - range.start)
+		return FIT_NONE;
+	if (allocation_fits(typing->input.index, range, type->size, true))
+		return FIT_ONE;
+	return type_find_tail(typing, number, &offset, &element) ? FIT_TAIL : FIT_NONE;
 }
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,

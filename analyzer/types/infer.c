@@ -19,6 +19,7 @@ enum {
 	SAMPLE = 100, /* of a group */
 	ENOUGH = 10,  /* of it, to say anything */
 	MOST_ROUNDS = 12,
+	MOST_TESTS = 1 << 26,
 	MOST_HEADERS = 1 << 10,
 	DEEPEST = 24,
 	LONGEST_NAME = 64,
@@ -51,7 +52,7 @@ struct inference {
 	ARRAY(struct score) scores;    /* of the candidates */
 	ARRAY(struct heir) heirs;
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
-	uint64_t steps, told;
+	uint64_t tests;		    /* of an allocation and a candidate */
 };
 
 static void inference_deinit(struct inference *inference)
@@ -352,11 +353,10 @@ static struct error *test_one(struct typing *typing, allocation_id id, type_numb
 {
 	struct memory_range range = range_of(typing, id);
 	struct conformity conformity, behind = { .is_violated = false };
-	enum type_fit fit;
+	enum type_fit fit = typing_fit_of_one(typing, range, type);
 
 	*ret_fit = FIT_NONE;
-	TRY(typing_find_fit(typing, range, type, &fit));
-	if (fit != FIT_ONE && fit != FIT_TAIL)
+	if (fit == FIT_NONE)
 		return NULL;
 	TRY(typing_conforms(typing, range.start, type, &conformity));
 	if (!conformity.is_violated)
@@ -394,8 +394,13 @@ static struct error *test_group(struct inference *inference, const struct group 
 	enum type_fit fit;
 
 	*ret = (struct score){ 0 };
-	for (size_t i = 0; !error && i < sample_size(group); i++)
+	for (size_t i = 0; !error && i < sample_size(group); i++) {
+		/* It cannot be accepted any more, nor come near to what is. */
+		if (i >= ENOUGH && ret->right * 4 < i)
+			break;
+		inference->tests++;
 		error = test_one(inference->typing, sample_of(group, i), type, ret, &fit);
+	}
 	return error;
 }
 
@@ -594,6 +599,8 @@ static struct error *infer_all(struct inference *inference)
 			;
 		if (!progress_step(inference->typing->input.progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (inference->tests > MOST_TESTS)
+			break;
 		error = infer_group(inference, &(struct group){ first, next - i });
 	}
 	return error;

@@ -138,6 +138,10 @@ struct error *typing_conforms(struct typing *typing, uint64_t address, type_numb
 struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
 				     type_number number, struct conformity *ret);
 
+/* Whether it may be one value, with a tail or without; else FIT_NONE. */
+enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range range,
+				type_number number);
+
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
 			      enum type_fit *ret);
 
