@@ -64,7 +64,7 @@ const char *pattern_name(pattern_number number);
 /* Whether it may hold an object whose class, if it is known, says more. */
 bool pattern_holds_object(pattern_number number);
 
-/* Whether it is told by contents alone: a class or a type says more, and it is no fingerprint. */
+/* Whether contents alone make it known: a class or a type says more, and it is no fingerprint. */
 bool pattern_is_text(pattern_number number);
 
 /* The number of that name, or NO_PATTERN. */

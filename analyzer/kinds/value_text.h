@@ -4,7 +4,7 @@
  *	{next = 0x55d0c0ffee10 (struct order), note = 0x55d0c0ffee40 "fragile", amount = 3,
  *	 state = PAID, tags = {1, 2, 0 <repeats 14 times>}}
  *
- * What a pointer leads to is told by the type of that allocation, by text, or by a symbol. At most
+ * A pointer is followed by the type of what it leads to, by text, or by a symbol. At most
  * 200 elements of a value are printed, then "...". Text is as it is in the dump, hostile.
  */
 #ifndef ANALYZER_KINDS_VALUE_TEXT_H
