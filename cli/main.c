@@ -13,6 +13,7 @@
 #include "cli/prompt/machine.h"
 #include "cli/prompt/prompt.h"
 #include "cli/prompt/session.h"
+#include "cli/prompt/shell_completion.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -272,6 +273,7 @@ static const struct mode {
 	{ "run", run_main },
 	{ "snap", snap_main },
 	{ PLANT_LEAKS, plant_leaks_main },
+	{ COMPLETE, complete_main },
 };
 
 /* The rest of the command line is the mode's own, with options of its own. */

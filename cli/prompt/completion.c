@@ -358,28 +358,56 @@ static void forget_matches(void)
 	matches.count = 0;
 }
 
+/* Offer what the last word of the line may become; false if it is a file's name. */
+static bool offer_last_of(const char *word, const struct line *line)
+{
+	const struct command *command;
+
+	if (line->count == 1) {
+		offer_commands(word);
+		return true;
+	}
+	command = command_find(line->words[0]);
+	return !command || offer_last(word, command, line);
+}
+
 char **complete_word(const char *word, int start, int end)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
-	const struct command *command;
 	char **completed;
 
 	/* Files are what readline offers by itself. */
 	rl_attempted_completion_over = 1;
 	if (!split_before(start, &line) || line.count == 0)
 		return NULL;
-	if (line.target) {
+	if (line.target || !offer_last_of(word, &line))
 		rl_attempted_completion_over = 0;
-		return NULL;
-	}
-	if (line.count == 1) {
-		offer_commands(word);
-	} else {
-		command = command_find(line.words[0]);
-		if (command && !offer_last(word, command, &line))
-			rl_attempted_completion_over = 0;
-	}
 	completed = rl_completion_matches(word, next_match);
 	forget_matches();
 	return completed;
+}
+
+static void write_matches(FILE *out)
+{
+	for (size_t i = 0; i < matches.count; i++)
+		fprintf(out, "%s\n", matches.list[i]);
+	forget_matches();
+}
+
+void completion_write(const struct line *line, FILE *out)
+{
+	offer_last_of(line->words[line->count - 1], line);
+	write_matches(out);
+}
+
+void completion_write_options(const char *word, const struct argp_option *options, FILE *out)
+{
+	offer_options(word, options);
+	write_matches(out);
+}
+
+void completion_write_values(const char *word, const char *before, const char *values, FILE *out)
+{
+	offer_values(word, before, values);
+	write_matches(out);
 }

@@ -5,6 +5,10 @@
 #define CLI_PROMPT_COMPLETION_H
 
 #include "analyzer/heap/named_sets.h"
+#include "cli/prompt/lexer.h"
+
+#include <argp.h>
+#include <stdio.h>
 
 /* Offer these named sets, too, which are borrowed. */
 void completion_use(const struct named_sets *sets);
@@ -14,5 +18,14 @@ void completion_use(const struct named_sets *sets);
  * line may become, in readline's form.
  */
 char **complete_word(const char *word, int start, int end);
+
+/*
+ * For shells: all that the last word may become, a line each: of a command of the prompt; as one of
+ * the options; or behind the text before, which it begins with, as one of the values "A|B". Nothing
+ * is written where only files fit.
+ */
+void completion_write(const struct line *line, FILE *out);
+void completion_write_options(const char *word, const struct argp_option *options, FILE *out);
+void completion_write_values(const char *word, const char *before, const char *values, FILE *out);
 
 #endif
