@@ -70,14 +70,12 @@ static void report(const struct collector *collector, struct findings *findings)
 			     "; their objects are not counted",
 			     collector->bad_slots);
 	if (collector->undecided > 0)
-		findings_add(
-			findings, FINDING_INCOMPLETE,
-			"the core was taken while the collector was at work: of its objects, %" PRIu64
-			" count as used that may be dead already",
-			collector->undecided);
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "the core was taken during a collection: of its objects, %" PRIu64
+			     " count as used that may be dead already",
+			     collector->undecided);
 	else if (collector->is_collecting)
-		findings_add(findings, FINDING_NOTE,
-			     "the core was taken while the collector was at work");
+		findings_add(findings, FINDING_NOTE, "the core was taken during a collection");
 }
 
 static struct error *boehm_walk(struct heap *base, arena_number first, struct block_sink *sink)

@@ -31,7 +31,8 @@ static struct error *check_readable(const struct options *options)
 
 	if (strcmp(path, "-") == 0) {
 		if (isatty(STDIN_FILENO))
-			return error_create(ERROR_USAGE, "standard input is a terminal, no core");
+			return error_create(ERROR_USAGE,
+					    "standard input is a terminal, not a core");
 		return NULL;
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -53,10 +54,10 @@ static struct error *check_truncation(const struct session *session)
 	if (!missing)
 		printf("The core is complete: %s bytes.\n", size);
 	else
-		printf("The core is truncated: %s bytes are missing behind the %s that are there.\n"
-		       "What was in them is unknown, so that allocations may be missing, and others\n"
-		       "may be taken for leaked only because what refers to them is missing.\n"
-		       "Take it again with enough disk space and 'ulimit -c unlimited'.\n",
+		printf("The core is truncated: %s bytes are missing after the first %s.\n"
+		       "Their contents are unknown: allocations may be missing, and others may look\n"
+		       "leaked only because the references to them are missing.\n"
+		       "Take the core again with enough disk space and 'ulimit -c unlimited'.\n",
 		       lacking, size);
 	if (fflush(stdout) != 0)
 		return error_system("the output");

@@ -31,15 +31,15 @@ static const char VERSION_TEXT[] = "heapcore " VERSION "\n"
 				   "License GPL-3.0-or-later; there is no warranty.";
 
 static const char DOCUMENTATION[] =
-	"Say what is in the memory of a process, who holds it and what leaked, from its core (see gcore(1)).\vTo begin with:\n"
+	"Show what is in the memory of a process, who holds it and what leaked, from its core (see gcore(1)).\vTo begin with:\n"
 	"  heapcore CORE count used          how much is allocated\n"
 	"  heapcore CORE summarize leaked    what leaked, by kind\n"
-	"  heapcore CORE explain ADDRESS     what is there, and who holds it\n"
+	"  heapcore CORE explain ADDRESS     what holds that allocation\n"
 	"\n"
-	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is one on standard input. Without commands there is a prompt, or else they are read from "
+	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is standard input. Without a command there is a prompt, or commands are read from "
 	"standard input. `heapcore help' lists them, and `heapcore help summarize' explains one. Options stand in front of CORE.\n"
 	"\n"
-	"Exit status: 0 if all is well; 1 if a gate found something; 2 if something was asked for that does not exist (a file, an option, a command); 3 if CORE is none, or could not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
+	"Exit status: 0 if all is well; 1 if a gate found something; 2 for wrong usage (an unknown option or command, a missing file); 3 if CORE is not a core, or could not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
 const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "{-p PID | --coredumpctl MATCH} "
@@ -53,35 +53,36 @@ const struct argp_option program_options[] = {
 	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, csv, tsv, markdown, json or ndjson", 0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write all output to FILE, too, in the format of its ending, or to FORMAT:FILE (may be repeated)",
+	  "Also write all output to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
 	{ "pid", 'p', "PID", 0,
-	  "Look into process PID instead of CORE: it is stopped for a moment, and its memory copied",
+	  "Analyse process PID instead of CORE: it is stopped for a moment while its memory is copied",
 	  0 },
 	{ "coredumpctl", KEY_COREDUMPCTL, "MATCH", 0,
-	  "Look into the newest core that coredumpctl(1) has", 0 },
+	  "Analyse the newest core that coredumpctl(1) has", 0 },
 	{ "compare", KEY_COMPARE, "OLD", 0,
 	  "First make the sets 'new' and 'survived', as 'diff OLD' does (may be repeated)", 0 },
 	{ "truncation-check", 't', NULL, 0,
-	  "Only say whether CORE is complete, or truncated (status 3)", 0 },
+	  "Only check whether CORE is complete (status 0) or truncated (status 3)", 0 },
 	{ "side-file", KEY_SIDE_FILE, NULL, 0, "Keep results in CORE.hcx for the next start", 0 },
 	{ "verify-side-file", KEY_VERIFY_SIDE_FILE, NULL, 0,
-	  "Only check CORE.hcx by doing it all anew", 0 },
+	  "Only check CORE.hcx against a new analysis", 0 },
 	{ "threads", KEY_THREADS, "N", 0, "Use N threads, not one a processor", 0 },
-	{ "verbose", 'v', NULL, 0, "Tell what each stage took in the end", 0 },
-	{ "quiet", 'q', NULL, 0, "Show no progress, and only notes on what an answer means", 0 },
+	{ "verbose", 'v', NULL, 0, "Report the time of each stage at the end", 0 },
+	{ "quiet", 'q', NULL, 0,
+	  "Show no progress, and only those notes that change what an answer means", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never", 0 },
 	{ "chap", KEY_CHAP, NULL, 0,
 	  "End the lines of 'show' and 'dump' as chap does, to the letter", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all reports",
+	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
 	  0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Look for separate debug files in DIR, too", 0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
 	{ "sysroot", KEY_SYSROOT, "DIR", 0,
-	  "Look below DIR for the files of the machine CORE is from", 0 },
+	  "Search DIR for the files of the machine that CORE is from", 0 },
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
 	  0 },
 	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Do without what needs more memory than SIZE, as 500M or 2G, beside CORE itself (default: what the machine has)",
+	  "Use at most SIZE of memory, such as 500M or 2G, beside CORE itself (default: what the machine has)",
 	  0 },
 	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN, "Write the manual", 0 },
 	{ 0 },
@@ -214,7 +215,7 @@ static void check(struct argp_state *state)
 	if (options->manual)
 		return;
 	if (options->kept && options->process)
-		argp_error(state, "a process and a core are two things");
+		argp_error(state, "give a process or a core, not both");
 	if (!options->core && !options->process && !options->kept)
 		argp_error(state, "no core is given");
 	if (options->core && strcmp(options->core, "-") == 0 && !options->truncation_check &&

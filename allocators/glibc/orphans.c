@@ -26,7 +26,7 @@ static struct error *add_head(struct glibc_heap *heap, struct glibc_arena arena)
 		findings_add(
 			heap->context.findings, FINDING_INCOMPLETE,
 			"the arena at %#" PRIx64
-			" is not in the ring of all arenas, which may be damaged; it is taken for one",
+			" is not in the ring of arenas, which may be damaged; it is treated as one",
 			arena.address);
 	return glibc_add_arena(heap, arena);
 }

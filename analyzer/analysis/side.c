@@ -126,7 +126,7 @@ struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, b
 	if (error && error_code(error) == ERROR_BAD_DUMP) {
 		analysis->side_file_spoilt = true;
 		findings_add(&analysis->findings, FINDING_NOTE,
-			     "the side file is not used any further: %s", error_message(error));
+			     "the side file is no longer used: %s", error_message(error));
 		error_destroy(error);
 		return NULL;
 	}
@@ -225,6 +225,6 @@ struct error *analysis_verify_side_file(struct analysis *analysis, const char *p
 	TRY(side_file_check(file));
 	TRY(begin_file(analysis, path, &writer));
 	if (side_writer_compare(writer, file) != SIDE_SECTIONS)
-		return error_create(ERROR_BAD_DUMP, "it says something else than the core");
+		return error_create(ERROR_BAD_DUMP, "it does not agree with the core");
 	return NULL;
 }

@@ -135,8 +135,8 @@ static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
 
 	findings_add(
 		&analysis->findings, FINDING_NOTE,
-		"the program calls sigaltstack(), and the core does not tell with what: %zu block%s of %s bytes to which nothing refers, %s 0x%" PRIx64
-		", %s taken for alternate signal stacks ('heapcore run' sees them being set)",
+		"the program calls sigaltstack(), and the core does not record its argument: %zu unreferenced block%s of %s bytes, %s 0x%" PRIx64
+		", %s treated as alternate signal stacks ('heapcore run' sees the calls)",
 		count, count == 1 ? "" : "s",
 		grouped(allocation_size(analysis->index, first), size),
 		count == 1 ? "at" : "first at", allocation_start(analysis->index, first),
@@ -202,12 +202,12 @@ void analysis_doubt_risk(struct analysis *analysis)
 	case MORE_ROOTS_CALLBACK:
 		findings_add(
 			&analysis->findings, FINDING_CAVEAT,
-			"the program marks memory for its collector by functions of its own: what is said to be at risk may be safe by that");
+			"the program has mark functions of its own: what is reported as at risk may be safe");
 		break;
 	case MORE_ROOTS_UNKNOWN:
 		findings_add(
 			&analysis->findings, FINDING_CAVEAT,
-			"it cannot be told whether the program marks memory for its collector by functions of its own: if so, what is said to be at risk may be safe by that");
+			"the program may have mark functions of its own: if so, what is reported as at risk may be safe");
 		break;
 	default:
 		break;

@@ -75,7 +75,7 @@ static void report_heaps(const struct slots *slots, const struct heap_context *c
 	else if (!used)
 		findings_add(
 			context->findings, FINDING_NOTE,
-			"malloc was never called in this process: it allocated nothing, or by means of its own");
+			"malloc was never called in this process: it allocated nothing, or has an allocator of its own");
 }
 
 /* The slot of the heap that the arena is one of. */
@@ -371,7 +371,7 @@ struct error *heaps_wake(const struct heaps *heaps)
 	/* Arenas are numbers, by which others have made room for them. */
 	if (!error && slots->arena_count != heaps->arena_count)
 		error = error_create(ERROR_BAD_DUMP,
-				     "the side file tells of other arenas than the core");
+				     "the arenas of the side file are not those of the core");
 	if (error) {
 		close_heaps(slots);
 		return error;

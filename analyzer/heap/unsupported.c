@@ -94,12 +94,12 @@ static void report(const struct heap_context *context, const struct module *modu
 	if (number == UNSUPPORTED && may_pass_on(module))
 		findings_add(
 			context->findings, FINDING_NOTE,
-			"%s defines malloc: if it does not pass on to libc's, what it allocated is not counted",
+			"%s defines malloc: unless it calls libc's, what it allocated is not counted",
 			module->path);
 	else
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
-			"%s is loaded (%s), and its heap is not understood: what it allocated is not counted",
+			"%s is loaded (%s), and its heap is not supported: what it allocated is not counted",
 			number < UNSUPPORTED ? unsupported[number].name : "another malloc",
 			module->path);
 }

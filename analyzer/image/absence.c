@@ -215,7 +215,7 @@ static void report_untold(const struct image *image, struct findings *findings)
 			findings_add(
 				findings, FINDING_INCOMPLETE,
 				"io_uring %" PRIu32
-				" has requests in flight of which the kernel does not tell: what only they refer to looks leaked",
+				" has requests in flight that the kernel does not report: what only they refer to looks leaked",
 				value.holder);
 	}
 }

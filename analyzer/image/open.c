@@ -51,8 +51,7 @@ struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end)
 {
 	/* Out of order, they would take the square of their number. */
 	if (image->cut_count > 0 && start < image->cuts[image->cut_count - 1].end)
-		return error_create(ERROR_BAD_DUMP,
-				    "the note of mappings that are cut makes no sense");
+		return error_create(ERROR_BAD_DUMP, "the note of truncated mappings is invalid");
 	return LIST_APPEND(image->cuts, image->cut_count, (struct note_range){ start, end });
 }
 
@@ -184,7 +183,7 @@ static void provide_zeros(struct image *image)
 	if (zeros == MAP_FAILED) {
 		findings_add(
 			image->findings, FINDING_INCOMPLETE,
-			"there are not enough addresses for memory that was never touched: it is taken for missing");
+			"there are not enough addresses for memory that was never touched: it counts as missing");
 	} else {
 		image->zeros = zeros;
 		image->zeros_size = size;

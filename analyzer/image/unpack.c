@@ -278,7 +278,7 @@ static struct error *next_member(struct unpacking *unpacking, bool *ret)
 					   unpacking->end - unpacking->start)) {
 		findings_add(unpacking->findings, FINDING_NOTE,
 			     "what follows the packed core, from byte %" PRIu64
-			     " of its file on, is none of it: it is left out",
+			     " of its file on, is not part of it and is left out",
 			     unpacking->taken);
 		return NULL;
 	}
@@ -351,11 +351,11 @@ static struct error *finish(struct unpacking *unpacking)
 		return error_create(ERROR_BAD_DUMP, "%s",
 				    unpacking->packing == &plain
 					    ? "is empty"
-					    : "is packed, but nothing comes out of it");
+					    : "is packed, but unpacks to nothing");
 	if (unpacking->full) {
 		findings_add(
 			unpacking->findings, FINDING_NOTE,
-			"what is packed is larger than its headers tell: all behind %s bytes is left out",
+			"the packed data is larger than its headers say: everything after %s bytes is left out",
 			grouped(unpacking->limit, size));
 		if (ftruncate(unpacking->to, (off_t)unpacking->limit) < 0)
 			return error_system("cannot be cut");

@@ -188,7 +188,7 @@ static void report_threads(const struct program *program, struct findings *findi
 		findings_add(
 			findings, FINDING_INCOMPLETE,
 			"the thread-local storage of thread %" PRIu64 " at %#" PRIx64
-			"%s is not in the core, or zeros: what only it, or a stack beside it, refers to looks leaked",
+			"%s is not in the core, or zeros: what only it, or a stack next to it, refers to looks leaked",
 			storage.thread, storage.address, name_others(&storage, others));
 }
 
@@ -284,7 +284,7 @@ void program_report_missing(const struct program *program, struct findings *find
 	if (program->thread_count == 0)
 		findings_add(
 			findings, FINDING_INCOMPLETE,
-			"the core tells of no thread: what only registers refer to looks leaked, and all of the stacks counts as in use");
+			"the core has no threads: what only registers refer to looks leaked, and whole stacks count as live");
 	report_main_stack(program->image, findings);
 	report_threads(program, findings);
 	report_pointers(program, findings);

@@ -248,6 +248,6 @@ struct error *extension_rules_check(struct extension_rules *rules)
 	if (!error && !extends_base)
 		return error_create(
 			ERROR_USAGE,
-			"nothing can be extended: each rule is one of a state, and the set itself is in none");
+			"nothing can be extended: every rule begins with a state, and the set itself has none");
 	return error ? error : find_idle(rules);
 }

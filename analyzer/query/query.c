@@ -38,12 +38,13 @@ static struct error *take_kind(struct query_term *term, const char *word)
 		return error_create(ERROR_USAGE,
 				    "a signature is an empty word; leave it out to take all");
 	if (term->set->ranges && query_is_operator(word))
-		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: it cannot be combined with one",
-				    term->set->name);
+		return error_create(
+			ERROR_USAGE,
+			"'%s' is not a set of allocations and cannot be combined with one",
+			term->set->name);
 	if (term->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "'%s' takes no signature: it is no set of allocations",
+				    "'%s' takes no signature: it is not a set of allocations",
 				    term->set->name);
 	return kind_parse(word, &term->kind);
 }
@@ -257,18 +258,19 @@ static struct error *check_term(const struct query_term *term, bool is_first)
 	size_t missing;
 
 	if (!term->set)
-		return error_create(ERROR_USAGE, is_first
-							 ? "a set is missing, as 'used' or 'leaked'"
-							 : "a set is missing at the end");
+		return error_create(ERROR_USAGE,
+				    is_first ? "a set is missing, such as 'used' or 'leaked'"
+					     : "a set is missing at the end");
 	missing = set_argument_count(term->set) - term->argument_count;
 	if (missing > 0)
 		return error_create(ERROR_USAGE, "%s missing in '%s %s'",
 				    missing == 1 ? "a word is" : "words are", term->set->name,
 				    term->set->arguments);
 	if (!is_first && term->set->ranges)
-		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: it cannot be combined with one",
-				    term->set->name);
+		return error_create(
+			ERROR_USAGE,
+			"'%s' is not a set of allocations and cannot be combined with one",
+			term->set->name);
 	return NULL;
 }
 
@@ -278,7 +280,7 @@ static const char *not_of_ranges(const struct set_query *query)
 	if (query->limits.count)
 		return "has no references to count";
 	if (query->sample)
-		return "has no members to take a sample of";
+		return "has no members to sample";
 	if (query->extensions.count || query->comment_extensions)
 		return "cannot be extended";
 	return query->skip_tainted || query->skip_unfavored ? "has no references to skip" : NULL;
@@ -296,25 +298,25 @@ struct error *query_check(struct set_query *query)
 		TRY(check_term(&query->terms[i], i == 0));
 	if (query->operation != OPERATION_NONE && ranges)
 		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: it cannot become 'derived'",
+				    "'%s' is not a set of allocations: it cannot become 'derived'",
 				    query->set->name);
 	if (by_retained && ranges)
 		return error_create(
 			ERROR_USAGE,
-			"'%s' cannot be sorted by what they retain: only allocations retain any",
+			"'%s' cannot be sorted by retained size: only allocations have one",
 			query->set->name);
 	if (by_retained && (query->skip_tainted || query->skip_unfavored))
 		return error_create(
 			ERROR_USAGE,
-			"what allocations retain is computed from all references: --sort-by retained goes with neither --skip-tainted-references nor --skip-unfavored-references");
+			"retained size is computed from all references: --sort-by retained cannot be combined with --skip-tainted-references or --skip-unfavored-references");
 	if (query->skipped && !(ranges && ranges->skips))
 		return error_create(
 			ERROR_USAGE,
-			"'%s' skips no places: --skip is for sets that search the memory, as 'pointers'",
+			"'%s' does not take --skip, which is for sets that search memory, such as 'pointers'",
 			query->terms[0].arguments.name);
 	TRY(extension_rules_check(&query->extensions));
 	if (ranges && not_of_ranges(query))
-		return error_create(ERROR_USAGE, "'%s' %s: it is no set of allocations",
+		return error_create(ERROR_USAGE, "'%s' %s: it is not a set of allocations",
 				    query->set->name, not_of_ranges(query));
 	return NULL;
 }
@@ -345,7 +347,7 @@ static struct error *narrow_by_kind(struct analysis *analysis, const struct set_
 	error_destroy(error);
 	return error_create(
 		ERROR_USAGE,
-		"'%s' is a set, not a class: between two sets stands 'and', 'or' or 'minus'",
+		"'%s' is a set, not a class: put 'and', 'or' or 'minus' between two sets",
 		kind->word);
 }
 

@@ -215,7 +215,7 @@ struct error *select_named(struct analysis *analysis, const struct set_arguments
 	else if (strcmp(name, DERIVED_SET) != 0)
 		return error_create(
 			ERROR_USAGE,
-			"there is no set '%s' before this core was compared with an older one of the same process: try 'diff OLD' first",
+			"the set '%s' exists only after a comparison with an older core of the same process: try 'diff OLD' first",
 			name);
 	return NULL;
 }

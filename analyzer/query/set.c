@@ -20,7 +20,7 @@ static const struct set sets[] = {
 	  .example = "summarize used\n"
 		     "list used --sort-by bytes --limit 10",
 	  .description =
-		  "The program got each from an allocator, as by malloc() or new, and has not given it back." },
+		  "The program got each from an allocator, such as malloc() or new, and has not freed it." },
 	{ "free", "free allocations, those in threads' caches included", STAGE_HEAP,
 	  .state = STATE_FREE, .example = "summarize free --sort-by bytes",
 	  .description =
@@ -40,22 +40,22 @@ static const struct set sets[] = {
 	  .example = "summarize leaked\n"
 		     "list leaked --sort-by bytes --limit 10",
 	  .description =
-		  "Nothing can reach them any more, so nothing can free them. Many were lost along with something else: see 'leakroots'." },
+		  "Nothing can reach them any more, so nothing can free them. Many were lost together with another one: see 'leakroots'." },
 	{ "unreferenced", "leaked allocations that no other used allocation refers to",
 	  STAGE_REACHABILITY, .select = select_unreferenced, .example = "summarize unreferenced",
 	  .description =
-		  "The simple idea of where leaks begin. A ring whose members refer to each other is missed; 'leakroots' has it." },
-	{ "leakroots", "the leaked allocations, or rings of them, that all others hang on",
+		  "A simple approximation of where leaks begin. It misses rings whose members refer to each other; 'leakroots' includes them." },
+	{ "leakroots", "where leaks happened: leaked allocations that no other leak leads to",
 	  STAGE_LEAKS, .select = select_leakroots,
 	  .example = "summarize leakroots\n"
 		     "explain leakroots --sort-by bytes --limit 3",
 	  .description =
-		  "Here something was lost, and what hangs on it with it: to mend these mends all leaks. Of a ring, one member is its root." },
+		  "Each leaked allocation was lost with one of these, so fixing these fixes all leaks. A ring has one member as its root." },
 	{ "collectable",
 	  "used allocations that a garbage collector frees once nothing refers to them", STAGE_HEAP,
 	  .select = select_managed, .example = "count collectable",
-	  .description = "Memory of the Boehm collector, as of programs in Crystal." },
-	{ "uncollectable", "used allocations of a garbage collector that the program has to free",
+	  .description = "Memory of the Boehm collector, for example in Crystal programs." },
+	{ "uncollectable", "used allocations of a garbage collector that the program must free",
 	  STAGE_HEAP, .select = select_managed, .choice = CHOICE_UNCOLLECTABLE,
 	  .example = "summarize uncollectable",
 	  .description = "From GC_malloc_uncollectable() of the Boehm collector." },
@@ -63,18 +63,18 @@ static const struct set sets[] = {
 	  "allocations that a garbage collector found unused, though they cannot be used again yet",
 	  STAGE_HEAP, .state = STATE_UNSWEPT, .example = "count unswept" },
 	{ "garbage",
-	  "collectable allocations that no root leads to: not leaked, as the collector will free them",
+	  "collectable allocations that no root leads to: not leaked, because the collector will free them",
 	  STAGE_REACHABILITY, .state = STATE_GARBAGE, .example = "summarize garbage" },
 	{ "heldbygarbage",
-	  "allocations that only garbage leads to, and that nobody can free once that is gone",
+	  "allocations that only garbage refers to: once it is collected, nothing can free them",
 	  STAGE_REACHABILITY, .state = STATE_HELD, .example = "summarize heldbygarbage" },
 	{ "atrisk",
-	  "collectable allocations in use that the collector may free, as it does not see what refers to them",
+	  "collectable allocations in use that the collector may free, because it does not see the references to them",
 	  STAGE_COLLECTOR, .select = select_atrisk, .example = "explain atrisk --limit 3" },
 	{ "anchorpoints", "allocations that a root refers to directly", STAGE_REACHABILITY,
 	  .select = select_at_roots, .choice = ALL_ROOTS | ROOTS_DIRECTLY,
 	  .example = "summarize anchorpoints",
-	  .description = "All that is anchored hangs on one of these." },
+	  .description = "Every anchored allocation is reached through one of these." },
 	{ "staticanchorpoints", "allocations that static memory refers to directly", STAGE_ROOTS,
 	  .select = select_at_roots, .choice = 1 << ROOT_STATIC | ROOTS_DIRECTLY,
 	  .example = "describe staticanchorpoints --sort-by bytes --limit 5",
@@ -90,13 +90,13 @@ static const struct set sets[] = {
 	  STAGE_REACHABILITY, .select = select_at_roots,
 	  .choice = 1 << ROOT_KERNEL | ROOTS_DIRECTLY, .example = "describe kernelanchorpoints",
 	  .description =
-		  "As a thread's stack for signals, what epoll hands back, or the value of a timer. 'run', 'snap' and '-p' ask the kernel; other cores do not tell." },
+		  "For example a thread's signal stack, what epoll returns, or the value of a timer. 'run', 'snap' and '-p' ask the kernel; other cores do not have this." },
 	{ "threadonlyanchorpoints",
 	  "allocations that a stack or register refers to directly, and to which no static memory leads",
 	  STAGE_REACHABILITY, .select = select_at_roots,
 	  .choice = THREAD_ROOTS | ROOTS_DIRECTLY | ROOTS_ONLY,
 	  .example = "summarize threadonlyanchorpoints",
-	  .description = "What a running function alone holds: it is temporary, or a leak soon." },
+	  .description = "Only a running function holds it: it is temporary, or about to leak." },
 	{ "staticanchored", "allocations that static memory leads to", STAGE_REACHABILITY,
 	  .select = select_at_roots, .choice = 1 << ROOT_STATIC,
 	  .example = "summarize staticanchored" },
@@ -114,12 +114,12 @@ static const struct set sets[] = {
 	  STAGE_REACHABILITY, .select = select_at_roots, .choice = 1 << ROOT_INTEGER,
 	  .example = "summarize integeranchored",
 	  .description =
-		  "As a Python int or a Ruby Integer, which ctypes and Fiddle hand out for addresses. Only what nothing else holds is looked for so." },
+		  "For example a Python int or a Ruby Integer, which ctypes and Fiddle use for addresses. Only allocations without other references are searched for in this way." },
 	{ "threadonlyanchored", "allocations that only stacks and registers lead to",
 	  STAGE_REACHABILITY, .select = select_at_roots, .choice = THREAD_ROOTS | ROOTS_ONLY,
 	  .example = "summarize threadonlyanchored",
 	  .description =
-		  "They go when the functions that run now have returned, or else they leak." },
+		  "They should be freed when the running functions return; otherwise they leak." },
 	{ "allocation", "the allocation that the address is in", STAGE_HEAP, .arguments = "ADDRESS",
 	  .select = select_allocation, .example = "show allocation 55d0c0ffee10 --ascii",
 	  .description = "The address may be anywhere inside of it." },
@@ -127,12 +127,11 @@ static const struct set sets[] = {
 	  .arguments = "ADDRESS", .select = select_incoming,
 	  .example = "list incoming 55d0c0ffee10\n"
 		     "summarize incoming 55d0c0ffee10",
-	  .description =
-		  "A word in them holds an address in it, of its start or of a byte inside." },
+	  .description = "A word in them is an address within it: its start or any other byte." },
 	{ "exactincoming", "used allocations that refer to the start of the one at the address",
 	  STAGE_INCOMING, .arguments = "ADDRESS", .select = select_incoming, .choice = CHOICE_EXACT,
 	  .example = "list exactincoming 55d0c0ffee10",
-	  .description = "Most references that are no chance are to the start." },
+	  .description = "Most real references are to the start." },
 	{ "outgoing", "used allocations that the one at the address refers to", STAGE_GRAPH,
 	  .arguments = "ADDRESS", .select = select_outgoing,
 	  .example = "list outgoing 55d0c0ffee10\n"
@@ -140,49 +139,48 @@ static const struct set sets[] = {
 	{ "freeoutgoing", "free allocations that the one at the address refers to", STAGE_GRAPH,
 	  .arguments = "ADDRESS", .select = select_outgoing, .choice = CHOICE_FREE,
 	  .example = "list freeoutgoing 55d0c0ffee10",
-	  .description =
-		  "References to free allocations are left over, or a use of freed memory to come." },
+	  .description = "References to free allocations are stale, or a use after free to come." },
 	{ "chain",
 	  "allocations along a chain: from the one at the address to what the word at the offset points into, and so on",
 	  STAGE_HEAP, .arguments = "ADDRESS OFFSET", .select = select_chain,
 	  .example = "list chain 55d0c0ffee10 8 --limit 10",
 	  .description =
-		  "A linked list, if the offset is that of its next pointer. It ends at what is no used allocation, and at a cycle, which is reported." },
+		  "This follows a linked list if the offset is that of its next pointer. It ends where the target is not a used allocation, and at a cycle, which is reported." },
 	{ "reversechain",
 	  "the same backwards: from the one at the address to that whose word at the source offset points to the target offset of it, and so on",
 	  STAGE_INCOMING, .arguments = "ADDRESS SOURCE_OFFSET TARGET_OFFSET",
 	  .select = select_chain, .choice = CHOICE_BACKWARDS,
 	  .example = "list reversechain 55d0c0ffee10 8 0 --limit 10",
 	  .description =
-		  "From an element of a linked list to those in front of it. It ends where no allocation refers so to the last one, or several do, and at a cycle." },
-	{ "duplicates", "used allocations that hold the same as one at a lower address",
+		  "From an element of a linked list back to its predecessors. It ends where no allocation, or more than one, refers to the last one in that way, and at a cycle." },
+	{ "duplicates", "used allocations with the same contents as one at a lower address",
 	  STAGE_PATTERNS, .select = select_waste,
 	  .example = "summarize duplicates --sort-by bytes\n"
 		     "explain duplicates --limit 3",
 	  .description =
-		  "The first of those that hold the same is not among them. 'waste' tells what they take." },
+		  "The first of several equal ones is not a member. 'waste' shows how many bytes they take." },
 	{ "zeros", "used allocations that hold nothing but zeros", STAGE_PATTERNS,
 	  .select = select_waste, .choice = CHOICE_ZEROS,
 	  .example = "list zeros --sort-by bytes --limit 3",
-	  .description = "Spare room of containers does not count." },
-	{ DERIVED_SET, "what was put there by --set-operation", STAGE_HEAP, .select = select_named,
+	  .description = "Spare capacity of containers does not count." },
+	{ DERIVED_SET, "what --set-operation put there", STAGE_HEAP, .select = select_named,
 	  .example = "count leaked --set-operation assign\n"
 		     "count derived",
 	  .description =
 		  "'--set-operation assign' puts the members of any set there, '--set-operation subtract' takes them away. 'let' does the same with names of your own." },
-	{ NEW_SET, "allocations in use that the oldest core has not", STAGE_HEAP,
+	{ NEW_SET, "allocations in use that are not in the oldest core", STAGE_HEAP,
 	  .select = select_named,
 	  .example = "diff older.core\n"
 		     "summarize new\n"
 		     "explain new --sort-by bytes --limit 3",
 	  .description =
-		  "Known once 'diff' compared this core with older ones of the same process. What was freed and given out again for the same size and class looks as if it had survived." },
+		  "Available after 'diff' compared this core with older ones of the same process. An allocation that was freed and reused for the same size and class looks as if it had survived." },
 	{ SURVIVED_SET, "allocations in use in all cores that were compared", STAGE_HEAP,
 	  .select = select_named,
 	  .example = "diff older.core\n"
 		     "count survived",
 	  .description =
-		  "Known once 'diff' compared this core with older ones of the same process." },
+		  "Available after 'diff' compared this core with older ones of the same process." },
 	{ "stacks", "the stacks of threads", STAGE_PROGRAM, .ranges = &range_kind_stacks,
 	  .example = "list stacks" },
 	{ "threads", "threads, each as its stack", STAGE_DEBUG, .ranges = &range_kind_threads,
@@ -191,14 +189,13 @@ static const struct set sets[] = {
 	  .ranges = &range_kind_fibers,
 	  .example = "list fibers\n"
 		     "describe fibers",
-	  .description =
-		  "What a program in Crystal switches between by itself. 'describe' shows the calls that each is in." },
+	  .description = "Crystal's lightweight threads. 'describe' shows the calls of each." },
 	{ "modules", "the program and its libraries", STAGE_PROGRAM, .ranges = &range_kind_modules,
 	  .example = "list modules" },
 	{ "arenas", "the arenas of the allocators", STAGE_HEAP, .ranges = &range_kind_arenas,
 	  .example = "list arenas\n"
 		     "summarize arenas",
-	  .description = "What an allocator got from the system, and gives away in pieces." },
+	  .description = "Memory that an allocator got from the system and hands out in pieces." },
 	{ "writable", "memory that can be written", STAGE_PROGRAM, .ranges = &range_kind_writable,
 	  .example = "summarize writable" },
 	{ "readonly", "memory that can be read, but not written or executed", STAGE_PROGRAM,
@@ -208,35 +205,34 @@ static const struct set sets[] = {
 	{ "inaccessible", "memory that was mapped without any rights, as guards of stacks",
 	  STAGE_PROGRAM, .ranges = &range_kind_inaccessible, .example = "list inaccessible",
 	  .description =
-		  "Cores of the kernel tell of such memory. gcore writes it as if it could be read." },
+		  "Cores from the kernel mark such memory. gcore writes it as if it were readable." },
 	{ "maps", "all mapped memory, by address", STAGE_PROGRAM, .ranges = &range_kind_maps,
 	  .example = "list maps" },
 	{ "roots", "memory outside of the heaps that is searched for pointers", STAGE_ROOTS,
 	  .ranges = &range_kind_roots, .example = "summarize roots",
-	  .description = "What is referred to from there is anchored." },
+	  .description = "What it refers to is anchored." },
 	{ "pointers", "aligned words, anywhere in memory, of that value", STAGE_HEAP,
 	  .arguments = "ADDRESS", .ranges = &range_kind_pointers,
 	  .example = "enumerate pointers 55d0c0ffee10\n"
 		     "describe pointers 55d0c0ffee10 --skip free",
 	  .description =
-		  "Wherever they stand: in allocations, stacks or static memory. '--skip' leaves some of these out." },
+		  "In allocations, stacks or static memory; '--skip' leaves some of these out." },
 	{ "rangerefs", "aligned words, anywhere in memory, from START up to END, which is excluded",
 	  STAGE_HEAP, .arguments = "START END", .ranges = &range_kind_rangerefs,
 	  .example = "describe rangerefs 55d0c0ffee10 55d0c0ffee18",
 	  .description =
-		  "As 'pointers', but of a range of values: all that lead into one allocation, for example." },
-	{ "relrefs",
-	  "4 bytes, anywhere in memory, that lead to the address by their distance from it, as in code",
+		  "Like 'pointers', but for a range of values: for example all pointers into one allocation." },
+	{ "relrefs", "4-byte relative references to the address, anywhere in memory, as in code",
 	  STAGE_HEAP, .arguments = "ADDRESS", .ranges = &range_kind_relrefs,
 	  .example = "enumerate relrefs 55d0c0ffee10",
 	  .description =
-		  "Code refers to variables and functions so: by a signed distance from the byte behind it." },
+		  "Code refers to variables and functions by a signed distance from the byte after the reference." },
 	{ "stringusers", "used allocations with a C++ std::string in them", STAGE_HEAP,
 	  .select = select_stringusers,
 	  .example = "summarize stringusers\n"
 		     "list stringusers app::Session --limit 3",
 	  .description =
-		  "'summarize' tells by class and offset how many strings there are, empty, short and long, and what the long ones take." },
+		  "'summarize' counts strings by class and offset: empty, short and long ones, and the bytes of the long ones." },
 	{ "signatures", "what first words of used allocations point to", STAGE_CLASSES,
 	  .ranges = &range_kind_signatures,
 	  .example = "summarize signatures\n"
@@ -303,6 +299,6 @@ struct error *set_unknown(const struct analysis *analysis, const char *name)
 	if (strcmp(name, "gone") == 0)
 		return error_create(
 			ERROR_USAGE,
-			"what is gone is not in this core: look into the older one, for what 'diff' says is gone there");
+			"what is gone is not in this core: open the older core, and ask it about what 'diff' reports as gone");
 	return nearest ? error_unknown("set", name, nearest) : no_set(name);
 }

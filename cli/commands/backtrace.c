@@ -28,8 +28,7 @@ static struct error *backtrace_parse(int key, const char *value, void *output)
 	if (key == ARGP_KEY_END)
 		return NULL;
 	if (arguments->has_thread)
-		return error_create(ERROR_USAGE, "'%s' is one word too many behind a thread",
-				    value);
+		return error_create(ERROR_USAGE, "'%s' is one word too many after a thread", value);
 	arguments->has_thread = true;
 	return parse_count(value, &arguments->thread);
 }
@@ -76,11 +75,10 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 
 const struct command command_backtrace = {
 	.name = "backtrace",
-	.summary = "Show the calls that a thread, or each, is in",
+	.summary = "Show the calls of one thread, or of each",
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20",
-	.description =
-		"The innermost call comes first. A function that was inlined into the one around it is marked.",
+	.description = "The innermost call comes first. Inlined functions are marked.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.places = places,

@@ -20,7 +20,7 @@ static struct error *bill_parse(int key, const char *value, void *arguments)
 	if (key == 'a')
 		bill->all = true;
 	else if (key == 0)
-		return error_create(ERROR_USAGE, "'bill' takes no word, but was given '%s'", value);
+		return error_create(ERROR_USAGE, "'bill' takes no argument, but got '%s'", value);
 	return NULL;
 }
 
@@ -94,14 +94,14 @@ static void write_residency(const struct bill *bill, const struct image *image,
 {
 	static const struct table tables[] = {
 		[RESIDENCY_SMAPS] = RESIDENCY_TABLE(
-			"Resident is what the kernel said of each mapping when the core was made."),
+			"Resident is what the kernel reported for each mapping when the core was made."),
 		[RESIDENCY_HOLES] = RESIDENCY_TABLE(
-			"Holes of the core say what was resident, except for {of files,} bytes of files: at most those."),
+			"The holes of the core show what was resident, except for {of files,} bytes of files: at most those."),
 		[RESIDENCY_ZEROS] = RESIDENCY_TABLE(
-			"The core does not tell what was resident: at most {most,} bytes. Pages of zeros\nare taken as not, those of files as resident."),
+			"The core does not say what was resident: at most {most,} bytes. Pages of zeros\ncount as absent, pages of files as resident."),
 	};
 	static const struct table lost = RESIDENCY_TABLE(
-		"A core that is packed, or comes through a pipe, does not tell what was resident: at most\n{most,} bytes. Pages of zeros are taken as not, those of files as resident.");
+		"A packed core, or one from a pipe, does not say what was resident: at most\n{most,} bytes. Pages of zeros count as absent, pages of files as resident.");
 	static const char *const names[] = {
 		[RESIDENCY_SMAPS] = "smaps",
 		[RESIDENCY_HOLES] = "holes",
@@ -246,7 +246,7 @@ static struct error *write_pinned(struct analysis *analysis, struct report *repo
 {
 	static const struct table table = TABLE(
 		"pinned",
-		"Of what is free in heaps, {pinned,} bytes are pinned, on pages of {allocations,} allocations in use:\n"
+		"{pinned,} free bytes of the heaps are pinned: they share pages with {allocations,} allocations in use;\n"
 		"see 'fragmentation'.",
 		{ "pinned", VALUE_BYTES }, { "allocations", VALUE_COUNT });
 	uint64_t bytes, pinners;
@@ -274,18 +274,18 @@ static struct error *bill_run(struct analysis *analysis, const void *input, stru
 }
 
 static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "Each arena, and each stack, by itself", 0 },
+	{ "all", 'a', NULL, 0, "Show each arena and each stack", 0 },
 	{ 0 },
 };
 
 const struct command command_bill = {
 	.name = "bill",
-	.summary = "Say what each byte of the process's memory is used for",
+	.summary = "Account for every byte of the process's memory",
 	.example = "bill\n"
-		   "bill --all   # every arena and stack by itself",
+		   "bill --all   # each arena and each stack",
 	.description =
-		"Each mapped byte stands in one row, so the last row is all that the process has mapped. Resident is what of that was in memory, and so in its RSS; the bar is the share of it. What is free in a heap, and what was reserved for it to grow into, is not in use, but nobody else can have it.\n\n"
-		"Whose other anonymous memory is, is a guess: by what is in it, or by whose variables refer to it.",
+		"Each mapped byte is counted in one row; the last row is all that the process has mapped. Resident is the part that was in memory, and so in the process's RSS; the bar shows each row's share of it. Free memory of a heap, and memory reserved for its growth, is unused, but no other process can have it.\n\n"
+		"The owner of other anonymous memory is a guess, by its contents or by the variables that refer to it.",
 	.options = options,
 	.parse = bill_parse,
 	.arguments_size = sizeof(struct bill_arguments),

@@ -29,13 +29,13 @@ static struct error *count_run(struct analysis *analysis, const void *arguments,
 
 const struct command command_count = {
 	.name = "count",
-	.summary = "Say how many there are of a set, and how many bytes",
+	.summary = "Count the members of a set, and their bytes",
 	.words = "SET [KIND]",
 	.example = "count leaked\n"
 		   "count used --min-size 1K   # 1,024 bytes or more\n"
 		   "count used %LongString\n"
 		   "count used minus leaked",
-	.description = "Bytes are those that the program may use, in hexadecimal and decimal.",
+	.description = "Bytes are those that the program can use, without malloc's overhead.",
 	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

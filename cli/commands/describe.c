@@ -30,13 +30,13 @@ static struct error *describe_run(struct analysis *analysis, const void *argumen
 
 const struct command command_describe = {
 	.name = "describe",
-	.summary = "Say what an address, or each member of a set, is",
+	.summary = "Describe an address, or each member of a set",
 	.words = "ADDRESS | SET [KIND]",
 	.example = "describe 55d0c0ffee10\n"
 		   "describe leaked --limit 5 --show-up-to 40   # with contents\n"
 		   "describe threads   # with registers and calls",
 	.description =
-		"Of an allocation it tells whether it is in use, and anchored or leaked, and if leaked, whether its address stands in disguise somewhere (see explain); its signature and class; its pattern, and what it is part of. Of another address, which stack, module or mapping it is in, and the variable or function there, if that is known.",
+		"For an allocation: whether it is used or free, anchored or leaked; its signature, class, type and pattern, and what it is part of. If it leaked, also whether its address is stored in disguise somewhere (see explain). For any other address: the stack, module or mapping that contains it, and the variable or function there, if known.",
 	TAKES_SELECTION,
 	.options = contents_options,
 	.parse = selection_or_address_parse,
@@ -85,12 +85,12 @@ static struct error *explain_run(struct analysis *analysis, const void *argument
 
 const struct command command_explain = {
 	.name = "explain",
-	.summary = "Say why an address, or each member of a set, is in memory",
+	.summary = "Show what holds an address, or each member of a set",
 	.words = "ADDRESS | SET [KIND]",
 	.example = "explain 55d0c0ffee10   # what holds it, or how it was lost\n"
 		   "explain leakroots --sort-by bytes --limit 3",
 	.description =
-		"For an allocation in use, the nearest root of each kind that holds it, and the chain of references from there. For a leaked one, the leak root that it hangs on, and whether it is likely held by its address in disguise: with a tag in the high bits, packed, one past the end, just before the start, or as the XOR of two in the links of a list. For a free one, what still refers to it.",
+		"For an allocation in use: the nearest root of each kind that holds it, and the chain of references from that root. For a leaked one: the leak root that it was lost with, and whether its address is likely stored in disguise: with a tag in the high bits, packed, one past the end, just before the start, or XORed with another in the links of a list. For a free one: what still refers to it.",
 	TAKES_SELECTION,
 	.options = contents_options,
 	.parse = selection_or_address_parse,

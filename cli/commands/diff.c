@@ -19,12 +19,11 @@ struct diff_arguments {
 
 static const struct argp_option options[] = {
 	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner", 0,
-	  "Compare by that instead of by kind, which is the pattern, else the class or signature, else the identity, else the size; fingerprint: leaks only",
+	  "What to compare by; the default is kind: the pattern, else the class, type or signature, else the identity, else the size. fingerprint compares leaks only",
 	  0 },
 	{ "elapsed", KEY_ELAPSED, "TIME", 0,
 	  "Time from the oldest core to this one, such as 90s, 30m, 12h or 7d", 0 },
-	{ "limit", KEY_LIMIT, "COUNT", 0,
-	  "Show that many kinds at most; 20 unless it is given, 0 for all", 0 },
+	{ "limit", KEY_LIMIT, "COUNT", 0, "Show at most N kinds, 0 for all; 20 by default", 0 },
 	{ 0 },
 };
 
@@ -111,13 +110,13 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 
 const struct command command_diff = {
 	.name = "diff",
-	.summary = "Say what grew since older cores were taken",
+	.summary = "Show what grew since older cores were taken",
 	.words = "OLD [OLD...]",
 	.example = "diff older.core\n"
 		   "diff older.core --by owner --limit 5\n"
 		   "diff older.core --elapsed 12h",
 	.description =
-		"The oldest core comes first; the one that is looked into is the newest. What grew most comes first, and with three cores or more, what grew from each to the next comes before that. Where the cores are of one process, allocations are compared one by one as well, by start, size and class, and the sets 'new' and 'survived' can be used then. Else they are counted only: nothing of what kinds are called is an address. On the command line, 'heapcore diff OLD NEW' does the same.",
+		"Name the oldest core first; the core that you opened is the newest. What grew most comes first; with three cores or more, what grew from each core to the next comes before that. Cores of one process are also compared allocation by allocation, by start, size and class, which makes the sets 'new' and 'survived'. Cores of different processes are compared by the counts of each kind. On the command line, 'heapcore diff OLD NEW' does the same.",
 	.word = WORD_FILE,
 	.options = options,
 	.parse = diff_parse,

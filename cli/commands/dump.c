@@ -24,7 +24,7 @@ static struct error *take_word(struct dump_arguments *arguments, const char *wor
 		return parse_size(word, &arguments->size);
 	default:
 		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many behind an address and a length",
+				    "'%s' is one word too many after an address and a length",
 				    word);
 	}
 }
@@ -65,11 +65,11 @@ static struct error *dump_run(struct analysis *analysis, const void *input, stru
 
 const struct command command_dump = {
 	.name = "dump",
-	.summary = "Show memory, whatever it is part of",
+	.summary = "Show memory at any address",
 	.words = "ADDRESS LENGTH",
 	.example = "dump 7ffd1c0a2000 100 --ascii",
 	.description =
-		"Memory is shown as 8-byte words, four to a line, behind the address of the line.",
+		"Memory is shown as 8-byte words, four to a line, after the address of the line.",
 	.word = WORD_ADDRESS,
 	.options = options,
 	.parse = dump_parse,

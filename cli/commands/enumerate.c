@@ -79,11 +79,10 @@ static struct error *enumerate_ranges(struct analysis *analysis, const struct se
 	TRY(query_collect(analysis, query, &ranges));
 	/* There is no other way to say so here. */
 	if (ranges_found(&ranges) > ranges.count && (!query->limit || query->limit > ranges.count))
-		return error_create(
-			ERROR_USAGE,
-			"%" PRIu64
-			" %s are too many to enumerate: take fewer, with --limit %zu at most",
-			ranges_found(&ranges), rows_noun(query), ranges.count);
+		return error_create(ERROR_USAGE,
+				    "%" PRIu64
+				    " %s are too many to enumerate: use --limit, %zu at most",
+				    ranges_found(&ranges), rows_noun(query), ranges.count);
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < ranges.count && !report_broken(report); i++) {
 		uint64_t start = ranges_at(&ranges, i).start;
@@ -110,11 +109,11 @@ static struct error *enumerate_run(struct analysis *analysis, const void *argume
 
 const struct command command_enumerate = {
 	.name = "enumerate",
-	.summary = "Write the addresses of a set and nothing else",
+	.summary = "Write the addresses of a set, one a line",
 	.words = "SET [KIND]",
 	.example = "enumerate leakroots --sort-by bytes --limit 20\n"
 		   "enumerate used app::Session > sessions.txt",
-	.description = "For scripts: one bare hexadecimal address a line.",
+	.description = "For scripts: hexadecimal addresses and nothing else.",
 	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

@@ -21,7 +21,7 @@ enum { KEY_LIMIT = 'n', KEY_SKIP = 'k', KEY_TEXT = 't' };
 static const struct argp_option find32_options[] = {
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
-	  "Leave out what stands there; may be repeated", 0 },
+	  "Leave out matches there; may be repeated", 0 },
 	{ 0 },
 };
 
@@ -29,7 +29,7 @@ static const struct argp_option findbytes_options[] = {
 	{ "text", KEY_TEXT, "TEXT", 0, "Look for these characters", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
-	  "Leave out what stands there; may be repeated", 0 },
+	  "Leave out matches there; may be repeated", 0 },
 	{ 0 },
 };
 
@@ -59,7 +59,7 @@ static struct error *take_word(struct find_arguments *arguments, const char *wor
 
 	if (arguments->given)
 		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many: find32 looks for one at a time",
+				    "'%s' is one word too many: find32 searches for one at a time",
 				    word);
 	if (!is_address(word))
 		return error_not(word, "a word in hexadecimal");
@@ -128,7 +128,7 @@ static struct error *add_hexadecimal(struct find_arguments *arguments, const cha
 		if (!isxdigit((unsigned char)at[0]) || !isxdigit((unsigned char)at[1]))
 			return error_not(
 				word,
-				"bytes in hexadecimal, two digits each; --text looks for characters");
+				"bytes in hexadecimal, two digits each; --text searches for characters");
 		byte = (uint8_t)strtoul(memcpy(digits, at, 2), NULL, 16);
 		error = add_bytes(arguments, &byte, 1);
 		at += 2;
@@ -178,7 +178,7 @@ const struct command command_findbytes = {
 	.words = "BYTES...",
 	.example = "findbytes --text password --skip stacks",
 	.description =
-		"Bytes are written as pairs of hexadecimal digits, with or without blanks between them: 'findbytes de ad be ef' and 'findbytes deadbeef' are the same. They may stand at any address, in all memory whose contents are known: in the core, or in the files that were mapped. Each match is shown with what it is in.",
+		"Write bytes as pairs of hexadecimal digits, with or without blanks between them: 'findbytes de ad be ef' and 'findbytes deadbeef' are the same. All memory with known contents is searched, at every address: the core, and the files that were mapped. Each match is shown with what contains it.",
 	.word = WORD_NUMBER,
 	.options = findbytes_options,
 	.parse = findbytes_parse,
@@ -195,7 +195,7 @@ const struct command command_find32 = {
 	.words = "WORD",
 	.example = "find32 cafe --skip free --limit 20",
 	.description =
-		"The word is hexadecimal, and looked for at addresses that are multiples of 4, in all memory whose contents are known: in the core, or in the files that were mapped. Each match is shown with what it is in. For words of 64 bits, see 'help pointers'.",
+		"The word is hexadecimal. All memory with known contents is searched, at multiples of 4: the core, and the files that were mapped. Each match is shown with what contains it. For words of 64 bits, see 'help pointers'.",
 	.word = WORD_NUMBER,
 	.options = find32_options,
 	.parse = find32_parse,

@@ -115,12 +115,12 @@ static void write_fates(const struct fragmentation *fragmentation, struct report
 		const char *what;
 		uint64_t bytes;
 	} fates[] = {
-		{ "given back if asked to, between blocks", total->inside.resident },
-		{ "given back if asked to, at the end", total->end.resident },
-		{ "not in memory: given back before, or never touched",
+		{ "can be given back, between allocations", total->inside.resident },
+		{ "can be given back, at the end of a heap", total->end.resident },
+		{ "not in memory: given back already, or never touched",
 		  total->inside.absent + total->end.absent },
-		{ "zeros: probably not in memory either", total->inside.blank + total->end.blank },
-		{ "pinned: on pages that are in use", total->pinned },
+		{ "zeros: probably not in memory", total->inside.blank + total->end.blank },
+		{ "pinned: on pages with used memory", total->pinned },
 		{ "kept at the ends of heaps, in memory", total->top.resident },
 		{ "kept at the ends of heaps, not in memory or zeros",
 		  total->top.absent + total->top.blank },
@@ -343,11 +343,11 @@ static uint64_t free_in_memory(const struct arena_fragments *numbers)
 
 static void write_estimate(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct table table = TABLE(
-		"fewer arenas",
-		"Arenas beyond the first, {arenas} of them, have {bytes,} bytes free and in memory: about so much\n"
-		"a single one might have saved; an estimate.",
-		{ "arenas", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	static const struct table table =
+		TABLE("fewer arenas",
+		      "{arenas} arenas beyond the first have {bytes,} free bytes in memory:\n"
+		      "a single arena might have saved about as much.",
+		      { "arenas", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	uint64_t count = 0, bytes = 0;
 
 	for (size_t i = 0; i < fragmentation->arena_count; i++) {
@@ -375,10 +375,10 @@ struct fragmentation_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "arena", 'a', "ADDRESS", 0, "Look at the arena at ADDRESS alone", 0 },
+	{ "arena", 'a', "ADDRESS", 0, "Only the arena at ADDRESS", 0 },
 	{ "by-arena", 'b', NULL, 0, "Show the sizes of free blocks for each arena", 0 },
-	{ "limit", 'l', "N", 0, "Show at most N rows of a table, 0 for all; 20 otherwise", 0 },
-	{ "quick", 'q', NULL, 0, "Do not find out what pins memory", 0 },
+	{ "limit", 'l', "N", 0, "Show at most N rows of a table, 0 for all; 20 by default", 0 },
+	{ "quick", 'q', NULL, 0, "Do not search for what pins memory", 0 },
 	{ 0 },
 };
 
@@ -394,7 +394,7 @@ static struct error *fragmentation_parse(int key, const char *value, void *outpu
 {
 	if (key == ARGP_KEY_END)
 		return NULL;
-	return error_create(ERROR_USAGE, "'%s' is one word too many behind 'fragmentation'", value);
+	return error_create(ERROR_USAGE, "'%s' is one word too many after 'fragmentation'", value);
 }
 
 /* Of which arenas the command tells. */
@@ -431,8 +431,8 @@ static void write_total(const struct fragmentation *fragmentation, struct report
 {
 	static const struct table table = TABLE(
 		"total free",
-		"{used,} bytes are used and {free,} are free. If asked to, as by malloc_trim(0), allocators\n"
-		"would give back {given back,} bytes; {pinned,} are pinned: on pages that are in use.",
+		"{used,} bytes are used, {free,} are free. malloc_trim(0) or the like\n"
+		"would give back {given back,} bytes; {pinned,} are pinned on pages with used memory.",
 		{ "used", VALUE_BYTES }, { "free", VALUE_BYTES }, { "given back", VALUE_BYTES },
 		{ "pinned", VALUE_BYTES });
 	const struct arena_fragments *total = fragmentation->total;
@@ -491,12 +491,12 @@ static struct error *fragmentation_run(struct analysis *analysis, const void *in
 const struct command command_fragmentation = {
 	.name = "fragmentation",
 	.summary =
-		"Say how free memory lies, what would go back to the system, and what pins the rest",
+		"Show where free memory is, what could go back to the system, and what pins the rest",
 	.example = "fragmentation\n"
 		   "fragmentation --quick --by-arena\n"
 		   "fragmentation --limit 5",
 	.description =
-		"Free memory goes back to the system in whole pages. What malloc_trim(0) would give back is shown for each arena, as far as it is in memory; then the sizes of free blocks, and the allocations that pin free memory, being in use on the same page: the free bytes of a page are divided evenly among them. 'alone' are the free bytes of pages that one kind of allocations keeps without others. At the end of each heap stands the allocation that it cannot shrink past.",
+		"Free memory goes back to the system in whole pages. For each arena, the output shows how much resident memory malloc_trim(0) would give back, the sizes of free blocks, and the allocations that pin free memory because they are on the same page; the free bytes of a page are divided evenly among them. 'alone' counts the free bytes of pages that only one kind of allocation pins. A heap cannot shrink past the allocation at its end, which is shown too.",
 	.options = options,
 	.places = places,
 	.parse = fragmentation_parse,

@@ -38,8 +38,8 @@ static void write_leaks(struct report *report, const struct leak_kinds *kinds)
 {
 	static const struct table table = TABLE(
 		"leak",
-		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} of them only likely][, {allowed,} allowed by the baseline][, held by {held}][, suppressed by {rule}];\n"
-		"    {allocations,} allocations of {bytes,} bytes are lost in all; for example see 0x{address}",
+		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} only likely][, {allowed,} in the baseline][, held by {held}][, suppressed by {rule}];\n"
+		"    in total {allocations,} allocations lost ({bytes,} bytes); an example is 0x{address}",
 		{ "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT }, { "state", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
 		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
@@ -65,7 +65,7 @@ static void write_shared(struct report *report, struct set_total shared, struct 
 {
 	static const struct table table = TABLE(
 		"shared",
-		"Several leaks lead to {count,} further allocations of {bytes,} bytes; {counted,} of them, of {counted bytes,} bytes, are reached by leaks that count, and count with them.",
+		"{count,} more allocations ({bytes,} bytes) are shared by several leaks; {counted,} of them ({counted bytes,} bytes) are included in the total.",
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "counted", VALUE_COUNT },
 		{ "counted bytes", VALUE_BYTES });
 
@@ -76,11 +76,10 @@ static void write_shared(struct report *report, struct set_total shared, struct 
 
 static void write_gone(struct report *report, const struct baseline *baseline)
 {
-	static const struct table table = TABLE(
-		"gone",
-		"Gone: leak {fingerprint} of {kind}, {roots,} of which the baseline accepts, is not there any more.",
-		{ "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "size", VALUE_BYTES },
-		{ "roots", VALUE_COUNT });
+	static const struct table table =
+		TABLE("gone", "Gone: leak {fingerprint} of {kind}; the baseline accepts {roots,}.",
+		      { "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		      { "size", VALUE_BYTES }, { "roots", VALUE_COUNT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < baseline->count; i++) {
@@ -321,7 +320,7 @@ static void write_outcome(const struct gate *gate, struct report *report)
 {
 	static const struct table table = TABLE(
 		"gate",
-		"Gate {outcome}: {leaks,} leaked allocations of {bytes,} bytes count, {suppressed,} are suppressed, {known,} are known by the baseline.",
+		"Gate {outcome}: {leaks,} allocations leaked ({bytes,} bytes); {suppressed,} suppressed, {known,} in the baseline.",
 		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT });
 	uint64_t suppressed = 0, known = 0; /* allocations */
@@ -421,7 +420,7 @@ static struct error *cannot_tell(const struct gate *gate)
 
 	if (options->update || options->ratchet)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "the gate cannot tell, and %s is left as it is: %s",
+				    "the gate cannot decide, so %s is unchanged: %s",
 				    options->baseline, why);
 	return error_create(ERROR_NOT_SUPPORTED, "the gate cannot tell: %s", why);
 }
@@ -481,13 +480,13 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 
 const struct command command_gate = {
 	.name = "gate",
-	.summary = "Fail if the program leaked, or more than is accepted",
+	.summary = "Fail if the program leaked more than is accepted",
 	.example = "gate\n"
 		   "gate --max-leaked-bytes 64K --likely\n"
 		   "gate --max-used 512M --max-class app::Session=100\n"
 		   "gate --compare older.core --max-growth 16M",
 	.description =
-		"Each kind of leak is listed, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what hangs on it. Then come the checks, and whether the gate passed. What counts are all allocations that leaked, also those that only leaked ones lead to, less what is suppressed or in the baseline. With --compare, what grew is listed as well, as 'diff' has it. Exit status: 0 if it passed, 1 if it failed, 2 if something was wrongly asked, 3 if the dump does not tell enough to know.",
+		"Lists each kind of leak, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what was lost with it. Then come the checks, and the verdict. All leaked allocations count, also those that only leaked ones refer to, except suppressed ones and those of the baseline. With --compare, what grew is listed too, as by 'diff'. Exit status: 0 if the gate passed, 1 if it failed, 2 for wrong usage, 3 if the core could not be analysed well enough to decide.",
 	.options = gate_switches,
 	.places = gate_places,
 	.parse = gate_options_parse,

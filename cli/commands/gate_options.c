@@ -17,37 +17,38 @@ enum {
 };
 
 const struct argp_option gate_switches[] = {
-	{ NULL, 0, NULL, 0, "Switches that say what is too much", 0 },
+	{ NULL, 0, NULL, 0, "Limits", 0 },
 	{ "max-leaked", KEY_MEASURES + MEASURE_LEAKED, "COUNT", 0,
-	  "Fail if more allocations leaked than that; 0 unless it, or --max-leaked-bytes, is given",
+	  "Fail if more than N allocations leaked; 0 unless this or --max-leaked-bytes is given",
 	  0 },
 	{ "max-leaked-bytes", KEY_MEASURES + MEASURE_LEAKED_BYTES, "SIZE", 0,
-	  "Fail if more bytes leaked: decimal, also with K, M or G behind it", 0 },
+	  "Fail if more bytes leaked; K, M and G are understood", 0 },
 	{ "max-used", KEY_MEASURES + MEASURE_USED, "SIZE", 0,
 	  "Fail if more bytes are allocated, leaked or not", 0 },
 	{ "max-class", KEY_MEASURES + MEASURE_CLASS, "KIND=COUNT", 0,
-	  "Fail if more allocations in use are of that kind: a class, with those derived from it, a signature or %Pattern; may be repeated",
+	  "Fail if more allocations of that kind are in use: a class, with those derived from it, a signature or %Pattern; may be repeated",
 	  0 },
 	{ "compare", KEY_COMPARE, "OLD", 0, "An older core, for the limits of growth", 0 },
 	{ "max-growth", KEY_MEASURES + MEASURE_GROWTH, "SIZE", 0,
-	  "Fail if what is allocated grew by more bytes since the core of --compare", 0 },
+	  "Fail if the heap grew by more bytes since the core of --compare", 0 },
 	{ "max-class-growth", KEY_MEASURES + MEASURE_CLASS_GROWTH, "KIND=COUNT", 0,
-	  "Fail if the allocations in use of that kind grew by more since then; may be repeated",
+	  "Fail if the number of allocations of that kind grew by more since then; may be repeated",
 	  0 },
 	{ "likely", KEY_LIKELY, NULL, 0,
-	  "Count what likely leaked, too: only words lead to it that hold nothing any more, as the spare capacity of a vector",
+	  "Count likely leaks, too: only unused space refers to them, such as a vector's spare capacity",
 	  0 },
-	{ NULL, 0, NULL, 0, "Switches that say what is accepted", 0 },
+	{ NULL, 0, NULL, 0, "What is accepted", 0 },
 	{ "baseline", KEY_BASELINE, "FILE", 0, "Accept the leaks that this file lists", 0 },
 	{ "update-baseline", KEY_UPDATE, NULL, 0,
-	  "Write the leaks that there are into the file of --baseline, and so accept them", 0 },
-	{ "ratchet", KEY_RATCHET, NULL, 0, "Lower in the file of --baseline what got better", 0 },
+	  "Write the present leaks to the file of --baseline, which accepts them", 0 },
+	{ "ratchet", KEY_RATCHET, NULL, 0,
+	  "Lower the counts in the file of --baseline where there are fewer leaks now", 0 },
 	{ "suppress", KEY_SUPPRESS, "FILE", 0,
-	  "Leave out leaks that are named by a rule of this file, which may be one of LeakSanitizer; may be repeated",
+	  "Ignore leaks that match a rule of this file; LeakSanitizer's files work, too; may be repeated",
 	  0 },
 	{ NULL, 0, NULL, 0, "Other switches", 0 },
 	{ "self-check", KEY_SELF_CHECK, NULL, 0,
-	  "First have a process leak, and see whether that is found", 0 },
+	  "First test heapcore on a process that leaks on purpose", 0 },
 	{ 0 },
 };
 
@@ -157,7 +158,7 @@ static struct error *complete(struct gate_options *options)
 	if (options->update && options->ratchet)
 		return error_create(
 			ERROR_USAGE,
-			"--update-baseline accepts what there is, so --ratchet is of no use with it");
+			"--update-baseline accepts all present leaks, so it cannot be combined with --ratchet");
 	TRY(check_growth(options));
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (gate_measures[options->limits[i].measure].of_leaks)
@@ -177,7 +178,8 @@ struct error *gate_options_parse(int key, const char *value, void *data)
 	case ARGP_KEY_END:
 		return complete(options);
 	default:
-		return error_create(ERROR_USAGE, "'gate' takes switches only; '%s' is none", value);
+		return error_create(ERROR_USAGE, "'gate' takes only switches; '%s' is not one",
+				    value);
 	}
 }
 

@@ -141,9 +141,9 @@ static struct error *help_control(struct session *session, const void *input, st
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "Say what can be typed, or explain a command, a set, a switch or a topic",
+	.summary = "List the commands, or explain a command, a set, a switch or a topic",
 	.words = "[WORD [SET]]",
-	.example = "help               # what to type first, and all commands\n"
+	.example = "help               # where to begin, and all commands\n"
 		   "help summarize     # a command, with all its switches\n"
 		   "help leaked        # a set\n"
 		   "help extend        # how to go on from a set, with "

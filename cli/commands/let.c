@@ -71,12 +71,11 @@ static struct error *check(struct let_arguments *arguments)
 	TRY(query_check(query));
 	if (query->set->ranges)
 		return error_create(ERROR_USAGE,
-				    "only sets of allocations take a name, and '%s' is none",
+				    "only sets of allocations can have a name; '%s' is not one",
 				    query->set->name);
 	if (query->sort != SORT_DEFAULT && !query->limit)
-		return error_create(
-			ERROR_USAGE,
-			"a set is kept without an order: '--sort-by' needs '--limit' here");
+		return error_create(ERROR_USAGE,
+				    "a named set has no order: '--sort-by' needs '--limit' here");
 	return NULL;
 }
 
@@ -184,15 +183,15 @@ static struct error *let_run(struct analysis *analysis, const void *input, struc
 
 const struct command command_let = {
 	.name = "let",
-	.summary = "Give the members of a set a name, or list such names",
+	.summary = "Name the members of a set, or list such names",
 	.words = "[NAME = SET [KIND]]",
 	.example = "let big = used --min-size 64K   # now 'big' is a set, too\n"
 		   "let lost = leaked minus unreferenced\n"
 		   "let top = leaked --sort-by bytes --limit 10   # the largest\n"
 		   "let                             # which names there are",
 	.description =
-		"The set is looked up at once, and the name then stands for these members wherever a set can stand: 'summarize big', 'count used minus big'. All switches that narrow and extend are allowed; with '--limit', only the first ones are kept. The answer is how many got the name.\n"
-		"A name is a letter, then letters, digits, - and _. It can be given again, also by means of itself: 'let big = big minus derived'. Only sets of allocations take names, and they last until heapcore ends.",
+		"The set is evaluated at once; the name then stands for these members wherever a set is allowed: 'summarize big', 'count used minus big'. All switches that narrow and extend are allowed; '--limit' keeps only the first ones. The output is the number of members.\n"
+		"A name is a letter, then letters, digits, - and _. It can be redefined, also in terms of itself: 'let big = big minus derived'. Only sets of allocations can have names; names last until heapcore ends.",
 	.word = WORD_NAMING,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = let_parse,

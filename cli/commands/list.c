@@ -199,8 +199,7 @@ static struct error *write_ranges(struct listing *listing)
 	if (!listing->contents)
 		TRY(analysis_need(listing->analysis, kind->needs));
 	if (listing->contents && !kind->contiguous)
-		return error_create(ERROR_USAGE,
-				    "'%s' are not stretches of memory to show; see 'list %s'",
+		return error_create(ERROR_USAGE, "'%s' are not memory to show; see 'list %s'",
 				    query->set->name, query->set->name);
 	if (listing->contents)
 		write_range_contents(listing, &ranges);
@@ -237,7 +236,7 @@ const struct command command_list = {
 		   "list leaked app::Session\n"
 		   "list incoming 55d0c0ffee10   # what refers to it\n"
 		   "list threads",
-	.description = "The last line is that of 'count'.",
+	.description = "The last line is the same as that of 'count'.",
 	TAKES_SELECTION,
 	.options = &contents_options[ANNOTATION_OPTIONS],
 	.parse = selection_parse,
@@ -293,7 +292,7 @@ const struct command command_show = {
 		   "show 55d0c0ffee10   # its members, where its type is known\n"
 		   "show stacks --show-up-to 80 --limit 1",
 	.description =
-		"Of an address, and of a set narrowed to a C type, contents are members with names and values where debug information tells the type, as gdb has them. Else, and with --ascii or --show-up-to, they are 8-byte words, four to a line, behind the offset of the line.",
+		"Where debug information gives the type of an address, or of a set narrowed to a C type, contents are members with names and values, as in gdb. Otherwise, and with --ascii or --show-up-to, they are 8-byte words, four to a line, after the offset of the line.",
 	TAKES_SELECTION,
 	.options = contents_options,
 	.parse = selection_or_address_parse,

@@ -105,7 +105,7 @@ static void limit_types(struct analysis *analysis, struct reach_input *input)
 		return;
 	snprintf(
 		text, sizeof(text),
-		"there are %zu types; only the %zu with the most objects are shown, as all would take too long",
+		"there are %zu types; only the %zu with the most objects are shown, because all would take too long",
 		input->group_count, most);
 	input->group_count = most;
 	analysis_note(analysis, text);
@@ -430,11 +430,10 @@ enum { QUESTIONS = sizeof(questions) / sizeof(*questions) };
 
 static const struct argp_option options[] = {
 	{ "levels", 'L', "N", 0,
-	  "Of 'graph': follow references over N levels, 0 for all; 5 otherwise", 0 },
+	  "For 'graph': follow references over N levels, 0 for all; 5 by default", 0 },
 	{ "objects", 'O', "N", 0, "Of 'graph': begin with N objects, 0 for all; 10 otherwise", 0 },
 	{ "pretty", 'P', NULL, 0, "Of 'allocations': write a Markdown table", 0 },
-	{ "min-bytes", 'b', "N", 0,
-	  "Of 'allocations': leave out lines of less than N bytes, in decimal", 0 },
+	{ "min-bytes", 'b', "N", 0, "For 'allocations': leave out lines of less than N bytes", 0 },
 	{ 0 },
 };
 
@@ -469,7 +468,7 @@ static struct error *take_word(struct memprof_arguments *arguments, const char *
 	if (!question)
 		return take_question(arguments, word);
 	if (!question->operand || arguments->has_operand)
-		return error_create(ERROR_USAGE, "'%s' is one word too many behind 'memprof %s'",
+		return error_create(ERROR_USAGE, "'%s' is one word too many after 'memprof %s'",
 				    word, question->word);
 	arguments->has_operand = true;
 	if (question->run == memprof_size)
@@ -498,7 +497,7 @@ static struct error *check(struct memprof_arguments *arguments)
 	if (!question)
 		return error_create(
 			ERROR_USAGE,
-			"'memprof' takes what to show: counts, sizes, graph, size or allocations");
+			"'memprof' needs what to show: counts, sizes, graph, size or allocations");
 	if (question->operand && !arguments->has_operand)
 		return error_create(ERROR_USAGE, "'memprof %s' takes %s", question->word,
 				    question->operand);
@@ -532,12 +531,12 @@ const struct command command_memprof = {
 		   "memprof size 55d0c0ffee10\n"
 		   "memprof allocations --pretty --min-bytes 1024",
 	.description =
-		"What PerfTools::MemProf prints within a program of Crystal, of a core and at no cost for the program, so that what reads its output reads this. In front of the lines of 'counts', 'sizes' and 'allocations' stands how many there are, and a tab is between their columns. All sizes are decimal, and are those of the memory that was handed out: a collector rounds them up to 16 bytes.\n"
-		"'counts' shows how many live objects there are of each type. Live is all that is in use and no garbage, as it is behind GC.collect.\n"
-		"'sizes' shows the bytes that the objects of each type take together with all that they refer to, directly or not. What several of them refer to is counted once for the type, and again for each other type that leads to it. If there are thousands of types in a large heap, those with the fewest objects are left out, and a note says so. 'size' shows the same of one allocation.\n"
-		"'graph' shows what holds the objects of a type, for https://mermaid.live to draw: first the objects, then each reference with the field that it is in and its level, which is 0 for references to these objects. Fields have names where debug information tells them, else offsets.\n"
-		"'allocations' shows counts and bytes of all that is live. A core does not tell which calls allocated it, so the type stands there instead, and behind it the place in the source where the program was compiled with GC_DEBUG; of what has no type, the size.\n"
-		"In a program of Crystal, 'counts' and 'sizes' list classes, strings among them; one whose name is not known is shown as '(class 12)'. In other programs, they list what 'summarize' tells apart: classes, patterns and identities, but not what has only a size.",
+		"Prints from a core what PerfTools::MemProf prints within a Crystal program, at no cost for that program; tools that read its output can read this. The lines of 'counts', 'sizes' and 'allocations' come after their number, with tabs between columns. All sizes are decimal and include the collector's rounding to 16 bytes.\n"
+		"'counts' shows the number of live objects of each type: what is in use and not garbage, as after GC.collect.\n"
+		"'sizes' shows the bytes of the objects of each type, with everything that they refer to, directly or indirectly. Shared objects count once for each type that refers to them. With thousands of types in a large heap, those with the fewest objects are left out, and a note says so. 'size' shows the same for one allocation.\n"
+		"'graph' shows what holds the objects of a type, for https://mermaid.live to draw: first the objects, then each reference with its field and its level, which is 0 for references to these objects. Fields have names where debug information has them, otherwise offsets.\n"
+		"'allocations' shows counts and bytes of everything live. A core does not record which calls allocated it, so the type is shown instead, with the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size.\n"
+		"In a program of Crystal, 'counts' and 'sizes' list classes, strings among them; one whose name is not known is shown as '(class 12)'. In other programs, they list the groups of 'summarize': classes, patterns and identities, but not what has only a size.",
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",
 	.options = options,

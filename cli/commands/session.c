@@ -81,7 +81,7 @@ const struct command command_redirect = {
 	.words = "on|off",
 	.example = "redirect on",
 	.description =
-		"The file is in the current directory. Its name is that of the core and the command without its switches, like core.123.count_used, and what --redirect-suffix says behind a dot; a file that is there is overwritten. To redirect one command only, end its line with '> FILE', '>> FILE' to append, or '| SHELL COMMAND'.",
+		"The file is in the current directory. Its name is made of the core's name, the command without its switches, and the suffix of --redirect-suffix, such as core.123.count_used; an existing file is overwritten. To redirect one command only, end its line with '> FILE', '>> FILE' to append, or '| SHELL COMMAND'.",
 	.word = WORD_SWITCH,
 	.parse = redirect_parse,
 	.arguments_size = sizeof(struct redirect_arguments),

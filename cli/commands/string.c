@@ -15,9 +15,7 @@ struct string_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "show-up-to", 'u', "SIZE", 0,
-	  "Show that much of it: hexadecimal, or decimal with K, M or G behind it; 64K otherwise",
-	  0 },
+	{ "show-up-to", 'u', "SIZE", 0, "Show at most that much of it; 64K by default", 0 },
 	{ 0 },
 };
 
@@ -34,7 +32,7 @@ static struct error *string_parse(int key, const char *value, void *output)
 		return arguments->given ? NULL
 					: error_create(ERROR_USAGE, "'string' takes an address");
 	if (arguments->given)
-		return error_create(ERROR_USAGE, "'%s' is one word too many behind an address",
+		return error_create(ERROR_USAGE, "'%s' is one word too many after an address",
 				    value);
 	arguments->given = true;
 	return parse_address(value, &arguments->address);
@@ -93,7 +91,7 @@ static void write_string(const struct string_arguments *arguments, const struct 
 		"string",
 		"{address}: \"{text}\"\n"
 		"... of 0x{length} ({length,}) bytes"
-		"[, of which the first 0x{shown} ({shown,}) are shown][\n... which has no end: what is at {end} is not known]",
+		"[, of which the first 0x{shown} ({shown,}) are shown][\n... without an end: the contents at {end} are not known]",
 		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT }, { "length", VALUE_BYTES },
 		{ "shown", VALUE_BYTES }, { "end", VALUE_ADDRESS });
 
@@ -131,7 +129,7 @@ const struct command command_string = {
 	.words = "ADDRESS",
 	.example = "string 55d0c0ffee40",
 	.description =
-		"The characters up to the first that is 0. Those that a terminal would not show are written as \\n, \\t or \\x1b.",
+		"The characters up to the first zero. Characters that a terminal would not show are written as \\n, \\t or \\x1b.",
 	.word = WORD_ADDRESS,
 	.options = options,
 	.places = places,

@@ -182,11 +182,11 @@ static void write_caveat(const struct analysis *analysis, struct report *report)
 	unsigned int cxx = cxx_find(analysis_image(analysis), analysis_program(analysis));
 
 	if (!cxx)
-		rows_text(report, "The program does not use a known library of C++.");
+		rows_text(report, "The program uses no known C++ library.");
 	else if (cxx & LIBCXX)
 		rows_text(
 			report,
-			"Short strings of libc++ look like any other data: they are not counted.");
+			"Short strings of libc++ cannot be told from other data and are not counted.");
 }
 
 static struct error *summarize_string_users(struct analysis *analysis,
@@ -268,7 +268,7 @@ static struct error *summarize_leak_roots(struct analysis *analysis, const struc
 {
 	static const struct table shared = TABLE(
 		"shared",
-		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are in no line above.",
+		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are not in the lines above.",
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	static const struct table total = TABLE(
 		"total",
@@ -626,15 +626,15 @@ static struct error *summarize_run(struct analysis *analysis, const void *argume
 
 const struct command command_summarize = {
 	.name = "summarize",
-	.summary = "Count the members of a set by what they are",
+	.summary = "Group the members of a set by kind, with counts and bytes",
 	.words = "SET [KIND]",
 	.example = "summarize used\n"
 		   "summarize leaked --sort-by bytes --limit 20\n"
-		   "summarize leakroots   # where to look first\n"
+		   "summarize leakroots   # where to start\n"
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its class, or its type by debug information; else as a string, if it holds text, with an example (%String); else by its signature; else by an identity ('help signatures'); else by its size: what its words are, and, of what is reachable, which word holds it, with an example of how that is reached. The most frequent come first, or those of most bytes with '--sort-by bytes'. 'summarize leakroots' says how much hangs on which kind of leak root: where to look first.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by its size, with the shape of its words, what holds it, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root: start there.",
 	TAKES_SELECTION,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,

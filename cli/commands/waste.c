@@ -207,7 +207,7 @@ static void write_total(struct report *report, const struct waste *waste, enum w
 {
 	static const struct table table = TABLE(
 		"total waste",
-		"{bytes,} bytes are waste, {share} of the {of bytes,} bytes that {allocations,} allocations use.[\nSpare room is known of {capacity known,} bytes of these.][\nWhat was asked for is known of {request known,} bytes of these.][\nThe core lacks contents of {absent,} bytes of these.]",
+		"{bytes,} bytes are wasted: {share} of the {of bytes,} bytes of {allocations,} allocations.[\nSpare capacity is known for {capacity known,} bytes of these.][\nThe requested size is known for {request known,} bytes of these.][\nThe contents of {absent,} bytes of these are not in the core.]",
 		{ "bytes", VALUE_BYTES }, { "share", VALUE_SHARE }, { "allocations", VALUE_COUNT },
 		{ "of bytes", VALUE_BYTES }, { "capacity known", VALUE_BYTES },
 		{ "request known", VALUE_BYTES }, { "absent", VALUE_BYTES });
@@ -258,7 +258,8 @@ static struct error *check(struct waste_arguments *arguments)
 		TRY(query_take_word(query, "used"));
 	TRY(selection_parse(ARGP_KEY_END, NULL, &arguments->selection));
 	if (query->set->ranges)
-		return error_create(ERROR_USAGE, "'%s' is no set of allocations", query->set->name);
+		return error_create(ERROR_USAGE, "'%s' is not a set of allocations",
+				    query->set->name);
 	if (query->sort != SORT_DEFAULT && query->sort != SORT_BYTES)
 		return error_create(ERROR_USAGE, "'waste' can only be sorted by bytes");
 	return NULL;
@@ -325,14 +326,14 @@ const struct command command_waste = {
 		   "waste slack used %VectorBody\n"
 		   "waste leaked",
 	.description =
-		"Each byte of the set, which is 'used' unless another is named, counts as one kind of waste at most:\n"
-		"'slack' is what an allocation has beyond what was asked for, 'spare' is room that containers keep for what may come. Both "
-		"are reported only of allocations of which they are known.\n"
+		"Each byte of the set, which is 'used' by default, counts as one kind of waste at most:\n"
+		"'slack' is what an allocation has beyond the requested size, 'spare' is unused capacity of containers. Both "
+		"are reported only where they are known.\n"
 		"'zeros' are contents that are all zero, and whole pages of "
 		"zeros at the end of others.\n"
-		"'duplicates' are contents that are the same, byte by byte, as "
+		"'duplicates' are contents that are equal, byte by byte, to "
 		"those of an allocation at a lower address. Contents of less than 16 bytes are left out.\n"
-		"Behind one of these words, only it is shown, with more lines. The sets 'duplicates' and 'zeros' are the allocations: "
+		"With one of these words, only that kind is shown, in more lines. The sets 'duplicates' and 'zeros' are the allocations: "
 		"'list duplicates', 'explain zeros --limit 1'.",
 	.word = WORD_SET,
 	.options = &contents_options[SELECTION_OPTIONS],

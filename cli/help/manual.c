@@ -28,8 +28,8 @@ const struct topic *topic_find(const char *name)
 static void write_group(struct document *document, enum group group)
 {
 	static const char *const titles[] = {
-		[GROUP_SETS] = "Verbs, with a set behind them, as in 'count used'",
-		[GROUP_PLACES] = "To look at a place in memory",
+		[GROUP_SETS] = "Verbs that take a set, as in 'count used'",
+		[GROUP_PLACES] = "To look at memory and the process",
 		[GROUP_SESSION] = "To work with heapcore",
 	};
 
@@ -101,8 +101,8 @@ static void write_shared(struct document *document, const struct argp_option *op
 		document,
 		options == contents_options ? "Accepts all set switches; see Switches."
 		: options == &contents_options[ANNOTATION_OPTIONS]
-			? "It takes the switches of sets, but for those that show contents: see Switches below."
-			: "It takes the switches of sets, but for those that show contents and annotations: see Switches below.");
+			? "Accepts the set switches, except those that show contents; see Switches."
+			: "Accepts the set switches, except those that show contents and annotations; see Switches.");
 }
 
 static void write_options(struct document *document, const struct command *command,
@@ -196,7 +196,7 @@ static void write_first_sets(struct document *document)
 {
 	static const char *const names[] = { "used", "leaked", "leakroots", "free", "incoming" };
 
-	document_heading(document, LEVEL_PART, "Sets asked about most ('help sets' lists all)");
+	document_heading(document, LEVEL_PART, "The most useful sets ('help sets' lists all)");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		write_set_entry(document, set_find(names[i]));
 }
@@ -207,8 +207,8 @@ void manual_write_start(struct document *document)
 	document_heading(document, LEVEL_PART, "Begin with");
 	document_examples(document,
 			  "summarize used     # what the memory is, by kind\n"
-			  "summarize leaked   # what was lost, by kind\n"
-			  "explain leakroots --sort-by bytes --limit 3   # what to look at first");
+			  "summarize leaked   # what leaked, by kind\n"
+			  "explain leakroots --sort-by bytes --limit 3   # the largest leaks");
 	write_group(document, GROUP_SETS);
 	write_first_sets(document);
 	write_group(document, GROUP_PLACES);
@@ -218,7 +218,7 @@ void manual_write_start(struct document *document)
 		document_entry(document, topics[i]->name, topics[i]->summary);
 	document_text(
 		document,
-		"'help WORD' explains any of these words, a set, as 'help leaked', or a switch, as 'help --min-size'.");
+		"'help WORD' explains any of these words, a set ('help leaked') or a switch ('help --min-size').");
 }
 
 static void write_title(struct document *document, const struct topic *topic)

@@ -17,36 +17,35 @@ struct part {
 };
 
 static const char DESCRIPTION[] =
-	"heapcore reads the core of a process, as the kernel or 'gcore PID' writes it, and says what is in its memory, who holds it, and what leaked. The program needs no rebuild and no debug information, but where there is some, more has a name.\n"
-	"Words behind CORE are one command, which is run. '-c' and '-f' give more of them, which are run in their order. Without any, there is a prompt, or else commands are read from standard input.\n"
+	"heapcore reads the core of a process, as the kernel or 'gcore PID' writes it, and shows what is in its memory, who holds it, and what leaked. The program needs no rebuild and no debug information; with debug information, more things have names.\n"
+	"The words after CORE are one command. '-c' and '-f' give more commands; they run in the order given. Without a command, there is a prompt, or commands are read from standard input.\n"
 	"    heapcore core.4711\n"
 	"    heapcore core.4711 summarize leaked\n"
 	"    heapcore -c 'count used' -c 'summarize leaked' core.4711\n"
 	"    heapcore -f SCRIPT core.4711\n"
-	"A command is a verb and a set of allocations, or of other memory, which switches narrow and extend. 'heapcore help' needs no core and says what this manual does, a word at a time.";
+	"A command is a verb and a set of allocations or other memory; switches narrow and extend the set. 'heapcore help' needs no core and explains everything in this manual word by word.";
 
 static const struct part statuses[] = {
 	{ "0", "All is well." },
-	{ "1", "The gate found what it looks for." },
-	{ "2",
-	  "Something was asked for that does not exist: a file, an option, a command, a set, a switch." },
+	{ "1", "The gate found leaks or growth beyond its limits." },
+	{ "2", "Wrong usage: an unknown option, command, set or switch, or a missing file." },
 	{ "3",
-	  "CORE is none, or could not be analysed well enough to rely on the answers: it is truncated, the heap is damaged or not understood. The messages say what is wrong." },
-	{ "130", "It was interrupted, by Ctrl-C." },
+	  "CORE is not a core, or could not be analysed well enough to rely on the answers: it is truncated, or the heap is damaged or not supported. The messages say what is wrong." },
+	{ "130", "Interrupted by Ctrl-C." },
 };
 
 static const struct part files[] = {
 	{ "~/.local/state/heapcore/history",
 	  "The last thousand lines typed at the prompt; below $XDG_STATE_HOME where that is set." },
 	{ "/usr/lib/debug",
-	  "Where separate debug information is looked for, by build-id and by name; '--debug-dir' adds other places." },
+	  "Where separate debug information is searched, by build-id and by name; '--debug-dir' adds other places." },
 	{ "~/.inputrc", "Keys at the prompt: see readline(3)." },
 };
 
 static const struct part environment[] = {
-	{ "DEBUGINFOD_URLS", "Servers of debug information; asked only with '--debuginfod'." },
-	{ "NO_COLOR", "If set, colours are not used by themselves." },
-	{ "TERM", "The kind of terminal; none has colours that is 'dumb'." },
+	{ "DEBUGINFOD_URLS", "Debug information servers; used only with '--debuginfod'." },
+	{ "NO_COLOR", "If set, there are no colours unless '--color' asks for them." },
+	{ "TERM", "The type of terminal; one that is 'dumb' gets no colours." },
 	{ "XDG_STATE_HOME, HOME", "Where the history is kept." },
 };
 
@@ -117,7 +116,7 @@ static void write_commands(struct document *document)
 	document_heading(document, LEVEL_SECTION, "Commands");
 	document_text(
 		document,
-		"SET, KIND and SWITCHES are explained below. Addresses in examples are made up: take yours from 'list' or 'enumerate'.");
+		"SET, KIND and SWITCHES are explained below. The addresses in examples are invented; 'list' and 'enumerate' show real ones.");
 	for (size_t i = 0; commands[i]; i++)
 		manual_write_command(document, commands[i], false);
 }
@@ -170,7 +169,7 @@ static void write_front(FILE *out, bool is_man)
 		      ".TH HEAPCORE 1 \"\" \"heapcore " VERSION "\" "
 		      "\"User Commands\"\n"
 		      ".SH NAME\n"
-		      "heapcore \\- what the memory of a process is, from its core\n"
+		      "heapcore \\- show what is in the memory of a process, from its core\n"
 		      ".SH SYNOPSIS\n",
 		      out);
 	else

@@ -9,7 +9,7 @@ static struct error *refuse(void)
 {
 	return error_create(
 		ERROR_NOT_SUPPORTED,
-		"this heapcore only reads cores: it was built for another processor than x86-64");
+		"this heapcore only reads cores: it was built for a processor other than x86-64");
 }
 
 struct error *snapshot_take(pid_t process, const struct core_options *options,

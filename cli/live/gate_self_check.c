@@ -157,14 +157,13 @@ static struct error *compare(const struct analysis *analysis, const struct plant
 	size_t wrong = count_lost(analysis, planted->kept, KEPT);
 
 	if (lost < SINGLES + 2 * RINGS || counted < lost)
-		return error_create(
-			ERROR_NOT_SUPPORTED,
-			"of %d blocks that were leaked on purpose %zu were found, and %" PRIu64
-			" counted",
-			SINGLES + 2 * RINGS, lost, counted);
-	if (wrong > 0)
 		return error_create(ERROR_NOT_SUPPORTED,
-				    "%zu blocks that are in use were taken for leaked", wrong);
+				    "%zu of %d blocks leaked on purpose were found, and %" PRIu64
+				    " counted",
+				    lost, SINGLES + 2 * RINGS, counted);
+	if (wrong > 0)
+		return error_create(ERROR_NOT_SUPPORTED, "%zu used blocks were reported as leaked",
+				    wrong);
 	if (findings_incomplete(analysis_findings(analysis)))
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "the process could not be analysed well enough: %s",

@@ -58,33 +58,34 @@ enum {
 enum { HIGHEST_STATUS = 255 };
 
 static const char DOCUMENTATION[] =
-	"Run PROGRAM at full speed, hold it when it ends, and say what it leaked.\vAll options of the command `gate' can be given, too: see `heapcore help gate'. The report goes to standard error.\n"
+	"Run PROGRAM at full speed, stop it when it ends, and report what it leaked.\vAll options of the command `gate' work here, too: see `heapcore help gate'. The report goes to standard error.\n"
 	"\n"
-	"Signals from the terminal reach the program as usual. It cannot be traced by others meanwhile, and set-user-id programs run without that right, unless root calls them. What the program leaves behind when it ends goes on, watched by a process of heapcore.\n"
+	"Signals from the terminal reach the program as usual. Other debuggers cannot trace it meanwhile, and set-user-id programs run without that right, unless root starts them. Processes that the program leaves behind continue, watched by a process of heapcore.\n"
 	"\n"
-	"Exit status: that of PROGRAM, 128+N if signal N killed it, 124 after --timeout; but 1, or that of --error-exitcode, if the gate found something; 2 for wrong usage; 3 if PROGRAM may not be traced or could not be analysed well enough; 126 if it cannot be executed, and 127 if it is not there.";
+	"Exit status: that of PROGRAM, 128+N if signal N killed it, 124 after --timeout; but 1, or that of --error-exitcode, if the gate found something; 2 for wrong usage; 3 if PROGRAM may not be traced or could not be analysed well enough; 126 if it cannot be executed; 127 if it does not exist.";
 
 static const struct argp_option OPTIONS[] = {
 	{ "command", 'c', "COMMAND", 0,
 	  "Run COMMAND in the end instead of 'gate' (may be repeated)", 0 },
 	{ "core", KEY_CORE, "FILE", 0, "Keep the core in FILE; those of children in FILE.PID", 0 },
 	{ "portable", KEY_PORTABLE, NULL, 0,
-	  "Include in cores that are kept what names need of the binaries", 0 },
+	  "Include the parts of the binaries that names need in cores that are kept", 0 },
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0, "Exit with N if the gate finds something (1)",
 	  0 },
-	{ "follow-forks", KEY_FOLLOW, NULL, 0, "Also look into the program's children, and theirs",
+	{ "follow-forks", KEY_FOLLOW, NULL, 0, "Also analyse the program's children, and theirs",
 	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
 	  "End the program (SIGTERM, later SIGKILL) if it takes longer", 0 },
 	{ "log-file", KEY_LOG, "FILE", 0, "Write the report to FILE, not to standard error", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Write it in FORMAT, as for cores", 0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write the report on PROGRAM itself to FILE, too, in the format of its ending, or to FORMAT:FILE (may be repeated)",
+	  "Also write the report on PROGRAM itself to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
-	{ "quiet", 'q', NULL, 0, "Show no progress, and only notes on what an answer means", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all reports",
+	{ "quiet", 'q', NULL, 0,
+	  "Show no progress, and only those notes that change what an answer means", 0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
 	  0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Look for separate debug files in DIR, too", 0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
 	  0 },
 	{ 0 },
@@ -368,11 +369,10 @@ static int status_of_program(int status)
 static void tell_rest(struct run *run, size_t others)
 {
 	if (others > 0)
-		session_note(
-			&run->session,
-			"note: %zu process%s of the program still run%s and %s not looked into",
-			others, others == 1 ? "" : "es", others == 1 ? "s" : "",
-			others == 1 ? "is" : "are");
+		session_note(&run->session,
+			     "note: %zu process%s of the program still run%s and %s not analysed",
+			     others, others == 1 ? "" : "es", others == 1 ? "s" : "",
+			     others == 1 ? "is" : "are");
 }
 
 static void tell_unseen(struct run *run, size_t unseen)
@@ -380,7 +380,7 @@ static void tell_unseen(struct run *run, size_t unseen)
 	if (unseen > 0)
 		session_note(
 			&run->session,
-			"note: %zu other process%s ended unseen: --follow-forks looks into them, too",
+			"note: %zu other process%s ended unseen: --follow-forks analyses them, too",
 			unseen, unseen == 1 ? "" : "es");
 }
 
@@ -609,7 +609,7 @@ static int conclude(struct run *run)
 	int status;
 
 	if (run->ended && !has_program(run) && !run->lost) {
-		tell(run, "the end of the program was not seen: nothing is known of its memory");
+		tell(run, "the end of the program was not seen: its memory could not be analysed");
 		run->lost = true;
 	}
 	status = analyse_all(run);

@@ -16,21 +16,21 @@
 enum { KEY_ZSTD = 256, KEY_PORTABLE, KEY_FORK, KEY_NO_FORK };
 
 static const char DOCUMENTATION[] =
-	"Write a core of a running process, which stands still only while its memory is copied, or cloned.\vThe core has what an analysis needs, like one by the kernel, and is read by heapcore, gdb and others. Memory that the program keeps out of cores (MADV_DONTDUMP) stays out.\n"
+	"Write a core of a running process, which is stopped only while its memory is copied or cloned.\vThe core has what an analysis needs, like one from the kernel; heapcore, gdb and others can read it. Memory that the program keeps out of cores (MADV_DONTDUMP) is left out.\n"
 	"\n"
-	"Exit status: 0 if the core was written; 2 if there is no such process; 3 if it may not be looked into, or the core could not be written.";
+	"Exit status: 0 if the core was written; 2 if there is no such process; 3 if it may not be traced, or the core could not be written.";
 
 static const struct argp_option OPTIONS[] = {
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of core.PID", 0 },
 	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
 	{ "portable", KEY_PORTABLE, NULL, 0,
-	  "Include what names need of the binaries, so that the core can be read where these are not",
+	  "Include the parts of the binaries that names need, so that the core can be read on another machine",
 	  0 },
 	{ "fork", KEY_FORK, NULL, 0,
-	  "Clone the process, and write the core from the clone: the process stands still for about 10 ms for each GB. Without the option, this is done where it would stand still for more than a second",
+	  "Clone the process and write the core from the clone: the process stops for about 20 ms for each GB. This is the default where it would otherwise stop for more than a second",
 	  0 },
-	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it stands still", 0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing but what went wrong", 0 },
+	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it is stopped", 0 },
+	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },
 	{ 0 },
 };
 
@@ -143,7 +143,7 @@ void snap_tell_gaps(struct session *session, const struct core_sizes *sizes)
 		format_grouped(sizes->not_resident, size);
 		session_note(
 			session,
-			"note: up to %s bytes of writable shared files are left out, as they are not in memory: what only they refer to looks leaked",
+			"note: up to %s bytes of writable shared files are left out because they are not in memory: what only they refer to looks leaked",
 			size);
 	}
 }
@@ -153,7 +153,7 @@ static void tell_not_cloned(struct session *session, const struct snapshot *snap
 	if (*snapshot->not_cloned)
 		session_note(
 			session,
-			"note: the process stood still while its memory was copied, as it cannot be cloned: %s",
+			"note: the process was stopped while its memory was copied, because it cannot be cloned: %s",
 			snapshot->not_cloned);
 }
 
@@ -173,7 +173,7 @@ struct error *snap_to_analyse(struct session *session, pid_t process, char **ret
 		return error;
 	snap_tell_gaps(session, &snapshot.sizes);
 	tell_not_cloned(session, &snapshot);
-	session_note(session, "process %d stood still for %.2f s", process, snapshot.stopped);
+	session_note(session, "process %d was stopped for %.2f s", process, snapshot.stopped);
 	/* The file goes with the last of its handles. */
 	*ret = format_text("/proc/self/fd/%d", fd);
 	return *ret ? NULL : &error_no_memory;
@@ -199,7 +199,7 @@ static void tell(struct session *session, const char *path, pid_t process,
 	tell_not_cloned(session, snapshot);
 	session_note(
 		session,
-		"%s: %s bytes of memory and %zu thread%s of process %d, which stood still for %.3f s%s%s",
+		"%s: %s bytes of memory and %zu thread%s of process %d, which was stopped for %.3f s%s%s",
 		path, copied, snapshot->sizes.threads, snapshot->sizes.threads == 1 ? "" : "s",
 		process, snapshot->stopped, packed ? "; packed, bytes: " : "", packed ? size : "");
 }

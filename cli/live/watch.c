@@ -248,7 +248,7 @@ static void on_started(void *data, pid_t process, const char *path)
 	if (process_kind(process) == PROGRAM_OTHER &&
 	    (process == watcher->tracer.program || watcher->tracer.follow)) {
 		snprintf(text, sizeof(text),
-			 "%s is not an %s program: it runs, but is not looked into", path,
+			 "%s is not an %s program: it runs, but is not analysed", path,
 			 machine.arch->name);
 		send_text(watcher->socket, WATCH_NOTE, process, text);
 	}
@@ -289,7 +289,7 @@ static void on_ended(void *data, int status, size_t others, size_t unseen)
 		message.status = birth.failure;
 		snprintf(
 			message.text, sizeof(message.text),
-			"a seccomp filter may not be installed (%s), without which the program's end cannot be seen",
+			"a seccomp filter cannot be installed (%s); without one, the program's end cannot be seen",
 			strerror(birth.failure));
 	}
 	if (others > 0)

@@ -38,8 +38,8 @@ struct error *command_unknown(const char *name)
 				    "'%s' is a set, not a command: try 'summarize %s' or 'list %s'",
 				    name, name, name);
 	if (topic_find(name))
-		return error_create(ERROR_USAGE, "'%s' is no command; 'help %s' explains it", name,
-				    name);
+		return error_create(ERROR_USAGE, "'%s' is not a command; 'help %s' explains it",
+				    name, name);
 	return error_unknown("command", name, nearest);
 }
 
@@ -238,7 +238,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 		return error_create(ERROR_USAGE, "'%s' needs a core", command->name);
 	if (command->tells_content && session->no_content)
 		return error_create(ERROR_USAGE,
-				    "'%s' tells contents of memory, which --no-content leaves out",
+				    "'%s' shows contents of memory, which --no-content leaves out",
 				    command->name);
 	progress_line_begin(&session->progress);
 	error = run(session, request);

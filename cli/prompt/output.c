@@ -127,7 +127,8 @@ static struct error *bad_target(const struct output *output, int number)
 		return error_create(ERROR_USAGE, "%s: a symbolic link is not followed",
 				    output->target);
 	if (number == EPERM)
-		return error_create(ERROR_USAGE, "%s: somebody else may have put that there",
+		return error_create(ERROR_USAGE,
+				    "%s: it is not yours, so somebody else may have put it there",
 				    output->target);
 	return error_create(ERROR_USAGE, "%s: %s", output->target, strerror(number));
 }

@@ -120,7 +120,7 @@ void session_check_files(struct session *session)
 	session->told_vanished = true;
 	analysis_doubt(
 		session->analysis,
-		"the core, or a file of the process, became shorter while it was read: what is gone was taken for zeros");
+		"the core, or a file of the process, was truncated while it was read: the missing part was read as zeros");
 }
 
 void session_show_findings(struct session *session)
@@ -294,6 +294,6 @@ struct error *session_verify_side_file(struct session *session, const char *core
 	progress_line_stop(&session->progress);
 	if (error)
 		return error_wrap(error, "%s", path);
-	puts("The side file says what an analysis anew does.");
+	puts("The side file agrees with a new analysis.");
 	return fflush(stdout) == 0 ? NULL : error_system("the output");
 }

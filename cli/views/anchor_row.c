@@ -192,8 +192,8 @@ void anchor_write_likely(const struct analysis *analysis, const struct disguised
 {
 	static const struct table likely_table = TABLE(
 		"likely held",
-		"The allocation at 0x{target} is likely held: by {how} at 0x{address}[ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]\n"
-		"(by chance, a word of such a core looks so once in {odds,})",
+		"The allocation at 0x{target} is likely held by {how} at 0x{address}[ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]\n"
+		"(in such a core, a random word looks like that once in {odds,})",
 		{ "target", VALUE_ADDRESS }, { "how", VALUE_TEXT }, { "address", VALUE_ADDRESS },
 		{ "name", VALUE_TEXT }, { "path", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
 		{ "frame", VALUE_TEXT }, { "thread", VALUE_NUMBER }, { "odds", VALUE_COUNT });

@@ -11,7 +11,7 @@
 void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 		  struct report *report);
 
-/* "The allocation at ... is likely held: by a tagged pointer at ..." */
+/* "The allocation at ... is likely held by a tagged pointer at ..." */
 void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
 			 uint64_t odds, struct report *report);
 

@@ -389,19 +389,19 @@ static void describe_nowhere(struct report *report, uint64_t address)
 	      { "source", VALUE_TEXT }, { "known", VALUE_TEXT }, TYPE_COLUMNS,                     \
 	      { "contents", VALUE_MEMORY })
 
-#define ADDRESS_SENTENCE                                                    \
-	"Address {address} is at offset {offset} of\n"                      \
-	"{what} at {start} of size {size}"                                  \
-	"[\n... with signature {signature}][({class})]"                     \
-	"[\n... with identity {identity} at offset {at offset}]"            \
-	"[\n... in the {arena} arena of {allocator}, but in no allocation]" \
-	"[\n... of thread {thread}]"                                        \
-	"[\n... {in use}]"                                                  \
-	"[\n... mapped from {path}]"                                        \
-	"[\n... which is {name}]"                                           \
-	"[\n... compiled from {source}]"                                    \
-	"[\n... {known}]"                                                   \
-	"[\nThis allocation matches pattern {pattern}.]"                    \
+#define ADDRESS_SENTENCE                                                        \
+	"Address {address} is at offset {offset} of\n"                          \
+	"{what} at {start} of size {size}"                                      \
+	"[\n... with signature {signature}][({class})]"                         \
+	"[\n... with identity {identity} at offset {at offset}]"                \
+	"[\n... in the {arena} arena of {allocator}, but not in an allocation]" \
+	"[\n... of thread {thread}]"                                            \
+	"[\n... {in use}]"                                                      \
+	"[\n... mapped from {path}]"                                            \
+	"[\n... which is {name}]"                                               \
+	"[\n... compiled from {source}]"                                        \
+	"[\n... {known}]"                                                       \
+	"[\nThis allocation matches pattern {pattern}.]"                        \
 	"[\nIt is {part}.]" TYPE_SENTENCE "[\n{contents}]"
 
 static const struct table address_table = ADDRESS_TABLE("address", ADDRESS_SENTENCE "\n");

@@ -213,7 +213,7 @@ static void write_total(struct report *report, const struct diff_view *view)
 {
 	static const struct table table = TABLE(
 		"total growth",
-		"In all, {count} allocations and {bytes} bytes[, {per hour} bytes an hour].",
+		"In total, {count} allocations and {bytes} bytes[, {per hour} bytes an hour].",
 		{ "bytes", VALUE_CHANGE }, { "count", VALUE_CHANGE }, { "per hour", VALUE_CHANGE });
 	const struct diff *diff = view->diff;
 	struct set_total old = diff->cores[0].total;

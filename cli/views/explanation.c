@@ -367,19 +367,18 @@ static void explain_leak_root(struct describer *describer, const struct leak_roo
 {
 	static const struct table table = TABLE(
 		"leak root",
-		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations, to which nothing else leads][ {why}]\n"
-		"[It is a leak root: {owned} allocations, which use 0x{bytes} ({bytes,}) bytes, were lost with it][It is a leak root, {alone}]",
+		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations with no references from outside][ {why}]\n"
+		"[It is a leak root: {owned} allocations were lost with it, 0x{bytes} ({bytes,}) bytes][It is a leak root, {alone}]",
 		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT }, { "ring", VALUE_COUNT },
 		{ "owned", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT });
 	struct report *report = describer->report;
 	bool owner = root->owned_count > root->members;
 
-	report_single(report, &table,
-		      allocation_start(analysis_index(describer->analysis), root->id),
-		      root->members > 1 ? NULL : "unreferenced: nothing in use refers to it",
-		      VALUE_IF(root->members > 1, root->members),
-		      VALUE_IF(owner, root->owned_count), root->owned_bytes,
-		      owner ? NULL : "and nothing but its own memory was lost with it");
+	report_single(
+		report, &table, allocation_start(analysis_index(describer->analysis), root->id),
+		root->members > 1 ? NULL : "unreferenced: nothing in use refers to it",
+		VALUE_IF(root->members > 1, root->members), VALUE_IF(owner, root->owned_count),
+		root->owned_bytes, owner ? NULL : "and nothing else was lost with it");
 }
 
 /* The head, and the chain from a source to the allocation, its first link by a table. */
@@ -405,10 +404,10 @@ static struct error *write_chain_from(struct describer *describer, enum chain_so
 
 static struct error *explain_dependent(struct describer *describer, allocation_id id)
 {
-	static const struct table head =
-		TABLE("leaked",
-		      "The allocation at 0x{address} is leaked: only leaked allocations lead to it",
-		      { "address", VALUE_ADDRESS });
+	static const struct table head = TABLE(
+		"leaked",
+		"The allocation at 0x{address} is leaked: only leaked allocations refer to it",
+		{ "address", VALUE_ADDRESS });
 	static const struct table root_table = LINK_TABLE(
 		"leak root", "The nearest leak root is 0x{address} of size 0x{size}" LINK_SENTENCE);
 	_cleanup_(path_deinit) struct path path = { 0 };
@@ -496,7 +495,7 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 {
 	static const struct table head = TABLE(
 		"explanation",
-		"The allocation at 0x{address} is held by garbage: once the collector has freed that, it is leaked,\n"
+		"The allocation at 0x{address} is held by garbage: once the collector frees that, it is leaked,\n"
 		"unless a finalizer frees it",
 		{ "address", VALUE_ADDRESS });
 	static const struct table table = LINK_TABLE(
@@ -517,7 +516,7 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 {
 	static const struct table table = LINK_TABLE(
 		"unseen",
-		"It does not look at the allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
+		"It does not scan the allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
 		",");
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct error *error;
@@ -525,15 +524,14 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 	analysis_doubt_risk(describer->analysis);
 	write_sentence(
 		describer,
-		"The collector may free the allocation at 0x{address} while it is in use: nothing that it looks at leads there",
+		"The collector may free the allocation at 0x{address} while it is in use: nothing that it scans refers to it",
 		id);
 	error = write_chain_from(describer, CHAIN_UNSEEN, NULL, &table, id, &path);
 	if (error)
 		return error;
 	if (!path.count)
-		rows_text(
-			describer->report,
-			"Memory outside of the heaps does, but the collector does not look at that");
+		rows_text(describer->report,
+			  "Memory outside of the heaps does, but the collector does not scan that");
 	rows_text(describer->report, "");
 	return NULL;
 }

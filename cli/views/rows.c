@@ -32,7 +32,7 @@ void rows_left_out(struct report *report, const char *noun, uint64_t total, uint
 void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges)
 {
 	static const struct table table = TABLE(
-		"left out", "... and {count} more {what}: what they are in was not looked at.",
+		"left out", "... and {count} more {what}, whose containers were not searched.",
 		{ "count", VALUE_COUNT }, { "what", VALUE_TEXT });
 
 	if (ranges_found(ranges) == ranges->count)
@@ -206,7 +206,7 @@ static const struct note {
 	},
 	[COMMENT_CYCLE] = {
 		"cycle",
-		NOTE_TABLE("comment", "# The chain ends here: it comes back to the allocation at 0x{address}."),
+		NOTE_TABLE("comment", "# The chain ends here: it returns to the allocation at 0x{address}."),
 	},
 	[COMMENT_BRANCHES] = {
 		"branches",
@@ -218,7 +218,7 @@ static const struct note {
 	},
 	[COMMENT_REPEATED] = {
 		"repeated rule",
-		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: one in front of it takes all that it would."),
+		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: an earlier rule matches everything that it would."),
 	},
 	[COMMENT_UNREACHED] = {
 		"unreached rule",

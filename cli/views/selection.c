@@ -31,12 +31,13 @@ enum {
 
 const struct argp_option contents_options[] = {
 	{ NULL, 0, NULL, 0, "Switches that show contents", 0 },
-	{ "ascii", KEY_ASCII, NULL, 0, "Show contents as characters, too", 0 },
+	{ "ascii", KEY_ASCII, NULL, 0, "Also show contents as characters", 0 },
 	{ "show-ascii", KEY_ASCII, NULL, OPTION_HIDDEN, NULL, 0 },
-	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0, "Show that much of each one's contents", 0 },
+	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0, "Show at most that much of each one's contents",
+	  0 },
 	[ANNOTATION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that tell more", 0 },
 	{ "annotate", KEY_ANNOTATE, "WHAT[@OFFSET].ANNOTATOR", 0,
-	  "Say behind each allocation of the kind or state WHAT, or each at all (*), what parts of it are: SSOString, LongString, ModuleAddress, AllocationAddress, or all that is known (*); may be repeated",
+	  "Show parts of each allocation of the kind or state WHAT, or of all (*): SSOString, LongString, ModuleAddress, AllocationAddress, or all that is known (*); may be repeated",
 	  0 },
 	[SELECTION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that narrow the set", 0 },
 	{ "size", KEY_SIZE, "SIZE", 0,
@@ -44,40 +45,38 @@ const struct argp_option contents_options[] = {
 	{ "min-size", KEY_MINIMUM, "SIZE", 0, "Leave out smaller ones", 0 },
 	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Leave out larger ones", 0 },
 	{ "allow-missing-signatures", KEY_ALLOW_MISSING, NULL, 0,
-	  "Do not complain about a class or signature that nothing has", 0 },
+	  "Do not report a class or signature without members as an error", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
-	  "Of 'pointers', 'rangerefs' and 'relrefs': leave out what stands there; may be repeated",
-	  0 },
-	{ NULL, 0, NULL, 0, "Switches that look at references", 0 },
+	  "Of 'pointers', 'rangerefs' and 'relrefs': leave out matches there; may be repeated", 0 },
+	{ NULL, 0, NULL, 0, "Switches that count references", 0 },
 	{ "min-incoming", KEY_MINIMUM_INCOMING, "[KIND=]COUNT", 0,
-	  "Take only those that at least so many allocations in use refer to; with a kind (a class, a signature, %Pattern, - or ?), so many of that kind",
+	  "Only those with references from at least that many used allocations; with a kind (a class, a signature, %Pattern, - or ?), from that many of that kind",
 	  0 },
 	{ "max-incoming", KEY_MAXIMUM_INCOMING, "[KIND=]COUNT", 0, "The same for at most so many",
 	  0 },
 	{ "min-outgoing", KEY_MINIMUM_OUTGOING, "[KIND=]COUNT", 0,
-	  "Take only those that refer to at least so many allocations in use", 0 },
+	  "Only those that refer to at least that many used allocations", 0 },
 	{ "max-outgoing", KEY_MAXIMUM_OUTGOING, "[KIND=]COUNT", 0, "The same for at most so many",
 	  0 },
 	{ "min-free-outgoing", KEY_MINIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
-	  "Take only those that refer to at least so many free allocations", 0 },
+	  "Only those that refer to at least that many free allocations", 0 },
 	{ "max-free-outgoing", KEY_MAXIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
 	  "The same for at most so many", 0 },
 	{ "skip-tainted-references", KEY_SKIP_TAINTED, NULL, 0,
 	  "Ignore references in unused space, such as a vector's spare capacity", 0 },
 	{ "skip-unfavored-references", KEY_SKIP_UNFAVORED, NULL, 0,
 	  "Ignore references to parts of containers, except the one that holds each part", 0 },
-	{ NULL, 0, NULL, 0, "Switches that take a sample, or extend the set", 0 },
+	{ NULL, 0, NULL, 0, "Switches that sample or extend the set", 0 },
 	{ "geometric-sample", KEY_SAMPLE, "BASE", 0,
-	  "Take only members number 1, BASE, BASE * BASE and so on", 0 },
+	  "Only members number 1, BASE, BASE * BASE and so on", 0 },
 	{ "extend", KEY_EXTEND, "RULE", 0,
-	  "Take in what members refer to (MEMBER->EXTENSION, leaked ones only with ~>) or what refers to them (MEMBER<-EXTENSION), and go on from there",
+	  "Add what members refer to (MEMBER->EXTENSION; ~> for leaked ones only) or what refers to them (MEMBER<-EXTENSION), and continue from there",
 	  0 },
 	{ "comment-extensions", KEY_COMMENT, NULL, 0,
-	  "Say of each allocation that a rule brings in what led there", 0 },
+	  "Show for each added allocation how it was reached", 0 },
 	{ NULL, 0, NULL, 0, "Switches for order and number", 0 },
 	{ "sort-by", KEY_SORT, "count|bytes|address|retained", 0,
-	  "What to put first: most instances, most bytes, lowest address, most bytes that only it holds",
-	  0 },
+	  "What comes first: most instances, most bytes, lowest address, most bytes retained", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
 	{ "full-names", KEY_FULL_NAMES, NULL, 0, "Show names with all default template arguments",
 	  0 },
@@ -118,9 +117,10 @@ static struct error *check_selection(struct selection *selection)
 
 	TRY(query_check(query));
 	if (selection->annotations.count && query->set->ranges)
-		return error_create(ERROR_USAGE,
-				    "'%s' is no set of allocations: there is nothing to annotate",
-				    query->set->name);
+		return error_create(
+			ERROR_USAGE,
+			"'%s' is not a set of allocations: there is nothing to annotate",
+			query->set->name);
 	return NULL;
 }
 
@@ -177,7 +177,7 @@ static struct error *check_address(const struct set_query *query)
 		return NULL;
 	return error_create(
 		ERROR_USAGE,
-		"an address is no set to narrow, sort, keep or extend; the set 'allocation ADDRESS' is");
+		"an address cannot be narrowed, sorted, kept or extended; the set 'allocation ADDRESS' can");
 }
 
 /* No set has a name that is a hexadecimal number. */
@@ -192,13 +192,13 @@ struct error *selection_or_address_parse(int key, const char *value, void *argum
 	}
 	if (!selection->is_address && key == ARGP_KEY_END && !selection->query.set)
 		return error_create(ERROR_USAGE,
-				    "an address or a set is missing, as 'used' or 'leaked'");
+				    "an address or a set is missing, such as 'used' or 'leaked'");
 	if (!selection->is_address)
 		return selection_parse(key, value, arguments);
 	if (key == ARGP_KEY_END)
 		return check_address(&selection->query);
 	if (key == ARGP_KEY_ARG)
-		return error_create(ERROR_USAGE, "'%s' is one word too many behind an address",
+		return error_create(ERROR_USAGE, "'%s' is one word too many after an address",
 				    value);
 	return selection_parse(key, value, arguments);
 }

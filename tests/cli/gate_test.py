@@ -327,7 +327,7 @@ class GateTest(unittest.TestCase):
         for word in ("--update-baseline", "--ratchet"):
             gate = Gate(half, "--baseline", self.baseline, word, status=3)
             self.assertEqual(gate.outcome()["outcome"], "incomplete")
-            self.assertIn("left as it is", gate.errors)
+            self.assertIn("is unchanged", gate.errors)
             self.assertEqual(self.read_baseline(), before)
 
     # Suppressions
@@ -403,7 +403,7 @@ class GateTest(unittest.TestCase):
                 (["--baseline", broken], "broken:2: "),
                 (["--suppress", broken], "broken:1: "),
                 (["--suppress", "/dev/zero"], "not a regular file"),
-                (["leaks"], "takes switches only")):
+                (["leaks"], "takes only switches")):
             with self.subTest(words=words):
                 result = run(self.orders, "gate", *words)
                 self.assertEqual(result.returncode, 2, result)
@@ -435,13 +435,13 @@ class GateTest(unittest.TestCase):
         result = run(self.orders, "gate")
         self.assertEqual(
             result.stdout.splitlines()[-1],
-            "Gate failed: 12 leaked allocations of 1,056 bytes count, 0 are "
-            "suppressed, 0 are known by the baseline.")
+            "Gate failed: 12 allocations leaked (1,056 bytes); 0 suppressed, "
+            "0 in the baseline.")
         self.assertRegex(
             result.stdout,
             r"Leak [0-9a-f]{16} \(certain, new\): 6 x shop::Order of 104 "
-            r"bytes;\n    9 allocations of 744 bytes are lost in all; for "
-            r"example see 0x[0-9a-f]+\n")
+            r"bytes;\n    in total 9 allocations lost \(744 bytes\); an "
+            r"example is 0x[0-9a-f]+\n")
 
     def test_an_example_address_can_be_explained(self):
         leak = Gate(self.orders, status=1)["leak"][0]

@@ -207,7 +207,7 @@ class BatchTest(FrontEndTest):
         self.check_error(WRONG_USAGE, "set, not a command.*'summarize leaked'",
                          "core.1", "leaked")
         self.check_error(WRONG_USAGE, "'help extend'", "core.1", "extend")
-        self.check_error(WRONG_USAGE, "between two sets stands 'and'",
+        self.check_error(WRONG_USAGE, "put 'and'",
                          "core.1", "count", "used", "leaked")
 
     def test_batch_goes_on_behind_an_error(self):

@@ -358,7 +358,7 @@ class RunTest(unittest.TestCase):
         subprocess.run(["cc", "-D_GNU_SOURCE", "-o", deny, DENY], check=True)
         for name, number, message in (
                 ("ptrace", 101, "ptrace(2) is refused"),
-                ("seccomp", 317, "seccomp filter may not be installed")):
+                ("seccomp", 317, "seccomp filter cannot be installed")):
             with self.subTest(forbidden=name):
                 result = subprocess.run(
                     [deny, str(number), HEAPCORE, "run", *COUNT, "--", "echo",

@@ -232,14 +232,14 @@ class SideFileTest(unittest.TestCase):
             self.assertEqual(result.stdout, plain.stdout)
             self.assertEqual(result.returncode, plain.returncode)
             noticed += "made anew" in result.stderr or \
-                "not used any further" in result.stderr
+                "is no longer used" in result.stderr
         self.assertEqual(noticed, FLIPS)
 
     def test_it_is_verified(self):
         core, _ = self.make()
         result = self.run_on(core, "--verify-side-file")
         self.assertEqual(result.returncode, 0)
-        self.assertIn("says what an analysis anew does", result.stdout)
+        self.assertIn("agrees with a new analysis", result.stdout)
         side = self.side_of(core)
         damaged = bytearray(side.read_bytes())
         damaged[bytes_in_use(damaged)[-1]] ^= 4

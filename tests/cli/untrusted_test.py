@@ -139,7 +139,7 @@ class VanishingFilesTest(Place):
             output, errors = run.communicate(
                 "show writable\ncount used\n", timeout=TIMEOUT)
         self.assertEqual(run.returncode, NOT_ANALYSED, errors)
-        self.assertIn("became shorter while it was read", errors)
+        self.assertIn("was truncated while it was read", errors)
 
 
 class OutputFilesTest(Place):

@@ -137,7 +137,7 @@ class AtRiskTest(harness.LiveTest):
         core = harness.gcore(process, self.folder)
         text, errors = self.run_heapcore(core, "count", "atrisk")
         self.assertNotEqual(text.split()[0], "0")
-        self.assertIn("by functions of its own", errors)
+        self.assertIn("mark functions of its own", errors)
 
     def test_without_a_collector(self):
         """Nothing is garbage, and nothing at risk."""

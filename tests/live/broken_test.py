@@ -152,7 +152,7 @@ class BrokenTest(unittest.TestCase):
     def test_notes_are_missing(self):
         core = self.load()
         core.remove_notes(broken.NT_PRSTATUS)
-        self.expect("the core tells of no thread", core)
+        self.expect("the core has no threads", core)
         for kind in (broken.NT_AUXV, broken.NT_FILE):
             core = self.load()
             core.remove_notes(kind)

@@ -116,7 +116,7 @@ class CaptureTest(unittest.TestCase):
     def test_it_says_how_long_the_process_stood_still(self):
         self.assertEqual(self.said.returncode, 0, self.said)
         self.assertRegex(self.said.stderr,
-                         r"4 threads of process \d+, which stood still for "
+                         r"4 threads of process \d+, which was stopped for "
                          r"\d+\.\d+ s")
         self.assertIn("4,096 bytes are left out", self.said.stderr)
         self.assertEqual(self.said.stdout, "")

@@ -62,16 +62,16 @@ class Disguised(harness.LiveTest):
         for how, name in (("tagged", "tagged["), ("packed", "packed[")):
             address = max(self.told[how] & self.leaked)
             text = self.ask("explain", f"{address:x}")
-            self.assertIn(f"The allocation at 0x{address:x} is likely held: by "
+            self.assertIn(f"The allocation at 0x{address:x} is likely held by "
                           f"{HOW[how]} at 0x", text)
             self.assertIn(f" in {name}", text)
-            self.assertRegex(text, r"looks so once in \d")
+            self.assertRegex(text, r"looks like that once in \d")
 
     def test_gate_counts_them_and_says_so_of_its_examples(self):
         result = harness.run(harness.HEAPCORE, "-q", self.core, "gate")
         self.assertEqual(result.returncode, harness.FOUND)
         self.assertIn(f"{len(self.leaked):,} leaked allocations", result.stdout)
-        self.assertRegex(result.stdout, r"is likely held: by a .* in \w+\[")
+        self.assertRegex(result.stdout, r"is likely held by a .* in \w+\[")
 
 
 if __name__ == "__main__":

@@ -117,13 +117,13 @@ class HostileTest(unittest.TestCase):
         run = self.check(broken.thread(1, LOW),
                          [(LOW + (i << 23), 0, 1 << 23, 1 << 23)
                           for i in range(50000)], NOISE * 2048)
-        self.assertIn("parts of the core in common", run.stderr)
+        self.assertIn("share parts of the core", run.stderr)
 
     def test_notes_that_are_the_same(self):
         notes = b"".join(broken.thread(i, LOW) for i in range(1000))
         run = self.check(notes, [(LOW, 0, PAGE, PAGE)], NOISE,
                          note_segments=50000)
-        self.assertIn("parts of the core in common", run.stderr)
+        self.assertIn("share parts of the core", run.stderr)
 
     def test_threads_by_the_ten_thousand(self):
         self.check(b"".join(broken.thread(i + 1, HIGH + 0x3000 * i + 0x100,

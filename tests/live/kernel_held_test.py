@@ -124,8 +124,8 @@ class KernelHeld(harness.LiveTest):
                 core = self.core(way, "stack", "thread")
                 _, lost = self.truth()
                 result = harness.ask(*core, "enumerate leaked")
-                self.assertIn("2 blocks of 8,200 bytes to which nothing "
-                              "refers, first at 0x", result.stderr)
+                self.assertIn("2 unreferenced blocks of 8,200 bytes, "
+                              "first at 0x", result.stderr)
                 self.assertEqual({int(line, 16)
                                   for line in result.stdout.split()}, lost)
                 said = harness.ask(*core, "explain kernelanchored").stdout
@@ -206,8 +206,8 @@ int main(void)
         self.check(OURS, "ring")
 
     def test_requests_that_nobody_can_know_raise_doubt(self):
-        self.check_doubt(OURS, "requests in flight of which the kernel does "
-                         "not tell", "full-ring")
+        self.check_doubt(OURS, "requests in flight that the kernel does "
+                         "not report", "full-ring")
         self.check_doubt(["kernel", "gcore"], "uses io_uring", "ring")
 
 

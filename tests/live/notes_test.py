@@ -37,7 +37,7 @@ class Notes(LiveTest):
         with open(script, "w", encoding="ascii") as file:
             file.write(LISP)
         core = self.core_of("ecl", "--norc", "--load", script)
-        self.assertIn("by functions of its own",
+        self.assertIn("mark functions of its own",
                       ask("-q", core, "count", "atrisk").stderr)
 
 

@@ -90,7 +90,7 @@ static bool take_bytes(struct core *core, uint64_t count, const char *what)
 		core->taken += count;
 	else
 		findings_add(core->image->findings, FINDING_INCOMPLETE,
-			     "segments have parts of the core in common: %s is left out", what);
+			     "segments share parts of the core: %s is left out", what);
 	return fits;
 }
 

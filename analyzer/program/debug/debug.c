@@ -122,15 +122,15 @@ static const char *file_obstacle(const struct debug_module *module,
 {
 	switch (module->module->state) {
 	case FILE_OTHER_BUILD:
-		return options->sysroot ? "below the sysroot is another build of it"
+		return options->sysroot ? "the sysroot has another build of it"
 					: "the file here is another build of it: use --sysroot";
 	case FILE_NOT_THERE:
 		if (module->module->path[0] != '/')
-			return "the core does not tell in which folder it is";
+			return "the core does not say in which folder it is";
 		return options->sysroot ? "which is not below the sysroot"
 					: "which is not here: use --sysroot";
 	default:
-		return "its build-id is not in the core (see coredump_filter in core(5), bit 4), so no file can be known to be it";
+		return "its build-id is not in the core (see coredump_filter in core(5), bit 4), so no file can be matched with it";
 	}
 }
 

@@ -13,7 +13,7 @@ void debug_lacks_memory(struct debug *debug)
 	if (!debug->lacks_memory)
 		findings_add(
 			debug->findings, FINDING_INCOMPLETE,
-			"there is too little memory to read debug information: names and calls are missing");
+			"there is not enough memory to read debug information: names and calls are missing");
 	debug->lacks_memory = true;
 }
 

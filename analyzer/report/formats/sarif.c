@@ -24,13 +24,12 @@ static void write_message(struct writer *writer, const struct report *report,
 
 	if (absent)
 		writer_format(writer, json_text,
-			      "The leak of %s, %" PRIu64
-			      " of which the baseline accepts, is not there any more.",
+			      "The leak of %s, %" PRIu64 " accepted by the baseline, is gone.",
 			      kind, roots);
 	else
 		writer_format(writer, json_text,
 			      "%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
-			      " bytes are lost in all; the first is at 0x%" PRIx64 ".",
+			      " bytes lost in total; the first is at 0x%" PRIx64 ".",
 			      strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots, kind,
 			      report_number_of(report, values, "allocations"),
 			      report_number_of(report, values, "bytes"),

@@ -210,7 +210,7 @@ static void test_arenas_are_those_of_the_core(void **state)
 	assert_no_error(analysis_need(analysis, STAGE_HEAP));
 	assert_int_equal(heaps_arena_count(analysis_heaps(analysis)), 1);
 	assert_error(heaps_wake(analysis_heaps(analysis)), ERROR_BAD_DUMP,
-		     "the side file tells of other arenas than the core");
+		     "the arenas of the side file are not those of the core");
 	assert_int_equal(heaps_count(analysis_heaps(analysis)), 0);
 }
 

@@ -64,7 +64,7 @@ static void test_allocator_that_is_not_understood_is_named(void **state)
 		char expected[256];
 
 		snprintf(expected, sizeof(expected),
-			 "%s is loaded (%s), and its heap is not understood", unsupported[i].name,
+			 "%s is loaded (%s), and its heap is not supported", unsupported[i].name,
 			 unsupported[i].path);
 		find_heaps(unsupported[i].path, &findings);
 		assert_finding(&findings, FINDING_INCOMPLETE, expected);

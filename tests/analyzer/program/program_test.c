@@ -197,7 +197,7 @@ static void test_dump_without_threads_is_incomplete(void **state)
 	process_init(&process);
 	process_open(&process);
 	assert_int_equal(process.program->thread_count, 0);
-	assert_finding(&process.findings, FINDING_INCOMPLETE, "the core tells of no thread");
+	assert_finding(&process.findings, FINDING_INCOMPLETE, "the core has no threads");
 	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
 }
 

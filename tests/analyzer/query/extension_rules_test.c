@@ -122,7 +122,7 @@ static void test_rules_of_no_use_are_mistakes(void **state)
 {
 	check_all(
 		(const char *const[]){ "M->A=>M", NULL },
-		"nothing can be extended: each rule is one of a state, and the set itself is in none");
+		"nothing can be extended: every rule begins with a state, and the set itself has none");
 	check_all((const char *const[]){ "%Mop->", NULL }, "rule '%Mop->': unknown pattern 'Mop'");
 }
 

@@ -38,7 +38,8 @@ static void test_what_is_missing_is_said(void **state)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
-	assert_error(query_check(&query), ERROR_USAGE, "a set is missing, as 'used' or 'leaked'");
+	assert_error(query_check(&query), ERROR_USAGE,
+		     "a set is missing, such as 'used' or 'leaked'");
 	take_word(&query, "outgoing");
 	assert_error(query_check(&query), ERROR_USAGE, "a word is missing in 'outgoing ADDRESS'");
 }
@@ -112,10 +113,10 @@ static void test_behind_an_operator_stands_a_set(void **state)
 	assert_error(query_check(&query), ERROR_USAGE, "a set is missing at the end");
 	take_word(&query, "stacks");
 	assert_error(query_check(&query), ERROR_USAGE,
-		     "'stacks' is no set of allocations: it cannot be combined with one");
+		     "'stacks' is not a set of allocations and cannot be combined with one");
 	take_word(&places, "stacks");
 	assert_error(query_take_word(&places, "and"), ERROR_USAGE,
-		     "'stacks' is no set of allocations: it cannot be combined with one");
+		     "'stacks' is not a set of allocations and cannot be combined with one");
 }
 
 static void test_mistyped_operator_names_the_nearest(void **state)
@@ -136,7 +137,7 @@ static void test_set_of_ranges_does_not_become_derived(void **state)
 	assert_no_error(query_take_operation(&query, "subtract"));
 	assert_int_equal(query.operation, OPERATION_SUBTRACT);
 	assert_error(query_check(&query), ERROR_USAGE,
-		     "'stacks' is no set of allocations: it cannot become 'derived'");
+		     "'stacks' is not a set of allocations: it cannot become 'derived'");
 	assert_error(query_take_operation(&query, "add"), ERROR_USAGE,
 		     "'add' is not a set operation: assign or subtract");
 }

@@ -159,7 +159,7 @@ static void test_notes_that_are_cut_off_cost_no_memory(void **state)
 		assert_int_equal(ftruncate(core.fd, (off_t)end), 0);
 		assert_no_error(image_open(core.path, &findings, &image));
 		assert_finding(&findings, FINDING_INCOMPLETE, cases[i].finding);
-		assert_null(find_finding(&findings, "in common"));
+		assert_null(find_finding(&findings, "share parts"));
 		assert_true(image_read_u64(image, 0x20000, &word));
 		assert_int_equal(word, 2);
 		assert_int_equal(image->thread_count, cases[i].threads);
@@ -416,7 +416,7 @@ static void test_cuts_out_of_order_are_refused(void **state)
 	core_add_note(&core, NOTE_OWNER, NOTE_CUTS, cuts, sizeof(cuts));
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
-	assert_finding(&findings, FINDING_INCOMPLETE, "mappings that are cut makes no sense");
+	assert_finding(&findings, FINDING_INCOMPLETE, "truncated mappings is invalid");
 }
 
 static void test_note_that_ends_nowhere_is_reported(void **state)

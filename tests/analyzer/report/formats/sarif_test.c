@@ -21,7 +21,7 @@ static void test_leak_is_a_rule_and_a_result(void **state)
 		"{\"id\": \"00000000000000ab\", \"shortDescription\": {\"text\": \"Leak of map<\\\"a\\\"> of 56 bytes\"}}");
 	assert_has(
 		text,
-		"\"ruleId\": \"00000000000000ab\", \"level\": \"error\", \"message\": {\"text\": \"Certain leak, 2 x map<\\\"a\\\">: 3 allocations of 168 bytes are lost in all; the first is at 0x7f0010.\"}");
+		"\"ruleId\": \"00000000000000ab\", \"level\": \"error\", \"message\": {\"text\": \"Certain leak, 2 x map<\\\"a\\\">: 3 allocations of 168 bytes lost in total; the first is at 0x7f0010.\"}");
 	assert_has(text, "{\"uri\": \"file:///tmp/my%20core\"}");
 	assert_has(
 		text,
@@ -53,7 +53,7 @@ static void test_what_is_gone_is_absent(void **state)
 
 	assert_has(
 		text,
-		"\"ruleId\": \"00000000000000cd\", \"level\": \"note\", \"message\": {\"text\": \"The leak of app::Order, 5 of which the baseline accepts, is not there any more.\"}");
+		"\"ruleId\": \"00000000000000cd\", \"level\": \"note\", \"message\": {\"text\": \"The leak of app::Order, 5 accepted by the baseline, is gone.\"}");
 	assert_has(text, "\"baselineState\": \"absent\"}");
 	assert_has_not(text, "\"error\"");
 }
