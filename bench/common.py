@@ -138,7 +138,7 @@ def ask(heapcore, core, *words):
 def count(heapcore, core, what):
     """How many allocations heapcore counts, and their bytes."""
     answer = ask(heapcore, core, "count", what)
-    match = re.search(r"^(\d+) allocations use 0x[0-9a-f]+ \(([\d,]+)\) bytes",
+    match = re.search(r"^([\d,]+) allocations use (?:0x[0-9a-f]+ \()?([\d,]+)\)? bytes",
                       answer, re.MULTILINE)
     if not match:
         fail(f"count {what} of {core.path}: {answer}")

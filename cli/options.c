@@ -73,7 +73,7 @@ const struct argp_option program_options[] = {
 	  "Show no progress, and only those notes that change what an answer means", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never", 0 },
 	{ "chap", KEY_CHAP, NULL, 0,
-	  "End the lines of 'show' and 'dump' as chap does, to the letter", 0 },
+	  "Write lines as chap does, to the letter, and read all sizes as hexadecimal", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
 	  0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },

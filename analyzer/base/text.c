@@ -1,6 +1,7 @@
 #include "analyzer/base/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -29,12 +30,17 @@ static uint64_t parse_digits(const char *word, unsigned int base, const char **r
 	return number;
 }
 
+static bool has_prefix(const char *word)
+{
+	return word[0] == '0' && tolower((unsigned char)word[1]) == 'x';
+}
+
 static bool parse_hexadecimal(const char *word, uint64_t *ret)
 {
 	const char *digits = word, *end;
 	uint64_t number;
 
-	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
+	if (has_prefix(word))
 		digits += 2;
 	number = parse_digits(digits, 16, &end);
 	if (end == digits || *end)
@@ -43,19 +49,21 @@ static bool parse_hexadecimal(const char *word, uint64_t *ret)
 	return true;
 }
 
-/* A decimal number followed by K, M or G. */
-static bool parse_with_unit(const char *word, uint64_t *ret)
+/* A decimal number, perhaps followed by K, M or G. */
+static bool parse_decimal(const char *word, uint64_t *ret)
 {
 	static const char units[] = "KMG";
 	const char *end, *unit;
 	uint64_t number = parse_digits(word, 10, &end);
 
-	if (end == word || !*end || end[1])
+	if (end == word || (*end && end[1]))
 		return false;
-	unit = strchr(units, toupper((unsigned char)*end));
-	if (!unit ||
-	    __builtin_mul_overflow(number, UINT64_C(1) << (10 * (unit - units + 1)), &number))
-		return false;
+	if (*end) {
+		unit = strchr(units, toupper((unsigned char)*end));
+		if (!unit || __builtin_mul_overflow(
+				     number, UINT64_C(1) << (10 * (unit - units + 1)), &number))
+			return false;
+	}
 	*ret = number;
 	return true;
 }
@@ -78,9 +86,26 @@ struct error *parse_address(const char *word, uint64_t *ret)
 
 struct error *parse_size(const char *word, uint64_t *ret)
 {
-	if (!parse_hexadecimal(word, ret) && !parse_with_unit(word, ret))
-		return error_not(word, "a size");
-	return NULL;
+	if (has_prefix(word) ? parse_hexadecimal(word, ret) : parse_decimal(word, ret))
+		return NULL;
+	return error_not(word,
+			 is_address(word) ? "a size: hexadecimal ones begin with 0x" : "a size");
+}
+
+const char *spell_hexadecimal(const char *word, char buffer[static NUMBER_SIZE])
+{
+	if (has_prefix(word) || !is_address(word) || strlen(word) > NUMBER_SIZE - 3)
+		return word;
+	snprintf(buffer, NUMBER_SIZE, "0x%s", word);
+	return buffer;
+}
+
+const char *format_size(uint64_t size, char buffer[static SIZE_SIZE])
+{
+	char number[NUMBER_SIZE];
+
+	snprintf(buffer, SIZE_SIZE, "%s (0x%" PRIx64 ")", grouped(size, number), size);
+	return buffer;
 }
 
 struct error *parse_count(const char *word, uint64_t *ret)

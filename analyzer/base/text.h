@@ -16,7 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Hexadecimal, with or without 0x. */
 struct error *parse_address(const char *word, uint64_t *ret);
+/* Decimal, perhaps with K, M or G, or hexadecimal with 0x. */
 struct error *parse_size(const char *word, uint64_t *ret);
 struct error *parse_count(const char *word, uint64_t *ret);
 
@@ -25,6 +27,13 @@ bool is_address(const char *word);
 
 /* What a number takes at most, its end included; with separators, too. */
 enum { NUMBER_SIZE = 32 };
+
+/* The word, with 0x in front of bare hexadecimal digits: into buffer then. */
+const char *spell_hexadecimal(const char *word, char buffer[static NUMBER_SIZE]);
+
+/* "1,032 (0x408)" into buffer, which is returned. */
+enum { SIZE_SIZE = 2 * NUMBER_SIZE };
+const char *format_size(uint64_t size, char buffer[static SIZE_SIZE]);
 
 /* "1234567" as "1,234,567" into buffer; returns its length. */
 size_t format_grouped(uint64_t number, char buffer[static NUMBER_SIZE]);

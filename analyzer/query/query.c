@@ -188,6 +188,7 @@ struct error *query_take_maximum(struct set_query *query, const char *word)
 
 struct error *query_take_size(struct set_query *query, const char *word)
 {
+	query->size_word = word[strspn(word, "0123456789")] ? NULL : word;
 	TRY(query_take_minimum(query, word));
 	return query_take_maximum(query, word);
 }
@@ -321,16 +322,33 @@ struct error *query_check(struct set_query *query)
 	return NULL;
 }
 
-static void narrow_by_size(const struct analysis *analysis, const struct set_query *query,
-			   struct bitmap *members)
+static struct error *narrow_by_size(const struct analysis *analysis, const struct set_query *query,
+				    struct members *members)
 {
 	const struct allocation_index *index = analysis_index(analysis);
+	struct member_comment comment = { .kind = COMMENT_HEXADECIMAL,
+					  .from = NO_ALLOCATION,
+					  .to = NO_ALLOCATION,
+					  .state = query->size_word };
+	uint64_t other = 0; /* what is meant if it was read in hexadecimal before */
+	bool any = false;
 
 	if (query->minimum_size == 0 && !query->has_maximum)
-		return;
-	bitmap_for_each(id, members)
-		if (!query_takes_size(query, allocation_size(index, (allocation_id)id)))
-			bitmap_clear(members, id);
+		return NULL;
+	if (query->size_word)
+		error_destroy(parse_address(query->size_word, &other));
+	bitmap_for_each(id, &members->set) {
+		uint64_t size = allocation_size(index, (allocation_id)id);
+
+		if (query_takes_size(query, size)) {
+			any = true;
+			continue;
+		}
+		bitmap_clear(&members->set, id);
+		if (size == other && comment.to == NO_ALLOCATION)
+			comment.to = (allocation_id)id;
+	}
+	return any || comment.to == NO_ALLOCATION ? NULL : members_comment(members, comment);
 }
 
 /* What is no class may be a set, with no operator in front of it. */
@@ -378,7 +396,7 @@ static struct error *select_term(struct analysis *analysis, const struct set_que
 	else
 		select_state(analysis, term->set->state, &ret->set);
 	/* By size first, which is quick; the result is the same for each term as for all. */
-	narrow_by_size(analysis, query, &ret->set);
+	TRY(narrow_by_size(analysis, query, ret));
 	return narrow_by_kind(analysis, query, term, &ret->set);
 }
 

@@ -36,6 +36,7 @@ struct set_query {
 	const struct set *set; /* of the first term; NULL: none yet */
 	uint64_t minimum_size;
 	uint64_t maximum_size;
+	const char *size_word; /* of --size, in decimal; NULL: none */
 	enum sort_key sort;
 	uint64_t limit; /* of members, or lines of a summary; 0: none */
 	enum set_operation operation;

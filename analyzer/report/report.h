@@ -160,7 +160,7 @@ struct report {
 	struct writer writer;		      /* to out */
 	bool colour;
 	bool no_content;	   /* the contents of memory are left out */
-	bool chap;		   /* they are as chap has them, to the letter */
+	bool chap;		   /* lines are as chap has them, to the letter */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
 	struct value values[MAXIMUM_COLUMNS]; /* of the row, up to the column of the next one */

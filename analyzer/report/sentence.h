@@ -1,5 +1,16 @@
 /*
  * The sentence of a table, compiled once and filled in for every row.
+ *
+ *	{name}			72 (0x48) of bytes, 0x55d0c0ffee10 of an address
+ *	{name,}			1,234
+ *	0x{name}({name,}) bytes	1,234 bytes
+ *	{name|one|many}		one if the value is 1, else many
+ *	{name|count}		a noun in the plural: in the singular if the count is 1
+ *	[... {name} ...]	nothing if the value is absent
+ *	{[} {]}			a bracket
+ *
+ * As chap has it, all hexadecimal numbers stand as the sentence spells them, with or without 0x,
+ *and the plural is used always.
  */
 #ifndef ANALYZER_REPORT_SENTENCE_H
 #define ANALYZER_REPORT_SENTENCE_H
@@ -10,19 +21,26 @@ enum { MAXIMUM_PARTS = 96, DEEPEST_OPTIONAL = 4 };
 
 enum part_kind {
 	PART_LITERAL,
-	PART_VALUE,    /* {name} */
+	PART_VALUE,    /* {name}, or 0x{name} */
 	PART_GROUPED,  /* {name,} */
+	PART_SUM,      /* 0x{name} ({name,}) bytes */
+	PART_PLURAL,   /* {name|one|many} */
+	PART_NOUN,     /* {name|count} */
 	PART_OPTIONAL, /* [: what follows is skipped if a value is absent */
 };
 
 struct part {
 	enum part_kind kind;
 	enum value_kind value_kind;
-	const char *text; /* of a literal, in the table's sentence */
-	size_t length;	  /* of a literal */
-	size_t column;	  /* of a value */
-	uint32_t needed;  /* of an optional part: a bit for each column in it */
-	size_t end;	  /* of an optional part: the number of the next one */
+	const char *text; /* of a literal, of what is between a sum's numbers, or of many */
+	size_t length;	  /* of text */
+	const char *one;  /* of a plural */
+	size_t one_length;
+	bool prefixed;	 /* a value, with 0x in front */
+	size_t column;	 /* of a value */
+	size_t count;	 /* of a noun: the column of its count */
+	uint32_t needed; /* of an optional part: a bit for each column in it */
+	size_t end;	 /* of an optional part: the number of the next one */
 };
 
 struct sentence {
@@ -35,6 +53,6 @@ void sentence_compile(const struct table *table, struct sentence *ret);
 
 /* Write a row; values has one for each column. */
 void sentence_write(const struct sentence *sentence, struct writer *writer,
-		    const struct value *values);
+		    const struct value *values, bool as_chap);
 
 #endif

@@ -177,13 +177,15 @@ static void write_sizes(const struct fragmentation *fragmentation, bool by_arena
 /* What allocations of that name are, to be freed; NULL if memory is short. */
 static char *describe(struct kind_name name)
 {
+	char size[SIZE_SIZE];
+
 	if (name.pattern)
-		return format_text("%%%s of size 0x%" PRIx64, name.text, name.size);
+		return format_text("%%%s of size %s", name.text, format_size(name.size, size));
 	if (name.text)
 		return strdup(name.text);
 	if (name.signature)
-		return format_text("signature %" PRIx64, name.signature);
-	return format_text("unrecognized of size 0x%" PRIx64, name.size);
+		return format_text("signature 0x%" PRIx64, name.signature);
+	return format_text("unrecognized of size %s", format_size(name.size, size));
 }
 
 static struct error *write_pinning(const struct fragmentation *fragmentation,
@@ -343,11 +345,11 @@ static uint64_t free_in_memory(const struct arena_fragments *numbers)
 
 static void write_estimate(const struct fragmentation *fragmentation, struct report *report)
 {
-	static const struct table table =
-		TABLE("fewer arenas",
-		      "{arenas} arenas beyond the first have {bytes,} free bytes in memory:\n"
-		      "a single arena might have saved about as much.",
-		      { "arenas", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	static const struct table table = TABLE(
+		"fewer arenas",
+		"{arenas} {arenas|arena|arenas} beyond the first {arenas|has|have} {bytes,} free bytes in memory:\n"
+		"a single arena might have saved about as much.",
+		{ "arenas", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	uint64_t count = 0, bytes = 0;
 
 	for (size_t i = 0; i < fragmentation->arena_count; i++) {

@@ -39,7 +39,7 @@ static void write_leaks(struct report *report, const struct leak_kinds *kinds)
 	static const struct table table = TABLE(
 		"leak",
 		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} only likely][, {allowed,} in the baseline][, held by {held}][, suppressed by {rule}];\n"
-		"    in total {allocations,} allocations lost ({bytes,} bytes); an example is 0x{address}",
+		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}",
 		{ "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT }, { "state", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
 		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
@@ -65,7 +65,7 @@ static void write_shared(struct report *report, struct set_total shared, struct 
 {
 	static const struct table table = TABLE(
 		"shared",
-		"{count,} more allocations ({bytes,} bytes) are shared by several leaks; {counted,} of them ({counted bytes,} bytes) are included in the total.",
+		"{count,} more {count|allocation|allocations} ({bytes,} bytes) {count|is|are} shared by several leaks; {counted,} of them ({counted bytes,} bytes) {counted|is|are} included in the total.",
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "counted", VALUE_COUNT },
 		{ "counted bytes", VALUE_BYTES });
 
@@ -320,7 +320,7 @@ static void write_outcome(const struct gate *gate, struct report *report)
 {
 	static const struct table table = TABLE(
 		"gate",
-		"Gate {outcome}: {leaks,} allocations leaked ({bytes,} bytes); {suppressed,} suppressed, {known,} in the baseline.",
+		"Gate {outcome}: {leaks,} {leaks|allocation|allocations} leaked ({bytes,} bytes); {suppressed,} suppressed, {known,} in the baseline.",
 		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT });
 	uint64_t suppressed = 0, known = 0; /* allocations */

@@ -21,15 +21,15 @@ const struct argp_option gate_switches[] = {
 	{ "max-leaked", KEY_MEASURES + MEASURE_LEAKED, "COUNT", 0,
 	  "Fail if more than N allocations leaked; 0 unless this or --max-leaked-bytes is given",
 	  0 },
-	{ "max-leaked-bytes", KEY_MEASURES + MEASURE_LEAKED_BYTES, "SIZE", 0,
+	{ "max-leaked-bytes", KEY_MEASURES + MEASURE_LEAKED_BYTES, "BYTES", 0,
 	  "Fail if more bytes leaked; K, M and G are understood", 0 },
-	{ "max-used", KEY_MEASURES + MEASURE_USED, "SIZE", 0,
+	{ "max-used", KEY_MEASURES + MEASURE_USED, "BYTES", 0,
 	  "Fail if more bytes are allocated, leaked or not", 0 },
 	{ "max-class", KEY_MEASURES + MEASURE_CLASS, "KIND=COUNT", 0,
 	  "Fail if more allocations of that kind are in use: a class, with those derived from it, a signature or %Pattern; may be repeated",
 	  0 },
 	{ "compare", KEY_COMPARE, "OLD", 0, "An older core, for the limits of growth", 0 },
-	{ "max-growth", KEY_MEASURES + MEASURE_GROWTH, "SIZE", 0,
+	{ "max-growth", KEY_MEASURES + MEASURE_GROWTH, "BYTES", 0,
 	  "Fail if the heap grew by more bytes since the core of --compare", 0 },
 	{ "max-class-growth", KEY_MEASURES + MEASURE_CLASS_GROWTH, "KIND=COUNT", 0,
 	  "Fail if the number of allocations of that kind grew by more since then; may be repeated",
@@ -92,19 +92,6 @@ static struct error *set_limit(struct gate_options *options, struct gate_limit l
 	return add_limit(options, limit);
 }
 
-/*
- * Unlike elsewhere, plain digits are decimal: nobody reads "4096" in a build's configuration as
- * 16,534.
- */
-static struct error *parse_decimal_size(const char *value, uint64_t *ret)
-{
-	if (value[strspn(value, "0123456789")] == '\0')
-		return parse_count(value, ret);
-	if (is_address(value) && value[0] != '0')
-		return error_not(value, "a size: hexadecimal ones begin with 0x");
-	return parse_size(value, ret);
-}
-
 /* "KIND=COUNT"; the kind may have a = of its own. */
 static struct error *add_class(struct gate_options *options, struct gate_limit limit)
 {
@@ -130,7 +117,7 @@ static struct error *take_limit(struct gate_options *options, enum gate_measure 
 	if (gate_measures[measure].of_class)
 		return add_class(options, limit);
 	TRY(measure == MEASURE_LEAKED ? parse_count(value, &limit.limit)
-				      : parse_decimal_size(value, &limit.limit));
+				      : parse_size(value, &limit.limit));
 	return set_limit(options, limit);
 }
 

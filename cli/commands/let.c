@@ -145,9 +145,10 @@ static struct error *name_members(struct analysis *analysis, const struct let_ar
 
 static void write_named(struct analysis *analysis, struct report *report)
 {
-	static const struct table table =
-		TABLE("set", "{set}: {count} allocations use 0x{bytes} ({bytes,}) bytes.",
-		      { "set", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	static const struct table table = TABLE(
+		"set",
+		"{set}: {count} {count|allocation uses|allocations use} 0x{bytes} ({bytes,}) bytes.",
+		{ "set", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	const struct named_sets *sets = analysis_named_sets(analysis);
 	const char *name;
 

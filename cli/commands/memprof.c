@@ -39,7 +39,7 @@ enum { NOTE_SIZE = 160 };
 /* The line in front of so many others. */
 static void write_line_count(struct report *report, uint64_t lines)
 {
-	static const struct table table = TABLE("lines", "{lines}", { "lines", VALUE_COUNT });
+	static const struct table table = TABLE("lines", "{lines}", { "lines", VALUE_NUMBER });
 
 	report_single(report, &table, lines);
 }
@@ -49,7 +49,7 @@ static struct error *memprof_counts(struct analysis *analysis,
 				    struct report *report)
 {
 	static const struct table table =
-		TABLE("type", "{count}\t{type}", { "count", VALUE_COUNT }, { "type", VALUE_TEXT });
+		TABLE("type", "{count}\t{type}", { "count", VALUE_NUMBER }, { "type", VALUE_TEXT });
 	_cleanup_(types_deinit) struct types types = { 0 };
 
 	TRY(types_find(analysis, TYPES_OBJECTS, &types));
@@ -86,7 +86,7 @@ static void write_reaching(const struct reaching *list, size_t count, struct rep
 {
 	/* Bytes are a count: decimal, as scripts expect it. */
 	static const struct table table =
-		TABLE("type", "{bytes}\t{type}", { "bytes", VALUE_COUNT }, { "type", VALUE_TEXT });
+		TABLE("type", "{bytes}\t{type}", { "bytes", VALUE_NUMBER }, { "type", VALUE_TEXT });
 
 	write_line_count(report, count);
 	report_begin_table(report, &table);
@@ -137,7 +137,7 @@ static struct error *memprof_sizes(struct analysis *analysis,
 static struct error *memprof_size(struct analysis *analysis,
 				  const struct memprof_arguments *arguments, struct report *report)
 {
-	static const struct table table = TABLE("size", "{bytes}", { "bytes", VALUE_COUNT });
+	static const struct table table = TABLE("size", "{bytes}", { "bytes", VALUE_NUMBER });
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct reach_input input = {
 		.graph = analysis_graph(analysis),
@@ -336,8 +336,8 @@ static void write_lines(const struct made_list *lines, struct report *report)
 {
 	/* Bytes are a count: decimal, as scripts expect it. */
 	static const struct table table = TABLE(
-		"allocations", "{count}\t{bytes}\t{type}[\t{detail}]", { "count", VALUE_COUNT },
-		{ "bytes", VALUE_COUNT }, { "type", VALUE_TEXT }, { "detail", VALUE_TEXT });
+		"allocations", "{count}\t{bytes}\t{type}[\t{detail}]", { "count", VALUE_NUMBER },
+		{ "bytes", VALUE_NUMBER }, { "type", VALUE_TEXT }, { "detail", VALUE_TEXT });
 
 	write_line_count(report, lines->count);
 	report_begin_table(report, &table);
@@ -375,7 +375,7 @@ static void write_pretty(const struct made_list *lines, struct report *report)
 	static const struct table table = TABLE(
 		"allocations",
 		"| {count indent}{count,} | {bytes indent}{bytes,} | `{type}`[<br>`{detail}`] |",
-		{ "count indent", VALUE_TEXT }, { "count", VALUE_COUNT },
+		{ "count indent", VALUE_TEXT }, { "count", VALUE_NUMBER },
 		{ "bytes indent", VALUE_TEXT }, { "bytes", VALUE_BYTES }, { "type", VALUE_TEXT },
 		{ "detail", VALUE_TEXT });
 	size_t counts = 0, sizes = 0;

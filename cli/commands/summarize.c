@@ -72,9 +72,10 @@ static struct error *find_groups(struct analysis *analysis, const struct range_k
 
 static void write_groups(const struct range_group *groups, size_t count, struct report *report)
 {
-	static const struct table table =
-		TABLE("group", "{group} have {count} instances taking 0x{bytes}({bytes,}) bytes.",
-		      { "group", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	static const struct table table = TABLE(
+		"group",
+		"{group} have {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes.",
+		{ "group", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < count; i++)
@@ -215,21 +216,18 @@ static char *root_text(const struct analysis *analysis, kind_key key, bool full_
 {
 	struct kind_name name = kind_name(analysis, key);
 	const char *text = kind_name_in_form(analysis, key, full_names);
-	char *line = NULL;
-	int length = -1;
+	char size[SIZE_SIZE];
 
 	if (name.by == BY_SIZE)
-		length = asprintf(&line, "size 0x%" PRIx64, name.size);
-	else if (name.by == BY_IDENTITY)
-		length = asprintf(&line, "identity %s at offset 0x%" PRIx64, text ? text : "",
-				  name.offset);
-	else if (name.by == BY_PATTERN)
-		length = asprintf(&line, "pattern %%%s", text);
-	else if (text)
-		length = asprintf(&line, "signature %" PRIx64 " (%s)", name.signature, text);
-	else
-		length = asprintf(&line, "signature %" PRIx64, name.signature);
-	return length < 0 ? NULL : line;
+		return format_text("size %s", format_size(name.size, size));
+	if (name.by == BY_IDENTITY)
+		return format_text("identity %s at offset 0x%" PRIx64, text ? text : "",
+				   name.offset);
+	if (name.by == BY_PATTERN)
+		return format_text("pattern %%%s", text);
+	if (text)
+		return format_text("signature 0x%" PRIx64 " (%s)", name.signature, text);
+	return format_text("signature 0x%" PRIx64, name.signature);
 }
 
 /* Write the rows, most bytes first unless the query has an order, and add up what they say. */
@@ -268,11 +266,11 @@ static struct error *summarize_leak_roots(struct analysis *analysis, const struc
 {
 	static const struct table shared = TABLE(
 		"shared",
-		"Several leak roots share {count} allocations taking 0x{bytes}({bytes,}) bytes, which are not in the lines above.",
+		"Several leak roots share {count} {count|allocation|allocations} taking 0x{bytes}({bytes,}) bytes, not counted in the lines above.",
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 	static const struct table total = TABLE(
 		"total",
-		"{count} leak roots hold {allocations lost} allocations, which use 0x{bytes} ({bytes,}) bytes.",
+		"{count} {count|leak root holds|leak roots hold} {allocations lost} {allocations lost|allocation|allocations}, using 0x{bytes} ({bytes,}) bytes.",
 		{ "count", VALUE_COUNT }, { "allocations lost", VALUE_COUNT },
 		{ "bytes", VALUE_BYTES });
 	_cleanup_(members_deinit) struct members members = { 0 };
@@ -351,7 +349,7 @@ static void write_totals(struct report *report, const struct heap_totals *totals
 {
 	static const struct table table = TABLE(
 		"heap",
-		"Of these, {count} allocations taking 0x{bytes} ({bytes,}) bytes are in the heap of {allocator}.",
+		"Of these, {count} {count|allocation|allocations} taking 0x{bytes} ({bytes,}) bytes are in the heap of {allocator}.",
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "allocator", VALUE_TEXT });
 
 	report_begin_table(report, &table);
@@ -410,7 +408,7 @@ struct summary_writer {
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} instances taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS },

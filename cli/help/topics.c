@@ -125,7 +125,7 @@ const struct topic topic_leaks = {
 const struct topic topic_lines = {
 	.name = "lines",
 	.summary = "how a line is read, and where its output goes",
-	.text = "A line is a command and its words, separated by blanks. Quotes of either kind group words with blanks; '#' begins a comment; a backslash at the end continues the line in the next. Addresses, sizes and offsets are hexadecimal, with or without 0x, counts decimal; 64K and 10M are sizes, too.\n"
+	.text = "A line is a command and its words, separated by blanks. Quotes of either kind group words with blanks; '#' begins a comment; a backslash at the end continues the line in the next. Addresses and offsets are hexadecimal, with or without 0x; sizes and counts are decimal. A size can have a unit, as 64K or 10M, or be hexadecimal with 0x.\n"
 		"At the end, '> FILE' sends the output to a file, '>> FILE' appends it, and '| SHELL COMMAND' gives it to the shell. 'redirect on' writes each output to a file of its own. '--format FORMAT' after a command makes it write csv, tsv, markdown, json or ndjson instead of text.\n"
 		"'#' also begins the comments in examples. The addresses in examples are invented; 'list' and 'enumerate' show real ones.\n"
 		"Ctrl-C ends a command, not heapcore. Tab completes words. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
@@ -236,8 +236,8 @@ static void write_switches(struct document *document)
 const struct topic topic_switches = {
 	.name = "switches",
 	.summary = "how to narrow, sort, extend and show a set",
-	.text = "Commands that take a set accept these switches before or after it. Write a switch as '--NAME VALUE' or '--NAME=VALUE'. chap's form '/NAME VALUE' works too, in small or capital letters and without the dashes within the name: '/minSize 400' is '--min-size 400'. A switch without a value is '/NAME true' there.\n"
-		"Sizes, offsets and addresses are hexadecimal, with or without 0x; a size with a unit is decimal: 64K, 10M, 2G. Counts are decimal.\n"
+	.text = "Commands that take a set accept these switches before or after it. Write a switch as '--NAME VALUE' or '--NAME=VALUE'. chap's form '/NAME VALUE' works too, in small or capital letters and without the dashes within the name: '/minSize 400' is '--min-size 0x400'. A switch without a value is '/NAME true' there.\n"
+		"Sizes and counts are decimal; a size can have a unit (64K, 10M, 2G), or be hexadecimal with 0x. Offsets and addresses are hexadecimal, with or without 0x. In chap's form, and with the option --chap, sizes are hexadecimal, as in chap.\n"
 		"They are applied in this order, whatever the order on the line: sizes, counts of references, the sample, the extension; then the order and the limit.",
 	.example = "list used --min-size 1K --max-size 1M --limit 5\n"
 		   "list used /minsize 400 /maxsize 100000 /limit 5   # the same",

@@ -251,7 +251,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 static struct error *execute(struct session *session, const struct line *line)
 {
 	const struct command *command = command_find(line->words[0]);
-	struct request request = { .command = command, .line = line };
+	struct request request = { .command = command, .line = line, .common.chap = session->chap };
 	_cleanup_(free) void *arguments = NULL;
 	struct error *error;
 

@@ -14,6 +14,7 @@ struct parser {
 	char *const *end;
 	void *arguments;
 	struct common_switches *common;
+	size_t taken;	 /* words other than switches */
 	bool only_words; /* `--` was seen */
 };
 
@@ -215,6 +216,7 @@ static struct error *take_switch(struct parser *parser, const char *word)
 {
 	const struct argp_option *option = switch_find(parser->command, word);
 	const char *value = NULL;
+	char buffer[NUMBER_SIZE];
 
 	if (!option)
 		return unknown_switch(parser->command, word);
@@ -234,6 +236,9 @@ static struct error *take_switch(struct parser *parser, const char *word)
 		return take_common(parser->common, option->key, value);
 	if (value && !option->arg)
 		return take_flag_value(parser, word, option, value);
+	if (value && strcmp(option->arg, "SIZE") == 0 &&
+	    (parser->common->chap || spelling_of(word) == SPELLED_SLASH))
+		value = spell_hexadecimal(value, buffer);
 	return take_value(parser, option->key, value);
 }
 
@@ -257,6 +262,7 @@ static struct error *take_word(struct parser *parser)
 {
 	const struct command *command = parser->command;
 	const char *word = *parser->words++;
+	char buffer[NUMBER_SIZE];
 
 	if (!parser->only_words && strcmp(word, "--") == 0) {
 		parser->only_words = true;
@@ -267,6 +273,8 @@ static struct error *take_word(struct parser *parser)
 	if (!command->parse)
 		return error_create(ERROR_USAGE, "'%s' stands alone, without '%s'", command->name,
 				    word);
+	if (parser->common->chap && command->word == WORD_ADDRESS && parser->taken++ > 0)
+		word = spell_hexadecimal(word, buffer);
 	return command->parse(ARGP_KEY_ARG, word, parser->arguments);
 }
 

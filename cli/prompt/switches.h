@@ -17,6 +17,7 @@ extern const struct argp_option common_options[];
 
 /* What was said by them; NULL: nothing. Borrowed from the words. */
 struct common_switches {
+	bool chap;	    /* set before: all sizes are hexadecimal */
 	const char *format; /* of the output */
 	const char *suffix; /* of the file's name while `redirect` is on */
 };

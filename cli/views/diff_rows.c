@@ -118,13 +118,14 @@ static const struct diff_group *next_changed(struct walk *walk)
 	return NULL;
 }
 
-/* End the row with the name: "unrecognized of size 0x408". */
+/* End the row with the name: "unrecognized of size 1,032 (0x408)". */
 static void end_with_name(struct report *report, const struct diff_group *group)
 {
 	_cleanup_(free) char *sized = NULL;
+	char size[SIZE_SIZE];
 
-	if (group->size && asprintf(&sized, "%s of size 0x%" PRIx64, group->text, group->size) < 0)
-		sized = NULL;
+	if (group->size)
+		sized = format_text("%s of size %s", group->text, format_size(group->size, size));
 	report_row(report, sized ? sized : group->text);
 }
 

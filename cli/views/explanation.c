@@ -249,7 +249,8 @@ static char *find_field(const struct describer *describer, allocation_id from, a
 static void write_gap(struct report *report, size_t count)
 {
 	static const struct table table =
-		TABLE("gap", "... {count} more allocations in between", { "count", VALUE_COUNT });
+		TABLE("gap", "... {count} more {count|allocation|allocations} in between",
+		      { "count", VALUE_COUNT });
 
 	report_single(report, &table, count);
 }
@@ -368,7 +369,7 @@ static void explain_leak_root(struct describer *describer, const struct leak_roo
 	static const struct table table = TABLE(
 		"leak root",
 		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations with no references from outside][ {why}]\n"
-		"[It is a leak root: {owned} allocations were lost with it, 0x{bytes} ({bytes,}) bytes][It is a leak root, {alone}]",
+		"[It is a leak root: {owned} {owned|allocation was|allocations were} lost with it, 0x{bytes} ({bytes,}) bytes][It is a leak root, {alone}]",
 		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT }, { "ring", VALUE_COUNT },
 		{ "owned", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT });
 	struct report *report = describer->report;

@@ -7,7 +7,7 @@
 void rows_total(struct report *report, const char *noun, struct set_total total)
 {
 	static const struct table table =
-		TABLE("total", "{count} {what} use 0x{bytes} ({bytes,}) bytes.",
+		TABLE("total", "{count} {what|count} {count|uses|use} 0x{bytes} ({bytes,}) bytes.",
 		      { "what", VALUE_TEXT }, { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
 
 	report_single(report, &table, noun, total.count, total.bytes);
@@ -21,7 +21,7 @@ double rows_share(uint64_t part, uint64_t whole)
 void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit)
 {
 	static const struct table table =
-		TABLE("left out", "... and {count} more {what} not shown.",
+		TABLE("left out", "... and {count} more {what|count} not shown.",
 		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT });
 
 	if (limit == 0 || total <= limit)
@@ -31,9 +31,10 @@ void rows_left_out(struct report *report, const char *noun, uint64_t total, uint
 
 void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges)
 {
-	static const struct table table = TABLE(
-		"left out", "... and {count} more {what}, whose containers were not searched.",
-		{ "count", VALUE_COUNT }, { "what", VALUE_TEXT });
+	static const struct table table =
+		TABLE("left out",
+		      "... and {count} more {what|count}, whose containers were not searched.",
+		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT });
 
 	if (ranges_found(ranges) == ranges->count)
 		return;
@@ -223,6 +224,10 @@ static const struct note {
 	[COMMENT_UNREACHED] = {
 		"unreached rule",
 		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: no other rule leads to its state."),
+	},
+	[COMMENT_HEXADECIMAL] = {
+		"hexadecimal size",
+		NOTE_TABLE("comment", "# Sizes are decimal. None is {state}, but that of the allocation at 0x{address} is 0x{state}."),
 	},
 };
 

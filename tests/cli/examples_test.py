@@ -120,7 +120,7 @@ class ExamplesTest(unittest.TestCase):
     @classmethod
     def find_place(cls, command, number, offset):
         run = heapcore(cls.core, *command.split())
-        found = re.findall(r"(?m)^([0-9a-f]+)$|signature ([0-9a-f]+)",
+        found = re.findall(r"(?m)^(0x[0-9a-f]+)$|signature (0x[0-9a-f]+)",
                            run.stdout)
         return f"{int(''.join(found[number]), 16) + offset:x}"
 

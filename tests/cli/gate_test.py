@@ -440,8 +440,8 @@ class GateTest(unittest.TestCase):
         self.assertRegex(
             result.stdout,
             r"Leak [0-9a-f]{16} \(certain, new\): 6 x shop::Order of 104 "
-            r"bytes;\n    in total 9 allocations lost \(744 bytes\); an "
-            r"example is 0x[0-9a-f]+\n")
+            r"bytes;\n    9 allocations lost in total \(744 bytes\), for "
+            r"example 0x[0-9a-f]+\n")
 
     def test_an_example_address_can_be_explained(self):
         leak = Gate(self.orders, status=1)["leak"][0]

@@ -71,7 +71,7 @@ class Process:
         return run.stdout
 
     def anchors(self, size):
-        text = self.run("explain", "used", "--size", f"{size:x}")
+        text = self.run("explain", "used", "--size", str(size))
         return "\n".join(re.findall(r"^S\w+ address .*", text, re.MULTILINE))
 
     def expected(self, text):
@@ -159,7 +159,7 @@ class CompilerTest(NamesTest):
         process = self.process("loader", "-g", "-O1", arguments=[library])
         self.check(process, STATIC, THREAD_LOCAL, CALLS,
                    {0x198: "store.slots[1] (names.so)"})
-        text = process.run("explain", "used", "--size", "1a8")
+        text = process.run("explain", "used", "--size", "0x1a8")
         self.assertIn(process.expected("in the dtv of thread {1} references"),
                       text)
         block = int(re.search(r"^via anchor point 0x([0-9a-f]+)", text,
@@ -312,7 +312,7 @@ class ThreadsTest(NamesTest):
 
     def test_threads_are_described_with_registers_and_calls(self):
         text = self.running.run("describe", "threads")
-        self.assertRegex(text, r"rip [0-9a-f]+  fs_base [0-9a-f]+")
+        self.assertRegex(text, r"rip 0x[0-9a-f]+  fs_base 0x[0-9a-f]+")
         self.assertIn("#2 ", text)
         self.assertIn("in function", self.running.run("list", "threads"))
 

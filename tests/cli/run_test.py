@@ -27,7 +27,7 @@ COUNT = ["-c", "count leaked"]
 
 
 def lost(count):
-    return f"{count} allocations use 0x{count * 0x68:x} "
+    return f"{count} allocations use {count * 0x68:,} bytes"
 
 
 def run(*words, **options):

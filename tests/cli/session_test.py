@@ -2,12 +2,13 @@
 Sessions: commands on a dump, with the output they must give.
 
     # program: three              or  # dump: bump/three-blocks.core
+    # option: --chap              of heapcore, if any
     > list leakroots --limit 1
-    Used allocation at <hex:a> of size 68
+    Used allocation at 0x<hex:a> of size 104 (0x68)
     ...
     > describe <a+8>
-    Address <text> is at offset 8 of
-    a leaked allocation at <a> of size 68
+    Address 0x<text> is at offset 0x8 of
+    a leaked allocation at 0x<a> of size 104 (0x68)
 
     > list used --min-size many
     ! 'many' is not a size
@@ -128,8 +129,8 @@ class Dumps:
 
 
 def parse(path):
-    """The dump of a session, and its commands with their expected lines."""
-    dump, steps = None, []
+    """The dump of a session, its options, and its commands with their expected lines."""
+    dump, options, steps = None, [], []
     with open(path, encoding="utf-8") as file:
         for line in file.read().splitlines():
             if line.startswith("> "):
@@ -137,11 +138,13 @@ def parse(path):
             elif not steps:
                 match = re.fullmatch(r"# (program|dump): (.*)", line)
                 dump = match.groups() if match else dump
+                if line.startswith("# option: "):
+                    options.append(line.split()[2])
             elif line.startswith("! "):
                 steps[-1][2].append(line[2:])
             else:
                 steps[-1][1].append(line)
-    return dump, steps
+    return dump, options, steps
 
 
 def fill_in(text, known):
@@ -197,9 +200,9 @@ def is_remembered(command):
     return re.match(r"let |diff |redirect |.*[-/]-?set-?operation[ =]", command, re.I)
 
 
-def run(core, command, before=()):
+def run(core, command, before=(), options=()):
     """Run a command, behind others whose output is of no interest."""
-    arguments = [HEAPCORE, "--quiet"]
+    arguments = [HEAPCORE, "--quiet", *options]
     for earlier in before:
         arguments += ["-c", earlier + " > /dev/null"]
     result = subprocess.run(
@@ -231,13 +234,13 @@ class SessionTest(unittest.TestCase):
         cls.dumps.close()
 
     def check(self, name):
-        dump, steps = parse(os.path.join(SESSIONS, name + ".session"))
+        dump, options, steps = parse(os.path.join(SESSIONS, name + ".session"))
         core = self.dumps.find(*dump)
         known, remembered = {"older": core + OLDER}, []
         for command, output, messages in steps:
             command = fill_in(command, known)
             actual_output, actual_messages, status = run(
-                core, command, remembered)
+                core, command, remembered, options)
             if is_remembered(command) and not messages:
                 remembered.append(command)
             for expected, actual in ((messages, actual_messages),

@@ -41,7 +41,7 @@ SIGNATURE = (r"(?:\.\.\. with (?:signature|identity) .*\n)?"
              r"(?:\.\.\. of type .*\n)?")
 COMMENTS = r"(?:#.*\n)*"
 LISTED = re.compile(rf"(?:Used|Free) {HEADER}{SIGNATURE}\n")
-WORDS = r"(?:[ 0-9a-f]{16} ){0,3}[ 0-9a-f]{16}\n"
+WORDS = r"(?:[ 0-9a-f]{16} ){0,3}[ 0-9a-f]{16} ?\n"
 CONTENTS = rf"(?:{WORDS}|(?: *[0-9a-f]+: {WORDS})+)"
 SHOWN = re.compile(rf"(?:Used|Free) {HEADER}{SIGNATURE}{CONTENTS}\n")
 RANGE_SHOWN = re.compile(r"^Range at [0-9a-f]+ of size [0-9a-f]+$", re.M)
@@ -164,7 +164,7 @@ class SpecificationTest(unittest.TestCase):
     def run_one(cls, line):
         """The output and messages of a line, as if it stood in a script."""
         run = subprocess.run(
-            [HEAPCORE, "--quiet", cls.core], input=line + "\n", text=True,
+            [HEAPCORE, "--quiet", "--chap", cls.core], input=line + "\n", text=True,
             capture_output=True, timeout=session_test.TIMEOUT,
         )
         return run.stdout, run.stderr
@@ -175,7 +175,7 @@ class SpecificationTest(unittest.TestCase):
             script = "".join(f"{command} > {folder}/{number}\n"
                              for number, command in enumerate(commands))
             run = subprocess.run(
-                [HEAPCORE, "--quiet", self.core], input=script, text=True,
+                [HEAPCORE, "--quiet", "--chap", self.core], input=script, text=True,
                 capture_output=True, timeout=session_test.TIMEOUT,
             )
             self.assertEqual((run.returncode, run.stderr), (0, ""))
@@ -284,7 +284,7 @@ class SpecificationTest(unittest.TestCase):
         for command, word in MISTAKES:
             command = command.format(**self.places)
             run = subprocess.run(
-                [HEAPCORE, "--quiet", "-c", command, self.core],
+                [HEAPCORE, "--quiet", "--chap", "-c", command, self.core],
                 stdin=subprocess.DEVNULL, capture_output=True, text=True,
                 timeout=session_test.TIMEOUT,
             )

@@ -110,7 +110,7 @@ class AtRiskTest(harness.LiveTest):
                            ("heldbygarbage", "Garbage-held"),
                            ("unswept", "Unswept")):
             text, _ = self.run_heapcore(core, "describe", name, "--limit", "1")
-            self.assertRegex(text, rf"^{word} allocation at [0-9a-f]+ of size")
+            self.assertRegex(text, rf"^{word} allocation at 0x[0-9a-f]+ of size")
         text, _ = self.run_heapcore(core, "list", "unswept", "--limit", "1")
         self.assertRegex(text, "^Unswept allocation at ")
 

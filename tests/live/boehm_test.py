@@ -37,7 +37,7 @@ KINDS = {
 }
 # The collector makes objects for itself, also where others were before.
 ITS_OWN = re.compile(r"\bthe collector('s)?\b")
-LISTED = re.compile(r"^.* allocation at ([0-9a-f]+) of size ([0-9a-f]+)")
+LISTED = re.compile(r"^.* allocation at 0x([0-9a-f]+) of size [\d,]+ \(0x([0-9a-f]+)\)")
 # A block that a mere number seems to point to is given up until the next
 # collection: it looks like a pointer-free object that fills it.
 GIVEN_UP = (4096, "a pointer-free object")

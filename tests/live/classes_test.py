@@ -56,7 +56,7 @@ PURPOSES = {
 
 TOLD = re.compile(r"(class|base) (\d+) (.*)")
 LISTED = re.compile(r"0x[0-9a-f]+ +([\d,]+) +[\d,]+  class +(.*)")
-COUNTED = re.compile(r"([\d,]+) allocations use")
+COUNTED = re.compile(r"([\d,]+) allocations? uses?")
 MAP_IN_FULL = {
     True: "Holder<std::map<int, std::__cxx11::basic_string<char, "
           "std::char_traits<char>, std::allocator<char> >, std::less<int>, "
@@ -170,8 +170,8 @@ class ClassesTest(harness.LiveTest):
             self.assertEqual(sum(head in line for line in lines), 1, head)
         place = next(i for i, line in enumerate(lines)
                      if line.startswith("Multiple"))
-        self.assertRegex(lines[place + 1], "^   Signature [0-9a-f]+ has 18 ")
-        self.assertRegex(lines[place + 2], "^   Signature [0-9a-f]+ has 17 ")
+        self.assertRegex(lines[place + 1], "^   Signature 0x[0-9a-f]+ has 18 ")
+        self.assertRegex(lines[place + 2], "^   Signature 0x[0-9a-f]+ has 17 ")
 
 
 def add_tests():

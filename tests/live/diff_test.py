@@ -189,7 +189,7 @@ class DiffTest(unittest.TestCase):
             after = ruby.snap("after")
         first = tables("diff", before, after)["growth"][0]
         self.assertEqual(first["kind"],
-                         "unrecognized of size 0x408")
+                         "unrecognized of size 1,032 (0x408)")
         # What is left of a free block may be too small to be cut off.
         self.assertAlmostEqual(first["growth_count"], 50_000, delta=20)
 

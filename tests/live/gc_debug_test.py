@@ -42,7 +42,7 @@ class GcDebugTest(harness.LiveTest):
         for what, count in MADE.items():
             self.assertRegex(
                 text, rf"made at gc_debug\.c:{line_of(what)} .* "
-                rf"have {count} instances")
+                rf"have {count:,} instances?")
 
     def test_memprof_says_the_same_in_its_own_format(self):
         text = self.run_heapcore("memprof", "allocations")

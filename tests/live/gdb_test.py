@@ -66,7 +66,7 @@ class GdbTest(unittest.TestCase):
     def test_the_core_is_taken_anew_when_the_program_went_on(self):
         answer = self.gdb("heapcore count used", "heapcore count used",
                           "continue", "heapcore count used")
-        first, second, third = re.findall(r"(\d+) allocations use", answer)
+        first, second, third = re.findall(r"(\d+) allocations? uses?", answer)
         self.assertEqual(first, second)
         self.assertEqual(int(third), int(first) - 1)
 

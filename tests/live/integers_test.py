@@ -75,7 +75,7 @@ sleep
 
 def count(core, words, size):
     found = harness.addresses("-q", core, "enumerate", *words, "--size",
-                              f"{size:x}")
+                              str(size))
     return len(found)
 
 
@@ -88,7 +88,7 @@ class Integers(harness.LiveTest):
         self.assertGreaterEqual(count(core, ["leaked"], LOST_SIZE),
                                 LOST - MOST_HELD)
         held = harness.addresses("-q", core, "enumerate", "integeranchored",
-                                 "--size", f"{KEPT_SIZE:x}")
+                                 "--size", str(KEPT_SIZE))
         if not what:
             return
         # Others are held by stale words as well.

@@ -95,7 +95,7 @@ class LispTest(harness.LiveTest):
         texts = b"".join(
             struct.pack("<4Q", *few.memory.words(address, 32)) + b"\n"
             for address in few.addresses("used", "%GuileText", "--min-size",
-                                         "20", "--max-size", "20"))
+                                         "32", "--max-size", "32"))
         for i in range(COUNT):
             self.assertIn(b"text number %d\0" % i, texts)
 

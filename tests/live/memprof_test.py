@@ -63,7 +63,7 @@ class Heap:
             text = harness.ask("-f", script.name, core.path).stdout
         address = None
         for line in text.splitlines():
-            found = re.match(r"Address ([0-9a-f]+) is at offset 0 of", line)
+            found = re.match(r"Address 0x([0-9a-f]+) is at offset 0x0 of", line)
             if found:
                 address = int(found.group(1), 16)
             elif line == POINTER_FREE:

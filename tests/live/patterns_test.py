@@ -87,8 +87,8 @@ int main(void)
 }
 """
 
-LISTED = re.compile(r"Used allocation at ([0-9a-f]+) of size ([0-9a-f]+)$")
-GROUP = re.compile(r"Pattern %(\w+) has ([\d,]+) instances")
+LISTED = re.compile(r"Used allocation at 0x([0-9a-f]+) of size [\d,]+ \(0x([0-9a-f]+)\)$")
+GROUP = re.compile(r"Pattern %(\w+) has ([\d,]+) instances?")
 
 
 def heapcore(core, *command):

@@ -17,7 +17,7 @@ SIZE = 20 << 40
 LIMIT = 64 << 20
 LIMITED = ["sh", "-c", f'ulimit -f {LIMIT // 512}; exec "$@"', "sh"]
 COUNT = "count leaked"
-LOST = "1 allocations use 0x138 (312) bytes"
+LOST = "1 allocation uses 312 bytes"
 
 
 class ReservedTest(harness.LiveTest):

@@ -20,10 +20,10 @@ FREE_KINDS = ("tcache", "fast bin", "unsorted bin", "small bin", "large bin",
               "top")
 
 LISTED = re.compile(
-    r"^(Used|Free|Thread cached free) allocation at ([0-9a-f]+) of size "
-    r"([0-9a-f]+)$"
+    r"^(Used|Free|Thread cached free) allocation at 0x([0-9a-f]+) of size "
+    r"[\d,]+ \(0x([0-9a-f]+)\)$"
 )
-COUNT = re.compile(r"^([\d,]+) allocations? uses? 0x[0-9a-f]+ \([\d,]+\) bytes\.$")
+COUNT = re.compile(r"^([\d,]+) allocations? uses? [\d,]+ bytes?\.$")
 
 
 class MallocInfo:

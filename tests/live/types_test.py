@@ -80,7 +80,7 @@ class TypesTest(LiveTest):
                       describe("point[]"))
         self.assertIn("It is held by hidden (typed", describe("?"))
         self.assertRegex(describe("int[]", "explain"),
-                         r"which references 0x\w+ of size 0x\w+ by "
+                         r"which references 0x\w+ of size \d+ \(0x\w+\) by "
                          r"\[49\]\.scores\n")
 
     def test_values(self):
@@ -92,7 +92,7 @@ class TypesTest(LiveTest):
                     "struct shape", "point[]", "char[]"))
                 self.assertEqual(ask(
                     "-q", core, "show", f"{shape:x}").stdout,
-                    f"Used allocation at {shape:x} of size 28\n"
+                    f"Used allocation at {shape:#x} of size 40 (0x28)\n"
                     "... of type struct shape\n"
                     "  sides = 52\n"
                     "  colour = GREEN\n"

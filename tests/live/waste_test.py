@@ -81,8 +81,8 @@ class WasteTest(harness.LiveTest):
                              groups)
         self.assertTrue([size for copies, size in groups
                          if copies == 3 and size >= 300000])
-        slack = tables(core, "waste", "slack", "used", "--min-size", "4b4",
-                     "--max-size", "4c4")["waste by type"]
+        slack = tables(core, "waste", "slack", "used", "--min-size", "0x4b4",
+                     "--max-size", "0x4c4")["waste by type"]
         self.assertEqual([(row["kind"], row["allocations"]) for row in slack],
                          [("text", 30)])
 

@@ -178,7 +178,7 @@ static void text_row(struct report *report, const struct value *values)
 	struct text_state *state = report->state;
 
 	if (report->table->sentence) {
-		sentence_write(&state->sentence, &report->writer, values);
+		sentence_write(&state->sentence, &report->writer, values, report->chap);
 		return;
 	}
 	keep_row(state, report->table, values);

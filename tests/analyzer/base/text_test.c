@@ -46,14 +46,35 @@ static void test_what_is_no_address_is_named_in_the_error(void **state)
 	assert_int_equal(address, 7);
 }
 
-static void test_sizes_are_hexadecimal_unless_they_have_a_unit(void **state)
+static void test_sizes_are_decimal_unless_they_begin_with_0x(void **state)
 {
-	assert_int_equal(size_of("20"), 0x20);
+	assert_int_equal(size_of("20"), 20);
 	assert_int_equal(size_of("0x20"), 0x20);
 	assert_int_equal(size_of("20K"), 20 << 10);
 	assert_int_equal(size_of("64k"), 64 << 10);
 	assert_int_equal(size_of("10M"), 10 << 20);
 	assert_int_equal(size_of("3G"), UINT64_C(3) << 30);
+}
+
+static void test_size_in_bare_hexadecimal_digits_is_refused_unless_spelled_out(void **state)
+{
+	char buffer[NUMBER_SIZE];
+	uint64_t size = 7;
+
+	assert_error(parse_size("a8", &size), ERROR_USAGE,
+		     "'a8' is not a size: hexadecimal ones begin with 0x");
+	assert_string_equal(spell_hexadecimal("a8", buffer), "0xa8");
+	assert_string_equal(spell_hexadecimal("0xa8", buffer), "0xa8");
+	assert_string_equal(spell_hexadecimal("10K", buffer), "10K");
+}
+
+static void test_size_is_written_in_both_ways(void **state)
+{
+	char buffer[SIZE_SIZE];
+
+	assert_string_equal(format_size(1032, buffer), "1,032 (0x408)");
+	assert_string_equal(format_size(UINT64_MAX, buffer),
+			    "18,446,744,073,709,551,615 (0xffffffffffffffff)");
 }
 
 static void test_what_is_no_size_is_named_in_the_error(void **state)
@@ -212,7 +233,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses_are_hexadecimal_with_or_without_prefix),
 		cmocka_unit_test(test_what_is_no_address_is_named_in_the_error),
-		cmocka_unit_test(test_sizes_are_hexadecimal_unless_they_have_a_unit),
+		cmocka_unit_test(test_sizes_are_decimal_unless_they_begin_with_0x),
+		cmocka_unit_test(
+			test_size_in_bare_hexadecimal_digits_is_refused_unless_spelled_out),
+		cmocka_unit_test(test_size_is_written_in_both_ways),
 		cmocka_unit_test(test_what_is_no_size_is_named_in_the_error),
 		cmocka_unit_test(test_counts_are_decimal),
 		cmocka_unit_test(test_numbers_are_written_in_full),

@@ -49,7 +49,7 @@ static void test_sizes_narrow_further_each_time(void **state)
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
 	assert_true(query_takes_size(&query, UINT64_MAX));
-	assert_no_error(query_take_minimum(&query, "20"));
+	assert_no_error(query_take_minimum(&query, "0x20"));
 	assert_no_error(query_take_minimum(&query, "10"));
 	assert_no_error(query_take_maximum(&query, "1K"));
 	assert_no_error(query_take_maximum(&query, "2K"));
@@ -57,7 +57,7 @@ static void test_sizes_narrow_further_each_time(void **state)
 	assert_true(query_takes_size(&query, 0x20));
 	assert_true(query_takes_size(&query, 1024));
 	assert_false(query_takes_size(&query, 1025));
-	assert_no_error(query_take_size(&query, "40"));
+	assert_no_error(query_take_size(&query, "64"));
 	assert_true(query_takes_size(&query, 0x40));
 	assert_false(query_takes_size(&query, 0x41));
 }

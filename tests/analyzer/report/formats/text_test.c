@@ -5,7 +5,7 @@
 	      { "bytes", VALUE_BYTES })
 
 static const struct table count_table =
-	COUNT_TABLE("total", "{count} {what} use 0x{bytes} ({bytes,}) bytes.");
+	COUNT_TABLE("total", "{count} {what|count} {count|uses|use} 0x{bytes} ({bytes,}) bytes.");
 
 static void test_sentence_is_filled_in_for_each_row(void **state)
 {
@@ -15,9 +15,40 @@ static void test_sentence_is_filled_in_for_each_row(void **state)
 	report_begin_table(&reported.report, &count_table);
 	for (uint64_t i = 0; i < 2; i++)
 		report_row(&reported.report, "allocations", 1000 * i, 1640 * i);
+	report_row(&reported.report, "matches", 1, 1);
+	report_row(&reported.report, "kinds of leak roots, at least,", 1, 2);
 	report_end_table(&reported.report);
-	reported_close(&reported, "0 allocations use 0x0 (0) bytes.\n"
-				  "1000 allocations use 0x668 (1,640) bytes.\n");
+	reported_close(&reported, "0 allocations use 0 bytes.\n"
+				  "1,000 allocations use 1,640 bytes.\n"
+				  "1 match uses 1 byte.\n"
+				  "1 kind of leak roots, at least, uses 2 bytes.\n");
+}
+
+static const struct table number_table = TABLE(
+	"numbers",
+	"At 0x{address}, {address}: {size}, 0x{size}; {count} {count|has 1 instance|have many}",
+	{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "count", VALUE_COUNT });
+
+static void test_numbers_say_what_base_they_have(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	report_single(&reported.report, &number_table, 0x7f0010, 1032, 1);
+	reported_close(&reported,
+		       "At 0x7f0010, 0x7f0010: 1,032 (0x408), 1,032 (0x408); 1 has 1 instance\n");
+}
+
+static void test_numbers_of_chap_stand_as_they_are_spelled(void **state)
+{
+	struct reported reported;
+
+	reported_open(&reported, "text", false);
+	reported.report.chap = true;
+	report_single(&reported.report, &number_table, 0x7f0010, 1032, 1000);
+	report_single(&reported.report, &count_table, "allocations", 1, 1640);
+	reported_close(&reported, "At 0x7f0010, 7f0010: 408, 0x408; 1000 have many\n"
+				  "1 allocations use 0x668 (1,640) bytes.\n");
 }
 
 static void test_table_made_where_another_was_has_its_own_sentence(void **state)
@@ -32,8 +63,8 @@ static void test_table_made_where_another_was_has_its_own_sentence(void **state)
 
 		report_single(&reported.report, &table, 0x7f0010);
 	}
-	reported_close(&reported, "r8 7f0010\n"
-				  "rip 7f0010\n");
+	reported_close(&reported, "r8 0x7f0010\n"
+				  "rip 0x7f0010\n");
 }
 
 static void test_share_is_a_bar(void **state)
@@ -73,8 +104,8 @@ static void test_part_with_an_absent_value_is_left_out(void **state)
 	report_row(&reported.report, 0x7f0010, 0x55d0, ABSENT);
 	report_row(&reported.report, 0x7f0020, ABSENT, "odd");
 	report_end_table(&reported.report);
-	reported_close(&reported, "At 7f0010\n... with signature 55d0\n\n"
-				  "At 7f0020 (odd)\n\n");
+	reported_close(&reported, "At 0x7f0010\n... with signature 0x55d0\n\n"
+				  "At 0x7f0020 (odd)\n\n");
 }
 
 static void test_part_within_a_part_counts_for_itself(void **state)
@@ -90,8 +121,8 @@ static void test_part_within_a_part_counts_for_itself(void **state)
 	report_row(&reported.report, 0x2000, ABSENT, 2);
 	report_row(&reported.report, ABSENT, "Foo", 3);
 	report_end_table(&reported.report);
-	reported_close(&reported, "Signature 1000 (Foo) has just Foo 1 things.\n"
-				  "Signature 2000 has just 2 things.\n"
+	reported_close(&reported, "Signature 0x1000 (Foo) has just Foo 1 things.\n"
+				  "Signature 0x2000 has just 2 things.\n"
 				  " just Foo 3 things.\n");
 }
 
@@ -107,7 +138,7 @@ static void test_brackets_may_be_meant_to_be_seen(void **state)
 	report_row(&reported.report, 0x1000, "Foo");
 	report_row(&reported.report, 0x2000, ABSENT);
 	report_end_table(&reported.report);
-	reported_close(&reported, "[1000 [Foo]]\n[2000]\n");
+	reported_close(&reported, "[0x1000 [Foo]]\n[0x2000]\n");
 }
 
 static void write_columns(struct report *report)
@@ -282,6 +313,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
+		cmocka_unit_test(test_numbers_say_what_base_they_have),
+		cmocka_unit_test(test_numbers_of_chap_stand_as_they_are_spelled),
 		cmocka_unit_test(test_table_made_where_another_was_has_its_own_sentence),
 		cmocka_unit_test(test_share_is_a_bar),
 		cmocka_unit_test(test_share_in_a_sentence_is_a_percentage),
