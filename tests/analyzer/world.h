@@ -17,6 +17,7 @@
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 
+#include "tests/analyzer/drawing.h"
 #include "tests/analyzer/image/core_builder.h"
 
 struct world {
@@ -87,6 +88,30 @@ static inline void world_add_blocks(struct world *world, size_t count, uint64_t 
 	world_add_heap(world, start, stride * count);
 	for (size_t i = 0; i < count; i++)
 		world_add_block(world, (struct block){ start + stride * i, size, BLOCK_USED });
+}
+
+/* Words of blocks that are there, one every stride bytes, refer to starts of others as drawn. */
+static inline void world_refer(struct world *world, const struct drawing *drawing, uint64_t start,
+			       uint64_t stride)
+{
+	for (size_t i = 0; i < drawing->edge_count; i++)
+		core_set(&world->core,
+			 start + stride * drawing->edges[i].from + 8 * drawing->words[i],
+			 start + stride * drawing->edges[i].to);
+}
+
+/* A heap as drawn (see drawing.h), of blocks of size bytes, one every stride bytes. */
+static inline void world_draw(struct world *world, const char *text, uint64_t start,
+			      uint64_t stride, uint64_t size)
+{
+	struct drawing drawing = draw(text);
+
+	world_add_heap(world, start, stride * drawing.count);
+	for (size_t i = 0; i < drawing.count; i++)
+		world_add_block(world,
+				(struct block){ start + stride * i, size,
+						drawing.is_free[i] ? BLOCK_FREE : BLOCK_USED });
+	world_refer(world, &drawing, start, stride);
 }
 
 /* The main stack is at [start, start + size), in use from rsp on. */

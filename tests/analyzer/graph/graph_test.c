@@ -18,6 +18,12 @@ static void populate(struct world *world, size_t count)
 	world_add_blocks(world, count, HEAP, STRIDE, SIZE);
 }
 
+static void populate_drawn(struct world *world, const char *text)
+{
+	world_init(world);
+	world_draw(world, text, HEAP, STRIDE, SIZE);
+}
+
 /* The word of that number in the block is value. */
 static void set(struct world *world, allocation_id id, size_t word, uint64_t value)
 {
@@ -45,11 +51,7 @@ static void test_references_are_in_order_of_the_words(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	populate(&world, 4);
-	set(&world, 1, 0, at(3));
-	set(&world, 1, 2, at(0));
-	set(&world, 1, 6, at(2));
-	set(&world, 3, 0, at(0));
+	populate_drawn(&world, "b>d-a---c d>a");
 	scan(&world);
 	ASSERT_EDGES(graph_outgoing(world.graph, 0), NO_ALLOCATION);
 	ASSERT_EDGES(graph_outgoing(world.graph, 1), 3, 0, 2);
@@ -121,13 +123,8 @@ static void test_free_block_is_referred_to_but_refers_to_none(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 
-	populate(&world, 4);
-	block_sink_restate(world.sink, at(1), BLOCK_FREE);
+	populate_drawn(&world, "a>BC B>d C>d");
 	block_sink_restate(world.sink, at(2), BLOCK_CACHED);
-	set(&world, 0, 0, at(1));
-	set(&world, 0, 1, at(2));
-	set(&world, 1, 0, at(3));
-	set(&world, 2, 0, at(3));
 	scan(&world);
 	ASSERT_EDGES(graph_outgoing(world.graph, 0), 1, 2);
 	assert_int_equal(graph_edge_count(world.graph), 2);
@@ -220,14 +217,7 @@ static void test_marking_reaches_rings_and_free_blocks_but_no_more(void **state)
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
 
-	populate(&world, 6);
-	block_sink_restate(world.sink, at(4), BLOCK_FREE);
-	set(&world, 0, 0, at(1));
-	set(&world, 1, 0, at(2));
-	set(&world, 2, 0, at(0));
-	set(&world, 2, 1, at(4));
-	set(&world, 4, 0, at(5));
-	set(&world, 3, 0, at(0));
+	populate_drawn(&world, "a>b>c>aE E>f d>a");
 	scan(&world);
 	assert_no_error(bitmap_init(&from, 6, &world.account));
 	bitmap_set(&from, 1);

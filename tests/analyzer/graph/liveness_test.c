@@ -22,38 +22,36 @@ void *mmap(void *address, size_t size, int rights, int flags, int fd, off_t offs
 	return next(address, size, rights, flags, fd, offset);
 }
 
-/* A heap of blocks of SIZE bytes each, one every STRIDE bytes. */
-static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56, MOST_BLOCKS = 100;
+static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
 
-/* What allocates blocks: malloc(), and a collector in its ways. */
-enum {
-	MALLOC = 0,
-	COLLECTED = TRAIT_COLLECTABLE | TRAIT_MANAGED,
-	POINTERLESS = COLLECTED | TRAIT_POINTERLESS,
-	UNCOLLECTED = TRAIT_MANAGED,
-};
-
-static uint64_t at(allocation_id id)
+/* What allocates a block: 'm' malloc(), and a collector in its ways. */
+static unsigned int traits_of(char maker)
 {
-	return HEAP + STRIDE * id;
+	switch (maker) {
+	case 'c': /* collected */
+		return TRAIT_COLLECTABLE | TRAIT_MANAGED;
+	case 'p': /* pointerless */
+		return TRAIT_COLLECTABLE | TRAIT_MANAGED | TRAIT_POINTERLESS;
+	case 'u': /* uncollected */
+		return TRAIT_MANAGED;
+	default:
+		return 0;
+	}
 }
 
-static void begin(struct world *world)
+/* A heap as drawn, with a letter for what allocates each block. Returns what is anchored, as bits.
+ */
+static uint64_t make(struct world *world, const char *makers, const char *text)
 {
+	const struct drawing drawing = draw(text);
+
 	world_init(world);
-	world_add_heap(world, HEAP, STRIDE * MOST_BLOCKS);
-}
-
-/* A block that refers to no other yet. */
-static void add(struct world *world, unsigned int traits)
-{
-	world_add_block(world, (struct block){ at(world->count), SIZE, BLOCK_USED, traits });
-}
-
-/* The word of that number in one block is the address of another. */
-static void refer(struct world *world, allocation_id from, size_t word, allocation_id to)
-{
-	core_set(&world->core, at(from) + 8 * word, at(to));
+	world_add_heap(world, HEAP, STRIDE * strlen(makers));
+	for (const char *maker = makers; *maker; maker++)
+		world_add_block(world, (struct block){ HEAP + STRIDE * world->count, SIZE,
+						       BLOCK_USED, traits_of(*maker) });
+	world_refer(world, &drawing, HEAP, STRIDE);
+	return drawing.roots;
 }
 
 struct judgement {
@@ -68,8 +66,8 @@ static void judgement_deinit(struct judgement *judgement)
 }
 DEFINE_DEINIT(judgement_deinit, struct judgement)
 
-/* Only that block, and what it leads to, is anchored; NO_ALLOCATION: none. */
-static void judge(struct world *world, allocation_id anchor, struct judgement *ret)
+/* Those blocks, and what they lead to, are anchored. */
+static void judge(struct world *world, uint64_t roots, struct judgement *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
 
@@ -77,8 +75,7 @@ static void judge(struct world *world, allocation_id anchor, struct judgement *r
 	world_find_graph(world);
 	assert_no_error(bitmap_init(&from, world->count, &world->account));
 	assert_no_error(bitmap_init(&ret->anchored, world->count, &world->account));
-	if (anchor != NO_ALLOCATION)
-		bitmap_set(&from, anchor);
+	from.words[0] = roots;
 	assert_no_error(
 		graph_mark(world->graph, &from, &ret->anchored, &world->account, &world->progress));
 	assert_no_error(liveness_init(&ret->liveness, world->graph, world->index, &ret->anchored,
@@ -119,11 +116,13 @@ static void assert_judgement(const struct judgement *judgement, const char *expe
 	assert_string_equal(found, expected);
 }
 
-static void assert_states(struct world *world, allocation_id anchor, const char *expected)
+static void assert_states(const char *makers, const char *text, const char *expected)
 {
+	_cleanup_(world_deinit) struct world world;
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
+	uint64_t roots = make(&world, makers, text);
 
-	judge(world, anchor, &judgement);
+	judge(&world, roots, &judgement);
 	assert_judgement(&judgement, expected);
 }
 
@@ -131,140 +130,58 @@ static void test_without_a_collector_all_that_is_lost_is_leaked(void **state)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
+	uint64_t roots = make(&world, "mmmm", "root>a>b c>d");
 
-	begin(&world);
-	for (int i = 0; i < 4; i++)
-		add(&world, MALLOC);
-	refer(&world, 0, 0, 1);
-	refer(&world, 2, 0, 3);
-	judge(&world, 0, &judgement);
+	judge(&world, roots, &judgement);
 	assert_judgement(&judgement, "aall");
 	assert_null(judgement.liveness.garbage.words);
 	assert_null(judgement.liveness.held.words);
 }
 
+/* What looks like a reference of d is none. */
 static void test_lost_objects_of_a_collector_are_garbage(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, COLLECTED);
-	add(&world, COLLECTED);
-	add(&world, COLLECTED);
-	add(&world, POINTERLESS);
-	refer(&world, 0, 0, 1);
-	refer(&world, 2, 0, 3);
-	/* What looks like a reference is none. */
-	refer(&world, 3, 0, 0);
-	assert_states(&world, 0, "aagg");
+	assert_states("cccp", "root>a>b c>d>a", "aagg");
 }
 
 static void test_what_garbage_alone_leads_to_is_held_by_it(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, COLLECTED);
-	add(&world, MALLOC);
-	add(&world, MALLOC);
-	add(&world, MALLOC);
-	add(&world, UNCOLLECTED);
-	refer(&world, 0, 0, 1);
-	refer(&world, 1, 0, 2);
-	refer(&world, 2, 0, 4);
-	assert_states(&world, NO_ALLOCATION, "ghhlh");
+	assert_states("cmmmu", "a>b>c>e", "ghhlh");
 }
 
 /* A finalizer of the garbage may free it. */
 static void test_what_leaked_and_garbage_lead_to_is_held(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, COLLECTED);
-	add(&world, MALLOC);
-	add(&world, MALLOC);
-	refer(&world, 0, 0, 2);
-	refer(&world, 1, 0, 2);
-	assert_states(&world, NO_ALLOCATION, "glh");
+	assert_states("cmm", "ab>c", "glh");
 }
 
 /* The collector does not look into malloc's blocks. */
 static void test_leaked_block_keeps_no_object_from_being_garbage(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, MALLOC);
-	add(&world, COLLECTED);
-	add(&world, MALLOC);
-	refer(&world, 0, 0, 1);
-	refer(&world, 1, 0, 2);
-	assert_states(&world, NO_ALLOCATION, "lgh");
+	assert_states("mcm", "a>b>c", "lgh");
 }
 
+/* Over malloc's block the collector does not get to the last. */
 static void test_leaked_object_leaks_what_it_keeps(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, UNCOLLECTED);
-	add(&world, COLLECTED);
-	add(&world, POINTERLESS);
-	add(&world, MALLOC);
-	add(&world, COLLECTED);
-	refer(&world, 0, 0, 1);
-	refer(&world, 1, 0, 2);
-	refer(&world, 1, 1, 3);
-	/* Over malloc's block the collector does not get there. */
-	refer(&world, 3, 0, 4);
-	assert_states(&world, NO_ALLOCATION, "llllg");
+	assert_states("ucpmc", "a>b>cd d>e", "llllg");
 }
 
-/* The object at 1 is kept, but by one that garbage leads to. */
+/* The object b is kept, but by one that garbage leads to. */
 static void test_what_a_held_object_keeps_is_held(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, UNCOLLECTED);
-	add(&world, COLLECTED);
-	add(&world, COLLECTED);
-	refer(&world, 0, 0, 1);
-	refer(&world, 2, 0, 0);
-	assert_states(&world, NO_ALLOCATION, "hhg");
+	assert_states("ucc", "c>a>b", "hhg");
 }
 
 static void test_ring_over_both_heaps_is_garbage_and_held(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, COLLECTED);
-	add(&world, MALLOC);
-	add(&world, MALLOC);
-	add(&world, MALLOC);
-	refer(&world, 0, 0, 1);
-	refer(&world, 1, 0, 0);
-	refer(&world, 2, 0, 3);
-	refer(&world, 3, 0, 2);
-	assert_states(&world, NO_ALLOCATION, "ghll");
+	assert_states("cmmm", "a>b>a c>d>c", "ghll");
 }
 
+/* Garbage that refers to what is in use changes nothing. */
 static void test_what_live_objects_lead_to_is_anchored(void **state)
 {
-	_cleanup_(world_deinit) struct world world;
-
-	begin(&world);
-	add(&world, COLLECTED);
-	add(&world, MALLOC);
-	add(&world, COLLECTED);
-	add(&world, COLLECTED);
-	refer(&world, 0, 0, 1);
-	refer(&world, 1, 0, 2);
-	/* Garbage that refers to what is in use changes nothing. */
-	refer(&world, 3, 0, 1);
-	assert_states(&world, 0, "aaag");
+	assert_states("cmcc", "root>a>b>c d>b", "aaag");
 }
 
 /* Nothing is left behind, and the next attempt is right. */
@@ -274,14 +191,8 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
 	long mappings = 0;
 
-	begin(&world);
-	add(&world, UNCOLLECTED);
-	add(&world, COLLECTED);
-	add(&world, COLLECTED);
-	add(&world, MALLOC);
-	refer(&world, 0, 0, 1);
-	refer(&world, 2, 0, 3);
-	judge(&world, NO_ALLOCATION, &judgement);
+	make(&world, "uccm", "a>b c>d");
+	judge(&world, 0, &judgement);
 	assert_judgement(&judgement, "llgh");
 	for (bool failed = true; failed; mappings++) {
 		size_t used = world.account.used;

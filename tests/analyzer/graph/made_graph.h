@@ -7,24 +7,26 @@
 
 #include "analyzer/graph/graph.h"
 
-#include "tests/assertions.h"
+#include "tests/analyzer/drawing.h"
 
 #include <stdlib.h>
-
-struct edge {
-	allocation_id from, to;
-};
 
 /* Edges by source; those of source i are [begin[i], begin[i + 1]). */
 struct graph {
 	uint32_t *begin;
 	allocation_id *targets;
+	size_t edge_count;
 };
 
 struct edges graph_outgoing(const struct graph *graph, allocation_id id)
 {
 	return (struct edges){ graph->targets + graph->begin[id],
 			       graph->begin[id + 1] - graph->begin[id] };
+}
+
+uint64_t graph_edge_count(const struct graph *graph)
+{
+	return graph->edge_count;
 }
 
 void graph_fetch_offset(const struct graph *graph, allocation_id id)
@@ -35,23 +37,25 @@ void graph_fetch_row(const struct graph *graph, allocation_id id)
 {
 }
 
-/* Of count allocations; the edges are sorted by source. */
+/* Of count allocations; is_incoming: who is referred to by whom. */
 static inline void graph_init(struct graph *graph, size_t count, const struct edge *edges,
-			      size_t edge_count)
+			      size_t edge_count, bool is_incoming)
 {
-	size_t next = 0;
+	uint32_t *begin = calloc(count + 2, sizeof(*begin));
 
-	graph->begin = calloc(count + 1, sizeof(*graph->begin));
-	graph->targets = calloc(edge_count + 1, sizeof(*graph->targets));
-	assert_non_null(graph->begin);
+	*graph = (struct graph){ begin, calloc(edge_count + 1, sizeof(*graph->targets)),
+				 edge_count };
+	assert_non_null(begin);
 	assert_non_null(graph->targets);
-	for (size_t i = 0; i < count; i++) {
-		graph->begin[i] = (uint32_t)next;
-		for (; next < edge_count && edges[next].from == i; next++)
-			graph->targets[next] = edges[next].to;
-	}
-	graph->begin[count] = (uint32_t)next;
-	assert_int_equal(next, edge_count);
+	for (size_t i = 0; i < edge_count; i++)
+		begin[(is_incoming ? edges[i].to : edges[i].from) + 2]++;
+	for (size_t i = 2; i < count + 2; i++)
+		begin[i] += begin[i - 1];
+	for (size_t i = 0; i < edge_count; i++)
+		if (is_incoming)
+			graph->targets[begin[edges[i].to + 1]++] = edges[i].from;
+		else
+			graph->targets[begin[edges[i].from + 1]++] = edges[i].to;
 }
 
 static inline void graph_deinit(struct graph *graph)

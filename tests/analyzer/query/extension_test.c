@@ -8,15 +8,12 @@
 
 #include "tests/analyzer/world.h"
 
-/* The blocks are called 'a', 'b', ... */
 static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
-
-enum { MOST_BLOCKS = 26 };
 
 struct analysis {
 	struct world world;
 	struct bitmap leaked;
-	uint64_t signatures[MOST_BLOCKS];
+	uint64_t signatures[MOST_DRAWN];
 };
 
 struct error *analysis_need(struct analysis *analysis, enum stage stage)
@@ -146,14 +143,17 @@ struct error *ranges_add(struct ranges *ranges, struct range range)
 
 static uint64_t at(char name)
 {
-	return HEAP + STRIDE * (uint64_t)(name - 'a');
+	return HEAP + STRIDE * drawn_id(name);
 }
 
-static void analysis_init(struct analysis *analysis)
+/* A heap as drawn, of which nothing is leaked yet. */
+static void analysis_draw(struct analysis *analysis, const char *text)
 {
-	*analysis = (struct analysis){ 0 };
-	world_init(&analysis->world);
-	world_add_heap(&analysis->world, HEAP, STRIDE * MOST_BLOCKS);
+	struct world *world = &analysis->world;
+
+	*analysis = (struct analysis){ .signatures = { 0 } };
+	world_init(world);
+	world_draw(world, text, HEAP, STRIDE, SIZE);
 }
 
 static void analysis_deinit(struct analysis *analysis)
@@ -162,24 +162,6 @@ static void analysis_deinit(struct analysis *analysis)
 	world_deinit(&analysis->world);
 }
 DEFINE_DEINIT(analysis_deinit, struct analysis)
-
-/* So many blocks; those with a capital letter are free. */
-static void add_blocks(struct analysis *analysis, const char *names)
-{
-	struct world *world = &analysis->world;
-
-	for (; *names; names++)
-		world_add_block(world, (struct block){ HEAP + STRIDE * world->count, SIZE,
-						       *names < 'a' ? BLOCK_FREE : BLOCK_USED });
-}
-
-/* The first words of a block are references, given by name; '-' is none. */
-static void refer(struct analysis *analysis, char from, const char *names)
-{
-	for (uint64_t word = at(from); *names; names++, word += 8)
-		if (*names != '-')
-			core_set(&analysis->world.core, word, at(*names));
-}
 
 /* No more is added. */
 static void settle(struct analysis *analysis)
@@ -334,11 +316,7 @@ static void test_depth_comes_first_and_low_addresses_before_high(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abcdef");
-	refer(&analysis, 'a', "ecec");
-	refer(&analysis, 'c', "fa");
-	refer(&analysis, 'e', "bd");
+	analysis_draw(&analysis, "a>ecec c>fa e>bd");
 	settle(&analysis);
 	assert_extended(&analysis, "a", "->", "acfebd");
 	assert_extended(&analysis, "b", "->", "b");
@@ -349,10 +327,7 @@ static void test_rules_come_one_after_the_other(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abcde");
-	refer(&analysis, 'a', "edb");
-	refer(&analysis, 'b', "c");
+	analysis_draw(&analysis, "a>edb b>c");
 	settle(&analysis);
 	assert_extended(&analysis, "a", "@8-> @0-> ->", "adebc");
 	assert_extended(&analysis, "a", "@8->", "ad");
@@ -362,11 +337,7 @@ static void test_state_decides_by_which_rules_it_goes_on(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abcde");
-	refer(&analysis, 'a', "b");
-	refer(&analysis, 'b', "cd");
-	refer(&analysis, 'c', "de");
+	analysis_draw(&analysis, "a>b b>cd c>de");
 	settle(&analysis);
 	assert_extended(&analysis, "a", "->=>M M@0->", "abcde");
 	assert_extended(&analysis, "a", "->=>M M@0->=>N", "abc");
@@ -378,10 +349,7 @@ static void test_state_of_the_first_visit_counts(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abc");
-	refer(&analysis, 'a', "b");
-	refer(&analysis, 'b', "c");
+	analysis_draw(&analysis, "a>b b>c");
 	settle(&analysis);
 	assert_extended(&analysis, "a", "@0->=>End ->", "ab");
 	assert_extended(&analysis, "a", "@0-> ->=>End", "abc");
@@ -393,11 +361,7 @@ static void test_signatures_say_what_is_extended_and_taken_in(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abcd");
-	refer(&analysis, 'a', "bc");
-	refer(&analysis, 'b', "d");
-	refer(&analysis, 'c', "d");
+	analysis_draw(&analysis, "a>bc b>d c>d");
 	analysis.signatures[0] = analysis.signatures[2] = 0x5000;
 	settle(&analysis);
 	assert_extended(&analysis, "ab", "5000->", "abcd");
@@ -411,9 +375,7 @@ static void test_leaked_ones_alone_are_reached_by_a_wave(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abc");
-	refer(&analysis, 'a', "bc");
+	analysis_draw(&analysis, "a>bc");
 	settle(&analysis);
 	bitmap_set(&analysis.leaked, 2);
 	assert_extended(&analysis, "a", "~>", "ac");
@@ -423,9 +385,7 @@ static void test_free_ones_are_not_reached_but_may_be_the_base(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "aBc");
-	refer(&analysis, 'a', "bc");
+	analysis_draw(&analysis, "a>Bc");
 	settle(&analysis);
 	assert_extended(&analysis, "a", "->", "ac");
 	assert_extended(&analysis, "ab", "->", "acb");
@@ -435,9 +395,7 @@ static void test_offsets_say_where_a_reference_stands_and_points(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abcd");
-	refer(&analysis, 'a', "b--c");
+	analysis_draw(&analysis, "a>b--c d");
 	core_set(&analysis.world.core, at('a') + 0x30, at('d') + 0x10);
 	settle(&analysis);
 	assert_extended(&analysis, "a", "@18->", "ac");
@@ -461,11 +419,7 @@ static void test_comments_tell_of_each_step(void **state)
 {
 	_cleanup_(analysis_deinit) struct analysis analysis;
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "abcd");
-	refer(&analysis, 'a', "bc");
-	refer(&analysis, 'b', "c");
-	refer(&analysis, 'c', "a");
+	analysis_draw(&analysis, "a>bc b>c c>a d");
 	settle(&analysis);
 	assert_commented(&analysis, "a", "->", "a a>b b b>c c c>a!  a>c! ");
 	assert_commented(&analysis, "ac", "->=>M M->=>N", "a a>bM b b>cN c a>c!M  =c ");
@@ -478,9 +432,7 @@ static void test_state_that_is_a_class_too_is_told_of(void **state)
 	_cleanup_(analysis_deinit) struct analysis analysis;
 	char told[100];
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "ab");
-	refer(&analysis, 'a', "b");
+	analysis_draw(&analysis, "a>b");
 	analysis.signatures[1] = strtoull("pat", NULL, 36);
 	settle(&analysis);
 	assert_no_error(extend(&analysis, "a", "->=>pat pat->", PLAINLY, told));
@@ -496,9 +448,7 @@ static void test_class_of_which_nothing_is_is_a_mistake(void **state)
 	_cleanup_(analysis_deinit) struct analysis analysis;
 	char told[100];
 
-	analysis_init(&analysis);
-	add_blocks(&analysis, "ab");
-	refer(&analysis, 'a', "b");
+	analysis_draw(&analysis, "a>b");
 	analysis.signatures[1] = strtoull("pat", NULL, 36);
 	settle(&analysis);
 	assert_extended(&analysis, "a", "->pat", "ab");
