@@ -4,10 +4,12 @@
 #include "analyzer/gate/baseline.h"
 #include "analyzer/gate/suppressions.h"
 #include "cli/command.h"
+#include "cli/commands/gate_annotations.h"
 #include "cli/commands/gate_options.h"
 #include "cli/live/gate_self_check.h"
 #include "cli/views/anchor_row.h"
 #include "cli/views/diff_rows.h"
+#include "cli/views/rows.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -24,7 +26,7 @@ static bool check_failed(const struct gate_check *check)
 	return check->value > check->limit->limit;
 }
 
-enum { FINGERPRINT_SIZE = 17 };
+enum { FINGERPRINT_SIZE = 17, SHOWN_BYTES = 32 };
 
 /* Into a buffer that lives until the row ends. */
 static void write_fingerprint(struct report *report, uint64_t fingerprint,
@@ -34,29 +36,44 @@ static void write_fingerprint(struct report *report, uint64_t fingerprint,
 	report_add(report, buffer);
 }
 
-static void write_leaks(struct report *report, const struct leak_kinds *kinds)
+/* The example's first bytes, where somebody has to look into it. */
+static struct value example_contents(struct analysis *analysis, const struct leak_kind *kind,
+				     struct memory_view *view, const struct report *report)
+{
+	const struct selection selection = { .ascii = true,
+					     .has_show_up_to = true,
+					     .show_up_to = SHOWN_BYTES };
+
+	*view = rows_view(analysis, kind->address, kind->size, &selection);
+	return VALUE_IF(leak_counts(kind) && !report->no_content, view);
+}
+
+static void write_leaks(struct report *report, struct analysis *analysis,
+			const struct leak_kinds *kinds)
 {
 	static const struct table table = TABLE(
 		"leak",
 		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} only likely][, {allowed,} in the baseline][, held by {held}][, suppressed by {rule}];\n"
-		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}",
+		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}[\n    {contents}]",
 		{ "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT }, { "state", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
 		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "address", VALUE_ADDRESS }, { "held", VALUE_TEXT }, { "allowed", VALUE_COUNT },
-		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT });
+		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT }, { "contents", VALUE_MEMORY });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < kinds->count; i++) {
 		const struct leak_kind *kind = &kinds->list[i];
 		char buffer[FINGERPRINT_SIZE];
+		struct memory_view view;
 
 		write_fingerprint(report, kind->fingerprint, buffer);
 		report_row(report, kind->likely ? "likely" : "certain",
 			   leak_state_name(kind->state), kind->name, kind->size, kind->roots,
 			   kind->allocations, kind->bytes, kind->address, kind->held,
 			   VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
-			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots));
+			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots),
+			   example_contents(analysis, kind, &view, report));
 	}
 	report_end_table(report);
 }
@@ -129,7 +146,7 @@ static char *check_what(const struct gate_check *check)
 static void write_checks(struct report *report, const struct gate_check *checks, size_t count)
 {
 	static const struct table table =
-		TABLE("check", "Check {outcome} ({rule}): {value,} {what}, {limit,} allowed",
+		TABLE("check", "Check {outcome} ({rule}): {value,} {what|value}, {limit,} allowed",
 		      { "rule", VALUE_TEXT }, { "what", VALUE_TEXT }, { "limit", VALUE_COUNT },
 		      { "value", VALUE_COUNT }, { "outcome", VALUE_TEXT });
 
@@ -403,7 +420,7 @@ static void write_tables(const struct gate *gate, struct report *report)
 		counted.count -= own.count;
 		counted.bytes -= own.bytes;
 	}
-	write_leaks(report, &gate->kinds);
+	write_leaks(report, gate->analysis, &gate->kinds);
 	write_likely_held(gate, report);
 	write_shared(report, shared, counted);
 	write_gone(report, &gate->baseline);
@@ -428,19 +445,16 @@ static struct error *cannot_tell(const struct gate *gate)
 static struct error *conclude(const struct gate *gate)
 {
 	const struct gate_check *failed = first_failed(gate);
-	_cleanup_(free) char *rule = NULL, *what = NULL;
+	_cleanup_(free) char *rule = NULL;
 
 	if (is_incomplete(gate))
 		return cannot_tell(gate);
 	if (!failed)
 		return NULL;
 	rule = check_rule(failed);
-	what = check_what(failed);
-	if (!rule || !what)
+	if (!rule)
 		return &error_no_memory;
-	return error_create(ERROR_FOUND,
-			    "the gate failed: %" PRIu64 " %s, %" PRIu64 " allowed (%s)",
-			    failed->value, what, failed->limit->limit, rule);
+	return error_create(ERROR_FOUND, "the gate failed (%s)", rule);
 }
 
 /* What is complete is known only when all that is to be built was built. */
@@ -458,6 +472,7 @@ static struct error *report_all(struct gate *gate, struct report *report)
 	if (options->ratchet && may_write)
 		error = ratchet(gate);
 	write_outcome(gate, report);
+	gate_annotate(&gate->kinds, stderr);
 	return error ? error : conclude(gate);
 }
 

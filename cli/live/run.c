@@ -24,6 +24,8 @@
 struct run_options {
 	char **program; /* and its arguments, NULL behind them */
 	const char *core_path;
+	bool only_failed;   /* what is at core_path goes if all is fine */
+	char *default_core; /* core_path where the user gave none, or NULL */
 	bool portable;
 	const char *log_path;
 	const char *format;
@@ -43,6 +45,7 @@ struct run_options {
 
 enum {
 	KEY_CORE = 256,
+	KEY_CORE_ON_FAILURE,
 	KEY_LOG,
 	KEY_ERROR_STATUS,
 	KEY_FOLLOW,
@@ -68,6 +71,9 @@ static const struct argp_option OPTIONS[] = {
 	{ "command", 'c', "COMMAND", 0,
 	  "Run COMMAND in the end instead of 'gate' (may be repeated)", 0 },
 	{ "core", KEY_CORE, "FILE", 0, "Keep the core in FILE; those of children in FILE.PID", 0 },
+	{ "core-on-failure", KEY_CORE_ON_FAILURE, "FILE", 0,
+	  "Keep the core in FILE only if the exit status is not 0; where CI is set, this is done in $RUNNER_TEMP or $TMPDIR by default",
+	  0 },
 	{ "portable", KEY_PORTABLE, NULL, 0,
 	  "Include the parts of the binaries that names need in cores that are kept", 0 },
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0, "Exit with N if the gate finds something (1)",
@@ -128,7 +134,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		options->no_content = true;
 		return 0;
 	case KEY_CORE:
+	case KEY_CORE_ON_FAILURE:
 		options->core_path = argument;
+		options->only_failed = key == KEY_CORE_ON_FAILURE;
 		return 0;
 	case KEY_PORTABLE:
 		options->portable = true;
@@ -250,6 +258,7 @@ static void run_options_deinit(struct run_options *options)
 {
 	free(options->commands);
 	free(options->gate);
+	free(options->default_core);
 }
 DEFINE_DEINIT(run_options_deinit, struct run_options)
 
@@ -499,7 +508,7 @@ static struct error *open_reports(struct session *session, const struct run_opti
 {
 	bool is_program = corpse->message.process == (pid_t)program_id;
 
-	if (!options->core_path)
+	if (!options->core_path || options->only_failed)
 		session->subject = is_program ? options->program[0] : corpse->message.name;
 	if (options->format)
 		TRY(report_format_find(options->format, &session->format));
@@ -631,6 +640,22 @@ static void run_deinit(struct run *run)
 }
 DEFINE_DEINIT(run_deinit, struct run)
 
+/* Keep the cores of what failed, and say how to go on. */
+static void settle_cores(struct run *run, int status)
+{
+	for (size_t i = 0; i < run->count && run->options->only_failed; i++) {
+		const char *path = run->corpses[i].path;
+
+		if (status == EXIT_FINE)
+			unlink(path);
+		else
+			session_note(
+				&run->session,
+				"note: the core is kept; go on with: heapcore %s explain leakroots --limit 3",
+				path);
+	}
+}
+
 static int start_and_analyse(struct run *run)
 {
 	const struct watch_options watch = {
@@ -641,6 +666,7 @@ static int start_and_analyse(struct run *run)
 	};
 	_cleanup_(close) int log = -1;
 	struct error *error = open_log(run->options, &log);
+	int status;
 
 	hand_on_signals();
 	if (!error)
@@ -654,17 +680,44 @@ static int start_and_analyse(struct run *run)
 	take_signals_back();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	return run->not_run ? run->status : conclude(run);
+	status = run->not_run ? run->status : conclude(run);
+	settle_cores(run, status);
+	return status;
+}
+
+/* In continuous integration, nobody can run it again by hand. */
+static struct error *default_core(struct run_options *options)
+{
+	const char *ci = getenv("CI"), *folder = getenv("RUNNER_TEMP");
+
+	if (options->core_path || !ci || !*ci)
+		return NULL;
+	if (!folder || !*folder)
+		folder = snap_copies_folder();
+	if (access(folder, W_OK) < 0)
+		return NULL;
+	options->default_core = format_text("%s/heapcore-%d.core", folder, getpid());
+	if (!options->default_core)
+		return &error_no_memory;
+	options->core_path = options->default_core;
+	options->only_failed = true;
+	return NULL;
 }
 
 int run_main(int count, char **arguments)
 {
 	_cleanup_(run_options_deinit) struct run_options options = { 0 };
 	_cleanup_(run_deinit) struct run run = { .socket = -1 };
+	struct error *error;
 
 	run_options_parse(count, arguments, &options);
 	run.options = &options;
 	run.start = clock_now();
 	session_init(&run.session, options.quiet);
+	error = default_core(&options);
+	if (error) {
+		session_complain(&run.session, error);
+		return session_status(&run.session);
+	}
 	return start_and_analyse(&run);
 }

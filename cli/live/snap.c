@@ -92,7 +92,7 @@ struct error *parse_process(const char *word, pid_t *ret)
 	return NULL;
 }
 
-static const char *copies_folder(void)
+const char *snap_copies_folder(void)
 {
 	const char *folder = getenv("TMPDIR");
 
@@ -101,7 +101,7 @@ static const char *copies_folder(void)
 
 struct error *open_temporary(int *ret)
 {
-	return temporary_open(copies_folder(), ret);
+	return temporary_open(snap_copies_folder(), ret);
 }
 
 static struct error *take_snapshot(struct session *session, pid_t process,
@@ -168,7 +168,8 @@ struct error *snap_to_analyse(struct session *session, pid_t process, char **ret
 				      (struct core_options){ .fd = fd, .complete = true },
 				      CLONE_BY_NEED, &snapshot);
 	if (error && error_code(error) == ERROR_SYSTEM)
-		return error_wrap(error, "copying process %d into %s", process, copies_folder());
+		return error_wrap(error, "copying process %d into %s", process,
+				  snap_copies_folder());
 	if (error)
 		return error;
 	snap_tell_gaps(session, &snapshot.sizes);

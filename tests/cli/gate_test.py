@@ -130,7 +130,7 @@ class GateTest(unittest.TestCase):
         self.assertEqual(gate["shared"][0]["counted"], 2)
         self.assertEqual(gate.outcome()["outcome"], "failed")
         self.assertEqual(gate.outcome()["leaks"], 25 + 4 + 8 + 9 + 1 + 3 + 2)
-        self.assertIn("the gate failed: 52 leaked allocations, 0 allowed",
+        self.assertIn("the gate failed (--max-leaked 0)",
                       gate.errors)
 
     def test_valgrind_counts_the_same(self):
@@ -442,6 +442,23 @@ class GateTest(unittest.TestCase):
             r"Leak [0-9a-f]{16} \(certain, new\): 6 x shop::Order of 104 "
             r"bytes;\n    9 allocations lost in total \(744 bytes\), for "
             r"example 0x[0-9a-f]+\n")
+
+    def test_an_example_shows_its_first_bytes_unless_contents_are_left_out(self):
+        bytes_shown = r"for example 0x[0-9a-f]+\n +[0-9a-f]+( +[0-9a-f]+){3}   .{32}\n"
+        self.assertRegex(run(self.orders, "gate").stdout, bytes_shown)
+        self.assertNotRegex(run("--no-content", self.orders, "gate").stdout, bytes_shown)
+        leaks = Gate(self.orders, status=1)["leak"]
+        self.assertTrue(all(len(leak["contents"]) == 64 for leak in leaks if leak["size"] >= 32))
+
+    def test_github_gets_an_annotation_for_each_kind_that_counts(self):
+        github = {**os.environ, "GITHUB_ACTIONS": "true"}
+        result = run(self.orders, "gate", env=github)
+        kinds = Gate(self.orders, status=1)["leak"]
+        lines = [line for line in result.stderr.splitlines() if line.startswith("::")]
+        self.assertEqual(lines, [
+            f"::error title=Leak {leak['fingerprint']}::{leak['roots']} x {leak['kind']} "
+            f"leaked: {leak['bytes']} bytes lost" for leak in kinds])
+        self.assertNotIn("::error", run(self.orders, "gate").stderr)
 
     def test_an_example_address_can_be_explained(self):
         leak = Gate(self.orders, status=1)["leak"][0]

@@ -306,6 +306,27 @@ class RunTest(unittest.TestCase):
                                 capture_output=True, timeout=TIMEOUT)
         self.assertIn(lost(LOST), result.stdout)
 
+    def test_the_core_is_kept_on_failure_only(self):
+        core = os.path.join(self.folder, "failed")
+        fine = run("--core-on-failure", core, "--", "true")
+        self.assertEqual(fine.returncode, 0, fine)
+        self.assertFalse(os.path.exists(core))
+        failed = run("--core-on-failure", core, "--", "false")
+        self.assertEqual(failed.returncode, 1, failed)
+        self.assertIn(f"heapcore {core} explain leakroots", failed.stderr)
+        self.assertTrue(os.path.exists(core))
+
+    def test_in_continuous_integration_the_core_of_a_failure_is_kept(self):
+        with tempfile.TemporaryDirectory(prefix="heapcore-") as folder:
+            for variable in ("RUNNER_TEMP", "TMPDIR"):
+                env = {**os.environ, "CI": "true", variable: folder}
+                self.assertEqual(run("--", "true", env=env).returncode, 0)
+                self.assertEqual(os.listdir(folder), [])
+                failed = run("--", "false", env=env)
+                kept, = os.listdir(folder)
+                self.assertIn(f"heapcore {folder}/{kept} explain leakroots", failed.stderr)
+                os.unlink(os.path.join(folder, kept))
+
     def test_a_core_that_cannot_be_written_is_said(self):
         result = run(*COUNT, "--core", "/nonexistent/core", "--", self.program,
                      "5")

@@ -1,5 +1,5 @@
 """
-docs/tutorial.md: each of its transcripts is what a reader would see.
+Each transcript of the README, the tutorial and the tasks is what a reader would see.
 
 A comment <!-- program: NAME --> names the program of the transcripts below it.
 In an indented block, lines that begin with "heapcore> " are commands; what
@@ -12,18 +12,46 @@ size for exceptions. The older core of a program is called older.core.
 
 import os
 import re
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import session_test  # noqa: E402
 
-TUTORIAL = os.path.join(os.environ["SOURCE_DIR"], "docs/tutorial.md")
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+# How many commands each page shows at least.
+PAGES = {"docs/tutorial.md": 16, "docs/tasks.md": 10, "README.md": 3}
 PROMPT = "heapcore> "
+LEAKS = """
+#include <stdlib.h>
+static void lose(void)
+{
+	char *volatile lost = calloc(1, 40);
+	(void)lost;
+}
+static void clear(void)
+{
+	volatile char stack[65536];
+	for (size_t i = 0; i < sizeof(stack); i++)
+		stack[i] = 0;
+}
+int main(void)
+{
+	lose();
+	clear();
+	return 0;
+}
+"""
 ADDRESS = re.compile(r"(?<![0-9a-fA-F])(?:0x)?([5-7][0-9a-f]{11})(?![0-9a-f])")
 
 SUM = re.compile(r"(?:0x[0-9a-f]+ ?\()?\b\d{3},\d{3}\b")
 LITTLE = 1024
+
+
+def without_numbers(text):
+    """Fingerprints and addresses differ."""
+    return re.sub(r"\b(0x)?[0-9a-f]{10,}\b", "...", text)
 
 
 def transcripts(path):
@@ -84,12 +112,18 @@ def without_end(lines):
 
 
 class TutorialTest(unittest.TestCase):
-    def test_transcripts_are_what_readers_see(self):
-        dumps = session_test.Dumps()
-        self.addCleanup(dumps.close)
+    @classmethod
+    def setUpClass(cls):
+        cls.dumps = session_test.Dumps()
+        cls.addClassCleanup(cls.dumps.close)
+
+    def check(self, page):
+        dumps = self.dumps
         names, known, before = {}, {}, []
         last = None
-        for program, number, command, output in transcripts(TUTORIAL):
+        shown = transcripts(os.path.join(SOURCE_DIR, page))
+        self.assertGreaterEqual(len(shown), PAGES[page])
+        for program, number, command, output in shown:
             if program != last:
                 names, known, before, last = {}, {}, [], program
             core = dumps.find("program", program)
@@ -104,11 +138,40 @@ class TutorialTest(unittest.TestCase):
             if messages or not session_test.match_lines(
                     expected, near(without_end(actual), expected), known):
                 self.fail("\n".join(
-                    [f"docs/tutorial.md:{number}: {command}", "--- expected"]
+                    [f"{page}:{number}: {command}", "--- expected"]
                     + expected + ["--- actual"] + actual + messages))
 
-    def test_there_are_transcripts(self):
-        self.assertGreater(len(transcripts(TUTORIAL)), 15)
+    def test_tutorial(self):
+        self.check("docs/tutorial.md")
+
+    def test_readme(self):
+        self.check("README.md")
+
+    def test_tasks(self):
+        self.check("docs/tasks.md")
+
+    def test_each_task_takes_three_commands_at_most(self):
+        with open(os.path.join(SOURCE_DIR, "docs/tasks.md"), encoding="utf-8") as file:
+            tasks = file.read().split("\n## ")[1:]
+        self.assertEqual(len(tasks), 5)
+        for task in tasks:
+            count = len(re.findall(r"^    (?:heapcore>|\$) ", task, re.MULTILINE))
+            self.assertIn(count, (1, 2, 3), task)
+
+    def test_gate_of_the_tasks_fails_as_shown(self):
+        with open(os.path.join(SOURCE_DIR, "docs/tasks.md"), encoding="utf-8") as file:
+            shown = file.read().split("    $ heapcore ")[1].split("\n\n")[0]
+        command, *output = shown.splitlines()
+        folder = self.dumps.folder.name
+        with open(f"{folder}/mytest.c", "w", encoding="utf-8") as file:
+            file.write(LEAKS)
+        subprocess.run(["cc", "-O0", "-o", "mytest", "mytest.c"], cwd=folder, check=True)
+        run = subprocess.run(
+            [session_test.HEAPCORE, *command.split()], cwd=folder, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=session_test.TIMEOUT)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        expected = "\n".join(line[4:] for line in output) + "\n"
+        self.assertEqual(without_numbers(run.stderr), without_numbers(expected))
 
 
 if __name__ == "__main__":

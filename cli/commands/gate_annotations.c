@@ -1,0 +1,41 @@
+#include "cli/commands/gate_annotations.h"
+
+#include "analyzer/base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ANNOTATIONS = 10 };
+
+/* What would end the command, or is an escape in it, is written as "%0A". */
+static void write_escaped(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '%' || (unsigned char)*text < ' ')
+			fprintf(out, "%%%02X", (unsigned char)*text);
+		else
+			putc(*text, out);
+	}
+}
+
+void gate_annotate(const struct leak_kinds *kinds, FILE *out)
+{
+	const char *service = getenv("GITHUB_ACTIONS");
+	size_t written = 0;
+
+	if (!service || strcmp(service, "true") != 0)
+		return;
+	for (size_t i = 0; i < kinds->count && written < MOST_ANNOTATIONS; i++) {
+		const struct leak_kind *kind = &kinds->list[i];
+		char roots[NUMBER_SIZE], bytes[NUMBER_SIZE];
+
+		if (!leak_counts(kind))
+			continue;
+		fprintf(out, "::error title=Leak %016" PRIx64 "::%s x ", kind->fingerprint,
+			grouped(kind->roots, roots));
+		write_escaped(out, kind->name);
+		fprintf(out, " leaked: %s bytes lost\n", grouped(kind->bytes, bytes));
+		written++;
+	}
+}
