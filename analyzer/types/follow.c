@@ -10,362 +10,8 @@ enum {
 	MOST_PLACES = 1 << 20, /* with a type, that are no allocations */
 	MOST_CONTEXTS = 1 << 20,
 	DEEPEST_CONTEXT = 8,
-	SAMPLE = 16, /* elements of an array */
-	FIRST_ELEMENTS = 4,
-	MOST_OF_TAIL = 6,
 	LONGEST_HEADER = 17, /* of a string: sds has the longest */
-	SAMPLED_WORDS = 32,
-	SAMPLED_TEXT = 16,	 /* bytes */
-	MOST_COMPARED = 1 << 15, /* bytes of a value */
-	MOST_TAILS = 4,		 /* structures that end each other */
 };
-
-static allocation_id find_used(const struct typing *typing, uint64_t address)
-{
-	allocation_id id = allocation_find(typing->input.index, address);
-
-	return id != NO_ALLOCATION && allocation_state(typing->input.index, id) == BLOCK_USED
-		       ? id
-		       : NO_ALLOCATION;
-}
-
-/* Whether a word of the range, of which the first are read, refers to the heap. */
-static bool refers_to_heap(const struct typing *typing, struct memory_range range)
-{
-	uint64_t word;
-
-	for (uint64_t i = 0; i < SAMPLED_WORDS && (i + 1) * sizeof(word) <= range.end - range.start;
-	     i++)
-		if (image_read_u64(typing->input.image, range.start + i * sizeof(word), &word) &&
-		    find_used(typing, word) != NO_ALLOCATION)
-			return true;
-	return false;
-}
-
-static bool is_same_member(const struct type_member *member, const struct type_member *other)
-{
-	return member->offset == other->offset && member->type == other->type && member->name &&
-	       other->name && strcmp(member->name, other->name) == 0;
-}
-
-/* Whether the type has all members of the header in front of its own, or it is its first one. */
-static bool has_members_of(const struct typing *typing, const struct data_type *type,
-			   type_number header)
-{
-	const struct data_type *described = typing_type(typing, header);
-	const struct type_member *members = type_members(typing->table, type);
-	const struct type_member *wanted = type_members(typing->table, described);
-
-	if (type->kind != TYPE_STRUCTURE || described->kind != TYPE_STRUCTURE ||
-	    type->size <= described->size || type->member_count == 0)
-		return false;
-	if (members->offset == 0 && members->type == header)
-		return true;
-	if (described->member_count < 2 || type->member_count < described->member_count)
-		return false;
-	for (size_t i = 0; i < described->member_count; i++)
-		if (!is_same_member(&members[i], &wanted[i]))
-			return false;
-	return true;
-}
-
-/* Whether text stands at that address: printable bytes up to a zero, or of some length. */
-static bool is_text(const struct typing *typing, uint64_t address)
-{
-	char bytes[SAMPLED_TEXT];
-	size_t i = 0;
-
-	if (!image_read(typing->input.image, address, bytes, sizeof(bytes)))
-		return false;
-	while (i < sizeof(bytes) && (unsigned char)bytes[i] >= ' ' && bytes[i] != 0x7f)
-		i++;
-	return i == sizeof(bytes) || (i > 0 && bytes[i] == '\0');
-}
-
-bool type_begins_with(const struct typing *typing, type_number number, type_number header)
-{
-	for (size_t i = 0; i < MOST_TAILS; i++) {
-		const struct data_type *type = typing_type(typing, number);
-		const struct type_member *members = type_members(typing->table, type);
-
-		if (has_members_of(typing, type, header))
-			return true;
-		if (type->kind != TYPE_STRUCTURE || type->member_count == 0 || members->offset != 0)
-			return false;
-		number = members->type;
-	}
-	return false;
-}
-
-/*
- * Whether what is known of an allocation speaks against a pointer to the start of it: it is
- * another type, of which neither begins with the other.
- */
-static bool is_known_otherwise(const struct typing *typing, allocation_id id, type_number number)
-{
-	type_number known = known_type(typing, id);
-
-	return known_fit(typing, id) >= FIT_TAIL && known != number &&
-	       !type_begins_with(typing, known, number) && !type_begins_with(typing, number, known);
-}
-
-/* Whether nothing is left of the range but what malloc rounds, or the smallest chunk has. */
-bool is_just_as_large(struct memory_range range, uint64_t size)
-{
-	uint64_t available = range.end - range.start;
-
-	return available - size < 2 * sizeof(uint64_t) || available <= 3 * sizeof(uint64_t);
-}
-
-/* Whether a pointer may lead from a slot to that address, where something is mapped. */
-static bool leads_right(const struct typing *typing, const struct slot *slot, uint64_t address,
-			struct conformity *conformity)
-{
-	const struct data_type *target = typing_type(typing, slot->target);
-	const struct region *region = image_find(typing->input.image, address);
-	allocation_id id = find_used(typing, address);
-	struct memory_range range;
-
-	/* In place of "void *" numbers may stand. */
-	if (target->kind == TYPE_NONE)
-		conformity->confirmed += id != NO_ALLOCATION;
-	if (target->kind == TYPE_NONE)
-		return true;
-	if (!region)
-		return false;
-	if (target->kind == TYPE_FUNCTION) {
-		conformity->confirmed++;
-		return region->rights & RIGHT_EXECUTE;
-	}
-	if (!is_aggregate(target)) {
-		conformity->confirmed += target->kind == TYPE_CHARACTER && is_text(typing, address);
-		return true;
-	}
-	if ((region->rights & RIGHT_EXECUTE) || address % sizeof(uint32_t) != 0)
-		return false;
-	conformity->confirmed++;
-	conformity->exact += id == NO_ALLOCATION;
-	if (id == NO_ALLOCATION)
-		return true;
-	range = range_of(typing, id);
-	if (address == range.start) {
-		bool is_exact = known_type(typing, id) == slot->target ||
-				(target->size <= range.end - range.start &&
-				 is_just_as_large(range, target->size));
-
-		conformity->exact += is_exact;
-		conformity->doubtful += !is_exact;
-		if (is_known_otherwise(typing, id, slot->target))
-			return false;
-	}
-	/* The end of an array, too, may be pointed to. */
-	return target->size <= range.end - address || (target->size && address > range.start &&
-						       (address - range.start) % target->size == 0);
-}
-
-/*
- * Pointers are null, or lead to something that has room for what they point to; what are no
- * pointers do not refer to the heap.
- */
-struct error *typing_conforms(struct typing *typing, uint64_t address, type_number number,
-			      struct conformity *ret)
-{
-	const struct data_type *type = typing_type(typing, number);
-	const struct slot *slots;
-	size_t count, next = 0;
-	struct error *error = slots_of(&typing->slots, number, &slots, &count);
-
-	*ret = (struct conformity){ .is_violated = true };
-	if (error)
-		return error;
-	for (uint64_t offset = 0; offset + sizeof(uint64_t) <= type->size && offset < MOST_COMPARED;
-	     offset += sizeof(uint64_t)) {
-		uint64_t word;
-
-		while (next < count && slots[next].offset < offset)
-			next++;
-		if (!image_read_u64(typing->input.image, address + offset, &word))
-			return NULL;
-		if (next == count || slots[next].offset != offset) {
-			if (find_used(typing, word) != NO_ALLOCATION)
-				return NULL;
-			continue;
-		}
-		if (slots[next].is_choice)
-			ret->confirmed += find_used(typing, word) != NO_ALLOCATION;
-		else if (word != 0 && !leads_right(typing, &slots[next], word, ret))
-			return NULL;
-	}
-	ret->is_violated = false;
-	return NULL;
-}
-
-/* Whether the structure refers to others of its own: such are not kept in arrays. */
-static struct error *refers_to_itself(struct typing *typing, type_number number, bool *ret)
-{
-	const struct slot *slots;
-	size_t count;
-	struct error *error = slots_of(&typing->slots, number, &slots, &count);
-
-	*ret = false;
-	for (size_t i = 0; !error && i < count; i++)
-		*ret |= slots[i].target == number;
-	return error;
-}
-
-/* Whether elements are there that look like it; the rest may never have been written. */
-static struct error *begins_as_array(struct typing *typing, uint64_t address, type_number number,
-				     bool *ret)
-{
-	*ret = true;
-	for (uint64_t i = 0; *ret && i < FIRST_ELEMENTS; i++) {
-		struct conformity conformity;
-
-		TRY(typing_conforms(typing, address + i * typing_type(typing, number)->size, number,
-				    &conformity));
-		*ret = !conformity.is_violated && conformity.confirmed > 0;
-	}
-	return NULL;
-}
-
-static struct error *fits_as_array(struct typing *typing, struct memory_range range,
-				   type_number number, bool *ret)
-{
-	const struct data_type *type = typing_type(typing, number);
-	uint64_t count = (range.end - range.start) / type->size, between;
-	struct error *error = NULL;
-
-	*ret = false;
-	if (!is_aggregate(type) && type->kind != TYPE_POINTER) {
-		*ret = !refers_to_heap(typing, range);
-		return NULL;
-	}
-	if (count < 2 && type->kind != TYPE_POINTER)
-		return NULL;
-	if (!allocation_fits(typing->input.index, range, count * type->size, false))
-		return NULL;
-	if (is_aggregate(type)) {
-		error = refers_to_itself(typing, number, ret);
-		if (error || *ret) {
-			*ret = false;
-			return error;
-		}
-	}
-	between = count > SAMPLE ? count / SAMPLE : 1;
-	*ret = true;
-	for (uint64_t i = 0; !error && *ret && i < count; i += between) {
-		struct conformity conformity;
-
-		error = typing_conforms(typing, range.start + i * type->size, number, &conformity);
-		*ret = !conformity.is_violated;
-	}
-	if (!error && !*ret && count >= 2 * FIRST_ELEMENTS)
-		error = begins_as_array(typing, range.start, number, ret);
-	return error;
-}
-
-/* The last member if it may be of any size: where it begins, and the type of its elements. */
-bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
-		    type_number *ret_element)
-{
-	*ret_offset = 0;
-	for (size_t i = 0; i < MOST_TAILS; i++) {
-		const struct data_type *type = typing_type(typing, number), *last;
-		const struct type_member *member;
-
-		if (type->kind != TYPE_STRUCTURE || type->member_count == 0)
-			return false;
-		member = &type_members(typing->table, type)[type->member_count - 1];
-		last = typing_type(typing, member->type);
-		*ret_offset += member->offset;
-		*ret_element = last->target;
-		if (last->kind == TYPE_ARRAY)
-			return last->count <= 1;
-		number = member->type;
-	}
-	return false;
-}
-
-struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
-				     type_number number, struct conformity *ret)
-{
-	const struct data_type *element;
-	type_number element_number;
-	uint64_t offset;
-
-	*ret = (struct conformity){ .is_violated = false };
-	if (!type_find_tail(typing, number, &offset, &element_number) ||
-	    offset >= range.end - range.start)
-		return NULL;
-	ret->has_tail = true;
-	range.start += offset;
-	element = typing_type(typing, element_number);
-	if (element->kind == TYPE_CHARACTER || element->kind == TYPE_NUMBER) {
-		ret->confirmed = element->kind == TYPE_CHARACTER && is_text(typing, range.start);
-		range.start += -range.start % sizeof(uint64_t);
-		ret->is_violated =
-			!ret->confirmed && range.start < range.end && refers_to_heap(typing, range);
-		return NULL;
-	}
-	/* It may have room for more than there is; but the first is there. */
-	for (uint64_t i = 0;
-	     i < MOST_OF_TAIL && element->size && element->size <= range.end - range.start;
-	     i++, range.start += element->size) {
-		struct conformity one;
-
-		TRY(typing_conforms(typing, range.start, element_number, &one));
-		ret->is_violated |= i == 0 && one.is_violated;
-		ret->confirmed += one.confirmed;
-		ret->doubtful += one.is_violated;
-	}
-	return NULL;
-}
-
-enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range range,
-				type_number number)
-{
-	const struct data_type *type = typing_type(typing, number);
-	type_number element;
-	uint64_t offset;
-
-	if (!is_aggregate(type) || type->size == 0 || type->size > range.end - range.start)
-		return FIT_NONE;
-	if (allocation_fits(typing->input.index, range, type->size, true))
-		return FIT_ONE;
-	return type_find_tail(typing, number, &offset, &element) ? FIT_TAIL : FIT_NONE;
-}
-
-struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
-			      enum type_fit *ret)
-{
-	const struct data_type *type = typing_type(typing, number);
-	struct error *error = NULL;
-	bool is_array = false;
-	type_number element;
-	uint64_t offset;
-
-	*ret = FIT_NONE;
-	if (type->size == 0 || type->size > range.end - range.start)
-		return NULL;
-	if (is_aggregate(type) && allocation_fits(typing->input.index, range, type->size, true)) {
-		*ret = FIT_ONE;
-		/* malloc does not split off what is too small, but two may be meant as well. */
-		if (!is_just_as_large(range, type->size) && type->size >= 2 * sizeof(uint64_t))
-			error = fits_as_array(typing, range, number, &is_array);
-		if (is_array)
-			*ret = FIT_ARRAY;
-	} else if (type_find_tail(typing, number, &offset, &element)) {
-		*ret = FIT_TAIL;
-	} else {
-		struct conformity conformity = { .is_violated = true };
-
-		error = fits_as_array(typing, range, number, &is_array);
-		if (!error && !is_array && is_aggregate(type))
-			error = typing_conforms(typing, range.start, number, &conformity);
-		*ret = is_array ? FIT_ARRAY : conformity.is_violated ? FIT_NONE : FIT_PREFIX;
-	}
-	return error;
-}
 
 /* The context of what is one way on from another; NO_CONTEXT if there are too many. */
 static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place)
@@ -511,6 +157,32 @@ static bool is_behind_header(const struct typing *typing, const struct pointer *
 	       pointer->value - range.start <= LONGEST_HEADER && is_text(typing, pointer->value);
 }
 
+static struct error *find_fit(struct typing *typing, uint64_t address, struct memory_range range,
+			      type_number wanted, enum type_fit *ret)
+{
+	const struct data_type *type = typing_type(typing, wanted);
+	uint64_t part;
+
+	/* Pointers of earlier blocks may stand behind a text. */
+	*ret = FIT_ARRAY;
+	if (type->kind == TYPE_CHARACTER && is_filled_with_text(typing, range, address))
+		return NULL;
+	TRY(typing_find_fit(typing, range, wanted, ret));
+	/* A pointer to what was freed may lead to a text, which is where the block is now. */
+	if (*ret != FIT_NONE && is_aggregate(type) && is_text(typing, range.start)) {
+		struct conformity conformity;
+
+		TRY(typing_conforms(typing, range.start, wanted, &conformity));
+		if (conformity.is_violated)
+			*ret = FIT_NONE;
+	}
+	if (*ret != FIT_NONE)
+		return NULL;
+	TRY(typing_find_cut(typing, range, wanted, &part));
+	*ret = part ? FIT_PART : FIT_NONE;
+	return NULL;
+}
+
 /*
  * What a pointer leads to is of the type that it points to, if that fits better than what is known
  * of it.
@@ -548,17 +220,9 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 		known = FIT_PREFIX;
 	if (known == FIT_ONE)
 		return NULL;
-	error = typing_find_fit(typing, range, wanted, &fit);
-	if (error || fit <= known)
-		return error;
-	/* A pointer to what was freed may lead to a text, which is where the block is now. */
-	if (is_aggregate(target) && is_text(typing, range.start)) {
-		struct conformity conformity;
-
-		TRY(typing_conforms(typing, range.start, wanted, &conformity));
-		if (conformity.is_violated)
-			return NULL;
-	}
+	TRY(find_fit(typing, pointer->value, range, wanted, &fit));
+	if (fit <= known)
+		return NULL;
 	if (!is_first)
 		error = keep_step(typing, id, pointer);
 	return error ? error : typing_set(typing, id, wanted, fit, false);
@@ -658,6 +322,13 @@ static struct error *follow_allocation(struct typing *typing, allocation_id id)
 	if (known_fit(typing, id) == FIT_ARRAY) {
 		source.count = (range.end - range.start) / typing_type(typing, number)->size;
 		source.is_array = is_aggregate(typing_type(typing, number));
+	}
+	if (known_fit(typing, id) == FIT_PART) {
+		uint64_t part;
+
+		TRY(typing_find_cut(typing, range, number, &part));
+		source.end = range.start + part;
+		return follow_all(typing, &source);
 	}
 	TRY(follow_all(typing, &source));
 	return follow_tail(typing, &source);

@@ -48,6 +48,7 @@ struct inference {
 	struct casts casts;
 	ARRAY(struct untyped) untyped;
 	ARRAY(type_number) candidates; /* of the group */
+	size_t choice_count;	       /* of these, the first are members of the union */
 	bool is_named;		       /* the only one, by the tag */
 	ARRAY(struct score) scores;    /* of the candidates */
 	ARRAY(struct heir) heirs;
@@ -331,11 +332,12 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	const struct cast *casts;
 	size_t count;
 
-	inference->candidates.count = 0;
+	inference->candidates.count = inference->choice_count = 0;
 	if (known_fit(typing, id) != FIT_NONE)
 		return add_heirs(inference, known_type(typing, id));
 	inference->is_named = false;
 	TRY(add_choices(inference, id));
+	inference->choice_count = inference->candidates.count;
 	if (inference->is_named)
 		return NULL;
 	count = casts_of(&inference->casts, place, &casts);
@@ -347,17 +349,40 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	return NULL;
 }
 
+/* Whether it may be what a member of the union leads to, cut short: a rival of what fits. */
+static struct error *test_part(const struct inference *inference, struct memory_range range,
+			       type_number type, struct score *score, enum type_fit *ret_fit)
+{
+	struct typing *typing = inference->typing;
+	bool is_choice = false;
+	uint64_t part;
+
+	for (size_t i = 0; i < inference->choice_count; i++)
+		is_choice |= inference->candidates.items[i] == type;
+	if (!is_choice)
+		return NULL;
+	TRY(typing_find_cut(typing, range, type, &part));
+	if (!part)
+		return NULL;
+	*ret_fit = FIT_PART;
+	score->right++;
+	score->confirmed++;
+	score->exact++;
+	return NULL;
+}
+
 /* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
-static struct error *test_one(struct typing *typing, allocation_id id, type_number type,
+static struct error *test_one(const struct inference *inference, allocation_id id, type_number type,
 			      struct score *score, enum type_fit *ret_fit)
 {
+	struct typing *typing = inference->typing;
 	struct memory_range range = range_of(typing, id);
 	struct conformity conformity, behind = { .is_violated = false };
 	enum type_fit fit = typing_fit_of_one(typing, range, type);
 
 	*ret_fit = FIT_NONE;
 	if (fit == FIT_NONE)
-		return NULL;
+		return test_part(inference, range, type, score, ret_fit);
 	TRY(typing_conforms(typing, range.start, type, &conformity));
 	if (!conformity.is_violated)
 		TRY(typing_conforms_behind(typing, range, type, &behind));
@@ -399,7 +424,7 @@ static struct error *test_group(struct inference *inference, const struct group 
 		if (i >= ENOUGH && ret->right * 4 < i)
 			break;
 		inference->tests++;
-		error = test_one(inference->typing, sample_of(group, i), type, ret, &fit);
+		error = test_one(inference, sample_of(group, i), type, ret, &fit);
 	}
 	return error;
 }
@@ -503,7 +528,7 @@ static struct error *choose_for_one(struct inference *inference, allocation_id i
 		struct score score = { 0 };
 		enum type_fit fit;
 
-		TRY(test_one(inference->typing, id, type, &score, &fit));
+		TRY(test_one(inference, id, type, &score, &fit));
 		if (!score.exact || !score.pointers || (*ret && is_better(&best, &score)))
 			continue;
 		is_rivalled = *ret && !is_better(&score, &best);
@@ -519,7 +544,7 @@ static struct error *assign(struct inference *inference, allocation_id id, type_
 {
 	struct score score = { 0 };
 	enum type_fit fit;
-	struct error *error = test_one(inference->typing, id, type, &score, &fit);
+	struct error *error = test_one(inference, id, type, &score, &fit);
 
 	return error || fit == FIT_NONE ? error
 					: typing_set(inference->typing, id, type, fit, true);

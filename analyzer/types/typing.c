@@ -99,6 +99,7 @@ const char *typing_name(const struct typing *typing, struct typed typed)
 	return type_text(typing->table, typed.type,
 			 typed.fit == FIT_PREFIX   ? "block, beginning with "
 			 : typed.fit == FIT_REGION ? "block with "
+			 : typed.fit == FIT_PART   ? "part of "
 						   : "",
 			 typed.fit == FIT_ARRAY ? "[]" : "");
 }

@@ -21,6 +21,7 @@
 enum type_fit {
 	FIT_NONE,
 	FIT_REGION, /* a value somewhere in it, as in the block of a pool */
+	FIT_PART,   /* the first members of a value, and something else behind them */
 	FIT_PREFIX, /* a value, and something else behind it */
 	FIT_ARRAY,
 	FIT_TAIL, /* a structure whose last member is an array of any size */
@@ -63,8 +64,8 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 
 /*
  * As "struct conn", "struct conn[]", "block, beginning with struct conn",
- * "block with struct conn"; lives as long as struct
- * debug. NULL: memory is short.
+ * "part of struct conn", "block with struct conn"; lives as long as struct debug. NULL: memory is
+ * short.
  */
 const char *typing_name(const struct typing *typing, struct typed typed);
 

@@ -2,6 +2,7 @@
  * What is behind struct typing, for the files that make it.
  *
  *	typing.c     what was found, and its names
+ *	fit.c        whether memory looks like a value of a type, and how well it fits a block
  *	follow.c     from each typed pointer to what it leads to, on and on
  *	infer.c      what only "void *", a union or a header lead to, group by group
  */
@@ -111,7 +112,16 @@ static inline struct memory_range range_of(const struct typing *typing, allocati
 	return (struct memory_range){ start, start + allocation_size(typing->input.index, id) };
 }
 
-/* ---- follow.c */
+static inline allocation_id find_used(const struct typing *typing, uint64_t address)
+{
+	allocation_id id = allocation_find(typing->input.index, address);
+
+	return id != NO_ALLOCATION && allocation_state(typing->input.index, id) == BLOCK_USED
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+/* ---- fit.c */
 
 /* How a value of a type would look in memory: what speaks against it, and for it. */
 struct conformity {
@@ -122,7 +132,14 @@ struct conformity {
 	uint32_t doubtful;  /* to what is larger; elements of the tail that violate it */
 };
 
+/* Whether nothing is left of the range but what malloc rounds, or the smallest chunk has. */
 bool is_just_as_large(struct memory_range range, uint64_t size);
+
+/* Whether text stands at that address: printable bytes up to a zero, or of some length. */
+bool is_text(const struct typing *typing, uint64_t address);
+
+/* Whether text stands there in the block, which ends with it but for what malloc rounds. */
+bool is_filled_with_text(const struct typing *typing, struct memory_range range, uint64_t address);
 
 /* The last member if it may be of any size: where it begins, and the type of its elements. */
 bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
@@ -134,6 +151,13 @@ bool type_begins_with(const struct typing *typing, type_number number, type_numb
 struct error *typing_conforms(struct typing *typing, uint64_t address, type_number number,
 			      struct conformity *ret);
 
+/*
+ * How much of a structure the block begins with if it has not all of it: what stands behind that is
+ * something else. 0: it does not look like it.
+ */
+struct error *typing_find_cut(struct typing *typing, struct memory_range range, type_number number,
+			      uint64_t *ret);
+
 /* The same of what stands behind the structure, whose last member is an array of any size. */
 struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
 				     type_number number, struct conformity *ret);
@@ -144,6 +168,8 @@ enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
 			      enum type_fit *ret);
+
+/* ---- follow.c */
 
 /* The allocation is of the type; its own pointers are to be followed. */
 struct error *typing_set(struct typing *typing, allocation_id id, type_number number,

@@ -4,6 +4,7 @@
  */
 #include "truth.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,14 @@ struct shop {
 	size_t count;
 };
 
+/* A leaf has the first two members only, and its text behind them. */
+struct expression {
+	int operator;
+	char *text;
+	struct expression *left, *right;
+	double weights[4];
+};
+
 /* As another unit would: the name alone is known here. */
 struct hidden;
 
@@ -63,6 +72,8 @@ static struct shop shop;
 struct customer *best;
 struct hidden *hidden;
 __thread struct order *last_order;
+struct expression *sum;
+char *reused;
 
 static void *make(size_t size, const char *type)
 {
@@ -114,8 +125,29 @@ OUT_OF_LINE static void fill(struct customer *customer, int number)
 	}
 }
 
+static struct expression *make_leaf(const char *text)
+{
+	const size_t size = offsetof(struct expression, left);
+	struct expression *leaf = make(size + strlen(text) + 1, "part of struct expression");
+
+	leaf->operator= 'n';
+	leaf->text = (char *)leaf + size;
+	strcpy(leaf->text, text);
+	return leaf;
+}
+
+/* Text in a block of which the last word was a pointer before. */
+static char *make_reused(void)
+{
+	char *text = make(24, "char[]"), *old = text;
+
+	memcpy(text + 16, &old, sizeof(old));
+	return strcpy(text, "not so long");
+}
+
 OUT_OF_LINE static void fill_all(struct shop *local)
 {
+	reused = make_reused();
 	shop.count = 50;
 	shop.customers = make(64 * sizeof(*shop.customers), "struct customer[]");
 	for (int i = 0; i < 50; i++)
@@ -123,6 +155,9 @@ OUT_OF_LINE static void fill_all(struct shop *local)
 	best = make(sizeof(*best), "struct customer");
 	hidden = make(72, "?");
 	last_order = make(sizeof(*last_order), "struct order");
+	sum = make(sizeof(*sum), "struct expression");
+	sum->left = make_leaf("one");
+	sum->right = make_leaf("another");
 	local->customers = make(2 * sizeof(*local->customers), "struct customer[]");
 }
 
