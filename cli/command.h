@@ -66,6 +66,11 @@ struct command {
 	 * is borrowed for the command's lifetime.
 	 */
 	struct error *(*parse)(int key, const char *value, void *arguments);
+	/*
+	 * Where a person reads along: show what is largest first, and only the first count, unless
+	 * something else was asked for; or NULL.
+	 */
+	void (*shorten)(void *arguments, uint64_t count);
 	size_t arguments_size;		  /* of what parse fills in, zeroed before */
 	void (*release)(void *arguments); /* frees what parse took; or NULL */
 

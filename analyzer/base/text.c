@@ -100,6 +100,19 @@ const char *spell_hexadecimal(const char *word, char buffer[static NUMBER_SIZE])
 	return buffer;
 }
 
+const char *in_largest_unit(uint64_t bytes, char buffer[static NUMBER_SIZE])
+{
+	static const char units[] = "KMGTPE";
+	const char *unit = units;
+	double amount = (double)bytes / 1024;
+
+	/* What would be rounded to 1024.0 is 1.0 of the next. */
+	for (; amount >= 1023.95 && unit[1]; unit++)
+		amount /= 1024;
+	snprintf(buffer, NUMBER_SIZE, "%.1f %cB", amount, *unit);
+	return buffer;
+}
+
 const char *format_size(uint64_t size, char buffer[static SIZE_SIZE])
 {
 	char number[NUMBER_SIZE];

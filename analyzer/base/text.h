@@ -31,6 +31,9 @@ enum { NUMBER_SIZE = 32 };
 /* The word, with 0x in front of bare hexadecimal digits: into buffer then. */
 const char *spell_hexadecimal(const char *word, char buffer[static NUMBER_SIZE]);
 
+/* "1.2 MB", of 1,024 KB each, into buffer, which is returned. */
+const char *in_largest_unit(uint64_t bytes, char buffer[static NUMBER_SIZE]);
+
 /* "1,032 (0x408)" into buffer, which is returned. */
 enum { SIZE_SIZE = 2 * NUMBER_SIZE };
 const char *format_size(uint64_t size, char buffer[static SIZE_SIZE]);

@@ -73,6 +73,7 @@ struct memory_view {
 	uint64_t origin; /* what is shown as 0: address shows offsets */
 	bool ascii;	 /* show characters, too */
 	bool blank;	 /* behind the last word of a line that is not full */
+	size_t room;	 /* how wide lines may be, in characters; 0: as wide as they are */
 	/*
 	 * The bytes at address, *ret_size of them in a row; NULL if these *ret_size bytes are
 	 * absent. No bytes at all end it early.
@@ -159,6 +160,7 @@ struct report {
 	FILE *out;			      /* borrowed */
 	struct writer writer;		      /* to out */
 	bool colour;
+	size_t width;		   /* of the terminal that it is read on, in characters; 0: none */
 	bool no_content;	   /* the contents of memory are left out */
 	bool chap;		   /* lines are as chap has them, to the letter */
 	struct memory_view memory; /* of the row that is being written */

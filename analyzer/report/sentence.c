@@ -195,7 +195,19 @@ static void write_spelled(struct writer *writer, const struct part *part, const 
 	}
 }
 
-static void write_part(struct writer *writer, const struct part *part, const struct value *values)
+/* "1,640 bytes", "1,640 bytes (1.6 KB)". */
+static void write_sum(struct writer *writer, uint64_t bytes, bool in_units)
+{
+	char units[NUMBER_SIZE];
+
+	writer_grouped(writer, bytes);
+	writer_text(writer, bytes == 1 ? " byte" : " bytes");
+	if (in_units && bytes >= 1024)
+		writer_format(writer, writer_text, " (%s)", in_largest_unit(bytes, units));
+}
+
+static void write_part(struct writer *writer, const struct part *part, const struct value *values,
+		       bool in_units)
 {
 	const struct value *value = &values[part->column];
 	bool grouped = part->kind == PART_GROUPED;
@@ -207,8 +219,7 @@ static void write_part(struct writer *writer, const struct part *part, const str
 	} else if (part->kind == PART_PLURAL) {
 		writer_bytes(writer, part->text, part->length);
 	} else if (part->kind == PART_SUM) {
-		value_write(writer, VALUE_BYTES, true, value);
-		writer_text(writer, value->number == 1 ? " byte" : " bytes");
+		write_sum(writer, value->number, in_units);
 	} else if (part->value_kind == VALUE_BYTES && !grouped) {
 		value_write(writer, VALUE_BYTES, true, value);
 		writer_text(writer, " (");
@@ -223,7 +234,7 @@ static void write_part(struct writer *writer, const struct part *part, const str
 }
 
 void sentence_write(const struct sentence *sentence, struct writer *writer,
-		    const struct value *values, bool as_chap)
+		    const struct value *values, bool as_chap, bool in_units)
 {
 	for (size_t i = 0; i < sentence->count; i++) {
 		const struct part *part = &sentence->parts[i];
@@ -237,7 +248,7 @@ void sentence_write(const struct sentence *sentence, struct writer *writer,
 		} else if (value->present && as_chap) {
 			write_spelled(writer, part, value);
 		} else if (value->present) {
-			write_part(writer, part, values);
+			write_part(writer, part, values, in_units);
 		}
 	}
 	writer_put(writer, '\n');

@@ -51,8 +51,8 @@ struct sentence {
 /* The table must be right: it is our own. */
 void sentence_compile(const struct table *table, struct sentence *ret);
 
-/* Write a row; values has one for each column. */
+/* Write a row; values has one for each column. in_units: sums also as "1.2 MB". */
 void sentence_write(const struct sentence *sentence, struct writer *writer,
-		    const struct value *values, bool as_chap);
+		    const struct value *values, bool as_chap, bool in_units);
 
 #endif

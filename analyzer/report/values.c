@@ -2,7 +2,7 @@
 
 #include <ctype.h>
 
-enum { WORD_SIZE = 8, WORD_WIDTH = 16, LINE_SIZE = 0x20 };
+enum { WORD_SIZE = 8, WORD_WIDTH = 16, LINE_SIZE = 0x20, SHORT_LINE_SIZE = 0x10 };
 
 static size_t hexadecimal_width(uint64_t number)
 {
@@ -21,17 +21,17 @@ static void write_word(struct writer *writer, const uint8_t *bytes, size_t size)
 	writer_hexadecimal(writer, word);
 }
 
-static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size)
+static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size, size_t line_size)
 {
 	size_t words = (size + WORD_SIZE - 1) / WORD_SIZE;
 
-	writer_pad(writer, (LINE_SIZE / WORD_SIZE - words) * (WORD_WIDTH + 1));
+	writer_pad(writer, (line_size / WORD_SIZE - words) * (WORD_WIDTH + 1));
 	writer_pad(writer, 3);
 	for (size_t i = 0; i < size; i++)
 		writer_put(writer, bytes[i] < ' ' || bytes[i] > '~' ? '.' : (char)bytes[i]);
 }
 
-static void write_line(struct writer *writer, const uint8_t *bytes, size_t size,
+static void write_line(struct writer *writer, const uint8_t *bytes, size_t size, size_t line_size,
 		       const struct memory_view *view)
 {
 	for (size_t i = 0; i < size; i += WORD_SIZE) {
@@ -40,8 +40,8 @@ static void write_line(struct writer *writer, const uint8_t *bytes, size_t size,
 		write_word(writer, bytes + i, size - i);
 	}
 	if (view->ascii)
-		write_ascii(writer, bytes, size);
-	else if (view->blank && size <= LINE_SIZE - WORD_SIZE)
+		write_ascii(writer, bytes, size, line_size);
+	else if (view->blank && size <= line_size - WORD_SIZE)
 		writer_put(writer, ' ');
 }
 
@@ -64,11 +64,22 @@ static void write_absent(struct writer *writer, uint64_t size)
 	writer_text(writer, " bytes that are not in the dump");
 }
 
+/* Half of LINE_SIZE where a whole one does not fit behind a label of that width. */
+static size_t choose_line_size(const struct memory_view *view, size_t label)
+{
+	size_t width = label + (label ? 2 : 0) + LINE_SIZE / WORD_SIZE * (WORD_WIDTH + 1) - 1;
+
+	if (view->ascii)
+		width += 3 + LINE_SIZE;
+	return view->room && width > view->room ? SHORT_LINE_SIZE : LINE_SIZE;
+}
+
 void words_write(struct writer *writer, const struct memory_view *view)
 {
 	uint64_t done = 0, shift = view->address - view->origin;
-	size_t width =
-		view->size > LINE_SIZE || shift ? hexadecimal_width(shift + view->size - 1) : 0;
+	size_t label = hexadecimal_width(shift + view->size - 1);
+	size_t line_size = choose_line_size(view, label);
+	size_t width = view->size > line_size || shift ? label : 0;
 
 	while (done < view->size && !(writer->out && ferror(writer->out))) {
 		uint64_t run = 0;
@@ -85,11 +96,11 @@ void words_write(struct writer *writer, const struct memory_view *view)
 		for (uint64_t end = done + run, size; done < end; done += size, bytes += size) {
 			/* Behind a gap, lines get in step with offsets again.
 			 */
-			size = LINE_SIZE - done % LINE_SIZE;
+			size = line_size - done % line_size;
 			if (size > end - done)
 				size = end - done;
 			begin_line(writer, done == 0, shift + done, width);
-			write_line(writer, bytes, size, view);
+			write_line(writer, bytes, size, line_size, view);
 		}
 	}
 }

@@ -20,8 +20,8 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
  *	 0:     55bd4cec3ca0                0     55bd5b510a40               18
  *	20:                1                0
  *
- * A line begins with its offset, or address, unless there is only one. What is absent has a line of
- * its own. The last line is left open.
+ * Where four are too wide, there are two. A line begins with its offset, or address, unless there
+ *is only one. What is absent has a line of its own. The last line is left open.
  */
 void words_write(struct writer *writer, const struct memory_view *view);
 

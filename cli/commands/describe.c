@@ -38,6 +38,7 @@ const struct command command_describe = {
 	.description =
 		"For an allocation: whether it is used or free, anchored or leaked; its signature, class, type and pattern, and what it is part of. If it leaked, also whether its address is stored in disguise somewhere (see explain). For any other address: the stack, module or mapping that contains it, and the variable or function there, if known.",
 	TAKES_SELECTION,
+	.shorten = selection_shorten,
 	.options = contents_options,
 	.parse = selection_or_address_parse,
 	.needs = STAGE_REACHABILITY,
@@ -92,6 +93,7 @@ const struct command command_explain = {
 	.description =
 		"For an allocation in use: the nearest root of each kind that holds it, and the chain of references from that root. For a leaked one: the leak root that it was lost with, and whether its address is likely stored in disguise: with a tag in the high bits, packed, one past the end, just before the start, or XORed with another in the links of a list. For a free one: what still refers to it.",
 	TAKES_SELECTION,
+	.shorten = selection_shorten,
 	.options = contents_options,
 	.parse = selection_or_address_parse,
 	.needs = STAGE_REACHABILITY,

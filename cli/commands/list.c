@@ -238,6 +238,7 @@ const struct command command_list = {
 		   "list threads",
 	.description = "The last line is the same as that of 'count'.",
 	TAKES_SELECTION,
+	.shorten = selection_shorten,
 	.options = &contents_options[ANNOTATION_OPTIONS],
 	.parse = selection_parse,
 	.run = list_run,
@@ -294,6 +295,7 @@ const struct command command_show = {
 	.description =
 		"Where debug information gives the type of an address, or of a set narrowed to a C type, contents are members with names and values, as in gdb. Otherwise, and with --ascii or --show-up-to, they are 8-byte words, four to a line, after the offset of the line.",
 	TAKES_SELECTION,
+	.shorten = selection_shorten,
 	.options = contents_options,
 	.parse = selection_or_address_parse,
 	.run = show_run,

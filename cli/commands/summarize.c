@@ -634,6 +634,7 @@ const struct command command_summarize = {
 	.description =
 		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by its size, with the shape of its words, what holds it, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root: start there.",
 	TAKES_SELECTION,
+	.shorten = selection_shorten,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.run = summarize_run,

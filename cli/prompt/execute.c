@@ -106,6 +106,8 @@ static bool use_colour(const struct session *session, const struct output *outpu
 	       !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
+enum { LINES_READ_ALONG = 20 };
+
 /* What is to be run. */
 struct request {
 	const struct command *command;
@@ -248,6 +250,16 @@ static struct error *run_and_tell(struct session *session, const struct request 
 	return error;
 }
 
+/* Whether the output of a command goes to a person, and nowhere else. */
+static bool is_read_along(const struct session *session, const struct request *request)
+{
+	const struct output output = { .outer = session->output };
+
+	return !session->chap && !session->redirected && !session->file_count &&
+	       request->line->destination == TO_OUTPUT && !request->common.format &&
+	       strcmp(session->format->name, "text") == 0 && output_width(&output) > 0;
+}
+
 static struct error *execute(struct session *session, const struct line *line)
 {
 	const struct command *command = command_find(line->words[0]);
@@ -263,6 +275,8 @@ static struct error *execute(struct session *session, const struct line *line)
 	request.arguments = arguments;
 	error = switches_parse(command, line->words + 1, line->count - 1, arguments,
 			       &request.common);
+	if (!error && command->shorten && is_read_along(session, &request))
+		command->shorten(arguments, LINES_READ_ALONG);
 	if (!error)
 		error = run_and_tell(session, &request);
 	if (command->release)

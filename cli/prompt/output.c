@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -239,4 +240,13 @@ bool output_is_terminal(const struct output *output)
 	while (output->outer)
 		output = output->outer;
 	return output->destination == TO_OUTPUT && isatty(STDOUT_FILENO);
+}
+
+size_t output_width(const struct output *output)
+{
+	struct winsize size;
+
+	if (!output_is_terminal(output) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+		return 0;
+	return size.ws_col;
 }

@@ -50,4 +50,7 @@ struct error *output_close(struct output *output);
 /* Whether what is written ends up on a terminal. */
 bool output_is_terminal(const struct output *output);
 
+/* How wide that terminal is, in characters; 0 where that is not known, or there is none. */
+size_t output_width(const struct output *output);
+
 #endif

@@ -1,6 +1,7 @@
 #include "cli/prompt/reports.h"
 
 #include "analyzer/base/text.h"
+#include "cli/prompt/output.h"
 
 #include <errno.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static struct error *open_next(struct reports *reports, const struct report_form
 	report->subject = &reports->subject;
 	report->no_content = reports->no_content;
 	report->chap = reports->chap;
+	report->width = reports->count ? 0 : reports->width;
 	if (reports->count > 0)
 		reports->list[reports->count - 1].next = report;
 	reports->count++;
@@ -154,7 +156,10 @@ struct error *reports_open(struct reports *reports, struct session *session,
 
 	*reports = (struct reports){ .command = join_words(line),
 				     .no_content = session->no_content,
-				     .chap = session->chap };
+				     .chap = session->chap,
+				     .width = session->chap || !session->output
+						      ? 0
+						      : output_width(session->output) };
 	if (!reports->command)
 		return &error_no_memory;
 	reports->subject.command = reports->command;

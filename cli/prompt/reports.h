@@ -43,6 +43,7 @@ struct reports {
 	char *command;	 /* of the subject; owned */
 	bool no_content; /* they leave out the contents of memory */
 	bool chap;	 /* see struct report */
+	size_t width;	 /* the same, of the first */
 };
 
 /*

@@ -1,11 +1,13 @@
 #include "cli/prompt/session.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/report/fit.h"
 #include "cli/prompt/machine.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 /* What people read, unless told otherwise. */
 extern const struct report_format report_format_text;
@@ -39,7 +41,7 @@ struct error *session_open(struct session *session, const char *path)
 }
 
 /* Messages escape what they quote, so a backslash is left as it is. */
-static void write_escaped(const char *text)
+static void write_escaped(FILE *out, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -48,20 +50,52 @@ static void write_escaped(const char *text)
 		size_t length;
 		size_t taken = escape_character(text, size, buffer, &length);
 
-		fwrite(buffer, 1, *text == '\\' ? 1 : length, stderr);
+		fwrite(buffer, 1, *text == '\\' ? 1 : length, out);
 		text += taken;
 		size -= taken;
 	}
 }
 
+/* Into out, which may be in memory. */
+static void write_message(FILE *out, const char *kind, const char *text)
+{
+	fputs("heapcore: ", out);
+	fputs(kind, out);
+	write_escaped(out, text);
+	fputc('\n', out);
+}
+
+/* On a terminal, lines end between words; false if memory is short. */
+static bool say_fitted(const char *kind, const char *text, size_t width)
+{
+	_cleanup_(free) char *message = NULL;
+	struct writer writer = { 0 };
+	size_t size = 0;
+	FILE *out = open_memstream(&message, &size);
+	bool failed;
+
+	if (!out)
+		return false;
+	write_message(out, kind, text);
+	failed = fclose(out) != 0;
+	if (!failed)
+		fit_lines(&writer, message, size, width);
+	failed |= writer.failed;
+	if (!failed)
+		fwrite(writer.buffer, 1, writer.used, stderr);
+	writer_deinit(&writer);
+	return !failed;
+}
+
 /* One message, a line of its own. */
 static void say(struct session *session, const char *kind, const char *text)
 {
+	struct winsize size = { .ws_col = 0 };
+
 	progress_line_clear(&session->progress);
-	fputs("heapcore: ", stderr);
-	fputs(kind, stderr);
-	write_escaped(text);
-	fputc('\n', stderr);
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col ||
+	    !say_fitted(kind, text, size.ws_col))
+		write_message(stderr, kind, text);
 }
 
 void session_complain(struct session *session, struct error *error)

@@ -210,3 +210,22 @@ void selection_release(void *arguments)
 	set_query_deinit(&selection->query);
 	annotation_rules_deinit(&selection->annotations);
 }
+
+/* A chain, or how an extension went from one to the next. */
+static bool has_order(const struct set_query *query)
+{
+	return query->set->ranges || query->comment_extensions || query->extensions.count ||
+	       query->set->select == select_chain;
+}
+
+void selection_shorten(void *arguments, uint64_t count)
+{
+	struct selection *selection = arguments;
+	struct set_query *query = &selection->query;
+
+	if (!query->set || query->limit)
+		return;
+	query->limit = count;
+	if (query->sort == SORT_DEFAULT && !has_order(query))
+		query->sort = SORT_BYTES;
+}

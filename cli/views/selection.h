@@ -37,6 +37,9 @@ struct error *selection_parse(int key, const char *value, void *arguments);
 /* Its release(). */
 void selection_release(void *arguments);
 
+/* See struct command. A set that has an order of its own keeps it. */
+void selection_shorten(void *arguments, uint64_t count);
+
 /* The same as selection_parse(), for commands that take an address instead of a
  * set, too. */
 struct error *selection_or_address_parse(int key, const char *value, void *arguments);

@@ -3,9 +3,10 @@
  *
  * Columns are as wide as the widest of the first BUFFERED_ROWS rows; what is wider further down
  * sticks out. So a table takes the same memory however long it is. Numbers stand to the right,
- * addresses and text to the left.
+ * addresses and text to the left. On a terminal, all fits its width; see fit.h.
  */
 
+#include "analyzer/report/fit.h"
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/values.h"
 
@@ -23,12 +24,14 @@ struct text_state {
 	const char *compiled_sentence;
 	struct sentence sentence;
 
+	struct writer text; /* of all cells that are kept, or of a row's sentence */
+
 	/* Of a table without a sentence. */
-	struct writer text; /* of all cells that are kept */
 	struct cell cells[BUFFERED_ROWS][MAXIMUM_COLUMNS];
-	size_t rows;			/* that are kept */
-	size_t widths[MAXIMUM_COLUMNS]; /* once they are known */
-	bool streaming;			/* they are */
+	size_t rows;				       /* that are kept */
+	struct fitted_column columns[MAXIMUM_COLUMNS]; /* once their widths are known */
+	bool stacked;				       /* their names are */
+	bool streaming;				       /* they are known */
 };
 
 static void text_begin_table(struct report *report)
@@ -44,15 +47,6 @@ static void text_begin_table(struct report *report)
 		state->compiled = report->table;
 		state->compiled_sentence = report->table->sentence;
 	}
-}
-
-static size_t count_characters(const char *text, size_t length)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < length; i++)
-		count += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return count;
 }
 
 /*
@@ -96,7 +90,7 @@ static void keep_row(struct text_state *state, const struct table *table,
 		cell->start = state->text.used;
 		write_cell(&state->text, table->columns[i].kind, &values[i]);
 		cell->length = state->text.used - cell->start;
-		cell->width = count_characters(state->text.buffer + cell->start, cell->length);
+		cell->width = text_width(state->text.buffer + cell->start, cell->length);
 	}
 	state->rows++;
 }
@@ -106,48 +100,127 @@ static bool stands_left(enum value_kind kind)
 	return kind == VALUE_TEXT || kind == VALUE_ADDRESS || kind == VALUE_SHARE;
 }
 
-static void write_aligned(struct report *report, size_t column, const char *text, size_t length,
-			  size_t width)
+static bool is_last(const struct report *report, size_t column)
+{
+	return column + 1 == report->table->column_count;
+}
+
+/* Text in the last column may take several lines. */
+static void write_last(struct report *report, const char *text, size_t length, size_t column)
 {
 	const struct text_state *state = report->state;
+	struct fitting fitting = { .shortened = true };
+
+	fitting.first = fitting.width = state->columns[column].width;
+	for (size_t i = 0; i < column; i++)
+		if (!state->columns[i].hidden)
+			fitting.indent += state->columns[i].width + COLUMN_GAP;
+	fit_line(&report->writer, text, length, &fitting);
+}
+
+static void write_aligned(struct report *report, size_t column, const char *text, size_t length)
+{
+	const struct text_state *state = report->state;
+	const struct fitted_column *shape = &state->columns[column];
 	struct writer *writer = &report->writer;
-	size_t wanted = state->widths[column];
-	size_t blanks = width < wanted ? wanted - width : 0;
-	bool left = stands_left(report->table->columns[column].kind);
-	bool last = column + 1 == report->table->column_count;
+	size_t width = text_width(text, length);
+	size_t blanks = width < shape->width ? shape->width - width : 0;
+	bool left = stands_left(shape->kind), last = is_last(report, column);
 
-	if (last && length == 0)
+	if ((last && length == 0) || shape->hidden)
 		return;
-
 	if (column > 0)
-		writer_pad(writer, 2);
+		writer_pad(writer, COLUMN_GAP);
 	if (!left)
 		writer_pad(writer, blanks);
-	writer_bytes(writer, text, length);
+	if (last && width > shape->width)
+		write_last(report, text, length, column);
+	else
+		writer_bytes(writer, text, length);
 	/* Nothing is padded at the end of a line. */
 	if (left && !last)
 		writer_pad(writer, blanks);
 }
 
-static void write_header(struct report *report)
+/* Without the blanks in front of columns that are hidden, or have no name in this line. */
+static void end_line(struct report *report, const char *end)
 {
-	writer_text(&report->writer, report->colour ? "\033[1m" : "");
-	for (size_t i = 0; i < report->table->column_count; i++) {
-		const char *name = report->table->columns[i].name;
+	struct writer *writer = &report->writer;
 
-		write_aligned(report, i, name, strlen(name), strlen(name));
-	}
-	writer_text(&report->writer, report->colour ? "\033[0m\n" : "\n");
+	while (report->width && writer->used && writer->buffer[writer->used - 1] == ' ')
+		writer->used--;
+	writer_text(writer, end);
+	writer_put(writer, '\n');
 }
 
-static void find_widths(struct text_state *state, const struct table *table)
+/* How many lines the names take: one, or one for each word. */
+static size_t count_header_lines(const struct report *report)
 {
-	for (size_t i = 0; i < table->column_count; i++) {
-		state->widths[i] = strlen(table->columns[i].name);
-		for (size_t row = 0; row < state->rows; row++)
-			if (state->cells[row][i].width > state->widths[i])
-				state->widths[i] = state->cells[row][i].width;
+	const struct text_state *state = report->state;
+	size_t most = 1;
+
+	for (size_t i = 0; state->stacked && i < report->table->column_count; i++) {
+		size_t words = 1;
+
+		for (const char *at = state->columns[i].name; *at; at++)
+			words += *at == ' ';
+		if (!state->columns[i].hidden && words > most)
+			most = words;
 	}
+	return most;
+}
+
+/* The part of a column's name that stands in that line of count, the last word in the last one. */
+static const char *name_part(const char *name, size_t line, size_t count, size_t *ret_length)
+{
+	size_t words = 1;
+
+	for (const char *at = name; *at; at++)
+		words += *at == ' ';
+	for (size_t skipped = count - words; line > skipped; skipped++)
+		name += strcspn(name, " ") + 1;
+	*ret_length = line < count - words ? 0 : strcspn(name, " ");
+	return name;
+}
+
+static void write_header(struct report *report)
+{
+	const struct text_state *state = report->state;
+	size_t count = count_header_lines(report);
+
+	for (size_t line = 0; line < count; line++) {
+		writer_text(&report->writer, report->colour ? "\033[1m" : "");
+		for (size_t i = 0; i < report->table->column_count; i++) {
+			const char *name = report->table->columns[i].name;
+			size_t length = strlen(name);
+
+			if (state->stacked && !state->columns[i].hidden)
+				name = name_part(name, line, count, &length);
+			write_aligned(report, i, name, length);
+		}
+		end_line(report, report->colour ? "\033[0m" : "");
+	}
+}
+
+static void find_widths(struct report *report)
+{
+	struct text_state *state = report->state;
+	const struct table *table = report->table;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		struct fitted_column column = { table->columns[i].name, table->columns[i].kind };
+
+		for (size_t row = 0; row < state->rows; row++) {
+			const struct cell *cell = &state->cells[row][i];
+			size_t word = widest_word(state->text.buffer + cell->start, cell->length);
+
+			column.content =
+				cell->width > column.content ? cell->width : column.content;
+			column.word = word > column.word ? word : column.word;
+		}
+		state->columns[i] = column;
+	}
+	state->stacked = fit_columns(state->columns, table->column_count, report->width);
 }
 
 /* Write the rows that are kept, the header before the first of all. */
@@ -156,7 +229,7 @@ static void write_rows(struct report *report)
 	struct text_state *state = report->state;
 
 	if (!state->streaming && state->rows) {
-		find_widths(state, report->table);
+		find_widths(report);
 		write_header(report);
 		state->streaming = true;
 	}
@@ -164,21 +237,45 @@ static void write_rows(struct report *report)
 		for (size_t i = 0; i < report->table->column_count; i++) {
 			const struct cell *cell = &state->cells[row][i];
 
-			write_aligned(report, i, state->text.buffer + cell->start, cell->length,
-				      cell->width);
+			write_aligned(report, i, state->text.buffer + cell->start, cell->length);
 		}
-		writer_put(&report->writer, '\n');
+		end_line(report, "");
 	}
 	state->rows = 0;
 	state->text.used = 0;
+}
+
+/* What has no room on a terminal is named. */
+static void text_end_table(struct report *report)
+{
+	const struct text_state *state = report->state;
+	struct writer line = { 0 };
+
+	write_rows(report);
+	for (size_t i = 0; state->streaming && i < report->table->column_count; i++)
+		if (state->columns[i].hidden)
+			writer_format(&line, writer_text, "%s %s",
+				      line.used ? "," : "(left out here:", state->columns[i].name);
+	if (line.used) {
+		writer_text(&line, "; a wider terminal, or a pipe, has all columns)");
+		fit_lines(&report->writer, line.buffer, line.used, report->width);
+	}
+	report->writer.failed |= line.failed;
+	writer_deinit(&line);
 }
 
 static void text_row(struct report *report, const struct value *values)
 {
 	struct text_state *state = report->state;
 
+	if (report->table->sentence && !report->width) {
+		sentence_write(&state->sentence, &report->writer, values, report->chap, false);
+		return;
+	}
 	if (report->table->sentence) {
-		sentence_write(&state->sentence, &report->writer, values, report->chap);
+		sentence_write(&state->sentence, &state->text, values, report->chap, true);
+		fit_lines(&report->writer, state->text.buffer, state->text.used, report->width);
+		state->text.used = 0;
 		return;
 	}
 	keep_row(state, report->table, values);
@@ -201,6 +298,6 @@ const struct report_format report_format_text = {
 	.state_size = sizeof(struct text_state),
 	.begin_table = text_begin_table,
 	.row = text_row,
-	.end_table = write_rows,
+	.end_table = text_end_table,
 	.close = text_close,
 };

@@ -1,0 +1,203 @@
+#include "analyzer/report/fit.h"
+
+/* Where the escape sequence at text ends; text itself if it is none. */
+static const char *skip_colour(const char *text, const char *end)
+{
+	const char *at = text;
+
+	if (*at != '\033')
+		return text;
+	while (at < end && *at != 'm')
+		at++;
+	return at < end ? at + 1 : end;
+}
+
+size_t text_width(const char *text, size_t length)
+{
+	const char *end = text + length;
+	size_t width = 0;
+
+	while (text < end) {
+		const char *next = skip_colour(text, end);
+
+		if (next == text)
+			width += ((unsigned char)*text++ & 0xc0) != 0x80;
+		else
+			text = next;
+	}
+	return width;
+}
+
+/* The end of the word at text; text itself if there is none. */
+static const char *word_end(const char *text, const char *end)
+{
+	while (text < end && *text != ' ')
+		text++;
+	return text;
+}
+
+static const char *skip_blanks(const char *text, const char *end)
+{
+	while (text < end && *text == ' ')
+		text++;
+	return text;
+}
+
+size_t widest_word(const char *text, size_t length)
+{
+	const char *end = text + length;
+	size_t widest = 0;
+
+	while (text < end) {
+		const char *word = skip_blanks(text, end);
+		size_t width;
+
+		text = word_end(word, end);
+		width = text_width(word, (size_t)(text - word));
+		widest = width > widest ? width : widest;
+	}
+	return widest;
+}
+
+/* Cut a word in its middle, between two characters. */
+static void write_shortened(struct writer *writer, const char *word, size_t length, size_t width)
+{
+	static const char gap[] = "...";
+	size_t kept = width > strlen(gap) ? width - strlen(gap) : 1;
+	size_t front = kept / 2, back = length - (kept - front);
+
+	while (front > 0 && ((unsigned char)word[front] & 0xc0) == 0x80)
+		front--;
+	while (back < length && ((unsigned char)word[back] & 0xc0) == 0x80)
+		back++;
+	writer_bytes(writer, word, front);
+	writer_text(writer, gap);
+	writer_bytes(writer, word + back, length - back);
+}
+
+void fit_line(struct writer *writer, const char *text, size_t length, const struct fitting *fitting)
+{
+	const char *end = text + length;
+	size_t used = 0, width = fitting->first;
+	bool begins = true; /* nothing but blanks is on the line yet */
+
+	while (text < end) {
+		const char *word = skip_blanks(text, end);
+		const char *next = word_end(word, end);
+		size_t blanks = (size_t)(word - text), bytes = (size_t)(next - word);
+		size_t wide = text_width(word, bytes);
+
+		if (!bytes)
+			return;
+		if (!begins && used + blanks + wide > width) {
+			writer_put(writer, '\n');
+			writer_pad(writer, fitting->indent);
+			width = fitting->width;
+			used = blanks = 0;
+		}
+		writer_pad(writer, blanks);
+		used += blanks + wide;
+		if (fitting->shortened && wide > width)
+			write_shortened(writer, word, bytes, width);
+		else
+			writer_bytes(writer, word, bytes);
+		begins = false;
+		text = next;
+	}
+}
+
+void fit_lines(struct writer *writer, const char *text, size_t length, size_t width)
+{
+	enum { HANGING = 4 };
+	const char *end = text + length;
+
+	while (text < end) {
+		const char *next = memchr(text, '\n', (size_t)(end - text));
+		size_t indent = (size_t)(skip_blanks(text, end) - text) + HANGING;
+		struct fitting fitting = { .first = width };
+
+		next = next ? next : end;
+		fitting.indent = indent < width / 2 ? indent : 0;
+		fitting.width = width - fitting.indent;
+		fit_line(writer, text, (size_t)(next - text), &fitting);
+		writer_put(writer, '\n');
+		text = next + (next < end);
+	}
+}
+
+static size_t total_width(const struct fitted_column *columns, size_t count)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!columns[i].hidden)
+			width += columns[i].width + (width ? COLUMN_GAP : 0);
+	return width;
+}
+
+static void set_widths(struct fitted_column *columns, size_t count, bool stacked)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(columns[i].name);
+		size_t name = stacked ? widest_word(columns[i].name, length) : length;
+
+		columns[i].width = columns[i].content > name ? columns[i].content : name;
+	}
+}
+
+/* Let the last column have what is left, if that is enough for words. */
+static bool fit_last(struct fitted_column *columns, size_t count, size_t width)
+{
+	struct fitted_column *last = &columns[count - 1];
+	size_t name = widest_word(last->name, strlen(last->name));
+	/* What is wider still is shortened. */
+	size_t word = last->word < width / 3 ? last->word : width / 3;
+	size_t least = word > name ? word : name;
+	size_t total = total_width(columns, count), others = total - last->width;
+
+	if (total <= width)
+		return true;
+	if (last->kind != VALUE_TEXT || last->hidden || others + least > width)
+		return false;
+	last->width = width - others;
+	return true;
+}
+
+/* Less is the first to give way. */
+static unsigned int rank(enum value_kind kind)
+{
+	switch (kind) {
+	case VALUE_SHARE:
+		return 0;
+	case VALUE_ADDRESS:
+		return 1;
+	case VALUE_TEXT:
+		return 3;
+	default:
+		return 2;
+	}
+}
+
+/* Hide the column that is missed least; false if none may be. */
+static bool hide_one(struct fitted_column *columns, size_t count)
+{
+	struct fitted_column *least = NULL;
+
+	for (size_t i = 1; i < count && (i + 1 < count || columns[i].kind != VALUE_TEXT); i++)
+		if (!columns[i].hidden && (!least || rank(columns[i].kind) <= rank(least->kind)))
+			least = &columns[i];
+	if (least)
+		least->hidden = true;
+	return least;
+}
+
+bool fit_columns(struct fitted_column *columns, size_t count, size_t width)
+{
+	set_widths(columns, count, false);
+	if (!width || !count || total_width(columns, count) <= width)
+		return false;
+	do
+		set_widths(columns, count, true);
+	while (!fit_last(columns, count, width) && hide_one(columns, count));
+	return true;
+}
