@@ -228,6 +228,23 @@ static bool scan_code(struct scan *scan, uint64_t address, const uint8_t *bytes,
 	return true;
 }
 
+/*
+ * Skip a hole of the dump at the start of a long range, and leave the next hole to the next time:
+ * returns where that begins.
+ */
+static uint64_t skip_hole(const struct image *image, struct root_range *range)
+{
+	uint64_t hole;
+
+	if (range->end - range->start <= TURN + 7)
+		return range->end;
+	range->start = image_next_data(image, range->start);
+	if (range->start >= range->end)
+		return range->end;
+	hole = image_next_hole(image, range->start);
+	return hole > range->start && hole < range->end ? hole : range->end;
+}
+
 /* Call found for each word of the range that is a reference: aligned ones, and in code all. */
 static void scan_range(const struct roots *roots, struct root_range range,
 		       bool (*found)(void *data, uint64_t where, allocation_id target), void *data)
@@ -242,13 +259,13 @@ static void scan_range(const struct roots *roots, struct root_range range,
 	if (!range.is_code)
 		range.start = (range.start + 7) & ~UINT64_C(7);
 	while (range.start < range.end) {
-		uint64_t size;
+		uint64_t end = skip_hole(roots->input.image, &range), size;
 		const uint8_t *bytes = image_bytes(roots->input.image, range.start, &size);
 
-		if (!bytes)
+		if (!bytes || range.start >= range.end)
 			break;
-		if (size > range.end - range.start)
-			size = range.end - range.start;
+		if (size > end - range.start)
+			size = end - range.start;
 		if (!(range.is_code ? scan_code : scan_words)(&scan, range.start, bytes, size))
 			return;
 		range.start += size;
