@@ -125,9 +125,54 @@ struct error *typing_set(struct typing *typing, allocation_id id, type_number nu
 	return array_append(&typing->queue, id);
 }
 
+/* What stands there may be the header of something else. */
+static struct error *add_headed(struct typing *typing, const struct pointer *pointer,
+				allocation_id id)
+{
+	uint32_t tag = tag_of(typing->table, typing_type(typing, pointer->target));
+	uint64_t hash = hash_add(hash_add(1, pointer->value), pointer->target);
+	uint8_t byte;
+	struct error *error;
+
+	if (tag == NO_TAG || typing->headed.count >= MOST_PLACES ||
+	    !image_read(typing->input.image, pointer->value + tag, &byte, 1) ||
+	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
+		return NULL;
+	error = address_map_add(&typing->known, hash, 0);
+	return error ? error
+		     : array_append(&typing->headed, (struct headed){ .address = pointer->value,
+								      .type = pointer->target,
+								      .in = id,
+								      .context = pointer->context,
+								      .tag = byte });
+}
+
+struct error *typing_add_region(struct typing *typing, const struct headed *headed,
+				type_number number)
+{
+	const struct pointer pointer = { .value = headed->address,
+					 .target = number,
+					 .context = headed->context };
+
+	if (known_fit(typing, headed->in) <= FIT_REGION ||
+	    known_type(typing, headed->in) == headed->type)
+		keep_type(typing, headed->in, number, FIT_REGION, true);
+	return add_place(typing, &pointer, headed->in);
+}
+
+/* Whether the type of the block leaves open what stands at the address in it. */
+static bool has_room_for_regions(const struct typing *typing, allocation_id id, uint64_t address)
+{
+	enum type_fit fit = known_fit(typing, id);
+
+	return fit <= FIT_REGION ||
+	       (fit == FIT_PREFIX && address - allocation_start(typing->input.index, id) >=
+					     typing_type(typing, known_type(typing, id))->size);
+}
+
 /*
- * A structure somewhere in a block that has no type of its own, as pools have them, if what stands
- * there looks like it.
+ * A structure somewhere in a block that has no type of its own, or one for its beginning only, as
+ * pools have them, if what stands there looks like it.
  */
 static struct error *follow_into(struct typing *typing, const struct pointer *pointer,
 				 allocation_id id)
@@ -137,10 +182,13 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	struct error *error;
 
 	if (pointer->is_choice || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
-	    known_fit(typing, id) > FIT_REGION || pointer->value % sizeof(uint64_t) != 0 ||
-	    target->size > range_of(typing, id).end - pointer->value)
+	    pointer->value % sizeof(uint64_t) != 0 ||
+	    target->size > range_of(typing, id).end - pointer->value ||
+	    !has_room_for_regions(typing, id, pointer->value))
 		return NULL;
 	error = typing_conforms(typing, pointer->value, pointer->target, &conformity);
+	if (!error && !conformity.is_violated)
+		error = add_headed(typing, pointer, id);
 	if (error || conformity.is_violated || conformity.confirmed == 0)
 		return error;
 	if (known_fit(typing, id) == FIT_NONE)

@@ -631,6 +631,118 @@ static struct error *infer_all(struct inference *inference)
 	return error;
 }
 
+/* ---- headers within blocks */
+
+DEFINE_COMPARE(compare_addresses, struct headed, ASCENDING(type), ASCENDING(address))
+DEFINE_COMPARE(compare_headed, struct headed, ASCENDING(type), ASCENDING(tag), ASCENDING(address))
+
+/* How much room each has up to the next of its type, or the end of the block. */
+static void measure_rooms(struct typing *typing)
+{
+	const struct headed *next = NULL;
+
+	array_sort(&typing->headed, compare_addresses);
+	for (size_t i = typing->headed.count; i-- > 0;) {
+		struct headed *headed = &typing->headed.items[i];
+		uint64_t end = range_of(typing, headed->in).end;
+
+		if (next && next->type == headed->type && next->address < end)
+			end = next->address;
+		headed->room = end - headed->address;
+		next = headed;
+	}
+}
+
+static bool fills_room(const struct inference *inference, const struct headed *headed,
+		       type_number type)
+{
+	uint64_t size = typing_type(inference->typing, type)->size;
+
+	return size <= headed->room && headed->room - size < 2 * sizeof(uint64_t);
+}
+
+static struct error *test_region(struct inference *inference, const struct headed *headed,
+				 type_number type, struct score *score)
+{
+	struct conformity conformity;
+
+	inference->tests++;
+	if (typing_type(inference->typing, type)->size > headed->room)
+		return NULL;
+	TRY(typing_conforms(inference->typing, headed->address, type, &conformity));
+	if (conformity.is_violated)
+		return NULL;
+	score->right++;
+	score->exact += fills_room(inference, headed, type);
+	score->confirmed += conformity.confirmed > 0;
+	score->pointers += conformity.exact;
+	score->doubts += conformity.doubtful;
+	return NULL;
+}
+
+/*
+ * Whether it fills the room of most, as nothing else does, and has pointers that lead to what is
+ * just as large; some of its members may never have been written.
+ */
+static bool is_chosen_by_room(const struct inference *inference, size_t number, size_t count)
+{
+	const struct score *scores = inference->scores.items, *score = &scores[number];
+	bool is_chosen = score->exact * 10 >= count * 7 && score->pointers >= count;
+
+	for (size_t i = 0; i < inference->scores.count; i++)
+		is_chosen &= i == number || scores[i].exact * 4 < score->exact;
+	return is_chosen;
+}
+
+/* What begins with the header of all these, which have the same tag. */
+static struct error *infer_headed(struct inference *inference, const struct headed *first,
+				  size_t count)
+{
+	size_t tested = count < SAMPLE ? count : SAMPLE;
+
+	inference->candidates.count = inference->scores.count = 0;
+	TRY(add_heirs(inference, first->type));
+	for (size_t i = 0; i < inference->candidates.count; i++) {
+		struct score score = { 0 };
+
+		for (size_t j = 0; j < tested; j++)
+			TRY(test_region(inference, &first[j * count / tested],
+					inference->candidates.items[i], &score));
+		TRY(array_append(&inference->scores, score));
+	}
+	for (size_t i = 0; i < inference->candidates.count; i++) {
+		if (!is_chosen(inference, i, tested, false) &&
+		    !is_chosen_by_room(inference, i, tested))
+			continue;
+		for (size_t j = 0; j < count; j++)
+			if (fills_room(inference, &first[j], inference->candidates.items[i]))
+				TRY(typing_add_region(inference->typing, &first[j],
+						      inference->candidates.items[i]));
+		break;
+	}
+	return NULL;
+}
+
+static struct error *infer_regions(struct inference *inference)
+{
+	struct typing *typing = inference->typing;
+	const struct headed *headed;
+
+	measure_rooms(typing);
+	array_sort(&typing->headed, compare_headed);
+	headed = typing->headed.items;
+	for (size_t i = 0, next; i < typing->headed.count; i = next) {
+		for (next = i + 1;
+		     next < typing->headed.count && headed[next].type == headed[i].type &&
+		     headed[next].tag == headed[i].tag;
+		     next++)
+			;
+		if (next - i >= ENOUGH && inference->tests <= MOST_TESTS)
+			TRY(infer_headed(inference, &headed[i], next - i));
+	}
+	return NULL;
+}
+
 struct error *typing_infer(struct typing *typing)
 {
 	struct memory_account *account = typing->input.account;
@@ -652,12 +764,14 @@ struct error *typing_infer(struct typing *typing)
 	};
 	struct error *error = gather(&inference);
 
-	if (error || inference.untyped.count == 0)
+	if (error || (inference.untyped.count == 0 && typing->headed.count == 0))
 		return error;
 	error = casts_read(&inference.casts, &input);
 	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
 		error = infer_all(&inference);
-		if (error || typing->queued_from == typing->queue.count)
+		if (!error)
+			error = infer_regions(&inference);
+		if (error || (typing->queued_from == typing->queue.count && !typing->places.count))
 			break;
 		error = typing_follow_queue(typing);
 	}

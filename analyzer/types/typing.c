@@ -10,6 +10,7 @@ static void release_work(struct typing *typing)
 	table_release(&typing->paths);
 	array_release(&typing->queue);
 	array_release(&typing->places);
+	array_release(&typing->headed);
 	table_release(&typing->known);
 }
 
@@ -61,7 +62,7 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 	typing->input = *input;
 	typing->types.memory.account = typing->steps.memory.account =
 		typing->origins.memory.account = typing->queue.memory.account =
-			typing->places.memory.account = account;
+			typing->places.memory.account = typing->headed.memory.account = account;
 	typing->known.memory.account = typing->paths.memory.account =
 		typing->contexts.memory.account = account;
 	error = type_table_create(input->debug, account, input->progress, &typing->table);

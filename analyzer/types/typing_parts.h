@@ -60,6 +60,16 @@ struct place {
 	uint32_t context;
 };
 
+/* A value within a block that may be the header of something larger, whose tag says what. */
+struct headed {
+	uint64_t address;
+	uint64_t room; /* up to the next one, or the end of the block */
+	type_number type;
+	allocation_id in;
+	uint32_t context;
+	uint32_t tag;
+};
+
 struct typing {
 	struct typing_input input;
 	struct type_table *table;
@@ -75,7 +85,8 @@ struct typing {
 	ARRAY(allocation_id) queue; /* whose pointers are to be followed */
 	size_t queued_from;
 	ARRAY(struct place) places; /* the same */
-	struct address_map known;   /* places, by a hash */
+	struct address_map known;   /* places and headed ones, by a hash */
+	ARRAY(struct headed) headed;
 };
 
 /* ---- typing.c */
@@ -174,6 +185,10 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 /* The allocation is of the type; its own pointers are to be followed. */
 struct error *typing_set(struct typing *typing, allocation_id id, type_number number,
 			 enum type_fit fit, bool is_inferred);
+
+/* What stands in a block is known to be of that type, not only its header; so is the block. */
+struct error *typing_add_region(struct typing *typing, const struct headed *headed,
+				type_number number);
 
 /* Follow the pointers of all variables, or of what was set since. */
 struct error *typing_follow_variables(struct typing *typing);

@@ -49,6 +49,25 @@ struct text {
 	long size[4];
 };
 
+/* What stands in slabs, of which only their headers are known. */
+struct head {
+	int kind, number;
+};
+
+struct branch {
+	struct head head;
+	struct entry *leaves;
+	struct head *parent;
+};
+
+struct stone {
+	struct head head;
+	long weight, colour;
+};
+
+static struct head *heads[100];
+static struct stone stone;
+
 /* One of two, as the kind says. */
 struct variant {
 	int kind;
@@ -211,6 +230,20 @@ OUT_OF_LINE static void fill_pool(void)
 	}
 }
 
+OUT_OF_LINE static void fill_slab(void)
+{
+	char *slab = make(32 + 100 * sizeof(struct branch), "block with struct branch");
+
+	for (int i = 0; i < 100; i++) {
+		struct branch *branch = (struct branch *)(slab + 32) + i;
+
+		branch->head = (struct head){ 5, i };
+		branch->leaves = push(NULL, NULL);
+		branch->parent = i ? heads[i / 2] : NULL;
+		heads[i] = &branch->head;
+	}
+}
+
 OUT_OF_LINE static void fill(void)
 {
 	for (int i = 0; i < 200; i++) {
@@ -243,6 +276,8 @@ OUT_OF_LINE static void fill(void)
 		bag.items[i] = note;
 	}
 	fill_pool();
+	fill_slab();
+	stone.weight++;
 }
 
 int main(void)
