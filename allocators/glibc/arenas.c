@@ -111,7 +111,6 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 			.address = address,
 			.main = !heads_subheap(view->image, address),
 		};
-		struct error *error;
 		uint64_t mutex; /* and flags */
 
 		if (!view_word(view, address, &mutex) ||
@@ -120,9 +119,7 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 		    !view_word(view, address + layout->next, &address))
 			break;
 		arena.locked = (uint32_t)mutex != 0;
-		error = glibc_add_arena(heap, arena);
-		if (error)
-			return error;
+		TRY(glibc_add_arena(heap, arena));
 	} while (address != first && heap->arena_count < most_arenas(view->image));
 	return NULL;
 }

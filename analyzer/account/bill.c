@@ -200,11 +200,10 @@ static struct error *claim_pages(void *data, row_number row, uint64_t start, uin
 	const struct region *region = image_find(maker->image, start);
 	uint64_t least = maker->pages->alignment[0];
 	uint64_t at = (start + least - 1) & ~(least - 1);
-	struct error *error = NULL;
 
 	if (!region->bytes || region->mapping)
 		return NULL;
-	while (!error && at < end && end - at >= least) {
+	while (at < end && end - at >= least) {
 		uint64_t data_at = image_next_data(maker->image, at);
 		uint64_t size;
 
@@ -216,10 +215,10 @@ static struct error *claim_pages(void *data, row_number row, uint64_t start, uin
 		if (size > end - at)
 			size = 0;
 		if (size)
-			error = ledger_claim(maker->ledger, at, at + size, maker->pages_row);
+			TRY(ledger_claim(maker->ledger, at, at + size, maker->pages_row));
 		at += size > least ? size : least;
 	}
-	return error;
+	return NULL;
 }
 
 /* Pages of objects that runtimes are sure of. */

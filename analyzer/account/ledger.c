@@ -122,9 +122,8 @@ static struct error *visit_pieces(const struct ledger *ledger, uint64_t start, u
 				  row_number row, size_t *next, ledger_piece_fn *found, void *data)
 {
 	const struct memory_range *taken = ledger->taken.items;
-	struct error *error = NULL;
 
-	while (start < end && !error) {
+	while (start < end) {
 		uint64_t stop = end;
 
 		while (*next < ledger->taken.count && taken[*next].end <= start)
@@ -132,12 +131,12 @@ static struct error *visit_pieces(const struct ledger *ledger, uint64_t start, u
 		if (*next < ledger->taken.count && taken[*next].start < end)
 			stop = taken[*next].start;
 		if (stop > start)
-			error = found(data, row, start, stop);
+			TRY(found(data, row, start, stop));
 		else
 			stop = taken[*next].end;
 		start = stop;
 	}
-	return error;
+	return NULL;
 }
 
 /* What this layer claimed is taken for the layers to come. */

@@ -73,12 +73,10 @@ static int compare_pinnings(const void *a, const void *b)
 static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
 {
 	struct memory_account *account = analysis_account(search->analysis);
-	struct error *error = kind_need(search->analysis);
+	struct error *error;
 
-	if (!error)
-		error = bitmap_init(&search->counted, allocation_count(search->index), account);
-	if (error)
-		return error;
+	TRY(kind_need(search->analysis));
+	TRY(bitmap_init(&search->counted, allocation_count(search->index), account));
 	search->pinnings->memory.account = account;
 	error = fragments_create(analysis_heaps(search->analysis), analysis_image(search->analysis),
 				 analysis_progress(search->analysis), pin_page, search,

@@ -70,15 +70,12 @@ static struct error *find_few(struct analysis *analysis, const allocation_id *id
 {
 	enum { PART = 8, EACH = 1 << 20 };
 	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
-	struct error *error =
-		bitmap_init(&sources, allocation_count(analysis->index), &analysis->account);
 	struct reader reader;
 
+	TRY(bitmap_init(&sources, allocation_count(analysis->index), &analysis->account));
 	patterns_init_reader(analysis->few_patterns, &reader);
-	for (size_t i = 0; i < count && !error; i++)
-		error = add_sources(analysis, &reader, ids[i], true, &sources);
-	if (error)
-		return error;
+	for (size_t i = 0; i < count; i++)
+		TRY(add_sources(analysis, &reader, ids[i], true, &sources));
 	analysis->few_cost += root_bytes(analysis->roots) + EACH;
 	bitmap_for_each(id, &sources)
 		analysis->few_cost += allocation_size(analysis->index, (allocation_id)id);

@@ -150,45 +150,41 @@ static struct error *save_findings(const struct analysis *analysis, enum stage s
 				   struct side_writer *writer, struct kept_stage *kept)
 {
 	const struct stage_findings *found = &analysis->found[stage];
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < found->count && !error; i++) {
+	for (size_t i = 0; i < found->count; i++) {
 		const struct finding *finding = &analysis->findings.list[found->first + i];
 		size_t size = strlen(finding->message) + 1;
 
-		error = side_writer_add(writer, &WEIGHT_LETTERS[finding->weight], 1);
-		if (!error)
-			error = side_writer_add(writer, finding->message, size);
+		TRY(side_writer_add(writer, &WEIGHT_LETTERS[finding->weight], 1));
+		TRY(side_writer_add(writer, finding->message, size));
 		kept->size += size + 1;
 	}
 	for (size_t i = 0; i < FINDING_WEIGHTS; i++)
 		kept->weighed[i] = found->weighed[i];
-	return error;
+	return NULL;
 }
 
 static struct error *save_stages(const struct analysis *analysis, struct side_writer *writer)
 {
 	struct kept_stage kept[STAGES] = { 0 };
-	struct error *error = NULL;
 	uint64_t size = 0;
 
 	side_writer_begin(writer, SIDE_FINDINGS);
-	for (enum stage stage = 0; stage < STAGES && !error; stage++) {
+	for (enum stage stage = 0; stage < STAGES; stage++) {
 		if (!analysis_recipes[stage].save)
 			continue;
 		kept[stage].is_kept = true;
 		kept[stage].first = size;
-		error = save_findings(analysis, stage, writer, &kept[stage]);
+		TRY(save_findings(analysis, stage, writer, &kept[stage]));
 		size += kept[stage].size;
 	}
 	if (runtimes_have_objects(analysis->runtimes))
 		kept[STAGE_LEAKED_PATTERNS].is_kept = kept[STAGE_SIGNATURES].is_kept = false;
-	if (!error)
-		error = side_writer_array(writer, SIDE_STAGES, kept, sizeof(kept));
-	for (enum stage stage = 0; stage < STAGES && !error; stage++)
+	TRY(side_writer_array(writer, SIDE_STAGES, kept, sizeof(kept)));
+	for (enum stage stage = 0; stage < STAGES; stage++)
 		if (analysis_recipes[stage].save)
-			error = analysis_recipes[stage].save(analysis, writer);
-	return error;
+			TRY(analysis_recipes[stage].save(analysis, writer));
+	return NULL;
 }
 
 /* Everything written but the header. */

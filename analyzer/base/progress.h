@@ -67,6 +67,14 @@ static inline struct error *progress_check(struct progress *progress, uint64_t a
 					       : error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
+/* The same for one of many short steps, which are not counted. */
+static inline struct error *progress_glance(const struct progress *progress)
+{
+	return atomic_load_explicit(&progress->interrupted, memory_order_relaxed)
+		       ? error_create(ERROR_INTERRUPTED, "interrupted")
+		       : NULL;
+}
+
 /*
  * The same for a loop over ids, which calls it with each: progress is reported now and then.
  * *told is 0 at first.

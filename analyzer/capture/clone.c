@@ -352,12 +352,10 @@ struct error *process_clone_create(const struct held_process *held, struct proce
 {
 	struct injection injection = { .options = STOPS };
 	struct way_back *way = &clone->way;
-	struct error *error = choose_thread(held, clone, &injection);
+	struct error *error;
 
-	if (!error)
-		error = injection_begin(&injection);
-	if (error)
-		return error;
+	TRY(choose_thread(held, clone, &injection));
+	TRY(injection_begin(&injection));
 	way_back_lay(&clone->code, clone->map, &injection, way);
 	clone->gadget = injection.gadget;
 	clone->thread = injection.thread;

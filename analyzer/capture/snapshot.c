@@ -242,9 +242,7 @@ static struct error *take_cloned(pid_t process, struct core_writer *core,
 	*ret_obstacle = obstacle || heapcore >= 0 ? obstacle : error_system("pidfd_open(2)");
 	if (*ret_obstacle)
 		return NULL;
-	error = core_provide(core, true);
-	if (error)
-		return error;
+	TRY(core_provide(core, true));
 	cloning.to_heapcore = to_heapcore = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	cloning.to_keeper = to_keeper = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (to_heapcore < 0 || to_keeper < 0)

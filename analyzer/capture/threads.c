@@ -169,8 +169,7 @@ static struct error *await_stops(struct held_process *held, size_t first,
 		int status;
 		pid_t found = waitpid(thread->id, &status, WNOHANG | __WALL);
 
-		if (atomic_load(&progress->interrupted))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_glance(progress));
 		if (found == 0 && clock_now() < deadline) {
 			nanosleep(&(struct timespec){ .tv_nsec = wait }, NULL);
 			wait = wait * 2 < LONGEST_WAIT ? wait * 2 : LONGEST_WAIT;

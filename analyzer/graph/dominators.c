@@ -345,10 +345,7 @@ static struct error *find_dominators(struct finder *finder)
 	enum rank rank = RANK_LEAKED;
 
 	for (uint32_t number = finder->count; number > 0; number--) {
-		struct error *error = step(finder, number);
-
-		if (error)
-			return error;
+		TRY(step(finder, number));
 		while (rank > 0 && number <= finder->ends[rank - 1])
 			rank--;
 		fetch_ahead(finder, number);

@@ -91,8 +91,7 @@ static struct error *expand(struct side *side, const struct progress *progress)
 		for (size_t i = 0; i < edges.count; i++)
 			if (!bitmap_get(&side->seen, edges.targets[i]))
 				TRY(reach(side, edges.targets[i]));
-		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_glance(progress));
 	}
 	return NULL;
 }

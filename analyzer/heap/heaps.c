@@ -180,9 +180,7 @@ static struct error *open_each(struct slots *slots)
 			continue;
 		heap->allocator = allocators[i];
 		slots->list[slots->count++].heap = heap;
-		error = note_owned(slots, heap);
-		if (error)
-			return error;
+		TRY(note_owned(slots, heap));
 	}
 	return NULL;
 }

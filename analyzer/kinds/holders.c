@@ -23,13 +23,9 @@ struct search {
 
 static struct error *add_held(struct search *search, allocation_id id, uint64_t level)
 {
-	struct error *error;
-
 	if (bitmap_get(&search->reached, id))
 		return NULL;
-	error = array_append(&search->queue, (struct held){ id, level });
-	if (error)
-		return error;
+	TRY(array_append(&search->queue, (struct held){ id, level }));
 	bitmap_set(&search->reached, id);
 	return NULL;
 }
@@ -96,9 +92,8 @@ static bool visit_words(struct search *search, allocation_id from, struct held h
 static struct error *visit_holders(struct search *search, struct held held, bool *ret_go_on)
 {
 	struct edges edges = graph_outgoing(analysis_incoming(search->input->analysis), held.id);
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && *ret_go_on && i < edges.count; i++) {
+	for (size_t i = 0; *ret_go_on && i < edges.count; i++) {
 		allocation_id from = edges.targets[i];
 		bool holds = false;
 
@@ -106,9 +101,9 @@ static struct error *visit_holders(struct search *search, struct held held, bool
 			continue;
 		*ret_go_on = visit_words(search, from, held, &holds);
 		if (holds)
-			error = add_held(search, from, held.level + 1);
+			TRY(add_held(search, from, held.level + 1));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *visit_all(struct search *search)
@@ -120,15 +115,11 @@ static struct error *visit_all(struct search *search)
 	progress_begin(progress, "finding who holds them", 0);
 	for (size_t i = 0; go_on && i < search->queue.count; i++) {
 		struct held held = search->queue.items[i];
-		struct error *error;
 
 		if (levels && held.level >= levels)
 			return NULL;
-		error = visit_holders(search, held, &go_on);
-		if (error)
-			return error;
-		if (!progress_step(progress, 1))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(visit_holders(search, held, &go_on));
+		TRY(progress_check(progress, 1));
 	}
 	return NULL;
 }

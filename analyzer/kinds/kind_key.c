@@ -10,11 +10,9 @@ static const uint64_t SIZE_MASK = (UINT64_C(1) << SIZE_BITS) - 1;
 
 struct error *kind_need(struct analysis *analysis)
 {
-	struct error *error = analysis_need(analysis, STAGE_CLASSES);
-
-	if (!error)
-		error = analysis_need(analysis, STAGE_SIGNATURES);
-	return error ? error : analysis_need(analysis, STAGE_PATTERNS);
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(analysis_need(analysis, STAGE_SIGNATURES));
+	return analysis_need(analysis, STAGE_PATTERNS);
 }
 
 struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members,

@@ -29,7 +29,6 @@ static struct error *find_maker(struct grouping *grouping, allocation_id id, uin
 	const struct allocation_index *index = analysis_index(grouping->analysis);
 	struct debug_header header;
 	struct tally tally = { .count = 1 };
-	struct error *error;
 	uint32_t number;
 
 	*ret = 0;
@@ -38,10 +37,9 @@ static struct error *find_maker(struct grouping *grouping, allocation_id id, uin
 		return NULL;
 	/* Addresses have 47 bits, and files fewer lines than fit beside. */
 	tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
-	error = tally_add_numbered(&grouping->makers, tally, &number);
-	if (!error)
-		*ret = 1 + (uint64_t)number;
-	return error;
+	TRY(tally_add_numbered(&grouping->makers, tally, &number));
+	*ret = 1 + (uint64_t)number;
+	return NULL;
 }
 
 static struct error *add_member(struct grouping *grouping, allocation_id id,
@@ -51,12 +49,9 @@ static struct error *add_member(struct grouping *grouping, allocation_id id,
 	uint32_t type = types_of(grouping->types, id);
 	struct tally tally = { .count = 1, .bytes = size };
 	uint64_t maker = 0;
-	struct error *error = NULL;
 
 	if (collectable && bitmap_get(collectable, id))
-		error = find_maker(grouping, id, &maker);
-	if (error)
-		return error;
+		TRY(find_maker(grouping, id, &maker));
 	tally.key = maker << MAKER_SHIFT | type;
 	if (type == NO_GROUP && maker == 0)
 		tally.key = SIZE_BIT | size;
@@ -72,12 +67,8 @@ static struct error *add_members(struct grouping *grouping)
 
 	progress_begin(progress, "grouping", grouping->types->live.count);
 	bitmap_for_each(id, &grouping->types->live) {
-		struct error *error = add_member(grouping, (allocation_id)id, collectable);
-
-		if (error)
-			return error;
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(add_member(grouping, (allocation_id)id, collectable));
+		TRY(progress_check_at(progress, id, &told));
 	}
 	return NULL;
 }
@@ -132,12 +123,10 @@ DEFINE_COMPARE(compare_lines, struct made, DESCENDING(bytes), DESCENDING(count),
 static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 				struct made_list *lines)
 {
-	struct error *error = NULL;
-
 	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
 	if (!lines->list)
 		return &error_no_memory;
-	for (size_t i = 0; !error && i < grouping->groups.count; i++) {
+	for (size_t i = 0; i < grouping->groups.count; i++) {
 		const struct tally *tally = &grouping->groups.items[i];
 		struct made *line = &lines->list[lines->count];
 
@@ -146,11 +135,10 @@ static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 		lines->count++;
 		line->count = tally->count;
 		line->bytes = tally->bytes;
-		error = name_line(grouping, tally->key, line);
+		TRY(name_line(grouping, tally->key, line));
 	}
-	if (!error)
-		SORT(lines->list, lines->count, compare_lines);
-	return error;
+	SORT(lines->list, lines->count, compare_lines);
+	return NULL;
 }
 
 struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret)

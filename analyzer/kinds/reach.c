@@ -34,14 +34,10 @@ static struct error *reserve(struct reach *reach)
 {
 	size_t members = component_member_count(reach->components);
 	size_t count = component_count(reach->components) + (size_t)1;
-	struct error *error = array_resize(&reach->groups, members + 1);
 
-	if (!error)
-		error = array_resize(&reach->begins, count);
-	if (!error)
-		error = array_resize(&reach->sizes, count);
-	if (error)
-		return error;
+	TRY(array_resize(&reach->groups, members + 1));
+	TRY(array_resize(&reach->begins, count));
+	TRY(array_resize(&reach->sizes, count));
 	reach->bytes = calloc(reach->input->group_count + TOGETHER, sizeof(*reach->bytes));
 	return reach->bytes ? NULL : &error_no_memory;
 }
@@ -66,9 +62,7 @@ static struct error *lay_out(struct reach *reach)
 			sizes[number] += allocation_size(reach->input->index, id);
 		}
 	}
-	return progress_step(reach->input->progress, count)
-		       ? NULL
-		       : error_create(ERROR_INTERRUPTED, "interrupted");
+	return progress_check(reach->input->progress, count);
 }
 
 /* The bits of the groups from first on that the members at places are of. */
@@ -111,9 +105,7 @@ static struct error *go_over(void *data, size_t chunk, unsigned int thread)
 		for (uint32_t place = begin; mask && place < end; place++)
 			hand_on(reach, place, mask, masks);
 	}
-	return progress_step(reach->input->progress, component_member_count(reach->components))
-		       ? NULL
-		       : error_create(ERROR_INTERRUPTED, "interrupted");
+	return progress_check(reach->input->progress, component_member_count(reach->components));
 }
 
 /* Go over the graph once for each 64 groups. */
@@ -164,34 +156,27 @@ struct error *reach_by_group(const struct reach_input *input, uint64_t *ret_byte
 		.begins.memory.account = input->account,
 		.sizes.memory.account = input->account,
 	};
-	struct error *error = components_create(input->graph, input->members, input->account,
-						input->progress, &components);
 
+	TRY(components_create(input->graph, input->members, input->account, input->progress,
+			      &components));
 	reach.components = components;
-	if (!error)
-		error = reserve(&reach);
-	if (!error)
-		error = go_over_all(&reach);
-	if (!error && input->group_count > 0)
+	TRY(reserve(&reach));
+	TRY(go_over_all(&reach));
+	if (input->group_count > 0)
 		memcpy(ret_bytes, reach.bytes, input->group_count * sizeof(*ret_bytes));
-	return error;
+	return NULL;
 }
 
 struct error *reach_of(const struct reach_input *input, allocation_id id, uint64_t *ret_bytes)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
-	struct error *error = bitmap_init(&from, input->members->count, input->account);
 	uint64_t bytes = 0;
 
-	if (!error)
-		error = bitmap_init(&reached, input->members->count, input->account);
-	if (error)
-		return error;
+	TRY(bitmap_init(&from, input->members->count, input->account));
+	TRY(bitmap_init(&reached, input->members->count, input->account));
 	bitmap_set(&from, id);
-	error = graph_mark_within(input->graph, input->members, &from, &reached, input->account,
-				  input->progress);
-	if (error)
-		return error;
+	TRY(graph_mark_within(input->graph, input->members, &from, &reached, input->account,
+			      input->progress));
 	bitmap_for_each(member, &reached)
 		bytes += allocation_size(input->index, (allocation_id)member);
 	*ret_bytes = bytes;

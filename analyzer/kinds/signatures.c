@@ -19,12 +19,10 @@ struct error *signatures_count(struct analysis *analysis, struct tally_table *re
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
 	struct progress *progress = analysis_progress(analysis);
-	struct error *error = analysis_need(analysis, STAGE_SIGNATURES);
 	uint64_t told = 0;
 
+	TRY(analysis_need(analysis, STAGE_SIGNATURES));
 	ret->memory.account = analysis_account(analysis);
-	if (error)
-		return error;
 	progress_begin(progress, "counting signatures", used->count);
 	bitmap_for_each(id, used) {
 		uint64_t signature = analysis_signature(analysis, (allocation_id)id);
@@ -35,11 +33,8 @@ struct error *signatures_count(struct analysis *analysis, struct tally_table *re
 		};
 
 		if (signature)
-			error = tally_add(ret, tally);
-		if (error)
-			return error;
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+			TRY(tally_add(ret, tally));
+		TRY(progress_check_at(progress, id, &told));
 	}
 	array_sort(ret, tally_compare_counts);
 	return NULL;
@@ -106,10 +101,8 @@ struct error *class_filter_check(struct class_filter *filter, struct analysis *a
 		.names.memory.account = analysis_account(analysis),
 	};
 	_cleanup_(table_release) struct tally_table signatures = { 0 };
-	struct error *error = signatures_count(analysis, &signatures);
 
-	if (error)
-		return error;
+	TRY(signatures_count(analysis, &signatures));
 	for (size_t i = 0; i < signatures.count; i++) {
 		uint64_t signature = signatures.items[i].key;
 

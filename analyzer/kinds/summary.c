@@ -106,27 +106,22 @@ static struct error *add_members(struct counting *counting)
 	const struct analysis *analysis = counting->input->analysis;
 	const struct bitmap *members = counting->input->members;
 	struct progress *progress = analysis_progress(counting->input->analysis);
-	struct error *error = NULL;
 	uint64_t passed = 0;
 
 	progress_begin(progress, "summarizing", members->count);
 	if (counting->input->retained)
-		error = array_resize(&counting->numbers, members->count);
-	for (size_t i = 0; !error && i < counting->numbers.count; i++)
+		TRY(array_resize(&counting->numbers, members->count));
+	for (size_t i = 0; i < counting->numbers.count; i++)
 		counting->numbers.items[i] = NO_GROUP;
 	bitmap_for_each(id, members) {
 		uint64_t before = passed;
 
-		if (!error)
-			error = add_member(counting, (allocation_id)id);
-		if (!error && !progress_pass(progress, id, &passed))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
-		if (error)
-			return error;
+		TRY(add_member(counting, (allocation_id)id));
+		TRY(progress_check_at(progress, id, &passed));
 		allocations_release(analysis_image(analysis), analysis_index(analysis), before,
 				    passed);
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -137,25 +132,23 @@ static struct error *find_patterns(struct counting *counting)
 {
 	struct analysis *analysis = counting->input->analysis;
 	const struct bitmap *members = counting->input->members;
-	struct error *error;
 	bool leaked;
 
 	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
 		return NULL;
 	leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
 		 bitmap_within(members, analysis_unreachable(analysis));
-	error = analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS);
-	if (!error && !leaked)
-		error = analysis_need(analysis, STAGE_TYPES);
-	if (!error && !leaked)
+	TRY(analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS));
+	counting->patterns =
+		leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
+	if (!leaked) {
+		TRY(analysis_need(analysis, STAGE_TYPES));
 		counting->typing = analysis_typing(analysis);
-	if (!error)
-		counting->patterns =
-			leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
+	}
 	counting->finds_holders = !leaked && !counting->input->retained;
-	if (!error && counting->finds_holders)
-		error = bitmap_init(&counting->unnamed, members->count, analysis_account(analysis));
-	return error;
+	if (!counting->finds_holders)
+		return NULL;
+	return bitmap_init(&counting->unnamed, members->count, analysis_account(analysis));
 }
 
 /* What the members of each kind retain, into owned. */
@@ -163,15 +156,14 @@ static struct error *add_retained(struct counting *counting)
 {
 	struct tally_table *kinds = &counting->kinds;
 	_cleanup_(free) uint64_t *bytes = calloc(kinds->count + 1, sizeof(*bytes));
-	struct error *error;
 
 	if (!bytes)
 		return &error_no_memory;
-	error = retained_by_group(analysis_dominators(counting->input->analysis),
-				  counting->numbers.items, NULL, kinds->count, bytes);
-	for (size_t i = 0; !error && i < kinds->count; i++)
+	TRY(retained_by_group(analysis_dominators(counting->input->analysis),
+			      counting->numbers.items, NULL, kinds->count, bytes));
+	for (size_t i = 0; i < kinds->count; i++)
 		kinds->items[i].owned = bytes[i];
-	return error;
+	return NULL;
 }
 
 const char *kind_name_in_form(const struct analysis *analysis, kind_key key, bool full)
@@ -242,10 +234,8 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 {
 	const struct kind_summary_input *input = counting->input;
 	struct tally_table *kinds = &counting->kinds;
-	struct error *error = array_resize(&summary->lines, kinds->count);
 
-	if (error)
-		return error;
+	TRY(array_resize(&summary->lines, kinds->count));
 	array_sort(kinds, input->order);
 	for (size_t i = 0; i < kinds->count; i++)
 		summary->lines.items[i] = (struct kind_line){
@@ -359,18 +349,16 @@ static size_t make_group(const struct kind_summary_input *input, const struct ki
 static struct error *make_groups(const struct kind_summary_input *input,
 				 struct kind_summary *summary)
 {
-	struct error *error = NULL;
-
 	if (summary->lines.count)
 		qsort_r(summary->lines.items, summary->lines.count, sizeof(struct kind_line),
 			compare_lines, (void *)input);
-	for (size_t i = 0; !error && i < summary->lines.count;) {
+	for (size_t i = 0; i < summary->lines.count;) {
 		struct kind_group group;
 
 		i = make_group(input, summary, i, &group);
-		error = array_append(&summary->groups, group);
+		TRY(array_append(&summary->groups, group));
 	}
-	return error;
+	return NULL;
 }
 
 /* What each group's members retain, which is not the sum of its lines. */
@@ -379,7 +367,6 @@ static struct error *add_retained_of_groups(const struct counting *counting,
 {
 	_cleanup_(free) uint32_t *groups = calloc(summary->lines.count + 1, sizeof(*groups));
 	_cleanup_(free) uint64_t *bytes = calloc(summary->groups.count + 1, sizeof(*bytes));
-	struct error *error;
 
 	if (!groups || !bytes)
 		return &error_no_memory;
@@ -387,11 +374,11 @@ static struct error *add_retained_of_groups(const struct counting *counting,
 		for (size_t j = 0; j < summary->groups.items[i].count; j++)
 			groups[summary->lines.items[summary->groups.items[i].first + j]
 				       .tally.number] = (uint32_t)i;
-	error = retained_by_group(analysis_dominators(counting->input->analysis),
-				  counting->numbers.items, groups, summary->groups.count, bytes);
-	for (size_t i = 0; !error && i < summary->groups.count; i++)
+	TRY(retained_by_group(analysis_dominators(counting->input->analysis),
+			      counting->numbers.items, groups, summary->groups.count, bytes));
+	for (size_t i = 0; i < summary->groups.count; i++)
 		summary->groups.items[i].total.owned = bytes[i];
-	return error;
+	return NULL;
 }
 
 /* Equal ones by name, those without one last. */
@@ -413,15 +400,11 @@ static int compare_groups(const void *a, const void *b, void *data)
 static struct error *build_needed(struct counting *counting)
 {
 	struct analysis *analysis = counting->input->analysis;
-	struct error *error = analysis_need(analysis, STAGE_CLASSES);
 
-	if (!error)
-		error = signatures_need(analysis, counting->input->members);
-	if (!error)
-		error = find_patterns(counting);
-	if (!error && counting->input->retained)
-		error = analysis_need(analysis, STAGE_RETAINED);
-	return error;
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(signatures_need(analysis, counting->input->members));
+	TRY(find_patterns(counting));
+	return counting->input->retained ? analysis_need(analysis, STAGE_RETAINED) : NULL;
 }
 
 struct error *kind_summary_find(const struct kind_summary_input *input, struct kind_summary *ret)
@@ -433,41 +416,35 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 		.samples.memory.account = account,
 		.numbers.memory.account = account,
 	};
-	struct error *error = build_needed(&counting);
 
-	if (error)
-		return error;
+	TRY(build_needed(&counting));
 	ret->lines.memory.account = ret->groups.memory.account = account;
-	error = add_members(&counting);
-	if (!error)
-		error = add_unnamed(&counting);
-	if (!error && counting.nameless)
-		error = fold_few(&counting);
-	if (!error && input->retained)
-		error = add_retained(&counting);
-	if (!error)
-		error = make_lines(&counting, ret);
-	if (!error)
-		error = make_groups(input, ret);
-	if (!error && input->retained)
-		error = add_retained_of_groups(&counting, ret);
+	TRY(add_members(&counting));
+	TRY(add_unnamed(&counting));
+	if (counting.nameless)
+		TRY(fold_few(&counting));
+	if (input->retained)
+		TRY(add_retained(&counting));
+	TRY(make_lines(&counting, ret));
+	TRY(make_groups(input, ret));
+	if (input->retained)
+		TRY(add_retained_of_groups(&counting, ret));
 	ret->nameless = take(counting.nameless);
-	if (!error && ret->groups.count)
+	if (ret->groups.count)
 		qsort_r(ret->groups.items, ret->groups.count, sizeof(struct kind_group),
 			compare_groups, (void *)input);
-	return error;
+	return NULL;
 }
 
 struct error *leak_roots_count(struct analysis *analysis, const struct bitmap *members,
 			       struct tally_table *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
-	struct error *error = analysis_need(analysis, STAGE_CLASSES);
 	const struct leaks *leaks = analysis_leaks(analysis);
 
-	if (!error)
-		error = analysis_need(analysis, STAGE_LEAKED_PATTERNS);
-	for (size_t i = 0; !error && i < leaks->count; i++) {
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
+	for (size_t i = 0; i < leaks->count; i++) {
 		const struct leak_root *root = &leaks->roots[i];
 		kind_key key;
 
@@ -476,10 +453,10 @@ struct error *leak_roots_count(struct analysis *analysis, const struct bitmap *m
 		key = kind_of(analysis, analysis_leaked_patterns(analysis), root->id);
 		if (key == KIND_UNKNOWN)
 			key = kind_with_size(key, allocation_size(index, root->id));
-		error = tally_add(ret, (struct tally){ .key = key,
-						       .count = 1,
-						       .bytes = root->owned_bytes,
-						       .owned = root->owned_count });
+		TRY(tally_add(ret, (struct tally){ .key = key,
+						   .count = 1,
+						   .bytes = root->owned_bytes,
+						   .owned = root->owned_count }));
 	}
-	return error;
+	return NULL;
 }

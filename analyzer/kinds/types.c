@@ -16,6 +16,12 @@ struct finder {
 	struct types *found;
 };
 
+static void finder_deinit(struct finder *finder)
+{
+	table_release(&finder->tallies);
+}
+DEFINE_DEINIT(finder_deinit, struct finder)
+
 /* Number the types in the order in which they are found. */
 static struct error *count_all(struct finder *finder)
 {
@@ -32,15 +38,11 @@ static struct error *count_all(struct finder *finder)
 			.count = 1,
 			.bytes = allocation_size(index, (allocation_id)id),
 		};
-		struct error *error;
 
 		if (key == KIND_UNKNOWN)
 			continue;
-		error = tally_add_numbered(&finder->tallies, tally, &groups[id]);
-		if (error)
-			return error;
-		if (!progress_pass(progress, id, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(tally_add_numbered(&finder->tallies, tally, &groups[id]));
+		TRY(progress_check_at(progress, id, &told));
 	}
 	return NULL;
 }
@@ -102,10 +104,10 @@ static struct error *make_list(struct finder *finder)
 	size_t count = finder->tallies.count;
 	_cleanup_(free) uint32_t *merged = calloc(count + 1, sizeof(*merged));
 	_cleanup_(free) uint32_t *places = calloc(count + 1, sizeof(*places));
-	struct error *error = merged && places ? name_all(finder) : &error_no_memory;
 
-	if (error)
-		return error;
+	if (!merged || !places)
+		return &error_no_memory;
+	TRY(name_all(finder));
 	merge(found, merged);
 	SORT(found->list, found->count, compare_counts);
 	for (size_t i = 0; i < found->count; i++)
@@ -124,53 +126,45 @@ static struct error *find_live(struct analysis *analysis, struct types *types)
 	const struct allocation_index *index = analysis_index(analysis);
 	struct memory_account *account = analysis_account(analysis);
 	size_t count = allocation_count(index);
-	struct error *error = bitmap_init(&types->live, count, account);
 
-	if (error)
-		return error;
+	TRY(bitmap_init(&types->live, count, account));
 	bitmap_copy(&types->live, allocation_used(index));
 	if (analysis_garbage(analysis))
 		bitmap_minus(&types->live, analysis_garbage(analysis));
 	types->groups.memory.account = account;
-	error = array_resize(&types->groups, count + 1);
-	for (size_t i = 0; !error && i <= count; i++)
+	TRY(array_resize(&types->groups, count + 1));
+	for (size_t i = 0; i <= count; i++)
 		types->groups.items[i] = NO_GROUP;
-	return error;
+	return NULL;
 }
 
 static struct error *build_needs(struct finder *finder)
 {
 	struct analysis *analysis = finder->analysis;
-	struct error *error = analysis_need(analysis, STAGE_CLASSES);
 
-	if (!error)
-		error = analysis_need(analysis, STAGE_REACHABILITY);
-	if (!error)
-		error = find_live(analysis, finder->found);
-	if (error ||
-	    (finder->choice == TYPES_OBJECTS && runtimes_have_objects(analysis_runtimes(analysis))))
-		return error;
-	error = signatures_need(analysis, &finder->found->live);
-	if (!error)
-		error = analysis_need(analysis, STAGE_PATTERNS);
-	if (!error)
-		finder->patterns = analysis_patterns(analysis);
-	return error;
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	TRY(analysis_need(analysis, STAGE_REACHABILITY));
+	TRY(find_live(analysis, finder->found));
+	if (finder->choice == TYPES_OBJECTS && runtimes_have_objects(analysis_runtimes(analysis)))
+		return NULL;
+	TRY(signatures_need(analysis, &finder->found->live));
+	TRY(analysis_need(analysis, STAGE_PATTERNS));
+	finder->patterns = analysis_patterns(analysis);
+	return NULL;
 }
 
 struct error *types_find(struct analysis *analysis, enum types_choice choice, struct types *ret)
 {
-	struct finder finder = { .analysis = analysis, .choice = choice, .found = ret };
-	struct error *error;
+	_cleanup_(finder_deinit) struct finder finder = {
+		.analysis = analysis,
+		.choice = choice,
+		.tallies.memory.account = analysis_account(analysis),
+		.found = ret,
+	};
 
-	finder.tallies.memory.account = analysis_account(analysis);
-	error = build_needs(&finder);
-	if (!error)
-		error = count_all(&finder);
-	if (!error)
-		error = make_list(&finder);
-	table_release(&finder.tallies);
-	return error;
+	TRY(build_needs(&finder));
+	TRY(count_all(&finder));
+	return make_list(&finder);
 }
 
 void types_deinit(struct types *types)

@@ -279,9 +279,7 @@ struct error *annotating_init(struct annotating *annotating, struct analysis *an
 	*annotating = (struct annotating){ .analysis = analysis };
 	if (rules->count == 0)
 		return NULL;
-	error = analysis_need(analysis, STAGE_CLASSES);
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_CLASSES));
 	annotating->tests = calloc(rules->count, sizeof(*annotating->tests));
 	if (!annotating->tests)
 		return &error_no_memory;
@@ -386,8 +384,7 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 		struct annotation annotation;
 		uint64_t told;
 
-		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_glance(progress));
 		place.address = start + offset;
 		place.count = (size - offset) / 8;
 		if (place.count > STRING_WORDS)

@@ -75,7 +75,6 @@ static struct error *engine_init(struct engine *engine, const struct extension *
 {
 	struct analysis *analysis = extension->choice->analysis;
 	struct memory_account *account = analysis_account(analysis);
-	struct error *error;
 
 	*engine = (struct engine){
 		.extension = extension,
@@ -84,19 +83,15 @@ static struct error *engine_init(struct engine *engine, const struct extension *
 		.frames.memory.account = account,
 		.candidates.memory.account = account,
 	};
-	error = bitmap_init(&engine->free_ones, count, account);
-	if (error)
-		return error;
+	TRY(bitmap_init(&engine->free_ones, count, account));
 	bitmap_fill(&engine->free_ones);
 	bitmap_minus(&engine->free_ones, allocation_used(analysis_index(analysis)));
-	error = init_members(engine, count);
-	if (!error)
-		error = candidate_source_init(&engine->source, extension->choice, extension->rules);
-	if (!error)
-		error = prepare_tests(engine);
+	TRY(init_members(engine, count));
+	TRY(candidate_source_init(&engine->source, extension->choice, extension->rules));
+	TRY(prepare_tests(engine));
 	/* Comments also tell of what was visited before. */
 	engine->source.unwanted = extension->comment ? &engine->free_ones : &engine->members.set;
-	return error;
+	return NULL;
 }
 
 /* Leave those behind first that are of the rule's kind. */
@@ -286,18 +281,17 @@ static void fetch(const struct engine *engine, allocation_id id,
 static struct error *extend_by_all(struct engine *engine, allocation_id id)
 {
 	struct pending frame = { .id = id };
-	struct error *error = NULL;
 
-	for (; !error && frame.rule < engine->rules->count; frame.rule++) {
+	for (; frame.rule < engine->rules->count; frame.rule++) {
 		size_t first = engine->candidates.count;
 		const allocation_id *ids;
 
-		error = find_candidates(engine, &frame);
+		TRY(find_candidates(engine, &frame));
 		ids = engine->candidates.items;
 		for (size_t i = first; i < engine->candidates.count; i++)
 			bitmap_set(&engine->members.set, ids[i]);
 	}
-	return error;
+	return NULL;
 }
 
 /* Let one more take off; the one that lands is extended. */
@@ -404,20 +398,17 @@ static struct error *check_tests(struct engine *engine, bool *ret_again)
 static struct error *has_class(struct engine *engine, const char *name, bool *ret)
 {
 	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };
-	struct error *error = analysis_need(engine->analysis, STAGE_CLASSES);
 
 	*ret = false;
-	if (!error)
-		error = class_filter_init(&filter, engine->analysis, name);
-	if (error)
-		return error;
+	TRY(analysis_need(engine->analysis, STAGE_CLASSES));
+	TRY(class_filter_init(&filter, engine->analysis, name));
 	bitmap_for_each(id, &engine->members.set) {
 		uint64_t signature = analysis_signature(engine->analysis, (allocation_id)id);
 
 		if (signature)
-			error = class_filter_judge(&filter, signature, ret);
-		if (error || *ret)
-			return error;
+			TRY(class_filter_judge(&filter, signature, ret));
+		if (*ret)
+			return NULL;
 	}
 	return NULL;
 }

@@ -170,8 +170,7 @@ static struct error *find_referrers(const struct search *search)
 			continue;
 		if (is_referrer(search, edges.targets[i]))
 			TRY(array_append(search->ids, edges.targets[i]));
-		if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_glance(progress));
 	}
 	return NULL;
 }

@@ -226,16 +226,16 @@ static struct error *find_idle(struct extension_rules *rules)
 
 struct error *extension_rules_check(struct extension_rules *rules)
 {
-	struct error *error = NULL;
 	bool extends_base = false;
 
 	if (rules->count == 0)
 		return NULL;
-	for (size_t i = 0; !error && i < rules->count; i++)
-		error = number_state(rules, &rules->list[i]);
+	for (size_t i = 0; i < rules->count; i++)
+		TRY(number_state(rules, &rules->list[i]));
 	/* MEMBER is a state, or else a kind in the base state. */
-	for (size_t i = 0; !error && i < rules->count; i++) {
+	for (size_t i = 0; i < rules->count; i++) {
 		struct extension_rule *rule = &rules->list[i];
+		struct error *error;
 
 		rule->state = extension_state_find(rules, rule->member_word);
 		if (rule->state != BASE_STATE)
@@ -245,9 +245,9 @@ struct error *extension_rules_check(struct extension_rules *rules)
 		if (error)
 			return in_rule(rule->word, error);
 	}
-	if (!error && !extends_base)
+	if (!extends_base)
 		return error_create(
 			ERROR_USAGE,
 			"nothing can be extended: every rule begins with a state, and the set itself has none");
-	return error ? error : find_idle(rules);
+	return find_idle(rules);
 }

@@ -221,18 +221,15 @@ static struct error *find_all(struct kind_test *test)
 	struct progress *progress = analysis_progress(test->analysis);
 	size_t count = allocation_count(analysis_index(test->analysis));
 	_cleanup_(bitmap_deinit) struct bitmap known = { 0 };
-	struct error *error = bitmap_init(&known, count, analysis_account(test->analysis));
 	bool taken = false;
 
-	for (size_t id = 0; !error && id < count; id++) {
-		error = judge(test, (allocation_id)id, &taken);
+	TRY(bitmap_init(&known, count, analysis_account(test->analysis)));
+	for (size_t id = 0; id < count; id++) {
+		TRY(judge(test, (allocation_id)id, &taken));
 		if (taken)
 			bitmap_set(&known, id);
-		if (!error && atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-			error = error_create(ERROR_INTERRUPTED, "interrupted");
+		TRY(progress_glance(progress));
 	}
-	if (error)
-		return error;
 	test->known = take(known);
 	return NULL;
 }

@@ -92,8 +92,7 @@ static struct error *visit_next(const struct visit *visit, allocation_id id, boo
 {
 	struct progress *progress = analysis_progress(visit->analysis);
 
-	if (atomic_load_explicit(&progress->interrupted, memory_order_relaxed))
-		return error_create(ERROR_INTERRUPTED, "interrupted");
+	TRY(progress_glance(progress));
 	*ret_more = visit->visitor->member(visit->visitor->data, id);
 	return NULL;
 }
@@ -201,18 +200,15 @@ static struct error *offer_retained(const struct visit *visit, struct largest *l
 static struct error *visit_by_retained(const struct visit *visit)
 {
 	_cleanup_(largest_deinit) struct largest largest;
-	struct error *error = analysis_need(visit->analysis, STAGE_RETAINED);
 	bool more = true;
 
 	largest_init(&largest, visit->limit, analysis_account(visit->analysis));
-	if (!error)
-		error = offer_retained(visit, &largest);
-	if (error)
-		return error;
+	TRY(analysis_need(visit->analysis, STAGE_RETAINED));
+	TRY(offer_retained(visit, &largest));
 	largest_sort(&largest);
-	for (size_t i = 0; !error && more && i < largest.entries.count; i++)
-		error = visit_next(visit, largest_at(&largest, i), &more);
-	return error;
+	for (size_t i = 0; more && i < largest.entries.count; i++)
+		TRY(visit_next(visit, largest_at(&largest, i), &more));
+	return NULL;
 }
 
 /*

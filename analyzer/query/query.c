@@ -533,14 +533,11 @@ struct error *query_collect(struct analysis *analysis, const struct set_query *q
 			    struct ranges *ret)
 {
 	struct set_arguments arguments = query->terms[0].arguments;
-	struct error *error = analysis_need(analysis, query->set->needs);
 
 	arguments.set = query->set;
 	arguments.skipped = query->skipped;
-	if (!error)
-		error = ranges_collect(analysis, query->set->ranges, &arguments, ret);
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, query->set->needs));
+	TRY(ranges_collect(analysis, query->set->ranges, &arguments, ret));
 	narrow_ranges(query, ret);
 	sort_ranges(query, ret);
 	return NULL;

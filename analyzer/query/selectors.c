@@ -285,22 +285,18 @@ struct error *select_chain(struct analysis *analysis, const struct set_arguments
 	enum { BETWEEN_STEPS = 1 << 16 };
 	struct progress *progress = analysis_progress(analysis);
 	struct step step = { .next = NO_ALLOCATION };
-	struct error *error = set_find_allocation(analysis, arguments->values[0], &step.next);
 	allocation_id last;
 
-	if (!error && !bitmap_get(allocation_used(analysis_index(analysis)), step.next))
-		error = error_create(ERROR_USAGE,
-				     "0x%" PRIx64 " is in a free allocation: no chain begins there",
-				     arguments->values[0]);
-	if (error)
-		return error;
+	TRY(set_find_allocation(analysis, arguments->values[0], &step.next));
+	if (!bitmap_get(allocation_used(analysis_index(analysis)), step.next))
+		return error_create(ERROR_USAGE,
+				    "0x%" PRIx64 " is in a free allocation: no chain begins there",
+				    arguments->values[0]);
 	progress_begin(progress, "following the chain", ret->set.count);
 	do {
 		if (bitmap_get(&ret->set, step.next))
 			return end_with(ret, COMMENT_CYCLE, step.next);
-		error = members_append(ret, step.next);
-		if (error)
-			return error;
+		TRY(members_append(ret, step.next));
 		if (ret->order.count % BETWEEN_STEPS == 0)
 			TRY(progress_check(progress, BETWEEN_STEPS));
 		last = step.next;

@@ -140,15 +140,11 @@ static struct error *write_allocations(struct listing *listing)
 	struct report *report = listing->report;
 	const struct member_visitor visitor = { write_allocation, write_comment, listing };
 	struct set_total total;
-	struct error *error = query_select(listing->analysis, query, &members);
+	struct error *error;
 
-	if (!error)
-		error = analysis_need(listing->analysis, STAGE_CLASSES);
-	if (!error)
-		error = annotation_rows_init(&listing->annotating, listing->analysis,
-					     listing->selection);
-	if (error)
-		return error;
+	TRY(query_select(listing->analysis, query, &members));
+	TRY(analysis_need(listing->analysis, STAGE_CLASSES));
+	TRY(annotation_rows_init(&listing->annotating, listing->analysis, listing->selection));
 	listing->annotating.members = &members;
 	TRY(kind_need_types(listing->analysis, &members.set, &listing->typing));
 	listing->shows_members = shows_members(listing);
@@ -249,13 +245,11 @@ static struct error *show_address(struct analysis *analysis, const struct select
 				  struct report *report)
 {
 	struct listing listing = { analysis, selection, true, report };
-	struct error *error = analysis_need(analysis, STAGE_HEAP);
+	struct error *error;
 	allocation_id id;
 
-	if (!error)
-		error = analysis_need(analysis, STAGE_CLASSES);
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	TRY(analysis_need(analysis, STAGE_CLASSES));
 	id = allocation_find(analysis_index(analysis), selection->address);
 	if (id == NO_ALLOCATION)
 		return error_create(ERROR_USAGE,

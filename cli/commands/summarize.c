@@ -54,20 +54,18 @@ static struct error *find_groups(struct analysis *analysis, const struct range_k
 {
 	enum { BETWEEN_LOOKS = 1 << 16 };
 	struct progress *progress = analysis_progress(analysis);
-	struct error *error = NULL;
 
 	progress_begin(progress, "looking at what is there", ranges->count);
-	for (size_t i = 0; !error && i < ranges->count; i++) {
+	for (size_t i = 0; i < ranges->count; i++) {
 		struct range range = ranges_at(ranges, i);
 
-		if (i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 &&
-		    !progress_step(progress, BETWEEN_LOOKS))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (i % BETWEEN_LOOKS == BETWEEN_LOOKS - 1)
+			TRY(progress_check(progress, BETWEEN_LOOKS));
 		if (!range.group)
 			range.group = kind->group(analysis, &range);
-		error = add_to_group(groups, range.group, range.size);
+		TRY(add_to_group(groups, range.group, range.size));
 	}
-	return error;
+	return NULL;
 }
 
 static void write_groups(const struct range_group *groups, size_t count, struct report *report)
@@ -88,12 +86,9 @@ static struct error *summarize_ranges(struct analysis *analysis, const struct se
 {
 	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
 	_cleanup_(range_groups_deinit) struct range_groups groups = { 0 };
-	struct error *error = query_collect(analysis, query, &ranges);
 
-	if (!error)
-		error = find_groups(analysis, query->set->ranges, &ranges, &groups);
-	if (error)
-		return error;
+	TRY(query_collect(analysis, query, &ranges));
+	TRY(find_groups(analysis, query->set->ranges, &ranges, &groups));
 	if (query->sort != SORT_ADDRESS)
 		SORT(groups.list, groups.count,
 		     query->sort == SORT_BYTES ? compare_group_bytes : compare_group_counts);
@@ -195,12 +190,9 @@ static struct error *summarize_string_users(struct analysis *analysis,
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
 	_cleanup_(table_release) struct string_uses uses = { 0 };
-	struct error *error = query_select(analysis, query, &members);
 
-	if (!error)
-		error = string_uses_count(analysis, &members.set, &uses);
-	if (error)
-		return error;
+	TRY(query_select(analysis, query, &members));
+	TRY(string_uses_count(analysis, &members.set, &uses));
 	string_uses_sort(&uses, query->sort);
 	write_uses(analysis, query, &uses, report);
 	write_caveat(analysis, report);
@@ -278,13 +270,10 @@ static struct error *summarize_leak_roots(struct analysis *analysis, const struc
 		.memory.account = analysis_account(analysis),
 	};
 	const struct leaks *leaks;
-	struct error *error = query_select(analysis, query, &members);
 	struct tally sum;
 
-	if (!error)
-		error = leak_roots_count(analysis, &members.set, &groups);
-	if (error)
-		return error;
+	TRY(query_select(analysis, query, &members));
+	TRY(leak_roots_count(analysis, &members.set, &groups));
 	sum = write_roots(analysis, query, &groups, report);
 	leaks = analysis_leaks(analysis);
 	/* What belongs to no single root, if all of them are looked at. */
@@ -580,16 +569,12 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 	struct summary_writer writer = { analysis, query, report };
 	struct set_query unordered = *query;
 	struct kind_summary_input input;
-	struct error *error;
+	struct error *error = NULL;
 
 	unordered.any_order = true;
-	error = query_select(analysis, &unordered, &members);
-	if (error)
-		return error;
+	TRY(query_select(analysis, &unordered, &members));
 	input = make_input(analysis, query, &members);
-	error = kind_summary_find(&input, &summary);
-	if (error)
-		return error;
+	TRY(kind_summary_find(&input, &summary));
 	writer.nameless = summary.nameless;
 	report_begin_table(report, &kind_table);
 	for (size_t i = 0; !error && i < summary.groups.count; i++)

@@ -191,9 +191,7 @@ static struct error *run_into(struct session *session, const struct request *req
 	output->before = before_output;
 	output->data = session;
 	output->interrupted = &session->progress.progress.interrupted;
-	error = output_open(output, dump);
-	if (error)
-		return error;
+	TRY(output_open(output, dump));
 	session->output = output;
 	error = write_report(session, request, output);
 	error = error_first(output_close(output), error);

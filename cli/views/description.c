@@ -174,12 +174,8 @@ static bool is_unreferenced(struct describer *describer, allocation_id id)
 struct error *describer_init(struct describer *describer, struct analysis *analysis,
 			     const struct selection *selection, struct report *report)
 {
-	struct error *error = analysis_need(analysis, STAGE_COLLECTOR);
-
-	if (!error)
-		error = analysis_need(analysis, STAGE_CLASSES);
-	if (error)
-		return error;
+	TRY(analysis_need(analysis, STAGE_COLLECTOR));
+	TRY(analysis_need(analysis, STAGE_CLASSES));
 	*describer = (struct describer){ .analysis = analysis,
 					 .selection = selection,
 					 .report = report };

@@ -79,11 +79,9 @@ static struct error *collect_sources(struct chains *chains, enum chain_source so
 {
 	struct analysis *analysis = chains->analysis;
 	struct bitmap *sources = &chains->sources[source];
-	struct error *error = bitmap_init(sources, allocation_count(analysis_index(analysis)),
-					  analysis_account(analysis));
 
-	if (error)
-		return error;
+	TRY(bitmap_init(sources, allocation_count(analysis_index(analysis)),
+			analysis_account(analysis)));
 	if (source == CHAIN_LEAK_ROOT)
 		add_leak_roots(analysis_leaks_to(analysis, target), sources);
 	else if (source == CHAIN_UNSEEN)
@@ -97,16 +95,13 @@ static struct error *find_sources(struct chains *chains, enum chain_source sourc
 				  allocation_id target, const struct bitmap **ret)
 {
 	struct bitmap *sources = &chains->sources[source];
-	struct error *error = NULL;
 
 	if ((unsigned int)source < ROOT_KINDS) {
 		*ret = root_targets(analysis_roots(chains->analysis), (enum root_kind)source);
 		return NULL;
 	}
 	*ret = sources;
-	if (!sources->words)
-		error = collect_sources(chains, source, target);
-	return error;
+	return sources->words ? NULL : collect_sources(chains, source, target);
 }
 
 /* Whether the searches have cost as much as it would to compute the distances of all. */
@@ -125,23 +120,19 @@ static struct error *chains_find(struct chains *chains, enum chain_source source
 	struct distances **distances = &chains->distances[source];
 	const struct bitmap *sources;
 	const struct graph *incoming;
-	struct error *error = find_sources(chains, source, target, &sources);
 
-	if (!error)
-		error = analysis_incoming_of(analysis, target, &incoming);
-	if (error)
-		return error;
+	TRY(find_sources(chains, source, target, &sources));
+	TRY(analysis_incoming_of(analysis, target, &incoming));
 	if (!*distances && !are_many(chains, source, sources->count)) {
-		error = path_find(analysis_graph(analysis), incoming, sources, target,
-				  analysis_account(analysis), analysis_progress(analysis), ret);
+		TRY(path_find(analysis_graph(analysis), incoming, sources, target,
+			      analysis_account(analysis), analysis_progress(analysis), ret));
 		chains->reached[source] += ret->reached;
-		return error;
+		return NULL;
 	}
 	if (!*distances)
-		error = distances_create(analysis_graph(analysis), sources,
-					 analysis_account(analysis), analysis_progress(analysis),
-					 distances);
-	return error ? error : distances_path(*distances, incoming, target, ret);
+		TRY(distances_create(analysis_graph(analysis), sources, analysis_account(analysis),
+				     analysis_progress(analysis), distances));
+	return distances_path(*distances, incoming, target, ret);
 }
 
 /* Anchors, of one kind or of all with ROOT_KINDS. */
@@ -168,11 +159,9 @@ static struct error *search_anchors(struct analysis *analysis, allocation_id tar
 				    struct found_anchors *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
-	struct error *error = bitmap_init(&targets, allocation_count(analysis_index(analysis)),
-					  analysis_account(analysis));
 
-	if (error)
-		return error;
+	TRY(bitmap_init(&targets, allocation_count(analysis_index(analysis)),
+			analysis_account(analysis)));
 	bitmap_set(&targets, target);
 	roots_visit(analysis_roots(analysis), &targets, take_anchor, ret);
 	return NULL;
@@ -182,18 +171,16 @@ static struct error *chains_find_anchors(struct chains *chains, allocation_id ta
 					 enum root_kind kind, struct found_anchors *ret)
 {
 	struct analysis *analysis = chains->analysis;
-	struct error *error = NULL;
 
 	*ret = (struct found_anchors){ .kind = kind };
 	if (!chains->anchors && ++chains->anchor_searches <= FEW)
 		return search_anchors(analysis, target, ret);
 	if (!chains->anchors)
-		error = anchors_create(analysis_roots(analysis),
-				       allocation_count(analysis_index(analysis)),
-				       analysis_account(analysis), &chains->anchors);
-	if (!error)
-		ret->count = anchors_find(chains->anchors, target, kind, ret->list);
-	return error;
+		TRY(anchors_create(analysis_roots(analysis),
+				   allocation_count(analysis_index(analysis)),
+				   analysis_account(analysis), &chains->anchors));
+	ret->count = anchors_find(chains->anchors, target, kind, ret->list);
+	return NULL;
 }
 
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
@@ -261,10 +248,8 @@ static struct error *need_owners(struct describer *describer, const allocation_i
 {
 	struct analysis *analysis = describer->analysis;
 	const struct patterns *before = analysis_owners(analysis);
-	struct error *error = analysis_need_owners_of(analysis, ids, count);
 
-	if (error)
-		return error;
+	TRY(analysis_need_owners_of(analysis, ids, count));
 	/* They may be known of all from now on. */
 	if (describer->taints && analysis_owners(analysis) != before)
 		taint_memory_destroy(take(describer->taints));
@@ -278,12 +263,11 @@ static struct error *need_owners(struct describer *describer, const allocation_i
 static struct error *need_owners_of_path(struct describer *describer, const struct path *path)
 {
 	enum { END = SHOWN_LINKS + 1 };
-	struct error *error;
 
 	if (path->count <= 2 * END)
 		return need_owners(describer, path->ids, path->count);
-	error = need_owners(describer, path->ids, END);
-	return error ? error : need_owners(describer, path->ids + path->count - END, END);
+	TRY(need_owners(describer, path->ids, END));
+	return need_owners(describer, path->ids + path->count - END, END);
 }
 
 /* The path's allocations behind the first. */
@@ -349,14 +333,12 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 {
 	_cleanup_(path_deinit) struct path path = { 0 };
 	struct found_anchors anchors;
-	struct error *error = chains_find(describer->chains, (enum chain_source)kind, id, &path);
 
-	if (!error && path.count)
-		error = need_owners_of_path(describer, &path);
-	if (!error && path.count)
-		error = chains_find_anchors(describer->chains, path.ids[0], kind, &anchors);
-	if (error || !path.count)
-		return error;
+	TRY(chains_find(describer->chains, (enum chain_source)kind, id, &path));
+	if (!path.count)
+		return NULL;
+	TRY(need_owners_of_path(describer, &path));
+	TRY(chains_find_anchors(describer->chains, path.ids[0], kind, &anchors));
 	write_anchor_head(describer, kind, &path);
 	write_anchors(describer, &anchors);
 	write_chain(describer, &path);
@@ -387,12 +369,8 @@ static struct error *write_chain_from(struct describer *describer, enum chain_so
 				      const struct table *head, const struct table *first,
 				      allocation_id id, struct path *ret)
 {
-	struct error *error = chains_find(describer->chains, source, id, ret);
-
-	if (!error)
-		error = need_owners_of_path(describer, ret);
-	if (error)
-		return error;
+	TRY(chains_find(describer->chains, source, id, ret));
+	TRY(need_owners_of_path(describer, ret));
 	if (head)
 		report_single(describer->report, head,
 			      allocation_start(analysis_index(describer->analysis), id));
@@ -412,15 +390,13 @@ static struct error *explain_dependent(struct describer *describer, allocation_i
 	static const struct table root_table = LINK_TABLE(
 		"leak root", "The nearest leak root is 0x{address} of size 0x{size}" LINK_SENTENCE);
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct error *error =
-		write_chain_from(describer, CHAIN_LEAK_ROOT, &head, &root_table, id, &path);
 
-	if (!error)
-		error = describer_need_disguised(describer, path.ids, path.count);
-	for (size_t i = error ? 0 : path.count; i-- > 0;)
+	TRY(write_chain_from(describer, CHAIN_LEAK_ROOT, &head, &root_table, id, &path));
+	TRY(describer_need_disguised(describer, path.ids, path.count));
+	for (size_t i = path.count; i-- > 0;)
 		if (describe_likely(describer, path.ids[i]))
 			break;
-	return error;
+	return NULL;
 }
 
 static struct error *explain_leaked(struct describer *describer, allocation_id id)
@@ -459,10 +435,8 @@ static struct error *write_referrers(struct describer *describer, const struct t
 	if (error)
 		return error;
 	referrers = graph_outgoing(incoming, id);
-	error = need_owners(describer, referrers.targets,
-			    referrers.count < SHOWN_REFERRERS ? referrers.count : SHOWN_REFERRERS);
-	if (error)
-		return error;
+	TRY(need_owners(describer, referrers.targets,
+			referrers.count < SHOWN_REFERRERS ? referrers.count : SHOWN_REFERRERS));
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
 		write_allocation(describer, table, referrers.targets[i],
 				 taint_memory_find(describer->taints, referrers.targets[i], id));
@@ -476,16 +450,13 @@ static struct error *explain_garbage(struct describer *describer, allocation_id 
 	static const struct table table = LINK_TABLE(
 		"referrer", "The allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
 			    " references it[ by a tainted reference ({tainted})]");
-	struct error *error;
 	size_t count;
 
 	write_sentence(
 		describer,
 		"The allocation at 0x{address} is garbage: no root leads to it, so the collector will free it",
 		id);
-	error = write_referrers(describer, &table, id, &count);
-	if (error)
-		return error;
+	TRY(write_referrers(describer, &table, id, &count));
 	if (count == 0)
 		rows_text(describer->report, "Nothing in use refers to it");
 	rows_text(describer->report, "");
@@ -502,11 +473,10 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 	static const struct table table = LINK_TABLE(
 		"garbage", "The nearest garbage is 0x{address} of size 0x{size}" LINK_SENTENCE);
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct error *error = write_chain_from(describer, CHAIN_GARBAGE, &head, &table, id, &path);
 
-	if (!error)
-		rows_text(describer->report, "");
-	return error;
+	TRY(write_chain_from(describer, CHAIN_GARBAGE, &head, &table, id, &path));
+	rows_text(describer->report, "");
+	return NULL;
 }
 
 /*
@@ -520,16 +490,13 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 		"It does not scan the allocation at 0x{address} of size 0x{size}" LINK_SENTENCE
 		",");
 	_cleanup_(path_deinit) struct path path = { 0 };
-	struct error *error;
 
 	analysis_doubt_risk(describer->analysis);
 	write_sentence(
 		describer,
 		"The collector may free the allocation at 0x{address} while it is in use: nothing that it scans refers to it",
 		id);
-	error = write_chain_from(describer, CHAIN_UNSEEN, NULL, &table, id, &path);
-	if (error)
-		return error;
+	TRY(write_chain_from(describer, CHAIN_UNSEEN, NULL, &table, id, &path));
 	if (!path.count)
 		rows_text(describer->report,
 			  "Memory outside of the heaps does, but the collector does not scan that");
@@ -570,9 +537,7 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	if (error)
 		return error;
 	write_free(describer, id);
-	error = write_referrers(describer, &table, id, &count);
-	if (error)
-		return error;
+	TRY(write_referrers(describer, &table, id, &count));
 	write_anchors(describer, &anchors);
 	rows_text(describer->report, "");
 	return NULL;
@@ -580,11 +545,9 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 
 static struct error *explain_anchored(struct describer *describer, allocation_id id)
 {
-	struct error *error = NULL;
-
-	for (enum root_kind kind = 0; !error && kind < ROOT_KINDS; kind++)
-		error = explain_anchor(describer, kind, id);
-	return error;
+	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
+		TRY(explain_anchor(describer, kind, id));
+	return NULL;
 }
 
 static struct error *explain_state(struct describer *describer, allocation_id id)

@@ -146,16 +146,13 @@ static struct error *read_function(struct walk *walk, Dwarf_Die *entry)
 {
 	struct function function = { .result = type_of_variable(walk, entry) };
 	Dwarf_Addr base = 0, start, end;
-	struct error *error;
 	ptrdiff_t at = 0;
 
 	if (dwarf_lowpc(entry, &start) != 0 && !dwarf_hasattr(entry, DW_AT_ranges))
 		return NULL;
 	walk->locals.count = 0;
 	read_frame_base(walk, entry);
-	error = read_scope(walk, entry, &function, 0);
-	if (error)
-		return error;
+	TRY(read_scope(walk, entry, &function, 0));
 	array_sort(&walk->locals, compare_locals);
 	function.locals = walk->locals.items;
 	function.local_count = walk->locals.count;
@@ -198,16 +195,14 @@ static struct error *read_entries(struct walk *walk, Dwarf_Die *parent, size_t d
 
 static struct error *read_units(struct walk *walk, const struct debug_module *module, Dwarf *dwarf)
 {
-	struct error *error = NULL;
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 
-	while (!error && !walk->ended &&
-	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+	while (!walk->ended && dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
 		debug_enter_split(module, &die);
-		error = read_entries(walk, &die, 0);
+		TRY(read_entries(walk, &die, 0));
 	}
-	return error;
+	return NULL;
 }
 
 struct error *debug_visit_functions(struct debug *debug, const struct type_table *table,

@@ -303,7 +303,6 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 		.is_tagged = !is_enumeration && reader->is_c && dwarf_hasattr(entry, DW_AT_name),
 		.first_member = (uint32_t)reader->members.count,
 	};
-	struct error *error;
 	uint32_t number;
 	uint64_t hash;
 
@@ -314,9 +313,7 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 		return add_raw(reader, entry, raw);
 	}
 	if (!raw.name) {
-		error = add_members(reader, entry, false, 0);
-		if (error)
-			return error;
+		TRY(add_members(reader, entry, false, 0));
 		raw.member_count = (uint32_t)reader->members.count - raw.first_member;
 	}
 	hash = identify(reader, entry, &raw);
@@ -325,11 +322,9 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 		reader->members.count = raw.first_member;
 		return add_entry(reader, entry, number);
 	}
-	error = address_map_add(&reader->known, hash, (uint32_t)reader->raws.count);
-	if (!error && raw.name)
-		error = add_members(reader, entry, false, 0);
-	if (error)
-		return error;
+	TRY(address_map_add(&reader->known, hash, (uint32_t)reader->raws.count));
+	if (raw.name)
+		TRY(add_members(reader, entry, false, 0));
 	raw.member_count = (uint32_t)reader->members.count - raw.first_member;
 	return add_raw(reader, entry, raw);
 }
@@ -409,15 +404,14 @@ static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
 static struct error *read_below(struct type_reader *reader, Dwarf_Die *parent,
 				const struct scope *scope, size_t depth)
 {
-	struct error *error = NULL;
 	Dwarf_Die child;
 
 	if (depth == DEEPEST || dwarf_child(parent, &child) != 0)
 		return NULL;
 	do
-		error = read_entry(reader, &child, scope, depth + 1);
-	while (!error && reader->raws.count < MOST_TYPES && go_on(reader, &child));
-	return error;
+		TRY(read_entry(reader, &child, scope, depth + 1));
+	while (reader->raws.count < MOST_TYPES && go_on(reader, &child));
+	return NULL;
 }
 
 static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
@@ -498,18 +492,17 @@ static bool is_c(Dwarf_Die *unit)
 
 static struct error *read_units(struct type_reader *reader, Dwarf *dwarf)
 {
-	struct error *error = NULL;
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 
-	while (!error && reader->raws.count < MOST_TYPES && count_step(reader) &&
+	while (reader->raws.count < MOST_TYPES && count_step(reader) &&
 	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
 		debug_enter_split(reader->module, &die);
 		reader->last = 0;
 		reader->is_c = is_c(&die);
-		error = read_below(reader, &die, NULL, 0);
+		TRY(read_below(reader, &die, NULL, 0));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *read_module(struct type_reader *reader, struct debug_module *module)
@@ -554,14 +547,13 @@ struct debug_module *debug_typed_module(struct debug *debug, size_t number)
 struct error *type_reader_read(struct type_reader *reader)
 {
 	const struct program *program = reader->debug->program;
-	struct error *error = NULL;
 
 	progress_begin(reader->progress, "reading types", 0);
-	for (size_t i = 0; !error && i < program->module_count; i++) {
+	for (size_t i = 0; i < program->module_count; i++) {
 		struct debug_module *module = debug_typed_module(reader->debug, i);
 
 		if (module)
-			error = read_module(reader, module);
+			TRY(read_module(reader, module));
 	}
-	return error ? error : progress_check(reader->progress, 0);
+	return progress_check(reader->progress, 0);
 }

@@ -71,9 +71,8 @@ static struct error *add_type(struct linker *linker, size_t raw, struct data_typ
 static struct error *add_plain(struct linker *linker)
 {
 	const struct type_reader *reader = linker->reader;
-	struct error *error = NULL;
 
-	for (size_t i = 0; !error && i < reader->raws.count; i++) {
+	for (size_t i = 0; i < reader->raws.count; i++) {
 		const struct raw *raw = &reader->raws.items[i];
 		bool is_structure = raw->kind == TYPE_STRUCTURE || raw->kind == TYPE_UNION;
 
@@ -81,21 +80,20 @@ static struct error *add_plain(struct linker *linker)
 			continue;
 		if (is_structure && raw->name &&
 		    address_map_find(&linker->definition, (uintptr_t)raw->name) == NOT_IN_MAP)
-			error = address_map_add(&linker->definition, (uintptr_t)raw->name,
-						(uint32_t)linker->table->types.count);
-		if (!error)
-			error = add_type(linker, i,
-					 (struct data_type){
-						 .name = raw->name,
-						 .size = raw->size,
-						 .first_member = raw->first_member,
-						 .member_count = raw->member_count,
-						 .kind = (enum type_kind)raw->kind,
-						 .form = (enum number_form)raw->form,
-						 .is_tagged = raw->is_tagged,
-					 });
+			TRY(address_map_add(&linker->definition, (uintptr_t)raw->name,
+					    (uint32_t)linker->table->types.count));
+		TRY(add_type(linker, i,
+			     (struct data_type){
+				     .name = raw->name,
+				     .size = raw->size,
+				     .first_member = raw->first_member,
+				     .member_count = raw->member_count,
+				     .kind = (enum type_kind)raw->kind,
+				     .form = (enum number_form)raw->form,
+				     .is_tagged = raw->is_tagged,
+			     }));
 	}
-	return error;
+	return NULL;
 }
 
 /* A pointer to, or an array of, what is a type already. */
@@ -129,17 +127,14 @@ static struct error *link_declared(struct linker *linker, size_t number)
 	const struct raw *raw = &linker->reader->raws.items[number];
 	uint32_t known = raw->name ? address_map_find(&linker->definition, (uintptr_t)raw->name)
 				   : NOT_IN_MAP;
-	struct error *error;
 
 	if (known != NOT_IN_MAP) {
 		linker->numbers.items[number] = known;
 		return NULL;
 	}
 	if (raw->name) {
-		error = address_map_add(&linker->definition, (uintptr_t)raw->name,
-					(uint32_t)linker->table->types.count);
-		if (error)
-			return error;
+		TRY(address_map_add(&linker->definition, (uintptr_t)raw->name,
+				    (uint32_t)linker->table->types.count));
 	}
 	return add_type(linker, number,
 			(struct data_type){ .kind = TYPE_DECLARED,
@@ -161,7 +156,6 @@ static struct error *link_one(struct linker *linker, size_t number)
 	uint32_t *numbers = linker->numbers.items;
 	size_t path[MOST_LINKS], depth = 0;
 	type_number target = NO_TYPE;
-	struct error *error = NULL;
 
 	for (size_t at = number; depth < MOST_LINKS; at = find_raw(linker, raws[at].target)) {
 		if (numbers[at] != UNKNOWN) {
@@ -173,13 +167,13 @@ static struct error *link_one(struct linker *linker, size_t number)
 		    raws[at].target == 0 || find_raw(linker, raws[at].target) == NOT_IN_MAP)
 			break;
 	}
-	while (!error && depth-- > 0) {
+	while (depth-- > 0) {
 		size_t at = path[depth];
 		struct data_type *type;
 
 		switch (raws[at].kind) {
 		case TYPE_DECLARED:
-			error = link_declared(linker, at);
+			TRY(link_declared(linker, at));
 			break;
 		case ALIAS:
 			type = &linker->table->types.items[target];
@@ -189,12 +183,12 @@ static struct error *link_one(struct linker *linker, size_t number)
 			numbers[at] = target;
 			break;
 		default:
-			error = add_derived(linker, at, target);
+			TRY(add_derived(linker, at, target));
 			break;
 		}
 		target = numbers[at];
 	}
-	return error;
+	return NULL;
 }
 
 static type_number number_at(const struct linker *linker, uint64_t address)
@@ -209,9 +203,9 @@ static struct error *link_members(struct linker *linker)
 {
 	const struct type_reader *reader = linker->reader;
 	struct type_table *table = linker->table;
-	struct error *error = array_resize(&table->members, reader->members.count);
 
-	for (size_t i = 0; !error && i < reader->members.count; i++) {
+	TRY(array_resize(&table->members, reader->members.count));
+	for (size_t i = 0; i < reader->members.count; i++) {
 		const struct raw_member *raw = &reader->members.items[i];
 
 		table->members.items[i] = (struct type_member){
@@ -224,48 +218,42 @@ static struct error *link_members(struct linker *linker)
 			.bit_offset = raw->bit_offset,
 		};
 	}
-	for (size_t i = 0; !error && i < reader->variables.count; i++) {
+	for (size_t i = 0; i < reader->variables.count; i++) {
 		const struct raw_variable *raw = &reader->variables.items[i];
 
-		error = array_append(&table->variables,
-				     (struct type_variable){
-					     .name = raw->name,
-					     .module = raw->module,
-					     .address = raw->address,
-					     .size = raw->size,
-					     .type = number_at(linker, raw->type),
-					     .is_thread_local = raw->is_thread_local,
-				     });
+		TRY(array_append(&table->variables, (struct type_variable){
+							    .name = raw->name,
+							    .module = raw->module,
+							    .address = raw->address,
+							    .size = raw->size,
+							    .type = number_at(linker, raw->type),
+							    .is_thread_local = raw->is_thread_local,
+						    }));
 	}
-	return error;
+	return NULL;
 }
 
 static struct error *link_all(struct linker *linker)
 {
 	struct type_reader *reader = linker->reader;
-	struct error *error = array_append(&linker->table->types, (struct data_type){ 0 });
 
-	if (!error)
-		error = array_resize(&linker->numbers, reader->raws.count);
-	if (error)
-		return error;
+	TRY(array_append(&linker->table->types, (struct data_type){ 0 }));
+	TRY(array_resize(&linker->numbers, reader->raws.count));
 	for (size_t i = 0; i < reader->raws.count; i++)
 		linker->numbers.items[i] = UNKNOWN;
 	sort_entries(reader);
-	error = add_plain(linker);
-	for (size_t i = 0; !error && i < reader->raws.count; i++)
+	TRY(add_plain(linker));
+	for (size_t i = 0; i < reader->raws.count; i++)
 		if (linker->numbers.items[i] == UNKNOWN)
-			error = link_one(linker, i);
-	if (!error)
-		error = link_members(linker);
-	for (size_t i = 0; !error && i < reader->entries.count; i++) {
+			TRY(link_one(linker, i));
+	TRY(link_members(linker));
+	for (size_t i = 0; i < reader->entries.count; i++) {
 		struct entry *entry = &reader->entries.items[i];
 
 		entry->number = linker->numbers.items[entry->number];
 	}
-	if (!error)
-		array_swap(&linker->table->entries, &reader->entries);
-	return error;
+	array_swap(&linker->table->entries, &reader->entries);
+	return NULL;
 }
 
 static int compare_names(const void *left, const void *right, void *data)
@@ -280,18 +268,16 @@ static int compare_names(const void *left, const void *right, void *data)
 
 static struct error *sort_names(struct type_table *table)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 1; !error && i < table->types.count; i++) {
+	for (size_t i = 1; i < table->types.count; i++) {
 		const struct data_type *type = &table->types.items[i];
 
 		if (type->name && (type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION))
-			error = array_append(&table->by_name, (type_number)i);
+			TRY(array_append(&table->by_name, (type_number)i));
 	}
-	if (!error && table->by_name.count > 1)
+	if (table->by_name.count > 1)
 		qsort_r(table->by_name.items, table->by_name.count, sizeof(type_number),
 			compare_names, table->types.items);
-	return error;
+	return NULL;
 }
 
 struct error *type_table_create(struct debug *debug, struct memory_account *account,
@@ -300,7 +286,6 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	_cleanup_(type_table_destroy) struct type_table *table = calloc(1, sizeof(*table));
 	_cleanup_(type_reader_deinit) struct type_reader reader;
 	_cleanup_(linker_deinit) struct linker linker = { .reader = &reader, .table = table };
-	struct error *error;
 
 	type_reader_init(&reader, debug, account, progress);
 	linker.numbers.memory.account = account;
@@ -311,14 +296,11 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	table->names = &debug->names;
 	table->types.memory.account = table->members.memory.account =
 		table->variables.memory.account = table->by_name.memory.account = account;
-	error = type_reader_read(&reader);
-	if (!error)
-		error = link_all(&linker);
-	if (!error)
-		error = sort_names(table);
-	if (!error)
-		*ret = take(table);
-	return error;
+	TRY(type_reader_read(&reader));
+	TRY(link_all(&linker));
+	TRY(sort_names(table));
+	*ret = take(table);
+	return NULL;
 }
 
 void type_table_destroy(struct type_table *table)
