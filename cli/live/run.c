@@ -118,43 +118,34 @@ static error_t add_command(struct run_options *options, const char *text)
 	return LIST_APPEND(options->commands, options->command_count, text) ? ENOMEM : 0;
 }
 
+static const struct switch_place switch_values[] = {
+	PLACE('q', PLACE_FLAG, struct run_options, quiet),
+	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct run_options, no_content),
+	PLACE(KEY_PORTABLE, PLACE_FLAG, struct run_options, portable),
+	PLACE(KEY_FOLLOW, PLACE_FLAG, struct run_options, follow),
+	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct run_options, debug.debuginfod),
+	PLACE(KEY_LOG, PLACE_TEXT, struct run_options, log_path),
+	PLACE(KEY_FORMAT, PLACE_TEXT, struct run_options, format),
+	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct run_options, debug.debug_directory),
+	{ 0 },
+};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct run_options *options = state->input;
+	struct error *error = NULL; /* flags and texts have none */
 
+	if (switch_keep(switch_values, key, argument, options, &error))
+		return 0;
 	switch (key) {
 	case 'c':
 		return add_command(options, argument);
 	case 'o':
 		return report_file_names_add(&options->files, state, argument);
-	case 'q':
-		options->quiet = true;
-		return 0;
-	case KEY_NO_CONTENT:
-		options->no_content = true;
-		return 0;
 	case KEY_CORE:
 	case KEY_CORE_ON_FAILURE:
 		options->core_path = argument;
 		options->only_failed = key == KEY_CORE_ON_FAILURE;
-		return 0;
-	case KEY_PORTABLE:
-		options->portable = true;
-		return 0;
-	case KEY_LOG:
-		options->log_path = argument;
-		return 0;
-	case KEY_FORMAT:
-		options->format = argument;
-		return 0;
-	case KEY_FOLLOW:
-		options->follow = true;
-		return 0;
-	case KEY_DEBUGINFOD:
-		options->debug.debuginfod = true;
-		return 0;
-	case KEY_DEBUG_DIR:
-		options->debug.debug_directory = argument;
 		return 0;
 	case KEY_TIMEOUT:
 		options->timeout = parse_number(state, "--timeout", argument, INT32_MAX / 1000);

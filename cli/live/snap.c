@@ -5,6 +5,7 @@
 #include "analyzer/base/text.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
+#include "cli/prompt/switches.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,26 +46,24 @@ struct snap_options {
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
+	static const struct switch_place places[] = {
+		PLACE('o', PLACE_TEXT, struct snap_options, output),
+		PLACE('q', PLACE_FLAG, struct snap_options, quiet),
+		PLACE(KEY_ZSTD, PLACE_FLAG, struct snap_options, zstd),
+		PLACE(KEY_PORTABLE, PLACE_FLAG, struct snap_options, portable),
+		{ 0 },
+	};
 	struct snap_options *options = state->input;
+	struct error *error = NULL; /* flags and texts have none */
 
+	if (switch_keep(places, key, argument, options, &error))
+		return 0;
 	switch (key) {
-	case 'o':
-		options->output = argument;
-		return 0;
-	case 'q':
-		options->quiet = true;
-		return 0;
-	case KEY_ZSTD:
-		options->zstd = true;
-		return 0;
 	case KEY_FORK:
 		options->clone = CLONE_ALWAYS;
 		return 0;
 	case KEY_NO_FORK:
 		options->clone = CLONE_NEVER;
-		return 0;
-	case KEY_PORTABLE:
-		options->portable = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->process)
@@ -267,16 +266,13 @@ static struct error *pack(struct packer *packer, size_t size, bool last)
 
 	while (last ? left > 0 : input.pos < input.size) {
 		ZSTD_outBuffer output = { packer->output, packer->output_room, 0 };
-		struct error *error;
 
 		left = ZSTD_compressStream2(packer->context, &output, &input,
 					    last ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(left))
 			return error_create(ERROR_SYSTEM, "cannot be packed: %s",
 					    ZSTD_getErrorName(left));
-		error = write_output(packer, output.pos);
-		if (error)
-			return error;
+		TRY(write_output(packer, output.pos));
 	}
 	return NULL;
 }
@@ -349,9 +345,7 @@ static struct error *snap(struct session *session, const struct snap_options *op
 		path = format_text("core.%d%s", process, options->zstd ? ".zst" : "");
 	if (!path)
 		return &error_no_memory;
-	error = begin_output(path, &file);
-	if (error)
-		return error;
+	TRY(begin_output(path, &file));
 	core.fd = file.fd;
 	if (options->zstd)
 		error = snap_packed(session, process, file.fd, core, options->clone, &snapshot,
