@@ -112,6 +112,16 @@ static struct error *compare(struct session *session, const struct options *opti
 	return error;
 }
 
+/* Who gives no commands at all gets an overview. */
+static struct error *run_input(struct session *session)
+{
+	struct error *error = script_run(session, "standard input", stdin);
+
+	if (!error && !session->given_lines && !session_interrupted(session))
+		execute_line(session, "info");
+	return error;
+}
+
 static void run_commands(struct session *session, const struct options *options)
 {
 	struct error *error = NULL;
@@ -121,7 +131,7 @@ static void run_commands(struct session *session, const struct options *options)
 	else if (isatty(STDIN_FILENO))
 		prompt_run(session);
 	else
-		error = script_run(session, "standard input", stdin);
+		error = run_input(session);
 	if (error)
 		session_complain(session, error);
 	if (!session_interrupted(session))
@@ -236,6 +246,7 @@ static int look_into_core(int count, char **arguments)
 	session.debug = &options.debug;
 	session.no_content = options.no_content;
 	session.chap = options.chap;
+	session.pages = !options.no_pager;
 	options.debug.memory = machine_memory();
 	session.maximum_memory =
 		options.maximum_memory ? options.maximum_memory : options.debug.memory;
@@ -253,8 +264,7 @@ static int look_into_core(int count, char **arguments)
 			session_complain(&session, error);
 		status = session_status(&session);
 	} else if (is_plea_for_help(&options)) {
-		execute_words(&session, arguments + count - options.word_count - 1,
-			      options.word_count + 1);
+		execute_words(&session, options.words - 1, options.word_count + 1);
 		status = session_status(&session);
 	} else if (options.kept) {
 		status = analyse_kept(&session, &options);

@@ -19,6 +19,7 @@ enum {
 	KEY_FORMAT,
 	KEY_NO_CONTENT,
 	KEY_CHAP,
+	KEY_NO_PAGER,
 	KEY_COREDUMPCTL,
 	KEY_COMPARE,
 	KEY_THREADS,
@@ -37,7 +38,7 @@ static const char DOCUMENTATION[] =
 	"  heapcore CORE explain ADDRESS     what holds that allocation\n"
 	"\n"
 	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is standard input. Without a command there is a prompt, or commands are read from "
-	"standard input. `heapcore help' lists them, and `heapcore help summarize' explains one. Options stand in front of CORE.\n"
+	"standard input. `heapcore help' lists them, and `heapcore help summarize' explains one.\n"
 	"\n"
 	"Exit status: 0 if all is well; 1 if a gate found something; 2 for wrong usage (an unknown option or command, a missing file); 3 if CORE is not a core, or could not be analysed well enough to rely on the answers; 130 after Ctrl-C.";
 
@@ -74,6 +75,8 @@ const struct argp_option program_options[] = {
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never", 0 },
 	{ "chap", KEY_CHAP, NULL, 0,
 	  "Write lines as chap does, to the letter, and read all sizes as hexadecimal", 0 },
+	{ "no-pager", KEY_NO_PAGER, NULL, 0,
+	  "Do not pipe output into $PAGER, or less, on a terminal", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
 	  0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
@@ -199,13 +202,12 @@ static void take_arguments(struct argp_state *state, const char *core)
 		take_comparison(state);
 }
 
-static void refuse_late_option(struct argp_state *state, const char *option, const char *core)
+static void refuse_unknown_option(struct argp_state *state, const char *option)
 {
-	_cleanup_(free) char *escaped_option = escape_text(option);
-	_cleanup_(free) char *escaped_core = escape_text(core);
+	_cleanup_(free) char *escaped = escape_text(option);
 
-	if (escaped_option && escaped_core)
-		argp_error(state, "'%s' must stand in front of '%s'", escaped_option, escaped_core);
+	if (escaped)
+		argp_error(state, "there is no option '%s'", escaped);
 }
 
 static void check(struct argp_state *state)
@@ -224,7 +226,7 @@ static void check(struct argp_state *state)
 			   "with the core on standard input, commands are given as arguments");
 	if (options->core && options->word_count > 0 && options->words[0][0] == '-' &&
 	    strcmp(options->core, "help") != 0)
-		refuse_late_option(state, options->words[0], options->core);
+		refuse_unknown_option(state, options->words[0]);
 	if (options->truncation_check && options->word_count + options->given_count > 0)
 		argp_error(state, "with -t there are no commands");
 	if (options->verify_side_file && options->word_count + options->given_count > 0)
@@ -255,6 +257,7 @@ static const struct switch_place places[] = {
 	PLACE('q', PLACE_FLAG, struct options, quiet),
 	PLACE('p', PLACE_TEXT, struct options, process),
 	PLACE(KEY_CHAP, PLACE_FLAG, struct options, chap),
+	PLACE(KEY_NO_PAGER, PLACE_FLAG, struct options, no_pager),
 	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct options, no_content),
 	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct options, debug.debuginfod),
 	PLACE(KEY_SIDE_FILE, PLACE_FLAG, struct options, side_file),
@@ -301,6 +304,78 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
+/* The option that a word is, whose value may be the next word; or NULL. */
+static const struct argp_option *find_option(const char *word, bool *ret_separate)
+{
+	const char *value = strchr(word, '=');
+	const struct argp_option *option = program_options;
+
+	for (; option->name; option++) {
+		size_t length = strlen(option->name);
+
+		*ret_separate = option->arg && !value;
+		if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, option->name, length) == 0 &&
+		    (!word[2 + length] || word + 2 + length == value))
+			return option;
+		*ret_separate = option->arg && word[1] && !word[2];
+		if (word[0] == '-' && word[1] == option->key && (option->arg || !word[2]))
+			return option;
+	}
+	return NULL;
+}
+
+/* What was met of CORE and the command, from left to right. */
+struct met {
+	bool core;		       /* or what stands in its place */
+	bool word;		       /* the first of the command */
+	const struct command *command; /* NULL: none of that name */
+};
+
+static void meet_word(struct met *met, const char *word)
+{
+	bool stands_alone =
+		(strcmp(word, "diff") == 0 || strcmp(word, "help") == 0) && access(word, F_OK) < 0;
+
+	if (met->core || stands_alone) {
+		met->command = met->word ? met->command : command_find(word);
+		met->word = true;
+	}
+	met->core = true;
+}
+
+/*
+ * The arguments with the program's options in front, wherever they stood; a command's own switches
+ * stay where they are. ret has room for all of them.
+ */
+static void put_options_first(int count, char **arguments, char **ret)
+{
+	_cleanup_(free) char **others = calloc((size_t)count, sizeof(*others));
+	struct met met = { .core = false };
+	size_t first = 0, other = 0;
+
+	ret[first++] = arguments[0];
+	for (int i = 1, next; i < count; i = next) {
+		size_t taken = met.command ? switch_places(met.command, arguments[i]) : 0;
+		bool separate = false, asks = met.command && met.command->word == WORD_COMMAND;
+		const struct argp_option *option = NULL;
+
+		if (!others || asks || strcmp(arguments[i], "--") == 0)
+			taken = (size_t)(count - i);
+		else if (!taken)
+			option = find_option(arguments[i], &separate);
+		if (option)
+			taken = 1 + separate;
+		else if (!taken && (arguments[i][0] != '-' || !arguments[i][1]))
+			meet_word(&met, arguments[i]);
+		met.core |= option && (option->key == 'p' || option->key == KEY_COREDUMPCTL);
+		next = i + (taken ? (int)taken : 1);
+		for (int j = i; j < next && j < count; j++)
+			*(option || !others ? &ret[first++] : &others[other++]) = arguments[j];
+	}
+	for (size_t i = 0; i < other; i++)
+		ret[first++] = others[i];
+}
+
 void options_parse(int count, char **arguments, struct options *ret)
 {
 	static const struct argp parser = {
@@ -314,6 +389,11 @@ void options_parse(int count, char **arguments, struct options *ret)
 	*ret = (struct options){ 0 };
 	if (folder && *folder)
 		ret->debug.temporary_folder = folder;
+	ret->arguments = calloc((size_t)count + 1, sizeof(*ret->arguments));
+	if (ret->arguments) {
+		put_options_first(count, arguments, ret->arguments);
+		arguments = ret->arguments;
+	}
 	argp_program_version = VERSION_TEXT;
 	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&parser, count, arguments, ARGP_IN_ORDER, NULL, ret)) {
@@ -324,6 +404,7 @@ void options_parse(int count, char **arguments, struct options *ret)
 
 void options_deinit(struct options *options)
 {
+	free(options->arguments);
 	free(options->given);
 	free(options->compared);
 }

@@ -27,6 +27,7 @@ struct options {
 	const char *kept;    /* a match of coredumpctl(1) instead, or NULL */
 	char **words;	     /* of the command behind CORE */
 	size_t word_count;
+	char **arguments; /* owned: those of the command line, options in front */
 	struct given *given;
 	size_t given_count;
 	const char **compared; /* older cores, of --compare */
@@ -43,6 +44,7 @@ struct options {
 	bool quiet;
 	bool no_content;
 	bool chap;
+	bool no_pager;
 	struct debug_options debug;
 };
 

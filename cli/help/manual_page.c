@@ -45,6 +45,8 @@ static const struct part files[] = {
 static const struct part environment[] = {
 	{ "DEBUGINFOD_URLS", "Debug information servers; used only with '--debuginfod'." },
 	{ "NO_COLOR", "If set, there are no colours unless '--color' asks for them." },
+	{ "PAGER",
+	  "What shows output that is longer than the terminal, instead of 'less'; 'cat' or nothing: no pager." },
 	{ "TERM", "The type of terminal; one that is 'dumb' gets no colours." },
 	{ "XDG_STATE_HOME, HOME", "Where the history is kept." },
 };
@@ -214,7 +216,9 @@ struct error *manual_write(const char *form, FILE *out)
 	document_heading(&document, LEVEL_SECTION, "Description");
 	document_text(&document, DESCRIPTION);
 	document_heading(&document, LEVEL_SECTION, "Options");
-	document_text(&document, "They stand in front of CORE.");
+	document_text(
+		&document,
+		"They may stand anywhere. Behind the command, an option of the same name as one of its switches is that switch.");
 	write_options(&document, program_options);
 	write_mode(&document, "Heapcore run", &run_parser);
 	write_mode(&document, "Heapcore snap", &snap_parser);

@@ -127,6 +127,7 @@ const struct topic topic_lines = {
 	.summary = "how a line is read, and where its output goes",
 	.text = "A line is a command and its words, separated by blanks. Quotes of either kind group words with blanks; '#' begins a comment; a backslash at the end continues the line in the next. Addresses and offsets are hexadecimal, with or without 0x; sizes and counts are decimal. A size can have a unit, as 64K or 10M, or be hexadecimal with 0x.\n"
 		"At the end, '> FILE' sends the output to a file, '>> FILE' appends it, and '| SHELL COMMAND' gives it to the shell. 'redirect on' writes each output to a file of its own. '--format FORMAT' after a command makes it write csv, tsv, markdown, json or ndjson instead of text.\n"
+		"On a terminal, lists show the largest 20 first and say how many more there are, columns without room are left out and named, and $PAGER or 'less' shows what is longer than the screen. A pipe, a file and '--chap' get everything; so does a list with a '--limit' of its own.\n"
 		"'#' also begins the comments in examples. The addresses in examples are invented; 'list' and 'enumerate' show real ones.\n"
 		"Ctrl-C ends a command, not heapcore. Tab completes words. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
 		"with its line, and the rest still runs.",

@@ -19,6 +19,7 @@ const struct command *command_find(const char *name)
 {
 	const struct command *const *command = commands;
 
+	name = strcmp(name, "?") == 0 ? "help" : name;
 	while (*command && strcmp((*command)->name, name) != 0)
 		command++;
 	return *command;
@@ -191,6 +192,9 @@ static struct error *run_into(struct session *session, const struct request *req
 	output->before = before_output;
 	output->data = session;
 	output->interrupted = &session->progress.progress.interrupted;
+	if (session->pages &&
+	    (command_needs_core(request->command) || request->command->word == WORD_COMMAND))
+		output_page(output);
 	TRY(output_open(output, dump));
 	session->output = output;
 	error = write_report(session, request, output);
@@ -287,6 +291,7 @@ void execute_line(struct session *session, const char *text)
 	_cleanup_(line_deinit) struct line line = { 0 };
 	struct error *error = line_split(text, &line);
 
+	session->given_lines = true;
 	if (!error && line.count)
 		error = execute(session, &line);
 	if (error)

@@ -1,5 +1,6 @@
 #include "cli/prompt/output.h"
 
+#include "analyzer/base/text.h"
 #include "cli/prompt/output_file.h"
 
 #include <errno.h>
@@ -221,8 +222,8 @@ struct error *output_close(struct output *output)
 	/* Its failure is known from the writes. */
 	fclose(output->stream);
 	output->stream = NULL;
-	if (output->destination == TO_SHELL && output->fd < 0 && !output->dropped &&
-	    !output->failure && !is_interrupted(output)) {
+	if (output->destination == TO_SHELL && !output->pages && output->fd < 0 &&
+	    !output->dropped && !output->failure && !is_interrupted(output)) {
 		output->before(output->data);
 		output->failure = start_shell(output);
 	}
@@ -239,7 +240,37 @@ bool output_is_terminal(const struct output *output)
 {
 	while (output->outer)
 		output = output->outer;
-	return output->destination == TO_OUTPUT && isatty(STDOUT_FILENO);
+	return (output->destination == TO_OUTPUT || output->pages) && isatty(STDOUT_FILENO);
+}
+
+/* Whether a program of that name can be started. */
+static bool is_in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+
+	while (path && *path) {
+		size_t length = strcspn(path, ":");
+		_cleanup_(free) char *file = format_text("%.*s/%s", (int)length, path, name);
+
+		if (file && access(file, X_OK) == 0)
+			return true;
+		path += length + (path[length] == ':');
+	}
+	return false;
+}
+
+void output_page(struct output *output)
+{
+	const char *pager = getenv("PAGER");
+
+	if (output->outer || output->destination != TO_OUTPUT || !isatty(STDIN_FILENO) ||
+	    !output_width(output))
+		return;
+	if (pager ? !*pager || strcmp(pager, "cat") == 0 : !is_in_path("less"))
+		return;
+	output->destination = TO_SHELL;
+	output->target = "LESS=\"${LESS-FRX}\" LV=\"${LV--c}\" exec ${PAGER:-less}";
+	output->pages = true;
 }
 
 size_t output_width(const struct output *output)

@@ -2,6 +2,8 @@
  * Where the output of one command goes: standard output, a file, or the standard input of a shell
  * command.
  *
+ * On a terminal, a pager may stand in between, as with git: then it is such a shell command.
+ *
  * The shell command is started by the first thing that is written, so that a pager does not take
  * the terminal while there is nothing to see yet.
  */
@@ -28,6 +30,7 @@ struct output {
 	int failure;		  /* errno of the first write that failed */
 	bool within_line;	  /* the last write ended so */
 	bool dropped;		  /* there is nothing to write: start no shell for it */
+	bool pages;		  /* the shell command is a pager, whose terminal is the output's */
 };
 
 /*
@@ -43,6 +46,12 @@ struct error *output_open(struct output *output, const char *never);
  * the one that opened the broken output resets it.
  */
 bool output_unwanted(const struct output *output);
+
+/*
+ * Have the output paged if it goes to the terminal of a person: by $PAGER, or less, which ends by
+ * itself where all fits the screen. To be called before output_open().
+ */
+void output_page(struct output *output);
 
 /* Write what is left, wait for the shell, and say what could not be written. */
 struct error *output_close(struct output *output);

@@ -39,8 +39,10 @@ struct session {
 	bool no_content; /* reports leave out the contents of memory */
 	bool chap;	 /* or show them as chap does, to the letter */
 	bool at_prompt;
+	bool pages; /* what is longer than the terminal's screen is paged */
 
 	bool redirected;       /* `redirect on` */
+	bool given_lines;      /* by a script or otherwise, were they only comments */
 	bool leaving;	       /* `quit` */
 	struct script *script; /* that is being read, the innermost */
 	struct output *output; /* of the command being run, the innermost */

@@ -44,6 +44,7 @@ class Workplace:
             "HOME": self.folder,
             "XDG_STATE_HOME": self.path("state"),
             "TERM": "xterm",
+            "PAGER": "cat",
             "INPUTRC": "/dev/null",
         }
 

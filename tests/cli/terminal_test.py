@@ -17,6 +17,7 @@ import session_test
 WIDTHS = (60, 80, 132)
 ROWS = 24
 COLOUR = re.compile("\x1b\\[[0-9;]*m")
+NEED_WORDS = ("list", "show", "describe", "explain", "dump")
 # What must be whole, to be typed again: it may stand out, alone but for its indentation.
 ALONE = re.compile(r" *\S+")
 
@@ -54,7 +55,7 @@ def readme_commands(places):
     verbs = examples_test.commands() - {"let", "quit", "source", "redirect", "gate"}
     for command in sorted(set(words)):
         verb = command.split()[0]
-        if verb not in verbs or (" " not in command and verb in ("list", "show", "describe", "explain", "dump")):
+        if verb not in verbs or (" " not in command and verb in NEED_WORDS):
             continue
         command = re.sub(r"\bADDRESS\b|\b5[56][0-9a-f]{10}\b", places["address"], command)
         yield re.sub(r"\bOLD\b|\bolder\.core\b", places["older"], command)
@@ -115,9 +116,24 @@ class TerminalTest(unittest.TestCase):
         self.assertEqual(chap.count("of size"), count)
 
     def test_a_long_message_fits(self):
-        _, text = show(60, "-q", "-c", "count used --sort-by retained --skip-tainted-references", self.core)
+        _, text = show(60, "-q", self.core, "count", "used", "--sort-by", "retained",
+                       "--skip-tainted-references")
         self.assertGreater(text.count("\n"), 1)
         self.assertLessEqual(max(map(len, text.splitlines())), 60)
+
+    def test_a_pager_gets_what_the_terminal_shows(self):
+        pager = {"PAGER": "sed s/^/paged:/"}
+        lines = show(80, "-q", "-c", "list used --limit 2", self.core)[1].splitlines()
+        _, text = show(80, "-q", "-c", "list used --limit 2", self.core, **pager)
+        self.assertEqual(text.splitlines(), ["paged:" + line for line in lines])
+        for words in (["--no-pager", "-c", "count used"], ["-c", "count used | cat"]):
+            self.assertNotIn("paged:", show(80, "-q", *words, self.core, **pager)[1])
+        self.assertNotIn("paged:", examples_test.heapcore(self.core, "count", "used").stdout)
+
+    def test_a_pager_that_is_left_early_is_no_error(self):
+        status, text = show(80, "-q", "-c", "show used --limit 1000", self.core,
+                            PAGER="head -n 1")
+        self.assertEqual((status, text.count("\n")), (0, 1), text)
 
     def test_sums_are_in_units_too(self):
         self.assertRegex(show(80, "-q", "-c", "count used", self.core)[1],
