@@ -1,5 +1,7 @@
 #include "allocators/glibc/glibc.h"
 
+#include "analyzer/base/sort.h"
+
 /* Reverse the numbers if each is smaller than the one before. */
 static bool reverse_falling(uint64_t *all, size_t count)
 {
@@ -46,15 +48,5 @@ bool number_list_has(const struct number_list *list, uint64_t number)
 
 size_t number_list_below(const struct number_list *list, uint64_t number)
 {
-	size_t low = 0, high = list->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->items[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, list->count, list->items[i] < number);
 }

@@ -1,5 +1,5 @@
 /*
- * Sorting, by comparison functions that are lists of members.
+ * Sorting, by comparison functions that are lists of members, and searching what is sorted.
  *
  *	DEFINE_COMPARE(compare_parts, struct part, DESCENDING(weight), ASCENDING(number))
  *
@@ -43,6 +43,25 @@
 #define AS_BY(function)                 \
 	if (function(left, right) != 0) \
 		return function(left, right);
+
+/*
+ * By bisection: the first number from begin up to end for which the condition on `number` is false;
+ * end if there is none. Behind it, the condition is false for all.
+ */
+#define BISECT(number, begin, end, condition)                            \
+	({                                                               \
+		size_t low_ = (begin), high_ = (end);                    \
+                                                                         \
+		while (low_ < high_) {                                   \
+			const size_t number = low_ + (high_ - low_) / 2; \
+                                                                         \
+			if (condition)                                   \
+				low_ = number + 1;                       \
+			else                                             \
+				high_ = number;                          \
+		}                                                        \
+		low_;                                                    \
+	})
 
 static inline int compare_u64(const void *a, const void *b)
 {

@@ -1,5 +1,7 @@
 #include "analyzer/graph/reference_words.h"
 
+#include "analyzer/base/sort.h"
+
 enum {
 	MOST_BETWEEN = 1024, /* bytes that are read in vain to go on */
 	FETCH_AHEAD = 1536,  /* bytes */
@@ -27,18 +29,11 @@ static allocation_id find_end(const struct reference_words *words, allocation_id
 static allocation_id cut(const struct allocation_index *index, const struct stretch *stretch,
 			 uint64_t limit)
 {
-	allocation_id low = stretch->first, high = stretch->end;
 	size_t hint = stretch->region;
 
-	while (low < high) {
-		allocation_id middle = low + (high - low) / 2;
-
-		if (allocation_range_near(index, middle, &hint).end <= limit)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (allocation_id)BISECT(id, stretch->first, stretch->end,
+				     allocation_range_near(index, (allocation_id)id, &hint).end <=
+					     limit);
 }
 
 bool stretch_find(const struct reference_words *words, struct view *view, allocation_id first,

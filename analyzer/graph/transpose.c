@@ -20,6 +20,7 @@
  */
 #include "analyzer/base/array.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/graph/graph_parts.h"
 
 #include <string.h>
@@ -65,17 +66,7 @@ struct stretch {
 /* The share that has the edge. */
 static size_t find_share(const struct turning *turning, size_t edge)
 {
-	size_t low = 0, high = turning->from->share_count;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (turning->share_begins[middle] <= edge)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 1, turning->from->share_count, turning->share_begins[i] <= edge) - 1;
 }
 
 /* Call visit for each stretch of the unit; how many edges it has. */
@@ -114,19 +105,11 @@ struct row_part {
 static size_t search_source(const struct graph *graph, size_t share, uint32_t edge)
 {
 	const uint32_t *begins = graph->words.items;
-	size_t low = share << SHARE_BITS, high = low + SHARE;
+	size_t first = share << SHARE_BITS, end = first + SHARE;
 
-	if (high > graph->count)
-		high = graph->count;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (begins[middle] <= edge)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	if (end > graph->count)
+		end = graph->count;
+	return BISECT(id, first + 1, end, begins[id] <= edge) - 1;
 }
 
 /* The row that has the edge, of which no part was visited yet. */

@@ -263,18 +263,11 @@ size_t block_sink_number_below(const struct block_sink *sink, const struct heap_
 			       uint64_t address)
 {
 	const struct extent *extents = sink->extents.bytes;
-	size_t low = region->first, high = low + region->count;
 	uint64_t start = (address - region->start) >> region->shift;
+	size_t above =
+		BISECT(i, region->first, region->first + region->count, extents[i].start <= start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (extents[middle].start <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > region->first ? low - 1 : sink->count;
+	return above > region->first ? above - 1 : sink->count;
 }
 
 static uint64_t start_of(const struct block_sink *sink, const struct heap_region *region,

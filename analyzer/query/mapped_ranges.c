@@ -7,6 +7,8 @@
 
 #include "analyzer/query/set.h"
 
+#include "analyzer/base/sort.h"
+
 /* Beside each range, by its number. */
 struct mapped_part {
 	const struct mapping *mapping;
@@ -199,17 +201,7 @@ static struct error *prepare_counts(struct analysis *analysis,
 
 static size_t find_range(const struct roots *roots, uint64_t address)
 {
-	size_t low = 0, high = root_range_count(roots);
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (root_range(roots, middle).end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return BISECT(i, 0, root_range_count(roots), root_range(roots, i).end <= address);
 }
 
 /* Anchors of a kind come by address, so those of a range in a row. */

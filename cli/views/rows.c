@@ -1,5 +1,7 @@
 #include "cli/views/rows.h"
 
+#include "analyzer/base/sort.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,22 +114,13 @@ void rows_allocation(struct report *report, const struct analysis *analysis,
 /* How far from address on nothing is known. */
 static uint64_t gap_size(const struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image->region_count;
+	const struct region *regions = image->regions;
+	size_t next = BISECT(i, 0, image->region_count, regions[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->regions[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* Behind the last region, it is as far as can be told at a time. */
-	if (low == image->region_count)
+	if (next == image->region_count)
 		return UINT64_MAX - address ? UINT64_MAX - address : 1;
-	if (image->regions[low].start > address)
-		return image->regions[low].start - address;
-	return image->regions[low].end - address;
+	return (regions[next].start > address ? regions[next].start : regions[next].end) - address;
 }
 
 static const uint8_t *shown_bytes(const void *source, uint64_t address, uint64_t *ret_size)

@@ -4,6 +4,7 @@
  * libdwfl has a search, too (dwfl_module_addrinfo()), but goes over all symbols for each address.
  */
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/debug_parts.h"
 
 #include <string.h>
@@ -250,18 +251,11 @@ static void order_table(struct symbol_table *table)
 static void search_ordered(struct search *search)
 {
 	const struct symbol_table *table = search->table;
-	size_t low = 0, high = table->ordered_count;
+	size_t behind = BISECT(i, 0, table->ordered_count,
+			       table->symbols[table->ordered[i]].st_value <= search->value);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->symbols[table->ordered[middle]].st_value <= search->value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = 0; i < MOST_STEPS && i < low; i++)
-		consider(search, table->ordered[low - 1 - i]);
+	for (size_t i = 0; i < MOST_STEPS && i < behind; i++)
+		consider(search, table->ordered[behind - 1 - i]);
 }
 
 /* Whether both are in the same segment of the file. */

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/macros.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/type_reader.h"
 
 #include <inttypes.h>
@@ -30,17 +31,10 @@ static void sort_entries(struct type_reader *reader)
 
 static uint32_t find_entry(const struct entry *entries, size_t count, uint64_t address)
 {
-	size_t low = 0, high = count;
+	size_t place = BISECT(i, 0, count, entries[i].address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (entries[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && entries[low].address == address ? entries[low].number : NOT_IN_MAP;
+	return place < count && entries[place].address == address ? entries[place].number
+								  : NOT_IN_MAP;
 }
 
 enum { UNKNOWN = UINT32_MAX }; /* a raw that has no type yet */
@@ -379,24 +373,17 @@ const struct type_variable *type_variables(const struct type_table *table)
 type_number type_find(const struct type_table *table, const char *name)
 {
 	static const char *const tags[] = { "struct ", "union ", "class " };
-	size_t low = 0, high = table->by_name.count;
+	const struct data_type *types = table->types.items;
+	const type_number *by_name = table->by_name.items;
+	size_t place;
 
 	for (size_t i = 0; i < COUNT_OF(tags); i++)
 		if (strncmp(name, tags[i], strlen(tags[i])) == 0) {
 			name += strlen(tags[i]);
 			break;
 		}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct data_type *type = &table->types.items[table->by_name.items[middle]];
-
-		if (strcmp(type->name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == table->by_name.count ||
-	    strcmp(table->types.items[table->by_name.items[low]].name, name) != 0)
+	place = BISECT(i, 0, table->by_name.count, strcmp(types[by_name[i]].name, name) < 0);
+	if (place == table->by_name.count || strcmp(types[by_name[place]].name, name) != 0)
 		return NO_TYPE;
-	return table->by_name.items[low];
+	return by_name[place];
 }
