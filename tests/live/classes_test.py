@@ -115,19 +115,24 @@ class Core:
         self.path = path
 
     def run(self, *words):
-        return harness.ask("-q", self.path, *words,
+        """The answers to commands, each given as text."""
+        commands = [word for command in words for word in ("-c", command)]
+        return harness.ask("-q", *commands, self.path,
                            expected=(harness.FINE, harness.INCOMPLETE)).stdout
 
     def classes(self):
         counts = collections.Counter()
-        for line in self.run("list", "signatures").splitlines():
+        for line in self.run("list signatures").splitlines():
             match = LISTED.match(line)
             if match:
                 counts[match[2]] += number(match[1])
         return dict(counts)
 
-    def count(self, name):
-        return number(COUNTED.match(self.run("count", "used", name))[1])
+    def counts(self, names):
+        """How many used allocations each class names, asked at once."""
+        lines = self.run(*[f"count used '{name}'" for name in names]).splitlines()
+        return {name: number(COUNTED.match(line)[1])
+                for name, line in zip(names, lines, strict=True)}
 
 
 class ClassesTest(harness.LiveTest):
@@ -146,24 +151,22 @@ class ClassesTest(harness.LiveTest):
         self.assertEqual(core.classes(), truth.classes)
         if PURPOSES.get(name) == SYMBOLS_ONLY:
             truth.with_derived = truth.classes
-        found = {class_name: core.count(class_name)
-                 for class_name in truth.with_derived}
-        self.assertEqual(found, truth.with_derived)
+        self.assertEqual(core.counts(truth.with_derived), truth.with_derived)
         self.check_spellings(core, name)
         self.check_summary(core, truth)
 
     def check_spellings(self, core, name):
         new_strings = "libc++" not in name and "old" not in name
         full = MAP_IN_FULL[new_strings]
-        self.assertEqual(core.count(full), 15)
-        names = core.run("summarize", "used", "--full-names")
+        self.assertEqual(core.counts([full]), {full: 15})
+        names = core.run("summarize used --full-names")
         self.assertNotIn("std::map<int, std::string>", names)
         if new_strings:
             self.assertIn(f"({full}) has 15 instances", names)
 
     def check_summary(self, core, truth):
         """Also of those that are in two parts of the program."""
-        lines = core.run("summarize", "used").splitlines()
+        lines = core.run("summarize used").splitlines()
         for name, count in truth.classes.items():
             head = (f"Multiple signatures for {name} have a total of {count} "
                     if "anonymous" in name else f"({name}) has {count} ")

@@ -88,17 +88,21 @@ int main(void)
 """
 
 LISTED = re.compile(r"Used allocation at 0x([0-9a-f]+) of size [\d,]+ \(0x([0-9a-f]+)\)$")
+COUNTED = re.compile(r"(?m)^[\d,]+ allocations? uses? .*$")
 GROUP = re.compile(r"Pattern %(\w+) has ([\d,]+) instances?")
 
 
-def heapcore(core, *command):
-    return harness.ask(core, *command,
-                       expected=(harness.FINE, harness.INCOMPLETE)).stdout
+def heapcore(*words):
+    return harness.ask(*words, expected=(harness.FINE, harness.INCOMPLETE)).stdout
 
 
-def found(core, pattern):
-    lines = heapcore(core, "enumerate", "used", f"%{pattern}").split()
-    return {int(line, 16) for line in lines}
+def found(core, patterns):
+    """The allocations of each pattern, asked at once; each answer ends with a count."""
+    words = [word for pattern in patterns for command in ("enumerate", "count")
+             for word in ("-c", f"{command} used %{pattern}")]
+    answers = COUNTED.split(heapcore(*words, core))[:-1]
+    return {pattern: {int(line, 16) for line in answer.split()}
+            for pattern, answer in zip(patterns, answers, strict=True)}
 
 
 def summary(core):
@@ -163,15 +167,14 @@ class ContainersTest(harness.LiveTest):
             truth=self.path("truth"))
         core = harness.gcore(process, self.folder)
         truth = Truth(self.path("truth"), core)
-        counts = summary(core)
+        counts, got = summary(core), found(core, truth.patterns)
         for name, wanted in truth.patterns.items():
             with self.subTest(pattern=name):
-                self.compare(core, name, wanted, counts)
+                self.compare(name, wanted, got[name], counts)
         for name in CONTAINERS - set(truth.patterns):
             self.assertNotIn(name, counts)
 
-    def compare(self, core, name, wanted, counts):
-        got = found(core, name)
+    def compare(self, name, wanted, got, counts):
         # A summary calls those by the class of what they hold, if any.
         if name == "SharedPtrControlBlock":
             self.assertLess(counts[name], len(got))

@@ -1,12 +1,13 @@
 /*
  * Reserves far more memory than there is, and uses a page of it, which alone holds one of two
- * blocks.
+ * blocks. The kernel takes a minute to write a core with all of it: it writes the middle only.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 static const size_t RESERVED = (size_t)1 << 37;
+static const size_t WRITTEN = (size_t)1 << 28;
 
 /* Far down the stack: below all that the C library's pause() has there. */
 static __attribute__((noinline)) void lose(void)
@@ -23,6 +24,10 @@ int main(void)
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if ((void *)reserved == MAP_FAILED)
+		return 1;
+	size_t side = (RESERVED - WRITTEN) / 2;
+	if (madvise((void *)reserved, side, MADV_DONTDUMP) ||
+	    madvise((char *)reserved + RESERVED - side, side, MADV_DONTDUMP))
 		return 1;
 	reserved[RESERVED / 2 / sizeof(void *)] = malloc(1000);
 	lose();
