@@ -133,7 +133,7 @@ static void write_aligned(struct report *report, size_t column, const char *text
 		writer_pad(writer, COLUMN_GAP);
 	if (!left)
 		writer_pad(writer, blanks);
-	if (last && width > shape->width)
+	if (report->width && last && width > shape->width)
 		write_last(report, text, length, column);
 	else
 		writer_bytes(writer, text, length);

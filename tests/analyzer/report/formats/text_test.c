@@ -173,6 +173,26 @@ static void test_header_is_bold_only_in_colour(void **state)
 				  "caf\u00e9    12,345          -\n");
 }
 
+static void test_text_far_down_stays_whole_without_a_terminal(void **state)
+{
+	static const struct table table =
+		TABLE("name", NULL, { "count", VALUE_COUNT }, { "name", VALUE_TEXT });
+	struct reported reported;
+	const char *end = "300  a name of several words\n";
+
+	reported_open(&reported, "text", false);
+	report_begin_table(&reported.report, &table);
+	for (uint64_t i = 0; i < 300; i++)
+		report_row(&reported.report, i, "short");
+	report_row(&reported.report, 300, "a name of several words");
+	report_end_table(&reported.report);
+	assert_no_error(report_close(&reported.report));
+	fclose(reported.file);
+	assert_true(reported.size > strlen(end));
+	assert_string_equal(reported.text + reported.size - strlen(end), end);
+	free(reported.text);
+}
+
 static void test_last_column_is_not_padded(void **state)
 {
 	static const struct table table =
@@ -323,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_brackets_may_be_meant_to_be_seen),
 		cmocka_unit_test(test_columns_are_as_wide_as_what_is_in_them),
 		cmocka_unit_test(test_header_is_bold_only_in_colour),
+		cmocka_unit_test(test_text_far_down_stays_whole_without_a_terminal),
 		cmocka_unit_test(test_last_column_is_not_padded),
 		cmocka_unit_test(test_empty_table_has_no_header),
 		cmocka_unit_test(test_widths_are_those_of_the_first_rows),
