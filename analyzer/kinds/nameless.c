@@ -152,15 +152,25 @@ static void note_reference(struct batch *batch, size_t number, allocation_id tar
 		     find_step(batch, offset) << STEP_SHIFT | batch->source);
 }
 
+/* The note of each target is prefetched: they are all over the memory of the notes. */
 static void look_up(struct batch *batch)
 {
+	struct nameless *nameless = batch->nameless;
 	allocation_id targets[MOST_ADDRESSES];
+	uint64_t found = 0;
 
 	allocation_find_many(batch->index, batch->words, batch->count, &batch->hint, targets);
 	for (size_t i = 0; i < batch->count; i++)
 		if (targets[i] != NO_ALLOCATION && targets[i] != batch->sources[i] &&
-		    bitmap_get(batch->nameless->members, targets[i]))
-			note_reference(batch, i, targets[i]);
+		    bitmap_get(nameless->members, targets[i])) {
+			__builtin_prefetch(&nameless->holders.items[targets[i]], 1);
+			found |= UINT64_C(1) << i;
+		}
+	for (; found; found &= found - 1) {
+		size_t i = (size_t)__builtin_ctzll(found);
+
+		note_reference(batch, i, targets[i]);
+	}
 	batch->count = 0;
 }
 
