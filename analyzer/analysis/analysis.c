@@ -161,6 +161,7 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 void analysis_destroy(struct analysis *analysis)
 {
 	/* Those that are there: each before what it borrows. */
+	cleanup_siblings_destroy(&analysis->siblings);
 	cleanup_typing_destroy(&analysis->typing);
 	cleanup_patterns_destroy(&analysis->leaked_patterns);
 	cleanup_kept_words_destroy(&analysis->kept_words);
@@ -257,6 +258,7 @@ PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
 PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)
 PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
 PART(const struct typing *, typing, STAGE_IMAGE, analysis->typing)
+PART(const struct siblings *, siblings, STAGE_IMAGE, analysis->siblings)
 PART(struct patterns *, patterns, STAGE_IMAGE, analysis->patterns)
 PART(struct patterns *, leaked_patterns, STAGE_IMAGE,
      analysis->patterns ? analysis->patterns : analysis->leaked_patterns)

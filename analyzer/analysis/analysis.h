@@ -33,6 +33,7 @@
 #include "analyzer/image/image.h"
 #include "analyzer/program/program.h"
 #include "analyzer/runtimes/runtimes.h"
+#include "analyzer/types/siblings.h"
 #include "analyzer/types/typing.h"
 
 enum stage {
@@ -55,7 +56,8 @@ enum stage {
 	STAGE_PATTERNS,	       /* what allocations without signature are */
 	STAGE_OWNERS,	       /* the same, and what they are parts of */
 	STAGE_TYPES,	       /* what debug information says that allocations are */
-	STAGE_LEAKED_PATTERNS, /* the same for unreachable ones only, sooner */
+	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
+	STAGE_LEAKED_TYPES,    /* the types that leaked ones look like */
 	STAGES,
 };
 
@@ -189,6 +191,9 @@ struct classes *analysis_classes(const struct analysis *analysis);
 const struct runtimes *analysis_runtimes(const struct analysis *analysis);
 /* What debug information says of types (STAGE_TYPES). */
 const struct typing *analysis_typing(const struct analysis *analysis);
+
+/* What leaked allocations look like (STAGE_LEAKED_TYPES), else NULL. */
+const struct siblings *analysis_siblings(const struct analysis *analysis);
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 

@@ -43,6 +43,7 @@ struct analysis {
 	struct first_words *first_words;
 	struct identities *identities;
 	struct typing *typing;
+	struct siblings *siblings;
 	struct patterns *patterns, *leaked_patterns;
 	struct patterns *few_patterns; /* see analysis_need_owners_of(); or NULL */
 	uint64_t few_cost;	       /* bytes that were scanned for these */

@@ -395,6 +395,12 @@ static struct error *build_types(struct analysis *analysis)
 	return typing_create(&input, &analysis->typing);
 }
 
+static struct error *build_leaked_types(struct analysis *analysis)
+{
+	return siblings_create(analysis->typing, &analysis->liveness.leaked, &analysis->account,
+			       &analysis->siblings);
+}
+
 struct scan_input analysis_scan_input(struct analysis *analysis)
 {
 	return (struct scan_input){
@@ -478,6 +484,7 @@ COUNT(modules, analysis->program->module_count)
 COUNT(objects, runtimes_class_count(analysis->runtimes))
 COUNT(signatures, first_words_count(analysis->first_words))
 COUNT(types, typing_count(analysis->typing))
+COUNT(leaked_types, siblings_count(analysis->siblings))
 COUNT(unreachable, bitmap_weight(analysis_unreachable(analysis)))
 
 /* To a side file. */
@@ -620,4 +627,8 @@ const struct recipe analysis_recipes[STAGES] = {
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },
 				    KEPT(leaked_patterns, unreachable) },
+	[STAGE_LEAKED_TYPES] = { "types of leaked",
+				 "typed",
+				 { STAGE_TYPES, STAGE_REACHABILITY },
+				 MADE(leaked_types, leaked_types) },
 };

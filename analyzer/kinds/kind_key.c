@@ -19,10 +19,11 @@ struct error *kind_need_types(struct analysis *analysis, const struct bitmap *me
 			      const struct typing **ret)
 {
 	*ret = NULL;
-	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))) ||
-	    (analysis_cost(analysis, STAGE_REACHABILITY).built &&
-	     bitmap_within(members, analysis_unreachable(analysis))))
+	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
 		return NULL;
+	if (analysis_cost(analysis, STAGE_REACHABILITY).built &&
+	    bitmap_within(members, analysis_unreachable(analysis)))
+		return analysis_need(analysis, STAGE_LEAKED_TYPES);
 	TRY(analysis_need(analysis, STAGE_TYPES));
 	*ret = analysis_typing(analysis);
 	return NULL;
@@ -73,6 +74,16 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns, allocation_id id)
 {
 	return kind_typed(analysis, patterns, NULL, id);
+}
+
+kind_key kind_leaked(const struct analysis *analysis, allocation_id id)
+{
+	kind_key key = kind_of(analysis, analysis_leaked_patterns(analysis), id);
+	const struct sibling_type *like = siblings_of(analysis_siblings(analysis), id);
+
+	return key == KIND_UNKNOWN && like
+		       ? kind_make(BY_TYPE, (uint64_t)like->type << FIT_BITS | FIT_LIKE)
+		       : key;
 }
 
 kind_key kind_with_size(kind_key key, uint64_t size)

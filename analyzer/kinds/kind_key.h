@@ -68,10 +68,16 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 
 /*
  * The types of those of the allocations that are in use; NULL: none has one. No variable leads to
- * what is not reachable, so of that nothing is built.
+ * what is not reachable: if all are that, only what they look like is found (analysis_siblings()).
  */
 struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members,
 			      const struct typing **ret);
+
+/*
+ * The same of a leaked one, with the type that it looks like where nothing else is known. Needs
+ * STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES.
+ */
+kind_key kind_leaked(const struct analysis *analysis, allocation_id id);
 
 kind_key kind_of_pattern(pattern_number pattern);
 

@@ -12,6 +12,7 @@ struct counting {
 	struct tally_table kinds;
 	ARRAY(struct kind_samples) samples; /* by number of the kind */
 	ARRAY(uint32_t) numbers;	    /* of kinds, by id; only if needed */
+	bool is_leaked;			    /* all of the members */
 	bool finds_holders;
 	struct bitmap unnamed;	   /* members whose holders are to be found */
 	struct nameless *nameless; /* these, once they are; or NULL */
@@ -66,7 +67,9 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 {
 	const struct analysis *analysis = counting->input->analysis;
 	uint64_t size = allocation_size(analysis_index(analysis), id);
-	kind_key key = kind_typed(analysis, counting->patterns, counting->typing, id);
+	kind_key key = counting->is_leaked
+			       ? kind_leaked(analysis, id)
+			       : kind_typed(analysis, counting->patterns, counting->typing, id);
 
 	if (key == KIND_UNKNOWN && counting->finds_holders) {
 		bitmap_set(&counting->unnamed, id);
@@ -126,7 +129,7 @@ static struct error *add_members(struct counting *counting)
 
 /*
  * Patterns of a part of the members, or of all; none of free ones. No variable leads to what is not
- * reachable, so types are not needed there.
+ * reachable, so that may only look like a type.
  */
 static struct error *find_patterns(struct counting *counting)
 {
@@ -141,10 +144,10 @@ static struct error *find_patterns(struct counting *counting)
 	TRY(analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS));
 	counting->patterns =
 		leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
-	if (!leaked) {
-		TRY(analysis_need(analysis, STAGE_TYPES));
+	TRY(analysis_need(analysis, leaked ? STAGE_LEAKED_TYPES : STAGE_TYPES));
+	if (!leaked)
 		counting->typing = analysis_typing(analysis);
-	}
+	counting->is_leaked = leaked;
 	counting->finds_holders = !leaked && !counting->input->retained;
 	if (!counting->finds_holders)
 		return NULL;
@@ -444,13 +447,14 @@ struct error *leak_roots_count(struct analysis *analysis, const struct bitmap *m
 
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
+	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
 	for (size_t i = 0; i < leaks->count; i++) {
 		const struct leak_root *root = &leaks->roots[i];
 		kind_key key;
 
 		if (!bitmap_get(members, root->id))
 			continue;
-		key = kind_of(analysis, analysis_leaked_patterns(analysis), root->id);
+		key = kind_leaked(analysis, root->id);
 		if (key == KIND_UNKNOWN)
 			key = kind_with_size(key, allocation_size(index, root->id));
 		TRY(tally_add(ret, (struct tally){ .key = key,

@@ -1,5 +1,6 @@
 #include "analyzer/kinds/type_reason.h"
 
+#include "analyzer/base/text.h"
 #include "analyzer/types/member_path.h"
 
 #include <inttypes.h>
@@ -179,14 +180,34 @@ static char *print_path(const struct analysis *analysis, const struct type_step 
 	return NULL;
 }
 
+/* As "by 48 others of its size, as shop.customers->orders, 2 steps from shop". */
+static bool find_like(const struct analysis *analysis, const struct sibling_type *like,
+		      struct type_step *steps, struct type_reason *ret)
+{
+	const struct typing *typing = analysis_typing(analysis);
+	size_t count = find_steps(typing, like->example, steps);
+	_cleanup_(free) char *path = count ? print_path(analysis, steps, count) : NULL;
+
+	*ret = (struct type_reason){
+		.type = typing_name(typing, (struct typed){ like->type, FIT_ONE }),
+		.sure = "looks like",
+		.path = format_text("%" PRIu64 " others of its size%s%s", like->count,
+				    path ? ", as " : "", path ? path : ""),
+	};
+	return ret->path;
+}
+
 bool type_reason_find(const struct analysis *analysis, allocation_id id, struct type_reason *ret)
 {
 	const struct typing *typing = analysis_typing(analysis);
 	_cleanup_(free) struct type_step *steps = calloc(MOST_STEPS, sizeof(*steps));
 	struct typed typed = { NO_TYPE, FIT_NONE };
+	const struct sibling_type *like = siblings_of(analysis_siblings(analysis), id);
 	struct type_step step;
 	size_t count;
 
+	if (steps && like)
+		return find_like(analysis, like, steps, ret);
 	if (!steps || !typing || !typing_step_to(typing, id, &step))
 		return false;
 	*ret = (struct type_reason){ .sure = "held by" };

@@ -7,7 +7,8 @@
  *	certain     a variable points to it, and it is just as large as malloc makes such a value
  *	typed       pointers with types lead to it, and it fits
  *	looks like  it only has a value of the type in it, most often at its start; or code, a tag
- *	            and what it holds say so, and no declaration
+ *	            and what it holds say so, and no declaration; or it leaked, and others of its
+ *	            size that are still held are of the type
  *	held by     its type is not known, but what leads to it
  */
 #ifndef ANALYZER_KINDS_TYPE_REASON_H
@@ -23,7 +24,7 @@ struct type_reason {
 
 /*
  * The type of an allocation and why it is that. False: nothing is known, also where memory is
- * short. Needs STAGE_TYPES.
+ * short. Needs STAGE_TYPES; of what leaked, STAGE_LEAKED_TYPES.
  */
 bool type_reason_find(const struct analysis *analysis, allocation_id id, struct type_reason *ret);
 

@@ -26,6 +26,7 @@ enum type_fit {
 	FIT_ARRAY,
 	FIT_TAIL, /* a structure whose last member is an array of any size */
 	FIT_ONE,
+	FIT_LIKE, /* as siblings do (siblings.h); no allocation is kept as that */
 	FITS
 };
 
@@ -64,8 +65,8 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 
 /*
  * As "struct conn", "struct conn[]", "block, beginning with struct conn",
- * "part of struct conn", "block with struct conn"; lives as long as struct debug. NULL: memory is
- * short.
+ * "part of struct conn", "block with struct conn", "block that looks like struct conn"; lives as
+ * long as struct debug. NULL: memory is short.
  */
 const char *typing_name(const struct typing *typing, struct typed typed);
 

@@ -76,6 +76,19 @@ static void choose_table(struct listing *listing, bool has_members)
 	listing->table = table;
 }
 
+/* Of leaked allocations, which have no types, what they look like. */
+static bool find_type(const struct listing *listing, allocation_id id, struct typed *ret)
+{
+	const struct sibling_type *like;
+
+	if (listing->typing)
+		return typing_of(listing->typing, id, ret);
+	like = siblings_of(analysis_siblings(listing->analysis), id);
+	if (like)
+		*ret = (struct typed){ like->type, FIT_LIKE };
+	return like;
+}
+
 static bool write_allocation(void *data, allocation_id id)
 {
 	struct listing *listing = data;
@@ -85,7 +98,7 @@ static bool write_allocation(void *data, allocation_id id)
 	uint64_t size = allocation_size(index, id);
 	struct memory_view view;
 	struct typed typed;
-	bool is_typed = listing->typing && typing_of(listing->typing, id, &typed);
+	bool is_typed = find_type(listing, id, &typed);
 	bool has_class = analysis_signature(listing->analysis, id) != 0;
 	/* Scripts for other tools expect words of objects. */
 	bool has_members = is_typed && typed.fit > FIT_PART && listing->shows_members &&
@@ -97,7 +110,9 @@ static bool write_allocation(void *data, allocation_id id)
 			state_of(listing->analysis, id));
 	view = rows_view(listing->analysis, start, size, listing->selection);
 	/* A class says it in the line of the signature. */
-	report_row(report, is_typed && !has_class ? typing_name(listing->typing, typed) : NULL,
+	report_row(report,
+		   is_typed && !has_class ? typing_name(analysis_typing(listing->analysis), typed)
+					  : NULL,
 		   VALUE_IF(listing->contents && !has_members, &view));
 	if (has_members) {
 		leave_table(listing);

@@ -217,6 +217,8 @@ static char *root_text(const struct analysis *analysis, kind_key key, bool full_
 				   name.offset);
 	if (name.by == BY_PATTERN)
 		return format_text("pattern %%%s", text);
+	if (name.by == BY_TYPE)
+		return format_text("type %s", text);
 	if (text)
 		return format_text("signature 0x%" PRIx64 " (%s)", name.signature, text);
 	return format_text("signature 0x%" PRIx64, name.signature);

@@ -114,16 +114,19 @@ DEFINE_DEINIT(pattern_text_deinit, struct pattern_text)
 
 /*
  * Its type, if debug information tells it and nothing else does; of an address also who holds it,
- * if nothing does. Builds what is needed. No variable leads to what is not anchored.
+ * if nothing does. Builds what is needed. No variable leads to what leaked, which may only look
+ * like a type.
  */
 static void note_type(struct describer *describer, allocation_id id,
 		      const struct pattern_text *pattern, struct type_reason *ret)
 {
 	struct analysis *analysis = describer->analysis;
+	bool is_leaked = bitmap_get(analysis_leaked(analysis), id);
+
 	if (describer->error || pattern->name || analysis_signature(analysis, id) ||
-	    !bitmap_get(analysis_anchored(analysis), id))
+	    (!is_leaked && !bitmap_get(analysis_anchored(analysis), id)))
 		return;
-	describer->error = analysis_need(analysis, STAGE_TYPES);
+	describer->error = analysis_need(analysis, is_leaked ? STAGE_LEAKED_TYPES : STAGE_TYPES);
 	if (describer->error)
 		return;
 	if (type_reason_find(analysis, id, ret) && (ret->type || describer->selection->is_address))

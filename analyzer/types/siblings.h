@@ -1,0 +1,39 @@
+/*
+ * Which type leaked allocations look like, to which no variable leads.
+ *
+ * A leaked allocation looks like a type if allocations of its size that are not leaked are of that
+ * type, and its words are what the members of the type should be: pointers that lead to what has
+ * room for what they point to, and numbers that are no pointers. Where several types fit, or as
+ * many others of that size without a type look the same, it looks like none. The size alone names
+ * nothing, and no pointer is followed from what merely looks like something.
+ */
+#ifndef ANALYZER_TYPES_SIBLINGS_H
+#define ANALYZER_TYPES_SIBLINGS_H
+
+#include "analyzer/base/bitmap.h"
+#include "analyzer/types/typing.h"
+
+/* Allocations of one type and size that are not leaked. */
+struct sibling_type {
+	type_number type;
+	uint64_t size; /* of each, in bytes */
+	uint64_t count;
+	uint64_t strangers;    /* of that size, without a type, that look the same; of a sample */
+	allocation_id example; /* the first */
+};
+
+struct siblings;
+
+/* Borrows the typing, which may be NULL and outlives the siblings. Needs its input. */
+struct error *siblings_create(struct typing *typing, const struct bitmap *leaked,
+			      struct memory_account *account, struct siblings **ret);
+void siblings_destroy(struct siblings *siblings);
+DEFINE_CLEANUP(siblings_destroy, struct siblings *)
+
+/* What a leaked allocation looks like; NULL: nothing. Siblings may be NULL: there are none. */
+const struct sibling_type *siblings_of(const struct siblings *siblings, allocation_id id);
+
+/* How many leaked allocations look like something. */
+size_t siblings_count(const struct siblings *siblings);
+
+#endif
