@@ -392,7 +392,12 @@ static struct error *build_types(struct analysis *analysis)
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
-	return typing_create(&input, &analysis->typing);
+	TRY(typing_create(&input, &analysis->typing));
+	if (typing_limit(analysis->typing))
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "not all types of allocations are inferred: %s",
+			     typing_limit(analysis->typing));
+	return NULL;
 }
 
 static struct error *build_leaked_types(struct analysis *analysis)

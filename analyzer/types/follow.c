@@ -33,8 +33,11 @@ static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t w
 			   item->way == way && item->parent == parent);
 	if (known)
 		return (uint32_t)(known - typing->paths.items);
-	if (typing->paths.count >= MOST_CONTEXTS)
+	if (typing->paths.count >= MOST_CONTEXTS) {
+		typing_reach_limit(typing,
+				   "more than 1,048,576 paths of members lead to allocations");
 		return NO_CONTEXT;
+	}
 	error = table_append(&typing->paths, hash_add(way, parent),
 			     (struct context){ way, place, parent, depth });
 	if (error) {
@@ -99,10 +102,13 @@ static struct error *add_place(struct typing *typing, const struct pointer *poin
 
 	if (pointer->value % sizeof(uint64_t) != 0 ||
 	    !is_aggregate(typing_type(typing, pointer->target)) ||
-	    typing->places.count >= MOST_PLACES ||
 	    !image_find(typing->input.image, pointer->value) ||
 	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
 		return NULL;
+	if (typing->places.count >= MOST_PLACES) {
+		typing_reach_limit(typing, "more than 1,048,576 values wait to be followed");
+		return NULL;
+	}
 	error = address_map_add(&typing->known, hash, 0);
 	return error ? error
 		     : array_append(&typing->places,

@@ -150,8 +150,10 @@ static struct error *gather(struct inference *inference)
 		if (!has_step(typing, id) || (typing->types.items[id] & IS_INFERRED) ||
 		    (known_fit(typing, id) != FIT_NONE && !may_be_headed(typing, id)))
 			continue;
-		if (inference->untyped.count == MOST_UNTYPED)
+		if (inference->untyped.count == MOST_UNTYPED) {
+			typing_reach_limit(typing, "more than 16,777,216 allocations have no type");
 			break;
+		}
 		hash = hash_add(hash_add(typing->contexts.items[id], tag_for(typing, id)),
 				known_type(typing, id));
 		error = array_append(
@@ -624,8 +626,11 @@ static struct error *infer_all(struct inference *inference)
 			;
 		if (!progress_step(inference->typing->input.progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		if (inference->tests > MOST_TESTS)
+		if (inference->tests > MOST_TESTS) {
+			typing_reach_limit(inference->typing,
+					   "more than 67,108,864 comparisons with candidates");
 			break;
+		}
 		error = infer_group(inference, &(struct group){ first, next - i });
 	}
 	return error;

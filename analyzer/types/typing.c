@@ -153,6 +153,11 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 	return true;
 }
 
+const char *typing_limit(const struct typing *typing)
+{
+	return typing->limit;
+}
+
 size_t typing_count(const struct typing *typing)
 {
 	return typing->count;

@@ -76,6 +76,9 @@ bool typing_has_name(const struct typing *typing, allocation_id id, const char *
 /* False: nothing with a type led to it. It may have led to what has no type itself. */
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret);
 
+/* Why some allocations have no type that more time would find, as "more than ..."; or NULL. */
+const char *typing_limit(const struct typing *typing);
+
 /* How many allocations have a type. */
 size_t typing_count(const struct typing *typing);
 

@@ -74,6 +74,7 @@ struct typing {
 	struct typing_input input;
 	struct type_table *table;
 	struct slot_table slots;
+	const char *limit;     /* the first that was reached: see typing_limit() */
 	type_number character; /* "char"; NO_TYPE: there is none */
 	size_t count;	       /* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
@@ -130,6 +131,13 @@ static inline allocation_id find_used(const struct typing *typing, uint64_t addr
 	return id != NO_ALLOCATION && allocation_state(typing->input.index, id) == BLOCK_USED
 		       ? id
 		       : NO_ALLOCATION;
+}
+
+/* More than that is left without a type: "more than N WHAT". */
+static inline void typing_reach_limit(struct typing *typing, const char *what)
+{
+	if (!typing->limit)
+		typing->limit = what;
 }
 
 /* ---- fit.c */

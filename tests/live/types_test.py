@@ -83,6 +83,14 @@ class TypesTest(LiveTest):
                          r"which references 0x\w+ of size \d+ \(0x\w+\) by "
                          r"\[49\]\.scores\n")
 
+    def test_what_takes_too_long_is_said(self):
+        process = self.start([self.compile("paths", "paths.c",
+                                           flags=("-g", "-O2"))])
+        core = snap(process, self.path("core"))
+        self.assertIn("note: not all types of allocations are inferred: more "
+                      "than 1,048,576 paths of members lead to allocations",
+                      ask(core, "summarize", "used").stderr)
+
     def test_values(self):
         """As gdb's `p *pointer` has them."""
         for flags in ("-g", "-O2"), ("-gdwarf-4", "-O0"):

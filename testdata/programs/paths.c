@@ -1,0 +1,44 @@
+/*
+ * More paths of members than are told apart: eight from each of eight structures to the next, and
+ * those of the last level all lead to one allocation.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LEVEL(name, next)                                   \
+	struct name {                                       \
+		struct next *a, *b, *c, *d, *e, *f, *g, *h; \
+	}
+
+struct leaf {
+	long numbers[8];
+};
+
+LEVEL(seventh, leaf);
+LEVEL(sixth, seventh);
+LEVEL(fifth, sixth);
+LEVEL(fourth, fifth);
+LEVEL(third, fourth);
+LEVEL(second, third);
+LEVEL(first, second);
+
+struct first *first;
+
+static void *make(int level, void *leaf)
+{
+	void **block = calloc(8, sizeof(*block));
+
+	for (int i = 0; i < 8; i++)
+		block[i] = level == 1 ? leaf : make(level - 1, leaf);
+	return block;
+}
+
+int main(void)
+{
+	first = make(7, calloc(1, sizeof(struct leaf)));
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
