@@ -358,7 +358,21 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 	return NULL;
 }
 
-enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range range,
+/* Whether a pointer of the structure leads to what stands behind it in the same block. */
+static bool points_behind_itself(struct typing *typing, struct memory_range range,
+				 type_number number)
+{
+	uint64_t size = typing_type(typing, number)->size, word;
+
+	for (uint64_t i = 0; i + sizeof(word) <= size && i < MOST_COMPARED; i += sizeof(word))
+		if (slot_at(&typing->slots, number, i) &&
+		    image_read_u64(typing->input.image, range.start + i, &word) &&
+		    word >= range.start + size && word < range.end)
+			return true;
+	return false;
+}
+
+enum type_fit typing_fit_of_one(struct typing *typing, struct memory_range range,
 				type_number number)
 {
 	const struct data_type *type = typing_type(typing, number);
@@ -369,7 +383,9 @@ enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range
 		return FIT_NONE;
 	if (allocation_fits(typing->input.index, range, type->size, true))
 		return FIT_ONE;
-	return type_find_tail(typing, number, &offset, &element) ? FIT_TAIL : FIT_NONE;
+	if (type_find_tail(typing, number, &offset, &element))
+		return FIT_TAIL;
+	return points_behind_itself(typing, range, number) ? FIT_PREFIX : FIT_NONE;
 }
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,

@@ -393,7 +393,8 @@ static struct error *test_one(const struct inference *inference, allocation_id i
 	*ret_fit = fit;
 	score->right++;
 	score->confirmed += conformity.confirmed + behind.confirmed > 0;
-	score->exact += behind.has_tail || is_just_as_large(range, typing_type(typing, type)->size);
+	score->exact += behind.has_tail || fit == FIT_PREFIX ||
+			is_just_as_large(range, typing_type(typing, type)->size);
 	score->pointers += conformity.exact;
 	score->doubts += conformity.doubtful + behind.doubtful;
 	return NULL;

@@ -181,8 +181,11 @@ struct error *typing_find_cut(struct typing *typing, struct memory_range range, 
 struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
 				     type_number number, struct conformity *ret);
 
-/* Whether it may be one value, with a tail or without; else FIT_NONE. */
-enum type_fit typing_fit_of_one(const struct typing *typing, struct memory_range range,
+/*
+ * Whether it may be one value, with a tail or without, or with what it points to behind it; else
+ * FIT_NONE.
+ */
+enum type_fit typing_fit_of_one(struct typing *typing, struct memory_range range,
 				type_number number);
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,

@@ -555,7 +555,8 @@ PROGRAMS = (
                         "ALLOC_CLEAR_MULT": 0, "ALLOC_ONE_ID": 0}),
             held_out=True),
     Program("zsh", "zsh", "./configure -q --disable-dynamic --with-tcsetpgrp "
-            f"CFLAGS='{FLAGS}' && {MAKE} -C Src", "Src/zsh", start_zsh,
+            f"CFLAGS='{FLAGS}' LDFLAGS=-g && {MAKE} -C Src", "Src/zsh",
+            start_zsh,
             Site(wrappers=r"z\w*alloc|hcalloc", functions={"ztrdup": "char"}),
             held_out=True),
     Program("cppcheck", "cppcheck", f"{MAKE} CXXFLAGS='{FLAGS} -DNDEBUG' "

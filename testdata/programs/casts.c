@@ -28,6 +28,12 @@ struct ticket {
 	long number;
 };
 
+/* The text stands behind it in the same block. */
+struct sign {
+	struct entry *posts;
+	char *text;
+};
+
 /* What all begin with, and a byte that tells which they are. */
 struct object {
 	struct object *next;
@@ -116,7 +122,7 @@ struct note {
 	long day[5];
 };
 
-static struct entry *wallets, *tickets;
+static struct entry *wallets, *tickets, *signs;
 static struct object *objects;
 struct variant variants[60]; /* nobody reads it: compilers would do without */
 struct shape shapes[40];
@@ -156,6 +162,17 @@ static struct wallet *make_wallet(long amount)
 	return wallet;
 }
 
+static struct sign *make_sign(void)
+{
+	static const char text[] = "no entry but for those who wrote this sign";
+	struct sign *sign = make(sizeof(*sign) + sizeof(text), "block, beginning with struct sign");
+
+	sign->posts = push(NULL, NULL);
+	sign->text = (char *)(sign + 1);
+	strcpy(sign->text, text);
+	return sign;
+}
+
 static struct ticket *make_ticket(long number)
 {
 	struct ticket *ticket = make(sizeof(*ticket), "struct ticket");
@@ -169,12 +186,18 @@ static struct ticket *make_ticket(long number)
 /* Not static, so that no compiler changes what they take. */
 OUT_OF_LINE void use_wallet(const struct wallet *wallet);
 OUT_OF_LINE void use_ticket(const struct ticket *ticket);
+OUT_OF_LINE void use_sign(const struct sign *sign);
 OUT_OF_LINE void use_note(const struct note *note);
 OUT_OF_LINE void *find(const struct bag *from, int number);
 
 void use_wallet(const struct wallet *wallet)
 {
 	seen += wallet->amount;
+}
+
+void use_sign(const struct sign *sign)
+{
+	seen += *sign->text;
 }
 
 void use_ticket(const struct ticket *ticket)
@@ -198,6 +221,8 @@ OUT_OF_LINE static void use_all(void)
 		use_wallet(entry->value);
 	for (const struct entry *entry = tickets; entry; entry = entry->next)
 		use_ticket(entry->value);
+	for (const struct entry *entry = signs; entry; entry = entry->next)
+		use_sign(entry->value);
 	for (int i = 0; i < bag.count; i++)
 		use_note(find(&bag, i));
 }
@@ -249,6 +274,7 @@ OUT_OF_LINE static void fill(void)
 	for (int i = 0; i < 200; i++) {
 		wallets = push(wallets, make_wallet(i));
 		tickets = push(tickets, make_ticket(i));
+		signs = push(signs, make_sign());
 		add_objects(i);
 	}
 	for (int i = 0; i < 60; i++) {

@@ -1,5 +1,5 @@
 /*
- * More paths of members than are told apart: eight from each of eight structures to the next, and
+ * More paths of members than heapcore tells apart: eight from each structure to the next, and
  * those of the last level all lead to one allocation.
  */
 #include <stdio.h>
