@@ -101,7 +101,7 @@ const char *typing_name(const struct typing *typing, struct typed typed)
 			 typed.fit == FIT_PREFIX   ? "block, beginning with "
 			 : typed.fit == FIT_REGION ? "block with "
 			 : typed.fit == FIT_PART   ? "part of "
-			 : typed.fit == FIT_LIKE   ? "block that looks like "
+			 : typed.fit == FIT_LIKE   ? "probably "
 						   : "",
 			 typed.fit == FIT_ARRAY ? "[]" : "");
 }

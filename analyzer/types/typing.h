@@ -65,7 +65,7 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 
 /*
  * As "struct conn", "struct conn[]", "block, beginning with struct conn",
- * "part of struct conn", "block with struct conn", "block that looks like struct conn"; lives as
+ * "part of struct conn", "block with struct conn", "probably struct conn"; lives as
  * long as struct debug. NULL: memory is short.
  */
 const char *typing_name(const struct typing *typing, struct typed typed);

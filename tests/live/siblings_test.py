@@ -9,7 +9,7 @@ import unittest
 
 from harness import LiveTest, addresses, ask, snap, tables
 
-LIKE = "block that looks like struct conn"
+LIKE = "probably struct conn"
 
 
 class SiblingsTest(LiveTest):
