@@ -3,8 +3,8 @@ Each allocation fails once, and from each one on all do: heapcore says that
 memory is short and ends with status 3, or gives the answer that it gives
 otherwise. Limits on the address space are met the same way.
 
-libdw can tell nobody that it lacks memory: some of its functions crash then, or
-find nothing. What they were called for is looked at less closely.
+libdw and capstone's cs_open() can tell nobody that they lack memory: they crash
+then, or find nothing. What they were called for is looked at less closely.
 """
 
 import os
@@ -45,7 +45,7 @@ class Attempt:
         self.chain = read(folder, f"{number}.chain")
 
     def by_library(self):
-        return b"/libdw" in self.chain or b"/libelf" in self.chain
+        return any(name in self.chain for name in (b"/libdw", b"/libelf", b"/libcapstone"))
 
     def problem(self, status, output, strict):
         if os.WIFSIGNALED(self.status):
