@@ -12,6 +12,10 @@
     (do ((i 0 (+ i 1))) ((= i count) all)
       (vector-set! all i (make i)))))
 
+;; Each by itself: one stale word would keep all that a vector holds.
+(define (drop-all make)
+  (do ((i 0 (+ i 1))) ((= i count)) (make i)))
+
 (define (name i) (string-append "text number " (number->string i)))
 
 (define flonums (make-all (lambda (i) (+ 0.5 (exact->inexact i)))))
@@ -28,8 +32,8 @@
 
 ;; On a stack that is gone afterwards, with all words that look like pointers.
 (define task (join-thread (call-with-new-thread (lambda ()
-  (make-all (lambda (i) (- -0.25 i)))
-  (make-all (lambda (i) (make-vector 9 i)))
+  (drop-all (lambda (i) (- -0.25 i)))
+  (drop-all (lambda (i) (make-vector 9 i)))
   (readlink "/proc/thread-self")))))
 ;; Its result may come before its end, and until then its stack holds them.
 (let wait ()
