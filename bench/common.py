@@ -142,7 +142,7 @@ def count(heapcore, core, what):
                       answer, re.MULTILINE)
     if not match:
         fail(f"count {what} of {core.path}: {answer}")
-    return [int(match[1]), int(match[2].replace(",", ""))]
+    return [int(group.replace(",", "")) for group in match.groups()]
 
 
 def judge(value, bar):
