@@ -54,9 +54,11 @@ struct command {
 	const char *example;
 	const char *description; /* further paragraphs of help, or NULL */
 	enum word_kind word;
-	/* As "on|off": of WORD_CHOICE; of WORD_SET, what may stand before. */
+	/* As "on|off": of WORD_CHOICE; of WORD_SET, what may stand before. "EXPORT": a format of
+	 * exports. */
 	const char *choices;
-	const struct argp_option *options; /* own switches, or NULL */
+	const struct argp_option *options;     /* its switches, or NULL */
+	const struct argp_option *own_options; /* beside options that others share; or NULL */
 	/* Those that parse() does not see, up to a key of 0; or NULL. */
 	const struct switch_place *places;
 

@@ -118,7 +118,7 @@ static struct error *run_input(struct session *session)
 	struct error *error = script_run(session, "standard input", stdin);
 
 	if (!error && !session->given_lines && !session_interrupted(session))
-		execute_line(session, "info");
+		execute_line(session, "report");
 	return error;
 }
 

@@ -46,6 +46,7 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "{-p PID | --coredumpctl MATCH} "
 			      "[COMMAND WORDS...]\n"
 			      "diff OLD [OLD...] CORE\n"
+			      "report [OLD...] CORE [-o FILE.html]\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
 			      "snap [OPTIONS] PID";
 
@@ -148,15 +149,21 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 	return error ? refuse(state, error_wrap(error, "--max-memory")) : 0;
 }
 
+/* Of a command that may stand in front of CORE. */
+static bool takes_cores(const char *word)
+{
+	return strcmp(word, "diff") == 0 || strcmp(word, "report") == 0;
+}
+
 /*
- * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`: of the files among the words from
- * options->words on, take the last out as the core.
+ * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`, and `heapcore report CORE` likewise: of the
+ * files among the words from options->words on, take the last out as the core.
  */
 static void take_comparison(struct argp_state *state)
 {
 	struct options *options = state->input;
 	const struct command *command = command_find(options->words[0]);
-	size_t files = 0, last = 0;
+	size_t files = 0, last = 0, least = strcmp(command->name, "diff") == 0 ? 2 : 1;
 
 	for (size_t i = 1; i < options->word_count;) {
 		size_t places = switch_places(command, options->words[i]);
@@ -167,8 +174,9 @@ static void take_comparison(struct argp_state *state)
 		}
 		i += places ? places : 1;
 	}
-	if (files < 2) {
-		argp_error(state, "'diff' needs an older core and a newer one");
+	if (files < least) {
+		argp_error(state, least > 1 ? "'diff' needs an older core and a newer one"
+					    : "'report' needs a core");
 		return;
 	}
 	options->core = options->words[last];
@@ -180,8 +188,7 @@ static void take_comparison(struct argp_state *state)
 /* No core is given, and nothing has that name. */
 static bool is_comparison(const struct options *options, const char *word)
 {
-	return !options->process && !options->kept && strcmp(word, "diff") == 0 &&
-	       access(word, F_OK) < 0;
+	return !options->process && !options->kept && takes_cores(word) && access(word, F_OK) < 0;
 }
 
 /* The first argument is CORE, and all behind it the command. */
@@ -334,7 +341,7 @@ struct met {
 static void meet_word(struct met *met, const char *word)
 {
 	bool stands_alone =
-		(strcmp(word, "diff") == 0 || strcmp(word, "help") == 0) && access(word, F_OK) < 0;
+		(takes_cores(word) || strcmp(word, "help") == 0) && access(word, F_OK) < 0;
 
 	if (met->core || stands_alone) {
 		met->command = met->word ? met->command : command_find(word);

@@ -9,7 +9,8 @@ set(packaging ${CMAKE_SOURCE_DIR}/packaging)
 install(TARGETS heapcore RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${MANUAL_PAGE}.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES README.md packaging/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
+	REGEX "\\.(md|svg|png)$")
 install(FILES docs/heapcore.schema.json ${packaging}/heapcore.gdb
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/heapcore)
 install(FILES ${packaging}/completions/heapcore.bash RENAME heapcore

@@ -1,5 +1,5 @@
-# Each tests/PATH/X_test.c is a cmocka program of that name, each X_test.py a
-# script for python3. A test is named by its path.
+# Each tests/PATH/X_test.c is a cmocka program of that name, with the main() of tests/main.c,
+# each X_test.py a script for python3. A test is named by its path.
 pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(NOT CMOCKA_FOUND OR NOT Python3_FOUND)
@@ -11,11 +11,13 @@ file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.
 if(NOT CAPTURE)
 	list(FILTER unit_tests EXCLUDE REGEX "/analyzer/capture/")
 endif()
+add_library(test_main OBJECT tests/main.c)
+target_link_libraries(test_main PRIVATE front PkgConfig::CMOCKA)
 foreach(source IN LISTS unit_tests)
 	file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests ${source})
 	string(REGEX REPLACE "_test\\.c$" "" name ${path})
 	string(REPLACE "/" "_" target test_${name})
-	add_executable(${target} ${source})
+	add_executable(${target} ${source} $<TARGET_OBJECTS:test_main>)
 	# Some read their own debug information, whatever the type of the build.
 	target_compile_options(${target} PRIVATE -g)
 	target_link_libraries(${target} PRIVATE front PkgConfig::CMOCKA)
@@ -36,7 +38,12 @@ target_compile_definitions(heapcore_more PRIVATE VERSION="${PROJECT_VERSION}")
 target_link_libraries(heapcore_more PRIVATE front)
 target_link_options(heapcore_more PRIVATE -Wl,--build-id)
 
+set(BUILT_BY_TESTS ${CMAKE_BINARY_DIR}/built-by-tests CACHE PATH
+	"Where programs that tests compile are kept for the next run")
 file(GLOB_RECURSE script_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.py)
+if(NOT STATIC)
+	list(FILTER script_tests EXCLUDE REGEX "/tests/static_test\\.py$")
+endif()
 foreach(source IN LISTS script_tests)
 	file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests ${source})
 	string(REGEX REPLACE "_test\\.py$" "" name ${path})
@@ -45,7 +52,7 @@ foreach(source IN LISTS script_tests)
 		WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 	set_tests_properties(${name} PROPERTIES TIMEOUT 600
 		SKIP_RETURN_CODE 77 ENVIRONMENT
-		"HEAPCORE=$<TARGET_FILE:heapcore>;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};CI=;GITHUB_ACTIONS=")
+		"HEAPCORE=$<TARGET_FILE:heapcore>;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};BUILT_BY_TESTS=${BUILT_BY_TESTS};CI=;GITHUB_ACTIONS=")
 endforeach()
 
 # It compiles a program seven times.

@@ -1,5 +1,12 @@
 /*
- * cmocka, and assertions about errors, which they also destroy.
+ * cmocka; tests that register themselves; assertions about errors, which they also destroy.
+ *
+ * A unit test is a file of TEST()s without main(), which is in tests/main.c:
+ *
+ *	TEST(index_of_nothing_finds_nothing)
+ *	{
+ *		...
+ *	}
  */
 #ifndef TESTS_ASSERTIONS_H
 #define TESTS_ASSERTIONS_H
@@ -13,6 +20,30 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+struct unit_test {
+	const char *name;
+	CMUnitTestFunction run;
+	int line;
+	struct unit_test *next;
+};
+
+void add_test(struct unit_test *test);
+
+/* A file may define these: they run before the first test, and after the last. */
+__attribute__((weak)) int before_tests(void **state);
+__attribute__((weak)) int after_tests(void **state);
+
+/* Tests run in the order of the file. */
+#define TEST(name_)                                                                              \
+	static void test_##name_(void **state_);                                                 \
+	__attribute__((constructor)) static void add_##name_(void)                               \
+	{                                                                                        \
+		static struct unit_test test = { "test_" #name_, test_##name_, __LINE__, NULL }; \
+                                                                                                 \
+		add_test(&test);                                                                 \
+	}                                                                                        \
+	static void test_##name_(void **state_)
 
 #define assert_no_error(call)                                  \
 	do {                                                   \

@@ -37,8 +37,10 @@ LAYERS = [
     "analyzer/kinds/",
     "analyzer/account/",
     "analyzer/query/",
+    "analyzer/owners/",
     "analyzer/gate/",
     "analyzer/diff/",
+    "analyzer/export/",
     "cli/",
     "tests/",
 ]

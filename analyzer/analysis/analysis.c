@@ -163,6 +163,7 @@ void analysis_destroy(struct analysis *analysis)
 	/* Those that are there: each before what it borrows. */
 	cleanup_siblings_destroy(&analysis->siblings);
 	cleanup_typing_destroy(&analysis->typing);
+	cleanup_type_table_destroy(&analysis->type_table);
 	cleanup_patterns_destroy(&analysis->leaked_patterns);
 	cleanup_kept_words_destroy(&analysis->kept_words);
 	cleanup_patterns_destroy(&analysis->patterns);
@@ -257,6 +258,7 @@ PART(const struct disguises *, disguised, STAGE_IMAGE, &analysis->disguised)
 PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
 PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)
 PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
+PART(const struct type_table *, type_table, STAGE_TYPE_TABLE, analysis->type_table)
 PART(const struct typing *, typing, STAGE_IMAGE, analysis->typing)
 PART(const struct siblings *, siblings, STAGE_IMAGE, analysis->siblings)
 PART(struct patterns *, patterns, STAGE_IMAGE, analysis->patterns)

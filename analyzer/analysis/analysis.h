@@ -12,7 +12,7 @@
  *	            │             ├─ roots ─┴─ patterns     patterns of leaked
  *	            │             └─ fibers       └─ owners
  *	            └─ debug ─┬─ classes
- *	                      └─ types
+ *	                      └─ type table ─ types
  */
 #ifndef ANALYZER_ANALYSIS_ANALYSIS_H
 #define ANALYZER_ANALYSIS_ANALYSIS_H
@@ -55,6 +55,7 @@ enum stage {
 	STAGE_SIGNATURES,      /* signatures of all, for going over many */
 	STAGE_PATTERNS,	       /* what allocations without signature are */
 	STAGE_OWNERS,	       /* the same, and what they are parts of */
+	STAGE_TYPE_TABLE,      /* types and variables of debug information */
 	STAGE_TYPES,	       /* what debug information says that allocations are */
 	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
 	STAGE_LEAKED_TYPES,    /* the types that leaked ones look like */
@@ -189,8 +190,15 @@ struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
 /* STAGE_FIBERS; their objects are known with STAGE_OBJECTS. */
 const struct runtimes *analysis_runtimes(const struct analysis *analysis);
+/* The types and variables of the program (STAGE_TYPE_TABLE). */
+const struct type_table *analysis_type_table(const struct analysis *analysis);
 /* What debug information says of types (STAGE_TYPES). */
 const struct typing *analysis_typing(const struct analysis *analysis);
+
+/* What the user says of an allocation's type holds from here on: see typing_state() (STAGE_TYPES).
+ */
+struct error *analysis_state_type(struct analysis *analysis, const struct type_statement *statement,
+				  struct type_changes *ret);
 
 /* What leaked allocations look like (STAGE_LEAKED_TYPES), else NULL. */
 const struct siblings *analysis_siblings(const struct analysis *analysis);

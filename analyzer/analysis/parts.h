@@ -42,6 +42,7 @@ struct analysis {
 	struct signature_judge *signature_judge;
 	struct first_words *first_words;
 	struct identities *identities;
+	struct type_table *type_table;
 	struct typing *typing;
 	struct siblings *siblings;
 	struct patterns *patterns, *leaked_patterns;

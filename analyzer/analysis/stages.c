@@ -380,12 +380,28 @@ static struct error *build_signatures(struct analysis *analysis)
 	return first_words_create(&input, &analysis->first_words);
 }
 
+static void note_limit(struct analysis *analysis)
+{
+	if (typing_limit(analysis->typing))
+		findings_add(&analysis->findings, FINDING_NOTE,
+			     "not all types of allocations are inferred: %s",
+			     typing_limit(analysis->typing));
+}
+
+static struct error *build_type_table(struct analysis *analysis)
+{
+	return type_table_create(analysis->debug, &analysis->account, analysis->progress,
+				 &analysis->type_table);
+}
+
 static struct error *build_types(struct analysis *analysis)
 {
 	const struct typing_input input = {
 		.image = analysis->image,
 		.index = analysis->index,
 		.debug = analysis->debug,
+		.classes = analysis->classes,
+		.types = analysis->type_table,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
@@ -393,10 +409,24 @@ static struct error *build_types(struct analysis *analysis)
 		image_advise_random(analysis->image);
 
 	TRY(typing_create(&input, &analysis->typing));
-	if (typing_limit(analysis->typing))
-		findings_add(&analysis->findings, FINDING_NOTE,
-			     "not all types of allocations are inferred: %s",
-			     typing_limit(analysis->typing));
+	note_limit(analysis);
+	return NULL;
+}
+
+struct error *analysis_state_type(struct analysis *analysis, const struct type_statement *statement,
+				  struct type_changes *ret)
+{
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(analysis->image);
+
+	bool was_limited = typing_limit(analysis->typing);
+
+	TRY(typing_state(analysis->typing, statement, ret));
+	if (!was_limited)
+		note_limit(analysis);
+	cleanup_siblings_destroy(&analysis->siblings);
+	analysis->siblings = NULL;
+	analysis->costs[STAGE_LEAKED_TYPES].built = false;
 	return NULL;
 }
 
@@ -488,6 +518,7 @@ COUNT(disguised, analysis->disguised.list.count)
 COUNT(modules, analysis->program->module_count)
 COUNT(objects, runtimes_class_count(analysis->runtimes))
 COUNT(signatures, first_words_count(analysis->first_words))
+COUNT(type_table, type_count(analysis->type_table))
 COUNT(types, typing_count(analysis->typing))
 COUNT(leaked_types, siblings_count(analysis->siblings))
 COUNT(unreachable, bitmap_weight(analysis_unreachable(analysis)))
@@ -627,7 +658,14 @@ const struct recipe analysis_recipes[STAGES] = {
 			   "allocations",
 			   { STAGE_ROOTS, STAGE_OBJECTS },
 			   MADE(owners, heap) },
-	[STAGE_TYPES] = { "types", "typed", { STAGE_HEAP, STAGE_DEBUG }, MADE(types, types) },
+	[STAGE_TYPE_TABLE] = { "type table",
+			       "types",
+			       { STAGE_DEBUG },
+			       MADE(type_table, type_table) },
+	[STAGE_TYPES] = { "types",
+			  "typed",
+			  { STAGE_TYPE_TABLE, STAGE_CLASSES },
+			  MADE(types, types) },
 	[STAGE_LEAKED_PATTERNS] = { "patterns of leaked",
 				    "allocations",
 				    { STAGE_REACHABILITY, STAGE_OBJECTS },

@@ -152,6 +152,8 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 	uint8_t *place = &reader->patterns[id];
 	uint8_t before;
 
+	if (runtimes_are_certain(reader->runtimes, id))
+		return;
 	if (reader->few) {
 		note_claim_to_few(reader, id, owner);
 		return;

@@ -14,6 +14,7 @@ static void kind_deinit(struct leak_kind *kind)
 	free(kind->name);
 	free(kind->held);
 	free(kind->holder);
+	free(kind->type_reason);
 }
 
 void leak_kinds_deinit(struct leak_kinds *kinds)

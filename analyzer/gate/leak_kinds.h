@@ -37,6 +37,11 @@ struct leak_kind {
 	char *holder;		     /* what they are in, owned, or NULL */
 	const char *holder_module;   /* what that is of */
 
+	/* Of an unrecognized one, by debug information; leak_kinds_find_types() finds it. */
+	const char *type;     /* of the example; NULL: not known; lives as long as the analysis */
+	char *type_reason;    /* as "40 others of its size, as conns"; owned, or NULL */
+	uint64_t typed_roots; /* that are of that type */
+
 	enum leak_state state;
 	bool is_allowed; /* by the baseline, so many roots: */
 	uint64_t allowed;
@@ -66,6 +71,16 @@ DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
  * behind them: these are anchored, but only by stale words. ret is zeroed. Builds what it needs.
  */
 struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
+
+/*
+ * Find the types of unrecognized leaks that count. The first root that has a type becomes its
+ * kind's example. Fingerprints and names do not depend on types: they stay the same in a stripped
+ * program. Builds what it needs, and nothing if no such leak counts.
+ */
+struct error *leak_kinds_find_types(struct analysis *analysis, struct leak_kinds *kinds);
+
+/* As "unrecognized allocation (probably struct conn)"; to be freed, NULL if memory is short. */
+char *leak_kind_label(const struct leak_kind *kind);
 
 /* What several leak roots reach, and so is in none of the kinds. */
 struct set_total leak_kinds_shared(const struct leak_kinds *kinds);

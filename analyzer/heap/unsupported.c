@@ -9,8 +9,12 @@ static const struct {
 	const char *name;
 	const char *libraries[2];
 	const char *functions[4];
+	const char *read; /* what of it is read otherwise */
 } unsupported[] = {
-	{ "jemalloc", { "/libjemalloc" }, { "mallctl", "je_mallctl", "_rjem_mallctl" } },
+	{ "jemalloc",
+	  { "/libjemalloc" },
+	  { "mallctl", "je_mallctl", "_rjem_mallctl" },
+	  "versions 5.0 to 5.3" },
 	{ "tcmalloc", { "/libtcmalloc" }, { "tc_malloc", "TCMallocInternalMalloc" } },
 	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" } },
 	{ "musl's malloc",
@@ -96,6 +100,11 @@ static void report(const struct heap_context *context, const struct module *modu
 			context->findings, FINDING_NOTE,
 			"%s defines malloc: unless it calls libc's, what it allocated is not counted",
 			module->path);
+	else if (number < UNSUPPORTED && unsupported[number].read)
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"%s is loaded (%s), and its heap could not be read: only %s are, undamaged. What it allocated is not counted",
+			unsupported[number].name, module->path, unsupported[number].read);
 	else
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,

@@ -21,8 +21,7 @@ struct error *kind_need_types(struct analysis *analysis, const struct bitmap *me
 	*ret = NULL;
 	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
 		return NULL;
-	if (analysis_cost(analysis, STAGE_REACHABILITY).built &&
-	    bitmap_within(members, analysis_unreachable(analysis)))
+	if (kind_are_unreachable(analysis, members))
 		return analysis_need(analysis, STAGE_LEAKED_TYPES);
 	TRY(analysis_need(analysis, STAGE_TYPES));
 	*ret = analysis_typing(analysis);
@@ -46,6 +45,11 @@ static bool is_class(const struct analysis *analysis, uint64_t signature)
 	return runtimes_have_class(analysis_runtimes(analysis), signature);
 }
 
+static kind_key type_key(struct typed typed)
+{
+	return kind_make(BY_TYPE, (uint64_t)typed.type << FIT_BITS | typed.fit);
+}
+
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
 		    const struct typing *typing, allocation_id id)
 {
@@ -55,6 +59,8 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 	struct typed typed;
 	uint64_t signature;
 
+	if (typing && typing_is_stated(typing, id) && typing_of(typing, id, &typed))
+		return type_key(typed);
 	if (pattern != NO_PATTERN && !pattern_is_text(pattern))
 		return kind_of_pattern(pattern);
 	signature = analysis_signature(analysis, id);
@@ -63,7 +69,7 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 			  classes_is_slab(analysis_classes(analysis), signature)))
 		return kind_make(BY_SIGNATURE, signature);
 	if (typing && typing_of(typing, id, &typed))
-		return kind_make(BY_TYPE, (uint64_t)typed.type << FIT_BITS | typed.fit);
+		return type_key(typed);
 	if (pattern != NO_PATTERN)
 		return kind_of_pattern(pattern);
 	if (signature)
@@ -79,10 +85,11 @@ kind_key kind_of(const struct analysis *analysis, const struct patterns *pattern
 kind_key kind_leaked(const struct analysis *analysis, allocation_id id)
 {
 	kind_key key = kind_of(analysis, analysis_leaked_patterns(analysis), id);
-	const struct sibling_type *like = siblings_of(analysis_siblings(analysis), id);
+	struct typed typed;
 
-	return key == KIND_UNKNOWN && like
-		       ? kind_make(BY_TYPE, (uint64_t)like->type << FIT_BITS | FIT_LIKE)
+	return siblings_typed(analysis_siblings(analysis), id, &typed) &&
+			       (key == KIND_UNKNOWN || typed.is_stated)
+		       ? type_key(typed)
 		       : key;
 }
 
@@ -133,6 +140,14 @@ pattern_number kind_pattern(kind_key key)
 					   : NO_PATTERN;
 }
 
+struct typed kind_type_of(kind_key key)
+{
+	uint64_t value = kind_value(key);
+
+	return (struct typed){ (type_number)(value >> FIT_BITS),
+			       (enum type_fit)(value & ((1 << FIT_BITS) - 1)) };
+}
+
 struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 {
 	struct kind_name name = { .by = (enum known_by)kind_tag(key) };
@@ -157,9 +172,7 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 		name.text = pattern_name(name.pattern);
 		break;
 	case BY_TYPE:
-		name.text = typing_name(analysis_typing(analysis),
-					(struct typed){ (type_number)(value >> FIT_BITS),
-							(enum type_fit)(value & 7) });
+		name.text = typing_name(analysis_typing(analysis), kind_type_of(key));
 		break;
 	case BY_NOTHING:
 	case BY_MORE:

@@ -66,6 +66,14 @@ kind_key kind_of(const struct analysis *analysis, const struct patterns *pattern
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
 		    const struct typing *typing, allocation_id id);
 
+/* Whether it is known of all of them that no root leads to them. */
+static inline bool kind_are_unreachable(const struct analysis *analysis,
+					const struct bitmap *members)
+{
+	return analysis_cost(analysis, STAGE_REACHABILITY).built &&
+	       bitmap_within(members, analysis_unreachable(analysis));
+}
+
 /*
  * The types of those of the allocations that are in use; NULL: none has one. No variable leads to
  * what is not reachable: if all are that, only what they look like is found (analysis_siblings()).
@@ -84,6 +92,9 @@ kind_key kind_of_pattern(pattern_number pattern);
 /* The signature or pattern of such a key, else 0. */
 uint64_t kind_signature(kind_key key);
 pattern_number kind_pattern(kind_key key);
+
+/* The type of a key BY_TYPE. */
+struct typed kind_type_of(kind_key key);
 
 /* The key of an identity, whatever word tells it; any other stays as it is. */
 kind_key kind_without_word(kind_key key);

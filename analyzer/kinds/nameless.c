@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/table.h"
 #include "analyzer/heap/word_filter.h"
+#include "analyzer/types/member_path.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +30,8 @@ struct step {
 };
 
 struct group {
-	uint64_t size, step; /* what holds them: a step's number, a variable's address */
+	kind_key plain;
+	uint64_t step; /* what holds them: its number, or a variable's address */
 	enum rank rank;
 	allocation_id example;
 };
@@ -277,29 +279,43 @@ static uint64_t find_place(const struct nameless *nameless, const struct holder 
 	return module ? module->start + 1 : 0;
 }
 
-struct error *nameless_key(struct nameless *nameless, allocation_id id, uint64_t size,
+/* Whether an object of a runtime's class holds it, at whatever offset. */
+static bool is_held_by_object(const struct nameless *nameless, const struct holder *holder)
+{
+	const struct step *step;
+
+	if (holder->id == NO_ALLOCATION)
+		return false;
+	step = &nameless->steps.items[holder->step];
+	return kind_tag(step->key) == BY_SIGNATURE && step->offset != FIRST_ELEMENT &&
+	       runtimes_have_class(analysis_runtimes(nameless->analysis),
+				   kind_signature(step->key));
+}
+
+struct error *nameless_key(struct nameless *nameless, allocation_id id, kind_key plain,
 			   kind_key *ret)
 {
 	const struct holder holder = find_holder(nameless, id);
 	const struct group *group;
 	uint64_t step;
 
-	*ret = kind_with_size(KIND_UNKNOWN, size);
-	if (holder.rank == RANK_NONE)
+	*ret = plain;
+	if (holder.rank == RANK_NONE ||
+	    (kind_tag(plain) != BY_SIZE && !is_held_by_object(nameless, &holder)))
 		return NULL;
 	step = find_place(nameless, &holder);
-	group = table_obtain(&nameless->groups, hash_add(hash_add(holder.rank, step), size), one,
-			     one->size == size && one->step == step && one->rank == holder.rank,
-			     (struct group){ size, step, holder.rank, id });
+	group = table_obtain(&nameless->groups, hash_add(hash_add(holder.rank, step), plain), one,
+			     one->plain == plain && one->step == step && one->rank == holder.rank,
+			     (struct group){ plain, step, holder.rank, id });
 	if (!group)
 		return &error_no_memory;
 	*ret = kind_make(BY_HOLDER, (uint64_t)(group - nameless->groups.items));
 	return NULL;
 }
 
-uint64_t nameless_size(const struct nameless *nameless, kind_key key)
+kind_key nameless_plain(const struct nameless *nameless, kind_key key)
 {
-	return nameless->groups.items[kind_value(key)].size;
+	return kind_tag(key) == BY_HOLDER ? nameless->groups.items[kind_value(key)].plain : key;
 }
 
 static char *name_static(const struct nameless *nameless, uint64_t address)
@@ -319,6 +335,40 @@ static char *name_static(const struct nameless *nameless, uint64_t address)
 	return length < 0 ? NULL : text;
 }
 
+static bool is_array(const struct step *step)
+{
+	return kind_tag(step->key) == BY_TYPE && kind_type_of(step->key).fit == FIT_ARRAY;
+}
+
+/*
+ * The word of a step, as ".table" where the holder has a type, else "+0x8"; of an array, in an
+ * element. NULL if memory is short.
+ */
+static char *name_word(const struct nameless *nameless, const struct step *step)
+{
+	const struct typed typed = kind_type_of(step->key);
+	const struct type_table *types;
+	uint64_t offset = step->offset, size;
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	if (!out)
+		return NULL;
+	types = kind_tag(step->key) == BY_TYPE ? typing_types(nameless->typing) : NULL;
+	size = types ? type_get(types, typed.type)->size : 0;
+	if (size && is_array(step))
+		offset %= size;
+	if (offset < size && typed.fit != FIT_REGION)
+		member_path_print(types, typed.type, offset, out);
+	else
+		fprintf(out, "+0x%" PRIx64, offset);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
 static char *name_member(const struct nameless *nameless, const struct holder *holder)
 {
 	const struct analysis *analysis = nameless->analysis;
@@ -327,15 +377,18 @@ static char *name_member(const struct nameless *nameless, const struct holder *h
 		runtimes_field_name(analysis_runtimes(analysis), holder->id, step->offset);
 	_cleanup_(free) char *name =
 		kind_tag(step->key) == BY_SIZE ? NULL : kind_text(analysis, step->key);
+	_cleanup_(free) char *word = name_word(nameless, step);
 	char *text;
 	int length;
 
+	if (!word)
+		return NULL;
 	if (name && field)
 		length = asprintf(&text, "%s@%s", name, field);
 	else if (name && step->offset == FIRST_ELEMENT)
 		length = asprintf(&text, "%s", name);
 	else if (name)
-		length = asprintf(&text, "%s+0x%" PRIx64, name, step->offset);
+		length = asprintf(&text, "%s%s", name, word);
 	else if (step->offset == FIRST_ELEMENT)
 		length = asprintf(&text, "arrays or large structures");
 	else
@@ -382,16 +435,18 @@ static char *name_start(const struct nameless *nameless, const struct holder *st
 	return asprintf(&text, "0x%" PRIx64, start->address) < 0 ? NULL : text;
 }
 
-/* Add " -> +0x8" to text, which is freed; so are both if memory is short. */
-static char *add_step(char *text, const struct step *step)
+/* Add " -> +0x8" or " -> table" to text, which is freed; so are both if memory is short. */
+static char *add_step(const struct nameless *nameless, char *text, const struct step *step)
 {
+	_cleanup_(free) char *word = name_word(nameless, step);
 	char *longer = NULL;
 	int length = -1;
 
 	if (text && step->offset == FIRST_ELEMENT)
 		length = asprintf(&longer, "%s -> []", text);
-	else if (text)
-		length = asprintf(&longer, "%s -> +0x%" PRIx64, text, step->offset);
+	else if (text && word)
+		length = asprintf(&longer, "%s -> %s%s", text, is_array(step) ? "[]" : "",
+				  word + (word[0] == '.' && !is_array(step)));
 	free(text);
 	return length < 0 ? NULL : longer;
 }
@@ -420,7 +475,7 @@ char *nameless_path(const struct nameless *nameless, allocation_id id)
 		text = longer;
 	}
 	for (size_t i = count < SHOWN ? count : SHOWN; i-- > 0;)
-		text = add_step(text, &nameless->steps.items[last[i].step]);
+		text = add_step(nameless, text, &nameless->steps.items[last[i].step]);
 	return text;
 }
 

@@ -24,12 +24,15 @@ struct error *nameless_create(struct analysis *analysis, const struct patterns *
 void nameless_destroy(struct nameless *nameless);
 DEFINE_CLEANUP(nameless_destroy, struct nameless *)
 
-/* The key of a member: BY_HOLDER, or BY_SIZE where nothing refers to it. */
-struct error *nameless_key(struct nameless *nameless, allocation_id id, uint64_t size,
+/*
+ * The key of a member: BY_HOLDER, or plain where nothing refers to it. Plain is BY_SIZE; or that of
+ * a text, of which only an object of a runtime's class counts as a holder.
+ */
+struct error *nameless_key(struct nameless *nameless, allocation_id id, kind_key plain,
 			   kind_key *ret);
 
-/* The size of each allocation that such a key is of. */
-uint64_t nameless_size(const struct nameless *nameless, kind_key key);
+/* The plain key that such a key was made of; any other as it is. */
+kind_key nameless_plain(const struct nameless *nameless, kind_key key);
 
 /*
  * "+0x10 of a chain of 0x28", "shell_variables (bash)"; and how the allocation is reached,

@@ -15,6 +15,7 @@ struct counting {
 	bool is_leaked;			    /* all of the members */
 	bool finds_holders;
 	struct bitmap unnamed;	   /* members whose holders are to be found */
+	struct bitmap texts;	   /* the same, where a runtime's objects may hold them */
 	struct nameless *nameless; /* these, once they are; or NULL */
 };
 
@@ -24,6 +25,7 @@ static void counting_deinit(struct counting *counting)
 	array_release(&counting->samples);
 	array_release(&counting->numbers);
 	bitmap_deinit(&counting->unnamed);
+	bitmap_deinit(&counting->texts);
 	if (counting->nameless)
 		nameless_destroy(counting->nameless);
 }
@@ -75,30 +77,59 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 		bitmap_set(&counting->unnamed, id);
 		return NULL;
 	}
+	if (counting->texts.count && kind_tag(key) == BY_PATTERN &&
+	    pattern_is_text(kind_pattern(key))) {
+		bitmap_set(&counting->texts, id);
+		return NULL;
+	}
 	return count_member(counting, kind_with_size(key, size), id, size);
 }
 
-/*
- * Those that add_member() left. Of too many, no holders are found: that would take longer than all
- * the rest.
- */
-static struct error *add_unnamed(struct counting *counting)
+/* What it is apart from its holder. */
+static kind_key plain_key(const struct counting *counting, allocation_id id, uint64_t size)
+{
+	bool is_text = counting->texts.count && bitmap_get(&counting->texts, id);
+
+	return kind_with_size(is_text ? kind_of_pattern(patterns_of(counting->patterns, id))
+				      : KIND_UNKNOWN,
+			      size);
+}
+
+/* Of too many, no holders are found: that would take longer than all the rest. */
+static struct error *find_holders(struct counting *counting)
 {
 	enum { MOST_HELD = 1 << 22 };
-	struct analysis *analysis = counting->input->analysis;
-	size_t count = bitmap_weight(&counting->unnamed), hint = 0;
+	struct bitmap *unnamed = &counting->unnamed;
+	size_t count = bitmap_weight(unnamed);
+	size_t text_count = bitmap_weight(&counting->texts);
 
-	if (count > 0 && count <= MOST_HELD)
-		TRY(nameless_create(analysis, counting->patterns, counting->typing,
-				    &counting->unnamed, &counting->nameless));
+	if (count + text_count == 0 || count > MOST_HELD)
+		return NULL;
+	if (text_count > 0 && text_count <= MOST_HELD - count)
+		bitmap_or(unnamed, &counting->texts);
+	return nameless_create(counting->input->analysis, counting->patterns, counting->typing,
+			       unnamed, &counting->nameless);
+}
+
+/* Those that add_member() left. */
+static struct error *add_unnamed(struct counting *counting)
+{
+	struct analysis *analysis = counting->input->analysis;
+	size_t hint = 0;
+
+	if (!counting->finds_holders)
+		return NULL;
+	TRY(find_holders(counting));
+	if (counting->texts.count)
+		bitmap_or(&counting->unnamed, &counting->texts);
 	bitmap_for_each(id, &counting->unnamed) {
 		struct memory_range range =
 			allocation_range_near(analysis_index(analysis), (allocation_id)id, &hint);
 		uint64_t size = range.end - range.start;
-		kind_key key = kind_with_size(KIND_UNKNOWN, size);
+		kind_key plain = plain_key(counting, (allocation_id)id, size), key = plain;
 
 		if (counting->nameless)
-			TRY(nameless_key(counting->nameless, (allocation_id)id, size, &key));
+			TRY(nameless_key(counting->nameless, (allocation_id)id, plain, &key));
 		TRY(count_member(counting, key, (allocation_id)id, size));
 	}
 	return NULL;
@@ -151,6 +182,8 @@ static struct error *find_patterns(struct counting *counting)
 	counting->finds_holders = !leaked && !counting->input->retained;
 	if (!counting->finds_holders)
 		return NULL;
+	if (runtimes_have_objects(analysis_runtimes(analysis)))
+		TRY(bitmap_init(&counting->texts, members->count, analysis_account(analysis)));
 	return bitmap_init(&counting->unnamed, members->count, analysis_account(analysis));
 }
 
@@ -177,15 +210,15 @@ const char *kind_name_in_form(const struct analysis *analysis, kind_key key, boo
 			 : kind_name(analysis, key).text;
 }
 
-/* The tally of all of that size that have no name. */
-static struct error *add_sizes(const struct counting *counting, struct tally_table *ret)
+/* The tally of all that would be one kind but for their holders. */
+static struct error *add_plain(const struct counting *counting, struct tally_table *ret)
 {
 	for (size_t i = 0; i < counting->kinds.count; i++) {
 		struct tally tally = counting->kinds.items[i];
 
 		if (kind_tag(tally.key) != BY_HOLDER)
 			continue;
-		tally.key = nameless_size(counting->nameless, tally.key);
+		tally.key = nameless_plain(counting->nameless, tally.key);
 		TRY(tally_add(ret, tally));
 	}
 	return NULL;
@@ -196,25 +229,23 @@ static struct error *fold_few(struct counting *counting)
 {
 	enum { LEAST_SHARE = 20, LEAST = 2 };
 	struct memory_account *account = analysis_account(counting->input->analysis);
-	_cleanup_(table_release) struct tally_table sizes = { .memory.account = account };
+	_cleanup_(table_release) struct tally_table all_plain = { .memory.account = account };
 	_cleanup_(counting_deinit) struct counting folded = {
 		.kinds.memory.account = account,
 		.samples.memory.account = account,
 	};
 
-	TRY(add_sizes(counting, &sizes));
+	TRY(add_plain(counting, &all_plain));
 	for (size_t i = 0; i < counting->kinds.count; i++) {
 		struct tally tally = counting->kinds.items[i];
 		const struct kind_samples *samples = &counting->samples.items[tally.number];
-		uint64_t size = kind_tag(tally.key) != BY_HOLDER
-					? 0
-					: nameless_size(counting->nameless, tally.key);
-		const struct tally *all = size ? tally_find(&sizes, size) : NULL;
+		kind_key plain = nameless_plain(counting->nameless, tally.key);
+		const struct tally *all = plain != tally.key ? tally_find(&all_plain, plain) : NULL;
 		uint32_t number;
 
 		if (all && all->count > 1 &&
 		    (tally.count < LEAST || tally.count < all->count / LEAST_SHARE))
-			tally.key = kind_with_size(KIND_UNKNOWN, size);
+			tally.key = plain;
 		TRY(tally_add_numbered(&folded.kinds, tally, &number));
 		if (number == folded.samples.count)
 			TRY(array_append(&folded.samples, *samples));
@@ -225,11 +256,9 @@ static struct error *fold_few(struct counting *counting)
 	return NULL;
 }
 
-static uint64_t size_alone(const struct counting *counting, kind_key key)
+static kind_key key_without_holder(const struct counting *counting, kind_key key)
 {
-	if (kind_tag(key) == BY_HOLDER)
-		return nameless_size(counting->nameless, key);
-	return kind_tag(key) == BY_SIZE ? kind_value(key) : 0;
+	return counting->nameless ? nameless_plain(counting->nameless, key) : key;
 }
 
 /* Names are limited (classes.h): those that come first get theirs. */
@@ -240,14 +269,17 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 
 	TRY(array_resize(&summary->lines, kinds->count));
 	array_sort(kinds, input->order);
-	for (size_t i = 0; i < kinds->count; i++)
+	for (size_t i = 0; i < kinds->count; i++) {
+		kind_key plain = key_without_holder(counting, kinds->items[i].key);
+
 		summary->lines.items[i] = (struct kind_line){
 			.tally = kinds->items[i],
-			.name = kind_name_in_form(input->analysis, kinds->items[i].key,
-						  input->full_names),
-			.size = size_alone(counting, kinds->items[i].key),
+			.plain = plain,
+			.name = kind_name_in_form(input->analysis, plain, input->full_names),
+			.size = kind_tag(plain) == BY_SIZE ? kind_value(plain) : 0,
 			.samples = counting->samples.items[kinds->items[i].number],
 		};
+	}
 	return NULL;
 }
 
@@ -255,12 +287,6 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 static int compare_names(const char *name, const char *other)
 {
 	return name && other ? strcmp(name, other) : !name - !other;
-}
-
-/* What tells groups apart: all without a name are one. */
-static unsigned int group_tag(kind_key key)
-{
-	return kind_tag(key) == BY_HOLDER ? BY_SIZE : kind_tag(key);
 }
 
 /* Equal ones by size. */
@@ -279,11 +305,11 @@ static int compare_lines(const void *a, const void *b, void *data)
 {
 	const struct kind_summary_input *input = data;
 	const struct kind_line *left = a, *right = b;
-	kind_key key = left->tally.key, other = right->tally.key;
+	kind_key key = left->plain, other = right->plain;
 	int difference = 0;
 
-	if (group_tag(key) != group_tag(other))
-		return group_tag(key) < group_tag(other) ? -1 : 1;
+	if (kind_tag(key) != kind_tag(other))
+		return kind_tag(key) < kind_tag(other) ? -1 : 1;
 	if (kind_tag(key) == BY_IDENTITY)
 		return tally_compare_keys(&left->tally, &right->tally);
 	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
@@ -297,13 +323,13 @@ static int compare_lines(const void *a, const void *b, void *data)
 
 static bool are_of_one_group(const struct kind_line *line, const struct kind_line *other)
 {
-	kind_key key = line->tally.key;
+	kind_key key = line->plain;
 
-	if (group_tag(key) != group_tag(other->tally.key))
+	if (kind_tag(key) != kind_tag(other->plain))
 		return false;
 	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		return line->name && other->name && strcmp(line->name, other->name) == 0;
-	return kind_tag(key) != BY_IDENTITY && kind_pattern(key) == kind_pattern(other->tally.key);
+	return kind_tag(key) != BY_IDENTITY && kind_pattern(key) == kind_pattern(other->plain);
 }
 
 /* Where the line stands by address: patterns behind all that has one, and sizes last. */
@@ -331,14 +357,14 @@ static size_t make_group(const struct kind_summary_input *input, const struct ki
 	size_t end = first;
 
 	*ret = (struct kind_group){
-		.by = (enum known_by)group_tag(lines[first].tally.key),
+		.by = (enum known_by)kind_tag(lines[first].plain),
 		.name = lines[first].name,
 		.total.key = UINT64_MAX,
 		.first = first,
 	};
 	do {
-		const struct tally *tally = &lines[end++].tally;
-		uint64_t place = place_of(input->analysis, tally->key);
+		const struct tally *tally = &lines[end].tally;
+		uint64_t place = place_of(input->analysis, lines[end++].plain);
 
 		ret->total.count += tally->count;
 		ret->total.bytes += tally->bytes;

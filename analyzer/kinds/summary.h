@@ -30,6 +30,7 @@ static inline allocation_id kind_samples_last(const struct kind_samples *samples
 
 struct kind_line {
 	struct tally tally; /* by kind_key; owned: what they retain, if asked for */
+	kind_key plain;	    /* the same without a holder */
 	const char *name;   /* borrowed; NULL: none */
 	struct kind_samples samples;
 	uint64_t size; /* of each allocation, where that is all that it is counted by; else 0 */

@@ -19,6 +19,14 @@ struct origin {
 	char *where;	/* in it */
 };
 
+/* What the user stated the type of is where a path begins, as a variable is. */
+static bool is_stated(const struct analysis *analysis, uint64_t address)
+{
+	allocation_id id = allocation_find(analysis_index(analysis), address);
+
+	return id != NO_ALLOCATION && typing_is_stated(analysis_typing(analysis), id);
+}
+
 static const char *name_variable(const struct analysis *analysis, uint64_t address)
 {
 	struct debug *debug = analysis_debug(analysis);
@@ -28,6 +36,11 @@ static const char *name_variable(const struct analysis *analysis, uint64_t addre
 	if (!name && stack && stack->thread != NO_THREAD)
 		name = debug_stack_place(debug, stack->thread, address);
 	return name ? name : debug_name(debug, address);
+}
+
+static bool is_allocation(const struct analysis *analysis, uint64_t address)
+{
+	return allocation_find(analysis_index(analysis), address) != NO_ALLOCATION;
 }
 
 /* Split it in front of the function, thread or module that it is in. */
@@ -50,7 +63,10 @@ static bool origin_init(struct origin *origin, const struct analysis *analysis,
 			if (strncmp(name, words[i], strlen(words[i])) == 0)
 				name += strlen(words[i]);
 		origin->variable = strdup(name);
-	} else if (asprintf(&origin->variable, "0x%" PRIx64, step->address) < 0) {
+	} else if (asprintf(&origin->variable, "0x%" PRIx64 "%s", step->address,
+			    is_stated(analysis, step->address)	     ? " of stated type"
+			    : is_allocation(analysis, step->address) ? " by its vtable"
+								     : "") < 0) {
 		return false;
 	}
 	if (!origin->variable)
@@ -213,10 +229,16 @@ bool type_reason_find(const struct analysis *analysis, allocation_id id, struct 
 	*ret = (struct type_reason){ .sure = "held by" };
 	if (typing_of(typing, id, &typed))
 		ret->type = typing_name(typing, typed);
+	if (ret->type && typed.is_stated) {
+		ret->sure = "stated by the user";
+		return true;
+	}
 	if (ret->type)
-		ret->sure = typed.fit <= FIT_PREFIX || typed.is_inferred	 ? "looks like"
-			    : typed.fit == FIT_ONE && step.from == NO_ALLOCATION ? "certain"
-										 : "typed";
+		ret->sure =
+			typed.fit <= FIT_PREFIX || typed.is_inferred ? "looks like"
+			: typed.fit == FIT_ONE && step.from == NO_ALLOCATION && !step.led_to_other
+				? "certain"
+				: "typed";
 	count = find_steps(typing, id, steps);
 	ret->path = count ? print_path(analysis, steps, count)
 			  : strdup("a path of more than 10,000 steps");

@@ -18,8 +18,8 @@
 
 struct type_reason {
 	const char *type; /* NULL: not known; lives as long as the analysis */
-	const char *sure; /* one of the words above; static */
-	char *path;	  /* as "shop.customers[3].orders, 2 steps from shop"; owned */
+	const char *sure; /* one of the words above, or "stated by the user"; static */
+	char *path;	  /* as "shop.customers[3].orders, 2 steps from shop"; owned; or NULL */
 };
 
 /*

@@ -26,6 +26,7 @@ struct disassembler {
 	cs_insn *instruction;
 };
 
+#ifdef CAPSTONE_LIBRARY
 static struct error *load(struct disassembler *disassembler)
 {
 	struct functions *functions = &disassembler->functions;
@@ -44,6 +45,15 @@ static struct error *load(struct disassembler *disassembler)
 				      missing)
 		       : NULL;
 }
+#else
+/* The program is linked statically. */
+static struct error *load(struct disassembler *disassembler)
+{
+#define LOAD(name) disassembler->functions.name = cs_##name;
+	FUNCTIONS(LOAD)
+	return NULL;
+}
+#endif
 
 struct error *disassembler_create(const struct arch *arch, struct disassembler **ret)
 {

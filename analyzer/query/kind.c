@@ -2,6 +2,7 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/classify/type_names.h"
+#include "analyzer/kinds/kind_key.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -67,16 +68,28 @@ static bool is_identity(const struct analysis *analysis, const char *name)
 	return false;
 }
 
-/* Whether a used allocation is of a type of that name. */
-static struct error *is_type(struct analysis *analysis, const char *name, bool *ret)
+static bool has_type(const struct kind_test *test, allocation_id id, const char *name)
 {
-	const struct typing *typing;
+	const struct typing *typing = analysis_typing(test->analysis);
+	struct typed typed;
+
+	if (!typing)
+		return false;
+	return typing_has_name(typing, id, name) ||
+	       (test->are_unreachable &&
+		siblings_typed(analysis_siblings(test->analysis), id, &typed) &&
+		typed_has_name(typing, typed, name));
+}
+
+/* Whether a used allocation is of a type of that name. */
+static struct error *is_type(const struct kind_test *test, const char *name, bool *ret)
+{
+	struct analysis *analysis = test->analysis;
 
 	*ret = false;
-	TRY(analysis_need(analysis, STAGE_TYPES));
-	typing = analysis_typing(analysis);
+	TRY(analysis_need(analysis, test->are_unreachable ? STAGE_LEAKED_TYPES : STAGE_TYPES));
 	bitmap_for_each(id, allocation_used(analysis_index(analysis))) {
-		*ret = typing && typing_has_name(typing, (allocation_id)id, name);
+		*ret = has_type(test, (allocation_id)id, name);
 		if (*ret)
 			break;
 	}
@@ -100,7 +113,7 @@ static struct error *check_name(struct kind_test *test)
 		error_destroy(error);
 		return &error_no_memory;
 	}
-	other = is_type(test->analysis, name, &is_known);
+	other = is_type(test, name, &is_known);
 	if (!other && !is_known && !is_identity(test->analysis, name)) {
 		free(name);
 		return error;
@@ -202,7 +215,7 @@ static struct error *judge(struct kind_test *test, allocation_id id, bool *ret_t
 		return NULL;
 	case KIND_NAMED:
 		if (test->type) {
-			*ret_taken = typing_has_name(analysis_typing(analysis), id, test->type);
+			*ret_taken = has_type(test, id, test->type);
 			return NULL;
 		}
 		if (test->identity) {
@@ -279,6 +292,7 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 	if (test.kind.choice == KIND_NAMED) {
 		TRY(bitmap_init(&all, members->count, analysis_account(analysis)));
 		bitmap_copy(&all, members);
+		test.are_unreachable = kind_are_unreachable(analysis, members);
 	}
 	TRY(narrow(&test, members));
 	TRY(kind_test_settle(&test, allow_missing, &again));

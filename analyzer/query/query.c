@@ -119,24 +119,11 @@ static struct error *one_word_too_many(const struct query_term *term, const char
 			    escaped);
 }
 
-/* Whether the number-th argument of the set is an offset, by its name. */
-static bool is_offset(const struct set *set, size_t number)
-{
-	const char *name = set->arguments;
-	size_t length;
-
-	while (number-- > 0)
-		name = strchr(name, ' ') + 1;
-	length = strcspn(name, " ");
-	return length >= strlen("OFFSET") &&
-	       strncmp(name + length - strlen("OFFSET"), "OFFSET", strlen("OFFSET")) == 0;
-}
-
 static struct error *take_argument(struct query_term *term, const char *word)
 {
 	size_t number = term->argument_count++;
 
-	if (!is_address(word) && is_offset(term->set, number))
+	if (!is_address(word) && set_argument_is_offset(term->set, number))
 		return error_not(word, "an offset in hexadecimal");
 	return parse_address(word, &term->arguments.values[number]);
 }

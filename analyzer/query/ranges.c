@@ -127,8 +127,8 @@ static void threads_write(const struct analysis *analysis, const struct ranges *
 const struct range_kind range_kind_threads = {
 	.noun = "threads",
 	.table = TABLE("thread", NULL, { "thread", VALUE_NUMBER },
-		       { "stack pointer", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS },
-		       { "stack end", VALUE_ADDRESS }, { "instruction at", VALUE_ADDRESS },
+		       { "stack pointer", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS, true },
+		       { "stack end", VALUE_ADDRESS, true }, { "instruction at", VALUE_ADDRESS },
 		       { "in module", VALUE_TEXT }, { "in function", VALUE_TEXT }),
 	.contiguous = true,
 	.at = thread_range,
@@ -279,10 +279,10 @@ static void write_fiber(const struct analysis *analysis, const struct ranges *ra
 
 const struct range_kind range_kind_fibers = {
 	.noun = "fibers",
-	.table = TABLE("fiber", NULL, { "fiber", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS },
-		       { "stack end", VALUE_ADDRESS }, { "size", VALUE_BYTES },
-		       { "live", VALUE_BYTES }, { "state", VALUE_TEXT }, { "thread", VALUE_NUMBER },
-		       { "name", VALUE_TEXT }),
+	.table = TABLE("fiber", NULL, { "fiber", VALUE_ADDRESS },
+		       { "stack start", VALUE_ADDRESS, true }, { "stack end", VALUE_ADDRESS, true },
+		       { "size", VALUE_BYTES }, { "live", VALUE_BYTES }, { "state", VALUE_TEXT },
+		       { "thread", VALUE_NUMBER }, { "name", VALUE_TEXT }),
 	.contiguous = true,
 	.at = fiber_range,
 	.write = write_fiber,

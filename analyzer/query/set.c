@@ -254,6 +254,19 @@ size_t set_argument_count(const struct set *set)
 	return count;
 }
 
+/* By its name. */
+bool set_argument_is_offset(const struct set *set, size_t number)
+{
+	const char *name = set->arguments;
+	size_t length;
+
+	while (number-- > 0)
+		name = strchr(name, ' ') + 1;
+	length = strcspn(name, " ");
+	return length >= strlen("OFFSET") &&
+	       strncmp(name + length - strlen("OFFSET"), "OFFSET", strlen("OFFSET")) == 0;
+}
+
 /* Those of the table, then those that the user named. */
 static const char *set_name(const void *data, size_t number)
 {

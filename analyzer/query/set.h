@@ -40,6 +40,9 @@ struct set {
 /* How many arguments the set takes. */
 size_t set_argument_count(const struct set *set);
 
+/* Whether the number-th argument of the set is an offset, not an address. */
+bool set_argument_is_offset(const struct set *set, size_t number);
+
 /* The number-th set, or NULL at the end. */
 const struct set *set_at(size_t number);
 

@@ -1,5 +1,7 @@
 #include "analyzer/report/fit.h"
 
+#include <ctype.h>
+
 /* Where the escape sequence at text ends; text itself if it is none. */
 static const char *skip_colour(const char *text, const char *end)
 {
@@ -28,10 +30,31 @@ size_t text_width(const char *text, size_t length)
 	return width;
 }
 
+/* Whether the blank at text stands between a number and its unit, as in "71.0 KB". */
+static bool is_before_unit(const char *begin, const char *text, const char *end)
+{
+	static const char *const units[] = { "B",  "KB", "MB", "GB",   "TB",	"PB",
+					     "EB", "ms", "s",  "byte", "bytes", "%" };
+
+	if (text == begin || !isdigit((unsigned char)text[-1]))
+		return false;
+	text++;
+	for (size_t i = 0; i < COUNT_OF(units); i++) {
+		size_t length = strlen(units[i]), left = (size_t)(end - text);
+
+		if (left >= length && memcmp(text, units[i], length) == 0 &&
+		    (left == length || !isalnum((unsigned char)text[length])))
+			return true;
+	}
+	return false;
+}
+
 /* The end of the word at text; text itself if there is none. */
 static const char *word_end(const char *text, const char *end)
 {
-	while (text < end && *text != ' ')
+	const char *begin = text;
+
+	while (text < end && (*text != ' ' || is_before_unit(begin, text, end)))
 		text++;
 	return text;
 }
@@ -97,8 +120,8 @@ void fit_line(struct writer *writer, const char *text, size_t length, const stru
 		}
 		writer_pad(writer, blanks);
 		used += blanks + wide;
-		if (fitting->shortened && wide > width)
-			write_shortened(writer, word, bytes, width);
+		if (fitting->shortened && blanks + wide > width)
+			write_shortened(writer, word, bytes, width > blanks ? width - blanks : 0);
 		else
 			writer_bytes(writer, word, bytes);
 		begins = false;
@@ -164,9 +187,11 @@ static bool fit_last(struct fitted_column *columns, size_t count, size_t width)
 }
 
 /* Less is the first to give way. */
-static unsigned int rank(enum value_kind kind)
+static unsigned int rank(const struct fitted_column *column)
 {
-	switch (kind) {
+	if (column->minor)
+		return 0;
+	switch (column->kind) {
 	case VALUE_SHARE:
 		return 0;
 	case VALUE_ADDRESS:
@@ -184,7 +209,7 @@ static bool hide_one(struct fitted_column *columns, size_t count)
 	struct fitted_column *least = NULL;
 
 	for (size_t i = 1; i < count && (i + 1 < count || columns[i].kind != VALUE_TEXT); i++)
-		if (!columns[i].hidden && (!least || rank(columns[i].kind) <= rank(least->kind)))
+		if (!columns[i].hidden && (!least || rank(&columns[i]) <= rank(least)))
 			least = &columns[i];
 	if (least)
 		least->hidden = true;

@@ -1,7 +1,8 @@
 /*
  * Text that fits a terminal: lines end between words, and columns give way.
  *
- * A word is what stands between blanks. Escape sequences that colour text take no room.
+ * A word is what stands between blanks; a number and its unit, as "71.0 KB", are one. Escape
+ * sequences that colour text take no room.
  */
 #ifndef ANALYZER_REPORT_FIT_H
 #define ANALYZER_REPORT_FIT_H
@@ -38,6 +39,7 @@ struct fitted_column {
 	size_t word;	/* how wide the widest word in a value is */
 	size_t width;	/* what it gets */
 	bool hidden;	/* nothing */
+	bool minor;	/* as in struct column */
 };
 
 enum { COLUMN_GAP = 2 };
@@ -45,8 +47,8 @@ enum { COLUMN_GAP = 2 };
 /*
  * Share the width among the columns, 0: as much as they need. Where it is short, first the names
  * are stacked word by word, which is returned; then the last column has several lines in a row;
- * then columns are hidden by rank: bars, addresses, then amounts, then text, the last ones first,
- * but not the first of all, nor text that is the last one.
+ * then columns are hidden by rank: bars and minor columns, addresses, then amounts, then text, the
+ * last ones first, but not the first of all, nor text that is the last one.
  */
 bool fit_columns(struct fitted_column *columns, size_t count, size_t width);
 

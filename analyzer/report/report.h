@@ -35,6 +35,7 @@ enum value_kind {
 	VALUE_CHANGE,  /* by how much something grew, or shrank */
 	VALUE_SECONDS, /* a real number */
 	VALUE_SHARE,   /* of a whole, from 0 to 1: a bar in columns of text */
+	VALUE_DEPTH,   /* how deep in a tree: indents the last column of text */
 	VALUE_TEXT,
 	VALUE_MEMORY, /* the contents of memory, as words */
 };
@@ -42,6 +43,7 @@ enum value_kind {
 struct column {
 	const char *name;
 	enum value_kind kind;
+	bool minor; /* where a terminal is too narrow for all, this one is left out first */
 };
 
 struct table {
@@ -160,6 +162,7 @@ struct report {
 	FILE *out;			      /* borrowed */
 	struct writer writer;		      /* to out */
 	bool colour;
+	bool block_bars;	   /* bars are of Unicode's blocks instead of ASCII */
 	size_t width;		   /* of the terminal that it is read on, in characters; 0: none */
 	bool no_content;	   /* the contents of memory are left out */
 	bool chap;		   /* lines are as chap has them, to the letter */

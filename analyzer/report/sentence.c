@@ -127,6 +127,7 @@ void sentence_compile(const struct table *table, struct sentence *ret)
 	size_t depth = 0;
 	bool prefixed = false;
 
+	ret->table = table;
 	ret->count = 0;
 	while (*text) {
 		if (*text == '{' && (text[1] == '[' || text[1] == ']')) {
@@ -234,21 +235,27 @@ static void write_part(struct writer *writer, const struct part *part, const str
 }
 
 void sentence_write(const struct sentence *sentence, struct writer *writer,
-		    const struct value *values, bool as_chap, bool in_units)
+		    const struct value *values, struct sentence_style style)
 {
 	for (size_t i = 0; i < sentence->count; i++) {
 		const struct part *part = &sentence->parts[i];
 		const struct value *value = &values[part->column];
+		const char *colour = NULL;
 
 		if (part->kind == PART_LITERAL) {
 			writer_bytes(writer, part->text, part->length);
 		} else if (part->kind == PART_OPTIONAL) {
 			if (any_absent(part->needed, values))
 				i = part->end - 1;
-		} else if (value->present && as_chap) {
+		} else if (value->present && style.as_chap) {
 			write_spelled(writer, part, value);
 		} else if (value->present) {
-			write_part(writer, part, values, in_units);
+			if (style.colour)
+				colour = value_colour(&sentence->table->columns[part->column],
+						      value);
+			writer_text(writer, colour ? colour : "");
+			write_part(writer, part, values, style.in_units);
+			writer_text(writer, colour ? COLOUR_END : "");
 		}
 	}
 	writer_put(writer, '\n');

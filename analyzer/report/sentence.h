@@ -10,7 +10,7 @@
  *	{[} {]}			a bracket
  *
  * As chap has it, all hexadecimal numbers stand as the sentence spells them, with or without 0x,
- *and the plural is used always.
+ * and the plural is used always.
  */
 #ifndef ANALYZER_REPORT_SENTENCE_H
 #define ANALYZER_REPORT_SENTENCE_H
@@ -44,6 +44,7 @@ struct part {
 };
 
 struct sentence {
+	const struct table *table; /* borrowed */
 	struct part parts[MAXIMUM_PARTS];
 	size_t count;
 };
@@ -51,8 +52,15 @@ struct sentence {
 /* The table must be right: it is our own. */
 void sentence_compile(const struct table *table, struct sentence *ret);
 
-/* Write a row; values has one for each column. in_units: sums also as "1.2 MB". */
+/* How a row is written. */
+struct sentence_style {
+	bool as_chap;
+	bool in_units; /* sums also as "1.2 MB" */
+	bool colour;   /* as by value_colour() */
+};
+
+/* Write a row; values has one for each column. */
 void sentence_write(const struct sentence *sentence, struct writer *writer,
-		    const struct value *values, bool as_chap, bool in_units);
+		    const struct value *values, struct sentence_style style);
 
 #endif

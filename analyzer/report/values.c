@@ -124,6 +124,23 @@ static void write_change(struct writer *writer, uint64_t change)
 	writer_grouped(writer, negative ? -change : change);
 }
 
+const char *value_colour(const struct column *column, const struct value *value)
+{
+	static const char *const kinds[] = { "class",	"identity", "kind", "name",
+					     "pattern", "owner",    "type", "several named" };
+
+	if (column->kind != VALUE_TEXT || !value->present)
+		return NULL;
+	if (strcmp(value->text, "passed") == 0)
+		return "\033[32m";
+	if (strcmp(value->text, "failed") == 0)
+		return "\033[31m";
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		if (strcmp(column->name, kinds[i]) == 0)
+			return "\033[36m";
+	return NULL;
+}
+
 void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 		 const struct value *value)
 {
@@ -137,6 +154,7 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 		/* fall through */
 	case VALUE_COUNT:
 	case VALUE_NUMBER:
+	case VALUE_DEPTH:
 		if (grouped)
 			writer_grouped(writer, value->number);
 		else
@@ -194,6 +212,7 @@ void plain_value(struct writer *writer, enum value_kind kind, const struct value
 	switch (kind) {
 	case VALUE_COUNT:
 	case VALUE_NUMBER:
+	case VALUE_DEPTH:
 	case VALUE_BYTES:
 		writer_decimal(writer, value->number);
 		break;
@@ -317,4 +336,26 @@ void json_value(struct writer *writer, enum value_kind kind, const struct value 
 	plain_value(writer, kind, value, json_text);
 	if (quoted)
 		writer_put(writer, '"');
+}
+
+void xml_text(struct writer *writer, const char *text)
+{
+	size_t size = strlen(text), length;
+	char buffer[ESCAPED_SIZE];
+
+	while (size) {
+		size_t taken = escape_character(text, size, buffer, &length);
+		const char *entity = buffer[0] == '&'	? "&amp;"
+				     : buffer[0] == '<' ? "&lt;"
+				     : buffer[0] == '>' ? "&gt;"
+				     : buffer[0] == '"' ? "&quot;"
+							: NULL;
+
+		if (entity)
+			writer_text(writer, entity);
+		else
+			writer_bytes(writer, buffer, length);
+		text += taken;
+		size -= taken;
+	}
 }

@@ -15,6 +15,13 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 		 const struct value *value);
 
 /*
+ * The escape sequence in front of a value that has a colour: "passed", "failed", and text of a
+ * column that names what an allocation is, such as "kind" or "type". Else NULL. COLOUR_END ends it.
+ */
+const char *value_colour(const struct column *column, const struct value *value);
+#define COLOUR_END "\033[0m"
+
+/*
  * Contents of memory for people: 8-byte words, four to a line of 0x20 bytes.
  *
  *	 0:     55bd4cec3ca0                0     55bd5b510a40               18
@@ -36,6 +43,9 @@ void json_uri(struct writer *writer, const char *path);
 /* "name": */
 void json_key(struct writer *writer, const char *name);
 void json_value(struct writer *writer, enum value_kind kind, const struct value *value);
+
+/* For an attribute or an element alike. */
+void xml_text(struct writer *writer, const char *text);
 
 static inline const char *json_truth(bool truth)
 {

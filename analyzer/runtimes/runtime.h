@@ -99,6 +99,8 @@ struct runtime {
 	 * false if none are. After an error it may be called again.
 	 */
 	struct error *(*find_objects)(struct object_space *space, struct debug *debug);
+	/* Its objects are nothing else: they are of no pattern. */
+	bool is_certain;
 	/* Required with find_objects(); all are called only if has_objects. */
 	uint64_t (*class_of)(const struct object_space *space, allocation_id id); /* 0: no object */
 	bool (*has_class)(const struct object_space *space, uint64_t number);

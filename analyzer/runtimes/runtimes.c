@@ -174,6 +174,15 @@ struct object_space *runtimes_space_of(const struct runtimes *list, allocation_i
 	return NULL;
 }
 
+bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
+{
+	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
+		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_certain &&
+		    list->spaces[i]->runtime->class_of(list->spaces[i], id))
+			return true;
+	return false;
+}
+
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

@@ -38,6 +38,9 @@ bool runtimes_have_objects(const struct runtimes *list);
 /* The space that the object is in; NULL: it is none. list may be NULL. */
 struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id);
 
+/* Whether it is an object for certain, and so of no pattern. list may be NULL. */
+bool runtimes_are_certain(const struct runtimes *list, allocation_id id);
+
 /* Say how the object is kept, as what follows "it is". False: that is not known. */
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size);
 

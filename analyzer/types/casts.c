@@ -265,12 +265,46 @@ static void read_store(struct code *code, const cs_x86_op *to, uint8_t from)
 		note_place(code, place, value.type);
 }
 
-/* The address of a static variable. */
-static void read_address(struct code *code, uint8_t to, const cs_x86_op *from)
+/* Of two that are added, the one that stood in a member; the sum leads into what that leads to. */
+static struct value sum(const struct value *first, const struct value *second)
 {
-	struct meant meant;
+	const struct value *value = first->holds == MEMBER ? first : second;
+
+	if (value->holds != MEMBER || value->place == NO_MEMBER || value->place >= ELEMENT_OF(0))
+		return (struct value){ NOTHING, NO_TYPE, NO_MEMBER };
+	return (struct value){ MEMBER, NO_TYPE, INSIDE_OF(value->place) };
+}
+
+/* What is added to a register; nothing where it is a number. */
+static void read_sum(struct code *code, uint8_t to, const cs_x86_op *other)
+{
+	struct value before = value_of(code, to);
+	uint8_t other_register = whole_register(code, other);
 
 	code->values[to] = (struct value){ NOTHING, NO_TYPE, NO_MEMBER };
+	if (other_register != NOT_A_REGISTER)
+		code->values[to] = value_of(code, other_register);
+	else if (other->type == X86_OP_MEM)
+		read_load(code, to, other);
+	code->values[to] = sum(&before, &code->values[to]);
+}
+
+static struct value value_in(const struct code *code, unsigned int disassembled)
+{
+	uint8_t number = disassembled ? code->arch->disassembled(disassembled) : NOT_A_REGISTER;
+
+	return number < REGISTERS ? value_of(code, number)
+				  : (struct value){ NOTHING, NO_TYPE, NO_MEMBER };
+}
+
+/* The address of a static variable, or a sum. */
+static void read_address(struct code *code, uint8_t to, const cs_x86_op *from)
+{
+	struct value base = value_in(code, from->mem.base);
+	struct value index = value_in(code, from->mem.scale == 1 ? from->mem.index : 0);
+	struct meant meant;
+
+	code->values[to] = sum(&base, &index);
 	if (from->type == X86_OP_MEM &&
 	    code->arch->disassembled(from->mem.base) == code->arch->unwound_return &&
 	    find_meant(code, from, &meant) && meant.offset == 0 && is_aggregate(code, meant.type))
@@ -367,6 +401,10 @@ static void read_instruction(struct code *code)
 	case X86_INS_LEA:
 		if (to_register != NOT_A_REGISTER)
 			read_address(code, to_register, from);
+		break;
+	case X86_INS_ADD:
+		if (to_register != NOT_A_REGISTER)
+			read_sum(code, to_register, from);
 		break;
 	case X86_INS_CALL:
 		read_call(code);

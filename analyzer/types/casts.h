@@ -22,8 +22,11 @@
 /* The pointers in the array that a member leads to have a place of their own. */
 #define ELEMENT_OF(member) ((member) | UINT32_C(1) << 31)
 
+/* So has what stands somewhere in the block that a member leads into. */
+#define INSIDE_OF(member) ((member) | UINT32_C(1) << 30)
+
 struct cast {
-	uint32_t place; /* a member, or ELEMENT_OF() one */
+	uint32_t place; /* a member, ELEMENT_OF() one, or INSIDE_OF() one */
 	type_number type;
 };
 

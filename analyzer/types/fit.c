@@ -10,6 +10,7 @@ enum {
 	MOST_OF_TAIL = 6,
 	SAMPLED_WORDS = 32,
 	SAMPLED_TEXT = 16, /* bytes */
+	LONGEST_LETTER = 4,
 	LONGEST_TEXT = 4096,
 	LEAST_LENGTH = 3,	 /* of text that fills its block */
 	MOST_ROOM = 24,		 /* behind it */
@@ -61,13 +62,18 @@ static bool has_members_of(const struct typing *typing, const struct data_type *
 bool is_text(const struct typing *typing, uint64_t address)
 {
 	char bytes[SAMPLED_TEXT];
-	size_t i = 0;
+	uint64_t word;
+	size_t length;
 
 	if (!image_read(typing->input.image, address, bytes, sizeof(bytes)))
 		return false;
-	while (i < sizeof(bytes) && (unsigned char)bytes[i] >= ' ' && bytes[i] != 0x7f)
-		i++;
-	return i == sizeof(bytes) || (i > 0 && bytes[i] == '\0');
+	/* Bytes of a pointer may be letters, too. */
+	memcpy(&word, bytes, sizeof(word));
+	if (find_used(typing, word) != NO_ALLOCATION)
+		return false;
+	length = text_run(bytes, sizeof(bytes));
+	/* A letter may be cut in two. */
+	return length > sizeof(bytes) - LONGEST_LETTER || (length > 0 && bytes[length] == '\0');
 }
 
 bool is_filled_with_text(const struct typing *typing, struct memory_range range, uint64_t address)
@@ -117,6 +123,24 @@ bool is_just_as_large(struct memory_range range, uint64_t size)
 	return available - size < 2 * sizeof(uint64_t) || available <= 3 * sizeof(uint64_t);
 }
 
+static void confirm_vaguely(struct conformity *conformity, allocation_id id)
+{
+	conformity->confirmed += id != NO_ALLOCATION;
+	conformity->vague += id != NO_ALLOCATION;
+}
+
+/* A member of a union may be a number, which seldom is the start of an allocation. */
+static void confirm_choice(const struct typing *typing, struct conformity *conformity,
+			   uint64_t word)
+{
+	allocation_id id = find_used(typing, word);
+
+	if (id != NO_ALLOCATION && allocation_start(typing->input.index, id) == word)
+		conformity->confirmed++;
+	else
+		confirm_vaguely(conformity, id);
+}
+
 /* Whether a pointer may lead from a slot to that address, where something is mapped. */
 static bool leads_right(const struct typing *typing, const struct slot *slot, uint64_t address,
 			struct conformity *conformity)
@@ -128,7 +152,7 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 
 	/* In place of "void *" numbers may stand. */
 	if (target->kind == TYPE_NONE)
-		conformity->confirmed += id != NO_ALLOCATION;
+		confirm_vaguely(conformity, id);
 	if (target->kind == TYPE_NONE)
 		return true;
 	if (!region)
@@ -155,12 +179,23 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 
 		conformity->exact += is_exact;
 		conformity->doubtful += !is_exact;
+		conformity->known +=
+			known_type(typing, id) == slot->target && known_fit(typing, id) >= FIT_TAIL;
 		if (is_known_otherwise(typing, id, slot->target))
 			return false;
 	}
 	/* The end of an array, too, may be pointed to. */
 	return target->size <= range.end - address || (target->size && address > range.start &&
 						       (address - range.start) % target->size == 0);
+}
+
+/* In Rust, what is empty points to the number that its elements are aligned to. */
+static bool is_null(const struct typing *typing, uint64_t word)
+{
+	enum { MOST_ALIGNMENT = 4096 };
+
+	return word == 0 ||
+	       (typing->has_vecs && word <= MOST_ALIGNMENT && (word & (word - 1)) == 0);
 }
 
 /*
@@ -198,8 +233,8 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 		if (slots[next].is_choice ||
 		    (slots[next].target == number && around != NO_ALLOCATION &&
 		     find_used(typing, word) == around))
-			ret->confirmed += find_used(typing, word) != NO_ALLOCATION;
-		else if (word != 0 && !leads_right(typing, &slots[next], word, ret))
+			confirm_choice(typing, ret, word);
+		else if (!is_null(typing, word) && !leads_right(typing, &slots[next], word, ret))
 			return NULL;
 	}
 	*ret_offset = offset;
@@ -353,6 +388,8 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 		TRY(typing_conforms(typing, range.start, element_number, &one));
 		ret->is_violated |= i == 0 && one.is_violated;
 		ret->confirmed += one.confirmed;
+		ret->vague += one.vague;
+		ret->known += one.known;
 		ret->doubtful += one.is_violated;
 	}
 	return NULL;

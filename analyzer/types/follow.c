@@ -11,10 +11,10 @@ enum {
 	MOST_CONTEXTS = 1 << 20,
 	DEEPEST_CONTEXT = 8,
 	LONGEST_HEADER = 17, /* of a string: sds has the longest */
+	MOST_STEPS_BACK = 64,
 };
 
-/* The context of what is one way on from another; NO_CONTEXT if there are too many. */
-static uint32_t enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place)
+uint32_t typing_enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place)
 {
 	uint32_t depth = typing->paths.items[parent].depth + 1, at = parent;
 	const struct context *known;
@@ -53,10 +53,11 @@ static uint32_t enter_slot(struct typing *typing, uint32_t context, const struct
 	struct context whole = typing->paths.items[context];
 
 	if (slot->member != NO_MEMBER)
-		return enter_context(typing, context, slot->way, slot->member);
-	return whole.place == NO_MEMBER ? context
-					: enter_context(typing, context, whole.way | OF_ELEMENT,
-							ELEMENT_OF(whole.place));
+		return typing_enter_context(typing, context, slot->way, slot->member);
+	return whole.place == NO_MEMBER
+		       ? context
+		       : typing_enter_context(typing, context, whole.way | OF_ELEMENT,
+					      ELEMENT_OF(whole.place));
 }
 
 /* A pointer in memory: where it stands, and what it is to point to. */
@@ -69,28 +70,69 @@ struct pointer {
 	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
 	uint32_t part;
 	bool is_choice;
+	bool is_in_region; /* of from, whose own type does not tell what stands there */
+	bool is_doubtful;  /* it may stand behind all that the program asked for */
 };
 
+static struct origin origin_of(const struct pointer *pointer)
+{
+	return (struct origin){ .address = pointer->address,
+				.type = pointer->type,
+				.offset = pointer->part };
+}
+
+/* The step that the pointer is; no step if there are too many. */
+static struct error *make_step(struct typing *typing, const struct pointer *pointer,
+			       struct kept_step *ret)
+{
+	*ret = (struct kept_step){ pointer->from + FROM_ALLOCATION,
+				   (uint32_t)(pointer->offset / sizeof(uint64_t)) };
+	if (pointer->from == NO_ALLOCATION) {
+		*ret = (struct kept_step){ 0 };
+		if (typing->origins.count >= MOST_ORIGINS)
+			return NULL;
+		*ret = (struct kept_step){ FROM_ORIGIN, (uint32_t)typing->origins.count };
+		TRY(array_append(&typing->origins, origin_of(pointer)));
+	}
+	if (pointer->is_in_region && !table_find(&typing->region_slots, pointer->address, item,
+						 item->address == pointer->address))
+		return table_append(&typing->region_slots, pointer->address, origin_of(pointer));
+	return NULL;
+}
+
+/*
+ * Whether the steps back from that allocation do not come by the other one, which a new step is to
+ * lead from it to; of what is far from a variable that is not known.
+ */
+static bool is_apart(const struct typing *typing, allocation_id from, allocation_id id)
+{
+	for (size_t i = 0; i < MOST_STEPS_BACK && from != id; i++) {
+		const struct kept_step *step = &typing->steps.items[from];
+
+		if (step->from < FROM_ALLOCATION)
+			return true;
+		from = step->from - FROM_ALLOCATION;
+	}
+	return false;
+}
+
+/* Steps never go round in a circle: then the one that is kept stays, which led to another type. */
 static struct error *keep_step(struct typing *typing, allocation_id id,
 			       const struct pointer *pointer)
 {
-	struct kept_step step = { pointer->from + FROM_ALLOCATION,
-				  (uint32_t)(pointer->offset / sizeof(uint64_t)) };
-	struct error *error = NULL;
+	struct kept_step step;
 
-	if (pointer->from == NO_ALLOCATION) {
-		if (typing->origins.count >= MOST_ORIGINS)
-			return NULL;
-		step = (struct kept_step){ FROM_ORIGIN, (uint32_t)typing->origins.count };
-		error = array_append(
-			&typing->origins,
-			(struct origin){ pointer->address, pointer->type, pointer->part });
-	}
-	if (!error) {
+	TRY(make_step(typing, pointer, &step));
+	if (step.from == 0)
+		return NULL;
+	typing->contexts.items[id] = pointer->context;
+	if (has_step(typing, id)
+		    ? pointer->from == NO_ALLOCATION || is_apart(typing, pointer->from, id)
+		    : pointer->from != id)
 		typing->steps.items[id] = step;
-		typing->contexts.items[id] = pointer->context;
-	}
-	return error;
+	else if (typing->steps.items[id].from == FROM_ORIGIN)
+		typing->origins.items[typing->steps.items[id].offset].led_to_other = true;
+	return NULL;
 }
 
 /* Memory that is no allocation, and that a pointer with a type leads to, is of that type. */
@@ -137,20 +179,21 @@ static struct error *add_headed(struct typing *typing, const struct pointer *poi
 {
 	uint32_t tag = tag_of(typing->table, typing_type(typing, pointer->target));
 	uint64_t hash = hash_add(hash_add(1, pointer->value), pointer->target);
+	struct kept_step step;
 	uint8_t byte;
-	struct error *error;
 
 	if (tag == NO_TAG || typing->headed.count >= MOST_PLACES ||
 	    !image_read(typing->input.image, pointer->value + tag, &byte, 1) ||
 	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
 		return NULL;
-	error = address_map_add(&typing->known, hash, 0);
-	return error ? error
-		     : array_append(&typing->headed, (struct headed){ .address = pointer->value,
-								      .type = pointer->target,
-								      .in = id,
-								      .context = pointer->context,
-								      .tag = byte });
+	TRY(address_map_add(&typing->known, hash, 0));
+	TRY(make_step(typing, pointer, &step));
+	return array_append(&typing->headed, (struct headed){ .address = pointer->value,
+							      .type = pointer->target,
+							      .in = id,
+							      .step = step,
+							      .context = pointer->context,
+							      .tag = byte });
 }
 
 struct error *typing_add_region(struct typing *typing, const struct headed *headed,
@@ -160,9 +203,14 @@ struct error *typing_add_region(struct typing *typing, const struct headed *head
 					 .target = number,
 					 .context = headed->context };
 
+	if (typing_is_denied(typing, headed->in, number))
+		return NULL;
 	if (known_fit(typing, headed->in) <= FIT_REGION ||
-	    known_type(typing, headed->in) == headed->type)
+	    (known_type(typing, headed->in) == headed->type &&
+	     !typing_is_stated(typing, headed->in)))
 		keep_type(typing, headed->in, number, FIT_REGION, true);
+	if (!has_step(typing, headed->in))
+		typing->steps.items[headed->in] = headed->step;
 	return add_place(typing, &pointer, headed->in);
 }
 
@@ -176,6 +224,22 @@ static bool has_room_for_regions(const struct typing *typing, allocation_id id, 
 					     typing_type(typing, known_type(typing, id))->size);
 }
 
+/* What stands in the block is looked for later: see inside.c. */
+static struct error *add_entered(struct typing *typing, const struct pointer *pointer,
+				 allocation_id id)
+{
+	uint64_t hash = hash_add(2, id);
+	struct kept_step step;
+
+	if (known_fit(typing, id) != FIT_NONE || pointer->context == NO_CONTEXT ||
+	    typing->entered.count >= MOST_PLACES ||
+	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
+		return NULL;
+	TRY(address_map_add(&typing->known, hash, 0));
+	TRY(make_step(typing, pointer, &step));
+	return array_append(&typing->entered, (struct entered){ id, pointer->context, step });
+}
+
 /*
  * A structure somewhere in a block that has no type of its own, or one for its beginning only, as
  * pools have them, if what stands there looks like it.
@@ -187,16 +251,21 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	struct conformity conformity;
 	struct error *error;
 
+	if (target->kind == TYPE_CHARACTER || target->kind == TYPE_NONE)
+		return add_entered(typing, pointer, id);
 	if (pointer->is_choice || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
 	    pointer->value % sizeof(uint64_t) != 0 ||
 	    target->size > range_of(typing, id).end - pointer->value ||
-	    !has_room_for_regions(typing, id, pointer->value))
+	    !has_room_for_regions(typing, id, pointer->value) ||
+	    typing_is_denied(typing, id, pointer->target))
 		return NULL;
 	error = typing_conforms(typing, pointer->value, pointer->target, &conformity);
 	if (!error && !conformity.is_violated)
 		error = add_headed(typing, pointer, id);
 	if (error || conformity.is_violated || conformity.confirmed == 0)
 		return error;
+	if (!has_step(typing, id))
+		TRY(keep_step(typing, id, pointer));
 	if (known_fit(typing, id) == FIT_NONE)
 		keep_type(typing, id, pointer->target, FIT_REGION, false);
 	return add_place(typing, pointer, id);
@@ -211,9 +280,36 @@ static bool is_behind_header(const struct typing *typing, const struct pointer *
 	       pointer->value - range.start <= LONGEST_HEADER && is_text(typing, pointer->value);
 }
 
-static struct error *find_fit(struct typing *typing, uint64_t address, struct memory_range range,
-			      type_number wanted, enum type_fit *ret)
+/*
+ * The structure that the wanted one begins with, if memory looks like that alone: the later blocks
+ * of a pool have only the first part of its header.
+ */
+static struct error *find_first_part(struct typing *typing, struct memory_range range,
+				     type_number *wanted, enum type_fit *ret)
 {
+	const struct data_type *type = typing_type(typing, *wanted), *first;
+	const struct type_member *members = type_members(typing->table, type);
+	struct conformity conformity;
+
+	if (type->kind != TYPE_STRUCTURE || type->member_count < 2 || members->offset != 0)
+		return NULL;
+	first = typing_type(typing, members->type);
+	if (first->kind != TYPE_STRUCTURE || first->size < 2 * sizeof(uint64_t) ||
+	    first->size > range.end - range.start)
+		return NULL;
+	TRY(typing_conforms(typing, range.start, members->type, &conformity));
+	if (conformity.is_violated || conformity.confirmed == 0)
+		return NULL;
+	*wanted = members->type;
+	*ret = FIT_PREFIX;
+	return NULL;
+}
+
+/* A part of the wanted type may be what fits. */
+static struct error *find_fit(struct typing *typing, uint64_t address, struct memory_range range,
+			      type_number *ret_wanted, enum type_fit *ret)
+{
+	type_number wanted = *ret_wanted;
 	const struct data_type *type = typing_type(typing, wanted);
 	uint64_t part;
 
@@ -232,8 +328,39 @@ static struct error *find_fit(struct typing *typing, uint64_t address, struct me
 	}
 	if (*ret != FIT_NONE)
 		return NULL;
+	/* A whole value says more than a part, which what follows may look like by chance. */
+	TRY(find_first_part(typing, range, ret_wanted, ret));
+	if (*ret != FIT_NONE)
+		return NULL;
 	TRY(typing_find_cut(typing, range, wanted, &part));
 	*ret = part ? FIT_PART : FIT_NONE;
+	return NULL;
+}
+
+/*
+ * Whether what the pointer leads to is just as large as it says, and looks like it: what malloc
+ * gave more may have an old pointer, to what was freed. A "void *" in an array says nothing that
+ * could be wrong.
+ */
+static struct error *leads_to_its_like(struct typing *typing, const struct pointer *pointer,
+				       struct memory_range range, bool *ret)
+{
+	const struct data_type *target = typing_type(typing, pointer->target);
+	struct conformity conformity;
+
+	if (target->kind == TYPE_CHARACTER || target->kind == TYPE_NONE) {
+		*ret = target->kind == TYPE_CHARACTER
+			       ? is_filled_with_text(typing, range, pointer->value)
+			       : known_fit(typing, pointer->from) != FIT_ONE;
+		return NULL;
+	}
+	*ret = false;
+	if (pointer->value != range.start || !is_aggregate(target) ||
+	    target->size > range.end - range.start ||
+	    range.end - range.start - target->size >= 2 * sizeof(uint64_t))
+		return NULL;
+	TRY(typing_conforms(typing, pointer->value, pointer->target, &conformity));
+	*ret = !conformity.is_violated && conformity.confirmed > conformity.vague;
 	return NULL;
 }
 
@@ -257,6 +384,13 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 			       ? NULL
 			       : add_place(typing, pointer, NO_ALLOCATION);
 	range = range_of(typing, id);
+	if (pointer->is_doubtful) {
+		bool is_like;
+
+		TRY(leads_to_its_like(typing, pointer, range, &is_like));
+		if (!is_like)
+			return NULL;
+	}
 	if (is_behind_header(typing, pointer, range))
 		target = typing_type(typing, wanted = typing->character);
 	if (pointer->value - range.start > (target->kind == TYPE_CHARACTER ? LONGEST_HEADER : 0))
@@ -267,19 +401,52 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 		error = keep_step(typing, id, pointer);
 	/* Which member of a union is meant is not known here: see infer.c. */
 	if (error || pointer->is_choice || target->kind == TYPE_NONE ||
-	    target->kind == TYPE_FUNCTION || known_type(typing, id) == wanted)
+	    target->kind == TYPE_FUNCTION ||
+	    (known_type(typing, id) == wanted && known > FIT_REGION) ||
+	    typing_is_stated(typing, id))
 		return error;
 	/* What was but a header of it may be known better. */
 	if (known == FIT_ONE && type_begins_with(typing, wanted, known_type(typing, id)))
 		known = FIT_PREFIX;
 	if (known == FIT_ONE)
 		return NULL;
-	TRY(find_fit(typing, pointer->value, range, wanted, &fit));
-	if (fit <= known)
+	TRY(find_fit(typing, pointer->value, range, &wanted, &fit));
+	if (fit <= known || typing_is_denied(typing, id, wanted))
 		return NULL;
 	if (!is_first)
 		error = keep_step(typing, id, pointer);
 	return error ? error : typing_set(typing, id, wanted, fit, false);
+}
+
+struct error *typing_begin_at(struct typing *typing, allocation_id id, type_number number,
+			      enum type_fit fit, uint64_t way)
+{
+	const struct pointer pointer = {
+		.from = NO_ALLOCATION,
+		.address = allocation_start(typing->input.index, id),
+		.type = number,
+		.context = typing_enter_context(typing, NO_CONTEXT, way, NO_MEMBER),
+	};
+
+	if (!has_step(typing, id))
+		TRY(keep_step(typing, id, &pointer));
+	return typing_set(typing, id, number, fit, false);
+}
+
+struct error *typing_set_stated(struct typing *typing)
+{
+	array_for_each(statement, &typing->statements) {
+		uint64_t start = allocation_start(typing->input.index, statement->id);
+		enum type_fit fit;
+
+		if (statement->is_denied)
+			continue;
+		TRY(typing_find_fit(typing, range_of(typing, statement->id), statement->type,
+				    &fit));
+		TRY(typing_begin_at(typing, statement->id, statement->type,
+				    fit == FIT_NONE ? FIT_PREFIX : fit, OF_VARIABLE | start));
+	}
+	return NULL;
 }
 
 /* What has a type, and whose pointers are to be followed: count values. */
@@ -287,10 +454,12 @@ struct source {
 	allocation_id from; /* or NO_ALLOCATION */
 	uint64_t start;	    /* of that; or of the value */
 	uint64_t address, end;
+	uint64_t doubtful; /* what stands from there on may be what malloc gave more; 0: nothing */
 	type_number type;
 	uint64_t count;
 	uint32_t context;
 	bool is_array; /* of which some may never have been written */
+	bool is_in_region;
 };
 
 static struct error *follow_all(struct typing *typing, const struct source *source)
@@ -322,14 +491,18 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 				.type = source->type,
 				.part = slots[j].offset,
 				.is_choice = slots[j].is_choice,
+				.is_in_region = source->is_in_region,
+				.is_doubtful = source->doubtful && address >= source->doubtful,
 			};
 
 			if (address >= source->end ||
 			    !image_read_u64(typing->input.image, address, &pointer.value) ||
 			    pointer.value == 0)
 				continue;
+			TRY(typing_find_node(typing, source->type, slots[j].offset, pointer.value,
+					     &pointer.target));
 			/* Lists and trees are of one context. */
-			pointer.context = slots[j].target == source->type
+			pointer.context = pointer.target == source->type
 						  ? source->context
 						  : enter_slot(typing, source->context, &slots[j]);
 			error = follow(typing, &pointer);
@@ -359,6 +532,17 @@ static struct error *follow_tail(struct typing *typing, const struct source *who
 	return follow_all(typing, &source);
 }
 
+/* From where on a block may only have what malloc gave more than was asked for; 0: nowhere. */
+static uint64_t find_doubtful(const struct typing *typing, allocation_id id)
+{
+	struct memory_range range = range_of(typing, id);
+	enum type_fit fit = known_fit(typing, id);
+
+	if (fit == FIT_ONE)
+		return range.start + typing_type(typing, known_type(typing, id))->size;
+	return fit == FIT_ARRAY || fit == FIT_TAIL ? range.end - sizeof(uint64_t) : 0;
+}
+
 static struct error *follow_allocation(struct typing *typing, allocation_id id)
 {
 	struct memory_range range = range_of(typing, id);
@@ -371,6 +555,7 @@ static struct error *follow_allocation(struct typing *typing, allocation_id id)
 		.type = number,
 		.count = 1,
 		.context = typing->contexts.items[id],
+		.doubtful = find_doubtful(typing, id),
 	};
 
 	if (known_fit(typing, id) == FIT_ARRAY) {
@@ -398,6 +583,7 @@ static struct error *follow_place(struct typing *typing, const struct place *pla
 		.type = place->type,
 		.count = 1,
 		.context = place->context,
+		.is_in_region = place->in != NO_ALLOCATION,
 	};
 
 	if (place->in != NO_ALLOCATION)
@@ -441,8 +627,8 @@ static bool follow_variable(void *data, const struct typed_variable *variable)
 {
 	struct visit *visit = data;
 	const struct data_type *type = typing_type(visit->typing, variable->type);
-	uint32_t context = enter_context(visit->typing, NO_CONTEXT, OF_VARIABLE | variable->address,
-					 NO_MEMBER);
+	uint32_t context = typing_enter_context(visit->typing, NO_CONTEXT,
+						OF_VARIABLE | variable->address, NO_MEMBER);
 
 	if (!variable->is_in_register) {
 		const struct source source = {

@@ -3,9 +3,6 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/macros.h"
 
-#include <ctype.h>
-#include <string.h>
-
 /*
  * Allocations that the same members of the same variable lead to, beside the same tag, are most
  * likely of one type. What it may be is known by evidence in the code (casts.h), by the members of
@@ -21,8 +18,6 @@ enum {
 	MOST_ROUNDS = 12,
 	MOST_TESTS = 1 << 26,
 	MOST_HEADERS = 1 << 10,
-	DEEPEST = 24,
-	LONGEST_NAME = 64,
 };
 
 struct untyped {
@@ -39,6 +34,8 @@ struct heir {
 /* How many of a sample a candidate fits. */
 struct score {
 	size_t right, confirmed, exact;
+	size_t told;	 /* confirmed by more than "void *" and unions, which may lead anywhere */
+	size_t known;	 /* pointers to what is known to be of the type that they say */
 	size_t pointers; /* that lead to what is just as large as they say */
 	size_t doubts;	 /* to what is larger */
 };
@@ -49,11 +46,14 @@ struct inference {
 	ARRAY(struct untyped) untyped;
 	ARRAY(type_number) candidates; /* of the group */
 	size_t choice_count;	       /* of these, the first are members of the union */
+	bool has_pointers;	       /* a member of the union leads to an array of pointers */
 	bool is_named;		       /* the only one, by the tag */
+	bool is_exact;		       /* one leads to what is just as large as it says */
 	ARRAY(struct score) scores;    /* of the candidates */
 	ARRAY(struct heir) heirs;
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
-	uint64_t tests;		    /* of an allocation and a candidate */
+	struct votes votes;
+	uint64_t tests; /* of an allocation and a candidate */
 };
 
 static void inference_deinit(struct inference *inference)
@@ -64,6 +64,7 @@ static void inference_deinit(struct inference *inference)
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
 	table_release(&inference->headers);
+	table_release(&inference->votes.all);
 }
 DEFINE_DEINIT(inference_deinit, struct inference)
 
@@ -72,6 +73,7 @@ static const struct slot *slot_to(struct typing *typing, allocation_id id, uint6
 				  type_number *ret_type)
 {
 	const struct kept_step *step = &typing->steps.items[id];
+	const struct origin *in_region;
 	const struct data_type *type;
 	allocation_id from;
 	uint64_t offset;
@@ -86,6 +88,12 @@ static const struct slot *slot_to(struct typing *typing, allocation_id id, uint6
 	from = step->from - FROM_ALLOCATION;
 	offset = (uint64_t)step->offset * sizeof(uint64_t);
 	*ret_address = allocation_start(typing->input.index, from) + offset;
+	in_region = table_find(&typing->region_slots, *ret_address, item,
+			       item->address == *ret_address);
+	if (in_region) {
+		*ret_type = in_region->type;
+		return slot_at(&typing->slots, in_region->type, in_region->offset);
+	}
 	*ret_type = known_type(typing, from);
 	type = typing_type(typing, *ret_type);
 	if (known_fit(typing, from) <= FIT_REGION || type->size == 0)
@@ -137,6 +145,19 @@ static unsigned int tag_for(struct typing *typing, allocation_id id)
 	return image_read(typing->input.image, address, &byte, 1) ? byte + 1U : 0;
 }
 
+/* What unions share whose tag says the same of them; 0: it is in none. */
+static uint64_t ballot_of(struct typing *typing, allocation_id id)
+{
+	uint64_t address;
+	type_number type;
+	const struct slot *slot =
+		known_fit(typing, id) == FIT_NONE ? slot_to(typing, id, &address, &type) : NULL;
+
+	return slot && slot->is_choice && slot->tag != NO_TAG
+		       ? hash_add(hash_add(1, slot->member), tag_for(typing, id))
+		       : 0;
+}
+
 /* What nothing told the type of, and what only the beginning is known of. */
 static struct error *gather(struct inference *inference)
 {
@@ -148,6 +169,7 @@ static struct error *gather(struct inference *inference)
 		uint64_t hash;
 
 		if (!has_step(typing, id) || (typing->types.items[id] & IS_INFERRED) ||
+		    typing_is_stated(typing, id) ||
 		    (known_fit(typing, id) != FIT_NONE && !may_be_headed(typing, id)))
 			continue;
 		if (inference->untyped.count == MOST_UNTYPED) {
@@ -173,8 +195,14 @@ DEFINE_COMPARE(compare_untyped, struct untyped, ASCENDING(group), ASCENDING(size
 static struct error *add_candidate(struct inference *inference, type_number type)
 {
 	const struct data_type *described = typing_type(inference->typing, type);
+	bool is_rivalled = false;
 
 	if (!is_aggregate(described) || inference->candidates.count == MOST_CANDIDATES)
+		return NULL;
+	/* Memory cannot tell it from the array that another member of the union leads to. */
+	if (inference->has_pointers)
+		TRY(slots_are_all(&inference->typing->slots, type, &is_rivalled));
+	if (is_rivalled)
 		return NULL;
 	for (size_t i = 0; i < inference->candidates.count; i++)
 		if (inference->candidates.items[i] == type)
@@ -198,102 +226,12 @@ static struct error *find_heirs(struct inference *inference, type_number header,
 	return error;
 }
 
-/* The type of the part of a value that covers the offset, down to what is of one of the kinds. */
-static type_number type_at(const struct typing *typing, type_number number, uint64_t offset,
-			   unsigned int kinds)
-{
-	for (size_t i = 0; i < DEEPEST; i++) {
-		const struct data_type *type = typing_type(typing, number);
-		const struct type_member *members = type_members(typing->table, type);
-		size_t covering = 0;
-
-		if (kinds >> type->kind & 1)
-			return number;
-		if (type->kind == TYPE_ARRAY && typing_type(typing, type->target)->size) {
-			number = type->target;
-			offset %= typing_type(typing, number)->size;
-			continue;
-		}
-		if (!is_aggregate(type) || type->member_count == 0)
-			break;
-		while (covering < type->member_count &&
-		       (members[covering].offset > offset ||
-			offset - members[covering].offset >=
-				typing_type(typing, members[covering].type)->size))
-			covering++;
-		if (covering == type->member_count)
-			break;
-		number = members[covering].type;
-		offset -= members[covering].offset;
-	}
-	return NO_TYPE;
-}
-
-/* The name of the enumerator that stands at the tag of a slot; NULL: it is no enumeration. */
-static const char *name_tag(const struct typing *typing, type_number whole, const struct slot *slot,
-			    uint64_t address)
-{
-	const struct data_type *type;
-	const struct type_member *enumerators;
-	uint32_t value = 0;
-
-	if (slot->tag == NO_TAG)
-		return NULL;
-	type = typing_type(typing, type_at(typing, whole, slot->tag, 1 << TYPE_NUMBER));
-	enumerators = type_members(typing->table, type);
-	if (type->size > sizeof(value) ||
-	    !image_read(typing->input.image, address + slot->tag - slot->offset, &value,
-			type->size))
-		return NULL;
-	for (size_t i = 0; type->kind == TYPE_NUMBER && i < type->member_count; i++)
-		if (enumerators[i].offset == value)
-			return enumerators[i].name;
-	return NULL;
-}
-
-/* Without underscores, and in small letters. */
-static void plain_name(const char *name, char *ret, size_t size)
-{
-	size_t used = 0;
-
-	for (; *name && used + 1 < size; name++)
-		if (*name != '_')
-			ret[used++] = (char)tolower((unsigned char)*name);
-	ret[used] = '\0';
-}
-
-/*
- * The member of the union that the enumerator names, as "cm_for" names "For"; the one with the
- * longest name if it names several. NULL: none.
- */
-static const struct type_member *find_named(const struct typing *typing, type_number number,
-					    const char *enumerator)
-{
-	const struct data_type *type = typing_type(typing, number);
-	const struct type_member *members = type_members(typing->table, type), *best = NULL;
-	char wanted[LONGEST_NAME], name[LONGEST_NAME];
-	size_t longest = 0;
-
-	plain_name(enumerator, wanted, sizeof(wanted));
-	for (size_t i = 0; type->kind == TYPE_UNION && i < type->member_count; i++) {
-		if (!members[i].name)
-			continue;
-		plain_name(members[i].name, name, sizeof(name));
-		if (strlen(name) <= longest || !strstr(wanted, name))
-			continue;
-		longest = strlen(name);
-		best = &members[i];
-	}
-	return best;
-}
-
 /* The members of the union that the slot is in are candidates, or the one that the tag names. */
 static struct error *add_choices(struct inference *inference, allocation_id id)
 {
 	struct typing *typing = inference->typing;
-	const struct type_member *named = NULL;
+	const struct type_member *named;
 	const struct slot *slot, *slots;
-	const char *enumerator;
 	uint64_t address;
 	type_number type;
 	size_t count;
@@ -301,15 +239,16 @@ static struct error *add_choices(struct inference *inference, allocation_id id)
 	slot = slot_to(typing, id, &address, &type);
 	if (!slot || !slot->is_choice)
 		return NULL;
-	enumerator = name_tag(typing, type, slot, address);
-	if (enumerator)
-		named = find_named(typing, type_at(typing, type, slot->offset, 1 << TYPE_UNION),
-				   enumerator);
+	named = tag_names(typing, type, slot, address);
 	if (named && typing_type(typing, named->type)->kind == TYPE_POINTER) {
 		inference->is_named = true;
 		return add_candidate(inference, typing_type(typing, named->type)->target);
 	}
 	TRY(slots_of(&typing->slots, type, &slots, &count));
+	for (size_t i = 0; i < count; i++)
+		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
+			inference->has_pointers |=
+				typing_type(typing, slots[i].target)->kind == TYPE_POINTER;
 	for (size_t i = 0; i < count; i++)
 		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
 			TRY(add_candidate(inference, slots[i].target));
@@ -335,6 +274,7 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	size_t count;
 
 	inference->candidates.count = inference->choice_count = 0;
+	inference->has_pointers = false;
 	if (known_fit(typing, id) != FIT_NONE)
 		return add_heirs(inference, known_type(typing, id));
 	inference->is_named = false;
@@ -369,6 +309,7 @@ static struct error *test_part(const struct inference *inference, struct memory_
 	*ret_fit = FIT_PART;
 	score->right++;
 	score->confirmed++;
+	score->told++;
 	score->exact++;
 	return NULL;
 }
@@ -393,6 +334,8 @@ static struct error *test_one(const struct inference *inference, allocation_id i
 	*ret_fit = fit;
 	score->right++;
 	score->confirmed += conformity.confirmed + behind.confirmed > 0;
+	score->told += conformity.confirmed + behind.confirmed > conformity.vague + behind.vague;
+	score->known += conformity.known;
 	score->exact += behind.has_tail || fit == FIT_PREFIX ||
 			is_just_as_large(range, typing_type(typing, type)->size);
 	score->pointers += conformity.exact;
@@ -434,19 +377,26 @@ static struct error *test_group(struct inference *inference, const struct group 
 
 /*
  * Nearly all are right, most are just as large, and pointers of half of them lead to what they
- * should; of a group that a tag of its own tells apart, some may be known wrongly.
+ * should; of a group that a tag of its own tells apart, some may be known wrongly. Of a few, no
+ * pointer may be doubtful, or else one is right.
  */
 static bool is_accepted(const struct score *score, size_t count, bool is_headed)
 {
 	return score->right * 100 >= count * (is_headed ? 90 : 98) &&
-	       score->exact * 10 >= count * 8 && score->confirmed * 2 >= count;
+	       score->exact * 10 >= count * 8 && score->confirmed * 2 >= count &&
+	       score->told * 4 >= count &&
+	       (count >= ENOUGH || score->doubts == 0 || score->pointers > 0);
 }
 
-/* The same where few have pointers, and nothing else fits as many. */
+/*
+ * The same where few have pointers, and nothing else fits as many. Pointers that may lead anywhere
+ * count where the group is large.
+ */
 static bool is_accepted_alone(const struct score *score, size_t count, size_t other_right)
 {
 	return score->right * 100 >= count * 98 && score->exact * 10 >= count * 8 &&
-	       score->confirmed >= ENOUGH && other_right * 4 < score->right * 3;
+	       score->confirmed >= ENOUGH && (score->told >= ENOUGH || count == SAMPLE) &&
+	       other_right * 4 < score->right * 3;
 }
 
 /* Whether one candidate is right for far more than another one. */
@@ -497,7 +447,7 @@ static bool is_chosen_alone(const struct inference *inference, size_t number, si
 static struct error *choose(struct inference *inference, const struct group *group, bool is_headed,
 			    type_number *ret)
 {
-	size_t count = sample_size(group);
+	size_t count = sample_size(group), choice;
 	bool is_any = false;
 
 	*ret = NO_TYPE;
@@ -509,10 +459,15 @@ static struct error *choose(struct inference *inference, const struct group *gro
 		TRY(array_append(&inference->scores, score));
 		is_any |= is_accepted(&score, count, is_headed);
 	}
-	for (size_t i = 0; i < inference->scores.count && *ret == NO_TYPE; i++)
+	choice = inference->scores.count;
+	for (size_t i = 0; i < inference->scores.count && choice == inference->scores.count; i++)
 		if (is_any ? is_chosen(inference, i, count, is_headed)
 			   : is_chosen_alone(inference, i, count))
-			*ret = inference->candidates.items[i];
+			choice = i;
+	if (choice == inference->scores.count)
+		return NULL;
+	inference->is_exact = inference->scores.items[choice].pointers > 0;
+	*ret = inference->candidates.items[choice];
 	return NULL;
 }
 
@@ -532,7 +487,7 @@ static struct error *choose_for_one(struct inference *inference, allocation_id i
 		enum type_fit fit;
 
 		TRY(test_one(inference, id, type, &score, &fit));
-		if (!score.exact || !score.pointers || (*ret && is_better(&best, &score)))
+		if (!score.exact || !score.known || (*ret && is_better(&best, &score)))
 			continue;
 		is_rivalled = *ret && !is_better(&score, &best);
 		best = score;
@@ -549,8 +504,9 @@ static struct error *assign(struct inference *inference, allocation_id id, type_
 	enum type_fit fit;
 	struct error *error = test_one(inference, id, type, &score, &fit);
 
-	return error || fit == FIT_NONE ? error
-					: typing_set(inference->typing, id, type, fit, true);
+	if (error || fit == FIT_NONE || typing_is_denied(inference->typing, id, type))
+		return error;
+	return typing_set(inference->typing, id, type, fit, true);
 }
 
 /* Assign what was chosen, or what each by itself can only be. */
@@ -587,6 +543,34 @@ static struct error *infer_sizes(struct inference *inference, const struct group
 	return NULL;
 }
 
+/* The candidate that the same tag stands for elsewhere, if the group looks like it. */
+static type_number elect(const struct inference *inference, const struct group *group,
+			 uint64_t ballot)
+{
+	type_number elected = votes_elect(&inference->votes, ballot);
+
+	for (size_t i = 0; i < inference->scores.count; i++)
+		if (inference->candidates.items[i] == elected &&
+		    inference->scores.items[i].right * 100 >= sample_size(group) * 98)
+			return elected;
+	return NO_TYPE;
+}
+
+static struct error *infer_candidates(struct inference *inference, const struct group *group,
+				      bool is_headed)
+{
+	uint64_t ballot = ballot_of(inference->typing, group->items->id);
+	type_number type;
+
+	TRY(choose(inference, group, is_headed, &type));
+	if (type != NO_TYPE)
+		TRY(votes_add(&inference->votes, ballot, type, group->count));
+	else
+		type = elect(inference, group, ballot);
+	return type == NO_TYPE ? infer_sizes(inference, group, is_headed)
+			       : assign_group(inference, group, type);
+}
+
 static struct error *infer_group(struct inference *inference, const struct group *group)
 {
 	struct typing *typing = inference->typing;
@@ -596,11 +580,8 @@ static struct error *infer_group(struct inference *inference, const struct group
 	type_number type;
 
 	TRY(gather_candidates(inference, group->items->id));
-	if (inference->candidates.count > 0) {
-		TRY(choose(inference, group, is_headed, &type));
-		return type == NO_TYPE ? infer_sizes(inference, group, is_headed)
-				       : assign_group(inference, group, type);
-	}
+	if (inference->candidates.count > 0)
+		return infer_candidates(inference, group, is_headed);
 	/* Without evidence, what calls return may be meant by "void *". */
 	slot = slot_to(typing, group->items->id, &address, &type);
 	if (is_headed || !slot || typing_type(typing, slot->target)->kind != TYPE_NONE)
@@ -608,7 +589,9 @@ static struct error *infer_group(struct inference *inference, const struct group
 	for (size_t i = 0; i < inference->casts.results.count; i++)
 		TRY(add_candidate(inference, inference->casts.results.items[i]));
 	TRY(choose(inference, group, false, &type));
-	return type == NO_TYPE ? NULL : assign_group(inference, group, type);
+	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
+		return NULL;
+	return assign_group(inference, group, type);
 }
 
 static struct error *infer_all(struct inference *inference)
@@ -749,6 +732,30 @@ static struct error *infer_regions(struct inference *inference)
 	return NULL;
 }
 
+/*
+ * What has a header and room for one of the structures that begin with it is not just the header,
+ * though malloc may have left so much of it.
+ */
+static struct error *doubt_headers(struct inference *inference)
+{
+	struct typing *typing = inference->typing;
+
+	for (allocation_id id = 0; id < typing->types.count; id++) {
+		type_number known = known_type(typing, id);
+		size_t i;
+
+		if (known_fit(typing, id) != FIT_ONE || (typing->types.items[id] & IS_INFERRED) ||
+		    typing_is_stated(typing, id) || !may_be_headed(typing, id))
+			continue;
+		TRY(find_heirs(inference, known, &i));
+		for (; i < inference->heirs.count && inference->heirs.items[i].header == known; i++)
+			if (typing_type(typing, inference->heirs.items[i].type)->size <=
+			    allocation_size(typing->input.index, id))
+				typing->types.items[id] = known << TYPE_SHIFT | FIT_PREFIX;
+	}
+	return NULL;
+}
+
 struct error *typing_infer(struct typing *typing)
 {
 	struct memory_account *account = typing->input.account;
@@ -759,6 +766,7 @@ struct error *typing_infer(struct typing *typing)
 		.scores.memory.account = account,
 		.heirs.memory.account = account,
 		.headers.memory.account = account,
+		.votes.all.memory.account = account,
 	};
 	const struct casts_input input = {
 		.image = typing->input.image,
@@ -770,16 +778,19 @@ struct error *typing_infer(struct typing *typing)
 	};
 	struct error *error = gather(&inference);
 
-	if (error || (inference.untyped.count == 0 && typing->headed.count == 0))
+	if (error || (inference.untyped.count == 0 && typing->headed.count == 0 &&
+		      typing->entered.count == 0))
 		return error;
 	error = casts_read(&inference.casts, &input);
 	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
-		error = infer_all(&inference);
+		error = typing_search_inside(typing, &inference.casts);
+		if (!error)
+			error = infer_all(&inference);
 		if (!error)
 			error = infer_regions(&inference);
 		if (error || (typing->queued_from == typing->queue.count && !typing->places.count))
 			break;
 		error = typing_follow_queue(typing);
 	}
-	return error;
+	return error ? error : doubt_headers(&inference);
 }

@@ -13,6 +13,7 @@ enum {
 };
 
 struct siblings {
+	const struct typing *typing;
 	HASH_TABLE(struct sibling_type) types; /* by size once they are found */
 	ARRAY(uint32_t) numbers;	       /* by allocation: of its type, plus 1 */
 	size_t count;
@@ -116,7 +117,7 @@ static struct error *compare_leaked(struct sibling_search *search, allocation_id
 		bool is_same;
 
 		TRY(looks_like(search, id, siblings->types.items[i].type, &is_same));
-		if (!is_same)
+		if (!is_same || typing_is_denied(search->typing, id, siblings->types.items[i].type))
 			continue;
 		found = i;
 		fits++;
@@ -169,6 +170,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 
 	if (!siblings)
 		return &error_no_memory;
+	siblings->typing = typing;
 	siblings->types.memory.account = siblings->numbers.memory.account = account;
 	if (typing && typing->types.count && bitmap_weight(leaked) > 0) {
 		size_t count = allocation_count(typing->input.index);
@@ -192,6 +194,18 @@ const struct sibling_type *siblings_of(const struct siblings *siblings, allocati
 		siblings && id < siblings->numbers.count ? siblings->numbers.items[id] : 0;
 
 	return number ? &siblings->types.items[number - 1] : NULL;
+}
+
+bool siblings_typed(const struct siblings *siblings, allocation_id id, struct typed *ret)
+{
+	const struct sibling_type *like = siblings_of(siblings, id);
+
+	if (siblings && siblings->typing && typing_has_statements(siblings->typing) &&
+	    typing_of(siblings->typing, id, ret))
+		return true;
+	if (like)
+		*ret = (struct typed){ like->type, FIT_LIKE };
+	return like;
 }
 
 size_t siblings_count(const struct siblings *siblings)

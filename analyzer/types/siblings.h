@@ -33,6 +33,9 @@ DEFINE_CLEANUP(siblings_destroy, struct siblings *)
 /* What a leaked allocation looks like; NULL: nothing. Siblings may be NULL: there are none. */
 const struct sibling_type *siblings_of(const struct siblings *siblings, allocation_id id);
 
+/* The same as a type of that allocation; or what it is by what the user stated. */
+bool siblings_typed(const struct siblings *siblings, allocation_id id, struct typed *ret);
+
 /* How many leaked allocations look like something. */
 size_t siblings_count(const struct siblings *siblings);
 

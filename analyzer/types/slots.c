@@ -1,6 +1,11 @@
 #include "analyzer/types/slots.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/cleanup.h"
+#include "analyzer/base/macros.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum {
 	MOST_OF_A_TYPE = 1 << 14,
@@ -67,6 +72,19 @@ struct part {
 
 static struct error *add_slots(const struct making *making, struct part part);
 
+static struct error *add_pointer(const struct making *making, type_number target,
+				 const struct part *part)
+{
+	if (part->offset % sizeof(uint64_t) != 0)
+		return NULL;
+	return array_append(&making->table->slots, (struct slot){ .offset = (uint32_t)part->offset,
+								  .target = target,
+								  .member = part->member,
+								  .way = part->way,
+								  .tag = part->tag,
+								  .is_choice = part->is_choice });
+}
+
 /* The way to a member from what is around it, which is never 0. */
 static uint32_t way_to(uint32_t whole, uint32_t member)
 {
@@ -104,6 +122,68 @@ static struct error *add_members(const struct making *making, const struct data_
 			error = add_slots(making, part);
 	}
 	return error;
+}
+
+/* Compilers differ in where they put spaces, and "const" of a pointer. */
+static type_number find_argument(const struct type_table *types, const char *start, const char *end,
+				 bool *ret_points)
+{
+	static const char before[] = "const ", behind[] = " const";
+	_cleanup_(free) char *name = NULL;
+
+	while (end > start && end[-1] == ' ')
+		end--;
+	*ret_points = end > start && end[-1] == '*';
+	end -= *ret_points;
+	while (end > start && end[-1] == ' ')
+		end--;
+	if (strncmp(start, before, sizeof(before) - 1) == 0)
+		start += sizeof(before) - 1;
+	if ((size_t)(end - start) >= sizeof(behind) &&
+	    strncmp(end - (sizeof(behind) - 1), behind, sizeof(behind) - 1) == 0)
+		end -= sizeof(behind) - 1;
+	name = end > start ? strndup(start, (size_t)(end - start)) : NULL;
+	return name ? type_find(types, name) : NO_TYPE;
+}
+
+/*
+ * The type that the bytes of libstdc++'s "__gnu_cxx::__aligned_membuf<shop::Item>" are kept for, in
+ * nodes of containers and beside counts; NO_TYPE: it is none such, or has no name of its own.
+ * *ret_points: it is a pointer to that.
+ */
+static type_number find_kept(const struct type_table *types, const struct data_type *type,
+			     bool *ret_points)
+{
+	static const char *const names[] = { "__gnu_cxx::__aligned_membuf<",
+					     "__gnu_cxx::__aligned_buffer<" };
+
+	for (size_t i = 0; type->name && i < COUNT_OF(names); i++) {
+		const char *start = type->name + strlen(names[i]);
+		const char *end = type->name + strlen(type->name);
+
+		if (strncmp(type->name, names[i], strlen(names[i])) == 0 && end - start > 1)
+			return find_argument(types, start, end - 1, ret_points);
+	}
+	return NO_TYPE;
+}
+
+/* Those of a structure, or of what stands in its bytes. */
+static struct error *add_structure(const struct making *making, const struct data_type *type,
+				   const struct part *whole)
+{
+	bool points = false;
+	type_number kept = find_kept(making->table->types, type, &points);
+	struct part part = *whole;
+
+	if (kept == NO_TYPE)
+		return add_members(making, type, whole);
+	if (points)
+		return add_pointer(making, kept, whole);
+	if (type_get(making->table->types, kept)->size > type->size)
+		return NULL;
+	part.type = kept;
+	part.depth++;
+	return add_slots(making, part);
 }
 
 /* Those of the first element, again for each. */
@@ -147,16 +227,9 @@ static struct error *add_slots(const struct making *making, struct part part)
 		return NULL;
 	switch (type->kind) {
 	case TYPE_POINTER:
-		if (part.offset % sizeof(uint64_t) != 0)
-			return NULL;
-		return array_append(&making->table->slots,
-				    (struct slot){ .offset = (uint32_t)part.offset,
-						   .target = type->target,
-						   .member = part.member,
-						   .way = part.way,
-						   .tag = part.tag,
-						   .is_choice = part.is_choice });
+		return add_pointer(making, type->target, &part);
 	case TYPE_STRUCTURE:
+		return add_structure(making, type, &part);
 	case TYPE_UNION:
 		return add_members(making, type, &part);
 	case TYPE_ARRAY:
@@ -189,6 +262,19 @@ struct error *slots_of(struct slot_table *table, type_number type, const struct 
 	*ret = table->slots.items ? &table->slots.items[range->first] : NULL;
 	*ret_count = range->count;
 	return error;
+}
+
+struct error *slots_are_all(struct slot_table *table, type_number type, bool *ret)
+{
+	const struct slot *slots;
+	uint64_t words = 0;
+	size_t count;
+
+	TRY(slots_of(table, type, &slots, &count));
+	for (size_t i = 0; slots && i < count; i++)
+		words += i == 0 || slots[i].offset != slots[i - 1].offset;
+	*ret = words * sizeof(uint64_t) >= type_get(table->types, type)->size;
+	return NULL;
 }
 
 const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset)

@@ -47,6 +47,9 @@ void slot_table_deinit(struct slot_table *table);
 struct error *slots_of(struct slot_table *table, type_number type, const struct slot **ret,
 		       size_t *ret_count);
 
+/* Whether a value of the type is no more than slots. */
+struct error *slots_are_all(struct slot_table *table, type_number type, bool *ret);
+
 /* The first slot at that offset of a value of the type; NULL: there is none. */
 const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset);
 

@@ -4,71 +4,79 @@
 
 enum { MOST_TYPES = 1 << (32 - TYPE_SHIFT) };
 
-static void release_work(struct typing *typing)
+void typing_release_work(struct typing *typing)
 {
 	array_release(&typing->contexts);
 	table_release(&typing->paths);
 	array_release(&typing->queue);
+	typing->queued_from = 0;
 	array_release(&typing->places);
 	array_release(&typing->headed);
+	array_release(&typing->entered);
+	table_release(&typing->region_slots);
 	table_release(&typing->known);
+	table_release(&typing->nodes);
 }
 
 void typing_destroy(struct typing *typing)
 {
-	release_work(typing);
+	typing_release_work(typing);
+	array_release(&typing->statements);
 	slot_table_deinit(&typing->slots);
 	array_release(&typing->types);
 	array_release(&typing->steps);
 	array_release(&typing->origins);
-	if (typing->table)
-		type_table_destroy(typing->table);
 	free(typing);
+}
+
+struct error *typing_find_all(struct typing *typing)
+{
+	size_t count = allocation_count(typing->input.index);
+
+	progress_begin(typing->input.progress, "finding types", count);
+	TRY(array_resize(&typing->types, count));
+	TRY(array_resize(&typing->steps, count));
+	TRY(array_resize(&typing->contexts, count));
+	/* NO_CONTEXT is one, too. */
+	TRY(table_append(&typing->paths, 0, (struct context){ .place = NO_MEMBER }));
+	TRY(typing_set_stated(typing));
+	TRY(typing_follow_variables(typing));
+	TRY(typing_follow_queue(typing));
+	TRY(typing_set_objects(typing));
+	TRY(typing_follow_queue(typing));
+	return typing_infer(typing);
 }
 
 static struct error *make(struct typing *typing)
 {
-	size_t count = allocation_count(typing->input.index);
-	struct error *error = slot_table_init(&typing->slots, typing->table, typing->input.account);
-
+	TRY(slot_table_init(&typing->slots, typing->table, typing->input.account));
 	for (type_number i = 1; !typing->character && i < type_count(typing->table); i++)
 		if (typing_type(typing, i)->kind == TYPE_CHARACTER)
 			typing->character = i;
-	progress_begin(typing->input.progress, "finding types", count);
-	if (!error)
-		error = array_resize(&typing->types, count);
-	if (!error)
-		error = array_resize(&typing->steps, count);
-	if (!error)
-		error = array_resize(&typing->contexts, count);
-	/* NO_CONTEXT is one, too. */
-	if (!error)
-		error = table_append(&typing->paths, 0, (struct context){ .place = NO_MEMBER });
-	if (!error)
-		error = typing_follow_variables(typing);
-	if (!error)
-		error = typing_follow_queue(typing);
-	return error ? error : typing_infer(typing);
+	typing_find_node_headers(typing);
+	return typing_find_all(typing);
 }
 
 struct error *typing_create(const struct typing_input *input, struct typing **ret)
 {
 	_cleanup_(typing_destroy) struct typing *typing = calloc(1, sizeof(*typing));
 	struct memory_account *account = input->account;
-	struct error *error;
+	struct error *error = NULL;
 
 	if (!typing)
 		return &error_no_memory;
 	typing->input = *input;
 	typing->types.memory.account = typing->steps.memory.account =
 		typing->origins.memory.account = typing->queue.memory.account =
-			typing->places.memory.account = typing->headed.memory.account = account;
-	typing->known.memory.account = typing->paths.memory.account =
+			typing->places.memory.account = typing->headed.memory.account =
+				typing->statements.memory.account = typing->entered.memory.account =
+					typing->region_slots.memory.account = account;
+	typing->known.memory.account = typing->nodes.memory.account = typing->paths.memory.account =
 		typing->contexts.memory.account = account;
-	error = type_table_create(input->debug, account, input->progress, &typing->table);
-	if (!error && type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
+	typing->table = input->types;
+	if (type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
 		error = make(typing);
-		release_work(typing);
+		typing_release_work(typing);
 	}
 	if (!error)
 		*ret = take(typing);
@@ -80,18 +88,25 @@ const struct type_table *typing_types(const struct typing *typing)
 	return typing->table;
 }
 
-bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
+bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret)
 {
-	const struct data_type *type;
+	const struct data_type *type = typing_type(typing, kept >> TYPE_SHIFT);
+	enum type_fit fit = (enum type_fit)(kept & ((1 << FIT_BITS) - 1));
 
-	if (id >= typing->types.count || known_fit(typing, id) == FIT_NONE)
+	if (fit == FIT_NONE)
 		return false;
 	/* "void *[]" would say no more than its size does. */
-	type = typing_type(typing, known_type(typing, id));
 	if (type->kind == TYPE_POINTER && typing_type(typing, type->target)->kind == TYPE_NONE)
 		return false;
-	*ret = (struct typed){ known_type(typing, id), known_fit(typing, id),
-			       typing->types.items[id] & IS_INFERRED };
+	*ret = (struct typed){ kept >> TYPE_SHIFT, fit, kept & IS_INFERRED, false };
+	return true;
+}
+
+bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
+{
+	if (id >= typing->types.count || !typing_decode(typing, typing->types.items[id], ret))
+		return false;
+	ret->is_stated = typing_is_stated(typing, id);
 	return true;
 }
 
@@ -114,14 +129,10 @@ static bool is_both(const char *text, const char *first, const char *second)
 	return strncmp(text, first, length) == 0 && strcmp(text + length, second) == 0;
 }
 
-bool typing_has_name(const struct typing *typing, allocation_id id, const char *name)
+bool typed_has_name(const struct typing *typing, struct typed typed, const char *name)
 {
-	const struct data_type *type;
-	struct typed typed;
+	const struct data_type *type = typing_type(typing, typed.type);
 
-	if (!typing_of(typing, id, &typed))
-		return false;
-	type = typing_type(typing, typed.type);
 	if (is_aggregate(type) && type->name && typed.fit > FIT_PREFIX) {
 		if (strncmp(name, "struct ", 7) == 0)
 			name += 7;
@@ -130,6 +141,13 @@ bool typing_has_name(const struct typing *typing, allocation_id id, const char *
 		return is_both(name, type->name, typed.fit == FIT_ARRAY ? "[]" : "");
 	}
 	return strcmp(typing_name(typing, typed), name) == 0;
+}
+
+bool typing_has_name(const struct typing *typing, allocation_id id, const char *name)
+{
+	struct typed typed;
+
+	return typing_of(typing, id, &typed) && typed_has_name(typing, typed, name);
 }
 
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret)
@@ -142,11 +160,11 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 	if (step->from == FROM_ORIGIN) {
 		const struct origin *origin = &typing->origins.items[step->offset];
 
-		*ret = (struct type_step){ NO_ALLOCATION, origin->address,
-					   origin->type == NO_TYPE };
+		*ret = (struct type_step){ NO_ALLOCATION, origin->address, origin->type == NO_TYPE,
+					   origin->led_to_other };
 		return true;
 	}
-	ret->is_in_register = false;
+	ret->is_in_register = ret->led_to_other = false;
 	ret->from = step->from - FROM_ALLOCATION;
 	ret->address = allocation_start(typing->input.index, ret->from) +
 		       (uint64_t)step->offset * sizeof(uint64_t);

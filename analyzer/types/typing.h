@@ -9,6 +9,8 @@
  *
  * How well a type fits is kept, too: what fits better displaces what fits worse, and size alone
  * makes no array.
+ *
+ * The user may state the type of an allocation, which then leads on as a variable does, or deny it.
  */
 #ifndef ANALYZER_TYPES_TYPING_H
 #define ANALYZER_TYPES_TYPING_H
@@ -34,6 +36,20 @@ struct typed {
 	type_number type; /* of the value, or of each element */
 	enum type_fit fit;
 	bool is_inferred; /* by code, tags and contents: no declaration says so */
+	bool is_stated;	  /* by the user */
+};
+
+/* What the user says of an allocation. */
+struct type_statement {
+	allocation_id id;
+	type_number type;
+	bool is_denied; /* it is not of the type */
+};
+
+/* What a statement changed of other allocations. */
+struct type_changes {
+	uint64_t typed;	  /* have a type that they did not have */
+	uint64_t untyped; /* have none any more */
 };
 
 /* The pointer that led to an allocation. */
@@ -41,12 +57,17 @@ struct type_step {
 	allocation_id from; /* which holds it; NO_ALLOCATION: none does */
 	uint64_t address;   /* where it stands; in a register: the frame of its function */
 	bool is_in_register;
+	bool led_to_other; /* the type of the allocation is not the one that it points to */
 };
+
+struct classes;
 
 struct typing_input {
 	const struct image *image;
 	const struct allocation_index *index;
 	struct debug *debug;
+	struct classes *classes; /* NULL: no vtables are known */
+	const struct type_table *types;
 	struct memory_account *account;
 	struct progress *progress;
 };
@@ -57,6 +78,18 @@ struct typing;
 struct error *typing_create(const struct typing_input *input, struct typing **ret);
 void typing_destroy(struct typing *typing);
 DEFINE_CLEANUP(typing_destroy, struct typing *)
+
+/*
+ * Find all types anew, with this and all earlier statements; of one allocation the last one of a
+ * type counts, and to deny that type withdraws it. A structure is no larger than the allocation.
+ * After an error, all is as before.
+ */
+struct error *typing_state(struct typing *typing, const struct type_statement *statement,
+			   struct type_changes *ret);
+
+/* Whether the user said which type that allocation, or any, is of. */
+bool typing_is_stated(const struct typing *typing, allocation_id id);
+bool typing_has_statements(const struct typing *typing);
 
 const struct type_table *typing_types(const struct typing *typing);
 
@@ -70,7 +103,11 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
  */
 const char *typing_name(const struct typing *typing, struct typed typed);
 
-/* Whether that is its name, or "conn" is where "struct conn" is. */
+/*
+ * Whether that is its name, or "conn" is where "struct conn" is; what looks like a type has the
+ * name of the type.
+ */
+bool typed_has_name(const struct typing *typing, struct typed typed, const char *name);
 bool typing_has_name(const struct typing *typing, allocation_id id, const char *name);
 
 /* False: nothing with a type led to it. It may have led to what has no type itself. */

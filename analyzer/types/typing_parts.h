@@ -4,7 +4,12 @@
  *	typing.c     what was found, and its names
  *	fit.c        whether memory looks like a value of a type, and how well it fits a block
  *	follow.c     from each typed pointer to what it leads to, on and on
+ *	objects.c    objects of C++ classes, by their vtables
+ *	nodes.c      what links of containers lead to, which say less than the container's name
+ *	statements.c what the user says of allocations
  *	infer.c      what only "void *", a union or a header lead to, group by group
+ *	tags.c       what the tag beside a union says of it
+ *	inside.c     what stands in blocks that a "char *" or "void *" leads into
  */
 #ifndef ANALYZER_TYPES_TYPING_PARTS_H
 #define ANALYZER_TYPES_TYPING_PARTS_H
@@ -18,6 +23,7 @@ enum {
 	TYPE_SHIFT = FIT_BITS + 1, /* the bit between says that it was inferred */
 	IS_INFERRED = 1 << FIT_BITS,
 	NO_CONTEXT = 0,
+	NODE_HEADERS = 3,
 };
 
 #define OF_VARIABLE (UINT64_C(1) << 63)
@@ -37,8 +43,9 @@ enum { FROM_ORIGIN = 1, FROM_ALLOCATION = 2 };
 /* A pointer that is in no allocation. */
 struct origin {
 	uint64_t address;
-	type_number type; /* of the value that it is a part of; NO_TYPE: it is in a register */
-	uint32_t offset;  /* in that */
+	type_number type : 31; /* of the value that it is a part of; NO_TYPE: it is in a register */
+	bool led_to_other : 1; /* what it leads to turned out to be of another type than it says */
+	uint32_t offset;       /* in that value */
 };
 
 /*
@@ -66,20 +73,31 @@ struct headed {
 	uint64_t room; /* up to the next one, or the end of the block */
 	type_number type;
 	allocation_id in;
+	struct kept_step step; /* to it */
 	uint32_t context;
 	uint32_t tag;
 };
 
+/* A block that a "char *" or "void *" leads into; what stands there only code knows. */
+struct entered {
+	allocation_id id;
+	uint32_t context;
+	struct kept_step step;
+};
+
 struct typing {
 	struct typing_input input;
-	struct type_table *table;
+	const struct type_table *table;
 	struct slot_table slots;
-	const char *limit;     /* the first that was reached: see typing_limit() */
-	type_number character; /* "char"; NO_TYPE: there is none */
-	size_t count;	       /* of allocations that have a type */
+	const char *limit;			/* the first that was reached: see typing_limit() */
+	type_number character;			/* "char"; NO_TYPE: there is none */
+	type_number node_headers[NODE_HEADERS]; /* NO_TYPE: there is none */
+	bool has_vecs;				/* of Rust */
+	size_t count;				/* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
 	ARRAY(struct kept_step) steps;
 	ARRAY(struct origin) origins;
+	ARRAY(struct type_statement) statements; /* by allocation */
 	/* The following are released when all is typed. */
 	ARRAY(uint32_t) contexts; /* by allocation */
 	HASH_TABLE(struct context) paths;
@@ -87,7 +105,10 @@ struct typing {
 	size_t queued_from;
 	ARRAY(struct place) places; /* the same */
 	struct address_map known;   /* places and headed ones, by a hash */
+	struct address_map nodes;   /* types of what links lead to, by a hash of where they stand */
 	ARRAY(struct headed) headed;
+	ARRAY(struct entered) entered;
+	HASH_TABLE(struct origin) region_slots; /* that led to allocations, by address */
 };
 
 /* ---- typing.c */
@@ -140,6 +161,17 @@ static inline void typing_reach_limit(struct typing *typing, const char *what)
 		typing->limit = what;
 }
 
+/* What is kept of an allocation's type; false: nothing that says more than its size does. */
+bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret);
+
+/* Find all types. What it worked with is there until typing_release_work(). */
+struct error *typing_find_all(struct typing *typing);
+void typing_release_work(struct typing *typing);
+
+/* ---- statements.c */
+
+bool typing_is_denied(const struct typing *typing, allocation_id id, type_number number);
+
 /* ---- fit.c */
 
 /* How a value of a type would look in memory: what speaks against it, and for it. */
@@ -147,7 +179,9 @@ struct conformity {
 	bool is_violated;
 	bool has_tail;	    /* its last member is an array of any size */
 	uint32_t confirmed; /* pointers that lead to what they should */
-	uint32_t exact;	    /* of these, to what is just as large */
+	uint32_t vague;	    /* of these, "void *" and members of unions, which may lead anywhere */
+	uint32_t exact;	    /* to what is just as large */
+	uint32_t known;	    /* to what is known to be of the type that they say */
 	uint32_t doubtful;  /* to what is larger; elements of the tail that violate it */
 };
 
@@ -201,9 +235,66 @@ struct error *typing_set(struct typing *typing, allocation_id id, type_number nu
 struct error *typing_add_region(struct typing *typing, const struct headed *headed,
 				type_number number);
 
+/* The allocation is of the type, which nothing but itself says; the way tells its context. */
+struct error *typing_begin_at(struct typing *typing, allocation_id id, type_number number,
+			      enum type_fit fit, uint64_t way);
+
+/* Give allocations the types that the user stated. */
+struct error *typing_set_stated(struct typing *typing);
+
+/* The context of what is one way on from another; NO_CONTEXT if there are too many. */
+uint32_t typing_enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place);
+
 /* Follow the pointers of all variables, or of what was set since. */
 struct error *typing_follow_variables(struct typing *typing);
 struct error *typing_follow_queue(struct typing *typing);
+
+/* ---- objects.c */
+
+/* Give objects of C++ classes the types of these. */
+struct error *typing_set_objects(struct typing *typing);
+
+/* ---- nodes.c */
+
+void typing_find_node_headers(struct typing *typing);
+
+/*
+ * What a pointer in a value of that type, at that offset, leads to: the target that it is declared
+ * with, unless that is but the header of a container's nodes, or the bytes of a Vec's elements.
+ */
+struct error *typing_find_node(struct typing *typing, type_number whole, uint32_t offset,
+			       uint64_t address, type_number *target);
+
+/* ---- tags.c */
+
+/*
+ * The member of the union around a slot that the enumerator in its tag names, as "cm_for" names
+ * "For". The slot is of a value of the type, and its pointer stands at the address. NULL: none.
+ */
+const struct type_member *tag_names(const struct typing *typing, type_number whole,
+				    const struct slot *slot, uint64_t address);
+
+/* What unions of one member with the same tag, a ballot, were found to lead to. */
+struct vote {
+	uint64_t ballot;
+	type_number type; /* that was found first */
+	size_t count, all;
+};
+
+struct votes {
+	HASH_TABLE(struct vote) all;
+};
+
+/* The ballot 0 counts for nothing. */
+struct error *votes_add(struct votes *votes, uint64_t ballot, type_number type, size_t count);
+
+/* What all votes are for; NO_TYPE: they are too few, or not of one mind. */
+type_number votes_elect(const struct votes *votes, uint64_t ballot);
+
+/* ---- inside.c */
+
+/* Find values in the blocks entered, of the types that code takes what is in them for. */
+struct error *typing_search_inside(struct typing *typing, const struct casts *casts);
 
 /* ---- infer.c */
 

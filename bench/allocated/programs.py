@@ -21,9 +21,11 @@ class Site(NamedTuple):
     wrappers: functions that only pass a size on, besides those with "alloc" in
     their names. types, values: macros, with the number of the argument that is
     the type, or a pointer to what is allocated. functions: what they allocate,
-    where no sizeof says so.
+    where no sizeof says so, or several that it may be. unsaid: functions that
+    count bytes, of what neither they nor their callers say.
     """
     wrappers: str = ""
+    unsaid: str = ""
     functions: dict = {}
     types: dict = {}
     values: dict = {}
@@ -546,6 +548,11 @@ PROGRAMS = (
     Program("perl", "perl", f"./Configure -des -Doptimize='{FLAGS}' && "
             f"{MAKE} perl", "perl", start_perl,
             Site(wrappers=r"Perl_safesys\w+|safe\w+",
+                 # Arenas, arrays of hashes, layers: Newx(start, size, char).
+                 unsaid=r"Perl_more_(sv|bodies)|PerlIO_push|Perl_hv_common|"
+                 r"S_hsplit|Perl_hv_ksplit|S_share_hek_flags",
+                 functions={"Perl_newPADNAMEpvn": "PADNAME",
+                            "Perl_av_extend_guts": ("SV *", "PADNAME *")},
                  types={"Newx": 2, "Newxz": 2, "Renew": 2}), held_out=True),
     Program("vim", "vim", "./configure -q --with-features=huge --disable-gui "
             f"--without-x --with-tlib=ncurses CFLAGS='{FLAGS}' && {MAKE}",

@@ -215,6 +215,7 @@ class Sites:
         self.frames = {}  # of a caller
         self.sources = {}
         self.wrapper = re.compile(site.wrappers or r"\b\B")
+        self.unsaid = re.compile(site.unsaid or r"\b\B")
 
     def module_of(self, address):
         for start, end, base, path in self.modules:
@@ -262,9 +263,12 @@ class Sites:
                           or self.wrapper.fullmatch(frame.function))
         if from_libc and TEXT_OF_LIBC.search(statement):
             return Evidence(pc, frame.function, ("char",))
+        if self.unsaid.fullmatch(frame.function):
+            return None
         if frame.function in self.site.functions:
-            return Evidence(pc, frame.function,
-                            (self.site.functions[frame.function],))
+            types = self.site.functions[frame.function]
+            return Evidence(pc, frame.function, types if isinstance(
+                types, tuple) else (types,))
         texts = evidence_of(statement, callee, self.site, is_wrapper)
         if texts:
             return Evidence(pc, frame.function, texts)

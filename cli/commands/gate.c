@@ -53,19 +53,25 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 {
 	static const struct table table = TABLE(
 		"leak",
-		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {kind} of {size,} bytes[, {likely,} only likely][, {allowed,} in the baseline][, held by {held}][, suppressed by {rule}];\n"
-		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}[\n    {contents}]",
+		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {label} of {size,} bytes[, {likely,} only likely][, {allowed,} in the baseline][, held by {held}][, suppressed by {rule}];\n"
+		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}[\n    {type}, by {by}][\n    {contents}]",
 		{ "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT }, { "state", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
 		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "address", VALUE_ADDRESS }, { "held", VALUE_TEXT }, { "allowed", VALUE_COUNT },
-		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT }, { "contents", VALUE_MEMORY });
+		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT }, { "contents", VALUE_MEMORY },
+		{ "label", VALUE_TEXT }, { "type", VALUE_TEXT }, { "typed", VALUE_COUNT },
+		{ "by", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < kinds->count; i++) {
 		const struct leak_kind *kind = &kinds->list[i];
+		_cleanup_(free) char *label = leak_kind_label(kind);
 		char buffer[FINGERPRINT_SIZE];
 		struct memory_view view;
+
+		if (!label)
+			report->error = &error_no_memory;
 
 		write_fingerprint(report, kind->fingerprint, buffer);
 		report_row(report, kind->likely ? "likely" : "certain",
@@ -73,7 +79,8 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 			   kind->allocations, kind->bytes, kind->address, kind->held,
 			   VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
 			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots),
-			   example_contents(analysis, kind, &view, report));
+			   example_contents(analysis, kind, &view, report), label ? label : "",
+			   kind->type, VALUE_IF(kind->type, kind->typed_roots), kind->type_reason);
 	}
 	report_end_table(report);
 }
@@ -490,6 +497,7 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 	TRY(look(&gate));
 	TRY(compare(&gate));
 	TRY(judge(&gate));
+	TRY(leak_kinds_find_types(analysis, &gate.kinds));
 	return report_all(&gate, report);
 }
 

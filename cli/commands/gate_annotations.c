@@ -28,13 +28,15 @@ void gate_annotate(const struct leak_kinds *kinds, FILE *out)
 		return;
 	for (size_t i = 0; i < kinds->count && written < MOST_ANNOTATIONS; i++) {
 		const struct leak_kind *kind = &kinds->list[i];
+		_cleanup_(free) char *label = NULL;
 		char roots[NUMBER_SIZE], bytes[NUMBER_SIZE];
 
 		if (!leak_counts(kind))
 			continue;
+		label = leak_kind_label(kind);
 		fprintf(out, "::error title=Leak %016" PRIx64 "::%s x ", kind->fingerprint,
 			grouped(kind->roots, roots));
-		write_escaped(out, kind->name);
+		write_escaped(out, label ? label : kind->name);
 		fprintf(out, " leaked: %s bytes lost\n", grouped(kind->bytes, bytes));
 		written++;
 	}

@@ -79,14 +79,8 @@ static void choose_table(struct listing *listing, bool has_members)
 /* Of leaked allocations, which have no types, what they look like. */
 static bool find_type(const struct listing *listing, allocation_id id, struct typed *ret)
 {
-	const struct sibling_type *like;
-
-	if (listing->typing)
-		return typing_of(listing->typing, id, ret);
-	like = siblings_of(analysis_siblings(listing->analysis), id);
-	if (like)
-		*ret = (struct typed){ like->type, FIT_LIKE };
-	return like;
+	return listing->typing ? typing_of(listing->typing, id, ret)
+			       : siblings_typed(analysis_siblings(listing->analysis), id, ret);
 }
 
 static bool write_allocation(void *data, allocation_id id)
@@ -255,6 +249,22 @@ const struct command command_list = {
 	.run = list_run,
 };
 
+/* What has no type may be leaked, and look like one. */
+static struct error *need_type(struct listing *listing, allocation_id id)
+{
+	struct analysis *analysis = listing->analysis;
+	struct typed typed;
+
+	if (allocation_state(analysis_index(analysis), id) != BLOCK_USED)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	listing->typing = analysis_typing(analysis);
+	if (typing_count(listing->typing) == 0 || typing_of(listing->typing, id, &typed))
+		return NULL;
+	listing->typing = NULL;
+	return analysis_need(analysis, STAGE_LEAKED_TYPES);
+}
+
 /* The allocation that the address is in. */
 static struct error *show_address(struct analysis *analysis, const struct selection *selection,
 				  struct report *report)
@@ -272,10 +282,7 @@ static struct error *show_address(struct analysis *analysis, const struct select
 				    "; 'dump' shows any memory",
 				    selection->address);
 	listing.shows_members = shows_members(&listing);
-	if (allocation_state(analysis_index(analysis), id) == BLOCK_USED) {
-		TRY(analysis_need(analysis, STAGE_TYPES));
-		listing.typing = analysis_typing(analysis);
-	}
+	TRY(need_type(&listing, id));
 	error = annotation_rows_init(&listing.annotating, analysis, selection);
 	if (!error)
 		write_allocation(&listing, id);

@@ -394,7 +394,7 @@ struct summary_writer {
 	struct report *report;
 	uint64_t written;
 	const struct nameless *nameless; /* or NULL */
-	char text[64];			 /* of the row that is being written */
+	char text[SHAPE_TEXT_SIZE];	 /* of the row that is being written */
 };
 
 static const struct table kind_table = TABLE(
@@ -451,7 +451,7 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 static void write_head(struct summary_writer *writer, const struct kind_group *group,
 		       const struct kind_line *lines)
 {
-	struct kind_name name = kind_name(writer->analysis, lines->tally.key);
+	struct kind_name name = kind_name(writer->analysis, lines->plain);
 	struct report *report = writer->report;
 
 	if (!is_within_limit(writer))
@@ -492,22 +492,34 @@ static bool says_nothing(const struct summary_writer *writer, const struct kind_
 	       classes_kind(analysis_classes(writer->analysis), signature) == SIGNATURE_UNKNOWN;
 }
 
-/* What is known of allocations without a name. */
-static struct error *write_nameless(struct summary_writer *writer, const struct kind_line *line)
+/* What is known of strings, and of allocations without a name. */
+static void set_contents(struct summary_writer *writer, const struct kind_line *line)
+{
+	struct report *report = writer->report;
+
+	if (kind_tag(line->plain) == BY_PATTERN) {
+		report_set(report, "string size", kind_name(writer->analysis, line->plain).size);
+		set_example(writer, line);
+		return;
+	}
+	nameless_shape(writer->analysis, line->samples.ids, kind_samples_count(&line->samples),
+		       writer->text);
+	report_set(report, "size", line->size);
+	report_set(report, "shape", *writer->text ? writer->text : NULL);
+}
+
+/* The same with who holds them, and how one of them is reached, where that is known. */
+static struct error *write_held(struct summary_writer *writer, const struct kind_line *line)
 {
 	_cleanup_(free) char *holder = NULL, *path = NULL;
-	char shape[SHAPE_TEXT_SIZE];
 
 	if (kind_tag(line->tally.key) == BY_HOLDER) {
 		holder = nameless_holder(writer->nameless, line->tally.key);
 		path = nameless_path(writer->nameless, kind_samples_last(&line->samples));
+		if (!holder || !path)
+			return &error_no_memory;
 	}
-	if (kind_tag(line->tally.key) == BY_HOLDER && (!holder || !path))
-		return &error_no_memory;
-	nameless_shape(writer->analysis, line->samples.ids, kind_samples_count(&line->samples),
-		       shape);
-	report_set(writer->report, "size", line->size);
-	report_set(writer->report, "shape", *shape ? shape : NULL);
+	set_contents(writer, line);
 	report_set(writer->report, "held by", holder);
 	report_set(writer->report, "path", path && strcmp(path, holder) != 0 ? path : NULL);
 	end_row(writer, &line->tally);
@@ -517,18 +529,14 @@ static struct error *write_nameless(struct summary_writer *writer, const struct 
 static struct error *write_line(struct summary_writer *writer, const struct kind_group *group,
 				const struct kind_line *line)
 {
-	struct kind_name name = kind_name(writer->analysis, line->tally.key);
+	struct kind_name name = kind_name(writer->analysis, line->plain);
 
-	if (group->by == BY_SIGNATURE) {
+	if (group->by == BY_SIGNATURE)
 		report_set(writer->report, "one of several", name.signature);
-	} else if (group->by != BY_PATTERN) {
-		return write_nameless(writer, line);
-	} else if (pattern_is_text(name.pattern)) {
-		report_set(writer->report, "string size", name.size);
-		set_example(writer, line);
-	} else {
+	else if (group->by != BY_PATTERN || pattern_is_text(name.pattern))
+		return write_held(writer, line);
+	else
 		report_set(writer->report, "match", name.size);
-	}
 	end_row(writer, &line->tally);
 	return NULL;
 }

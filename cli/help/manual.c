@@ -110,6 +110,10 @@ static void write_options(struct document *document, const struct command *comma
 {
 	const struct argp_option *options = command->options;
 
+	if (command->own_options) {
+		document_heading(document, LEVEL_PART, "Switches");
+		manual_write_switches(document, command->own_options);
+	}
 	if (options && are_shared(options) && !with_shared) {
 		write_shared(document, options);
 	} else if (options) {
@@ -138,6 +142,9 @@ void manual_write_command(struct document *document, const struct command *comma
 	write_sentence(document, command->summary);
 	if (command->description)
 		document_text(document, command->description);
+	if (command->words && strncmp(command->words, "ADDRESS", strlen("ADDRESS")) == 0)
+		document_text(document,
+			      "ADDRESS is hexadecimal, or a variable: see 'help addresses'.");
 	write_options(document, command, with_shared);
 	write_examples(document, command->example);
 }
@@ -154,8 +161,9 @@ void manual_write_set(struct document *document, const struct set *set)
 	if (set->description)
 		document_text(document, set->description);
 	if (set->arguments)
-		document_text(document,
-			      "Addresses and offsets are hexadecimal, with or without 0x.");
+		document_text(
+			document,
+			"Addresses and offsets are hexadecimal, with or without 0x. An address may be a variable: see 'help addresses'.");
 	write_examples(document, set->example);
 }
 

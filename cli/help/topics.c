@@ -8,6 +8,22 @@
 #include "cli/prompt/switches.h"
 #include "cli/views/selection.h"
 
+const struct topic topic_addresses = {
+	.name = "addresses",
+	.summary = "addresses, and variables that stand for them",
+	.text = "An address is a hexadecimal number, with or without 0x: '55d0c0ffee10'. Any address in an allocation stands for that allocation.\n"
+		"With debug information, a variable may stand for an address, also within sets, with members and elements as in a debugger:\n"
+		"    explain server.db[0].dict          a member, an element\n"
+		"    explain conns->next->next          what pointers lead to\n"
+		"    dump *conns 64\n"
+		"    show (*conns).peer\n"
+		"    list incoming conns                in place of a set's address\n"
+		"    dump &conns 8                      the pointer itself\n"
+		"A pointer stands for what it points to, anything else for its own place; '&' has the place of a pointer, too. The first line says both: 'conns (in server, of type struct conn *) is at 0x55d0c0de4040, and points to 0x55d0c0ffee10.' Of a set's address, it is a note instead. '.' and '->' are the same. An index is a number, decimal or with 0x. One beyond an array is an error, but not behind a pointer, nor where an array is declared with no or one element.\n"
+		"Of several variables with a name, 'shop.c::count', 'libshop.so::count', 'serve::count' and 'app::count' say which: that of a file, a module, a function, a namespace or class. Of a thread-local variable, that of the main thread is meant; locals of running functions have no path. Without debug information, a variable with a symbol is known, but not its members.\n"
+		"What is a number, as 'dead', or a set is no variable; '&dead' is. Tab completes variables and members.",
+};
+
 static void write_annotators(struct document *document)
 {
 	document_heading(document, LEVEL_PART, "Annotators");
@@ -128,8 +144,9 @@ const struct topic topic_lines = {
 	.text = "A line is a command and its words, separated by blanks. Quotes of either kind group words with blanks; '#' begins a comment; a backslash at the end continues the line in the next. Addresses and offsets are hexadecimal, with or without 0x; sizes and counts are decimal. A size can have a unit, as 64K or 10M, or be hexadecimal with 0x.\n"
 		"At the end, '> FILE' sends the output to a file, '>> FILE' appends it, and '| SHELL COMMAND' gives it to the shell. 'redirect on' writes each output to a file of its own. '--format FORMAT' after a command makes it write csv, tsv, markdown, json or ndjson instead of text.\n"
 		"On a terminal, lists show the largest 20 first and say how many more there are, columns without room are left out and named, and $PAGER or 'less' shows what is longer than the screen. A pipe, a file and '--chap' get everything; so does a list with a '--limit' of its own.\n"
+		"Names of kinds and variables, 'passed' and 'failed' have colours on a terminal, unless NO_COLOR is set or '--color=never' is given. Bars are made of Unicode's blocks if the locale is UTF-8.\n"
 		"'#' also begins the comments in examples. The addresses in examples are invented; 'list' and 'enumerate' show real ones.\n"
-		"Ctrl-C ends a command, not heapcore. Tab completes words. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
+		"Ctrl-C ends a command, not heapcore. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
 		"with its line, and the rest still runs.",
 	.example = "list used --limit 100 | head -4\n"
 		   "list used --limit 3 --format csv\n"

@@ -1,11 +1,15 @@
 #include "cli/prompt/completion.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/export/export.h"
+#include "analyzer/kinds/known_names.h"
+#include "analyzer/program/debug/variables.h"
 #include "analyzer/query/query.h"
 #include "cli/help/manual.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/lexer.h"
 #include "cli/prompt/switches.h"
+#include "cli/prompt/variable_words.h"
 #include "cli/views/selection.h"
 
 #include <string.h>
@@ -19,12 +23,24 @@ static struct {
 	size_t next;
 } matches;
 
-/* readline hands over words alone: the named sets to offer; or NULL. */
-static const struct named_sets *named_sets;
+/* readline hands over words alone: what else is offered comes from here, if it is not NULL. */
+static struct {
+	struct analysis *analysis;
+	const struct named_sets *sets;
+	struct known_names kinds; /* found when first asked for */
+	bool reads_symbols;
+	bool are_kinds_found;
+	bool is_quoted;	    /* the word, so that it may hold any character */
+	const char *before; /* what of the word readline left out, up to a "->"; or NULL */
+} known;
 
-void completion_use(const struct named_sets *sets)
+void completion_use(struct analysis *analysis, bool reads_symbols)
 {
-	named_sets = sets;
+	known.reads_symbols = reads_symbols;
+	known_names_deinit(&known.kinds);
+	known.are_kinds_found = false;
+	known.analysis = analysis;
+	known.sets = analysis ? analysis_named_sets(analysis) : NULL;
 }
 
 /* Add the candidate before + name + behind, if the word may become it. */
@@ -62,8 +78,8 @@ static void offer_sets_behind(const char *word, const char *before)
 
 	for (size_t i = 0; set_at(i); i++)
 		offer(word, before, set_at(i)->name, strlen(set_at(i)->name));
-	for (size_t i = 0; named_sets; i++) {
-		name = named_sets_name(named_sets, i);
+	for (size_t i = 0; known.sets; i++) {
+		name = named_sets_name(known.sets, i);
 		if (!name)
 			return;
 		if (!set_find(name))
@@ -121,6 +137,7 @@ static void offer_options(const char *word, const struct argp_option *option)
 
 static void offer_switches(const char *word, const struct command *command)
 {
+	offer_options(word, command->own_options);
 	offer_options(word, command->options);
 	if (command_needs_core(command))
 		offer_options(word, common_options);
@@ -128,11 +145,19 @@ static void offer_switches(const char *word, const struct command *command)
 		offer_options(word, contents_options);
 }
 
+static void offer_exports(const char *word, const char *before)
+{
+	for (size_t i = 0; export_formats[i]; i++)
+		offer(word, before, export_formats[i]->name, strlen(export_formats[i]->name));
+}
+
 /* An option's values are listed in its value's name, such as "on|off". */
 static void offer_values(const char *word, const char *before, const char *values)
 {
 	if (values && strcmp(values, "FORMAT") == 0)
 		offer_formats(word, before);
+	if (values && strcmp(values, "EXPORT") == 0)
+		offer_exports(word, before);
 	if (!values || !strchr(values, '|'))
 		return;
 	for (;;) {
@@ -167,18 +192,200 @@ static void offer_joined_value(const char *word, const struct command *command)
 		offer_values(word, before, option->arg);
 }
 
+/* An error is no message: nothing is offered then. */
+static void find_kinds(void)
+{
+	struct error *error;
+
+	if (known.are_kinds_found && !known_names_are_old(&known.kinds, known.analysis))
+		return;
+	known_names_deinit(&known.kinds);
+	error = analysis_need(known.analysis, STAGE_DEBUG);
+	if (!error)
+		error = known_names_find(known.analysis, &known.kinds);
+	error_destroy(error);
+	known.are_kinds_found = true;
+}
+
+/* Whether the word may become that name. Without quotes, a blank would end it. */
+static bool is_possible(const char *word, const char *name)
+{
+	return strncasecmp(name, word, strlen(word)) == 0 &&
+	       (known.is_quoted || !strpbrk(name, " \t\"'<>|#\\"));
+}
+
+enum { MOST_OFFERED = 200 };
+
+/* The names of classes and types. If they are too many, only what they all begin with. */
+static void offer_kinds(const char *word)
+{
+	const char *first = NULL;
+	size_t count = 0, common = 0;
+
+	if (!known.analysis || !known.reads_symbols || !word[0])
+		return;
+	find_kinds();
+	for (size_t i = 0; i < known.kinds.count; i++) {
+		const char *name = known.kinds.list[i];
+		size_t same = 0;
+
+		if (!is_possible(word, name))
+			continue;
+		while (first && same < common && first[same] == name[same])
+			same++;
+		common = first ? same : strlen(name);
+		first = first ? first : name;
+		count++;
+	}
+	if (count > MOST_OFFERED) {
+		offer(word, "", first, common);
+		rl_completion_suppress_append = 1;
+		return;
+	}
+	for (size_t i = 0; i < known.kinds.count; i++)
+		if (is_possible(word, known.kinds.list[i]))
+			offer_name(word, known.kinds.list[i]);
+}
+
+/* Types are read when a variable is first asked for, which may take some seconds. */
+static bool have_variables(void)
+{
+	struct error *error;
+
+	if (!known.analysis || !known.reads_symbols)
+		return false;
+	error = analysis_need(known.analysis, STAGE_TYPE_TABLE);
+	error_destroy(error);
+	return !error;
+}
+
+/* Their names behind operators; if they are too many, only what these all begin with. */
+static void offer_names_of_variables(const char *word)
+{
+	size_t operators = strspn(word, "*&("), common = 0, count = 0;
+	_cleanup_(free) char *before = strndup(word, operators);
+	const char *name = word + operators, *first = NULL;
+
+	if (!before || !*name || !have_variables())
+		return;
+	const struct type_table *types = analysis_type_table(known.analysis);
+
+	for (size_t i = 0; i < type_variable_count(types) && count <= MOST_OFFERED; i++)
+		count += is_possible(name, type_variables(types)[i].name);
+	for (size_t i = 0; i < type_variable_count(types); i++) {
+		const char *other = type_variables(types)[i].name;
+		size_t same = 0;
+
+		if (!is_possible(name, other))
+			continue;
+		while (first && same < common && first[same] == other[same])
+			same++;
+		common = first ? same : strlen(other);
+		first = first ? first : other;
+		if (count <= MOST_OFFERED)
+			offer(word, before, other, strlen(other));
+	}
+	if (count > MOST_OFFERED)
+		offer(word, before, first, common);
+	rl_completion_suppress_append = 1;
+}
+
+struct member_offer {
+	const char *word, *before;
+};
+
+static bool offer_member(void *data, const char *name)
+{
+	const struct member_offer *to = data;
+
+	offer(to->word, to->before, name, strlen(name));
+	return true;
+}
+
+/* The length of the path in front of the last `.` or `->`; *ret_end: and of these. 0: neither. */
+static size_t find_path(const char *text, size_t *ret_end)
+{
+	const char *dot = strrchr(text, '.'), *arrow = NULL;
+
+	for (const char *next = text; (next = strstr(next, "->")); next += 2)
+		arrow = next;
+	if (!dot && !arrow)
+		return 0;
+	*ret_end = dot > arrow ? (size_t)(dot - text) + 1 : (size_t)(arrow - text) + 2;
+	return dot > arrow ? (size_t)(dot - text) : (size_t)(arrow - text);
+}
+
+/* Operators in front of the path hold for what comes behind it, but for those in parentheses. */
+static const char *skip_operators(const char *path)
+{
+	size_t open = 0;
+
+	for (const char *at = path; *at; at++)
+		open += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+	while (*path == '*' || *path == '&' || (*path == '(' && open-- > 0))
+		path++;
+	return path;
+}
+
+static bool is_variable(const char *path)
+{
+	size_t length = 0;
+	bool is_plain;
+	const char *start = variable_path_name(path, &length, &is_plain);
+	_cleanup_(free) char *name = start ? strndup(start, length) : NULL;
+	struct error *error;
+
+	if (!name || !known.analysis || !known.reads_symbols)
+		return false;
+	error = analysis_need(known.analysis, STAGE_DEBUG);
+	error_destroy(error);
+	return !error && debug_may_have_variable(analysis_debug(known.analysis), name);
+}
+
+/* Members of what the path leads to; text is all of the word. */
+static void offer_members(const char *word, const char *text, size_t path_length, size_t end)
+{
+	_cleanup_(free) char *path = strndup(text, path_length);
+	size_t left_out = strlen(text) - strlen(word);
+	_cleanup_(free) char *before = strndup(word, end - left_out);
+	struct member_offer to = { word, before };
+	struct variable_context context;
+
+	if (!path || !before || !is_variable(skip_operators(path)) || !have_variables())
+		return;
+	context = variable_words_context(known.analysis);
+	error_destroy(
+		variable_path_visit_members(&context, skip_operators(path), offer_member, &to));
+	rl_completion_suppress_append = 1;
+}
+
+static void offer_variables(const char *word)
+{
+	_cleanup_(free) char *text = format_text("%s%s", known.before ? known.before : "", word);
+	size_t end = 0, length = text ? find_path(text, &end) : 0;
+
+	if (length)
+		offer_members(word, text, length, end);
+	else if (!known.before)
+		offer_names_of_variables(word);
+}
+
 /* The words of a set, up to the last one, which is being typed. */
 static void offer_set_words(const char *word, const char *const *words, size_t count)
 {
 	const struct set *set = NULL;
 	size_t arguments = 0; /* of the set, that are still to come */
+	bool has_kind = false;
 
 	for (size_t i = 0; i < count; i++) {
 		if (arguments > 0) {
 			arguments--;
 		} else if (query_is_operator(words[i])) {
 			set = NULL;
-		} else if (!set) {
+			has_kind = false;
+		} else if (set) {
+			has_kind = true;
+		} else {
 			set = set_find(words[i]);
 			set = set ? set : &set_named;
 			arguments = set_argument_count(set);
@@ -188,6 +395,8 @@ static void offer_set_words(const char *word, const char *const *words, size_t c
 		offer_sets(word);
 	else if (arguments == 0 && !set->ranges)
 		offer_operators(word);
+	if (set && arguments == 0 && !set->ranges && !has_kind)
+		offer_kinds(word);
 }
 
 /* `let NAME = SET`, whose words may touch the =. */
@@ -214,6 +423,9 @@ static bool is_value(const char *word, const char *values)
 {
 	size_t length = strlen(word);
 
+	for (size_t i = 0; values && strcmp(values, "EXPORT") == 0 && export_formats[i]; i++)
+		if (strcmp(export_formats[i]->name, word) == 0)
+			return true;
 	while (values) {
 		size_t next = strcspn(values, "|");
 
@@ -236,8 +448,8 @@ static void offer_chosen_set(const char *word, const char *choices, const char *
 }
 
 /* The last word of a command, with those before it that are no switches. */
-static void offer_words(const char *word, const struct command *command, const char **words,
-			size_t count)
+static void offer_known_words(const char *word, const struct command *command, const char **words,
+			      size_t count)
 {
 	switch (command->word) {
 	case WORD_SET:
@@ -265,6 +477,17 @@ static void offer_words(const char *word, const struct command *command, const c
 	default:
 		return;
 	}
+}
+
+/* A variable may be an address; what reads no types is offered first. */
+static void offer_words(const char *word, const struct command *command, const char **words,
+			size_t count)
+{
+	bool is_address = variable_words_fit(command, words, count);
+
+	offer_known_words(word, command, words, count);
+	if (is_address && matches.count == 0)
+		offer_variables(word);
 }
 
 /*
@@ -371,17 +594,31 @@ static bool offer_last_of(const char *word, const struct line *line)
 	return !command || offer_last(word, command, line);
 }
 
+/* A `>` within a word is none to the lexer; "x" stands for what is behind it. */
+static char *left_out(const struct line *line)
+{
+	const char *last = line->words[line->count - 1];
+
+	return strndup(last, strlen(last) - 1);
+}
+
 char **complete_word(const char *word, int start, int end)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
+	_cleanup_(free) char *before = NULL;
 	char **completed;
 
 	/* Files are what readline offers by itself. */
 	rl_attempted_completion_over = 1;
 	if (!split_before(start, &line) || line.count == 0)
 		return NULL;
+	known.is_quoted = start > 0 && strchr("\"'", rl_line_buffer[start - 1]);
+	if (rl_line_buffer[start - !!start] == '>' && !line.target)
+		before = left_out(&line);
+	known.before = before;
 	if (line.target || !offer_last_of(word, &line))
 		rl_attempted_completion_over = 0;
+	known.before = NULL;
 	completed = rl_completion_matches(word, next_match);
 	forget_matches();
 	return completed;

@@ -4,14 +4,17 @@
 #ifndef CLI_PROMPT_COMPLETION_H
 #define CLI_PROMPT_COMPLETION_H
 
-#include "analyzer/heap/named_sets.h"
+#include "analyzer/analysis/analysis.h"
 #include "cli/prompt/lexer.h"
 
 #include <argp.h>
 #include <stdio.h>
 
-/* Offer these named sets, too, which are borrowed. */
-void completion_use(const struct named_sets *sets);
+/*
+ * Offer its named sets, too, and where the symbols of modules may be read, classes, with the types
+ * of STAGE_TYPES if that is built. The analysis is borrowed until NULL is used instead.
+ */
+void completion_use(struct analysis *analysis, bool reads_symbols);
 
 /*
  * For readline, as its rl_attempted_completion_function: all that the word from start to end of its

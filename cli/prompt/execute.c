@@ -1,5 +1,6 @@
 #include "cli/prompt/execute.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/query/set.h"
 #include "cli/help/manual.h"
@@ -7,6 +8,7 @@
 #include "cli/prompt/output.h"
 #include "cli/prompt/reports.h"
 #include "cli/prompt/switches.h"
+#include "cli/prompt/variable_words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -114,6 +116,7 @@ struct request {
 	const struct command *command;
 	const struct line *line;
 	const void *arguments;
+	const struct variable_words *variables;
 	struct common_switches common;
 };
 
@@ -146,6 +149,7 @@ static struct error *write_report(struct session *session, const struct request 
 		output->dropped = true;
 		return error;
 	}
+	variable_words_report(request->variables, report);
 	error = command->run ? command->run(session->analysis, request->arguments, report)
 			     : command->control(session, request->arguments, report);
 	if (error && session->analysis) {
@@ -262,11 +266,31 @@ static bool is_read_along(const struct session *session, const struct request *r
 	       strcmp(session->format->name, "text") == 0 && output_width(&output) > 0;
 }
 
+/* A variable that only selects a set is noted beside the output, which may be for a program. */
+static struct error *find_variables(struct session *session, const struct command *command,
+				    const struct line *line, struct variable_words *ret)
+{
+	struct error *error;
+
+	progress_line_begin(&session->progress);
+	error = variable_words_find(session->analysis, command, line, ret);
+	progress_line_stop(&session->progress);
+	list_for_each(word, ret->list, ret->count) {
+		_cleanup_(free) char *text =
+			error || word->is_subject ? NULL : variable_word_text(word);
+
+		if (text)
+			session_note(session, "%s", text);
+	}
+	return error;
+}
+
 static struct error *execute(struct session *session, const struct line *line)
 {
 	const struct command *command = command_find(line->words[0]);
 	struct request request = { .command = command, .line = line, .common.chap = session->chap };
 	_cleanup_(free) void *arguments = NULL;
+	_cleanup_(variable_words_deinit) struct variable_words variables = { 0 };
 	struct error *error;
 
 	if (!command)
@@ -275,8 +299,11 @@ static struct error *execute(struct session *session, const struct line *line)
 	if (!arguments)
 		return &error_no_memory;
 	request.arguments = arguments;
-	error = switches_parse(command, line->words + 1, line->count - 1, arguments,
-			       &request.common);
+	request.variables = &variables;
+	error = find_variables(session, command, line, &variables);
+	if (!error)
+		error = switches_parse(command, variables.words + 1, line->count - 1, arguments,
+				       &request.common);
 	if (!error && command->shorten && is_read_along(session, &request))
 		command->shorten(arguments, LINES_READ_ALONG);
 	if (!error)

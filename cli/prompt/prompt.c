@@ -223,10 +223,24 @@ static void greet(const struct session *session)
 	fflush(stdout);
 }
 
+/* The thread and what completes a word read the same. */
+static struct ahead ahead;
+
+static char **complete_alone(const char *word, int start, int end)
+{
+	struct session *session = ahead.session;
+	char **completed;
+
+	ahead_stop(&ahead);
+	completed = complete_word(word, start, end);
+	ahead_start(&ahead, session);
+	return completed;
+}
+
 static void set_up_readline(void)
 {
 	rl_readline_name = "heapcore";
-	rl_attempted_completion_function = complete_word;
+	rl_attempted_completion_function = complete_alone;
 	rl_basic_word_break_characters = " \t\"'>|";
 	rl_completer_word_break_characters = " \t\"'>|";
 	rl_completer_quote_characters = "\"'";
@@ -239,12 +253,12 @@ static void set_up_readline(void)
 void prompt_run(struct session *session)
 {
 	enum reading state = READ_NOTHING;
-	struct ahead ahead = { 0 };
 
 	session->at_prompt = true;
 	interrupt_catch(&session->progress.progress, false);
 	set_up_readline();
-	completion_use(analysis_named_sets(session->analysis));
+	/* Debug files may come from afar. */
+	completion_use(session->analysis, !session->debug || !session->debug->debuginfod);
 	open_history(session);
 	greet(session);
 	while (state != READ_END && !session->leaving) {
@@ -261,5 +275,6 @@ void prompt_run(struct session *session)
 		execute_line(session, line);
 		atomic_store(&session->progress.progress.interrupted, false);
 	}
+	completion_use(NULL, false);
 	close_history();
 }

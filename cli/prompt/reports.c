@@ -4,6 +4,7 @@
 #include "cli/prompt/output.h"
 
 #include <errno.h>
+#include <langinfo.h>
 #include <string.h>
 
 /* What the endings of files are taken for. */
@@ -142,6 +143,7 @@ static struct error *open_next(struct reports *reports, const struct report_form
 	report->no_content = reports->no_content;
 	report->chap = reports->chap;
 	report->width = reports->count ? 0 : reports->width;
+	report->block_bars = report->width > 0 && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	if (reports->count > 0)
 		reports->list[reports->count - 1].next = report;
 	reports->count++;

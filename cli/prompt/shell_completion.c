@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|diff|help";
+static const char MODES[] = "run|snap|diff|report|help";
 
 static bool is_option(const char *word)
 {
@@ -110,7 +110,7 @@ static void complete(int count, char **words)
 		return complete_mode(&run_parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "snap") == 0)
 		return complete_mode(&snap_parser, count - core - 1, words + core + 1);
-	if (strcmp(words[core], "diff") == 0)
+	if (strcmp(words[core], "diff") == 0 || strcmp(words[core], "report") == 0)
 		return;
 	if (!has_process && strcmp(words[core], "help") != 0)
 		core++;

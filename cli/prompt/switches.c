@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum spelling { PLAIN_WORD, SPELLED_DASHES, SPELLED_SLASH };
+enum spelling { PLAIN_WORD, SPELLED_DASHES, SPELLED_SLASH, SPELLED_LETTER };
 
 /* What is left of the words, and where they go. */
 struct parser {
@@ -22,7 +22,11 @@ static enum spelling spelling_of(const char *word)
 {
 	if (word[0] == '/')
 		return SPELLED_SLASH;
-	return word[0] == '-' && word[1] == '-' ? SPELLED_DASHES : PLAIN_WORD;
+	if (word[0] != '-' || !word[1])
+		return PLAIN_WORD;
+	if (word[1] == '-')
+		return SPELLED_DASHES;
+	return word[2] ? PLAIN_WORD : SPELLED_LETTER;
 }
 
 static bool is_end(const struct argp_option *option)
@@ -92,8 +96,10 @@ const struct argp_option *switch_find(const struct command *command, const char 
 		return NULL;
 	if (spelling == SPELLED_SLASH && strchr(word, '='))
 		return NULL;
-	word += spelling == SPELLED_SLASH ? 1 : 2;
-	option = find_in(command->options, word);
+	word += spelling == SPELLED_DASHES ? 2 : 1;
+	option = find_in(command->own_options, word);
+	if (!option)
+		option = find_in(command->options, word);
 	if (!option && command_needs_core(command))
 		option = find_in(common_options, word);
 	return option;
@@ -114,9 +120,9 @@ size_t switch_places(const struct command *command, const char *word)
 static const char *shown_name(const void *data, size_t number)
 {
 	const struct command *command = data;
-	const struct argp_option *tables[] = { command->options, command_needs_core(command)
-									 ? common_options
-									 : NULL };
+	const struct argp_option *tables[] = { command->own_options, command->options,
+					       command_needs_core(command) ? common_options
+									   : NULL };
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		const struct argp_option *option = tables[i];
@@ -253,6 +259,8 @@ static bool is_switch(const struct parser *parser, const char *word)
 		return true;
 	case SPELLED_SLASH:
 		return parser->command->word != WORD_FILE || switch_find(parser->command, word);
+	case SPELLED_LETTER:
+		return switch_find(parser->command, word);
 	default:
 		return false;
 	}

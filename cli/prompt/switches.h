@@ -4,8 +4,10 @@
  *	--show-up-to 16    --show-up-to=16    /showUpTo 16
  *	--show-ascii                          /showAscii true
  *
- * A command's argp_option table names them; one without the name of a value is a flag. Names are
- * compared without regard to case and dashes. Behind a `--` there are only words.
+ * A command's argp_option table names them; one without the name of a value is a flag, and one
+ *whose name is a letter can be written `-o`. Names are compared without regard to case and dashes.
+ *Behind a
+ * `--` there are only words.
  */
 #ifndef CLI_PROMPT_SWITCHES_H
 #define CLI_PROMPT_SWITCHES_H

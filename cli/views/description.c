@@ -113,18 +113,21 @@ static void pattern_text_deinit(struct pattern_text *text)
 DEFINE_DEINIT(pattern_text_deinit, struct pattern_text)
 
 /*
- * Its type, if debug information tells it and nothing else does; of an address also who holds it,
- * if nothing does. Builds what is needed. No variable leads to what leaked, which may only look
- * like a type.
+ * Its type, if the user stated it, or debug information gives it and nothing else is known; of an
+ * address also who holds it, if its type is unknown. Builds what is needed. No variable leads to
+ * what leaked, which may only look like a type.
  */
 static void note_type(struct describer *describer, allocation_id id,
 		      const struct pattern_text *pattern, struct type_reason *ret)
 {
 	struct analysis *analysis = describer->analysis;
 	bool is_leaked = bitmap_get(analysis_leaked(analysis), id);
+	bool is_stated =
+		analysis_typing(analysis) && typing_is_stated(analysis_typing(analysis), id);
 
-	if (describer->error || pattern->name || analysis_signature(analysis, id) ||
-	    (!is_leaked && !bitmap_get(analysis_anchored(analysis), id)))
+	if (describer->error ||
+	    (!is_stated && (pattern->name || analysis_signature(analysis, id) ||
+			    (!is_leaked && !bitmap_get(analysis_anchored(analysis), id)))))
 		return;
 	describer->error = analysis_need(analysis, is_leaked ? STAGE_LEAKED_TYPES : STAGE_TYPES);
 	if (describer->error)
@@ -226,7 +229,7 @@ static void write_annotations(struct describer *describer, allocation_id id)
 	COLUMN("type", VALUE_TEXT), COLUMN("sure", VALUE_TEXT), COLUMN("by", VALUE_TEXT), \
 		COLUMN("held by", VALUE_TEXT)
 
-#define TYPE_SENTENCE "[\nIt is of type {type} ({sure}: by {by}).][\nIt is held by {held by}.]"
+#define TYPE_SENTENCE "[\nIt is of type {type} ({sure}[: by {by}]).][\nIt is held by {held by}.]"
 
 #define DESCRIBED_TABLE(name, sentence)                                      \
 	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \

@@ -111,6 +111,40 @@ struct piece {
 	long number;
 };
 
+/* What is counted is a list or a name; only the kind of a value tells which. */
+struct counted {
+	int count;
+};
+
+enum { NUMBER = 4, NAME, LIST };
+
+struct value {
+	unsigned char kind;
+	int number;
+	union {
+		struct counted *counted;
+		double real;
+	};
+};
+
+struct list {
+	struct counted counted;
+	int length, room;
+	struct value items[];
+};
+
+struct name {
+	struct counted counted;
+	unsigned int hash;
+	char text[];
+};
+
+/* A stack of bytes, in which values stand below its end. */
+struct stack {
+	char *end;
+	int top;
+};
+
 /* Of whatever. */
 struct bag {
 	void **items;
@@ -128,6 +162,7 @@ struct variant variants[60]; /* nobody reads it: compilers would do without */
 struct shape shapes[40];
 static struct piece *pieces;
 static struct bag bag;
+static struct stack stack;
 
 long seen;
 
@@ -187,6 +222,11 @@ static struct ticket *make_ticket(long number)
 OUT_OF_LINE void use_wallet(const struct wallet *wallet);
 OUT_OF_LINE void use_ticket(const struct ticket *ticket);
 OUT_OF_LINE void use_sign(const struct sign *sign);
+OUT_OF_LINE void use_value(const struct value *value);
+OUT_OF_LINE void use_list(const struct list *list);
+OUT_OF_LINE void use_name(const struct name *name);
+OUT_OF_LINE void push_value(struct stack *to, struct value value);
+OUT_OF_LINE void use_stack(const struct stack *from);
 OUT_OF_LINE void use_note(const struct note *note);
 OUT_OF_LINE void *find(const struct bag *from, int number);
 
@@ -203,6 +243,37 @@ void use_sign(const struct sign *sign)
 void use_ticket(const struct ticket *ticket)
 {
 	seen += ticket->number;
+}
+
+void use_list(const struct list *list)
+{
+	for (int i = 0; i < list->length; i++)
+		use_value(&list->items[i]);
+}
+
+void use_name(const struct name *name)
+{
+	seen += name->text[0];
+}
+
+void use_value(const struct value *value)
+{
+	if (value->kind == LIST)
+		use_list((const struct list *)value->counted);
+	else if (value->kind == NAME)
+		use_name((const struct name *)value->counted);
+}
+
+void push_value(struct stack *to, struct value value)
+{
+	to->top -= (int)sizeof(value) + 8;
+	memcpy(to->end + to->top, &value, sizeof(value));
+}
+
+void use_stack(const struct stack *from)
+{
+	for (int at = from->top; at < 0; at += (int)sizeof(struct value) + 8)
+		use_value((const struct value *)(from->end + at));
 }
 
 void use_note(const struct note *note)
@@ -225,6 +296,7 @@ OUT_OF_LINE static void use_all(void)
 		use_sign(entry->value);
 	for (int i = 0; i < bag.count; i++)
 		use_note(find(&bag, i));
+	use_stack(&stack);
 }
 
 OUT_OF_LINE static void add_objects(int number)
@@ -269,6 +341,42 @@ OUT_OF_LINE static void fill_slab(void)
 	}
 }
 
+static struct value make_name(int number)
+{
+	const char text[] = "what everybody calls it, even those who never saw it";
+	size_t length = sizeof(text) - (size_t)number % 30;
+	struct name *name = make(sizeof(*name) + length, "struct name");
+
+	name->counted.count = 1;
+	memcpy(name->text, text, length - 1);
+	return (struct value){ .kind = NAME, .counted = &name->counted };
+}
+
+static struct value make_list(int length, int depth)
+{
+	struct list *list =
+		make(sizeof(*list) + sizeof(list->items[0]) * (size_t)length, "struct list");
+
+	list->counted.count = 1;
+	list->length = length;
+	list->room = length + 300; /* its bytes are no text */
+	for (int i = 0; i < length; i++)
+		list->items[i] = i % 3 == 0 && depth ? make_list(4, depth - 1)
+				 : i % 3 == 1	     ? (struct value){ .kind = NUMBER, .real = i }
+						     : make_name(i);
+	return (struct value){ .kind = LIST, .counted = &list->counted };
+}
+
+OUT_OF_LINE static void fill_stack(void)
+{
+	char *bytes = make(2000, "block with struct value");
+
+	stack.end = bytes + 1960;
+	push_value(&stack, make_list(60, 2));
+	push_value(&stack, make_name(7));
+	push_value(&stack, (struct value){ .kind = NUMBER, .real = 0.5 });
+}
+
 OUT_OF_LINE static void fill(void)
 {
 	for (int i = 0; i < 200; i++) {
@@ -303,6 +411,7 @@ OUT_OF_LINE static void fill(void)
 	}
 	fill_pool();
 	fill_slab();
+	fill_stack();
 	stone.weight++;
 }
 

@@ -57,6 +57,11 @@ class Truth
     @file << "stacked " << address.to_s(16) << '\n'
   end
 
+  def held(address : UInt64, owner : String, offset : Int) : Nil
+    @file << "held " << address.to_s(16) << ' ' << owner << ' '
+    @file << offset << '\n'
+  end
+
   def fiber(fiber : Fiber) : Nil
     stack_end =
       {% if Fiber.instance_vars.any? { |variable| variable.name == "stack_bottom" } %}
@@ -208,6 +213,7 @@ class Everything
   getter fibers = [] of Fiber
   getter blocks = [] of Proc(Int32, Int32)
   getter rings = [] of Proc(Int32, Int32)
+  getter scribbles = [] of Scribble
   getter low_numbers = [] of Array(Int32)
   getter low_pairs = [] of Array(Tuple(Int32, Mouse))
 end
@@ -336,6 +342,31 @@ def make_low_numbers(all, truth, count)
   end
 end
 
+# What only a Pointer leads to has no class of its own.
+class Scribble
+  getter room : Pointer(UInt8)
+  getter said : Pointer(UInt8)
+
+  def initialize(line : String)
+    @room = Pointer(UInt8).malloc(600)
+    @said = Pointer(UInt8).malloc(1000)
+    @said.copy_from(line.to_unsafe, line.bytesize)
+  end
+
+  def tell(truth)
+    truth.held(@room.address, "Scribble", offsetof(Scribble, @room))
+    truth.held(@said.address, "Scribble", offsetof(Scribble, @said))
+  end
+end
+
+def make_scribbles(all, truth, count)
+  count.times do |i|
+    scribble = truth.object(Scribble.new("what was said in line #{i}"))
+    scribble.tell(truth)
+    all.scribbles << scribble
+  end
+end
+
 def make_rings(all, truth, count)
   count.times do |i|
     bell = truth.bound(Bell.new(i, "bell"))
@@ -398,6 +429,7 @@ def make_all(all, truth, count, fibers)
   make_procs(all, truth, count // 4)
   make_low_numbers(all, truth, LOW)
   make_rings(all, truth, COUNT)
+  make_scribbles(all, truth, COUNT)
   make_keepers(all, truth)
   make_fibers(all, truth, fibers)
   strings = all.strings
@@ -433,4 +465,5 @@ truth.object(all)
 truth.finish
 sleep PAUSE
 puts all.dogs.size, all.strings.size, all.channels.size, all.blocks.size
-puts all.rings.size
+puts all.rings.size, all.scribbles.size, all.scribbles[0].said[0]
+puts all.scribbles[0].room[0]

@@ -15,6 +15,7 @@ struct order {
 	char *note;
 	int amount;
 	double price;
+	void *wrapping;
 };
 
 /* Its last member is as long as it needs to be. */
@@ -65,6 +66,52 @@ struct expression {
 	double weights[4];
 };
 
+/* Later blocks of a pool begin with a span only. */
+struct span {
+	char *free, *end;
+	struct pool *next;
+};
+
+struct pool {
+	struct span span;
+	size_t largest;
+	struct pool *current;
+	long counts[5];
+};
+
+struct seat {
+	struct customer *taken_by;
+	long row;
+};
+
+/* Each of two leads to the other one, which its variable calls something smaller. */
+struct lid {
+	struct ribbon *ribbon;
+	struct lid *below;
+};
+
+struct box {
+	struct ribbon *ribbon;
+	struct lid *below;
+	long numbers[4];
+};
+
+struct ribbon {
+	struct box *box;
+	long length;
+};
+
+/* A part of a block refers to the block. */
+struct hull {
+	struct hull *next;
+	long length;
+};
+
+struct cabin {
+	struct hull *hull;
+	struct customer *captain;
+};
+
 /* As another unit would: the name alone is known here. */
 struct hidden;
 
@@ -74,6 +121,12 @@ struct hidden *hidden;
 __thread struct order *last_order;
 struct expression *sum;
 char *reused;
+struct pool *pool;
+struct lid *lid;
+char **nicknames; /* malloc may give just so much for two of them, too */
+struct cabin *cabin;
+/* Whichever is followed first: one of them leads to the start of an array. */
+struct seat *first_free, *seats, *last_free;
 
 static void *make(size_t size, const char *type)
 {
@@ -102,6 +155,7 @@ OUT_OF_LINE static void fill(struct customer *customer, int number)
 		order->next = customer->orders;
 		order->note = i % 2 ? make_text("to be delivered at the back door") : NULL;
 		order->amount = i;
+		order->wrapping = make(56, "?");
 		customer->orders = order;
 	}
 	customer->label = make(sizeof(struct label) + 30 + (size_t)number, "struct label");
@@ -145,6 +199,56 @@ static char *make_reused(void)
 	return strcpy(text, "not so long");
 }
 
+static struct pool *make_span(struct pool *next, const char *type)
+{
+	enum { SIZE = 1000 };
+	struct pool *block = make(SIZE, type);
+
+	block->span = (struct span){ (char *)block + 200, (char *)block + SIZE, next };
+	return block;
+}
+
+OUT_OF_LINE static void fill_pool(void)
+{
+	struct pool *next = NULL;
+
+	for (int i = 0; i < 4; i++) {
+		next = make_span(next, i ? "block, beginning with struct span" : "?");
+		/* One looks like more of a pool. */
+		((struct span **)(&next->span + 1))[i == 2 ? 3 : 0] = &next->span;
+	}
+	pool = make_span(next, "block, beginning with struct pool");
+	pool->current = next;
+}
+
+OUT_OF_LINE static void fill_seats(void)
+{
+	seats = make(30 * sizeof(*seats), "struct seat[]");
+	for (int i = 0; i < 30; i++)
+		seats[i] = (struct seat){ best, i };
+	first_free = &seats[10];
+	last_free = &seats[20];
+}
+
+OUT_OF_LINE static void fill_circles(void)
+{
+	struct box *box = make(sizeof(*box), "struct box");
+	char *hull = make(200, "block, beginning with struct hull");
+
+	box->ribbon = make(sizeof(*box->ribbon), "struct ribbon");
+	box->ribbon->box = box;
+	lid = (struct lid *)box;
+	cabin = (struct cabin *)(hull + 64);
+	*cabin = (struct cabin){ (struct hull *)hull, best };
+}
+
+OUT_OF_LINE static void fill_nicknames(void)
+{
+	nicknames = make(3 * sizeof(*nicknames), "char *[]");
+	for (int i = 0; i < 3; i++)
+		nicknames[i] = make_text("the one with the hat");
+}
+
 OUT_OF_LINE static void fill_all(struct shop *local)
 {
 	reused = make_reused();
@@ -153,6 +257,10 @@ OUT_OF_LINE static void fill_all(struct shop *local)
 	for (int i = 0; i < 50; i++)
 		fill(&shop.customers[i], i);
 	best = make(sizeof(*best), "struct customer");
+	fill_pool();
+	fill_seats();
+	fill_circles();
+	fill_nicknames();
 	hidden = make(72, "?");
 	last_order = make(sizeof(*last_order), "struct order");
 	sum = make(sizeof(*sum), "struct expression");

@@ -6,7 +6,7 @@ static const struct glibc_version *const versions[] = {
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
-static void test_each_chunk_has_its_size_and_state(void **state)
+TEST(each_chunk_has_its_size_and_state)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -38,7 +38,7 @@ static void test_each_chunk_has_its_size_and_state(void **state)
 	}
 }
 
-static void test_chunks_in_fast_bins_are_free(void **state)
+TEST(chunks_in_fast_bins_are_free)
 {
 	for (size_t i = 0; i < VERSIONS && versions[i]->fastbins; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -69,7 +69,7 @@ static void assert_kind(const struct process *process, uint64_t user, const char
 			    kind);
 }
 
-static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
+TEST(free_chunks_are_of_the_kind_of_their_list)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -102,7 +102,7 @@ static void test_free_chunks_are_of_the_kind_of_their_list(void **state)
 }
 
 /* The last word of a used chunk is the first of the next one. */
-static void test_allocations_reach_into_the_next_chunk_s_header(void **state)
+TEST(allocations_reach_into_the_next_chunk_s_header)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct allocation_index *index;
@@ -120,7 +120,7 @@ static void test_allocations_reach_into_the_next_chunk_s_header(void **state)
 	assert_int_equal(allocation_find(index, second - 1), NO_ALLOCATION);
 }
 
-static void test_heap_and_arena_are_claimed(void **state)
+TEST(heap_and_arena_are_claimed)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct allocation_index *index;
@@ -139,7 +139,7 @@ static void test_heap_and_arena_are_claimed(void **state)
 }
 
 /* What refers to a chunk on a list is never a reason to keep it. */
-static void test_bookkeeping_anchors_nothing(void **state)
+TEST(bookkeeping_anchors_nothing)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -163,7 +163,7 @@ static void test_bookkeeping_anchors_nothing(void **state)
 	}
 }
 
-static void test_program_that_never_called_malloc_has_an_empty_heap(void **state)
+TEST(program_that_never_called_malloc_has_an_empty_heap)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -181,7 +181,7 @@ static void test_program_that_never_called_malloc_has_an_empty_heap(void **state
 	}
 }
 
-static void test_process_without_malloc_says_so(void **state)
+TEST(process_without_malloc_says_so)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -194,7 +194,7 @@ static void test_process_without_malloc_says_so(void **state)
 }
 
 /* As the end of a core that was cut off, where libc's data stands. */
-static void test_heap_without_its_arena_is_found_by_its_shape(void **state)
+TEST(heap_without_its_arena_is_found_by_its_shape)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -218,7 +218,7 @@ static void test_heap_without_its_arena_is_found_by_its_shape(void **state)
 }
 
 /* Where mp_ is not understood, the heap begins with top's mapping. */
-static void test_heap_is_found_without_malloc_s_parameters(void **state)
+TEST(heap_is_found_without_malloc_s_parameters)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user;
@@ -229,22 +229,4 @@ static void test_heap_is_found_without_malloc_s_parameters(void **state)
 	process.mapped_size = 1; /* no page: these are not its counts */
 	process_open(&process, STAGE_HEAP);
 	assert_block(&process, user, 0x28, BLOCK_USED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_chunk_has_its_size_and_state),
-		cmocka_unit_test(test_free_chunks_are_of_the_kind_of_their_list),
-		cmocka_unit_test(test_chunks_in_fast_bins_are_free),
-		cmocka_unit_test(test_allocations_reach_into_the_next_chunk_s_header),
-		cmocka_unit_test(test_heap_and_arena_are_claimed),
-		cmocka_unit_test(test_bookkeeping_anchors_nothing),
-		cmocka_unit_test(test_program_that_never_called_malloc_has_an_empty_heap),
-		cmocka_unit_test(test_process_without_malloc_says_so),
-		cmocka_unit_test(test_heap_without_its_arena_is_found_by_its_shape),
-		cmocka_unit_test(test_heap_is_found_without_malloc_s_parameters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,7 @@ CONTROL_D = "\x04"
 
 def make_core(folder):
     """Build the program, run it, and take its core into the folder."""
-    program = os.path.join(folder, "many")
-    subprocess.run(["cc", "-O0", "-g", "-o", program, SOURCE], check=True)
+    program = harness.build(os.path.join(folder, "many"), "cc", "-O0", "-g", SOURCE)
     core = os.path.join(folder, "core.1")
     with harness.started([program]) as process:
         os.rename(harness.gcore(process, folder), core)
@@ -44,6 +43,7 @@ class Workplace:
             "HOME": self.folder,
             "XDG_STATE_HOME": self.path("state"),
             "TERM": "xterm",
+            "NO_COLOR": "1",  # so that a terminal's answers are those of a pipe
             "PAGER": "cat",
             "INPUTRC": "/dev/null",
         }

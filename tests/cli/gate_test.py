@@ -34,10 +34,14 @@ def program(*flags):
     """The shop, compiled with these flags; each once."""
     if flags not in PROGRAMS:
         path = os.path.join(FOLDER.name, f"shop-{len(PROGRAMS)}")
-        subprocess.run(["g++", "-std=c++17", "-g", *flags, SHOP, "-o", path],
-                       check=True, timeout=TIMEOUT)
-        PROGRAMS[flags] = path
+        PROGRAMS[flags] = harness.build(path, "g++", "-std=c++17", "-g", *flags, SHOP)
     return PROGRAMS[flags]
+
+
+def bump_malloc():
+    """A library with a malloc that heapcore does not know."""
+    return harness.build(os.path.join(FOLDER.name, "bump.so"), "cc", "-shared", "-fPIC", "-O2",
+                         "-fno-builtin", os.path.join(harness.PROGRAMS, "bump_malloc.c"))
 
 
 def run(*words, **options):
@@ -53,6 +57,17 @@ def core_of(leaks, *flags):
                  program(*flags), *leaks)
     assert result.returncode == 0, result
     return path
+
+
+def siblings_core(*flags):
+    """A core of a program in C that leaks what looks like what it holds."""
+    number = len(os.listdir(FOLDER.name))
+    path = os.path.join(FOLDER.name, f"siblings-{number}")
+    source = os.path.join(SOURCE_DIR, "testdata/programs/siblings.c")
+    helper = os.path.join(SOURCE_DIR, "testdata/programs/truth.c")
+    siblings = harness.build(path, "gcc", "-O1", *flags, source, helper)
+    with harness.started([siblings], folder=FOLDER.name) as process:
+        return harness.snap(process, path + ".core")
 
 
 class Gate:
@@ -422,11 +437,8 @@ class GateTest(unittest.TestCase):
             self.assertEqual(gate.outcome()["outcome"], "incomplete")
             self.assertIn("the gate cannot tell", gate.errors)
 
-    @unittest.skipUnless(
-        os.path.exists("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"),
-        "jemalloc is not installed")
     def test_an_allocator_that_is_not_understood_is_never_passed(self):
-        result = run("run", "--", "env", "LD_PRELOAD=libjemalloc.so.2",
+        result = run("run", "--", "env", f"LD_PRELOAD={bump_malloc()}",
                      program("-O1"), "order=3")
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("Gate incomplete", result.stderr)
@@ -460,6 +472,39 @@ class GateTest(unittest.TestCase):
             f"leaked: {leak['bytes']} bytes lost" for leak in kinds])
         self.assertNotIn("::error", run(self.orders, "gate").stderr)
 
+    # Types
+
+    def test_a_leak_has_the_type_of_others_like_it(self):
+        core = siblings_core("-g")
+        typed = [leak for leak in Gate(core, status=1)["leak"] if leak["type"]]
+        leak, = typed
+        self.assertEqual((leak["kind"], leak["type"], leak["typed"], leak["size"]),
+                         ("unrecognized allocation", "probably struct conn", 1, 40))
+        self.assertRegex(leak["by"], r"^40 others of its size, as conns")
+        label = f"unrecognized allocation ({leak['typed']} of them probably struct conn)"
+        if leak["typed"] == leak["roots"]:
+            label = "unrecognized allocation (probably struct conn)"
+        self.assertEqual(leak["label"], label)
+        shown = run(core, "gate", env={**os.environ, "GITHUB_ACTIONS": "true"})
+        self.assertIn(f": {leak['roots']} x {label} of 40 bytes", shown.stdout)
+        self.assertRegex(shown.stdout, r"\n    probably struct conn, by 40 others of its size, as c")
+        self.assertIn(f"x {label} leaked", shown.stderr)
+        self.assertIn("It is of type struct conn (looks like",
+                      run(core, "describe", leak["address"]).stdout)
+        for written in "junit", "sarif":
+            self.assertIn(label, run("--format", written, core, "gate").stdout)
+
+    def test_a_type_changes_no_fingerprint(self):
+        typed, plain = siblings_core("-g"), siblings_core("-s")
+        self.assertEqual(Gate(typed, status=1).prints(), Gate(plain, status=1).prints())
+        self.assertFalse([leak for leak in Gate(plain, status=1)["leak"] if leak["type"]])
+        for old, new in (plain, typed), (typed, plain):
+            self.accept(old)
+            gate = Gate(new, "--baseline", self.baseline, status=0)
+            self.assertEqual(set(gate.states().values()), {"known"})
+            self.assertEqual(gate["gone"], [])
+            os.unlink(self.baseline)
+
     def test_an_example_address_can_be_explained(self):
         leak = Gate(self.orders, status=1)["leak"][0]
         result = run(self.orders, "describe", leak["address"])
@@ -470,11 +515,10 @@ class GateTest(unittest.TestCase):
         for core, status in ((self.clean, 0), (self.core, 1)):
             Gate(core, "--self-check", status=status)
 
-    @unittest.skipIf(SANITIZED or not os.path.exists(
-        "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"), "needs jemalloc")
+    @unittest.skipIf(SANITIZED, "the sanitizer has a malloc of its own")
     def test_the_self_check_fails_where_leaks_are_not_seen(self):
         result = run(self.clean, "gate", "--self-check",
-                     env=dict(os.environ, LD_PRELOAD="libjemalloc.so.2"))
+                     env=dict(os.environ, LD_PRELOAD=bump_malloc()))
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("the self-check failed", result.stderr)
 

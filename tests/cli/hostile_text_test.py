@@ -15,6 +15,8 @@ SOURCE_DIR = os.environ["SOURCE_DIR"]
 PROGRAM = os.path.join(SOURCE_DIR, "tests/cli/programs/secrets.cpp")
 FORMATS = ("text", "csv", "tsv", "markdown", "json", "ndjson")
 GATE_FORMATS = ("junit", "sarif")
+EXPORTS = ("dhat", "dot", "folded", "graphml", "heapsnapshot", "heaptrack", "massif", "mermaid",
+           "speedscope", "svg")
 SECRET = "hunter2-Zq9x"
 TIMEOUT = 300
 
@@ -43,9 +45,7 @@ class Place:
     """A program that holds a secret, and its core."""
 
     def __init__(self, folder, hostile):
-        program = os.path.join(folder, "program")
-        subprocess.run(["c++", "-g", "-O0", "-o", program, PROGRAM],
-                       check=True)
+        program = harness.build(os.path.join(folder, "program"), "c++", "-g", "-O0", PROGRAM)
         core = os.path.join(folder, "core")
         if hostile:
             with open(program, "rb") as file:
@@ -78,6 +78,8 @@ class Place:
                 yield f"{verb} {words}"
         yield "show used --ascii"
         yield "gate --verbose"
+        for name in EXPORTS:
+            yield f"export {name} allocations"
 
     def run(self, *options, commands=None):
         words = [f"--command={line}" for line in commands or self.commands()]
@@ -167,6 +169,13 @@ class NoContentTest(unittest.TestCase):
             output = self.place.run("--no-content", "--format", name,
                                     commands=["gate"])
             self.assertEqual(self.forms_in(output), [])
+
+    def test_no_export_has_contents(self):
+        for name in EXPORTS + ("hprof",):
+            with self.subTest(format=name):
+                output = self.place.run("--no-content", commands=[f"export {name}"])
+                self.assertNotIn(b"heapcore:", output)
+                self.assertEqual(self.forms_in(output), [])
 
     def test_what_only_looks_for_contents_is_refused(self):
         for command in (f"findbytes --text {SECRET}", "find32 12345678"):

@@ -131,7 +131,7 @@ static void settle(int *ret_output, int *ret_errors)
 	close(nothing);
 }
 
-static void test_all_is_given_back_where_memory_is_short(void **state)
+TEST(all_is_given_back_where_memory_is_short)
 {
 	static const char *const lines[] = {
 		"summarize used", "summarize leaked",
@@ -168,16 +168,3 @@ static void test_all_is_given_back_where_memory_is_short(void **state)
 }
 
 #endif
-
-int main(void)
-{
-#ifdef SANITIZED
-	return 0;
-#else
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_is_given_back_where_memory_is_short),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-#endif
-}

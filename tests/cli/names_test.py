@@ -51,7 +51,7 @@ class Process:
     """A program's core, and what heapcore says of it."""
 
     def __init__(self, folder, program, *arguments):
-        self.options = []
+        self.options, self.answers = [], {}
         self.environment = None
         with harness.started([program, *arguments]) as process:
             harness.settle(process)
@@ -70,13 +70,20 @@ class Process:
             raise AssertionError(f"{command}: {run.returncode} {run.stderr}")
         return run.stdout
 
+    def kept(self, *command):
+        """As run(); it is asked once."""
+        key = (*self.options, *command)
+        if key not in self.answers:
+            self.answers[key] = self.run(*command)
+        return self.answers[key]
+
     def anchors(self, size):
         text = self.run("explain", "used", "--size", str(size))
         return "\n".join(re.findall(r"^S\w+ address .*", text, re.MULTILINE))
 
     def expected(self, text):
         calls = re.findall(r"^#(\d+) 0x[0-9a-f]+ in (\w+)\(\)",
-                           self.run("backtrace"), re.MULTILINE)
+                           self.kept("backtrace"), re.MULTILINE)
         return text.format(self.name, *self.threads,
                            **{name: number for number, name in calls})
 
@@ -92,12 +99,8 @@ class NamesTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def build(self, name, *flags, compiler="gcc", source="names.c"):
-        path = self.path(name)
-        subprocess.run(
-            [compiler, "-pthread", "-o", path,
-             os.path.join(PROGRAMS, source), *flags], check=True,
-        )
-        return path
+        return harness.build(self.path(name), compiler, "-pthread",
+                             os.path.join(PROGRAMS, source), *flags)
 
     def process(self, name, *flags, compiler="gcc", arguments=()):
         program = self.build(name, *flags, compiler=compiler)

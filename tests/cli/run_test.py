@@ -15,6 +15,8 @@ import tempfile
 import time
 import unittest
 
+import harness
+
 HEAPCORE = os.environ["HEAPCORE"]
 SOURCE = os.path.join(os.environ["SOURCE_DIR"],
                       "testdata/programs/endings.c")
@@ -64,9 +66,8 @@ class RunTest(unittest.TestCase):
             raise unittest.SkipTest("ptrace or seccomp is not allowed here")
         cls.temporary = tempfile.TemporaryDirectory(prefix="heapcore-")
         cls.folder = cls.temporary.name
-        cls.program = os.path.join(cls.folder, "endings")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-g", "-pthread", "-o",
-                        cls.program, SOURCE], check=True)
+        cls.program = harness.build(os.path.join(cls.folder, "endings"), "cc", "-D_GNU_SOURCE",
+                                    "-O1", "-g", "-pthread", SOURCE)
 
     @classmethod
     def tearDownClass(cls):
@@ -150,9 +151,8 @@ class RunTest(unittest.TestCase):
         self.assertEqual(run(*COUNT, "--", *shell).stdout, "0\n")
 
     def test_unusual_children(self):
-        program = os.path.join(self.folder, "relatives")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-o", program,
-                        RELATIVES], check=True)
+        program = harness.build(os.path.join(self.folder, "relatives"), "cc", "-D_GNU_SOURCE",
+                                "-O1", RELATIVES)
         for options in ([], ["--follow-forks"]):
             with self.subTest(options=options):
                 result = run(*options, *COUNT, "--", program)
@@ -375,8 +375,7 @@ class RunTest(unittest.TestCase):
         self.assertIn("is being traced by process", result.stderr)
 
     def test_where_tracing_is_forbidden_the_program_is_not_run(self):
-        deny = os.path.join(self.folder, "deny")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-o", deny, DENY], check=True)
+        deny = harness.build(os.path.join(self.folder, "deny"), "cc", "-D_GNU_SOURCE", DENY)
         for name, number, message in (
                 ("ptrace", 101, "ptrace(2) is refused"),
                 ("seccomp", 317, "seccomp filter cannot be installed")):

@@ -1,6 +1,6 @@
 """
 Reports for machines follow their schemas: JUnit's XML and SARIF those that were
-published, JSON the one in docs/heapcore.schema.json.
+published, JSON the one in docs/heapcore.schema.json; exports those of their viewers.
 """
 
 import json
@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import harness
 
 try:
     import jsonschema
@@ -58,11 +60,7 @@ class SchemasTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="heapcore-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        source = cls.path("leaky.c")
-        with open(source, "w", encoding="ascii") as file:
-            file.write(PROGRAM)
-        subprocess.run(["cc", "-O0", "-g", "-o", cls.path("leaky"), source],
-                       check=True)
+        harness.build(cls.path("leaky"), "cc", "-O0", "-g", "-x", "c", "-", text=PROGRAM)
         with open(cls.path("rules"), "w", encoding="ascii") as file:
             file.write(SUPPRESSIONS)
         if cls.run_program([], "1").returncode == 3:
@@ -133,6 +131,11 @@ class SchemasTest(unittest.TestCase):
              self.path("report.xml")], capture_output=True, text=True,
             check=True).stdout
         self.assertEqual(text.strip(), "4 2 1 0 4 2")
+
+    def test_speedscope(self):
+        document = self.command(self.path(MARKUP), "-q", "export", "speedscope")
+        jsonschema.validate(json.loads(document),
+                            load(os.path.join(SCHEMAS, "speedscope.json")))
 
     def truncate(self):
         """A core that ends in the middle."""

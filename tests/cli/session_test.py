@@ -97,14 +97,9 @@ class Dumps:
         with open(source, encoding="utf-8") as file:
             if '"truth.h"' in file.read():
                 sources.append(os.path.join(folder, "truth.c"))
-        program = os.path.join(self.folder.name, name)
         compiler = "g++" if source.endswith(".cpp") else "cc"
-        subprocess.run(
-            [compiler, "-O1", "-g", "-pthread", "-I", SOURCE_DIR, "-o", program]
-            + sources,
-            check=True,
-        )
-        return program
+        return harness.build(os.path.join(self.folder.name, name), compiler, "-O1", "-g",
+                             "-pthread", "-I", SOURCE_DIR, *sources)
 
     def core(self, command):
         name, *arguments = command.split()

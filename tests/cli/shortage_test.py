@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import front_end
+import harness
 
 NOT_ANALYSED = 3
 SOURCE = os.path.join(os.environ["SOURCE_DIR"],
@@ -67,9 +68,8 @@ class ShortageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.place = front_end.Workplace()
         cls.addClassCleanup(cls.place.close)
-        cls.library = cls.place.path("shortage.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o",
-                        cls.library, SOURCE], check=True)
+        cls.library = harness.build(cls.place.path("shortage.so"), "cc", "-shared", "-fPIC",
+                                    "-D_GNU_SOURCE", SOURCE)
 
     def fail_each(self, command, strict, **environment):
         with tempfile.TemporaryDirectory(dir=self.place.folder) as folder, \

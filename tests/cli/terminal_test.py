@@ -35,7 +35,7 @@ def read_all(terminal):
     return text.decode().replace("\r\n", "\n")
 
 
-def show(width, *arguments, **environment):
+def show_colours(width, *arguments, **environment):
     """What a terminal of that width shows."""
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, width, 0, 0))
@@ -45,7 +45,13 @@ def show(width, *arguments, **environment):
         os.close(end)
         text = read_all(terminal)
         os.close(terminal)
-    return process.returncode, COLOUR.sub("", text)
+    return process.returncode, text
+
+
+def show(width, *arguments, **environment):
+    """The same without its colours."""
+    status, text = show_colours(width, *arguments, **environment)
+    return status, COLOUR.sub("", text)
 
 
 def readme_commands(places):
@@ -97,6 +103,24 @@ class TerminalTest(unittest.TestCase):
         self.assertEqual(re.sub(r" \([\d.]+ .B\)", "", " ".join(shown.split())),
                          " ".join(piped.split()))
 
+    def test_where_a_thread_is_gives_way_last(self):
+        """What it executes matters more than the bounds of its stack."""
+        both = ["stack start", "stack end"]
+        # glibc 2.41 waits in a function of a longer name.
+        for width, left_out in ((60, [both]), (80, [both, ["stack end"]]), (132, [[]])):
+            _, text = show(width, "-q", "-c", "list threads", self.core)
+            with self.subTest(width=width):
+                if width > 60:
+                    self.assertIn("instruction", text.partition("(left out")[0])
+                self.assertIn("in function" if width == 132 else "function", text)
+                self.assertIn(re.findall(r"stack (?:start|end)(?=[,;])", text), left_out)
+
+    def test_a_number_stays_with_its_unit(self):
+        for width in WIDTHS:
+            for command in "summarize used", "bill", "count used":
+                _, text = show(width, "-q", "-c", command, self.core)
+                self.assertNotRegex(text, r"\d\n *(?:KB|MB|bytes?)\b")
+
     def test_a_list_is_short_and_the_largest_come_first(self):
         _, text = show(80, "-q", "-c", "list used", self.core)
         sizes = [int(size.replace(",", ""))
@@ -134,6 +158,22 @@ class TerminalTest(unittest.TestCase):
         status, text = show(80, "-q", "-c", "show used --limit 1000", self.core,
                             PAGER="head -n 1")
         self.assertEqual((status, text.count("\n")), (0, 1), text)
+
+    def test_kinds_and_outcomes_have_colours(self):
+        kind = re.escape("\x1b[36mapp::Session\x1b[0m")
+        gate = ("-q", "-c", "gate --max-leaked 1000000", self.core)
+        self.assertRegex(show_colours(80, "-q", "-c", "summarize used", self.core)[1], kind)
+        self.assertIn("\x1b[32mpassed\x1b[0m", show_colours(80, *gate)[1])
+        self.assertNotIn("\x1b", show_colours(80, *gate, NO_COLOR="1")[1])
+        self.assertNotIn("\x1b", show_colours(80, "--color=never", *gate)[1])
+        self.assertNotIn("\x1b", examples_test.heapcore(self.core, *gate[1:3]).stdout)
+
+    def test_bars_are_of_blocks_where_the_terminal_has_them(self):
+        for locale, bar in (("C.UTF-8", "\u2588"), ("C", "#")):
+            _, text = show(80, "-q", "-c", "bill", self.core, LC_ALL=locale)
+            self.assertRegex(text, f"resident\n(?:.*\n)*.* {bar}+")
+        piped = examples_test.heapcore(self.core, "-c", "bill").stdout
+        self.assertNotIn("\u2588", piped)
 
     def test_sums_are_in_units_too(self):
         self.assertRegex(show(80, "-q", "-c", "count used", self.core)[1],

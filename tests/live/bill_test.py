@@ -116,8 +116,8 @@ class Bill(harness.LiveTest):
         self.assertEqual(told_by, "holes")
         self.check_bill(
             rows, sum(size for anonymous, size in areas if anonymous),
-            lambda row: row["memory"] in ("glibc", "stacks", "other memory",
-                                          "unexplained"))
+            lambda row: row["memory"] in ("glibc", "pymalloc", "stacks",
+                                          "other memory", "unexplained"))
 
     def test_program_in_cxx(self):
         self.check_program([self.compile(

@@ -184,15 +184,14 @@ def build(options, directory, suffix):
     before, behind = LINKED[suffix]
     flags = (options.static_flags if "static" in suffix
              else options.dynamic_flags)
-    path = os.path.join(directory, "boehm" + suffix)
     command = [*shlex.split(options.compiler), *shlex.split(harness.FLAGS),
-               *shlex.split(before), *shlex.split(flags), "-o", path,
+               *shlex.split(before), *shlex.split(flags),
                os.path.join(harness.PROGRAMS, "boehm.c"),
                *shlex.split(behind)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise harness.Skipped(run.stderr.strip())
-    return path
+    try:
+        return harness.build(os.path.join(directory, "boehm" + suffix), *command)
+    except RuntimeError as error:
+        raise harness.Skipped(str(error).partition("\n")[2].strip()) from error
 
 
 def run_case(options, suffix, when, directory, totals):

@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -83,8 +82,7 @@ class CaptureTest(unittest.TestCase):
             sources = [os.path.join(PROGRAMS, f"{name}.c")]
             if name != "mappings":
                 sources.append(os.path.join(PROGRAMS, "truth.c"))
-            subprocess.run(["cc", *FLAGS, "-o", cls.path(name), *sources],
-                           check=True)
+            harness.build(cls.path(name), "cc", *FLAGS, *sources)
         cls.mappings = Program(cls.path("mappings"), cls.path("file"),
                                folder=cls.folder)
         result = run(HEAPCORE, "snap", cls.mappings.pid, "-o",
@@ -208,9 +206,7 @@ class CaptureTest(unittest.TestCase):
                          "needs AVX and gdb")
     def test_gdb_finds_the_whole_of_vector_registers(self):
         """On processors whose layout it does not know, too."""
-        binary = self.path("vector")
-        subprocess.run(["cc", "-xc", "-", "-o", binary], check=True, text=True,
-                       input=VECTOR)
+        binary = harness.build(self.path("vector"), "cc", "-xc", "-", text=VECTOR)
         program = Program(binary, folder=self.folder)
         self.addCleanup(program.end)
         core = self.path("vector.core")

@@ -11,7 +11,6 @@ import collections
 import os
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
@@ -80,18 +79,10 @@ class Truth:
 
 
 def compile_program(name, folder):
-    compiler, *flags = VARIANTS[name]
     path = os.path.join(folder, "classes")
-    for part, define in (("one", []), ("more", ["-DMORE"])):
-        subprocess.run(
-            [compiler, *flags, *define, "-c", "-o", f"{path}-{part}.o",
-             PROGRAM], check=True, capture_output=True)
-    linked = subprocess.run(
-        [compiler, *flags, "-o", path, f"{path}-one.o", f"{path}-more.o"],
-        check=False, capture_output=True, text=True)
-    if linked.returncode:
-        raise RuntimeError(linked.stderr)
-    return path
+    parts = [harness.build(f"{path}-{part}.o", *VARIANTS[name], *define, "-c", PROGRAM)
+             for part, define in (("one", []), ("more", ["-DMORE"]))]
+    return harness.build(path, *VARIANTS[name], *parts)
 
 
 def take_core(name, folder):
@@ -141,7 +132,7 @@ class ClassesTest(harness.LiveTest):
             self.skipTest(f"there is no {VARIANTS[name][0]}")
         try:
             path, truth = take_core(name, self.folder)
-        except (RuntimeError, subprocess.CalledProcessError) as error:
+        except RuntimeError as error:
             if "libc++" in name or "static" in name:
                 self.skipTest(f"cannot be built here: {error}")
             raise

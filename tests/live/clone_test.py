@@ -104,9 +104,8 @@ class CloneTest(harness.LiveTest):
     def setUpClass(cls):
         cls.built = tempfile.TemporaryDirectory(prefix="heapcore-test-")
         cls.addClassCleanup(cls.built.cleanup)
-        cls.program = os.path.join(cls.built.name, "worker")
-        subprocess.run(["cc", *harness.FLAGS.split(), "-w", "-x", "c", "-", "-o",
-                        cls.program], input=PROGRAM, text=True, check=True)
+        cls.program = harness.build(os.path.join(cls.built.name, "worker"), "cc",
+                                    *harness.FLAGS.split(), "-w", "-x", "c", "-", text=PROGRAM)
 
     def work(self, *options, megabytes=64, command=(), **others):
         worker = Worker([*command, self.program, str(megabytes), *options],
@@ -303,6 +302,8 @@ class CloneTest(harness.LiveTest):
             self.assertEqual(worker.ask("add 1 1"), "2", step)
             if result.returncode == 0:
                 break
+        else:
+            self.fail(f"no step is the last: {result.stderr}")
         report = worker.report()
         self.assertEqual((report["SIGCHLD"], report["SIGRT"]), (0, 0))
         # epoll_wait() may return when its thread is merely stopped, and a look

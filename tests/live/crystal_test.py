@@ -59,20 +59,19 @@ Found = collections.namedtuple("Found", "size name is_object")
 
 def compile_program(folder, name, flags):
     """The program, built with the flags, at folder/name."""
+    if not ROOT:
+        with open(PROGRAM, encoding="utf-8") as file:
+            harness.build_crystal(os.path.join(folder, name), file.read(), *flags)
+        return
+    shutil.copy(PROGRAM, folder)
     command = ["crystal", "build", "crystal_objects.cr", "-o", name, *flags]
-    cache = f"cache-{name}"
-    environment = dict(os.environ, CRYSTAL_CACHE_DIR=f"{folder}/{cache}",
-                       CACHE=cache)
-    if ROOT:
-        if "--static" not in flags:
-            command += ["--link-flags",
-                        f"-Wl,--dynamic-linker={ROOT}/{LOADER} "
-                        f"-Wl,-rpath={ROOT}/{LIBRARIES}"]
-        command = ["unshare", "--map-root-user", "--mount", "sh", "-c", ENTER,
-                   "sh", ROOT, folder, *command]
-    run = subprocess.run(command, cwd=folder, env=environment, check=False,
-                         stdin=subprocess.DEVNULL, capture_output=True,
-                         text=True, timeout=TIMEOUT)
+    if "--static" not in flags:
+        command += ["--link-flags",
+                    f"-Wl,--dynamic-linker={ROOT}/{LOADER} "
+                    f"-Wl,-rpath={ROOT}/{LIBRARIES}"]
+    run = harness.run("unshare", "--map-root-user", "--mount", "sh", "-c", ENTER,
+                      "sh", ROOT, folder, *command, cwd=folder, timeout=TIMEOUT,
+                      env={**os.environ, "CACHE": f"cache-{name}"})
     if run.returncode:
         raise AssertionError(run.stdout + run.stderr)
 
@@ -83,7 +82,7 @@ class Truth:
     def __init__(self, path):
         self.objects, self.buffers, self.counts = {}, {}, {}
         self.stacked, self.fibers, self.texts = set(), {}, {}
-        self.bound = {}
+        self.bound, self.held = {}, {}
         with open(path, encoding="utf-8") as file:
             for line in file:
                 word, *values = line.rstrip("\n").split(" ")
@@ -101,6 +100,9 @@ class Truth:
 
     def take_bound(self, values):
         self.bound[int(values[0], 16)] = " ".join(values[1:])
+
+    def take_held(self, values):
+        self.held[int(values[0], 16)] = (values[1], int(values[2]))
 
     def take_stacked(self, values):
         self.stacked.add(int(values[0], 16))
@@ -152,7 +154,6 @@ class CrystalTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="heapcore-crystal-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        shutil.copy(PROGRAM, cls.folder)
         compilers = concurrent.futures.ThreadPoolExecutor(COMPILERS)
         cls.addClassCleanup(compilers.shutdown, cancel_futures=True)
         cls.builds = {name: compilers.submit(compile_program, cls.folder,
@@ -292,6 +293,20 @@ class CrystalTest(unittest.TestCase):
                          {address for address, name in truth.objects.items()
                           if name in animals})
 
+    def check_held(self, truth, core):
+        """Who holds memory without a class, texts as well."""
+        found = collections.Counter()
+        rows = core.rows("summarize", "used")
+        for row in rows:
+            if row["size"] or row["string size"]:
+                found[row["held by"]] += int(row["count"])
+        wanted = collections.Counter(
+            f"{owner}+0x{offset:x}" for owner, offset in truth.held.values())
+        self.assertEqual(len(wanted), 2)
+        self.assertEqual({holder: found[holder] for holder in wanted}, wanted)
+        self.assertTrue(wanted.keys() & {row["held by"] for row in rows
+                                         if row["string size"]})
+
     def check_all(self, truth, core):
         self.check_named(truth, core)
         self.check_counts(truth, core)
@@ -308,7 +323,9 @@ class CrystalTest(unittest.TestCase):
 
     @unittest.skipIf(SANITIZED, "others are enough")
     def test_all_is_named_without_debug_information(self):
-        self.check_all(*self.build("no-debug"))
+        truth, core = self.build("no-debug")
+        self.check_all(truth, core)
+        self.check_held(truth, core)
 
     def test_all_is_named_in_a_static_program(self):
         self.check_all(*self.build("static"))

@@ -88,9 +88,8 @@ class DiffTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="heapcore-diff-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
-        cls.server = os.path.join(cls.folder, "slow_leak")
-        subprocess.run(["g++", "-O1", "-g", "-o", cls.server,
-                        os.path.join(harness.PROGRAMS, "slow_leak.cpp")], check=True)
+        cls.server = harness.build(os.path.join(cls.folder, "slow_leak"), "g++", "-O1", "-g",
+                                   os.path.join(harness.PROGRAMS, "slow_leak.cpp"))
 
     def server_cores(self, name, phases):
         cores, lost = [], []

@@ -206,11 +206,8 @@ class ElsewhereTest(harness.LiveTest):
     @unittest.skipUnless(shutil.which("crystal"), "there is no crystal")
     def test_portable_core_of_a_program_in_crystal(self):
         """Its classes are read from its code; strip leaves that."""
-        with open(self.path("kept.cr"), "w", encoding="utf-8") as file:
-            file.write(CRYSTAL)
-        program = self.path("kept")
-        harness.run("crystal", "build", "--no-debug", "-o", program,
-                    self.path("kept.cr"), timeout=10 * harness.TIMEOUT)
+        program = harness.build_crystal(
+            self.path("kept"), CRYSTAL, "--no-debug")
         harness.run("strip", program)
         process = self.start([program])
         core = harness.snap(process, self.path("core"), "--portable")

@@ -19,8 +19,10 @@ PYTHON = "/usr/bin/python3"
 COMMANDS = {
     "ls": ["ls", "-l", "/usr/include"],
     "git": ["git", "-C", "@", "status"],
-    # Its own allocator takes large pieces from malloc(), unless told not to.
-    "python3": [PYTHON, "-I", "-c", "print(sum(range(1000)))"],
+    # Its own allocator takes large pieces from malloc(), unless told not to. valgrind does not
+    # see what it cuts from them, so it must use malloc() there. 3.13 loses thousands of objects
+    # at its end.
+    "python3": [PYTHON, "-c", "print(sum(range(1000)))"],
     "python3-malloc": [PYTHON, "-c",
                        "import json; print(json.dumps({'a': [1, 2]}))"],
     "sqlite3": ["sqlite3", ":memory:",
@@ -42,8 +44,9 @@ def make_repository(directory):
 
 def check(name, command):
     """What is wrong, in words, or nothing; and what was found."""
-    variables = {"PYTHONMALLOC": "malloc"} if name == "python3-malloc" else {}
-    theirs = gate.ask_valgrind(command, **variables)
+    plain = {"PYTHONMALLOC": "malloc"}
+    variables = plain if name == "python3-malloc" else {}
+    theirs = gate.ask_valgrind(command, **(plain if name == "python3" else variables))
     blocks, size, status = gate.ask_heapcore(command, **variables)
     most = theirs[1] + gate.MOST_ROUNDING * theirs[0]
     print(f"{name}: {blocks} blocks of {size} bytes lost; valgrind finds "

@@ -17,7 +17,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -84,21 +83,19 @@ SANITIZER_SEES_MORE = {
 
 def build(directory, arguments, programs, flags=""):
     """Build them; the library that one loads lies next to it."""
-    commands = [[*shlex.split(arguments.compiler), *shlex.split(FLAGS),
-                 "-shared", "-fPIC", "-o",
-                 os.path.join(directory, "library.so"),
-                 os.path.join(SOURCES, "library.c")]]
+    commands = [["library.so", *shlex.split(arguments.compiler), *shlex.split(FLAGS),
+                 "-shared", "-fPIC", os.path.join(SOURCES, "library.c")]]
     for name in programs:
         plus = os.path.exists(os.path.join(SOURCES, name + ".cpp"))
         compiler = arguments.cxx if plus else arguments.compiler
         source = os.path.join(SOURCES, name + (".cpp" if plus else ".c"))
         commands.append(
-            [*shlex.split(compiler), *shlex.split(FLAGS), *flags.split(),
-             "-I", harness.ROOT, "-o", os.path.join(directory, name), source,
+            [name, *shlex.split(compiler), *shlex.split(FLAGS), *flags.split(),
+             "-I", harness.ROOT, source,
              "-ldl", *shlex.split(arguments.flags)])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda command: subprocess.run(command, check=True),
-                      commands))
+        list(pool.map(lambda command: harness.build(
+            os.path.join(directory, command[0]), *command[1:]), commands))
 
 
 def run(command, **variables):
@@ -244,7 +241,7 @@ class Programs:
         try:
             build(sanitized, system, arguments.programs, "-fsanitize=leak")
             self.sanitized = sanitized
-        except subprocess.CalledProcessError:
+        except RuntimeError:
             print("not compared with LeakSanitizer: it is not installed")
 
     def check(self, which, theirs):

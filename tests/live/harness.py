@@ -10,6 +10,7 @@ space randomisation, with the same environment each time.
 import contextlib
 import functools
 import glob
+import hashlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -26,6 +28,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 HEAPCORE = os.environ.get("HEAPCORE") or os.path.join(ROOT, "build",
                                                       "heapcore")
 PROGRAMS = os.path.join(ROOT, "testdata", "programs")
+# Where each program that a test built is kept, named by a hash of what it was built from.
+BUILT = os.environ.get("BUILT_BY_TESTS")
 FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
 SANITIZED = "sanitize" in os.environ.get("BUILD_DIR", "")
 TIMEOUT = 120
@@ -44,7 +48,8 @@ class Skipped(unittest.SkipTest):
 
 def run(*command, **options):
     """A command's end: its output as text, its status not looked at."""
-    options.setdefault("stdin", subprocess.DEVNULL)
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("timeout", TIMEOUT)
     options.setdefault("check", False)
     return subprocess.run(command, text=True, capture_output=True,
@@ -110,6 +115,67 @@ def environment(**variables):
     kept = {name: os.environ[name] for name in KEPT_VARIABLES
             if name in os.environ}
     return {**kept, "LC_ALL": "C.UTF-8", **variables}
+
+
+@functools.cache
+def tools(compiler):
+    """The compiler's version, the C library's, and all headers of the programs."""
+    said = [shutil.which(compiler) or compiler, run(compiler, "--version").stdout,
+            os.confstr("CS_GNU_LIBC_VERSION")]
+    for pattern in ("testdata/programs/**/*.h", "tests/cli/programs/*.h"):
+        for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
+            with open(path, encoding="utf-8") as file:
+                said += [path, file.read()]
+    return said
+
+
+def build_key(command, text):
+    """A hash of all that decides what the command builds; objects have no fixed path."""
+    digest = hashlib.sha256(repr([tools(command[0]), os.getcwd(), text]).encode())
+    for word in command:
+        is_file = os.path.isfile(word)
+        digest.update(repr([is_file, not word.endswith(".o") and word]).encode())
+        if is_file:
+            with open(word, "rb") as file:
+                digest.update(hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()
+
+
+def build_now(path, command, text, options):
+    given = {"input": text} if text else {}
+    result = run(*command, "-o", path, **given, **options)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+    print(result.stderr, end="", file=sys.stderr)
+    return path
+
+
+def build(path, *command, text=None, **options):
+    """
+    Run the compiler's command, which lacks -o; path is the program, of which a copy is kept.
+    RuntimeError has what the compiler says.
+    """
+    # Split debug information stays where the program was built.
+    if not BUILT or "-gsplit-dwarf" in command:
+        return build_now(path, command, text, options)
+    kept = os.path.join(BUILT, build_key(command, text))
+    if not os.path.exists(kept):
+        os.makedirs(BUILT, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=BUILT) as folder:
+            made = os.path.join(folder, os.path.basename(path))
+            os.rename(build_now(made, command, text, options), kept)
+    # By another process: a file open for writing here may be inherited by a child that is
+    # just being started, and cannot be executed until that child lets go of it.
+    # A running program cannot be written over, but its file can be replaced.
+    subprocess.run(["cp", "--remove-destination", kept, path], check=True)
+    return path
+
+
+def build_crystal(path, source, *flags):
+    """As build(), from source text; Crystal's own cache is kept beside the path."""
+    return build(path, "crystal", "build", "--stdin-filename=program.cr", *flags, text=source,
+                 timeout=10 * TIMEOUT,
+                 env={**os.environ, "CRYSTAL_CACHE_DIR": f"{path}-cache"})
 
 
 def allow_cores():
@@ -281,13 +347,10 @@ class LiveTest(unittest.TestCase):
 
     def compile(self, name, *sources, flags=(), compiler="cc", text=None):
         """Build a program from files of testdata/programs, or from text."""
-        program = self.path(name)
         paths = [os.path.join(PROGRAMS, source) for source in sources]
         language = "c++" if "++" in compiler else "c"
         given = ("-x", language, "-") if text else ()
-        subprocess.run([compiler, "-o", program, *given, *paths, *flags],
-                       input=text, text=True, check=True)
-        return program
+        return build(self.path(name), compiler, *given, *paths, *flags, text=text)
 
     def start(self, command, **options):
         process = start(command, folder=self.folder, **options)

@@ -244,9 +244,8 @@ class HostileTest(unittest.TestCase):
             process.kill()
 
     def test_classes_that_share_what_is_large(self):
-        program = self.path + ".program"
-        subprocess.run(["c++", "-O1", "-o", program, os.path.join(
-            harness.PROGRAMS, "hostile_classes.cpp")], check=True)
+        program = harness.build(self.path + ".program", "c++", "-O1", os.path.join(
+            harness.PROGRAMS, "hostile_classes.cpp"))
         for kind, status, lines in (
                 ("names", 2, ("list signatures", "count used plain")),
                 ("tables", 0, ("count used %VectorBody",)),
@@ -263,10 +262,8 @@ class HostileTest(unittest.TestCase):
             self.assertLess(after.ru_utime - before.ru_utime, SECONDS / 2)
 
     def test_blocks_in_each_other_without_end(self):
-        program = self.path + ".program"
-        subprocess.run(["cc", "-Wl,--build-id", "-x", "assembler", "-o",
-                        program, "-"], check=True, text=True,
-                       input=DEEP.replace("DEPTH", str(DEPTH)))
+        program = harness.build(self.path + ".program", "cc", "-Wl,--build-id", "-x", "assembler",
+                                "-", text=DEEP.replace("DEPTH", str(DEPTH)))
         with harness.started([program]) as process:
             harness.snap(process, self.path)
         run = subprocess.run(

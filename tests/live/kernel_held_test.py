@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -174,12 +173,7 @@ int main(void)
 
     @unittest.skipUnless(shutil.which("crystal"), "there is no Crystal")
     def test_hello_world_in_crystal_leaks_nothing(self):
-        program = self.path("hello")
-        with open(self.path("hello.cr"), "w", encoding="ascii") as file:
-            file.write('puts "hi"\n')
-        subprocess.run(["crystal", "build", "-o", program,
-                        self.path("hello.cr")], check=True,
-                       timeout=harness.TIMEOUT)
+        program = harness.build_crystal(self.path("hello"), 'puts "hi"\n')
         result = harness.run(harness.HEAPCORE, "run", "--", program)
         self.assertEqual(result.returncode, harness.FINE, result.stderr)
         self.assertEqual(result.stdout, "hi\n")

@@ -12,7 +12,6 @@ import concurrent.futures
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -119,14 +118,13 @@ def build(options, directory):
             *(shlex.split(options.dynamic_flags)
               if "-static" not in suffix
               else shlex.split(options.static_flags)),
-            "-o", os.path.join(directory, program + suffix),
             os.path.join(harness.PROGRAMS, program + ".c"),
             os.path.join(harness.PROGRAMS, "truth.c"),
         ]
-        run = subprocess.run(command, capture_output=True, text=True,
-                             check=False)
-        if run.returncode != 0 or run.stderr:
-            print(f"{shlex.join(command)}\n{run.stderr}", file=sys.stderr)
+        try:
+            harness.build(os.path.join(directory, program + suffix), *command)
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
 
     os.makedirs(directory, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

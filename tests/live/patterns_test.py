@@ -9,7 +9,6 @@ import collections
 import os
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
@@ -144,26 +143,21 @@ class ContainersTest(harness.LiveTest):
     """The truth of containers.cpp against what heapcore finds."""
 
     def build(self, words):
-        command = [*words, "-std=c++17", "-pthread", "-o",
-                   self.path("containers"), PROGRAM, "-ldl"]
-        run = subprocess.run(command, capture_output=True, text=True,
-                             check=False)
-        if run.returncode != 0 and "libc++" in " ".join(words):
-            self.skipTest("there is no libc++")
-        self.assertEqual(run.returncode, 0, run.stderr)
-
-    def build_library(self):
-        path = self.path("library.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", path],
-                       input=LIBRARY, text=True, check=True)
-        return path
+        try:
+            harness.build(self.path("containers"), *words, "-std=c++17", "-pthread", PROGRAM,
+                          "-ldl")
+        except RuntimeError:
+            if "libc++" in " ".join(words):
+                self.skipTest("there is no libc++")
+            raise
 
     def check(self, words):
         if not shutil.which(words[0]):
             self.skipTest(f"there is no {words[0]}")
         self.build(words)
+        library = self.compile("library.so", flags=["-shared", "-fPIC"], text=LIBRARY)
         process = self.start(
-            [self.path("containers"), self.build_library(), UNLOADED],
+            [self.path("containers"), library, UNLOADED],
             truth=self.path("truth"))
         core = harness.gcore(process, self.folder)
         truth = Truth(self.path("truth"), core)

@@ -53,6 +53,42 @@ class SiblingsTest(LiveTest):
         listed = ask("-q", core, "list", "leaked").stdout
         self.assertEqual(listed.count(LIKE), 5)
 
+    def test_leaks_are_selected_by_their_probable_type(self):
+        core, truth = self.core("-g", "-O2")
+        for name in "conn", "struct conn":
+            self.assertEqual(addresses("-q", core, "enumerate", "leaked", name),
+                             truth["like"])
+        held = addresses("-q", core, "enumerate", "used", "conn")
+        self.assertEqual(len(held), 40)
+        self.assertFalse(held & truth["like"])
+        listed = ask("-q", core, "list", "used", "conn").stdout
+        self.assertEqual(listed.count("... of type struct conn\n"), 40)
+        # Where nothing looks like it, the name is still one.
+        self.assertEqual(
+            addresses("-q", core, "enumerate", "leaked", "left"), set())
+        self.assertIn("unknown", ask("-q", core, "count", "leaked", "nothing",
+                                     expected=(2,)).stderr)
+
+    def test_what_they_look_like_is_denied(self):
+        core, truth = self.core("-g", "-O2")
+        address = f"{min(truth['like']):x}"
+        said = ask("-q", "-c", f"notype {address}", "-c", "count leaked conn",
+                   "-c", f"describe {address}", core).stdout
+        self.assertIn(f"Type {LIKE} denied for 1 allocation; 0 more have no "
+                      "type any more.\n4 allocations use 160 bytes.\n", said)
+        self.assertNotIn("It is of type", said)
+
+    def test_members_of_leaks_are_shown(self):
+        core, truth = self.core("-g", "-O2")
+        shown = ask("-q", core, "show", f"{min(truth['like']):x}").stdout
+        self.assertIn(f"... of type {LIKE}\n  next = ", shown)
+        self.assertIn("  received = 17\n", shown)
+        self.assertEqual(
+            ask("-q", core, "show", "leaked", "conn").stdout.count(
+                '  peer = 0x'), len(truth["like"]))
+        self.assertNotIn("of type", ask(
+            "-q", core, "show", f"{min(truth['not']):x}").stdout)
+
     @unittest.skipUnless(shutil.which("clang"), "no clang")
     def test_clang(self):
         self.check("-g", "-O0", compiler="clang")

@@ -22,12 +22,9 @@ LOST = re.compile(r"(definitely|indirectly) lost: ([\d,]+) bytes in ([\d,]+) ")
 
 
 def build(program, directory):
-    path = os.path.join(directory, program)
-    subprocess.run(
-        ["gcc", *shlex.split(harness.FLAGS), "-o", path,
-         os.path.join(harness.PROGRAMS, program + ".c"),
-         os.path.join(harness.PROGRAMS, "truth.c")], check=True)
-    return path
+    return harness.build(os.path.join(directory, program), "gcc", *shlex.split(harness.FLAGS),
+                         os.path.join(harness.PROGRAMS, program + ".c"),
+                         os.path.join(harness.PROGRAMS, "truth.c"))
 
 
 def run_valgrind(path, truth_path):

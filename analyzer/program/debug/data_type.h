@@ -40,6 +40,7 @@ struct data_type {
 	uint64_t count;	    /* elements of an array; 0: not told */
 	type_number target; /* what it points to, or its elements */
 	uint32_t first_member, member_count; /* of an enumeration: its enumerators */
+	uint32_t first_bound, bound_count;   /* of an array of several dimensions; else 0 */
 	enum type_kind kind;
 	enum number_form form;
 	bool is_tagged; /* C calls it "struct NAME" */
@@ -59,8 +60,10 @@ struct type_member {
 struct type_variable {
 	const char *name;
 	const struct module *module;
-	uint64_t address; /* thread-local: offset in the variables of the module */
-	uint64_t size;	  /* of what is left of it, at most */
+	uint64_t address;     /* thread-local: offset in the variables of the module */
+	uint64_t size;	      /* of what is left of it, at most */
+	const char *file;     /* of its unit, as the compiler was given it; or NULL */
+	const char *function; /* which alone sees it; or NULL */
 	type_number type;
 	bool is_thread_local;
 };

@@ -145,6 +145,12 @@ bool symbol_tables_are_whole(struct debug_module *module);
 void symbol_tables_visit(struct debug_module *module,
 			 bool (*visit)(void *data, const struct symbol *symbol), void *data);
 
+/*
+ * Whether a variable may be called so in the source, as "count" is by the symbols "count.1234",
+ * "serve.count" and "_ZN4shop5countE".
+ */
+bool symbol_tables_may_have(struct debug_module *module, const char *name);
+
 /* The thread-local variable that covers offset in the module's TLS, from where it starts. */
 bool symbol_tables_find_thread_local(struct debug_module *module, uint64_t offset,
 				     struct symbol *ret);
@@ -210,6 +216,10 @@ bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret);
 /* Call visit with where each thread has that offset in the module's variables, until false. */
 bool tls_visit(struct debug *debug, const struct module *module, uint64_t offset,
 	       bool (*visit)(void *data, uint64_t address), void *data);
+
+/* Where the thread has that offset in the module's variables. */
+bool tls_address(struct debug *debug, uint32_t thread, const struct module *module, uint64_t offset,
+		 uint64_t *ret);
 
 /* ---- locals.c */
 

@@ -5,6 +5,7 @@
  */
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/base/text.h"
 #include "analyzer/program/debug/debug_parts.h"
 
 #include <string.h>
@@ -372,6 +373,53 @@ void symbol_tables_visit(struct debug_module *module,
 				return;
 		}
 	}
+}
+
+static const char *next_part(const char *symbol)
+{
+	const char *dot = strchr(symbol, '.');
+
+	return dot ? dot + 1 : NULL;
+}
+
+/*
+ * What only a function sees is "count.1234" by GCC, "serve.count" by Clang. A mangled name has the
+ * length of each part in front of it.
+ */
+static bool may_be_called(const char *symbol, const char *name, const char *mangled)
+{
+	size_t length = strlen(name);
+
+	for (const char *part = symbol; part; part = next_part(part))
+		if (strncmp(part, name, length) == 0 && (!part[length] || part[length] == '.'))
+			return true;
+	/* Vtables and the like are called after classes. */
+	if (symbol[0] != '_' || (symbol[1] != 'Z' && symbol[1] != 'R') || symbol[2] == 'T')
+		return false;
+	symbol = strstr(symbol, mangled);
+	return symbol && strchr("EBI.", symbol[strlen(mangled)]);
+}
+
+bool symbol_tables_may_have(struct debug_module *module, const char *name)
+{
+	struct symbol_tables *tables = open_tables(module);
+	_cleanup_(free) char *mangled = format_text("%zu%s", strlen(name), name);
+
+	list_for_each(table, tables->list, tables->count) {
+		for (size_t i = 1; mangled && i < table->count; i++) {
+			const Elf64_Sym *symbol = &table->symbols[i];
+			unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+			const char *called;
+
+			if (symbol->st_shndx == SHN_UNDEF ||
+			    (type != STT_OBJECT && type != STT_TLS && type != STT_NOTYPE))
+				continue;
+			called = name_of(module, table, (uint32_t)i);
+			if (called && may_be_called(called, name, mangled))
+				return true;
+		}
+	}
+	return false;
 }
 
 bool symbol_tables_find_thread_local(struct debug_module *module, uint64_t offset,

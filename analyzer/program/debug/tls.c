@@ -251,6 +251,21 @@ bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
 	return true;
 }
 
+bool tls_address(struct debug *debug, uint32_t thread, const struct module *module, uint64_t offset,
+		 uint64_t *ret)
+{
+	const struct tls *tls = find_ranges(debug);
+
+	list_for_each(range, tls->ranges, tls->range_count) {
+		if (range->place.thread != thread || range->place.module != module ||
+		    offset >= range->size)
+			continue;
+		*ret = range->start + offset;
+		return true;
+	}
+	return false;
+}
+
 bool tls_visit(struct debug *debug, const struct module *module, uint64_t offset,
 	       bool (*visit)(void *data, uint64_t address), void *data)
 {

@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/type_reader.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/program/debug/types.h"
 
 #include <dwarf.h>
@@ -27,6 +28,7 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 	*reader = (struct type_reader){ .debug = debug, .progress = progress };
 	reader->raws.memory.account = reader->members.memory.account =
 		reader->variables.memory.account = reader->entries.memory.account = account;
+	reader->bounds.memory.account = reader->declared.memory.account = account;
 	reader->known.memory.account = account;
 }
 
@@ -36,6 +38,8 @@ void type_reader_deinit(struct type_reader *reader)
 	array_release(&reader->members);
 	array_release(&reader->variables);
 	array_release(&reader->entries);
+	array_release(&reader->bounds);
+	array_release(&reader->declared);
 	table_release(&reader->known);
 }
 
@@ -131,11 +135,22 @@ static struct error *read_base(struct type_reader *reader, Dwarf_Die *entry)
 		       });
 }
 
+/* Of one dimension, the count says all. */
+static struct error *add_bounds(struct type_reader *reader, const uint64_t *bounds, size_t count,
+				uint32_t *ret_first)
+{
+	*ret_first = (uint32_t)reader->bounds.count;
+	for (size_t i = 0; count > 1 && i < count; i++)
+		TRY(array_append(&reader->bounds, bounds[i]));
+	return NULL;
+}
+
 static struct error *read_array(struct type_reader *reader, Dwarf_Die *entry)
 {
-	uint64_t count = 1, bound;
+	uint64_t count = 1, bound, bounds[MOST_LINKS];
 	bool is_bounded = false;
 	size_t dimensions = 0;
+	uint32_t first_bound;
 	Dwarf_Die range;
 
 	if (dwarf_child(entry, &range) == 0)
@@ -151,12 +166,16 @@ static struct error *read_array(struct type_reader *reader, Dwarf_Die *entry)
 				bound = 0;
 			if (__builtin_mul_overflow(count, bound, &count))
 				count = 0;
-		} while (++dimensions < MOST_LINKS && dwarf_siblingof(&range, &range) == 0);
+			bounds[dimensions++] = bound;
+		} while (dimensions < MOST_LINKS && dwarf_siblingof(&range, &range) == 0);
+	TRY(add_bounds(reader, bounds, dimensions, &first_bound));
 	return add_raw(reader, entry,
 		       (struct raw){
 			       .kind = TYPE_ARRAY,
 			       .target = type_address(entry),
 			       .count = is_bounded ? count : 0,
+			       .first_bound = first_bound,
+			       .bound_count = dimensions > 1 ? (uint32_t)dimensions : 0,
 		       });
 }
 
@@ -383,18 +402,64 @@ static bool find_place(struct type_reader *reader, Dwarf_Die *entry, struct raw_
 	return true;
 }
 
-static struct error *read_variable(struct type_reader *reader, Dwarf_Die *entry)
+/* GCC declares a variable in its namespace, and defines it outside, without a mangled name. */
+static struct error *keep_declared(struct type_reader *reader, Dwarf_Die *entry,
+				   const struct scope *scope)
+{
+	const char *name;
+
+	if (!scope || !dwarf_hasattr(entry, DW_AT_declaration) ||
+	    dwarf_hasattr(entry, DW_AT_linkage_name) || reader->declared.count >= MOST_VARIABLES)
+		return NULL;
+	name = full_name(reader, scope, entry);
+	return name ? array_append(&reader->declared,
+				   (struct declared_name){ address_of(entry), name })
+		    : NULL;
+}
+
+/* The declarations of a unit were read in order of their addresses. */
+static const char *find_declared(const struct type_reader *reader, uint64_t address)
+{
+	const struct declared_name *names = reader->declared.items;
+	size_t place = BISECT(i, 0, reader->declared.count, names[i].entry < address);
+
+	return place < reader->declared.count && names[place].entry == address ? names[place].name
+									       : NULL;
+}
+
+static const char *variable_name(struct type_reader *reader, const struct scope *scope,
+				 Dwarf_Die *entry)
+{
+	const char *name = debug_entry_name(reader->debug, entry), *declared = NULL;
+	Dwarf_Attribute attribute;
+	Dwarf_Die declaration;
+
+	if (!name || reader->function || strstr(name, "::"))
+		return name;
+	if (!dwarf_attr(entry, DW_AT_specification, &attribute))
+		return scope ? full_name(reader, scope, entry) : name;
+	if (dwarf_formref_die(&attribute, &declaration))
+		declared = find_declared(reader, address_of(&declaration));
+	return declared ? declared : name;
+}
+
+static struct error *read_variable(struct type_reader *reader, Dwarf_Die *entry,
+				   const struct scope *scope)
 {
 	struct raw_variable variable = {
 		.module = reader->module->module,
 		.size = UINT64_MAX,
+		.file = reader->file,
+		.function = reader->function,
 	};
 	Dwarf_Die type;
 
-	if (reader->variables.count >= MOST_VARIABLES || !find_place(reader, entry, &variable))
+	if (reader->variables.count >= MOST_VARIABLES)
 		return NULL;
+	if (!find_place(reader, entry, &variable))
+		return keep_declared(reader, entry, scope);
 	variable.type = entry_type(entry, &type) ? address_of(&type) : 0;
-	variable.name = debug_entry_name(reader->debug, entry);
+	variable.name = variable_name(reader, scope, entry);
 	return variable.type && variable.name ? array_append(&reader->variables, variable) : NULL;
 }
 
@@ -412,6 +477,19 @@ static struct error *read_below(struct type_reader *reader, Dwarf_Die *parent,
 		TRY(read_entry(reader, &child, scope, depth + 1));
 	while (reader->raws.count < MOST_TYPES && go_on(reader, &child));
 	return NULL;
+}
+
+/* Its static variables have no other name than in it. */
+static struct error *read_function(struct type_reader *reader, Dwarf_Die *entry,
+				   const struct scope *scope, size_t depth)
+{
+	const char *around = reader->function;
+	struct error *error;
+
+	reader->function = dwarf_diename(entry);
+	error = read_below(reader, entry, scope, depth);
+	reader->function = around;
+	return error;
 }
 
 static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
@@ -464,11 +542,12 @@ static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
 		inner.name = dwarf_diename(entry);
 		return error ? error : read_below(reader, entry, &inner, depth);
 	case DW_TAG_variable:
-		return read_variable(reader, entry);
+		return read_variable(reader, entry, scope);
 	case DW_TAG_namespace:
 		inner.name = dwarf_diename(entry);
 		return read_below(reader, entry, &inner, depth);
 	case DW_TAG_subprogram:
+		return read_function(reader, entry, scope, depth);
 	case DW_TAG_lexical_block:
 	case DW_TAG_module:
 		return read_below(reader, entry, scope, depth);
@@ -499,7 +578,9 @@ static struct error *read_units(struct type_reader *reader, Dwarf *dwarf)
 	       dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
 		debug_enter_split(reader->module, &die);
 		reader->last = 0;
+		reader->declared.count = 0;
 		reader->is_c = is_c(&die);
+		reader->file = dwarf_diename(&die);
 		TRY(read_below(reader, &die, NULL, 0));
 	}
 	return NULL;

@@ -27,6 +27,7 @@ struct raw {
 	uint64_t count;
 	uint64_t target;
 	uint32_t first_member, member_count;
+	uint32_t first_bound, bound_count;
 	uint8_t kind;
 	uint8_t form; /* enum number_form */
 	bool is_tagged;
@@ -43,6 +44,7 @@ struct raw_member {
 struct raw_variable {
 	const char *name;
 	const struct module *module;
+	const char *file, *function;
 	uint64_t address, size, type;
 	bool is_thread_local;
 };
@@ -53,18 +55,28 @@ struct entry {
 	uint32_t number;
 };
 
+/* A variable of a namespace that is defined elsewhere. */
+struct declared_name {
+	uint64_t entry;
+	const char *name;
+};
+
 struct type_reader {
 	struct debug *debug;
 	struct progress *progress;
 	struct debug_module *module;
 	uint64_t bias;
-	bool is_c;     /* the unit */
-	uint64_t last; /* entry of it that was read, by its address */
-	size_t steps;  /* from entry to entry so far */
+	bool is_c;	      /* the unit */
+	const char *file;     /* the unit's; or NULL */
+	const char *function; /* around the entry; or NULL */
+	uint64_t last;	      /* entry of it that was read, by its address */
+	size_t steps;	      /* from entry to entry so far */
 	ARRAY(struct raw) raws;
 	ARRAY(struct raw_member) members;
 	ARRAY(struct raw_variable) variables;
 	ARRAY(struct entry) entries;
+	ARRAY(uint64_t) bounds;		      /* of arrays of several dimensions */
+	ARRAY(struct declared_name) declared; /* in the unit */
 	struct address_map known; /* structures that were read, by a hash of what they are */
 };
 

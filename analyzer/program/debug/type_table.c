@@ -14,6 +14,7 @@ struct type_table {
 	ARRAY(struct type_member) members;
 	ARRAY(struct type_variable) variables;
 	ARRAY(struct entry) entries;
+	ARRAY(uint64_t) bounds;	    /* of arrays of several dimensions */
 	ARRAY(type_number) by_name; /* structures and unions */
 };
 
@@ -90,17 +91,29 @@ static struct error *add_plain(struct linker *linker)
 	return NULL;
 }
 
+static uint64_t hash_of_derived(const struct linker *linker, const struct raw *raw,
+				type_number target)
+{
+	uint64_t hash = hash_add(hash_add(raw->kind, target), raw->count);
+
+	for (size_t i = 0; i < raw->bound_count; i++)
+		hash = hash_add(hash, linker->reader->bounds.items[raw->first_bound + i]);
+	return hash;
+}
+
 /* A pointer to, or an array of, what is a type already. */
 static struct error *add_derived(struct linker *linker, size_t number, type_number target)
 {
 	const struct raw *raw = &linker->reader->raws.items[number];
-	uint64_t hash = hash_add(hash_add(raw->kind, target), raw->count);
+	uint64_t hash = hash_of_derived(linker, raw, target);
 	uint32_t known = address_map_find(&linker->derived, hash);
 	struct data_type type = {
 		.kind = (enum type_kind)raw->kind,
 		.size = raw->size,
 		.count = raw->count,
 		.target = target,
+		.first_bound = raw->first_bound,
+		.bound_count = raw->bound_count,
 	};
 	struct error *error;
 
@@ -220,6 +233,8 @@ static struct error *link_members(struct linker *linker)
 							    .module = raw->module,
 							    .address = raw->address,
 							    .size = raw->size,
+							    .file = raw->file,
+							    .function = raw->function,
 							    .type = number_at(linker, raw->type),
 							    .is_thread_local = raw->is_thread_local,
 						    }));
@@ -247,6 +262,7 @@ static struct error *link_all(struct linker *linker)
 		entry->number = linker->numbers.items[entry->number];
 	}
 	array_swap(&linker->table->entries, &reader->entries);
+	array_swap(&linker->table->bounds, &reader->bounds);
 	return NULL;
 }
 
@@ -290,6 +306,7 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	table->names = &debug->names;
 	table->types.memory.account = table->members.memory.account =
 		table->variables.memory.account = table->by_name.memory.account = account;
+	table->bounds.memory.account = account;
 	TRY(type_reader_read(&reader));
 	TRY(link_all(&linker));
 	TRY(sort_names(table));
@@ -303,6 +320,7 @@ void type_table_destroy(struct type_table *table)
 	array_release(&table->members);
 	array_release(&table->variables);
 	array_release(&table->entries);
+	array_release(&table->bounds);
 	array_release(&table->by_name);
 	free(table);
 }
@@ -328,6 +346,11 @@ const struct data_type *type_get(const struct type_table *table, type_number num
 const struct type_member *type_members(const struct type_table *table, const struct data_type *type)
 {
 	return &table->members.items[type->first_member];
+}
+
+const uint64_t *type_bounds(const struct type_table *table, const struct data_type *type)
+{
+	return &table->bounds.items[type->first_bound];
 }
 
 const char *type_text(const struct type_table *table, type_number number, const char *before,

@@ -35,6 +35,9 @@ const struct data_type *type_get(const struct type_table *table, type_number num
 const struct type_member *type_members(const struct type_table *table,
 				       const struct data_type *type);
 
+/* The elements of each of an array's dimensions, type->bound_count of them; 0: not told. */
+const uint64_t *type_bounds(const struct type_table *table, const struct data_type *type);
+
 /*
  * As "struct conn", "struct row *[8]", with texts before and behind it; lives as long as struct
  * debug. NULL: memory is short.

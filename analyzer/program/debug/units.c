@@ -210,21 +210,47 @@ static bool may_hold_code(Dwarf_Die *entry)
 	}
 }
 
+/* The entry behind child, of those below the same one; false: there is none, or the file is
+ * damaged. */
+static bool go_on(Dwarf_Die *child)
+{
+	Dwarf_Die next;
+
+	if (dwarf_siblingof(child, &next) != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(child))
+		return false;
+	*child = next;
+	return true;
+}
+
 /* The entry below this one that holds the address. */
 static bool find_below(Dwarf_Die *entry, uint64_t address, Dwarf_Die *ret)
 {
-	Dwarf_Die child, next;
+	Dwarf_Die child;
 
 	if (dwarf_child(entry, &child) != 0)
 		return false;
-	while (!may_hold_code(&child) || dwarf_haspc(&child, address) <= 0) {
-		if (dwarf_siblingof(&child, &next) != 0 ||
-		    dwarf_dieoffset(&next) <= dwarf_dieoffset(&child))
+	while (!may_hold_code(&child) || dwarf_haspc(&child, address) <= 0)
+		if (!go_on(&child))
 			return false;
-		child = next;
-	}
 	*ret = child;
 	return true;
+}
+
+/* The same in the namespaces below it, where Rust has all functions. */
+static bool find_in_namespaces(Dwarf_Die *entry, uint64_t address, size_t depth, Dwarf_Die *ret)
+{
+	enum { DEEPEST_NAMESPACE = 32 };
+	Dwarf_Die child;
+
+	if (depth == DEEPEST_NAMESPACE || dwarf_child(entry, &child) != 0)
+		return false;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_namespace &&
+		    (find_below(&child, address, ret) ||
+		     find_in_namespaces(&child, address, depth + 1, ret)))
+			return true;
+	} while (go_on(&child));
+	return false;
 }
 
 /*
@@ -237,7 +263,9 @@ size_t code_scopes(const struct code_place *place, Dwarf_Die *scopes)
 	Dwarf_Die path[DEEPEST], entry = place->unit;
 	size_t depth = 0, found = 0;
 
-	while (depth < DEEPEST && find_below(&entry, place->address, &path[depth]))
+	while (depth < DEEPEST &&
+	       (find_below(&entry, place->address, &path[depth]) ||
+		(depth == 0 && find_in_namespaces(&entry, place->address, 0, &path[depth]))))
 		entry = path[depth++];
 	while (depth-- > 0 && found < MOST_SCOPES) {
 		scopes[found++] = path[depth];

@@ -2,6 +2,8 @@
 
 #include "analyzer/program/debug/debug_parts.h"
 
+#include <string.h>
+
 /* Frames of recursion tell nothing new. */
 enum { MOST_FRAMES = 256 };
 
@@ -86,4 +88,61 @@ void debug_visit_variables(struct debug *debug, const struct type_table *table,
 	for (size_t i = 0; i < debug->program->thread_count; i++)
 		if (!visit_frames(&all, (uint32_t)i))
 			return;
+}
+
+/* The kernel lists the thread that a signal ended first. */
+static uint32_t find_main_thread(const struct program *program)
+{
+	for (size_t i = 0; i < program->stack_count; i++)
+		if (program->stacks[i].kind == STACK_MAIN && program->stacks[i].thread != NO_THREAD)
+			return program->stacks[i].thread;
+	return 0;
+}
+
+bool debug_variable_address(struct debug *debug, const struct type_variable *variable,
+			    uint64_t *ret)
+{
+	if (variable->is_thread_local)
+		return tls_address(debug, find_main_thread(debug->program), variable->module,
+				   variable->address, ret);
+	*ret = variable->address;
+	return true;
+}
+
+bool debug_may_have_variable(struct debug *debug, const char *name)
+{
+	const struct program *program = debug->program;
+
+	for (size_t i = 0; i < program->module_count; i++) {
+		struct debug_module *module = debug_find_module(debug, program->modules[i].start);
+
+		if (module && symbol_tables_may_have(module, name))
+			return true;
+	}
+	return false;
+}
+
+struct data_visit {
+	const char *name;
+	bool (*visit)(void *data, const struct symbol *symbol);
+	void *data;
+	bool is_over;
+};
+
+static bool visit_if_data(void *data, const struct symbol *symbol)
+{
+	struct data_visit *visit = data;
+
+	if (symbol->kind == SYMBOL_DATA && strcmp(symbol->name, visit->name) == 0)
+		visit->is_over = !visit->visit(visit->data, symbol);
+	return !visit->is_over;
+}
+
+void debug_visit_data_symbols(struct debug *debug, const char *name,
+			      bool (*visit)(void *data, const struct symbol *symbol), void *data)
+{
+	struct data_visit all = { .name = name, .visit = visit, .data = data };
+
+	for (size_t i = 0; i < debug->program->module_count && !all.is_over; i++)
+		debug_visit_symbols(debug, &debug->program->modules[i], visit_if_data, &all);
 }

@@ -15,6 +15,26 @@ struct typed_variable {
 	bool is_in_register;
 };
 
+/*
+ * Where the variable is; if it is thread-local, that of the main thread. False: the thread has not
+ * got it yet.
+ */
+bool debug_variable_address(struct debug *debug, const struct type_variable *variable,
+			    uint64_t *ret);
+
+/*
+ * Whether a module may have a variable of that name, without its scope, by the symbols alone, which
+ * are read sooner than types.
+ */
+bool debug_may_have_variable(struct debug *debug, const char *name);
+
+/*
+ * The variable of a module that has a symbol of that name, whatever debug information there is.
+ * Calls visit for each until it returns false.
+ */
+void debug_visit_data_symbols(struct debug *debug, const char *name,
+			      bool (*visit)(void *data, const struct symbol *symbol), void *data);
+
 /* Call visit for each until it returns false. */
 void debug_visit_variables(struct debug *debug, const struct type_table *table,
 			   bool (*visit)(void *data, const struct typed_variable *variable),

@@ -7,7 +7,7 @@
  * nothing to tell here.
  */
 
-#include "analyzer/report/report.h"
+#include "analyzer/report/values.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -17,35 +17,12 @@ struct junit_state {
 	size_t tests, failures, skipped;
 };
 
-/* For an attribute or an element alike. */
-static void write_text(struct writer *writer, const char *text)
-{
-	size_t size = strlen(text), length;
-	char buffer[ESCAPED_SIZE];
-
-	while (size) {
-		size_t taken = escape_character(text, size, buffer, &length);
-		const char *entity = buffer[0] == '&'	? "&amp;"
-				     : buffer[0] == '<' ? "&lt;"
-				     : buffer[0] == '>' ? "&gt;"
-				     : buffer[0] == '"' ? "&quot;"
-							: NULL;
-
-		if (entity)
-			writer_text(writer, entity);
-		else
-			writer_bytes(writer, buffer, length);
-		text += taken;
-		size -= taken;
-	}
-}
-
 static void write_attribute(struct writer *writer, const char *name, const char *text)
 {
 	writer_put(writer, ' ');
 	writer_text(writer, name);
 	writer_text(writer, "=\"");
-	write_text(writer, text);
+	xml_text(writer, text);
 	writer_put(writer, '"');
 }
 
@@ -79,7 +56,7 @@ static void write_case(struct junit_state *state, const char *class_name, const 
 		state->failures += strcmp(outcome.element, "failure") == 0;
 	} else {
 		writer_text(writer, ">");
-		write_text(writer, outcome.text);
+		xml_text(writer, outcome.text);
 		writer_text(writer, "</skipped>\n");
 		state->skipped++;
 	}
@@ -109,7 +86,8 @@ static void write_leak(struct report *report, const struct value *values)
 	text = format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations, %" PRIu64
 			   " bytes, the first at 0x%" PRIx64,
 			   report_text_of(report, values, "verdict"),
-			   report_number_of(report, values, "roots"), kind,
+			   report_number_of(report, values, "roots"),
+			   report_text_of(report, values, "label"),
 			   report_number_of(report, values, "allocations"),
 			   report_number_of(report, values, "bytes"),
 			   report_number_of(report, values, "address"));
@@ -184,7 +162,7 @@ static void junit_close(struct report *report)
 	/* What keeps the gate from telling. */
 	writer_text(writer, "  <system-out/>\n  <system-err>");
 	for (size_t i = 0; findings && i < findings->count; i++) {
-		write_text(writer, findings->list[i].message);
+		xml_text(writer, findings->list[i].message);
 		writer_put(writer, '\n');
 	}
 	writer_text(writer, "</system-err>\n </testsuite>\n</testsuites>\n");

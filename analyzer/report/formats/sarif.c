@@ -30,7 +30,8 @@ static void write_message(struct writer *writer, const struct report *report,
 		writer_format(writer, json_text,
 			      "%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
 			      " bytes lost in total; the first is at 0x%" PRIx64 ".",
-			      strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots, kind,
+			      strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots,
+			      report_text_of(report, values, "label"),
 			      report_number_of(report, values, "allocations"),
 			      report_number_of(report, values, "bytes"),
 			      report_number_of(report, values, "address"));

@@ -10,12 +10,13 @@
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/values.h"
 
-enum { BUFFERED_ROWS = 256, BAR_WIDTH = 16 };
+enum { BUFFERED_ROWS = 256, BAR_WIDTH = 16, NARROW_BAR_WIDTH = 8, DEPTH_WIDTH = 2 };
 
 /* A value as text, in the cells' buffer. */
 struct cell {
 	size_t start, length; /* bytes */
 	size_t width;	      /* characters */
+	const char *colour;   /* or NULL */
 };
 
 struct text_state {
@@ -49,14 +50,34 @@ static void text_begin_table(struct report *report)
 	}
 }
 
-/*
- * A bar of BAR_WIDTH for the whole: ':' is half a '#'. What is too small for that is a '.', as long
- * as it is not nothing.
- */
-static void write_bar(struct writer *writer, double share)
+/* The share of whole, rounded, and whole at most. */
+static unsigned int round_share(double share, unsigned int whole)
 {
-	double halves = share > 0 ? share * 2 * BAR_WIDTH + 0.5 : 0;
-	unsigned int length = halves < 2 * BAR_WIDTH ? (unsigned int)halves : 2 * BAR_WIDTH;
+	double amount = share > 0 ? share * whole + 0.5 : 0;
+
+	return amount < whole ? (unsigned int)amount : whole;
+}
+
+/* In eighths of a block, one at least if it is not nothing. */
+static void write_blocks(struct writer *writer, double share)
+{
+	static const char *const parts[] = { "",       "\u258f", "\u258e", "\u258d",
+					     "\u258c", "\u258b", "\u258a", "\u2589" };
+	unsigned int length = round_share(share, 8 * NARROW_BAR_WIDTH);
+
+	length += length == 0 && share > 0;
+	for (unsigned int i = 0; i < length / 8; i++)
+		writer_text(writer, "\u2588");
+	writer_text(writer, parts[length % 8]);
+}
+
+/*
+ * A bar as wide as that for the whole: ':' is half a '#'. What is too small for that is a '.', as
+ * long as it is not nothing.
+ */
+static void write_bar(struct writer *writer, double share, unsigned int width)
+{
+	unsigned int length = round_share(share, 2 * width);
 
 	for (unsigned int i = 0; i < length / 2; i++)
 		writer_put(writer, '#');
@@ -66,14 +87,19 @@ static void write_bar(struct writer *writer, double share)
 		writer_put(writer, '.');
 }
 
-static void write_cell(struct writer *writer, enum value_kind kind, const struct value *value)
+static void write_cell(const struct report *report, struct writer *writer, enum value_kind kind,
+		       const struct value *value)
 {
 	if (!value->present || kind == VALUE_MEMORY) {
 		writer_put(writer, '-');
 		return;
 	}
 	if (kind == VALUE_SHARE) {
-		write_bar(writer, value->real);
+		if (report->block_bars)
+			write_blocks(writer, value->real);
+		else
+			write_bar(writer, value->real,
+				  report->width ? NARROW_BAR_WIDTH : BAR_WIDTH);
 		return;
 	}
 	if (kind == VALUE_ADDRESS)
@@ -81,15 +107,23 @@ static void write_cell(struct writer *writer, enum value_kind kind, const struct
 	value_write(writer, kind, kind == VALUE_BYTES || kind == VALUE_COUNT, value);
 }
 
-static void keep_row(struct text_state *state, const struct table *table,
-		     const struct value *values)
+static void keep_row(const struct report *report, const struct value *values)
 {
+	struct text_state *state = report->state;
+	const struct table *table = report->table;
+	size_t indent = 0;
+
 	for (size_t i = 0; i < table->column_count; i++) {
 		struct cell *cell = &state->cells[state->rows][i];
 
 		cell->start = state->text.used;
-		write_cell(&state->text, table->columns[i].kind, &values[i]);
+		if (table->columns[i].kind == VALUE_DEPTH)
+			indent = DEPTH_WIDTH * (size_t)values[i].number;
+		else if (i + 1 == table->column_count)
+			writer_pad(&state->text, indent);
+		write_cell(report, &state->text, table->columns[i].kind, &values[i]);
 		cell->length = state->text.used - cell->start;
+		cell->colour = report->colour ? value_colour(&table->columns[i], &values[i]) : NULL;
 		cell->width = text_width(state->text.buffer + cell->start, cell->length);
 	}
 	state->rows++;
@@ -118,7 +152,8 @@ static void write_last(struct report *report, const char *text, size_t length, s
 	fit_line(&report->writer, text, length, &fitting);
 }
 
-static void write_aligned(struct report *report, size_t column, const char *text, size_t length)
+static void write_aligned(struct report *report, size_t column, const char *text, size_t length,
+			  const char *colour)
 {
 	const struct text_state *state = report->state;
 	const struct fitted_column *shape = &state->columns[column];
@@ -133,10 +168,12 @@ static void write_aligned(struct report *report, size_t column, const char *text
 		writer_pad(writer, COLUMN_GAP);
 	if (!left)
 		writer_pad(writer, blanks);
+	writer_text(writer, colour ? colour : "");
 	if (report->width && last && width > shape->width)
 		write_last(report, text, length, column);
 	else
 		writer_bytes(writer, text, length);
+	writer_text(writer, colour ? COLOUR_END : "");
 	/* Nothing is padded at the end of a line. */
 	if (left && !last)
 		writer_pad(writer, blanks);
@@ -196,7 +233,7 @@ static void write_header(struct report *report)
 
 			if (state->stacked && !state->columns[i].hidden)
 				name = name_part(name, line, count, &length);
-			write_aligned(report, i, name, length);
+			write_aligned(report, i, name, length, NULL);
 		}
 		end_line(report, report->colour ? "\033[0m" : "");
 	}
@@ -208,7 +245,12 @@ static void find_widths(struct report *report)
 	const struct table *table = report->table;
 
 	for (size_t i = 0; i < table->column_count; i++) {
-		struct fitted_column column = { table->columns[i].name, table->columns[i].kind };
+		struct fitted_column column = {
+			.name = table->columns[i].name,
+			.kind = table->columns[i].kind,
+			.minor = table->columns[i].minor,
+			.hidden = table->columns[i].kind == VALUE_DEPTH,
+		};
 
 		for (size_t row = 0; row < state->rows; row++) {
 			const struct cell *cell = &state->cells[row][i];
@@ -237,7 +279,8 @@ static void write_rows(struct report *report)
 		for (size_t i = 0; i < report->table->column_count; i++) {
 			const struct cell *cell = &state->cells[row][i];
 
-			write_aligned(report, i, state->text.buffer + cell->start, cell->length);
+			write_aligned(report, i, state->text.buffer + cell->start, cell->length,
+				      cell->colour);
 		}
 		end_line(report, "");
 	}
@@ -253,7 +296,7 @@ static void text_end_table(struct report *report)
 
 	write_rows(report);
 	for (size_t i = 0; state->streaming && i < report->table->column_count; i++)
-		if (state->columns[i].hidden)
+		if (state->columns[i].hidden && state->columns[i].kind != VALUE_DEPTH)
 			writer_format(&line, writer_text, "%s %s",
 				      line.used ? "," : "(left out here:", state->columns[i].name);
 	if (line.used) {
@@ -267,18 +310,19 @@ static void text_end_table(struct report *report)
 static void text_row(struct report *report, const struct value *values)
 {
 	struct text_state *state = report->state;
+	const struct sentence_style style = { report->chap, report->width > 0, report->colour };
 
 	if (report->table->sentence && !report->width) {
-		sentence_write(&state->sentence, &report->writer, values, report->chap, false);
+		sentence_write(&state->sentence, &report->writer, values, style);
 		return;
 	}
 	if (report->table->sentence) {
-		sentence_write(&state->sentence, &state->text, values, report->chap, true);
+		sentence_write(&state->sentence, &state->text, values, style);
 		fit_lines(&report->writer, state->text.buffer, state->text.used, report->width);
 		state->text.used = 0;
 		return;
 	}
-	keep_row(state, report->table, values);
+	keep_row(report, values);
 	if (state->streaming || state->rows == BUFFERED_ROWS)
 		write_rows(report);
 }

@@ -5,6 +5,7 @@
  * and its type; a type's flags say what it inherits.
  */
 #include "analyzer/runtimes/object_items.h"
+#include "analyzer/runtimes/python/objects.h"
 
 /* PyTypeObject's tp_flags: the types of ints, lists, dicts and types, and of what inherits them. */
 enum { FLAGS_OFFSET = 168, WORD = 8 };
@@ -111,6 +112,17 @@ static const struct object_pages pages = {
 const struct runtime runtime_python = {
 	.name = "python",
 	.modules = "python|libpython",
+	.open = python_open,
+	.close = python_close,
+	.find_objects = python_find_objects,
+	.is_certain = true,
+	.class_of = python_class_of,
+	.has_class = python_has_class,
+	.class_count = python_class_count,
+	.class_name = python_class_name,
+	.visit_bases = python_visit_bases,
+	.may_refer = python_may_refer,
+	.liveness = python_liveness,
 	.integer = &integer,
 	.pages = &pages,
 };
@@ -154,13 +166,38 @@ static bool read_dict(struct reader *reader, struct memory_range range, const ui
 	       ret->length <= ret->capacity && is_of_type(reader, words, DICT_FLAG);
 }
 
-enum { LIST, DICT };
+/*
+ * CPython 2.7 to 3.14, Include/setobject.h: the table of a set has mask + 1 entries of two words, a
+ * power of two, of which fill were ever used. A small table is in the object itself.
+ */
+static bool read_set(struct reader *reader, struct memory_range range, const uint64_t *words,
+		     struct item_contents *ret)
+{
+	enum { FILL = 2, USED, MASK, ENTRY = 16 };
+	static const uint64_t READY_FLAG = 1 << 12;
+	uint64_t entries = words[MASK] + 1;
+
+	*ret = (struct item_contents){
+		.asked = ENTRY * entries,
+		.live_end = ENTRY * entries,
+		.length = words[USED],
+		.capacity = entries,
+	};
+	return entries > 1 && (entries & words[MASK]) == 0 &&
+	       entries <= range_size(range) / ENTRY && words[USED] <= words[FILL] &&
+	       words[FILL] <= words[MASK] && reader_fits(reader, range, ENTRY * entries) &&
+	       is_of_type(reader, words, READY_FLAG);
+}
+
+enum { LIST, DICT, SET };
 
 static const struct item_layout layouts[] = {
 	/* PyListObject: | references | type | length | items | capacity | */
 	[LIST] = { 5, 3, read_list, "items", "spare capacity of a list" },
 	/* PyDictObject: | references | type | length | version | keys | values | */
 	[DICT] = { 5, 4, read_dict, "entries", "spare capacity of a dict" },
+	/* PySetObject: | references | type | fill | used | mask | table | */
+	[SET] = { 6, 5, read_set, "entries", NULL },
 };
 
 static void match(struct reader *reader, const struct reference *reference)
@@ -187,3 +224,8 @@ const struct classifier classifier_python_dict_entries =
 const struct classifier classifier_python_list_items =
 	PYTHON(.name = "PythonListItems", .kind = LIST, .summary = "the items of a list of Python",
 	       .role = "the items of the list");
+
+const struct classifier classifier_python_set_entries =
+	PYTHON(.name = "PythonSetEntries", .kind = SET,
+	       .summary = "the entries of a set or frozenset of Python",
+	       .role = "the entries of the set");

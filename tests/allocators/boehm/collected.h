@@ -81,27 +81,6 @@ static inline uint64_t list_head(const struct collected *collected, int kind, ui
 	return LISTS + 8 * (heads * order[kind] + size / 16);
 }
 
-static inline void collected_add_module(struct core *core)
-{
-	const Elf64_Phdr segments[] = {
-		{ .p_type = PT_LOAD, .p_memsz = PAGE },
-		{ .p_type = PT_LOAD, .p_vaddr = PAGE, .p_memsz = DATA_SIZE },
-	};
-	const Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3 },
-		.e_phoff = sizeof(header),
-		.e_phentsize = sizeof(segments[0]),
-		.e_phnum = 2,
-	};
-	uint8_t *bytes = core_add(core, MODULE, PAGE, RIGHT_READ);
-
-	memcpy(bytes, &header, sizeof(header));
-	memcpy(bytes + sizeof(header), segments, sizeof(segments));
-	core_add(core, DATA, DATA_SIZE, RIGHTS_RW);
-	core_add_file(core, MODULE, DATA, 0, "/lib/libgc.so.1");
-	core_add_file(core, DATA, DATA + DATA_SIZE, PAGE, "/lib/libgc.so.1");
-}
-
 static inline void collected_init(struct collected *collected, const struct build *build)
 {
 	struct core *core = &collected->core;
@@ -114,7 +93,7 @@ static inline void collected_init(struct collected *collected, const struct buil
 		.next_header = HEADERS,
 	};
 	core_init(core);
-	collected_add_module(core);
+	core_add_module(core, MODULE, DATA_SIZE, "/lib/libgc.so.1");
 	core_add(core, SCRATCH, SCRATCH_SIZE, RIGHTS_RW);
 	core_add(core, HEAP, HEAP_SIZE, RIGHTS_RW);
 	memset(core_add(core, STACK, PAGE, RIGHTS_RW), 0x11, PAGE);

@@ -20,7 +20,7 @@ static size_t arenas_of_collector(const struct collected *collected)
 	return count;
 }
 
-static void test_states_are_told_in_each_build(void **state)
+TEST(states_are_told_in_each_build)
 {
 	for (size_t i = 0; i < BUILDS; i++) {
 		START(collected, builds[i]);
@@ -41,7 +41,7 @@ static void test_states_are_told_in_each_build(void **state)
 	}
 }
 
-static void test_kinds_become_traits(void **state)
+TEST(kinds_become_traits)
 {
 	static const struct {
 		unsigned int kind;
@@ -68,7 +68,7 @@ static void test_kinds_become_traits(void **state)
 	}
 }
 
-static void test_large_objects_span_blocks(void **state)
+TEST(large_objects_span_blocks)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t large = add_header(&collected, 10000, 10000, NORMAL, 0, CYCLE);
@@ -85,7 +85,7 @@ static void test_large_objects_span_blocks(void **state)
 	assert_int_equal(allocation_find(index, small + 4095), 2);
 }
 
-static void test_free_runs_are_free_and_unmapped_ones_are_not_there(void **state)
+TEST(free_runs_are_free_and_unmapped_ones_are_not_there)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t run = add_header(&collected, 3 * PAGE, 3 * PAGE, 0, FREE, 3);
@@ -99,7 +99,7 @@ static void test_free_runs_are_free_and_unmapped_ones_are_not_there(void **state
 	assert_int_equal(heaps_arena(analysis_heaps(collected.analysis), 0).size, 4 * PAGE);
 }
 
-static void test_free_objects_of_threads_are_cached(void **state)
+TEST(free_objects_of_threads_are_cached)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
@@ -120,7 +120,7 @@ static void test_free_objects_of_threads_are_cached(void **state)
 	assert_state(&collected, block + 96, BLOCK_CACHED, false);
 }
 
-static void test_list_that_leads_astray_is_told(void **state)
+TEST(list_that_leads_astray_is_told)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
@@ -134,7 +134,7 @@ static void test_list_that_leads_astray_is_told(void **state)
 	assert_finding(analysis_findings(collected.analysis), FINDING_INCOMPLETE, "where none is");
 }
 
-static void test_list_that_is_a_ring_ends(void **state)
+TEST(list_that_is_a_ring_ends)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
@@ -165,7 +165,7 @@ static void add_lists(struct collected *collected, uint64_t blocks[static 24])
 	core_set(&collected->core, blocks[4] + 32, blocks[4] + 64);
 }
 
-static void test_lists_are_the_same_in_a_dump_larger_than_memory(void **state)
+TEST(lists_are_the_same_in_a_dump_larger_than_memory)
 {
 	enum { MOST = 24 * 128 };
 	enum block_state states[2][MOST] = { 0 };
@@ -189,7 +189,7 @@ static void test_lists_are_the_same_in_a_dump_larger_than_memory(void **state)
 	assert_memory_equal(states[0], states[1], sizeof(states[0]));
 }
 
-static void test_damaged_header_costs_its_block_only(void **state)
+TEST(damaged_header_costs_its_block_only)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t first = add_small(&collected, 32, NORMAL, CYCLE);
@@ -206,7 +206,7 @@ static void test_damaged_header_costs_its_block_only(void **state)
 		       "with no sound header: ");
 }
 
-static void test_what_only_looks_like_an_index_is_none(void **state)
+TEST(what_only_looks_like_an_index_is_none)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
@@ -218,7 +218,7 @@ static void test_what_only_looks_like_an_index_is_none(void **state)
 	assert_int_equal(allocation_count(analysis_index(collected.analysis)), 0);
 }
 
-static void test_collector_is_found_behind_a_table(void **state)
+TEST(collector_is_found_behind_a_table)
 {
 	START(collected, &BUILD_8_2);
 	struct core *core = &collected.core;
@@ -233,7 +233,7 @@ static void test_collector_is_found_behind_a_table(void **state)
 	assert_state(&collected, block, BLOCK_USED, false);
 }
 
-static void test_bookkeeping_is_no_root(void **state)
+TEST(bookkeeping_is_no_root)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
@@ -249,24 +249,4 @@ static void test_bookkeeping_is_no_root(void **state)
 		claimed |= claim.start <= header && claim.end > header + 16;
 	}
 	assert_true(claimed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states_are_told_in_each_build),
-		cmocka_unit_test(test_kinds_become_traits),
-		cmocka_unit_test(test_large_objects_span_blocks),
-		cmocka_unit_test(test_free_runs_are_free_and_unmapped_ones_are_not_there),
-		cmocka_unit_test(test_free_objects_of_threads_are_cached),
-		cmocka_unit_test(test_list_that_leads_astray_is_told),
-		cmocka_unit_test(test_list_that_is_a_ring_ends),
-		cmocka_unit_test(test_lists_are_the_same_in_a_dump_larger_than_memory),
-		cmocka_unit_test(test_damaged_header_costs_its_block_only),
-		cmocka_unit_test(test_what_only_looks_like_an_index_is_none),
-		cmocka_unit_test(test_collector_is_found_behind_a_table),
-		cmocka_unit_test(test_bookkeeping_is_no_root),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static uint64_t add_arena(struct process *process, uint64_t start, uint64_t *nex
 	return arena;
 }
 
-static void test_chunks_of_another_arena_are_walked(void **state)
+TEST(chunks_of_another_arena_are_walked)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -76,7 +76,7 @@ static void test_chunks_of_another_arena_are_walked(void **state)
 	}
 }
 
-static void test_arena_s_heap_is_no_root(void **state)
+TEST(arena_s_heap_is_no_root)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t arena, next, first, last;
@@ -97,7 +97,7 @@ static void test_arena_s_heap_is_no_root(void **state)
 }
 
 /* A full heap ends with a fence, and the arena goes on in another one. */
-static void test_arena_may_have_several_heaps(void **state)
+TEST(arena_may_have_several_heaps)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -122,7 +122,7 @@ static void test_arena_may_have_several_heaps(void **state)
 	}
 }
 
-static void test_arena_without_its_heap_is_reported(void **state)
+TEST(arena_without_its_heap_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t arena, next;
@@ -138,7 +138,7 @@ static void test_arena_without_its_heap_is_reported(void **state)
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
 }
 
-static void test_ring_of_arenas_that_leads_nowhere_is_reported(void **state)
+TEST(ring_of_arenas_that_leads_nowhere_is_reported)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -155,7 +155,7 @@ static void test_ring_of_arenas_that_leads_nowhere_is_reported(void **state)
 }
 
 /* It leads into a ring that the main arena is not in. */
-static void test_ring_of_arenas_may_close_too_early(void **state)
+TEST(ring_of_arenas_may_close_too_early)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -176,7 +176,7 @@ static void test_ring_of_arenas_may_close_too_early(void **state)
 }
 
 /* The memory below the bins, where the arena should begin, is not there. */
-static void test_arena_may_begin_before_its_memory(void **state)
+TEST(arena_may_begin_before_its_memory)
 {
 	for (uint64_t cut = 0; cut <= 112; cut += 8) {
 		_cleanup_(process_deinit) struct process process;
@@ -190,19 +190,4 @@ static void test_arena_may_begin_before_its_memory(void **state)
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, process.cache, 0x288, BLOCK_USED);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chunks_of_another_arena_are_walked),
-		cmocka_unit_test(test_arena_s_heap_is_no_root),
-		cmocka_unit_test(test_arena_may_have_several_heaps),
-		cmocka_unit_test(test_arena_without_its_heap_is_reported),
-		cmocka_unit_test(test_ring_of_arenas_that_leads_nowhere_is_reported),
-		cmocka_unit_test(test_ring_of_arenas_may_close_too_early),
-		cmocka_unit_test(test_arena_may_begin_before_its_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void assert_row(const struct process *process, const uint64_t *user, int 
 			assert_int_equal(process_find(process, user[i]), NO_ALLOCATION);
 }
 
-static void test_chunk_with_a_bad_size_is_skipped(void **state)
+TEST(chunk_with_a_bad_size_is_skipped)
 {
 	static const uint64_t bad_sizes[] = {
 		0, 0x4141414141414141, 0x1000001, 0x38, 0x43, UINT64_MAX,
@@ -49,7 +49,7 @@ static void test_chunk_with_a_bad_size_is_skipped(void **state)
 }
 
 /* Text that runs over several chunks. */
-static void test_walk_goes_on_behind_a_long_overrun(void **state)
+TEST(walk_goes_on_behind_a_long_overrun)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -63,7 +63,7 @@ static void test_walk_goes_on_behind_a_long_overrun(void **state)
 }
 
 /* A size that is plausible, but leads into the middle of another chunk. */
-static void test_size_that_leads_astray_costs_a_few_chunks(void **state)
+TEST(size_that_leads_astray_costs_a_few_chunks)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -78,7 +78,7 @@ static void test_size_that_leads_astray_costs_a_few_chunks(void **state)
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
 }
 
-static void test_first_chunk_of_the_heap_may_be_damaged(void **state)
+TEST(first_chunk_of_the_heap_may_be_damaged)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -92,7 +92,7 @@ static void test_first_chunk_of_the_heap_may_be_damaged(void **state)
 }
 
 /* Behind the damage is a chunk that a list names, and no long row. */
-static void test_chunk_on_a_list_vouches_for_itself(void **state)
+TEST(chunk_on_a_list_vouches_for_itself)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -112,7 +112,7 @@ static void test_chunk_on_a_list_vouches_for_itself(void **state)
 }
 
 /* Nobody knows what was in it, so nothing leaks because of it. */
-static void test_what_is_skipped_counts_as_a_reference(void **state)
+TEST(what_is_skipped_counts_as_a_reference)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -128,7 +128,7 @@ static void test_what_is_skipped_counts_as_a_reference(void **state)
 		bitmap_get(analysis_leaked(process.analysis), process_find(&process, user[21])));
 }
 
-static void test_overrun_into_top_loses_nothing(void **state)
+TEST(overrun_into_top_loses_nothing)
 {
 	static const uint64_t bad_sizes[] = {
 		0, 0x4141414141414141, UINT64_MAX, 0x21, 0x10001,
@@ -155,7 +155,7 @@ static void test_overrun_into_top_loses_nothing(void **state)
 }
 
 /* The arena's size is damaged, too: it ends within the page of top. */
-static void test_top_may_be_damaged_along_with_its_arena(void **state)
+TEST(top_may_be_damaged_along_with_its_arena)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -170,7 +170,7 @@ static void test_top_may_be_damaged_along_with_its_arena(void **state)
 }
 
 /* Where top points at is not in the heap at all. */
-static void test_heap_without_its_top_is_walked(void **state)
+TEST(heap_without_its_top_is_walked)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t user[COUNT];
@@ -183,7 +183,7 @@ static void test_heap_without_its_top_is_walked(void **state)
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
 }
 
-static void test_somebody_else_s_sbrk_is_fenced_and_a_root(void **state)
+TEST(somebody_else_s_sbrk_is_fenced_and_a_root)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t below, above, foreign;
@@ -208,7 +208,7 @@ static void test_somebody_else_s_sbrk_is_fenced_and_a_root(void **state)
 }
 
 /* A program may take rights away from pages that it has from malloc. */
-static void test_protected_page_in_the_heap_does_not_end_it(void **state)
+TEST(protected_page_in_the_heap_does_not_end_it)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct core *core = &process.core;
@@ -232,7 +232,7 @@ static void test_protected_page_in_the_heap_does_not_end_it(void **state)
 }
 
 /* Headers alone tell of most chunks, lists of some, and links of others. */
-static void test_states_are_told_in_any_mix(void **state)
+TEST(states_are_told_in_any_mix)
 {
 	enum { MANY = 1400, SMALL = 0x20 };
 	_cleanup_(process_deinit) struct process process;
@@ -259,7 +259,7 @@ static void test_states_are_told_in_any_mix(void **state)
 }
 
 /* Or it would not be known when it ends. */
-static void test_progress_is_told_of_all_that_is_walked(void **state)
+TEST(progress_is_told_of_all_that_is_walked)
 {
 	enum { MORE = 4 << 20 };
 	_cleanup_(process_deinit) struct process process;
@@ -278,25 +278,4 @@ static void test_progress_is_told_of_all_that_is_walked(void **state)
 	/* There are a few pages beside the heap. */
 	assert_in_range(done, MORE / 2, HEAP_SIZE + MORE + 4 * PAGE);
 	assert_sound(&process);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chunk_with_a_bad_size_is_skipped),
-		cmocka_unit_test(test_walk_goes_on_behind_a_long_overrun),
-		cmocka_unit_test(test_size_that_leads_astray_costs_a_few_chunks),
-		cmocka_unit_test(test_first_chunk_of_the_heap_may_be_damaged),
-		cmocka_unit_test(test_chunk_on_a_list_vouches_for_itself),
-		cmocka_unit_test(test_what_is_skipped_counts_as_a_reference),
-		cmocka_unit_test(test_overrun_into_top_loses_nothing),
-		cmocka_unit_test(test_top_may_be_damaged_along_with_its_arena),
-		cmocka_unit_test(test_heap_without_its_top_is_walked),
-		cmocka_unit_test(test_somebody_else_s_sbrk_is_fenced_and_a_root),
-		cmocka_unit_test(test_protected_page_in_the_heap_does_not_end_it),
-		cmocka_unit_test(test_states_are_told_in_any_mix),
-		cmocka_unit_test(test_progress_is_told_of_all_that_is_walked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

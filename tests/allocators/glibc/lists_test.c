@@ -80,7 +80,7 @@ static const struct glibc_version *const versions[] = {
 	&GLIBC_2_31, &GLIBC_2_36, &GLIBC_2_43, /* has no fast bins */
 };
 
-static void test_overrun_link_of_a_thread_cache_is_reported(void **state)
+TEST(overrun_link_of_a_thread_cache_is_reported)
 {
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -94,7 +94,7 @@ static void test_overrun_link_of_a_thread_cache_is_reported(void **state)
 	}
 }
 
-static void test_cycle_in_a_thread_cache_is_reported(void **state)
+TEST(cycle_in_a_thread_cache_is_reported)
 {
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -108,7 +108,7 @@ static void test_cycle_in_a_thread_cache_is_reported(void **state)
 }
 
 /* 16 bytes were left of a freed chunk: too little for one by themselves. */
-static void test_cache_may_stand_in_a_larger_chunk(void **state)
+TEST(cache_may_stand_in_a_larger_chunk)
 {
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -129,7 +129,7 @@ static void test_cache_may_stand_in_a_larger_chunk(void **state)
 }
 
 /* The same memory freed twice. */
-static void test_chunk_that_follows_itself_is_reported(void **state)
+TEST(chunk_that_follows_itself_is_reported)
 {
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -142,7 +142,7 @@ static void test_chunk_that_follows_itself_is_reported(void **state)
 	}
 }
 
-static void test_list_in_a_cache_may_be_shorter_than_its_count(void **state)
+TEST(list_in_a_cache_may_be_shorter_than_its_count)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_cached(&process, &GLIBC_2_36);
@@ -153,7 +153,7 @@ static void test_list_in_a_cache_may_be_shorter_than_its_count(void **state)
 	assert_incomplete(&process, "a link of the thread cache of size 0x40");
 }
 
-static void test_overrun_link_of_a_fast_bin_is_reported(void **state)
+TEST(overrun_link_of_a_fast_bin_is_reported)
 {
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -170,7 +170,7 @@ static void test_overrun_link_of_a_fast_bin_is_reported(void **state)
 }
 
 /* What is behind the damage is known by its links, if they are mangled. */
-static void test_rest_of_a_broken_fast_bin_is_recognised(void **state)
+TEST(rest_of_a_broken_fast_bin_is_recognised)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_fast(&process, &GLIBC_2_36);
@@ -180,7 +180,7 @@ static void test_rest_of_a_broken_fast_bin_is_recognised(void **state)
 	assert_states(&process, &rows, BLOCK_FREE);
 }
 
-static void test_cycle_in_a_fast_bin_is_reported(void **state)
+TEST(cycle_in_a_fast_bin_is_reported)
 {
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -193,7 +193,7 @@ static void test_cycle_in_a_fast_bin_is_reported(void **state)
 	}
 }
 
-static void test_head_of_a_fast_bin_may_be_wrong(void **state)
+TEST(head_of_a_fast_bin_may_be_wrong)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_rows(&process, &GLIBC_2_36);
@@ -234,7 +234,7 @@ static void make_long(struct process *process, const struct glibc_version *versi
 	process_finish(process);
 }
 
-static void test_long_fast_bin_of_a_large_dump_is_free(void **state)
+TEST(long_fast_bin_of_a_large_dump_is_free)
 {
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -250,7 +250,7 @@ static void test_long_fast_bin_of_a_large_dump_is_free(void **state)
 	}
 }
 
-static void test_damage_to_a_long_fast_bin_is_reported(void **state)
+TEST(damage_to_a_long_fast_bin_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t freed[LONG], wrong = 700 * APART % LONG;
@@ -266,7 +266,7 @@ static void test_damage_to_a_long_fast_bin_is_reported(void **state)
 }
 
 /* It ends, and what is on it is free. */
-static void test_cycle_in_a_long_fast_bin_is_reported(void **state)
+TEST(cycle_in_a_long_fast_bin_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t freed[LONG];
@@ -279,7 +279,7 @@ static void test_cycle_in_a_long_fast_bin_is_reported(void **state)
 	assert_incomplete(&process, "a link of the fast bin of size 0x20");
 }
 
-static void test_overrun_link_of_the_unsorted_bin_is_reported(void **state)
+TEST(overrun_link_of_the_unsorted_bin_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_unsorted(&process);
@@ -291,7 +291,7 @@ static void test_overrun_link_of_the_unsorted_bin_is_reported(void **state)
 }
 
 /* An overrun goes upwards: the link back is hit only after the other. */
-static void test_overrun_of_both_links_is_reported(void **state)
+TEST(overrun_of_both_links_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_unsorted(&process);
@@ -302,7 +302,7 @@ static void test_overrun_of_both_links_is_reported(void **state)
 	assert_culprit(&process, &rows, "unsorted bin", 3);
 }
 
-static void test_cycle_in_the_unsorted_bin_is_reported(void **state)
+TEST(cycle_in_the_unsorted_bin_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_unsorted(&process);
@@ -314,7 +314,7 @@ static void test_cycle_in_the_unsorted_bin_is_reported(void **state)
 }
 
 /* It closes, links back and forth, and never comes by its bin. */
-static void test_ring_beside_the_unsorted_bin_is_reported(void **state)
+TEST(ring_beside_the_unsorted_bin_is_reported)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_unsorted(&process);
@@ -333,7 +333,7 @@ static void test_ring_beside_the_unsorted_bin_is_reported(void **state)
 }
 
 /* What the frames of a thread point at does not become its cache. */
-static void test_cache_is_that_of_the_thread_whose_variable_says_so(void **state)
+TEST(cache_is_that_of_the_thread_whose_variable_says_so)
 {
 	const uint64_t other_tls = TLS - 0x10000, other = other_tls + 0x100;
 	const struct user_regs_struct registers = { .rsp = STACK + 0x800, .fs_base = other };
@@ -361,7 +361,7 @@ static void test_cache_is_that_of_the_thread_whose_variable_says_so(void **state
 }
 
 /* Members of a cache whose thread's memory is not in the core. */
-static void test_cache_is_found_without_its_thread(void **state)
+TEST(cache_is_found_without_its_thread)
 {
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -375,7 +375,7 @@ static void test_cache_is_found_without_its_thread(void **state)
 }
 
 /* A block of the cache's size with numbers in it is none. */
-static void test_memory_as_large_as_a_cache_is_none(void **state)
+TEST(memory_as_large_as_a_cache_is_none)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct rows rows = make_rows(&process, &GLIBC_2_36);
@@ -388,31 +388,4 @@ static void test_memory_as_large_as_a_cache_is_none(void **state)
 	assert_states(&process, &rows, BLOCK_USED);
 	assert_block(&process, user, 0x288, BLOCK_USED);
 	assert_sound(&process);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cache_may_stand_in_a_larger_chunk),
-		cmocka_unit_test(test_cache_is_that_of_the_thread_whose_variable_says_so),
-		cmocka_unit_test(test_overrun_link_of_a_thread_cache_is_reported),
-		cmocka_unit_test(test_cycle_in_a_thread_cache_is_reported),
-		cmocka_unit_test(test_chunk_that_follows_itself_is_reported),
-		cmocka_unit_test(test_list_in_a_cache_may_be_shorter_than_its_count),
-		cmocka_unit_test(test_overrun_link_of_a_fast_bin_is_reported),
-		cmocka_unit_test(test_rest_of_a_broken_fast_bin_is_recognised),
-		cmocka_unit_test(test_cycle_in_a_fast_bin_is_reported),
-		cmocka_unit_test(test_head_of_a_fast_bin_may_be_wrong),
-		cmocka_unit_test(test_long_fast_bin_of_a_large_dump_is_free),
-		cmocka_unit_test(test_damage_to_a_long_fast_bin_is_reported),
-		cmocka_unit_test(test_cycle_in_a_long_fast_bin_is_reported),
-		cmocka_unit_test(test_overrun_link_of_the_unsorted_bin_is_reported),
-		cmocka_unit_test(test_overrun_of_both_links_is_reported),
-		cmocka_unit_test(test_cycle_in_the_unsorted_bin_is_reported),
-		cmocka_unit_test(test_ring_beside_the_unsorted_bin_is_reported),
-		cmocka_unit_test(test_cache_is_found_without_its_thread),
-		cmocka_unit_test(test_memory_as_large_as_a_cache_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

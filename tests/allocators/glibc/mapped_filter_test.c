@@ -26,7 +26,7 @@ static void fill(uint64_t *words, uint64_t address, uint64_t *seed)
 	}
 }
 
-static void test_all_ways_to_filter_give_the_same(void **state)
+TEST(all_ways_to_filter_give_the_same)
 {
 	uint64_t words[FILTERED_BYTES / 8], seed = 88172645463325252;
 	size_t found = 0;
@@ -49,7 +49,7 @@ static void test_all_ways_to_filter_give_the_same(void **state)
 	assert_in_range(found, 1000, 2000 * 32 - 1000);
 }
 
-static void test_what_is_no_chunk_s_header_is_not_found(void **state)
+TEST(what_is_no_chunk_s_header_is_not_found)
 {
 	uint64_t words[FILTERED_BYTES / 8] = { 0 };
 
@@ -65,14 +65,4 @@ static void test_what_is_no_chunk_s_header_is_not_found(void **state)
 		words[1] |= PREV_INUSE;
 		assert_int_equal(mapped_filter(i)->filter((uint8_t *)words, PAGE), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_ways_to_filter_give_the_same),
-		cmocka_unit_test(test_what_is_no_chunk_s_header_is_not_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static uint64_t usable(const struct process *process, uint64_t size)
 	return size - 16 - process->version->map_tail / 2;
 }
 
-static void test_mapping_that_is_a_chunk_is_one_allocation(void **state)
+TEST(mapping_that_is_a_chunk_is_one_allocation)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -40,7 +40,7 @@ static void test_mapping_that_is_a_chunk_is_one_allocation(void **state)
 }
 
 /* The kernel makes one mapping of neighbours. */
-static void test_neighbours_in_one_mapping_are_told_apart(void **state)
+TEST(neighbours_in_one_mapping_are_told_apart)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -56,7 +56,7 @@ static void test_neighbours_in_one_mapping_are_told_apart(void **state)
 	}
 }
 
-static void test_memory_beside_a_chunk_is_a_root(void **state)
+TEST(memory_beside_a_chunk_is_a_root)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -85,7 +85,7 @@ static void test_memory_beside_a_chunk_is_a_root(void **state)
 	}
 }
 
-static void test_aligned_chunk_begins_where_the_program_s_memory_does(void **state)
+TEST(aligned_chunk_begins_where_the_program_s_memory_does)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -106,7 +106,7 @@ static void test_aligned_chunk_begins_where_the_program_s_memory_does(void **sta
 	}
 }
 
-static void test_numbers_that_look_like_a_header_are_not_one(void **state)
+TEST(numbers_that_look_like_a_header_are_not_one)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct core *core = &process.core;
@@ -123,7 +123,7 @@ static void test_numbers_that_look_like_a_header_are_not_one(void **state)
 	assert_sound(&process);
 }
 
-static void test_chunk_that_malloc_counts_but_nobody_finds_is_missed(void **state)
+TEST(chunk_that_malloc_counts_but_nobody_finds_is_missed)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -141,7 +141,7 @@ static void test_chunk_that_malloc_counts_but_nobody_finds_is_missed(void **stat
 }
 
 /* A program may take rights away from pages that it has from malloc. */
-static void test_protected_page_is_still_the_chunk_s(void **state)
+TEST(protected_page_is_still_the_chunk_s)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct core *core = &process.core;
@@ -160,7 +160,7 @@ static void test_protected_page_is_still_the_chunk_s(void **state)
 }
 
 /* A main arena that could not grow by sbrk() goes on in a mapping. */
-static void test_piece_of_the_main_arena_is_found_in_a_mapping(void **state)
+TEST(piece_of_the_main_arena_is_found_in_a_mapping)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
 		_cleanup_(process_deinit) struct process process;
@@ -189,20 +189,4 @@ static void test_piece_of_the_main_arena_is_found_in_a_mapping(void **state)
 		assert_int_equal(process_used(&process), 5);
 		assert_sound(&process);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mapping_that_is_a_chunk_is_one_allocation),
-		cmocka_unit_test(test_neighbours_in_one_mapping_are_told_apart),
-		cmocka_unit_test(test_memory_beside_a_chunk_is_a_root),
-		cmocka_unit_test(test_aligned_chunk_begins_where_the_program_s_memory_does),
-		cmocka_unit_test(test_numbers_that_look_like_a_header_are_not_one),
-		cmocka_unit_test(test_chunk_that_malloc_counts_but_nobody_finds_is_missed),
-		cmocka_unit_test(test_protected_page_is_still_the_chunk_s),
-		cmocka_unit_test(test_piece_of_the_main_arena_is_found_in_a_mapping),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static void compare(struct large *heap, unsigned int threads)
 	analysis_destroy(analysis);
 }
 
-static void test_pieces_make_the_heap_that_one_walk_finds(void **state)
+TEST(pieces_make_the_heap_that_one_walk_finds)
 {
 	static struct large heap;
 
@@ -115,7 +115,7 @@ static void test_pieces_make_the_heap_that_one_walk_finds(void **state)
 }
 
 /* Where a piece begins, there is what was chunks once, or looks so. */
-static void test_row_that_is_not_met_is_not_believed(void **state)
+TEST(row_that_is_not_met_is_not_believed)
 {
 	static struct large heap;
 
@@ -134,7 +134,7 @@ static void test_row_that_is_not_met_is_not_believed(void **state)
 	large_deinit(&heap);
 }
 
-static void test_damage_is_told_as_by_one_walk(void **state)
+TEST(damage_is_told_as_by_one_walk)
 {
 	static const uint64_t bad_sizes[] = { 0, 0x38, 0x43, UINT64_MAX, 0x100001, 0x21 };
 	static struct large heap;
@@ -150,7 +150,7 @@ static void test_damage_is_told_as_by_one_walk(void **state)
 	large_deinit(&heap);
 }
 
-static void test_large_chunks_are_walked_over(void **state)
+TEST(large_chunks_are_walked_over)
 {
 	static struct large heap;
 
@@ -163,16 +163,4 @@ static void test_large_chunks_are_walked_over(void **state)
 	compare(&heap, 16);
 	assert_sound(&heap.process);
 	large_deinit(&heap);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pieces_make_the_heap_that_one_walk_finds),
-		cmocka_unit_test(test_row_that_is_not_met_is_not_believed),
-		cmocka_unit_test(test_damage_is_told_as_by_one_walk),
-		cmocka_unit_test(test_large_chunks_are_walked_over),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

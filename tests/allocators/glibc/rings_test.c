@@ -73,7 +73,7 @@ static void assert_all_lead_to(struct rings *rings, uint64_t head)
 	assert_true(rings->heap.mapped_count < MOST_LOOKS);
 }
 
-static void test_ring_with_a_head_is_followed_once(void **state)
+TEST(ring_with_a_head_is_followed_once)
 {
 	_cleanup_(rings_deinit) struct rings rings;
 
@@ -81,7 +81,7 @@ static void test_ring_with_a_head_is_followed_once(void **state)
 	assert_all_lead_to(&rings, HEAD);
 }
 
-static void test_ring_without_a_head_is_followed_once(void **state)
+TEST(ring_without_a_head_is_followed_once)
 {
 	_cleanup_(rings_deinit) struct rings rings;
 
@@ -90,7 +90,7 @@ static void test_ring_without_a_head_is_followed_once(void **state)
 }
 
 /* Most of the chunks are not on the ring that they lead into. */
-static void test_way_into_a_ring_without_a_head_is_gone_once(void **state)
+TEST(way_into_a_ring_without_a_head_is_gone_once)
 {
 	_cleanup_(rings_deinit) struct rings rings;
 
@@ -98,22 +98,10 @@ static void test_way_into_a_ring_without_a_head_is_gone_once(void **state)
 	assert_all_lead_to(&rings, 0);
 }
 
-static void test_links_that_end_lead_to_no_head(void **state)
+TEST(links_that_end_lead_to_no_head)
 {
 	_cleanup_(rings_deinit) struct rings rings;
 
 	rings_init(&rings, 0);
 	assert_all_lead_to(&rings, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring_with_a_head_is_followed_once),
-		cmocka_unit_test(test_ring_without_a_head_is_followed_once),
-		cmocka_unit_test(test_way_into_a_ring_without_a_head_is_gone_once),
-		cmocka_unit_test(test_links_that_end_lead_to_no_head),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void assert_spare(const struct spare *spare, uint64_t start, uint64_t end
 	assert_int_equal(spare->kind, kind);
 }
 
-static void test_page_begins_behind_a_free_chunks_links(void **state)
+TEST(page_begins_behind_a_free_chunks_links)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct spares spares;
@@ -69,7 +69,7 @@ static void test_page_begins_behind_a_free_chunks_links(void **state)
 	assert_spare(&spares.list[1], 0x4000, 0x5000, SPARE_INSIDE);
 }
 
-static void test_fast_bins_are_merged_and_caches_are_not(void **state)
+TEST(fast_bins_are_merged_and_caches_are_not)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct spares spares;
@@ -102,7 +102,7 @@ static struct spares find_end(struct process *process, uint64_t top)
 	return find(process);
 }
 
-static void test_end_keeps_a_chunk_of_the_least_size(void **state)
+TEST(end_keeps_a_chunk_of_the_least_size)
 {
 	_cleanup_(process_deinit) struct process large = { 0 }, small = { 0 };
 	struct spares spares = find_end(&large, HEAP_SIZE - 0x1000 - 48);
@@ -112,7 +112,7 @@ static void test_end_keeps_a_chunk_of_the_least_size(void **state)
 	assert_int_equal(find_end(&small, HEAP_SIZE - 0x1000 - 32).count, 0);
 }
 
-static void test_end_below_memory_of_others_is_kept(void **state)
+TEST(end_below_memory_of_others_is_kept)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct spares spares;
@@ -123,16 +123,4 @@ static void test_end_below_memory_of_others_is_kept(void **state)
 	spares = find(&process);
 	assert_int_equal(spares.count, 1);
 	assert_spare(&spares.list[0], 0x9000, HEAP_SIZE, SPARE_KEPT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_page_begins_behind_a_free_chunks_links),
-		cmocka_unit_test(test_fast_bins_are_merged_and_caches_are_not),
-		cmocka_unit_test(test_end_keeps_a_chunk_of_the_least_size),
-		cmocka_unit_test(test_end_below_memory_of_others_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static struct digest digest_of(struct place *place, uint64_t address, uint64_t s
 	return digest;
 }
 
-static void test_equal_contents_are_so_wherever_they_are(void **state)
+TEST(equal_contents_are_so_wherever_they_are)
 {
 	_cleanup_(place_deinit) struct place place;
 	uint64_t size = 2 * PAGE + 123, across = SECOND - PAGE - 5;
@@ -78,7 +78,7 @@ static void test_equal_contents_are_so_wherever_they_are(void **state)
 		     digest_of(&place, FIRST + 16, size + 1).hash);
 }
 
-static void test_zeros_at_the_end_are_counted(void **state)
+TEST(zeros_at_the_end_are_counted)
 {
 	_cleanup_(place_deinit) struct place place;
 
@@ -92,7 +92,7 @@ static void test_zeros_at_the_end_are_counted(void **state)
 	assert_int_equal(digest_of(&place, SECOND - 100, 9000).zeros, 9000);
 }
 
-static void test_what_the_core_lacks_has_no_contents(void **state)
+TEST(what_the_core_lacks_has_no_contents)
 {
 	_cleanup_(place_deinit) struct place place;
 	struct digest digest;
@@ -110,7 +110,7 @@ static uint64_t text_length(const char *text, uint64_t size)
 	return contents_text((const uint8_t *)text, size);
 }
 
-static void test_a_text_has_an_end_and_only_characters(void **state)
+TEST(a_text_has_an_end_and_only_characters)
 {
 	assert_int_equal(text_length("abc\t\n\0def", 9), 5);
 	assert_int_equal(text_length("abc", 3), 0);
@@ -119,16 +119,4 @@ static void test_a_text_has_an_end_and_only_characters(void **state)
 	assert_int_equal(text_length("gr\xc3\xbc\xc3\x9f", 7), 6);
 	assert_int_equal(text_length("gr\xc3", 4), 0);
 	assert_int_equal(text_length("gr\xbc", 4), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_equal_contents_are_so_wherever_they_are),
-		cmocka_unit_test(test_zeros_at_the_end_are_counted),
-		cmocka_unit_test(test_what_the_core_lacks_has_no_contents),
-		cmocka_unit_test(test_a_text_has_an_end_and_only_characters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

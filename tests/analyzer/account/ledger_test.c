@@ -64,7 +64,7 @@ static uint64_t bytes_of(const struct mapped *mapped, size_t row)
 	return ledger_row(mapped->ledger, mapped->rows[row])->amount.mapped;
 }
 
-static void test_what_a_layer_claims_is_gone_for_the_next(void **state)
+TEST(what_a_layer_claims_is_gone_for_the_next)
 {
 	_cleanup_(mapped_deinit) struct mapped mapped;
 
@@ -81,7 +81,7 @@ static void test_what_a_layer_claims_is_gone_for_the_next(void **state)
 	assert_int_equal(bytes_of(&mapped, 2), 0);
 }
 
-static void test_of_claims_that_overlap_the_lower_one_counts(void **state)
+TEST(of_claims_that_overlap_the_lower_one_counts)
 {
 	_cleanup_(mapped_deinit) struct mapped mapped;
 
@@ -96,7 +96,7 @@ static void test_of_claims_that_overlap_the_lower_one_counts(void **state)
 	assert_int_equal(bytes_of(&mapped, 2), 0);
 }
 
-static void test_only_what_is_mapped_counts(void **state)
+TEST(only_what_is_mapped_counts)
 {
 	_cleanup_(mapped_deinit) struct mapped mapped;
 
@@ -116,7 +116,7 @@ static struct error *add_rest(void *data, row_number row, uint64_t start, uint64
 	return NULL;
 }
 
-static void test_rest_is_what_nobody_claimed(void **state)
+TEST(rest_is_what_nobody_claimed)
 {
 	_cleanup_(mapped_deinit) struct mapped mapped;
 	uint64_t rest = 0;
@@ -137,7 +137,7 @@ static void note_smaps(struct mapped *mapped, const char *text)
 	core_add_note(&mapped->core, "HEAPCORE", 0x534d4150, text, strlen(text));
 }
 
-static void test_smaps_tell_how_much_was_resident(void **state)
+TEST(smaps_tell_how_much_was_resident)
 {
 	_cleanup_(mapped_deinit) struct mapped mapped;
 
@@ -157,7 +157,7 @@ static void test_smaps_tell_how_much_was_resident(void **state)
 	assert_int_equal(ledger_row(mapped.ledger, mapped.rows[1])->amount.resident, 0);
 }
 
-static void test_smaps_that_make_no_sense_do_no_harm(void **state)
+TEST(smaps_that_make_no_sense_do_no_harm)
 {
 	_cleanup_(mapped_deinit) struct mapped mapped;
 
@@ -170,18 +170,4 @@ static void test_smaps_that_make_no_sense_do_no_harm(void **state)
 	settle(&mapped);
 	assert_int_equal(ledger_total(mapped.ledger).mapped, 3 * PAGE);
 	assert_true(ledger_total(mapped.ledger).resident <= 3 * PAGE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_a_layer_claims_is_gone_for_the_next),
-		cmocka_unit_test(test_of_claims_that_overlap_the_lower_one_counts),
-		cmocka_unit_test(test_only_what_is_mapped_counts),
-		cmocka_unit_test(test_rest_is_what_nobody_claimed),
-		cmocka_unit_test(test_smaps_tell_how_much_was_resident),
-		cmocka_unit_test(test_smaps_that_make_no_sense_do_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

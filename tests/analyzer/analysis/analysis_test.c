@@ -120,7 +120,7 @@ static bool analyse(const char *path, long allocations)
 }
 
 /* Where it matters, it is an error; where it does not, the result is right. */
-static void test_lack_of_memory_at_any_time_is_told(void **state)
+TEST(lack_of_memory_at_any_time_is_told)
 {
 	_cleanup_(process_deinit) struct process process;
 	long allocations = 0;
@@ -132,7 +132,7 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 }
 
 /* What is read then, and let go of, does not change an answer. */
-static void test_dump_larger_than_memory_has_the_same_answers(void **state)
+TEST(dump_larger_than_memory_has_the_same_answers)
 {
 	_cleanup_(process_deinit) struct process process;
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
@@ -169,7 +169,7 @@ static bool build_within(struct analysis *analysis, enum stage stage, size_t lim
 
 /* The first attempt leaves what is below the stage; the others leave nothing.
  */
-static void test_stage_beyond_the_limit_releases_what_it_had(void **state)
+TEST(stage_beyond_the_limit_releases_what_it_had)
 {
 	for (enum stage stage = 0; stage < STAGES; stage++) {
 		_cleanup_(process_deinit) struct process process;
@@ -192,7 +192,7 @@ static void test_stage_beyond_the_limit_releases_what_it_had(void **state)
 	}
 }
 
-static void test_stage_can_be_asked_for_again_after_an_interrupt(void **state)
+TEST(stage_can_be_asked_for_again_after_an_interrupt)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct error *error;
@@ -221,7 +221,7 @@ static void make_asked(struct process *process)
 	assert_true(analysis_has_ahead(process->analysis));
 }
 
-static void test_stages_are_built_ahead_once_an_allocation_was_asked_about(void **state)
+TEST(stages_are_built_ahead_once_an_allocation_was_asked_about)
 {
 	_cleanup_(process_deinit) struct process process;
 	_cleanup_(error_destroy) struct error *error = NULL;
@@ -239,7 +239,7 @@ static void test_stages_are_built_ahead_once_an_allocation_was_asked_about(void 
 	assert_right(process.analysis);
 }
 
-static void test_building_ahead_takes_no_more_than_half_of_the_memory(void **state)
+TEST(building_ahead_takes_no_more_than_half_of_the_memory)
 {
 	_cleanup_(process_deinit) struct process process;
 	_cleanup_(error_destroy) struct error *error = NULL;
@@ -256,7 +256,7 @@ static void test_building_ahead_takes_no_more_than_half_of_the_memory(void **sta
 	assert_false(analysis_has_ahead(process.analysis));
 }
 
-static void test_stage_is_built_once_and_only_with_those_below(void **state)
+TEST(stage_is_built_once_and_only_with_those_below)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct allocation_index *index;
@@ -274,7 +274,7 @@ static void test_stage_is_built_once_and_only_with_those_below(void **state)
 	assert_right(process.analysis);
 }
 
-static void test_anchors_are_told_apart_by_kind(void **state)
+TEST(anchors_are_told_apart_by_kind)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct bitmap *static_ones, *stacks, *registers;
@@ -288,20 +288,4 @@ static void test_anchors_are_told_apart_by_kind(void **state)
 	assert_int_equal(bitmap_weight(static_ones), 2);
 	assert_int_equal(bitmap_weight(stacks), 1);
 	assert_int_equal(bitmap_weight(registers), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dump_larger_than_memory_has_the_same_answers),
-		cmocka_unit_test(test_lack_of_memory_at_any_time_is_told),
-		cmocka_unit_test(test_stage_beyond_the_limit_releases_what_it_had),
-		cmocka_unit_test(test_stage_can_be_asked_for_again_after_an_interrupt),
-		cmocka_unit_test(test_stages_are_built_ahead_once_an_allocation_was_asked_about),
-		cmocka_unit_test(test_building_ahead_takes_no_more_than_half_of_the_memory),
-		cmocka_unit_test(test_stage_is_built_once_and_only_with_those_below),
-		cmocka_unit_test(test_anchors_are_told_apart_by_kind),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static char folder[] = "/tmp/analysis_side_test.XXXXXX";
 static char core[sizeof(folder) + 8], path[sizeof(core) + 8];
 static struct file whole;
 
-static int make_all(void **state)
+int before_tests(void **state)
 {
 	assert_non_null(mkdtemp(folder));
 	snprintf(core, sizeof(core), "%s/core", folder);
@@ -159,7 +159,7 @@ static int make_all(void **state)
 	return 0;
 }
 
-static int remove_all(void **state)
+int after_tests(void **state)
 {
 	free(whole.bytes);
 	unlink(core);
@@ -167,7 +167,7 @@ static int remove_all(void **state)
 	return rmdir(folder);
 }
 
-static void test_false_side_files_do_no_harm(void **state)
+TEST(false_side_files_do_no_harm)
 {
 	struct file changed;
 	uint64_t chance = 1;
@@ -188,7 +188,7 @@ static void test_false_side_files_do_no_harm(void **state)
 	free(changed.bytes);
 }
 
-static void test_arenas_are_those_of_the_core(void **state)
+TEST(arenas_are_those_of_the_core)
 {
 	enum { ARENA = 48, REGION = 32, REGION_ARENA = 24 };
 	struct progress progress = { .total = 0 };
@@ -212,14 +212,4 @@ static void test_arenas_are_those_of_the_core(void **state)
 	assert_error(heaps_wake(analysis_heaps(analysis)), ERROR_BAD_DUMP,
 		     "the arenas of the side file are not those of the core");
 	assert_int_equal(heaps_count(analysis_heaps(analysis)), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_false_side_files_do_no_harm),
-		cmocka_unit_test(test_arenas_are_those_of_the_core),
-	};
-
-	return cmocka_run_group_tests(tests, make_all, remove_all);
 }

@@ -8,7 +8,7 @@ struct pair {
 
 DEFINE_COMPARE(compare_pairs, struct pair, DESCENDING(key), ASCENDING(value))
 
-static void test_items_are_kept_as_the_array_grows(void **state)
+TEST(items_are_kept_as_the_array_grows)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(array_release) ARRAY(struct pair) pairs = { .memory.account = &account };
@@ -21,7 +21,7 @@ static void test_items_are_kept_as_the_array_grows(void **state)
 	assert_int_equal(account.used, pairs.memory.size);
 }
 
-static void test_item_that_would_pass_the_limit_is_refused(void **state)
+TEST(item_that_would_pass_the_limit_is_refused)
 {
 	struct memory_account account = { .limit = 100000 };
 	_cleanup_(array_release) ARRAY(uint64_t) numbers = { .memory.account = &account };
@@ -34,7 +34,7 @@ static void test_item_that_would_pass_the_limit_is_refused(void **state)
 	assert_int_equal(numbers.items[numbers.count - 1], numbers.count - 1);
 }
 
-static void test_new_items_are_zero(void **state)
+TEST(new_items_are_zero)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(array_release) ARRAY(uint32_t) numbers = { .memory.account = &account };
@@ -49,7 +49,7 @@ static void test_new_items_are_zero(void **state)
 	assert_int_equal(account.used, 0);
 }
 
-static void test_items_are_sorted_by_each_member_in_its_direction(void **state)
+TEST(items_are_sorted_by_each_member_in_its_direction)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(array_release) ARRAY(struct pair) pairs = { .memory.account = &account };
@@ -60,16 +60,4 @@ static void test_items_are_sorted_by_each_member_in_its_direction(void **state)
 		assert_no_error(array_append(&pairs, order[i % COUNT_OF(order)]));
 	array_sort(&pairs, compare_pairs);
 	assert_memory_equal(pairs.items, order, sizeof(order));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_items_are_kept_as_the_array_grows),
-		cmocka_unit_test(test_item_that_would_pass_the_limit_is_refused),
-		cmocka_unit_test(test_new_items_are_zero),
-		cmocka_unit_test(test_items_are_sorted_by_each_member_in_its_direction),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

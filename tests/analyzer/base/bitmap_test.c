@@ -28,7 +28,7 @@ static void assert_bits(const struct bitmap *bitmap, const size_t *bits)
 
 #define ASSERT_BITS(bitmap, ...) assert_bits((bitmap), (const size_t[]){ __VA_ARGS__, COUNT })
 
-static void test_new_bitmap_is_empty(void **state)
+TEST(new_bitmap_is_empty)
 {
 	_cleanup_(bitmap_deinit) struct bitmap bitmap = BITMAP(COUNT);
 
@@ -37,7 +37,7 @@ static void test_new_bitmap_is_empty(void **state)
 	assert_false(bitmap_get(&bitmap, COUNT - 1));
 }
 
-static void test_bits_are_set_and_cleared_one_by_one(void **state)
+TEST(bits_are_set_and_cleared_one_by_one)
 {
 	_cleanup_(bitmap_deinit) struct bitmap bitmap = BITMAP(0, 63, 64, 199);
 
@@ -51,7 +51,7 @@ static void test_bits_are_set_and_cleared_one_by_one(void **state)
 	ASSERT_BITS(&bitmap, 0, 64, 65, 199);
 }
 
-static void test_next_is_the_bit_itself_or_one_above(void **state)
+TEST(next_is_the_bit_itself_or_one_above)
 {
 	_cleanup_(bitmap_deinit) struct bitmap bitmap = BITMAP(5, 130);
 
@@ -62,7 +62,7 @@ static void test_next_is_the_bit_itself_or_one_above(void **state)
 	assert_int_equal(bitmap_next(&bitmap, SIZE_MAX), COUNT);
 }
 
-static void test_next_clear_is_the_next_that_is_not_set(void **state)
+TEST(next_clear_is_the_next_that_is_not_set)
 {
 	_cleanup_(bitmap_deinit) struct bitmap bitmap = BITMAP(5, 6, 130);
 
@@ -75,7 +75,7 @@ static void test_next_clear_is_the_next_that_is_not_set(void **state)
 	assert_int_equal(bitmap_next_clear(&bitmap, 0), COUNT - 1);
 }
 
-static void test_bits_of_a_word_are_counted(void **state)
+TEST(bits_of_a_word_are_counted)
 {
 	assert_int_equal(bits_count(0), 0);
 	assert_int_equal(bits_count(UINT64_MAX), 64);
@@ -84,7 +84,7 @@ static void test_bits_of_a_word_are_counted(void **state)
 		assert_int_equal(bits_count(UINT64_MAX >> i), 64 - i);
 }
 
-static void test_sets_are_joined_cut_and_taken_away(void **state)
+TEST(sets_are_joined_cut_and_taken_away)
 {
 	_cleanup_(bitmap_deinit) struct bitmap left = BITMAP(1, 70, 199);
 	_cleanup_(bitmap_deinit) struct bitmap right = BITMAP(2, 70, 198);
@@ -103,7 +103,7 @@ static void test_sets_are_joined_cut_and_taken_away(void **state)
 	ASSERT_BITS(&result, 2, 70, 198);
 }
 
-static void test_bitmap_without_bits_is_harmless(void **state)
+TEST(bitmap_without_bits_is_harmless)
 {
 	_cleanup_(bitmap_deinit) struct bitmap bitmap, other;
 
@@ -114,7 +114,7 @@ static void test_bitmap_without_bits_is_harmless(void **state)
 	assert_int_equal(bitmap_next(&bitmap, 0), 0);
 }
 
-static void test_its_memory_is_counted_and_given_back(void **state)
+TEST(its_memory_is_counted_and_given_back)
 {
 	struct bitmap bitmap = BITMAP(7);
 
@@ -123,20 +123,4 @@ static void test_its_memory_is_counted_and_given_back(void **state)
 	assert_int_equal(account.used, 0);
 	bitmap_deinit(&bitmap);
 	assert_int_equal(account.used, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_bitmap_is_empty),
-		cmocka_unit_test(test_bits_are_set_and_cleared_one_by_one),
-		cmocka_unit_test(test_next_is_the_bit_itself_or_one_above),
-		cmocka_unit_test(test_next_clear_is_the_next_that_is_not_set),
-		cmocka_unit_test(test_bits_of_a_word_are_counted),
-		cmocka_unit_test(test_sets_are_joined_cut_and_taken_away),
-		cmocka_unit_test(test_bitmap_without_bits_is_harmless),
-		cmocka_unit_test(test_its_memory_is_counted_and_given_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

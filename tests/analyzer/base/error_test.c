@@ -4,20 +4,20 @@
 
 #include <errno.h>
 
-static void test_error_keeps_its_code_and_message(void **state)
+TEST(error_keeps_its_code_and_message)
 {
 	assert_error(error_create(ERROR_BAD_DUMP, "segment %d is %s", 3, "bad"), ERROR_BAD_DUMP,
 		     "segment 3 is bad");
 }
 
-static void test_system_error_tells_what_failed_and_why(void **state)
+TEST(system_error_tells_what_failed_and_why)
 {
 	errno = ENOENT;
 	assert_error(error_system("%s", "core.1"), ERROR_SYSTEM,
 		     "core.1: No such file or directory");
 }
 
-static void test_system_error_for_lack_of_memory_is_one_of_memory(void **state)
+TEST(system_error_for_lack_of_memory_is_one_of_memory)
 {
 	struct error *error;
 
@@ -27,7 +27,7 @@ static void test_system_error_for_lack_of_memory_is_one_of_memory(void **state)
 	error_destroy(error);
 }
 
-static void test_wrapping_puts_the_context_in_front(void **state)
+TEST(wrapping_puts_the_context_in_front)
 {
 	struct error *error = error_create(ERROR_BAD_DUMP, "is empty");
 
@@ -36,30 +36,16 @@ static void test_wrapping_puts_the_context_in_front(void **state)
 	assert_error(error, ERROR_BAD_DUMP, "dumps: core.1: is empty");
 }
 
-static void test_lack_of_memory_can_be_wrapped_and_destroyed_often(void **state)
+TEST(lack_of_memory_can_be_wrapped_and_destroyed_often)
 {
 	for (int i = 0; i < 3; i++)
 		assert_error(error_wrap(&error_no_memory, "core.1"), ERROR_NO_MEMORY,
 			     "out of memory");
 }
 
-static void test_no_error_can_be_destroyed(void **state)
+TEST(no_error_can_be_destroyed)
 {
 	_cleanup_(error_destroy) struct error *error = NULL;
 
 	error_destroy(error);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_error_keeps_its_code_and_message),
-		cmocka_unit_test(test_system_error_tells_what_failed_and_why),
-		cmocka_unit_test(test_system_error_for_lack_of_memory_is_one_of_memory),
-		cmocka_unit_test(test_wrapping_puts_the_context_in_front),
-		cmocka_unit_test(test_lack_of_memory_can_be_wrapped_and_destroyed_often),
-		cmocka_unit_test(test_no_error_can_be_destroyed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "tests/assertions.h"
 
-static void test_nothing_found_is_complete(void **state)
+TEST(nothing_found_is_complete)
 {
 	struct findings findings = { 0 };
 
@@ -10,7 +10,7 @@ static void test_nothing_found_is_complete(void **state)
 	findings_deinit(&findings);
 }
 
-static void test_note_does_not_make_the_analysis_incomplete(void **state)
+TEST(note_does_not_make_the_analysis_incomplete)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 
@@ -25,7 +25,7 @@ static void test_note_does_not_make_the_analysis_incomplete(void **state)
 	assert_int_equal(findings.list[1].weight, FINDING_INCOMPLETE);
 }
 
-static void test_list_is_bounded_but_all_are_counted(void **state)
+TEST(list_is_bounded_but_all_are_counted)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 
@@ -38,15 +38,4 @@ static void test_list_is_bounded_but_all_are_counted(void **state)
 	assert_int_equal(findings.weighed[FINDING_INCOMPLETE], 1);
 	assert_string_equal(findings.list[0].message, "note 0");
 	assert_string_equal(findings.list[MAXIMUM_FINDINGS].message, "the core is truncated");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_found_is_complete),
-		cmocka_unit_test(test_note_does_not_make_the_analysis_incomplete),
-		cmocka_unit_test(test_list_is_bounded_but_all_are_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ struct element {
 	unsigned int start;
 };
 
-static void test_a_list_grows_one_by_one(void **state)
+TEST(a_list_grows_one_by_one)
 {
 	unsigned int *list = NULL;
 
@@ -19,7 +19,7 @@ static void test_a_list_grows_one_by_one(void **state)
 	free(list);
 }
 
-static void test_the_first_above_is_found(void **state)
+TEST(the_first_above_is_found)
 {
 	const struct element list[] = { { 2 }, { 4 }, { 4 }, { 7 } };
 
@@ -30,14 +30,4 @@ static void test_the_first_above_is_found(void **state)
 	assert_int_equal(LIST_ABOVE(list, 4, start, 6U), 3);
 	assert_int_equal(LIST_ABOVE(list, 4, start, 7U), 4);
 	assert_int_equal(LIST_ABOVE(list, 0, start, 1U), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_list_grows_one_by_one),
-		cmocka_unit_test(test_the_first_above_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static void assert_zero(const struct memory *memory, size_t from)
 		assert_int_equal(bytes[i], 0);
 }
 
-static void test_new_memory_is_zero(void **state)
+TEST(new_memory_is_zero)
 {
 	struct memory_account account = { 0 };
 	struct memory memory = { .account = &account };
@@ -23,7 +23,7 @@ static void test_new_memory_is_zero(void **state)
 	memory_release(&memory);
 }
 
-static void test_growing_keeps_the_contents_and_adds_zeros(void **state)
+TEST(growing_keeps_the_contents_and_adds_zeros)
 {
 	struct memory_account account = { 0 };
 	struct memory memory = { .account = &account };
@@ -39,7 +39,7 @@ static void test_growing_keeps_the_contents_and_adds_zeros(void **state)
 	memory_release(&memory);
 }
 
-static void test_what_was_given_up_is_zero_when_it_comes_back(void **state)
+TEST(what_was_given_up_is_zero_when_it_comes_back)
 {
 	struct memory_account account = { 0 };
 	struct memory memory = { .account = &account };
@@ -52,7 +52,7 @@ static void test_what_was_given_up_is_zero_when_it_comes_back(void **state)
 	memory_release(&memory);
 }
 
-static void test_reserving_gives_at_least_what_is_asked_for(void **state)
+TEST(reserving_gives_at_least_what_is_asked_for)
 {
 	struct memory_account account = { 0 };
 	struct memory memory = { .account = &account };
@@ -71,7 +71,7 @@ static void test_reserving_gives_at_least_what_is_asked_for(void **state)
 	memory_release(&memory);
 }
 
-static void test_account_knows_what_is_held_and_what_was_at_most(void **state)
+TEST(account_knows_what_is_held_and_what_was_at_most)
 {
 	struct memory_account account = { 0 };
 	struct memory first = { .account = &account }, second = first;
@@ -88,7 +88,7 @@ static void test_account_knows_what_is_held_and_what_was_at_most(void **state)
 	assert_int_equal(account.peak, 8000);
 }
 
-static void test_impossible_size_is_an_error_and_changes_nothing(void **state)
+TEST(impossible_size_is_an_error_and_changes_nothing)
 {
 	struct memory_account account = { 0 };
 	struct memory memory = { .account = &account };
@@ -103,7 +103,7 @@ static void test_impossible_size_is_an_error_and_changes_nothing(void **state)
 	memory_release(&memory);
 }
 
-static void test_nothing_goes_beyond_the_limit(void **state)
+TEST(nothing_goes_beyond_the_limit)
 {
 	struct memory_account account = { .limit = 1000 };
 	struct memory memory = { .account = &account };
@@ -123,7 +123,7 @@ static void test_nothing_goes_beyond_the_limit(void **state)
 	assert_int_equal(account.used, 0);
 }
 
-static void test_room_is_filled_without_moving(void **state)
+TEST(room_is_filled_without_moving)
 {
 	struct memory_account account = { 0 };
 	struct memory memory = { .account = &account };
@@ -149,7 +149,7 @@ static void test_room_is_filled_without_moving(void **state)
 	assert_int_equal(account.used, 0);
 }
 
-static void test_room_may_stay_empty(void **state)
+TEST(room_may_stay_empty)
 {
 	struct memory_account account = { .limit = 1000 };
 	struct memory memory = { .account = &account };
@@ -164,21 +164,4 @@ static void test_room_may_stay_empty(void **state)
 	assert_null(memory.bytes);
 	assert_error(memory_keep_room(&memory, SIZE_MAX / 2), ERROR_NO_MEMORY, "out of memory");
 	assert_int_equal(account.used, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_memory_is_zero),
-		cmocka_unit_test(test_growing_keeps_the_contents_and_adds_zeros),
-		cmocka_unit_test(test_what_was_given_up_is_zero_when_it_comes_back),
-		cmocka_unit_test(test_reserving_gives_at_least_what_is_asked_for),
-		cmocka_unit_test(test_account_knows_what_is_held_and_what_was_at_most),
-		cmocka_unit_test(test_impossible_size_is_an_error_and_changes_nothing),
-		cmocka_unit_test(test_nothing_goes_beyond_the_limit),
-		cmocka_unit_test(test_room_is_filled_without_moving),
-		cmocka_unit_test(test_room_may_stay_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

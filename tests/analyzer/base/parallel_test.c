@@ -31,7 +31,7 @@ static struct error *work(void *data, size_t chunk, unsigned int thread)
 	return NULL;
 }
 
-static void test_every_chunk_is_taken_once(void **state)
+TEST(every_chunk_is_taken_once)
 {
 	for (unsigned int threads = 1; threads <= THREADS; threads++) {
 		struct loop loop = { .bad_from = CHUNKS };
@@ -42,7 +42,7 @@ static void test_every_chunk_is_taken_once(void **state)
 	}
 }
 
-static void test_loop_without_chunks_does_nothing(void **state)
+TEST(loop_without_chunks_does_nothing)
 {
 	struct loop loop = { .bad_from = 0 };
 
@@ -51,7 +51,7 @@ static void test_loop_without_chunks_does_nothing(void **state)
 }
 
 /* Of many errors one is returned; the others must not leak. */
-static void test_error_ends_the_loop(void **state)
+TEST(error_ends_the_loop)
 {
 	struct loop loop = { .bad_from = 10 };
 
@@ -60,7 +60,7 @@ static void test_error_ends_the_loop(void **state)
 	assert_true(loop.chunks <= 10 + THREADS);
 }
 
-static void test_more_threads_than_chunks_are_harmless(void **state)
+TEST(more_threads_than_chunks_are_harmless)
 {
 	struct loop loop = { .bad_from = CHUNKS };
 
@@ -68,7 +68,7 @@ static void test_more_threads_than_chunks_are_harmless(void **state)
 	assert_int_equal(loop.chunks, 1);
 }
 
-static void test_process_that_may_use_one_processor_has_one_thread(void **state)
+TEST(process_that_may_use_one_processor_has_one_thread)
 {
 	cpu_set_t before, one;
 
@@ -83,7 +83,7 @@ static void test_process_that_may_use_one_processor_has_one_thread(void **state)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
-static void test_even_split_depends_on_the_chunks_alone(void **state)
+TEST(even_split_depends_on_the_chunks_alone)
 {
 	static const uint64_t AMOUNTS[] = { 5, 1, 1, 1, 4, 1, 9 };
 	enum { AMOUNT_COUNT = sizeof(AMOUNTS) / sizeof(*AMOUNTS) };
@@ -102,18 +102,4 @@ static void test_even_split_depends_on_the_chunks_alone(void **state)
 	assert_int_equal(split.largest, 9);
 	/* One has 5; one 1, 1, 1 and 9; one 1 and 4. */
 	assert_int_equal(split.even, 12);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_chunk_is_taken_once),
-		cmocka_unit_test(test_loop_without_chunks_does_nothing),
-		cmocka_unit_test(test_error_ends_the_loop),
-		cmocka_unit_test(test_more_threads_than_chunks_are_harmless),
-		cmocka_unit_test(test_process_that_may_use_one_processor_has_one_thread),
-		cmocka_unit_test(test_even_split_depends_on_the_chunks_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static struct error *work(void *data, size_t chunk, unsigned int thread)
 	return NULL;
 }
 
-static void test_baton_goes_from_chunk_to_turn_in_order(void **state)
+TEST(baton_goes_from_chunk_to_turn_in_order)
 {
 	struct race race = { .bad = CHUNKS };
 
@@ -41,7 +41,7 @@ static void test_baton_goes_from_chunk_to_turn_in_order(void **state)
 	relay_deinit(&race.relay);
 }
 
-static void test_nobody_waits_for_a_chunk_that_failed(void **state)
+TEST(nobody_waits_for_a_chunk_that_failed)
 {
 	struct race race = { .bad = CHUNKS / 2 };
 
@@ -51,14 +51,4 @@ static void test_nobody_waits_for_a_chunk_that_failed(void **state)
 	for (size_t i = 0; i < race.count; i++)
 		assert_int_equal(race.order[i], i);
 	relay_deinit(&race.relay);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_baton_goes_from_chunk_to_turn_in_order),
-		cmocka_unit_test(test_nobody_waits_for_a_chunk_that_failed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct entry *find(const struct entries *table, uint64_t key)
 	return table_find(table, key, entry, entry->key == key);
 }
 
-static void test_what_was_added_is_found_and_nothing_else(void **state)
+TEST(what_was_added_is_found_and_nothing_else)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(table_release) struct entries table = { .memory.account = &account };
@@ -31,7 +31,7 @@ static void test_what_was_added_is_found_and_nothing_else(void **state)
 	}
 }
 
-static void test_items_keep_the_order_in_which_they_were_added(void **state)
+TEST(items_keep_the_order_in_which_they_were_added)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(table_release) struct entries table = { .memory.account = &account };
@@ -42,7 +42,7 @@ static void test_items_keep_the_order_in_which_they_were_added(void **state)
 		assert_int_equal(table.items[i].value, i);
 }
 
-static void test_items_of_one_key_are_told_apart(void **state)
+TEST(items_of_one_key_are_told_apart)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(table_release) struct entries table = { .memory.account = &account };
@@ -54,7 +54,7 @@ static void test_items_of_one_key_are_told_apart(void **state)
 	assert_null(table_find(&table, 5, entry, entry->value == 100));
 }
 
-static void test_texts_are_keys(void **state)
+TEST(texts_are_keys)
 {
 	struct memory_account account = { 0 };
 	HASH_TABLE(const char *) names = { .memory.account = &account };
@@ -69,7 +69,7 @@ static void test_texts_are_keys(void **state)
 	table_release(&names);
 }
 
-static void test_what_it_takes_is_counted_limited_and_released(void **state)
+TEST(what_it_takes_is_counted_limited_and_released)
 {
 	struct memory_account account = { .limit = 1 << 18 };
 	struct entries table = { .memory.account = &account };
@@ -137,23 +137,9 @@ static uint64_t number_itself(uint64_t number)
 	return number;
 }
 
-static void test_no_keys_are_known_to_share_a_slot(void **state)
+TEST(no_keys_are_known_to_share_a_slot)
 {
 	check_runs(awkward_key);
 	check_runs(page);
 	check_runs(number_itself);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_added_is_found_and_nothing_else),
-		cmocka_unit_test(test_items_keep_the_order_in_which_they_were_added),
-		cmocka_unit_test(test_items_of_one_key_are_told_apart),
-		cmocka_unit_test(test_texts_are_keys),
-		cmocka_unit_test(test_what_it_takes_is_counted_limited_and_released),
-		cmocka_unit_test(test_no_keys_are_known_to_share_a_slot),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

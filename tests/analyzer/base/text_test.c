@@ -20,7 +20,7 @@ static uint64_t size_of(const char *word)
 	return size;
 }
 
-static void test_addresses_are_hexadecimal_with_or_without_prefix(void **state)
+TEST(addresses_are_hexadecimal_with_or_without_prefix)
 {
 	assert_int_equal(address_of("10"), 0x10);
 	assert_int_equal(address_of("0x10"), 0x10);
@@ -31,7 +31,7 @@ static void test_addresses_are_hexadecimal_with_or_without_prefix(void **state)
 	assert_false(is_address("-"));
 }
 
-static void test_what_is_no_address_is_named_in_the_error(void **state)
+TEST(what_is_no_address_is_named_in_the_error)
 {
 	uint64_t address = 7;
 
@@ -46,7 +46,7 @@ static void test_what_is_no_address_is_named_in_the_error(void **state)
 	assert_int_equal(address, 7);
 }
 
-static void test_sizes_are_decimal_unless_they_begin_with_0x(void **state)
+TEST(sizes_are_decimal_unless_they_begin_with_0x)
 {
 	assert_int_equal(size_of("20"), 20);
 	assert_int_equal(size_of("0x20"), 0x20);
@@ -56,7 +56,7 @@ static void test_sizes_are_decimal_unless_they_begin_with_0x(void **state)
 	assert_int_equal(size_of("3G"), UINT64_C(3) << 30);
 }
 
-static void test_size_in_bare_hexadecimal_digits_is_refused_unless_spelled_out(void **state)
+TEST(size_in_bare_hexadecimal_digits_is_refused_unless_spelled_out)
 {
 	char buffer[NUMBER_SIZE];
 	uint64_t size = 7;
@@ -68,7 +68,7 @@ static void test_size_in_bare_hexadecimal_digits_is_refused_unless_spelled_out(v
 	assert_string_equal(spell_hexadecimal("10K", buffer), "10K");
 }
 
-static void test_size_is_written_in_both_ways(void **state)
+TEST(size_is_written_in_both_ways)
 {
 	char buffer[SIZE_SIZE];
 
@@ -77,7 +77,7 @@ static void test_size_is_written_in_both_ways(void **state)
 			    "18,446,744,073,709,551,615 (0xffffffffffffffff)");
 }
 
-static void test_what_is_no_size_is_named_in_the_error(void **state)
+TEST(what_is_no_size_is_named_in_the_error)
 {
 	static const char *const words[] = {
 		"many", "K", "1KB", "0x1K", "aK", "1T", "18446744073709551615G",
@@ -93,7 +93,7 @@ static void test_what_is_no_size_is_named_in_the_error(void **state)
 	assert_int_equal(size, 7);
 }
 
-static void test_counts_are_decimal(void **state)
+TEST(counts_are_decimal)
 {
 	uint64_t count = 0;
 
@@ -107,7 +107,7 @@ static void test_counts_are_decimal(void **state)
 	assert_error(parse_count("0x1", &count), ERROR_USAGE, "'0x1' is not a count");
 }
 
-static void test_numbers_are_written_in_full(void **state)
+TEST(numbers_are_written_in_full)
 {
 	char buffer[NUMBER_SIZE];
 
@@ -144,7 +144,7 @@ static const char *nearest(const char *word)
 	return nearest_word(word, known_word, NULL);
 }
 
-static void test_a_mistyped_word_finds_the_one_that_was_meant(void **state)
+TEST(a_mistyped_word_finds_the_one_that_was_meant)
 {
 	assert_string_equal(nearest("leakd"), "leaked");
 	assert_string_equal(nearest("laeked"), "leaked");
@@ -156,7 +156,7 @@ static void test_a_mistyped_word_finds_the_one_that_was_meant(void **state)
 	assert_string_equal(nearest("Thread"), "threadonlyanchored");
 }
 
-static void test_a_word_like_no_other_finds_none(void **state)
+TEST(a_word_like_no_other_finds_none)
 {
 	char long_word[100];
 
@@ -169,14 +169,14 @@ static void test_a_word_like_no_other_finds_none(void **state)
 	assert_null(nearest(long_word));
 }
 
-static void test_an_unknown_word_is_escaped_and_another_offered(void **state)
+TEST(an_unknown_word_is_escaped_and_another_offered)
 {
 	assert_error(error_unknown("set", "leakd", nearest("leakd")), ERROR_USAGE,
 		     "unknown set 'leakd'; did you mean 'leaked'?");
 	assert_error(error_unknown("set", "\a", nearest("\a")), ERROR_USAGE, "unknown set '\\x07'");
 }
 
-static void test_a_run_of_text_ends_at_what_is_not_printable(void **state)
+TEST(a_run_of_text_ends_at_what_is_not_printable)
 {
 	assert_int_equal(text_run("", 1), 0);
 	assert_int_equal(text_run("two\n lines\tand \xc3\xa4\0", 18), 17);
@@ -193,14 +193,14 @@ static void check_escaped(const char *text, const char *expected)
 	assert_string_equal(escaped, expected);
 }
 
-static void test_harmless_text_stays_as_it_is(void **state)
+TEST(harmless_text_stays_as_it_is)
 {
 	check_escaped("", "");
 	check_escaped("/usr/lib/libc.so.6 [heap]", "/usr/lib/libc.so.6 [heap]");
 	check_escaped("Grüße, 世界 😀", "Grüße, 世界 😀");
 }
 
-static void test_what_a_terminal_obeys_is_escaped(void **state)
+TEST(what_a_terminal_obeys_is_escaped)
 {
 	check_escaped("\033[31mred\033[0m", "\\x1b[31mred\\x1b[0m");
 	check_escaped("a\nb\tc\rd", "a\\nb\\tc\\x0dd");
@@ -215,7 +215,7 @@ static void test_what_a_terminal_obeys_is_escaped(void **state)
 	check_escaped("\xe2\x81\xa6", "\\xe2\\x81\\xa6");
 }
 
-static void test_invalid_utf8_is_escaped_byte_by_byte(void **state)
+TEST(invalid_utf8_is_escaped_byte_by_byte)
 {
 	check_escaped("\xff", "\\xff");
 	check_escaped("a\x80z", "a\\x80z");
@@ -226,28 +226,4 @@ static void test_invalid_utf8_is_escaped_byte_by_byte(void **state)
 	check_escaped("\xed\xa0\x80", "\\xed\\xa0\\x80");
 	check_escaped("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");
 	check_escaped("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses_are_hexadecimal_with_or_without_prefix),
-		cmocka_unit_test(test_what_is_no_address_is_named_in_the_error),
-		cmocka_unit_test(test_sizes_are_decimal_unless_they_begin_with_0x),
-		cmocka_unit_test(
-			test_size_in_bare_hexadecimal_digits_is_refused_unless_spelled_out),
-		cmocka_unit_test(test_size_is_written_in_both_ways),
-		cmocka_unit_test(test_what_is_no_size_is_named_in_the_error),
-		cmocka_unit_test(test_counts_are_decimal),
-		cmocka_unit_test(test_numbers_are_written_in_full),
-		cmocka_unit_test(test_a_mistyped_word_finds_the_one_that_was_meant),
-		cmocka_unit_test(test_a_word_like_no_other_finds_none),
-		cmocka_unit_test(test_an_unknown_word_is_escaped_and_another_offered),
-		cmocka_unit_test(test_a_run_of_text_ends_at_what_is_not_printable),
-		cmocka_unit_test(test_harmless_text_stays_as_it_is),
-		cmocka_unit_test(test_what_a_terminal_obeys_is_escaped),
-		cmocka_unit_test(test_invalid_utf8_is_escaped_byte_by_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

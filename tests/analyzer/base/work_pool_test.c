@@ -52,7 +52,7 @@ static struct error *work(void *data, size_t chunk, unsigned int thread)
 	return error;
 }
 
-static void test_all_is_followed_once_on_any_number_of_threads(void **state)
+TEST(all_is_followed_once_on_any_number_of_threads)
 {
 	for (unsigned int threads = 1; threads <= THREADS; threads++) {
 		_cleanup_(work_pool_destroy) struct work_pool *pool = NULL;
@@ -65,7 +65,7 @@ static void test_all_is_followed_once_on_any_number_of_threads(void **state)
 	}
 }
 
-static void test_nothing_is_given_when_nobody_waits(void **state)
+TEST(nothing_is_given_when_nobody_waits)
 {
 	_cleanup_(work_pool_destroy) struct work_pool *pool = NULL;
 	uint32_t item = 1;
@@ -78,7 +78,7 @@ static void test_nothing_is_given_when_nobody_waits(void **state)
 }
 
 /* Those who wait do not wait for ever. */
-static void test_error_of_one_thread_ends_all(void **state)
+TEST(error_of_one_thread_ends_all)
 {
 	_cleanup_(work_pool_destroy) struct work_pool *pool = NULL;
 	struct tree tree = { .bad_from = 1 << (DEPTH - 1) };
@@ -86,15 +86,4 @@ static void test_error_of_one_thread_ends_all(void **state)
 	assert_no_error(work_pool_create(&pool));
 	tree.pool = pool;
 	assert_error(parallel_for(THREADS, THREADS, work, &tree), ERROR_BAD_DUMP, "node is bad");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_is_followed_once_on_any_number_of_threads),
-		cmocka_unit_test(test_nothing_is_given_when_nobody_waits),
-		cmocka_unit_test(test_error_of_one_thread_ends_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void assert_value(const struct held_list *list, size_t number, uint64_t v
 }
 
 /* As Linux 6.18 writes it. */
-static void test_what_waits_in_a_ring_is_held(void **state)
+TEST(what_waits_in_a_ring_is_held)
 {
 	static const char text[] =
 		"pos:\t0\nino:\t230681\nSqMask:\t0x7\nSqHead:\t3\nSqTail:\t4\n"
@@ -52,7 +52,7 @@ static void test_what_waits_in_a_ring_is_held(void **state)
 	held_deinit(&list.values);
 }
 
-static void test_requests_that_were_overwritten_are_untold(void **state)
+TEST(requests_that_were_overwritten_are_untold)
 {
 	static const char *const texts[] = {
 		/* More than the ring has slots, not all of them done. */
@@ -74,7 +74,7 @@ static void test_requests_that_were_overwritten_are_untold(void **state)
 	}
 }
 
-static void test_ring_whose_requests_all_ended_holds_nothing(void **state)
+TEST(ring_whose_requests_all_ended_holds_nothing)
 {
 	struct held_list list;
 
@@ -84,7 +84,7 @@ static void test_ring_whose_requests_all_ended_holds_nothing(void **state)
 	assert_int_equal(list.values.count, 0);
 }
 
-static void test_text_that_makes_no_sense_does_no_harm(void **state)
+TEST(text_that_makes_no_sense_does_no_harm)
 {
 	static const char text[] = "SqMask:\nCachedSqHead:\t0\nCachedCqTail:\t0\n user_data:\n"
 				   "user_data:99999999999999999999999\n 1: 0x\n : "
@@ -98,16 +98,4 @@ static void test_text_that_makes_no_sense_does_no_harm(void **state)
 		read_ring(cut, &list);
 		held_deinit(&list.values);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_waits_in_a_ring_is_held),
-		cmocka_unit_test(test_requests_that_were_overwritten_are_untold),
-		cmocka_unit_test(test_ring_whose_requests_all_ended_holds_nothing),
-		cmocka_unit_test(test_text_that_makes_no_sense_does_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

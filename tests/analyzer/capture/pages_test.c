@@ -60,12 +60,12 @@ static void check_runs(bool cannot_scan)
 	munmap(place, (size_t)PAGES * PAGE);
 }
 
-static void test_only_pages_that_were_touched_are_found(void **state)
+TEST(only_pages_that_were_touched_are_found)
 {
 	check_runs(false);
 }
 
-static void test_a_kernel_that_cannot_scan_finds_the_same(void **state)
+TEST(a_kernel_that_cannot_scan_finds_the_same)
 {
 	check_runs(true);
 }
@@ -97,7 +97,7 @@ static void check_own(bool cannot_scan)
 	fclose(file);
 }
 
-static void test_pages_of_a_file_that_were_changed_are_told_apart(void **state)
+TEST(pages_of_a_file_that_were_changed_are_told_apart)
 {
 	check_own(false);
 	check_own(true);
@@ -170,7 +170,7 @@ static void child_end(const struct child *child)
 }
 
 /* Renewing must notice what came and went, and keep what is known. */
-static void test_a_map_is_renewed_unless_there_is_something_new(void **state)
+TEST(a_map_is_renewed_unless_there_is_something_new)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	size_t size = (size_t)PAGES * PAGE;
@@ -194,7 +194,7 @@ static void test_a_map_is_renewed_unless_there_is_something_new(void **state)
 	munmap(place, size);
 }
 
-static void test_pages_that_cannot_be_read_become_zeros(void **state)
+TEST(pages_that_cannot_be_read_become_zeros)
 {
 	static uint8_t copy[3 * PAGE];
 	struct source source;
@@ -216,7 +216,7 @@ static void test_pages_that_cannot_be_read_become_zeros(void **state)
 	munmap(place + 2 * PAGE, PAGE);
 }
 
-static void test_memory_without_rights_can_be_read(void **state)
+TEST(memory_without_rights_can_be_read)
 {
 	static uint8_t copy[PAGE];
 	struct source source;
@@ -232,7 +232,7 @@ static void test_memory_without_rights_can_be_read(void **state)
 	munmap(place, PAGE);
 }
 
-static void test_mappings_are_told_with_rights_and_flags(void **state)
+TEST(mappings_are_told_with_rights_and_flags)
 {
 	_cleanup_(memory_map_deinit) struct memory_map map = { 0 };
 	const struct memory_area *area;
@@ -254,26 +254,10 @@ static void test_mappings_are_told_with_rights_and_flags(void **state)
 	munmap(place, (size_t)PAGES * PAGE);
 }
 
-static void test_there_is_no_such_process(void **state)
+TEST(there_is_no_such_process)
 {
 	struct memory_map map;
 
 	assert_error(memory_map_read(INT32_MAX, &map), ERROR_USAGE,
 		     "there is no process 2147483647");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_pages_that_were_touched_are_found),
-		cmocka_unit_test(test_a_kernel_that_cannot_scan_finds_the_same),
-		cmocka_unit_test(test_pages_of_a_file_that_were_changed_are_told_apart),
-		cmocka_unit_test(test_a_map_is_renewed_unless_there_is_something_new),
-		cmocka_unit_test(test_pages_that_cannot_be_read_become_zeros),
-		cmocka_unit_test(test_memory_without_rights_can_be_read),
-		cmocka_unit_test(test_mappings_are_told_with_rights_and_flags),
-		cmocka_unit_test(test_there_is_no_such_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void hold(const struct child *child, struct held_process *ret)
 	assert_no_error(error);
 }
 
-static void test_a_call_waits_on_after_the_hold(void **state)
+TEST(a_call_waits_on_after_the_hold)
 {
 	struct held_process held;
 	struct child child;
@@ -103,7 +103,7 @@ static void test_a_call_waits_on_after_the_hold(void **state)
 	assert_int_equal(child_end(&child), 0);
 }
 
-static void test_a_signal_during_the_hold_ends_the_call(void **state)
+TEST(a_signal_during_the_hold_ends_the_call)
 {
 	struct held_process held;
 	struct child child;
@@ -115,7 +115,7 @@ static void test_a_signal_during_the_hold_ends_the_call(void **state)
 	assert_int_equal(child_end(&child), EINTR);
 }
 
-static void test_a_signal_before_the_hold_ends_the_call(void **state)
+TEST(a_signal_before_the_hold_ends_the_call)
 {
 	struct held_process held;
 	struct child child;
@@ -128,15 +128,4 @@ static void test_a_signal_before_the_hold_ends_the_call(void **state)
 	process_release(&held);
 	kill(child.id, SIGCONT);
 	assert_int_equal(child_end(&child), EINTR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_call_waits_on_after_the_hold),
-		cmocka_unit_test(test_a_signal_during_the_hold_ends_the_call),
-		cmocka_unit_test(test_a_signal_before_the_hold_ends_the_call),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

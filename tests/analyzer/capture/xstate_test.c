@@ -39,7 +39,7 @@ static void check(const struct place *places, size_t size, uint64_t enabled, uin
 			assert_int_equal(note[place->there + i], place->number);
 }
 
-static void test_intel_writes_what_the_processor_has(void **test)
+TEST(intel_writes_what_the_processor_has)
 {
 	static const struct place avx[] = { { 2, 256, 576, 576 }, { 0 } };
 	static const struct place mpx[] = {
@@ -56,7 +56,7 @@ static void test_intel_writes_what_the_processor_has(void **test)
 	check(avx_512, 2696, 0x2e7, 0x2e7, 2696);
 }
 
-static void test_amd_is_written_with_room_for_mpx(void **test)
+TEST(amd_is_written_with_room_for_mpx)
 {
 	static const struct place keys[] = { { 2, 256, 576, 576 }, { 9, 8, 832, 2688 }, { 0 } };
 	static const struct place avx_512[] = { { 2, 256, 576, 576 },  { 5, 64, 832, 1088 },
@@ -67,7 +67,7 @@ static void test_amd_is_written_with_room_for_mpx(void **test)
 	check(avx_512, 2440, 0x2e7, 0x2e7, 2696);
 }
 
-static void test_parts_that_gdb_does_not_know_change_no_size(void **test)
+TEST(parts_that_gdb_does_not_know_change_no_size)
 {
 	/* Intel with AMX, and with APX. */
 	static const struct place amx[] = { { 2, 256, 576, 576 },   { 5, 64, 1088, 1088 },
@@ -84,7 +84,7 @@ static void test_parts_that_gdb_does_not_know_change_no_size(void **test)
 	check(no_room, 1088, 0x80007, 0x7, 832);
 }
 
-static void test_a_state_that_was_cut_off_is_not_read_beyond(void **test)
+TEST(a_state_that_was_cut_off_is_not_read_beyond)
 {
 	static const struct place avx[] = { { 2, 256, 576, 0 }, { 0 } };
 	struct xstate_layout layout = { 0 };
@@ -95,7 +95,7 @@ static void test_a_state_that_was_cut_off_is_not_read_beyond(void **test)
 	assert_memory_equal(note, state, 512);
 }
 
-static void test_this_processor_has_a_layout(void **test)
+TEST(this_processor_has_a_layout)
 {
 	struct xstate_layout layout = xstate_layout_here();
 
@@ -103,17 +103,4 @@ static void test_this_processor_has_a_layout(void **test)
 		skip();
 	assert_int_equal(layout.parts[2].offset, 576);
 	assert_int_equal(layout.parts[2].size, 256);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_intel_writes_what_the_processor_has),
-		cmocka_unit_test(test_amd_is_written_with_room_for_mpx),
-		cmocka_unit_test(test_parts_that_gdb_does_not_know_change_no_size),
-		cmocka_unit_test(test_a_state_that_was_cut_off_is_not_read_beyond),
-		cmocka_unit_test(test_this_processor_has_a_layout),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "tests/assertions.h"
 
-static void test_each_member_has_its_own_word(void **state)
+TEST(each_member_has_its_own_word)
 {
 	enum { COUNT = 3000 };
 	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
@@ -23,13 +23,4 @@ static void test_each_member_has_its_own_word(void **state)
 		assert_int_equal(word, is_member ? 1000 + id : 0);
 		assert_int_equal(kept_words_may_have_identity(words, id), !is_member || id % 2);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_member_has_its_own_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

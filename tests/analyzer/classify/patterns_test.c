@@ -168,7 +168,7 @@ static struct pattern_facts tell(const struct classified *classified, allocation
 	return facts;
 }
 
-static void test_vector_has_a_body_with_spare_capacity(void **state)
+TEST(vector_has_a_body_with_spare_capacity)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 	struct pattern_facts facts;
@@ -187,7 +187,7 @@ static void test_vector_has_a_body_with_spare_capacity(void **state)
 	assert_string_equal(part, "spare capacity of a vector");
 }
 
-static void test_vector_ends_where_its_body_does(void **state)
+TEST(vector_ends_where_its_body_does)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -200,7 +200,7 @@ static void test_vector_ends_where_its_body_does(void **state)
 	assert_nothing(&classified);
 }
 
-static void test_c_has_no_containers(void **state)
+TEST(c_has_no_containers)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -211,7 +211,7 @@ static void test_c_has_no_containers(void **state)
 	assert_nothing(&classified);
 }
 
-static void test_string_ends_by_a_zero(void **state)
+TEST(string_ends_by_a_zero)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -227,7 +227,7 @@ static void test_string_ends_by_a_zero(void **state)
 }
 
 /* C programs and V8 keep buffers as a pointer, a length and a capacity, too. */
-static void test_string_holds_text_or_grew(void **state)
+TEST(string_holds_text_or_grew)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -251,7 +251,7 @@ static void test_string_holds_text_or_grew(void **state)
 }
 
 /* Numbers, addresses and structures that begin with a name. */
-static void test_text_is_all_that_a_string_holds(void **state)
+TEST(text_is_all_that_a_string_holds)
 {
 	static const char text[] = "value number 17";
 	_cleanup_(classified_deinit) struct classified classified;
@@ -268,7 +268,7 @@ static void test_text_is_all_that_a_string_holds(void **state)
 	ASSERT_PATTERNS(&classified, 0, "String", NULL, NULL, "String", NULL, "String");
 }
 
-static void test_string_of_libcxx_begins_by_its_size(void **state)
+TEST(string_of_libcxx_begins_by_its_size)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -279,7 +279,7 @@ static void test_string_of_libcxx_begins_by_its_size(void **state)
 	ASSERT_PATTERNS(&classified, 1, "LongString");
 }
 
-static void test_shortest_string_of_newer_libcxx(void **state)
+TEST(shortest_string_of_newer_libcxx)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -289,7 +289,7 @@ static void test_shortest_string_of_newer_libcxx(void **state)
 	ASSERT_PATTERNS(&classified, 1, "LongString");
 }
 
-static void test_short_string_taints_what_it_does_not_use(void **state)
+TEST(short_string_taints_what_it_does_not_use)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -302,7 +302,7 @@ static void test_short_string_taints_what_it_does_not_use(void **state)
 	assert_false(patterns_is_tainted(classified.patterns, 1, 24, NULL));
 }
 
-static void test_copied_string_is_pointed_at_behind_its_counts(void **state)
+TEST(copied_string_is_pointed_at_behind_its_counts)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -314,7 +314,7 @@ static void test_copied_string_is_pointed_at_behind_its_counts(void **state)
 	ASSERT_PATTERNS(&classified, 0, "COWStringBody");
 }
 
-static void test_list_is_a_ring_of_as_many_as_it_says(void **state)
+TEST(list_is_a_ring_of_as_many_as_it_says)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -330,7 +330,7 @@ static void test_list_is_a_ring_of_as_many_as_it_says(void **state)
 }
 
 /* Its nodes look like containers of as many as their elements say. */
-static void test_list_may_begin_an_allocation(void **state)
+TEST(list_may_begin_an_allocation)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 	struct pattern_facts facts;
@@ -346,7 +346,7 @@ static void test_list_may_begin_an_allocation(void **state)
 	assert_int_equal(facts.owner, at(1));
 }
 
-static void test_forward_list_is_a_chain_of_three_at_least(void **state)
+TEST(forward_list_is_a_chain_of_three_at_least)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -361,7 +361,7 @@ static void test_forward_list_is_a_chain_of_three_at_least(void **state)
 }
 
 /* The first module stands for the program. */
-static void test_chains_of_a_c_library_are_no_forward_list(void **state)
+TEST(chains_of_a_c_library_are_no_forward_list)
 {
 	static const uint64_t OTHER = LIBRARY + 0x10000;
 	_cleanup_(classified_deinit) struct classified classified;
@@ -381,7 +381,7 @@ static void test_chains_of_a_c_library_are_no_forward_list(void **state)
 	assert_nothing(&classified);
 }
 
-static void test_chain_without_end_is_no_list(void **state)
+TEST(chain_without_end_is_no_list)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -394,7 +394,7 @@ static void test_chain_without_end_is_no_list(void **state)
 	assert_nothing(&classified);
 }
 
-static void test_tree_is_linked_both_ways(void **state)
+TEST(tree_is_linked_both_ways)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 	struct pattern_facts facts;
@@ -415,7 +415,7 @@ static void test_tree_is_linked_both_ways(void **state)
 }
 
 /* Links that lead back up, or to themselves, end the walk. */
-static void test_tree_with_rings_is_walked_once(void **state)
+TEST(tree_with_rings_is_walked_once)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -428,7 +428,7 @@ static void test_tree_with_rings_is_walked_once(void **state)
 	assert_non_null(classified.patterns);
 }
 
-static void test_tree_of_libcxx(void **state)
+TEST(tree_of_libcxx)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -440,7 +440,7 @@ static void test_tree_of_libcxx(void **state)
 	ASSERT_PATTERNS(&classified, 0, "MapOrSetNode", "MapOrSetNode");
 }
 
-static void test_hash_table_has_buckets_and_nodes(void **state)
+TEST(hash_table_has_buckets_and_nodes)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -456,7 +456,7 @@ static void test_hash_table_has_buckets_and_nodes(void **state)
 			"UnorderedMapOrSetNode");
 }
 
-static void test_deque_has_a_map_and_blocks(void **state)
+TEST(deque_has_a_map_and_blocks)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 	uint64_t end = at(2) + 56;
@@ -473,7 +473,7 @@ static void test_deque_has_a_map_and_blocks(void **state)
 	assert_true(patterns_is_tainted(classified.patterns, 1, 32, NULL));
 }
 
-static void test_file_has_a_buffer_though_a_vector_looks_so(void **state)
+TEST(file_has_a_buffer_though_a_vector_looks_so)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -484,7 +484,7 @@ static void test_file_has_a_buffer_though_a_vector_looks_so(void **state)
 	ASSERT_PATTERNS(&classified, 0, "StdioBuffer");
 }
 
-static void test_thread_vector_is_known_by_the_thread(void **state)
+TEST(thread_vector_is_known_by_the_thread)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -500,7 +500,7 @@ static void test_thread_vector_is_known_by_the_thread(void **state)
 }
 
 /* Words are filtered by rows of 64: what a match takes may be in two. */
-static void test_matches_may_lie_across_rows_of_words(void **state)
+TEST(matches_may_lie_across_rows_of_words)
 {
 	for (uint64_t word = 0; word <= 72; word++) {
 		_cleanup_(classified_deinit) struct classified classified;
@@ -516,7 +516,7 @@ static void test_matches_may_lie_across_rows_of_words(void **state)
 	}
 }
 
-static void test_taint_of_all_references_is_found(void **state)
+TEST(taint_of_all_references_is_found)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -529,7 +529,7 @@ static void test_taint_of_all_references_is_found(void **state)
 			    "spare capacity of a vector");
 }
 
-static void test_each_name_is_found(void **state)
+TEST(each_name_is_found)
 {
 	for (size_t i = 0; pattern_name_at(i); i++) {
 		pattern_number number = pattern_find(pattern_name_at(i));
@@ -551,7 +551,7 @@ static bool favors(struct classified *classified, allocation_id source, uint64_t
 	return reference_judge_favors(&judge, offset, target);
 }
 
-static void test_list_holds_a_node_by_the_link_from_in_front(void **state)
+TEST(list_holds_a_node_by_the_link_from_in_front)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -574,7 +574,7 @@ static void test_list_holds_a_node_by_the_link_from_in_front(void **state)
 	assert_true(favors(&classified, 2, 8, 1));
 }
 
-static void test_tree_holds_a_node_by_the_link_down(void **state)
+TEST(tree_holds_a_node_by_the_link_down)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -594,7 +594,7 @@ static void test_tree_holds_a_node_by_the_link_down(void **state)
 	assert_false(favors(&classified, 0, 8, 1));
 }
 
-static void test_vector_holds_its_body_by_its_first_word(void **state)
+TEST(vector_holds_its_body_by_its_first_word)
 {
 	_cleanup_(classified_deinit) struct classified classified;
 
@@ -604,40 +604,4 @@ static void test_vector_holds_its_body_by_its_first_word(void **state)
 	ASSERT_PATTERNS(&classified, 3, "VectorBody");
 	assert_true(favors(&classified, 1, 8, 3));
 	assert_false(favors(&classified, 1, 16, 3));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vector_has_a_body_with_spare_capacity),
-		cmocka_unit_test(test_vector_ends_where_its_body_does),
-		cmocka_unit_test(test_c_has_no_containers),
-		cmocka_unit_test(test_string_ends_by_a_zero),
-		cmocka_unit_test(test_string_holds_text_or_grew),
-		cmocka_unit_test(test_text_is_all_that_a_string_holds),
-		cmocka_unit_test(test_string_of_libcxx_begins_by_its_size),
-		cmocka_unit_test(test_shortest_string_of_newer_libcxx),
-		cmocka_unit_test(test_short_string_taints_what_it_does_not_use),
-		cmocka_unit_test(test_copied_string_is_pointed_at_behind_its_counts),
-		cmocka_unit_test(test_list_is_a_ring_of_as_many_as_it_says),
-		cmocka_unit_test(test_list_may_begin_an_allocation),
-		cmocka_unit_test(test_forward_list_is_a_chain_of_three_at_least),
-		cmocka_unit_test(test_chains_of_a_c_library_are_no_forward_list),
-		cmocka_unit_test(test_chain_without_end_is_no_list),
-		cmocka_unit_test(test_tree_is_linked_both_ways),
-		cmocka_unit_test(test_tree_with_rings_is_walked_once),
-		cmocka_unit_test(test_tree_of_libcxx),
-		cmocka_unit_test(test_hash_table_has_buckets_and_nodes),
-		cmocka_unit_test(test_deque_has_a_map_and_blocks),
-		cmocka_unit_test(test_file_has_a_buffer_though_a_vector_looks_so),
-		cmocka_unit_test(test_thread_vector_is_known_by_the_thread),
-		cmocka_unit_test(test_matches_may_lie_across_rows_of_words),
-		cmocka_unit_test(test_taint_of_all_references_is_found),
-		cmocka_unit_test(test_each_name_is_found),
-		cmocka_unit_test(test_list_holds_a_node_by_the_link_from_in_front),
-		cmocka_unit_test(test_tree_holds_a_node_by_the_link_down),
-		cmocka_unit_test(test_vector_holds_its_body_by_its_first_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

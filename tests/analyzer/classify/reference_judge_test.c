@@ -30,7 +30,7 @@ static void fill_vector(struct core *core, uint64_t vector)
 	core_set(core, body + 7200, at(VECTORS + vector + 2));
 }
 
-static void test_it_says_what_the_patterns_do(void **state)
+TEST(it_says_what_the_patterns_do)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(taint_memory_destroy) struct taint_memory *memory = NULL;
@@ -70,13 +70,4 @@ static void test_it_says_what_the_patterns_do(void **state)
 		tainted += part != NULL;
 	}
 	assert_int_not_equal(tainted, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_it_says_what_the_patterns_do),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

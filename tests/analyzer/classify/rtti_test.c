@@ -87,7 +87,7 @@ static void assert_no_class(const struct process *process, uint64_t address)
 	assert_int_equal(rtti_type(process->image, address + VTABLE, &budget), 0);
 }
 
-static void test_classes_are_known_without_symbols(void **state)
+TEST(classes_are_known_without_symbols)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -106,7 +106,7 @@ static void test_classes_are_known_without_symbols(void **state)
 	assert_no_class(&process, UINT64_MAX - VTABLE);
 }
 
-static void test_kinds_of_types_that_are_no_classes_are_told_apart(void **state)
+TEST(kinds_of_types_that_are_no_classes_are_told_apart)
 {
 	enum { LIBRARY_ENUM = START + 0x400 };
 	_cleanup_(process_deinit) struct process process;
@@ -119,7 +119,7 @@ static void test_kinds_of_types_that_are_no_classes_are_told_apart(void **state)
 	assert_no_class(&process, OWN);
 }
 
-static void test_names_that_cannot_be_are_no_classes(void **state)
+TEST(names_that_cannot_be_are_no_classes)
 {
 	static const char *const names[] = { "", "*", "Base", "4Ba se", "i" };
 	_cleanup_(process_deinit) struct process process;
@@ -132,7 +132,7 @@ static void test_names_that_cannot_be_are_no_classes(void **state)
 		assert_no_class(&process, OWN + i * 0x100);
 }
 
-static void test_a_name_that_is_not_there_leaves_the_shape(void **state)
+TEST(a_name_that_is_not_there_leaves_the_shape)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t budget = 1000;
@@ -146,7 +146,7 @@ static void test_a_name_that_is_not_there_leaves_the_shape(void **state)
 	assert_null(rtti_name(process.image, OWN + TYPE, &budget));
 }
 
-static void test_bases_inside_of_an_object_come_before_its_top(void **state)
+TEST(bases_inside_of_an_object_come_before_its_top)
 {
 	static const struct {
 		int64_t offset;
@@ -183,7 +183,7 @@ static bool see_base(void *data, uint64_t base)
 	return false;
 }
 
-static void test_all_bases_are_found(void **state)
+TEST(all_bases_are_found)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct seen seen = { 0 };
@@ -207,7 +207,7 @@ static void test_all_bases_are_found(void **state)
 }
 
 /* A class derived from itself, twice at each step. */
-static void test_the_search_for_bases_ends(void **state)
+TEST(the_search_for_bases_ends)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct seen seen = { 0 };
@@ -228,7 +228,7 @@ static void test_the_search_for_bases_ends(void **state)
 }
 
 /* So any number of types may have one long name. */
-static void test_no_name_is_read_without_budget(void **state)
+TEST(no_name_is_read_without_budget)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t budget = 1000;
@@ -241,20 +241,4 @@ static void test_no_name_is_read_without_budget(void **state)
 		times++;
 	assert_in_range(times, 1, 1000 / 22);
 	assert_null(rtti_name(process.image, OWN + TYPE, &budget));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes_are_known_without_symbols),
-		cmocka_unit_test(test_kinds_of_types_that_are_no_classes_are_told_apart),
-		cmocka_unit_test(test_names_that_cannot_be_are_no_classes),
-		cmocka_unit_test(test_a_name_that_is_not_there_leaves_the_shape),
-		cmocka_unit_test(test_bases_inside_of_an_object_come_before_its_top),
-		cmocka_unit_test(test_all_bases_are_found),
-		cmocka_unit_test(test_the_search_for_bases_ends),
-		cmocka_unit_test(test_no_name_is_read_without_budget),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void assert_short(const char *name, const char *expected)
 	assert_string_equal(twice, expected);
 }
 
-static void test_strings_and_streams_have_their_usual_names(void **state)
+TEST(strings_and_streams_have_their_usual_names)
 {
 	assert_short(STRING, "std::string");
 	assert_short(
@@ -36,7 +36,7 @@ static void test_strings_and_streams_have_their_usual_names(void **state)
 		     "std::basic_ios<char16_t>");
 }
 
-static void test_default_arguments_are_left_out(void **state)
+TEST(default_arguments_are_left_out)
 {
 	assert_short(
 		"std::map<int, Foo, std::less<int>, std::allocator<std::pair<int const, Foo> > >",
@@ -53,7 +53,7 @@ static void test_default_arguments_are_left_out(void **state)
 	assert_short("std::__1::list<int, std::__1::allocator<int> >", "std::list<int>");
 }
 
-static void test_other_arguments_stay(void **state)
+TEST(other_arguments_stay)
 {
 	assert_short(
 		"std::map<int, Foo, std::greater<int>, std::allocator<std::pair<int const, Foo> > >",
@@ -69,7 +69,7 @@ static void test_other_arguments_stay(void **state)
 		"std::_Sp_counted_ptr_inplace<Foo, std::allocator<void>, (__gnu_cxx::_Lock_policy)2>");
 }
 
-static void test_names_within_names_are_shortened(void **state)
+TEST(names_within_names_are_shortened)
 {
 	assert_short("app::run(" STRING " const&,int)::{lambda(" STRING " )#1}",
 		     "app::run(std::string const&, int)::{lambda(std::string)#1}");
@@ -78,13 +78,13 @@ static void test_names_within_names_are_shortened(void **state)
 		     "(anonymous namespace)::Holder<std::string>");
 }
 
-static void test_blanks_do_not_matter(void **state)
+TEST(blanks_do_not_matter)
 {
 	assert_short("std::map< int,Foo >", "std::map<int, Foo>");
 	assert_short("unsigned long", "unsigned long");
 }
 
-static void test_operators_are_no_brackets(void **state)
+TEST(operators_are_no_brackets)
 {
 	assert_short("operator<(Foo, Foo)", "operator<(Foo, Foo)");
 	assert_short("Foo::operator->() const", "Foo::operator->() const");
@@ -93,7 +93,7 @@ static void test_operators_are_no_brackets(void **state)
 	assert_short("Bits<((3)>(2))>", "Bits<((3)>(2))>");
 }
 
-static void test_what_is_no_name_is_copied(void **state)
+TEST(what_is_no_name_is_copied)
 {
 	char deep[1000];
 
@@ -106,7 +106,7 @@ static void test_what_is_no_name_is_copied(void **state)
 	assert_short(deep, deep);
 }
 
-static void test_of_long_names_the_beginning_is_left(void **state)
+TEST(of_long_names_the_beginning_is_left)
 {
 	char name[5000];
 	_cleanup_(free) char *first = NULL, *other = NULL, *again = NULL;
@@ -132,7 +132,7 @@ static void assert_type(const char *mangled, const char *expected)
 	assert_string_equal(name, expected);
 }
 
-static void test_names_of_types_are_found(void **state)
+TEST(names_of_types_are_found)
 {
 	assert_type("3Foo", "Foo");
 	assert_type("N3app7SessionE", "app::Session");
@@ -141,7 +141,7 @@ static void test_names_of_types_are_found(void **state)
 	assert_type("6HolderIiE", "Holder<int>");
 }
 
-static void test_what_is_no_type_has_no_name(void **state)
+TEST(what_is_no_type_has_no_name)
 {
 	assert_null(demangle_type(""));
 	assert_null(demangle_type("3Fo"));
@@ -169,7 +169,7 @@ static void make_pairs(size_t levels, char *ret)
 		append_substitution(ret, i);
 }
 
-static void test_a_name_beyond_measure_is_none(void **state)
+TEST(a_name_beyond_measure_is_none)
 {
 	char mangled[512];
 
@@ -179,23 +179,4 @@ static void test_a_name_beyond_measure_is_none(void **state)
 	free(demangle_type(mangled));
 	make_pairs(36, mangled);
 	assert_null(demangle_type(mangled));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strings_and_streams_have_their_usual_names),
-		cmocka_unit_test(test_default_arguments_are_left_out),
-		cmocka_unit_test(test_other_arguments_stay),
-		cmocka_unit_test(test_names_within_names_are_shortened),
-		cmocka_unit_test(test_blanks_do_not_matter),
-		cmocka_unit_test(test_operators_are_no_brackets),
-		cmocka_unit_test(test_what_is_no_name_is_copied),
-		cmocka_unit_test(test_of_long_names_the_beginning_is_left),
-		cmocka_unit_test(test_names_of_types_are_found),
-		cmocka_unit_test(test_what_is_no_type_has_no_name),
-		cmocka_unit_test(test_a_name_beyond_measure_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void assert_order(const struct group_table *table, const char *const *nam
 		assert_string_equal(table->groups.items[i].text, names[i]);
 }
 
-static void test_group_is_known_again_by_name_and_size(void **state)
+TEST(group_is_known_again_by_name_and_size)
 {
 	struct memory_account account = { 0 };
 	struct group_table table;
@@ -36,7 +36,7 @@ static void test_group_is_known_again_by_name_and_size(void **state)
 	assert_int_equal(account.used, 0);
 }
 
-static void test_many_groups_are_found_again(void **state)
+TEST(many_groups_are_found_again)
 {
 	enum { MANY = 5000 };
 	struct memory_account account = { 0 };
@@ -50,7 +50,7 @@ static void test_many_groups_are_found_again(void **state)
 	group_table_deinit(&table);
 }
 
-static void test_what_grew_most_comes_first(void **state)
+TEST(what_grew_most_comes_first)
 {
 	static const char *const names[] = { "much", "little", "same", "less" };
 	struct memory_account account = { 0 };
@@ -67,7 +67,7 @@ static void test_what_grew_most_comes_first(void **state)
 	group_table_deinit(&table);
 }
 
-static void test_what_always_grew_comes_before_what_grew_more(void **state)
+TEST(what_always_grew_comes_before_what_grew_more)
 {
 	static const char *const names[] = { "steady", "jumpy" };
 	static const uint64_t steady[] = { 10, 20, 30 };
@@ -84,16 +84,4 @@ static void test_what_always_grew_comes_before_what_grew_more(void **state)
 	assert_order(&table, names, 2);
 	assert_int_equal(table.groups.items[0].steps, 2);
 	group_table_deinit(&table);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_group_is_known_again_by_name_and_size),
-		cmocka_unit_test(test_many_groups_are_found_again),
-		cmocka_unit_test(test_what_grew_most_comes_first),
-		cmocka_unit_test(test_what_always_grew_comes_before_what_grew_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

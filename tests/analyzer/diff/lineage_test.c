@@ -25,7 +25,7 @@ static struct lineage lineage_from(uint8_t random, int process, uint64_t program
 	return lineage_of(image);
 }
 
-static void test_same_process_is_told(void **state)
+TEST(same_process_is_told)
 {
 	struct lineage one = lineage_from(1, 10, PROGRAM, 0);
 	struct lineage other = lineage_from(1, 10, PROGRAM, 5);
@@ -33,7 +33,7 @@ static void test_same_process_is_told(void **state)
 	assert_int_equal(lineage_compare(&one, &other), KIN_SAME_PROCESS);
 }
 
-static void test_other_run_is_told(void **state)
+TEST(other_run_is_told)
 {
 	struct lineage one = lineage_from(1, 10, PROGRAM, 0);
 	struct lineage random = lineage_from(2, 10, PROGRAM, 0);
@@ -45,7 +45,7 @@ static void test_other_run_is_told(void **state)
 	assert_int_equal(lineage_compare(&one, &moved), KIN_OTHER_PLACE);
 }
 
-static void test_without_random_bytes_nothing_is_known(void **state)
+TEST(without_random_bytes_nothing_is_known)
 {
 	struct lineage one = lineage_from(1, 10, PROGRAM, 0);
 	struct lineage other = one;
@@ -54,7 +54,7 @@ static void test_without_random_bytes_nothing_is_known(void **state)
 	assert_int_equal(lineage_compare(&one, &other), KIN_UNKNOWN);
 }
 
-static void test_time_in_the_core_goes_before_that_of_the_file(void **state)
+TEST(time_in_the_core_goes_before_that_of_the_file)
 {
 	struct lineage kept = lineage_from(1, 10, PROGRAM, 77);
 	struct lineage file = lineage_from(1, 10, PROGRAM, 0);
@@ -62,16 +62,4 @@ static void test_time_in_the_core_goes_before_that_of_the_file(void **state)
 	assert_int_equal(kept.source, TIME_CORE);
 	assert_int_equal(kept.time, 77);
 	assert_int_equal(file.source, TIME_FILE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_process_is_told),
-		cmocka_unit_test(test_other_run_is_told),
-		cmocka_unit_test(test_without_random_bytes_nothing_is_known),
-		cmocka_unit_test(test_time_in_the_core_goes_before_that_of_the_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static struct error *parse(const char *text, struct baseline *ret)
 	return baseline_parse(text, strlen(text), "file", ret);
 }
 
-static void test_leaks_are_read_and_found_by_fingerprint(void **state)
+TEST(leaks_are_read_and_found_by_fingerprint)
 {
 	_cleanup_(baseline_deinit) struct baseline baseline;
 
@@ -30,7 +30,7 @@ static void test_leaks_are_read_and_found_by_fingerprint(void **state)
 	assert_null(baseline_find(&baseline, 3));
 }
 
-static void test_what_is_wrong_is_said_with_its_line(void **state)
+TEST(what_is_wrong_is_said_with_its_line)
 {
 	static const struct {
 		const char *text, *message;
@@ -61,7 +61,7 @@ static void test_what_is_wrong_is_said_with_its_line(void **state)
 	}
 }
 
-static void test_what_is_no_json_is_wrong_usage(void **state)
+TEST(what_is_no_json_is_wrong_usage)
 {
 	static const char *const texts[] = {
 		"", "{", "\xff", "{\"heapcore-baseline\": 1e999}", HEAD "{]}",
@@ -101,7 +101,7 @@ static struct leak_kinds leaks_of(struct leak_kind list[static 3], uint64_t firs
 	return (struct leak_kinds){ .list = list, .count = count };
 }
 
-static void test_leaks_are_new_known_or_more(void **state)
+TEST(leaks_are_new_known_or_more)
 {
 	_cleanup_(baseline_deinit) struct baseline baseline;
 	struct leak_kind list[3];
@@ -122,7 +122,7 @@ static void test_leaks_are_new_known_or_more(void **state)
 	assert_false(baseline_find(&baseline, 0xa2)->matched);
 }
 
-static void test_the_ratchet_lowers_and_never_raises(void **state)
+TEST(the_ratchet_lowers_and_never_raises)
 {
 	_cleanup_(baseline_deinit) struct baseline baseline;
 	struct leak_kind list[3];
@@ -140,7 +140,7 @@ static void test_the_ratchet_lowers_and_never_raises(void **state)
 	assert_false(baseline_ratchet(&baseline, &leaks));
 }
 
-static void test_what_is_written_is_read_again(void **state)
+TEST(what_is_written_is_read_again)
 {
 	char folder[] = "/tmp/heapcore-baseline-XXXXXX", path[64], link[64];
 	_cleanup_(baseline_deinit) struct baseline old, accepted = { 0 }, again = { 0 };
@@ -174,7 +174,7 @@ static void test_what_is_written_is_read_again(void **state)
 	rmdir(folder);
 }
 
-static void test_each_leak_is_a_line(void **state)
+TEST(each_leak_is_a_line)
 {
 	_cleanup_(baseline_deinit) struct baseline baseline;
 	_cleanup_(free) char *text = NULL;
@@ -191,7 +191,7 @@ static void test_each_leak_is_a_line(void **state)
 										"}\n");
 }
 
-static void test_only_regular_files_are_read(void **state)
+TEST(only_regular_files_are_read)
 {
 	struct baseline baseline = { 0 };
 
@@ -199,20 +199,4 @@ static void test_only_regular_files_are_read(void **state)
 		     "/dev/zero: this is not a regular file");
 	assert_error(baseline_read("/nonexistent/file", &baseline), ERROR_USAGE,
 		     "/nonexistent/file: No such file or directory");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leaks_are_read_and_found_by_fingerprint),
-		cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
-		cmocka_unit_test(test_what_is_no_json_is_wrong_usage),
-		cmocka_unit_test(test_leaks_are_new_known_or_more),
-		cmocka_unit_test(test_the_ratchet_lowers_and_never_raises),
-		cmocka_unit_test(test_what_is_written_is_read_again),
-		cmocka_unit_test(test_each_leak_is_a_line),
-		cmocka_unit_test(test_only_regular_files_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

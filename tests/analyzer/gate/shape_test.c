@@ -139,7 +139,7 @@ static uint64_t print_of(const char *nodes, const char *text)
 	return shape_of(nodes, text).fingerprint;
 }
 
-static void test_kind_and_size_of_the_root_make_the_fingerprint(void **state)
+TEST(kind_and_size_of_the_root_make_the_fingerprint)
 {
 	assert_int_equal(print_of("A24", "a"), print_of("A24", "a"));
 	assert_int_not_equal(print_of("A24", "a"), print_of("A40", "a"));
@@ -147,13 +147,13 @@ static void test_kind_and_size_of_the_root_make_the_fingerprint(void **state)
 	assert_int_not_equal(print_of("A24", "a"), print_of("?24", "a"));
 }
 
-static void test_buffers_of_a_pattern_are_alike_at_any_size(void **state)
+TEST(buffers_of_a_pattern_are_alike_at_any_size)
 {
 	assert_int_equal(print_of("LongString24*", "a"), print_of("LongString4000*", "a"));
 	assert_int_not_equal(print_of("LongString24*", "a"), print_of("LongString24", "a"));
 }
 
-static void test_what_hangs_on_it_counts_by_kind_and_not_by_number(void **state)
+TEST(what_hangs_on_it_counts_by_kind_and_not_by_number)
 {
 	uint64_t one = print_of("A24 B40", "a>b"), turned = print_of("A24 C8 B40", "a>bc");
 
@@ -163,7 +163,7 @@ static void test_what_hangs_on_it_counts_by_kind_and_not_by_number(void **state)
 	assert_int_not_equal(one, print_of("A24 B56", "a>b"));
 }
 
-static void test_a_buffer_of_unknown_contents_makes_no_difference(void **state)
+TEST(a_buffer_of_unknown_contents_makes_no_difference)
 {
 	uint64_t large = print_of("A24 ?1000", "a>b");
 
@@ -171,12 +171,12 @@ static void test_a_buffer_of_unknown_contents_makes_no_difference(void **state)
 	assert_int_equal(print_of("A24 ?24", "a>b"), large);
 }
 
-static void test_stale_words_in_a_buffer_lead_nowhere(void **state)
+TEST(stale_words_in_a_buffer_lead_nowhere)
 {
 	assert_int_equal(print_of("A24 ?1000 B24", "a>b>c"), print_of("A24 ?1000", "a>b"));
 }
 
-static void test_nor_do_they_on_a_ring(void **state)
+TEST(nor_do_they_on_a_ring)
 {
 	uint64_t ring = print_of("A24 B24", "a>b>a");
 
@@ -184,7 +184,7 @@ static void test_nor_do_they_on_a_ring(void **state)
 	assert_int_not_equal(print_of("A24 B24 ?1000 C24", "a>bc b>ad"), ring);
 }
 
-static void test_a_root_leads_where_it_refers_to_a_start(void **state)
+TEST(a_root_leads_where_it_refers_to_a_start)
 {
 	uint64_t alone = print_of("?24", "a");
 
@@ -205,7 +205,7 @@ static struct shape row_shape(const char *const *nodes, size_t count, size_t fir
 	return shape_of_edges(edges, is_ring ? count : count - 1);
 }
 
-static void test_a_list_is_the_same_however_long_it_is(void **state)
+TEST(a_list_is_the_same_however_long_it_is)
 {
 	static const char *const nodes[] = { "?40", "?40", "?40" };
 	uint64_t print = row_shape(nodes, 1, 0, false).fingerprint;
@@ -217,7 +217,7 @@ static void test_a_list_is_the_same_however_long_it_is(void **state)
 
 static const char *const RING[] = { "A24", "B24", "C24" };
 
-static void test_a_ring_is_the_same_wherever_it_begins(void **state)
+TEST(a_ring_is_the_same_wherever_it_begins)
 {
 	struct shape shape = row_shape(RING, 3, 0, true);
 	struct shape turned = row_shape(RING, 3, 1, true);
@@ -229,7 +229,7 @@ static void test_a_ring_is_the_same_wherever_it_begins(void **state)
 		assert_true(shape.in_ring[i]);
 }
 
-static void test_a_ring_is_the_same_however_large_it_is(void **state)
+TEST(a_ring_is_the_same_however_large_it_is)
 {
 	uint64_t print = row_shape(RING, 3, 0, true).fingerprint;
 
@@ -237,7 +237,7 @@ static void test_a_ring_is_the_same_however_large_it_is(void **state)
 	assert_int_equal(row_shape(RING, 699, 0, true).fingerprint, print);
 }
 
-static void test_a_ring_is_told_from_a_chain_and_from_what_it_holds(void **state)
+TEST(a_ring_is_told_from_a_chain_and_from_what_it_holds)
 {
 	uint64_t ring = print_of("A24 B24", "a>b>a");
 
@@ -245,27 +245,7 @@ static void test_a_ring_is_told_from_a_chain_and_from_what_it_holds(void **state
 	assert_int_not_equal(ring, print_of("A24 B24 C24", "a>b>ac"));
 }
 
-static void test_a_class_gives_its_name_rather_than_what_is_not_known(void **state)
+TEST(a_class_gives_its_name_rather_than_what_is_not_known)
 {
 	assert_int_equal(shape_of("?400 A24", "a>b>a").name_giver, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kind_and_size_of_the_root_make_the_fingerprint),
-		cmocka_unit_test(test_buffers_of_a_pattern_are_alike_at_any_size),
-		cmocka_unit_test(test_what_hangs_on_it_counts_by_kind_and_not_by_number),
-		cmocka_unit_test(test_a_buffer_of_unknown_contents_makes_no_difference),
-		cmocka_unit_test(test_stale_words_in_a_buffer_lead_nowhere),
-		cmocka_unit_test(test_nor_do_they_on_a_ring),
-		cmocka_unit_test(test_a_root_leads_where_it_refers_to_a_start),
-		cmocka_unit_test(test_a_list_is_the_same_however_long_it_is),
-		cmocka_unit_test(test_a_ring_is_the_same_wherever_it_begins),
-		cmocka_unit_test(test_a_ring_is_the_same_however_large_it_is),
-		cmocka_unit_test(test_a_ring_is_told_from_a_chain_and_from_what_it_holds),
-		cmocka_unit_test(test_a_class_gives_its_name_rather_than_what_is_not_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static bool names(const char *rule, const struct leak_kind *leak)
 	return found != NULL;
 }
 
-static void test_rules_name_leaks(void **state)
+TEST(rules_name_leaks)
 {
 	struct leak_kind leak = order();
 	static const char *const right[] = {
@@ -64,7 +64,7 @@ static void test_rules_name_leaks(void **state)
 		assert_false(names(wrong[i], &leak));
 }
 
-static void test_patterns_and_what_is_not_recognized_are_no_classes(void **state)
+TEST(patterns_and_what_is_not_recognized_are_no_classes)
 {
 	struct leak_kind body = { .name = (char *)"%LongString" };
 	struct leak_kind unknown = { .name = (char *)UNRECOGNIZED };
@@ -76,7 +76,7 @@ static void test_patterns_and_what_is_not_recognized_are_no_classes(void **state
 	assert_true(names("leak:unrecognized", &unknown));
 }
 
-static void test_comments_and_empty_lines_are_no_rules(void **state)
+TEST(comments_and_empty_lines_are_no_rules)
 {
 	_cleanup_(suppressions_deinit) struct suppressions rules;
 
@@ -87,7 +87,7 @@ static void test_comments_and_empty_lines_are_no_rules(void **state)
 	assert_int_equal(rules.list[1].line, 5);
 }
 
-static void test_all_rules_that_name_a_leak_are_of_use(void **state)
+TEST(all_rules_that_name_a_leak_are_of_use)
 {
 	_cleanup_(suppressions_deinit) struct suppressions rules;
 	struct leak_kind leak = order();
@@ -99,7 +99,7 @@ static void test_all_rules_that_name_a_leak_are_of_use(void **state)
 	assert_true(rules.list[2].matched);
 }
 
-static void test_wrong_rules_are_said_with_their_line(void **state)
+TEST(wrong_rules_are_said_with_their_line)
 {
 	static const struct {
 		const char *text, *message;
@@ -122,7 +122,7 @@ static void test_wrong_rules_are_said_with_their_line(void **state)
 	}
 }
 
-static void test_what_libc_loses_is_not_blamed_on_the_program(void **state)
+TEST(what_libc_loses_is_not_blamed_on_the_program)
 {
 	struct suppressions none = { 0 };
 	struct leak_kind leak = {
@@ -134,7 +134,7 @@ static void test_what_libc_loses_is_not_blamed_on_the_program(void **state)
 	assert_null(suppressions_find(&none, &leak));
 }
 
-static void test_a_star_stands_for_any_text(void **state)
+TEST(a_star_stands_for_any_text)
 {
 	assert_true(wildcard_matches("*", ""));
 	assert_true(wildcard_matches("a*b*c", "aXbYbZc"));
@@ -148,19 +148,4 @@ static void test_a_star_stands_for_any_text(void **state)
 	assert_true(wildcard_found("^a*d$", "abcd"));
 	assert_true(wildcard_found("", "abc"));
 	assert_false(wildcard_found("a*a*a*a*a*a*a*a*x", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules_name_leaks),
-		cmocka_unit_test(test_patterns_and_what_is_not_recognized_are_no_classes),
-		cmocka_unit_test(test_comments_and_empty_lines_are_no_rules),
-		cmocka_unit_test(test_all_rules_that_name_a_leak_are_of_use),
-		cmocka_unit_test(test_wrong_rules_are_said_with_their_line),
-		cmocka_unit_test(test_what_libc_loses_is_not_blamed_on_the_program),
-		cmocka_unit_test(test_a_star_stands_for_any_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

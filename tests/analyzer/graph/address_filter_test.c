@@ -28,7 +28,7 @@ static void fill(struct address_filter *filter)
 		address_filter_add(filter, address_of(i));
 }
 
-static void test_all_that_was_added_may_be_there(void **state)
+TEST(all_that_was_added_may_be_there)
 {
 	struct address_filter filter;
 	size_t others = 0;
@@ -44,7 +44,7 @@ static void test_all_that_was_added_may_be_there(void **state)
 	address_filter_deinit(&filter);
 }
 
-static void test_empty_filter_has_nothing(void **state)
+TEST(empty_filter_has_nothing)
 {
 	struct address_filter filter;
 
@@ -66,7 +66,7 @@ static void make_bytes(uint8_t *bytes, uint64_t seed)
 	}
 }
 
-static void test_addresses_are_seen_at_any_byte(void **state)
+TEST(addresses_are_seen_at_any_byte)
 {
 	uint8_t bytes[BYTES + FILTER_AHEAD];
 	uint64_t masks[BLOCKS];
@@ -82,7 +82,7 @@ static void test_addresses_are_seen_at_any_byte(void **state)
 	address_filter_deinit(&filter);
 }
 
-static void test_vectors_see_what_is_seen_without(void **state)
+TEST(vectors_see_what_is_seen_without)
 {
 	uint8_t bytes[BYTES + FILTER_AHEAD];
 	uint64_t masks[BLOCKS], plain[BLOCKS];
@@ -98,7 +98,7 @@ static void test_vectors_see_what_is_seen_without(void **state)
 	address_filter_deinit(&filter);
 }
 
-static void test_zeros_are_no_address(void **state)
+TEST(zeros_are_no_address)
 {
 	uint8_t bytes[FILTERED + FILTER_AHEAD] = { 0 };
 	struct address_filter filter;
@@ -108,17 +108,4 @@ static void test_zeros_are_no_address(void **state)
 	address_filter_look(&filter, bytes, 1, &mask);
 	assert_int_equal(mask, 0);
 	address_filter_deinit(&filter);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_was_added_may_be_there),
-		cmocka_unit_test(test_empty_filter_has_nothing),
-		cmocka_unit_test(test_addresses_are_seen_at_any_byte),
-		cmocka_unit_test(test_vectors_see_what_is_seen_without),
-		cmocka_unit_test(test_zeros_are_no_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void assert_kept(struct world *world, uint64_t objects)
 	assert_int_equal(kept.words[0], objects << OBJECT | UINT64_C(1) << UNCOLLECTABLE);
 }
 
-static void test_data_of_modules_stacks_and_registers_are_looked_at(void **state)
+TEST(data_of_modules_stacks_and_registers_are_looked_at)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -84,7 +84,7 @@ static void test_data_of_modules_stacks_and_registers_are_looked_at(void **state
 	assert_kept(&world, 1 << 0 | 1 << 1 | 1 << 2);
 }
 
-static void test_memory_of_the_programs_own_is_not_looked_at(void **state)
+TEST(memory_of_the_programs_own_is_not_looked_at)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -97,7 +97,7 @@ static void test_memory_of_the_programs_own_is_not_looked_at(void **state)
 	assert_true(bitmap_get(root_targets(world.roots, ROOT_STATIC), OBJECT));
 }
 
-static void test_objects_lead_on_and_blocks_of_malloc_do_not(void **state)
+TEST(objects_lead_on_and_blocks_of_malloc_do_not)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -111,7 +111,7 @@ static void test_objects_lead_on_and_blocks_of_malloc_do_not(void **state)
 	assert_kept(&world, 1 << 0 | 1 << 2);
 }
 
-static void test_uncollectable_object_leads_on_though_it_is_lost(void **state)
+TEST(uncollectable_object_leads_on_though_it_is_lost)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -121,7 +121,7 @@ static void test_uncollectable_object_leads_on_though_it_is_lost(void **state)
 	assert_kept(&world, 1 << 4 | 1 << 5);
 }
 
-static void test_stack_that_a_thread_runs_on_is_looked_at(void **state)
+TEST(stack_that_a_thread_runs_on_is_looked_at)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -131,17 +131,4 @@ static void test_stack_that_a_thread_runs_on_is_looked_at(void **state)
 	core_set(&world.core, MADE + 0x1000 - RED_ZONE, at(OBJECT + 1));
 	core_set(&world.core, MADE + LENGTH - 8, at(OBJECT + 2));
 	assert_kept(&world, 1 << 1 | 1 << 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data_of_modules_stacks_and_registers_are_looked_at),
-		cmocka_unit_test(test_memory_of_the_programs_own_is_not_looked_at),
-		cmocka_unit_test(test_objects_lead_on_and_blocks_of_malloc_do_not),
-		cmocka_unit_test(test_uncollectable_object_leads_on_though_it_is_lost),
-		cmocka_unit_test(test_stack_that_a_thread_runs_on_is_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void assert_integers(struct world *world, const struct runtime *runtime, 
 	assert_found_as(world, 0, runtime->integer, anchored, found, reached);
 }
 
-static void test_python_int_has_digits_of_thirty_bits(void **state)
+TEST(python_int_has_digits_of_thirty_bits)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -133,7 +133,7 @@ static void test_python_int_has_digits_of_thirty_bits(void **state)
 	assert_integers(&world, &runtime_python, 0, 1 << 1 | 1 << 2, 1 << 1 | 1 << 2);
 }
 
-static void test_freed_python_int_holds_nothing(void **state)
+TEST(freed_python_int_holds_nothing)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -145,7 +145,7 @@ static void test_freed_python_int_holds_nothing(void **state)
 	assert_integers(&world, &runtime_python, 0, 0, 0);
 }
 
-static void test_what_looks_like_an_int_of_another_type_is_none(void **state)
+TEST(what_looks_like_an_int_of_another_type_is_none)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -155,7 +155,7 @@ static void test_what_looks_like_an_int_of_another_type_is_none(void **state)
 	assert_integers(&world, &runtime_python, 0, 0, 0);
 }
 
-static void test_ruby_integer_is_twice_the_number_and_one(void **state)
+TEST(ruby_integer_is_twice_the_number_and_one)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -166,7 +166,7 @@ static void test_ruby_integer_is_twice_the_number_and_one(void **state)
 	assert_integers(&world, &runtime_ruby, 0, 1 << 1, 1 << 1);
 }
 
-static void test_free_slot_or_string_of_ruby_holds_no_integer(void **state)
+TEST(free_slot_or_string_of_ruby_holds_no_integer)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -180,7 +180,7 @@ static void test_free_slot_or_string_of_ruby_holds_no_integer(void **state)
 	assert_integers(&world, &runtime_ruby, 0, 1 << 3, 1 << 3);
 }
 
-static void test_what_is_found_leads_on(void **state)
+TEST(what_is_found_leads_on)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -193,7 +193,7 @@ static void test_what_is_found_leads_on(void **state)
 	assert_integers(&world, &runtime_ruby, 1 << 0, 1 << 1 | 1 << 3, 1 << 1 | 1 << 2 | 1 << 3);
 }
 
-static void test_pointers_are_found_above_and_below_tags(void **state)
+TEST(pointers_are_found_above_and_below_tags)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -205,7 +205,7 @@ static void test_pointers_are_found_above_and_below_tags(void **state)
 	assert_found(&world, DISGUISED_POINTERS, 0, 1 << 1 | 1 << 2, 1 << 1 | 1 << 2);
 }
 
-static void test_pointer_is_found_at_any_byte(void **state)
+TEST(pointer_is_found_at_any_byte)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -219,7 +219,7 @@ static void test_pointer_is_found_at_any_byte(void **state)
 }
 
 /* One that lies in what is in use is a reference to that. */
-static void test_pointer_may_be_one_past_the_end_or_before_the_start(void **state)
+TEST(pointer_may_be_one_past_the_end_or_before_the_start)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -239,7 +239,7 @@ static void link_nodes(struct world *world, allocation_id count)
 			 (id > 0 ? at(id - 1) : 0) ^ (id + 1 < count ? at(id + 1) : 0));
 }
 
-static void test_list_with_xor_links_is_followed_to_its_end(void **state)
+TEST(list_with_xor_links_is_followed_to_its_end)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -248,7 +248,7 @@ static void test_list_with_xor_links_is_followed_to_its_end(void **state)
 	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0x3c, 0x3c);
 }
 
-static void test_list_that_does_not_end_is_none(void **state)
+TEST(list_that_does_not_end_is_none)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -259,7 +259,7 @@ static void test_list_that_does_not_end_is_none(void **state)
 }
 
 /* A list that goes in a circle must not use up the budget for others. */
-static void test_circle_is_none_and_others_are_found(void **state)
+TEST(circle_is_none_and_others_are_found)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -276,7 +276,7 @@ static void test_circle_is_none_and_others_are_found(void **state)
 }
 
 /* From there it would lead back to where it began, as if that were the end. */
-static void test_no_link_is_zero(void **state)
+TEST(no_link_is_zero)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -287,7 +287,7 @@ static void test_no_link_is_zero(void **state)
 }
 
 /* A parent, a number in it, and two children that refer to it. */
-static void test_one_link_makes_no_list(void **state)
+TEST(one_link_makes_no_list)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -298,7 +298,7 @@ static void test_one_link_makes_no_list(void **state)
 
 /* Without a beginning, it is numbers that happen to lead from one to another.
  */
-static void test_list_begins_with_an_address(void **state)
+TEST(list_begins_with_an_address)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -310,7 +310,7 @@ static void test_list_begins_with_an_address(void **state)
 }
 
 /* As lengths are. */
-static void test_small_numbers_make_no_list(void **state)
+TEST(small_numbers_make_no_list)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -319,28 +319,4 @@ static void test_small_numbers_make_no_list(void **state)
 	for (allocation_id id = 1; id < BLOCKS; id++)
 		core_set(&world.core, at(id) + 8, 2 * SIZE);
 	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_python_int_has_digits_of_thirty_bits),
-		cmocka_unit_test(test_freed_python_int_holds_nothing),
-		cmocka_unit_test(test_what_looks_like_an_int_of_another_type_is_none),
-		cmocka_unit_test(test_ruby_integer_is_twice_the_number_and_one),
-		cmocka_unit_test(test_free_slot_or_string_of_ruby_holds_no_integer),
-		cmocka_unit_test(test_what_is_found_leads_on),
-		cmocka_unit_test(test_pointers_are_found_above_and_below_tags),
-		cmocka_unit_test(test_pointer_is_found_at_any_byte),
-		cmocka_unit_test(test_pointer_may_be_one_past_the_end_or_before_the_start),
-		cmocka_unit_test(test_list_with_xor_links_is_followed_to_its_end),
-		cmocka_unit_test(test_list_that_does_not_end_is_none),
-		cmocka_unit_test(test_circle_is_none_and_others_are_found),
-		cmocka_unit_test(test_no_link_is_zero),
-		cmocka_unit_test(test_one_link_makes_no_list),
-		cmocka_unit_test(test_list_begins_with_an_address),
-		cmocka_unit_test(test_small_numbers_make_no_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

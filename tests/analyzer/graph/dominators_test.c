@@ -39,7 +39,7 @@ static void assert_retained(const struct dominators *tree, size_t count, const u
 	assert_retained((tree), sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
 			(const uint64_t[]){ __VA_ARGS__ })
 
-static void test_what_two_ways_lead_to_is_retained_where_they_part(void **state)
+TEST(what_two_ways_lead_to_is_retained_where_they_part)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
@@ -52,7 +52,7 @@ static void test_what_two_ways_lead_to_is_retained_where_they_part(void **state)
 	assert_false(dominates(tree, 4, 3));
 }
 
-static void test_what_an_entry_is_no_other_retains(void **state)
+TEST(what_an_entry_is_no_other_retains)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
@@ -63,7 +63,7 @@ static void test_what_an_entry_is_no_other_retains(void **state)
 }
 
 /* A chain that is anchored, one of garbage, and one that is leaked. */
-static void test_what_is_lost_holds_nothing_that_is_not(void **state)
+TEST(what_is_lost_holds_nothing_that_is_not)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
@@ -75,7 +75,7 @@ static void test_what_is_lost_holds_nothing_that_is_not(void **state)
 	ASSERT_RETAINED(tree, 8 + 9 + 10, 9 + 10, 10, 11 + 12 + 13, 12 + 13, 13, 14 + 15, 15);
 }
 
-static void test_free_allocations_take_no_part(void **state)
+TEST(free_allocations_take_no_part)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
@@ -88,7 +88,7 @@ static void test_free_allocations_take_no_part(void **state)
 	ASSERT_RETAINED(tree, 8 + 10, 0, 10);
 }
 
-static void test_what_no_entry_leads_to_is_one(void **state)
+TEST(what_no_entry_leads_to_is_one)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
@@ -98,7 +98,7 @@ static void test_what_no_entry_leads_to_is_one(void **state)
 	ASSERT_RETAINED(tree, 8, 9 + 10, 10);
 }
 
-static void test_a_heap_without_used_allocations_has_an_empty_tree(void **state)
+TEST(a_heap_without_used_allocations_has_an_empty_tree)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
@@ -112,7 +112,7 @@ static void test_a_heap_without_used_allocations_has_an_empty_tree(void **state)
  * A list of half of them, its last one an array of the other half, to which an array that the
  * list's head holds refers as well. To climb the list for each of these would take hours.
  */
-static void test_long_lists_cost_little(void **state)
+TEST(long_lists_cost_little)
 {
 	enum { HALF = 200000, COUNT = 2 * HALF + 1, EDGES = 3 * HALF };
 	_cleanup_(world_deinit) struct world world;
@@ -222,13 +222,13 @@ static void check_random(unsigned int seed)
 	check_all(&world, tree);
 }
 
-static void test_random_heaps_retain_what_is_lost_without_each(void **state)
+TEST(random_heaps_retain_what_is_lost_without_each)
 {
 	for (unsigned int seed = 0; seed < 8000; seed++)
 		check_random(seed);
 }
 
-static void test_an_interrupt_ends_the_search(void **state)
+TEST(an_interrupt_ends_the_search)
 {
 	enum { COUNT = 1 << 17 };
 	_cleanup_(world_deinit) struct world world;
@@ -237,21 +237,4 @@ static void test_an_interrupt_ends_the_search(void **state)
 	world_make(&world, COUNT, NULL, NULL, 0);
 	atomic_store(&world.progress.interrupted, true);
 	assert_error(find(&world, &tree), ERROR_INTERRUPTED, "interrupted");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_two_ways_lead_to_is_retained_where_they_part),
-		cmocka_unit_test(test_what_an_entry_is_no_other_retains),
-		cmocka_unit_test(test_what_is_lost_holds_nothing_that_is_not),
-		cmocka_unit_test(test_free_allocations_take_no_part),
-		cmocka_unit_test(test_what_no_entry_leads_to_is_one),
-		cmocka_unit_test(test_a_heap_without_used_allocations_has_an_empty_tree),
-		cmocka_unit_test(test_long_lists_cost_little),
-		cmocka_unit_test(test_random_heaps_retain_what_is_lost_without_each),
-		cmocka_unit_test(test_an_interrupt_ends_the_search),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

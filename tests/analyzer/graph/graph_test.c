@@ -47,7 +47,7 @@ static void assert_edges(struct edges edges, const allocation_id *expected)
 #define ASSERT_EDGES(edges, ...) \
 	assert_edges((edges), (const allocation_id[]){ __VA_ARGS__, NO_ALLOCATION })
 
-static void test_references_are_in_order_of_the_words(void **state)
+TEST(references_are_in_order_of_the_words)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -60,7 +60,7 @@ static void test_references_are_in_order_of_the_words(void **state)
 	assert_int_equal(graph_edge_count(world.graph), 4);
 }
 
-static void test_reference_may_point_into_the_middle(void **state)
+TEST(reference_may_point_into_the_middle)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -76,7 +76,7 @@ static void test_reference_may_point_into_the_middle(void **state)
 }
 
 /* The word behind SIZE is the allocator's. */
-static void test_only_aligned_words_of_the_allocation_count(void **state)
+TEST(only_aligned_words_of_the_allocation_count)
 {
 	_cleanup_(world_deinit) struct world world;
 	uint64_t target = at(1);
@@ -88,7 +88,7 @@ static void test_only_aligned_words_of_the_allocation_count(void **state)
 	ASSERT_EDGES(graph_outgoing(world.graph, 0), NO_ALLOCATION);
 }
 
-static void test_reference_to_itself_is_none(void **state)
+TEST(reference_to_itself_is_none)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -100,7 +100,7 @@ static void test_reference_to_itself_is_none(void **state)
 	assert_int_equal(graph_edge_count(world.graph), 0);
 }
 
-static void test_only_repeats_in_a_row_are_left_out(void **state)
+TEST(only_repeats_in_a_row_are_left_out)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -119,7 +119,7 @@ static void test_only_repeats_in_a_row_are_left_out(void **state)
 	assert_int_equal(graph_edge_count(world.incoming), 3);
 }
 
-static void test_free_block_is_referred_to_but_refers_to_none(void **state)
+TEST(free_block_is_referred_to_but_refers_to_none)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -132,7 +132,7 @@ static void test_free_block_is_referred_to_but_refers_to_none(void **state)
 	ASSERT_EDGES(graph_outgoing(world.incoming, 3), NO_ALLOCATION);
 }
 
-static void test_pointerless_block_is_referred_to_but_refers_to_none(void **state)
+TEST(pointerless_block_is_referred_to_but_refers_to_none)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -146,7 +146,7 @@ static void test_pointerless_block_is_referred_to_but_refers_to_none(void **stat
 	ASSERT_EDGES(graph_outgoing(world.graph, 2), NO_ALLOCATION);
 }
 
-static void test_marking_within_a_set_goes_no_way_around(void **state)
+TEST(marking_within_a_set_goes_no_way_around)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap within = { 0 }, from = { 0 }, reached = { 0 };
@@ -172,7 +172,7 @@ static void test_marking_within_a_set_goes_no_way_around(void **state)
 }
 
 /* Part of the block is not in the core; what is behind it is. */
-static void test_absent_memory_hides_only_what_is_in_it(void **state)
+TEST(absent_memory_hides_only_what_is_in_it)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct core *core = &world.core;
@@ -190,7 +190,7 @@ static void test_absent_memory_hides_only_what_is_in_it(void **state)
 	ASSERT_EDGES(graph_outgoing(world.graph, 2), 0, 1);
 }
 
-static void test_allocation_may_be_in_several_segments(void **state)
+TEST(allocation_may_be_in_several_segments)
 {
 	_cleanup_(world_deinit) struct world world;
 	const uint64_t high = HEAP + 0x10000;
@@ -212,7 +212,7 @@ static void mark(struct world *world, struct bitmap *from, struct bitmap *reache
 	assert_no_error(graph_mark(world->graph, from, reached, &world->account, &world->progress));
 }
 
-static void test_marking_reaches_rings_and_free_blocks_but_no_more(void **state)
+TEST(marking_reaches_rings_and_free_blocks_but_no_more)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
@@ -225,7 +225,7 @@ static void test_marking_reaches_rings_and_free_blocks_but_no_more(void **state)
 	assert_int_equal(reached.words[0], 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
 }
 
-static void test_interrupt_ends_scan_and_transposition(void **state)
+TEST(interrupt_ends_scan_and_transposition)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct graph *graph;
@@ -241,7 +241,7 @@ static void test_interrupt_ends_scan_and_transposition(void **state)
 		     ERROR_INTERRUPTED, "interrupted");
 }
 
-static void test_heap_without_allocations_has_an_empty_graph(void **state)
+TEST(heap_without_allocations_has_an_empty_graph)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
@@ -320,7 +320,7 @@ static bool row_has(struct edges row, allocation_id id)
 }
 
 /* More allocations than one thread scans in one go. */
-static void test_large_graph_agrees_with_its_references(void **state)
+TEST(large_graph_agrees_with_its_references)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
@@ -378,7 +378,7 @@ static allocation_id add_directory(struct world *world)
 	return world_add_block(world, (struct block){ start, 8 * ROW, BLOCK_USED });
 }
 
-static void test_marks_do_not_depend_on_threads(void **state)
+TEST(marks_do_not_depend_on_threads)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, first = { 0 };
@@ -407,7 +407,7 @@ static void test_marks_do_not_depend_on_threads(void **state)
 	assert_true(bitmap_weight(&first) < MANY);
 }
 
-static void test_incoming_references_do_not_depend_on_threads(void **state)
+TEST(incoming_references_do_not_depend_on_threads)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
@@ -433,7 +433,7 @@ static void test_incoming_references_do_not_depend_on_threads(void **state)
 	}
 }
 
-static void test_rows_of_some_targets_are_those_of_all(void **state)
+TEST(rows_of_some_targets_are_those_of_all)
 {
 	_cleanup_(free) allocation_id(*targets)[WORDS] = calloc(MANY, sizeof(*targets));
 	_cleanup_(world_deinit) struct world world;
@@ -476,7 +476,7 @@ static void add_medium_blocks(struct world *world, uint64_t start)
 }
 
 /* It is cut into parts: rows must not show where. */
-static void test_rows_of_large_allocations_do_not_depend_on_threads(void **state)
+TEST(rows_of_large_allocations_do_not_depend_on_threads)
 {
 	enum { LARGE_BYTES = 21 << 20, STEP = 4096, SEAM = 4 << 20 };
 	_cleanup_(world_deinit) struct world world;
@@ -512,7 +512,7 @@ static void test_rows_of_large_allocations_do_not_depend_on_threads(void **state
 	}
 }
 
-static void test_only_references_take_no_memory_of_their_own(void **state)
+TEST(only_references_take_no_memory_of_their_own)
 {
 	enum { COUNT = 1000 };
 	_cleanup_(world_deinit) struct world world;
@@ -536,7 +536,7 @@ static void test_only_references_take_no_memory_of_their_own(void **state)
 }
 
 /* What a word can tell of a row, and one more. */
-static void test_rows_may_be_of_any_length_beside_single_references(void **state)
+TEST(rows_may_be_of_any_length_beside_single_references)
 {
 	for (size_t words = 2046; words <= 2049; words++) {
 		_cleanup_(world_deinit) struct world world;
@@ -564,7 +564,7 @@ static void test_rows_may_be_of_any_length_beside_single_references(void **state
 }
 
 /* Nobody waits for ever for a thread that fails. */
-static void test_shortage_ends_a_scan_on_several_threads(void **state)
+TEST(shortage_ends_a_scan_on_several_threads)
 {
 	enum { LARGE_BYTES = 40 << 20 };
 	_cleanup_(world_deinit) struct world world;
@@ -598,7 +598,7 @@ static size_t take_even(void *data, allocation_id source, allocation_id *targets
 	return left;
 }
 
-static void test_narrowed_graph_has_the_edges_that_are_to_stay(void **state)
+TEST(narrowed_graph_has_the_edges_that_are_to_stay)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(graph_destroy) struct graph *narrowed = NULL;
@@ -623,34 +623,4 @@ static void test_narrowed_graph_has_the_edges_that_are_to_stay(void **state)
 	assert_error(graph_narrow(world.graph, take_even, &rows, &world.account, &world.progress,
 				  &narrowed),
 		     ERROR_INTERRUPTED, "interrupted");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_references_are_in_order_of_the_words),
-		cmocka_unit_test(test_reference_may_point_into_the_middle),
-		cmocka_unit_test(test_only_aligned_words_of_the_allocation_count),
-		cmocka_unit_test(test_reference_to_itself_is_none),
-		cmocka_unit_test(test_only_repeats_in_a_row_are_left_out),
-		cmocka_unit_test(test_free_block_is_referred_to_but_refers_to_none),
-		cmocka_unit_test(test_pointerless_block_is_referred_to_but_refers_to_none),
-		cmocka_unit_test(test_marking_within_a_set_goes_no_way_around),
-		cmocka_unit_test(test_absent_memory_hides_only_what_is_in_it),
-		cmocka_unit_test(test_allocation_may_be_in_several_segments),
-		cmocka_unit_test(test_marking_reaches_rings_and_free_blocks_but_no_more),
-		cmocka_unit_test(test_interrupt_ends_scan_and_transposition),
-		cmocka_unit_test(test_heap_without_allocations_has_an_empty_graph),
-		cmocka_unit_test(test_large_graph_agrees_with_its_references),
-		cmocka_unit_test(test_marks_do_not_depend_on_threads),
-		cmocka_unit_test(test_incoming_references_do_not_depend_on_threads),
-		cmocka_unit_test(test_rows_of_some_targets_are_those_of_all),
-		cmocka_unit_test(test_rows_of_large_allocations_do_not_depend_on_threads),
-		cmocka_unit_test(test_only_references_take_no_memory_of_their_own),
-		cmocka_unit_test(test_rows_may_be_of_any_length_beside_single_references),
-		cmocka_unit_test(test_shortage_ends_a_scan_on_several_threads),
-		cmocka_unit_test(test_narrowed_graph_has_the_edges_that_are_to_stay),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

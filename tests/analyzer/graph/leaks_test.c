@@ -75,47 +75,47 @@ static void assert_leaks(const char *text, const char *kept, const char *expecte
 	assert_int_equal(roots, world.members.count);
 }
 
-static void test_root_owns_what_hangs_on_it(void **state)
+TEST(root_owns_what_hangs_on_it)
 {
 	assert_leaks("b>ac c>d", "", "b1:abcd");
 }
 
-static void test_what_refers_to_nothing_is_a_root_of_its_own(void **state)
+TEST(what_refers_to_nothing_is_a_root_of_its_own)
 {
 	assert_leaks("a b c", "", "a1:a b1:b c1:c");
 }
 
-static void test_ring_is_one_root(void **state)
+TEST(ring_is_one_root)
 {
 	assert_leaks("b>d>c>b d>e>a", "", "b3:abcde");
 }
 
-static void test_rings_with_common_members_are_one_ring(void **state)
+TEST(rings_with_common_members_are_one_ring)
 {
 	assert_leaks("a>b>c>a b>d>e>b e>f>g>f", "", "a5:abcdefg");
 }
 
-static void test_ring_that_another_refers_to_is_no_root(void **state)
+TEST(ring_that_another_refers_to_is_no_root)
 {
 	assert_leaks("a>b>a c d>e>bd", "", "c1:c d2:abde");
 }
 
-static void test_what_several_roots_reach_is_counted_once(void **state)
+TEST(what_several_roots_reach_is_counted_once)
 {
 	assert_leaks("ab>c>d b>e", "", "a1:a b1:be *:cd");
 }
 
-static void test_two_ways_from_the_same_root_share_nothing(void **state)
+TEST(two_ways_from_the_same_root_share_nothing)
 {
 	assert_leaks("a>bcb bc>d", "", "a1:abcd");
 }
 
-static void test_only_the_leaked_part_counts(void **state)
+TEST(only_the_leaked_part_counts)
 {
 	assert_leaks("a>b>cd d>a", "ac", "b1:bd");
 }
 
-static void test_nothing_leaked_has_no_root(void **state)
+TEST(nothing_leaked_has_no_root)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(leaks_destroy) struct leaks *leaks = NULL;
@@ -141,7 +141,7 @@ static void assert_only_root(size_t count, const struct edge *edges, size_t edge
 	assert_root(leaks, 0, id, members, count, bytes_of(0, count - 1));
 }
 
-static void test_chain_of_any_length_has_one_root(void **state)
+TEST(chain_of_any_length_has_one_root)
 {
 	enum { LENGTH = 1000000 };
 	_cleanup_(free) struct edge *edges = calloc(LENGTH, sizeof(*edges));
@@ -154,7 +154,7 @@ static void test_chain_of_any_length_has_one_root(void **state)
 	assert_only_root(LENGTH, edges, LENGTH, 0, LENGTH);
 }
 
-static void test_interrupt_ends_the_search(void **state)
+TEST(interrupt_ends_the_search)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct leaks *leaks;
@@ -173,7 +173,7 @@ static void interrupt_at_second_step(struct progress *progress)
 }
 
 /* What a search has open takes memory: most of a chain, at its end. */
-static void test_interrupt_ends_the_search_within_a_chain(void **state)
+TEST(interrupt_ends_the_search_within_a_chain)
 {
 	enum { LENGTH = 1 << 20 };
 	_cleanup_(free) struct edge *edges = calloc(LENGTH, sizeof(*edges));
@@ -266,7 +266,7 @@ static void assert_as_in_model(const struct leaks *leaks)
 	assert_shared(leaks, shared, shared_bytes);
 }
 
-static void test_roots_agree_with_who_reaches_whom(void **state)
+TEST(roots_agree_with_who_reaches_whom)
 {
 	for (int i = 0; i < 500; i++) {
 		struct edge edges[FEW * FEW];
@@ -283,25 +283,4 @@ static void test_roots_agree_with_who_reaches_whom(void **state)
 		assert_no_error(find(&world, &leaks));
 		assert_as_in_model(leaks);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_root_owns_what_hangs_on_it),
-		cmocka_unit_test(test_what_refers_to_nothing_is_a_root_of_its_own),
-		cmocka_unit_test(test_ring_is_one_root),
-		cmocka_unit_test(test_rings_with_common_members_are_one_ring),
-		cmocka_unit_test(test_ring_that_another_refers_to_is_no_root),
-		cmocka_unit_test(test_what_several_roots_reach_is_counted_once),
-		cmocka_unit_test(test_two_ways_from_the_same_root_share_nothing),
-		cmocka_unit_test(test_only_the_leaked_part_counts),
-		cmocka_unit_test(test_nothing_leaked_has_no_root),
-		cmocka_unit_test(test_chain_of_any_length_has_one_root),
-		cmocka_unit_test(test_interrupt_ends_the_search),
-		cmocka_unit_test(test_interrupt_ends_the_search_within_a_chain),
-		cmocka_unit_test(test_roots_agree_with_who_reaches_whom),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,7 @@ static void assert_states(const char *makers, const char *text, const char *expe
 	assert_judgement(&judgement, expected);
 }
 
-static void test_without_a_collector_all_that_is_lost_is_leaked(void **state)
+TEST(without_a_collector_all_that_is_lost_is_leaked)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
@@ -139,53 +139,53 @@ static void test_without_a_collector_all_that_is_lost_is_leaked(void **state)
 }
 
 /* What looks like a reference of d is none. */
-static void test_lost_objects_of_a_collector_are_garbage(void **state)
+TEST(lost_objects_of_a_collector_are_garbage)
 {
 	assert_states("cccp", "root>a>b c>d>a", "aagg");
 }
 
-static void test_what_garbage_alone_leads_to_is_held_by_it(void **state)
+TEST(what_garbage_alone_leads_to_is_held_by_it)
 {
 	assert_states("cmmmu", "a>b>c>e", "ghhlh");
 }
 
 /* A finalizer of the garbage may free it. */
-static void test_what_leaked_and_garbage_lead_to_is_held(void **state)
+TEST(what_leaked_and_garbage_lead_to_is_held)
 {
 	assert_states("cmm", "ab>c", "glh");
 }
 
 /* The collector does not look into malloc's blocks. */
-static void test_leaked_block_keeps_no_object_from_being_garbage(void **state)
+TEST(leaked_block_keeps_no_object_from_being_garbage)
 {
 	assert_states("mcm", "a>b>c", "lgh");
 }
 
 /* Over malloc's block the collector does not get to the last. */
-static void test_leaked_object_leaks_what_it_keeps(void **state)
+TEST(leaked_object_leaks_what_it_keeps)
 {
 	assert_states("ucpmc", "a>b>cd d>e", "llllg");
 }
 
 /* The object b is kept, but by one that garbage leads to. */
-static void test_what_a_held_object_keeps_is_held(void **state)
+TEST(what_a_held_object_keeps_is_held)
 {
 	assert_states("ucc", "c>a>b", "hhg");
 }
 
-static void test_ring_over_both_heaps_is_garbage_and_held(void **state)
+TEST(ring_over_both_heaps_is_garbage_and_held)
 {
 	assert_states("cmmm", "a>b>a c>d>c", "ghll");
 }
 
 /* Garbage that refers to what is in use changes nothing. */
-static void test_what_live_objects_lead_to_is_anchored(void **state)
+TEST(what_live_objects_lead_to_is_anchored)
 {
 	assert_states("cmcc", "root>a>b>c d>b", "aaag");
 }
 
 /* Nothing is left behind, and the next attempt is right. */
-static void test_lack_of_memory_at_any_time_is_told(void **state)
+TEST(lack_of_memory_at_any_time_is_told)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(judgement_deinit) struct judgement judgement = { 0 };
@@ -211,22 +211,4 @@ static void test_lack_of_memory_at_any_time_is_told(void **state)
 		assert_int_equal(world.account.used, used);
 	}
 	assert_true(mappings > 6);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_a_collector_all_that_is_lost_is_leaked),
-		cmocka_unit_test(test_lost_objects_of_a_collector_are_garbage),
-		cmocka_unit_test(test_what_garbage_alone_leads_to_is_held_by_it),
-		cmocka_unit_test(test_what_leaked_and_garbage_lead_to_is_held),
-		cmocka_unit_test(test_leaked_block_keeps_no_object_from_being_garbage),
-		cmocka_unit_test(test_leaked_object_leaks_what_it_keeps),
-		cmocka_unit_test(test_what_a_held_object_keeps_is_held),
-		cmocka_unit_test(test_ring_over_both_heaps_is_garbage_and_held),
-		cmocka_unit_test(test_what_live_objects_lead_to_is_anchored),
-		cmocka_unit_test(test_lack_of_memory_at_any_time_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

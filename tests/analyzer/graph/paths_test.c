@@ -25,27 +25,27 @@ static void check_path(const char *sources, char target, const char *expected)
 		assert_int_equal(path.ids[i], drawn_id(expected[i]));
 }
 
-static void test_path_leads_from_the_nearest_source_to_the_target(void **state)
+TEST(path_leads_from_the_nearest_source_to_the_target)
 {
 	check_path("a", 'e', "abcde");
 	check_path("ac", 'e', "cde");
 	check_path("af", 'e', "fde");
 }
 
-static void test_target_that_is_a_source_is_the_whole_path(void **state)
+TEST(target_that_is_a_source_is_the_whole_path)
 {
 	check_path("cd", 'd', "d");
 	check_path("g", 'g', "g");
 }
 
-static void test_there_may_be_no_path(void **state)
+TEST(there_may_be_no_path)
 {
 	check_path("h", 'e', "");
 	check_path("", 'g', "");
 	check_path("e", 'a', "");
 }
 
-static void test_interrupt_ends_the_search(void **state)
+TEST(interrupt_ends_the_search)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct path path = { 0 };
@@ -87,7 +87,7 @@ static void check_same_path(struct world *world, struct distances *distances, al
 		assert_int_equal(path.ids[i], expected.ids[i < PATH_END ? i : i + path.gap]);
 }
 
-static void test_distances_lead_the_way_that_a_search_finds(void **state)
+TEST(distances_lead_the_way_that_a_search_finds)
 {
 	for (unsigned int seed = 0; seed < 500; seed++) {
 		_cleanup_(world_deinit) struct world world;
@@ -101,17 +101,4 @@ static void test_distances_lead_the_way_that_a_search_finds(void **state)
 			check_same_path(&world, distances, target);
 		distances_destroy(distances);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_path_leads_from_the_nearest_source_to_the_target),
-		cmocka_unit_test(test_target_that_is_a_source_is_the_whole_path),
-		cmocka_unit_test(test_there_may_be_no_path),
-		cmocka_unit_test(test_interrupt_ends_the_search),
-		cmocka_unit_test(test_distances_lead_the_way_that_a_search_finds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

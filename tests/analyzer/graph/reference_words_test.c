@@ -178,7 +178,7 @@ static void make_world(struct world *world)
 	world_open(world);
 }
 
-static void test_rows_agree_with_a_look_at_each_word(void **state)
+TEST(rows_agree_with_a_look_at_each_word)
 {
 	for (uint64_t chunk = 0; chunk < 12; chunk++) {
 		_cleanup_(world_deinit) struct world world;
@@ -215,7 +215,7 @@ static void assert_same_words(struct reference_words *words, struct reference_wo
 	}
 }
 
-static void test_processors_collect_the_same(void **state)
+TEST(processors_collect_the_same)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct reference_words words, others;
@@ -238,14 +238,4 @@ static void test_processors_collect_the_same(void **state)
 		found++;
 	}
 	assert_true(found > 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_agree_with_a_look_at_each_word),
-		cmocka_unit_test(test_processors_collect_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void assert_targets(const struct world *world, uint64_t static_ones, uint
 		assert_int_equal(root_targets(world->roots, kind)->words[0], expected[kind]);
 }
 
-static void test_each_kind_of_root_has_its_targets(void **state)
+TEST(each_kind_of_root_has_its_targets)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -64,7 +64,7 @@ static bool keep_anchor(void *data, const struct anchor *anchor)
 	return true;
 }
 
-static void test_what_the_kernel_holds_is_a_root(void **state)
+TEST(what_the_kernel_holds_is_a_root)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
@@ -96,7 +96,7 @@ static void test_what_the_kernel_holds_is_a_root(void **state)
 	assert_int_equal(last.held, 1);
 }
 
-static void test_cut_note_of_the_kernel_does_no_harm(void **state)
+TEST(cut_note_of_the_kernel_does_no_harm)
 {
 	uint64_t note[] = { UINT64_MAX, at(0), HELD_TIMER };
 
@@ -110,7 +110,7 @@ static void test_cut_note_of_the_kernel_does_no_harm(void **state)
 	}
 }
 
-static void test_unaligned_word_in_memory_is_no_reference(void **state)
+TEST(unaligned_word_in_memory_is_no_reference)
 {
 	_cleanup_(world_deinit) struct world world;
 	uint64_t target = at(0);
@@ -121,7 +121,7 @@ static void test_unaligned_word_in_memory_is_no_reference(void **state)
 	assert_targets(&world, 0, 0, 0);
 }
 
-static void test_dead_stack_is_no_root_but_its_red_zone_is(void **state)
+TEST(dead_stack_is_no_root_but_its_red_zone_is)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -134,7 +134,7 @@ static void test_dead_stack_is_no_root_but_its_red_zone_is(void **state)
 	assert_targets(&world, 0, 1 << 2 | 1 << 3, 0);
 }
 
-static void test_what_an_allocator_claims_is_no_root(void **state)
+TEST(what_an_allocator_claims_is_no_root)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -151,7 +151,7 @@ static void test_what_an_allocator_claims_is_no_root(void **state)
 }
 
 /* Neighbours of a heap's region in the same mapping are the program's own. */
-static void test_mapping_is_a_root_around_the_heap_in_it(void **state)
+TEST(mapping_is_a_root_around_the_heap_in_it)
 {
 	_cleanup_(world_deinit) struct world world;
 	const uint64_t mapping = DATA + 0x100000;
@@ -168,7 +168,7 @@ static void test_mapping_is_a_root_around_the_heap_in_it(void **state)
 	assert_targets(&world, 1 << 0 | 1 << 1 | 1 << 3, 0, 0);
 }
 
-static void test_only_memory_that_was_written_is_a_root(void **state)
+TEST(only_memory_that_was_written_is_a_root)
 {
 	const uint64_t relocated = DATA + 0x100000, code = DATA + 0x200000,
 		       hidden = DATA + 0x300000, made = DATA + 0x400000;
@@ -190,7 +190,7 @@ static void test_only_memory_that_was_written_is_a_root(void **state)
 	assert_targets(&world, 1 << 0 | 1 << 2 | 1 << 3, 0, 0);
 }
 
-static void test_free_block_is_no_target(void **state)
+TEST(free_block_is_no_target)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -205,7 +205,7 @@ static void test_free_block_is_no_target(void **state)
 }
 
 /* As `heapcore run` holds a program. */
-static void test_registers_of_a_thread_that_ends_are_no_roots(void **state)
+TEST(registers_of_a_thread_that_ends_are_no_roots)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -229,7 +229,7 @@ static void set_vector(struct world *world, size_t zmm, size_t number, size_t by
 					: zmm + 32 * number + i - 32] = (uint8_t)value;
 }
 
-static void test_vector_register_holds_references_at_any_byte(void **state)
+TEST(vector_register_holds_references_at_any_byte)
 {
 	_cleanup_(world_deinit) struct world world;
 
@@ -244,7 +244,7 @@ static void test_vector_register_holds_references_at_any_byte(void **state)
 	assert_targets(&world, 0, 0, 0xf);
 }
 
-static void test_wide_vector_register_is_torn_in_three(void **state)
+TEST(wide_vector_register_is_torn_in_three)
 {
 	static const struct {
 		size_t size, zmm;
@@ -279,7 +279,7 @@ static void wait_in(struct world *world, const char *path, uint8_t last)
 	set_vector(world, 0, 0, 0, at(1));
 }
 
-static void test_vectors_are_dead_in_a_system_call_of_glibc(void **state)
+TEST(vectors_are_dead_in_a_system_call_of_glibc)
 {
 	static const struct {
 		const char *path;
@@ -320,7 +320,7 @@ static bool visit(void *data, const struct anchor *anchor)
 	return visited->count < visited->most;
 }
 
-static void test_anchors_are_visited_by_kind_and_address(void **state)
+TEST(anchors_are_visited_by_kind_and_address)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
@@ -357,7 +357,7 @@ static void test_anchors_are_visited_by_kind_and_address(void **state)
 	assert_int_equal(visited.count, 2);
 }
 
-static void test_ranges_are_by_address_and_leave_the_dead_out(void **state)
+TEST(ranges_are_by_address_and_leave_the_dead_out)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct root_range range;
@@ -380,7 +380,7 @@ static void test_ranges_are_by_address_and_leave_the_dead_out(void **state)
 	assert_int_equal(range.thread, 0);
 }
 
-static void test_interrupt_ends_the_scan(void **state)
+TEST(interrupt_ends_the_scan)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct roots *roots;
@@ -395,28 +395,4 @@ static void test_interrupt_ends_the_scan(void **state)
 							 .progress = &world.progress },
 				  &roots),
 		     ERROR_INTERRUPTED, "interrupted");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_kind_of_root_has_its_targets),
-		cmocka_unit_test(test_what_the_kernel_holds_is_a_root),
-		cmocka_unit_test(test_cut_note_of_the_kernel_does_no_harm),
-		cmocka_unit_test(test_unaligned_word_in_memory_is_no_reference),
-		cmocka_unit_test(test_dead_stack_is_no_root_but_its_red_zone_is),
-		cmocka_unit_test(test_what_an_allocator_claims_is_no_root),
-		cmocka_unit_test(test_mapping_is_a_root_around_the_heap_in_it),
-		cmocka_unit_test(test_only_memory_that_was_written_is_a_root),
-		cmocka_unit_test(test_free_block_is_no_target),
-		cmocka_unit_test(test_registers_of_a_thread_that_ends_are_no_roots),
-		cmocka_unit_test(test_vector_register_holds_references_at_any_byte),
-		cmocka_unit_test(test_wide_vector_register_is_torn_in_three),
-		cmocka_unit_test(test_vectors_are_dead_in_a_system_call_of_glibc),
-		cmocka_unit_test(test_anchors_are_visited_by_kind_and_address),
-		cmocka_unit_test(test_ranges_are_by_address_and_leave_the_dead_out),
-		cmocka_unit_test(test_interrupt_ends_the_scan),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static struct visits visit(uint64_t start, uint64_t end, const struct block *blo
 	return visits;
 }
 
-static void test_what_is_used_on_a_page_pins_its_free_memory(void **state)
+TEST(what_is_used_on_a_page_pins_its_free_memory)
 {
 	const struct block blocks[] = {
 		{ 0x10010, 0x800, BLOCK_USED },
@@ -69,7 +69,7 @@ static void test_what_is_used_on_a_page_pins_its_free_memory(void **state)
 	assert_int_equal(visits.pinners[1][0], 2);
 }
 
-static void test_pages_within_a_free_block_come_together(void **state)
+TEST(pages_within_a_free_block_come_together)
 {
 	const struct block blocks[] = {
 		{ 0x10010, 0x10, BLOCK_USED },
@@ -90,7 +90,7 @@ static void test_pages_within_a_free_block_come_together(void **state)
 	assert_int_equal(visits.pinners[2][0], 2);
 }
 
-static void test_a_page_of_free_blocks_is_free(void **state)
+TEST(a_page_of_free_blocks_is_free)
 {
 	const struct block blocks[] = {
 		{ 0x10010, 0x7f0, BLOCK_FREE },
@@ -103,7 +103,7 @@ static void test_a_page_of_free_blocks_is_free(void **state)
 	assert_true(visits.pages[0].whole);
 }
 
-static void test_what_is_outside_of_a_region_holds_its_page(void **state)
+TEST(what_is_outside_of_a_region_holds_its_page)
 {
 	const struct block blocks[] = { { 0x10410, 0xbf0, BLOCK_FREE } };
 	struct visits visits = visit(0x10400, 0x11000, blocks, 1);
@@ -114,7 +114,7 @@ static void test_what_is_outside_of_a_region_holds_its_page(void **state)
 	assert_true(visits.pages[0].foreign);
 }
 
-static void test_pages_that_are_all_used_are_not_visited(void **state)
+TEST(pages_that_are_all_used_are_not_visited)
 {
 	const struct block blocks[] = {
 		{ 0x10010, 0x2000, BLOCK_USED },
@@ -122,17 +122,4 @@ static void test_pages_that_are_all_used_are_not_visited(void **state)
 	};
 
 	assert_int_equal(visit(0x10000, 0x13000, blocks, 2).count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_used_on_a_page_pins_its_free_memory),
-		cmocka_unit_test(test_pages_within_a_free_block_come_together),
-		cmocka_unit_test(test_a_page_of_free_blocks_is_free),
-		cmocka_unit_test(test_what_is_outside_of_a_region_holds_its_page),
-		cmocka_unit_test(test_pages_that_are_all_used_are_not_visited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static struct allocation_index *index_of(const struct piece *pieces)
 	return index;
 }
 
-static void test_address_is_found_only_inside_its_block(void **state)
+TEST(address_is_found_only_inside_its_block)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(0x2000, 0x2100), BLOCK(0x2000, 16), REGION(0x1000, 0x1100),
@@ -58,7 +58,7 @@ static void test_address_is_found_only_inside_its_block(void **state)
 	assert_int_equal(allocation_find(index, 0), NO_ALLOCATION);
 }
 
-static void test_size_field_between_neighbours_belongs_to_nobody(void **state)
+TEST(size_field_between_neighbours_belongs_to_nobody)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(0x1000, 0x2000), BLOCK(0x1010, 24), BLOCK(0x1030, 24),
@@ -75,7 +75,7 @@ static void test_size_field_between_neighbours_belongs_to_nobody(void **state)
 	assert_int_equal(allocation_find(index, 0x1fff), 2);
 }
 
-static void test_allocations_are_numbered_by_address(void **state)
+TEST(allocations_are_numbered_by_address)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24), BLOCK(0x9030, 40),
@@ -93,7 +93,7 @@ static void test_allocations_are_numbered_by_address(void **state)
 	assert_int_equal(heap_region(index, 2)->count, 2);
 }
 
-static void test_region_that_is_one_allocation_is_found(void **state)
+TEST(region_that_is_one_allocation_is_found)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(0x100000, 0x200000), BLOCK(0x100010, 0xffff0),
@@ -110,7 +110,7 @@ static void test_region_that_is_one_allocation_is_found(void **state)
 	assert_int_equal(allocation_find(index, 0x3fffff), 1);
 }
 
-static void test_region_may_reach_farther_than_64_gib(void **state)
+TEST(region_may_reach_farther_than_64_gib)
 {
 	const uint64_t start = 0x10000000000, far = start + (70ull << 30);
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
@@ -131,7 +131,7 @@ static void test_region_may_reach_farther_than_64_gib(void **state)
 }
 
 /* Also where the regions have to be brought into order first. */
-static void test_sizes_of_4_gib_and_more_are_exact(void **state)
+TEST(sizes_of_4_gib_and_more_are_exact)
 {
 	const uint64_t gib = 1ull << 30, start = 0x10000000000;
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = INDEX(
@@ -152,7 +152,7 @@ static void test_sizes_of_4_gib_and_more_are_exact(void **state)
 	assert_int_equal(allocation_find(index, start + 50 * gib - 1), 3);
 }
 
-static void test_states_are_kept_apart(void **state)
+TEST(states_are_kept_apart)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -172,7 +172,7 @@ static void test_states_are_kept_apart(void **state)
 	}
 }
 
-static void test_traits_follow_their_blocks(void **state)
+TEST(traits_follow_their_blocks)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -209,7 +209,7 @@ static void test_traits_follow_their_blocks(void **state)
 	assert_null(allocation_having(index, TRAIT_POINTERLESS));
 }
 
-static void test_without_traits_there_are_no_bitmaps(void **state)
+TEST(without_traits_there_are_no_bitmaps)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(0x1000, 0x2000), BLOCK(0x1010, 24));
@@ -220,7 +220,7 @@ static void test_without_traits_there_are_no_bitmaps(void **state)
 	assert_null(allocation_having(index, TRAIT_DEAD));
 }
 
-static void test_claims_are_joined_with_each_other_and_the_regions(void **state)
+TEST(claims_are_joined_with_each_other_and_the_regions)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -247,7 +247,7 @@ static void test_claims_are_joined_with_each_other_and_the_regions(void **state)
 	assert_int_equal(heap_claim_above(index, 0xa000), 3);
 }
 
-static void test_region_of_an_address_is_found(void **state)
+TEST(region_of_an_address_is_found)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		INDEX(REGION(0x1000, 0x2000), REGION(0x3000, 0x4000));
@@ -259,7 +259,7 @@ static void test_region_of_an_address_is_found(void **state)
 	assert_null(heap_region_find(index, 0x4000));
 }
 
-static void test_index_of_nothing_finds_nothing(void **state)
+TEST(index_of_nothing_finds_nothing)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = INDEX({ 0 });
 	struct heap_bounds bounds = allocation_bounds(index);
@@ -271,7 +271,7 @@ static void test_index_of_nothing_finds_nothing(void **state)
 	assert_int_equal(heap_claim_count(index), 0);
 }
 
-static void test_its_memory_is_given_back(void **state)
+TEST(its_memory_is_given_back)
 {
 	struct allocation_index *index = INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24),
 					       BLOCK(0x9030, 40), REGION(0x1000, 0x2000));
@@ -279,25 +279,4 @@ static void test_its_memory_is_given_back(void **state)
 	assert_true(account.used > 0);
 	allocation_index_destroy(index);
 	assert_int_equal(account.used, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_address_is_found_only_inside_its_block),
-		cmocka_unit_test(test_size_field_between_neighbours_belongs_to_nobody),
-		cmocka_unit_test(test_allocations_are_numbered_by_address),
-		cmocka_unit_test(test_region_that_is_one_allocation_is_found),
-		cmocka_unit_test(test_region_may_reach_farther_than_64_gib),
-		cmocka_unit_test(test_sizes_of_4_gib_and_more_are_exact),
-		cmocka_unit_test(test_states_are_kept_apart),
-		cmocka_unit_test(test_traits_follow_their_blocks),
-		cmocka_unit_test(test_without_traits_there_are_no_bitmaps),
-		cmocka_unit_test(test_claims_are_joined_with_each_other_and_the_regions),
-		cmocka_unit_test(test_region_of_an_address_is_found),
-		cmocka_unit_test(test_index_of_nothing_finds_nothing),
-		cmocka_unit_test(test_its_memory_is_given_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void assert_found(const struct allocation_index *index, uint64_t address,
 	assert_int_equal(allocation_size(index, id), size);
 }
 
-static void test_outer_block_gives_way_to_inner_regions(void **state)
+TEST(outer_block_gives_way_to_inner_regions)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = outer_sink(BLOCK_USED);
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -80,7 +80,7 @@ static void test_outer_block_gives_way_to_inner_regions(void **state)
 	array_release(&nesting.blocks);
 }
 
-static void test_outer_block_without_a_head_is_left_out(void **state)
+TEST(outer_block_without_a_head_is_left_out)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = outer_sink(BLOCK_USED);
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -95,7 +95,7 @@ static void test_outer_block_without_a_head_is_left_out(void **state)
 	array_release(&nesting.blocks);
 }
 
-static void test_regions_in_no_single_used_block_cut_nothing(void **state)
+TEST(regions_in_no_single_used_block_cut_nothing)
 {
 	static const struct memory_range inner[] = {
 		{ 0x1100, 0x1600 }, /* ends in another one */
@@ -118,15 +118,4 @@ static void test_regions_in_no_single_used_block_cut_nothing(void **state)
 		assert_int_equal(nesting.blocks.count, 0);
 		array_release(&nesting.blocks);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_outer_block_gives_way_to_inner_regions),
-		cmocka_unit_test(test_outer_block_without_a_head_is_left_out),
-		cmocka_unit_test(test_regions_in_no_single_used_block_cut_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "tests/assertions.h"
 
-static void test_ranges_are_joined_and_found_by_address(void **state)
+TEST(ranges_are_joined_and_found_by_address)
 {
 	struct memory_range ranges[] = {
 		{ 0x5000, 0x6000 }, { 0x1000, 0x2000 }, { 0x1800, 0x3000 },
@@ -19,20 +19,10 @@ static void test_ranges_are_joined_and_found_by_address(void **state)
 	assert_null(owned_memory_find(&owned, 0x7000));
 }
 
-static void test_nobody_owns_anything_at_first(void **state)
+TEST(nobody_owns_anything_at_first)
 {
 	const struct owned_memory owned = { .ranges.count = 0 };
 
 	assert_null(owned_memory_find(&owned, 0x1000));
 	assert_null(owned_memory_find(NULL, 0x1000));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges_are_joined_and_found_by_address),
-		cmocka_unit_test(test_nobody_owns_anything_at_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,7 +217,7 @@ static void assert_lookups(const struct allocation_index *index)
 	}
 }
 
-static void test_index_agrees_with_a_list_of_all_blocks(void **state)
+TEST(index_agrees_with_a_list_of_all_blocks)
 {
 	for (seed = 1; seed < 10000000; seed *= 1000) {
 		uint64_t next = seed;
@@ -236,13 +236,4 @@ static void test_index_agrees_with_a_list_of_all_blocks(void **state)
 		}
 		seed = next;
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_index_agrees_with_a_list_of_all_blocks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void add(struct block_sink *sink, uint64_t start, uint64_t size,
 	assert_no_error(block_sink_add(sink, (struct block){ start, size, block_state }));
 }
 
-static void test_state_can_be_put_right_afterwards(void **state)
+TEST(state_can_be_put_right_afterwards)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -47,7 +47,7 @@ static void test_state_can_be_put_right_afterwards(void **state)
 	assert_int_equal(allocation_state(index, 2), BLOCK_CACHED);
 }
 
-static void test_batch_is_as_one_block_after_the_other(void **state)
+TEST(batch_is_as_one_block_after_the_other)
 {
 	enum { BEFORE = 3, COUNT = 200 };
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
@@ -111,7 +111,7 @@ static void assert_same(const struct block_sink *left, const struct block_sink *
 }
 
 /* Near the region, behind a wide gap, and where extents come to their end. */
-static void test_piece_is_as_one_block_after_the_other(void **state)
+TEST(piece_is_as_one_block_after_the_other)
 {
 	const uint64_t region = 0x10000, reach = UINT64_C(16) << 32;
 	const uint64_t starts[] = { region + 0x1010, region + (UINT64_C(1) << 33),
@@ -137,7 +137,7 @@ static void test_piece_is_as_one_block_after_the_other(void **state)
 }
 
 /* Regions come in any order, and two may claim the same memory. */
-static void test_order_of_regions_changes_no_answer(void **state)
+TEST(order_of_regions_changes_no_answer)
 {
 	static const uint64_t starts[] = { 0x9000, 0x2000, 0x5000, 0x2000, 0x7000, 0x1000 };
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
@@ -168,7 +168,7 @@ static void test_order_of_regions_changes_no_answer(void **state)
 }
 
 /* Behind a wide gap, a region begins; extents reach only so far. */
-static void test_batch_does_not_begin_a_region(void **state)
+TEST(batch_does_not_begin_a_region)
 {
 	const uint64_t start = 0x10000, far = start + (UINT64_C(16) << 32);
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
@@ -183,7 +183,7 @@ static void test_batch_does_not_begin_a_region(void **state)
 	assert_false(block_sink_base(sink, far / 2, &base));
 }
 
-static void test_block_below_an_address_is_the_nearest_of_all(void **state)
+TEST(block_below_an_address_is_the_nearest_of_all)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
 	struct block block;
@@ -207,7 +207,7 @@ static void test_block_below_an_address_is_the_nearest_of_all(void **state)
 	assert_int_equal(block.size, 40);
 }
 
-static void test_size_of_a_large_block_below_is_exact(void **state)
+TEST(size_of_a_large_block_below_is_exact)
 {
 	const uint64_t start = 0x10000000000, size = 5ull << 30;
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
@@ -232,7 +232,7 @@ static bool visit(void *data, struct block block)
 	return visited->count < visited->most;
 }
 
-static void test_visit_meets_only_what_is_used_from_the_first_on(void **state)
+TEST(visit_meets_only_what_is_used_from_the_first_on)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
 	struct visited visited = { .most = 8 };
@@ -254,7 +254,7 @@ static void test_visit_meets_only_what_is_used_from_the_first_on(void **state)
 	assert_int_equal(visited.starts[0], 0x1010);
 }
 
-static void test_region_that_was_cut_claims_no_more_than_is_left(void **state)
+TEST(region_that_was_cut_claims_no_more_than_is_left)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
@@ -266,21 +266,4 @@ static void test_region_that_was_cut_claims_no_more_than_is_left(void **state)
 	assert_int_equal(heap_region(index, 0)->end, 0x1800);
 	assert_int_equal(heap_claim(index, 0).end, 0x1800);
 	assert_int_equal(allocation_find(index, 0x1010), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_batch_is_as_one_block_after_the_other),
-		cmocka_unit_test(test_batch_does_not_begin_a_region),
-		cmocka_unit_test(test_order_of_regions_changes_no_answer),
-		cmocka_unit_test(test_piece_is_as_one_block_after_the_other),
-		cmocka_unit_test(test_state_can_be_put_right_afterwards),
-		cmocka_unit_test(test_block_below_an_address_is_the_nearest_of_all),
-		cmocka_unit_test(test_size_of_a_large_block_below_is_exact),
-		cmocka_unit_test(test_visit_meets_only_what_is_used_from_the_first_on),
-		cmocka_unit_test(test_region_that_was_cut_claims_no_more_than_is_left),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void assert_kinds_agree(struct heap_bounds bounds)
 	}
 }
 
-static void test_all_kinds_agree_at_random_bounds(void **state)
+TEST(all_kinds_agree_at_random_bounds)
 {
 	for (unsigned int i = 0; i < 500; i++) {
 		struct heap_bounds bounds;
@@ -92,7 +92,7 @@ static void test_all_kinds_agree_at_random_bounds(void **state)
 	}
 }
 
-static void test_all_kinds_agree_at_bounds_of_programs(void **state)
+TEST(all_kinds_agree_at_bounds_of_programs)
 {
 	const uint64_t low = 0x55555a000000, high = 0x7ffff0000000;
 	const uint64_t half = UINT64_C(1) << 63;
@@ -106,14 +106,4 @@ static void test_all_kinds_agree_at_bounds_of_programs(void **state)
 	assert_kinds_agree((struct heap_bounds){ { 1, 0 }, { UINT64_MAX, 16 } });
 	assert_kinds_agree((struct heap_bounds){ { half - 8, 0 }, { 16, 16 } });
 	assert_kinds_agree((struct heap_bounds){ { UINT64_MAX - 7, 0 }, { 8, 16 } });
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_kinds_agree_at_random_bounds),
-		cmocka_unit_test(test_all_kinds_agree_at_bounds_of_programs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void cut(struct world *world, struct work_chunks *ret)
 					 allocation_used(world->index), NULL, &world->account));
 }
 
-static void test_small_allocations_make_a_chunk_for_each_share(void **state)
+TEST(small_allocations_make_a_chunk_for_each_share)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(array_release) struct work_chunks chunks;
@@ -65,7 +65,7 @@ static void test_small_allocations_make_a_chunk_for_each_share(void **state)
 }
 
 /* Blocks of many sizes: none of it is left out, none there twice. */
-static void test_large_allocations_are_cut_and_small_ones_gathered(void **state)
+TEST(large_allocations_are_cut_and_small_ones_gathered)
 {
 	static const uint64_t SIZES[] = { 16,	   100000, 3 * MB, 64,	    9000000,
 					  1 << 20, 48,	   700000, MB + 16, 400000 };
@@ -93,7 +93,7 @@ static void test_large_allocations_are_cut_and_small_ones_gathered(void **state)
 }
 
 /* A dump may claim any size: what it does not have makes no chunks. */
-static void test_absent_memory_makes_no_chunks(void **state)
+TEST(absent_memory_makes_no_chunks)
 {
 	const uint64_t size = UINT64_C(1) << 34;
 	_cleanup_(world_deinit) struct world world;
@@ -107,15 +107,4 @@ static void test_absent_memory_makes_no_chunks(void **state)
 	cut(&world, &chunks);
 	assert_int_equal(check_chunks(&world, &chunks), 5 * MB);
 	assert_int_equal(chunks.count, 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small_allocations_make_a_chunk_for_each_share),
-		cmocka_unit_test(test_large_allocations_are_cut_and_small_ones_gathered),
-		cmocka_unit_test(test_absent_memory_makes_no_chunks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

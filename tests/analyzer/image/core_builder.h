@@ -181,6 +181,30 @@ static inline void core_add_file(struct core *core, uint64_t start, uint64_t end
 	core->files[core->file_count++] = (struct core_file){ start, end, offset, path };
 }
 
+/* A library with two segments: its ELF header in a page at start, and behind that writable data. */
+static inline void core_add_module(struct core *core, uint64_t start, uint64_t data_size,
+				   const char *path)
+{
+	const uint64_t data = start + PAGE;
+	const Elf64_Phdr segments[] = {
+		{ .p_type = PT_LOAD, .p_memsz = PAGE },
+		{ .p_type = PT_LOAD, .p_vaddr = PAGE, .p_memsz = data_size },
+	};
+	const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3 },
+		.e_phoff = sizeof(header),
+		.e_phentsize = sizeof(segments[0]),
+		.e_phnum = 2,
+	};
+	uint8_t *bytes = core_add(core, start, PAGE, RIGHT_READ);
+
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), segments, sizeof(segments));
+	core_add(core, data, data_size, RIGHTS_RW);
+	core_add_file(core, start, data, 0, path);
+	core_add_file(core, data, data + data_size, PAGE, path);
+}
+
 static inline void core_note_files(struct core *core)
 {
 	struct {

@@ -89,19 +89,19 @@ static size_t pages_read(const char *file)
 	return pages;
 }
 
-static void test_what_the_core_lacks_comes_from_the_file(void **state)
+TEST(what_the_core_lacks_comes_from_the_file)
 {
 	write_library(1, PAGES * PAGE);
 	assert_int_equal(pages_read(path), PAGES);
 }
 
-static void test_another_build_of_the_file_is_not_used(void **state)
+TEST(another_build_of_the_file_is_not_used)
 {
 	write_library(2, PAGES * PAGE);
 	assert_int_equal(pages_read(path), 1);
 }
 
-static void test_file_without_a_build_id_is_not_used(void **state)
+TEST(file_without_a_build_id_is_not_used)
 {
 	write_library(1, sizeof(Elf64_Ehdr));
 	assert_int_equal(pages_read(path), 1);
@@ -109,13 +109,13 @@ static void test_file_without_a_build_id_is_not_used(void **state)
 	assert_int_equal(pages_read(path), 1);
 }
 
-static void test_what_the_file_lacks_stays_absent(void **state)
+TEST(what_the_file_lacks_stays_absent)
 {
 	write_library(1, 2 * PAGE);
 	assert_int_equal(pages_read(path), 2);
 }
 
-static void test_mapping_of_a_later_part_is_read_at_its_offset(void **state)
+TEST(mapping_of_a_later_part_is_read_at_its_offset)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -138,7 +138,7 @@ static void test_mapping_of_a_later_part_is_read_at_its_offset(void **state)
 }
 
 /* To open the one waits for a writer, to open the other can have effects. */
-static void test_no_pipe_and_no_device_is_opened(void **state)
+TEST(no_pipe_and_no_device_is_opened)
 {
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -152,7 +152,7 @@ static void test_no_pipe_and_no_device_is_opened(void **state)
 
 /* The process's working directory is not this one's. */
 /* To read /proc/kmsg would wait for the kernel to say something. */
-static void test_what_the_kernel_makes_up_is_not_opened(void **state)
+TEST(what_the_kernel_makes_up_is_not_opened)
 {
 	struct stat status;
 	int fd = file_open_below(NULL, "/bin/sh");
@@ -164,7 +164,7 @@ static void test_what_the_kernel_makes_up_is_not_opened(void **state)
 	assert_int_equal(file_open_below(NULL, "/proc/self/status"), -1);
 }
 
-static void test_relative_path_is_not_opened(void **state)
+TEST(relative_path_is_not_opened)
 {
 	char before[4096];
 
@@ -177,7 +177,7 @@ static void test_relative_path_is_not_opened(void **state)
 	assert_int_equal(chdir(before), 0);
 }
 
-static int set_up(void **state)
+int before_tests(void **state)
 {
 	if (!mkdtemp(directory))
 		return -1;
@@ -185,24 +185,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+int after_tests(void **state)
 {
 	unlink(path);
 	return rmdir(directory);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_the_core_lacks_comes_from_the_file),
-		cmocka_unit_test(test_another_build_of_the_file_is_not_used),
-		cmocka_unit_test(test_file_without_a_build_id_is_not_used),
-		cmocka_unit_test(test_what_the_file_lacks_stays_absent),
-		cmocka_unit_test(test_mapping_of_a_later_part_is_read_at_its_offset),
-		cmocka_unit_test(test_no_pipe_and_no_device_is_opened),
-		cmocka_unit_test(test_what_the_kernel_makes_up_is_not_opened),
-		cmocka_unit_test(test_relative_path_is_not_opened),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

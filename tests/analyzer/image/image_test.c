@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static void test_word_is_where_the_process_had_it(void **state)
+TEST(word_is_where_the_process_had_it)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -27,7 +27,7 @@ static void test_word_is_where_the_process_had_it(void **state)
 	assert_no_finding(&findings);
 }
 
-static void test_rest_of_a_segment_partly_in_the_core_is_absent(void **state)
+TEST(rest_of_a_segment_partly_in_the_core_is_absent)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -51,7 +51,7 @@ static void test_rest_of_a_segment_partly_in_the_core_is_absent(void **state)
 		       "12,288 bytes of writable memory, first at 0x11000");
 }
 
-static void test_absent_is_not_zero(void **state)
+TEST(absent_is_not_zero)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -72,7 +72,7 @@ static void test_absent_is_not_zero(void **state)
 	assert_int_equal(size, 16);
 }
 
-static void test_read_goes_on_in_the_next_region(void **state)
+TEST(read_goes_on_in_the_next_region)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -95,7 +95,7 @@ static void test_read_goes_on_in_the_next_region(void **state)
 }
 
 /* Of what is let go of, a page remains that is shared with other memory. */
-static void test_what_was_let_go_of_can_be_read_again(void **state)
+TEST(what_was_let_go_of_can_be_read_again)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -130,7 +130,7 @@ static void test_what_was_let_go_of_can_be_read_again(void **state)
 	}
 }
 
-static void test_of_overlapping_segments_the_first_counts(void **state)
+TEST(of_overlapping_segments_the_first_counts)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -154,7 +154,7 @@ static void test_of_overlapping_segments_the_first_counts(void **state)
 	assert_finding(&findings, FINDING_INCOMPLETE, "two segments overlap at 0x10800");
 }
 
-static void test_memory_may_reach_up_to_the_last_page(void **state)
+TEST(memory_may_reach_up_to_the_last_page)
 {
 	const uint64_t last = -(uint64_t)2 * PAGE;
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -173,7 +173,7 @@ static void test_memory_may_reach_up_to_the_last_page(void **state)
 	assert_null(image_find(image, UINT64_MAX));
 }
 
-static void test_segment_past_the_address_space_is_left_out(void **state)
+TEST(segment_past_the_address_space_is_left_out)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -192,7 +192,7 @@ static void test_segment_past_the_address_space_is_left_out(void **state)
 }
 
 /* Memory that a core lacks is worth a different word for each reason. */
-static void test_core_without_any_private_memory_is_incomplete(void **state)
+TEST(core_without_any_private_memory_is_incomplete)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -208,7 +208,7 @@ static void test_core_without_any_private_memory_is_incomplete(void **state)
 		"4,096 bytes of writable memory, first at 0x20000, are not in the core (see coredump_filter in core(5))");
 }
 
-static void test_file_that_is_not_there_is_named(void **state)
+TEST(file_that_is_not_there_is_named)
 {
 	struct findings findings = { 0 };
 	struct image *image;
@@ -217,7 +217,7 @@ static void test_file_that_is_not_there_is_named(void **state)
 		     "/nonexistent/core: No such file or directory");
 }
 
-static void test_directory_is_no_core(void **state)
+TEST(directory_is_no_core)
 {
 	struct findings findings = { 0 };
 	struct image *image;
@@ -227,7 +227,7 @@ static void test_directory_is_no_core(void **state)
 }
 
 /* To open it would wait for a writer. */
-static void test_fifo_is_no_core(void **state)
+TEST(fifo_is_no_core)
 {
 	char directory[] = "/tmp/image_test.XXXXXX", path[64], message[128];
 	struct findings findings = { 0 };
@@ -242,24 +242,4 @@ static void test_fifo_is_no_core(void **state)
 	alarm(0);
 	unlink(path);
 	rmdir(directory);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_word_is_where_the_process_had_it),
-		cmocka_unit_test(test_rest_of_a_segment_partly_in_the_core_is_absent),
-		cmocka_unit_test(test_absent_is_not_zero),
-		cmocka_unit_test(test_read_goes_on_in_the_next_region),
-		cmocka_unit_test(test_what_was_let_go_of_can_be_read_again),
-		cmocka_unit_test(test_of_overlapping_segments_the_first_counts),
-		cmocka_unit_test(test_memory_may_reach_up_to_the_last_page),
-		cmocka_unit_test(test_segment_past_the_address_space_is_left_out),
-		cmocka_unit_test(test_core_without_any_private_memory_is_incomplete),
-		cmocka_unit_test(test_file_that_is_not_there_is_named),
-		cmocka_unit_test(test_directory_is_no_core),
-		cmocka_unit_test(test_fifo_is_no_core),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static int pack(const struct core *core)
 	return fd;
 }
 
-static void test_zeros_become_holes(void **state)
+TEST(zeros_become_holes)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -54,7 +54,7 @@ static void test_zeros_become_holes(void **state)
 	assert_no_finding(&findings);
 }
 
-static void test_unpacking_ends_when_interrupted(void **state)
+TEST(unpacking_ends_when_interrupted)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -72,7 +72,7 @@ static void test_unpacking_ends_when_interrupted(void **state)
 	assert_int_equal(unpacked, -1);
 }
 
-static void test_file_that_is_not_packed_is_left_alone(void **state)
+TEST(file_that_is_not_packed_is_left_alone)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -84,15 +84,4 @@ static void test_file_that_is_not_packed_is_left_alone(void **state)
 	core_write_file(&core);
 	assert_no_error(unpack(core.fd, &options, &findings, &unpacked));
 	assert_int_equal(unpacked, -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_zeros_become_holes),
-		cmocka_unit_test(test_unpacking_ends_when_interrupted),
-		cmocka_unit_test(test_file_that_is_not_packed_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

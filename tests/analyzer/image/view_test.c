@@ -38,7 +38,7 @@ static void place_close(struct place *place)
 }
 DEFINE_DEINIT(place_close, struct place)
 
-static void test_what_lies_across_two_regions_is_read(void **state)
+TEST(what_lies_across_two_regions_is_read)
 {
 	_cleanup_(place_close) struct place place;
 	uint8_t bytes[32];
@@ -49,7 +49,7 @@ static void test_what_lies_across_two_regions_is_read(void **state)
 		assert_int_equal(bytes[i], (PAGE - 16 + i) % 251);
 }
 
-static void test_bytes_in_a_row_end_with_their_region(void **state)
+TEST(bytes_in_a_row_end_with_their_region)
 {
 	_cleanup_(place_close) struct place place;
 	uint64_t size;
@@ -61,7 +61,7 @@ static void test_bytes_in_a_row_end_with_their_region(void **state)
 	assert_int_equal(size, PAGE);
 }
 
-static void test_what_is_absent_is_not_read(void **state)
+TEST(what_is_absent_is_not_read)
 {
 	_cleanup_(place_close) struct place place;
 	uint64_t word = 1, size;
@@ -75,15 +75,4 @@ static void test_what_is_absent_is_not_read(void **state)
 	assert_null(view_bytes(&place.view, PARTLY + PAGE, &size));
 	/* It is no reason to forget where it read last. */
 	assert_true(view_word(&place.view, PARTLY, &word));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_lies_across_two_regions_is_read),
-		cmocka_unit_test(test_bytes_in_a_row_end_with_their_region),
-		cmocka_unit_test(test_what_is_absent_is_not_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "tests/assertions.h"
 
-static void test_signature_of_the_upper_half_is_kept(void **state)
+TEST(signature_of_the_upper_half_is_kept)
 {
 	const uint64_t vsyscall = UINT64_C(0xffffffffff600010);
 
@@ -11,7 +11,7 @@ static void test_signature_of_the_upper_half_is_kept(void **state)
 	assert_int_equal(kind_signature(kind_make(BY_IDENTITY, 0x7f3a5c001018)), 0);
 }
 
-static void test_sizes_tell_only_what_has_no_other_kind_or_a_pattern(void **state)
+TEST(sizes_tell_only_what_has_no_other_kind_or_a_pattern)
 {
 	kind_key signature = kind_make(BY_SIGNATURE, 0x55d0c0ffee10);
 	kind_key pattern = kind_of_pattern(3);
@@ -24,7 +24,7 @@ static void test_sizes_tell_only_what_has_no_other_kind_or_a_pattern(void **stat
 	assert_int_equal(kind_pattern(signature), NO_PATTERN);
 }
 
-static void test_an_identity_is_one_type_whichever_word_it_is_in(void **state)
+TEST(an_identity_is_one_type_whichever_word_it_is_in)
 {
 	kind_key first = kind_make(BY_IDENTITY, UINT64_C(0x7f3a5c001018) << 3 | 1);
 	kind_key other = kind_make(BY_IDENTITY, UINT64_C(0x7f3a5c001018) << 3 | 2);
@@ -32,15 +32,4 @@ static void test_an_identity_is_one_type_whichever_word_it_is_in(void **state)
 	assert_int_not_equal(first, other);
 	assert_int_equal(kind_without_word(first), kind_without_word(other));
 	assert_int_equal(kind_without_word(kind_of_pattern(3)), kind_of_pattern(3));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signature_of_the_upper_half_is_kept),
-		cmocka_unit_test(test_sizes_tell_only_what_has_no_other_kind_or_a_pattern),
-		cmocka_unit_test(test_an_identity_is_one_type_whichever_word_it_is_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

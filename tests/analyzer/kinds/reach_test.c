@@ -42,7 +42,7 @@ static struct reach_input input_of(struct world *world, const uint32_t *groups)
 	};
 }
 
-static void test_group_reaches_what_it_leads_to_once(void **state)
+TEST(group_reaches_what_it_leads_to_once)
 {
 	static const uint32_t groups[] = { 7, 7, NO_GROUP, 8, NO_GROUP };
 	_cleanup_(world_deinit) struct world world;
@@ -57,7 +57,7 @@ static void test_group_reaches_what_it_leads_to_once(void **state)
 	assert_int_equal(bytes[9], 0);
 }
 
-static void test_what_is_no_member_leads_nowhere(void **state)
+TEST(what_is_no_member_leads_nowhere)
 {
 	static const uint32_t groups[] = { 0, NO_GROUP, NO_GROUP };
 	_cleanup_(world_deinit) struct world world;
@@ -120,19 +120,19 @@ static void check_random(size_t count)
 		assert_int_equal(bytes[group], marked(&world, groups, group));
 }
 
-static void test_many_groups_reach_what_marking_finds(void **state)
+TEST(many_groups_reach_what_marking_finds)
 {
 	for (int i = 0; i < 300; i++)
 		check_random(GROUPS);
 }
 
-static void test_groups_beyond_the_last_do_not_matter(void **state)
+TEST(groups_beyond_the_last_do_not_matter)
 {
 	for (size_t count = 1; count < GROUPS; count += 31)
 		check_random(count);
 }
 
-static void test_groups_are_as_many_as_there_is_time_for(void **state)
+TEST(groups_are_as_many_as_there_is_time_for)
 {
 	const uint64_t fewest = 1 << 27, bytes = UINT64_C(1) << 32;
 	_cleanup_(world_deinit) struct world world;
@@ -150,7 +150,7 @@ static void test_groups_are_as_many_as_there_is_time_for(void **state)
 	assert_int_equal(reach_most_groups(&input, 0), 64 * 1000);
 }
 
-static void test_one_reaches_what_it_leads_to(void **state)
+TEST(one_reaches_what_it_leads_to)
 {
 	_cleanup_(world_deinit) struct world world;
 	struct reach_input input;
@@ -162,7 +162,7 @@ static void test_one_reaches_what_it_leads_to(void **state)
 	assert_int_equal(bytes, size_of(0) + size_of(1) + size_of(2));
 }
 
-static void test_interrupt_ends_it(void **state)
+TEST(interrupt_ends_it)
 {
 	static const uint32_t groups[] = { 0 };
 	_cleanup_(world_deinit) struct world world;
@@ -173,19 +173,4 @@ static void test_interrupt_ends_it(void **state)
 	atomic_store(&world.progress.interrupted, true);
 	input = input_of(&world, groups);
 	assert_error(reach_by_group(&input, bytes), ERROR_INTERRUPTED, "interrupted");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_group_reaches_what_it_leads_to_once),
-		cmocka_unit_test(test_what_is_no_member_leads_nowhere),
-		cmocka_unit_test(test_many_groups_reach_what_marking_finds),
-		cmocka_unit_test(test_groups_beyond_the_last_do_not_matter),
-		cmocka_unit_test(test_groups_are_as_many_as_there_is_time_for),
-		cmocka_unit_test(test_one_reaches_what_it_leads_to),
-		cmocka_unit_test(test_interrupt_ends_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

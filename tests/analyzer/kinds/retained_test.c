@@ -45,20 +45,20 @@ static void check(const uint32_t *groups, const uint32_t *merged, const uint64_t
 		assert_int_equal(bytes[i], expected[i]);
 }
 
-static void test_members_below_others_of_their_group_add_nothing(void **state)
+TEST(members_below_others_of_their_group_add_nothing)
 {
 	check((uint32_t[]){ 0, 0, 0, 0, 0, 0, 0, 0 }, NULL, (uint64_t[]){ 80 }, 1);
 	check((uint32_t[]){ NONE, 0, 0, NONE, 0, NONE, NONE, 0 }, NULL,
 	      (uint64_t[]){ 20 + 10 + 10 }, 1);
 }
 
-static void test_groups_count_what_they_share_each(void **state)
+TEST(groups_count_what_they_share_each)
 {
 	check((uint32_t[]){ 0, 1, 0, 1, 2, 2, 1, 0 }, NULL,
 	      (uint64_t[]){ 60 + 10, 20 + 30 + 20, 20 }, 3);
 }
 
-static void test_merged_groups_count_once(void **state)
+TEST(merged_groups_count_once)
 {
 	const uint32_t merged[] = { 0, 1, 1 };
 
@@ -66,15 +66,4 @@ static void test_merged_groups_count_once(void **state)
 	      2);
 	check((uint32_t[]){ 0, NONE, 0, NONE, 2, 1, NONE, 0 }, merged,
 	      (uint64_t[]){ 60 + 10, 10 + 10 }, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_members_below_others_of_their_group_add_nothing),
-		cmocka_unit_test(test_groups_count_what_they_share_each),
-		cmocka_unit_test(test_merged_groups_count_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

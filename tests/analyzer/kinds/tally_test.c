@@ -2,7 +2,7 @@
 
 #include "tests/assertions.h"
 
-static void test_counts_add_up_by_key(void **state)
+TEST(counts_add_up_by_key)
 {
 	enum { KEYS = 5000 };
 	struct memory_account account = { 0 };
@@ -20,7 +20,7 @@ static void test_counts_add_up_by_key(void **state)
 	assert_null(tally_find(&table, 1));
 }
 
-static void test_keys_are_numbered_as_they_come(void **state)
+TEST(keys_are_numbered_as_they_come)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(table_release) struct tally_table table = { .memory.account = &account };
@@ -35,7 +35,7 @@ static void test_keys_are_numbered_as_they_come(void **state)
 	}
 }
 
-static void test_nothing_is_no_key(void **state)
+TEST(nothing_is_no_key)
 {
 	struct memory_account account = { 0 };
 	_cleanup_(table_release) struct tally_table table = { .memory.account = &account };
@@ -61,22 +61,10 @@ static void check_order(int (*order)(const void *, const void *), const uint64_t
 		assert_int_equal(table.items[i].key, keys[i]);
 }
 
-static void test_most_come_first_and_equal_ones_by_key(void **state)
+TEST(most_come_first_and_equal_ones_by_key)
 {
 	check_order(tally_compare_counts, (uint64_t[]){ 20, 30, 10 });
 	check_order(tally_compare_bytes, (uint64_t[]){ 10, 20, 30 });
 	check_order(tally_compare_keys, (uint64_t[]){ 10, 20, 30 });
 	check_order(tally_compare_keys_down, (uint64_t[]){ 30, 20, 10 });
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts_add_up_by_key),
-		cmocka_unit_test(test_keys_are_numbered_as_they_come),
-		cmocka_unit_test(test_nothing_is_no_key),
-		cmocka_unit_test(test_most_come_first_and_equal_ones_by_key),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

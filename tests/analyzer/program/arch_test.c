@@ -94,7 +94,7 @@ static void make_toy_core(struct core *core)
 	core_write_file(core);
 }
 
-static void test_toy_threads_have_their_registers_and_stacks(void **state)
+TEST(toy_threads_have_their_registers_and_stacks)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -131,7 +131,7 @@ static void test_toy_threads_have_their_registers_and_stacks(void **state)
 	assert_int_equal(stack->live, BLOCK + 0x3000 - TOY_RED_ZONE);
 }
 
-static void test_a_machine_that_nothing_describes_is_refused(void **state)
+TEST(a_machine_that_nothing_describes_is_refused)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -154,7 +154,7 @@ static const struct arch *find_arch(unsigned int machine)
 	return NULL;
 }
 
-static void test_x86_64_has_the_layout_of_its_headers(void **state)
+TEST(x86_64_has_the_layout_of_its_headers)
 {
 	const struct arch *arch = find_arch(EM_X86_64);
 #define PLACE(name)                                                \
@@ -196,15 +196,4 @@ static void test_x86_64_has_the_layout_of_its_headers(void **state)
 	assert_string_equal(arch->registers[arch->thread_pointer].name, "fs_base");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		assert_int_equal(arch_system_call(arch, calls[i].number), calls[i].call);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_toy_threads_have_their_registers_and_stacks),
-		cmocka_unit_test(test_a_machine_that_nothing_describes_is_refused),
-		cmocka_unit_test(test_x86_64_has_the_layout_of_its_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void assert_stack(const struct process *process, uint64_t address, enum s
 	assert_int_equal(stack->live_end, live_end);
 }
 
-static void test_threads_are_those_of_the_dump_in_its_order(void **state)
+TEST(threads_are_those_of_the_dump_in_its_order)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct thread *thread;
@@ -145,7 +145,7 @@ static void test_threads_are_those_of_the_dump_in_its_order(void **state)
 	assert_int_equal(thread->stack, NO_STACK);
 }
 
-static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
+TEST(memory_that_a_thread_cannot_be_without_is_missed)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -164,7 +164,7 @@ static void test_memory_that_a_thread_cannot_be_without_is_missed(void **state)
 		       "thread 13 in the core, 0x30, cannot be right");
 }
 
-static void test_thread_pointer_is_found_without_its_register(void **state)
+TEST(thread_pointer_is_found_without_its_register)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -179,7 +179,7 @@ static void test_thread_pointer_is_found_without_its_register(void **state)
 }
 
 /* A thread of Go without C has a pointer to a word of its own there. */
-static void test_thread_without_a_control_block_misses_none(void **state)
+TEST(thread_without_a_control_block_misses_none)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -190,7 +190,7 @@ static void test_thread_without_a_control_block_misses_none(void **state)
 	assert_null(find_finding(&process.findings, "thread-local storage"));
 }
 
-static void test_dump_without_threads_is_incomplete(void **state)
+TEST(dump_without_threads_is_incomplete)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -201,7 +201,7 @@ static void test_dump_without_threads_is_incomplete(void **state)
 	assert_stack(&process, MAIN, STACK_MAIN, MAIN, MAIN + MAIN_SIZE);
 }
 
-static void test_main_stack_is_alive_from_its_red_zone_on(void **state)
+TEST(main_stack_is_alive_from_its_red_zone_on)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -215,7 +215,7 @@ static void test_main_stack_is_alive_from_its_red_zone_on(void **state)
 	assert_null(program_find_stack(process.program, MAIN + MAIN_SIZE));
 }
 
-static void test_red_zone_may_begin_below_the_stack(void **state)
+TEST(red_zone_may_begin_below_the_stack)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -226,7 +226,7 @@ static void test_red_zone_may_begin_below_the_stack(void **state)
 }
 
 /* It may return to any of it, from a signal stack or a coroutine's. */
-static void test_stack_that_its_thread_has_left_is_alive(void **state)
+TEST(stack_that_its_thread_has_left_is_alive)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -239,7 +239,7 @@ static void test_stack_that_its_thread_has_left_is_alive(void **state)
 	assert_stack(&process, BLOCK, STACK_THREAD, BLOCK, BLOCK + SIZE);
 }
 
-static void test_descriptor_tells_where_a_thread_s_stack_is(void **state)
+TEST(descriptor_tells_where_a_thread_s_stack_is)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct stack *stack;
@@ -260,7 +260,7 @@ static void test_descriptor_tells_where_a_thread_s_stack_is(void **state)
 }
 
 /* A thread pointer that leads to anything else tells nothing. */
-static void test_memory_without_a_descriptor_is_no_stack(void **state)
+TEST(memory_without_a_descriptor_is_no_stack)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -273,7 +273,7 @@ static void test_memory_without_a_descriptor_is_no_stack(void **state)
 	assert_null(program_find_stack(process.program, BLOCK + 0x10000));
 }
 
-static void test_of_a_joined_thread_only_its_tls_table_is_alive(void **state)
+TEST(of_a_joined_thread_only_its_tls_table_is_alive)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -287,7 +287,7 @@ static void test_of_a_joined_thread_only_its_tls_table_is_alive(void **state)
 }
 
 /* In glibc 2.43, of which the thread's number is the same as before. */
-static void test_thread_whose_descriptor_was_freed_is_over(void **state)
+TEST(thread_whose_descriptor_was_freed_is_over)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -300,7 +300,7 @@ static void test_thread_whose_descriptor_was_freed_is_over(void **state)
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
-static void test_thread_that_can_be_joined_keeps_its_descriptor(void **state)
+TEST(thread_that_can_be_joined_keeps_its_descriptor)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -312,7 +312,7 @@ static void test_thread_that_can_be_joined_keeps_its_descriptor(void **state)
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, BLOCK + SIZE);
 }
 
-static void test_detached_thread_that_has_ended_is_over(void **state)
+TEST(detached_thread_that_has_ended_is_over)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -325,7 +325,7 @@ static void test_detached_thread_that_has_ended_is_over(void **state)
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
-static void test_running_threads_on_the_list_are_not_finished(void **state)
+TEST(running_threads_on_the_list_are_not_finished)
 {
 	const uint64_t second = BLOCK + 0x100000, third = BLOCK + 0x200000;
 	_cleanup_(process_deinit) struct process process;
@@ -347,7 +347,7 @@ static void test_running_threads_on_the_list_are_not_finished(void **state)
 }
 
 /* In the child of a fork, which has one of the threads and all stacks. */
-static void test_stack_of_a_thread_that_never_ended_is_alive(void **state)
+TEST(stack_of_a_thread_that_never_ended_is_alive)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -361,7 +361,7 @@ static void test_stack_of_a_thread_that_never_ended_is_alive(void **state)
 }
 
 /* As gdb before 15 writes it where it cannot read it. */
-static void test_stack_that_is_all_zeros_was_not_read(void **state)
+TEST(stack_that_is_all_zeros_was_not_read)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -375,7 +375,7 @@ static void test_stack_that_is_all_zeros_was_not_read(void **state)
 	assert_null(find_finding(&process.findings, "thread 11"));
 }
 
-static void test_stack_may_hold_a_large_array_of_zeros(void **state)
+TEST(stack_may_hold_a_large_array_of_zeros)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -391,7 +391,7 @@ static void test_stack_may_hold_a_large_array_of_zeros(void **state)
 }
 
 /* glibc's stacks may be one mapping: what is above the block is another's. */
-static void test_stack_without_a_thread_control_block_was_not_read(void **state)
+TEST(stack_without_a_thread_control_block_was_not_read)
 {
 	_cleanup_(process_deinit) struct process process;
 
@@ -405,7 +405,7 @@ static void test_stack_without_a_thread_control_block_was_not_read(void **state)
 }
 
 /* What the damage hides stays ordinary memory, all of it a root. */
-static void test_broken_list_of_stacks_ends_where_it_is_broken(void **state)
+TEST(broken_list_of_stacks_ends_where_it_is_broken)
 {
 	const uint64_t second = BLOCK + 0x100000;
 	_cleanup_(process_deinit) struct process process;
@@ -423,7 +423,7 @@ static void test_broken_list_of_stacks_ends_where_it_is_broken(void **state)
 }
 
 /* A list that each of its members could be the head of. */
-static void test_hostile_list_of_stacks_is_not_walked_from_each(void **state)
+TEST(hostile_list_of_stacks_is_not_walked_from_each)
 {
 	enum { COUNT = 4000, STRIDE = 768 };
 	/* Of the processor, however busy the machine is. */
@@ -453,7 +453,7 @@ static void test_hostile_list_of_stacks_is_not_walked_from_each(void **state)
 }
 
 /* Without a loader, the lists are in the program's own data, of any size. */
-static void test_list_of_stacks_is_found_behind_a_table(void **state)
+TEST(list_of_stacks_is_found_behind_a_table)
 {
 	enum { COUNT = 5000 };
 	const uint64_t table = DATA + DATA_SIZE, head = table + 8 * COUNT,
@@ -475,7 +475,7 @@ static void test_list_of_stacks_is_found_behind_a_table(void **state)
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
-static void test_module_is_from_its_header_to_its_last_mapping(void **state)
+TEST(module_is_from_its_header_to_its_last_mapping)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct module *module;
@@ -494,7 +494,7 @@ static void test_module_is_from_its_header_to_its_last_mapping(void **state)
 }
 
 /* As Node.js maps its own code once more, to be near to what it compiles. */
-static void test_module_ends_where_its_headers_say_it_does(void **state)
+TEST(module_ends_where_its_headers_say_it_does)
 {
 	const uint64_t again = DATA + 0x1000000;
 	_cleanup_(process_deinit) struct process process;
@@ -533,41 +533,8 @@ static bool has_constants_without(unsigned int rights)
 }
 
 /* The kernel leaves them out of the core. */
-static void test_variables_that_nothing_touched_are_no_constants(void **state)
+TEST(variables_that_nothing_touched_are_no_constants)
 {
 	assert_true(has_constants_without(RIGHTS_RW));
 	assert_false(has_constants_without(RIGHT_READ));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads_are_those_of_the_dump_in_its_order),
-		cmocka_unit_test(test_variables_that_nothing_touched_are_no_constants),
-		cmocka_unit_test(test_thread_without_a_control_block_misses_none),
-		cmocka_unit_test(test_dump_without_threads_is_incomplete),
-		cmocka_unit_test(test_main_stack_is_alive_from_its_red_zone_on),
-		cmocka_unit_test(test_red_zone_may_begin_below_the_stack),
-		cmocka_unit_test(test_stack_that_its_thread_has_left_is_alive),
-		cmocka_unit_test(test_descriptor_tells_where_a_thread_s_stack_is),
-		cmocka_unit_test(test_memory_without_a_descriptor_is_no_stack),
-		cmocka_unit_test(test_of_a_joined_thread_only_its_tls_table_is_alive),
-		cmocka_unit_test(test_thread_that_can_be_joined_keeps_its_descriptor),
-		cmocka_unit_test(test_detached_thread_that_has_ended_is_over),
-		cmocka_unit_test(test_thread_whose_descriptor_was_freed_is_over),
-		cmocka_unit_test(test_running_threads_on_the_list_are_not_finished),
-		cmocka_unit_test(test_broken_list_of_stacks_ends_where_it_is_broken),
-		cmocka_unit_test(test_stack_that_is_all_zeros_was_not_read),
-		cmocka_unit_test(test_stack_may_hold_a_large_array_of_zeros),
-		cmocka_unit_test(test_stack_without_a_thread_control_block_was_not_read),
-		cmocka_unit_test(test_stack_of_a_thread_that_never_ended_is_alive),
-		cmocka_unit_test(test_memory_that_a_thread_cannot_be_without_is_missed),
-		cmocka_unit_test(test_thread_pointer_is_found_without_its_register),
-		cmocka_unit_test(test_module_is_from_its_header_to_its_last_mapping),
-		cmocka_unit_test(test_hostile_list_of_stacks_is_not_walked_from_each),
-		cmocka_unit_test(test_module_ends_where_its_headers_say_it_does),
-		cmocka_unit_test(test_list_of_stacks_is_found_behind_a_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void assert_sides(const char *word, const char *member, enum arrow arrow,
 	assert_string_equal(rule->extension_word, extension);
 }
 
-static void test_arrow_parts_a_rule(void **state)
+TEST(arrow_parts_a_rule)
 {
 	assert_sides("->", "", ARROW_TO, "");
 	assert_sides("a::A->b::B", "a::A", ARROW_TO, "b::B");
@@ -33,7 +33,7 @@ static void test_arrow_parts_a_rule(void **state)
 	assert_sides("5000<-6000", "5000", ARROW_FROM, "6000");
 }
 
-static void test_arrows_in_names_part_nothing(void **state)
+TEST(arrows_in_names_part_nothing)
 {
 	assert_sides("Ring<-1>->", "Ring<-1>", ARROW_TO, "");
 	assert_sides("->Ring<-1>", "", ARROW_TO, "Ring<-1>");
@@ -42,7 +42,7 @@ static void test_arrows_in_names_part_nothing(void **state)
 		     "Map<int, Set<-5> >");
 }
 
-static void test_offsets_and_a_state_are_cut_off(void **state)
+TEST(offsets_and_a_state_are_cut_off)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
 	const struct extension_rule *rule = take_one(&rules, "A@18->B<int>@0x10=>Next_1");
@@ -60,7 +60,7 @@ static void test_offsets_and_a_state_are_cut_off(void **state)
 	assert_null(rule->state_word);
 }
 
-static void test_what_is_wrong_is_said_of_which_rule(void **state)
+TEST(what_is_wrong_is_said_of_which_rule)
 {
 	static const struct {
 		const char *word, *message;
@@ -85,7 +85,7 @@ static void test_what_is_wrong_is_said_of_which_rule(void **state)
 	}
 }
 
-static void test_member_that_is_a_state_makes_it_a_rule_of_it(void **state)
+TEST(member_that_is_a_state_makes_it_a_rule_of_it)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
 
@@ -118,7 +118,7 @@ static void check_all(const char *const *words, const char *message)
 	assert_error(extension_rules_check(&rules), ERROR_USAGE, message);
 }
 
-static void test_rules_of_no_use_are_mistakes(void **state)
+TEST(rules_of_no_use_are_mistakes)
 {
 	check_all(
 		(const char *const[]){ "M->A=>M", NULL },
@@ -137,14 +137,14 @@ static void check_idle(const char *const *words, size_t idle, enum rule_idle exp
 		assert_int_equal(rules.list[i].idle, i == idle ? expected : RULE_APPLIES);
 }
 
-static void test_rules_that_bring_nothing_in_are_marked(void **state)
+TEST(rules_that_bring_nothing_in_are_marked)
 {
 	check_idle((const char *const[]){ "->", "M->A=>M", NULL }, 1, RULE_UNREACHED);
 	check_idle((const char *const[]){ "->A", "->B", "->A=>M", "M->", NULL }, 2, RULE_REPEATED);
 	check_idle((const char *const[]){ "->", "->", NULL }, 1, RULE_REPEATED);
 }
 
-static void test_rules_that_differ_are_no_repetition(void **state)
+TEST(rules_that_differ_are_no_repetition)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
 
@@ -154,20 +154,4 @@ static void test_rules_that_differ_are_no_repetition(void **state)
 	take_one(&rules, "~>A");
 	take_one(&rules, "M->A");
 	assert_no_error(extension_rules_check(&rules));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arrow_parts_a_rule),
-		cmocka_unit_test(test_arrows_in_names_part_nothing),
-		cmocka_unit_test(test_offsets_and_a_state_are_cut_off),
-		cmocka_unit_test(test_what_is_wrong_is_said_of_which_rule),
-		cmocka_unit_test(test_member_that_is_a_state_makes_it_a_rule_of_it),
-		cmocka_unit_test(test_rules_of_no_use_are_mistakes),
-		cmocka_unit_test(test_rules_that_bring_nothing_in_are_marked),
-		cmocka_unit_test(test_rules_that_differ_are_no_repetition),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

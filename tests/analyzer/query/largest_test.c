@@ -23,31 +23,20 @@ static void check(const uint64_t *values, size_t count, size_t limit, const allo
 static const uint64_t some[] = { 5, 9, 1, 9, 7, 1, 8, 3 };
 static const allocation_id in_order[] = { 1, 3, 6, 4, 0, 7, 2, 5 };
 
-static void test_the_largest_come_first_and_equal_ones_by_address(void **state)
+TEST(the_largest_come_first_and_equal_ones_by_address)
 {
 	check(some, 8, 0, in_order, 8);
 }
 
-static void test_a_limit_keeps_the_largest(void **state)
+TEST(a_limit_keeps_the_largest)
 {
 	for (size_t limit = 1; limit <= 8; limit++)
 		check(some, 8, limit, in_order, limit);
 	check(some, 8, 100, in_order, 8);
 }
 
-static void test_nothing_offered_is_nothing_kept(void **state)
+TEST(nothing_offered_is_nothing_kept)
 {
 	check(NULL, 0, 0, NULL, 0);
 	check(NULL, 0, 3, NULL, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_largest_come_first_and_equal_ones_by_address),
-		cmocka_unit_test(test_a_limit_keeps_the_largest),
-		cmocka_unit_test(test_nothing_offered_is_nothing_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static void visit_with(struct set_query query, struct seen *seen)
 	assert_int_equal(analysis.account.used, used);
 }
 
-static void test_members_come_by_address(void **state)
+TEST(members_come_by_address)
 {
 	struct seen seen = { 0 };
 
@@ -128,7 +128,7 @@ static void check_by_size(const struct seen *seen)
 	}
 }
 
-static void test_large_ones_come_first_and_equal_ones_by_address(void **state)
+TEST(large_ones_come_first_and_equal_ones_by_address)
 {
 	struct seen seen = { 0 };
 
@@ -138,7 +138,7 @@ static void test_large_ones_come_first_and_equal_ones_by_address(void **state)
 	assert_int_equal(allocation_size(NULL, seen.ids[0]), 9 * 16);
 }
 
-static void test_limit_takes_the_first_of_the_order(void **state)
+TEST(limit_takes_the_first_of_the_order)
 {
 	struct seen all = { 0 }, some = { 0 };
 
@@ -154,7 +154,7 @@ static void test_limit_takes_the_first_of_the_order(void **state)
 	assert_int_equal(some.count, COUNT / 2);
 }
 
-static void test_visit_ends_when_told_to(void **state)
+TEST(visit_ends_when_told_to)
 {
 	struct seen seen = { .stop_at = 5 };
 
@@ -165,7 +165,7 @@ static void test_visit_ends_when_told_to(void **state)
 	assert_int_equal(seen.count, 5);
 }
 
-static void test_interrupt_ends_the_visit(void **state)
+TEST(interrupt_ends_the_visit)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct analysis analysis = { .progress.interrupted = true };
@@ -225,7 +225,7 @@ static void assert_seen(const struct seen *seen, size_t count, const allocation_
 	assert_memory_equal(seen->ids, ids, count * sizeof(*ids));
 }
 
-static void test_comments_stand_in_front_of_their_members(void **state)
+TEST(comments_stand_in_front_of_their_members)
 {
 	const allocation_id all[] = { 1030, 30, 1010, 10, 1020, 20, 1030 };
 	const allocation_id bare[] = { 30, 10, 20 };
@@ -238,7 +238,7 @@ static void test_comments_stand_in_front_of_their_members(void **state)
 	assert_seen(&seen, 3, bare);
 }
 
-static void test_limit_leaves_warnings_of_the_comments_left_out(void **state)
+TEST(limit_leaves_warnings_of_the_comments_left_out)
 {
 	const allocation_id some[] = { 1030, 30, 1030 };
 	struct seen seen = { 0 };
@@ -247,7 +247,7 @@ static void test_limit_leaves_warnings_of_the_comments_left_out(void **state)
 	assert_seen(&seen, 3, some);
 }
 
-static void test_sorted_members_have_all_comments_in_front(void **state)
+TEST(sorted_members_have_all_comments_in_front)
 {
 	const allocation_id sorted[] = { 1030, 1010, 1020, 1030, 10, 20, 30 };
 	struct seen seen = { 0 };
@@ -257,7 +257,7 @@ static void test_sorted_members_have_all_comments_in_front(void **state)
 }
 
 /* The members of a sample of all, of which number 1 is the first. */
-static void test_sample_takes_powers_of_its_base(void **state)
+TEST(sample_takes_powers_of_its_base)
 {
 	static const struct {
 		uint64_t base;
@@ -280,7 +280,7 @@ static void test_sample_takes_powers_of_its_base(void **state)
 	}
 }
 
-static void test_sample_of_a_chain_follows_its_order(void **state)
+TEST(sample_of_a_chain_follows_its_order)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct analysis analysis = { 0 };
@@ -293,22 +293,4 @@ static void test_sample_of_a_chain_follows_its_order(void **state)
 	assert_true(bitmap_get(&members.set, 30));
 	assert_false(bitmap_get(&members.set, 10));
 	assert_true(bitmap_get(&members.set, 20));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_members_come_by_address),
-		cmocka_unit_test(test_large_ones_come_first_and_equal_ones_by_address),
-		cmocka_unit_test(test_limit_takes_the_first_of_the_order),
-		cmocka_unit_test(test_visit_ends_when_told_to),
-		cmocka_unit_test(test_interrupt_ends_the_visit),
-		cmocka_unit_test(test_comments_stand_in_front_of_their_members),
-		cmocka_unit_test(test_limit_leaves_warnings_of_the_comments_left_out),
-		cmocka_unit_test(test_sorted_members_have_all_comments_in_front),
-		cmocka_unit_test(test_sample_takes_powers_of_its_base),
-		cmocka_unit_test(test_sample_of_a_chain_follows_its_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static void take_word(struct set_query *query, const char *word)
 	assert_no_error(query_take_word(query, word));
 }
 
-static void test_words_are_a_set_its_address_and_a_signature(void **state)
+TEST(words_are_a_set_its_address_and_a_signature)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -25,7 +25,7 @@ static void test_words_are_a_set_its_address_and_a_signature(void **state)
 		     "'1' is one word too many: a set takes one signature");
 }
 
-static void test_dash_asks_for_allocations_without_signature(void **state)
+TEST(dash_asks_for_allocations_without_signature)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -34,7 +34,7 @@ static void test_dash_asks_for_allocations_without_signature(void **state)
 	assert_int_equal(query.terms[0].kind.choice, KIND_NONE);
 }
 
-static void test_what_is_missing_is_said(void **state)
+TEST(what_is_missing_is_said)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -44,7 +44,7 @@ static void test_what_is_missing_is_said(void **state)
 	assert_error(query_check(&query), ERROR_USAGE, "a word is missing in 'outgoing ADDRESS'");
 }
 
-static void test_sizes_narrow_further_each_time(void **state)
+TEST(sizes_narrow_further_each_time)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -62,7 +62,7 @@ static void test_sizes_narrow_further_each_time(void **state)
 	assert_false(query_takes_size(&query, 0x41));
 }
 
-static void test_every_set_is_found_by_its_name(void **state)
+TEST(every_set_is_found_by_its_name)
 {
 	const struct set *found;
 
@@ -79,7 +79,7 @@ static void test_every_set_is_found_by_its_name(void **state)
 		     "unknown set 'leakrots'; did you mean 'leakroots'?");
 }
 
-static void test_operators_stand_between_terms(void **state)
+TEST(operators_stand_between_terms)
 {
 	static const char *const words[] = {
 		"used", "%LongString", "minus", "big", "or", "incoming", "10", "-", "and", "leaked",
@@ -103,7 +103,7 @@ static void test_operators_stand_between_terms(void **state)
 	assert_ptr_equal(query.terms[3].set, set_find("leaked"));
 }
 
-static void test_behind_an_operator_stands_a_set(void **state)
+TEST(behind_an_operator_stands_a_set)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 	_cleanup_(set_query_deinit) struct set_query places = { 0 };
@@ -119,7 +119,7 @@ static void test_behind_an_operator_stands_a_set(void **state)
 		     "'stacks' is not a set of allocations and cannot be combined with one");
 }
 
-static void test_mistyped_operator_names_the_nearest(void **state)
+TEST(mistyped_operator_names_the_nearest)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -129,7 +129,7 @@ static void test_mistyped_operator_names_the_nearest(void **state)
 		     "unknown word between sets 'minu'; did you mean 'minus'?");
 }
 
-static void test_set_of_ranges_does_not_become_derived(void **state)
+TEST(set_of_ranges_does_not_become_derived)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { 0 };
 
@@ -143,27 +143,9 @@ static void test_set_of_ranges_does_not_become_derived(void **state)
 }
 
 /* Each is shown by its help, with something to type. */
-static void test_every_set_has_an_example(void **state)
+TEST(every_set_has_an_example)
 {
 	for (size_t i = 0; set_at(i); i++)
 		if (!set_at(i)->example || !strstr(set_at(i)->example, set_at(i)->name))
 			fail_msg("'%s' lacks one", set_at(i)->name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words_are_a_set_its_address_and_a_signature),
-		cmocka_unit_test(test_dash_asks_for_allocations_without_signature),
-		cmocka_unit_test(test_what_is_missing_is_said),
-		cmocka_unit_test(test_sizes_narrow_further_each_time),
-		cmocka_unit_test(test_every_set_is_found_by_its_name),
-		cmocka_unit_test(test_operators_stand_between_terms),
-		cmocka_unit_test(test_behind_an_operator_stands_a_set),
-		cmocka_unit_test(test_mistyped_operator_names_the_nearest),
-		cmocka_unit_test(test_set_of_ranges_does_not_become_derived),
-		cmocka_unit_test(test_every_set_has_an_example),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

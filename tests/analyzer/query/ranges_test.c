@@ -38,7 +38,7 @@ static struct set_total total_of(struct analysis *analysis, const char *set)
 	return ranges_total(&ranges);
 }
 
-static void test_memory_is_told_apart_by_its_rights(void **state)
+TEST(memory_is_told_apart_by_its_rights)
 {
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
@@ -60,13 +60,4 @@ static void test_memory_is_told_apart_by_its_rights(void **state)
 	assert_int_equal(total_of(analysis, "writable").bytes, 4 * PAGE);
 	assert_int_equal(total_of(analysis, "maps").count, 5);
 	assert_int_equal(total_of(analysis, "maps").bytes, 12 * PAGE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory_is_told_apart_by_its_rights),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

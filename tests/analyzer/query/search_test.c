@@ -62,7 +62,7 @@ static void assert_hits(const struct fixture *fixture, size_t count, const uint6
 	assert_hits(fixture, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
 		    (uint64_t[]){ __VA_ARGS__ })
 
-static void test_words_are_found_where_they_are_aligned(void **state)
+TEST(words_are_found_where_they_are_aligned)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const uint64_t word = 0x1122334455667788;
@@ -81,7 +81,7 @@ static void test_words_are_found_where_they_are_aligned(void **state)
 	assert_int_equal(fixture.hits.size, 8);
 }
 
-static void test_end_of_a_range_of_words_is_excluded(void **state)
+TEST(end_of_a_range_of_words_is_excluded)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 
@@ -96,7 +96,7 @@ static void test_end_of_a_range_of_words_is_excluded(void **state)
 	ASSERT_HITS(&fixture, 0x10010, 0x10018);
 }
 
-static void test_words_of_32_bits_stand_at_multiples_of_4(void **state)
+TEST(words_of_32_bits_stand_at_multiples_of_4)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 
@@ -110,7 +110,7 @@ static void test_words_of_32_bits_stand_at_multiples_of_4(void **state)
 	ASSERT_HITS(&fixture, 0x10004, 0x10ffc);
 }
 
-static void test_hits_of_many_chunks_are_in_order(void **state)
+TEST(hits_of_many_chunks_are_in_order)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const uint64_t start = 0x10000000;
@@ -135,7 +135,7 @@ static void test_hits_of_many_chunks_are_in_order(void **state)
 	assert_int_equal(fixture.progress.total, atomic_load(&fixture.progress.done));
 }
 
-static void test_bytes_are_found_anywhere(void **state)
+TEST(bytes_are_found_anywhere)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const uint64_t start = 0x10000000;
@@ -152,7 +152,7 @@ static void test_bytes_are_found_anywhere(void **state)
 	assert_int_equal(fixture.hits.size, 3);
 }
 
-static void test_bytes_may_begin_in_one_mapping_and_end_in_another(void **state)
+TEST(bytes_may_begin_in_one_mapping_and_end_in_another)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 
@@ -178,7 +178,7 @@ static void put_distance(struct fixture *fixture, uint64_t address, uint64_t tar
 	memcpy(core_at(&fixture->core, address, 4), &distance, 4);
 }
 
-static void test_relative_references_are_distances_from_behind(void **state)
+TEST(relative_references_are_distances_from_behind)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const uint64_t target = 0x7f0000001234, far = target - 0x7fffffff - 4;
@@ -206,7 +206,7 @@ static bool skip_first_page(const void *data, uint64_t address)
 	return address < *(const uint64_t *)data;
 }
 
-static void test_what_is_skipped_does_not_count(void **state)
+TEST(what_is_skipped_does_not_count)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const uint64_t limit = 0x10800;
@@ -238,7 +238,7 @@ static void make_hole(const struct core *core, uint64_t size, uint64_t offset)
 	core_write_at(core, "\xab", 1, offset);
 }
 
-static void test_holes_are_left_out_but_bytes_may_begin_in_them(void **state)
+TEST(holes_are_left_out_but_bytes_may_begin_in_them)
 {
 	/* The end of the first page of the file is not in the hole. */
 	enum { SIZE = 3 * TURN };
@@ -260,7 +260,7 @@ static void test_holes_are_left_out_but_bytes_may_begin_in_them(void **state)
 	ASSERT_HITS(&fixture, start + (offset - file_start) - 2);
 }
 
-static void test_all_hits_count_though_not_all_are_kept(void **state)
+TEST(all_hits_count_though_not_all_are_kept)
 {
 	enum { ZEROS = MOST_HITS + TURN / 4 };
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
@@ -275,7 +275,7 @@ static void test_all_hits_count_though_not_all_are_kept(void **state)
 	assert_int_equal(hits_at(&fixture.hits, MOST_HITS - 1), start + 4ull * (MOST_HITS - 1));
 }
 
-static void test_search_ends_when_interrupted(void **state)
+TEST(search_ends_when_interrupted)
 {
 	_cleanup_(fixture_deinit) struct fixture fixture = { 0 };
 	const struct search search = { .kind = SEARCH_WORDS, .span = 1 };
@@ -287,23 +287,4 @@ static void test_search_ends_when_interrupted(void **state)
 	assert_error(search_memory(fixture.image, &search, &fixture.account, &fixture.progress,
 				   &fixture.hits),
 		     ERROR_INTERRUPTED, "interrupted");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words_are_found_where_they_are_aligned),
-		cmocka_unit_test(test_end_of_a_range_of_words_is_excluded),
-		cmocka_unit_test(test_words_of_32_bits_stand_at_multiples_of_4),
-		cmocka_unit_test(test_hits_of_many_chunks_are_in_order),
-		cmocka_unit_test(test_bytes_are_found_anywhere),
-		cmocka_unit_test(test_bytes_may_begin_in_one_mapping_and_end_in_another),
-		cmocka_unit_test(test_relative_references_are_distances_from_behind),
-		cmocka_unit_test(test_what_is_skipped_does_not_count),
-		cmocka_unit_test(test_holes_are_left_out_but_bytes_may_begin_in_them),
-		cmocka_unit_test(test_all_hits_count_though_not_all_are_kept),
-		cmocka_unit_test(test_search_ends_when_interrupted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void assert_fitted(const char *text, size_t width, const char *expected)
 	writer_deinit(&writer);
 }
 
-static void test_lines_end_between_words(void **state)
+TEST(lines_end_between_words)
 {
 	assert_fitted("one two three\n", 10, "one two\n    three\n");
 	assert_fitted("one two three\n", 7, "one two\nthree\n");
@@ -22,18 +22,25 @@ static void test_lines_end_between_words(void **state)
 	assert_fitted("   0:    12   345    6", 16, "   0:    12\n       345    6\n");
 }
 
-static void test_word_wider_than_a_line_stands_alone(void **state)
+TEST(number_and_its_unit_stay_together)
+{
+	assert_fitted("taking (71.0 KB), all", 13, "taking\n    (71.0 KB),\n    all\n");
+	assert_fitted("some 1,234 bytes", 12, "some\n    1,234 bytes\n");
+	assert_fitted("one 7 sets KB", 9, "one 7\nsets KB\n");
+}
+
+TEST(word_wider_than_a_line_stands_alone)
 {
 	assert_fitted("see /usr/lib/debug now", 10, "see\n    /usr/lib/debug\n    now\n");
 }
 
-static void test_characters_and_colours_are_counted_as_they_are_seen(void **state)
+TEST(characters_and_colours_are_counted_as_they_are_seen)
 {
 	assert_fitted("caf\u00e9 caf\u00e9", 9, "caf\u00e9 caf\u00e9\n");
 	assert_fitted("\033[1mcafe\033[0m cafe", 9, "\033[1mcafe\033[0m cafe\n");
 }
 
-static void test_word_in_a_column_is_shortened_in_its_middle(void **state)
+TEST(word_in_a_column_is_shortened_in_its_middle)
 {
 	const struct fitting fitting = { .first = 9, .width = 9, .indent = 2, .shortened = true };
 	struct writer writer = { 0 };
@@ -44,7 +51,7 @@ static void test_word_in_a_column_is_shortened_in_its_middle(void **state)
 	writer_deinit(&writer);
 }
 
-static void test_columns_give_way_by_rank(void **state)
+TEST(columns_give_way_by_rank)
 {
 	const struct fitted_column table[] = {
 		{ "address", VALUE_ADDRESS, 14, 14 }, { "share of all", VALUE_SHARE, 16, 16 },
@@ -72,15 +79,16 @@ static void test_columns_give_way_by_rank(void **state)
 	}
 }
 
-int main(void)
+TEST(minor_columns_give_way_first)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines_end_between_words),
-		cmocka_unit_test(test_word_wider_than_a_line_stands_alone),
-		cmocka_unit_test(test_characters_and_colours_are_counted_as_they_are_seen),
-		cmocka_unit_test(test_word_in_a_column_is_shortened_in_its_middle),
-		cmocka_unit_test(test_columns_give_way_by_rank),
+	struct fitted_column columns[] = {
+		{ "thread", VALUE_NUMBER, 6, 6 },
+		{ "stack start", VALUE_ADDRESS, 14, 14, .minor = true },
+		{ "instruction", VALUE_ADDRESS, 14, 14 },
+		{ "function", VALUE_TEXT, 8, 8 },
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_true(fit_columns(columns, 4, 40));
+	assert_true(columns[1].hidden);
+	assert_false(columns[2].hidden);
 }

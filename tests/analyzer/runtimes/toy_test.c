@@ -166,7 +166,7 @@ static const char *class_at(const struct toys *toys, uint64_t address)
 	return signature ? classes_name(analysis_classes(analysis), signature) : NULL;
 }
 
-static void test_objects_have_the_names_of_their_classes(void **state)
+TEST(objects_have_the_names_of_their_classes)
 {
 	_cleanup_(toys_deinit) struct toys toys;
 
@@ -177,7 +177,7 @@ static void test_objects_have_the_names_of_their_classes(void **state)
 	assert_true(classes_is_a(analysis_classes(toys.process.analysis), SESSION, "Thing"));
 }
 
-static void test_objects_are_counted_by_class(void **state)
+TEST(objects_are_counted_by_class)
 {
 	_cleanup_(toys_deinit) struct toys toys;
 	_cleanup_(types_deinit) struct types types = { 0 };
@@ -190,7 +190,7 @@ static void test_objects_are_counted_by_class(void **state)
 	assert_string_equal(types.list[1].name, "Session");
 }
 
-static void test_fields_have_names(void **state)
+TEST(fields_have_names)
 {
 	_cleanup_(toys_deinit) struct toys toys;
 	const struct runtimes *runtimes;
@@ -204,7 +204,7 @@ static void test_fields_have_names(void **state)
 	assert_null(runtimes_field_name(runtimes, process_find(&toys.process, toys.other), HEADER));
 }
 
-static void test_words_that_hold_no_references_are_tainted(void **state)
+TEST(words_that_hold_no_references_are_tainted)
 {
 	_cleanup_(toys_deinit) struct toys toys;
 	struct reference_judge judge;
@@ -216,7 +216,7 @@ static void test_words_that_hold_no_references_are_tainted(void **state)
 	assert_null(reference_judge_taint(&judge, HEADER));
 }
 
-static void test_how_objects_are_kept_is_told(void **state)
+TEST(how_objects_are_kept_is_told)
 {
 	_cleanup_(toys_deinit) struct toys toys;
 	const struct runtimes *runtimes;
@@ -232,17 +232,4 @@ static void test_how_objects_are_kept_is_told(void **state)
 	assert_string_equal(text, "immortal");
 	assert_false(runtimes_tell(runtimes, process_find(&toys.process, toys.other), text,
 				   sizeof(text)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_objects_have_the_names_of_their_classes),
-		cmocka_unit_test(test_objects_are_counted_by_class),
-		cmocka_unit_test(test_fields_have_names),
-		cmocka_unit_test(test_words_that_hold_no_references_are_tainted),
-		cmocka_unit_test(test_how_objects_are_kept_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

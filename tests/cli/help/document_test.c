@@ -27,7 +27,7 @@ static char *write_all(const struct document_form *form)
 	return text;
 }
 
-static void test_man_shows_what_is_typed_as_it_is(void **state)
+TEST(man_shows_what_is_typed_as_it_is)
 {
 	_cleanup_(free) char *text = write_all(&form_man);
 
@@ -49,7 +49,7 @@ static void test_man_shows_what_is_typed_as_it_is(void **state)
 				  ".fi\n.RE\n");
 }
 
-static void test_markdown_escapes_what_it_would_take_for_its_own(void **state)
+TEST(markdown_escapes_what_it_would_take_for_its_own)
 {
 	_cleanup_(free) char *text = write_all(&form_markdown);
 
@@ -65,7 +65,7 @@ static void test_markdown_escapes_what_it_would_take_for_its_own(void **state)
 				  "    list leaked  # lost\n");
 }
 
-static void test_quotes_begin_at_words_and_end_behind_them(void **state)
+TEST(quotes_begin_at_words_and_end_behind_them)
 {
 	assert_int_equal(quoted_length("'a b', c", 8, ' '), 5);
 	assert_int_equal(quoted_length("'it's so'", 9, '('), 9);
@@ -74,15 +74,4 @@ static void test_quotes_begin_at_words_and_end_behind_them(void **state)
 	assert_int_equal(quoted_length("''", 2, ' '), 0);
 	assert_int_equal(quoted_length("x", 1, ' '), 0);
 	assert_int_equal(quoted_length("", 0, ' '), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_man_shows_what_is_typed_as_it_is),
-		cmocka_unit_test(test_markdown_escapes_what_it_would_take_for_its_own),
-		cmocka_unit_test(test_quotes_begin_at_words_and_end_behind_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

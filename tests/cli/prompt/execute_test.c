@@ -85,7 +85,7 @@ static void check_error(const char *text, const char *message)
 	assert_error(parse(&taker, text, &taken), ERROR_USAGE, message);
 }
 
-static void test_switches_have_either_spelling(void **state)
+TEST(switches_have_either_spelling)
 {
 	check(&taker, "used --show-up-to 16 x", "used n=16 x .");
 	check(&taker, "used --show-up-to=16", "used n=16 .");
@@ -95,7 +95,7 @@ static void test_switches_have_either_spelling(void **state)
 	check(&taker, "", ".");
 }
 
-static void test_flags_take_a_value_only_in_the_older_spelling(void **state)
+TEST(flags_take_a_value_only_in_the_older_spelling)
 {
 	check(&taker, "--show-ascii used", "a used .");
 	check(&taker, "/showAscii true used", "a used .");
@@ -104,7 +104,7 @@ static void test_flags_take_a_value_only_in_the_older_spelling(void **state)
 	check_error("--show-ascii=true", "'--show-ascii' takes no value");
 }
 
-static void test_value_is_the_next_word_whatever_it_is(void **state)
+TEST(value_is_the_next_word_whatever_it_is)
 {
 	check(&taker, "/showupto -> --sort-by --x", "n=-> s=--x .");
 	check_error("used --sort-by", "'--sort-by' needs a value (count|bytes)");
@@ -112,7 +112,7 @@ static void test_value_is_the_next_word_whatever_it_is(void **state)
 	check_error("used /showascii", "'/showascii' needs a value (true or false)");
 }
 
-static void test_unknown_switch_names_the_nearest(void **state)
+TEST(unknown_switch_names_the_nearest)
 {
 	check_error("--sort-bi x", "'take' has no switch '--sort-bi'; did you mean '--sort-by'?");
 	check_error("/showUptoo 1", "'take' has no switch '/showUptoo'; did you mean '/showupto'?");
@@ -121,19 +121,19 @@ static void test_unknown_switch_names_the_nearest(void **state)
 	check_error("/sortby=bytes", "'/sortby' takes its value as the next word, without '='");
 }
 
-static void test_two_dashes_end_the_switches(void **state)
+TEST(two_dashes_end_the_switches)
 {
 	check(&taker, "-- --sort-by /x --", "--sort-by /x -- .");
 	check(&taker, "- -x -", "- -x - .");
 }
 
-static void test_path_is_no_switch_of_a_command_for_files(void **state)
+TEST(path_is_no_switch_of_a_command_for_files)
 {
 	check(&file_taker, "/tmp/script /sortby x", "/tmp/script s=x .");
 	check_error("/tmp/script", "'take' has no switch '/tmp/script'");
 }
 
-static void test_command_without_parse_stands_alone(void **state)
+TEST(command_without_parse_stands_alone)
 {
 	static const struct command alone = { .name = "quit" };
 	char *words[] = { "now" };
@@ -143,7 +143,7 @@ static void test_command_without_parse_stands_alone(void **state)
 		     "'quit' stands alone, without 'now'");
 }
 
-static void test_places_of_a_switch_include_its_value(void **state)
+TEST(places_of_a_switch_include_its_value)
 {
 	assert_int_equal(switch_places(&taker, "--sort-by"), 2);
 	assert_int_equal(switch_places(&taker, "--sort-by=x"), 1);
@@ -163,7 +163,7 @@ static void check_redirect_name(const char *text, const char *expected)
 	assert_string_equal(name, expected);
 }
 
-static void test_redirected_output_is_named_by_the_words(void **state)
+TEST(redirected_output_is_named_by_the_words)
 {
 	check_redirect_name("count used", "core.123.count_used");
 	check_redirect_name("count used /sortby bytes 'std::map<int, x/y>'",
@@ -171,7 +171,7 @@ static void test_redirected_output_is_named_by_the_words(void **state)
 	check_redirect_name("count ../x", "core.123.count_.._x");
 }
 
-static void test_suffix_ends_the_name_of_redirected_output(void **state)
+TEST(suffix_ends_the_name_of_redirected_output)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
 	_cleanup_(free) char *name = NULL;
@@ -184,7 +184,7 @@ static void test_suffix_ends_the_name_of_redirected_output(void **state)
 	assert_string_equal(name, "core.123.count_used.a_b");
 }
 
-static void test_redirected_output_has_a_name_of_bounded_length(void **state)
+TEST(redirected_output_has_a_name_of_bounded_length)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
 	_cleanup_(free) char *name = NULL;
@@ -197,30 +197,10 @@ static void test_redirected_output_has_a_name_of_bounded_length(void **state)
 	assert_int_equal(strlen(name), 255);
 }
 
-static void test_commands_are_found_by_name(void **state)
+TEST(commands_are_found_by_name)
 {
 	assert_string_equal(command_find("help")->name, "help");
 	assert_null(command_find("helper"));
 	assert_error(command_unknown("hlep"), ERROR_USAGE,
 		     "unknown command 'hlep'; did you mean 'help'?");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_switches_have_either_spelling),
-		cmocka_unit_test(test_flags_take_a_value_only_in_the_older_spelling),
-		cmocka_unit_test(test_value_is_the_next_word_whatever_it_is),
-		cmocka_unit_test(test_unknown_switch_names_the_nearest),
-		cmocka_unit_test(test_two_dashes_end_the_switches),
-		cmocka_unit_test(test_path_is_no_switch_of_a_command_for_files),
-		cmocka_unit_test(test_command_without_parse_stands_alone),
-		cmocka_unit_test(test_places_of_a_switch_include_its_value),
-		cmocka_unit_test(test_redirected_output_is_named_by_the_words),
-		cmocka_unit_test(test_suffix_ends_the_name_of_redirected_output),
-		cmocka_unit_test(test_redirected_output_has_a_name_of_bounded_length),
-		cmocka_unit_test(test_commands_are_found_by_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void check_error(const char *text, const char *message)
 	assert_int_equal(line.count, 0);
 }
 
-static void test_words_are_split_at_blanks(void **state)
+TEST(words_are_split_at_blanks)
 {
 	check_words("count used", "count/used");
 	check_words("  count\tused \r", "count/used");
@@ -45,7 +45,7 @@ static void test_words_are_split_at_blanks(void **state)
 	check_words(" \t", "");
 }
 
-static void test_comment_begins_only_where_a_word_would(void **state)
+TEST(comment_begins_only_where_a_word_would)
 {
 	check_words("# count used", "");
 	check_words("count used # > | 'x", "count/used");
@@ -53,7 +53,7 @@ static void test_comment_begins_only_where_a_word_would(void **state)
 	check_words("count '#x'", "count/#x");
 }
 
-static void test_quotes_group_and_hide(void **state)
+TEST(quotes_group_and_hide)
 {
 	check_words("count \"a b\" 'c \"d'", "count/a b/c \"d");
 	check_words("--extend->\"map<int, int>\"->x", "--extend->map<int, int>->x");
@@ -61,26 +61,26 @@ static void test_quotes_group_and_hide(void **state)
 	check_words("count '> x' '| y'", "count/> x/| y");
 }
 
-static void test_open_quote_is_an_error(void **state)
+TEST(open_quote_is_an_error)
 {
 	check_error("count 'used", "the quote in 'used is not closed");
 	check_error("count used > \"x", "the quote in \"x is not closed");
 }
 
-static void test_arrows_within_words_are_no_redirection(void **state)
+TEST(arrows_within_words_are_no_redirection)
 {
 	check_words("count used /extend a->b=>c", "count/used//extend/a->b=>c");
 	check_words("count used /extend ->%Map=>M", "count/used//extend/->%Map=>M");
 }
 
-static void test_output_goes_to_a_file(void **state)
+TEST(output_goes_to_a_file)
 {
 	check_target("count used > out", "count/used", TO_FILE, "out");
 	check_target("count used >out # why", "count/used", TO_FILE, "out");
 	check_target("count used >> 'my file' ", "count/used", TO_APPEND, "my file");
 }
 
-static void test_file_must_be_there_and_last(void **state)
+TEST(file_must_be_there_and_last)
 {
 	check_error("count used >", "the name of a file is missing behind '>'");
 	check_error("count used > # x", "the name of a file is missing behind '>'");
@@ -91,7 +91,7 @@ static void test_file_must_be_there_and_last(void **state)
 	check_error(" > a", "there is no command in front of '>'");
 }
 
-static void test_rest_behind_a_bar_is_the_shells(void **state)
+TEST(rest_behind_a_bar_is_the_shells)
 {
 	check_target("list used | grep 'a  b' > x # y ", "list/used", TO_SHELL,
 		     "grep 'a  b' > x # y");
@@ -100,7 +100,7 @@ static void test_rest_behind_a_bar_is_the_shells(void **state)
 	check_error("| less", "there is no command in front of '|'");
 }
 
-static void test_backslash_at_the_end_continues(void **state)
+TEST(backslash_at_the_end_continues)
 {
 	assert_true(line_continues("count used \\"));
 	assert_true(line_continues("\\"));
@@ -111,7 +111,7 @@ static void test_backslash_at_the_end_continues(void **state)
 	assert_false(line_continues(""));
 }
 
-static void test_very_long_lines_are_split(void **state)
+TEST(very_long_lines_are_split)
 {
 	enum { WORDS = 100000 };
 	_cleanup_(line_deinit) struct line line = { 0 };
@@ -122,22 +122,4 @@ static void test_very_long_lines_are_split(void **state)
 	text[2 * WORDS] = '\0';
 	assert_no_error(line_split(text, &line));
 	assert_int_equal(line.count, WORDS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words_are_split_at_blanks),
-		cmocka_unit_test(test_comment_begins_only_where_a_word_would),
-		cmocka_unit_test(test_quotes_group_and_hide),
-		cmocka_unit_test(test_open_quote_is_an_error),
-		cmocka_unit_test(test_arrows_within_words_are_no_redirection),
-		cmocka_unit_test(test_output_goes_to_a_file),
-		cmocka_unit_test(test_file_must_be_there_and_last),
-		cmocka_unit_test(test_rest_behind_a_bar_is_the_shells),
-		cmocka_unit_test(test_backslash_at_the_end_continues),
-		cmocka_unit_test(test_very_long_lines_are_split),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

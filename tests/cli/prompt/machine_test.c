@@ -24,7 +24,7 @@ static const volatile uint32_t *map_file(int fd)
 	return bytes;
 }
 
-static void test_what_is_gone_is_zero_in_any_order(void **state)
+TEST(what_is_gone_is_zero_in_any_order)
 {
 	int fd = memfd_create("vanishing", MFD_CLOEXEC);
 	const volatile uint32_t *words;
@@ -42,13 +42,4 @@ static void test_what_is_gone_is_zero_in_any_order(void **state)
 		assert_int_equal(words[i * PAGE / sizeof(*words)], i);
 	munmap((void *)words, (size_t)COUNT * PAGE);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_gone_is_zero_in_any_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

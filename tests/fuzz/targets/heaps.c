@@ -8,9 +8,16 @@ static struct core_target target;
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
 	static const char *const names[] = {
-		"bookworm-small.core",	   "bullseye-small.core", "forky-damaged-size.core",
-		"trixie-damaged-run.core", "forky-small.core",	  "bookworm-small-static.core",
-		"collected.core",	   "containers.core",	  NULL,
+		"bookworm-small.core",
+		"bullseye-small.core",
+		"forky-damaged-size.core",
+		"trixie-damaged-run.core",
+		"forky-small.core",
+		"bookworm-small-static.core",
+		"collected.core",
+		"containers.core",
+		"bookworm-small-jemalloc.core",
+		NULL,
 	};
 
 	core_target_init(&target, names);

@@ -39,6 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		"count used \"struct customer[]\"",
 		"describe used",
 		"list used customer",
+		"explain shop.customers[3].orders->next",
+		"dump *shop.customers->orders 8",
+		"describe &(*shop.customers).orders",
+		"list incoming shop.customers",
 	};
 	enum { COUNT = sizeof(lines) / sizeof(*lines) };
 	const char *asked[3] = { "summarize used" };

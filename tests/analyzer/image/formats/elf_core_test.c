@@ -16,7 +16,7 @@ static void assert_refused(const struct core *core, enum error_code code, const 
 	findings_deinit(&findings);
 }
 
-static void test_empty_file_is_refused(void **state)
+TEST(empty_file_is_refused)
 {
 	_cleanup_(core_deinit) struct core core;
 
@@ -24,7 +24,7 @@ static void test_empty_file_is_refused(void **state)
 	assert_refused(&core, ERROR_BAD_DUMP, "is empty");
 }
 
-static void test_text_is_no_core(void **state)
+TEST(text_is_no_core)
 {
 	_cleanup_(core_deinit) struct core core;
 
@@ -33,7 +33,7 @@ static void test_text_is_no_core(void **state)
 	assert_refused(&core, ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }
 
-static void test_program_is_no_core(void **state)
+TEST(program_is_no_core)
 {
 	struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -47,7 +47,7 @@ static void test_program_is_no_core(void **state)
 		     "/proc/self/exe: is an ELF program or library, not a core");
 }
 
-static void test_core_of_another_machine_is_named(void **state)
+TEST(core_of_another_machine_is_named)
 {
 	static const struct {
 		unsigned char class, data;
@@ -77,7 +77,7 @@ static void test_core_of_another_machine_is_named(void **state)
 	}
 }
 
-static void test_core_without_memory_is_refused(void **state)
+TEST(core_without_memory_is_refused)
 {
 	_cleanup_(core_deinit) struct core core;
 
@@ -102,7 +102,7 @@ static void make_small(struct core *core)
 	core_write_file(core);
 }
 
-static void test_missing_bytes_are_counted_and_the_rest_is_there(void **state)
+TEST(missing_bytes_are_counted_and_the_rest_is_there)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -136,7 +136,7 @@ static uint64_t move_notes_to_end(struct core *core)
 	return offset;
 }
 
-static void test_notes_that_are_cut_off_cost_no_memory(void **state)
+TEST(notes_that_are_cut_off_cost_no_memory)
 {
 	static const struct {
 		int64_t size; /* of the notes that is left */
@@ -167,7 +167,7 @@ static void test_notes_that_are_cut_off_cost_no_memory(void **state)
 }
 
 /* Wherever it is cut, it is said, and what is missing is never made up. */
-static void test_no_truncation_goes_unnoticed(void **state)
+TEST(no_truncation_goes_unnoticed)
 {
 	_cleanup_(core_deinit) struct core core;
 
@@ -193,7 +193,7 @@ static void test_no_truncation_goes_unnoticed(void **state)
 	}
 }
 
-static void test_more_segments_than_the_header_can_count_are_read(void **state)
+TEST(more_segments_than_the_header_can_count_are_read)
 {
 	enum { SEGMENTS = 70000, SIZE = 16 };
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -224,7 +224,7 @@ static void add_signal(struct core *core, int code, pid_t sender)
 	core_add_note(core, "CORE", NT_SIGINFO, &signal, sizeof(signal));
 }
 
-static void test_signals_of_other_processes_are_told_from_faults(void **state)
+TEST(signals_of_other_processes_are_told_from_faults)
 {
 	enum { OWN = 11, OTHER = 12 };
 	static const struct {
@@ -254,7 +254,7 @@ static void test_signals_of_other_processes_are_told_from_faults(void **state)
 				 cases[i].foreign);
 }
 
-static void test_threads_have_their_registers_and_vectors(void **state)
+TEST(threads_have_their_registers_and_vectors)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -287,7 +287,7 @@ static void test_threads_have_their_registers_and_vectors(void **state)
 	assert_int_equal(thread->vectors_size, 0);
 }
 
-static void test_mapped_files_and_auxiliary_values_are_told(void **state)
+TEST(mapped_files_and_auxiliary_values_are_told)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -330,7 +330,7 @@ static void check_note(unsigned int type, const void *note, size_t size, const c
 	assert_finding(&findings, FINDING_INCOMPLETE, expected);
 }
 
-static void test_list_of_files_that_lies_costs_no_more_than_itself(void **state)
+TEST(list_of_files_that_lies_costs_no_more_than_itself)
 {
 	uint64_t words[5] = { UINT64_MAX, 4096 };
 
@@ -347,14 +347,14 @@ static void test_list_of_files_that_lies_costs_no_more_than_itself(void **state)
 	check_note(NT_FILE, words, sizeof(words), "a path in the NT_FILE note is cut");
 }
 
-static void test_status_that_is_too_short_is_no_thread(void **state)
+TEST(status_that_is_too_short_is_no_thread)
 {
 	const struct elf_prstatus status = { .pr_pid = 10 };
 
 	check_note(NT_PRSTATUS, &status, sizeof(status) - 1, "an NT_PRSTATUS note is too short");
 }
 
-static void test_process_and_time_are_told_by_notes(void **state)
+TEST(process_and_time_are_told_by_notes)
 {
 	const struct elf_prpsinfo info = { .pr_pid = 4711 };
 	const uint64_t time = UINT64_C(1700000000000000000);
@@ -375,7 +375,7 @@ static void test_process_and_time_are_told_by_notes(void **state)
 }
 
 /* A mapping of three parts, of which the first two leave the rest out. */
-static void test_what_was_cut_is_zeros_and_of_one_mapping(void **state)
+TEST(what_was_cut_is_zeros_and_of_one_mapping)
 {
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -404,7 +404,7 @@ static void test_what_was_cut_is_zeros_and_of_one_mapping(void **state)
 	assert_false(image_read_u64(image, cut.end + 0x1000, &value));
 }
 
-static void test_cuts_out_of_order_are_refused(void **state)
+TEST(cuts_out_of_order_are_refused)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -419,7 +419,7 @@ static void test_cuts_out_of_order_are_refused(void **state)
 	assert_finding(&findings, FINDING_INCOMPLETE, "truncated mappings is invalid");
 }
 
-static void test_note_that_ends_nowhere_is_reported(void **state)
+TEST(note_that_ends_nowhere_is_reported)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -436,30 +436,4 @@ static void test_note_that_ends_nowhere_is_reported(void **state)
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_int_equal(image->thread_count, 0);
 	assert_true(findings_incomplete(&findings));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty_file_is_refused),
-		cmocka_unit_test(test_text_is_no_core),
-		cmocka_unit_test(test_program_is_no_core),
-		cmocka_unit_test(test_core_of_another_machine_is_named),
-		cmocka_unit_test(test_core_without_memory_is_refused),
-		cmocka_unit_test(test_missing_bytes_are_counted_and_the_rest_is_there),
-		cmocka_unit_test(test_notes_that_are_cut_off_cost_no_memory),
-		cmocka_unit_test(test_no_truncation_goes_unnoticed),
-		cmocka_unit_test(test_more_segments_than_the_header_can_count_are_read),
-		cmocka_unit_test(test_signals_of_other_processes_are_told_from_faults),
-		cmocka_unit_test(test_threads_have_their_registers_and_vectors),
-		cmocka_unit_test(test_mapped_files_and_auxiliary_values_are_told),
-		cmocka_unit_test(test_list_of_files_that_lies_costs_no_more_than_itself),
-		cmocka_unit_test(test_status_that_is_too_short_is_no_thread),
-		cmocka_unit_test(test_process_and_time_are_told_by_notes),
-		cmocka_unit_test(test_what_was_cut_is_zeros_and_of_one_mapping),
-		cmocka_unit_test(test_cuts_out_of_order_are_refused),
-		cmocka_unit_test(test_note_that_ends_nowhere_is_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static void process_open(struct process *process, const struct debug_options *op
 
 static const struct debug_options NO_OPTIONS = { .debug_directory = NULL };
 
-static void test_symbol_covers_its_function(void **state)
+TEST(symbol_covers_its_function)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t start = (uint64_t)(uintptr_t)source_line_find;
@@ -165,7 +165,7 @@ static void write_at_odd_offsets(int to)
 }
 
 /* What the sanitizers look at: libelf hands out what lies in the file. */
-static void test_sections_may_stand_at_any_offset(void **state)
+TEST(sections_may_stand_at_any_offset)
 {
 	_cleanup_(process_deinit) struct process process;
 	char path[] = "/tmp/heapcore-odd-XXXXXX";
@@ -183,7 +183,7 @@ static void test_sections_may_stand_at_any_offset(void **state)
 }
 
 /* From some number of lookups on, an index is used. */
-static void test_symbols_are_the_same_with_an_index(void **state)
+TEST(symbols_are_the_same_with_an_index)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t address = (uint64_t)(uintptr_t)&shelf_of_the_test + 1;
@@ -216,7 +216,7 @@ static void assert_name(const char *name, const char *expected)
 	assert_memory_equal(name + length, " (test_", 7);
 }
 
-static void test_field_is_named_by_its_path(void **state)
+TEST(field_is_named_by_its_path)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct shelf *shelf = &shelf_of_the_test;
@@ -233,7 +233,7 @@ static void test_field_is_named_by_its_path(void **state)
 		    "shelf_of_the_test.boxes[0][0]+0x5");
 }
 
-static void test_code_is_named_by_its_line(void **state)
+TEST(code_is_named_by_its_line)
 {
 	_cleanup_(process_deinit) struct process process;
 	const char *source;
@@ -246,7 +246,7 @@ static void test_code_is_named_by_its_line(void **state)
 	assert_null(debug_source(process.debug, STACK));
 }
 
-static void test_backtrace_has_the_first_call_whatever_the_stack(void **state)
+TEST(backtrace_has_the_first_call_whatever_the_stack)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct backtrace *calls;
@@ -261,7 +261,7 @@ static void test_backtrace_has_the_first_call_whatever_the_stack(void **state)
 	assert_null(debug_backtrace(process.debug, 1));
 }
 
-static void test_module_of_another_build_has_no_symbols(void **state)
+TEST(module_of_another_build_has_no_symbols)
 {
 	_cleanup_(process_deinit) struct process process;
 	uint64_t address = (uint64_t)(uintptr_t)source_line_find;
@@ -279,7 +279,7 @@ static void test_module_of_another_build_has_no_symbols(void **state)
 	assert_non_null(strchr(name_at(&process, (void *)address), '+'));
 }
 
-static void test_files_are_looked_for_below_the_sysroot_only(void **state)
+TEST(files_are_looked_for_below_the_sysroot_only)
 {
 	_cleanup_(process_deinit) struct process process;
 	const struct debug_options options = { .sysroot = "/proc/self/fd" };
@@ -295,7 +295,7 @@ static void count_steps(struct progress *progress)
 	++*(unsigned int *)progress->show_data;
 }
 
-static void test_interrupt_ends_the_reading_of_types(void **state)
+TEST(interrupt_ends_the_reading_of_types)
 {
 	_cleanup_(process_deinit) struct process process;
 	_cleanup_(type_table_destroy) struct type_table *table = NULL;
@@ -315,7 +315,7 @@ static void test_interrupt_ends_the_reading_of_types(void **state)
 	assert_in_range(steps, 1, 2); /* of many, where all is read */
 }
 
-static void test_names_are_demangled(void **state)
+TEST(names_are_demangled)
 {
 	static const char *const names[][2] = {
 		{ "serve", "serve" },
@@ -334,7 +334,7 @@ static void test_names_are_demangled(void **state)
 	name_pool_deinit(&pool);
 }
 
-static void test_pool_keeps_a_name_once(void **state)
+TEST(pool_keeps_a_name_once)
 {
 	struct name_pool pool = { 0 };
 	const char *first = name_pool_print(&pool, "name %d", 7);
@@ -343,23 +343,4 @@ static void test_pool_keeps_a_name_once(void **state)
 		name_pool_print(&pool, "name %d", i);
 	assert_ptr_equal(name_pool_print(&pool, "name %d", 7), first);
 	name_pool_deinit(&pool);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_symbol_covers_its_function),
-		cmocka_unit_test(test_sections_may_stand_at_any_offset),
-		cmocka_unit_test(test_symbols_are_the_same_with_an_index),
-		cmocka_unit_test(test_field_is_named_by_its_path),
-		cmocka_unit_test(test_code_is_named_by_its_line),
-		cmocka_unit_test(test_backtrace_has_the_first_call_whatever_the_stack),
-		cmocka_unit_test(test_module_of_another_build_has_no_symbols),
-		cmocka_unit_test(test_files_are_looked_for_below_the_sysroot_only),
-		cmocka_unit_test(test_interrupt_ends_the_reading_of_types),
-		cmocka_unit_test(test_names_are_demangled),
-		cmocka_unit_test(test_pool_keeps_a_name_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ static const uint8_t *two_bytes_then_none(const void *source, uint64_t address, 
 	return address < 0x1002 ? source : NULL;
 }
 
-static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
+TEST(each_table_has_its_names_and_each_row_its_kind)
 {
 	static const struct table table = TABLE(
 		"allocation", "Only text has sentences.", { "address", VALUE_ADDRESS },
@@ -23,7 +23,7 @@ static void test_each_table_has_its_names_and_each_row_its_kind(void **state)
 				  "are not in the dump)\r\n");
 }
 
-static void test_separators_are_quoted_and_control_is_escaped(void **state)
+TEST(separators_are_quoted_and_control_is_escaped)
 {
 	static const struct table table =
 		TABLE("thing", NULL, { "a, b", VALUE_TEXT }, { "c", VALUE_TEXT });
@@ -35,7 +35,7 @@ static void test_separators_are_quoted_and_control_is_escaped(void **state)
 				  "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 
-static void test_text_is_no_formula(void **state)
+TEST(text_is_no_formula)
 {
 	static const struct table table = TABLE("class", NULL, { "name", VALUE_TEXT });
 	struct reported reported;
@@ -50,7 +50,7 @@ static void test_text_is_no_formula(void **state)
 				  "class,a=b\r\n");
 }
 
-static void test_share_is_a_number(void **state)
+TEST(share_is_a_number)
 {
 	struct reported reported;
 
@@ -61,16 +61,4 @@ static void test_share_is_a_number(void **state)
 				  "part,0.025000,1\r\n"
 				  "part,0.001000,2\r\n"
 				  "part,0.000000,3\r\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_is_no_formula),
-		cmocka_unit_test(test_share_is_a_number),
-		cmocka_unit_test(test_each_table_has_its_names_and_each_row_its_kind),
-		cmocka_unit_test(test_separators_are_quoted_and_control_is_escaped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,14 +8,14 @@
 
 static inline void report_leak(struct report *report, const char *state, const char *kind)
 {
-	static const struct table table =
-		TABLE("leak", NULL, { "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT },
-		      { "state", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "size", VALUE_BYTES },
-		      { "roots", VALUE_COUNT }, { "allocations", VALUE_COUNT },
-		      { "bytes", VALUE_BYTES }, { "address", VALUE_ADDRESS });
+	static const struct table table = TABLE(
+		"leak", NULL, { "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT },
+		{ "state", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "size", VALUE_BYTES },
+		{ "roots", VALUE_COUNT }, { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "address", VALUE_ADDRESS }, { "label", VALUE_TEXT });
 
 	report_single(report, &table, "00000000000000ab", "certain", state, kind, 56, 2, 3, 168,
-		      0x7f0010);
+		      0x7f0010, kind);
 }
 
 static inline void report_gone(struct report *report)

@@ -1,6 +1,6 @@
 #include "tests/analyzer/report/reported.h"
 
-static void test_command_is_a_document(void **state)
+TEST(command_is_a_document)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	const struct report_subject subject = { "core", "count \"a b\"", &findings };
@@ -18,7 +18,7 @@ static void test_command_is_a_document(void **state)
 				  "  ]}\n ],\n \"findings\": [],\n \"complete\": true\n}\n");
 }
 
-static void test_nothing_is_written_of_a_command_without_a_report(void **state)
+TEST(nothing_is_written_of_a_command_without_a_report)
 {
 	struct reported reported;
 
@@ -27,7 +27,7 @@ static void test_nothing_is_written_of_a_command_without_a_report(void **state)
 }
 
 /* A right-to-left override. */
-static void test_unsafe_characters_are_escaped(void **state)
+TEST(unsafe_characters_are_escaped)
 {
 	static const struct table table = TABLE("r", NULL, { "t", VALUE_TEXT });
 	struct reported reported;
@@ -37,7 +37,7 @@ static void test_unsafe_characters_are_escaped(void **state)
 	reported_close(&reported, "{\"row\":\"r\",\"t\":\"\\u202e\"}\n");
 }
 
-static void test_rows_go_to_all_reports_of_a_chain(void **state)
+TEST(rows_go_to_all_reports_of_a_chain)
 {
 	struct reported first, second;
 
@@ -54,16 +54,4 @@ static void test_rows_go_to_all_reports_of_a_chain(void **state)
 	assert_non_null(strstr(second.text, "\"address\":\"0x7f0010\""));
 	free(first.text);
 	free(second.text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_command_is_a_document),
-		cmocka_unit_test(test_nothing_is_written_of_a_command_without_a_report),
-		cmocka_unit_test(test_unsafe_characters_are_escaped),
-		cmocka_unit_test(test_rows_go_to_all_reports_of_a_chain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

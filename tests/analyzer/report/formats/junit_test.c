@@ -1,6 +1,6 @@
 #include "tests/analyzer/report/formats/gate_tables.h"
 
-static void test_new_leaks_and_failed_checks_are_failures(void **state)
+TEST(new_leaks_and_failed_checks_are_failures)
 {
 	struct reported reported;
 	_cleanup_(free) char *text = NULL;
@@ -21,7 +21,7 @@ static void test_new_leaks_and_failed_checks_are_failures(void **state)
 			 "type=\"gate\"/>");
 }
 
-static void test_what_is_known_passes(void **state)
+TEST(what_is_known_passes)
 {
 	struct reported reported;
 	_cleanup_(free) char *text = NULL;
@@ -35,7 +35,7 @@ static void test_what_is_known_passes(void **state)
 	assert_has_not(text, "<failure");
 }
 
-static void test_what_is_suppressed_is_skipped(void **state)
+TEST(what_is_suppressed_is_skipped)
 {
 	struct reported reported;
 	_cleanup_(free) char *text = NULL;
@@ -47,7 +47,7 @@ static void test_what_is_suppressed_is_skipped(void **state)
 	assert_has(text, "<skipped>certain leak, 2 x app::Order");
 }
 
-static void test_incomplete_analysis_is_an_error(void **state)
+TEST(incomplete_analysis_is_an_error)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	const struct report_subject subject = { "core.1", "gate", &findings };
@@ -63,16 +63,4 @@ static void test_incomplete_analysis_is_an_error(void **state)
 	assert_has(text, "<property name=\"core\" value=\"core.1\"/>");
 	assert_has(text, " type=\"incomplete\"/>");
 	assert_has(text, "<system-err>cut &lt;short&gt;\n</system-err>");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_leaks_and_failed_checks_are_failures),
-		cmocka_unit_test(test_what_is_known_passes),
-		cmocka_unit_test(test_what_is_suppressed_is_skipped),
-		cmocka_unit_test(test_incomplete_analysis_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

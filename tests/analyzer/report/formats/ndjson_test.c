@@ -1,6 +1,6 @@
 #include "tests/analyzer/report/reported.h"
 
-static void test_each_line_is_an_object(void **state)
+TEST(each_line_is_an_object)
 {
 	struct reported reported;
 
@@ -11,7 +11,7 @@ static void test_each_line_is_an_object(void **state)
 		"{\"row\":\"allocation\",\"address\":\"0x7f0010\",\"size\":1640,\"the_count\":null,\"seconds\":0.250000,\"name\":\"map<\\\"a|b\\\">\\u0009\\u000a\\u001b\\\\xff \xc3\xa4\"}\n");
 }
 
-static void test_end_says_whether_all_could_be_analysed(void **state)
+TEST(end_says_whether_all_could_be_analysed)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	const struct report_subject subject = { "core", "count used", &findings };
@@ -28,14 +28,4 @@ static void test_end_says_whether_all_could_be_analysed(void **state)
 		"{\"row\":\"finding\",\"incomplete\":true,\"message\":\"the core is truncated\"}\n"
 		"{\"row\":\"end\",\"complete\":false}\n"));
 	free(reported.text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_line_is_an_object),
-		cmocka_unit_test(test_end_says_whether_all_could_be_analysed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static char *report_one(const char *state, const struct findings *findings)
 	return reported_end(&reported);
 }
 
-static void test_leak_is_a_rule_and_a_result(void **state)
+TEST(leak_is_a_rule_and_a_result)
 {
 	_cleanup_(free) char *text = report_one("new", NULL);
 
@@ -29,7 +29,7 @@ static void test_leak_is_a_rule_and_a_result(void **state)
 	assert_has(text, "\"executionSuccessful\": true");
 }
 
-static void test_baseline_tells_the_state(void **state)
+TEST(baseline_tells_the_state)
 {
 	static const struct {
 		const char *state, *expected;
@@ -47,7 +47,7 @@ static void test_baseline_tells_the_state(void **state)
 	}
 }
 
-static void test_what_is_gone_is_absent(void **state)
+TEST(what_is_gone_is_absent)
 {
 	_cleanup_(free) char *text = report_one("known", NULL);
 
@@ -58,7 +58,7 @@ static void test_what_is_gone_is_absent(void **state)
 	assert_has_not(text, "\"error\"");
 }
 
-static void test_incomplete_analysis_is_no_success(void **state)
+TEST(incomplete_analysis_is_no_success)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(free) char *text = NULL;
@@ -67,16 +67,4 @@ static void test_incomplete_analysis_is_no_success(void **state)
 	text = report_one("new", &findings);
 	assert_has(text, "\"executionSuccessful\": false");
 	assert_has(text, "{\"level\": \"error\", \"message\": {\"text\": \"cut short\"}}");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leak_is_a_rule_and_a_result),
-		cmocka_unit_test(test_baseline_tells_the_state),
-		cmocka_unit_test(test_what_is_gone_is_absent),
-		cmocka_unit_test(test_incomplete_analysis_is_no_success),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 static const struct table count_table =
 	COUNT_TABLE("total", "{count} {what|count} {count|uses|use} 0x{bytes} ({bytes,}) bytes.");
 
-static void test_sentence_is_filled_in_for_each_row(void **state)
+TEST(sentence_is_filled_in_for_each_row)
 {
 	struct reported reported;
 
@@ -29,7 +29,7 @@ static const struct table number_table = TABLE(
 	"At 0x{address}, {address}: {size}, 0x{size}; {count} {count|has 1 instance|have many}",
 	{ "address", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "count", VALUE_COUNT });
 
-static void test_numbers_say_what_base_they_have(void **state)
+TEST(numbers_say_what_base_they_have)
 {
 	struct reported reported;
 
@@ -39,7 +39,7 @@ static void test_numbers_say_what_base_they_have(void **state)
 		       "At 0x7f0010, 0x7f0010: 1,032 (0x408), 1,032 (0x408); 1 has 1 instance\n");
 }
 
-static void test_numbers_of_chap_stand_as_they_are_spelled(void **state)
+TEST(numbers_of_chap_stand_as_they_are_spelled)
 {
 	struct reported reported;
 
@@ -51,7 +51,7 @@ static void test_numbers_of_chap_stand_as_they_are_spelled(void **state)
 				  "1 allocations use 0x668 (1,640) bytes.\n");
 }
 
-static void test_table_made_where_another_was_has_its_own_sentence(void **state)
+TEST(table_made_where_another_was_has_its_own_sentence)
 {
 	static const char *const sentences[] = { "r8 {value}", "rip {value}" };
 	struct reported reported;
@@ -67,7 +67,7 @@ static void test_table_made_where_another_was_has_its_own_sentence(void **state)
 				  "rip 0x7f0010\n");
 }
 
-static void test_share_is_a_bar(void **state)
+TEST(share_is_a_bar)
 {
 	struct reported reported;
 
@@ -80,7 +80,7 @@ static void test_share_is_a_bar(void **state)
 				  "              3\n");
 }
 
-static void test_share_in_a_sentence_is_a_percentage(void **state)
+TEST(share_in_a_sentence_is_a_percentage)
 {
 	static const struct table table =
 		TABLE("part", "That is {share} of it.", { "share", VALUE_SHARE });
@@ -91,7 +91,7 @@ static void test_share_in_a_sentence_is_a_percentage(void **state)
 	reported_close(&reported, "That is 12.5 % of it.\n");
 }
 
-static void test_part_with_an_absent_value_is_left_out(void **state)
+TEST(part_with_an_absent_value_is_left_out)
 {
 	static const struct table table =
 		TABLE("allocation", "At {address}[\n... with signature {signature}][ ({note})]\n",
@@ -108,7 +108,7 @@ static void test_part_with_an_absent_value_is_left_out(void **state)
 				  "At 0x7f0020 (odd)\n\n");
 }
 
-static void test_part_within_a_part_counts_for_itself(void **state)
+TEST(part_within_a_part_counts_for_itself)
 {
 	static const struct table table = TABLE(
 		"thing", "[Signature {signature}[ ({name})] has][ just[ {name}]] {count} things.",
@@ -126,7 +126,7 @@ static void test_part_within_a_part_counts_for_itself(void **state)
 				  " just Foo 3 things.\n");
 }
 
-static void test_brackets_may_be_meant_to_be_seen(void **state)
+TEST(brackets_may_be_meant_to_be_seen)
 {
 	static const struct table table =
 		TABLE("node", "{[}{address}[ {[}{note}{]}]{]}", { "address", VALUE_ADDRESS },
@@ -151,7 +151,7 @@ static void write_columns(struct report *report)
 	report_end_table(report);
 }
 
-static void test_columns_are_as_wide_as_what_is_in_them(void **state)
+TEST(columns_are_as_wide_as_what_is_in_them)
 {
 	struct reported reported;
 
@@ -162,7 +162,7 @@ static void test_columns_are_as_wide_as_what_is_in_them(void **state)
 				  "caf\u00e9    12,345          -\n");
 }
 
-static void test_header_is_bold_only_in_colour(void **state)
+TEST(header_is_bold_only_in_colour)
 {
 	struct reported reported;
 
@@ -173,7 +173,51 @@ static void test_header_is_bold_only_in_colour(void **state)
 				  "caf\u00e9    12,345          -\n");
 }
 
-static void test_text_far_down_stays_whole_without_a_terminal(void **state)
+TEST(kinds_and_outcomes_have_colours)
+{
+	static const struct table rows = TABLE("check", NULL, { "kind", VALUE_TEXT },
+					       { "outcome", VALUE_TEXT }, { "count", VALUE_COUNT });
+	static const struct table sentence = TABLE(
+		"check", "{kind}: {outcome}", { "kind", VALUE_TEXT }, { "outcome", VALUE_TEXT });
+	struct reported reported;
+
+	reported_open(&reported, "text", true);
+	report_begin_table(&reported.report, &rows);
+	report_row(&reported.report, "a", "passed", 1);
+	report_row(&reported.report, "bcdef", "failed", 2);
+	report_end_table(&reported.report);
+	report_single(&reported.report, &sentence, "Foo", "passed");
+	reported_close(&reported, "\033[1mkind   outcome  count\033[0m\n"
+				  "\033[36ma\033[0m      \033[32mpassed\033[0m       1\n"
+				  "\033[36mbcdef\033[0m  \033[31mfailed\033[0m       2\n"
+				  "\033[36mFoo\033[0m: \033[32mpassed\033[0m\n");
+}
+
+TEST(bars_on_a_terminal_are_narrow_and_of_blocks_where_it_has_them)
+{
+	static const char *const expected[] = { "share  count\n"
+						"####       0\n"
+						".          1\n"
+						".          2\n"
+						"           3\n",
+						"share  count\n"
+						"\u2588\u2588\u2588\u2588       0\n"
+						"\u258e          1\n"
+						"\u258f          2\n"
+						"           3\n" };
+
+	for (size_t i = 0; i < COUNT_OF(expected); i++) {
+		struct reported reported;
+
+		reported_open(&reported, "text", false);
+		reported.report.width = 80;
+		reported.report.block_bars = i == 1;
+		report_shares(&reported.report);
+		reported_close(&reported, expected[i]);
+	}
+}
+
+TEST(text_far_down_stays_whole_without_a_terminal)
 {
 	static const struct table table =
 		TABLE("name", NULL, { "count", VALUE_COUNT }, { "name", VALUE_TEXT });
@@ -193,7 +237,7 @@ static void test_text_far_down_stays_whole_without_a_terminal(void **state)
 	free(reported.text);
 }
 
-static void test_last_column_is_not_padded(void **state)
+TEST(last_column_is_not_padded)
 {
 	static const struct table table =
 		TABLE("module", NULL, { "at", VALUE_ADDRESS }, { "path", VALUE_TEXT });
@@ -209,7 +253,7 @@ static void test_last_column_is_not_padded(void **state)
 				  "0x7f0000000000  x\n");
 }
 
-static void test_empty_table_has_no_header(void **state)
+TEST(empty_table_has_no_header)
 {
 	static const struct table table = COUNT_TABLE("thing", NULL);
 	struct reported reported;
@@ -220,7 +264,7 @@ static void test_empty_table_has_no_header(void **state)
 	reported_close(&reported, "");
 }
 
-static void test_widths_are_those_of_the_first_rows(void **state)
+TEST(widths_are_those_of_the_first_rows)
 {
 	enum { ROWS = 1000 };
 	static const struct table table =
@@ -243,7 +287,7 @@ static void test_widths_are_those_of_the_first_rows(void **state)
 	reported_close(&reported, expected);
 }
 
-static void test_text_of_the_dump_is_escaped(void **state)
+TEST(text_of_the_dump_is_escaped)
 {
 	static const struct table columns = TABLE("thing", NULL, { "what", VALUE_TEXT });
 	static const struct table sentence =
@@ -281,26 +325,26 @@ static void check_memory(struct memory_view view, const char *expected)
 	reported_close(&reported, expected);
 }
 
-static void test_one_line_of_memory_has_no_offset(void **state)
+TEST(one_line_of_memory_has_no_offset)
 {
 	check_memory((struct memory_view){ 0x1000, 0x18, 0x1000, false },
 		     "fedcba9876543210 77202c6f6c6c6548       21646c726f\n");
 	check_memory((struct memory_view){ 0x1000, 0x4, 0x1000, false }, "        76543210\n");
 }
 
-static void test_lines_of_memory_begin_with_their_offset(void **state)
+TEST(lines_of_memory_begin_with_their_offset)
 {
 	check_memory((struct memory_view){ 0x1000, 0x30, 0x1000, false },
 		     " 0: fedcba9876543210 77202c6f6c6c6548       21646c726f                0\n"
 		     "20:                0                7\n");
 }
 
-static void test_memory_by_address_always_begins_with_it(void **state)
+TEST(memory_by_address_always_begins_with_it)
 {
 	check_memory((struct memory_view){ 0x1028, 0x8, 0, false }, "1028:                7\n");
 }
 
-static void test_memory_is_shown_as_characters_on_demand(void **state)
+TEST(memory_is_shown_as_characters_on_demand)
 {
 	check_memory(
 		(struct memory_view){ 0x1000, 0x28, 0x1000, true },
@@ -308,7 +352,7 @@ static void test_memory_is_shown_as_characters_on_demand(void **state)
 		"20:                0                                                      ........\n");
 }
 
-static void test_absent_memory_is_said(void **state)
+TEST(absent_memory_is_said)
 {
 	check_memory((struct memory_view){ 0x1038, 0x30, 0x1038, false },
 		     " 0:                0\n"
@@ -316,7 +360,7 @@ static void test_absent_memory_is_said(void **state)
 		     "28:                0\n");
 }
 
-static void test_failure_to_write_is_told_in_the_end(void **state)
+TEST(failure_to_write_is_told_in_the_end)
 {
 	FILE *full = fopen("/dev/full", "w");
 	struct report report;
@@ -327,34 +371,4 @@ static void test_failure_to_write_is_told_in_the_end(void **state)
 	write_columns(&report);
 	assert_error(report_close(&report), ERROR_SYSTEM, "output: No space left on device");
 	fclose(full);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sentence_is_filled_in_for_each_row),
-		cmocka_unit_test(test_numbers_say_what_base_they_have),
-		cmocka_unit_test(test_numbers_of_chap_stand_as_they_are_spelled),
-		cmocka_unit_test(test_table_made_where_another_was_has_its_own_sentence),
-		cmocka_unit_test(test_share_is_a_bar),
-		cmocka_unit_test(test_share_in_a_sentence_is_a_percentage),
-		cmocka_unit_test(test_part_with_an_absent_value_is_left_out),
-		cmocka_unit_test(test_part_within_a_part_counts_for_itself),
-		cmocka_unit_test(test_brackets_may_be_meant_to_be_seen),
-		cmocka_unit_test(test_columns_are_as_wide_as_what_is_in_them),
-		cmocka_unit_test(test_header_is_bold_only_in_colour),
-		cmocka_unit_test(test_text_far_down_stays_whole_without_a_terminal),
-		cmocka_unit_test(test_last_column_is_not_padded),
-		cmocka_unit_test(test_empty_table_has_no_header),
-		cmocka_unit_test(test_widths_are_those_of_the_first_rows),
-		cmocka_unit_test(test_text_of_the_dump_is_escaped),
-		cmocka_unit_test(test_one_line_of_memory_has_no_offset),
-		cmocka_unit_test(test_lines_of_memory_begin_with_their_offset),
-		cmocka_unit_test(test_memory_by_address_always_begins_with_it),
-		cmocka_unit_test(test_memory_is_shown_as_characters_on_demand),
-		cmocka_unit_test(test_absent_memory_is_said),
-		cmocka_unit_test(test_failure_to_write_is_told_in_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

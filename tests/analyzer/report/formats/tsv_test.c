@@ -1,6 +1,6 @@
 #include "tests/analyzer/report/reported.h"
 
-static void test_each_line_is_a_row_between_tabs(void **state)
+TEST(each_line_is_a_row_between_tabs)
 {
 	struct reported reported;
 
@@ -9,13 +9,4 @@ static void test_each_line_is_a_row_between_tabs(void **state)
 	reported_close(&reported, "row\taddress\tsize\tthe count\tseconds\tname\n"
 				  "allocation\t0x7f0010\t1640\t\t0.250000\t"
 				  "map<\"a|b\">\\t\\n\\x1b\\xff \xc3\xa4\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_line_is_a_row_between_tabs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static size_t find(struct world *world, const struct made_object **ret)
 	return code_find_objects(world->reader, CODE, CODE + world->size, ret);
 }
 
-static void test_size_and_type_of_a_made_object_are_read(void **state)
+TEST(size_and_type_of_a_made_object_are_read)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -83,7 +83,7 @@ static void test_size_and_type_of_a_made_object_are_read(void **state)
 	assert_int_equal(made[0].maker, MAKER);
 }
 
-static void test_unoptimised_code_is_followed_through_the_stack(void **state)
+TEST(unoptimised_code_is_followed_through_the_stack)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -110,7 +110,7 @@ static void test_unoptimised_code_is_followed_through_the_stack(void **state)
 	assert_true(made[0].returned);
 }
 
-static void test_type_that_is_a_constant_in_memory_is_read(void **state)
+TEST(type_that_is_a_constant_in_memory_is_read)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -128,7 +128,7 @@ static void test_type_that_is_a_constant_in_memory_is_read(void **state)
 	assert_int_equal(made[0].type, 0xd0);
 }
 
-static void test_object_is_followed_along_the_path_that_makes_it(void **state)
+TEST(object_is_followed_along_the_path_that_makes_it)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -144,7 +144,7 @@ static void test_object_is_followed_along_the_path_that_makes_it(void **state)
 	assert_int_equal(made[0].size, 0x20);
 }
 
-static void test_nothing_is_known_of_what_comes_around_again(void **state)
+TEST(nothing_is_known_of_what_comes_around_again)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -179,7 +179,7 @@ static void check_choice(size_t size, const uint8_t *code)
 	assert_int_equal(made[1].size, 0x10);
 }
 
-static void test_object_of_one_of_two_classes_is_of_either(void **state)
+TEST(object_of_one_of_two_classes_is_of_either)
 {
 	static const uint8_t by_jump[] = {
 		0x74, 7,	     /* je */
@@ -208,7 +208,7 @@ static void test_object_of_one_of_two_classes_is_of_either(void **state)
 	check_choice(sizeof(by_move), by_move);
 }
 
-static void test_what_was_overwritten_is_not_the_object(void **state)
+TEST(what_was_overwritten_is_not_the_object)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -224,7 +224,7 @@ static void test_what_was_overwritten_is_not_the_object(void **state)
 	assert_false(made[0].returned);
 }
 
-static void test_code_that_is_not_there_makes_nothing(void **state)
+TEST(code_that_is_not_there_makes_nothing)
 {
 	_cleanup_(world_deinit) struct world world;
 	const struct made_object *made;
@@ -236,20 +236,4 @@ static void test_code_that_is_not_there_makes_nothing(void **state)
 			 0);
 	assert_int_equal(code_find_objects(world.reader, CODE, CODE, &made), 0);
 	assert_int_equal(code_find_objects(world.reader, CODE + 0x800, CODE + 0x1800, &made), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_size_and_type_of_a_made_object_are_read),
-		cmocka_unit_test(test_unoptimised_code_is_followed_through_the_stack),
-		cmocka_unit_test(test_type_that_is_a_constant_in_memory_is_read),
-		cmocka_unit_test(test_object_is_followed_along_the_path_that_makes_it),
-		cmocka_unit_test(test_nothing_is_known_of_what_comes_around_again),
-		cmocka_unit_test(test_object_of_one_of_two_classes_is_of_either),
-		cmocka_unit_test(test_what_was_overwritten_is_not_the_object),
-		cmocka_unit_test(test_code_that_is_not_there_makes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

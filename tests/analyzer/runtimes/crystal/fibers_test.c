@@ -87,7 +87,7 @@ static uint32_t find_type(struct world *world)
 	return type;
 }
 
-static void test_waiting_fibers_are_found_with_their_stacks(void **state)
+TEST(waiting_fibers_are_found_with_their_stacks)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
@@ -115,7 +115,7 @@ static void test_waiting_fibers_are_found_with_their_stacks(void **state)
 	assert_int_equal(find_type(&world), TYPE);
 }
 
-static void test_fibers_that_have_ended_are_left_out(void **state)
+TEST(fibers_that_have_ended_are_left_out)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
@@ -133,7 +133,7 @@ static void test_fibers_that_have_ended_are_left_out(void **state)
 		assert_int_not_equal(fibers->items[i].object, object(2));
 }
 
-static void test_running_fiber_is_one_of_the_same_type(void **state)
+TEST(running_fiber_is_one_of_the_same_type)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
@@ -151,7 +151,7 @@ static void test_running_fiber_is_one_of_the_same_type(void **state)
 	assert_int_equal(fibers->items[1].live, stack(1));
 }
 
-static void test_saved_registers_are_read(void **state)
+TEST(saved_registers_are_read)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
@@ -175,7 +175,7 @@ static void test_saved_registers_are_read(void **state)
 	assert_int_equal(saved.registers[7], top + 8 * SAVED); /* rsp */
 }
 
-static void test_objects_that_only_resemble_fibers_are_none(void **state)
+TEST(objects_that_only_resemble_fibers_are_none)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
@@ -196,7 +196,7 @@ static void test_objects_that_only_resemble_fibers_are_none(void **state)
 	assert_int_equal(fibers->count, 0);
 }
 
-static void test_heaps_without_a_collector_have_no_fibers(void **state)
+TEST(heaps_without_a_collector_have_no_fibers)
 {
 	_cleanup_(world_deinit) struct world world;
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
@@ -207,18 +207,4 @@ static void test_heaps_without_a_collector_have_no_fibers(void **state)
 	runtimes = find(&world);
 	fibers = runtimes_fibers(runtimes);
 	assert_int_equal(fibers->count, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waiting_fibers_are_found_with_their_stacks),
-		cmocka_unit_test(test_fibers_that_have_ended_are_left_out),
-		cmocka_unit_test(test_running_fiber_is_one_of_the_same_type),
-		cmocka_unit_test(test_saved_registers_are_read),
-		cmocka_unit_test(test_objects_that_only_resemble_fibers_are_none),
-		cmocka_unit_test(test_heaps_without_a_collector_have_no_fibers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static void assert_parts(const char *text, const char *type, const char *owner, 
 	symbol_name_deinit(&name);
 }
 
-static void test_constructors_tell_what_they_make(void **state)
+TEST(constructors_tell_what_they_make)
 {
 	assert_parts("*Coin::new<Float64>:Coin", "Coin", "Coin", "new", "Coin");
 	assert_parts("*Cat@Animal::new<String, Int32>:Cat", "Cat", "Animal", "new", "Cat");
@@ -25,7 +25,7 @@ static void test_constructors_tell_what_they_make(void **state)
 		     "Char::Reader", "new", "Char::Reader");
 }
 
-static void test_generic_types_keep_their_arguments(void **state)
+TEST(generic_types_keep_their_arguments)
 {
 	assert_parts("*Hash(String, Int32)@Hash(K, V)::new:block<Nil>:Hash(String, Int32)",
 		     "Hash(String, Int32)", "Hash(K, V)", "new", "Hash(String, Int32)");
@@ -33,7 +33,7 @@ static void test_generic_types_keep_their_arguments(void **state)
 		     "Array(Proc(Int32, Nil))", "Array(T)", "new", "Array(Proc(Int32, Nil))");
 }
 
-static void test_marks_of_derived_types_are_no_part_of_a_name(void **state)
+TEST(marks_of_derived_types_are_no_part_of_a_name)
 {
 	struct symbol_name name;
 
@@ -46,14 +46,14 @@ static void test_marks_of_derived_types_are_no_part_of_a_name(void **state)
 	symbol_name_deinit(&name);
 }
 
-static void test_operators_and_what_returns_a_union_are_read(void **state)
+TEST(operators_and_what_returns_a_union_are_read)
 {
 	assert_parts("*Foo#get<(Int32 | Nil)>:(Foo | Nil)", "Foo", "Foo", "get", "(Foo | Nil)");
 	assert_parts("*Foo::open<Tuple(Int32, Foo::Bar)>:Foo::Bar", "Foo", "Foo", "open",
 		     "Foo::Bar");
 }
 
-static void test_other_symbols_are_no_methods(void **state)
+TEST(other_symbols_are_no_methods)
 {
 	static const char *const others[] = {
 		"main",	     "",	 "*",	     "*puts<String>:Nil",
@@ -63,17 +63,4 @@ static void test_other_symbols_are_no_methods(void **state)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		assert_false(symbol_name_parse(others[i], &name));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_constructors_tell_what_they_make),
-		cmocka_unit_test(test_generic_types_keep_their_arguments),
-		cmocka_unit_test(test_marks_of_derived_types_are_no_part_of_a_name),
-		cmocka_unit_test(test_operators_and_what_returns_a_union_are_read),
-		cmocka_unit_test(test_other_symbols_are_no_methods),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,257 @@
+/*
+ * jemalloc 5.0 to 5.3.
+ *
+ * Nothing is needed but the dump's memory: no symbols, no debug information. See
+ * jemalloc/jemalloc.h for the layouts, jemalloc/search.c for how the heap is found.
+ */
+#include "allocators/jemalloc/jemalloc.h"
+
+#include <inttypes.h>
+
+void jemalloc_destroy(struct jemalloc *je)
+{
+	array_release(&je->extents);
+	array_release(&je->leaves);
+	array_release(&je->changing);
+	array_release(&je->bases);
+	array_release(&je->cached);
+	array_release(&je->stacks);
+	array_release(&je->arenas);
+	free(je);
+}
+
+static void jemalloc_close(struct heap *base)
+{
+	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
+
+	for (size_t i = 0; i < heap->count; i++)
+		jemalloc_destroy(heap->list[i]);
+	array_release(&heap->owned);
+	free(heap->list);
+	free(heap);
+}
+
+static void cleanup_jemalloc_close(struct jemalloc_heap **heap)
+{
+	if (*heap)
+		jemalloc_close(&(*heap)->heap);
+}
+
+static struct error *add_owned(struct jemalloc_heap *heap, const struct jemalloc *je)
+{
+	array_for_each(base, &je->bases)
+		TRY(array_append(&heap->owned, *base));
+	array_for_each(leaf, &je->leaves)
+		TRY(array_append(&heap->owned, *leaf));
+	array_for_each(extent, &je->extents)
+		TRY(array_append(&heap->owned,
+				 (struct memory_range){ extent->start, extent_end(extent) }));
+	heap->owned.count = memory_ranges_join(heap->owned.items, heap->owned.count);
+	return NULL;
+}
+
+static struct error *read_heap(struct jemalloc_heap *heap, struct jemalloc *je)
+{
+	TRY(jemalloc_check_extents(je, heap->context.image));
+	TRY(jemalloc_find_arenas(je, &heap->context));
+	TRY(jemalloc_find_caches(je, &heap->context));
+	return add_owned(heap, je);
+}
+
+static struct error *jemalloc_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(jemalloc_close) struct jemalloc_heap *heap = calloc(1, sizeof(*heap));
+
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->owned.memory.account = context->account;
+	TRY(jemalloc_search(heap));
+	for (size_t i = 0; i < heap->count; i++)
+		TRY(read_heap(heap, heap->list[i]));
+	*ret = heap->count > 0 ? &take(heap)->heap : NULL;
+	return NULL;
+}
+
+/* Report damage of one sort, with the place of the first. */
+static void report_one(struct findings *findings, const struct jemalloc_damage *damage,
+		       const char *what, const char *follows)
+{
+	if (damage->count > 0)
+		findings_add(findings, FINDING_INCOMPLETE,
+			     "jemalloc: %s: %" PRIu64 ", the first at %#" PRIx64 "; %s", what,
+			     damage->count, damage->first, follows);
+}
+
+static void report(const struct jemalloc *je, struct findings *findings)
+{
+	report_one(findings, &je->overlaps, "extents that overlap others", "they are not counted");
+	report_one(findings, &je->misfits,
+		   "extents whose size or place does not fit their size class",
+		   "they are not counted");
+	report_one(findings, &je->absent, "extents that the core lacks, or whose metadata it lacks",
+		   "what is free of them is unknown");
+	if (je->bitmaps.count > 0)
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"jemalloc: slabs whose bitmap contradicts their count of free regions: %" PRIu64
+			", the first at %#" PRIx64 ", with %" PRIu32
+			" free regions by its bitmap and %" PRIu32
+			" by its count; their regions count as the bitmaps say",
+			je->bitmaps.count, je->bitmaps.first, je->bitmaps.found,
+			je->bitmaps.stated);
+	report_one(findings, &je->strangers,
+		   "entries of thread caches that are no allocations of their size class",
+		   "they are ignored");
+	if (je->changing.count > 0)
+		findings_add(
+			findings, FINDING_NOTE,
+			"jemalloc: extents that threads were changing when the core was taken: %zu; they are not counted",
+			je->changing.count);
+}
+
+static struct error *jemalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+{
+	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
+
+	heap->first_arena = first;
+	for (size_t i = 0; i < heap->count; i++) {
+		struct jemalloc *je = heap->list[i];
+
+		TRY(jemalloc_claim_metadata(je, sink));
+		TRY(jemalloc_add_blocks(je, &heap->context, first, sink));
+		report(je, heap->context.findings);
+		first += (arena_number)je->arenas.count;
+	}
+	return NULL;
+}
+
+enum { ARENA_FIRST, ARENA_FURTHER };
+
+static const struct arena_kind jemalloc_arena_kinds[] = {
+	[ARENA_FIRST] = { .name = "first", .group = "First arenas of jemalloc" },
+	[ARENA_FURTHER] = { .name = "further",
+			    .group = "Further arenas of jemalloc",
+			    .is_extra = true },
+	{ NULL },
+};
+
+enum { FREE_CACHED, FREE_REGION, FREE_DIRTY, FREE_MUZZY, FREE_RETAINED };
+
+static const struct free_kind jemalloc_free_kinds[] = {
+	[FREE_CACHED] = { "tcache" },
+	[FREE_REGION] = { "slab" },	  /* a region of a slab */
+	[FREE_DIRTY] = { "dirty" },	  /* pages, as they were when freed */
+	[FREE_MUZZY] = { "muzzy" },	  /* the system may take them */
+	[FREE_RETAINED] = { "retained" }, /* addresses without memory */
+	{ NULL },
+};
+
+/* The jemalloc of the number-th arena, and the number in it. */
+static const struct jemalloc *find_arena(const struct heap *base, size_t *number)
+{
+	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
+	size_t i = 0;
+
+	while (*number >= heap->list[i]->arenas.count)
+		*number -= heap->list[i++]->arenas.count;
+	return heap->list[i];
+}
+
+static size_t jemalloc_arena_count(const struct heap *base)
+{
+	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
+	size_t count = 0;
+
+	for (size_t i = 0; i < heap->count; i++)
+		count += heap->list[i]->arenas.count;
+	return count;
+}
+
+static struct arena jemalloc_arena(const struct heap *base, size_t number)
+{
+	const struct jemalloc *je = find_arena(base, &number);
+	const struct jemalloc_arena *arena = &je->arenas.items[number];
+
+	return (struct arena){
+		.kind = &jemalloc_arena_kinds[number > 0 ? ARENA_FURTHER : ARENA_FIRST],
+		.address = arena->address,
+		.size = arena->bytes,
+	};
+}
+
+static unsigned int jemalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
+				       struct block block)
+{
+	const struct jemalloc *je = find_arena(base, &number);
+	const struct jemalloc_extent *extent = jemalloc_find_extent(je, block.start);
+
+	if (block.state == BLOCK_CACHED)
+		return FREE_CACHED;
+	if (!extent || !is_free_extent(&je->layout, extent))
+		return FREE_REGION;
+	return FREE_DIRTY + extent_state(&je->layout, extent) - EXTENT_DIRTY;
+}
+
+/* What a purge of the arenas gives back. */
+static void jemalloc_visit_spare(const struct heap *base, const struct allocation_index *index,
+				 void (*visit)(void *data, const struct spare *spare), void *data)
+{
+	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
+	arena_number first = heap->first_arena;
+
+	for (size_t i = 0; i < heap->count; i++) {
+		const struct jemalloc *je = heap->list[i];
+
+		array_for_each(extent, &je->extents) {
+			unsigned int state = extent_state(&je->layout, extent);
+			struct spare spare = {
+				.start = extent->start,
+				.end = extent_end(extent),
+				.kind = SPARE_INSIDE,
+				.arena = first + je->arena_numbers[arena_index(extent)],
+			};
+
+			if (state == EXTENT_DIRTY || state == EXTENT_MUZZY)
+				visit(data, &spare);
+		}
+		first += (arena_number)je->arenas.count;
+	}
+}
+
+static const struct memory_range *jemalloc_owned(const struct heap *base, size_t *ret_count)
+{
+	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
+
+	*ret_count = heap->owned.count;
+	return heap->owned.items;
+}
+
+static bool jemalloc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
+{
+	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
+
+	for (size_t i = 0; i < heap->count; i++)
+		if (heap->list[i]->root >= start && heap->list[i]->root < end)
+			return true;
+	return false;
+}
+
+const struct allocator allocator_jemalloc = {
+	.name = "jemalloc",
+	.summary = "jemalloc 5.0 to 5.3",
+	.alignment = ALIGNMENT,
+	.open = jemalloc_open,
+	.walk = jemalloc_walk,
+	.close = jemalloc_close,
+	.arena_count = jemalloc_arena_count,
+	.arena = jemalloc_arena,
+	.arena_kinds = jemalloc_arena_kinds,
+	.free_kinds = jemalloc_free_kinds,
+	.free_kind = jemalloc_free_kind,
+	.spare = jemalloc_visit_spare,
+	.size_fits = jemalloc_size_fits,
+	.lives_in = jemalloc_lives_in,
+	.owned = jemalloc_owned,
+	.tell = jemalloc_tell,
+};

@@ -1,0 +1,357 @@
+/*
+ * The caches of threads (tcache.h, cache_bin.h).
+ *
+ * An arena lists the descriptors of the caches of its threads, those that the program made itself
+ * among them: { next, previous, bins, from 5.1 to 5.2 also bins of large classes }. A bin is of 24
+ * bytes, for the class of its number. Its regions are on a stack:
+ *
+ *	5.3	{ top, requests, 16 bits each: low water, full, empty, ... }	top up to empty
+ *	5.0	{ low water, count, requests, end }			count words below end
+ *
+ * The stack is in an allocation like any other. 5.0 has no descriptors, but lists the caches: { 16
+ * bytes, bins, next, previous, ..., bins of large classes }. Where no arena is found, bins are
+ * searched for in front of the thread pointers, where the threads' own variables are.
+ */
+#include "allocators/jemalloc/jemalloc.h"
+
+enum {
+	BIN_BYTES = 24,
+	MOST_CACHED = 1 << 13,
+	MOST_CACHES = 1 << 20,
+	ARENA_BYTES = 256 << 10,
+	TLS_BYTES = 64 << 10,
+	GAP_BYTES = 1024, /* between the bins of small and large classes, at most */
+	LARGE_BINS = 32,  /* at most */
+	OLD_BINS = 16,	  /* of a cache of 5.0 */
+};
+
+/* A bin: count regions, by the words from first on. */
+struct bin {
+	uint64_t first, count;
+	uint64_t stack; /* an address in the stack's memory */
+	uint64_t next;	/* where the next bin's stack may begin or end */
+};
+
+struct cache_search {
+	struct jemalloc *je;
+	const struct heap_context *context;
+	struct view view, stacks;
+	bool falls; /* the form of the bins: from 5.3 on */
+};
+
+static bool is_readable(struct cache_search *search, uint64_t address)
+{
+	uint64_t word;
+
+	return address % 8 == 0 && view_word(&search->stacks, address, &word);
+}
+
+/* The form from 5.3 on. */
+static bool read_falling(struct cache_search *search, const uint64_t words[3], struct bin *ret)
+{
+	uint16_t full = (uint16_t)(words[2] >> 16), empty = (uint16_t)(words[2] >> 32);
+	uint16_t used = (uint16_t)(empty - words[0]), room = (uint16_t)(empty - full);
+
+	if (used > room || used % 8 != 0 || room % 8 != 0)
+		return false;
+	*ret = (struct bin){ words[0], used / 8, words[0] + used - room, words[0] + used };
+	return is_readable(search, ret->stack);
+}
+
+static bool read_rising(struct cache_search *search, const uint64_t words[3], struct bin *ret)
+{
+	uint64_t count = words[0] >> 32;
+	uint32_t low = (uint32_t)words[0];
+
+	if (count > MOST_CACHED || (low > count && low != UINT32_MAX) || words[2] < PAGE)
+		return false;
+	*ret = (struct bin){ words[2] - 8 * count, count, words[2] - 8, words[2] };
+	return is_readable(search, ret->stack) && is_readable(search, ret->first);
+}
+
+static bool read_bin(struct cache_search *search, uint64_t address, struct bin *ret)
+{
+	uint64_t words[3];
+
+	return view_read(&search->view, address, words, sizeof(words)) &&
+	       (search->falls ? read_falling(search, words, ret) : read_rising(search, words, ret));
+}
+
+/*
+ * How many bins of classes from class on are at address: stacks of most are rooms in a row. All
+ * must be there if they are of small classes.
+ */
+static unsigned int count_bins(struct cache_search *search, uint64_t address, unsigned int most)
+{
+	struct bin bin;
+	unsigned int count = 0;
+
+	while (count < most && read_bin(search, address + (uint64_t)BIN_BYTES * count, &bin))
+		count++;
+	return count;
+}
+
+/* Whether the region is used and of the class. */
+static bool is_of_class(const struct jemalloc *je, uint64_t address, unsigned int class)
+{
+	struct memory_range range;
+	unsigned int found;
+
+	return jemalloc_find_region(je, address, &range, &found) && found == class &&
+	       range.start == address;
+}
+
+/*
+ * Whether the region may be freed for good already: a cache that is being emptied lists such until
+ * all are freed.
+ */
+static bool is_in_transit(const struct jemalloc *je, uint64_t address)
+{
+	const struct jemalloc_extent *extent = jemalloc_find_extent(je, address);
+	size_t number = LIST_ABOVE(je->changing.items, je->changing.count, end, address);
+
+	if (extent)
+		return !is_active(&je->layout, extent);
+	return number < je->changing.count && address >= je->changing.items[number].start;
+}
+
+/* How many regions of the bin are not of its class, or absent. */
+static uint64_t count_strangers(struct cache_search *search, const struct bin *bin,
+				unsigned int class)
+{
+	uint64_t strangers = 0, word;
+
+	for (uint64_t i = 0; i < bin->count; i++)
+		strangers +=
+			!view_word(&search->stacks, bin->first + 8 * i, &word) ||
+			(!is_of_class(search->je, word, class) && !is_in_transit(search->je, word));
+	return strangers;
+}
+
+static struct error *add_bin(struct cache_search *search, const struct bin *bin, unsigned int class)
+{
+	struct jemalloc *je = search->je;
+
+	for (uint64_t i = 0; i < bin->count; i++) {
+		uint64_t word;
+
+		if (!view_word(&search->stacks, bin->first + 8 * i, &word))
+			word = 0;
+		if (is_of_class(je, word, class))
+			TRY(array_append(&je->cached, word));
+		else if (!is_in_transit(je, word))
+			note_damage(&je->strangers, bin->first + 8 * i);
+	}
+	return NULL;
+}
+
+static struct error *add_bins(struct cache_search *search, uint64_t address, unsigned int count,
+			      unsigned int class)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		struct bin bin;
+
+		if (read_bin(search, address + (uint64_t)BIN_BYTES * i, &bin))
+			TRY(add_bin(search, &bin, class + i));
+	}
+	return NULL;
+}
+
+/* How many bins of large classes are at address; none have strangers if they are to be believed. */
+static unsigned int count_large(struct cache_search *search, uint64_t address)
+{
+	unsigned int class = search->je->layout.small_count, count = 0;
+	struct bin bin;
+
+	while (count < LARGE_BINS &&
+	       read_bin(search, address + (uint64_t)BIN_BYTES * count, &bin) &&
+	       count_strangers(search, &bin, class + count) == 0)
+		count++;
+	return count;
+}
+
+/* The allocation that has the stacks is jemalloc's own. */
+static struct error *add_stack(struct cache_search *search, uint64_t bins)
+{
+	struct memory_range range;
+	struct bin bin;
+	unsigned int class;
+
+	if (!read_bin(search, bins, &bin) ||
+	    !jemalloc_find_region(search->je, bin.stack, &range, &class))
+		return NULL;
+	return array_append(&search->je->stacks, range.start);
+}
+
+static struct error *add_cache(struct cache_search *search, uint64_t small, uint64_t large)
+{
+	struct jemalloc *je = search->je;
+
+	if (je->cache_count == MOST_CACHES)
+		return NULL;
+	je->cache_count++;
+	TRY(add_bins(search, small, je->layout.small_count, 0));
+	TRY(add_bins(search, large, count_large(search, large), je->layout.small_count));
+	return add_stack(search, small);
+}
+
+/* Whether bins of all small classes are at address, in one of the forms. */
+static bool has_bins(struct cache_search *search, uint64_t address)
+{
+	unsigned int small = search->je->layout.small_count;
+
+	for (int i = 0; i < 2; i++) {
+		search->falls = i == 0;
+		if (count_bins(search, address, small) == small)
+			return true;
+	}
+	return false;
+}
+
+/* A descriptor. */
+struct descriptor {
+	uint64_t next, previous, small, large;
+};
+
+static bool is_descriptor(struct cache_search *search, uint64_t address, struct descriptor *ret)
+{
+	uint64_t previous;
+
+	return address >= PAGE && address % 8 == 0 &&
+	       view_read(&search->view, address, ret, sizeof(*ret)) && ret->small >= PAGE &&
+	       ret->small % 8 == 0 && ret->next >= PAGE &&
+	       view_word(&search->view, ret->next + 8, &previous) && previous == address &&
+	       has_bins(search, ret->small);
+}
+
+/* Add the caches of the ring that the descriptor is in. */
+static struct error *add_ring(struct cache_search *search, uint64_t first)
+{
+	struct descriptor descriptor;
+	uint64_t address = first;
+
+	do {
+		uint64_t large;
+
+		if (!is_descriptor(search, address, &descriptor))
+			return NULL;
+		large = search->falls ? descriptor.small +
+						(uint64_t)BIN_BYTES * search->je->layout.small_count
+				      : descriptor.large;
+		TRY(add_cache(search, descriptor.small, large));
+		TRY(progress_check(search->context->progress, 0));
+		address = descriptor.next;
+	} while (address != first && search->je->cache_count < MOST_CACHES);
+	return NULL;
+}
+
+/* Bins of large classes behind those of small ones: at most so far, and none has strangers. */
+static uint64_t find_large(struct cache_search *search, uint64_t end)
+{
+	for (uint64_t at = end; at < end + GAP_BYTES; at += 8)
+		if (count_large(search, at) > 0)
+			return at;
+	return end;
+}
+
+/* Where the next cache begins, of those of 5.0; false: there is none at address. */
+static bool is_old_cache(struct cache_search *search, uint64_t address, uint64_t *ret_next)
+{
+	uint64_t bins = address + OLD_BINS;
+	uint64_t end = bins + (uint64_t)BIN_BYTES * search->je->layout.small_count;
+
+	return address <= UINT64_MAX - ARENA_BYTES && view_word(&search->view, end, ret_next) &&
+	       *ret_next >= PAGE && has_bins(search, bins) && !search->falls;
+}
+
+static struct error *add_old_ring(struct cache_search *search, uint64_t first)
+{
+	uint64_t bytes = (uint64_t)BIN_BYTES * search->je->layout.small_count;
+	uint64_t address = first, next;
+
+	do {
+		if (!is_old_cache(search, address, &next))
+			return NULL;
+		TRY(add_cache(search, address + OLD_BINS,
+			      find_large(search, address + OLD_BINS + bytes)));
+		TRY(progress_check(search->context->progress, 0));
+		address = next;
+	} while (address != first && search->je->cache_count < MOST_CACHES);
+	return NULL;
+}
+
+/* Visit each word of the arena's structure until one leads to caches. */
+static struct error *search_arena(struct cache_search *search, const struct jemalloc_arena *arena,
+				  struct error *(*look)(struct cache_search *search, uint64_t word))
+{
+	const struct memory_range *base = jemalloc_find_base(search->je, arena->address);
+	struct view words = { search->context->image };
+	size_t before = search->je->cache_count;
+
+	for (uint64_t at = arena->address;
+	     base && at < base->end && at - arena->address < ARENA_BYTES &&
+	     search->je->cache_count == before;
+	     at += 8) {
+		uint64_t word;
+
+		if (view_word(&words, at, &word) && word >= PAGE && word % 8 == 0)
+			TRY(look(search, word));
+	}
+	return NULL;
+}
+
+/* Search the thread-local memory of a thread. */
+static struct error *search_thread(struct cache_search *search, uint64_t thread_pointer)
+{
+	uint64_t bytes = (uint64_t)BIN_BYTES * search->je->layout.small_count;
+
+	for (uint64_t at = thread_pointer - TLS_BYTES; at < thread_pointer; at += 8) {
+		if (!has_bins(search, at))
+			continue;
+		TRY(add_cache(search, at, find_large(search, at + bytes)));
+		at += bytes;
+	}
+	return NULL;
+}
+
+static struct error *search_arenas(struct cache_search *search,
+				   struct error *(*look)(struct cache_search *search,
+							 uint64_t word))
+{
+	array_for_each(arena, &search->je->arenas)
+		if (arena->address)
+			TRY(search_arena(search, arena, look));
+	return NULL;
+}
+
+static size_t drop_repeated(uint64_t *list, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+	return kept;
+}
+
+struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_context *context)
+{
+	const struct program *program = context->program;
+	struct cache_search search = { .je = je,
+				       .context = context,
+				       .view = { context->image },
+				       .stacks = { context->image } };
+
+	TRY(search_arenas(&search, add_ring));
+	if (je->cache_count == 0)
+		TRY(search_arenas(&search, add_old_ring));
+	if (je->cache_count == 0)
+		list_for_each(thread, program->threads, program->thread_count)
+			if (thread->thread_pointer > TLS_BYTES)
+				TRY(search_thread(&search, thread->thread_pointer & ~UINT64_C(7)));
+	SORT(je->cached.items, je->cached.count, compare_u64);
+	SORT(je->stacks.items, je->stacks.count, compare_u64);
+	je->cached.count = drop_repeated(je->cached.items, je->cached.count);
+	je->stacks.count = drop_repeated(je->stacks.items, je->stacks.count);
+	return NULL;
+}

@@ -1,0 +1,182 @@
+/*
+ * The radix tree (rtree.h): from the number of a page to the metadata of its extent.
+ *
+ * Its root is an array in the data of the module. With 48 bits of addresses, its words lead to
+ * leaves; with 57 bits, to inner nodes. An element of a leaf is the address of metadata, with the
+ * class in the 16 bits above and flags in the lowest; or, where addresses leave no room, two words.
+ *
+ * An extent is named at its first and its last page, a slab at all of its pages. Elements of pages
+ * that are no longer used may be stale: only the element of the page where an extent begins counts.
+ */
+#include "allocators/jemalloc/jemalloc.h"
+
+enum { PROGRESS_STEP = 1 << 16 };
+
+/* RTREE_HEIGHT and rtree_levels: two levels for up to 36 bits, otherwise three. */
+const struct jemalloc_geometry jemalloc_geometries[GEOMETRIES] = {
+	{ 12, 2, { 18, 18 }, true },	  { 12, 3, { 15, 15, 15 }, false },
+	{ 16, 2, { 16, 16 }, true },	  { 14, 2, { 17, 17 }, true },
+	{ 16, 3, { 13, 14, 14 }, false }, { 14, 3, { 14, 14, 15 }, false },
+};
+
+static const uint64_t ADDRESS_BITS = (UINT64_C(1) << 48) - 1;
+
+/*
+ * The first address from address on, in steps of size bytes, below end, with a word that is not 0;
+ * end if there is none. Holes of the dump are skipped.
+ */
+static uint64_t next_word(struct view *view, uint64_t address, uint64_t end, uint64_t size,
+			  uint64_t *ret)
+{
+	for (; address < end; address += size) {
+		if (address % PAGE < size) {
+			uint64_t next = image_next_data(view->image, address);
+
+			if (next >= end)
+				return end;
+			if (next > address)
+				address += (next - address) / size * size;
+		}
+		if (view_word(view, address, ret)) {
+			if (*ret)
+				return address;
+		} else {
+			/* The rest of the page is absent, too. */
+			address += (page_below(address) + PAGE - size - address) / size * size;
+		}
+	}
+	return end;
+}
+
+bool jemalloc_next_element(struct view *view, const struct jemalloc_geometry *geometry,
+			   uint64_t leaf, uint64_t *number, uint64_t *ret_metadata)
+{
+	uint64_t size = element_bytes(geometry), end = leaf + leaf_bytes(geometry), word;
+	uint64_t address = leaf + *number * size;
+
+	while ((address = next_word(view, address, end, size, &word)) < end) {
+		*number = (address - leaf) / size;
+		*ret_metadata = word & ~(uint64_t)(METADATA_UNIT - 1);
+		if (geometry->is_compact)
+			*ret_metadata &= ADDRESS_BITS;
+		if (*ret_metadata)
+			return true;
+		address += size;
+	}
+	return false;
+}
+
+bool jemalloc_next_node(struct view *view, unsigned int bits, uint64_t node, uint64_t *number,
+			uint64_t *ret_child)
+{
+	uint64_t end = node + (UINT64_C(8) << bits);
+	uint64_t address = next_word(view, node + 8 * *number, end, 8, ret_child);
+
+	*number = (address - node) / 8;
+	return address < end;
+}
+
+/* A walk of the tree. */
+struct reading {
+	struct jemalloc *je;
+	const struct heap_context *context;
+	struct view nodes, metadata;
+	uint64_t budget; /* bytes of nodes that the dump may hold */
+	uint64_t last;	 /* metadata looked at last */
+	uint64_t steps;
+};
+
+/* Add the extent with that metadata if the page is its first. */
+static struct error *read_extent(struct reading *reading, uint64_t metadata, uint64_t page)
+{
+	struct jemalloc *je = reading->je;
+	uint64_t words[3], mask = page_size(je) - 1;
+
+	if (!view_read(&reading->metadata, metadata, words, sizeof(words)) ||
+	    (words[METADATA_ADDRESS / 8] & ~mask) != page)
+		return NULL;
+	return array_append(&je->extents, (struct jemalloc_extent){
+						  .start = page,
+						  .metadata = metadata,
+						  .bits = words[METADATA_BITS / 8],
+						  .bytes = words[METADATA_SIZE / 8] & ~mask,
+						  .offset = words[METADATA_ADDRESS / 8] & mask,
+					  });
+}
+
+static struct error *note_node(struct reading *reading, uint64_t node, uint64_t bytes,
+			       bool *ret_go_on)
+{
+	*ret_go_on = node % 8 == 0 && node <= UINT64_MAX - bytes && bytes <= reading->budget;
+	if (!*ret_go_on)
+		return NULL;
+	reading->budget -= bytes;
+	return array_append(&reading->je->leaves, (struct memory_range){ node, node + bytes });
+}
+
+static struct error *read_leaf(struct reading *reading, uint64_t leaf, uint64_t upper)
+{
+	const struct jemalloc_geometry *geometry = &reading->je->geometry;
+	uint64_t metadata;
+	bool go_on;
+
+	TRY(note_node(reading, leaf, leaf_bytes(geometry), &go_on));
+	for (uint64_t i = 0;
+	     go_on && jemalloc_next_element(&reading->nodes, geometry, leaf, &i, &metadata); i++) {
+		uint64_t page = (upper << leaf_bits(geometry) | i) << geometry->log_page;
+
+		if (metadata != reading->last)
+			TRY(read_extent(reading, metadata, page));
+		reading->last = metadata;
+		if (++reading->steps % PROGRESS_STEP == 0)
+			TRY(progress_check(reading->context->progress, 0));
+	}
+	return NULL;
+}
+
+static struct error *read_inner(struct reading *reading, uint64_t node, uint64_t upper)
+{
+	unsigned int bits = reading->je->geometry.bits[1];
+	uint64_t leaf;
+	bool go_on;
+
+	TRY(note_node(reading, node, UINT64_C(8) << bits, &go_on));
+	for (uint64_t i = 0; go_on && jemalloc_next_node(&reading->nodes, bits, node, &i, &leaf);
+	     i++)
+		TRY(read_leaf(reading, leaf, upper << bits | i));
+	return NULL;
+}
+
+/* The bytes that the dump has: nodes are apart, so they cannot take more. */
+static uint64_t bytes_of(const struct image *image)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < image->region_count; i++)
+		if (image->regions[i].bytes)
+			bytes += image->regions[i].end - image->regions[i].start;
+	return bytes;
+}
+
+struct error *jemalloc_read_extents(struct jemalloc *je, const struct heap_context *context)
+{
+	struct reading reading = {
+		.je = je,
+		.context = context,
+		.nodes = { context->image },
+		.metadata = { context->image },
+		.budget = bytes_of(context->image),
+	};
+	unsigned int bits = je->geometry.bits[0];
+	struct view root = { context->image };
+	uint64_t child;
+
+	for (uint64_t i = 0; jemalloc_next_node(&root, bits, je->root, &i, &child); i++) {
+		reading.last = 0;
+		if (je->geometry.levels == 2)
+			TRY(read_leaf(&reading, child, i));
+		else
+			TRY(read_inner(&reading, child, i));
+	}
+	return NULL;
+}

@@ -1,0 +1,49 @@
+/*
+ * What viewers of other tools open: the contract of a format.
+ *
+ * Each file of formats/ defines one struct export_format; the build collects them. A format writes
+ * what it needs of the ownership tree (owners.h), mostly as frames (frames.h). Contents of memory
+ * are in no export. Names are escaped already, so they are printable UTF-8; what else a format
+ * needs to escape, such as quotes, it escapes itself.
+ */
+#ifndef ANALYZER_EXPORT_EXPORT_H
+#define ANALYZER_EXPORT_EXPORT_H
+
+#include "analyzer/owners/owners.h"
+#include "analyzer/report/writer.h"
+
+/* What a picture of boxes and arrows shows. */
+enum export_graph {
+	GRAPH_KINDS,	  /* the ownership tree */
+	GRAPH_DOMINATORS, /* allocations, and which one dominates them */
+	GRAPH_REFERENCES, /* allocations, and which ones refer to them */
+	GRAPHS
+};
+
+/* What is exported; all borrowed. */
+struct export
+{
+	struct analysis *analysis;
+	const struct bitmap *members;
+	const struct owners *owners;
+	enum owner_measure measure; /* what formats with one measure show */
+	enum export_graph graph;    /* of pictures */
+	uint64_t limit;		    /* of frames, or what the format is made of */
+	const char *title;	    /* the core and the command; may be hostile */
+};
+
+struct export_format {
+	const char *name;
+	const char *summary; /* what opens it, for help */
+	bool is_binary;
+	uint64_t limit; /* unless the user gives one */
+	/* Failures to write are left to the writer's owner. */
+	struct error *(*write)(const struct export *export, struct writer *writer);
+};
+
+extern const struct export_format *const export_formats[]; /* NULL at the end */
+
+/* An unknown name is an error that says which may be meant. */
+struct error *export_format_find(const char *name, const struct export_format **ret);
+
+#endif

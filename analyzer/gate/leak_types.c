@@ -1,0 +1,88 @@
+#include "analyzer/base/text.h"
+#include "analyzer/gate/label.h"
+#include "analyzer/gate/leak_kinds.h"
+#include "analyzer/kinds/type_reason.h"
+#include "analyzer/types/siblings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Of what leaked, types are inferred from others; to what is likely to have leaked, pointers led.
+ */
+static const char *type_name(const struct analysis *analysis, allocation_id id)
+{
+	const struct typing *typing = analysis_typing(analysis);
+	struct typed typed;
+
+	if (!typing || (!siblings_typed(analysis_siblings(analysis), id, &typed) &&
+			!typing_of(typing, id, &typed)))
+		return NULL;
+	return typing_name(typing, typed);
+}
+
+/* A class or a pattern says more, and of what does not count nobody reads the type. */
+static bool wants_type(const struct leak_kind *kind)
+{
+	return leak_counts(kind) && strcmp(kind->name, UNRECOGNIZED) == 0;
+}
+
+static struct error *add_type(const struct analysis *analysis, allocation_id id,
+			      struct leak_kind *kind)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t size = allocation_size(index, id);
+	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
+	const char *type;
+
+	/* A member of a ring may have another size than the one that names the ring. */
+	if (size < kind->smallest_size || size > kind->size)
+		return NULL;
+	type = type_name(analysis, id);
+	if (!type)
+		return NULL;
+	if (!kind->type) {
+		kind->type = type;
+		kind->address = allocation_start(index, id);
+		if (type_reason_find(analysis, id, &reason))
+			kind->type_reason = take(reason.path);
+	}
+	kind->typed_roots += strcmp(kind->type, type) == 0;
+	return NULL;
+}
+
+static struct error *add_side_types(struct analysis *analysis, struct leak_kinds *kinds,
+				    const struct leak_side *side)
+{
+	size_t count = side->leaks ? side->leaks->count : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct leak_kind *kind = &kinds->list[side->kinds.items[i]];
+
+		if (wants_type(kind))
+			TRY(add_type(analysis, side->leaks->roots[i].id, kind));
+	}
+	return NULL;
+}
+
+struct error *leak_kinds_find_types(struct analysis *analysis, struct leak_kinds *kinds)
+{
+	size_t i = 0;
+
+	while (i < kinds->count && !wants_type(&kinds->list[i]))
+		i++;
+	if (i == kinds->count)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
+	TRY(add_side_types(analysis, kinds, &kinds->certain));
+	return add_side_types(analysis, kinds, &kinds->likely);
+}
+
+char *leak_kind_label(const struct leak_kind *kind)
+{
+	if (!kind->type)
+		return strdup(kind->name);
+	if (kind->typed_roots == kind->roots)
+		return format_text("%s (%s)", kind->name, kind->type);
+	return format_text("%s (%" PRIu64 " of them %s)", kind->name, kind->typed_roots,
+			   kind->type);
+}

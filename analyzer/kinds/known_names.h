@@ -1,0 +1,24 @@
+/*
+ * Names of kinds that can be told at once, without going over the allocations: classes by the
+ * symbols of their vtables, and the types of the debug information where they were read already.
+ */
+#ifndef ANALYZER_KINDS_KNOWN_NAMES_H
+#define ANALYZER_KINDS_KNOWN_NAMES_H
+
+#include "analyzer/analysis/analysis.h"
+
+struct known_names {
+	char **list; /* sorted, each once; owned */
+	size_t count;
+	bool has_types; /* those of types are among them */
+};
+
+/* Read the symbols of all modules. Builds no stage; needs STAGE_DEBUG. */
+struct error *known_names_find(struct analysis *analysis, struct known_names *ret);
+void known_names_deinit(struct known_names *names);
+DEFINE_DEINIT(known_names_deinit, struct known_names)
+
+/* Whether they are to be found anew, because types have been read since. */
+bool known_names_are_old(const struct known_names *names, const struct analysis *analysis);
+
+#endif

@@ -1,0 +1,242 @@
+#include "analyzer/owners/frames.h"
+
+#include "analyzer/base/text.h"
+
+#include <string.h>
+
+struct maker {
+	const struct owners *owners;
+	enum owner_measure measure;
+	size_t most;
+	ARRAY(uint64_t) sizes;		  /* of all nodes that have any, the largest first */
+	ARRAY(uint32_t) children;	  /* nodes that are kept, those of a parent together */
+	ARRAY(uint32_t) first;		  /* by node, of its children, and behind all of them */
+	ARRAY(struct owner_frame) others; /* by node: what is left out below it */
+	ARRAY(uint8_t) kept;		  /* by node: whether it has a frame */
+	struct frames *frames;
+};
+
+static void maker_deinit(struct maker *maker)
+{
+	array_release(&maker->sizes);
+	array_release(&maker->children);
+	array_release(&maker->first);
+	array_release(&maker->others);
+	array_release(&maker->kept);
+}
+DEFINE_DEINIT(maker_deinit, struct maker)
+
+void frames_deinit(struct frames *frames)
+{
+	array_release(&frames->list);
+	array_release(&frames->of_node);
+}
+
+const char *frame_text(const struct frames *frames, size_t number,
+		       char buffer[static FRAME_TEXT_SIZE])
+{
+	const struct owner_frame *frame = &frames->list.items[number];
+	char digits[NUMBER_SIZE];
+
+	if (!frame->others)
+		return owner_text(&frames->owners->names,
+				  frames->owners->nodes.items[frame->node].name);
+	snprintf(buffer, FRAME_TEXT_SIZE, "(%s more)", grouped(frame->others, digits));
+	return buffer;
+}
+
+static uint64_t size_of(const struct maker *maker, size_t node)
+{
+	return maker->owners->nodes.items[node].total[maker->measure].bytes;
+}
+
+/* Free of bytes, yet there: allocations of size 0. */
+static bool is_there(const struct maker *maker, size_t node)
+{
+	return maker->owners->nodes.items[node].total[maker->measure].count > 0;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return *left > *right ? -1 : *left < *right;
+}
+
+static void add_amounts(struct owner_amount *ret, const struct owner_amount *amounts)
+{
+	for (enum owner_measure measure = 0; measure < MEASURES; measure++) {
+		ret[measure].count += amounts[measure].count;
+		ret[measure].bytes += amounts[measure].bytes;
+	}
+}
+
+/* No node is smaller than one below it, and none comes behind one. So a kept one's parent is. */
+static struct error *choose(struct maker *maker)
+{
+	const struct owner_node *nodes = maker->owners->nodes.items;
+	size_t count = maker->owners->nodes.count, equal = 0;
+	uint64_t least = 0;
+
+	TRY(array_resize(&maker->kept, count));
+	TRY(array_resize(&maker->others, count));
+	for (size_t i = 0; i < count; i++)
+		if (is_there(maker, i))
+			TRY(array_append(&maker->sizes, size_of(maker, i)));
+	if (maker->sizes.count > maker->most) {
+		array_sort(&maker->sizes, compare_sizes);
+		least = maker->sizes.items[maker->most - 1];
+		for (size_t i = 0; i < maker->most; i++)
+			equal += maker->sizes.items[i] == least;
+	} else {
+		equal = count;
+	}
+	for (size_t i = 0; i < count; i++) {
+		bool keep = i == 0 || (is_there(maker, i) && maker->kept.items[nodes[i].parent] &&
+				       (size_of(maker, i) > least ||
+					(size_of(maker, i) == least && equal > 0 && equal--)));
+		struct owner_frame *others = &maker->others.items[nodes[i].parent];
+
+		maker->kept.items[i] = keep;
+		if (keep || !is_there(maker, i) || !maker->kept.items[nodes[i].parent])
+			continue;
+		others->others++;
+		add_amounts(others->own, nodes[i].total);
+		add_amounts(others->total, nodes[i].total);
+	}
+	return NULL;
+}
+
+/* By parent, the largest first, then by name. */
+static int compare_children(const void *a, const void *b, void *data)
+{
+	const struct maker *maker = data;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	const struct owner_node *node = &maker->owners->nodes.items[left];
+	const struct owner_node *other = &maker->owners->nodes.items[right];
+
+	if (node->parent != other->parent)
+		return node->parent < other->parent ? -1 : 1;
+	if (size_of(maker, left) != size_of(maker, right))
+		return size_of(maker, left) > size_of(maker, right) ? -1 : 1;
+	return strcmp(owner_text(&maker->owners->names, node->name),
+		      owner_text(&maker->owners->names, other->name));
+}
+
+static struct error *sort_children(struct maker *maker)
+{
+	const struct owner_node *nodes = maker->owners->nodes.items;
+	size_t count = maker->owners->nodes.count, next = 0;
+
+	for (uint32_t i = 1; i < count; i++)
+		if (maker->kept.items[i])
+			TRY(array_append(&maker->children, i));
+	if (maker->children.count)
+		qsort_r(maker->children.items, maker->children.count, sizeof(uint32_t),
+			compare_children, maker);
+	TRY(array_resize(&maker->first, count + 1));
+	for (size_t i = 0; i <= count; i++) {
+		while (next < maker->children.count &&
+		       nodes[maker->children.items[next]].parent < i)
+			next++;
+		maker->first.items[i] = (uint32_t)next;
+	}
+	return NULL;
+}
+
+static struct error *add_frame(struct maker *maker, uint32_t node, uint32_t parent)
+{
+	const struct owner_node *from = &maker->owners->nodes.items[node];
+	struct owner_frame frame = { .parent = parent, .node = node, .depth = from->depth };
+
+	maker->frames->of_node.items[node] = (uint32_t)maker->frames->list.count;
+	add_amounts(frame.own, from->own);
+	add_amounts(frame.total, from->total);
+	return array_append(&maker->frames->list, frame);
+}
+
+/* What is left out below a node comes behind its children. */
+static struct error *add_others(struct maker *maker, uint32_t node, uint32_t parent)
+{
+	struct owner_frame frame = maker->others.items[node];
+
+	if (!frame.others)
+		return NULL;
+	maker->others.items[node].parent = (uint32_t)maker->frames->list.count;
+	frame.end = (uint32_t)maker->frames->list.count + 1;
+	frame.parent = parent;
+	frame.node = node;
+	frame.depth = maker->owners->nodes.items[node].depth + 1;
+	return array_append(&maker->frames->list, frame);
+}
+
+/* Depth-first; path[i] is the frame on level i, and next[i] its next child. */
+static struct error *add_all(struct maker *maker)
+{
+	uint32_t path[MOST_DEPTH + 2], next[MOST_DEPTH + 2];
+	size_t depth = 0;
+
+	TRY(add_frame(maker, 0, 0));
+	path[0] = 0;
+	next[0] = maker->first.items[0];
+	for (;;) {
+		uint32_t node = maker->frames->list.items[path[depth]].node;
+
+		if (next[depth] < maker->first.items[node + 1]) {
+			uint32_t child = maker->children.items[next[depth]++];
+
+			TRY(add_frame(maker, child, path[depth]));
+			depth++;
+			path[depth] = (uint32_t)maker->frames->list.count - 1;
+			next[depth] = maker->first.items[child];
+			continue;
+		}
+		TRY(add_others(maker, node, path[depth]));
+		maker->frames->list.items[path[depth]].end = (uint32_t)maker->frames->list.count;
+		if (depth == 0)
+			return NULL;
+		depth--;
+	}
+}
+
+/* Of nodes that have no frame. */
+static void find_frames(struct maker *maker)
+{
+	const struct owner_node *nodes = maker->owners->nodes.items;
+	uint32_t *of_node = maker->frames->of_node.items;
+
+	for (size_t i = 1; i < maker->owners->nodes.count; i++) {
+		uint32_t parent = nodes[i].parent;
+
+		if (maker->kept.items[i])
+			continue;
+		of_node[i] = maker->kept.items[parent] && is_there(maker, i)
+				     ? maker->others.items[parent].parent
+				     : of_node[parent];
+	}
+}
+
+struct error *frames_make(const struct owners *owners, enum owner_measure measure, size_t most,
+			  struct memory_account *account, struct frames *ret)
+{
+	_cleanup_(maker_deinit) struct maker maker = {
+		.owners = owners,
+		.measure = measure,
+		.most = most ? most : 1,
+		.frames = ret,
+		.sizes.memory.account = account,
+		.children.memory.account = account,
+		.first.memory.account = account,
+		.others.memory.account = account,
+		.kept.memory.account = account,
+	};
+
+	ret->owners = owners;
+	ret->list.memory.account = ret->of_node.memory.account = account;
+	TRY(array_resize(&ret->of_node, owners->nodes.count));
+	TRY(choose(&maker));
+	TRY(sort_children(&maker));
+	TRY(add_all(&maker));
+	find_frames(&maker);
+	return NULL;
+}

@@ -1,0 +1,51 @@
+/*
+ * What the parts of an ownership tree are called: kinds of allocations, and roots.
+ *
+ * Kinds with the same text are one, such as the signatures of a class. Sizes tell apart what has no
+ * name: each up to 1 KB, and powers of two above. Texts are escaped: printable UTF-8. There are at
+ * most MOST_NAMES, whatever the dump says; what comes later is number 0.
+ */
+#ifndef ANALYZER_OWNERS_OWNER_NAMES_H
+#define ANALYZER_OWNERS_OWNER_NAMES_H
+
+#include "analyzer/base/table.h"
+#include "analyzer/kinds/kind_key.h"
+
+struct owner_name {
+	char *text;	  /* owned */
+	enum known_by by; /* BY_NOTHING: a root, or what many have in common */
+	uint64_t address; /* of a signature or a variable; 0: none */
+};
+
+enum { OTHER_NAMES, FIRST_NAME, MOST_NAMES = 1 << 16 };
+
+/* A kind, or the hash of a text, and its number. */
+struct owner_name_entry {
+	uint64_t key;
+	uint32_t number;
+};
+
+struct owner_names {
+	const struct analysis *analysis; /* borrowed */
+	ARRAY(struct owner_name) list;
+	HASH_TABLE(struct owner_name_entry) kinds, texts;
+};
+
+/* All of it is empty before; STAGE_CLASSES is built. */
+struct error *owner_names_init(struct owner_names *names, struct analysis *analysis);
+void owner_names_deinit(struct owner_names *names);
+
+/* The number of the kind of an allocation of that size; the key is that of kind_typed(). */
+struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t size,
+			       uint32_t *ret);
+
+/* The number of a root's name, which is escaped; an address of 0 is none. */
+struct error *owner_names_root(struct owner_names *names, const char *text, uint64_t address,
+			       uint32_t *ret);
+
+static inline const char *owner_text(const struct owner_names *names, uint32_t number)
+{
+	return names->list.items[number].text;
+}
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * What holds the tops of the dominator tree: for each, the name of the first root that refers to
+ * it, "cache (libfoo.so)" or "serve() of thread 4711"; or else why it is at the top.
+ */
+#ifndef ANALYZER_OWNERS_OWNER_ROOTS_H
+#define ANALYZER_OWNERS_OWNER_ROOTS_H
+
+#include "analyzer/owners/owner_names.h"
+
+#define NO_OWNER UINT32_MAX
+
+/* Set the number of the name of each top, by allocation; NO_OWNER for others (STAGE_RETAINED). */
+struct error *owner_roots_find(struct analysis *analysis, struct owner_names *names,
+			       uint32_t *ret_roots);
+
+#endif

@@ -1,0 +1,267 @@
+#include "analyzer/owners/owners.h"
+
+#include "analyzer/owners/levels.h"
+
+/* Which node a kind has below another one: maybe one further up. */
+struct edge {
+	uint64_t key; /* the upper node, and the name */
+	uint32_t node;
+};
+
+struct builder {
+	struct analysis *analysis;
+	const struct bitmap *members;
+	struct owners *owners;
+	const struct patterns *patterns;
+	const struct typing *typing; /* or NULL */
+	ARRAY(uint32_t) roots;	     /* names, by allocation */
+	struct levels levels;	     /* numbers are of nodes */
+	HASH_TABLE(struct edge) edges;
+	ARRAY(uint64_t) most; /* by node: the bytes that its example dominates */
+};
+
+static void builder_deinit(struct builder *builder)
+{
+	array_release(&builder->roots);
+	array_release(&builder->levels.stack);
+	table_release(&builder->edges);
+	array_release(&builder->most);
+}
+DEFINE_DEINIT(builder_deinit, struct builder)
+
+void owners_deinit(struct owners *owners)
+{
+	owner_names_deinit(&owners->names);
+	array_release(&owners->nodes);
+	array_release(&owners->of);
+}
+
+/* The kinds are those of `tree`. */
+static struct error *build_needed(struct builder *builder)
+{
+	struct analysis *analysis = builder->analysis;
+
+	TRY(kind_need(analysis));
+	TRY(analysis_need(analysis, STAGE_RETAINED));
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
+	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
+	builder->patterns = analysis_patterns(analysis);
+	builder->typing = analysis_typing(analysis);
+	return NULL;
+}
+
+/* The names of all that are used, and of free members: in order of address, as memory is. */
+static struct error *name_all(struct builder *builder)
+{
+	struct analysis *analysis = builder->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *used = allocation_used(index);
+	struct progress *progress = analysis_progress(analysis);
+	uint32_t *names = builder->owners->of.items;
+	uint64_t told = 0;
+	size_t hint = 0;
+
+	progress_begin(progress, "finding what each allocation is", used->count);
+	for (size_t id = 0; id < used->count; id++) {
+		struct memory_range range;
+		kind_key key = KIND_UNKNOWN;
+
+		TRY(allocations_check(analysis_image(analysis), index, progress, id, &told));
+		names[id] = NO_OWNER;
+		if (!bitmap_get(used, id) && !bitmap_get(builder->members, id))
+			continue;
+		range = allocation_range_near(index, (allocation_id)id, &hint);
+		if (bitmap_get(analysis_unreachable(analysis), id))
+			key = kind_leaked(analysis, (allocation_id)id);
+		else if (bitmap_get(used, id))
+			key = kind_typed(analysis, builder->patterns, builder->typing,
+					 (allocation_id)id);
+		TRY(owner_names_kind(&builder->owners->names, key, range.end - range.start,
+				     &names[id]));
+	}
+	return NULL;
+}
+
+static struct error *append_node(struct builder *builder, uint32_t parent, uint32_t name,
+				 uint32_t *ret)
+{
+	struct owners *owners = builder->owners;
+	uint32_t depth = owners->nodes.count ? owners->nodes.items[parent].depth + 1 : 0;
+
+	*ret = (uint32_t)owners->nodes.count;
+	TRY(array_append(&builder->most, 0));
+	return array_append(&owners->nodes,
+			    (struct owner_node){ parent, name, depth, NO_ALLOCATION });
+}
+
+/* Where the kind is on the path to the node, or 0. */
+static uint32_t find_above(const struct owners *owners, uint32_t node, uint32_t name)
+{
+	const struct owner_node *nodes = owners->nodes.items;
+
+	while (node && nodes[node].name != name)
+		node = nodes[node].parent;
+	return node;
+}
+
+/* The node in which a name below parent is counted. */
+static struct error *find_node(struct builder *builder, uint32_t parent, uint32_t name,
+			       uint32_t *ret)
+{
+	const struct owners *owners = builder->owners;
+	uint64_t key = (uint64_t)parent << 32 | name;
+	const struct edge *edge = table_find(&builder->edges, key, item, item->key == key);
+
+	if (edge) {
+		*ret = edge->node;
+		return NULL;
+	}
+	*ret = find_above(owners, parent, name);
+	if (!*ret && owners->nodes.count < MOST_NODES &&
+	    owners->nodes.items[parent].depth < MOST_DEPTH)
+		TRY(append_node(builder, parent, name, ret));
+	else if (!*ret)
+		*ret = parent;
+	/* What has no node of its own is found once more. */
+	if (builder->edges.count >= 2 * MOST_NODES)
+		return NULL;
+	return table_append(&builder->edges, key, (struct edge){ key, *ret });
+}
+
+static void count(struct builder *builder, uint32_t node, enum owner_measure measure,
+		  uint64_t bytes)
+{
+	struct owner_amount *own = &builder->owners->nodes.items[node].own[measure];
+
+	own->count++;
+	own->bytes += bytes;
+}
+
+/* Keep the first of those members that dominate most. */
+static void note_example(struct builder *builder, uint32_t node, allocation_id id, uint64_t bytes)
+{
+	allocation_id *example = &builder->owners->nodes.items[node].example;
+
+	if (*example != NO_ALLOCATION && bytes <= builder->most.items[node])
+		return;
+	*example = id;
+	builder->most.items[node] = bytes;
+}
+
+static struct error *count_position(struct builder *builder, size_t position)
+{
+	const struct analysis *analysis = builder->analysis;
+	const struct dominators *tree = analysis_dominators(analysis);
+	allocation_id id = dominators_at(tree, position);
+	size_t end = dominators_end(tree, position);
+	uint64_t bytes = dominators_bytes(tree, position, position + 1);
+	uint32_t *of = &builder->owners->of.items[id], parent, node;
+	bool is_member = bitmap_get(builder->members, id), held = is_member;
+	const struct level *above = levels_enter(&builder->levels, position);
+
+	if (above) {
+		parent = above->number;
+		held |= above->held;
+	} else {
+		TRY(find_node(builder, 0, builder->roots.items[id], &parent));
+	}
+	TRY(find_node(builder, parent, *of, &node));
+	*of = node;
+	if (is_member) {
+		count(builder, node, MEASURE_OWN, bytes);
+		note_example(builder, node, id, dominators_bytes(tree, position, end));
+	}
+	if (held)
+		count(builder, node, MEASURE_RETAINED, bytes);
+	if (is_member && bitmap_get(analysis_leaked(analysis), id))
+		count(builder, node, MEASURE_LEAKED, bytes);
+	return end == position + 1
+		       ? NULL
+		       : levels_push(&builder->levels, (struct level){ (uint32_t)end, node, held });
+}
+
+static struct error *count_used(struct builder *builder)
+{
+	enum { AHEAD = 16, BETWEEN_CHECKS = 1 << 16 };
+	const struct dominators *tree = analysis_dominators(builder->analysis);
+	struct progress *progress = analysis_progress(builder->analysis);
+	const uint32_t *of = builder->owners->of.items;
+	size_t positions = dominators_count(tree);
+
+	progress_begin(progress, "finding who holds what, by kind", positions);
+	for (size_t i = 0; i < positions; i++) {
+		if (i % BETWEEN_CHECKS == BETWEEN_CHECKS - 1)
+			TRY(progress_check(progress, BETWEEN_CHECKS));
+		if (i + AHEAD < positions)
+			__builtin_prefetch(&of[dominators_at(tree, i + AHEAD)]);
+		TRY(count_position(builder, i));
+	}
+	return NULL;
+}
+
+/* Free members are below a root of their own. */
+static struct error *count_free(struct builder *builder)
+{
+	const struct allocation_index *index = analysis_index(builder->analysis);
+	uint32_t name, root, node;
+
+	bitmap_for_each(id, builder->members) {
+		if (bitmap_get(allocation_used(index), id))
+			continue;
+		TRY(owner_names_root(&builder->owners->names, "free memory", 0, &name));
+		TRY(find_node(builder, 0, name, &root));
+		TRY(find_node(builder, root, builder->owners->of.items[id], &node));
+		builder->owners->of.items[id] = node;
+		count(builder, node, MEASURE_OWN, allocation_size(index, (allocation_id)id));
+		count(builder, node, MEASURE_RETAINED, allocation_size(index, (allocation_id)id));
+	}
+	return NULL;
+}
+
+static void add_up(struct owners *owners)
+{
+	struct owner_node *nodes = owners->nodes.items;
+
+	for (size_t i = owners->nodes.count; i-- > 0;)
+		for (enum owner_measure measure = 0; measure < MEASURES; measure++) {
+			struct owner_amount *total = &nodes[i].total[measure];
+			struct owner_amount *above = &nodes[nodes[i].parent].total[measure];
+
+			total->count += nodes[i].own[measure].count;
+			total->bytes += nodes[i].own[measure].bytes;
+			above->count += i ? total->count : 0;
+			above->bytes += i ? total->bytes : 0;
+		}
+}
+
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members,
+			  struct owners *ret)
+{
+	struct memory_account *account = analysis_account(analysis);
+	_cleanup_(builder_deinit) struct builder builder = {
+		.analysis = analysis,
+		.members = members,
+		.owners = ret,
+		.roots.memory.account = account,
+		.levels.stack.memory.account = account,
+		.edges.memory.account = account,
+		.most.memory.account = account,
+	};
+	uint32_t process, name;
+
+	ret->nodes.memory.account = ret->of.memory.account = account;
+	TRY(build_needed(&builder));
+	TRY(owner_names_init(&ret->names, analysis));
+	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
+	TRY(append_node(&builder, 0, name, &process));
+	TRY(owner_names_root(&ret->names, "several roots", 0, &ret->shared));
+	TRY(array_resize(&ret->of, members->count));
+	TRY(array_resize(&builder.roots, members->count));
+	TRY(owner_roots_find(analysis, &ret->names, builder.roots.items));
+	TRY(name_all(&builder));
+	TRY(count_used(&builder));
+	TRY(count_free(&builder));
+	add_up(ret);
+	return NULL;
+}

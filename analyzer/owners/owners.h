@@ -1,0 +1,60 @@
+/*
+ * The ownership tree: who holds the memory, by kind, from the roots down.
+ *
+ *	cache (libfoo.so)
+ *	  struct table                1 allocation
+ *	    struct row              100 allocations     each dominated by a table
+ *	      strings               100 allocations
+ *
+ * It is the dominator tree with allocations of a kind joined that hang on the same path of kinds. A
+ * kind that is on the path already, as in a list or a tree, is counted where it was first: so a
+ * path names each kind once, and has at most MOST_DEPTH nodes. At MOST_NODES, no new paths begin.
+ *
+ * Members are counted in each node, in three measures. All nodes together count each member once,
+ * so the sums are those of `count SET`. Free members are below a root of their own.
+ *
+ * It costs 4 bytes an allocation, and 20 while it is made.
+ */
+#ifndef ANALYZER_OWNERS_OWNERS_H
+#define ANALYZER_OWNERS_OWNERS_H
+
+#include "analyzer/owners/owner_names.h"
+#include "analyzer/owners/owner_roots.h"
+
+enum owner_measure {
+	MEASURE_OWN,	  /* the members */
+	MEASURE_RETAINED, /* the members and all that they dominate, each once */
+	MEASURE_LEAKED,	  /* the members that are leaked */
+	MEASURES
+};
+
+struct owner_amount {
+	uint64_t count, bytes;
+};
+
+/* A parent comes before its children. */
+struct owner_node {
+	uint32_t parent; /* of roots: 0, which stands for the process; and its own is 0 */
+	uint32_t name;
+	uint32_t depth;
+	allocation_id example; /* the member that dominates most; NO_ALLOCATION: it has none */
+	struct owner_amount own[MEASURES];
+	struct owner_amount total[MEASURES]; /* with all nodes below */
+};
+
+enum { MOST_DEPTH = 64, MOST_NODES = 1 << 20 };
+
+struct owners {
+	struct owner_names names;
+	ARRAY(struct owner_node) nodes;
+	uint32_t shared;    /* the name of the root above what several roots hold together */
+	ARRAY(uint32_t) of; /* the node of each allocation; NO_OWNER: free, and no member */
+};
+
+/* Build what is needed, and the tree of those members; ret is all zeros. */
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members,
+			  struct owners *ret);
+void owners_deinit(struct owners *owners);
+DEFINE_DEINIT(owners_deinit, struct owners)
+
+#endif

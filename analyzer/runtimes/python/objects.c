@@ -1,0 +1,279 @@
+/*
+ * An allocation may begin with what stands before an object:
+ *
+ *	| weak references or values | dict or values | next | previous | count | type | ...
+ *
+ * next and previous are links of the collector of cycles (PyGC_Head), before all objects that it
+ *may meet; they are no references. What stands before these depends on flags of the type and on the
+ * version (Include/internal/pycore_object.h, _PyType_PreHeaderSize()), so for each set of flags,
+ * the objects at hand decide by their number.
+ */
+#include "analyzer/runtimes/python/objects.h"
+
+#include "analyzer/runtimes/python/types.h"
+
+enum {
+	WORD = 8,
+	HEADERS = 3,
+	HEADER_STEP = 16,
+	MOST_WORDS = HEADERS * HEADER_STEP / WORD,
+	LINKS = 16, /* bytes of next and previous */
+	FLAG_SETS = 8,
+	VOTERS = 1 << 20,
+	SHORT_TEXT = 41, /* bytes of the smallest string, which is smaller than its type says */
+};
+
+struct python {
+	struct object_space space;
+	struct runtime_context context;
+	struct python_types types;
+	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, or 0 */
+	uint8_t header_of[FLAG_SETS]; /* in steps */
+};
+
+/* What an allocation is, if an object begins behind so many steps of a header. */
+struct candidate {
+	uint32_t type[HEADERS]; /* NOT_IN_MAP: none */
+};
+
+struct error *python_open(const struct runtime_context *context, struct object_space **ret)
+{
+	struct python *python = calloc(1, sizeof(*python));
+
+	if (!python)
+		return &error_no_memory;
+	python->context = *context;
+	*ret = &python->space;
+	return NULL;
+}
+
+static void forget(struct python *python)
+{
+	python_types_deinit(&python->types);
+	array_release(&python->type_of);
+}
+
+void python_close(struct object_space *space)
+{
+	forget((struct python *)space);
+	free(space);
+}
+
+/*
+ * Whether the word may be a count of references. That of an immortal object is 2^32 - 1 or less in
+ * 3.12 and 3.13; in 3.14, its upper half is flags.
+ */
+static bool is_count(uint64_t word)
+{
+	enum { FLAG_BITS = 16 };
+	static const uint64_t IMMORTAL = UINT64_C(3) << 30;
+
+	return word != 0 &&
+	       (word >> 32 == 0 || ((uint32_t)word >= IMMORTAL && (word >> 32 & UINT16_MAX) == 0 &&
+				    word >> 48 >> FLAG_BITS == 0));
+}
+
+static struct error *read_candidate(struct python *python, struct view *view,
+				    struct memory_range range, struct candidate *ret)
+{
+	uint64_t words[MOST_WORDS], size = range.end - range.start;
+	size_t count = size / WORD < MOST_WORDS ? size / WORD : MOST_WORDS;
+
+	for (size_t i = 0; i < HEADERS; i++)
+		ret->type[i] = NOT_IN_MAP;
+	if (!view_read(view, range.start, words, count * WORD))
+		return NULL;
+	for (size_t i = 0; 2 * i + 1 < count; i++)
+		if (is_count(words[2 * i]))
+			TRY(python_types_know(&python->types, view, words[2 * i + 1],
+					      &ret->type[i]));
+	return NULL;
+}
+
+static unsigned int flag_set(uint64_t flags)
+{
+	return ((flags & TYPE_COLLECTED) != 0) | ((flags & TYPE_MANAGED_DICT) != 0) << 1 |
+	       ((flags & TYPE_MANAGED_WEAKREF) != 0) << 2;
+}
+
+/* Call visit for the used allocations, about most of them, spread over all. */
+static struct error *visit_used(struct python *python, size_t most,
+				struct error *(*visit)(struct python *python, allocation_id id,
+						       const struct candidate *candidate,
+						       void *data),
+				void *data)
+{
+	const struct allocation_index *index = python->context.index;
+	const struct bitmap *used = allocation_used(index);
+	size_t step = allocation_count(index) / most + 1, hint = 0;
+	struct view view = { python->context.image };
+
+	for (size_t i = bitmap_next(used, 0); i < used->count; i = bitmap_next(used, i + step)) {
+		allocation_id id = (allocation_id)i;
+		struct candidate candidate;
+
+		TRY(read_candidate(python, &view, allocation_range_near(index, id, &hint),
+				   &candidate));
+		TRY(visit(python, id, &candidate, data));
+	}
+	return NULL;
+}
+
+struct votes {
+	size_t votes[FLAG_SETS][HEADERS];
+};
+
+static struct error *vote(struct python *python, allocation_id id,
+			  const struct candidate *candidate, void *data)
+{
+	struct votes *votes = data;
+
+	for (size_t i = 0; i < HEADERS; i++)
+		if (candidate->type[i] != NOT_IN_MAP)
+			votes->votes[flag_set(python->types.list.items[candidate->type[i]].flags)]
+				    [i]++;
+	return NULL;
+}
+
+static struct error *find_headers(struct python *python)
+{
+	struct votes votes = { 0 };
+
+	memset(python->header_of, 0, sizeof(python->header_of));
+	TRY(visit_used(python, VOTERS, vote, &votes));
+	for (size_t i = 0; i < FLAG_SETS; i++)
+		for (size_t j = 0; j < HEADERS; j++)
+			if (votes.votes[i][j] > votes.votes[i][python->header_of[i]])
+				python->header_of[i] = (uint8_t)j;
+	return NULL;
+}
+
+static struct error *keep_type(struct python *python, allocation_id id,
+			       const struct candidate *candidate, void *data)
+{
+	uint64_t size = allocation_size(python->context.index, id);
+
+	for (size_t i = 0; i < HEADERS && !python->type_of.items[id]; i++) {
+		const struct python_type *type;
+		uint64_t needed;
+
+		if (candidate->type[i] == NOT_IN_MAP)
+			continue;
+		type = &python->types.list.items[candidate->type[i]];
+		needed = type->flags & TYPE_STRING && type->size > SHORT_TEXT ? SHORT_TEXT
+									      : type->size;
+		if (python->header_of[flag_set(type->flags)] == i &&
+		    i * HEADER_STEP + needed <= size)
+			python->type_of.items[id] = candidate->type[i] + 1;
+	}
+	return NULL;
+}
+
+static struct error *find_all(struct python *python)
+{
+	const struct runtime_context *context = &python->context;
+
+	python->type_of.memory.account = context->account;
+	TRY(python_types_init(&python->types, context->image, context->program, context->account));
+	if (!python->types.root)
+		return NULL;
+	TRY(array_resize(&python->type_of, allocation_count(context->index) + 1));
+	TRY(find_headers(python));
+	TRY(visit_used(python, SIZE_MAX, keep_type, NULL));
+	python->space.has_objects = python->types.list.count > 0;
+	return NULL;
+}
+
+struct error *python_find_objects(struct object_space *space, struct debug *debug)
+{
+	struct python *python = (struct python *)space;
+	struct error *error = find_all(python);
+
+	if (!space->has_objects)
+		forget(python);
+	return error;
+}
+
+static const struct python *of(const struct object_space *space)
+{
+	return (const struct python *)space;
+}
+
+/* NULL: it is no object. */
+static const struct python_type *type_of(const struct python *python, allocation_id id)
+{
+	uint32_t number = python->type_of.items[id];
+
+	return number ? &python->types.list.items[number - 1] : NULL;
+}
+
+uint64_t python_class_of(const struct object_space *space, allocation_id id)
+{
+	const struct python_type *type = type_of(of(space), id);
+
+	return type ? type->address : 0;
+}
+
+bool python_has_class(const struct object_space *space, uint64_t number)
+{
+	return address_map_find(&of(space)->types.numbers, number) != NOT_IN_MAP;
+}
+
+size_t python_class_count(const struct object_space *space)
+{
+	return of(space)->types.list.count;
+}
+
+const char *python_class_name(struct object_space *space, uint64_t number,
+			      enum class_name_kind *ret_kind)
+{
+	struct python_types *types = &((struct python *)space)->types;
+	uint32_t type = address_map_find(&types->numbers, number);
+	const char *name = python_types_name(types, type);
+
+	*ret_kind = types->list.items[type].is_named ? CLASS_NAMED : CLASS_NUMBERED;
+	return name;
+}
+
+bool python_visit_bases(struct object_space *space, uint64_t number,
+			bool (*visit)(void *data, const char *name), void *data)
+{
+	struct python_types *types = &((struct python *)space)->types;
+
+	return python_types_visit_bases(types, address_map_find(&types->numbers, number), visit,
+					data);
+}
+
+static uint64_t header_of(const struct python *python, const struct python_type *type)
+{
+	return (uint64_t)HEADER_STEP * python->header_of[flag_set(type->flags)];
+}
+
+bool python_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
+{
+	const struct python_type *type = type_of(of(space), id);
+	uint64_t header = type ? header_of(of(space), type) : 0;
+
+	return header < LINKS || offset >= header || offset < header - LINKS;
+}
+
+bool python_liveness(const struct object_space *space, allocation_id id,
+		     struct object_liveness *ret)
+{
+	static const uint64_t IMMORTAL = UINT64_C(1) << 31;
+	const struct python *python = of(space);
+	const struct python_type *type = type_of(python, id);
+	uint64_t count;
+
+	if (!type ||
+	    !image_read_u64(python->context.image,
+			    allocation_start(python->context.index, id) + header_of(python, type),
+			    &count))
+		return false;
+	*ret = (struct object_liveness){
+		.is_immortal = (count & IMMORTAL) != 0,
+		.has_count = true,
+		.count = (uint32_t)count,
+	};
+	return true;
+}

@@ -1,0 +1,97 @@
+/*
+ * The buffers of Vec and String, which the runtime has found: see buffers.c.
+ */
+#include "analyzer/classify/classifier.h"
+#include "analyzer/runtimes/rust/rust.h"
+
+static const struct rust_buffers *buffers_of(const struct reader *reader)
+{
+	const struct rust *rust =
+		(const struct rust *)runtimes_space(reader->runtimes, &runtime_rust);
+
+	return rust && rust->buffers.layout.capacity != 0 ? &rust->buffers : NULL;
+}
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	const struct rust_buffers *buffers = buffers_of(reader);
+	uint64_t capacity, length;
+
+	if (buffers && buffers->roles.items[reference->target] == reader_kind(reader) &&
+	    reference_words(reference, buffers->layout.capacity, 1, &capacity) &&
+	    reference_words(reference, buffers->layout.length, 1, &length) &&
+	    rust_may_be_buffer(reader->index, reference->range, capacity, length))
+		reader_claim(reader, reference->target,
+			     reference->address +
+				     (uint64_t)(8 * (int64_t)rust_layout_start(buffers->layout)));
+}
+
+/* The word that stands so many words behind the address of the elements. */
+static bool read_beside(struct reader *reader, struct rust_layout layout, uint64_t owner, int words,
+			uint64_t *ret)
+{
+	int64_t distance = words - rust_layout_start(layout);
+
+	return reader_word(reader, owner + 8 * (uint64_t)distance, ret);
+}
+
+static bool read_numbers(struct reader *reader, struct memory_range range, uint64_t owner,
+			 uint64_t *ret_capacity, uint64_t *ret_length)
+{
+	const struct rust_buffers *buffers = buffers_of(reader);
+	uint64_t address;
+
+	return buffers && owner && read_beside(reader, buffers->layout, owner, 0, &address) &&
+	       address == range.start &&
+	       read_beside(reader, buffers->layout, owner, buffers->layout.capacity,
+			   ret_capacity) &&
+	       read_beside(reader, buffers->layout, owner, buffers->layout.length, ret_length) &&
+	       rust_may_be_buffer(reader->index, range, *ret_capacity, *ret_length);
+}
+
+static void tell_text(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
+{
+	if (!read_numbers(reader, range, facts->owner, &facts->capacity, &facts->length))
+		return;
+	facts->unit = "bytes";
+	facts->has_capacity = true;
+	facts->dead = "unused end of a string";
+	facts->live_end = facts->length;
+	facts->is_measured = true;
+	facts->asked = facts->capacity;
+}
+
+/* Whether the length is that of a Vec or where a VecDeque begins is not known. */
+static void tell_elements(struct reader *reader, struct memory_range range,
+			  struct pattern_facts *facts)
+{
+	uint64_t length;
+
+	if (!read_numbers(reader, range, facts->owner, &facts->capacity, &length))
+		return;
+	facts->unit = "elements";
+	facts->has_capacity = true;
+}
+
+const struct classifier classifier_rust_vec_buffer = {
+	.name = "RustVecBuffer",
+	.summary = "the elements of a Vec or VecDeque of Rust",
+	.role = "the elements of the Vec",
+	.strength = STRENGTH_SPAN,
+	.runtime = &runtime_rust,
+	.kind = RUST_ELEMENTS,
+	.match = match,
+	.tell = tell_elements,
+};
+
+const struct classifier classifier_rust_string_text = {
+	.name = "RustString",
+	.summary = "the text of a String of Rust",
+	.role = "the text of the String",
+	.strength = STRENGTH_BUFFER,
+	.runtime = &runtime_rust,
+	.kind = RUST_TEXT,
+	.match = match,
+	.tell = tell_text,
+	.measures = true,
+};

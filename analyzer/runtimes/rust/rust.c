@@ -1,0 +1,215 @@
+#include "analyzer/runtimes/rust/rust.h"
+
+#include "analyzer/heap/word_filter.h"
+
+#include <string.h>
+
+/* Whether constants of the module have what panics say of where they are, stripped or not. */
+static bool has_places(const struct image *image, const struct module *module)
+{
+	enum { MOST_SEARCHED = 1 << 26 };
+	static const char path[] = "/rustc/";
+	uint64_t searched = 0;
+	const struct region *region;
+
+	for (uint64_t at = module->start; at < module->end && searched < MOST_SEARCHED;
+	     at = region->end) {
+		uint64_t size;
+		const uint8_t *bytes = image_bytes(image, at, &size);
+
+		region = image_find(image, at);
+		if (!region)
+			return false;
+		if (!bytes || region->rights & (RIGHT_WRITE | RIGHT_EXECUTE))
+			continue;
+		if (memmem(bytes, size, path, sizeof(path) - 1))
+			return true;
+		searched += size;
+	}
+	return false;
+}
+
+/* Libraries in Rust that other programs load are not looked for. */
+static bool is_written_in_rust(const struct runtime_context *context)
+{
+	return context->program->module_count > 0 &&
+	       has_places(context->image, &context->program->modules[0]);
+}
+
+static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
+{
+	struct rust *rust;
+
+	if (!is_written_in_rust(context))
+		return NULL;
+	rust = calloc(1, sizeof(*rust));
+	if (!rust)
+		return &error_no_memory;
+	rust->context = *context;
+	*ret = &rust->space;
+	return NULL;
+}
+
+static void forget(struct rust *rust)
+{
+	rust_values_release(&rust->values);
+	array_release(&rust->buffers.roles);
+	rust->buffers.layout = (struct rust_layout){ 0 };
+}
+
+static void close_space(struct object_space *space)
+{
+	forget((struct rust *)space);
+	free(space);
+}
+
+bool rust_word_beside(const struct rust_reference *reference, int words, uint64_t *ret)
+{
+	int64_t offset = (int64_t)reference->offset + 8 * words;
+
+	if (offset < 0 || reference->size < sizeof(*ret) ||
+	    (uint64_t)offset > reference->size - sizeof(*ret))
+		return false;
+	memcpy(ret, reference->bytes + offset, sizeof(*ret));
+	return true;
+}
+
+/* A walk over the words of all used allocations. */
+struct walk {
+	const struct runtime_context *context;
+	struct word_filter filter;
+	struct error *(*visit)(void *data, const struct rust_reference *reference);
+	void *data;
+	size_t hint;
+};
+
+static struct error *visit_word(struct walk *walk, struct rust_reference *reference,
+				uint64_t offset)
+{
+	const struct allocation_index *index = walk->context->index;
+	uint64_t word = 0;
+
+	reference->offset = offset;
+	rust_word_beside(reference, 0, &word);
+	reference->target = allocation_find(index, word);
+	if (reference->target == NO_ALLOCATION || reference->target == reference->holder ||
+	    allocation_state(index, reference->target) != BLOCK_USED)
+		return NULL;
+	reference->range = allocation_range_near(index, reference->target, &walk->hint);
+	return reference->range.start == word ? walk->visit(walk->data, reference) : NULL;
+}
+
+static struct error *visit_holder(struct walk *walk, struct rust_reference *reference)
+{
+	uint64_t words = reference->size / 8;
+
+	for (uint64_t i = 0; i < words; i += FILTER_WORDS) {
+		uint64_t left = words - i;
+		uint64_t mask = word_filter_mask(&walk->filter, reference->bytes + 8 * i,
+						 left < FILTER_WORDS ? left : FILTER_WORDS);
+
+		for (; mask; mask &= mask - 1)
+			TRY(visit_word(walk, reference, 8 * (i + (uint64_t)__builtin_ctzll(mask))));
+	}
+	return NULL;
+}
+
+struct error *rust_visit_references(const struct runtime_context *context,
+				    struct error *(*visit)(void *data,
+							   const struct rust_reference *reference),
+				    void *data)
+{
+	const struct allocation_index *index = context->index;
+	struct walk walk = { context, word_filter_for(allocation_bounds(index)), visit, data, 0 };
+	struct view view = { .image = context->image };
+	size_t hint = 0;
+
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		struct rust_reference reference = { .holder = (allocation_id)id };
+
+		reference.holder_size = range.end - range.start;
+		reference.bytes = view_bytes(&view, range.start, &reference.size);
+		if (!reference.bytes)
+			continue;
+		if (reference.size > reference.holder_size)
+			reference.size = reference.holder_size;
+		reference.address = range.start;
+		TRY(visit_holder(&walk, &reference));
+	}
+	return NULL;
+}
+
+static struct error *find_objects(struct object_space *space, struct debug *debug)
+{
+	struct rust *rust = (struct rust *)space;
+	struct memory_account *account = rust->context.account;
+	struct error *error;
+
+	forget(rust);
+	rust->values.vtables.memory.account = rust->values.numbers.memory.account =
+		rust->values.types.memory.account = rust->buffers.roles.memory.account = account;
+	error = rust_find_values(&rust->context, debug, &rust->values);
+	if (!error)
+		error = rust_find_buffers(&rust->context, &rust->buffers);
+	if (error)
+		forget(rust);
+	array_for_each(vtable, &rust->values.vtables)
+		space->has_objects |= vtable->is_right;
+	space->has_objects |= rust->buffers.layout.capacity != 0;
+	return error;
+}
+
+/* The vtable that stands for the type, or NULL. */
+static const struct rust_vtable *find_type(const struct object_space *space, uint64_t address)
+{
+	const struct rust_values *values = &((const struct rust *)space)->values;
+	uint32_t number = address_map_find(&values->numbers, address);
+	const struct rust_vtable *vtable =
+		number < values->vtables.count ? &values->vtables.items[number] : NULL;
+
+	return vtable && vtable->is_right && vtable->first == number ? vtable : NULL;
+}
+
+static uint64_t class_of(const struct object_space *space, allocation_id id)
+{
+	const struct rust_values *values = &((const struct rust *)space)->values;
+	uint32_t number = id < values->types.count ? values->types.items[id] : 0;
+
+	return number ? values->vtables.items[values->vtables.items[number - 1].first].address : 0;
+}
+
+static bool has_class(const struct object_space *space, uint64_t number)
+{
+	return find_type(space, number);
+}
+
+static size_t class_count(const struct object_space *space)
+{
+	const struct rust_values *values = &((const struct rust *)space)->values;
+	size_t count = 0;
+
+	array_for_each(vtable, &values->vtables)
+		count += find_type(space, vtable->address) == vtable;
+	return count;
+}
+
+static const char *class_name(struct object_space *space, uint64_t number,
+			      enum class_name_kind *ret_kind)
+{
+	const struct rust_vtable *vtable = find_type(space, number);
+
+	*ret_kind = vtable && vtable->is_named ? CLASS_NAMED : CLASS_PLACED;
+	return vtable ? vtable->name : NULL;
+}
+
+const struct runtime runtime_rust = {
+	.name = "rust",
+	.open = open_space,
+	.close = close_space,
+	.find_objects = find_objects,
+	.class_of = class_of,
+	.has_class = has_class,
+	.class_count = class_count,
+	.class_name = class_name,
+};

@@ -1,0 +1,156 @@
+#include "analyzer/types/typing_parts.h"
+
+#include "analyzer/base/bytes.h"
+
+/*
+ * A stack or arena of bytes holds values of several types, which code reaches by adding a number
+ * to a "char *":
+ *
+ *	struct stack { char *end; };      struct value *top = (struct value *)(stack->end + at);
+ *
+ * Which types these are is known by evidence in the code (casts.h); where values of them stand, by
+ * what they look like. Those that refer to something just as large as they say come first, what
+ * has but members of unions takes what is left.
+ */
+
+enum {
+	MOST_WORDS = 1 << 16, /* of a block */
+	MOST_TESTS = 1 << 28, /* words of values, in all blocks */
+	MOST_CANDIDATES = 16,
+	LEAST_SIZE = 2 * sizeof(uint64_t),
+};
+
+struct search {
+	struct typing *typing;
+	const struct entered *entered;
+	struct memory_range range;
+	ARRAY(uint8_t) taken; /* by word */
+	uint64_t tests;
+};
+
+/*
+ * Whether pointers in unions lead to the start of allocations of which nothing else is known. An
+ * allocation may begin with a member of the union.
+ */
+static struct error *do_choices_agree(struct typing *typing, uint64_t address, type_number number,
+				      bool *ret)
+{
+	const struct slot *slots;
+	size_t count;
+
+	*ret = true;
+	TRY(slots_of(&typing->slots, number, &slots, &count));
+	for (size_t i = 0; *ret && i < count; i++) {
+		allocation_id id;
+		uint64_t word;
+
+		if (!slots[i].is_choice ||
+		    !image_read_u64(typing->input.image, address + slots[i].offset, &word))
+			continue;
+		id = find_used(typing, word);
+		*ret = id == NO_ALLOCATION ||
+		       (word == allocation_start(typing->input.index, id) &&
+			(known_fit(typing, id) == FIT_NONE ||
+			 known_type(typing, id) == slots[i].target ||
+			 type_begins_with(typing, known_type(typing, id), slots[i].target)));
+	}
+	return NULL;
+}
+
+static bool is_free(const struct search *search, uint64_t word, uint64_t size)
+{
+	for (uint64_t i = 0; i * sizeof(uint64_t) < size; i++)
+		if (search->taken.items[word + i])
+			return false;
+	return true;
+}
+
+/* Of the types whose value may stand at the word, the one with most pointers that are right. */
+static struct error *find_at(struct search *search, uint64_t word, const struct cast *casts,
+			     size_t count, bool are_exact, type_number *ret)
+{
+	struct typing *typing = search->typing;
+	uint64_t address = search->range.start + word * sizeof(uint64_t);
+	uint32_t most = 0;
+
+	*ret = NO_TYPE;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t size = typing_type(typing, casts[i].type)->size;
+		struct conformity conformity;
+		bool is_agreed;
+
+		if (size < LEAST_SIZE || size > search->range.end - address ||
+		    !is_free(search, word, size))
+			continue;
+		search->tests += size / sizeof(uint64_t);
+		TRY(typing_conforms(typing, address, casts[i].type, &conformity));
+		if (conformity.is_violated || conformity.doubtful || conformity.confirmed <= most ||
+		    (are_exact && !conformity.exact))
+			continue;
+		TRY(do_choices_agree(typing, address, casts[i].type, &is_agreed));
+		if (!is_agreed)
+			continue;
+		most = conformity.confirmed;
+		*ret = casts[i].type;
+	}
+	return NULL;
+}
+
+static struct error *search_block(struct search *search, const struct cast *casts, size_t count,
+				  bool are_exact)
+{
+	struct typing *typing = search->typing;
+
+	for (uint64_t word = 0; word < search->taken.count && search->tests < MOST_TESTS; word++) {
+		struct headed found = { .address = search->range.start + word * sizeof(uint64_t),
+					.in = search->entered->id,
+					.step = search->entered->step };
+		type_number type;
+
+		TRY(find_at(search, word, casts, count, are_exact, &type));
+		if (type == NO_TYPE)
+			continue;
+		found.type = type;
+		found.context = typing_enter_context(
+			typing, search->entered->context, hash_add(INSIDE_OF(0), type),
+			typing->paths.items[search->entered->context].place);
+		TRY(typing_add_region(typing, &found, type));
+		for (uint64_t i = 0; i * sizeof(uint64_t) < typing_type(typing, type)->size; i++)
+			search->taken.items[word + i] = true;
+	}
+	return NULL;
+}
+
+struct error *typing_search_inside(struct typing *typing, const struct casts *casts)
+{
+	struct search search = { .typing = typing };
+	struct error *error = NULL;
+
+	search.taken.memory.account = typing->input.account;
+	for (size_t i = 0; !error && i < typing->entered.count; i++) {
+		const struct entered *entered = &typing->entered.items[i];
+		uint32_t place = typing->paths.items[entered->context].place;
+		const struct cast *found;
+		uint64_t words;
+		size_t count;
+
+		if (known_fit(typing, entered->id) != FIT_NONE || place >= INSIDE_OF(0))
+			continue;
+		count = casts_of(casts, INSIDE_OF(place), &found);
+		search.entered = entered;
+		search.range = range_of(typing, entered->id);
+		words = (search.range.end - search.range.start + sizeof(uint64_t) - 1) /
+			sizeof(uint64_t);
+		if (count == 0 || count > MOST_CANDIDATES || words > MOST_WORDS)
+			continue;
+		array_release(&search.taken);
+		error = array_resize(&search.taken, words);
+		if (!error)
+			error = search_block(&search, found, count, true);
+		if (!error)
+			error = search_block(&search, found, count, false);
+	}
+	typing->entered.count = 0;
+	array_release(&search.taken);
+	return error;
+}

@@ -1,0 +1,89 @@
+#include "analyzer/types/typing_parts.h"
+
+#include "analyzer/classify/classes.h"
+#include "analyzer/classify/type_names.h"
+#include "analyzer/image/view.h"
+
+/*
+ * Objects of C++ classes, which begin with the address of a vtable: the class that it says is the
+ * most derived one, whatever the pointers to the object say.
+ */
+
+enum { MOST_VTABLES = 1 << 20 };
+
+struct objects {
+	struct typing *typing;
+	struct address_map types; /* by vtable, or what is none: then NO_TYPE */
+};
+
+/* The type of the class whose vtable that is; a copy of its name and size counts as well. */
+static struct error *find_class(struct objects *objects, uint64_t vtable, type_number *ret)
+{
+	struct typing *typing = objects->typing;
+	struct classes *classes = typing->input.classes;
+	uint32_t known = address_map_find(&objects->types, vtable);
+	const char *name;
+
+	*ret = known == NOT_IN_MAP ? NO_TYPE : known;
+	if (known != NOT_IN_MAP || objects->types.count >= MOST_VTABLES)
+		return NULL;
+	name = classes_is_class(classes, vtable) &&
+			       classes_control_block(classes, vtable) == NO_CONTROL_BLOCK
+		       ? classes_full_name(classes, vtable)
+		       : NULL;
+	if (name)
+		*ret = type_find(typing->table, name);
+	return address_map_add(&objects->types, vtable, *ret);
+}
+
+static struct error *set_object(struct objects *objects, allocation_id id, uint64_t word)
+{
+	struct typing *typing = objects->typing;
+	type_number number;
+
+	TRY(find_class(objects, word, &number));
+	if (number == NO_TYPE || typing_is_stated(typing, id) ||
+	    typing_is_denied(typing, id, number) ||
+	    (known_type(typing, id) == number && known_fit(typing, id) == FIT_ONE) ||
+	    typing_fit_of_one(typing, range_of(typing, id), number) != FIT_ONE)
+		return NULL;
+	return typing_begin_at(typing, id, number, FIT_ONE, OF_VARIABLE | number);
+}
+
+/* Of an allocation, whether it may begin with the address of a vtable: what a file has. */
+static bool may_be_object(const struct typing *typing, uint64_t word)
+{
+	const struct region *region =
+		word && word % sizeof(word) == 0 ? image_find(typing->input.image, word) : NULL;
+
+	return region && region->mapping;
+}
+
+static struct error *set_all(struct objects *objects)
+{
+	const struct typing *typing = objects->typing;
+	const struct allocation_index *index = typing->input.index;
+	struct view view = { .image = typing->input.image };
+	uint64_t told = 0, word;
+	size_t hint = 0;
+
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+
+		if (!progress_pass(typing->input.progress, id, &told))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+		if (range.end - range.start >= sizeof(word) &&
+		    view_word(&view, range.start, &word) && may_be_object(typing, word))
+			TRY(set_object(objects, (allocation_id)id, word));
+	}
+	return NULL;
+}
+
+struct error *typing_set_objects(struct typing *typing)
+{
+	struct objects objects = { typing, { .memory.account = typing->input.account } };
+	struct error *error = typing->input.classes ? set_all(&objects) : NULL;
+
+	table_release(&objects.types);
+	return error;
+}

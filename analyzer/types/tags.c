@@ -1,0 +1,136 @@
+#include "analyzer/types/typing_parts.h"
+
+#include "analyzer/base/bytes.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum {
+	DEEPEST = 24,
+	LONGEST_NAME = 64,
+	ENOUGH = 10, /* votes */
+};
+
+/* The type of the part of a value that covers the offset, down to what is of one of the kinds. */
+static type_number type_at(const struct typing *typing, type_number number, uint64_t offset,
+			   unsigned int kinds)
+{
+	for (size_t i = 0; i < DEEPEST; i++) {
+		const struct data_type *type = typing_type(typing, number);
+		const struct type_member *members = type_members(typing->table, type);
+		size_t covering = 0;
+
+		if (kinds >> type->kind & 1)
+			return number;
+		if (type->kind == TYPE_ARRAY && typing_type(typing, type->target)->size) {
+			number = type->target;
+			offset %= typing_type(typing, number)->size;
+			continue;
+		}
+		if (!is_aggregate(type) || type->member_count == 0)
+			break;
+		while (covering < type->member_count &&
+		       (members[covering].offset > offset ||
+			offset - members[covering].offset >=
+				typing_type(typing, members[covering].type)->size))
+			covering++;
+		if (covering == type->member_count)
+			break;
+		number = members[covering].type;
+		offset -= members[covering].offset;
+	}
+	return NO_TYPE;
+}
+
+/* The name of the enumerator that stands at the tag of a slot; NULL: it is no enumeration. */
+static const char *name_tag(const struct typing *typing, type_number whole, const struct slot *slot,
+			    uint64_t address)
+{
+	const struct data_type *type;
+	const struct type_member *enumerators;
+	uint32_t value = 0;
+
+	if (slot->tag == NO_TAG)
+		return NULL;
+	type = typing_type(typing, type_at(typing, whole, slot->tag, 1 << TYPE_NUMBER));
+	enumerators = type_members(typing->table, type);
+	if (type->size > sizeof(value) ||
+	    !image_read(typing->input.image, address + slot->tag - slot->offset, &value,
+			type->size))
+		return NULL;
+	for (size_t i = 0; type->kind == TYPE_NUMBER && i < type->member_count; i++)
+		if (enumerators[i].offset == value)
+			return enumerators[i].name;
+	return NULL;
+}
+
+/* Without underscores, and in small letters. */
+static void plain_name(const char *name, char *ret, size_t size)
+{
+	size_t used = 0;
+
+	for (; *name && used + 1 < size; name++)
+		if (*name != '_')
+			ret[used++] = (char)tolower((unsigned char)*name);
+	ret[used] = '\0';
+}
+
+/*
+ * The member of the union that the enumerator names, as "cm_for" names "For"; the one with the
+ * longest name if it names several. NULL: none.
+ */
+static const struct type_member *find_named(const struct typing *typing, type_number number,
+					    const char *enumerator)
+{
+	const struct data_type *type = typing_type(typing, number);
+	const struct type_member *members = type_members(typing->table, type), *best = NULL;
+	char wanted[LONGEST_NAME], name[LONGEST_NAME];
+	size_t longest = 0;
+
+	plain_name(enumerator, wanted, sizeof(wanted));
+	for (size_t i = 0; type->kind == TYPE_UNION && i < type->member_count; i++) {
+		if (!members[i].name)
+			continue;
+		plain_name(members[i].name, name, sizeof(name));
+		if (strlen(name) <= longest || !strstr(wanted, name))
+			continue;
+		longest = strlen(name);
+		best = &members[i];
+	}
+	return best;
+}
+
+const struct type_member *tag_names(const struct typing *typing, type_number whole,
+				    const struct slot *slot, uint64_t address)
+{
+	const char *enumerator = name_tag(typing, whole, slot, address);
+
+	return enumerator
+		       ? find_named(typing, type_at(typing, whole, slot->offset, 1 << TYPE_UNION),
+				    enumerator)
+		       : NULL;
+}
+
+struct error *votes_add(struct votes *votes, uint64_t ballot, type_number type, size_t count)
+{
+	struct vote *vote;
+
+	if (ballot == 0)
+		return NULL;
+	vote = table_find(&votes->all, ballot, item, item->ballot == ballot);
+	if (!vote)
+		return table_append(&votes->all, ballot,
+				    (struct vote){ ballot, type, count, count });
+	vote->all += count;
+	if (vote->type == type)
+		vote->count += count;
+	return NULL;
+}
+
+type_number votes_elect(const struct votes *votes, uint64_t ballot)
+{
+	const struct vote *vote =
+		ballot ? table_find(&votes->all, ballot, item, item->ballot == ballot) : NULL;
+
+	return vote && vote->count >= ENOUGH && vote->count == vote->all ? vote->type : NO_TYPE;
+}

@@ -1,0 +1,217 @@
+/*
+ * The command export: who holds the memory, in a file that another tool opens.
+ */
+#include "analyzer/export/export.h"
+#include "analyzer/base/text.h"
+#include "cli/prompt/output.h"
+#include "cli/views/rows.h"
+
+#include <string.h>
+
+struct export_arguments {
+	struct selection selection;
+	const struct export_format *format; /* NULL: list them */
+	enum owner_measure measure;
+	enum export_graph graph;
+	const char *path; /* NULL: to the command's output; borrowed */
+};
+
+enum { KEY_BY = 256, KEY_GRAPH, KEY_OUTPUT };
+
+static const struct argp_option own_options[] = {
+	{ "by", KEY_BY, "own|retained|leaked", 0,
+	  "Measure the bytes of the set, those and all that would be freed along, or those leaked",
+	  0 },
+	{ "graph", KEY_GRAPH, "kinds|dominators|references", 0,
+	  "Of dot, mermaid and graphml: draw kinds, or the allocations that retain most", 0 },
+	{ "output", KEY_OUTPUT, "FILE", 0, "Write FILE; -o FILE is the same", 0 },
+	{ "o", KEY_OUTPUT, "FILE", OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+
+static const char *const measures[MEASURES] = {
+	[MEASURE_OWN] = "own",
+	[MEASURE_RETAINED] = "retained",
+	[MEASURE_LEAKED] = "leaked",
+};
+
+static const char *const graphs[GRAPHS] = {
+	[GRAPH_KINDS] = "kinds",
+	[GRAPH_DOMINATORS] = "dominators",
+	[GRAPH_REFERENCES] = "references",
+};
+
+/* The number of the word among so many; else an error that says what was meant. */
+static struct error *take_choice(const char *word, const char *const *choices, unsigned int count,
+				 const char *what, unsigned int *ret)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (strcmp(choices[i], word) == 0) {
+			*ret = i;
+			return NULL;
+		}
+	return error_not(word, what);
+}
+
+static struct error *check(struct export_arguments *arguments)
+{
+	struct selection *selection = &arguments->selection;
+
+	if (!arguments->format)
+		return NULL;
+	if (!selection->query.set)
+		TRY(selection_parse(ARGP_KEY_ARG, "used", selection));
+	TRY(selection_parse(ARGP_KEY_END, NULL, selection));
+	if (selection->query.set->ranges)
+		return error_create(ERROR_USAGE, "'%s' is not a set of allocations",
+				    selection->query.set->name);
+	return NULL;
+}
+
+static struct error *export_parse(int key, const char *value, void *output)
+{
+	struct export_arguments *arguments = output;
+
+	switch (key) {
+	case KEY_BY:
+		return take_choice(value, measures, MEASURES, "'own', 'retained' or 'leaked'",
+				   &arguments->measure);
+	case KEY_GRAPH:
+		return take_choice(value, graphs, GRAPHS, "'kinds', 'dominators' or 'references'",
+				   &arguments->graph);
+	case KEY_OUTPUT:
+		arguments->path = value;
+		return NULL;
+	case ARGP_KEY_END:
+		return check(arguments);
+	case ARGP_KEY_ARG:
+		if (!arguments->format)
+			return export_format_find(value, &arguments->format);
+		break;
+	default:
+		break;
+	}
+	return selection_parse(key, value, &arguments->selection);
+}
+
+static void export_release(void *output)
+{
+	struct export_arguments *arguments = output;
+
+	selection_release(&arguments->selection);
+}
+
+static void list_formats(struct report *report)
+{
+	static const struct table table =
+		TABLE("export format", NULL, { "format", VALUE_TEXT }, { "is", VALUE_TEXT });
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; export_formats[i]; i++)
+		report_row(report, export_formats[i]->name, export_formats[i]->summary);
+	report_end_table(report);
+}
+
+/* An output of the session says what came before; this one has nothing to say. */
+static void before_output(void *data)
+{
+}
+
+static struct error *write_file(const struct export *export, const struct export_format *format,
+				const char *path)
+{
+	struct output output = {
+		.destination = TO_FILE,
+		.target = path,
+		.before = before_output,
+		.interrupted = &analysis_progress(export->analysis)->interrupted,
+	};
+	struct writer writer = { 0 };
+	struct error *error;
+
+	TRY(output_open(&output, analysis_image(export->analysis)->path));
+	error = writer_init(&writer, output.stream);
+	if (!error)
+		error = format->write(export, &writer);
+	writer_flush(&writer);
+	if (!error && writer.failed)
+		error = &error_no_memory;
+	writer_deinit(&writer);
+	return error_first(output_close(&output), error);
+}
+
+/* What is in the file, so that it can be compared. */
+static void tell(const struct export *export, const struct export_arguments *arguments,
+		 struct report *report)
+{
+	static const struct table table = TABLE(
+		"export",
+		"{file}: {count} {count|allocation|allocations} of {bytes,} bytes, {by}, as {format}.",
+		{ "file", VALUE_TEXT }, { "format", VALUE_TEXT }, { "by", VALUE_TEXT },
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	const struct owner_amount *total = &export->owners->nodes.items[0].total[export->measure];
+
+	report_single(report, &table, arguments->path, arguments->format->name,
+		      measures[export->measure], total->count, total->bytes);
+}
+
+static struct error *write_export(const struct export *export,
+				  const struct export_arguments *arguments, struct report *report)
+{
+	if (arguments->path) {
+		TRY(write_file(export, arguments->format, arguments->path));
+		tell(export, arguments, report);
+		return NULL;
+	}
+	if (arguments->format->is_binary && isatty(fileno(report->out)))
+		return error_create(ERROR_USAGE,
+				    "'%s' is not for a terminal; name a file with '-o FILE'",
+				    arguments->format->name);
+	return arguments->format->write(export, &report->writer);
+}
+
+static struct error *export_run(struct analysis *analysis, const void *input, struct report *report)
+{
+	const struct export_arguments *arguments = input;
+	struct set_query query = arguments->selection.query;
+	_cleanup_(members_deinit) struct members members = { 0 };
+	_cleanup_(owners_deinit) struct owners owners = { 0 };
+	struct export export = {
+		.analysis = analysis,
+		.members = &members.set,
+		.owners = &owners,
+		.measure = arguments->measure,
+		.graph = arguments->graph,
+	};
+
+	if (!arguments->format) {
+		list_formats(report);
+		return NULL;
+	}
+	export.limit = query.limit ? query.limit : arguments->format->limit;
+	export.title = analysis_image(analysis)->path;
+	query.any_order = true;
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	TRY(query_select(analysis, &query, &members));
+	TRY(owners_find(analysis, &members.set, &owners));
+	return write_export(&export, arguments, report);
+}
+
+const struct command command_export = {
+	.name = "export",
+	.summary = "Write who holds the memory, for a viewer of another tool",
+	.words = "[FORMAT [SET [KIND]]]",
+	.choices = "EXPORT",
+	.example = "export\n"
+		   "export folded leaked\n"
+		   "export speedscope used app::Session --by retained",
+	.description =
+		"Paths go from a root to what it holds, by kind: an allocation hangs below the one without which it would be freed. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. No contents of memory are written.",
+	.word = WORD_SET,
+	.own_options = own_options,
+	.options = &contents_options[SELECTION_OPTIONS],
+	.parse = export_parse,
+	.release = export_release,
+	.arguments_size = sizeof(struct export_arguments),
+	.run = export_run,
+};

@@ -1,0 +1,297 @@
+/*
+ * All that one looks at first, as one page: of text, or in HTML.
+ *
+ * Both are the answers of other commands, one after the other, so that no number differs from
+ * theirs. The page in HTML has more of them, and longer ones.
+ */
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "analyzer/image/image.h"
+#include "analyzer/owners/suspects.h"
+#include "cli/prompt/execute.h"
+#include "cli/prompt/switches.h"
+#include "cli/views/overview.h"
+#include "cli/views/owner_tree.h"
+#include "cli/views/rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_BACKTRACES = 100 };
+
+struct report_arguments {
+	const char **paths; /* of older cores, the oldest first */
+	size_t path_count;
+};
+
+static struct error *report_parse(int key, const char *value, void *output)
+{
+	struct report_arguments *arguments = output;
+
+	if (key == ARGP_KEY_END)
+		return NULL;
+	return LIST_APPEND(arguments->paths, arguments->path_count, value);
+}
+
+static void report_release(void *output)
+{
+	struct report_arguments *arguments = output;
+
+	free(arguments->paths);
+}
+
+/* Write the rows of another command. */
+static struct error *run_words(struct analysis *analysis, char *const *words, size_t count,
+			       struct report *report)
+{
+	const struct command *command = command_find(words[0]);
+	struct common_switches common = { 0 };
+	_cleanup_(free) void *arguments = calloc(1, command->arguments_size + 1);
+	struct error *error;
+
+	if (!arguments)
+		return &error_no_memory;
+	error = switches_parse(command, words + 1, count - 1, arguments, &common);
+	if (!error)
+		error = analysis_need(analysis, command->needs);
+	if (!error)
+		error = command->run(analysis, arguments, report);
+	if (command->release)
+		command->release(arguments);
+	return error;
+}
+
+static struct error *run_line(struct analysis *analysis, const char *text, struct report *report)
+{
+	_cleanup_(line_deinit) struct line line = { 0 };
+
+	TRY(line_split(text, &line));
+	return run_words(analysis, line.words, line.count, report);
+}
+
+/* What sections are made of. */
+struct page {
+	struct analysis *analysis;
+	struct owners owners; /* of what is used, once it is needed */
+	struct frames frames;
+	struct owner_tree_limits limits; /* of the tree */
+	bool is_html;
+	struct report *report;
+};
+
+static void page_deinit(struct page *page)
+{
+	frames_deinit(&page->frames);
+	owners_deinit(&page->owners);
+}
+DEFINE_DEINIT(page_deinit, struct page)
+
+static struct error *find_owners(struct page *page)
+{
+	const struct allocation_index *index = analysis_index(page->analysis);
+
+	if (page->frames.owners)
+		return NULL;
+	return owner_tree_find(page->analysis, allocation_used(index), &page->owners,
+			       &page->frames);
+}
+
+static struct error *write_overview(struct page *page, const char *words)
+{
+	return overview_write(page->analysis, page->report);
+}
+
+/* Where a person should look first. */
+static void write_suspect(const struct analysis *analysis, const struct frames *frames,
+			  const struct suspect *suspect, struct report *report)
+{
+	const struct owner_frame *place = suspect->place;
+	const struct owner_node *nodes = frames->owners->nodes.items;
+	allocation_id example = nodes[place->node].example;
+	uint64_t held = suspect->owner->total[MEASURE_OWN].bytes;
+	uint64_t whole = frames->list.items[0].total[MEASURE_OWN].bytes;
+	bool has_example = example != NO_ALLOCATION;
+
+	report_row(
+		report, owner_text(&frames->owners->names, nodes[suspect->owner->node].name), held,
+		(uint64_t)(100 * rows_share(held, whole)),
+		VALUE_IF(has_example, place->own[MEASURE_OWN].count),
+		VALUE_IF(has_example, owner_text(&frames->owners->names, nodes[place->node].name)),
+		VALUE_IF(has_example, allocation_start(analysis_index(analysis), example)));
+}
+
+static struct error *write_suspects(struct page *page, const char *words)
+{
+	static const struct table table = TABLE(
+		"suspect",
+		"{owner} holds 0x{retained}({retained,}) bytes, {percent} % of what is used[; most below {count,} {kind}, such as {example}].",
+		{ "owner", VALUE_TEXT }, { "retained", VALUE_BYTES }, { "percent", VALUE_NUMBER },
+		{ "count", VALUE_COUNT }, { "kind", VALUE_TEXT }, { "example", VALUE_ADDRESS });
+	struct suspect suspects[MOST_SUSPECTS];
+	size_t count;
+
+	TRY(find_owners(page));
+	count = suspects_find(&page->frames, MEASURE_OWN, suspects);
+	if (count == 0) {
+		rows_text(page->report, "No root holds a twentieth of the memory for itself.");
+		return NULL;
+	}
+	report_begin_table(page->report, &table);
+	for (size_t i = 0; i < count; i++)
+		write_suspect(page->analysis, &page->frames, &suspects[i], page->report);
+	report_end_table(page->report);
+	return NULL;
+}
+
+/* With the rows of the command. */
+static struct error *write_tree(struct page *page, const char *words)
+{
+	const struct allocation_index *index = analysis_index(page->analysis);
+
+	TRY(find_owners(page));
+	owner_tree_write(page->analysis, &page->frames, &page->limits, page->report);
+	rows_total(page->report, "allocations", allocations_total(index, allocation_used(index)));
+	return NULL;
+}
+
+static struct error *write_threads(struct page *page, const char *words)
+{
+	struct analysis *analysis = page->analysis;
+
+	TRY(run_line(analysis, words, page->report));
+	return analysis_program(analysis)->thread_count <= MOST_BACKTRACES
+		       ? run_line(analysis, "backtrace", page->report)
+		       : NULL;
+}
+
+static const struct section {
+	const char *title, *text;
+	/* The command of a page of text, and in HTML; NULL: not there. */
+	const char *line, *page;
+	struct error *(*write)(struct page *page,
+			       const char *words); /* NULL: as the command does */
+} sections[] = {
+	{ "Overview", NULL, NULL, "", write_overview },
+	{ "Where memory accumulates",
+	  "Going down from each root as long as one kind holds nearly all of the rest.", "", "",
+	  write_suspects },
+	{ "What leaked", "Nothing refers to these any more, so the program cannot free them.",
+	  "summarize leakroots --limit 5", "summarize leakroots --limit 200", NULL },
+	{ "Who holds the memory",
+	  "Each line is a kind of what the line above alone holds; 'retained' is what would be freed with it.",
+	  "tree", "tree", write_tree },
+	{ "What the memory is", NULL, "top --limit 10",
+	  "summarize used --sort-by bytes --limit 300", NULL },
+	{ "What each byte is used for", NULL, NULL, "bill", NULL },
+	{ "Free memory", NULL, NULL, "fragmentation", NULL },
+	{ "Waste", NULL, NULL, "waste", NULL },
+	{ "Threads", NULL, NULL, "list threads --limit 200", write_threads },
+};
+
+static void begin_section(struct report *report, const char *title, const char *text,
+			  const char *command)
+{
+	static const struct table table =
+		TABLE("section", "\n{title}[ ({command})]", { "title", VALUE_TEXT },
+		      { "command", VALUE_TEXT }, { "text", VALUE_TEXT });
+
+	report_single(report, &table, title, *command ? command : NULL, text);
+}
+
+static struct error *write_growth(struct analysis *analysis,
+				  const struct report_arguments *arguments, struct report *report)
+{
+	_cleanup_(free) char **words = calloc(arguments->path_count + 1, sizeof(*words));
+	char diff[] = "diff";
+
+	if (!words)
+		return &error_no_memory;
+	words[0] = diff;
+	for (size_t i = 0; i < arguments->path_count; i++)
+		words[i + 1] = (char *)arguments->paths[i];
+	begin_section(report, "What grew", NULL, diff);
+	return run_words(analysis, words, arguments->path_count + 1, report);
+}
+
+static char *tree_line(const struct owner_tree_limits *limits)
+{
+	return format_text("tree --depth %" PRIu64 " --top %" PRIu64 " --min-retained %" PRIu64,
+			   limits->depth, limits->top, limits->least);
+}
+
+static struct error *write_section(struct page *page, const struct section *section,
+				   const char *words)
+{
+	_cleanup_(free) char *line =
+		section->write == write_tree ? tree_line(&page->limits) : strdup(words);
+
+	if (!line)
+		return &error_no_memory;
+	begin_section(page->report, section->title, section->text, line);
+	return section->write ? section->write(page, line)
+			      : run_line(page->analysis, line, page->report);
+}
+
+static struct error *write_sections(struct page *page, const struct report_arguments *arguments)
+{
+	const struct allocation_index *index = analysis_index(page->analysis);
+	uint64_t used = allocations_total(index, allocation_used(index)).bytes;
+
+	/* What is too small to be seen is left out. */
+	page->limits = page->is_html ? (struct owner_tree_limits){ 12, 25, used / 2000 }
+				     : (struct owner_tree_limits){ 3, 4, used / 100 };
+	if (!page->is_html)
+		TRY(overview_write(page->analysis, page->report));
+	for (size_t i = 0; i < COUNT_OF(sections); i++) {
+		const char *words = page->is_html ? sections[i].page : sections[i].line;
+
+		if (words)
+			TRY(write_section(page, &sections[i], words));
+	}
+	return arguments->path_count ? write_growth(page->analysis, arguments, page->report) : NULL;
+}
+
+static bool is_page(const struct report *report)
+{
+	return strcmp(report->format->name, "html") == 0;
+}
+
+/* Each report by itself, for they differ; beside a page in HTML, text is an overview. */
+static struct error *report_run(struct analysis *analysis, const void *arguments,
+				struct report *report)
+{
+	_cleanup_(page_deinit) struct page page = { .analysis = analysis };
+	bool has_page = false;
+	struct error *error = NULL;
+
+	for (struct report *each = report; each; each = each->next)
+		has_page |= is_page(each);
+	for (struct report *each = report, *next; each && !error; each = next) {
+		next = each->next;
+		each->next = NULL;
+		page.report = each;
+		page.is_html = is_page(each);
+		if (has_page && !page.is_html && each == report)
+			error = overview_write(analysis, each);
+		else
+			error = write_sections(&page, arguments);
+		each->next = next;
+	}
+	return error;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "Show all that one looks at first: on one page, of text or in HTML",
+	.words = "[OLD...]",
+	.example = "report\n"
+		   "report older.core",
+	.description =
+		"With -o FILE.html on the command line, as in 'heapcore report CORE -o FILE.html', it is one page for a browser that needs nothing else: a map of who holds the memory, tables to sort and to search, the bill, threads. With the files of older cores, it also shows what grew since.",
+	.word = WORD_FILE,
+	.needs = STAGE_HEAP,
+	.parse = report_parse,
+	.arguments_size = sizeof(struct report_arguments),
+	.release = report_release,
+	.run = report_run,
+};

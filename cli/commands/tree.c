@@ -1,0 +1,79 @@
+/*
+ * Who holds the memory, as a tree: roots, and below each the kinds of what it alone holds.
+ */
+#include "cli/prompt/switches.h"
+#include "cli/views/owner_tree.h"
+#include "cli/views/rows.h"
+
+enum { KEY_DEPTH = 'd', KEY_TOP = 't', KEY_LEAST = 'm', USUAL_DEPTH = 4, USUAL_TOP = 8 };
+
+struct tree_arguments {
+	struct selection selection; /* first: it is released as one */
+	struct owner_tree_limits limits;
+};
+
+static struct error *tree_parse(int key, const char *value, void *arguments)
+{
+	static const struct switch_place places[] = {
+		PLACE(KEY_DEPTH, PLACE_COUNT, struct tree_arguments, limits.depth),
+		PLACE(KEY_TOP, PLACE_COUNT, struct tree_arguments, limits.top),
+		PLACE(KEY_LEAST, PLACE_SIZE, struct tree_arguments, limits.least),
+		{ 0 },
+	};
+	struct tree_arguments *tree = arguments;
+	struct owner_tree_limits *limits = &tree->limits;
+	struct error *error = NULL;
+
+	if (switch_keep(places, key, value, arguments, &error))
+		return error;
+	if (key != ARGP_KEY_END)
+		return selection_parse(key, value, &tree->selection);
+	if (!tree->selection.query.set)
+		TRY(selection_parse(ARGP_KEY_ARG, "used", &tree->selection));
+	if (!limits->depth || limits->depth > OWNER_TREE_DEEPEST)
+		limits->depth = limits->depth ? OWNER_TREE_DEEPEST : USUAL_DEPTH;
+	limits->top = limits->top ? limits->top : USUAL_TOP;
+	return selection_parse(key, value, &tree->selection);
+}
+
+static struct error *tree_run(struct analysis *analysis, const void *arguments,
+			      struct report *report)
+{
+	const struct tree_arguments *tree = arguments;
+	_cleanup_(members_deinit) struct members members = { 0 };
+	_cleanup_(owners_deinit) struct owners owners = { 0 };
+	_cleanup_(frames_deinit) struct frames frames = { 0 };
+
+	TRY(query_select(analysis, &tree->selection.query, &members));
+	TRY(owner_tree_find(analysis, &members.set, &owners, &frames));
+	owner_tree_write(analysis, &frames, &tree->limits, report);
+	rows_total(report, rows_noun(&tree->selection.query),
+		   allocations_total(analysis_index(analysis), &members.set));
+	return NULL;
+}
+
+static const struct argp_option options[] = {
+	{ "depth", KEY_DEPTH, "COUNT", 0, "Show that many levels of owners; 4 without this", 0 },
+	{ "top", KEY_TOP, "COUNT", 0,
+	  "Show that many of what each owner holds, largest first; 8 without this", 0 },
+	{ "min-retained", KEY_LEAST, "SIZE", 0, "Show only what retains at least that much", 0 },
+	{ 0 },
+};
+
+const struct command command_tree = {
+	.name = "tree",
+	.summary = "Show who holds the memory: roots, and what each of them alone holds",
+	.words = "[SET [KIND]]",
+	.example = "tree\n"
+		   "tree leaked --depth 2",
+	.description =
+		"Each line is a kind of what the line above alone holds: 'retained' is what would be freed with it, and 'bytes' its own part. "
+		"What is of the kind of one of its owners, as the next node of a list, is counted with that owner. "
+		"What several roots hold together belongs to none of them. Without a set, all that is used counts.",
+	.word = WORD_SET,
+	.arguments_size = sizeof(struct tree_arguments),
+	.release = selection_release,
+	.options = options,
+	.parse = tree_parse,
+	.run = tree_run,
+};

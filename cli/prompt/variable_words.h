@@ -1,0 +1,52 @@
+/*
+ * Variables in the place of addresses: `explain server.db[0].dict`.
+ *
+ * Where a command takes an address, a word that is no number and names no set may be the path of a
+ * variable (analyzer/types/variable_path.h). A pointer stands for what it points to, anything else
+ * for where it is. Types are read only if the symbols have a variable of that name: a mistyped word
+ * costs nothing more, and gets the message that it always got.
+ */
+#ifndef CLI_PROMPT_VARIABLE_WORDS_H
+#define CLI_PROMPT_VARIABLE_WORDS_H
+
+#include "analyzer/types/variable_path.h"
+#include "cli/command.h"
+#include "cli/prompt/lexer.h"
+
+/* What a variable stood for, to be said in front of the answer. */
+struct variable_word {
+	const char *text; /* as it was typed; of the line */
+	struct variable_place place;
+	char *address;	 /* what the command reads instead; owned */
+	bool is_subject; /* the command is about it, not about a set that it selects */
+};
+
+struct variable_words {
+	char **words; /* of the line; those of variables are addresses */
+	struct variable_word *list;
+	size_t count;
+};
+
+void variable_words_deinit(struct variable_words *words);
+DEFINE_DEINIT(variable_words_deinit, struct variable_words)
+
+/*
+ * Find the variables in the words of the command; the analysis may be NULL. The line is borrowed by
+ * what is returned.
+ */
+struct error *variable_words_find(struct analysis *analysis, const struct command *command,
+				  const struct line *line, struct variable_words *ret);
+
+/* Say what variables that the command is about stood for. */
+void variable_words_report(const struct variable_words *words, struct report *report);
+
+/* The same of one, as a message, to be freed. NULL: memory is short. */
+char *variable_word_text(const struct variable_word *word);
+
+/* What paths of variables are looked up in (STAGE_TYPE_TABLE). */
+struct variable_context variable_words_context(struct analysis *analysis);
+
+/* Whether an address may stand where the next word does, behind those, which are no switches. */
+bool variable_words_fit(const struct command *command, const char *const *words, size_t count);
+
+#endif

@@ -1,0 +1,100 @@
+#include "cli/views/owner_tree.h"
+
+#include "cli/views/rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *members,
+			      struct owners *ret_owners, struct frames *ret_frames)
+{
+	TRY(owners_find(analysis, members, ret_owners));
+	return frames_make(ret_owners, MEASURE_OWN, MOST_FRAMES, analysis_account(analysis),
+			   ret_frames);
+}
+
+static const struct table table =
+	TABLE("owner", NULL, { "retained", VALUE_BYTES }, { "share", VALUE_SHARE },
+	      { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+	      { "example", VALUE_ADDRESS }, { "depth", VALUE_DEPTH }, { "owner", VALUE_TEXT });
+
+struct tree_view {
+	const struct analysis *analysis;
+	const struct frames *frames;
+	const struct owner_tree_limits *limits;
+	struct report *report;
+};
+
+static uint64_t held_by(const struct owner_frame *frame)
+{
+	return frame->total[MEASURE_OWN].bytes;
+}
+
+static void write_frame(const struct tree_view *view, uint32_t number)
+{
+	const struct owner_frame *frame = &view->frames->list.items[number];
+	const struct owner_node *node = &view->frames->owners->nodes.items[frame->node];
+	const struct owner_amount *own = &frame->own[MEASURE_OWN];
+	const bool is_kind = frame->depth > 1 && !frame->others;
+	const bool has_example = !frame->others && node->example != NO_ALLOCATION;
+	char buffer[FRAME_TEXT_SIZE];
+
+	report_row(view->report, held_by(frame),
+		   rows_share(held_by(frame), held_by(view->frames->list.items)),
+		   VALUE_IF(is_kind, own->count), VALUE_IF(is_kind, own->bytes),
+		   VALUE_IF(has_example,
+			    allocation_start(analysis_index(view->analysis), node->example)),
+		   (uint64_t)frame->depth, frame_text(view->frames, number, buffer));
+}
+
+/* The siblings that have no row: those from this one on. */
+static void write_rest(const struct tree_view *view, uint32_t first, uint32_t end)
+{
+	const struct owner_frame *frames = view->frames->list.items;
+	uint64_t bytes = 0, siblings = 0;
+	char text[64];
+
+	for (uint32_t i = first; i < end; i = frames[i].end) {
+		bytes += held_by(&frames[i]);
+		siblings += frames[i].others ? frames[i].others : 1;
+	}
+	snprintf(text, sizeof(text), "and %" PRIu64 " more", siblings);
+	report_row(view->report, bytes, rows_share(bytes, held_by(frames)), ABSENT, ABSENT, ABSENT,
+		   (uint64_t)frames[first].depth, text);
+}
+
+/* Whether it and the smaller siblings behind it are one row. One sibling is shown instead. */
+static bool is_left_out(const struct tree_view *view, uint32_t number, uint64_t shown)
+{
+	const struct owner_frame *frames = view->frames->list.items, *frame = &frames[number];
+
+	return frame->others || held_by(frame) < view->limits->least ||
+	       (shown >= view->limits->top && frame->end < frames[frame->parent].end);
+}
+
+void owner_tree_write(const struct analysis *analysis, const struct frames *frames,
+		      const struct owner_tree_limits *limits, struct report *report)
+{
+	const struct tree_view view = { analysis, frames, limits, report };
+	uint64_t shown[OWNER_TREE_DEEPEST + 2] = { 0 }; /* of the siblings at each depth, so far */
+	const struct owner_frame *list = frames->list.items;
+	uint32_t next;
+
+	report_begin_table(report, &table);
+	for (uint32_t i = 0; i < frames->list.count; i = next) {
+		uint32_t depth = list[i].depth, siblings_end = list[list[i].parent].end;
+
+		next = list[i].end;
+		if (depth > 0 && is_left_out(&view, i, shown[depth]++)) {
+			write_rest(&view, i, siblings_end);
+			next = siblings_end;
+			continue;
+		}
+		write_frame(&view, i);
+		if (depth < limits->depth) {
+			next = i + 1;
+			shown[depth + 1] = 0;
+		}
+	}
+	report_end_table(report);
+}

@@ -1,0 +1,280 @@
+/*
+ * Allocations that look like values of types that they are not of: for each a line "ADDRESS TYPE",
+ * with "?" where nothing in the program says it.
+ */
+#include "truth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What all items begin with, and two of these. */
+struct item {
+	struct item *next;
+	unsigned char kind;
+};
+
+struct crate {
+	struct item header;
+	struct item *inside;
+	long weight[2];
+};
+
+struct word {
+	struct item header;
+	struct item *meaning;
+	char text[];
+};
+
+/* As long as it needs to be. */
+struct vine {
+	struct vine *next;
+	long length;
+	struct grape *grapes[];
+};
+
+struct grape {
+	struct vine *vine;
+	long weights[4];
+};
+
+struct player {
+	struct player *next;
+	long number;
+};
+
+/* Whether players are two or many, nothing says. */
+struct team {
+	long count;
+	union {
+		struct player **many;
+		struct {
+			struct player *first, *second;
+		} * two;
+	};
+};
+
+/* What the value of an entry is, only who asks knows. */
+struct entry {
+	struct entry *next;
+	void *value;
+};
+
+struct callback {
+	void *function;
+	struct callback *after;
+};
+
+struct reply {
+	long size, used;
+	char text[];
+};
+
+struct label {
+	char *text;
+	long width;
+};
+
+struct fact {
+	struct label *label;
+	long number, year;
+};
+
+struct job {
+	char *name;
+	long start, end;
+};
+
+struct holder {
+	long number;
+	void *thing;
+};
+
+struct item *items; /* nobody reads these: compilers would do without */
+struct holder holder;
+static struct vine *vines;
+static struct player *players;
+struct team teams[40];
+static struct entry *callbacks, *replies, *facts;
+static struct holder busy;
+
+long seen;
+
+static void *make(size_t size, const char *type)
+{
+	void *block = calloc(1, size);
+
+	printf("%p %s\n", block, type);
+	return block;
+}
+
+static struct entry *push(struct entry *list, void *value)
+{
+	struct entry *entry = make(sizeof(*entry), "struct entry");
+
+	entry->next = list;
+	entry->value = value;
+	return entry;
+}
+
+/* Not static, so that no compiler changes what they take. */
+OUT_OF_LINE void use_item(const struct item *item);
+OUT_OF_LINE void use_callback(const struct callback *callback);
+OUT_OF_LINE void use_reply(const struct reply *reply);
+OUT_OF_LINE void use_fact(const struct fact *fact);
+OUT_OF_LINE void use_job(const struct job *job);
+OUT_OF_LINE void *next_thing(const struct holder *from);
+
+void use_item(const struct item *item)
+{
+	seen += item->kind == 1 ? ((const struct crate *)item)->weight[0]
+				: ((const struct word *)item)->text[0];
+}
+
+void use_callback(const struct callback *callback)
+{
+	seen += callback->after != NULL;
+}
+
+void use_reply(const struct reply *reply)
+{
+	seen += reply->used;
+}
+
+void use_fact(const struct fact *fact)
+{
+	seen += fact->number;
+}
+
+void use_job(const struct job *job)
+{
+	seen += job->start;
+}
+
+void *next_thing(const struct holder *from)
+{
+	return from->thing;
+}
+
+OUT_OF_LINE static void use_all(void)
+{
+	for (const struct entry *entry = callbacks; entry; entry = entry->next)
+		use_callback(entry->value);
+	for (const struct entry *entry = replies; entry; entry = entry->next)
+		use_reply(entry->value);
+	for (const struct entry *entry = facts; entry; entry = entry->next)
+		use_fact(entry->value);
+	if (busy.number)
+		use_item(items);
+	if (busy.number)
+		use_job(next_thing(&busy));
+}
+
+/* One of a kind, of which only the header is known: malloc may give so much for a header, too. */
+OUT_OF_LINE static void fill_items(void)
+{
+	static const char name[] = "neither";
+	struct item *small = make(40, "block, beginning with struct item");
+	struct item *large = make(60, "block, beginning with struct item");
+	void *unknown = make(100, "?");
+
+	small->kind = 5;
+	memcpy(small + 1, name, sizeof(name));
+	large->kind = 9;
+	memcpy(large + 1, &unknown, sizeof(unknown));
+	small->next = large;
+	items = small;
+}
+
+/* The last word is what malloc gave more, and has an old pointer. */
+OUT_OF_LINE static void fill_vines(void)
+{
+	for (int i = 0; i < 20; i++) {
+		size_t count = 2 + (size_t)i % 2;
+		struct vine *vine =
+			make(sizeof(*vine) + count * sizeof(vine->grapes[0]), "struct vine");
+		struct grape **grapes = vine->grapes;
+
+		vine->next = vines;
+		vine->length = i;
+		for (size_t j = 0; j < count; j++) {
+			grapes[j] = make(sizeof(*grapes[j]), "struct grape");
+			grapes[j]->vine = vine;
+		}
+		if (count == 2) {
+			void *reused = make(56, "?");
+
+			memcpy((char *)vine + 32, &reused, sizeof(reused));
+		}
+		vines = vine;
+	}
+}
+
+OUT_OF_LINE static void fill_teams(void)
+{
+	for (int i = 0; i < 40; i++) {
+		struct player *player = make(sizeof(*player), "struct player");
+
+		player->next = players;
+		player->number = i;
+		players = player;
+		teams[i].count = 2;
+		teams[i].many = make(2 * sizeof(struct player *), "?");
+		teams[i].many[0] = teams[i].many[1] = player;
+	}
+}
+
+/* A block whose address looks like six letters, as bytes. */
+static void *make_lettered(void)
+{
+	for (;;) {
+		void *block = make(300, "?");
+		unsigned char bytes[sizeof(block)];
+		size_t letters = 0;
+
+		memcpy(bytes, &block, sizeof(block));
+		while (letters < 6 && bytes[letters] >= ' ' && bytes[letters] != 0x7f)
+			letters++;
+		if (letters == 6)
+			return block;
+	}
+}
+
+OUT_OF_LINE static void fill_entries(void)
+{
+	for (int i = 0; i < 25; i++) {
+		void **player = make(24, "?"), **client = make(744, "?");
+
+		*player = players;
+		callbacks = push(callbacks, player);
+		client[2] = make_lettered();
+		replies = push(replies, client);
+		facts = push(facts, make(100, "?"));
+	}
+}
+
+/* Of one alone, little says what it is. */
+OUT_OF_LINE static void fill_single(void)
+{
+	void **like_fact = make(24, "?"), **like_job = make(24, "?");
+
+	like_fact[0] = make(16, "?");
+	facts = push(facts, like_fact);
+	like_job[0] = strcpy(make(40, "?"), "somebody");
+	holder.thing = like_job;
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	fill_items();
+	fill_vines();
+	fill_teams();
+	fill_entries();
+	fill_single();
+	use_all();
+	puts("ready");
+	for (;;)
+		pause();
+}

@@ -1,0 +1,153 @@
+#include "tests/allocators/pymalloc/interpreter.h"
+
+/*
+ * An interpreter with three types in its data, `type`, `object` and Session, the latter collected,
+ * and objects of Session in a pool, behind the collector's links.
+ */
+static const uint64_t TYPE = DATA + 0x1000, OBJECT = DATA + 0x1400, SESSION = DATA + 0x1800,
+		      NAMES = DATA + 0x2000;
+
+enum {
+	NAME = 24,
+	SIZE = 32,
+	FLAGS = 168,
+	BASE = 256,
+	READY = 1 << 12,
+	COLLECTED = 1 << 14,
+	LINKS = 16,
+	SIZE_CLASS = 2, /* of blocks of 48 bytes */
+	BLOCK = 48,
+	BLOCKS = 4,
+};
+
+static void add_type(struct interpreter *interpreter, uint64_t address, uint64_t base,
+		     uint64_t size, uint64_t flags, const char *name)
+{
+	struct core *core = &interpreter->core;
+	uint64_t text = NAMES + (address - DATA) / 16;
+
+	core_set(core, address, 1);
+	core_set(core, address + 8, TYPE);
+	core_set(core, address + NAME, text);
+	core_set(core, address + SIZE, size);
+	core_set(core, address + FLAGS, flags | READY);
+	core_set(core, address + BASE, base);
+	memcpy(core_at(core, text, strlen(name) + 1), name, strlen(name) + 1);
+}
+
+/* Returns the first block; the collector's links go from each to the next. */
+static uint64_t add_objects(struct interpreter *interpreter)
+{
+	uint64_t first = interpreter_add_pool(interpreter, SIZE_CLASS, BLOCKS) + POOL_HEADER;
+
+	for (uint64_t i = 0; i < BLOCKS; i++) {
+		core_set(&interpreter->core, first + i * BLOCK, first + (i + 1) % BLOCKS * BLOCK);
+		core_set(&interpreter->core, first + i * BLOCK + LINKS, 7);
+		core_set(&interpreter->core, first + i * BLOCK + LINKS + 8, SESSION);
+	}
+	return first;
+}
+
+static void add_types(struct interpreter *interpreter)
+{
+	add_type(interpreter, TYPE, OBJECT, 0x400, UINT64_C(1) << 31 | COLLECTED, "type");
+	add_type(interpreter, OBJECT, 0, 16, 0, "object");
+	add_type(interpreter, SESSION, OBJECT, 32, COLLECTED, "app.Session");
+}
+
+#define START(interpreter)                                                                        \
+	_cleanup_(interpreter_deinit) struct interpreter interpreter;                             \
+	interpreter_init(&interpreter, &pymalloc_geometries[0], "/usr/lib/libpython3.11.so.1.0"); \
+	add_types(&interpreter)
+
+static const char *class_at(struct interpreter *interpreter, uint64_t address)
+{
+	struct analysis *analysis = interpreter->analysis;
+	uint64_t signature =
+		analysis_signature(analysis, allocation_find(analysis_index(analysis), address));
+
+	return signature ? classes_name(analysis_classes(analysis), signature) : NULL;
+}
+
+static void open_objects(struct interpreter *interpreter)
+{
+	interpreter_open(interpreter);
+	assert_no_error(analysis_need(interpreter->analysis, STAGE_OWNERS));
+	assert_no_error(analysis_need(interpreter->analysis, STAGE_CLASSES));
+}
+
+TEST(objects_have_the_names_of_their_types)
+{
+	START(interpreter);
+	uint64_t first = add_objects(&interpreter);
+
+	/* Without references, it is on a list of free objects of its type. */
+	core_set(&interpreter.core, first + BLOCK + LINKS, 0);
+	open_objects(&interpreter);
+	assert_string_equal(class_at(&interpreter, first), "app.Session");
+	assert_null(class_at(&interpreter, first + BLOCK));
+	assert_string_equal(class_at(&interpreter, first + 2 * BLOCK), "app.Session");
+}
+
+TEST(objects_are_as_large_as_their_type_says)
+{
+	START(interpreter);
+	uint64_t first = add_objects(&interpreter);
+
+	core_set(&interpreter.core, SESSION + SIZE, BLOCK - LINKS + 1);
+	open_objects(&interpreter);
+	assert_null(class_at(&interpreter, first));
+}
+
+TEST(how_an_object_is_kept_is_told)
+{
+	START(interpreter);
+	uint64_t first = add_objects(&interpreter);
+	const struct runtimes *runtimes;
+	const struct allocation_index *index;
+	char text[64];
+
+	core_set(&interpreter.core, first + BLOCK + LINKS, UINT32_MAX);
+	open_objects(&interpreter);
+	runtimes = analysis_runtimes(interpreter.analysis);
+	index = analysis_index(interpreter.analysis);
+	assert_true(runtimes_tell(runtimes, allocation_find(index, first), text, sizeof(text)));
+	assert_string_equal(text, "kept by a count of 7 references");
+	assert_true(
+		runtimes_tell(runtimes, allocation_find(index, first + BLOCK), text, sizeof(text)));
+	assert_string_equal(text, "immortal");
+}
+
+TEST(types_without_end_or_sense_are_none)
+{
+	static const struct {
+		uint64_t place, value;
+	} damages[] = {
+		{ SESSION + FLAGS, COLLECTED }, { SESSION + SIZE, UINT64_MAX },
+		{ SESSION + SIZE, 0 },		{ SESSION + 8, OBJECT },
+		{ SESSION + 8, SESSION },	{ TYPE + 8, OBJECT },
+		{ TYPE + BASE, TYPE },		{ OBJECT + BASE, OBJECT },
+	};
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
+		START(interpreter);
+		uint64_t first = add_objects(&interpreter);
+
+		core_set(&interpreter.core, SESSION + BASE, SESSION);
+		core_set(&interpreter.core, damages[i].place, damages[i].value);
+		open_objects(&interpreter);
+		assert_null(class_at(&interpreter, first));
+	}
+}
+
+TEST(type_without_a_name_is_called_by_its_address)
+{
+	START(interpreter);
+	uint64_t first = add_objects(&interpreter);
+	char name[32];
+
+	core_set(&interpreter.core, SESSION + NAME, 16);
+	open_objects(&interpreter);
+	snprintf(name, sizeof(name), "type@%#llx", (unsigned long long)SESSION);
+	assert_string_equal(class_at(&interpreter, first), name);
+}

@@ -1,0 +1,616 @@
+"""
+Exports: what is in them is what `count` and `summarize` say, they are of their
+format, and nothing that a core says gets out of its place. Viewers themselves
+open them in exports_viewers_test.py.
+"""
+
+import collections
+import gzip
+import json
+import os
+import re
+import stat
+import struct
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+import hostile_text_test
+import session_test
+
+HEAPCORE = os.environ["HEAPCORE"]
+TIMEOUT = 60
+GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = rb"<b>&\"';x"
+
+
+class Core:
+    """A core, and what heapcore says of it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, *words):
+        return subprocess.run([HEAPCORE, "-q", self.path, *words], check=True,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=TIMEOUT).stdout
+
+    def text(self, *words):
+        return self.run(*words).decode()
+
+    def count(self, *words):
+        row = json.loads(self.run("count", *words, "--format", "json"))
+        row = row["tables"][0]["rows"][0]
+        return row["count"], row["bytes"]
+
+
+def folded(text):
+    """The bytes of each path."""
+    paths = {}
+    for line in text.splitlines():
+        path, number = line.rsplit(" ", 1)
+        path = tuple(path.split(";"))
+        assert path not in paths, path
+        paths[path] = int(number)
+    return paths
+
+
+class ExportTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dumps = session_test.Dumps()
+        cls.addClassCleanup(cls.dumps.close)
+        cls.core = Core(cls.dumps.find("program", "retained"))
+        cls.folded = folded(cls.core.text("export", "folded"))
+
+    def file(self, name):
+        return os.path.join(self.dumps.folder.name, name)
+
+
+class FoldedTest(ExportTest):
+    def test_bytes_are_those_of_the_set(self):
+        for words in (["used"], ["leaked"], ["anchored"], ["allocations"],
+                      ["free"], ["used", "entry_kind"]):
+            with self.subTest(words=words):
+                paths = folded(self.core.text("export", "folded", *words))
+                self.assertEqual(sum(paths.values()), self.core.count(*words)[1])
+
+    def test_bytes_of_a_kind_are_those_of_the_kind(self):
+        kinds = collections.Counter()
+        for path, size in self.folded.items():
+            kinds[path[-1]] += size
+        for kind in ("cache_kind", "entry_kind", "node_kind"):
+            self.assertEqual(kinds[kind], self.core.count("used", kind)[1])
+
+    def test_a_path_begins_with_a_root_and_names_each_kind_once(self):
+        self.assertIn(("cache (retained)", "cache_kind", "entry_kind"), self.folded)
+        self.assertIn(("nodes (retained)", "node_kind"), self.folded)
+        for path in self.folded:
+            self.assertEqual(len(set(path)), len(path))
+
+    def test_measures(self):
+        words = ["used", "entry_kind"]
+        retained = folded(self.core.text("export", "folded", *words, "--by", "retained"))
+        summary = self.core.text("summarize", *words, "--sort-by", "retained")
+        self.assertIn(f"retaining {sum(retained.values()):,} bytes", summary)
+        leaked = folded(self.core.text("export", "folded", "--by", "leaked"))
+        self.assertEqual(sum(leaked.values()), self.core.count("leaked")[1])
+        self.assertEqual({path[0] for path in leaked}, {"what leaked"})
+
+    def test_what_is_beyond_the_limit_is_joined(self):
+        few = folded(self.core.text("export", "folded", "--limit", "4"))
+        self.assertEqual(sum(few.values()), sum(self.folded.values()))
+        self.assertTrue(any(re.fullmatch(r"\(\d+ more\)", path[-1]) for path in few))
+
+
+    def test_named_roots_hold_what_tree_says(self):
+        rows = json.loads(self.core.run("tree", "--format", "json", "--top", "50"))
+        roots = {row["owner"]: row["retained"] for row in rows["tables"][0]["rows"]
+                 if row["depth"] == 1}
+        for root in ("cache (retained)", "nodes (retained)", "what leaked"):
+            held = sum(size for path, size in self.folded.items() if path[0] == root)
+            self.assertEqual(held, roots[root], root)
+
+
+class OutputTest(ExportTest):
+    def test_a_file_is_for_its_owner_and_described(self):
+        path = self.file("used.folded")
+        text = self.core.text("export", "folded", "used", "-o", path)
+        count, size = self.core.count("used")
+        self.assertIn(f"{count} allocations of {size:,} bytes", text)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(folded(file.read()), self.folded)
+
+    def test_mistakes(self):
+        for words, message in (
+                (["folden"], "did you mean 'folded'?"),
+                (["folded", "stacks"], "'stacks' is not a set of allocations"),
+                (["folded", "--by", "size"], "'size' is not 'own'"),
+                (["folded", "-o", self.core.path], "that is the dump itself"),
+                (["folded", "-o", "/nowhere/at/all"], "/nowhere/at/all: ")):
+            with self.subTest(words=words):
+                run = subprocess.run([HEAPCORE, "-q", self.core.path, "export", *words],
+                                     stdin=subprocess.DEVNULL, capture_output=True,
+                                     timeout=TIMEOUT, check=False)
+                self.assertEqual(run.returncode, 2)
+                self.assertIn(message, run.stderr.decode())
+
+    def test_all_formats_are_listed(self):
+        listed = self.core.text("export").splitlines()[1:]
+        self.assertEqual([line.split()[0] for line in listed], formats(self.core))
+
+
+def formats(core):
+    rows = json.loads(core.run("export", "--format", "json"))["tables"][0]["rows"]
+    return [row["format"] for row in rows]
+
+
+class SpeedscopeTest(ExportTest):
+    def test_samples_are_paths_of_frames(self):
+        document = json.loads(self.core.run("export", "speedscope"))
+        names = [frame["name"] for frame in document["shared"]["frames"]]
+        count, size = self.core.count("used")
+        by_bytes, by_count = document["profiles"]
+        paths = {tuple(names[number] for number in sample): weight
+                 for sample, weight in zip(by_bytes["samples"], by_bytes["weights"])}
+        self.assertEqual(paths, self.folded)
+        self.assertEqual((by_bytes["endValue"], by_count["endValue"]), (size, count))
+        self.assertEqual(sum(by_count["weights"]), count)
+        self.assertEqual(len(by_count["samples"]), len(by_count["weights"]))
+
+
+def varint(data, place):
+    """A number, and the place behind it."""
+    number = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            return number, place
+
+
+def fields(data):
+    """The fields of a protocol buffers message: numbers and bytes."""
+    found = collections.defaultdict(list)
+    place = 0
+    while place < len(data):
+        tag, place = varint(data, place)
+        value, place = varint(data, place)
+        if tag & 7 == 2:
+            value, place = data[place:place + value], place + value
+        found[tag >> 3].append(value)
+    return found
+
+
+def numbers(data):
+    """Packed numbers."""
+    place, found = 0, []
+    while place < len(data):
+        number, place = varint(data, place)
+        found.append(number)
+    return found
+
+
+class Profile:
+    """A profile of pprof."""
+
+    def __init__(self, data):
+        profile = fields(gzip.decompress(data))
+        strings = [text.decode() for text in profile[6]]
+        assert strings[0] == ""
+        self.types = [tuple(strings[fields(value)[key][0]] for key in (1, 2))
+                      for value in profile[1]]
+        names = {fields(value)[1][0]: strings[fields(value)[2][0]] for value in profile[5]}
+        self.mappings = {}
+        for value in map(fields, profile[3]):
+            self.mappings[value[1][0]] = (strings[value[5][0]], strings[sum(value[6])])
+        locations, self.mapped = {}, {}
+        for value in map(fields, profile[4]):
+            name = names[fields(value[4][0])[1][0]]
+            locations[value[1][0]] = name
+            if value[2]:
+                self.mapped[name] = self.mappings[value[2][0]][0]
+        self.samples = []
+        for value in map(fields, profile[2]):
+            labels = {}
+            for label in map(fields, value[3]):
+                labels[strings[label[1][0]]] = strings[label[2][0]] if label[2] else label[3][0]
+            path = tuple(locations[number] for number in reversed(numbers(value[1][0])))
+            self.samples.append((path, numbers(value[2][0]), labels))
+
+    def total(self, kind):
+        return sum(values[kind] for _, values, _ in self.samples)
+
+
+class PprofTest(ExportTest):
+    def profile(self, *words):
+        return Profile(self.core.run("export", "pprof", *words))
+
+    def test_values_are_those_of_the_set(self):
+        profile = self.profile()
+        self.assertEqual(profile.types, [("inuse_objects", "count"), ("inuse_space", "bytes"),
+                                         ("retained", "bytes"), ("leaked", "bytes")])
+        count, size = self.core.count("used")
+        self.assertEqual([profile.total(kind) for kind in range(4)],
+                         [count, size, size, self.core.count("leaked")[1]])
+        paths = collections.Counter()
+        for path, values, _ in profile.samples:
+            paths[path] += values[1]
+        self.assertEqual(paths, self.folded)
+
+    def test_what_members_retain_has_a_value_of_its_own(self):
+        words = ["used", "entry_kind"]
+        profile = self.profile(*words)
+        retained = folded(self.core.text("export", "folded", *words, "--by", "retained"))
+        self.assertEqual(profile.total(1), self.core.count(*words)[1])
+        self.assertEqual(profile.total(2), sum(retained.values()))
+
+    def test_labels_and_mappings(self):
+        profile = self.profile()
+        for path, values, labels in profile.samples:
+            if values[0] == 1:
+                self.assertEqual(labels["bytes"], 1024 if values[1] > 1024 else values[1])
+        labels = {path[-1]: labels for path, _, labels in profile.samples}
+        self.assertEqual(labels["node_kind"]["sureness"], "signature")
+        self.assertEqual(labels["unrecognized of size 72 (0x48)"]["sureness"], "size alone")
+        self.assertRegex(labels["node_kind"]["arena"], "^main.*glibc")
+        self.assertTrue(profile.mapped["node_kind"].endswith("/retained"))
+        self.assertTrue(profile.mapped["cache (retained)"].endswith("/retained"))
+        for path, build_id in profile.mappings.values():
+            self.assertRegex(build_id, "^[0-9a-f]{16,}$", path)
+
+    def test_the_limit_keeps_the_sums(self):
+        profile = self.profile("--limit", "3")
+        self.assertEqual(profile.total(1), self.core.count("used")[1])
+
+
+class ValgrindTest(ExportTest):
+    def test_ms_print_opens_massif(self):
+        path = self.file("massif")
+        self.core.run("export", "massif", "-o", path)
+        run = subprocess.run(["ms_print", "--threshold=0", path], check=True,
+                             capture_output=True, text=True, timeout=TIMEOUT)
+        self.assertEqual(run.stderr, "")
+        self.assertIn(f"100.00% ({self.core.count('used')[1]:,}B) the heap", run.stdout)
+        size = self.core.count("used", "entry_kind")[1] + 280 + 264
+        self.assertRegex(run.stdout, rf"->[0-9.]+% \({size}B\) entry_kind\n")
+
+    def test_dhat_has_a_point_for_each_path(self):
+        document = json.loads(self.core.run("export", "dhat"))
+        paths = {tuple(document["ftbl"][number] for number in point["fs"]): point["tb"]
+                 for point in document["pps"]}
+        self.assertEqual(paths, self.folded)
+        self.assertEqual(document["ftbl"][0], "[root]")
+        self.assertEqual(sum(point["tbk"] for point in document["pps"]),
+                         self.core.count("used")[0])
+        self.assertEqual(sum(point["eb"] for point in document["pps"]),
+                         self.core.count("leaked")[1])
+        for key in ("dhatFileVersion", "mode", "verb", "bklt", "bkacc", "tu", "Mtu", "cmd",
+                    "pid", "tg", "tuth"):
+            self.assertIn(key, document)
+
+
+class HeaptrackTest(ExportTest):
+    def test_allocations_hang_on_the_traces_of_their_owners(self):
+        strings, pointers, traces, sizes = [""], [""], [()], []
+        paths, count = collections.Counter(), 0
+        lines = self.core.text("export", "heaptrack").splitlines()
+        self.assertEqual(lines[0], "v 10400 3")
+        for line in lines:
+            kind, *words = line.split(" ")
+            if kind == "s":
+                strings.append(line.split(" ", 2)[2])
+                self.assertEqual(int(words[0], 16), len(strings[-1]))
+            elif kind == "i":
+                pointers.append(strings[int(words[2], 16)])
+            elif kind == "t":
+                traces.append(traces[int(words[1], 16)] + (pointers[int(words[0], 16)],))
+            elif kind == "a":
+                sizes.append((int(words[0], 16), traces[int(words[1], 16)]))
+            elif kind == "+":
+                size, path = sizes[int(words[0], 16)]
+                paths[path] += size
+                count += 1
+        self.assertEqual(paths, self.folded)
+        self.assertEqual(count, self.core.count("used")[0])
+
+
+class Snapshot:
+    """A heap snapshot of V8: nodes by number, with names, sizes and edges."""
+
+    def __init__(self, data):
+        document = json.loads(data)
+        meta = document["snapshot"]["meta"]
+        width, edge_width = len(meta["node_fields"]), len(meta["edge_fields"])
+        rows = [document["nodes"][i:i + width] for i in range(0, len(document["nodes"]), width)]
+        edges = [document["edges"][i:i + edge_width]
+                 for i in range(0, len(document["edges"]), edge_width)]
+        assert len(rows) == document["snapshot"]["node_count"]
+        assert len(edges) == document["snapshot"]["edge_count"]
+        self.names = [document["strings"][row[1]] for row in rows]
+        self.sizes = [row[3] for row in rows]
+        self.targets, place = [], 0
+        for row in rows:
+            self.targets.append([edge[2] // width for edge in edges[place:place + row[4]]])
+            place += row[4]
+        assert place == len(edges)
+
+    def reached(self, without=None):
+        """What the first node leads to if one is not there."""
+        found, left = {0}, [0]
+        while left:
+            for target in self.targets[left.pop()]:
+                if target not in found and target != without:
+                    found.add(target)
+                    left.append(target)
+        return found
+
+    def retained(self, node):
+        lost = self.reached() - self.reached(node)
+        return sum(self.sizes[number] for number in lost)
+
+
+class SnapshotTest(ExportTest):
+    def snapshot(self, *words):
+        return Snapshot(self.core.run("export", "heapsnapshot", *words))
+
+    def test_allocations_are_nodes(self):
+        snapshot = self.snapshot()
+        self.assertEqual(sum(snapshot.sizes), self.core.count("used")[1])
+        self.assertEqual(snapshot.reached(), set(range(len(snapshot.names))))
+        counts = collections.Counter(snapshot.names)
+        for kind in ("cache_kind", "entry_kind", "node_kind"):
+            self.assertEqual(counts[kind], self.core.count("used", kind)[0])
+        nodes = snapshot.names.index("nodes (retained)")
+        self.assertEqual([snapshot.names[node] for node in snapshot.targets[nodes]],
+                         ["node_kind"])
+
+    def test_who_computes_dominators_finds_what_is_retained(self):
+        rows = json.loads(self.core.run("list", "used", "--sort-by", "retained",
+                                        "--format", "json"))["tables"][0]["rows"]
+        expected = sorted(row["retained"] for row in rows)
+        snapshot = self.snapshot()
+        allocations = [node for node, size in enumerate(snapshot.sizes) if size]
+        self.assertEqual(sorted(map(snapshot.retained, allocations)), expected)
+        few = self.snapshot("--limit", "5")
+        self.assertEqual(sum(few.sizes), sum(snapshot.sizes))
+        self.assertEqual(few.reached(), set(range(len(few.names))))
+        kept = [few.retained(node) for node, size in enumerate(few.sizes)
+                if size and "others)" not in few.names[node]]
+        self.assertEqual(sorted(kept), expected[-5:])
+
+    def test_of_a_set_only_members_have_sizes(self):
+        words = ["used", "entry_kind"]
+        self.assertEqual(sum(self.snapshot(*words).sizes), self.core.count(*words)[1])
+        snapshot = self.snapshot("leaked")
+        self.assertEqual(sum(snapshot.sizes), self.core.count("leaked")[1])
+
+
+class Hprof:
+    """A heap dump of Java: names of classes, instances by id, arrays of ids."""
+
+    SIZES = {2: 8, 8: 1, 11: 8}
+
+    def __init__(self, data):
+        head, data = data.split(b"\0", 1)
+        assert head == b"JAVA PROFILE 1.0.2"
+        assert data[:4] == b"\0\0\0\x08"
+        self.strings, self.classes, self.fields = {}, {}, {}
+        self.statics, self.instances, self.arrays, self.zeros = {}, {}, {}, {}
+        self.roots = set()
+        place, tags = 12, []
+        while place < len(data):
+            tag, _, size = struct.unpack_from(">BII", data, place)
+            body = data[place + 9:place + 9 + size]
+            assert len(body) == size
+            tags.append(tag)
+            place += 9 + size
+            if tag == 0x01:
+                self.strings[struct.unpack_from(">Q", body)[0]] = body[8:].decode()
+            elif tag == 0x02:
+                _, number, _, name = struct.unpack(">IQIQ", body)
+                self.classes[number] = self.strings[name]
+            elif tag == 0x1c:
+                self.segment(body)
+        assert tags[-1] == 0x2c
+
+    def segment(self, body):
+        self.body, self.place = body, 0
+        while self.place < len(body):
+            {0x05: self.sticky, 0x20: self.dumped, 0x21: self.instance, 0x22: self.objects,
+             0x23: self.primitives}[self.take("B")]()
+
+    def take(self, form):
+        values = struct.unpack_from(">" + form, self.body, self.place)
+        self.place += struct.calcsize(">" + form)
+        return values[0] if len(values) == 1 else values
+
+    def sticky(self):
+        self.roots.add(self.take("Q"))
+
+    def dumped(self):
+        number, _, above, *_, constants, statics = self.take("QIQQQQQQIHH")
+        assert constants == 0 and number in self.classes
+        self.statics[number] = {}
+        for _ in range(statics):
+            name, kind = self.take("QB")
+            self.statics[number][self.strings[name]] = self.take({2: "Q", 11: "q"}[kind])
+        own = [self.take("QB") for _ in range(self.take("H"))]
+        inherited = self.fields[above] if above else []
+        self.fields[number] = [(self.strings[name], kind) for name, kind in own] + inherited
+
+    def instance(self):
+        number, _, kind, size = self.take("QIQI")
+        fields = self.fields[kind]
+        assert size == sum(self.SIZES[form] for _, form in fields)
+        values = {name: self.take({2: "Q", 11: "q"}[form]) for name, form in fields}
+        assert number not in self.instances
+        self.instances[number] = (self.classes[kind], values)
+
+    def objects(self):
+        number, _, count, _ = self.take("QIIQ")
+        self.arrays[number] = [self.take("Q") for _ in range(count)]
+
+    def primitives(self):
+        number, _, count, kind = self.take("QIIB")
+        assert kind == 8
+        self.zeros[number] = count
+        self.place += count
+
+
+class HprofTest(ExportTest):
+    def hprof(self, *words):
+        return Hprof(self.core.run("export", "hprof", *words))
+
+    def total(self, dump, field):
+        return sum(values[field] for _, values in dump.instances.values())
+
+    def test_allocations_are_instances_of_their_kinds(self):
+        dump = self.hprof()
+        count, size = self.core.count("used")
+        self.assertEqual(self.total(dump, "bytes"), size)
+        self.assertEqual(self.total(dump, "count"), count)
+        self.assertEqual({f"0x{number:x}" for number in dump.instances},
+                         set(self.core.text("enumerate", "used").split()))
+        classes = collections.Counter(name for name, _ in dump.instances.values())
+        for kind in ("cache_kind", "entry_kind", "node_kind"):
+            self.assertEqual(classes[kind], self.core.count("used", kind)[0])
+
+    def test_everything_is_held_by_a_root_with_its_name(self):
+        for words in ([], ["--limit", "4"], ["leaked"], ["free"]):
+            with self.subTest(words=words):
+                dump = self.hprof(*words)
+                names = {dump.classes[number]: number for number in dump.roots}
+                self.assertIn("the heap", names)
+                found, left = set(), list(dump.roots)
+                while left:
+                    number = left.pop()
+                    if number in found or not number:
+                        continue
+                    found.add(number)
+                    if number in dump.instances:
+                        left.append(dump.instances[number][1]["holds"])
+                        left.append(dump.instances[number][1]["contents"])
+                    elif number in dump.arrays:
+                        left += dump.arrays[number]
+                    elif number not in dump.zeros:
+                        left.append(dump.statics[number]["holds"])
+                self.assertGreaterEqual(found, set(dump.instances) | set(dump.zeros))
+                self.assertEqual(self.total(dump, "bytes"), self.core.count(*(
+                    words if words[:1] in (["leaked"], ["free"]) else ["used"]))[1])
+
+    def test_what_is_left_out_is_joined(self):
+        dump = self.hprof("--limit", "4")
+        self.assertLess(len(dump.instances), self.core.count("used")[0])
+        self.assertEqual(self.total(dump, "count"), self.core.count("used")[0])
+
+    def test_sizes_come_out_in_viewers(self):
+        for number, (_, values) in self.hprof().instances.items():
+            if values["bytes"] > 500:
+                dump = self.hprof()
+                held = dump.arrays.get(values["holds"])
+                size = 80 + dump.zeros[values["contents"]]
+                size += 24 + 8 * len(held) if held else 0
+                self.assertEqual(size, values["bytes"], hex(number))
+
+
+class GraphTest(ExportTest):
+    def graph(self, *words):
+        """The nodes of a GraphML document, as their data, and its edges."""
+        root = xml.etree.ElementTree.fromstring(self.core.run("export", "graphml", *words))
+        nodes = {node.get("id"): {data.get("key"): data.text for data in node}
+                 for node in root.iter(GRAPHML + "node")}
+        return nodes, [(edge.get("source"), edge.get("target"), edge[0].text)
+                       for edge in root.iter(GRAPHML + "edge")]
+
+    def test_each_graph_has_the_bytes_of_the_set(self):
+        for graph in ("kinds", "dominators", "references"):
+            for words in (["used"], ["leaked"], ["used", "entry_kind"], ["free"],
+                          ["used", "--limit", "4"]):
+                with self.subTest(graph=graph, words=words):
+                    nodes, edges = self.graph("--graph", graph, *words)
+                    count, size = self.core.count(*words)
+                    self.assertEqual(sum(int(node["bytes"]) for node in nodes.values()), size)
+                    self.assertEqual(sum(int(node["count"]) for node in nodes.values()), count)
+                    self.assertEqual({edge[1] for edge in edges} | {"n0"}, set(nodes))
+
+    def test_allocations_are_drawn_with_their_references(self):
+        nodes, edges = self.graph("--graph", "references")
+        kinds = {(nodes[source]["label"], nodes[target]["label"])
+                 for source, target, reference in edges if reference == "true"}
+        self.assertIn(("cache_kind", "entry_kind"), kinds)
+        self.assertIn(("node_kind", "node_kind"), kinds)
+        addresses = {node["address"] for node in nodes.values() if "address" in node}
+        self.assertEqual(addresses, set(self.core.text("enumerate", "used").split()))
+
+    def test_dot_and_mermaid_draw_the_same(self):
+        for graph in ("kinds", "dominators", "references"):
+            words = ["--graph", graph, "--limit", "6"]
+            nodes, edges = self.graph(*words)
+            pairs = sorted((source, target) for source, target, _ in edges)
+            dot = self.core.text("export", "dot", *words)
+            self.assertEqual(sorted(re.findall(r"(n\d+) -> (n\d+)", dot)), pairs)
+            self.assertEqual(len(re.findall(r"^\tn\d+ \[label=", dot, re.M)), len(nodes))
+            chart = self.core.text("export", "mermaid", *words)
+            self.assertEqual(sorted(re.findall(r"(n\d+) -+[.]?-+> (n\d+)", chart)), pairs)
+            self.assertEqual(len(re.findall(r'^  n\d+\(?\[".*"\]\)?$', chart, re.M)), len(nodes))
+
+    def test_what_is_left_out_is_said(self):
+        for name in ("dot", "mermaid", "graphml"):
+            for graph in ("kinds", "dominators"):
+                text = self.core.text("export", name, "--graph", graph, "--limit", "3")
+                self.assertRegex(text, r"\d+ more")
+
+
+class SvgTest(ExportTest):
+    def test_frames_are_as_wide_as_what_they_hold(self):
+        root = xml.etree.ElementTree.fromstring(self.core.run("export", "svg"))
+        frames = [(group.find(SVG + "title").text.split("\n"), group.find(SVG + "rect"))
+                  for group in root.iter(SVG + "g")]
+        whole = self.core.count("used")[1]
+        self.assertEqual(frames[0][0][0], "the heap")
+        for (name, text), rect in frames:
+            size = int(re.match("[0-9,]+", text)[0].replace(",", ""))
+            self.assertAlmostEqual(float(rect.get("width")), 1200 * size / whole, 2, name)
+            self.assertLessEqual(float(rect.get("x")) + float(rect.get("width")), 1200.01)
+
+    def test_nothing_is_asked_of_a_network(self):
+        text = self.core.text("export", "svg")
+        self.assertEqual(re.findall(r'\bhttps?:[^"]*', text), ["http://www.w3.org/2000/svg"])
+        self.assertNotRegex(text, r"\b(src|href|import|fetch|url)\b")
+
+
+class HostileTest(unittest.TestCase):
+    """Names that would mean something in a format are only names there."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.dumps = session_test.Dumps()
+        cls.addClassCleanup(cls.dumps.close)
+        hostile_text_test.HOSTILE[b"HOSTILE_NAME_MARKER"] = EVIL
+        cls.core = Core(hostile_text_test.Place(cls.dumps.folder.name, True).core)
+
+    def test_each_name_stays_in_its_place(self):
+        paths = folded(self.core.text("export", "folded"))
+        self.assertTrue(any("<b>&" in name for path in paths for name in path))
+        document = json.loads(self.core.run("export", "speedscope"))
+        self.assertTrue(any("<b>&\\\"" in frame["name"] or "<b>&" in frame["name"]
+                            for frame in document["shared"]["frames"]))
+        xml.etree.ElementTree.fromstring(self.core.run("export", "graphml"))
+        json.loads(self.core.run("export", "heapsnapshot"))
+        json.loads(self.core.run("export", "dhat"))
+        for line in self.core.text("export", "dot").splitlines()[3:-1]:
+            self.assertRegex(line, r'^\tn\d+ (-> n\d+|\[label="([^"\\]|\\.)*",[^"]*("[^"]*"[^"]*)?\]);$')
+        for line in self.core.text("export", "mermaid").splitlines()[1:]:
+            self.assertRegex(line, r'^  n\d+( --> n\d+|\(?\["[^"<&]*<br/>[^"<&]*"\]\)?)$')
+        root = xml.etree.ElementTree.fromstring(self.core.run("export", "svg"))
+        self.assertEqual({element.tag.removeprefix(SVG) for element in root.iter()},
+                         {"svg", "title", "style", "script", "text", "g", "rect"})
+
+
+if __name__ == "__main__":
+    unittest.main()

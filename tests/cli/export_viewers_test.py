@@ -1,0 +1,179 @@
+"""
+Exports in the viewers that they are for. A viewer that is not installed skips
+its test; scripts/test --viewers installs those that are small.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import browser
+import export_test
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+MODULES = os.path.join(os.environ["SOURCE_DIR"], "build", "npm", "node_modules")
+SPEEDSCOPE = os.path.join(MODULES, "speedscope", "dist", "release", "index.html")
+MERMAID = os.path.join(MODULES, "mermaid", "dist", "mermaid.min.js")
+DHAT_VIEWER = glob.glob("/usr/lib*/valgrind/dh_view.js")
+TIMEOUT = 120
+
+# What a person does with the flame graph, and what is seen then.
+CLICKS = """<script><![CDATA[
+const seen = {errors: []};
+addEventListener('error', event => seen.errors.push(event.message));
+addEventListener('load', () => {
+ const frame = name => all.filter(f => f.name === name)[0];
+ const width = name => Math.round(+frame(name).r.getAttribute('width'));
+ const shown = name => frame(name).g.style.display !== 'none';
+ seen.before = [width('the heap'), width('cache_kind')];
+ frame('cache_kind').g.dispatchEvent(new Event('click'));
+ seen.zoomed = [width('cache_kind'), width('cache (retained)'), shown('node_kind')];
+ document.getElementById('back').dispatchEvent(new Event('click'));
+ seen.back = [width('the heap'), width('cache_kind'), shown('node_kind')];
+ mark('entry_');
+ seen.hits = all.filter(f => f.g.classList.contains('hit')).map(f => f.name);
+ frame('node_kind').g.dispatchEvent(new Event('mouseenter'));
+ seen.info = info.textContent;
+ seen.requests = performance.getEntriesByType('resource').map(entry => entry.name);
+ document.documentElement.setAttribute('data-seen', JSON.stringify(seen));
+});
+]]></script>
+</svg>"""
+
+# The viewer reads a file that a person chooses; here it is handed the data.
+DHAT_PAGE = """<!DOCTYPE html><meta charset="utf-8"><title>DHAT</title>
+<script src="file://%s"></script><body></body><script>
+onLoad(); gFilename = "export"; gData = %s; buildTree(); displayTree(0, 0, 0);
+</script>"""
+
+
+# As if a person chose the file, and waited until its profile is shown.
+CHOOSE = """(async () => {
+ const files = new DataTransfer(), input = document.querySelector('input[type=file]');
+ files.items.add(new File([%s], 'used.speedscope.json'));
+ input.files = files.files;
+ input.dispatchEvent(new Event('change', {bubbles: true}));
+ while (!document.body.innerText.includes('(1/2)'))
+  await new Promise((done) => setTimeout(done, 50));
+ return document.body.innerText;
+})()"""
+
+# How many boxes and arrows there are once it is drawn.
+DRAW = """(async () => {
+ mermaid.initialize({startOnLoad: false});
+ const page = document.createElement('div');
+ page.innerHTML = (await mermaid.render('graph', %s)).svg;
+ return ['.node', '.flowchart-link'].map((part) => page.querySelectorAll(part).length);
+})()"""
+
+
+def needs(*programs):
+    missing = [program for program in programs if not shutil.which(program)]
+    return unittest.skipIf(missing, f"there is no {' and no '.join(missing)}")
+
+
+class ViewersTest(export_test.ExportTest):
+    def export(self, name, *words):
+        path = self.file(name)
+        self.core.run("export", name, *words, "-o", path)
+        return path
+
+    def view(self, *command):
+        return subprocess.run(command, check=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=TIMEOUT).stdout
+
+    def browse(self, path):
+        """What a page consists of once its scripts ran."""
+        with tempfile.TemporaryDirectory(prefix="heapcore-") as folder:
+            return self.view(BROWSER, "--headless", "--no-sandbox", "--disable-gpu",
+                             "--user-data-dir=" + folder, "--virtual-time-budget=10000",
+                             "--dump-dom", "file://" + path)
+
+    @needs("dot")
+    def test_graphviz_draws_each_graph(self):
+        for graph in ("kinds", "dominators", "references"):
+            drawn = self.view("dot", "-Tsvg", self.export("dot", "--graph", graph))
+            xml.etree.ElementTree.fromstring(drawn)
+            self.assertIn("cache_kind", drawn)
+
+    @needs("go")
+    def test_pprof_adds_up(self):
+        size = self.core.count("used")[1]
+        text = self.view("go", "tool", "pprof", "-top", "-unit=B", "-sample_index=inuse_space",
+                         self.export("pprof"))
+        self.assertIn(f"100% of {size}B total", text)
+        self.assertRegex(text, r"40B +[0-9.]+% +[0-9.]+% +1216B +[0-9.]+% +cache_kind")
+
+    @needs("heaptrack_print")
+    def test_heaptrack_finds_the_stacks(self):
+        path = self.file("costs.folded")
+        text = self.view("heaptrack_print", "-f", self.export("heaptrack"),
+                         "--flamegraph-cost-type", "leaked", "-F", path)
+        self.assertIn(f"calls to allocation functions: {self.core.count('used')[0]} ", text)
+        with open(path, encoding="utf-8") as file:
+            paths = export_test.folded(file.read().replace("; ", " "))
+        self.assertEqual(paths, self.folded)
+
+    @unittest.skipUnless(BROWSER, "there is no chromium")
+    def test_a_browser_zooms_and_searches_the_flame_graph(self):
+        with open(self.export("svg"), encoding="utf-8") as file:
+            text = file.read()
+        path = self.file("clicked.svg")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("</svg>\n", CLICKS))
+        root = xml.etree.ElementTree.fromstring(self.browse(path))
+        seen = json.loads(root.get("data-seen"))
+        whole = self.core.count("used")[1]
+        self.assertEqual(seen["errors"], [])
+        self.assertEqual(seen["requests"], [])
+        self.assertEqual(seen["before"], [1200, round(1200 * 1216 / whole)])
+        self.assertEqual(seen["zoomed"], [1200, 1200, False])
+        self.assertEqual(seen["back"], [*seen["before"], True])
+        self.assertEqual(seen["hits"], ["entry_kind"])
+        self.assertIn("node_kind: 144 bytes in 4 allocations", seen["info"])
+
+    @unittest.skipUnless(BROWSER and DHAT_VIEWER, "there is no chromium, or no dh_view.js")
+    def test_the_viewer_of_dhat_shows_the_tree(self):
+        path = self.file("dhat.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(DHAT_PAGE % (DHAT_VIEWER[0], self.core.text("export", "dhat")))
+        text = self.browse(path)
+        self.assertIn("cache_kind", text)
+        self.assertIn(f"{self.core.count('used')[1]:,} bytes", text)
+        self.assertNotIn("error", text.lower().replace("errors", ""))
+
+    def page(self, path):
+        page = browser.Browser()
+        self.addCleanup(page.close)
+        page.open(path)
+        return page
+
+    @unittest.skipUnless(BROWSER and os.path.exists(SPEEDSCOPE),
+                         "there is no chromium, or no speedscope")
+    def test_speedscope_shows_the_profile(self):
+        page = self.page(SPEEDSCOPE)
+        text = page.run(CHOOSE % json.dumps(self.core.text("export", "speedscope")))
+        self.assertIn("bytes (1/2)", text)
+
+    @unittest.skipUnless(BROWSER and os.path.exists(MERMAID),
+                         "there is no chromium, or no mermaid")
+    def test_mermaid_draws_each_graph(self):
+        path = self.file("mermaid.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'<meta charset="utf-8"><script src="file://{MERMAID}"></script>')
+        page = self.page(path)
+        for graph in ("kinds", "dominators", "references"):
+            text = self.core.text("export", "mermaid", "--graph", graph)
+            boxes, arrows = page.run(DRAW % json.dumps(text))
+            self.assertGreater(boxes, 4)
+            self.assertEqual(arrows, len(re.findall(" (?:-->|-.->) ", text)))
+
+
+if __name__ == "__main__":
+    unittest.main()

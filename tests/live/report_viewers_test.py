@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""
+A browser opens the page of a report: each view is there, its clicks and keys
+work, nothing complains, and nothing is asked of the network.
+"""
+
+import unittest
+
+from browser import PROGRAM, Browser
+from harness import LiveTest, ask, snap
+
+
+@unittest.skipUnless(PROGRAM, "there is no chromium")
+class ReportViewersTest(LiveTest):
+    def open(self, **size):
+        process = self.start([self.compile("owners", "owners.c",
+                                           flags=("-g", "-O2"))])
+        core = snap(process, self.path("core"))
+        self.page = self.path("report.html")
+        self.assertEqual(ask("-q", "report", core, "-o",
+                             self.page).returncode, 0)
+        browser = Browser(**size)
+        self.addCleanup(browser.close)
+        browser.open(self.page)
+        return browser
+
+    def check_quiet(self, browser):
+        self.assertEqual(browser.complaints(), [])
+        self.assertEqual([url for url in browser.requests()
+                          if not url.startswith("about:")],
+                         ["file://" + self.page])
+
+    def test_sections(self):
+        browser = self.open()
+        self.assertEqual(
+            browser.run("[...document.querySelectorAll('h2')]"
+                        ".map((one) => one.textContent)"),
+            ["Overview", "Where memory accumulates", "What leaked",
+             "Who holds the memory", "What the memory is",
+             "What each byte is used for", "Free memory", "Waste", "Threads"])
+        self.assertIn("19.6 KB", browser.run(
+            "document.querySelector('.sets').textContent"))
+        self.assertEqual(
+            browser.run("[...document.querySelectorAll('section')].filter("
+                        "(one) => one.children.length < 2).length"), 0)
+        self.check_quiet(browser)
+
+    def test_map(self):
+        browser = self.open()
+
+        def path():
+            return browser.run("[...document.querySelectorAll("
+                               "'.crumbs button')].map((one) => "
+                               "one.textContent)")
+
+        def click(text):
+            browser.run("[...document.querySelectorAll('.map button')].find("
+                        f"(one) => one.title.startsWith({text!r})).click()")
+
+        self.assertEqual(path(), ["the heap"])
+        click("conns (owners)")
+        self.assertEqual(path(), ["the heap", "conns (owners)"])
+        click("struct conn: ")
+        self.assertEqual(path(), ["the heap", "conns (owners)",
+                                  "struct conn *[]", "struct conn"])
+        browser.run("document.querySelector('.map button').focus()")
+        browser.key("Backspace")
+        self.assertEqual(path()[-1], "struct conn *[]")
+        browser.run("document.querySelector('.crumbs button').click()")
+        self.assertEqual(path(), ["the heap"])
+        self.check_quiet(browser)
+
+    def test_tree(self):
+        browser = self.open()
+
+        def shown():
+            return browser.run("[...document.querySelectorAll('.tree tbody "
+                               "td.text')].map((one) => one.textContent"
+                               ".slice(one.querySelector('button') ? 1 : 0))")
+
+        before = shown()
+        self.assertEqual(before[:3], ["the heap", "conns (owners)",
+                                      "struct conn *[]"])
+        browser.run("document.querySelectorAll('.tree tbody tr')[2]"
+                    ".querySelector('button').click()")
+        self.assertEqual(shown()[3], "struct conn")
+        browser.key("ArrowLeft")
+        self.assertEqual(shown(), before)
+        browser.key("ArrowUp")
+        browser.key("ArrowLeft")
+        self.assertEqual(shown()[1:3], ["conns (owners)", before[3]])
+        self.check_quiet(browser)
+
+    def test_tables(self):
+        browser = self.open()
+        table = "document.querySelector('#what-the-memory-is')"
+
+        def first():
+            return browser.run(f"{table}.querySelector('tbody td')"
+                               ".textContent")
+
+        def click(name):
+            browser.run(f"[...{table}.querySelectorAll('th button')].find("
+                        f"(one) => one.textContent === {name!r}).click()")
+
+        click("count")
+        most = first()
+        click("count")
+        self.assertNotEqual(first(), most)
+        self.assertEqual(browser.run(
+            f"{table}.querySelector('th[aria-sort]').getAttribute("
+            "'aria-sort')"), "ascending")
+        bill = "document.querySelector('#what-each-byte-is-used-for')"
+        browser.run(f"{{ const one = {bill}.querySelector('input'); one.value"
+                    " = 'VDSO'; one.dispatchEvent(new Event('input')); }")
+        self.assertEqual(browser.run(
+            f"{bill}.querySelector('.tools + .table tbody').rows.length"), 1)
+        self.check_quiet(browser)
+
+    def test_a_telephone(self):
+        """No part of the page is wider than the window."""
+        browser = self.open(width=500, height=900)
+        self.assertLessEqual(
+            browser.run("document.documentElement.scrollWidth"),
+            browser.run("window.innerWidth"))
+        self.check_quiet(browser)
+
+
+if __name__ == "__main__":
+    unittest.main()

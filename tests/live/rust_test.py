@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""
+Builds testdata/programs/rust_objects.rs in several ways. In a core of it, values
+behind "dyn" have the names of their types, buffers of Vec and String their
+patterns, without debug information, and nothing else is taken for one.
+"""
+
+import collections
+import csv
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import LiveTest, addresses, ask
+
+PROGRAM = os.path.join(harness.PROGRAMS, "rust_objects.rs")
+TYPES = ["Circle", "Square", "Polygon"]
+
+
+class Truth:
+    """What the program wrote down, by address."""
+
+    def __init__(self, path):
+        self.all = collections.defaultdict(dict)
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                word, *values = line.split()
+                if values:
+                    self.all[word][int(values[0], 16)] = values[1:]
+
+    def of(self, *words):
+        return {address for word in words for address in self.all[word]}
+
+    def of_type(self, name):
+        return {address for address, (found,) in self.all["dyn"].items()
+                if found == f"rust_objects::{name}"}
+
+
+@unittest.skipUnless(shutil.which("rustc"), "no rustc")
+class RustTest(LiveTest):
+    def core(self, *flags, stripped=False):
+        program, truth = self.path("rust_objects"), self.path("truth")
+        run = harness.run("rustc", *flags, "-o", program, PROGRAM)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        if stripped:
+            subprocess.run(["strip", program], check=True)
+        process = self.start([program, truth])
+        return harness.snap(process, self.path("core")), Truth(truth)
+
+    def check_buffers(self, core, truth):
+        vecs = addresses("-q", core, "enumerate", "used", "%RustVecBuffer")
+        # A VecDeque is a Vec's words and one more.
+        self.assertLessEqual(vecs, truth.of("vec", "deque"))
+        # One element of the smallest size says nothing.
+        missing = truth.of("vec") - vecs
+        self.assertLessEqual(len(missing), len(truth.of("vec")) // 100)
+        texts = addresses("-q", core, "enumerate", "used", "%RustString")
+        self.assertLessEqual(texts, truth.of("string", "hidden"))
+        self.assertEqual(truth.of("string") - texts, set())
+        self.check_fill(core, truth)
+
+    def check_fill(self, core, truth):
+        """How much of it is in use, as its owner says."""
+        for address, (length, capacity) in list(
+                truth.all["string"].items())[::100]:
+            said = ask("-q", core, "describe", f"{address:x}").stdout
+            self.assertIn(f"length {int(length):,}, "
+                          f"capacity {int(capacity):,} bytes", said)
+            self.assertIn("It is the text of the String at 0x", said)
+        for address, (_, capacity) in list(
+                truth.all["vec"].items())[1::100]:
+            self.assertIn(f"capacity {int(capacity):,} elements", ask(
+                "-q", core, "describe", f"{address:x}").stdout)
+
+    def check_types(self, core, truth):
+        for name in TYPES:
+            with self.subTest(name=name):
+                self.assertEqual(addresses("-q", core, "enumerate", "used",
+                                           f"rust_objects::{name}"),
+                                 truth.of_type(name))
+
+    def check(self, *flags):
+        core, truth = self.core(*flags)
+        self.assertEqual(len(truth.of("dyn")), 900)
+        self.check_buffers(core, truth)
+        self.check_types(core, truth)
+
+    def test_optimised(self):
+        self.check("-O")
+
+    def test_not_optimised(self):
+        self.check("-C", "debuginfo=0")
+
+    def test_newer_names_of_symbols(self):
+        self.check("-O", "-C", "symbol-mangling-version=v0")
+
+    def test_debug_information(self):
+        """What elements of a Vec point to has types."""
+        core, truth = self.core("-g")
+        for name in "rust_objects::Customer", "rust_objects::Counted":
+            made = {address for address, (found,) in truth.all["type"].items()
+                    if found == name}
+            self.assertEqual(len(made), 300)
+            self.assertEqual(addresses("-q", core, "enumerate", "used", name),
+                             made)
+
+    def test_stripped(self):
+        """The places of their vtables stand for types."""
+        core, truth = self.core("-O", stripped=True)
+        self.check_buffers(core, truth)
+        rows = csv.DictReader(ask("-q", core, "list", "used", "--format",
+                                  "csv").stdout.splitlines())
+        names = {int(row["address"], 16): row["name"] for row in rows
+                 if row["row"] == "allocation"}
+        found = [{names[address] for address in truth.of_type(name)}
+                 for name in TYPES]
+        for named in found:
+            self.assertEqual(len(named), 1)
+            self.assertRegex(*named, r"dyn value \(vtable rust_objects\+0x")
+        self.assertEqual(len(set.union(*found)), len(TYPES))
+
+
+if __name__ == "__main__":
+    unittest.main()
