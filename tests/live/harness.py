@@ -114,7 +114,8 @@ def environment(**variables):
     """What programs are started with: the same on each machine, nearly."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES
             if name in os.environ}
-    return {**kept, "LC_ALL": "C.UTF-8", **variables}
+    seeds = {"PERL_HASH_SEED": "0", "PYTHONHASHSEED": "0"}
+    return {**kept, **seeds, "LC_ALL": "C.UTF-8", **variables}
 
 
 @functools.cache
