@@ -193,6 +193,14 @@ bool pattern_is_text(pattern_number number)
 	return number != NO_PATTERN && classifiers[number - 1]->is_text;
 }
 
+bool pattern_is_object(pattern_number number)
+{
+	const struct runtime *runtime =
+		number == NO_PATTERN ? NULL : classifiers[number - 1]->runtime;
+
+	return runtime && !runtime->find_objects;
+}
+
 const char *pattern_name_at(size_t number)
 {
 	return classifiers[number] ? classifiers[number]->name : NULL;

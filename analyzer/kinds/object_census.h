@@ -1,0 +1,46 @@
+/*
+ * The objects of languages' runtimes by class, with the blocks that they are made of besides.
+ *
+ * An object is what a runtime gives a class, or where it gives none, what is of one of its patterns
+ * and no part of something else. Its blocks are what it leads to over anything but objects, as the
+ * items of a list; what several objects lead to is counted once, with the nearest, of those as near
+ * with the one at the lowest address.
+ */
+#ifndef ANALYZER_KINDS_OBJECT_CENSUS_H
+#define ANALYZER_KINDS_OBJECT_CENSUS_H
+
+#include "analyzer/base/table.h"
+#include "analyzer/kinds/kind_key.h"
+
+/* The objects of a class. */
+struct object_group {
+	kind_key key;
+	const char *name; /* borrowed from the analysis; NULL: none */
+	uint64_t count, bytes;
+	uint64_t blocks, block_bytes;
+	uint64_t retained; /* only if asked for */
+};
+
+enum object_order { OBJECTS_BY_BYTES, OBJECTS_BY_COUNT, OBJECTS_BY_RETAINED };
+
+struct object_census {
+	struct {
+		HASH_TABLE(struct object_group);
+	} groups;
+	struct object_group total; /* without a key; nothing retained */
+};
+
+struct object_census_input {
+	struct analysis *analysis;
+	const struct bitmap *members; /* of what is asked for: only these objects */
+	enum object_order order;      /* bytes: with those of blocks */
+	bool retained;
+};
+
+/* Build what is needed to know which members are objects, and count; ret is all zeros. */
+struct error *object_census_take(const struct object_census_input *input,
+				 struct object_census *ret);
+void object_census_deinit(struct object_census *census);
+DEFINE_DEINIT(object_census_deinit, struct object_census)
+
+#endif

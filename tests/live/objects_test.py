@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""
+The census of objects: a program in Python writes down how many it keeps of
+each class and what sys.getsizeof() says of them, which includes what they have
+apart from themselves.
+"""
+
+import collections
+import os
+import shutil
+import unittest
+
+import harness
+
+SYSTEM = "/usr/bin/python3"
+# What allocators add at most to what they are asked for, each time.
+ROUNDED = 40
+
+PROGRAM = """
+import collections, gc, os, sys
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+class Items(list):
+    __slots__ = ()
+
+class Table(dict):
+    __slots__ = ()
+
+class Unique(set):
+    __slots__ = ()
+
+makes = [lambda i: Slotted(), lambda i: Items(range(i % 90 + 1)),
+         lambda i: Table.fromkeys(range(i % 70 + 1)),
+         lambda i: Unique(range(i % 50 + 9))]
+kept = [make(i) for i in range(2000) for make in makes]
+gc.collect()
+count, size = collections.Counter(), collections.Counter()
+for one in kept:
+    count[type(one).__name__] += 1
+    size[type(one).__name__] += sys.getsizeof(one)
+functions = 0
+for one in gc.get_objects():
+    functions += type(one) is type(makes[0])
+with open(sys.argv[1], "w") as truth:
+    for name in count:
+        print("__main__." + name, count[name], size[name], file=truth)
+    print("function", functions, 0, file=truth)
+os.write(1, b"ready\\n")
+os.read(0, 1)
+"""
+
+
+def classes(core, *words):
+    found = harness.tables("-q", core, "objects", *words).get("class", [])
+    return collections.OrderedDict((row["class"], row) for row in found)
+
+
+class Objects(harness.LiveTest):
+    def core_of(self, **variables):
+        script = self.path("program.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        process = self.start([SYSTEM, script, self.path("truth")],
+                             **variables)
+        core = harness.snap(process, self.path("core"))
+        harness.end(process)
+        with open(self.path("truth"), encoding="utf-8") as file:
+            return core, {line.split()[0]: [int(word) for word
+                                            in line.split()[1:]]
+                          for line in file}
+
+    def check(self, core, truth):
+        found = classes(core)
+        self.assertEqual(len(truth), 5)
+        for name, (count, size) in truth.items():
+            row = found[name]
+            self.assertEqual(row["objects"], count, name)
+            if size:
+                self.assertGreaterEqual(row["with_blocks"], size, name)
+                self.assertLess(row["with_blocks"],
+                                size + 2 * ROUNDED * count, name)
+
+    @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
+    def test_objects_of_python_are_counted_with_their_blocks(self):
+        self.check(*self.core_of())
+
+    @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
+    def test_malloc_makes_no_difference(self):
+        self.check(*self.core_of(PYTHONMALLOC="malloc"))
+
+    @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
+    def test_order_and_limit_and_what_is_retained(self):
+        core, truth = self.core_of()
+        sizes = [row["with_blocks"] for row in classes(core).values()]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        counts = [row["objects"] for row in
+                  classes(core, "--sort-by", "count", "--top", "4").values()]
+        self.assertEqual(len(counts), 4)
+        self.assertEqual(counts, sorted(counts, reverse=True))
+        row = classes(core, "--retained")["__main__.Table"]
+        # A stale word may hold some of them besides.
+        self.assertGreater(row["retained"], truth["__main__.Table"][1] * 0.9)
+        text = harness.ask("--format", "csv", "-q", core, "objects").stdout
+        self.assertIn("__main__.Unique", text)
+        only = classes(core, "used", "__main__.Slotted")
+        self.assertEqual(list(only), ["__main__.Slotted"])
+
+    @unittest.skipUnless(shutil.which("guile"), "no guile; scripts/"
+                         "install-dependencies gets it")
+    def test_objects_of_guile_are_counted(self):
+        script = os.path.join(harness.PROGRAMS, "guile_objects.scm")
+        process = self.start(["guile", "--no-auto-compile", script, "1000"])
+        found = classes(harness.gcore(process, self.folder))
+        self.assertGreaterEqual(found["GuilePair"]["objects"], 1000)
+        self.assertGreater(found["GuileVector"]["objects"], 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
