@@ -19,6 +19,9 @@ SETTINGS = ("", "narenas:4", "tcache:false", "narenas:1,dirty_decay_ms:0,muzzy_d
             "retain:false,lg_tcache_max:20")
 # What libc and libstdc++ allocate for themselves.
 MOST_UNLISTED = 16
+# Of so many lost blocks, one may be held by what a stack or a reused block kept of its address:
+# threads do not run the same way twice.
+LOST_BY_STALE_WORD = 100
 # Of the cache of a thread in 5.3.0, as allocated.
 STACK = 28672
 TRIALS = 5
@@ -57,7 +60,8 @@ class Jemalloc(harness.LiveTest):
         self.assertEqual({start: used.get(start) for start in expected}, expected)
         self.assertEqual([hex(start) for start in known.freed if start in used], [])
         self.assertLess(len(used) - len(expected), MOST_UNLISTED)
-        self.assertEqual(leaked, known.lost)
+        self.assertEqual({**known.lost, **leaked}, known.lost)
+        self.assertLessEqual(len(known.lost) - len(leaked), len(known.lost) // LOST_BY_STALE_WORD)
 
     def test_what_is_used_and_leaked_is_as_the_program_says(self):
         for when in ("early", "late"):
