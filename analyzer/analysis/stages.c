@@ -279,7 +279,6 @@ static struct error *build_retained(struct analysis *analysis)
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
 	const struct dominators_input input = {
 		.graph = analysis->graph,
-		.incoming = analysis->incoming,
 		.index = analysis->index,
 		.entries = &entries,
 		.anchored = &analysis->anchored,
@@ -631,7 +630,7 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, MADE(incoming, incoming) },
 	[STAGE_RETAINED] = { "retained",
 			     "allocations",
-			     { STAGE_LEAKS, STAGE_INCOMING },
+			     { STAGE_LEAKS },
 			     MADE(retained, retained) },
 	[STAGE_DISGUISED] = { "disguised",
 			      "allocations",

@@ -15,35 +15,52 @@
  * shortened as they are gone. A vertex whose semidominator is not its parent waits on the list of
  * that semidominator until the forest has grown up to it.
  *
+ * An edge to a higher number counts when it is found. Those to lower numbers, which may come from
+ * anywhere in the forest, wait on a list of their target.
+ *
  * What refers to nothing and is referred to by one only, as most texts and buffers, hangs on that
  * one, and leads nowhere: it is left out of the search, and gets its number behind all others.
  */
 struct vertex {
 	uint32_t ancestor; /* at first, the parent in the search */
-	uint32_t label;	   /* with the least semi from here to the ancestor */
 	/*
 	 * While it is searched for: the next edge to follow. Until it is looked at: the first that
-	 * waits for it, or 0. Then the semidominator. At the end: how many it dominates.
+	 * waits for it, or 0. Then the vertex with the least semi from here to the ancestor.
+	 */
+	uint32_t label;
+	/*
+	 * While it is open: the open one before it. Then the lowest that refers to it, and once it
+	 * is looked at, the semidominator. At the end: how many it dominates.
 	 */
 	uint32_t semi;
-	uint32_t dominator; /* while it waits: the next on the list, or 0 */
+	/* At first, the last of its late edges, or 0. While it waits: the next on the list, or 0.
+	 */
+	uint32_t dominator;
+};
+
+/* An edge to a lower number. */
+struct late_edge {
+	uint32_t source;
+	uint32_t next; /* of the same target, or 0 */
 };
 
 enum { ROOT = 0, PROGRESS_STEP = 1 << 16 };
 
-static const uint32_t NOT_USED = UINT32_MAX, LEFT_OUT = UINT32_MAX - 1;
-static const uint32_t ALL_FOLLOWED = UINT32_MAX;
+static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX;
 
 /* What is of a later rank holds nothing of an earlier one. */
 enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
 
 struct finder {
 	const struct dominators_input *input;
-	ARRAY(uint32_t) numbers;  /* by id; 0: none yet; or see above */
-	ARRAY(allocation_id) ids; /* by number */
-	struct memory vertices;	  /* by number */
-	uint32_t count;		  /* of numbers given, 0 not counted */
-	uint32_t ends[RANKS];	  /* the last number of each */
+	ARRAY(uint32_t) numbers;      /* by id; 0: none yet */
+	ARRAY(allocation_id) ids;     /* by number */
+	struct memory vertices;	      /* by number */
+	ARRAY(struct late_edge) late; /* the first is none */
+	uint32_t open;		      /* the last that has more edges to follow, or 0 */
+	uint32_t count;		      /* of numbers given, 0 not counted */
+	uint32_t searched;	      /* as many as are not left out */
+	uint32_t earlier;	      /* the last number of earlier ranks */
 };
 
 /* An allocation in the row, and the position behind what it dominates. */
@@ -71,10 +88,47 @@ static struct error *step(const struct finder *finder, size_t chunk)
 					  : NULL;
 }
 
-static bool is_left_out(const struct dominators_input *input, allocation_id id)
+/* By id, the one that refers to it, and 1 added; SEVERAL; or 0. */
+static struct error *count_sources(struct finder *finder)
 {
-	return !bitmap_get(input->entries, id) && graph_outgoing(input->graph, id).count == 0 &&
-	       graph_outgoing(input->incoming, id).count == 1;
+	const struct graph *graph = finder->input->graph;
+	uint32_t *sources = finder->numbers.items;
+
+	bitmap_for_each(id, allocation_used(finder->input->index)) {
+		struct edges edges = graph_outgoing(graph, (allocation_id)id);
+		uint32_t source = (uint32_t)id + 1;
+
+		for (size_t i = 0; i < edges.count; i++) {
+			uint32_t *seen = &sources[edges.targets[i]];
+
+			*seen = *seen == 0 || *seen == source ? source : SEVERAL;
+		}
+		TRY(step(finder, id));
+	}
+	return NULL;
+}
+
+/* Give those left out the highest numbers. Until others have theirs, what dominates is an id. */
+static void leave_out(struct finder *finder)
+{
+	const struct dominators_input *input = finder->input;
+	const struct bitmap *used = allocation_used(input->index);
+	uint32_t *numbers = finder->numbers.items;
+
+	for (size_t id = used->count; id-- > 0;) {
+		uint32_t source = numbers[id], number = finder->searched;
+
+		numbers[id] = 0;
+		if (!bitmap_get(used, id)) {
+			numbers[id] = NOT_USED;
+		} else if (source != 0 && source != SEVERAL && !bitmap_get(input->entries, id) &&
+			   graph_outgoing(input->graph, (allocation_id)id).count == 0) {
+			numbers[id] = number;
+			finder->ids.items[number] = (allocation_id)id;
+			vertices(finder)[number].dominator = source - 1;
+			finder->searched--;
+		}
+	}
 }
 
 static struct error *finder_init(struct finder *finder)
@@ -85,12 +139,10 @@ static struct error *finder_init(struct finder *finder)
 	TRY(array_resize(&finder->numbers, used->count));
 	TRY(array_resize(&finder->ids, count + 1));
 	TRY(memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex)));
-	for (size_t id = 0; id < used->count; id++) {
-		if (!bitmap_get(used, id))
-			finder->numbers.items[id] = NOT_USED;
-		else if (is_left_out(finder->input, (allocation_id)id))
-			finder->numbers.items[id] = LEFT_OUT;
-	}
+	TRY(array_append(&finder->late, (struct late_edge){ 0 }));
+	TRY(count_sources(finder));
+	finder->searched = (uint32_t)count;
+	leave_out(finder);
 	return NULL;
 }
 
@@ -98,6 +150,7 @@ static void finder_deinit(struct finder *finder)
 {
 	array_release(&finder->numbers);
 	array_release(&finder->ids);
+	array_release(&finder->late);
 	memory_release(&finder->vertices);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
@@ -108,10 +161,7 @@ static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
 
 	finder->numbers.items[id] = number;
 	finder->ids.items[number] = id;
-	vertices(finder)[number] = (struct vertex){
-		.ancestor = parent,
-		.label = number,
-	};
+	vertices(finder)[number] = (struct vertex){ .ancestor = parent, .semi = parent };
 	return number;
 }
 
@@ -126,58 +176,86 @@ static void fetch_targets(const struct finder *finder, struct edges edges)
 	}
 }
 
-/* The place of the next edge, from place on, to what has no number yet. */
-static size_t skip_numbered(const struct finder *finder, struct edges edges, size_t place)
+static struct error *add_late(struct finder *finder, uint32_t source, struct vertex *target)
+{
+	uint32_t number = (uint32_t)finder->late.count, last = target->dominator;
+
+	if (last && finder->late.items[last].source == source)
+		return NULL;
+	if (number == UINT32_MAX)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "more than 4,294,967,295 references among allocations");
+	target->dominator = number;
+	return array_append(&finder->late, (struct late_edge){ source, last });
+}
+
+/* An edge between two that have numbers. Nothing of a later rank holds what is of an earlier one.
+ */
+static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t number)
+{
+	struct vertex *target = &vertices(finder)[number];
+
+	if (number <= finder->earlier || number > finder->searched || target->ancestor == ROOT)
+		return NULL;
+	if (number < source)
+		return add_late(finder, source, target);
+	if (target->semi > source)
+		target->semi = source;
+	return NULL;
+}
+
+/* Find the place of the next edge, from *place on, to what has no number yet. */
+static struct error *skip_numbered(struct finder *finder, uint32_t source, struct edges edges,
+				   size_t *place)
 {
 	const uint32_t *numbers = finder->numbers.items;
 
-	while (place < edges.count && numbers[edges.targets[place]] != 0)
-		place++;
-	return place;
+	for (; *place < edges.count && numbers[edges.targets[*place]] != 0; ++*place)
+		TRY(add_edge(finder, source, numbers[edges.targets[*place]]));
+	return NULL;
 }
 
 /*
- * The next that the vertex refers to and that has no number yet. It is looked ahead for another
- * one: on the way back, most vertices are done, and their rows, which the processor does not hold
- * any more, need not be read again.
+ * Find the next that the vertex refers to and that has no number yet, or NO_ALLOCATION. It stays
+ * open, to come back to, only if there is another one.
  */
-static allocation_id find_next(const struct finder *finder, uint32_t number)
+static struct error *find_next(struct finder *finder, uint32_t number, allocation_id *ret)
 {
+	struct edges edges = graph_outgoing(finder->input->graph, finder->ids.items[number]);
 	struct vertex *vertex = &vertices(finder)[number];
-	struct edges edges;
-	size_t place;
+	size_t place = vertex->label;
 
-	if (vertex->semi == ALL_FOLLOWED) {
-		vertex->semi = 0;
-		return NO_ALLOCATION;
-	}
-	edges = graph_outgoing(finder->input->graph, finder->ids.items[number]);
-	if (vertex->semi == 0)
+	if (place == 0)
 		fetch_targets(finder, edges);
-	place = skip_numbered(finder, edges, vertex->semi);
-	vertex->semi = 0;
-	if (place == edges.count)
-		return NO_ALLOCATION;
-	vertex->semi = (uint32_t)skip_numbered(finder, edges, place + 1);
-	if (vertex->semi == edges.count)
-		vertex->semi = ALL_FOLLOWED;
-	return edges.targets[place];
+	TRY(skip_numbered(finder, number, edges, &place));
+	*ret = place < edges.count ? edges.targets[place++] : NO_ALLOCATION;
+	TRY(skip_numbered(finder, number, edges, &place));
+	vertex->label = 0;
+	if (place < edges.count) {
+		vertex->label = (uint32_t)place;
+		vertex->semi = finder->open;
+		finder->open = number;
+	}
+	return NULL;
 }
 
-/* Number all that the entry leads to. The way back is by the ancestors. */
+/* Number all that the entry leads to. */
 static struct error *number_from(struct finder *finder, allocation_id entry)
 {
 	uint32_t at = enter(finder, entry, ROOT);
 
 	while (at != ROOT) {
-		allocation_id next = find_next(finder, at);
+		allocation_id next;
 
-		if (next == NO_ALLOCATION) {
-			at = vertices(finder)[at].ancestor;
+		TRY(find_next(finder, at, &next));
+		if (next != NO_ALLOCATION) {
+			at = enter(finder, next, at);
+			TRY(step(finder, at));
 			continue;
 		}
-		at = enter(finder, next, at);
-		TRY(step(finder, at));
+		at = finder->open;
+		finder->open = vertices(finder)[at].semi;
+		vertices(finder)[at].semi = vertices(finder)[at].ancestor;
 	}
 	return NULL;
 }
@@ -214,7 +292,7 @@ static struct error *number_all(struct finder *finder)
 	for (enum rank rank = 0; rank < RANKS; rank++) {
 		TRY(number_rank(finder, rank, input->entries));
 		TRY(number_rank(finder, rank, allocation_used(input->index)));
-		finder->ends[rank] = finder->count;
+		finder->earlier = finder->count;
 	}
 	return NULL;
 }
@@ -250,22 +328,17 @@ static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 	return least;
 }
 
-/* Sources behind last are of later ranks. */
-static uint32_t find_semidominator(const struct finder *finder, uint32_t number, uint32_t last)
+static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
 {
 	struct vertex *all = vertices(finder);
-	uint32_t semi = all[number].ancestor;
-	struct edges edges = graph_outgoing(finder->input->incoming, finder->ids.items[number]);
+	uint32_t semi = all[number].semi, late = all[number].dominator;
 
-	for (size_t i = 0; i < edges.count && semi != ROOT; i++) {
-		uint32_t source = finder->numbers.items[edges.targets[i]];
+	for (; late && semi != ROOT; late = finder->late.items[late].next) {
+		uint32_t source = finder->late.items[late].source;
+		uint32_t least = all[find_least(all, source, number + 1)].semi;
 
-		if (source > last)
-			continue;
-		if (source > number)
-			source = all[find_least(all, source, number + 1)].semi;
-		if (source < semi)
-			semi = source;
+		if (least < semi)
+			semi = least;
 	}
 	return semi;
 }
@@ -274,7 +347,7 @@ static uint32_t find_semidominator(const struct finder *finder, uint32_t number,
 static void tell_waiting(struct vertex *all, uint32_t number)
 {
 	uint32_t parent = all[number].ancestor;
-	uint32_t waiting = parent == ROOT ? ROOT : all[parent].semi;
+	uint32_t waiting = parent == ROOT ? ROOT : all[parent].label;
 
 	while (waiting != ROOT) {
 		uint32_t next = all[waiting].dominator;
@@ -285,93 +358,67 @@ static void tell_waiting(struct vertex *all, uint32_t number)
 		waiting = next;
 	}
 	if (parent != ROOT)
-		all[parent].semi = ROOT;
+		all[parent].label = ROOT;
 }
 
 /* A vertex that does not wait has its semidominator for a dominator. */
-static void look_at(const struct finder *finder, uint32_t number, uint32_t last)
+static void look_at(const struct finder *finder, uint32_t number)
 {
 	const struct bitmap *entries = finder->input->entries;
 	struct vertex *all = vertices(finder), *vertex = &all[number];
 	uint32_t semi = ROOT;
 
 	if (!bitmap_get(entries, finder->ids.items[number]))
-		semi = find_semidominator(finder, number, last);
+		semi = find_semidominator(finder, number);
 	vertex->semi = vertex->dominator = semi;
+	vertex->label = number;
 	if (semi != ROOT && semi != vertex->ancestor) {
-		vertex->dominator = all[semi].semi;
-		all[semi].semi = number;
+		vertex->dominator = all[semi].label;
+		all[semi].label = number;
 	}
 	tell_waiting(all, number);
-}
-
-enum { FETCHED_SOURCES = 4 };
-
-static void fetch_numbers(const struct finder *finder, uint32_t number)
-{
-	struct edges edges = graph_outgoing(finder->input->incoming, finder->ids.items[number]);
-
-	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
-		__builtin_prefetch(finder->numbers.items + edges.targets[i]);
-}
-
-static void fetch_vertices(const struct finder *finder, uint32_t number)
-{
-	struct edges edges = graph_outgoing(finder->input->incoming, finder->ids.items[number]);
-
-	for (size_t i = 0; i < edges.count && i < FETCHED_SOURCES; i++)
-		__builtin_prefetch(vertices(finder) + finder->numbers.items[edges.targets[i]]);
 }
 
 /* Let what is needed to look at lower numbers be fetched in the meantime. */
 static void fetch_ahead(const struct finder *finder, uint32_t number)
 {
 	enum { STEP = 6 };
-	const struct graph *incoming = finder->input->incoming;
-	const allocation_id *ids = finder->ids.items;
+	const struct vertex *all = vertices(finder);
+	const struct late_edge *late = finder->late.items;
 
-	if (number <= 4 * STEP)
+	if (number <= 2 * STEP)
 		return;
-	graph_fetch_offset(incoming, ids[number - 4 * STEP]);
-	graph_fetch_row(incoming, ids[number - 3 * STEP]);
-	__builtin_prefetch(&finder->input->entries->words[ids[number - 2 * STEP] / 64]);
-	fetch_numbers(finder, number - 2 * STEP);
-	fetch_vertices(finder, number - STEP);
+	__builtin_prefetch(
+		&finder->input->entries->words[finder->ids.items[number - 2 * STEP] / 64]);
+	__builtin_prefetch(&late[all[number - 2 * STEP].dominator]);
+	__builtin_prefetch(&all[late[all[number - STEP].dominator].source]);
 }
 
 static struct error *find_dominators(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
-	enum rank rank = RANK_LEAKED;
 
 	for (uint32_t number = finder->count; number > 0; number--) {
 		TRY(step(finder, number));
-		while (rank > 0 && number <= finder->ends[rank - 1])
-			rank--;
 		fetch_ahead(finder, number);
-		look_at(finder, number, finder->ends[rank]);
+		look_at(finder, number);
 	}
+	array_release(&finder->late);
 	for (uint32_t number = 1; number <= finder->count; number++)
 		if (all[number].dominator != all[number].semi)
 			all[number].dominator = all[all[number].dominator].dominator;
 	return NULL;
 }
 
-/* Number those left out, which hang on what refers to them. */
+/* Let those left out hang on what refers to them. */
 static void add_left_out(struct finder *finder)
 {
-	const uint32_t *numbers = finder->numbers.items;
-	const struct bitmap *used = allocation_used(finder->input->index);
+	struct vertex *all = vertices(finder);
+	size_t end = finder->ids.count;
 
-	bitmap_for_each(id, used) {
-		struct edges edges;
-
-		if (numbers[id] != LEFT_OUT)
-			continue;
-		edges = graph_outgoing(finder->input->incoming, (allocation_id)id);
-		vertices(finder)[enter(finder, (allocation_id)id, ROOT)].dominator =
-			numbers[edges.targets[0]];
-	}
+	for (finder->count++; finder->count < end; finder->count++)
+		all[finder->count].dominator = finder->numbers.items[all[finder->count].dominator];
+	finder->count--;
 }
 
 /* How many each dominates into semi, and its position into label. */
@@ -448,6 +495,7 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 		.input = input,
 		.numbers.memory.account = input->account,
 		.ids.memory.account = input->account,
+		.late.memory.account = input->account,
 		.vertices.account = input->account,
 	};
 

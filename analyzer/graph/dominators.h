@@ -27,7 +27,7 @@
 struct dominators;
 
 struct dominators_input {
-	const struct graph *graph, *incoming;
+	const struct graph *graph;
 	const struct allocation_index *index;
 	const struct bitmap *entries; /* used allocations */
 	/* Used ones, too. In neither is garbage, and what only that holds. */
@@ -37,8 +37,8 @@ struct dominators_input {
 };
 
 /*
- * The incoming rows are those of graph_transpose(). Used allocations to which no entry leads are
- * taken for entries, too, where nothing else holds them.
+ * Used allocations to which no entry leads are taken for entries, too, where nothing else holds
+ * them.
  */
 struct error *dominators_create(const struct dominators_input *input, struct dominators **ret);
 void dominators_destroy(struct dominators *dominators);

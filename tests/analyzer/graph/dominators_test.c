@@ -7,7 +7,6 @@ static struct error *find(struct world *world, struct dominators **ret)
 {
 	const struct dominators_input input = {
 		.graph = &world->graph,
-		.incoming = &world->incoming,
 		.index = world->index,
 		.entries = &world->roots,
 		.anchored = &world->members,
@@ -152,11 +151,15 @@ static void reach(const struct world *world, allocation_id from, allocation_id g
 		reach(world, edges.targets[i], gone, reached);
 }
 
-/* Whether it refers to nothing, and one only refers to it. */
+/* Whether it refers to nothing, and one only refers to it, maybe more than once. */
 static bool is_leaf(const struct world *world, allocation_id id)
 {
-	return graph_outgoing(&world->graph, id).count == 0 &&
-	       graph_outgoing(&world->incoming, id).count == 1;
+	struct edges sources = graph_outgoing(&world->incoming, id);
+
+	for (size_t i = 1; i < sources.count; i++)
+		if (sources.targets[i] != sources.targets[0])
+			return false;
+	return sources.count && graph_outgoing(&world->graph, id).count == 0;
 }
 
 /* What no entry leads to becomes one, by address, but no leaf of another. */
