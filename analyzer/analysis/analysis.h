@@ -48,6 +48,7 @@ enum stage {
 	STAGE_COLLECTOR,       /* what a garbage collector keeps */
 	STAGE_INCOMING,	       /* who is referred to by whom */
 	STAGE_RETAINED,	       /* who alone holds what */
+	STAGE_POSITIONS,       /* where each is among these: dominators_retained() */
 	STAGE_DISGUISED,       /* leaked, but likely held */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
 	STAGE_OBJECTS,	       /* objects of runtimes, and their classes */

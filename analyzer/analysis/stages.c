@@ -295,6 +295,11 @@ static struct error *build_retained(struct analysis *analysis)
 	return dominators_create(&input, &analysis->dominators);
 }
 
+static struct error *build_positions(struct analysis *analysis)
+{
+	return dominators_find_positions(analysis->dominators);
+}
+
 /* What programs do to pointers: one pass finds all that is held so. */
 static struct error *build_disguised(struct analysis *analysis)
 {
@@ -628,10 +633,11 @@ const struct recipe analysis_recipes[STAGES] = {
 			      { STAGE_REACHABILITY },
 			      MADE(collector, collector) },
 	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, MADE(incoming, incoming) },
-	[STAGE_RETAINED] = { "retained",
-			     "allocations",
-			     { STAGE_LEAKS },
-			     MADE(retained, retained) },
+	[STAGE_RETAINED] = { "retained", "allocations", { STAGE_LEAKS }, MADE(retained, retained) },
+	[STAGE_POSITIONS] = { "positions",
+			      "allocations",
+			      { STAGE_RETAINED },
+			      MADE(positions, retained) },
 	[STAGE_DISGUISED] = { "disguised",
 			      "allocations",
 			      { STAGE_REACHABILITY },

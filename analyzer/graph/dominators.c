@@ -44,7 +44,7 @@ struct late_edge {
 	uint32_t next; /* of the same target, or 0 */
 };
 
-enum { ROOT = 0, PROGRESS_STEP = 1 << 16 };
+enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 64, AHEAD = 16 };
 
 static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX;
 
@@ -71,10 +71,12 @@ struct place {
 
 struct dominators {
 	size_t count;
-	ARRAY(uint32_t) positions; /* by id, or NOT_USED */
-	struct memory memory;	   /* of what follows, by position */
+	ARRAY(uint32_t) positions; /* by id, or NOT_USED; empty until they are needed */
+	const struct allocation_index *index;
+	struct memory memory; /* of what follows, by position */
 	const struct place *places;
-	const uint64_t *sums; /* bytes in front of each, and of the end */
+	const uint64_t *sums; /* bytes in front of each block, and of the end */
+	const uint32_t *rest; /* and from there to each position, unless the block has 4 GB */
 };
 
 static struct vertex *vertices(const struct finder *finder)
@@ -443,50 +445,59 @@ static void place_vertices(struct finder *finder)
 }
 
 /*
- * The numbers by id become the positions. By position, the id goes into ancestor and the end into
- * dominator; all else of a vertex is done with.
+ * By position, the id goes into ancestor and the end into dominator; all else of a vertex is done
+ * with.
  */
 static void move_to_positions(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
 
 	for (uint32_t number = 1; number <= finder->count; number++) {
-		allocation_id id = finder->ids.items[number];
 		uint32_t position = all[number].label;
 
-		finder->numbers.items[id] = position;
-		all[position].ancestor = id;
+		all[position].ancestor = finder->ids.items[number];
 		all[position].dominator = position + all[number].semi;
 	}
 	array_release(&finder->ids);
 }
 
-/*
- * A vertex takes as much as a place and a sum. So the places move together in the first half of the
- * memory, and the second is for the sums.
- */
-static void lay_out(struct finder *finder, struct dominators *dominators)
+/* The places move together to the front of the memory, and the sums go behind them. */
+static struct error *lay_out(struct finder *finder, struct dominators *dominators)
 {
 	const struct vertex *all = vertices(finder);
 	struct place *places = finder->vertices.bytes;
-	uint64_t *sums = (uint64_t *)(places + finder->count + 1), sum = 0;
+	size_t count = finder->count, blocks = count / BLOCK + 2;
+	uint64_t *sums, sum = 0;
+	uint32_t *rest;
 
-	static_assert(sizeof(*all) == sizeof(*places) + sizeof(*sums));
-	for (uint32_t i = 0; i < finder->count; i++)
+	for (size_t i = 0; i < count; i++)
 		places[i] = (struct place){ all[i].ancestor, all[i].dominator };
-	for (uint32_t i = 0; i < finder->count; i++) {
-		sums[i] = sum;
-		sum += allocation_size(finder->input->index, places[i].id);
+	TRY(memory_resize(&finder->vertices, count * sizeof(*places) + blocks * sizeof(*sums) +
+						     (count + 1) * sizeof(*rest)));
+	places = finder->vertices.bytes;
+	sums = (uint64_t *)(places + count);
+	rest = (uint32_t *)(sums + blocks);
+	for (size_t i = 0; i <= count; i++) {
+		if (i % BLOCK == 0)
+			sums[i / BLOCK] = sum;
+		rest[i] = (uint32_t)(sum - sums[i / BLOCK]);
+		if (i + AHEAD < count)
+			allocation_fetch_size(finder->input->index, places[i + AHEAD].id);
+		if (i < count)
+			sum += allocation_size(finder->input->index, places[i].id);
 	}
-	sums[finder->count] = sum;
+	sums[count / BLOCK + 1] = sum;
 	*dominators = (struct dominators){
-		.count = finder->count,
+		.count = count,
+		.index = finder->input->index,
 		.memory = finder->vertices,
 		.places = places,
 		.sums = sums,
+		.rest = rest,
 	};
-	dominators->positions.memory = finder->numbers.memory;
-	finder->numbers.memory = finder->vertices = (struct memory){ 0 };
+	dominators->positions.memory.account = finder->input->account;
+	finder->vertices = (struct memory){ 0 };
+	return NULL;
 }
 
 static struct error *find_tree(const struct dominators_input *input, struct dominators *dominators)
@@ -503,10 +514,10 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 	TRY(number_all(&finder));
 	TRY(find_dominators(&finder));
 	add_left_out(&finder);
+	array_release(&finder.numbers);
 	place_vertices(&finder);
 	move_to_positions(&finder);
-	lay_out(&finder, dominators);
-	return NULL;
+	return lay_out(&finder, dominators);
 }
 
 struct error *dominators_create(const struct dominators_input *input, struct dominators **ret)
@@ -545,6 +556,18 @@ size_t dominators_end(const struct dominators *dominators, size_t position)
 	return dominators->places[position].end;
 }
 
+struct error *dominators_find_positions(struct dominators *dominators)
+{
+	size_t all = allocation_count(dominators->index);
+
+	TRY(array_resize(&dominators->positions, all));
+	for (size_t id = 0; id < all; id++)
+		dominators->positions.items[id] = NOT_USED;
+	for (size_t i = 0; i < dominators->count; i++)
+		dominators->positions.items[dominators->places[i].id] = (uint32_t)i;
+	return NULL;
+}
+
 bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret)
 {
 	uint32_t position = dominators->positions.items[id];
@@ -555,9 +578,21 @@ bool dominators_position(const struct dominators *dominators, allocation_id id, 
 	return true;
 }
 
+static uint64_t bytes_before(const struct dominators *dominators, size_t position)
+{
+	size_t block = position / BLOCK;
+	uint64_t sum = dominators->sums[block];
+
+	if (dominators->sums[block + 1] - sum <= UINT32_MAX)
+		return sum + dominators->rest[position];
+	for (size_t i = block * BLOCK; i < position; i++)
+		sum += allocation_size(dominators->index, dominators->places[i].id);
+	return sum;
+}
+
 uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end)
 {
-	return dominators->sums[end] - dominators->sums[begin];
+	return bytes_before(dominators, end) - bytes_before(dominators, begin);
 }
 
 uint64_t dominators_retained(const struct dominators *dominators, allocation_id id)

@@ -17,7 +17,8 @@
  * The tree is kept as a row in which what an allocation dominates follows it without a gap: a, b,
  * c, d, e. So it is a stretch of the row, and what is retained is the difference of two sums.
  *
- * It costs 20 bytes for an allocation, and 24 while it is made.
+ * It costs 12 bytes for an allocation; while it is made, 24, and 8 for each reference that a
+ * depth-first search finds to lead back.
  */
 #ifndef ANALYZER_GRAPH_DOMINATORS_H
 #define ANALYZER_GRAPH_DOMINATORS_H
@@ -50,6 +51,9 @@ allocation_id dominators_at(const struct dominators *dominators, size_t position
 
 /* Behind the last of those that the one at position dominates. */
 size_t dominators_end(const struct dominators *dominators, size_t position);
+
+/* For those below, which cost 4 bytes more for an allocation. */
+struct error *dominators_find_positions(struct dominators *dominators);
 
 /* Where in the row it stands; only a used allocation does. */
 bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret);

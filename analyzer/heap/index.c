@@ -264,6 +264,11 @@ uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
 	return large->size;
 }
 
+void allocation_fetch_size(const struct allocation_index *index, allocation_id id)
+{
+	__builtin_prefetch(&index->extents[id]);
+}
+
 struct memory_range allocation_range_near(const struct allocation_index *index, allocation_id id,
 					  size_t *hint)
 {

@@ -37,6 +37,10 @@ size_t allocation_count(const struct allocation_index *index);
 
 uint64_t allocation_start(const struct allocation_index *index, allocation_id id);
 uint64_t allocation_size(const struct allocation_index *index, allocation_id id);
+
+/* Let the processor fetch what this will need. */
+void allocation_fetch_size(const struct allocation_index *index, allocation_id id);
+
 enum block_state allocation_state(const struct allocation_index *index, allocation_id id);
 
 /* Start and size at once, quicker for ids one after the other: *hint is 0 at first. */

@@ -8,11 +8,11 @@ struct maker {
 	const struct owners *owners;
 	enum owner_measure measure;
 	size_t most;
-	ARRAY(uint64_t) sizes;		  /* of all nodes that have any, the largest first */
-	ARRAY(uint32_t) children;	  /* nodes that are kept, those of a parent together */
-	ARRAY(uint32_t) first;		  /* by node, of its children, and behind all of them */
-	ARRAY(struct owner_frame) others; /* by node: what is left out below it */
-	ARRAY(uint8_t) kept;		  /* by node: whether it has a frame */
+	ARRAY(uint64_t) sizes;	  /* of all nodes that have any, the largest first */
+	ARRAY(uint32_t) children; /* nodes that are kept, those of a parent together */
+	ARRAY(uint32_t) first;	  /* by node, of its children, and behind all of them */
+	ARRAY(uint32_t) kept; /* by node: from 1 on, the number of the frame that it gets; or 0 */
+	ARRAY(struct owner_frame) others; /* by that number: what is left out below it */
 	struct frames *frames;
 };
 
@@ -71,6 +71,11 @@ static void add_amounts(struct owner_amount *ret, const struct owner_amount *amo
 	}
 }
 
+static struct owner_frame *others_of(const struct maker *maker, size_t node)
+{
+	return &maker->others.items[maker->kept.items[node]];
+}
+
 /* No node is smaller than one below it, and none comes behind one. So a kept one's parent is. */
 static struct error *choose(struct maker *maker)
 {
@@ -79,7 +84,7 @@ static struct error *choose(struct maker *maker)
 	uint64_t least = 0;
 
 	TRY(array_resize(&maker->kept, count));
-	TRY(array_resize(&maker->others, count));
+	TRY(array_resize(&maker->others, 1));
 	for (size_t i = 0; i < count; i++)
 		if (is_there(maker, i))
 			TRY(array_append(&maker->sizes, size_of(maker, i)));
@@ -95,15 +100,20 @@ static struct error *choose(struct maker *maker)
 		bool keep = i == 0 || (is_there(maker, i) && maker->kept.items[nodes[i].parent] &&
 				       (size_of(maker, i) > least ||
 					(size_of(maker, i) == least && equal > 0 && equal--)));
-		struct owner_frame *others = &maker->others.items[nodes[i].parent];
+		struct owner_frame *others;
 
-		maker->kept.items[i] = keep;
+		if (keep) {
+			maker->kept.items[i] = (uint32_t)maker->others.count;
+			TRY(array_append(&maker->others, (struct owner_frame){ 0 }));
+		}
 		if (keep || !is_there(maker, i) || !maker->kept.items[nodes[i].parent])
 			continue;
+		others = others_of(maker, nodes[i].parent);
 		others->others++;
 		add_amounts(others->own, nodes[i].total);
 		add_amounts(others->total, nodes[i].total);
 	}
+	array_release(&maker->sizes);
 	return NULL;
 }
 
@@ -158,11 +168,11 @@ static struct error *add_frame(struct maker *maker, uint32_t node, uint32_t pare
 /* What is left out below a node comes behind its children. */
 static struct error *add_others(struct maker *maker, uint32_t node, uint32_t parent)
 {
-	struct owner_frame frame = maker->others.items[node];
+	struct owner_frame frame = *others_of(maker, node);
 
 	if (!frame.others)
 		return NULL;
-	maker->others.items[node].parent = (uint32_t)maker->frames->list.count;
+	others_of(maker, node)->parent = (uint32_t)maker->frames->list.count;
 	frame.end = (uint32_t)maker->frames->list.count + 1;
 	frame.parent = parent;
 	frame.node = node;
@@ -211,7 +221,7 @@ static void find_frames(struct maker *maker)
 		if (maker->kept.items[i])
 			continue;
 		of_node[i] = maker->kept.items[parent] && is_there(maker, i)
-				     ? maker->others.items[parent].parent
+				     ? others_of(maker, parent)->parent
 				     : of_node[parent];
 	}
 }

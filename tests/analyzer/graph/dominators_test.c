@@ -15,7 +15,8 @@ static struct error *find(struct world *world, struct dominators **ret)
 		.progress = &world->progress,
 	};
 
-	return dominators_create(&input, ret);
+	TRY(dominators_create(&input, ret));
+	return dominators_find_positions(*ret);
 }
 
 static bool dominates(const struct dominators *tree, allocation_id holder, allocation_id id)
