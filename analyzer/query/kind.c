@@ -108,7 +108,8 @@ static struct error *check_name(struct kind_test *test)
 
 	if (!error || error_code(error) != ERROR_USAGE)
 		return error;
-	name = strdup(test->filter.name);
+	/* The filter has the short form of a name, types have it as the debug information does. */
+	name = strdup(test->kind.word);
 	if (!name) {
 		error_destroy(error);
 		return &error_no_memory;

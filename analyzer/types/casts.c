@@ -232,7 +232,7 @@ static bool find_pointer(struct code *code, const struct meant *meant, type_numb
 	if (!slot)
 		return false;
 	/* What a member of a union leads to is as open as "void *". */
-	*ret_target = slot->is_choice ? NO_TYPE : slot->target;
+	*ret_target = slot->is_choice || slot->guard_count ? NO_TYPE : slot->target;
 	*ret_place = slot->member;
 	return true;
 }

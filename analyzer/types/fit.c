@@ -230,6 +230,13 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 				return NULL;
 			continue;
 		}
+		while (next < count && slots[next].offset == offset &&
+		       !slot_stands(&typing->slots, typing->input.image, &slots[next],
+				    address + offset))
+			next++;
+		/* What does not stand there may have left anything. */
+		if (next == count || slots[next].offset != offset)
+			continue;
 		if (slots[next].is_choice ||
 		    (slots[next].target == number && around != NO_ALLOCATION &&
 		     find_used(typing, word) == around))

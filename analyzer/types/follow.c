@@ -497,7 +497,8 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 
 			if (address >= source->end ||
 			    !image_read_u64(typing->input.image, address, &pointer.value) ||
-			    pointer.value == 0)
+			    pointer.value == 0 ||
+			    !slot_stands(&typing->slots, typing->input.image, &slots[j], address))
 				continue;
 			TRY(typing_find_node(typing, source->type, slots[j].offset, pointer.value,
 					     &pointer.target));

@@ -6,12 +6,13 @@
 #include <string.h>
 
 /*
- * The links of libstdc++'s lists, trees and hash tables are declared as pointers to headers:
+ * The links of lists, trees and hash tables are declared as pointers to headers:
  *
  *	std::_Rb_tree<K, V, ...>	_Rb_tree_node_base *	std::_Rb_tree_node<V>
  *
  * The type of the nodes is made from the arguments of the container that the link is in, as its
- * name has them, and must be just as large as the allocation. Names are of GCC 5 to 14.
+ * name has them, and must be just as large as the allocation. Some headers of libc++ have the
+ * arguments themselves. Names are of libstdc++ of GCC 5 to 14, and libc++ 14 to 19.
  */
 
 enum { DEEPEST = 24 };
@@ -23,6 +24,9 @@ static const char *const headers[NODE_HEADERS] = {
 	"std::_Rb_tree_node_base",
 	"std::__detail::_List_node_base",
 	"std::__detail::_Hash_node_base",
+	"std::_Fwd_list_node_base",
+	"std::__1::__tree_node_base<void *>",
+	"std::__1::__tree_end_node<std::__1::__tree_node_base<void *> *>",
 };
 
 static const struct container {
@@ -30,29 +34,58 @@ static const struct container {
 	const char *node;   /* the same of its nodes */
 	size_t argument;    /* of the container, that is the first one of the node */
 	const char *cached; /* its argument that says whether nodes keep the hash; or NULL */
+	const char *rest;   /* further arguments of the node */
 } containers[] = {
-	{ "std::_Rb_tree<", "std::_Rb_tree_node<", 1, NULL },
-	{ "std::__cxx11::_List_base<", "std::_List_node<", 0, NULL },
-	{ "std::_List_base<", "std::_List_node<", 0, NULL },
+	{ "std::_Rb_tree<", "std::_Rb_tree_node<", 1, NULL, "" },
+	{ "std::__cxx11::_List_base<", "std::_List_node<", 0, NULL, "" },
+	{ "std::_List_base<", "std::_List_node<", 0, NULL, "" },
 	{ "std::_Hashtable<", "std::__detail::_Hash_node<", 1,
-	  "std::__detail::_Hashtable_traits<" },
+	  "std::__detail::_Hashtable_traits<", "" },
+	{ "std::_Fwd_list_base<", "std::_Fwd_list_node<", 0, NULL, "" },
+	{ "std::__1::__tree<", "std::__1::__tree_node<", 0, NULL, ", void *" },
 };
+
+/* Headers whose first argument is, or is that of, the node. */
+static const struct telling {
+	const char *name, *node;
+} telling[] = {
+	{ "std::__1::__list_node_base<", "std::__1::__list_node<" },
+	{ "std::__1::__hash_node_base<", NULL },
+	{ "std::__1::__forward_begin_node<", NULL },
+};
+
+static bool begins_with(const char *name, const char *start)
+{
+	return strncmp(name, start, strlen(start)) == 0;
+}
 
 void typing_find_node_headers(struct typing *typing)
 {
 	for (size_t i = 0; i < NODE_HEADERS; i++)
 		typing->node_headers[i] = type_find(typing->table, headers[i]);
-	for (type_number i = 1; !typing->has_vecs && i < type_count(typing->table); i++) {
+	for (type_number i = 1; i < type_count(typing->table); i++) {
 		const char *name = typing_type(typing, i)->name;
 
-		typing->has_vecs = name && strncmp(name, raw_vec, sizeof(raw_vec) - 1) == 0;
+		if (!name)
+			continue;
+		typing->has_vecs |= begins_with(name, raw_vec);
+		for (size_t j = 0; j < COUNT_OF(telling); j++)
+			typing->has_telling_headers |= begins_with(name, telling[j].name);
 	}
 }
 
 static bool is_header(const struct typing *typing, type_number number)
 {
-	for (size_t i = 0; number != NO_TYPE && i < NODE_HEADERS; i++)
+	const char *name;
+
+	if (number == NO_TYPE)
+		return false;
+	for (size_t i = 0; i < NODE_HEADERS; i++)
 		if (typing->node_headers[i] == number)
+			return true;
+	name = typing->has_telling_headers ? typing_type(typing, number)->name : NULL;
+	for (size_t i = 0; name && i < COUNT_OF(telling); i++)
+		if (begins_with(name, telling[i].name))
 			return true;
 	return false;
 }
@@ -109,7 +142,7 @@ static type_number find_node_of(const struct typing *typing, const struct contai
 	const char *argument, *traits;
 	size_t length =
 		find_argument(name + strlen(container->name), container->argument, &argument);
-	const char *rest = "";
+	const char *rest = container->rest;
 
 	if (length == 0)
 		return NO_TYPE;
@@ -122,6 +155,27 @@ static type_number find_node_of(const struct typing *typing, const struct contai
 	return find_template(typing, container->node, argument, length, rest);
 }
 
+/* The type of nodes whose header says it; NO_TYPE: it does not. */
+static type_number told_node(const struct typing *typing, type_number header)
+{
+	const char *name = typing_type(typing, header)->name, *argument;
+
+	for (size_t i = 0; name && i < COUNT_OF(telling); i++) {
+		const struct telling *known = &telling[i];
+		_cleanup_(free) char *text = NULL;
+		size_t length;
+
+		if (!begins_with(name, known->name))
+			continue;
+		length = find_argument(name + strlen(known->name), 0, &argument);
+		if (known->node)
+			return find_template(typing, known->node, argument, length, ", void *");
+		text = length > 2 ? strndup(argument, length - 2) : NULL;
+		return text ? type_find(typing->table, text) : NO_TYPE;
+	}
+	return NO_TYPE;
+}
+
 /* The type of nodes if the type is a container, or such a node. */
 static type_number node_of(const struct typing *typing, type_number number)
 {
@@ -130,9 +184,9 @@ static type_number node_of(const struct typing *typing, type_number number)
 	for (size_t i = 0; name && i < COUNT_OF(containers); i++) {
 		const struct container *container = &containers[i];
 
-		if (strncmp(name, container->name, strlen(container->name)) == 0)
+		if (begins_with(name, container->name))
 			return find_node_of(typing, container, name);
-		if (strncmp(name, container->node, strlen(container->node)) == 0)
+		if (begins_with(name, container->node))
 			return number;
 	}
 	return NO_TYPE;
@@ -199,7 +253,7 @@ static type_number find_in_rust(const struct typing *typing, const char *name)
 		const char *target = name + strlen(pointers[i]);
 		_cleanup_(free) char *text = NULL;
 
-		if (strncmp(name, pointers[i], strlen(pointers[i])) != 0)
+		if (!begins_with(name, pointers[i]))
 			continue;
 		text = strndup(target, i == 0 ? find_argument(target, 0, &target) : strlen(target));
 		return text ? find_pointer_to(typing, type_find(typing->table, text)) : NO_TYPE;
@@ -222,7 +276,7 @@ static type_number search_vec(const struct typing *typing, type_number number, u
 	for (size_t i = 0; i < DEEPEST && number != NO_TYPE; i++) {
 		const char *name = typing_type(typing, number)->name, *argument;
 
-		if (name && strncmp(name, raw_vec, sizeof(raw_vec) - 1) == 0) {
+		if (name && begins_with(name, raw_vec)) {
 			size_t length = find_argument(name + sizeof(raw_vec) - 1, 0, &argument);
 			_cleanup_(free) char *text = length ? strndup(argument, length) : NULL;
 
@@ -287,7 +341,9 @@ struct error *typing_find_node(struct typing *typing, type_number whole, uint32_
 		return NULL;
 	node = address_map_find(&typing->nodes, hash);
 	if (node == NOT_IN_MAP) {
-		node = search(typing, whole, offset);
+		node = told_node(typing, *target);
+		if (node == NO_TYPE)
+			node = search(typing, whole, offset);
 		TRY(address_map_add(&typing->nodes, hash, node));
 	}
 	id = find_used(typing, address);

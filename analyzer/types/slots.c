@@ -21,6 +21,7 @@ struct error *slot_table_init(struct slot_table *table, const struct type_table 
 
 	*table = (struct slot_table){ .types = types };
 	table->slots.memory.account = table->ranges.memory.account = account;
+	table->guards.memory.account = account;
 	error = array_resize(&table->ranges, type_count(types));
 	for (size_t i = 0; !error && i < table->ranges.count; i++)
 		table->ranges.items[i].first = NOT_MADE;
@@ -30,6 +31,7 @@ struct error *slot_table_init(struct slot_table *table, const struct type_table 
 void slot_table_deinit(struct slot_table *table)
 {
 	array_release(&table->slots);
+	array_release(&table->guards);
 	array_release(&table->ranges);
 }
 
@@ -62,11 +64,18 @@ struct making {
 	size_t first;
 };
 
+/* What is there only if a number at offset of the whole type says so. */
+struct guarded {
+	const struct guarded *outer;
+	struct type_variant when;
+};
+
 struct part {
 	type_number type;
 	uint64_t offset;
 	uint32_t member, way, tag;
 	bool is_choice;
+	const struct guarded *guarded; /* or NULL */
 	size_t depth;
 };
 
@@ -75,14 +84,55 @@ static struct error *add_slots(const struct making *making, struct part part);
 static struct error *add_pointer(const struct making *making, type_number target,
 				 const struct part *part)
 {
+	struct slot_table *table = making->table;
+	struct slot slot = {
+		.offset = (uint32_t)part->offset,
+		.target = target,
+		.member = part->member,
+		.way = part->way,
+		.tag = part->tag,
+		.is_choice = part->is_choice,
+		.guards = (uint32_t)table->guards.count,
+	};
+
 	if (part->offset % sizeof(uint64_t) != 0)
 		return NULL;
-	return array_append(&making->table->slots, (struct slot){ .offset = (uint32_t)part->offset,
-								  .target = target,
-								  .member = part->member,
-								  .way = part->way,
-								  .tag = part->tag,
-								  .is_choice = part->is_choice });
+	if (table->guards.count > MOST_SLOTS)
+		slot.is_choice = true;
+	for (const struct guarded *at = part->guarded; at && table->guards.count <= MOST_SLOTS;
+	     at = at->outer, slot.guard_count++) {
+		struct type_variant when = at->when;
+
+		when.offset = slot.offset - when.offset;
+		TRY(array_append(&table->guards, when));
+	}
+	return array_append(&table->slots, slot);
+}
+
+static bool stands(const struct slot_table *table, const struct image *image,
+		   const struct type_variant *guard, uint64_t address)
+{
+	uint64_t value = 0;
+
+	if (!image_read(image, address - (uint64_t)(int32_t)guard->offset, &value, guard->size))
+		return false;
+	for (uint32_t i = 0; i < guard->other_count; i++) {
+		const struct type_variant *other =
+			type_variants(table->types, guard->first_other + i);
+
+		if (other->other_count == 0 && other->value == value)
+			return false;
+	}
+	return guard->other_count || guard->value == value;
+}
+
+bool slot_stands(const struct slot_table *table, const struct image *image,
+		 const struct slot *slot, uint64_t address)
+{
+	for (uint32_t i = 0; i < slot->guard_count; i++)
+		if (!stands(table, image, &table->guards.items[slot->guards + i], address))
+			return false;
+	return true;
 }
 
 /* The way to a member from what is around it, which is never 0. */
@@ -91,15 +141,104 @@ static uint32_t way_to(uint32_t whole, uint32_t member)
 	return (uint32_t)hash_add(whole, member) | 1;
 }
 
+/* ---- std::variant and std::optional */
+
+/*
+ * Structures of a union and a number, which says what stands in it: 1 if anything does, or the
+ * number of the alternative; others are in a union of the same name within.
+ */
+static const struct counted {
+	const char *name, *alternatives;
+} counted[] = {
+	{ "std::_Optional_payload_base<", NULL },
+	{ "std::__1::__optional_destruct_base<", NULL },
+	{ "std::__detail::__variant::_Variant_storage<",
+	  "std::__detail::__variant::_Variadic_union<" },
+	{ "std::__1::__variant_detail::__base<", "std::__1::__variant_detail::__union<" },
+};
+
+static bool begins_with(const char *name, const char *start)
+{
+	return name && strncmp(name, start, strlen(start)) == 0;
+}
+
+static const struct counted *find_counted(const struct data_type *type)
+{
+	for (size_t i = 0; i < COUNT_OF(counted); i++)
+		if (begins_with(type->name, counted[i].name))
+			return &counted[i];
+	return NULL;
+}
+
+static struct error *add_alternatives(const struct making *making, const struct counted *kind,
+				      const struct part *whole, struct type_variant when)
+{
+	const struct type_table *types = making->table->types;
+	const struct data_type *type = type_get(types, whole->type);
+	const struct type_member *members = type_members(types, type);
+	const struct guarded guarded = { whole->guarded, when };
+
+	if (whole->depth >= DEEPEST)
+		return NULL;
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		struct part part = *whole;
+
+		part.type = members[i].type;
+		part.offset += members[i].offset;
+		part.depth++;
+		if (kind->alternatives &&
+		    begins_with(type_get(types, part.type)->name, kind->alternatives)) {
+			struct type_variant next = when;
+
+			next.value++;
+			TRY(add_alternatives(making, kind, &part, next));
+			continue;
+		}
+		part.guarded = &guarded;
+		TRY(add_slots(making, part));
+	}
+	return NULL;
+}
+
+static struct error *add_counted(const struct making *making, const struct counted *kind,
+				 const struct data_type *type, const struct part *whole)
+{
+	const struct type_table *types = making->table->types;
+	const struct type_member *members = type_members(types, type);
+	struct type_variant when = { .value = !kind->alternatives };
+	struct part part = *whole;
+
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if ((member->kind == TYPE_NUMBER || member->kind == TYPE_CHARACTER) &&
+		    member->size <= sizeof(when.value)) {
+			when.offset = (uint32_t)whole->offset + members[i].offset;
+			when.size = (uint8_t)member->size;
+		} else if (member->kind == TYPE_UNION) {
+			part.type = members[i].type;
+			part.offset = whole->offset + members[i].offset;
+			part.member = type->first_member + i;
+			part.way = way_to(whole->way, part.member);
+		}
+	}
+	part.depth++;
+	return when.size && part.type != whole->type ? add_alternatives(making, kind, &part, when)
+						     : NULL;
+}
+
 static struct error *add_members(const struct making *making, const struct data_type *type,
 				 const struct part *whole)
 {
 	const struct type_table *types = making->table->types;
 	const struct type_member *members = type_members(types, type);
 	uint32_t tag = tag_of(types, type);
+	bool is_choice = type->kind == TYPE_UNION && type->member_count > 1;
 	struct error *error = NULL;
 
 	for (uint32_t i = 0; !error && i < type->member_count; i++) {
+		const struct type_variant *variant = type_variant(types, &members[i]);
+		struct guarded guarded = { whole->guarded };
 		struct part part = {
 			.type = members[i].type,
 			.offset = whole->offset + members[i].offset,
@@ -107,10 +246,16 @@ static struct error *add_members(const struct making *making, const struct data_
 			.way = whole->is_choice ? whole->way
 						: way_to(whole->way, type->first_member + i),
 			.tag = tag == NO_TAG ? whole->tag : (uint32_t)(whole->offset + tag),
-			.is_choice = whole->is_choice || members[i].is_variant ||
-				     type->kind == TYPE_UNION,
+			.is_choice = whole->is_choice || is_choice ||
+				     (members[i].is_variant && !variant),
+			.guarded = variant ? &guarded : whole->guarded,
 			.depth = whole->depth + 1,
 		};
+
+		if (variant) {
+			guarded.when = *variant;
+			guarded.when.offset += (uint32_t)whole->offset;
+		}
 
 		/* A union that is no member itself has only itself to be known by. */
 		if (part.is_choice && !whole->is_choice) {
@@ -172,11 +317,13 @@ static struct error *add_structure(const struct making *making, const struct dat
 				   const struct part *whole)
 {
 	bool points = false;
+	const struct counted *kind = find_counted(type);
 	type_number kept = find_kept(making->table->types, type, &points);
 	struct part part = *whole;
 
 	if (kept == NO_TYPE)
-		return add_members(making, type, whole);
+		return kind ? add_counted(making, kind, type, whole)
+			    : add_members(making, type, whole);
 	if (points)
 		return add_pointer(making, kept, whole);
 	if (type_get(making->table->types, kept)->size > type->size)
@@ -184,6 +331,26 @@ static struct error *add_structure(const struct making *making, const struct dat
 	part.type = kept;
 	part.depth++;
 	return add_slots(making, part);
+}
+
+/* In what may be there or not, each element has guards of its own. */
+static struct error *add_guarded_elements(const struct making *making,
+					  const struct data_type *type, const struct part *whole)
+{
+	uint64_t size = type_get(making->table->types, type->target)->size;
+	struct part part = *whole;
+
+	part.type = type->target;
+	part.depth++;
+	for (uint64_t i = 0; i == 0 || (size && i < type->count); i++, part.offset += size) {
+		size_t before = making->table->slots.count;
+
+		TRY(add_slots(making, part));
+		if (making->table->slots.count == before ||
+		    before - making->first >= MOST_OF_A_TYPE)
+			break;
+	}
+	return NULL;
 }
 
 /* Those of the first element, again for each. */
@@ -233,7 +400,8 @@ static struct error *add_slots(const struct making *making, struct part part)
 	case TYPE_UNION:
 		return add_members(making, type, &part);
 	case TYPE_ARRAY:
-		return add_elements(making, type, &part);
+		return part.guarded ? add_guarded_elements(making, type, &part)
+				    : add_elements(making, type, &part);
 	default:
 		return NULL;
 	}

@@ -8,6 +8,7 @@
 #define ANALYZER_TYPES_SLOTS_H
 
 #include "analyzer/base/array.h"
+#include "analyzer/image/image.h"
 #include "analyzer/program/debug/type_table.h"
 
 enum { NO_MEMBER = UINT32_MAX, NO_TAG = UINT32_MAX };
@@ -23,6 +24,8 @@ struct slot {
 	uint32_t way;	    /* a hash of all members around it; 0: an array's element */
 	uint32_t tag;	    /* offset of the byte that may say what stands there, or NO_TAG */
 	bool is_choice;	    /* something else may stand there: a member of a union */
+	uint8_t guard_count;
+	uint32_t guards; /* the first; it stands there only if all agree: see slot_stands() */
 };
 
 struct slot_range {
@@ -34,6 +37,8 @@ struct slot_table {
 	const struct type_table *types;
 	ARRAY(struct slot) slots;
 	ARRAY(struct slot_range) ranges; /* by type */
+	/* How far before the slot a number stands, and which it is: modulo 2^32, in offset. */
+	ARRAY(struct type_variant) guards;
 };
 
 struct error *slot_table_init(struct slot_table *table, const struct type_table *types,
@@ -49,6 +54,13 @@ struct error *slots_of(struct slot_table *table, type_number type, const struct 
 
 /* Whether a value of the type is no more than slots. */
 struct error *slots_are_all(struct slot_table *table, type_number type, bool *ret);
+
+/*
+ * Whether the slot is in use in the value where it stands at the address: its std::variant,
+ * std::optional or enumeration of Rust says so, or it is in none.
+ */
+bool slot_stands(const struct slot_table *table, const struct image *image,
+		 const struct slot *slot, uint64_t address);
 
 /* The first slot at that offset of a value of the type; NULL: there is none. */
 const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset);

@@ -23,7 +23,7 @@ enum {
 	TYPE_SHIFT = FIT_BITS + 1, /* the bit between says that it was inferred */
 	IS_INFERRED = 1 << FIT_BITS,
 	NO_CONTEXT = 0,
-	NODE_HEADERS = 3,
+	NODE_HEADERS = 6,
 };
 
 #define OF_VARIABLE (UINT64_C(1) << 63)
@@ -93,6 +93,7 @@ struct typing {
 	type_number character;			/* "char"; NO_TYPE: there is none */
 	type_number node_headers[NODE_HEADERS]; /* NO_TYPE: there is none */
 	bool has_vecs;				/* of Rust */
+	bool has_telling_headers;		/* of libc++: see nodes.c */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
 	ARRAY(struct kept_step) steps;

@@ -479,11 +479,29 @@ def start_zsh(run):
 
 
 def start_cppcheck(run):
-    source = next(run.binary.parent.parent.glob("sqlite3/sqlite3.c"))
-    process = run.open(str(source))
+    # Of a small file: of a large one, nothing but tokens of the preprocessor.
+    source = next(run.binary.parent.parent.glob("sqlite3/src/select.c"))
+    process = run.open("-q", "--enable=all", str(source))
     while int(processor_time(process.pid)[0]) < 800:
         time.sleep(0.1)
     return process.pid
+
+
+def start_hunspell(run):
+    words = sorted({f"{a}{b}{c}{d}" for a in ("ba", "ke", "tri", "no", "su")
+                    for b in "lmnrst" for c in ("a", "ei", "o", "u", "ai")
+                    for d in ("", "n", "ster", "low", "m", "ck")})
+    run.write("load.dic", f"{len(words)}\n" + "".join(
+        f"{word}{('', '/A', '/AB', '/B')[i % 4]}\n"
+        for i, word in enumerate(words)))
+    run.write("load.aff", "SET UTF-8\nTRY estroa\nREP 2\nREP f ph\nREP k ck\n"
+              "MAP 1\nMAP uo\nPFX A Y 40\n" + "".join(
+                  f"PFX A 0 {a}{b} .\n" for a in "vwxyz" for b in "aeiouyää")
+              + "SFX B Y 40\n" + "".join(
+                  f"SFX B 0 {b}{a} [^{a}]\n" for a in "vwxyz" for b in "aeiouyäö"))
+    process = run.open("-a", "-d", str(run.folder / "load"))
+    feed(process, "".join(f"{word}x\n" for word in words[::20]))
+    return wait_until_idle(process.pid)
 
 
 def start_ripgrep(run):
@@ -568,6 +586,10 @@ PROGRAMS = (
             held_out=True),
     Program("cppcheck", "cppcheck", f"{MAKE} CXXFLAGS='{FLAGS} -DNDEBUG' "
             "cppcheck", "cppcheck", start_cppcheck, held_out=True),
+    Program("hunspell", "hunspell", "./configure -q --disable-shared "
+            f"--disable-nls CXXFLAGS='{FLAGS}' CFLAGS='{FLAGS}' && {MAKE}",
+            "src/tools/hunspell", start_hunspell, generate="autoreconf -fi",
+            held_out=True),
     Program("ripgrep", "rust-ripgrep", "CARGO_PROFILE_RELEASE_DEBUG=2 "
             "cargo build -q -j2 --release", "target/release/rg",
             start_ripgrep, held_out=True),

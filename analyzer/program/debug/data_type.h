@@ -52,8 +52,20 @@ struct type_member {
 	type_number type;
 	bool is_base;
 	bool is_variant;    /* of an enumeration of Rust: stands where others do */
+	uint32_t variant;   /* plus 1, which says when it stands there; 0: not told */
 	uint8_t bit_size;   /* 0: it is no bit field */
 	uint8_t bit_offset; /* of its lowest bit in the byte at offset */
+};
+
+/*
+ * When a variant stands in a value: where the number at offset in that is the value, or none of
+ * those of other_count others.
+ */
+struct type_variant {
+	uint64_t value;
+	uint32_t offset;
+	uint32_t first_other, other_count; /* 0: it has a value of its own */
+	uint8_t size;			   /* of the number; 0: nothing tells */
 };
 
 /* A variable in static memory, or thread-local. */

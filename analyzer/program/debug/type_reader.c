@@ -27,6 +27,7 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 {
 	*reader = (struct type_reader){ .debug = debug, .progress = progress };
 	reader->raws.memory.account = reader->members.memory.account =
+		reader->variants.memory.account =
 		reader->variables.memory.account = reader->entries.memory.account = account;
 	reader->bounds.memory.account = reader->declared.memory.account = account;
 	reader->known.memory.account = account;
@@ -36,6 +37,7 @@ void type_reader_deinit(struct type_reader *reader)
 {
 	array_release(&reader->raws);
 	array_release(&reader->members);
+	array_release(&reader->variants);
 	array_release(&reader->variables);
 	array_release(&reader->entries);
 	array_release(&reader->bounds);
@@ -202,14 +204,24 @@ static void read_bits(Dwarf_Die *entry, struct raw_member *member, uint64_t *off
 	}
 }
 
-/* Add the member, unless it is in no fixed place, or in none at all. */
-static struct error *add_member(struct type_reader *reader, Dwarf_Die *entry, bool is_variant)
+/* Of a variant, of which nothing says when it stands there. */
+#define NOT_TOLD UINT32_MAX
+
+static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, uint32_t variant,
+				 size_t depth);
+
+/*
+ * Add the member, unless it is in no fixed place, or in none at all. It stands there only for that
+ * variant, whose number is one less.
+ */
+static struct error *add_member(struct type_reader *reader, Dwarf_Die *entry, uint32_t variant)
 {
 	struct raw_member member = {
 		.name = dwarf_diename(entry),
 		.type = type_address(entry),
 		.is_base = dwarf_tag(entry) == DW_TAG_inheritance,
-		.is_variant = is_variant,
+		.is_variant = variant != 0,
+		.variant = variant == NOT_TOLD ? 0 : variant,
 	};
 	uint64_t offset = 0;
 
@@ -261,7 +273,86 @@ static bool go_on(struct type_reader *reader, Dwarf_Die *entry)
 	       address_of(entry) > before;
 }
 
-static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, bool is_variant,
+/* Of a value of an enumeration of Rust: what its number is, if it has one of up to 64 bits. */
+static bool read_variant_value(Dwarf_Die *entry, uint8_t size, uint64_t *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Sword value;
+
+	if (!dwarf_attr(entry, DW_AT_discr_value, &attribute))
+		return false;
+	/* A constant of a form without a sign may be negative as well. */
+	if (dwarf_formudata(&attribute, ret) != 0) {
+		if (dwarf_formsdata(&attribute, &value) != 0)
+			return false;
+		*ret = (uint64_t)value;
+	}
+	if (size < sizeof(*ret))
+		*ret &= (UINT64_C(1) << (8 * size)) - 1;
+	return true;
+}
+
+/* Where the number stands that says which variant a value is of; false: nothing does. */
+static bool find_discriminant(struct type_reader *reader, Dwarf_Die *part,
+			      struct type_variant *ret)
+{
+	Dwarf_Die child, type;
+	Dwarf_Word size;
+	uint64_t offset = 0;
+
+	*ret = (struct type_variant){ 0 };
+	if (!dwarf_hasattr(part, DW_AT_discr) || dwarf_child(part, &child) != 0)
+		return false;
+	do {
+		if (dwarf_tag(&child) != DW_TAG_member)
+			continue;
+		number_of(&child, DW_AT_data_member_location, &offset);
+		if (!entry_type(&child, &type) || dwarf_aggregate_size(&type, &size) != 0 ||
+		    size == 0 || size > sizeof(uint64_t) || offset > UINT32_MAX)
+			return false;
+		*ret = (struct type_variant){ .offset = (uint32_t)offset, .size = (uint8_t)size };
+		return true;
+	} while (go_on(reader, &child));
+	return false;
+}
+
+/*
+ * The variants of a part, as far as they tell: first those of all, as one of them may stand where
+ * the number is none of the others'.
+ */
+static struct error *add_variants(struct type_reader *reader, Dwarf_Die *part, size_t depth)
+{
+	size_t first = reader->variants.count, number = first;
+	struct type_variant found;
+	Dwarf_Die child;
+
+	if (!find_discriminant(reader, part, &found) || dwarf_child(part, &child) != 0)
+		return add_members(reader, part, NOT_TOLD, depth + 1);
+	do {
+		struct type_variant variant = found;
+
+		if (dwarf_tag(&child) != DW_TAG_variant)
+			continue;
+		if (reader->variants.count >= MOST_MEMBERS)
+			return NULL;
+		if (!read_variant_value(&child, found.size, &variant.value))
+			variant.first_other = (uint32_t)first, variant.other_count = UINT32_MAX;
+		TRY(array_append(&reader->variants, variant));
+	} while (go_on(reader, &child));
+	for (size_t i = first; i < reader->variants.count; i++)
+		if (reader->variants.items[i].other_count)
+			reader->variants.items[i].other_count =
+				(uint32_t)(reader->variants.count - first);
+	if (dwarf_child(part, &child) != 0)
+		return NULL;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_variant && number < reader->variants.count)
+			TRY(add_members(reader, &child, (uint32_t)++number, depth + 1));
+	} while (go_on(reader, &child));
+	return NULL;
+}
+
+static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, uint32_t variant,
 				 size_t depth)
 {
 	struct error *error = NULL;
@@ -273,14 +364,16 @@ static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, 
 		switch (dwarf_tag(&child)) {
 		case DW_TAG_member:
 		case DW_TAG_inheritance:
-			error = add_member(reader, &child, is_variant);
+			error = add_member(reader, &child, variant);
 			break;
 		case DW_TAG_enumerator:
 			error = add_enumerator(reader, &child);
 			break;
 		case DW_TAG_variant_part:
+			error = add_variants(reader, &child, depth + 1);
+			break;
 		case DW_TAG_variant:
-			error = add_members(reader, &child, true, depth + 1);
+			error = add_members(reader, &child, NOT_TOLD, depth + 1);
 			break;
 		default:
 			break;
@@ -322,6 +415,7 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 		.is_tagged = !is_enumeration && reader->is_c && dwarf_hasattr(entry, DW_AT_name),
 		.first_member = (uint32_t)reader->members.count,
 	};
+	size_t first_variant = reader->variants.count;
 	uint32_t number;
 	uint64_t hash;
 
@@ -332,18 +426,19 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 		return add_raw(reader, entry, raw);
 	}
 	if (!raw.name) {
-		TRY(add_members(reader, entry, false, 0));
+		TRY(add_members(reader, entry, 0, 0));
 		raw.member_count = (uint32_t)reader->members.count - raw.first_member;
 	}
 	hash = identify(reader, entry, &raw);
 	number = address_map_find(&reader->known, hash);
 	if (number != NOT_IN_MAP) {
 		reader->members.count = raw.first_member;
+		reader->variants.count = first_variant;
 		return add_entry(reader, entry, number);
 	}
 	TRY(address_map_add(&reader->known, hash, (uint32_t)reader->raws.count));
 	if (raw.name)
-		TRY(add_members(reader, entry, false, 0));
+		TRY(add_members(reader, entry, 0, 0));
 	raw.member_count = (uint32_t)reader->members.count - raw.first_member;
 	return add_raw(reader, entry, raw);
 }

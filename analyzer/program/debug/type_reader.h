@@ -39,6 +39,7 @@ struct raw_member {
 	uint32_t offset;
 	uint8_t bit_size, bit_offset;
 	bool is_base, is_variant;
+	uint32_t variant;
 };
 
 struct raw_variable {
@@ -73,6 +74,7 @@ struct type_reader {
 	size_t steps;	      /* from entry to entry so far */
 	ARRAY(struct raw) raws;
 	ARRAY(struct raw_member) members;
+	ARRAY(struct type_variant) variants; /* those of one structure follow each other */
 	ARRAY(struct raw_variable) variables;
 	ARRAY(struct entry) entries;
 	ARRAY(uint64_t) bounds;		      /* of arrays of several dimensions */

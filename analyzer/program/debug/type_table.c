@@ -12,6 +12,7 @@ struct type_table {
 	struct name_pool *names;
 	ARRAY(struct data_type) types;
 	ARRAY(struct type_member) members;
+	ARRAY(struct type_variant) variants;
 	ARRAY(struct type_variable) variables;
 	ARRAY(struct entry) entries;
 	ARRAY(uint64_t) bounds;	    /* of arrays of several dimensions */
@@ -212,6 +213,9 @@ static struct error *link_members(struct linker *linker)
 	struct type_table *table = linker->table;
 
 	TRY(array_resize(&table->members, reader->members.count));
+	TRY(array_resize(&table->variants, reader->variants.count));
+	for (size_t i = 0; i < reader->variants.count; i++)
+		table->variants.items[i] = reader->variants.items[i];
 	for (size_t i = 0; i < reader->members.count; i++) {
 		const struct raw_member *raw = &reader->members.items[i];
 
@@ -221,6 +225,7 @@ static struct error *link_members(struct linker *linker)
 			.type = number_at(linker, raw->type),
 			.is_base = raw->is_base,
 			.is_variant = raw->is_variant,
+			.variant = raw->variant,
 			.bit_size = raw->bit_size,
 			.bit_offset = raw->bit_offset,
 		};
@@ -306,7 +311,7 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	table->names = &debug->names;
 	table->types.memory.account = table->members.memory.account =
 		table->variables.memory.account = table->by_name.memory.account = account;
-	table->bounds.memory.account = account;
+	table->bounds.memory.account = table->variants.memory.account = account;
 	TRY(type_reader_read(&reader));
 	TRY(link_all(&linker));
 	TRY(sort_names(table));
@@ -318,6 +323,7 @@ void type_table_destroy(struct type_table *table)
 {
 	array_release(&table->types);
 	array_release(&table->members);
+	array_release(&table->variants);
 	array_release(&table->variables);
 	array_release(&table->entries);
 	array_release(&table->bounds);
@@ -341,6 +347,20 @@ size_t type_count(const struct type_table *table)
 const struct data_type *type_get(const struct type_table *table, type_number number)
 {
 	return &table->types.items[number];
+}
+
+const struct type_variant *type_variants(const struct type_table *table, uint32_t number)
+{
+	return &table->variants.items[number];
+}
+
+const struct type_variant *type_variant(const struct type_table *table,
+					const struct type_member *member)
+{
+	const struct type_variant *variant =
+		member->variant ? type_variants(table, member->variant - 1) : NULL;
+
+	return variant && variant->size ? variant : NULL;
 }
 
 const struct type_member *type_members(const struct type_table *table, const struct data_type *type)

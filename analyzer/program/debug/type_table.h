@@ -35,6 +35,13 @@ const struct data_type *type_get(const struct type_table *table, type_number num
 const struct type_member *type_members(const struct type_table *table,
 				       const struct data_type *type);
 
+/* When a member that is a variant stands in its structure; NULL: that is not told. */
+const struct type_variant *type_variant(const struct type_table *table,
+					const struct type_member *member);
+
+/* The variant of that number, from 0 on, as first_other means it. */
+const struct type_variant *type_variants(const struct type_table *table, uint32_t number);
+
 /* The elements of each of an array's dimensions, type->bound_count of them; 0: not told. */
 const uint64_t *type_bounds(const struct type_table *table, const struct data_type *type);
 

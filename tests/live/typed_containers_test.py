@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""
+testdata/programs/typed_containers.cpp says where it makes plain structures, to
+which containers and wrappers of the standard library lead: all of them have
+their type by debug information, with libstdc++ and libc++, and nothing else has,
+such as what a std::optional refers to that was reset.
+"""
+
+import collections
+import re
+import shutil
+import unittest
+
+import harness
+from harness import LiveTest, addresses, ask, snap
+
+PLACES = 15
+
+
+def has_libcxx():
+    """Whether clang has the headers of libc++."""
+    return shutil.which("clang++") and harness.run(
+        "clang++", "-stdlib=libc++", "-fsyntax-only", "-include", "map", "-x",
+        "c++", "/dev/null").returncode == 0
+
+
+class TypedContainersTest(LiveTest):
+    def check(self, *flags, compiler="g++"):
+        program = self.compile("typed_containers", "typed_containers.cpp",
+                               compiler=compiler,
+                               flags=("-std=c++17", "-g", *flags))
+        process = self.start([program])
+        truth = collections.defaultdict(set)
+        for line in process.said:
+            address, _, where = line.strip().partition(" ")
+            if where:
+                truth[where].add(int(address, 16))
+        self.assertEqual(len(truth), PLACES)
+        core = snap(process, self.path("core"))
+        found = addresses("-q", core, "enumerate", "used", "shop::Leaf")
+        for where, made in truth.items():
+            with self.subTest(where=where, flags=flags, compiler=compiler):
+                self.assertEqual(made - found, set())
+        self.assertEqual(found, set().union(*truth.values()))
+        return core
+
+    def test_gcc(self):
+        self.check("-O0")
+        core = self.check("-O2")
+        # A name is taken as it is printed.
+        names = re.findall(r"Type (std::.*list<.*) has 1 instance ",
+                           ask("-q", core, "summarize", "used").stdout)
+        self.assertEqual(len(names), 1)
+        self.assertEqual(
+            len(addresses("-q", core, "enumerate", "used", names[0])), 1)
+
+    @unittest.skipUnless(shutil.which("clang++"), "no clang++")
+    def test_clang(self):
+        self.check("-O2", compiler="clang++")
+
+    @unittest.skipUnless(has_libcxx(), "no libc++")
+    def test_libcxx(self):
+        self.check("-O0", "-stdlib=libc++", compiler="clang++")
+        self.check("-O2", "-stdlib=libc++", compiler="clang++")
+
+
+if __name__ == "__main__":
+    unittest.main()
