@@ -17,6 +17,7 @@ enum {
 	MOST_COMPARED = 1 << 15, /* bytes of a value */
 	LEAST_PART = 16,	 /* bytes of a structure that is cut short */
 	MOST_TAILS = 4,		 /* structures that end each other */
+	ENOUGH_FUNCTIONS = 3,
 };
 
 /* Whether a word of the range, of which the first are read, refers to the heap. */
@@ -159,6 +160,9 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 		return false;
 	if (target->kind == TYPE_FUNCTION) {
 		conformity->confirmed++;
+		/* Little else has the addresses of several functions just there. */
+		conformity->functions++;
+		conformity->known += conformity->functions == ENOUGH_FUNCTIONS;
 		return region->rights & RIGHT_EXECUTE;
 	}
 	if (!is_aggregate(target)) {
@@ -290,6 +294,77 @@ static struct error *refers_to_itself(struct typing *typing, type_number number,
 	for (size_t i = 0; !error && i < count; i++)
 		*ret |= slots[i].target == number;
 	return error;
+}
+
+/* Whether what a pointer leads to looks like what it says, not only where it leads to. */
+static struct error *leads_to_like(struct typing *typing, type_number target, uint64_t address,
+				   struct conformity *ret)
+{
+	const struct data_type *type = typing_type(typing, target);
+
+	*ret = (struct conformity){ .is_violated = true };
+	if (type->kind == TYPE_CHARACTER) {
+		ret->is_violated = !is_text(typing, address);
+		ret->confirmed = !ret->is_violated;
+		return NULL;
+	}
+	return is_aggregate(type) && type->size ? typing_conforms(typing, address, target, ret)
+						: NULL;
+}
+
+struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, type_number number,
+				     struct conformity *ret)
+{
+	const struct slot *slots;
+	size_t count;
+	struct error *error = slots_of(&typing->slots, number, &slots, &count);
+
+	*ret = (struct conformity){ 0 };
+	for (size_t i = 0; !error && i < count && i < SAMPLE && !ret->is_violated; i++) {
+		const struct data_type *target = typing_type(typing, slots[i].target);
+		struct conformity one;
+		uint64_t word;
+
+		if (slots[i].is_choice || !is_aggregate(target) || !target->size ||
+		    !slot_stands(&typing->slots, typing->input.image, &slots[i],
+				 address + slots[i].offset) ||
+		    !image_read_u64(typing->input.image, address + slots[i].offset, &word) ||
+		    is_null(typing, word))
+			continue;
+		error = typing_conforms(typing, word, slots[i].target, &one);
+		ret->is_violated = one.is_violated;
+		/* What was looked at may have moved the slots. */
+		if (!error)
+			error = slots_of(&typing->slots, number, &slots, &count);
+	}
+	return error;
+}
+
+struct error *typing_conforms_pointers(struct typing *typing, struct memory_range range,
+				       type_number pointer, struct conformity *ret)
+{
+	type_number target = typing_type(typing, pointer)->target;
+	uint64_t count = (range.end - range.start) / sizeof(uint64_t), tested = 0;
+
+	*ret = (struct conformity){ .is_violated = true };
+	for (uint64_t i = 0; i < count && tested < SAMPLE; i++) {
+		struct conformity one;
+		uint64_t word;
+
+		if (!image_read_u64(typing->input.image, range.start + i * sizeof(word), &word))
+			return NULL;
+		if (word == 0)
+			continue;
+		TRY(leads_to_like(typing, target, word, &one));
+		/* What was never written may stand behind those that are used. */
+		if (one.is_violated && (tested < FIRST_ELEMENTS || i + 1 < count))
+			return NULL;
+		tested++;
+		ret->confirmed += one.confirmed > one.vague;
+		ret->known += one.known > 0;
+	}
+	ret->is_violated = false;
+	return NULL;
 }
 
 /* Whether elements are there that look like it; the rest may never have been written. */

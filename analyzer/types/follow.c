@@ -240,6 +240,31 @@ static struct error *add_entered(struct typing *typing, const struct pointer *po
 	return array_append(&typing->entered, (struct entered){ id, pointer->context, step });
 }
 
+/* What stands there may be told from others that the same pointer of others leads to. */
+static struct error *add_inner(struct typing *typing, const struct pointer *pointer,
+			       allocation_id id)
+{
+	uint64_t hash = hash_add(hash_add(3, pointer->value), pointer->address);
+	struct kept_step step;
+
+	if (pointer->context == NO_CONTEXT || pointer->value % sizeof(uint64_t) != 0 ||
+	    pointer->type == NO_TYPE || typing->inner.count >= MOST_PLACES ||
+	    !has_room_for_regions(typing, id, pointer->value) ||
+	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
+		return NULL;
+	TRY(address_map_add(&typing->known, hash, 0));
+	TRY(make_step(typing, pointer, &step));
+	return array_append(&typing->inner, (struct inner){
+						    .address = pointer->value,
+						    .slot_address = pointer->address,
+						    .type = pointer->type,
+						    .offset = pointer->part,
+						    .in = id,
+						    .step = step,
+						    .context = pointer->context,
+					    });
+}
+
 /*
  * A structure somewhere in a block that has no type of its own, or one for its beginning only, as
  * pools have them, if what stands there looks like it.
@@ -251,6 +276,8 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	struct conformity conformity;
 	struct error *error;
 
+	if (pointer->is_choice || target->kind == TYPE_NONE)
+		TRY(add_inner(typing, pointer, id));
 	if (target->kind == TYPE_CHARACTER || target->kind == TYPE_NONE)
 		return add_entered(typing, pointer, id);
 	if (pointer->is_choice || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
@@ -318,8 +345,13 @@ static struct error *find_fit(struct typing *typing, uint64_t address, struct me
 	if (type->kind == TYPE_CHARACTER && is_filled_with_text(typing, range, address))
 		return NULL;
 	TRY(typing_find_fit(typing, range, wanted, ret));
-	/* A pointer to what was freed may lead to a text, which is where the block is now. */
-	if (*ret != FIT_NONE && is_aggregate(type) && is_text(typing, range.start)) {
+	/*
+	 * A pointer to what was freed may lead to a text, which is where the block is now; or to
+	 * what is larger.
+	 */
+	if (*ret != FIT_NONE && is_aggregate(type) &&
+	    (is_text(typing, range.start) ||
+	     (*ret == FIT_ONE && !is_just_as_large(range, type->size)))) {
 		struct conformity conformity;
 
 		TRY(typing_conforms(typing, range.start, wanted, &conformity));
@@ -462,6 +494,19 @@ struct source {
 	bool is_in_region;
 };
 
+/*
+ * Whether other pointers may stand in place of that slot. A number that may is no address of an
+ * allocation but by chance.
+ */
+static bool has_rivals(const struct slot *slots, size_t count, size_t number)
+{
+	const struct slot *slot = &slots[number];
+
+	return slot->is_choice &&
+	       ((number > 0 && slots[number - 1].offset == slot->offset) ||
+		(number + 1 < count && slots[number + 1].offset == slot->offset));
+}
+
 static struct error *follow_all(struct typing *typing, const struct source *source)
 {
 	uint64_t size = typing_type(typing, source->type)->size;
@@ -490,7 +535,7 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 				.target = slots[j].target,
 				.type = source->type,
 				.part = slots[j].offset,
-				.is_choice = slots[j].is_choice,
+				.is_choice = has_rivals(slots, count, j),
 				.is_in_region = source->is_in_region,
 				.is_doubtful = source->doubtful && address >= source->doubtful,
 			};

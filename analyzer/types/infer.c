@@ -48,6 +48,7 @@ struct inference {
 	size_t choice_count;	       /* of these, the first are members of the union */
 	bool has_pointers;	       /* a member of the union leads to an array of pointers */
 	bool is_named;		       /* the only one, by the tag */
+	bool by_next_tag;	       /* the second number beside a slot tells what it is */
 	bool is_exact;		       /* one leads to what is just as large as it says */
 	ARRAY(struct score) scores;    /* of the candidates */
 	ARRAY(struct heir) heirs;
@@ -127,7 +128,7 @@ static bool may_be_headed(const struct typing *typing, allocation_id id)
 }
 
 /* The byte that tells what the allocation is, as far as there is one: in it, or beside the slot. */
-static unsigned int tag_for(struct typing *typing, allocation_id id)
+static unsigned int tag_for(struct typing *typing, allocation_id id, bool by_next)
 {
 	uint64_t address = allocation_start(typing->input.index, id);
 	uint8_t byte = 0;
@@ -140,13 +141,13 @@ static unsigned int tag_for(struct typing *typing, allocation_id id)
 
 		if (!slot || slot->tag == NO_TAG)
 			return 0;
-		address += (uint64_t)slot->tag - slot->offset;
+		address += (uint64_t)(by_next ? slot->next_tag : slot->tag) - slot->offset;
 	}
 	return image_read(typing->input.image, address, &byte, 1) ? byte + 1U : 0;
 }
 
 /* What unions share whose tag says the same of them; 0: it is in none. */
-static uint64_t ballot_of(struct typing *typing, allocation_id id)
+static uint64_t ballot_of(struct typing *typing, allocation_id id, bool by_next)
 {
 	uint64_t address;
 	type_number type;
@@ -154,7 +155,8 @@ static uint64_t ballot_of(struct typing *typing, allocation_id id)
 		known_fit(typing, id) == FIT_NONE ? slot_to(typing, id, &address, &type) : NULL;
 
 	return slot && slot->is_choice && slot->tag != NO_TAG
-		       ? hash_add(hash_add(1, slot->member), tag_for(typing, id))
+		       ? hash_add(hash_add(1 + by_next, slot->member),
+				  tag_for(typing, id, by_next))
 		       : 0;
 }
 
@@ -176,7 +178,8 @@ static struct error *gather(struct inference *inference)
 			typing_reach_limit(typing, "more than 16,777,216 allocations have no type");
 			break;
 		}
-		hash = hash_add(hash_add(typing->contexts.items[id], tag_for(typing, id)),
+		hash = hash_add(hash_add(typing->contexts.items[id],
+					 tag_for(typing, id, inference->by_next_tag)),
 				known_type(typing, id));
 		error = array_append(
 			&inference->untyped,
@@ -192,11 +195,28 @@ static struct error *gather(struct inference *inference)
 
 DEFINE_COMPARE(compare_untyped, struct untyped, ASCENDING(group), ASCENDING(size), ASCENDING(id))
 
-static struct error *add_candidate(struct inference *inference, type_number type)
+/* Whether it is a pointer of which arrays can be told from others by what they lead to. */
+static bool is_telling_pointer(const struct typing *typing, const struct data_type *type)
+{
+	const struct data_type *target = typing_type(typing, type->target);
+
+	return type->kind == TYPE_POINTER &&
+	       (target->kind == TYPE_CHARACTER || (is_aggregate(target) && target->size));
+}
+
+static struct error *add_candidate(struct inference *inference, type_number type, bool is_choice)
 {
 	const struct data_type *described = typing_type(inference->typing, type);
 	bool is_rivalled = false;
 
+	if (is_choice && inference->candidates.count < MOST_CANDIDATES &&
+	    (described->kind == TYPE_CHARACTER ||
+	     is_telling_pointer(inference->typing, described))) {
+		for (size_t i = 0; i < inference->candidates.count; i++)
+			if (inference->candidates.items[i] == type)
+				return NULL;
+		return array_append(&inference->candidates, type);
+	}
 	if (!is_aggregate(described) || inference->candidates.count == MOST_CANDIDATES)
 		return NULL;
 	/* Memory cannot tell it from the array that another member of the union leads to. */
@@ -226,23 +246,24 @@ static struct error *find_heirs(struct inference *inference, type_number header,
 	return error;
 }
 
-/* The members of the union that the slot is in are candidates, or the one that the tag names. */
-static struct error *add_choices(struct inference *inference, allocation_id id)
+/*
+ * The members of the union that the slot is in are candidates, or the one that the tag names. The
+ * slot is of a value of the type, and its pointer stands at the address.
+ */
+static struct error *add_choices(struct inference *inference, const struct slot *slot,
+				 type_number type, uint64_t address)
 {
 	struct typing *typing = inference->typing;
 	const struct type_member *named;
-	const struct slot *slot, *slots;
-	uint64_t address;
-	type_number type;
+	const struct slot *slots;
 	size_t count;
 
-	slot = slot_to(typing, id, &address, &type);
 	if (!slot || !slot->is_choice)
 		return NULL;
 	named = tag_names(typing, type, slot, address);
 	if (named && typing_type(typing, named->type)->kind == TYPE_POINTER) {
 		inference->is_named = true;
-		return add_candidate(inference, typing_type(typing, named->type)->target);
+		return add_candidate(inference, typing_type(typing, named->type)->target, true);
 	}
 	TRY(slots_of(&typing->slots, type, &slots, &count));
 	for (size_t i = 0; i < count; i++)
@@ -251,7 +272,7 @@ static struct error *add_choices(struct inference *inference, allocation_id id)
 				typing_type(typing, slots[i].target)->kind == TYPE_POINTER;
 	for (size_t i = 0; i < count; i++)
 		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
-			TRY(add_candidate(inference, slots[i].target));
+			TRY(add_candidate(inference, slots[i].target, true));
 	return NULL;
 }
 
@@ -261,34 +282,47 @@ static struct error *add_heirs(struct inference *inference, type_number header)
 
 	TRY(find_heirs(inference, header, &i));
 	for (; i < inference->heirs.count && inference->heirs.items[i].header == header; i++)
-		TRY(add_candidate(inference, inference->heirs.items[i].type));
+		TRY(add_candidate(inference, inference->heirs.items[i].type, false));
 	return NULL;
 }
 
-/* Of a group, by one of it; and what begins with such a candidate. */
-static struct error *gather_candidates(struct inference *inference, allocation_id id)
+/* What the slot, which stands at that place, may lead to; and what begins with such a candidate. */
+static struct error *gather_for_slot(struct inference *inference, const struct slot *slot,
+				     type_number type, uint64_t address, uint32_t place)
 {
-	const struct typing *typing = inference->typing;
-	uint32_t place = typing->paths.items[typing->contexts.items[id]].place;
 	const struct cast *casts;
 	size_t count;
 
 	inference->candidates.count = inference->choice_count = 0;
-	inference->has_pointers = false;
-	if (known_fit(typing, id) != FIT_NONE)
-		return add_heirs(inference, known_type(typing, id));
-	inference->is_named = false;
-	TRY(add_choices(inference, id));
+	inference->has_pointers = inference->is_named = false;
+	TRY(add_choices(inference, slot, type, address));
 	inference->choice_count = inference->candidates.count;
 	if (inference->is_named)
 		return NULL;
 	count = casts_of(&inference->casts, place, &casts);
 	for (size_t i = 0; i < count; i++)
-		TRY(add_candidate(inference, casts[i].type));
+		TRY(add_candidate(inference, casts[i].type, false));
 	count = inference->candidates.count;
 	for (size_t i = 0; i < count; i++)
 		TRY(add_heirs(inference, inference->candidates.items[i]));
 	return NULL;
+}
+
+/* Of a group, by one of it. */
+static struct error *gather_candidates(struct inference *inference, allocation_id id)
+{
+	struct typing *typing = inference->typing;
+	uint32_t place = typing->paths.items[typing->contexts.items[id]].place;
+	const struct slot *slot;
+	uint64_t address = 0;
+	type_number type = NO_TYPE;
+
+	inference->candidates.count = inference->choice_count = 0;
+	inference->has_pointers = false;
+	if (known_fit(typing, id) != FIT_NONE)
+		return add_heirs(inference, known_type(typing, id));
+	slot = slot_to(typing, id, &address, &type);
+	return gather_for_slot(inference, slot, type, address, place);
 }
 
 /* Whether it may be what a member of the union leads to, cut short: a rival of what fits. */
@@ -314,6 +348,28 @@ static struct error *test_part(const struct inference *inference, struct memory_
 	return NULL;
 }
 
+/* Text, or an array of pointers, each to what it should. */
+static struct error *test_elements(struct typing *typing, struct memory_range range,
+				   type_number type, struct score *score, enum type_fit *ret_fit)
+{
+	bool is_character = typing_type(typing, type)->kind == TYPE_CHARACTER;
+	struct conformity conformity = { .is_violated = !is_text(typing, range.start) };
+
+	if (is_character)
+		conformity.confirmed = is_filled_with_text(typing, range, range.start);
+	else
+		TRY(typing_conforms_pointers(typing, range, type, &conformity));
+	if (conformity.is_violated)
+		return NULL;
+	*ret_fit = FIT_ARRAY;
+	score->right++;
+	score->confirmed += conformity.confirmed > 0;
+	score->told += conformity.confirmed > 0;
+	score->exact += conformity.confirmed > 0 || !is_character;
+	score->known += conformity.known;
+	return NULL;
+}
+
 /* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
 static struct error *test_one(const struct inference *inference, allocation_id id, type_number type,
 			      struct score *score, enum type_fit *ret_fit)
@@ -324,6 +380,8 @@ static struct error *test_one(const struct inference *inference, allocation_id i
 	enum type_fit fit = typing_fit_of_one(typing, range, type);
 
 	*ret_fit = FIT_NONE;
+	if (!is_aggregate(typing_type(typing, type)))
+		return test_elements(typing, range, type, score, ret_fit);
 	if (fit == FIT_NONE)
 		return test_part(inference, range, type, score, ret_fit);
 	TRY(typing_conforms(typing, range.start, type, &conformity));
@@ -331,6 +389,14 @@ static struct error *test_one(const struct inference *inference, allocation_id i
 		TRY(typing_conforms_behind(typing, range, type, &behind));
 	if (conformity.is_violated || behind.is_violated)
 		return NULL;
+	/* Arrays of pointers, which are rivals, are looked at as closely. */
+	if (inference->has_pointers) {
+		struct conformity led_to;
+
+		TRY(typing_conforms_led_to(typing, range.start, type, &led_to));
+		if (led_to.is_violated)
+			return NULL;
+	}
 	*ret_fit = fit;
 	score->right++;
 	score->confirmed += conformity.confirmed + behind.confirmed > 0;
@@ -559,7 +625,7 @@ static type_number elect(const struct inference *inference, const struct group *
 static struct error *infer_candidates(struct inference *inference, const struct group *group,
 				      bool is_headed)
 {
-	uint64_t ballot = ballot_of(inference->typing, group->items->id);
+	uint64_t ballot = ballot_of(inference->typing, group->items->id, inference->by_next_tag);
 	type_number type;
 
 	TRY(choose(inference, group, is_headed, &type));
@@ -587,7 +653,7 @@ static struct error *infer_group(struct inference *inference, const struct group
 	if (is_headed || !slot || typing_type(typing, slot->target)->kind != TYPE_NONE)
 		return NULL;
 	for (size_t i = 0; i < inference->casts.results.count; i++)
-		TRY(add_candidate(inference, inference->casts.results.items[i]));
+		TRY(add_candidate(inference, inference->casts.results.items[i], false));
 	TRY(choose(inference, group, false, &type));
 	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
 		return NULL;
@@ -712,6 +778,152 @@ static struct error *infer_headed(struct inference *inference, const struct head
 	return NULL;
 }
 
+/* ---- what pointers without types lead to within blocks */
+
+static uint64_t inner_group(const struct inference *inference, const struct inner *inner,
+			    const struct slot *slot)
+{
+	uint32_t tag = !slot ? NO_TAG : inference->by_next_tag ? slot->next_tag : slot->tag;
+	uint8_t byte = 0;
+
+	if (tag != NO_TAG)
+		image_read(inference->typing->input.image,
+			   inner->slot_address + tag - slot->offset, &byte, 1);
+	return hash_add(hash_add(inner->context, tag), byte);
+}
+
+/* Whether one of the type stands there, and all of its pointers are right. */
+static struct error *test_inner(struct inference *inference, const struct inner *inner,
+				type_number type, struct score *score)
+{
+	struct typing *typing = inference->typing;
+	const struct data_type *described = typing_type(typing, type);
+	struct conformity conformity;
+
+	inference->tests++;
+	if (!is_aggregate(described) || described->size < 2 * sizeof(uint64_t) ||
+	    described->size > range_of(typing, inner->in).end - inner->address)
+		return NULL;
+	TRY(typing_conforms(typing, inner->address, type, &conformity));
+	if (conformity.is_violated)
+		return NULL;
+	score->right++;
+	score->exact++;
+	score->confirmed += conformity.confirmed > 0;
+	score->told += conformity.confirmed > conformity.vague;
+	score->known += conformity.known;
+	score->pointers += conformity.exact;
+	score->doubts += conformity.doubtful;
+	return NULL;
+}
+
+/*
+ * Whether the candidate is right for nearly all, as is told by pointers that cannot lead anywhere;
+ * or it is the member of the union that is, and no other one is for half of them.
+ */
+static bool is_chosen_within(const struct inference *inference, size_t number, size_t count)
+{
+	const struct score *scores = inference->scores.items, *score = &scores[number];
+	bool is_alone = score->right * 100 >= count * 98 && score->confirmed * 2 >= count;
+
+	for (size_t i = 0; i < inference->choice_count; i++)
+		is_alone &= i == number || scores[i].right * 2 < count;
+	is_alone &= number < inference->choice_count;
+	return is_alone ||
+	       (score->told * 2 >= count && is_chosen(inference, number, count, false));
+}
+
+struct inner_member {
+	uint64_t group;
+	uint32_t number; /* of the inner one */
+};
+
+struct inner_members {
+	ARRAY(struct inner_member) all;
+};
+
+DEFINE_COMPARE(compare_inner, struct inner_member, ASCENDING(group), ASCENDING(number))
+
+/* All these, which the same pointers beside the same tag lead to, are what all of them look like.
+ */
+static struct error *infer_inner_group(struct inference *inference,
+				       const struct inner_member *members, size_t count)
+{
+	struct typing *typing = inference->typing;
+	struct inner *first = &typing->inner.items[members->number];
+	size_t tested = count < SAMPLE ? count : SAMPLE, chosen = 0;
+
+	TRY(gather_for_slot(inference, slot_at(&typing->slots, first->type, first->offset),
+			    first->type, first->slot_address,
+			    typing->paths.items[first->context].place));
+	inference->scores.count = 0;
+	for (size_t i = 0; i < inference->candidates.count; i++) {
+		struct score score = { 0 };
+
+		for (size_t j = 0; j < tested; j++)
+			TRY(test_inner(inference,
+				       &typing->inner.items[members[j * count / tested].number],
+				       inference->candidates.items[i], &score));
+		TRY(array_append(&inference->scores, score));
+	}
+	while (chosen < inference->scores.count && !is_chosen_within(inference, chosen, tested))
+		chosen++;
+	for (size_t j = 0; chosen < inference->scores.count && j < count; j++) {
+		struct inner *inner = &typing->inner.items[members[j].number];
+		const struct headed found = { .address = inner->address,
+					      .in = inner->in,
+					      .step = inner->step,
+					      .context = inner->context };
+		struct score score = { 0 };
+
+		TRY(test_inner(inference, inner, inference->candidates.items[chosen], &score));
+		inner->is_known |= score.right > 0;
+		if (score.right)
+			TRY(typing_add_region(typing, &found,
+					      inference->candidates.items[chosen]));
+	}
+	return NULL;
+}
+
+static struct error *sort_inner(struct inference *inference, struct inner_members *ret)
+{
+	struct typing *typing = inference->typing;
+
+	for (size_t i = 0; i < typing->inner.count; i++) {
+		const struct inner *inner = &typing->inner.items[i];
+
+		if (!inner->is_known)
+			TRY(array_append(
+				&ret->all,
+				(struct inner_member){
+					inner_group(inference, inner,
+						    slot_at(&typing->slots, inner->type,
+							    inner->offset)),
+					(uint32_t)i }));
+	}
+	array_sort(&ret->all, compare_inner);
+	return NULL;
+}
+
+static struct error *infer_inner(struct inference *inference)
+{
+	struct inner_members members = {
+		.all.memory.account = inference->typing->input.account,
+	};
+	struct error *error = sort_inner(inference, &members);
+	const struct inner_member *all = members.all.items;
+	size_t count = members.all.count;
+
+	for (size_t i = 0, next; !error && i < count; i = next) {
+		for (next = i + 1; next < count && all[next].group == all[i].group; next++)
+			;
+		if (next - i >= ENOUGH && inference->tests <= MOST_TESTS)
+			error = infer_inner_group(inference, &all[i], next - i);
+	}
+	array_release(&members.all);
+	return error;
+}
+
 static struct error *infer_regions(struct inference *inference)
 {
 	struct typing *typing = inference->typing;
@@ -779,13 +991,21 @@ struct error *typing_infer(struct typing *typing)
 	struct error *error = gather(&inference);
 
 	if (error || (inference.untyped.count == 0 && typing->headed.count == 0 &&
-		      typing->entered.count == 0))
+		      typing->entered.count == 0 && typing->inner.count == 0))
 		return error;
 	error = casts_read(&inference.casts, &input);
 	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
 		error = typing_search_inside(typing, &inference.casts);
 		if (!error)
 			error = infer_all(&inference);
+		if (!error)
+			error = infer_inner(&inference);
+		inference.by_next_tag = true;
+		if (!error && typing->queued_from == typing->queue.count)
+			error = infer_all(&inference);
+		if (!error)
+			error = infer_inner(&inference);
+		inference.by_next_tag = false;
 		if (!error)
 			error = infer_regions(&inference);
 		if (error || (typing->queued_from == typing->queue.count && !typing->places.count))

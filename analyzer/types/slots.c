@@ -58,6 +58,21 @@ uint32_t tag_of(const struct type_table *types, const struct data_type *type)
 	return NO_TAG;
 }
 
+uint32_t next_tag_of(const struct type_table *types, const struct data_type *type, uint32_t tag)
+{
+	const struct type_member *members = type_members(types, type);
+
+	for (size_t i = 0; tag != NO_TAG && i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if (members[i].offset > tag && !members[i].bit_size &&
+		    (member->kind == TYPE_NUMBER || member->kind == TYPE_CHARACTER) &&
+		    member->size <= sizeof(uint32_t))
+			return members[i].offset;
+	}
+	return tag;
+}
+
 /* Slots are added to the table from first on, of a value at offset in the type. */
 struct making {
 	struct slot_table *table;
@@ -73,7 +88,7 @@ struct guarded {
 struct part {
 	type_number type;
 	uint64_t offset;
-	uint32_t member, way, tag;
+	uint32_t member, way, tag, next_tag;
 	bool is_choice;
 	const struct guarded *guarded; /* or NULL */
 	size_t depth;
@@ -91,6 +106,7 @@ static struct error *add_pointer(const struct making *making, type_number target
 		.member = part->member,
 		.way = part->way,
 		.tag = part->tag,
+		.next_tag = part->next_tag,
 		.is_choice = part->is_choice,
 		.guards = (uint32_t)table->guards.count,
 	};
@@ -246,6 +262,9 @@ static struct error *add_members(const struct making *making, const struct data_
 			.way = whole->is_choice ? whole->way
 						: way_to(whole->way, type->first_member + i),
 			.tag = tag == NO_TAG ? whole->tag : (uint32_t)(whole->offset + tag),
+			.next_tag = tag == NO_TAG ? whole->next_tag
+						  : (uint32_t)(whole->offset +
+							       next_tag_of(types, type, tag)),
 			.is_choice = whole->is_choice || is_choice ||
 				     (members[i].is_variant && !variant),
 			.guarded = variant ? &guarded : whole->guarded,
@@ -376,8 +395,10 @@ static struct error *add_elements(const struct making *making, const struct data
 			    i * element->size > UINT32_MAX - slot.offset)
 				return NULL;
 			/* The tag of an element that is a structure is in it. */
-			if (slot.tag != NO_TAG && slot.tag != whole->tag)
+			if (slot.tag != NO_TAG && slot.tag != whole->tag) {
 				slot.tag += (uint32_t)(i * element->size);
+				slot.next_tag += (uint32_t)(i * element->size);
+			}
 			slot.offset += (uint32_t)(i * element->size);
 			error = array_append(&making->table->slots, slot);
 		}
@@ -422,7 +443,10 @@ struct error *slots_of(struct slot_table *table, type_number type, const struct 
 		if (making.first < MOST_SLOTS)
 			error = add_slots(
 				&making,
-				(struct part){ .type = type, .member = NO_MEMBER, .tag = NO_TAG });
+				(struct part){ .type = type,
+					       .member = NO_MEMBER,
+					       .tag = NO_TAG,
+					       .next_tag = NO_TAG });
 		range->count = (uint32_t)(table->slots.count - making.first);
 		if (range->count)
 			SORT(&table->slots.items[range->first], range->count, compare_slots);

@@ -23,6 +23,7 @@ struct slot {
 	uint32_t member;    /* that the pointer is, or is in; NO_MEMBER: an array's element */
 	uint32_t way;	    /* a hash of all members around it; 0: an array's element */
 	uint32_t tag;	    /* offset of the byte that may say what stands there, or NO_TAG */
+	uint32_t next_tag;  /* that of another number of the same structure; or the same */
 	bool is_choice;	    /* something else may stand there: a member of a union */
 	uint8_t guard_count;
 	uint32_t guards; /* the first; it stands there only if all agree: see slot_stands() */
@@ -70,5 +71,8 @@ const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t 
  * such as an enumeration. NO_TAG: it has none.
  */
 uint32_t tag_of(const struct type_table *types, const struct data_type *type);
+
+/* The same of the small number behind the one whose byte is the tag; tag: there is none. */
+uint32_t next_tag_of(const struct type_table *types, const struct data_type *type, uint32_t tag);
 
 #endif

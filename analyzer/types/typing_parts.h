@@ -78,6 +78,18 @@ struct headed {
 	uint32_t tag;
 };
 
+/* What a "void *" or a member of a union leads to within a block. */
+struct inner {
+	uint64_t address;
+	uint64_t slot_address; /* of the pointer, which is of a value of the type, at offset */
+	type_number type;
+	uint32_t offset;
+	allocation_id in;
+	struct kept_step step; /* to it */
+	uint32_t context;
+	bool is_known; /* what it is was found */
+};
+
 /* A block that a "char *" or "void *" leads into; what stands there only code knows. */
 struct entered {
 	allocation_id id;
@@ -109,6 +121,7 @@ struct typing {
 	struct address_map nodes;   /* types of what links lead to, by a hash of where they stand */
 	ARRAY(struct headed) headed;
 	ARRAY(struct entered) entered;
+	ARRAY(struct inner) inner;
 	HASH_TABLE(struct origin) region_slots; /* that led to allocations, by address */
 };
 
@@ -183,6 +196,7 @@ struct conformity {
 	uint32_t vague;	    /* of these, "void *" and members of unions, which may lead anywhere */
 	uint32_t exact;	    /* to what is just as large */
 	uint32_t known;	    /* to what is known to be of the type that they say */
+	uint32_t functions; /* to code */
 	uint32_t doubtful;  /* to what is larger; elements of the tail that violate it */
 };
 
@@ -215,6 +229,17 @@ struct error *typing_find_cut(struct typing *typing, struct memory_range range, 
 /* The same of what stands behind the structure, whose last member is an array of any size. */
 struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
 				     type_number number, struct conformity *ret);
+
+/* Whether what the pointers of a value lead to looks like what they say, too. */
+struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, type_number number,
+				     struct conformity *ret);
+
+/*
+ * Whether the range looks like an array of pointers of that type, each null or to what looks like
+ * what it leads to; the last one may never have been written.
+ */
+struct error *typing_conforms_pointers(struct typing *typing, struct memory_range range,
+				       type_number pointer, struct conformity *ret);
 
 /*
  * Whether it may be one value, with a tail or without, or with what it points to behind it; else

@@ -568,7 +568,7 @@ PROGRAMS = (
             Site(wrappers=r"Perl_safesys\w+|safe\w+",
                  # Arenas, arrays of hashes, layers: Newx(start, size, char).
                  unsaid=r"Perl_more_(sv|bodies)|PerlIO_push|Perl_hv_common|"
-                 r"S_hsplit|Perl_hv_ksplit|S_share_hek_flags",
+                 r"S_hv_auxinit|S_hsplit|Perl_hv_ksplit|S_share_hek_flags",
                  functions={"Perl_newPADNAMEpvn": "PADNAME",
                             "Perl_av_extend_guts": ("SV *", "PADNAME *")},
                  types={"Newx": 2, "Newxz": 2, "Renew": 2}), held_out=True),
