@@ -70,6 +70,7 @@ struct pointer {
 	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
 	uint32_t part;
 	bool is_choice;
+	bool has_rivals;   /* another pointer may stand there */
 	bool is_in_region; /* of from, whose own type does not tell what stands there */
 	bool is_doubtful;  /* it may stand behind all that the program asked for */
 };
@@ -276,11 +277,11 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	struct conformity conformity;
 	struct error *error;
 
-	if (pointer->is_choice || target->kind == TYPE_NONE)
+	if (pointer->has_rivals || target->kind == TYPE_NONE)
 		TRY(add_inner(typing, pointer, id));
 	if (target->kind == TYPE_CHARACTER || target->kind == TYPE_NONE)
 		return add_entered(typing, pointer, id);
-	if (pointer->is_choice || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
+	if (pointer->has_rivals || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
 	    pointer->value % sizeof(uint64_t) != 0 ||
 	    target->size > range_of(typing, id).end - pointer->value ||
 	    !has_room_for_regions(typing, id, pointer->value) ||
@@ -535,7 +536,8 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 				.target = slots[j].target,
 				.type = source->type,
 				.part = slots[j].offset,
-				.is_choice = has_rivals(slots, count, j),
+				.is_choice = slots[j].is_choice,
+				.has_rivals = has_rivals(slots, count, j),
 				.is_in_region = source->is_in_region,
 				.is_doubtful = source->doubtful && address >= source->doubtful,
 			};

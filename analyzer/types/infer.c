@@ -48,6 +48,7 @@ struct inference {
 	size_t choice_count;	       /* of these, the first are members of the union */
 	bool has_pointers;	       /* a member of the union leads to an array of pointers */
 	bool is_named;		       /* the only one, by the tag */
+	bool is_rivalled;	       /* one is a structure of nothing but pointers */
 	bool by_next_tag;	       /* the second number beside a slot tells what it is */
 	bool is_exact;		       /* one leads to what is just as large as it says */
 	ARRAY(struct score) scores;    /* of the candidates */
@@ -222,12 +223,27 @@ static struct error *add_candidate(struct inference *inference, type_number type
 	/* Memory cannot tell it from the array that another member of the union leads to. */
 	if (inference->has_pointers)
 		TRY(slots_are_all(&inference->typing->slots, type, &is_rivalled));
+	inference->is_rivalled |= is_rivalled;
 	if (is_rivalled)
 		return NULL;
 	for (size_t i = 0; i < inference->candidates.count; i++)
 		if (inference->candidates.items[i] == type)
 			return NULL;
 	return array_append(&inference->candidates, type);
+}
+
+/* Memory does not tell arrays of pointers from a structure of them. */
+static void drop_pointers(struct inference *inference)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < inference->candidates.count; i++) {
+		type_number type = inference->candidates.items[i];
+
+		if (typing_type(inference->typing, type)->kind != TYPE_POINTER)
+			inference->candidates.items[kept++] = type;
+	}
+	inference->candidates.count = kept;
 }
 
 static struct error *find_heirs(struct inference *inference, type_number header, size_t *ret)
@@ -273,6 +289,8 @@ static struct error *add_choices(struct inference *inference, const struct slot 
 	for (size_t i = 0; i < count; i++)
 		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
 			TRY(add_candidate(inference, slots[i].target, true));
+	if (inference->is_rivalled)
+		drop_pointers(inference);
 	return NULL;
 }
 
@@ -294,7 +312,7 @@ static struct error *gather_for_slot(struct inference *inference, const struct s
 	size_t count;
 
 	inference->candidates.count = inference->choice_count = 0;
-	inference->has_pointers = inference->is_named = false;
+	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
 	TRY(add_choices(inference, slot, type, address));
 	inference->choice_count = inference->candidates.count;
 	if (inference->is_named)

@@ -75,7 +75,7 @@ def read_modules(pid):
     modules, first = [], {}
     for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
         fields = line.split(maxsplit=5)
-        if len(fields) < 6 or not fields[5].startswith("/"):
+        if len(fields) < 6 or not pathlib.Path(fields[5]).is_file():
             continue
         start, end = (int(word, 16) for word in fields[0].split("-"))
         path = fields[5]
