@@ -156,8 +156,7 @@ static uint64_t ballot_of(struct typing *typing, allocation_id id, bool by_next)
 		known_fit(typing, id) == FIT_NONE ? slot_to(typing, id, &address, &type) : NULL;
 
 	return slot && slot->is_choice && slot->tag != NO_TAG
-		       ? hash_add(hash_add(1 + by_next, slot->member),
-				  tag_for(typing, id, by_next))
+		       ? hash_add(hash_add(1 + by_next, slot->member), tag_for(typing, id, by_next))
 		       : 0;
 }
 
@@ -805,8 +804,8 @@ static uint64_t inner_group(const struct inference *inference, const struct inne
 	uint8_t byte = 0;
 
 	if (tag != NO_TAG)
-		image_read(inference->typing->input.image,
-			   inner->slot_address + tag - slot->offset, &byte, 1);
+		image_read(inference->typing->input.image, inner->slot_address + tag - slot->offset,
+			   &byte, 1);
 	return hash_add(hash_add(inner->context, tag), byte);
 }
 
@@ -836,7 +835,7 @@ static struct error *test_inner(struct inference *inference, const struct inner 
 }
 
 /*
- * Whether the candidate is right for nearly all, as is told by pointers that cannot lead anywhere;
+ * Whether the candidate is right for nearly all, as pointers say that cannot lead just anywhere;
  * or it is the member of the union that is, and no other one is for half of them.
  */
 static bool is_chosen_within(const struct inference *inference, size_t number, size_t count)
@@ -847,8 +846,7 @@ static bool is_chosen_within(const struct inference *inference, size_t number, s
 	for (size_t i = 0; i < inference->choice_count; i++)
 		is_alone &= i == number || scores[i].right * 2 < count;
 	is_alone &= number < inference->choice_count;
-	return is_alone ||
-	       (score->told * 2 >= count && is_chosen(inference, number, count, false));
+	return is_alone || (score->told * 2 >= count && is_chosen(inference, number, count, false));
 }
 
 struct inner_member {
@@ -897,8 +895,7 @@ static struct error *infer_inner_group(struct inference *inference,
 		TRY(test_inner(inference, inner, inference->candidates.items[chosen], &score));
 		inner->is_known |= score.right > 0;
 		if (score.right)
-			TRY(typing_add_region(typing, &found,
-					      inference->candidates.items[chosen]));
+			TRY(typing_add_region(typing, &found, inference->candidates.items[chosen]));
 	}
 	return NULL;
 }
@@ -911,13 +908,12 @@ static struct error *sort_inner(struct inference *inference, struct inner_member
 		const struct inner *inner = &typing->inner.items[i];
 
 		if (!inner->is_known)
-			TRY(array_append(
-				&ret->all,
-				(struct inner_member){
-					inner_group(inference, inner,
-						    slot_at(&typing->slots, inner->type,
-							    inner->offset)),
-					(uint32_t)i }));
+			TRY(array_append(&ret->all,
+					 (struct inner_member){
+						 inner_group(inference, inner,
+							     slot_at(&typing->slots, inner->type,
+								     inner->offset)),
+						 (uint32_t)i }));
 	}
 	array_sort(&ret->all, compare_inner);
 	return NULL;

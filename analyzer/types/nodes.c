@@ -39,8 +39,8 @@ static const struct container {
 	{ "std::_Rb_tree<", "std::_Rb_tree_node<", 1, NULL, "" },
 	{ "std::__cxx11::_List_base<", "std::_List_node<", 0, NULL, "" },
 	{ "std::_List_base<", "std::_List_node<", 0, NULL, "" },
-	{ "std::_Hashtable<", "std::__detail::_Hash_node<", 1,
-	  "std::__detail::_Hashtable_traits<", "" },
+	{ "std::_Hashtable<", "std::__detail::_Hash_node<", 1, "std::__detail::_Hashtable_traits<",
+	  "" },
 	{ "std::_Fwd_list_base<", "std::_Fwd_list_node<", 0, NULL, "" },
 	{ "std::__1::__tree<", "std::__1::__tree_node<", 0, NULL, ", void *" },
 };

@@ -142,8 +142,8 @@ static bool stands(const struct slot_table *table, const struct image *image,
 	return guard->other_count || guard->value == value;
 }
 
-bool slot_stands(const struct slot_table *table, const struct image *image,
-		 const struct slot *slot, uint64_t address)
+bool slot_stands(const struct slot_table *table, const struct image *image, const struct slot *slot,
+		 uint64_t address)
 {
 	for (uint32_t i = 0; i < slot->guard_count; i++)
 		if (!stands(table, image, &table->guards.items[slot->guards + i], address))
@@ -353,8 +353,8 @@ static struct error *add_structure(const struct making *making, const struct dat
 }
 
 /* In what may be there or not, each element has guards of its own. */
-static struct error *add_guarded_elements(const struct making *making,
-					  const struct data_type *type, const struct part *whole)
+static struct error *add_guarded_elements(const struct making *making, const struct data_type *type,
+					  const struct part *whole)
 {
 	uint64_t size = type_get(making->table->types, type->target)->size;
 	struct part part = *whole;
@@ -441,12 +441,10 @@ struct error *slots_of(struct slot_table *table, type_number type, const struct 
 
 		*range = (struct slot_range){ (uint32_t)making.first, 0 };
 		if (making.first < MOST_SLOTS)
-			error = add_slots(
-				&making,
-				(struct part){ .type = type,
-					       .member = NO_MEMBER,
-					       .tag = NO_TAG,
-					       .next_tag = NO_TAG });
+			error = add_slots(&making, (struct part){ .type = type,
+								  .member = NO_MEMBER,
+								  .tag = NO_TAG,
+								  .next_tag = NO_TAG });
 		range->count = (uint32_t)(table->slots.count - making.first);
 		if (range->count)
 			SORT(&table->slots.items[range->first], range->count, compare_slots);

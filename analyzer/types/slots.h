@@ -60,8 +60,8 @@ struct error *slots_are_all(struct slot_table *table, type_number type, bool *re
  * Whether the slot is in use in the value where it stands at the address: its std::variant,
  * std::optional or enumeration of Rust says so, or it is in none.
  */
-bool slot_stands(const struct slot_table *table, const struct image *image,
-		 const struct slot *slot, uint64_t address);
+bool slot_stands(const struct slot_table *table, const struct image *image, const struct slot *slot,
+		 uint64_t address);
 
 /* The first slot at that offset of a value of the type; NULL: there is none. */
 const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset);

@@ -72,7 +72,7 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 			typing->places.memory.account = typing->headed.memory.account =
 				typing->statements.memory.account = typing->entered.memory.account =
 					typing->inner.memory.account =
-					typing->region_slots.memory.account = account;
+						typing->region_slots.memory.account = account;
 	typing->known.memory.account = typing->nodes.memory.account = typing->paths.memory.account =
 		typing->contexts.memory.account = account;
 	typing->table = input->types;

@@ -49,8 +49,8 @@ static void *make(size_t size, const char *type)
 static struct value *new_value(unsigned int kind)
 {
 	if (used == SLAB) {
-		size_t *slab_size = make(SLAB * sizeof(*slab) + sizeof(*slab_size),
-					 "block with struct value");
+		size_t *slab_size =
+			make(SLAB * sizeof(*slab) + sizeof(*slab_size), "block with struct value");
 
 		*slab_size = SLAB;
 		slab = (struct value *)(slab_size + 1);

@@ -27,8 +27,8 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 {
 	*reader = (struct type_reader){ .debug = debug, .progress = progress };
 	reader->raws.memory.account = reader->members.memory.account =
-		reader->variants.memory.account =
-		reader->variables.memory.account = reader->entries.memory.account = account;
+		reader->variants.memory.account = reader->variables.memory.account =
+			reader->entries.memory.account = account;
 	reader->bounds.memory.account = reader->declared.memory.account = account;
 	reader->known.memory.account = account;
 }
@@ -293,8 +293,7 @@ static bool read_variant_value(Dwarf_Die *entry, uint8_t size, uint64_t *ret)
 }
 
 /* Where the number stands that says which variant a value is of; false: nothing does. */
-static bool find_discriminant(struct type_reader *reader, Dwarf_Die *part,
-			      struct type_variant *ret)
+static bool find_discriminant(struct type_reader *reader, Dwarf_Die *part, struct type_variant *ret)
 {
 	Dwarf_Die child, type;
 	Dwarf_Word size;
