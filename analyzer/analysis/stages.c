@@ -109,22 +109,46 @@ struct disguises_input analysis_disguises_input(struct analysis *analysis,
 	};
 }
 
+/* Add what is held in disguise, if it is in targets, and what that leads to. */
+static struct error *add_disguised(struct analysis *analysis, unsigned int disguises,
+				   const struct bitmap *targets, struct bitmap *anchored)
+{
+	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
+	_cleanup_(disguises_deinit) struct disguises found = { 0 };
+	struct disguises_input input = analysis_disguises_input(analysis, anchored, &wanted);
+
+	input.disguises = disguises;
+	input.integers = disguises ? NULL : analysis->runtimes;
+	input.targets = targets;
+	TRY(bitmap_init_minus(&wanted, allocation_used(analysis->index), anchored,
+			      &analysis->account));
+	TRY(disguises_find(&input, &found));
+	bitmap_or(anchored, &found.reached);
+	return roots_add_integers(analysis->roots, found.list.items, found.list.count);
+}
+
+/* Add what collectors find that follow references at odd addresses. */
+static struct error *add_packed(struct analysis *analysis, struct bitmap *anchored)
+{
+	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
+
+	if (!collectable || !runtimes_pack_references(analysis->runtimes))
+		return NULL;
+	return add_disguised(analysis, 1U << DISGUISE_PACKED, collectable, anchored);
+}
+
 /* Add what integers of interpreters hold, where something would be lost. */
 static struct error *add_integers(struct analysis *analysis, struct bitmap *anchored)
 {
-	_cleanup_(bitmap_deinit) struct bitmap wanted = { 0 };
-	_cleanup_(disguises_deinit) struct disguises integers = { 0 };
-	struct disguises_input input = analysis_disguises_input(analysis, anchored, &wanted);
+	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
+	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
 
 	if (!runtimes_have_integers(analysis->runtimes))
 		return NULL;
-	input.disguises = 0;
-	input.integers = analysis->runtimes;
-	TRY(bitmap_init_minus(&wanted, allocation_used(analysis->index), anchored,
+	/* No collector takes an integer for a reference. */
+	TRY(bitmap_init_minus(&targets, allocation_used(analysis->index), collectable,
 			      &analysis->account));
-	TRY(disguises_find(&input, &integers));
-	bitmap_or(anchored, &integers.reached);
-	return roots_add_integers(analysis->roots, integers.list.items, integers.list.count);
+	return add_disguised(analysis, 0, &targets, anchored);
 }
 
 static void note_stacks(struct analysis *analysis, const struct bitmap *stacks)
@@ -183,6 +207,7 @@ static struct error *build_reachability(struct analysis *analysis)
 	_cleanup_(bitmap_deinit) struct bitmap anchored = { 0 };
 
 	TRY(analysis_mark(analysis, ROOT_STATIC, ROOT_KERNEL, &anchored));
+	TRY(add_packed(analysis, &anchored));
 	TRY(add_integers(analysis, &anchored));
 	TRY(add_signal_stacks(analysis, &anchored));
 	TRY(liveness_init(&analysis->liveness, analysis->graph, analysis->index, &anchored,
@@ -225,14 +250,16 @@ static struct error *build_collector(struct analysis *analysis)
 		.progress = analysis->progress,
 	};
 	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
+	const struct bitmap *managed = allocation_having(analysis->index, TRAIT_MANAGED);
 	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
 	struct bitmap at_risk = { 0 };
 
-	if (!collectable)
+	if (!collectable || !managed)
 		return NULL;
 	TRY(collector_mark(&input, &kept));
 	TRY(bitmap_init_minus(&at_risk, &analysis->anchored, &kept, &analysis->account));
 	bitmap_and(&at_risk, collectable);
+	bitmap_and(&at_risk, managed);
 	analysis->at_risk = at_risk;
 	return NULL;
 }

@@ -45,6 +45,7 @@ struct disguises_input {
 	const struct graph *incoming;	 /* for XOR links only */
 	const struct bitmap *in_use;	 /* allocations */
 	const struct bitmap *wanted;	 /* none of these */
+	const struct bitmap *targets;	 /* what may be held in disguise; NULL: all */
 	unsigned int disguises;		 /* a bit for each of pointers */
 	const struct runtimes *integers; /* whose to look for; NULL: none */
 	struct memory_account *account;

@@ -177,6 +177,7 @@ static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
 	uint64_t edge;
 
 	if (id == NO_ALLOCATION || !bitmap_get(scanner->wanted, id) ||
+	    (scanner->input->targets && !bitmap_get(scanner->input->targets, id)) ||
 	    !find_range(scanner, place, &found))
 		return;
 	edge = allocation_start(index, id);

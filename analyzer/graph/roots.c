@@ -540,7 +540,8 @@ static struct error *load_integers(struct roots *roots, struct side_file *file)
 	integers = bytes;
 	for (size_t i = 0; i < count; i++)
 		if (integers[i].target >= targets->count ||
-		    !bitmap_get(targets, integers[i].target) || integers[i].disguise < DISGUISES ||
+		    !bitmap_get(targets, integers[i].target) ||
+		    (integers[i].disguise < DISGUISES && integers[i].disguise != DISGUISE_PACKED) ||
 		    !disguise_name(roots->input.runtimes, integers[i].disguise))
 			return error_create(ERROR_BAD_DUMP, "it is damaged");
 	TRY(array_resize(&roots->integers, count));

@@ -129,6 +129,8 @@ struct runtime {
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);
 
+	/* Its collector follows references at odd addresses, in structures that are packed. */
+	bool packs_references;
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded. */

@@ -263,7 +263,7 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 {
 	struct crystal *crystal;
 
-	if (!allocation_having(context->index, TRAIT_COLLECTABLE))
+	if (!allocation_having(context->index, TRAIT_MANAGED))
 		return NULL;
 	crystal = calloc(1, sizeof(*crystal));
 	if (!crystal)

@@ -127,6 +127,7 @@ static const struct integer_encoding integer = {
 const struct runtime runtime_ruby = {
 	.name = "ruby",
 	.modules = "ruby|libruby",
+	.packs_references = true,
 	.integer = &integer,
 	.pages = &pages,
 };

@@ -1,0 +1,227 @@
+/*
+ * The slots of Ruby's objects: MRI 2.7 to 3.4.
+ *
+ * Nothing is needed but the dump's memory; see ruby/ruby.h for the layout. Slots may be collected;
+ * what an object has apart from its slot is from malloc(). Ruby marks from memory of malloc(), too,
+ * by functions of each type: so slots are not "managed", as those of a conservative collector are.
+ */
+#include "allocators/ruby/ruby.h"
+
+#include "analyzer/heap/sink.h"
+
+#include <inttypes.h>
+
+enum { FREE_SLOT, FREE_PAGE };
+
+static const struct free_kind free_kinds[] = {
+	[FREE_SLOT] = { "free slots" },	 /* in a page with others in use */
+	[FREE_PAGE] = { "free pages" },	 /* slots of a page without any */
+	{ NULL },
+};
+
+/* One arena for all slots of a size. */
+static const struct arena_kind arena_kinds[RUBY_SLOT_SIZES + 1] = {
+	{ .name = "ruby-40", .group = "Slots of Ruby, 40 bytes" },
+	{ .name = "ruby-80", .group = "Slots of Ruby, 80 bytes" },
+	{ .name = "ruby-160", .group = "Slots of Ruby, 160 bytes" },
+	{ .name = "ruby-320", .group = "Slots of Ruby, 320 bytes" },
+	{ .name = "ruby-640", .group = "Slots of Ruby, 640 bytes" },
+	{ NULL },
+};
+
+struct ruby_heap {
+	struct heap heap;
+	struct heap_context context;
+	struct ruby_pages pages;
+	uint64_t sizes[RUBY_SLOT_SIZES]; /* bytes of pages, by size of their slots */
+};
+
+static const struct ruby_heap *of(const struct heap *heap)
+{
+	return (const struct ruby_heap *)heap;
+}
+
+static void ruby_close(struct heap *base)
+{
+	struct ruby_heap *heap = (struct ruby_heap *)base;
+
+	array_release(&heap->pages.list);
+	free(heap);
+}
+
+static void cleanup_ruby_close(struct ruby_heap **heap)
+{
+	if (*heap)
+		ruby_close(&(*heap)->heap);
+}
+
+static bool has_ruby(const struct program *program)
+{
+	list_for_each(module, program->modules, program->module_count)
+		if (strstr(module->path, "ruby"))
+			return true;
+	return false;
+}
+
+static struct error *ruby_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(ruby_close) struct ruby_heap *heap = NULL;
+
+	*ret = NULL;
+	if (!has_ruby(context->program))
+		return NULL;
+	heap = calloc(1, sizeof(*heap));
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->pages.list.memory.account = context->account;
+	TRY(ruby_find_pages(context->image, &heap->pages));
+	if (heap->pages.list.count > 0)
+		*ret = &take(heap)->heap;
+	return NULL;
+}
+
+static unsigned int size_class(const struct ruby_page *page)
+{
+	return (unsigned int)__builtin_ctz(page->slot_size / RUBY_BASE_SLOT);
+}
+
+/* Where the page lies. */
+enum place { PLACE_APART, PLACE_NESTED, PLACE_OVERLAPS };
+
+static enum place find_place(const struct block_sink *sink, const struct ruby_page *page)
+{
+	const struct region_place *places = sink->order.items;
+	uint64_t start = page->address, end = ruby_slots_end(page);
+	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1), number;
+	const struct heap_region *region;
+	struct block block;
+
+	if (above == 0 || places[above - 1].reach <= start)
+		return PLACE_APART;
+	region = &sink->regions.items[places[above - 1].number];
+	if (region->start > start || region->end < end)
+		return PLACE_OVERLAPS;
+	number = block_sink_number_below(sink, region, start);
+	if (number == sink->count)
+		return PLACE_OVERLAPS;
+	block = block_sink_get(sink, region, number);
+	return block.state == BLOCK_USED && end - block.start <= block.size ? PLACE_NESTED
+									    : PLACE_OVERLAPS;
+}
+
+/* Leave out pages that are freed memory of other heaps, which were walked before. */
+static struct error *drop_overlapping(struct ruby_heap *heap, struct block_sink *sink)
+{
+	size_t kept = 0;
+
+	TRY(block_sink_order(sink));
+	for (size_t i = 0; i < heap->pages.list.count; i++) {
+		struct ruby_page page = heap->pages.list.items[i];
+		enum place place = find_place(sink, &page);
+		uint64_t end = page.address + ruby_page_size(&page);
+
+		if (place == PLACE_OVERLAPS)
+			continue;
+		if (place == PLACE_APART)
+			TRY(block_sink_claim(sink, ruby_slots_end(&page), end));
+		heap->pages.list.items[kept++] = page;
+	}
+	heap->pages.list.count = kept;
+	return NULL;
+}
+
+static struct error *walk_page(struct view *view, struct ruby_page *page, arena_number arena,
+			       struct block_sink *sink)
+{
+	uint64_t flags;
+
+	TRY(block_sink_region(sink, page->address, ruby_slots_end(page), arena));
+	for (uint32_t i = 0; i < page->slots; i++) {
+		uint64_t slot = page->first_slot + (uint64_t)i * page->slot_size;
+		struct block block = { slot, page->slot_size, BLOCK_FREE };
+
+		/* What the dump lacks is not known to be free. */
+		if (!view_word(view, slot, &flags) || (flags & RUBY_TYPE_BITS)) {
+			block.state = BLOCK_USED;
+			block.traits = TRAIT_COLLECTABLE;
+			page->used++;
+		}
+		TRY(block_sink_add(sink, block));
+	}
+	return NULL;
+}
+
+static struct error *ruby_walk(struct heap *base, arena_number first, struct block_sink *sink)
+{
+	struct ruby_heap *heap = (struct ruby_heap *)base;
+	struct view view = { heap->context.image };
+
+	TRY(drop_overlapping(heap, sink));
+	array_for_each(page, &heap->pages.list) {
+		unsigned int number = size_class(page);
+
+		heap->sizes[number] += ruby_page_size(page);
+		TRY(walk_page(&view, page, first + number, sink));
+	}
+	return NULL;
+}
+
+static size_t ruby_arena_count(const struct heap *heap)
+{
+	size_t count = RUBY_SLOT_SIZES;
+
+	while (count > 1 && of(heap)->sizes[count - 1] == 0)
+		count--;
+	return count;
+}
+
+static struct arena ruby_arena(const struct heap *heap, size_t number)
+{
+	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
+}
+
+/* The page that has the address, or NULL. */
+static const struct ruby_page *find_page(const struct ruby_heap *heap, uint64_t address)
+{
+	const struct ruby_page *pages = heap->pages.list.items;
+	size_t above = LIST_ABOVE(pages, heap->pages.list.count, address, address);
+
+	return above > 0 && address - pages[above - 1].address < ruby_page_size(&pages[above - 1])
+		       ? &pages[above - 1]
+		       : NULL;
+}
+
+static unsigned int ruby_free_kind(const struct heap *base, size_t number, allocation_id id,
+				   struct block block)
+{
+	const struct ruby_page *page = find_page(of(base), block.start);
+
+	return page && page->used == 0 ? FREE_PAGE : FREE_SLOT;
+}
+
+static bool ruby_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
+{
+	const struct ruby_page *page = find_page(of(base), address);
+
+	if (!page || address >= page->first_slot)
+		return false;
+	snprintf(ret, size, "the head of a page of Ruby, with slots of %" PRIu32 " bytes",
+		 page->slot_size);
+	return true;
+}
+
+const struct allocator allocator_ruby = {
+	.name = "ruby",
+	.summary = "slots of Ruby's objects, 2.7 to 3.4",
+	.alignment = 8,
+	.arena_kinds = arena_kinds,
+	.free_kinds = free_kinds,
+	.open = ruby_open,
+	.close = ruby_close,
+	.walk = ruby_walk,
+	.arena_count = ruby_arena_count,
+	.arena = ruby_arena,
+	.free_kind = ruby_free_kind,
+	.tell = ruby_tell,
+};
