@@ -14,8 +14,8 @@
 enum { FREE_SLOT, FREE_PAGE };
 
 static const struct free_kind free_kinds[] = {
-	[FREE_SLOT] = { "free slots" },	 /* in a page with others in use */
-	[FREE_PAGE] = { "free pages" },	 /* slots of a page without any */
+	[FREE_SLOT] = { "free slots" }, /* in a page with others in use */
+	[FREE_PAGE] = { "free pages" }, /* slots of a page without any */
 	{ NULL },
 };
 

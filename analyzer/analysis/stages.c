@@ -239,6 +239,7 @@ void analysis_doubt_risk(struct analysis *analysis)
 	}
 }
 
+/* At risk is only what the collector scans itself: others have each type mark what it holds. */
 static struct error *build_collector(struct analysis *analysis)
 {
 	const struct collector_input input = {

@@ -116,7 +116,7 @@ class Bill(harness.LiveTest):
         self.assertEqual(told_by, "holes")
         self.check_bill(
             rows, sum(size for anonymous, size in areas if anonymous),
-            lambda row: row["memory"] in ("glibc", "pymalloc", "stacks",
+            lambda row: row["memory"] in ("glibc", "pymalloc", "ruby", "stacks",
                                           "other memory", "unexplained"))
 
     def test_program_in_cxx(self):

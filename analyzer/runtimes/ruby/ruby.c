@@ -1,91 +1,31 @@
 /*
  * MRI, Ruby's interpreter, 2.x to 3.4.
  *
- * An object begins with its flags, with its type in the lowest bits, and its class
- * (include/ruby/internal). Objects are slots of pages. The head of a page leads to its struct
- * heap_page (gc.c), one of whose first words leads back to where objects begin:
- *
- *	page (16 or 64 KiB)          struct heap_page
- *	| *heap_page | objects |     | u16 slot size, slots | .. start .. |
- *
- * Up to Ruby 3.0, slots have 40 bytes, and their number comes first.
+ * Objects are slots of pages, see allocators/ruby/ruby.h, and objects.h here.
  */
+#include "allocators/ruby/ruby.h"
 #include "analyzer/runtimes/object_items.h"
+#include "analyzer/runtimes/ruby/objects.h"
 
-enum {
-	WORD = 8,
-	SMALL_PAGE = 16 << 10,
-	LARGE_PAGE = 64 << 10, /* from Ruby 3.2 on */
-	BASE_SLOT = 40,
-	LARGEST_SLOT = 16 * BASE_SLOT,
-	MOST_BEFORE_SLOTS = LARGEST_SLOT + BASE_SLOT, /* 3.3 aligns them */
-	/* Slots fill the page, but for less than a slot and its head. */
-	MOST_UNUSED = LARGEST_SLOT + 64,
-};
+enum { WORD = 8 };
 
 /* Flags of objects. */
 enum {
-	TYPE_BITS = 0x1f,
-	TYPE_CLASS = 0x02,
-	TYPE_STRING = 0x05,
-	TYPE_ARRAY = 0x07,
 	FLAG_1 = 1 << 13, /* of arrays: embedded; of strings: not */
 	FLAG_2 = 1 << 14, /* shared */
 };
 
-struct page {
-	uint64_t heap_page, start, end, slot_size;
-};
-
-/* Whether it is 40 times a power of two. */
-static bool is_slot_size(uint64_t size)
-{
-	uint64_t times = size / BASE_SLOT;
-
-	return size % BASE_SLOT == 0 && times > 0 && (times & (times - 1)) == 0 &&
-	       size <= LARGEST_SLOT;
-}
-
-static bool read_page(const struct image *image, uint64_t address, struct page *ret)
-{
-	enum { HEAD_WORDS = 12 };
-	uint64_t head[HEAD_WORDS], slots;
-
-	if (!image_read_u64(image, address, &ret->heap_page) || ret->heap_page % WORD != 0 ||
-	    !image_read(image, ret->heap_page, head, sizeof(head)))
-		return false;
-	slots = head[0] & UINT16_MAX;
-	ret->slot_size = BASE_SLOT;
-	if (is_slot_size(slots)) {
-		ret->slot_size = slots;
-		slots = head[0] >> 16 & UINT16_MAX;
-	}
-	for (size_t i = 1; i < HEAD_WORDS; i++) {
-		if (head[i] - address - 1 >= MOST_BEFORE_SLOTS)
-			continue;
-		ret->start = head[i];
-		ret->end = head[i] + slots * ret->slot_size;
-		return true;
-	}
-	return false;
-}
-
 static uint64_t measure_page(const struct image *image, uint64_t address)
 {
-	struct page page;
-	uint64_t bytes;
+	struct view view = { image };
+	struct ruby_page page;
 
-	if (!read_page(image, address, &page) || page.heap_page - address < LARGE_PAGE)
-		return 0;
-	bytes = page.end - address;
-	if (bytes <= SMALL_PAGE)
-		return bytes + MOST_UNUSED > SMALL_PAGE ? SMALL_PAGE : 0;
-	return bytes <= LARGE_PAGE && bytes + MOST_UNUSED > LARGE_PAGE ? LARGE_PAGE : 0;
+	return ruby_read_page(&view, address, &page) ? ruby_page_size(&page) : 0;
 }
 
 static const struct object_pages pages = {
 	.name = "Ruby's objects",
-	.alignment = { SMALL_PAGE },
+	.alignment = { RUBY_SMALL_PAGE },
 	.measure = measure_page,
 	.is_certain = true,
 };
@@ -100,20 +40,21 @@ static void decode(const uint64_t *words, size_t count, uint64_t *ret)
 /* Not in a slot of an object that holds no VALUE there. */
 static bool check(const struct image *image, uint64_t place, uint64_t address)
 {
-	static const uint64_t sizes[] = { SMALL_PAGE, LARGE_PAGE };
+	static const uint64_t sizes[] = { RUBY_SMALL_PAGE, RUBY_LARGE_PAGE };
 	/* none, float, string, big number, zombie, moved */
 	static const uint32_t valueless =
-		1U << 0 | 1U << 4 | 1U << TYPE_STRING | 1U << 10 | 1U << 29 | 1U << 30;
-	struct page page;
+		1U << 0 | 1U << 4 | 1U << RUBY_STRING | 1U << 10 | 1U << 29 | 1U << 30;
+	struct view view = { image };
+	struct ruby_page page;
 	uint64_t flags;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		if (!read_page(image, place & ~(sizes[i] - 1), &page) || place < page.start ||
-		    place >= page.end)
+		if (!ruby_read_page(&view, place & ~(sizes[i] - 1), &page) ||
+		    place < page.first_slot || place >= ruby_slots_end(&page))
 			continue;
-		place -= (place - page.start) % page.slot_size;
+		place -= (place - page.first_slot) % page.slot_size;
 		return !image_read_u64(image, place, &flags) ||
-		       !(valueless >> (flags & TYPE_BITS) & 1);
+		       !(valueless >> (flags & RUBY_TYPE_BITS) & 1);
 	}
 	return true;
 }
@@ -127,7 +68,16 @@ static const struct integer_encoding integer = {
 const struct runtime runtime_ruby = {
 	.name = "ruby",
 	.modules = "ruby|libruby",
-	.packs_references = true,
+	.open = ruby_open,
+	.close = ruby_close,
+	.find_objects = ruby_find_objects,
+	.is_certain = true,
+	.class_of = ruby_class_of,
+	.has_class = ruby_has_class,
+	.class_count = ruby_class_count,
+	.class_name = ruby_class_name,
+	.visit_bases = ruby_visit_bases,
+	.packs_references = true, /* tables of exceptions of iseqs */
 	.integer = &integer,
 	.pages = &pages,
 };
@@ -138,18 +88,18 @@ const struct runtime runtime_ruby = {
  */
 static bool holds_memory(struct reader *reader, const uint64_t *words, uint64_t type)
 {
-	uint64_t wanted = type == TYPE_STRING ? FLAG_1 : 0, class_flags;
+	uint64_t wanted = type == RUBY_STRING ? FLAG_1 : 0, class_flags;
 
-	return (words[0] & TYPE_BITS) == type && (words[0] & (FLAG_1 | FLAG_2)) == wanted &&
+	return (words[0] & RUBY_TYPE_BITS) == type && (words[0] & (FLAG_1 | FLAG_2)) == wanted &&
 	       words[1] % WORD == 0 && reader_word(reader, words[1], &class_flags) &&
-	       (class_flags & TYPE_BITS) == TYPE_CLASS;
+	       (class_flags & RUBY_TYPE_BITS) == RUBY_CLASS;
 }
 
 static bool read_array(struct reader *reader, struct memory_range range, const uint64_t *words,
 		       struct item_contents *ret)
 {
 	return object_items_fit(reader, range, words[2], words[3], ret) &&
-	       holds_memory(reader, words, TYPE_ARRAY);
+	       holds_memory(reader, words, RUBY_ARRAY);
 }
 
 /* One byte more ends the text, or a few in encodings of wider characters. */
@@ -165,7 +115,7 @@ static bool read_string(struct reader *reader, struct memory_range range, const 
 		.capacity = capacity,
 	};
 	return length <= capacity && capacity < range_size(range) &&
-	       reader_fits(reader, range, capacity + 1) && holds_memory(reader, words, TYPE_STRING);
+	       reader_fits(reader, range, capacity + 1) && holds_memory(reader, words, RUBY_STRING);
 }
 
 /* The type is constant memory of the interpreter. Entries in between may have been deleted. */

@@ -1,0 +1,265 @@
+/*
+ * What is of no class that a program can see has its type for one: "T_STRING", "imemo_iseq". Of
+ * T_DATA, that is the name that C code gave it (rb_data_type_t's wrap_struct_name).
+ */
+#include "analyzer/runtimes/ruby/objects.h"
+
+#include "analyzer/base/address_map.h"
+#include "analyzer/program/debug/names.h"
+#include "analyzer/runtimes/ruby/slots.h"
+
+#include <inttypes.h>
+
+enum {
+	CLASS = 8, /* in all objects */
+	IMEMO_SHIFT = 12,
+	IMEMO_KINDS = 16,
+	MOST_BASES = 256,
+	TYPE_BITS = RUBY_TYPES - 1,
+	/* Classes below all addresses: types, then kinds of T_IMEMO. */
+	FIXED_CLASSES = RUBY_TYPES + IMEMO_KINDS,
+};
+
+struct ruby_class {
+	uint64_t number;
+	const char *name; /* NULL: not asked for yet */
+	enum class_name_kind kind;
+};
+
+struct ruby {
+	struct object_space space;
+	struct runtime_context context;
+	struct ruby_slots slots;
+	struct address_map numbers; /* of classes: where they are in the list */
+	ARRAY(struct ruby_class) classes;
+	ARRAY(uint32_t) class_of; /* by allocation: the class's place + 1, or 0 */
+	struct name_pool names;
+};
+
+static const struct ruby *of(const struct object_space *space)
+{
+	return (const struct ruby *)space;
+}
+
+struct error *ruby_open(const struct runtime_context *context, struct object_space **ret)
+{
+	struct ruby *ruby = calloc(1, sizeof(*ruby));
+
+	if (!ruby)
+		return &error_no_memory;
+	ruby->context = *context;
+	*ret = &ruby->space;
+	return NULL;
+}
+
+static void forget(struct ruby *ruby)
+{
+	ruby_slots_deinit(&ruby->slots);
+	table_release(&ruby->numbers);
+	array_release(&ruby->classes);
+	array_release(&ruby->class_of);
+	name_pool_deinit(&ruby->names);
+}
+
+void ruby_close(struct object_space *space)
+{
+	forget((struct ruby *)space);
+	free(space);
+}
+
+/* Whether a name stands at the start of the type of data, which is constant memory. */
+static bool read_data_name(const struct image *image, uint64_t type, char ret[RUBY_MOST_NAME + 1])
+{
+	uint64_t address;
+	size_t length = 0;
+
+	if (!image_read_u64(image, type, &address))
+		return false;
+	while (length < RUBY_MOST_NAME && image_read(image, address + length, &ret[length], 1) &&
+	       (unsigned char)ret[length] >= ' ')
+		length++;
+	return length > 0 && length < RUBY_MOST_NAME && ret[length] == '\0';
+}
+
+/* struct RTypedData: the type is followed by 1, or by 3 if the data is embedded. */
+static uint64_t find_data_type(const struct ruby *ruby, struct view *view, uint64_t address)
+{
+	enum { TYPE = 16, TYPED = 24, MOST_TYPED = 3 };
+	char name[RUBY_MOST_NAME + 1];
+	uint64_t type, typed;
+
+	if (!view_word(view, address + TYPE, &type) || !view_word(view, address + TYPED, &typed) ||
+	    typed == 0 || typed > MOST_TYPED || !read_data_name(ruby->context.image, type, name))
+		return 0;
+	return type;
+}
+
+/* The class of the object at address, which has one. */
+static uint64_t find_class(const struct ruby *ruby, struct view *view, uint64_t address,
+			   uint64_t flags)
+{
+	unsigned int type = flags & TYPE_BITS;
+	uint64_t class = 0;
+
+	if (type == RUBY_IMEMO)
+		return RUBY_TYPES + (flags >> IMEMO_SHIFT) % IMEMO_KINDS;
+	if (type == RUBY_ICLASS || type == RUBY_NODE || !view_word(view, address + CLASS, &class))
+		return type;
+	class = ruby_real_class(&ruby->slots, view, class);
+	if (!class && type == RUBY_DATA)
+		class = find_data_type(ruby, view, address);
+	return class > FIXED_CLASSES ? class : type;
+}
+
+/* Where the class is in the list, to which it is added if it is new. */
+static struct error *know(struct ruby *ruby, uint64_t class, uint32_t *ret)
+{
+	*ret = address_map_find(&ruby->numbers, class);
+	if (*ret != NOT_IN_MAP)
+		return NULL;
+	*ret = (uint32_t)ruby->classes.count;
+	TRY(address_map_add(&ruby->numbers, class, *ret));
+	return array_append(&ruby->classes, (struct ruby_class){ .number = class });
+}
+
+static struct error *find_all(struct ruby *ruby)
+{
+	const struct runtime_context *context = &ruby->context;
+	struct view view = { context->image };
+	size_t hint = 0;
+
+	ruby->numbers.memory.account = context->account;
+	ruby->classes.memory.account = context->account;
+	ruby->class_of.memory.account = context->account;
+	TRY(ruby_slots_init(&ruby->slots, context));
+	TRY(array_resize(&ruby->class_of, allocation_count(context->index) + 1));
+	bitmap_for_each(id, &ruby->slots.slots) {
+		uint64_t start =
+			allocation_range_near(context->index, (allocation_id)id, &hint).start;
+		uint64_t flags;
+		uint32_t number;
+
+		if (!view_word(&view, start, &flags) || (flags & TYPE_BITS) == 0)
+			continue;
+		TRY(know(ruby, find_class(ruby, &view, start, flags), &number));
+		ruby->class_of.items[id] = number + 1;
+	}
+	ruby->space.has_objects = ruby->classes.count > 0;
+	return NULL;
+}
+
+struct error *ruby_find_objects(struct object_space *space, struct debug *debug)
+{
+	struct ruby *ruby = (struct ruby *)space;
+	struct error *error = find_all(ruby);
+
+	if (!space->has_objects) {
+		forget(ruby);
+		*ruby = (struct ruby){ .space = ruby->space, .context = ruby->context };
+	}
+	return error;
+}
+
+uint64_t ruby_class_of(const struct object_space *space, allocation_id id)
+{
+	uint32_t place = of(space)->class_of.items[id];
+
+	return place ? of(space)->classes.items[place - 1].number : 0;
+}
+
+bool ruby_has_class(const struct object_space *space, uint64_t number)
+{
+	return address_map_find(&of(space)->numbers, number) != NOT_IN_MAP;
+}
+
+size_t ruby_class_count(const struct object_space *space)
+{
+	return of(space)->classes.count;
+}
+
+static const char *fixed_name(struct ruby *ruby, uint64_t number)
+{
+	static const char *const types[RUBY_TYPES] = {
+		"T_NONE",   "T_OBJECT", "T_CLASS",   "T_MODULE",   "T_FLOAT",  "T_STRING",
+		"T_REGEXP", "T_ARRAY",	"T_HASH",    "T_STRUCT",   "T_BIGNUM", "T_FILE",
+		"T_DATA",   "T_MATCH",	"T_COMPLEX", "T_RATIONAL", NULL,       "T_NIL",
+		"T_TRUE",   "T_FALSE",	"T_SYMBOL",  "T_FIXNUM",   "T_UNDEF",  NULL,
+		NULL,	    NULL,	"T_IMEMO",   "T_NODE",	   "T_ICLASS", "T_ZOMBIE",
+		"T_MOVED",
+	};
+	static const char *const kinds[IMEMO_KINDS] = {
+		"env",	     "cref",	   "svar",   "throw_data", "ifunc",	     "memo",
+		"ment",	     "iseq",	   "tmpbuf", "ast",	   "parser_strterm", "callinfo",
+		"callcache", "constcache", "fields",
+	};
+	uint64_t kind = number - RUBY_TYPES;
+
+	if (number < RUBY_TYPES)
+		return types[number] ? types[number]
+				     : name_pool_print(&ruby->names, "T_%" PRIu64, number);
+	return kinds[kind] ? name_pool_print(&ruby->names, "imemo_%s", kinds[kind])
+			   : name_pool_print(&ruby->names, "imemo_%" PRIu64, kind);
+}
+
+/* Of one without a name, what Ruby says itself. */
+static const char *name_class(struct ruby *ruby, uint64_t number, enum class_name_kind *ret_kind)
+{
+	struct view view = { ruby->context.image };
+	char name[RUBY_MOST_NAME + 1];
+	unsigned int type = ruby_slot_flags(&ruby->slots, &view, number) & TYPE_BITS;
+
+	*ret_kind = CLASS_NAMED;
+	if (number < FIXED_CLASSES)
+		return fixed_name(ruby, number);
+	if (type == 0 && read_data_name(ruby->context.image, number, name))
+		return name_pool_print(&ruby->names, "T_DATA %s", name);
+	if (ruby_read_name(&ruby->slots, &view, number, name))
+		return name_pool_print(&ruby->names, "%s", name);
+	*ret_kind = CLASS_NUMBERED;
+	return name_pool_print(&ruby->names, "#<%s:0x%016" PRIx64 ">",
+			       type == RUBY_MODULE ? "Module" : "Class", number);
+}
+
+const char *ruby_class_name(struct object_space *space, uint64_t number,
+			    enum class_name_kind *ret_kind)
+{
+	struct ruby *ruby = (struct ruby *)space;
+	struct ruby_class *class = &ruby->classes.items[address_map_find(&ruby->numbers, number)];
+
+	if (!class->name)
+		class->name = name_class(ruby, number, &class->kind);
+	*ret_kind = class->kind;
+	return class->name;
+}
+
+/* What stands for an included module has that for its class. */
+static uint64_t module_of(const struct ruby *ruby, struct view *view, uint64_t address)
+{
+	unsigned int type = ruby_slot_flags(&ruby->slots, view, address) & TYPE_BITS;
+	uint64_t module = address;
+
+	if (type == RUBY_ICLASS && !view_word(view, address + CLASS, &module))
+		return 0;
+	return module;
+}
+
+bool ruby_visit_bases(struct object_space *space, uint64_t number,
+		      bool (*visit)(void *data, const char *name), void *data)
+{
+	struct ruby *ruby = (struct ruby *)space;
+	struct view view = { ruby->context.image };
+	uint64_t at = number;
+
+	for (int i = 0; i < MOST_BASES && number >= FIXED_CLASSES; i++) {
+		enum class_name_kind kind;
+		const char *name;
+
+		at = ruby_super(&ruby->slots, &view, at);
+		if (at == 0)
+			break;
+		name = name_class(ruby, module_of(ruby, &view, at), &kind);
+		if (name && visit(data, name))
+			return true;
+	}
+	return false;
+}

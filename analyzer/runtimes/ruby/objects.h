@@ -1,0 +1,38 @@
+/*
+ * Objects of MRI: which allocations are such, and of what class.
+ *
+ * An object begins with its flags, with its type in the lowest bits, and its class
+ * (include/ruby/internal/core/rbasic.h). What is between an object and its class, singleton classes
+ * and included modules, is skipped, as Object#class does.
+ */
+#ifndef ANALYZER_RUNTIMES_RUBY_OBJECTS_H
+#define ANALYZER_RUNTIMES_RUBY_OBJECTS_H
+
+#include "analyzer/runtimes/runtime.h"
+
+/* Types of objects, include/ruby/internal/value_type.h. */
+enum ruby_type {
+	RUBY_CLASS = 2,
+	RUBY_MODULE = 3,
+	RUBY_STRING = 5,
+	RUBY_ARRAY = 7,
+	RUBY_DATA = 12,
+	RUBY_IMEMO = 26,
+	RUBY_NODE = 27,
+	RUBY_ICLASS = 28,
+	RUBY_TYPES = 32,
+};
+
+/* The slots of struct runtime; a class is the address of its object, or a type without a class. */
+struct error *ruby_open(const struct runtime_context *context, struct object_space **ret);
+void ruby_close(struct object_space *space);
+struct error *ruby_find_objects(struct object_space *space, struct debug *debug);
+uint64_t ruby_class_of(const struct object_space *space, allocation_id id);
+bool ruby_has_class(const struct object_space *space, uint64_t number);
+size_t ruby_class_count(const struct object_space *space);
+const char *ruby_class_name(struct object_space *space, uint64_t number,
+			    enum class_name_kind *ret_kind);
+bool ruby_visit_bases(struct object_space *space, uint64_t number,
+		      bool (*visit)(void *data, const char *name), void *data);
+
+#endif

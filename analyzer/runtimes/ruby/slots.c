@@ -1,0 +1,302 @@
+#include "analyzer/runtimes/ruby/slots.h"
+
+#include "allocators/ruby/ruby.h"
+
+#include <ctype.h>
+
+enum {
+	WORD = 8,
+	/* Of all objects. */
+	CLASS = 8,
+	/* Of classes. */
+	SUPER = 16,
+	EXTENSION = 24, /* up to 3.1, it is apart */
+	FIRST_MEMBER = 3,
+	MOST_BASES = 256,
+	SLOT_WORDS = (RUBY_BASE_SLOT << (RUBY_SLOT_SIZES - 1)) / WORD,
+	NOT_EMBEDDED = 1 << 13, /* of strings */
+	SINGLETON = 1 << 12,	/* up to 3.3 */
+	LATER_SINGLETON = 1 << 13,
+};
+
+uint64_t ruby_slot_flags(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	allocation_id id = address ? allocation_find(slots->index, address) : NO_ALLOCATION;
+	uint64_t flags;
+
+	if (id == NO_ALLOCATION || !bitmap_get(&slots->slots, id) ||
+	    allocation_start(slots->index, id) != address || !view_word(view, address, &flags))
+		return 0;
+	return flags;
+}
+
+static unsigned int type_at(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	return ruby_slot_flags(slots, view, address) & RUBY_TYPE_BITS;
+}
+
+static bool is_printable(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] <= ' ' || text[i] == '\x7f')
+			return false;
+	return length > 0;
+}
+
+/*
+ * struct RString: up to 3.1, the length of one that is embedded is in its flags, and the text
+ * follows the class; later, the length follows the class.
+ */
+bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		      char ret[RUBY_MOST_NAME + 1])
+{
+	enum { LENGTH = 16, TEXT = 24, SHIFT = 14, EMBEDDED_BITS = 0x1f };
+	uint64_t flags = ruby_slot_flags(slots, view, address), length, text = address + TEXT;
+
+	if ((flags & RUBY_TYPE_BITS) != RUBY_STRING || !view_word(view, address + LENGTH, &length))
+		return false;
+	if (flags & NOT_EMBEDDED) {
+		if (!view_word(view, address + TEXT, &text))
+			return false;
+	} else if (!slots->has_length_behind) {
+		length = flags >> SHIFT & EMBEDDED_BITS;
+		text = address + LENGTH;
+	}
+	if (length > RUBY_MOST_NAME || !view_read(view, text, ret, length))
+		return false;
+	ret[length] = '\0';
+	return is_printable(ret, length);
+}
+
+/* Whether it is that of a constant, as most classes have: "Net::HTTP". */
+static bool is_constant(const char *name)
+{
+	bool begins = true;
+
+	for (; *name; name++) {
+		if (begins && !isupper((unsigned char)*name))
+			return false;
+		begins = name[0] == ':' && name[1] == ':';
+		if (begins)
+			name++;
+		else if (!isalnum((unsigned char)*name) && *name != '_')
+			return false;
+	}
+	return !begins;
+}
+
+static bool is_name(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	char name[RUBY_MOST_NAME + 1];
+
+	return ruby_read_string(slots, view, address, name) && is_constant(name);
+}
+
+/* The entries of a table of a class: struct st_table, include/ruby/st.h. */
+struct table {
+	uint64_t entries, count;
+};
+
+struct entry {
+	uint64_t hash, key, value;
+};
+
+/* Up to 3.1, the second word of a class's extension leads to the table. */
+static bool read_table(struct view *view, uint64_t address, struct table *ret)
+{
+	enum { TABLE = 8, MOST_ENTRIES = 1 << 16 };
+	struct {
+		uint64_t powers, type, count, bins, first, end, entries;
+	} table;
+	uint64_t extension, at;
+
+	if (!view_word(view, address + EXTENSION, &extension) || extension == 0 ||
+	    !view_word(view, extension + TABLE, &at) || at == 0 ||
+	    !view_read(view, at, &table, sizeof(table)) || table.end > MOST_ENTRIES ||
+	    table.count > table.end)
+		return false;
+	*ret = (struct table){ table.entries, table.end };
+	return true;
+}
+
+/* Call visit for each class and module. */
+static void visit_classes(const struct ruby_slots *slots, struct view *view,
+			  void (*visit)(const struct ruby_slots *slots, struct view *view,
+					uint64_t address, uint64_t size, void *data),
+			  void *data)
+{
+	size_t hint = 0;
+
+	bitmap_for_each(id, &slots->slots) {
+		struct memory_range range =
+			allocation_range_near(slots->index, (allocation_id)id, &hint);
+		uint64_t flags;
+
+		if (!view_word(view, range.start, &flags))
+			continue;
+		flags &= RUBY_TYPE_BITS;
+		if (flags == RUBY_CLASS || flags == RUBY_MODULE)
+			visit(slots, view, range.start, range.end - range.start, data);
+	}
+}
+
+enum { MOST_KEYS = 64 };
+
+struct votes {
+	size_t classes;
+	size_t words[SLOT_WORDS]; /* which one of a class leads to its name */
+	size_t singletons[2];	  /* which flag the class of a class has */
+	struct {
+		uint64_t key;
+		size_t count;
+	} keys[MOST_KEYS];
+};
+
+static void vote_for_key(struct votes *votes, uint64_t key)
+{
+	for (size_t i = 0; i < MOST_KEYS; i++) {
+		if (votes->keys[i].count > 0 && votes->keys[i].key != key)
+			continue;
+		votes->keys[i].key = key;
+		votes->keys[i].count++;
+		return;
+	}
+}
+
+static void vote_by_table(const struct ruby_slots *slots, struct view *view, uint64_t address,
+			  struct votes *votes)
+{
+	struct table table;
+	struct entry entry;
+
+	if (!read_table(view, address, &table))
+		return;
+	for (uint64_t i = 0; i < table.count; i++)
+		if (view_read(view, table.entries + i * sizeof(entry), &entry, sizeof(entry)) &&
+		    is_name(slots, view, entry.value))
+			vote_for_key(votes, entry.key);
+}
+
+static void vote(const struct ruby_slots *slots, struct view *view, uint64_t address, uint64_t size,
+		 void *data)
+{
+	struct votes *votes = data;
+	uint64_t words[SLOT_WORDS], class;
+
+	if (size > sizeof(words) || !view_read(view, address, words, size))
+		return;
+	votes->classes++;
+	for (size_t i = FIRST_MEMBER; i < size / WORD; i++)
+		votes->words[i] += is_name(slots, view, words[i]);
+	vote_by_table(slots, view, address, votes);
+	class = ruby_slot_flags(slots, view, words[CLASS / WORD]);
+	votes->singletons[0] += (class & SINGLETON) != 0;
+	votes->singletons[1] += (class & LATER_SINGLETON) != 0;
+}
+
+/* Find out where names are. */
+static void learn(struct ruby_slots *slots)
+{
+	struct view view = { slots->image };
+	struct votes votes = { 0 };
+	size_t best = 0, best_key = 0;
+
+	visit_classes(slots, &view, vote, &votes);
+	for (size_t i = 0; i < SLOT_WORDS; i++)
+		if (votes.words[i] > votes.words[best])
+			best = i;
+	for (size_t i = 0; i < MOST_KEYS; i++)
+		if (votes.keys[i].count > votes.keys[best_key].count)
+			best_key = i;
+	if (votes.words[best] > votes.classes / 4)
+		slots->name_word = (uint32_t)best;
+	else if (votes.keys[best_key].count > 0)
+		slots->name_key = votes.keys[best_key].key;
+	slots->singleton = votes.singletons[1] > votes.singletons[0] ? LATER_SINGLETON : SINGLETON;
+}
+
+static struct error *find_slots(struct ruby_slots *slots)
+{
+	const struct allocation_index *index = slots->index;
+	struct view view = { slots->image };
+	struct ruby_page page;
+
+	for (size_t i = 0; i < heap_region_count(index); i++) {
+		const struct heap_region *region = heap_region(index, i);
+
+		if (region->start % RUBY_SMALL_PAGE != 0 ||
+		    !ruby_read_page(&view, region->start, &page) || region->count != page.slots)
+			continue;
+		slots->has_length_behind |= page.slot_size > RUBY_BASE_SLOT;
+		for (allocation_id id = region->first; id < region->first + region->count; id++)
+			bitmap_set(&slots->slots, id);
+	}
+	bitmap_and(&slots->slots, allocation_used(index));
+	return NULL;
+}
+
+struct error *ruby_slots_init(struct ruby_slots *slots, const struct runtime_context *context)
+{
+	*slots = (struct ruby_slots){ .image = context->image, .index = context->index };
+	TRY(bitmap_init(&slots->slots, allocation_count(context->index), context->account));
+	TRY(find_slots(slots));
+	learn(slots);
+	return NULL;
+}
+
+void ruby_slots_deinit(struct ruby_slots *slots)
+{
+	bitmap_deinit(&slots->slots);
+}
+
+static bool find_in_table(const struct ruby_slots *slots, struct view *view, uint64_t address,
+			  char ret[RUBY_MOST_NAME + 1])
+{
+	struct table table;
+	struct entry entry;
+
+	if (slots->name_key == 0 || !read_table(view, address, &table))
+		return false;
+	for (uint64_t i = 0; i < table.count; i++)
+		if (view_read(view, table.entries + i * sizeof(entry), &entry, sizeof(entry)) &&
+		    entry.key == slots->name_key)
+			return ruby_read_string(slots, view, entry.value, ret);
+	return false;
+}
+
+bool ruby_read_name(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		    char ret[RUBY_MOST_NAME + 1])
+{
+	uint64_t name;
+
+	if (slots->name_word == 0)
+		return find_in_table(slots, view, address, ret);
+	return view_word(view, address + (uint64_t)WORD * slots->name_word, &name) &&
+	       ruby_read_string(slots, view, name, ret);
+}
+
+uint64_t ruby_super(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	unsigned int type = type_at(slots, view, address);
+	uint64_t super;
+
+	if ((type != RUBY_CLASS && type != RUBY_MODULE && type != RUBY_ICLASS) ||
+	    !view_word(view, address + SUPER, &super))
+		return 0;
+	return super;
+}
+
+uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	for (int i = 0; i < MOST_BASES; i++) {
+		uint64_t flags = ruby_slot_flags(slots, view, address);
+		unsigned int type = flags & RUBY_TYPE_BITS;
+
+		if (type != RUBY_ICLASS && type != RUBY_CLASS)
+			return 0;
+		if (type == RUBY_CLASS && !(flags & slots->singleton))
+			return address;
+		address = ruby_super(slots, view, address);
+	}
+	return 0;
+}

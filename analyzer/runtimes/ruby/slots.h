@@ -1,0 +1,44 @@
+/*
+ * Slots of objects, by their addresses, and what differs between versions of their layouts.
+ */
+#ifndef ANALYZER_RUNTIMES_RUBY_SLOTS_H
+#define ANALYZER_RUNTIMES_RUBY_SLOTS_H
+
+#include "analyzer/base/bitmap.h"
+#include "analyzer/image/view.h"
+#include "analyzer/runtimes/ruby/objects.h"
+
+enum { RUBY_MOST_NAME = 200 };
+
+struct ruby_slots {
+	const struct image *image;
+	const struct allocation_index *index;
+	struct bitmap slots;	/* used allocations that are slots */
+	bool has_length_behind; /* strings have their length behind the class: 3.2 and later */
+	uint64_t singleton;	/* the flag of singleton classes */
+	uint32_t name_word;	/* of a class; 0: the name is in its table: */
+	uint64_t name_key;	/* of that; 0: there are no names */
+};
+
+/* Learn all from the index; no slots if there are none. */
+struct error *ruby_slots_init(struct ruby_slots *slots, const struct runtime_context *context);
+void ruby_slots_deinit(struct ruby_slots *slots);
+
+/* The flags of the object whose slot begins there; 0: none does. */
+uint64_t ruby_slot_flags(const struct ruby_slots *slots, struct view *view, uint64_t address);
+
+/* Copy a string that can be printed. */
+bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		      char ret[RUBY_MOST_NAME + 1]);
+
+/* Copy the name of the class or module; false: it has none. */
+bool ruby_read_name(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		    char ret[RUBY_MOST_NAME + 1]);
+
+/* The next in the order of inheritance; 0: none is. */
+uint64_t ruby_super(const struct ruby_slots *slots, struct view *view, uint64_t address);
+
+/* The class itself that the word leads to, behind singletons and modules; 0: none. */
+uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint64_t address);
+
+#endif

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""
+Inside Ruby: a program has ObjectSpace.dump_all write down where each object is,
+of what class, and what it refers to; then some of them are dropped.
+"""
+
+import collections
+import json
+import shutil
+import unittest
+
+import harness
+
+# A stack may hold an address that was handed out last, and what that leads to.
+MOST_HELD = 0.02
+DROPPED = 8000
+
+PROGRAM = f"""
+require "objspace"
+
+class User
+  attr_reader :name
+  def initialize(i) @name = "user number #{{i}} with a long name" end
+end
+class Admin < User
+  include Comparable
+  def <=>(other) 0 end
+end
+module Deep
+  class Thing
+    def initialize(i) @a = @b = @c = i; @table = {{ i => "x" * (i % 90) }} end
+  end
+  Point = Struct.new(:x, :y)
+end
+class Dropped
+  def initialize(i) @number, @other = i, i end
+end
+$users = (0...3000).map {{ |i| User.new(i) }}
+$admins = (0...500).map {{ |i| Admin.new(i) }}
+$things = (0...1000).map {{ |i| Deep::Thing.new(i) }}
+$points = (0...700).map {{ |i| Deep::Point.new(i, i.to_s) }}
+nameless = Class.new
+$nameless = (0...50).map {{ nameless.new }}
+$single = (0...50).map {{ |i| o = Object.new; def o.one() 1 end; o }}
+$other = (0...200).map do |i|
+  [2 ** 70 + i, i * 1.1e300, Rational(i, 7), /a#{{i}}/, 1..i, proc {{ i }},
+   "symbol #{{i}}".to_sym, Time.now, Mutex.new, i.to_s.each_char]
+end
+
+def deep(n, &block) n == 0 ? block.call : deep(n - 1, &block) end
+def drop() (0...{DROPPED}).each {{ |i| Dropped.new(i) }}; nil end
+
+4.times {{ GC.start }}
+GC.disable
+Thread.new {{ deep(50) {{ drop }} }}.join
+deep(200) {{ nil }}
+File.open(ARGV[0], "w") {{ |file| ObjectSpace.dump_all(output: file, full: true) }}
+puts "ready"
+$stdout.flush
+$stdin.read(1)
+"""
+
+
+class Truth:
+    """What dump_all says: objects by address; those without a type are free."""
+
+    def __init__(self, path):
+        self.objects, self.free, self.roots = {}, set(), set()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for row in map(json.loads, file):
+                if row["type"] == "ROOT":
+                    self.roots.update(row.get("references", ()))
+                elif row["type"] == "NONE":
+                    self.free.add(row["address"])
+                else:
+                    self.objects[row["address"]] = row
+
+    def reachable(self):
+        found, pending = set(), list(self.roots)
+        while pending:
+            address = pending.pop()
+            if address in found or address not in self.objects:
+                continue
+            found.add(address)
+            row = self.objects[address]
+            pending += row.get("references", ())
+            pending.append(row.get("class"))
+        return found
+
+    def class_of(self, row):
+        """The name that heapcore is to give the object; None: one without a class."""
+        if row["type"] == "IMEMO":
+            return "imemo_" + row.get("imemo_type", "?")
+        if row["type"] == "CLASS":
+            return "Class" if "class" in row else None
+        if row["type"] == "ICLASS":
+            return "T_ICLASS"
+        address = row.get("class")
+        kind = self.objects.get(address)
+        while kind and (kind.get("singleton") or kind["type"] == "ICLASS"):
+            address = kind["superclass"]
+            kind = self.objects.get(address)
+        if kind is None:
+            return None
+        return kind.get("name") or f"#<Class:0x{int(address, 16):016x}>"
+
+
+def rows(core, *words, name="allocation"):
+    return harness.tables("-q", core, *words)[name]
+
+
+def short(address):
+    return f"{int(address, 16):#x}"
+
+
+def addresses(core, *words):
+    return {short(row["address"]) for row in rows(core, "list", *words)}
+
+
+@unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+class Ruby(harness.LiveTest):
+    def core_of(self):
+        with open(self.path("program.rb"), "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        process = self.start(["ruby", self.path("program.rb"), self.path("truth")])
+        core = harness.snap(process, self.path("core"))
+        harness.end(process)
+        return core, Truth(self.path("truth"))
+
+    def test_objects_have_the_names_of_their_classes(self):
+        core, truth = self.core_of()
+        found = {short(row["address"]): row for row in rows(core, "list", "used")}
+        wrong = collections.Counter()
+        for address, row in truth.objects.items():
+            name = found[address]["name"] if address in found else "missed"
+            wanted = truth.class_of(row)
+            if name != wanted and (wanted or not name.startswith("T_")):
+                wrong[row["type"], wanted, name] += 1
+        self.assertGreater(len(truth.objects), 30000)
+        self.assertEqual(wrong, collections.Counter())
+
+    def test_slots_are_used_or_free(self):
+        core, truth = self.core_of()
+        arenas = [row for row in rows(core, "list", "arenas", name="arena")
+                  if row["allocator"] == "ruby"]
+        used = sum(row["used"] for row in arenas)
+        self.assertEqual(used + sum(row["free"] for row in arenas),
+                         len(truth.objects) + len(truth.free))
+        # Those made since.
+        self.assertLess(used - len(truth.objects), 1000)
+
+    def test_objects_are_found_by_class_and_base(self):
+        core, _ = self.core_of()
+        for name, count in (("User", 3500), ("Admin", 500), ("Deep::Thing", 1000),
+                            ("Deep::Point", 700), ("Dropped", DROPPED)):
+            total = rows(core, "count", "used", name, name="total")[0]
+            self.assertEqual((name, total["count"]), (name, count))
+        comparable = addresses(core, "used", "Comparable")
+        self.assertLess(addresses(core, "used", "Admin"), comparable)
+        self.assertFalse(comparable & addresses(core, "used", "Deep::Thing"))
+
+    def test_what_no_root_leads_to_is_garbage(self):
+        core, truth = self.core_of()
+        lost = addresses(core, "garbage") | addresses(core, "leaked") | \
+            addresses(core, "heldbygarbage")
+        # What stacks held may be gone since; that is young.
+        old = {address for address in truth.reachable()
+               if truth.objects[address].get("flags", {}).get("old")}
+        self.assertGreater(len(old), 20000)
+        self.assertEqual(lost & old, set())
+        total = rows(core, "count", "garbage", "Dropped", name="total")[0]
+        self.assertGreater(total["count"], DROPPED * (1 - MOST_HELD))
+        for name in ("User", "Admin", "Deep::Thing", "Deep::Point"):
+            total = rows(core, "count", "garbage", name, name="total")[0]
+            self.assertEqual((name, total["count"]), (name, 0))
+
+    def test_nothing_is_at_risk(self):
+        core, _ = self.core_of()
+        self.assertEqual(rows(core, "count", "atrisk", name="total")[0]["count"], 0)
+
+    def test_side_file_brings_all_of_it_back(self):
+        core, _ = self.core_of()
+        answers = [harness.ask("--side-file", "-q", core, "list", words).stdout
+                   for words in ("used", "garbage", "leaked", "free", "arenas")
+                   for _ in range(2)]
+        self.assertEqual(answers[::2], answers[1::2])
+
+
+if __name__ == "__main__":
+    unittest.main()
