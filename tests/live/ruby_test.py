@@ -72,7 +72,7 @@ class Truth:
                     self.roots.update(row.get("references", ()))
                 elif row["type"] == "NONE":
                     self.free.add(row["address"])
-                else:
+                elif row["type"] != "SHAPE":
                     self.objects[row["address"]] = row
 
     def reachable(self):

@@ -10,19 +10,6 @@
 
 #include "analyzer/runtimes/runtime.h"
 
-/* Types of objects, include/ruby/internal/value_type.h. */
-enum ruby_type {
-	RUBY_CLASS = 2,
-	RUBY_MODULE = 3,
-	RUBY_STRING = 5,
-	RUBY_ARRAY = 7,
-	RUBY_DATA = 12,
-	RUBY_IMEMO = 26,
-	RUBY_NODE = 27,
-	RUBY_ICLASS = 28,
-	RUBY_TYPES = 32,
-};
-
 /* The slots of struct runtime; a class is the address of its object, or a type without a class. */
 struct error *ruby_open(const struct runtime_context *context, struct object_space **ret);
 void ruby_close(struct object_space *space);

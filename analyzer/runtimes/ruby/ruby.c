@@ -6,6 +6,7 @@
 #include "allocators/ruby/ruby.h"
 #include "analyzer/runtimes/object_items.h"
 #include "analyzer/runtimes/ruby/objects.h"
+#include "analyzer/runtimes/ruby/slots.h"
 
 enum { WORD = 8 };
 

@@ -6,7 +6,20 @@
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/image/view.h"
-#include "analyzer/runtimes/ruby/objects.h"
+#include "analyzer/runtimes/runtime.h"
+
+/* Types of objects, include/ruby/internal/value_type.h. */
+enum ruby_type {
+	RUBY_CLASS = 2,
+	RUBY_MODULE = 3,
+	RUBY_STRING = 5,
+	RUBY_ARRAY = 7,
+	RUBY_DATA = 12,
+	RUBY_IMEMO = 26,
+	RUBY_NODE = 27,
+	RUBY_ICLASS = 28,
+	RUBY_TYPES = 32,
+};
 
 enum { RUBY_MOST_NAME = 200 };
 

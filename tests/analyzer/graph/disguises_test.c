@@ -24,7 +24,7 @@ static void populate(struct world *world)
 	core_set(&world->core, TYPE + 168, INT_TYPE);
 	/* A page of Ruby's, of 64 KiB, with slots of 40 bytes. */
 	core_set(&world->core, RUBY_PAGE, HEAP_PAGE);
-	core_set(&world->core, HEAP_PAGE, 40 | 1000 << 16);
+	core_set(&world->core, HEAP_PAGE, 40 | 1637 << 16);
 	core_set(&world->core, HEAP_PAGE + 32, SLOT);
 }
 
