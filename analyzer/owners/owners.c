@@ -4,7 +4,7 @@
 
 /* Which node a kind has below another one: maybe one further up. */
 struct edge {
-	uint64_t key; /* the upper node, and the name */
+	uint32_t above, name;
 	uint32_t node;
 };
 
@@ -14,8 +14,9 @@ struct builder {
 	struct owners *owners;
 	const struct patterns *patterns;
 	const struct typing *typing; /* or NULL */
-	ARRAY(uint32_t) roots;	     /* names, by allocation */
-	struct levels levels;	     /* numbers are of nodes */
+	ARRAY(uint32_t) roots;	     /* names of what holds the tops, in the order of the tree */
+	size_t next_root;
+	struct levels levels; /* numbers are of nodes */
 	HASH_TABLE(struct edge) edges;
 	ARRAY(uint64_t) most; /* by node: the bytes that its example dominates */
 };
@@ -48,6 +49,18 @@ static struct error *build_needed(struct builder *builder)
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
 	builder->patterns = analysis_patterns(analysis);
 	builder->typing = analysis_typing(analysis);
+	return NULL;
+}
+
+/* Until kinds have names, those of roots take their place. */
+static struct error *name_roots(struct builder *builder)
+{
+	const struct dominators *tree = analysis_dominators(builder->analysis);
+	uint32_t *names = builder->owners->of.items;
+
+	TRY(owner_roots_find(builder->analysis, &builder->owners->names, names));
+	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i))
+		TRY(array_append(&builder->roots, names[dominators_at(tree, i)]));
 	return NULL;
 }
 
@@ -111,7 +124,8 @@ static struct error *find_node(struct builder *builder, uint32_t parent, uint32_
 {
 	const struct owners *owners = builder->owners;
 	uint64_t key = (uint64_t)parent << 32 | name;
-	const struct edge *edge = table_find(&builder->edges, key, item, item->key == key);
+	const struct edge *edge =
+		table_find(&builder->edges, key, item, item->above == parent && item->name == name);
 
 	if (edge) {
 		*ret = edge->node;
@@ -126,7 +140,7 @@ static struct error *find_node(struct builder *builder, uint32_t parent, uint32_
 	/* What has no node of its own is found once more. */
 	if (builder->edges.count >= 2 * MOST_NODES)
 		return NULL;
-	return table_append(&builder->edges, key, (struct edge){ key, *ret });
+	return table_append(&builder->edges, key, (struct edge){ parent, name, *ret });
 }
 
 static void count(struct builder *builder, uint32_t node, enum owner_measure measure,
@@ -164,7 +178,7 @@ static struct error *count_position(struct builder *builder, size_t position)
 		parent = above->number;
 		held |= above->held;
 	} else {
-		TRY(find_node(builder, 0, builder->roots.items[id], &parent));
+		TRY(find_node(builder, 0, builder->roots.items[builder->next_root++], &parent));
 	}
 	TRY(find_node(builder, parent, *of, &node));
 	*of = node;
@@ -257,8 +271,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(append_node(&builder, 0, name, &process));
 	TRY(owner_names_root(&ret->names, "several roots", 0, &ret->shared));
 	TRY(array_resize(&ret->of, members->count));
-	TRY(array_resize(&builder.roots, members->count));
-	TRY(owner_roots_find(analysis, &ret->names, builder.roots.items));
+	TRY(name_roots(&builder));
 	TRY(name_all(&builder));
 	TRY(count_used(&builder));
 	TRY(count_free(&builder));

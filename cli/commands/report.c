@@ -151,6 +151,10 @@ static struct error *write_tree(struct page *page, const char *words)
 	TRY(find_owners(page));
 	owner_tree_write(page->analysis, &page->frames, &page->limits, page->report);
 	rows_total(page->report, "allocations", allocations_total(index, allocation_used(index)));
+	/* No later section needs it. */
+	page_deinit(page);
+	page->owners = (struct owners){ 0 };
+	page->frames = (struct frames){ 0 };
 	return NULL;
 }
 

@@ -15,7 +15,10 @@ struct owner_tree_limits {
 
 enum { OWNER_TREE_DEEPEST = 127 };
 
-/* The tree of those members, and its frames; both are all zeros. The owners outlive the frames. */
+/*
+ * The tree of those members, without the node of each, and its frames; both are all zeros. The
+ * owners outlive the frames.
+ */
 struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *members,
 			      struct owners *ret_owners, struct frames *ret_frames);
 
