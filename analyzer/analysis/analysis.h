@@ -47,8 +47,8 @@ enum stage {
 	STAGE_LEAKS,	       /* leak roots */
 	STAGE_COLLECTOR,       /* what a garbage collector keeps */
 	STAGE_INCOMING,	       /* who is referred to by whom */
-	STAGE_RETAINED,	       /* who alone holds what */
-	STAGE_POSITIONS,       /* where each is among these: dominators_retained() */
+	STAGE_DOMINATORS,      /* who alone holds what */
+	STAGE_RETAINED,	       /* where each is among these, for dominators_retained() */
 	STAGE_DISGUISED,       /* leaked, but likely held */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
 	STAGE_OBJECTS,	       /* objects of runtimes, and their classes */

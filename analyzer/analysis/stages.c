@@ -302,7 +302,7 @@ static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap 
 }
 
 /* The dominator tree begins at what roots refer to, and at leak roots. */
-static struct error *build_retained(struct analysis *analysis)
+static struct error *build_dominators(struct analysis *analysis)
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
 	const struct dominators_input input = {
@@ -323,7 +323,7 @@ static struct error *build_retained(struct analysis *analysis)
 	return dominators_create(&input, &analysis->dominators);
 }
 
-static struct error *build_positions(struct analysis *analysis)
+static struct error *build_retained(struct analysis *analysis)
 {
 	return dominators_find_positions(analysis->dominators);
 }
@@ -545,7 +545,7 @@ COUNT(reachability, bitmap_weight(&analysis->liveness.leaked))
 COUNT(leaks, analysis->leaks->count)
 COUNT(collector, bitmap_weight(&analysis->at_risk))
 COUNT(incoming, graph_edge_count(analysis->incoming))
-COUNT(retained, dominators_count(analysis->dominators))
+COUNT(dominators, dominators_count(analysis->dominators))
 COUNT(disguised, analysis->disguised.list.count)
 COUNT(modules, analysis->program->module_count)
 COUNT(objects, runtimes_class_count(analysis->runtimes))
@@ -661,11 +661,15 @@ const struct recipe analysis_recipes[STAGES] = {
 			      { STAGE_REACHABILITY },
 			      MADE(collector, collector) },
 	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, MADE(incoming, incoming) },
-	[STAGE_RETAINED] = { "retained", "allocations", { STAGE_LEAKS }, MADE(retained, retained) },
-	[STAGE_POSITIONS] = { "positions",
-			      "allocations",
-			      { STAGE_RETAINED },
-			      MADE(positions, retained) },
+	[STAGE_DOMINATORS] = { "dominators",
+			       "allocations",
+			       { STAGE_LEAKS },
+			       MADE(dominators, dominators) },
+	[STAGE_RETAINED] = { "retained",
+			     "allocations",
+			     { STAGE_DOMINATORS },
+			     build_retained,
+			     count_dominators },
 	[STAGE_DISGUISED] = { "disguised",
 			      "allocations",
 			      { STAGE_REACHABILITY },

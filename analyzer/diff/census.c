@@ -354,7 +354,7 @@ static struct error *count_position(struct finder *finder, size_t position)
 	return array_append(&finder->levels, (struct level){ end, own ? own : key });
 }
 
-/* Count all used allocations by owner; STAGE_RETAINED is built. */
+/* Count all used allocations by owner; STAGE_DOMINATORS is built. */
 static struct error *count_owners(struct census *census)
 {
 	struct memory_account *account = analysis_account(census->analysis);
@@ -385,7 +385,7 @@ struct error *census_need(struct analysis *analysis, enum aspect aspect)
 	TRY(analysis_need(analysis, STAGE_SIGNATURES));
 	if (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN)
 		TRY(analysis_need(analysis, STAGE_PATTERNS));
-	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_RETAINED) : NULL;
+	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_DOMINATORS) : NULL;
 }
 
 struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,

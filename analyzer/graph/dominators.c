@@ -178,11 +178,12 @@ static void fetch_targets(const struct finder *finder, struct edges edges)
 	}
 }
 
-static struct error *add_late(struct finder *finder, uint32_t source, struct vertex *target)
+static struct error *add_late(struct finder *finder, uint32_t source, struct vertex *target,
+			      bool may_repeat)
 {
 	uint32_t number = (uint32_t)finder->late.count, last = target->dominator;
 
-	if (last && finder->late.items[last].source == source)
+	if (may_repeat && last && finder->late.items[last].source == source)
 		return NULL;
 	if (number == UINT32_MAX)
 		return error_create(ERROR_NOT_SUPPORTED,
@@ -193,14 +194,15 @@ static struct error *add_late(struct finder *finder, uint32_t source, struct ver
 
 /* An edge between two that have numbers. Nothing of a later rank holds what is of an earlier one.
  */
-static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t number)
+static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t number,
+			      bool may_repeat)
 {
 	struct vertex *target = &vertices(finder)[number];
 
 	if (number <= finder->earlier || number > finder->searched || target->ancestor == ROOT)
 		return NULL;
 	if (number < source)
-		return add_late(finder, source, target);
+		return add_late(finder, source, target, may_repeat);
 	if (target->semi > source)
 		target->semi = source;
 	return NULL;
@@ -210,10 +212,12 @@ static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t n
 static struct error *skip_numbered(struct finder *finder, uint32_t source, struct edges edges,
 				   size_t *place)
 {
+	enum { SHORT = 16 }; /* Only long rows may repeat much. */
 	const uint32_t *numbers = finder->numbers.items;
+	uint32_t number;
 
-	for (; *place < edges.count && numbers[edges.targets[*place]] != 0; ++*place)
-		TRY(add_edge(finder, source, numbers[edges.targets[*place]]));
+	for (; *place < edges.count && (number = numbers[edges.targets[*place]]) != 0; ++*place)
+		TRY(add_edge(finder, source, number, edges.count > SHORT));
 	return NULL;
 }
 

@@ -52,16 +52,16 @@ allocation_id dominators_at(const struct dominators *dominators, size_t position
 /* Behind the last of those that the one at position dominates. */
 size_t dominators_end(const struct dominators *dominators, size_t position);
 
-/* For those below, which cost 4 bytes more for an allocation. */
+/* Call this before the two below are asked (STAGE_RETAINED); 4 bytes more for an allocation. */
 struct error *dominators_find_positions(struct dominators *dominators);
 
 /* Where in the row it stands; only a used allocation does. */
 bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret);
 
-/* The bytes that stand in the row at or behind begin, and before end. */
-uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end);
-
 /* The bytes that it retains, its own included; 0 if it is free. */
 uint64_t dominators_retained(const struct dominators *dominators, allocation_id id);
+
+/* The bytes that stand in the row at or behind begin, and before end. */
+uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end);
 
 #endif

@@ -40,7 +40,7 @@ static struct error *need_objects(struct counting *counting)
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_GRAPH));
 	if (counting->input->retained)
-		TRY(analysis_need(analysis, STAGE_RETAINED));
+		TRY(analysis_need(analysis, STAGE_DOMINATORS));
 	if (!has_plain_runtime(analysis_runtimes(analysis)))
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_OWNERS));

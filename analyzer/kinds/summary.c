@@ -433,7 +433,7 @@ static struct error *build_needed(struct counting *counting)
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(signatures_need(analysis, counting->input->members));
 	TRY(find_patterns(counting));
-	return counting->input->retained ? analysis_need(analysis, STAGE_RETAINED) : NULL;
+	return counting->input->retained ? analysis_need(analysis, STAGE_DOMINATORS) : NULL;
 }
 
 struct error *kind_summary_find(const struct kind_summary_input *input, struct kind_summary *ret)

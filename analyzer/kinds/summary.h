@@ -54,7 +54,7 @@ struct kind_summary_input {
 	const struct bitmap *members;
 	int (*order)(const void *a, const void *b); /* of tallies, for lines and groups */
 	bool by_address;			    /* order compares keys */
-	bool retained;				    /* needs STAGE_RETAINED */
+	bool retained;				    /* needs STAGE_DOMINATORS */
 	bool full_names;			    /* as the compiler wrote them */
 };
 

@@ -9,7 +9,7 @@
 
 #define NO_OWNER UINT32_MAX
 
-/* Set the number of the name of each top, by allocation; NO_OWNER for others (STAGE_RETAINED). */
+/* Set the number of the name of each top, by allocation; NO_OWNER for others (STAGE_DOMINATORS). */
 struct error *owner_roots_find(struct analysis *analysis, struct owner_names *names,
 			       uint32_t *ret_roots);
 

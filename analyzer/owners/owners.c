@@ -43,7 +43,7 @@ static struct error *build_needed(struct builder *builder)
 	struct analysis *analysis = builder->analysis;
 
 	TRY(kind_need(analysis));
-	TRY(analysis_need(analysis, STAGE_RETAINED));
+	TRY(analysis_need(analysis, STAGE_DOMINATORS));
 	TRY(analysis_need(analysis, STAGE_TYPES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));

@@ -203,7 +203,7 @@ static struct error *visit_by_retained(const struct visit *visit)
 	bool more = true;
 
 	largest_init(&largest, visit->limit, analysis_account(visit->analysis));
-	TRY(analysis_need(visit->analysis, STAGE_POSITIONS)); /* to say what each retains */
+	TRY(analysis_need(visit->analysis, STAGE_RETAINED)); /* to say what each retains */
 	TRY(offer_retained(visit, &largest));
 	largest_sort(&largest);
 	for (size_t i = 0; more && i < largest.entries.count; i++)

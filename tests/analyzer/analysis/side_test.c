@@ -127,7 +127,7 @@ static void try_it(const char *core, const char *path, bool *ret_used)
 {
 	static const enum stage stages[] = {
 		STAGE_CLASSES,	 STAGE_LEAKS,	 STAGE_LEAKED_PATTERNS,
-		STAGE_COLLECTOR, STAGE_PATTERNS, STAGE_POSITIONS,
+		STAGE_COLLECTOR, STAGE_PATTERNS, STAGE_RETAINED,
 	};
 	struct progress progress = { .total = 0 };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;

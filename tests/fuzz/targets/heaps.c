@@ -28,7 +28,7 @@ static void look(const char *path, unsigned int choice)
 {
 	static const enum stage stages[] = {
 		STAGE_HEAP,  STAGE_OWNERS,    STAGE_FIBERS,   STAGE_COLLECTOR,
-		STAGE_LEAKS, STAGE_POSITIONS, STAGE_PATTERNS, STAGE_SIGNATURES,
+		STAGE_LEAKS, STAGE_RETAINED, STAGE_PATTERNS, STAGE_SIGNATURES,
 	};
 
 	core_target_need(path, stages[choice % (sizeof(stages) / sizeof(*stages))]);
