@@ -13,8 +13,8 @@
  * Members are counted in each node, in three measures. All nodes together count each member once,
  * so the sums are those of `count SET`. Free members are below a root of their own.
  *
- * It costs 4 bytes an allocation, and 120 a node; while it is made, 4 bytes more for each top of the
- * dominator tree, and 40 a node.
+ * It costs 4 bytes an allocation, and 120 a node; while it is made, 4 bytes more for each top of
+ *the dominator tree, and 40 a node.
  */
 #ifndef ANALYZER_OWNERS_OWNERS_H
 #define ANALYZER_OWNERS_OWNERS_H
