@@ -507,8 +507,9 @@ def start_hunspell(run):
 def start_ripgrep(run):
     run.write("patterns", "".join(
         f"(name{i}|x{i}+[a-z]{{2,{i % 5 + 3}}})$\n" for i in range(ITEMS // 25)))
-    process = run.open("-f", "patterns", "-e", "include", "-j2",
-                       "/usr/include")
+    # It waits for who writes to that, with all patterns compiled.
+    os.mkfifo(run.folder / "pipe")
+    process = run.open("-f", "patterns", "-e", "include", "pipe")
     return wait_until_idle(process.pid)
 
 
