@@ -6,7 +6,8 @@
 
 struct counting {
 	const struct object_census_input *input;
-	const struct patterns *patterns; /* with owners; NULL: runtimes give classes */
+	const struct patterns *patterns; /* with owners */
+	bool has_plain;			 /* objects of some runtime are known by patterns alone */
 	struct object_census *census;
 	ARRAY(uint32_t) numbers;      /* by allocation: of the group, or NO_GROUP */
 	ARRAY(allocation_id) reached; /* blocks, nearest first */
@@ -24,7 +25,6 @@ void object_census_deinit(struct object_census *census)
 	table_release(&census->groups);
 }
 
-/* Whether objects of some runtime are known by patterns alone. */
 static bool has_plain_runtime(const struct runtimes *runtimes)
 {
 	for (size_t i = 0; i < runtime_count(runtimes); i++)
@@ -41,10 +41,9 @@ static struct error *need_objects(struct counting *counting)
 	TRY(analysis_need(analysis, STAGE_GRAPH));
 	if (counting->input->retained)
 		TRY(analysis_need(analysis, STAGE_DOMINATORS));
-	if (!has_plain_runtime(analysis_runtimes(analysis)))
-		return NULL;
 	TRY(analysis_need(analysis, STAGE_OWNERS));
 	counting->patterns = analysis_patterns(analysis);
+	counting->has_plain = has_plain_runtime(analysis_runtimes(analysis));
 	return NULL;
 }
 
@@ -57,7 +56,7 @@ static kind_key class_key(const struct counting *counting, allocation_id id)
 
 	if (number)
 		return kind_make(BY_SIGNATURE, number);
-	if (!counting->patterns)
+	if (!counting->has_plain)
 		return KIND_UNKNOWN;
 	pattern = patterns_of(counting->patterns, id);
 	return pattern_is_object(pattern) && !patterns_owner(counting->patterns, id)
@@ -125,26 +124,47 @@ static struct error *add_retained(struct counting *counting)
 	return NULL;
 }
 
-/* Count the blocks that the object, or block of one, refers to, unless they are counted. */
+/* Count the allocation for the group, unless it is an object or counted already. */
+static struct error *count_block(struct counting *counting, allocation_id id, uint32_t number)
+{
+	const struct allocation_index *index = analysis_index(counting->input->analysis);
+	struct object_group *group = &counting->census->groups.items[number];
+
+	if (counting->numbers.items[id] != NO_GROUP || !bitmap_get(allocation_used(index), id) ||
+	    class_key(counting, id) != KIND_UNKNOWN)
+		return NULL;
+	counting->numbers.items[id] = number;
+	group->blocks++;
+	group->block_bytes += allocation_size(index, id);
+	return array_append(&counting->reached, id);
+}
+
+/* What a pattern says the owner of is surer than who refers to it, perhaps by a stale word. */
+static struct error *count_owned(struct counting *counting)
+{
+	const struct allocation_index *index = analysis_index(counting->input->analysis);
+
+	bitmap_for_each(i, allocation_used(index)) {
+		allocation_id id = (allocation_id)i, owner;
+		uint64_t address = patterns_owner(counting->patterns, id);
+
+		owner = address ? allocation_find(index, address) : NO_ALLOCATION;
+		if (owner != NO_ALLOCATION && class_key(counting, owner) != KIND_UNKNOWN &&
+		    counting->numbers.items[owner] != NO_GROUP)
+			TRY(count_block(counting, id, counting->numbers.items[owner]));
+	}
+	return NULL;
+}
+
+/* Count the blocks that the object, or block of one, refers to. */
 static struct error *reach_from(struct counting *counting, allocation_id id)
 {
-	const struct analysis *analysis = counting->input->analysis;
-	struct edges edges = graph_outgoing(analysis_graph(analysis), id);
+	struct edges edges =
+		graph_outgoing(analysis_graph(counting->input->analysis), id);
 	uint32_t number = counting->numbers.items[id];
 
-	for (size_t i = 0; i < edges.count; i++) {
-		allocation_id target = edges.targets[i];
-		struct object_group *group = &counting->census->groups.items[number];
-
-		if (counting->numbers.items[target] != NO_GROUP ||
-		    !bitmap_get(allocation_used(analysis_index(analysis)), target) ||
-		    class_key(counting, target) != KIND_UNKNOWN)
-			continue;
-		counting->numbers.items[target] = number;
-		group->blocks++;
-		group->block_bytes += allocation_size(analysis_index(analysis), target);
-		TRY(array_append(&counting->reached, target));
-	}
+	for (size_t i = 0; i < edges.count; i++)
+		TRY(count_block(counting, edges.targets[i], number));
 	return NULL;
 }
 
@@ -154,6 +174,7 @@ static struct error *count_blocks(struct counting *counting)
 	uint64_t passed = 0;
 
 	progress_begin(progress, "finding what objects are made of", counting->numbers.count);
+	TRY(count_owned(counting));
 	bitmap_for_each(id, counting->input->members) {
 		TRY(progress_check_at(progress, id, &passed));
 		if (class_key(counting, (allocation_id)id) != KIND_UNKNOWN)
