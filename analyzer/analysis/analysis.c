@@ -183,6 +183,7 @@ void analysis_destroy(struct analysis *analysis)
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&analysis->anchored_by[i]);
 	bitmap_deinit(&analysis->at_risk);
+	counts_deinit(&analysis->counts);
 	liveness_deinit(&analysis->liveness);
 	bitmap_deinit(&analysis->anchored);
 	cleanup_graph_destroy(&analysis->incoming_lost);

@@ -234,6 +234,13 @@ const struct bitmap *analysis_leaked(const struct analysis *analysis);
 const struct bitmap *analysis_garbage(const struct analysis *analysis);
 const struct bitmap *analysis_held(const struct analysis *analysis);
 
+/*
+ * That references to the object are missing: its count says more of them than there are. *ret is
+ * NULL otherwise, and lives as long as the analysis.
+ */
+struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
+				  const struct lost_count **ret);
+
 /* Used and not reachable, whatever becomes of it (STAGE_REACHABILITY). */
 const struct bitmap *analysis_unreachable(const struct analysis *analysis);
 

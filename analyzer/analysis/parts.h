@@ -28,7 +28,9 @@ struct analysis {
 	struct graph *graph;
 	struct bitmap anchored;
 	struct liveness liveness; /* of what is not */
-	struct bitmap at_risk;	  /* no words: nothing is collectable */
+	struct counts counts;	  /* of the objects among these: see analysis_lost_count() */
+	bool counts_known;
+	struct bitmap at_risk; /* no words: nothing is collectable */
 	bool risk_doubted;
 	struct bitmap anchored_by[ROOT_KINDS];
 	struct leaks *leaks;

@@ -70,8 +70,8 @@ static struct error *build_graph(struct analysis *analysis)
 {
 	/* Threads ask the allocators for what they left in blocks. */
 	TRY(heaps_wake(analysis->heaps));
-	return graph_create(analysis->image, analysis->index, &analysis->account,
-			    analysis->progress, &analysis->graph);
+	return graph_create(analysis->image, analysis->index, analysis->runtimes,
+			    &analysis->account, analysis->progress, &analysis->graph);
 }
 
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
@@ -202,6 +202,57 @@ static void note_runtimes(struct analysis *analysis)
 	}
 }
 
+static struct error *find_counts(struct analysis *analysis, const struct bitmap *unreachable)
+{
+	const struct counts_input input = {
+		.image = analysis->image,
+		.index = analysis->index,
+		.runtimes = analysis->runtimes,
+		.unreachable = unreachable,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+
+	if (analysis->counts_known || !runtimes_have_links(analysis->runtimes))
+		return NULL;
+	TRY(counts_find(&input, &analysis->counts));
+	analysis->counts_known = true;
+	return NULL;
+}
+
+struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
+				  const struct lost_count **ret)
+{
+	*ret = NULL;
+	if (!analysis->costs[STAGE_REACHABILITY].built)
+		return NULL;
+	/* They are not in a side file. */
+	TRY(find_counts(analysis, analysis_unreachable(analysis)));
+	*ret = counts_lost(&analysis->counts, id);
+	return NULL;
+}
+
+/* What only a collector would free stays, if that does not run. */
+static void note_collector(struct analysis *analysis)
+{
+	char text[160];
+
+	if (analysis->liveness.garbage.words &&
+	    runtimes_tell_collector(analysis->runtimes, text, sizeof(text)))
+		findings_add(&analysis->findings, FINDING_NOTE, "%s", text);
+}
+
+static struct error *judge_unreachable(struct analysis *analysis, const struct bitmap *anchored)
+{
+	_cleanup_(bitmap_deinit) struct bitmap unreachable = { 0 };
+
+	TRY(bitmap_init_minus(&unreachable, allocation_used(analysis->index), anchored,
+			      &analysis->account));
+	TRY(find_counts(analysis, &unreachable));
+	return liveness_init(&analysis->liveness, analysis->graph, analysis->index, anchored,
+			     &analysis->counts, &analysis->account, analysis->progress);
+}
+
 static struct error *build_reachability(struct analysis *analysis)
 {
 	_cleanup_(bitmap_deinit) struct bitmap anchored = { 0 };
@@ -210,8 +261,8 @@ static struct error *build_reachability(struct analysis *analysis)
 	TRY(add_packed(analysis, &anchored));
 	TRY(add_integers(analysis, &anchored));
 	TRY(add_signal_stacks(analysis, &anchored));
-	TRY(liveness_init(&analysis->liveness, analysis->graph, analysis->index, &anchored,
-			  &analysis->account, analysis->progress));
+	TRY(judge_unreachable(analysis, &anchored));
+	note_collector(analysis);
 	analysis->anchored = take(anchored);
 	note_runtimes(analysis);
 	return NULL;
@@ -650,7 +701,7 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_HEAP] = { "heap", "allocations", { STAGE_PROGRAM }, KEPT(heap, heap) },
 	[STAGE_FIBERS] = { "fibers", "fibers", { STAGE_HEAP }, MADE(fibers, fibers) },
 	[STAGE_ROOTS] = { "roots", "ranges", { STAGE_FIBERS }, KEPT(roots, roots) },
-	[STAGE_GRAPH] = { "graph", "references", { STAGE_HEAP }, KEPT(graph, graph) },
+	[STAGE_GRAPH] = { "graph", "references", { STAGE_FIBERS }, KEPT(graph, graph) },
 	[STAGE_REACHABILITY] = { "reachability",
 				 "leaked",
 				 { STAGE_ROOTS, STAGE_GRAPH },

@@ -15,6 +15,7 @@
 #include "analyzer/image/image.h"
 
 struct graph;
+struct runtimes;
 
 /* A row of allocations; borrowed from the graph. */
 struct edges {
@@ -22,9 +23,10 @@ struct edges {
 	size_t count;
 };
 
+/* Links of the runtimes' own are no references; runtimes may be NULL. */
 struct error *graph_create(const struct image *image, const struct allocation_index *index,
-			   struct memory_account *account, struct progress *progress,
-			   struct graph **ret);
+			   const struct runtimes *runtimes, struct memory_account *account,
+			   struct progress *progress, struct graph **ret);
 void graph_destroy(struct graph *graph);
 DEFINE_CLEANUP(graph_destroy, struct graph *)
 

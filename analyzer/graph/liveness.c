@@ -78,9 +78,61 @@ static struct error *tell_apart(const struct judge *judge)
 	return find_held(judge);
 }
 
+/* Lost objects, and what no object leads to: all that they lead to is leaked. */
+static struct error *find_lost(const struct judge *judge, const struct bitmap *objects,
+			       const struct counts *counts, struct bitmap *ret)
+{
+	const struct bitmap *leaked = &judge->liveness->leaked;
+	_cleanup_(bitmap_deinit) struct bitmap of_objects = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
+
+	TRY(bitmap_init(&of_objects, leaked->count, judge->account));
+	TRY(bitmap_init(ret, leaked->count, judge->account));
+	TRY(graph_mark_within(judge->graph, leaked, objects, &of_objects, judge->account,
+			      judge->progress));
+	TRY(bitmap_init_minus(&from, leaked, &of_objects, judge->account));
+	array_for_each(lost, &counts->lost)
+		if (bitmap_get(leaked, lost->id))
+			bitmap_set(&from, lost->id);
+	return graph_mark_within(judge->graph, leaked, &from, ret, judge->account, judge->progress);
+}
+
+/* Add the set to another, which may have no words yet. */
+static struct error *add_set(const struct judge *judge, struct bitmap *to, const struct bitmap *set)
+{
+	if (!to->words)
+		TRY(bitmap_init(to, set->count, judge->account));
+	bitmap_or(to, set);
+	return NULL;
+}
+
+/* Move from the leaked what a collector of cycles frees, and what that leads to. */
+static struct error *tell_counted(const struct judge *judge, const struct counts *counts)
+{
+	struct liveness *liveness = judge->liveness;
+	_cleanup_(bitmap_deinit) struct bitmap objects = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap kept = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap rest = { 0 };
+
+	TRY(bitmap_init_minus(&objects, &liveness->leaked, NULL, judge->account));
+	bitmap_and(&objects, &counts->counted);
+	TRY(find_lost(judge, &objects, counts, &kept));
+	bitmap_minus(&objects, &kept);
+	if (bitmap_weight(&objects) == 0)
+		return NULL;
+	TRY(bitmap_init_minus(&rest, &liveness->leaked, &kept, judge->account));
+	bitmap_minus(&rest, &objects);
+	TRY(add_set(judge, &liveness->all, &liveness->leaked));
+	TRY(add_set(judge, &liveness->garbage, &objects));
+	TRY(add_set(judge, &liveness->held, &rest));
+	bitmap_and(&liveness->leaked, &kept);
+	return NULL;
+}
+
 struct error *liveness_init(struct liveness *liveness, const struct graph *graph,
 			    const struct allocation_index *index, const struct bitmap *anchored,
-			    struct memory_account *account, struct progress *progress)
+			    const struct counts *counts, struct memory_account *account,
+			    struct progress *progress)
 {
 	_cleanup_(liveness_deinit) struct liveness found = { 0 };
 	struct judge judge = {
@@ -95,6 +147,8 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 	TRY(bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account));
 	if (judge.collectable)
 		TRY(tell_apart(&judge));
+	if (counts && counts->counted.words)
+		TRY(tell_counted(&judge, counts));
 	*liveness = take_struct(found);
 	return NULL;
 }

@@ -13,11 +13,16 @@
  * end with what keeps them. Of what both garbage and a leaked allocation lead to it is not
  * certain that it is lost, so it is held. Therefore only leaked allocations refer to leaked ones.
  *
+ * Objects that count their references are garbage, too, unless one was lost (counts.h), or a block
+ * that is no part of any object leads to them. What lost ones lead to is kept by them, and so
+ *leaked for certain, also what garbage leads to besides.
+ *
  * Without a collector all of it is leaked, and there are no further bitmaps.
  */
 #ifndef ANALYZER_GRAPH_LIVENESS_H
 #define ANALYZER_GRAPH_LIVENESS_H
 
+#include "analyzer/graph/counts.h"
 #include "analyzer/graph/graph.h"
 
 struct liveness {
@@ -26,10 +31,14 @@ struct liveness {
 	struct bitmap all;	     /* of the three; no words: all are leaked */
 };
 
-/* anchored: the used allocations to which a root leads. */
+/*
+ * anchored: the used allocations to which a root leads. counts, which may be NULL: of objects among
+ * the others.
+ */
 struct error *liveness_init(struct liveness *liveness, const struct graph *graph,
 			    const struct allocation_index *index, const struct bitmap *anchored,
-			    struct memory_account *account, struct progress *progress);
+			    const struct counts *counts, struct memory_account *account,
+			    struct progress *progress);
 void liveness_deinit(struct liveness *liveness);
 DEFINE_DEINIT(liveness_deinit, struct liveness)
 

@@ -10,6 +10,7 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"
 #include "analyzer/graph/reference_words.h"
+#include "analyzer/runtimes/runtimes.h"
 
 #include <string.h>
 
@@ -48,7 +49,8 @@ struct joint {
 struct scan {
 	const struct image *image;
 	const struct allocation_index *index;
-	const struct bitmap *sources; /* that may refer to anything */
+	const struct runtimes *runtimes; /* that have links; or NULL */
+	const struct bitmap *sources;	 /* that may refer to anything */
 	struct progress *progress;
 	struct graph *graph;
 	struct work_chunks chunks;
@@ -119,6 +121,17 @@ static bool is_stale_link(const struct scan *scan, struct scanner *scanner, size
 	return scanner->stale_links >> word & 1;
 }
 
+/* Take away the targets of words from the slot on that are links of a runtime. */
+static void drop_links(const struct scan *scan, const struct reference_words *words, size_t first,
+		       allocation_id *targets, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (targets[i] != NO_ALLOCATION &&
+		    runtimes_is_link(scan->runtimes, words->sources[first + i], targets[i],
+				     words->words[first + i]))
+			targets[i] = NO_ALLOCATION;
+}
+
 /* Look up words if there are enough, or all, and add edges for references. */
 static struct error *look_up(const struct scan *scan, struct scanner *scanner, bool all)
 {
@@ -139,6 +152,8 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner, b
 			if (targets[i] != NO_ALLOCATION && is_stale_link(scan, scanner, first + i))
 				targets[i] = NO_ALLOCATION;
 		}
+		if (scan->runtimes)
+			drop_links(scan, words, first, targets, count);
 		add_edges(scanner, scan->graph->words.items, words->sources + first, targets,
 			  count);
 	}
@@ -459,14 +474,15 @@ static struct error *find_sources(struct scan *scan, struct bitmap *own,
 }
 
 struct error *graph_create(const struct image *image, const struct allocation_index *index,
-			   struct memory_account *account, struct progress *progress,
-			   struct graph **ret)
+			   const struct runtimes *runtimes, struct memory_account *account,
+			   struct progress *progress, struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *graph = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
 	_cleanup_(scan_deinit) struct scan scan = {
 		.image = image,
 		.index = index,
+		.runtimes = runtimes_have_links(runtimes) ? runtimes : NULL,
 		.progress = progress,
 		.threads = parallel_threads_for(progress),
 		.joint.last_source = NO_ALLOCATION,

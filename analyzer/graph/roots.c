@@ -7,6 +7,7 @@
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/image/kernel_notes.h"
+#include "analyzer/runtimes/runtimes.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 struct roots {
 	struct roots_input input;
 	struct word_filter filter;
+	bool has_links;		    /* see runtimes_is_link() */
 	ARRAY(struct stack) stacks; /* those of fibers, too; by address */
 	ARRAY(struct root_range) ranges;
 	ARRAY(struct root_range) chunks; /* what a thread scans at once */
@@ -174,6 +176,12 @@ struct scan {
 	size_t count, hint;
 };
 
+static bool is_link(const struct scan *scan, allocation_id target, uint64_t word)
+{
+	return scan->roots->has_links &&
+	       runtimes_is_link(scan->roots->input.runtimes, NO_ALLOCATION, target, word);
+}
+
 /* Look up the words collected so far. False: found wants no more. */
 static bool look_up(struct scan *scan)
 {
@@ -183,7 +191,7 @@ static bool look_up(struct scan *scan)
 	scan->count = 0;
 	allocation_find_many(scan->roots->input.index, scan->words, count, &scan->hint, targets);
 	for (size_t i = 0; i < count; i++)
-		if (targets[i] != NO_ALLOCATION &&
+		if (targets[i] != NO_ALLOCATION && !is_link(scan, targets[i], scan->words[i]) &&
 		    !scan->found(scan->data, scan->places[i], targets[i]))
 			return false;
 	return true;
@@ -500,6 +508,7 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 		return &error_no_memory;
 	roots->input = *input;
 	roots->filter = word_filter_for(allocation_bounds(input->index));
+	roots->has_links = runtimes_have_links(input->runtimes);
 	roots->stacks.memory.account = input->account;
 	roots->ranges.memory.account = input->account;
 	roots->chunks.memory.account = input->account;

@@ -159,8 +159,7 @@ static struct error *count_owned(struct counting *counting)
 /* Count the blocks that the object, or block of one, refers to. */
 static struct error *reach_from(struct counting *counting, allocation_id id)
 {
-	struct edges edges =
-		graph_outgoing(analysis_graph(counting->input->analysis), id);
+	struct edges edges = graph_outgoing(analysis_graph(counting->input->analysis), id);
 	uint32_t number = counting->numbers.items[id];
 
 	for (size_t i = 0; i < edges.count; i++)

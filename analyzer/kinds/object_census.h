@@ -2,9 +2,9 @@
  * The objects of languages' runtimes by class, with the blocks that they are made of besides.
  *
  * An object is what a runtime gives a class, or where it gives none, what is of one of its patterns
- * and no part of something else. Its blocks are those that a pattern says are its own, as the items of
- * a list, and what it leads to over anything but objects: what several objects lead to is counted
- * once, with the nearest, of those as near with the one at the lowest address.
+ * and no part of something else. Its blocks are those that a pattern says are its own, as the items
+ * of a list, and what it leads to over anything but objects: what several objects lead to is
+ * counted once, with the nearest, of those as near with the one at the lowest address.
  */
 #ifndef ANALYZER_KINDS_OBJECT_CENSUS_H
 #define ANALYZER_KINDS_OBJECT_CENSUS_H

@@ -64,7 +64,9 @@ static const struct set sets[] = {
 	  STAGE_HEAP, .state = STATE_UNSWEPT, .example = "count unswept" },
 	{ "garbage",
 	  "collectable allocations that no root leads to: not leaked, because the collector will free them",
-	  STAGE_REACHABILITY, .state = STATE_GARBAGE, .example = "summarize garbage" },
+	  STAGE_REACHABILITY, .state = STATE_GARBAGE, .example = "summarize garbage",
+	  .description =
+		  "Of languages that count references, these are cycles and what only they lead to. A note says if their collector is switched off." },
 	{ "heldbygarbage",
 	  "allocations that only garbage refers to: once it is collected, nothing can free them",
 	  STAGE_REACHABILITY, .state = STATE_HELD, .example = "summarize heldbygarbage" },

@@ -45,6 +45,7 @@ struct object_liveness {
 	bool is_marked;	  /* by the last collection */
 	bool has_count;	  /* of references: */
 	uint64_t count;
+	uint64_t address; /* with a count: what such a reference is */
 };
 
 /* The integers of a language, in which programs keep addresses. */
@@ -125,6 +126,21 @@ struct runtime {
 	 * tainted, see patterns.h. NULL: all may.
 	 */
 	bool (*may_refer)(const struct object_space *space, allocation_id id, uint64_t offset);
+	/*
+	 * Optional: whether the word, in the allocation source or outside of all, is of the
+	 * runtime's own bookkeeping, though it is an address in target: then it is no reference.
+	 * find_objects() is called early, without debug information, and several threads may ask
+	 * at once.
+	 */
+	bool (*is_link)(const struct object_space *space, allocation_id source,
+			allocation_id target, uint64_t word);
+	/*
+	 * Objects with a count are freed when all references are gone, and cycles of them by a
+	 * collector. Needs is_link().
+	 */
+	bool is_counted;
+	/* Optional, with is_counted: a note on what keeps the collector from freeing garbage. */
+	bool (*tell_collector)(const struct object_space *space, char *ret, size_t size);
 	/* Optional: how the object is kept. False: that is not known. */
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);

@@ -70,6 +70,14 @@ static struct error *open_space(const struct runtime *runtime,
 	return NULL;
 }
 
+static struct error *find_objects_of(struct runtimes *list, struct object_space *space,
+				     struct debug *debug)
+{
+	TRY(space->runtime->find_objects(space, debug));
+	list->has_objects |= space->has_objects;
+	return NULL;
+}
+
 struct error *runtimes_create(const struct runtime *const *kinds,
 			      const struct runtime_context *context, struct runtimes **ret)
 {
@@ -93,6 +101,8 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		list->spaces[list->count++] = space;
 		if (kinds[i]->find_fibers)
 			TRY(kinds[i]->find_fibers(space, &list->fibers));
+		if (kinds[i]->is_link)
+			TRY(find_objects_of(list, space, NULL));
 		for (size_t j = first; j < list->fibers.count; j++)
 			list->fibers.items[j].runtime = kinds[i];
 	}
@@ -150,10 +160,8 @@ struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug)
 	for (size_t i = 0; i < list->count; i++) {
 		struct object_space *space = list->spaces[i];
 
-		if (!space->runtime->find_objects || space->has_objects)
-			continue;
-		TRY(space->runtime->find_objects(space, debug));
-		list->has_objects |= space->has_objects;
+		if (space->runtime->find_objects && !space->has_objects)
+			TRY(find_objects_of(list, space, debug));
 	}
 	return NULL;
 }
@@ -188,6 +196,47 @@ bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
 		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_certain &&
 		    list->spaces[i]->runtime->class_of(list->spaces[i], id))
 			return true;
+	return false;
+}
+
+bool runtimes_have_links(const struct runtimes *list)
+{
+	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
+		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_link)
+			return true;
+	return false;
+}
+
+bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
+		      uint64_t word)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct object_space *space = list->spaces[i];
+
+		if (space->has_objects && space->runtime->is_link &&
+		    space->runtime->is_link(space, source, target, word))
+			return true;
+	}
+	return false;
+}
+
+bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->runtime->is_counted && space->runtime->liveness(space, id, ret) &&
+	       ret->has_count && !ret->is_immortal;
+}
+
+bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct object_space *space = list->spaces[i];
+
+		if (space->has_objects && space->runtime->tell_collector &&
+		    space->runtime->tell_collector(space, ret, size))
+			return true;
+	}
 	return false;
 }
 

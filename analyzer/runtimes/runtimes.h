@@ -44,6 +44,17 @@ struct object_space *runtimes_space_of(const struct runtimes *list, allocation_i
 /* Whether it is an object for certain, and so of no pattern. list may be NULL. */
 bool runtimes_are_certain(const struct runtimes *list, allocation_id id);
 
+/* Whether any has links, see its slot; whether the word is one. list may be NULL. */
+bool runtimes_have_links(const struct runtimes *list);
+bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
+		      uint64_t word);
+
+/* Whether the object is freed by its count of references, and how many these are. */
+bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret);
+
+/* Say what keeps a collector of cycles from freeing garbage. False: nothing is known to. */
+bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size);
+
 /* Say how the object is kept, as what follows "it is". False: that is not known. */
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size);
 

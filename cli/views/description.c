@@ -448,6 +448,25 @@ static void report_place(struct describer *describer, uint64_t address, const st
 		report_set(report, "known", "whose contents at that address are not known");
 }
 
+/* Say of an object that somebody lost a reference to it, behind how it is kept. */
+static void tell_lost(struct describer *describer, const struct place *place, char *ret,
+		      size_t size)
+{
+	const struct lost_count *lost = NULL;
+	size_t length = strlen(ret);
+	struct error *error;
+
+	if (place->kind != PLACE_ALLOCATION)
+		return;
+	error = analysis_lost_count(describer->analysis, place->id, &lost);
+	if (error)
+		error_destroy(error);
+	if (lost)
+		snprintf(ret + length, size - length,
+			 ", of which %" PRIu32 " were found: C code lost %" PRIu64, lost->found,
+			 lost->count - lost->found);
+}
+
 void describe_address(struct describer *describer, uint64_t address, const struct place *place)
 {
 	struct report *report = describer->report;
@@ -474,9 +493,10 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	}
 	report_place(describer, address, place);
 	report_type(report, &reason);
-	if (tell_use(describer->analysis, place, address, use, sizeof(use)))
+	if (tell_use(describer->analysis, place, address, use, sizeof(use))) {
+		tell_lost(describer, place, use, sizeof(use));
 		report_set(report, "name", use);
-	else
+	} else
 		report_set(report, "name", name_address(describer->analysis, place, address));
 	if (describer->selection->has_show_up_to) {
 		view = rows_view(describer->analysis, place->start, place->size,

@@ -176,8 +176,8 @@ static inline void world_find_roots(struct world *world)
 
 static inline void world_find_graph(struct world *world)
 {
-	assert_no_error(graph_create(world->image, world->index, &world->account, &world->progress,
-				     &world->graph));
+	assert_no_error(graph_create(world->image, world->index, NULL, &world->account,
+				     &world->progress, &world->graph));
 }
 
 /* The graph is found before. */

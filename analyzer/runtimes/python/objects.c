@@ -10,7 +10,10 @@
  */
 #include "analyzer/runtimes/python/objects.h"
 
+#include "analyzer/runtimes/python/collector.h"
 #include "analyzer/runtimes/python/types.h"
+
+#include <inttypes.h>
 
 enum {
 	WORD = 8,
@@ -27,13 +30,20 @@ struct python {
 	struct object_space space;
 	struct runtime_context context;
 	struct python_types types;
-	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, or 0 */
+	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, 0 or DEAD */
 	uint8_t header_of[FLAG_SETS]; /* in steps */
 };
+
+/* Instead of the number of a type: the object is on a free list of its type. */
+#define DEAD UINT32_MAX
+
+/* Flags in links. */
+static const uint64_t FLAGS = 3;
 
 /* What an allocation is, if an object begins behind so many steps of a header. */
 struct candidate {
 	uint32_t type[HEADERS]; /* NOT_IN_MAP: none */
+	bool is_dead;		/* it is none, but one was there, without links */
 };
 
 struct error *python_open(const struct runtime_context *context, struct object_space **ret)
@@ -73,6 +83,39 @@ static bool is_count(uint64_t word)
 				    word >> 48 >> FLAG_BITS == 0));
 }
 
+/* Only objects of types that the compiler made are on free lists. */
+static struct error *find_dead(struct python *python, struct view *view, uint64_t address,
+			       bool *ret)
+{
+	uint32_t number;
+	uint64_t flags;
+
+	TRY(python_types_know(&python->types, view, address, &number));
+	if (number == NOT_IN_MAP)
+		return NULL;
+	flags = python->types.list.items[number].flags;
+	*ret = (flags & TYPE_COLLECTED) && !(flags & TYPE_HEAP);
+	return NULL;
+}
+
+/*
+ * Whether the word at that place is a count and no pointer, where programs are at low addresses: of
+ * an object that the collector knows, links stand before it, and what is next has a link back.
+ */
+static bool is_sound(struct view *view, uint64_t place, uint64_t word, bool has_links)
+{
+	enum { LOWEST_ADDRESS = 1 << 16 };
+	uint64_t next, previous, back;
+
+	if ((uint32_t)word < LOWEST_ADDRESS || !image_find(view->image, (uint32_t)word))
+		return true;
+	return has_links && view_word(view, place - LINKS, &next) &&
+	       view_word(view, place - WORD, &previous) &&
+	       ((next == 0 && (previous & ~FLAGS) == 0) ||
+		(view_word(view, (next & ~FLAGS) + WORD, &back) &&
+		 (back & ~FLAGS) == place - LINKS));
+}
+
 static struct error *read_candidate(struct python *python, struct view *view,
 				    struct memory_range range, struct candidate *ret)
 {
@@ -81,12 +124,16 @@ static struct error *read_candidate(struct python *python, struct view *view,
 
 	for (size_t i = 0; i < HEADERS; i++)
 		ret->type[i] = NOT_IN_MAP;
+	ret->is_dead = false;
 	if (!view_read(view, range.start, words, count * WORD))
 		return NULL;
 	for (size_t i = 0; 2 * i + 1 < count; i++)
-		if (is_count(words[2 * i]))
+		if (is_count(words[2 * i]) &&
+		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i > 0))
 			TRY(python_types_know(&python->types, view, words[2 * i + 1],
 					      &ret->type[i]));
+	if (count > 3 && words[0] == 0 && (words[1] & ~FLAGS) == 0 && words[2] == 0)
+		return find_dead(python, view, words[3], &ret->is_dead);
 	return NULL;
 }
 
@@ -153,6 +200,8 @@ static struct error *keep_type(struct python *python, allocation_id id,
 {
 	uint64_t size = allocation_size(python->context.index, id);
 
+	if (candidate->is_dead)
+		python->type_of.items[id] = DEAD;
 	for (size_t i = 0; i < HEADERS && !python->type_of.items[id]; i++) {
 		const struct python_type *type;
 		uint64_t needed;
@@ -204,7 +253,7 @@ static const struct python_type *type_of(const struct python *python, allocation
 {
 	uint32_t number = python->type_of.items[id];
 
-	return number ? &python->types.list.items[number - 1] : NULL;
+	return number && number != DEAD ? &python->types.list.items[number - 1] : NULL;
 }
 
 uint64_t python_class_of(const struct object_space *space, allocation_id id)
@@ -257,23 +306,67 @@ bool python_may_refer(const struct object_space *space, allocation_id id, uint64
 	return header < LINKS || offset >= header || offset < header - LINKS;
 }
 
+static bool is_dead(const struct python *python, allocation_id id)
+{
+	return python->type_of.items[id] == DEAD;
+}
+
+/*
+ * All links of the collector lead to such links; their lowest bits may be flags. What is on a free
+ * list leads to the next there, and has stale words besides.
+ */
+bool python_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		    uint64_t word)
+{
+	const struct python *python = of(space);
+	const struct python_type *type = type_of(python, target);
+	uint64_t header = type ? header_of(python, type) : 0;
+
+	if (source != NO_ALLOCATION && is_dead(python, source) && !is_dead(python, target))
+		return true;
+	return header >= LINKS &&
+	       (word & ~FLAGS) == allocation_start(python->context.index, target) + header - LINKS;
+}
+
+bool python_tell_collector(const struct object_space *space, char *ret, size_t size)
+{
+	const struct runtime_context *context = &of(space)->context;
+	struct python_collector collector;
+
+	if (!python_collector_find(context->image, context->program, &collector) ||
+	    (collector.is_enabled && !collector.frozen))
+		return false;
+	if (!collector.is_enabled)
+		snprintf(
+			ret, size,
+			"the program switched Python's collector off (gc.disable()): garbage stays until gc.collect() is called");
+	else
+		snprintf(
+			ret, size,
+			"%" PRIu64
+			" objects of Python are frozen (gc.freeze()): if they are garbage, they stay",
+			collector.frozen);
+	return true;
+}
+
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret)
 {
 	static const uint64_t IMMORTAL = UINT64_C(1) << 31;
 	const struct python *python = of(space);
 	const struct python_type *type = type_of(python, id);
-	uint64_t count;
+	uint64_t count, address;
 
-	if (!type ||
-	    !image_read_u64(python->context.image,
-			    allocation_start(python->context.index, id) + header_of(python, type),
-			    &count))
+	if (!type)
+		return false;
+	address = allocation_start(python->context.index, id) + header_of(python, type);
+	if (!image_read_u64(python->context.image, address, &count))
 		return false;
 	*ret = (struct object_liveness){
 		.is_immortal = (count & IMMORTAL) != 0,
 		.has_count = true,
 		.count = (uint32_t)count,
+		.address = address,
 	};
 	return true;
 }

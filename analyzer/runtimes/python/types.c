@@ -40,35 +40,36 @@ static bool read_type(struct view *view, uint64_t address, struct python_type *r
 }
 
 /* Whether `type` is there: it inherits from `object`, which inherits from nothing. */
-static bool is_root(struct view *view, uint64_t address)
+static bool is_root(struct view *view, uint64_t place, uint64_t word)
 {
 	struct python_type root, object;
-	uint64_t base, type, end;
+	uint64_t base, type, end, address = place - WORD;
 
-	return read_type(view, address, &root) && (root.flags & TYPE_OF_TYPES) &&
+	return word == address && read_type(view, address, &root) && (root.flags & TYPE_OF_TYPES) &&
 	       view_word(view, address + BASE, &base) && base % WORD == 0 &&
 	       view_word(view, base + WORD, &type) && type == address &&
 	       read_type(view, base, &object) && object.size == 2 * WORD &&
 	       view_word(view, base + BASE, &end) && end == 0;
 }
 
-/* Search [start, end) of a region for a word that leads to the one before it. */
-static uint64_t find_root_in(const struct image *image, const struct region *region, uint64_t start,
-			     uint64_t end)
+/* Search [start, end) of a region. */
+static uint64_t search_region(const struct image *image, const struct region *region,
+			      uint64_t start, uint64_t end, python_word_test test)
 {
 	struct view view = { image };
 
-	for (uint64_t at = start; at < end && end - at > WORD; at += WORD) {
+	for (uint64_t at = start; at < end && end - at >= WORD; at += WORD) {
 		uint64_t word;
 
-		memcpy(&word, region->bytes + (at + WORD - region->start), sizeof(word));
-		if (word == at && is_root(&view, at))
+		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
+		if (test(&view, at, word))
 			return at;
 	}
 	return 0;
 }
 
-static uint64_t find_root(const struct image *image, const struct module *module)
+static uint64_t search_module(const struct image *image, const struct module *module,
+			      python_word_test test)
 {
 	size_t first = BISECT(i, 0, image->region_count, image->regions[i].end <= module->start);
 	uint64_t found = 0;
@@ -81,19 +82,34 @@ static uint64_t find_root(const struct image *image, const struct module *module
 		if (region->start >= module->end)
 			break;
 		if (region->bytes && (region->rights & RIGHT_WRITE) && !region->untouched)
-			found = find_root_in(image, region, (start + WORD - 1) / WORD * WORD, end);
+			found = search_region(image, region, (start + WORD - 1) / WORD * WORD, end,
+					      test);
 	}
+	return found;
+}
+
+uint64_t python_search_data(const struct image *image, const struct program *program,
+			    python_word_test test)
+{
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < program->module_count && !found; i++)
+		found = search_module(image, &program->modules[i], test);
 	return found;
 }
 
 struct error *python_types_init(struct python_types *types, const struct image *image,
 				const struct program *program, struct memory_account *account)
 {
-	*types = (struct python_types){ .image = image, .steps = MOST_STEPS };
+	uint64_t place = python_search_data(image, program, is_root);
+
+	*types = (struct python_types){
+		.image = image,
+		.steps = MOST_STEPS,
+		.root = place ? place - WORD : 0,
+	};
 	types->numbers.memory.account = account;
 	types->list.memory.account = account;
-	for (size_t i = 0; i < program->module_count && !types->root; i++)
-		types->root = find_root(image, &program->modules[i]);
 	return NULL;
 }
 

@@ -41,6 +41,13 @@ struct python_types {
 	uint64_t steps; /* words to look at yet, in search of names of modules */
 };
 
+/* Whether the word at place is the one that is searched for. */
+typedef bool (*python_word_test)(struct view *view, uint64_t place, uint64_t word);
+
+/* The place of the first such word in the modules' writable data, or 0. */
+uint64_t python_search_data(const struct image *image, const struct program *program,
+			    python_word_test test);
+
 /* Find `type`; without it, there are no others. */
 struct error *python_types_init(struct python_types *types, const struct image *image,
 				const struct program *program, struct memory_account *account);

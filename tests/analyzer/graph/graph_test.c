@@ -234,9 +234,9 @@ TEST(interrupt_ends_scan_and_transposition)
 	set(&world, 0, 0, at(1));
 	scan(&world);
 	world.progress.interrupted = true;
-	assert_error(
-		graph_create(world.image, world.index, &world.account, &world.progress, &graph),
-		ERROR_INTERRUPTED, "interrupted");
+	assert_error(graph_create(world.image, world.index, NULL, &world.account, &world.progress,
+				  &graph),
+		     ERROR_INTERRUPTED, "interrupted");
 	assert_error(graph_transpose(world.graph, &world.account, &world.progress, &graph),
 		     ERROR_INTERRUPTED, "interrupted");
 }
@@ -506,7 +506,7 @@ TEST(rows_of_large_allocations_do_not_depend_on_threads)
 		_cleanup_(graph_destroy) struct graph *graph = NULL;
 
 		world.progress.threads = THREADS[i];
-		assert_no_error(graph_create(world.image, world.index, &world.account,
+		assert_no_error(graph_create(world.image, world.index, NULL, &world.account,
 					     &world.progress, &graph));
 		assert_same_rows(graph, world.graph, world.count);
 	}
@@ -579,9 +579,9 @@ TEST(shortage_ends_a_scan_on_several_threads)
 	world_open(&world);
 	world.progress.threads = 4;
 	world.account.limit = world.account.used + (10 << 20);
-	assert_ptr_equal(
-		graph_create(world.image, world.index, &world.account, &world.progress, &graph),
-		&error_no_memory);
+	assert_ptr_equal(graph_create(world.image, world.index, NULL, &world.account,
+				      &world.progress, &graph),
+			 &error_no_memory);
 	world.account.limit = 0;
 }
 

@@ -79,7 +79,7 @@ static void judge(struct world *world, uint64_t roots, struct judgement *ret)
 	assert_no_error(
 		graph_mark(world->graph, &from, &ret->anchored, &world->account, &world->progress));
 	assert_no_error(liveness_init(&ret->liveness, world->graph, world->index, &ret->anchored,
-				      &world->account, &world->progress));
+				      NULL, &world->account, &world->progress));
 }
 
 /* 'a' anchored, 'g' garbage, 'h' held, 'l' leaked. */
@@ -201,7 +201,7 @@ TEST(lack_of_memory_at_any_time_is_told)
 
 		countdown = mappings;
 		error = liveness_init(&liveness, world.graph, world.index, &judgement.anchored,
-				      &world.account, &world.progress);
+				      NULL, &world.account, &world.progress);
 		countdown = -1;
 		failed = error != NULL;
 		if (failed)

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""
+What a program in Python loses: objects whose count of references C code left
+too high, and cycles that the collector did not free, as it is switched off.
+"""
+
+import os
+import unittest
+
+import harness
+import python_test
+
+LOST, CYCLES = 100, 1000
+# Words on the stack or in free objects of the interpreter may hold a few.
+MOST_HELD = 3
+
+PROGRAM = f"""
+import ctypes, gc, os, sys
+
+api = ctypes.pythonapi
+api.Py_IncRef.argtypes = [ctypes.py_object]
+
+class Lost:
+    __slots__ = ("part", "table")
+
+class Node:
+    pass
+
+class Live:
+    pass
+
+def write(truth, word, *ones):
+    for one in ones:
+        print(word, hex(id(one)), file=truth)
+
+def lose(number, truth):
+    one = Lost()
+    one.part, one.table = [number] * 40, {{number: one.__class__}}
+    api.Py_IncRef(one)
+    write(truth, "lost", one)
+    write(truth, "part", one.part, one.table)
+
+def drop(number, truth):
+    one, other = Node(), Node()
+    one.other, other.other, one.part = other, one, [number] * 40
+    write(truth, "cycle", one, other)
+
+def keep(number, truth):
+    one, other = Live(), Live()
+    one.other, other.other, one.part = other, one, [number] * 40
+    write(truth, "live", one, other, one.part)
+    return one
+
+def overwrite(depth):
+    values = [depth] * 10
+    return depth and overwrite(depth - 1)
+
+SWITCH
+with open(sys.argv[1], "w") as truth:
+    print("version", hex(sys.hexversion), file=truth)
+    for i in range({LOST}):
+        lose(i, truth)
+    for i in range({CYCLES}):
+        drop(i, truth)
+    kept = [keep(i, truth) for i in range({CYCLES})]
+spare = [Lost() for i in range(100)]
+overwrite(100)
+FREEZE
+os.write(1, b"ready\\n")
+os.read(0, 1)
+"""
+
+
+def read_truth(path):
+    truth = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            word, address = line.split()
+            truth.setdefault(word, set()).add(int(address, 16))
+    return truth
+
+
+def is_noted(truth):
+    """Where the collector's state is known."""
+    return max(truth["version"]) >> 16 == 0x030b
+
+
+@unittest.skipUnless(os.path.exists(python_test.SYSTEM),
+                     "no python3 of the system")
+class Lost(harness.LiveTest):
+    def core_of(self, switch, freeze="", **variables):
+        script = self.path("program.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PROGRAM.replace("SWITCH", switch)
+                       .replace("FREEZE", freeze))
+        process = self.start([python_test.SYSTEM, script,
+                              self.path("truth")], **variables)
+        core = harness.snap(process, self.path("core"))
+        harness.end(process)
+        return core, read_truth(self.path("truth"))
+
+    def find(self, core, words, addresses):
+        blocks = python_test.Blocks(python_test.sizes(core, *words.split()))
+        return {address for address in addresses
+                if blocks.around(address) is not None}
+
+    def check(self, core, truth, most_held):
+        self.assertEqual(len(truth["lost"]), LOST)
+        self.assertEqual(len(truth["cycle"]), 2 * CYCLES)
+        for word, words in (("lost", "leaked"), ("part", "leaked"),
+                            ("cycle", "garbage")):
+            self.assertLessEqual(
+                len(truth[word]) - len(self.find(core, words, truth[word])),
+                most_held * len(truth[word]) // LOST, word)
+        for words in ("leaked", "garbage", "heldbygarbage"):
+            self.assertEqual(self.find(core, words, truth["live"]), set())
+        self.assertEqual(self.find(core, "garbage", truth["lost"]), set())
+
+    def test_lost_objects_and_cycles_are_told_apart(self):
+        core, truth = self.core_of("gc.disable()")
+        self.check(core, truth, MOST_HELD)
+        self.assertEqual(self.find(core, "leaked", truth["cycle"]), set())
+        roots = harness.tables("-q", core, "list", "leakroots")["allocation"]
+        self.assertEqual({row["name"] for row in roots}, {"__main__.Lost"})
+        self.assertLessEqual(LOST - MOST_HELD, len(roots))
+        answer = harness.ask(core, "count", "garbage")
+        self.assertEqual(is_noted(truth), "(gc.disable())" in answer.stderr)
+        lost = min(self.find(core, "leaked", truth["lost"]))
+        text = harness.ask("-q", core, "explain", f"{lost:x}").stdout
+        self.assertIn("kept by a count of 1 references, of which 0 were "
+                      "found: C code lost 1", text)
+
+    def test_without_pymalloc_they_are_the_same(self):
+        # Bytes behind the ends of strings hold what was there before.
+        self.check(*self.core_of("gc.disable()", PYTHONMALLOC="malloc"), 8)
+
+    def test_frozen_objects_are_told(self):
+        core, truth = self.core_of("gc.set_threshold(100000)",
+                                   "gc.freeze(); gc.enable()")
+        answer = harness.ask(core, "count", "garbage")
+        self.assertEqual(is_noted(truth), "(gc.freeze())" in answer.stderr)
+
+    def test_side_file_brings_it_back(self):
+        core, truth = self.core_of("gc.disable()")
+        lost = min(self.find(core, "leaked", truth["lost"]))
+        answers = [harness.ask("--side-file", "-q", core, *words.split()).stdout
+                   for words in ("list garbage", "list leaked",
+                                 "list heldbygarbage", f"explain {lost:x}")
+                   for _ in range(2)]
+        self.assertEqual(answers[::2], answers[1::2])
+
+
+if __name__ == "__main__":
+    unittest.main()
