@@ -10,6 +10,8 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
+#include "analyzer/program/module_words.h"
+
 enum { PROGRESS_STEP = 1 << 16 };
 
 /* RTREE_HEIGHT and rtree_levels: two levels for up to 36 bits, otherwise three. */
@@ -21,40 +23,13 @@ const struct jemalloc_geometry jemalloc_geometries[GEOMETRIES] = {
 
 static const uint64_t ADDRESS_BITS = (UINT64_C(1) << 48) - 1;
 
-/*
- * The first address from address on, in steps of size bytes, below end, with a word that is not 0;
- * end if there is none. Holes of the dump are skipped.
- */
-static uint64_t next_word(struct view *view, uint64_t address, uint64_t end, uint64_t size,
-			  uint64_t *ret)
-{
-	for (; address < end; address += size) {
-		if (address % PAGE < size) {
-			uint64_t next = image_next_data(view->image, address);
-
-			if (next >= end)
-				return end;
-			if (next > address)
-				address += (next - address) / size * size;
-		}
-		if (view_word(view, address, ret)) {
-			if (*ret)
-				return address;
-		} else {
-			/* The rest of the page is absent, too. */
-			address += (page_below(address) + PAGE - size - address) / size * size;
-		}
-	}
-	return end;
-}
-
 bool jemalloc_next_element(struct view *view, const struct jemalloc_geometry *geometry,
 			   uint64_t leaf, uint64_t *number, uint64_t *ret_metadata)
 {
 	uint64_t size = element_bytes(geometry), end = leaf + leaf_bytes(geometry), word;
 	uint64_t address = leaf + *number * size;
 
-	while ((address = next_word(view, address, end, size, &word)) < end) {
+	while ((address = find_word(view, address, end, size, &word)) < end) {
 		*number = (address - leaf) / size;
 		*ret_metadata = word & ~(uint64_t)(METADATA_UNIT - 1);
 		if (geometry->is_compact)
@@ -70,7 +45,7 @@ bool jemalloc_next_node(struct view *view, unsigned int bits, uint64_t node, uin
 			uint64_t *ret_child)
 {
 	uint64_t end = node + (UINT64_C(8) << bits);
-	uint64_t address = next_word(view, node + 8 * *number, end, 8, ret_child);
+	uint64_t address = find_word(view, node + 8 * *number, end, 8, ret_child);
 
 	*number = (address - node) / 8;
 	return address < end;
@@ -147,17 +122,6 @@ static struct error *read_inner(struct reading *reading, uint64_t node, uint64_t
 	return NULL;
 }
 
-/* The bytes that the dump has: nodes are apart, so they cannot take more. */
-static uint64_t bytes_of(const struct image *image)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < image->region_count; i++)
-		if (image->regions[i].bytes)
-			bytes += image->regions[i].end - image->regions[i].start;
-	return bytes;
-}
-
 struct error *jemalloc_read_extents(struct jemalloc *je, const struct heap_context *context)
 {
 	struct reading reading = {
@@ -165,7 +129,7 @@ struct error *jemalloc_read_extents(struct jemalloc *je, const struct heap_conte
 		.context = context,
 		.nodes = { context->image },
 		.metadata = { context->image },
-		.budget = bytes_of(context->image),
+		.budget = image_held_bytes(context->image),
 	};
 	unsigned int bits = je->geometry.bits[0];
 	struct view root = { context->image };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-The heap of jemalloc: testdata/programs/jemalloc.c, run with libjemalloc.so.2, writes down what
+The heap of jemalloc: testdata/programs/other_malloc.c, run with libjemalloc.so.2, writes down what
 became of its blocks, and heapcore must find the same in its cores.
 """
 
@@ -12,70 +12,29 @@ import time
 import unittest
 
 import harness
-import truth
+import preloaded
 
 LIBRARY = "libjemalloc.so.2"
 SETTINGS = ("", "narenas:4", "tcache:false", "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:1000",
             "retain:false,lg_tcache_max:20")
-# What libc and libstdc++ allocate for themselves.
-MOST_UNLISTED = 16
-# Of so many lost blocks, one may be held by what a stack or a reused block kept of its address:
-# threads do not run the same way twice.
-LOST_BY_STALE_WORD = 100
 # Of the cache of a thread in 5.3.0, as allocated.
 STACK = 28672
 TRIALS = 5
 
 
-def has_jemalloc():
-    """Whether a program can be run with it."""
-    result = harness.run("env", f"LD_PRELOAD={LIBRARY}", "true")
-    return result.returncode == 0 and not result.stderr
-
-
-def sizes(core, name):
-    rows = harness.tables(core, "list", name)["allocation"]
-    return {int(row["address"], 16): row["size"] for row in rows}
-
-
-@unittest.skipUnless(has_jemalloc(), "there is no libjemalloc2")
-class Jemalloc(harness.LiveTest):
-    def setUp(self):
-        super().setUp()
-        self.program = self.compile("jemalloc", "jemalloc.c", "truth.c",
-                                    flags=harness.FLAGS.split())
-
-    def run_program(self, *arguments, settings=""):
-        """A process that waits, and the truth about it."""
-        path = self.path("truth")
-        if os.path.exists(path):
-            os.unlink(path)
-        process = self.start([self.program, *arguments], truth=path, LD_PRELOAD=LIBRARY,
-                             MALLOC_CONF=settings)
-        return process, truth.Truth(path)
-
-    def check(self, core, known):
-        used, leaked = sizes(core, "used"), sizes(core, "leaked")
-        expected = {**known.kept, **known.lost}
-        self.assertEqual({start: used.get(start) for start in expected}, expected)
-        self.assertEqual([hex(start) for start in known.freed if start in used], [])
-        self.assertLess(len(used) - len(expected), MOST_UNLISTED)
-        self.assertEqual({**known.lost, **leaked}, known.lost)
-        self.assertLessEqual(len(known.lost) - len(leaked), len(known.lost) // LOST_BY_STALE_WORD)
+@unittest.skipUnless(preloaded.is_there(LIBRARY), "there is no libjemalloc2")
+class Jemalloc(preloaded.PreloadedTest):
+    library = LIBRARY
 
     def test_what_is_used_and_leaked_is_as_the_program_says(self):
         for when in ("early", "late"):
             for settings in SETTINGS:
                 with self.subTest(when=when, settings=settings):
-                    process, known = self.run_program(when, settings=settings)
-                    core = harness.snap(process, self.path(f"core-{process.pid}"))
-                    harness.end(process)
+                    core, known = self.snapped(when, MALLOC_CONF=settings)
                     self.check(core, known)
 
     def test_cores_of_gdb_and_of_the_kernel_are_read(self):
-        process, known = self.run_program("late")
-        self.check(harness.gcore(process, self.folder), known)
-        self.check(harness.kernel_core(process, self.folder), known)
+        self.check_other_cores()
 
 
 class Redis:
@@ -164,7 +123,7 @@ class OfRedis(harness.LiveTest):
         # which are its own: one for each of five threads at most.
         stacks = allocated - uses["used"]["mapped"] - uses["tcache"]["mapped"]
         self.assertIn(stacks, [STACK * count for count in range(1, 6)])
-        self.assertEqual(sizes(core, "leaked"), {})
+        self.assertEqual(preloaded.sizes(core, "leaked"), {})
 
 
 if __name__ == "__main__":

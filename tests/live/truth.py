@@ -17,7 +17,8 @@ EXIT_INCOMPLETE = 3
 TIMEOUT = 120
 
 FREE_KINDS = ("tcache", "fast bin", "unsorted bin", "small bin", "large bin",
-              "top", "slab", "dirty", "muzzy", "retained")
+              "top", "slab", "dirty", "muzzy", "retained", "thread cache", "transfer cache",
+              "span", "page heap", "returned")
 
 LISTED = re.compile(
     r"^(Used|Free|Thread cached free) allocation at 0x([0-9a-f]+) of size "
@@ -146,7 +147,7 @@ class Truth:
 
     def __init__(self, path):
         self.lost, self.kept, self.freed, self.destroyed = {}, {}, {}, {}
-        self.damaged = []
+        self.damaged, self.numbers = [], {}
         self.ready = False
         self.malloc = None
         with open(path, encoding="ascii") as file:
@@ -161,6 +162,8 @@ class Truth:
             self.ready = True
         elif words[0] == "damaged":
             self.damaged.append(int(words[1], 16))
+        elif len(words) == 2:
+            self.numbers[words[0]] = int(words[1])
         else:
             getattr(self, words[0])[int(words[1], 16)] = int(words[2])
 
@@ -359,7 +362,7 @@ class Check:
             if sum(row[column] for row in uses) != total[column]:
                 self.problems.append(f"the bill's {column} bytes add up wrong")
         free = sum(row["count"] for row in uses
-                   if row["memory"] in ("glibc", "jemalloc") and row["use"] in FREE_KINDS)
+                   if row["memory"] in ("glibc", "jemalloc", "tcmalloc") and row["use"] in FREE_KINDS)
         if free != len(self.analysis.free):
             self.problems.append(
                 f"the bill has {free} free blocks of "

@@ -63,7 +63,6 @@ TEST(allocator_that_is_not_understood_is_named)
 	static const struct {
 		const char *path, *name;
 	} unsupported[] = {
-		{ "/usr/lib/libtcmalloc_minimal.so.4", "tcmalloc" },
 		{ "/opt/lib/libmimalloc.so.2.0", "mimalloc" },
 		{ "/lib/ld-musl-x86_64.so.1", "musl's malloc" },
 	};

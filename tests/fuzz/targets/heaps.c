@@ -17,6 +17,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 		"collected.core",
 		"containers.core",
 		"bookworm-small-jemalloc.core",
+		"tcmalloc.core",
 		NULL,
 	};
 

@@ -1,8 +1,9 @@
 /*
  * A program for another malloc: threads allocate and free blocks of all sizes, also those of each
  * other, lose some, and leave their caches full. One thread ends. It has an arena and a cache of
- * its own, where malloc is jemalloc, and some blocks of libc's malloc. Without the word "late" as
- * its argument, blocks are not freed again after the last were allocated.
+ * its own, and some blocks of libc's malloc, where malloc is jemalloc. Where it is tcmalloc, what
+ * that counts is in the truth, too. Without the word "late" as its argument, blocks are not freed
+ * again after the last were allocated.
  */
 #include "truth.h"
 
@@ -22,6 +23,21 @@ static void *volatile large[4];
 static void *volatile of_arena[OWN], *volatile of_cache[OWN], *volatile of_libc[OWN];
 static pthread_barrier_t barrier;
 static bool late;
+
+/* Of the malloc in use, or NULL. */
+static int (*mallctl)(const char *, void *, size_t *, void *, size_t);
+static void *(*mallocx)(size_t, int);
+static void (*dallocx)(void *, int);
+static int (*get_number)(const char *name, size_t *ret);
+
+/* Before other blocks are freed: what is not there is noted in blocks of libc's own. */
+static void find_functions(void)
+{
+	mallctl = dlsym(RTLD_DEFAULT, "mallctl");
+	mallocx = dlsym(RTLD_DEFAULT, "mallocx");
+	dallocx = dlsym(RTLD_DEFAULT, "dallocx");
+	get_number = dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
+}
 
 static size_t random_size(uint32_t *state)
 {
@@ -113,10 +129,6 @@ static OUT_OF_LINE void make_large(void)
  */
 static OUT_OF_LINE void use_own_arena_and_cache(void)
 {
-	int (*mallctl)(const char *, void *, size_t *, void *, size_t) =
-		dlsym(RTLD_DEFAULT, "mallctl");
-	void *(*mallocx)(size_t, int) = dlsym(RTLD_DEFAULT, "mallocx");
-	void (*dallocx)(void *, int) = dlsym(RTLD_DEFAULT, "dallocx");
 	unsigned int arena, cache;
 	size_t size = sizeof(arena);
 
@@ -136,9 +148,11 @@ static OUT_OF_LINE void use_own_arena_and_cache(void)
 	}
 }
 
-/* Blocks of libc's own malloc, beside the one that takes its place. */
+/* Blocks of libc's own malloc, beside jemalloc; others take its place under that name, too. */
 static OUT_OF_LINE void use_libc(void)
 {
+	if (!mallctl)
+		return;
 	for (int i = 0; i < OWN; i++) {
 		void *block = __libc_malloc(LIBC_SIZE);
 
@@ -146,6 +160,25 @@ static OUT_OF_LINE void use_libc(void)
 		truth_tell(i % 4 ? "kept" : "lost", block, LIBC_SIZE);
 		of_libc[i] = i % 4 ? block : NULL;
 	}
+}
+
+/* What tcmalloc says of itself. */
+static OUT_OF_LINE void tell_statistics(void)
+{
+	static const char *const names[] = {
+		"generic.current_allocated_bytes",    "tcmalloc.thread_cache_free_bytes",
+		"tcmalloc.transfer_cache_free_bytes", "tcmalloc.pageheap_free_bytes",
+		"tcmalloc.pageheap_unmapped_bytes",
+	};
+	size_t values[5];
+
+	if (!get_number)
+		return;
+	for (int i = 0; i < 5; i++)
+		if (!get_number(names[i], &values[i]))
+			truth_fail("ask tcmalloc");
+	for (int i = 0; i < 5; i++)
+		truth_number(names[i], values[i]);
 }
 
 static void *work(void *number)
@@ -163,6 +196,7 @@ static OUT_OF_LINE void run(void)
 	pthread_t threads[THREADS];
 
 	pthread_barrier_init(&barrier, NULL, THREADS);
+	find_functions();
 	for (int i = 1; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i))
 			truth_fail("start a thread");
@@ -174,6 +208,7 @@ static OUT_OF_LINE void run(void)
 	truth_await(THREADS - 2);
 	for (int i = 0; i < THREADS; i++)
 		decide(i);
+	tell_statistics();
 }
 
 int main(int count, char **arguments)

@@ -1,0 +1,300 @@
+/*
+ * gperftools' tcmalloc 2.8 to 2.18.
+ *
+ * Nothing is needed but the dump's memory: no symbols, no debug information. See
+ * tcmalloc/tcmalloc.h for the layouts, tcmalloc/search.c for how the heap is found.
+ */
+#include "allocators/tcmalloc/tcmalloc.h"
+
+#include <inttypes.h>
+
+void tcmalloc_destroy(struct tcmalloc *tc)
+{
+	array_release(&tc->spans);
+	array_release(&tc->leaves);
+	array_release(&tc->caches);
+	array_release(&tc->cached);
+	array_release(&tc->metadata);
+	free(tc);
+}
+
+static void tcmalloc_close(struct heap *base)
+{
+	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
+
+	for (size_t i = 0; i < heap->count; i++)
+		tcmalloc_destroy(heap->list[i]);
+	array_release(&heap->owned);
+	free(heap->list);
+	free(heap);
+}
+
+static void cleanup_tcmalloc_close(struct tcmalloc_heap **heap)
+{
+	if (*heap)
+		tcmalloc_close(&(*heap)->heap);
+}
+
+static struct error *add_owned(struct tcmalloc_heap *heap, const struct tcmalloc *tc)
+{
+	array_for_each(range, &tc->metadata)
+		TRY(array_append(&heap->owned, *range));
+	array_for_each(span, &tc->spans)
+		TRY(array_append(&heap->owned,
+				 (struct memory_range){ span->start, span_end(span) }));
+	heap->owned.count = memory_ranges_join(heap->owned.items, heap->owned.count);
+	return NULL;
+}
+
+static struct error *tcmalloc_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(tcmalloc_close) struct tcmalloc_heap *heap = calloc(1, sizeof(*heap));
+
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->owned.memory.account = context->account;
+	TRY(tcmalloc_search(heap));
+	for (size_t i = 0; i < heap->count; i++)
+		TRY(add_owned(heap, heap->list[i]));
+	*ret = heap->count > 0 ? &take(heap)->heap : NULL;
+	return NULL;
+}
+
+static void report(const struct tcmalloc *tc, struct findings *findings)
+{
+	heap_damage_report(&tc->overlaps, findings, "tcmalloc", "spans that overlap others",
+			   "they are not counted");
+	heap_damage_report(&tc->misfits, findings, "tcmalloc",
+			   "spans whose size or class cannot be", "they are not counted");
+	heap_damage_report(&tc->absent, findings, "tcmalloc",
+			   "spans whose free objects the core lacks",
+			   "which of their objects are free is unknown");
+	heap_damage_report(&tc->counts, findings, "tcmalloc",
+			   "spans whose list of free objects contradicts their count of used ones",
+			   "their objects count as the list says");
+	heap_damage_report(&tc->lists, findings, "tcmalloc",
+			   "lists of free objects that lead elsewhere or end too soon or late",
+			   "what may follow in them counts as used");
+	if (tc->caches.count == 0)
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"tcmalloc: no cache of a thread was found: what is in them counts as used");
+	if (!tc->central.start)
+		findings_add(
+			findings, FINDING_INCOMPLETE,
+			"tcmalloc: the central caches were not found: what is in them counts as used");
+}
+
+static struct error *tcmalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+{
+	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
+
+	heap->first_arena = first;
+	for (size_t i = 0; i < heap->count; i++) {
+		struct tcmalloc *tc = heap->list[i];
+
+		array_for_each(range, &tc->metadata)
+			TRY(block_sink_claim(sink, range->start, range->end));
+		if (tc->central.start)
+			TRY(block_sink_claim(sink, tc->central.start, tc->central.end));
+		TRY(tcmalloc_add_blocks(tc, &heap->context, first + (arena_number)i, sink));
+		report(tc, heap->context.findings);
+	}
+	return NULL;
+}
+
+static const struct arena_kind tcmalloc_arena_kinds[] = {
+	{ .name = "heap", .group = "Heaps of tcmalloc" },
+	{ NULL },
+};
+
+enum { FREE_CACHED, FREE_TRANSFER, FREE_OBJECT, FREE_NORMAL, FREE_RETURNED };
+
+static const struct free_kind tcmalloc_free_kinds[] = {
+	[FREE_CACHED] = { "thread cache" },
+	[FREE_TRANSFER] = { "transfer cache" }, /* for threads to take */
+	[FREE_OBJECT] = { "span" },		/* an object of a span */
+	[FREE_NORMAL] = { "page heap" },	/* pages */
+	[FREE_RETURNED] = { "returned" },	/* addresses whose memory the system has again */
+	{ NULL },
+};
+
+static size_t tcmalloc_arena_count(const struct heap *base)
+{
+	return ((const struct tcmalloc_heap *)base)->count;
+}
+
+static struct arena tcmalloc_arena(const struct heap *base, size_t number)
+{
+	const struct tcmalloc *tc = ((const struct tcmalloc_heap *)base)->list[number];
+
+	return (struct arena){ .kind = tcmalloc_arena_kinds,
+			       .address = tc->root,
+			       .size = tc->bytes };
+}
+
+static unsigned int tcmalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
+				       struct block block)
+{
+	const struct tcmalloc *tc = ((const struct tcmalloc_heap *)base)->list[number];
+	const struct tcmalloc_span *span = tcmalloc_find_span(tc, block.start);
+
+	if (block.state == BLOCK_CACHED)
+		return FREE_CACHED;
+	if (span && span_location(span) == SPAN_NORMAL)
+		return FREE_NORMAL;
+	if (span && span_location(span) == SPAN_RETURNED)
+		return FREE_RETURNED;
+	return tcmalloc_find_cached(tc, block.start) ? FREE_TRANSFER : FREE_OBJECT;
+}
+
+/* What MallocExtension::ReleaseFreeMemory() gives back. */
+static void tcmalloc_visit_spare(const struct heap *base, const struct allocation_index *index,
+				 void (*visit)(void *data, const struct spare *spare), void *data)
+{
+	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
+
+	for (size_t i = 0; i < heap->count; i++)
+		array_for_each(span, &heap->list[i]->spans) {
+			struct spare spare = { span->start, span_end(span), SPARE_INSIDE,
+					       heap->first_arena + (arena_number)i };
+
+			if (span_location(span) == SPAN_NORMAL)
+				visit(data, &spare);
+		}
+}
+
+static const struct memory_range *tcmalloc_owned(const struct heap *base, size_t *ret_count)
+{
+	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
+
+	*ret_count = heap->owned.count;
+	return heap->owned.items;
+}
+
+static bool tcmalloc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
+{
+	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
+
+	for (size_t i = 0; i < heap->count; i++)
+		if (heap->list[i]->module->start == start && heap->list[i]->module->end == end)
+			return true;
+	return false;
+}
+
+/* Classes are an eighth of the size apart, or a little more where that makes spans alike. */
+static bool tcmalloc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
+{
+	uint64_t spacing = wanted / 8 < 16 ? 16 : wanted / 8;
+
+	return size - wanted < (wanted < 2 * PAGE ? spacing : spacing + 2 * PAGE);
+}
+
+/* What has the object, or whose it is. */
+static void tell_object(const struct tcmalloc *tc, const struct tcmalloc_span *span,
+			uint64_t address, char *ret, size_t size)
+{
+	uint64_t bytes = tc->classes[span_class(span)];
+	uint64_t start = span->start + (address - span->start) / bytes * bytes;
+	const struct cached_object *cached = tcmalloc_find_cached(tc, start);
+
+	if (cached && cached->cache != TRANSFER_CACHE && tc->caches.items[cached->cache].thread)
+		snprintf(ret, size,
+			 "in the cache of thread %" PRIu32 ", of the class of %" PRIu64 " bytes",
+			 tc->caches.items[cached->cache].thread, bytes);
+	else if (cached)
+		snprintf(ret, size, "in a %s, of the class of %" PRIu64 " bytes",
+			 cached->cache == TRANSFER_CACHE ? "transfer cache" : "thread's cache",
+			 bytes);
+	else
+		snprintf(ret, size,
+			 "an object of the span at %#" PRIx64 ", of the class of %" PRIu64 " bytes",
+			 span->start, bytes);
+}
+
+static bool tell_span(const struct tcmalloc *tc, uint64_t address, char *ret, size_t size)
+{
+	const struct tcmalloc_span *span = tcmalloc_find_span(tc, address);
+
+	if (!span)
+		return false;
+	if (span_location(span) != SPAN_IN_USE)
+		snprintf(ret, size, "a free span of %" PRIu64 " pages%s",
+			 span->bytes >> tc->page_shift,
+			 span_location(span) == SPAN_RETURNED ? ", returned to the system" : "");
+	else if (span_class(span) == 0)
+		snprintf(ret, size, "the span of a %s allocation",
+			 span_is_sampled(span) ? "sampled" : "large");
+	else
+		tell_object(tc, span, address, ret, size);
+	return true;
+}
+
+static bool tell_metadata(const struct tcmalloc *tc, uint64_t address, char *ret, size_t size)
+{
+	array_for_each(cache, &tc->caches)
+		if (address - cache->address < LISTS_BYTES + CACHE_REST) {
+			snprintf(ret, size,
+				 cache->thread ? "in the cache of thread %" PRIu32
+					       : "in a thread's cache",
+				 cache->thread);
+			return true;
+		}
+	array_for_each(span, &tc->spans)
+		if (address - span->metadata < SPAN_BYTES) {
+			snprintf(ret, size, "the metadata of the span at %#" PRIx64, span->start);
+			return true;
+		}
+	array_for_each(leaf, &tc->leaves)
+		if (address - leaf->start < leaf->end - leaf->start) {
+			snprintf(ret, size, "in the page map");
+			return true;
+		}
+	return false;
+}
+
+static bool tell_rest(const struct tcmalloc *tc, uint64_t address, char *ret, size_t size)
+{
+	if (address - tc->central.start < tc->central.end - tc->central.start)
+		snprintf(ret, size, "in the central caches");
+	else if (address - tc->root < UINT64_C(8)
+					      << (ADDRESS_BITS - tc->page_shift - tc->leaf_bits))
+		snprintf(ret, size, "in the root of the page map");
+	else
+		return false;
+	return true;
+}
+
+static bool tcmalloc_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
+{
+	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
+
+	for (size_t i = 0; i < heap->count; i++) {
+		const struct tcmalloc *tc = heap->list[i];
+
+		if (tell_span(tc, address, ret, size) || tell_metadata(tc, address, ret, size) ||
+		    tell_rest(tc, address, ret, size))
+			return true;
+	}
+	return false;
+}
+
+const struct allocator allocator_tcmalloc = {
+	.name = "tcmalloc",
+	.summary = "gperftools' tcmalloc 2.8 to 2.18",
+	.alignment = ALIGNMENT,
+	.open = tcmalloc_open,
+	.walk = tcmalloc_walk,
+	.close = tcmalloc_close,
+	.arena_count = tcmalloc_arena_count,
+	.arena = tcmalloc_arena,
+	.arena_kinds = tcmalloc_arena_kinds,
+	.free_kinds = tcmalloc_free_kinds,
+	.free_kind = tcmalloc_free_kind,
+	.spare = tcmalloc_visit_spare,
+	.size_fits = tcmalloc_size_fits,
+	.lives_in = tcmalloc_lives_in,
+	.owned = tcmalloc_owned,
+	.tell = tcmalloc_tell,
+};

@@ -1,0 +1,371 @@
+/*
+ * What is freed and kept for use soon.
+ *
+ * A thread's cache (thread_cache.h) has a list of 32 bytes for each size class, and links to other
+ * caches behind these; a variable of the module leads to the first:
+ *
+ *	| first object | length | low water | longest | overages | size of the class | ...
+ *
+ * The central cache of a class (central_freelist.h) has batches of objects for threads to take:
+ *
+ *	| lock | class | Span empty | Span nonempty | 2 words | 64 x { first, last } | used | ...
+ *
+ * Those of all classes are in a row, at equal distances. They are known by their class, and by the
+ * Spans, which are the heads of rings. Objects of a list are linked by their first words.
+ */
+#include "allocators/tcmalloc/tcmalloc.h"
+
+enum {
+	LIST_LENGTH = 8,
+	LIST_SIZE = 24,
+	MOST_CACHES = 1 << 13,
+	/* Of a central cache, from the class on. */
+	CENTRAL_EMPTY = 8,
+	CENTRAL_NONEMPTY = CENTRAL_EMPTY + SPAN_BYTES,
+	CENTRAL_BATCHES = CENTRAL_NONEMPTY + SPAN_BYTES + 16,
+	MOST_BATCHES = 64,
+	CENTRAL_USED = CENTRAL_BATCHES + 16 * MOST_BATCHES,
+	STRIDE_LEAST = CENTRAL_USED + 16,
+	STRIDE_MOST = STRIDE_LEAST + 256,
+	CENTRALS_WANTED = 8,
+	/* Metadata so near to each other are in memory for metadata. */
+	METADATA_GAP = 128 << 10,
+	/* They are cut from the start of chunks of this size. */
+	METADATA_CHUNK = METADATA_GAP,
+	TRACE_BYTES = 264, /* of the stack of a sampled allocation */
+};
+
+struct cache_search {
+	struct tcmalloc *tc;
+	const struct heap_context *context;
+	struct view view, objects;
+	uint64_t budget;		   /* objects in lists: no more than there can be */
+	ARRAY(struct memory_range) chunks; /* of metadata, the newest of each sort */
+};
+
+const struct cached_object *tcmalloc_find_cached(const struct tcmalloc *tc, uint64_t address)
+{
+	size_t above = LIST_ABOVE(tc->cached.items, tc->cached.count, address, address);
+
+	return above > 0 && tc->cached.items[above - 1].address == address
+		       ? &tc->cached.items[above - 1]
+		       : NULL;
+}
+
+/* Whether an object of the class begins there. */
+static bool is_object(const struct tcmalloc *tc, uint64_t address, unsigned int class)
+{
+	const struct tcmalloc_span *span = tcmalloc_find_span(tc, address);
+
+	return span && span_location(span) == SPAN_IN_USE && span_class(span) == class &&
+	       (address - span->start) % tc->classes[class] == 0;
+}
+
+/*
+ * Add the objects from first on, count at most, until last if that is not 0. False in
+ * *ret_is_whole: the list is not as long, or leads elsewhere.
+ */
+static struct error *add_list(struct cache_search *search, uint64_t first, uint64_t count,
+			      uint64_t last, unsigned int class, uint32_t cache, bool *ret_is_whole)
+{
+	struct tcmalloc *tc = search->tc;
+	uint64_t object = first, i = 0;
+
+	*ret_is_whole = false;
+	for (; object && i < count && search->budget > 0; i++, search->budget--) {
+		if (!is_object(tc, object, class))
+			return NULL;
+		TRY(array_append(&tc->cached, (struct cached_object){ object, cache }));
+		if (object == last) {
+			*ret_is_whole = true;
+			return NULL;
+		}
+		if (!view_word(&search->objects, object, &object))
+			return NULL;
+	}
+	*ret_is_whole = !last && !object && i == count;
+	return NULL;
+}
+
+/* Whether a thread's cache is at address: its lists have the sizes of all classes. */
+static bool is_cache(struct cache_search *search, uint64_t address)
+{
+	const struct tcmalloc *tc = search->tc;
+	uint32_t size;
+
+	if (address < PAGE || address % 8 != 0 || address >> ADDRESS_BITS)
+		return false;
+	for (unsigned int i = tc->class_count - 1; i > 0; i--)
+		if (!view_read(&search->view, address + LIST_BYTES * i + LIST_SIZE, &size,
+			       sizeof(size)) ||
+		    size != tc->classes[i])
+			return false;
+	return true;
+}
+
+static bool is_known(const struct tcmalloc *tc, uint64_t address)
+{
+	array_for_each(cache, &tc->caches)
+		if (cache->address == address)
+			return true;
+	return false;
+}
+
+/* A word behind the lists is the thread's pointer. */
+static uint32_t find_thread(struct cache_search *search, uint64_t cache)
+{
+	const struct program *program = search->context->program;
+	uint64_t word;
+
+	for (uint64_t at = cache + LISTS_BYTES; at < cache + LISTS_BYTES + CACHE_REST; at += 8)
+		list_for_each(thread, program->threads, program->thread_count)
+			if (view_word(&search->view, at, &word) && word &&
+			    word == thread->thread_pointer)
+				return thread->id;
+	return 0;
+}
+
+/* Note the cache at word if there is one. */
+static struct error *look_for_cache(struct cache_search *search, uint64_t word)
+{
+	struct tcmalloc *tc = search->tc;
+
+	if (tc->caches.count == MOST_CACHES || !is_cache(search, word) || is_known(tc, word))
+		return NULL;
+	return array_append(&tc->caches,
+			    (struct tcmalloc_cache){ word, find_thread(search, word) });
+}
+
+/* Whether a Span is at address that is the head of a ring of Spans. */
+static bool is_ring(struct cache_search *search, uint64_t address)
+{
+	struct span_words head, next;
+
+	return view_read(&search->view, address, &head, sizeof(head)) && head.next &&
+	       head.previous && view_read(&search->objects, head.next, &next, sizeof(next)) &&
+	       next.previous == address;
+}
+
+static bool is_central(struct cache_search *search, uint64_t address, uint64_t class)
+{
+	uint64_t word;
+
+	return view_word(&search->view, address, &word) && word == class &&
+	       is_ring(search, address + CENTRAL_EMPTY) &&
+	       is_ring(search, address + CENTRAL_NONEMPTY);
+}
+
+/* Note the central caches if that of class 1 is at address. */
+static void look_for_central(struct cache_search *search, uint64_t address)
+{
+	struct tcmalloc *tc = search->tc;
+
+	if (tc->central.start || !is_central(search, address, 1))
+		return;
+	for (uint64_t stride = STRIDE_LEAST; stride <= STRIDE_MOST; stride += 8) {
+		uint64_t class = 2;
+
+		while (class < tc->class_count &&
+		       is_central(search, address + (class - 1) * stride, class))
+			class ++;
+		if (class < tc->class_count)
+			continue;
+		tc->central.start = address;
+		tc->central.end = address + (class - 1) * stride;
+		return;
+	}
+}
+
+static struct error *look(void *data, uint64_t where, uint64_t word)
+{
+	struct cache_search *search = data;
+
+	if (word == 1)
+		look_for_central(search, where);
+	return look_for_cache(search, word);
+}
+
+static struct error *read_cache(struct cache_search *search, uint32_t number)
+{
+	struct tcmalloc *tc = search->tc;
+	uint64_t address = tc->caches.items[number].address;
+
+	for (unsigned int i = 1; i < tc->class_count; i++) {
+		uint64_t list = address + LIST_BYTES * i, first;
+		uint32_t length;
+		bool is_whole;
+
+		if (!view_word(&search->view, list, &first) ||
+		    !view_read(&search->view, list + LIST_LENGTH, &length, sizeof(length)))
+			continue;
+		TRY(add_list(search, first, length, 0, i, number, &is_whole));
+		if (!is_whole)
+			heap_damage_note(&tc->lists, list);
+	}
+	return progress_check(search->context->progress, 0);
+}
+
+/* The batches of a class. */
+static struct error *read_central(struct cache_search *search, uint64_t address, unsigned int class)
+{
+	struct tcmalloc *tc = search->tc;
+	uint32_t used;
+
+	if (!view_read(&search->view, address + CENTRAL_USED, &used, sizeof(used)) ||
+	    used > MOST_BATCHES) {
+		heap_damage_note(&tc->lists, address + CENTRAL_USED);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < used; i++) {
+		uint64_t batch = address + CENTRAL_BATCHES + 16 * (uint64_t)i, ends[2];
+		bool is_whole = false;
+
+		if (view_read(&search->view, batch, ends, sizeof(ends)))
+			TRY(add_list(search, ends[0], MOST_OBJECTS, ends[1], class, TRANSFER_CACHE,
+				     &is_whole));
+		if (!is_whole)
+			heap_damage_note(&tc->lists, batch);
+	}
+	return NULL;
+}
+
+static struct error *read_centrals(struct cache_search *search)
+{
+	const struct tcmalloc *tc = search->tc;
+	uint64_t stride = (tc->central.end - tc->central.start) / (tc->class_count - 1);
+
+	for (unsigned int i = 1; tc->central.start && i < tc->class_count; i++)
+		TRY(read_central(search, tc->central.start + (i - 1) * stride, i));
+	return NULL;
+}
+
+/* Follow the links from cache to cache. */
+static struct error *follow_caches(struct cache_search *search)
+{
+	struct tcmalloc *tc = search->tc;
+
+	for (uint32_t i = 0; i < tc->caches.count; i++) {
+		uint64_t rest = tc->caches.items[i].address + LISTS_BYTES, word;
+
+		for (uint64_t at = rest; at < rest + CACHE_REST; at += 8)
+			if (view_word(&search->objects, at, &word))
+				TRY(look_for_cache(search, word));
+		TRY(read_cache(search, i));
+	}
+	return NULL;
+}
+
+/* Join metadata that are near each other, but for spans between them. */
+static void join_metadata(struct tcmalloc *tc)
+{
+	struct memory_range *ranges = tc->metadata.items;
+	size_t count = memory_ranges_join(ranges, tc->metadata.count), kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t end = kept > 0 ? ranges[kept - 1].end : 0;
+		size_t span = LIST_ABOVE(tc->spans.items, tc->spans.count, start, end);
+
+		if (kept > 0 && ranges[i].start - end < METADATA_GAP &&
+		    (span == tc->spans.count || tc->spans.items[span].start >= ranges[i].start))
+			ranges[kept - 1].end = ranges[i].end;
+		else
+			ranges[kept++] = ranges[i];
+	}
+	tc->metadata.count = kept;
+}
+
+/* Whether metadata are known in [start, end), and no span is. */
+static bool has_metadata(const struct tcmalloc *tc, uint64_t start, uint64_t end)
+{
+	size_t range = LIST_ABOVE(tc->metadata.items, tc->metadata.count, end, start);
+	size_t span = LIST_ABOVE(tc->spans.items, tc->spans.count, start, end - 1);
+
+	return range < tc->metadata.count && tc->metadata.items[range].start < end &&
+	       (span == 0 || span_end(&tc->spans.items[span - 1]) <= start);
+}
+
+/*
+ * Claim the newest chunk of a PageHeapAllocator (page_heap_allocator.h) if one is at where: { rest
+ * of the chunk, size of that, free metadata or 0, how many are in use }.
+ */
+static struct error *look_for_chunk(void *data, uint64_t where, uint64_t word)
+{
+	struct cache_search *search = data;
+	const struct image *image = search->context->image;
+	uint64_t words[4], start, end;
+
+	if (word >> ADDRESS_BITS || word < METADATA_CHUNK ||
+	    !view_read(&search->view, where, words, sizeof(words)) || words[1] == 0 ||
+	    words[1] >= METADATA_CHUNK || (uint32_t)words[3] == 0 || words[3] >> 32)
+		return NULL;
+	end = word + words[1];
+	start = end - METADATA_CHUNK;
+	if (end % PAGE != 0 || !has_metadata(search->tc, start, word) ||
+	    !has_metadata(search->tc, start, end) || !is_anonymous_memory(image, start) ||
+	    image_find(image, start) != image_find(image, word))
+		return NULL;
+	return array_append(&search->chunks, (struct memory_range){ start, end });
+}
+
+/* Traces may hold what was taken for a return address. */
+static struct error *add_metadata(struct tcmalloc *tc, const struct tcmalloc_span *span)
+{
+	TRY(array_append(&tc->metadata,
+			 (struct memory_range){ span->metadata, span->metadata + SPAN_BYTES }));
+	if (!span_is_sampled(span) || span_location(span) != SPAN_IN_USE ||
+	    tcmalloc_find_span(tc, span->objects) || span->objects >> ADDRESS_BITS)
+		return NULL;
+	return array_append(&tc->metadata,
+			    (struct memory_range){ span->objects, span->objects + TRACE_BYTES });
+}
+
+static struct error *find_metadata(struct cache_search *search)
+{
+	struct tcmalloc *tc = search->tc;
+
+	array_for_each(span, &tc->spans)
+		TRY(add_metadata(tc, span));
+	array_for_each(cache, &tc->caches)
+		TRY(array_append(
+			&tc->metadata,
+			(struct memory_range){ cache->address,
+					       cache->address + LISTS_BYTES + CACHE_REST }));
+	array_for_each(leaf, &tc->leaves)
+		TRY(array_append(&tc->metadata, *leaf));
+	join_metadata(tc);
+	TRY(module_visit_words(search->context->image, tc->module, look_for_chunk, search));
+	array_for_each(chunk, &search->chunks)
+		TRY(array_append(&tc->metadata, *chunk));
+	tc->metadata.count = memory_ranges_join(tc->metadata.items, tc->metadata.count);
+	return NULL;
+}
+
+DEFINE_COMPARE(compare_cached, struct cached_object, ASCENDING(address), ASCENDING(cache))
+
+static struct error *find_all(struct cache_search *search)
+{
+	struct tcmalloc *tc = search->tc;
+
+	TRY(module_visit_words(search->context->image, tc->module, look, search));
+	TRY(follow_caches(search));
+	TRY(read_centrals(search));
+	array_sort(&tc->cached, compare_cached);
+	return find_metadata(search);
+}
+
+struct error *tcmalloc_find_caches(struct tcmalloc *tc, const struct heap_context *context)
+{
+	struct cache_search search = {
+		.tc = tc,
+		.context = context,
+		.view = { context->image },
+		.objects = { context->image },
+		.budget = tc->bytes / ALIGNMENT,
+	};
+	struct error *error;
+
+	search.chunks.memory.account = context->account;
+	error = find_all(&search);
+	array_release(&search.chunks);
+	return error;
+}

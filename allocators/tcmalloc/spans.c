@@ -1,0 +1,326 @@
+/*
+ * The page map (pagemap.h, TCMalloc_PageMap2) and spans (span.h).
+ *
+ * A span in use for objects is named at each of its pages, others at their first and last only.
+ * Pages inside may name what was there before, so a span counts where it is named at its own first
+ * page. A span of objects says how many are handed out, and lists the others.
+ */
+#include "allocators/tcmalloc/tcmalloc.h"
+
+enum {
+	ELEMENTS_MOST = 400,
+	MATCHES_WANTED = 2,
+	MATCHES_MOST = 64,
+	MISSES_MOST = 8,
+	MISSES_EACH = 8,
+	PROGRESS_STEP = 1 << 16,
+	SPANS_STEP = 4096,
+};
+
+/* What pages may be of, the usual ones first. */
+static const unsigned int page_shifts[] = { 13, 12, 15, 14, 16, 17, 18 };
+enum { PAGE_SHIFTS = sizeof(page_shifts) / sizeof(page_shifts[0]) };
+
+static bool read_span(struct view *view, uint64_t address, struct span_words *ret)
+{
+	return address >= PAGE && address % 8 == 0 && view_read(view, address, ret, sizeof(*ret)) &&
+	       ret->length > 0 && ret->length >> (ADDRESS_BITS - 12) == 0 &&
+	       ret->start >> (ADDRESS_BITS - 12) == 0;
+}
+
+bool tcmalloc_is_leaf(struct view *view, struct view *spans, unsigned int leaf_bits,
+		      uint64_t address, uint64_t *ret_upper)
+{
+	uint64_t mask = (UINT64_C(1) << leaf_bits) - 1, end = address + 8 * (mask + 1);
+	uint64_t at = address, word, last = 0;
+	unsigned int matches = 0, misses = 0;
+
+	for (unsigned int i = 0; i < ELEMENTS_MOST && matches < MATCHES_MOST; i++, at += 8) {
+		struct span_words span;
+
+		at = find_word(view, at, end, 8, &word);
+		if (at >= end)
+			break;
+		if (word == last)
+			continue;
+		last = word;
+		if (read_span(spans, word, &span) && (span.start & mask) == (at - address) / 8 &&
+		    (matches == 0 || span.start >> leaf_bits == *ret_upper)) {
+			*ret_upper = span.start >> leaf_bits;
+			matches++;
+		} else if (++misses > MISSES_MOST && matches * MISSES_EACH < misses) {
+			return false;
+		}
+	}
+	return matches >= MATCHES_WANTED;
+}
+
+/* A walk of the page map. */
+struct reading {
+	struct tcmalloc *tc;
+	const struct heap_context *context;
+	struct view nodes, spans;
+	uint64_t budget; /* bytes of leaves that the dump may hold */
+	uint64_t steps;
+};
+
+static struct error *read_leaf(struct reading *reading, uint64_t leaf, uint64_t upper)
+{
+	struct tcmalloc *tc = reading->tc;
+	uint64_t bytes = UINT64_C(8) << tc->leaf_bits, word, last = 0;
+
+	if (leaf % 8 != 0 || leaf > UINT64_MAX - bytes || bytes > reading->budget ||
+	    !is_anonymous_memory(reading->context->image, leaf))
+		return NULL;
+	reading->budget -= bytes;
+	TRY(array_append(&tc->leaves, (struct memory_range){ leaf, leaf + bytes }));
+	for (uint64_t at = leaf;
+	     (at = find_word(&reading->nodes, at, leaf + bytes, 8, &word)) < leaf + bytes;
+	     at += 8) {
+		uint64_t page = upper << tc->leaf_bits | (at - leaf) / 8;
+		struct span_words span;
+
+		if (++reading->steps % PROGRESS_STEP == 0)
+			TRY(progress_check(reading->context->progress, 0));
+		if (word == last)
+			continue;
+		last = word;
+		if (read_span(&reading->spans, word, &span) && span.start == page)
+			TRY(array_append(&tc->spans, (struct tcmalloc_span){
+							     span.start, span.length, word,
+							     span.objects, (uint32_t)span.bits }));
+	}
+	return NULL;
+}
+
+/* Read spans, whose start and size are in pages still. */
+static struct error *read_page_map(struct tcmalloc *tc, const struct heap_context *context)
+{
+	struct reading reading = {
+		.tc = tc,
+		.context = context,
+		.nodes = { context->image },
+		.spans = { context->image },
+		.budget = image_held_bytes(context->image),
+	};
+	struct view root = { context->image };
+	uint64_t end = tc->root + tcmalloc_root_bytes(tc), leaf;
+
+	if (end > tc->module->end)
+		end = tc->module->end;
+	for (uint64_t at = tc->root; (at = find_word(&root, at, end, 8, &leaf)) < end; at += 8)
+		TRY(read_leaf(&reading, leaf, (at - tc->root) / 8));
+	return NULL;
+}
+
+/* Whether the first free object lies where an object of the span may begin. */
+static bool fits_objects(const struct tcmalloc *tc, const struct tcmalloc_span *span)
+{
+	uint64_t offset = span->objects - (span->start << tc->page_shift);
+
+	return offset < span->bytes << tc->page_shift &&
+	       offset % tc->classes[span_class(span)] == 0;
+}
+
+static bool is_of_objects(const struct tcmalloc *tc, const struct tcmalloc_span *span)
+{
+	return span_location(span) == SPAN_IN_USE && span_class(span) > 0 &&
+	       span_class(span) < tc->class_count;
+}
+
+/* How many spans' free objects fit the size of pages, less those that do not. */
+static int64_t vote(const struct tcmalloc *tc)
+{
+	int64_t votes = 0;
+
+	array_for_each(span, &tc->spans)
+		if (is_of_objects(tc, span) && span->objects)
+			votes += fits_objects(tc, span) ? 1 : -1;
+	return votes;
+}
+
+/* Whether what the span says of itself can be. */
+static bool is_sound(const struct tcmalloc *tc, const struct tcmalloc_span *span)
+{
+	return span->bytes <= (UINT64_C(1) << ADDRESS_BITS) - span->start &&
+	       span_location(span) <= SPAN_RETURNED &&
+	       (span_location(span) != SPAN_IN_USE ||
+		(span_class(span) < tc->class_count &&
+		 (span_class(span) == 0 || span_object_count(tc, span) < MOST_OBJECTS)));
+}
+
+DEFINE_COMPARE(compare_spans, struct tcmalloc_span, ASCENDING(start), ASCENDING(metadata))
+
+/* Turn pages into bytes, and leave out what cannot be. */
+static void check_spans(struct tcmalloc *tc)
+{
+	uint64_t end = 0;
+	size_t kept = 0;
+
+	array_for_each(span, &tc->spans) {
+		span->start <<= tc->page_shift;
+		span->bytes <<= tc->page_shift;
+	}
+	array_sort(&tc->spans, compare_spans);
+	for (size_t i = 0; i < tc->spans.count; i++) {
+		const struct tcmalloc_span *span = &tc->spans.items[i];
+
+		if (!is_sound(tc, span)) {
+			heap_damage_note(&tc->misfits, span->metadata);
+			continue;
+		}
+		if (span->start < end) {
+			heap_damage_note(&tc->overlaps, span->metadata);
+			continue;
+		}
+		end = span_end(span);
+		tc->bytes += span->bytes;
+		tc->spans.items[kept++] = *span;
+	}
+	tc->spans.count = kept;
+}
+
+struct error *tcmalloc_read_spans(struct tcmalloc *tc, const struct heap_context *context,
+				  bool *ret)
+{
+	*ret = false;
+	for (unsigned int i = 0; i < PAGE_SHIFTS && !*ret; i++) {
+		if ((ADDRESS_BITS - page_shifts[i] + 1) / 2 != tc->leaf_bits)
+			continue;
+		tc->page_shift = page_shifts[i];
+		tc->spans.count = 0;
+		tc->leaves.count = 0;
+		TRY(read_page_map(tc, context));
+		*ret = vote(tc) > 0;
+	}
+	if (*ret)
+		check_spans(tc);
+	return NULL;
+}
+
+const struct tcmalloc_span *tcmalloc_find_span(const struct tcmalloc *tc, uint64_t address)
+{
+	size_t above = LIST_ABOVE(tc->spans.items, tc->spans.count, start, address);
+
+	return above > 0 && address < span_end(&tc->spans.items[above - 1])
+		       ? &tc->spans.items[above - 1]
+		       : NULL;
+}
+
+struct adding {
+	struct tcmalloc *tc;
+	struct block_sink *sink;
+	struct view view, traces;
+	uint64_t free[MOST_OBJECTS / 64]; /* a bit for each object of the span */
+};
+
+/*
+ * Set the bits of free objects, as the span lists them; how many they are. False: the list leads
+ * elsewhere.
+ */
+static bool read_free(struct adding *adding, const struct tcmalloc_span *span, uint64_t *ret_count)
+{
+	uint64_t bytes = adding->tc->classes[span_class(span)];
+	uint64_t count = span_object_count(adding->tc, span), object = span->objects;
+
+	memset(adding->free, 0, (count + 63) / 64 * 8);
+	for (*ret_count = 0; object; ++*ret_count) {
+		uint64_t offset = object - span->start, number = offset / bytes;
+
+		if (offset % bytes != 0 || number >= count ||
+		    adding->free[number / 64] >> number % 64 & 1)
+			return false;
+		adding->free[number / 64] |= UINT64_C(1) << number % 64;
+		if (!view_word(&adding->view, object, &object)) {
+			heap_damage_note(&adding->tc->absent, span->start);
+			return true;
+		}
+	}
+	return true;
+}
+
+static struct error *add_objects(struct adding *adding, const struct tcmalloc_span *span)
+{
+	struct tcmalloc *tc = adding->tc;
+	uint64_t bytes = tc->classes[span_class(span)], count = span_object_count(tc, span), free;
+
+	if (!read_free(adding, span, &free))
+		heap_damage_note(&tc->lists, span->start);
+	else if (free + span_refcount(span) != count)
+		heap_damage_note(&tc->counts, span->start);
+	for (uint64_t i = 0; i < count; i++) {
+		struct block block = { span->start + i * bytes, bytes, BLOCK_USED };
+		const struct cached_object *cached = tcmalloc_find_cached(tc, block.start);
+
+		if (adding->free[i / 64] >> i % 64 & 1 ||
+		    (cached && cached->cache == TRANSFER_CACHE))
+			block.state = BLOCK_FREE;
+		else if (cached)
+			block.state = BLOCK_CACHED;
+		TRY(block_sink_add(adding->sink, block));
+	}
+	return NULL;
+}
+
+/* A sampled allocation is as large as it would be otherwise. */
+static uint64_t large_bytes(struct adding *adding, const struct tcmalloc_span *span)
+{
+	const struct tcmalloc *tc = adding->tc;
+	uint64_t wanted;
+
+	if (!span_is_sampled(span) || !view_word(&adding->traces, span->objects, &wanted))
+		return span->bytes;
+	for (unsigned int i = 1; i < tc->class_count; i++)
+		if (tc->classes[i] >= wanted)
+			return tc->classes[i] < span->bytes ? tc->classes[i] : span->bytes;
+	return span->bytes;
+}
+
+static struct error *add_span(struct adding *adding, const struct tcmalloc_span *span)
+{
+	struct block block = { span->start, span->bytes, BLOCK_FREE };
+
+	if (span_location(span) == SPAN_IN_USE) {
+		if (span_class(span) > 0)
+			return add_objects(adding, span);
+		block.size = large_bytes(adding, span);
+		block.state = BLOCK_USED;
+	}
+	return block_sink_add(adding->sink, block);
+}
+
+/* Spans in a row are one region. */
+static uint64_t find_region_end(const struct tcmalloc *tc, size_t first)
+{
+	uint64_t end = tc->spans.items[first].start;
+
+	for (size_t i = first; i < tc->spans.count && tc->spans.items[i].start == end; i++)
+		end = span_end(&tc->spans.items[i]);
+	return end;
+}
+
+struct error *tcmalloc_add_blocks(struct tcmalloc *tc, const struct heap_context *context,
+				  arena_number arena, struct block_sink *sink)
+{
+	_cleanup_(free) struct adding *adding = calloc(1, sizeof(*adding));
+	uint64_t end = 0;
+
+	if (!adding)
+		return &error_no_memory;
+	adding->tc = tc;
+	adding->sink = sink;
+	adding->view.image = adding->traces.image = context->image;
+	for (size_t i = 0; i < tc->spans.count; i++) {
+		const struct tcmalloc_span *span = &tc->spans.items[i];
+
+		if (span->start >= end) {
+			end = find_region_end(tc, i);
+			TRY(block_sink_region(sink, span->start, end, arena));
+		}
+		TRY(add_span(adding, span));
+		if (i % SPANS_STEP == 0)
+			TRY(progress_check(context->progress,
+					   (uint64_t)SPANS_STEP << tc->page_shift));
+	}
+	return NULL;
+}

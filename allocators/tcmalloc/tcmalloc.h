@@ -1,0 +1,163 @@
+/*
+ * The heap of gperftools' tcmalloc 2.8 to 2.18 in a dump.
+ *
+ * Layouts are those of src (pagemap.h, span.h, page_heap.h, central_freelist.h, thread_cache.h,
+ * common.h) of gperftools 2.8.1, 2.10, 2.16 and 2.18.1; they are the same in all.
+ *
+ *	module's data     leaf                        Span
+ *	page map root --> | word for each page | ---> | start | length | ... | objects | bits |
+ *	                                                 |
+ *	                                          span   V
+ *	                                          | object | object | object ... |
+ *
+ * A span is a run of pages: cut into objects of one size class, or one large allocation, or free.
+ */
+#ifndef ALLOCATORS_TCMALLOC_TCMALLOC_H
+#define ALLOCATORS_TCMALLOC_TCMALLOC_H
+
+#include "analyzer/base/array.h"
+#include "analyzer/base/list.h"
+#include "analyzer/heap/allocator.h"
+#include "analyzer/heap/damage.h"
+#include "analyzer/program/module_words.h"
+
+enum {
+	ALIGNMENT = 8,
+	MOST_CLASSES = 128,
+	MOST_OBJECTS = 1 << 16, /* of a span: they are counted by 16 bits */
+	SPAN_BYTES = 48,
+	LIST_BYTES = 32, /* of a thread cache, for each class */
+	LISTS_BYTES = LIST_BYTES * MOST_CLASSES,
+	CACHE_REST = 128, /* behind the lists: links to other caches, among others */
+	ADDRESS_BITS = 48,
+};
+
+/* A Span, as the program has it. */
+struct span_words {
+	uint64_t start, length; /* in pages */
+	uint64_t next, previous;
+	uint64_t objects; /* the first free one, or, of a sampled allocation, its StackTrace */
+	uint64_t bits;
+};
+
+enum span_location { SPAN_IN_USE, SPAN_NORMAL, SPAN_RETURNED };
+
+struct tcmalloc_span {
+	uint64_t start, bytes;
+	uint64_t metadata; /* the address of the Span */
+	uint64_t objects;
+	uint32_t bits;
+};
+
+static inline unsigned int span_refcount(const struct tcmalloc_span *span)
+{
+	return span->bits & UINT16_MAX;
+}
+
+static inline unsigned int span_class(const struct tcmalloc_span *span)
+{
+	return span->bits >> 16 & UINT8_MAX;
+}
+
+static inline unsigned int span_location(const struct tcmalloc_span *span)
+{
+	return span->bits >> 24 & 3;
+}
+
+static inline bool span_is_sampled(const struct tcmalloc_span *span)
+{
+	return span->bits >> 26 & 1;
+}
+
+static inline uint64_t span_end(const struct tcmalloc_span *span)
+{
+	return span->start + span->bytes;
+}
+
+/* A free object in a cache: the cache's number, or TRANSFER_CACHE. */
+struct cached_object {
+	uint64_t address;
+	uint32_t cache;
+};
+
+static const uint32_t TRANSFER_CACHE = UINT32_MAX;
+
+struct tcmalloc_cache {
+	uint64_t address;
+	uint32_t thread; /* the kernel's number, or 0: not known */
+};
+
+/* A tcmalloc: a process may have several. */
+struct tcmalloc {
+	const struct module *module;
+	uint64_t root;
+	unsigned int page_shift, leaf_bits;
+	unsigned int class_count; /* with class 0, which has no size */
+	uint64_t classes[MOST_CLASSES];
+
+	ARRAY(struct tcmalloc_span) spans; /* by address, apart */
+	ARRAY(struct memory_range) leaves;
+	ARRAY(struct tcmalloc_cache) caches;
+	ARRAY(struct cached_object) cached;  /* by address */
+	ARRAY(struct memory_range) metadata; /* by address, apart */
+	struct memory_range central;	     /* the central caches */
+	uint64_t bytes;			     /* of spans */
+
+	struct heap_damage overlaps, misfits, absent, counts, lists;
+};
+
+struct tcmalloc_heap {
+	struct heap heap;
+	struct heap_context context;
+	struct tcmalloc **list;
+	size_t count;
+	ARRAY(struct memory_range) owned;
+	arena_number first_arena;
+};
+
+static inline uint64_t tcmalloc_root_bytes(const struct tcmalloc *tc)
+{
+	return UINT64_C(8) << (ADDRESS_BITS - tc->page_shift - tc->leaf_bits);
+}
+
+void tcmalloc_destroy(struct tcmalloc *tc);
+
+/* search.c: add all tcmallocs of the process to the heap. */
+struct error *tcmalloc_search(struct tcmalloc_heap *heap);
+
+/*
+ * spans.c: the page map, and what is in spans.
+ */
+
+/* Whether a leaf of the page map is at address; *ret_upper is its number in the root. */
+bool tcmalloc_is_leaf(struct view *view, struct view *spans, unsigned int leaf_bits,
+		      uint64_t address, uint64_t *ret_upper);
+
+/* Read all spans, by the size of pages that fits them. False in *ret: none does. */
+struct error *tcmalloc_read_spans(struct tcmalloc *tc, const struct heap_context *context,
+				  bool *ret);
+
+/* The span that holds address, or NULL. */
+const struct tcmalloc_span *tcmalloc_find_span(const struct tcmalloc *tc, uint64_t address);
+
+/* The number of objects in the span. */
+static inline uint64_t span_object_count(const struct tcmalloc *tc,
+					 const struct tcmalloc_span *span)
+{
+	return span->bytes / tc->classes[span_class(span)];
+}
+
+/* Report spans and their objects. */
+struct error *tcmalloc_add_blocks(struct tcmalloc *tc, const struct heap_context *context,
+				  arena_number arena, struct block_sink *sink);
+
+/*
+ * caches.c: what threads, and the central caches for all of them, keep.
+ */
+
+struct error *tcmalloc_find_caches(struct tcmalloc *tc, const struct heap_context *context);
+
+/* The cache that has the free object at address, or NULL. */
+const struct cached_object *tcmalloc_find_cached(const struct tcmalloc *tc, uint64_t address);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Damage of one sort that an allocator met: how often, and where first.
+ */
+#ifndef ANALYZER_HEAP_DAMAGE_H
+#define ANALYZER_HEAP_DAMAGE_H
+
+#include "analyzer/base/error.h"
+
+#include <stdint.h>
+
+struct heap_damage {
+	uint64_t count, first;
+};
+
+static inline void heap_damage_note(struct heap_damage *damage, uint64_t address)
+{
+	if (damage->count++ == 0)
+		damage->first = address;
+}
+
+/* Say what it is and what follows, if there is any. */
+void heap_damage_report(const struct heap_damage *damage, struct findings *findings,
+			const char *allocator, const char *what, const char *follows);
+
+#endif

@@ -1,0 +1,72 @@
+"""
+A program whose malloc is a library's: testdata/programs/other_malloc.c writes down what became of
+its blocks, and heapcore must find the same in its cores.
+"""
+
+import os
+
+import harness
+import truth
+
+# What libc and libstdc++ allocate for themselves.
+MOST_UNLISTED = 32
+# Of so many lost blocks, one may be held by what a stack or a reused block kept of its address:
+# threads do not run the same way twice.
+LOST_BY_STALE_WORD = 100
+
+
+def is_there(library):
+    """Whether a program can be run with it."""
+    result = harness.run("env", f"LD_PRELOAD={library}", "true")
+    return result.returncode == 0 and not result.stderr
+
+
+def sizes(core, name):
+    rows = harness.tables(core, "list", name)["allocation"]
+    return {int(row["address"], 16): row["size"] for row in rows}
+
+
+class PreloadedTest(harness.LiveTest):
+    library = None
+    # Sizes of what the library itself may lose.
+    own_leaks = ()
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.compile("other_malloc", "other_malloc.c", "truth.c",
+                                    flags=harness.FLAGS.split())
+
+    def run_program(self, *arguments, **variables):
+        """A process that waits, and the truth about it."""
+        path = self.path("truth")
+        if os.path.exists(path):
+            os.unlink(path)
+        process = self.start([self.program, *arguments], truth=path, LD_PRELOAD=self.library,
+                             **variables)
+        return process, truth.Truth(path)
+
+    def snapped(self, *arguments, **variables):
+        process, known = self.run_program(*arguments, **variables)
+        core = harness.snap(process, self.path(f"core-{process.pid}"))
+        harness.end(process)
+        return core, known
+
+    def check_used(self, used, known):
+        expected = {**known.kept, **known.lost}
+        self.assertEqual({start: used.get(start) for start in expected}, expected)
+        self.assertEqual([hex(start) for start in known.freed if start in used], [])
+        self.assertLess(len(used) - len(expected), MOST_UNLISTED)
+
+    def check(self, core, known):
+        leaked = sizes(core, "leaked")
+        self.check_used(sizes(core, "used"), known)
+        held = [start for start in known.lost if start not in leaked]
+        self.assertLessEqual(len(held), len(known.lost) // LOST_BY_STALE_WORD,
+                             [harness.ask(core, "explain", hex(start)).stdout for start in held])
+        others = [size for start, size in leaked.items() if start not in known.lost]
+        self.assertIn(others, ([], list(self.own_leaks)))
+
+    def check_other_cores(self, **variables):
+        process, known = self.run_program("late", **variables)
+        self.check(harness.gcore(process, self.folder), known)
+        self.check(harness.kernel_core(process, self.folder), known)
