@@ -16,7 +16,7 @@ enum { THREADS = 5, BLOCKS = 4000, LOST_EACH = 23, MEGABYTE = 1 << 20, OWN = 20 
 /* A size to which glibc's malloc adds nothing. */
 enum { LIBC_SIZE = 1000 };
 
-void *__libc_malloc(size_t size);
+__attribute__((weak)) void *__libc_malloc(size_t size);
 
 static void *volatile blocks[THREADS][BLOCKS];
 static void *volatile large[4];

@@ -18,7 +18,7 @@ TIMEOUT = 120
 
 FREE_KINDS = ("tcache", "fast bin", "unsorted bin", "small bin", "large bin",
               "top", "slab", "dirty", "muzzy", "retained", "thread cache", "transfer cache",
-              "span", "page heap", "returned")
+              "span", "page heap", "returned", "available slot", "freed slot")
 
 LISTED = re.compile(
     r"^(Used|Free|Thread cached free) allocation at 0x([0-9a-f]+) of size "
@@ -362,7 +362,7 @@ class Check:
             if sum(row[column] for row in uses) != total[column]:
                 self.problems.append(f"the bill's {column} bytes add up wrong")
         free = sum(row["count"] for row in uses
-                   if row["memory"] in ("glibc", "jemalloc", "tcmalloc") and row["use"] in FREE_KINDS)
+                   if row["memory"] in ("glibc", "jemalloc", "tcmalloc", "musl") and row["use"] in FREE_KINDS)
         if free != len(self.analysis.free):
             self.problems.append(
                 f"the bill has {free} free blocks of "

@@ -18,6 +18,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 		"containers.core",
 		"bookworm-small-jemalloc.core",
 		"tcmalloc.core",
+		"musl.core",
 		NULL,
 	};
 
