@@ -19,7 +19,7 @@ static const struct {
 	  { "/libtcmalloc" },
 	  { "tc_malloc", "TCMallocInternalMalloc" },
 	  "versions 2.8 to 2.18 of gperftools" },
-	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" } },
+	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" }, "versions 2.0" },
 	{ "musl's malloc",
 	  { "/ld-musl-", "-musl/libc.so" },
 	  { "__libc_malloc_impl", "__malloc_donate" },

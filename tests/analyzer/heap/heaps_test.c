@@ -63,7 +63,7 @@ TEST(allocator_that_is_not_understood_is_named)
 	static const struct {
 		const char *path, *name;
 	} unsupported[] = {
-		{ "/opt/lib/libmimalloc.so.2.0", "mimalloc" },
+		{ "/opt/lib/libhoard.so", "Hoard" },
 	};
 
 	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {

@@ -1,0 +1,162 @@
+/*
+ * A process with mimalloc, made in memory: a segment with its slices, pages, and the heap of a
+ * thread among the library's variables.
+ */
+#include "tests/allocators/process.h"
+
+static const uint64_t HEAP = DATA + 0x1000, SEGMENT = 0x7e0000000000, SEGMENT_BYTES = 32 << 20,
+		      SLICE = 64 << 10, PRESENT = 0x100000, COOKIE = 0xc00c1e,
+		      THREAD = STACK + 0x40;
+enum { SMALL = 1, LARGE = 3, CAPACITY = 100, BYTES = 48, OFFSET = 384 };
+
+struct made {
+	struct process process;
+};
+
+static uint64_t slice_of(unsigned int number)
+{
+	return SEGMENT + 264 + 80 * (uint64_t)number;
+}
+
+static void set_page(struct made *made, unsigned int number, uint32_t slices, uint32_t bytes,
+		     uint16_t capacity, uint32_t used)
+{
+	struct core *core = &made->process.core;
+	uint64_t slice = slice_of(number);
+
+	core_set(core, slice, slices);
+	core_set(core, slice + 8, (uint64_t)capacity << 16 | (uint64_t)capacity << 32);
+	core_set(core, slice + 24, used | (uint64_t)bytes << 32);
+	core_set(core, slice + 48, bytes ? HEAP : 0);
+}
+
+static uint64_t page_start(unsigned int number)
+{
+	return SEGMENT + SLICE * number;
+}
+
+/* A block of the page of small ones. */
+static uint64_t block_of(unsigned int number)
+{
+	return page_start(SMALL) + OFFSET + BYTES * (uint64_t)number;
+}
+
+static void made_init(struct made *made)
+{
+	struct core *core = &made->process.core;
+
+	process_init(&made->process, "/lib/libmimalloc.so.2.0");
+	core_add_part(core, SEGMENT, SEGMENT_BYTES, PRESENT, RIGHTS_RW);
+	core_set(core, SEGMENT + 216, SEGMENT ^ COOKIE);
+	core_set(core, slice_of(0), SMALL);
+	set_page(made, SMALL, 2, BYTES, CAPACITY, CAPACITY - 3);
+	set_page(made, LARGE, 4, 200000, 1, 1);
+	set_page(made, LARGE + 4, 512 - LARGE - 4, 0, 0, 0);
+	/* Two to allocate from, one freed lately, one by another thread. */
+	core_set(core, slice_of(SMALL) + 16, block_of(5));
+	core_set(core, block_of(5), block_of(2));
+	core_set(core, slice_of(SMALL) + 32, block_of(7));
+	core_set(core, slice_of(SMALL) + 40, block_of(9) | 2);
+}
+
+static void made_deinit(struct made *made)
+{
+	process_deinit(&made->process);
+}
+DEFINE_DEINIT(made_deinit, struct made)
+
+#define MADE(made)                               \
+	_cleanup_(made_deinit) struct made made; \
+	made_init(&made)
+
+TEST(blocks_are_free_that_the_page_lists)
+{
+	MADE(made);
+
+	process_open(&made.process);
+	assert_block(&made.process, block_of(0), BYTES, BLOCK_USED);
+	assert_block(&made.process, block_of(2), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(5), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(7), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(9), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(CAPACITY - 1), BYTES, BLOCK_USED);
+	assert_int_equal(find_block(&made.process, block_of(CAPACITY)), NO_ALLOCATION);
+	assert_block(&made.process, page_start(LARGE), 200000, BLOCK_USED);
+	assert_free_kind(&made.process, block_of(5), "page list");
+	assert_int_equal(count_incomplete(&made.process), 0);
+}
+
+TEST(free_slices_are_told)
+{
+	MADE(made);
+
+	process_open(&made.process);
+	assert_block(&made.process, page_start(LARGE + 4), SLICE * (512 - LARGE - 4), BLOCK_FREE);
+	assert_free_kind(&made.process, page_start(LARGE + 4), "free slices");
+	assert_told(&made.process, block_of(1) + 3,
+		    "in the page at 0x7e0000010000 of blocks of 48 bytes");
+	assert_told(&made.process, slice_of(SMALL) + 8,
+		    "the metadata of the page at 0x7e0000010000");
+	assert_told(&made.process, SEGMENT, "in the head of the segment at 0x7e0000000000");
+}
+
+TEST(what_others_freed_into_full_pages_is_free)
+{
+	MADE(made);
+	struct core *core = &made.process.core;
+	const struct user_regs_struct registers = { .rsp = STACK + 0x900, .fs_base = THREAD };
+
+	core_add_thread(core, 12, &registers);
+	core_set(core, HEAP + 2832, block_of(20));
+	core_set(core, HEAP + 2840, THREAD);
+	core_set(core, block_of(20), block_of(22));
+	process_open(&made.process);
+	assert_block(&made.process, block_of(20), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(22), BYTES, BLOCK_FREE);
+	assert_free_kind(&made.process, block_of(22), "delayed");
+}
+
+TEST(huge_allocation_has_a_segment_for_itself)
+{
+	MADE(made);
+	struct core *core = &made.process.core;
+	const uint64_t huge = SEGMENT + 2 * SEGMENT_BYTES, slices = 1024;
+
+	core_add_part(core, huge, SLICE * slices, PRESENT, RIGHTS_RW);
+	core_set(core, huge + 216, huge ^ COOKIE);
+	core_set(core, huge + 264, 1);
+	core_set(core, huge + 264 + 80, slices - 1);
+	core_set(core, huge + 264 + 88, 1 << 16);
+	core_set(core, huge + 264 + 104, 1 | UINT64_C(2147483648) << 32);
+	process_open(&made.process);
+	assert_block(&made.process, huge + SLICE, SLICE * (slices - 1), BLOCK_USED);
+}
+
+TEST(contradictions_are_said)
+{
+	MADE(made);
+
+	/* One of four pages. */
+	set_page(&made, LARGE + 4, 1, 65536, 1, 1);
+	set_page(&made, LARGE + 5, 1, 65536, 1, 1);
+	set_page(&made, LARGE + 6, 512 - LARGE - 6, 0, 0, 0);
+	core_set(&made.process.core, block_of(5), block_of(2) + 8);
+	process_open(&made.process);
+	assert_block(&made.process, block_of(5), BYTES, BLOCK_FREE);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"mimalloc: lists of free blocks that lead elsewhere: 1, the first at 0x7e0000010000; what may follow in them counts as used");
+}
+
+TEST(what_only_looks_like_a_segment_is_none)
+{
+	MADE(made);
+
+	set_page(&made, SMALL, 2, BYTES, CAPACITY, 7);
+	set_page(&made, LARGE, 4, 200000, 1, 0);
+	process_open(&made.process);
+	assert_int_equal(find_block(&made.process, block_of(0)), NO_ALLOCATION);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"mimalloc is loaded (/lib/libmimalloc.so.2.0), and its heap could not be read");
+}
