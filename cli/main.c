@@ -126,7 +126,10 @@ static void run_commands(struct session *session, const struct options *options)
 {
 	struct error *error = NULL;
 
-	if (options->given_count + options->word_count > 0)
+	/* `heapcore CORE sql` reads queries. */
+	session->sql.on = options->given_count == 0 && options->word_count == 1 &&
+			  strcmp(options->words[0], "sql") == 0;
+	if (options->given_count + options->word_count > 0 && !session->sql.on)
 		run_batch(session, options);
 	else if (isatty(STDIN_FILENO))
 		prompt_run(session);

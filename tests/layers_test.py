@@ -40,6 +40,7 @@ LAYERS = [
     "analyzer/owners/",
     "analyzer/gate/",
     "analyzer/diff/",
+    "analyzer/sql/",
     "analyzer/export/",
     "cli/",
     "tests/",

@@ -94,6 +94,8 @@ static bool fits(enum value_kind kind, const struct value *value)
 {
 	bool real = kind == VALUE_SECONDS || kind == VALUE_SHARE;
 
+	if (kind == VALUE_ANY)
+		return !value->memory;
 	return (kind == VALUE_TEXT) == (value->text != NULL) && (real || value->real == 0) &&
 	       (value->number == 0 || !(real || kind == VALUE_MEMORY));
 }

@@ -38,6 +38,9 @@ enum value_kind {
 	VALUE_DEPTH,   /* how deep in a tree: indents the last column of text */
 	VALUE_TEXT,
 	VALUE_MEMORY, /* the contents of memory, as words */
+	/* Whatever a row has: text; else a real number that is not 0; else an integer, as a change
+	 */
+	VALUE_ANY,
 };
 
 struct column {

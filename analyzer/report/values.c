@@ -124,6 +124,20 @@ static void write_change(struct writer *writer, uint64_t change)
 	writer_grouped(writer, negative ? -change : change);
 }
 
+/* A value of any kind, but for text. */
+static void write_number(struct writer *writer, const struct value *value)
+{
+	bool negative = (int64_t)value->number < 0;
+
+	if (value->real != 0) {
+		write_real(writer, "%.15g", value->real);
+		return;
+	}
+	if (negative)
+		writer_put(writer, '-');
+	writer_decimal(writer, negative ? -value->number : value->number);
+}
+
 const char *value_colour(const struct column *column, const struct value *value)
 {
 	static const char *const kinds[] = { "class",	"identity", "kind", "name",
@@ -177,6 +191,12 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 			words_write(writer, value->memory);
 		else
 			writer_escaped(writer, report_left_out);
+		break;
+	case VALUE_ANY:
+		if (value->text)
+			writer_escaped(writer, value->text);
+		else
+			write_number(writer, value);
 	}
 }
 
@@ -237,6 +257,12 @@ void plain_value(struct writer *writer, enum value_kind kind, const struct value
 			write_contents(writer, value->memory);
 		else
 			writer_escaped(writer, report_left_out);
+		break;
+	case VALUE_ANY:
+		if (value->text)
+			write_text(writer, value->text);
+		else
+			write_number(writer, value);
 	}
 }
 

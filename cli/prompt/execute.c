@@ -7,6 +7,7 @@
 #include "cli/prompt/lexer.h"
 #include "cli/prompt/output.h"
 #include "cli/prompt/reports.h"
+#include "cli/prompt/sql_lines.h"
 #include "cli/prompt/switches.h"
 #include "cli/prompt/variable_words.h"
 
@@ -316,9 +317,12 @@ static struct error *execute(struct session *session, const struct line *line)
 void execute_line(struct session *session, const char *text)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
-	struct error *error = line_split(text, &line);
+	struct error *error;
 
 	session->given_lines = true;
+	if (sql_lines_take(session, text))
+		return;
+	error = line_split(text, &line);
 	if (!error && line.count)
 		error = execute(session, &line);
 	if (error)
@@ -340,6 +344,7 @@ enum { MAXIMUM_NESTING = 16 };
 struct reader {
 	FILE *file;
 	struct script *script;
+	bool is_sql;	/* a backslash at the end means nothing */
 	size_t lines;	/* read so far */
 	char *physical; /* buffers of getline() and its own */
 	size_t physical_size;
@@ -404,7 +409,7 @@ static struct error *read_logical(struct reader *reader, bool *ret_end)
 			reader->script->line = reader->lines;
 		if (!error)
 			error = append_physical(reader, (size_t)length);
-		more = !error && line_continues(reader->logical);
+		more = !error && !reader->is_sql && line_continues(reader->logical);
 		if (more)
 			reader->logical[reader->length - 1] = ' ';
 	}
@@ -415,7 +420,10 @@ static void run_lines(struct session *session, struct reader *reader)
 {
 	while (!session->leaving && !session_interrupted(session)) {
 		bool end = false;
-		struct error *error = read_logical(reader, &end);
+		struct error *error;
+
+		reader->is_sql = session->sql.on;
+		error = read_logical(reader, &end);
 
 		if (error)
 			session_complain(session, error);
@@ -436,6 +444,7 @@ struct error *script_run(struct session *session, const char *name, FILE *file)
 
 	session->script = &script;
 	run_lines(session, &reader);
+	sql_lines_end(session);
 	session->script = script.caller;
 	if (ferror(file) && !session_interrupted(session))
 		return error_system("%s", name);

@@ -6,6 +6,7 @@
 #include "cli/prompt/execute.h"
 #include "cli/prompt/lexer.h"
 #include "cli/prompt/machine.h"
+#include "cli/prompt/sql_lines.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -177,9 +178,10 @@ static bool append_line(char **line, const char *next)
 static enum reading read_lines(struct session *session, char **ret)
 {
 	_cleanup_(free) char *line = NULL;
-	enum reading state = read_line(session, "heapcore> ", &line);
+	const char *sql = sql_lines_prompt(&session->sql);
+	enum reading state = read_line(session, sql ? sql : "heapcore> ", &line);
 
-	while (state == READ_LINE && line_continues(line)) {
+	while (state == READ_LINE && !sql && line_continues(line)) {
 		_cleanup_(free) char *next = NULL;
 
 		state = read_line(session, "> ", &next);

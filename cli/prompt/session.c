@@ -23,6 +23,7 @@ void session_init(struct session *session, bool quiet)
 
 void session_deinit(struct session *session)
 {
+	free(session->sql.text);
 	if (session->analysis)
 		analysis_destroy(session->analysis);
 }

@@ -25,6 +25,12 @@ struct script {
 	struct script *caller; /* that sourced it, or NULL */
 };
 
+/* Lines that are SQL; see sql_lines.h. */
+struct sql_lines {
+	bool on;
+	char *text; /* of a query whose end was not read yet; owned; or NULL */
+};
+
 struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
 	const char *subject;	   /* what reports call it; NULL: its path */
@@ -41,6 +47,7 @@ struct session {
 	bool at_prompt;
 	bool pages; /* what is longer than the terminal's screen is paged */
 
+	struct sql_lines sql;
 	bool redirected;       /* `redirect on` */
 	bool given_lines;      /* by a script or otherwise, were they only comments */
 	bool leaving;	       /* `quit` */

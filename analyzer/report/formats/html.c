@@ -20,7 +20,7 @@ static const char *const kinds[] = {
 	[VALUE_COUNT] = "count",     [VALUE_BYTES] = "bytes",	[VALUE_ADDRESS] = "address",
 	[VALUE_NUMBER] = "number",   [VALUE_CHANGE] = "change", [VALUE_SECONDS] = "seconds",
 	[VALUE_SHARE] = "share",     [VALUE_DEPTH] = "depth",	[VALUE_TEXT] = "text",
-	[VALUE_MEMORY] = "contents",
+	[VALUE_MEMORY] = "contents", [VALUE_ANY] = "text",
 };
 
 /* Write the text that is kept in the state. */

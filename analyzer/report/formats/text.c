@@ -131,7 +131,8 @@ static void keep_row(const struct report *report, const struct value *values)
 
 static bool stands_left(enum value_kind kind)
 {
-	return kind == VALUE_TEXT || kind == VALUE_ADDRESS || kind == VALUE_SHARE;
+	return kind == VALUE_TEXT || kind == VALUE_ADDRESS || kind == VALUE_SHARE ||
+	       kind == VALUE_ANY;
 }
 
 static bool is_last(const struct report *report, size_t column)

@@ -1,0 +1,258 @@
+/*
+ * Functions beside SQLite's own: text(), words(), path(), name(), visited().
+ */
+
+#include "analyzer/base/text.h"
+#include "analyzer/graph/paths.h"
+#include "analyzer/sql/parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_TEXT = 1 << 16, MOST_WORDS = 4096 };
+
+static struct sql *sql_of(sqlite3_context *context)
+{
+	return sqlite3_user_data(context);
+}
+
+/* The bytes at an address up to the end of its allocation, if it is in one. */
+static const uint8_t *bytes_at(struct sql *sql, uint64_t address, uint64_t *ret_size)
+{
+	const struct allocation_index *index = analysis_index(sql->analysis);
+	allocation_id id = allocation_find(index, address);
+	const uint8_t *bytes = image_bytes(analysis_image(sql->analysis), address, ret_size);
+
+	if (bytes && id != NO_ALLOCATION) {
+		uint64_t left = allocation_start(index, id) + allocation_size(index, id) - address;
+
+		*ret_size = left < *ret_size ? left : *ret_size;
+	}
+	return bytes;
+}
+
+/* Whether the first argument is an address, and what is needed is built. */
+static bool begin(sqlite3_context *context, sqlite3_value *value, enum stage stage)
+{
+	struct sql *sql = sql_of(context);
+	struct error *error;
+
+	if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER)
+		return false;
+	error = analysis_need(sql->analysis, stage);
+	if (error) {
+		sql_fail(sql, error);
+		sqlite3_result_error(context, "no answer", -1);
+	}
+	return !error;
+}
+
+static void result_escaped(sqlite3_context *context, const char *text)
+{
+	char *escaped = escape_text(text);
+
+	if (escaped)
+		sqlite3_result_text(context, escaped, -1, free);
+	else
+		sqlite3_result_error_nomem(context);
+}
+
+static void text_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct sql *sql = sql_of(context);
+	uint64_t size = 0;
+	const uint8_t *bytes;
+	_cleanup_(free) char *text = NULL;
+
+	if (!begin(context, values[0], STAGE_HEAP))
+		return;
+	bytes = bytes_at(sql, (uint64_t)sqlite3_value_int64(values[0]), &size);
+	if (!bytes)
+		return;
+	if (sql->no_content) {
+		sql_result_text(context, report_left_out);
+		return;
+	}
+	size = text_run((const char *)bytes, size < MOST_TEXT ? size : MOST_TEXT);
+	text = strndup((const char *)bytes, size);
+	if (text)
+		result_escaped(context, text);
+	else
+		sqlite3_result_error_nomem(context);
+}
+
+/* n words from an address on, in hexadecimal, with blanks between. */
+static void words_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct sql *sql = sql_of(context);
+	struct writer writer = { 0 };
+	sqlite3_int64 wanted = sqlite3_value_int64(values[1]);
+	uint64_t address = (uint64_t)sqlite3_value_int64(values[0]), word;
+
+	if (!begin(context, values[0], STAGE_IMAGE))
+		return;
+	if (sql->no_content) {
+		sql_result_text(context, report_left_out);
+		return;
+	}
+	for (sqlite3_int64 i = 0; i < wanted && i < MOST_WORDS; i++) {
+		if (!image_read_u64(analysis_image(sql->analysis), address + 8 * (uint64_t)i,
+				    &word))
+			break;
+		if (i > 0)
+			writer_put(&writer, ' ');
+		writer_hexadecimal(&writer, word);
+	}
+	if (writer.failed)
+		sqlite3_result_error_nomem(context);
+	else if (writer.used)
+		sqlite3_result_text64(context, writer.buffer, writer.used, SQLITE_TRANSIENT,
+				      SQLITE_UTF8);
+	writer_deinit(&writer);
+}
+
+/* A variable, or a place on a stack; NULL: it has no name. */
+static const char *name_of(struct sql *sql, uint64_t address)
+{
+	struct debug *debug = analysis_debug(sql->analysis);
+	const struct stack *stack = program_find_stack(analysis_program(sql->analysis), address);
+	const char *name = debug_thread_local(debug, address);
+
+	if (!name && stack && stack->thread != NO_THREAD)
+		name = debug_stack_place(debug, stack->thread, address);
+	return name ? name : debug_name(debug, address);
+}
+
+static void name_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *name;
+
+	if (!begin(context, values[0], STAGE_DEBUG))
+		return;
+	name = name_of(sql_of(context), (uint64_t)sqlite3_value_int64(values[0]));
+	if (name)
+		result_escaped(context, name);
+}
+
+struct anchor_search {
+	bool found;
+	struct anchor anchor;
+};
+
+static bool take_anchor(void *data, const struct anchor *anchor)
+{
+	*(struct anchor_search *)data = (struct anchor_search){ true, *anchor };
+	return false;
+}
+
+/* What holds the first allocation of a path. */
+static struct error *write_anchor(struct sql *sql, allocation_id id, struct writer *writer)
+{
+	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
+	struct anchor_search search = { 0 };
+	const char *name;
+
+	TRY(bitmap_init(&targets, allocation_count(analysis_index(sql->analysis)),
+			analysis_account(sql->analysis)));
+	bitmap_set(&targets, id);
+	roots_visit(analysis_roots(sql->analysis), &targets, take_anchor, &search);
+	name = search.found && search.anchor.address ? name_of(sql, search.anchor.address) : NULL;
+	if (name)
+		writer_escaped(writer, name);
+	else if (search.found && search.anchor.register_name)
+		writer_text(writer, "register");
+	else if (search.found && search.anchor.address)
+		writer_format(writer, writer_escaped, "0x%" PRIx64, search.anchor.address);
+	else
+		writer_text(writer, "root");
+	return NULL;
+}
+
+static struct error *find_sources(struct sql *sql, struct bitmap *ret)
+{
+	TRY(bitmap_init(ret, allocation_count(analysis_index(sql->analysis)),
+			analysis_account(sql->analysis)));
+	for (unsigned int kind = 0; kind < ROOT_KINDS; kind++)
+		bitmap_or(ret, root_targets(analysis_roots(sql->analysis), kind));
+	return NULL;
+}
+
+/* "shop.customers -> Customer -> %LongString": the shortest way from a root. */
+static struct error *write_path(struct sql *sql, allocation_id id, struct writer *writer)
+{
+	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
+	_cleanup_(path_deinit) struct path path = { 0 };
+	const struct graph *incoming;
+
+	TRY(sql_kinds_find(sql));
+	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
+	TRY(analysis_incoming_of(sql->analysis, id, &incoming));
+	TRY(find_sources(sql, &sources));
+	TRY(path_find(analysis_graph(sql->analysis), incoming, &sources, id,
+		      analysis_account(sql->analysis), analysis_progress(sql->analysis), &path));
+	if (path.count == 0)
+		return NULL;
+	TRY(write_anchor(sql, path.ids[0], writer));
+	for (size_t i = 0; i < path.count; i++) {
+		const struct sql_kinds *kinds = &sql->kinds;
+
+		writer_text(writer, " -> ");
+		writer_text(writer, kinds->list.items[kinds->numbers.items[path.ids[i]]].name);
+	}
+	return NULL;
+}
+
+static void path_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct sql *sql = sql_of(context);
+	struct writer writer = { 0 };
+	const struct allocation_index *index;
+	struct error *error;
+	allocation_id id;
+
+	if (!begin(context, values[0], STAGE_REACHABILITY))
+		return;
+	index = analysis_index(sql->analysis);
+	id = allocation_find(index, (uint64_t)sqlite3_value_int64(values[0]));
+	if (id == NO_ALLOCATION || !bitmap_get(allocation_used(index), id))
+		return;
+	error = write_path(sql, id, &writer);
+	if (error) {
+		sql_fail(sql, error);
+		sqlite3_result_error(context, "no answer", -1);
+	} else if (writer.failed) {
+		sqlite3_result_error_nomem(context);
+	} else if (writer.used) {
+		sqlite3_result_text64(context, writer.buffer, writer.used, SQLITE_TRANSIENT,
+				      SQLITE_UTF8);
+	}
+	writer_deinit(&writer);
+}
+
+static void visited_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	sql_result_number(context, sql_of(context)->visited);
+}
+
+struct error *sql_add_functions(struct sql *sql)
+{
+	static const struct {
+		const char *name;
+		int count;
+		void (*call)(sqlite3_context *context, int count, sqlite3_value **values);
+	} functions[] = {
+		{ "text", 1, text_function },	    { "words", 2, words_function },
+		{ "name", 1, name_function },	    { "path", 1, path_function },
+		{ "visited", 0, visited_function },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(functions); i++) {
+		int status = sqlite3_create_function(
+			sql->database, functions[i].name, functions[i].count,
+			SQLITE_UTF8 | SQLITE_INNOCUOUS, sql, functions[i].call, NULL, NULL);
+
+		if (status != SQLITE_OK)
+			return sql_error(sql, status);
+	}
+	return NULL;
+}

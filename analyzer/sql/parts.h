@@ -1,0 +1,150 @@
+/*
+ * What the files of this folder share.
+ */
+#ifndef ANALYZER_SQL_PARTS_H
+#define ANALYZER_SQL_PARTS_H
+
+#include "analyzer/base/array.h"
+#include "analyzer/base/table.h"
+#include "analyzer/kinds/kind_key.h"
+#include "analyzer/sql/sql.h"
+
+#include <sqlite3.h>
+
+/* The kinds of used allocations, in order of their names; see kinds.c. */
+struct sql_kind {
+	kind_key key; /* one of those that have the name, without a size */
+	char *name;   /* escaped; owned */
+	uint64_t count, bytes;
+	uint32_t first; /* place of its first member in the order */
+};
+
+struct sql_kinds {
+	ARRAY(struct sql_kind) list;
+	ARRAY(uint32_t) numbers;    /* by allocation: its kind's place in the list */
+	ARRAY(allocation_id) order; /* used allocations by kind, then by id */
+	bool known;
+};
+
+/* A table that is made when it is first asked for: see stored.c. */
+struct stored_cell {
+	enum { CELL_NULL, CELL_INTEGER, CELL_REAL, CELL_TEXT, CELL_SHARED_TEXT } type;
+	union {
+		int64_t integer;
+		double real;
+		char *text; /* escaped; owned, unless it is shared with a row before */
+	};
+};
+
+struct stored_rows {
+	ARRAY(struct stored_cell) cells;
+	size_t columns, count;
+	struct error *error;
+	bool known;
+};
+
+enum { MOST_STORED = 24 };
+
+struct sql {
+	struct analysis *analysis;
+	sqlite3 *database;
+	bool no_content;
+	bool limited;	     /* SQLite's heap */
+	struct error *error; /* of a table or a function, while a statement runs; owned */
+	uint64_t visited;    /* rows that tables looked at */
+	struct sql_kinds kinds;
+	ARRAY(allocation_id) parents; /* by allocation: what dominates it, or NO_ALLOCATION */
+	struct stored_rows stored[MOST_STORED];
+};
+
+/* A table or a view, for those who list them. */
+struct sql_table {
+	const char *summary;
+	struct table columns; /* its name, too; names of columns may have blanks */
+	int hidden;	      /* so many columns at the end are not in `*` */
+};
+
+/* Those of allocations, of references, and the others. */
+extern const struct sql_table sql_allocation_tables[], sql_reference_table;
+extern const size_t sql_allocation_table_count;
+const struct sql_table *sql_stored_table(size_t number);
+
+/* The columns of a table: its own, or those of a set of ranges. */
+const struct table *sql_columns(const struct sql_table *table);
+
+/* All tables in the order in which they are listed; NULL at the end. */
+const struct sql_table *sql_table_at(size_t number);
+
+struct sql_view {
+	const char *name, *summary, *select;
+};
+extern const struct sql_view sql_views[]; /* no name at the end */
+
+/* What CREATE TABLE says of a table, to be freed: columns have the types of their values. */
+char *sql_declare(const struct sql_table *table);
+
+struct error *sql_add_allocation_tables(struct sql *sql);
+struct error *sql_add_reference_table(struct sql *sql);
+struct error *sql_add_stored_tables(struct sql *sql);
+struct error *sql_add_functions(struct sql *sql);
+
+void stored_rows_deinit(struct stored_rows *rows);
+
+struct error *sql_kinds_find(struct sql *sql);
+void sql_kinds_deinit(struct sql_kinds *kinds);
+/* The number of the kind of that name; the count of kinds if there is none. */
+size_t sql_kinds_search(const struct sql_kinds *kinds, const char *name);
+const char *sql_known_by(kind_key key);
+
+/* Keep the error for sql_run(), and return what SQLite is to see. */
+int sql_fail(struct sql *sql, struct error *error);
+/* The same of what SQLite says. */
+struct error *sql_error(struct sql *sql, int status);
+
+/*
+ * What xBestIndex tells xFilter: for each argument its column and an operator, as "1=4<". Returns
+ * whether such a constraint was taken.
+ */
+struct sql_constraint {
+	int column;
+	unsigned char operator; /* SQLITE_INDEX_CONSTRAINT_... */
+};
+enum { MOST_CONSTRAINTS = 16 };
+bool sql_take_constraint(sqlite3_index_info *info, int number, int *count,
+			 struct sql_constraint taken[MOST_CONSTRAINTS]);
+int sql_keep_constraints(sqlite3_index_info *info, const struct sql_constraint *taken, int count);
+
+/* Of a virtual table and its cursors, which SQLite knows by their first members. */
+struct sql_virtual {
+	sqlite3_vtab base;
+	struct sql *sql;
+	const struct sql_table *table;
+	size_t number;
+};
+
+/* What a module's pAux is; owned by the connection. */
+struct sql_module_data {
+	struct sql *sql;
+	const struct sql_table *table;
+	size_t number;
+};
+
+struct error *sql_add_module(struct sql *sql, const sqlite3_module *module,
+			     const struct sql_table *table, size_t number);
+int sql_connect(sqlite3 *database, void *data, int count, const char *const *words,
+		sqlite3_vtab **ret, char **ret_error);
+int sql_disconnect(sqlite3_vtab *table);
+
+static inline void sql_result_number(sqlite3_context *context, uint64_t number)
+{
+	sqlite3_result_int64(context, (sqlite3_int64)number);
+}
+
+/* Text that lives as long as the connection, or NULL. */
+static inline void sql_result_text(sqlite3_context *context, const char *text)
+{
+	if (text)
+		sqlite3_result_text(context, text, -1, SQLITE_STATIC);
+}
+
+#endif

@@ -1,0 +1,300 @@
+/*
+ * The table of references: a row for each edge of the graph, made while it is read.
+ *
+ * Edges of one source are a row of the graph; those to one target are found by the same graph
+ * turned. Without either, rows come by source, or by target where that is the order asked for.
+ * Where in the source a reference stands is found by reading its words, if it is asked for.
+ */
+
+#include "analyzer/base/text.h"
+#include "analyzer/sql/parts.h"
+
+enum { COLUMN_SOURCE, COLUMN_TARGET, COLUMN_OFFSET, COLUMN_ADDRESS, COLUMN_TARGET_OFFSET };
+
+const struct sql_table sql_reference_table = {
+	"which allocation refers to which, a row for each reference; ids are those of allocation and free",
+	TABLE("reference", NULL, { "source", VALUE_NUMBER }, { "target", VALUE_NUMBER },
+	      { "offset", VALUE_BYTES }, { "address", VALUE_ADDRESS },
+	      { "target_offset", VALUE_BYTES }),
+	0,
+};
+
+enum { BY_TARGET = 1, HAS_SOURCE = 2, HAS_TARGET = 4 };
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	struct sql *sql;
+	bool by_target;
+	size_t at, end;	 /* ids of sources, or of targets */
+	size_t referrer; /* by target: of the row of referrers */
+	size_t edge;	 /* of the source's row */
+	size_t wanted;	 /* the only target, or NO_ALLOCATION */
+	allocation_id source;
+	uint64_t told;
+	/* Where the words of located_source were read up to, for its edge located. */
+	allocation_id located_source;
+	size_t located;
+	uint64_t place, word;
+};
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	struct sql_constraint taken[MOST_CONSTRAINTS];
+	int count = 0, plan = 0;
+
+	for (int i = 0; i < info->nConstraint; i++) {
+		int column = info->aConstraint[i].iColumn;
+		int bit = column == COLUMN_SOURCE ? HAS_SOURCE : HAS_TARGET;
+
+		if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && column >= 0 &&
+		    column <= COLUMN_TARGET && !(plan & bit) &&
+		    sql_take_constraint(info, i, &count, taken))
+			plan |= bit;
+	}
+	info->estimatedCost = plan & HAS_SOURCE ? 4 : plan & HAS_TARGET ? 16 : 5e7;
+	info->estimatedRows = plan ? 4 : 50000000;
+	if (plan == HAS_TARGET)
+		plan |= BY_TARGET;
+	if (info->nOrderBy == 1 && !info->aOrderBy[0].desc) {
+		if (!plan && info->aOrderBy[0].iColumn == COLUMN_TARGET)
+			plan |= BY_TARGET;
+		info->orderByConsumed = info->aOrderBy[0].iColumn ==
+					(plan & BY_TARGET ? COLUMN_TARGET : COLUMN_SOURCE);
+	}
+	info->idxNum = plan;
+	return sql_keep_constraints(info, taken, count);
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
+{
+	struct cursor *cursor = calloc(1, sizeof(*cursor));
+
+	if (!cursor)
+		return SQLITE_NOMEM;
+	cursor->sql = ((struct sql_virtual *)base)->sql;
+	*ret = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *cursor)
+{
+	free(cursor);
+	return SQLITE_OK;
+}
+
+static struct edges outgoing(const struct cursor *cursor, allocation_id id)
+{
+	return graph_outgoing(analysis_graph(cursor->sql->analysis), id);
+}
+
+static struct edges referrers(const struct cursor *cursor)
+{
+	return graph_outgoing(analysis_incoming(cursor->sql->analysis), (allocation_id)cursor->at);
+}
+
+/* The edge at or behind the cursor that leads to the target wanted; false: the row has none. */
+static bool find_edge(struct cursor *cursor, allocation_id source, allocation_id target)
+{
+	struct edges edges = outgoing(cursor, source);
+
+	while (cursor->edge < edges.count && target != NO_ALLOCATION &&
+	       edges.targets[cursor->edge] != target)
+		cursor->edge++;
+	cursor->source = source;
+	return cursor->edge < edges.count;
+}
+
+/* Within the row of the id at the cursor. */
+static bool find_in_row(struct cursor *cursor)
+{
+	if (!cursor->by_target)
+		return find_edge(cursor, (allocation_id)cursor->at, (allocation_id)cursor->wanted);
+	for (; cursor->referrer < referrers(cursor).count; cursor->referrer++) {
+		if (find_edge(cursor, referrers(cursor).targets[cursor->referrer],
+			      (allocation_id)cursor->at))
+			return true;
+		cursor->edge = 0;
+	}
+	return false;
+}
+
+static int find_row(struct cursor *cursor)
+{
+	for (; cursor->at < cursor->end; cursor->at++) {
+		cursor->sql->visited++;
+		if (find_in_row(cursor))
+			return SQLITE_OK;
+		cursor->edge = cursor->referrer = 0;
+		if (cursor->at - cursor->told >= 1 << 16) {
+			struct error *error =
+				progress_glance(analysis_progress(cursor->sql->analysis));
+
+			cursor->told = cursor->at;
+			if (error)
+				return sql_fail(cursor->sql, error);
+		}
+	}
+	return SQLITE_OK;
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	cursor->edge++;
+	return find_row(cursor);
+}
+
+static int is_at_end(sqlite3_vtab_cursor *base)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	return cursor->at >= cursor->end;
+}
+
+/* The id that a value names, or NO_ALLOCATION. */
+static allocation_id id_of(const struct cursor *cursor, sqlite3_value *value)
+{
+	sqlite3_int64 id = sqlite3_value_int64(value);
+	size_t count = allocation_count(analysis_index(cursor->sql->analysis));
+
+	return sqlite3_value_numeric_type(value) == SQLITE_INTEGER && id >= 0 && (size_t)id < count
+		       ? (allocation_id)id
+		       : NO_ALLOCATION;
+}
+
+static struct error *begin(struct cursor *cursor, int plan)
+{
+	struct analysis *analysis = cursor->sql->analysis;
+
+	TRY(analysis_need(analysis, plan & BY_TARGET ? STAGE_INCOMING : STAGE_GRAPH));
+	cursor->by_target = plan & BY_TARGET;
+	cursor->at = cursor->referrer = cursor->edge = 0;
+	cursor->end = allocation_count(analysis_index(analysis));
+	cursor->wanted = cursor->located_source = NO_ALLOCATION;
+	cursor->told = 0;
+	return NULL;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
+		  sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	struct error *error = begin(cursor, plan);
+
+	if (error)
+		return sql_fail(cursor->sql, error);
+	for (int i = 0; i < count; i++) {
+		allocation_id id;
+
+		/* SQLite compares what is no integer itself. */
+		if (sqlite3_value_type(values[i]) != SQLITE_INTEGER)
+			continue;
+		id = id_of(cursor, values[i]);
+		if (id == NO_ALLOCATION) {
+			cursor->end = 0;
+		} else if (constraints[2 * i] - '0' ==
+			   (cursor->by_target ? COLUMN_TARGET : COLUMN_SOURCE)) {
+			cursor->at = id;
+			cursor->end = cursor->end ? id + (size_t)1 : 0;
+		} else {
+			cursor->wanted = id;
+		}
+	}
+	return find_row(cursor);
+}
+
+/* The stale links among the first words, a bit for each. */
+static unsigned int stale_links(const struct cursor *cursor, uint64_t start)
+{
+	uint64_t words[4] = { 0 };
+
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		if (!image_read_u64(analysis_image(cursor->sql->analysis), start + 8 * i,
+				    &words[i]))
+			words[i] = 0;
+	return allocation_stale_links(analysis_index(cursor->sql->analysis), start, words);
+}
+
+/*
+ * Find the word of the edge at the cursor: edges stand in the order of their words, without repeats
+ * in a row.
+ */
+static bool locate(struct cursor *cursor)
+{
+	const struct analysis *analysis = cursor->sql->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	struct edges edges = outgoing(cursor, cursor->source);
+	uint64_t start = allocation_start(index, cursor->source);
+	uint64_t end = start + allocation_size(index, cursor->source);
+	unsigned int stale = stale_links(cursor, start);
+
+	if (cursor->located_source != cursor->source || cursor->located > cursor->edge) {
+		cursor->located_source = cursor->source;
+		cursor->located = 0;
+		cursor->place = start - 8;
+	} else if (cursor->located == cursor->edge + 1) {
+		return true;
+	}
+	for (uint64_t at = cursor->place + 8; at + 8 <= end; at += 8) {
+		allocation_id target;
+
+		cursor->place = at;
+		if ((at - start < 32 && stale >> (at - start) / 8 & 1) ||
+		    !image_read_u64(analysis_image(analysis), at, &cursor->word))
+			continue;
+		target = allocation_find(index, cursor->word);
+		if (target == NO_ALLOCATION || target != edges.targets[cursor->located])
+			continue;
+		if (cursor->located++ == cursor->edge)
+			return true;
+	}
+	return false;
+}
+
+static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	const struct allocation_index *index = analysis_index(cursor->sql->analysis);
+	allocation_id target = outgoing(cursor, cursor->source).targets[cursor->edge];
+
+	if (column == COLUMN_SOURCE)
+		sql_result_number(context, cursor->source);
+	else if (column == COLUMN_TARGET)
+		sql_result_number(context, target);
+	else if (!locate(cursor))
+		return SQLITE_OK;
+	else if (column == COLUMN_ADDRESS)
+		sql_result_number(context, cursor->place);
+	else if (column == COLUMN_OFFSET)
+		sql_result_number(context, cursor->place - allocation_start(index, cursor->source));
+	else
+		sql_result_number(context, cursor->word - allocation_start(index, target));
+	return SQLITE_OK;
+}
+
+static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	*ret = (sqlite3_int64)cursor->source << 24 | (sqlite3_int64)(cursor->edge & 0xffffff);
+	return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+	.xConnect = sql_connect,
+	.xBestIndex = best_index,
+	.xDisconnect = sql_disconnect,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = is_at_end,
+	.xColumn = result_column,
+	.xRowid = row_id,
+};
+
+struct error *sql_add_reference_table(struct sql *sql)
+{
+	return sql_add_module(sql, &module, &sql_reference_table, 0);
+}

@@ -1,0 +1,476 @@
+#include "analyzer/sql/parts.h"
+
+#include "analyzer/base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STEPS_BETWEEN_CHECKS = 20000 };
+
+const struct sql_view sql_views[] = {
+	{ "suspects",
+	  "allocations without which at least a twentieth of the heap would be freed, where the way to more ends",
+	  "WITH big AS MATERIALIZED (SELECT id, parent, retained, retained_count FROM dominator"
+	  " WHERE retained >= (SELECT sum(bytes) / 20 FROM kind))"
+	  " SELECT big.id, allocation.address, allocation.kind, allocation.size, big.retained,"
+	  " big.retained_count FROM big CROSS JOIN allocation ON allocation.id = big.id"
+	  " WHERE NOT EXISTS (SELECT 1 FROM big AS next WHERE next.parent = big.id"
+	  " AND next.retained >= 0.8 * big.retained) ORDER BY big.retained DESC" },
+	{ "fan_in", "allocations that many others refer to",
+	  "SELECT counted.id, allocation.address, allocation.kind, allocation.size,"
+	  " counted.referrers FROM (SELECT target AS id, count(DISTINCT source) AS referrers"
+	  " FROM reference GROUP BY target HAVING count(*) > 1) AS counted"
+	  " CROSS JOIN allocation ON allocation.id = counted.id ORDER BY counted.referrers DESC" },
+	{ "duplicates", "bytes in copies of what is in the heap already, by kind",
+	  "SELECT allocation.kind, allocation.size, count(*) AS copies, sum(allocation.size) AS bytes"
+	  " FROM duplicate CROSS JOIN allocation ON allocation.id = duplicate.id"
+	  " GROUP BY allocation.kind, allocation.size ORDER BY bytes DESC" },
+	{ NULL, NULL, NULL },
+};
+
+const struct sql_table *sql_table_at(size_t number)
+{
+	if (number < sql_allocation_table_count)
+		return &sql_allocation_tables[number];
+	number -= sql_allocation_table_count;
+	return number == 0 ? &sql_reference_table : sql_stored_table(number - 1);
+}
+
+static const char *type_of(enum value_kind kind)
+{
+	switch (kind) {
+	case VALUE_ADDRESS:
+		return "ADDRESS_INTEGER";
+	case VALUE_BYTES:
+		return "BYTES_INTEGER";
+	case VALUE_TEXT:
+		return "TEXT";
+	case VALUE_SECONDS:
+	case VALUE_SHARE:
+		return "REAL";
+	default:
+		return "INTEGER";
+	}
+}
+
+/* Names of columns with _ for blanks. */
+static void write_name(struct writer *writer, const char *name)
+{
+	for (; *name; name++)
+		writer_put(writer, (char)(*name == ' ' ? '_' : *name));
+}
+
+char *sql_declare(const struct sql_table *table)
+{
+	const struct table *columns = sql_columns(table);
+	struct writer writer = { 0 };
+
+	writer_text(&writer, "CREATE TABLE ");
+	writer_text(&writer, columns->name);
+	for (size_t i = 0; i < columns->column_count; i++) {
+		bool is_hidden = i + (size_t)table->hidden >= columns->column_count;
+
+		writer_text(&writer, i ? ", \"" : "(\"");
+		write_name(&writer, columns->columns[i].name);
+		writer_text(&writer, "\" ");
+		writer_text(&writer, type_of(columns->columns[i].kind));
+		writer_text(&writer, is_hidden ? " HIDDEN" : "");
+	}
+	writer_put(&writer, ')');
+	writer_put(&writer, '\0');
+	if (writer.failed) {
+		writer_deinit(&writer);
+		return NULL;
+	}
+	return writer.buffer;
+}
+
+int sql_fail(struct sql *sql, struct error *error)
+{
+	sql->error = error_first(take(sql->error), error);
+	return SQLITE_ERROR;
+}
+
+struct error *sql_error(struct sql *sql, int status)
+{
+	if (sql->error)
+		return take(sql->error);
+	if (status == SQLITE_NOMEM || !sql->database)
+		return &error_no_memory;
+	if (status == SQLITE_INTERRUPT)
+		return error_create(ERROR_INTERRUPTED, "interrupted");
+	return error_create(ERROR_USAGE, "%s", sqlite3_errmsg(sql->database));
+}
+
+bool sql_take_constraint(sqlite3_index_info *info, int number, int *count,
+			 struct sql_constraint taken[MOST_CONSTRAINTS])
+{
+	int column = info->aConstraint[number].iColumn;
+	unsigned char operator= info->aConstraint[number].op;
+
+	if (!info->aConstraint[number].usable || *count == MOST_CONSTRAINTS)
+		return false;
+	if (operator!= SQLITE_INDEX_CONSTRAINT_EQ && operator!= SQLITE_INDEX_CONSTRAINT_GT &&
+	    operator!= SQLITE_INDEX_CONSTRAINT_GE &&
+	    operator!= SQLITE_INDEX_CONSTRAINT_LT &&
+	    operator!= SQLITE_INDEX_CONSTRAINT_LE)
+		return false;
+	/* The rowid is the id. */
+	taken[*count] = (struct sql_constraint){ column < 0 ? 0 : column, operator};
+	info->aConstraintUsage[number].argvIndex = ++*count;
+	return true;
+}
+
+int sql_keep_constraints(sqlite3_index_info *info, const struct sql_constraint *taken, int count)
+{
+	char *text = sqlite3_malloc(2 * MOST_CONSTRAINTS + 1);
+
+	if (!text)
+		return SQLITE_NOMEM;
+	for (int i = 0; i < count; i++) {
+		text[2 * i] = (char)('0' + taken[i].column);
+		text[2 * i + 1] = (char)taken[i].operator;
+	}
+	text[2 * count] = '\0';
+	info->idxStr = text;
+	info->needToFreeIdxStr = 1;
+	return SQLITE_OK;
+}
+
+int sql_connect(sqlite3 *database, void *data, int count, const char *const *words,
+		sqlite3_vtab **ret, char **ret_error)
+{
+	const struct sql_module_data *module = data;
+	struct sql_virtual *table;
+	_cleanup_(free) char *declaration = sql_declare(module->table);
+	int status = declaration ? sqlite3_declare_vtab(database, declaration) : SQLITE_NOMEM;
+
+	if (status != SQLITE_OK)
+		return status;
+	sqlite3_vtab_config(database, SQLITE_VTAB_INNOCUOUS);
+	table = calloc(1, sizeof(*table));
+	if (!table)
+		return SQLITE_NOMEM;
+	table->sql = module->sql;
+	table->table = module->table;
+	table->number = module->number;
+	*ret = &table->base;
+	return SQLITE_OK;
+}
+
+int sql_disconnect(sqlite3_vtab *table)
+{
+	free(table);
+	return SQLITE_OK;
+}
+
+struct error *sql_add_module(struct sql *sql, const sqlite3_module *module,
+			     const struct sql_table *table, size_t number)
+{
+	struct sql_module_data *data = malloc(sizeof(*data));
+	int status;
+
+	if (!data)
+		return &error_no_memory;
+	*data = (struct sql_module_data){ sql, table, number };
+	/* It frees the data also where it fails. */
+	status = sqlite3_create_module_v2(sql->database, sql_columns(table)->name, module, data,
+					  free);
+	return status == SQLITE_OK ? NULL : sql_error(sql, status);
+}
+
+/* Only questions: nothing is written, attached or loaded, and no setting changed. */
+static int authorize(void *data, int action, const char *first, const char *second,
+		     const char *database, const char *inside)
+{
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY
+										: SQLITE_OK;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+static int check_interrupt(void *data)
+{
+	struct sql *sql = data;
+	struct error *error = progress_check(analysis_progress(sql->analysis), 0);
+
+	if (error)
+		sql_fail(sql, error);
+	return error != NULL;
+}
+
+static struct error *execute(struct sql *sql, const char *text)
+{
+	int status = sqlite3_exec(sql->database, text, NULL, NULL, NULL);
+
+	return status == SQLITE_OK ? NULL : sql_error(sql, status);
+}
+
+static struct error *add_views(struct sql *sql, const char *schema)
+{
+	for (size_t i = 0; sql_views[i].name; i++) {
+		_cleanup_(free) char *text = format_text("CREATE VIEW %s%s AS %s", schema,
+							 sql_views[i].name, sql_views[i].select);
+
+		if (!text)
+			return &error_no_memory;
+		TRY(execute(sql, text));
+	}
+	return NULL;
+}
+
+/* Declaring a table is nothing that authorize() allows, so all are there before. */
+static struct error *connect_tables(struct sql *sql)
+{
+	for (size_t i = 0; sql_table_at(i); i++) {
+		_cleanup_(free) char *text =
+			format_text("SELECT 1 FROM %s WHERE 0", sql_columns(sql_table_at(i))->name);
+
+		if (!text)
+			return &error_no_memory;
+		TRY(execute(sql, text));
+	}
+	return NULL;
+}
+
+/* What --max-memory leaves is SQLite's; it sorts in memory only. */
+static void limit_memory(struct sql *sql)
+{
+	enum { LEAST = 1 << 22 };
+	const struct memory_account *account = analysis_account(sql->analysis);
+	size_t used = atomic_load(&account->used);
+
+	if (account->limit == 0)
+		return;
+	sqlite3_hard_heap_limit64(
+		account->limit > used + LEAST ? (sqlite3_int64)(account->limit - used) : LEAST);
+	sql->limited = true;
+}
+
+static struct error *set_up(struct sql *sql)
+{
+	int status = sqlite3_open_v2(":memory:", &sql->database,
+				     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+					     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_MEMORY,
+				     NULL);
+
+	if (status != SQLITE_OK)
+		return sql_error(sql, status);
+	TRY(execute(sql, "PRAGMA temp_store = MEMORY"));
+	TRY(sql_add_functions(sql));
+	TRY(sql_add_allocation_tables(sql));
+	TRY(sql_add_reference_table(sql));
+	TRY(sql_add_stored_tables(sql));
+	TRY(connect_tables(sql));
+	TRY(add_views(sql, ""));
+	sqlite3_db_config(sql->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_limit(sql->database, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_set_authorizer(sql->database, authorize, sql);
+	sqlite3_progress_handler(sql->database, STEPS_BETWEEN_CHECKS, check_interrupt, sql);
+	return NULL;
+}
+
+struct error *sql_open(struct analysis *analysis, bool no_content, struct sql **ret)
+{
+	_cleanup_(sql_close) struct sql *sql = calloc(1, sizeof(*sql));
+
+	if (!sql)
+		return &error_no_memory;
+	sql->analysis = analysis;
+	sql->no_content = no_content;
+	limit_memory(sql);
+	TRY(set_up(sql));
+	*ret = take(sql);
+	return NULL;
+}
+
+void sql_close(struct sql *sql)
+{
+	if (!sql)
+		return;
+	sqlite3_close(sql->database);
+	if (sql->limited)
+		sqlite3_hard_heap_limit64(0);
+	sql_kinds_deinit(&sql->kinds);
+	array_release(&sql->parents);
+	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
+		stored_rows_deinit(&sql->stored[i]);
+	if (sql->error)
+		error_destroy(sql->error);
+	free(sql);
+}
+
+bool sql_is_complete(const char *text)
+{
+	return sqlite3_complete(text);
+}
+
+/* An address is shown as one only where a column itself is asked for. */
+static enum value_kind kind_of_column(sqlite3_stmt *statement, int column)
+{
+	const char *type = sqlite3_column_decltype(statement, column);
+
+	if (type && strcmp(type, "ADDRESS_INTEGER") == 0)
+		return VALUE_ADDRESS;
+	return VALUE_ANY;
+}
+
+/* What a result's columns are called. */
+struct result {
+	struct table table;
+	char *names[MAXIMUM_COLUMNS]; /* owned */
+};
+
+static void result_deinit(struct result *result)
+{
+	for (size_t i = 0; i < COUNT_OF(result->names); i++)
+		free(result->names[i]);
+}
+DEFINE_DEINIT(result_deinit, struct result)
+
+static bool is_taken(const struct result *result, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(result->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A key of JSON is there once: of two columns of one name, the second ends with _2. */
+static char *name_column(const struct result *result, size_t column, const char *name)
+{
+	char *unique = strdup(name);
+
+	for (size_t i = 2; unique && is_taken(result, column, unique); i++) {
+		free(unique);
+		unique = format_text("%s_%zu", name, i);
+	}
+	return unique;
+}
+
+static struct error *describe(sqlite3_stmt *statement, struct result *ret)
+{
+	int count = sqlite3_column_count(statement);
+
+	if (count > MAXIMUM_COLUMNS)
+		return error_create(ERROR_USAGE, "a result has at most %d columns, not %d",
+				    MAXIMUM_COLUMNS, count);
+	ret->table = (struct table){ .name = "result", .column_count = (size_t)count };
+	for (int i = 0; i < count; i++) {
+		ret->names[i] = name_column(ret, (size_t)i, sqlite3_column_name(statement, i));
+		if (!ret->names[i])
+			return &error_no_memory;
+		ret->table.columns[i] =
+			(struct column){ ret->names[i], kind_of_column(statement, i), false };
+	}
+	return NULL;
+}
+
+static struct value value_of(sqlite3_stmt *statement, int column, enum value_kind kind)
+{
+	switch (sqlite3_column_type(statement, column)) {
+	case SQLITE_NULL:
+		return ABSENT;
+	case SQLITE_INTEGER:
+		return value_number((uint64_t)sqlite3_column_int64(statement, column));
+	case SQLITE_FLOAT:
+		/* JSON has no infinity. */
+		return kind == VALUE_ADDRESS || !isfinite(sqlite3_column_double(statement, column))
+			       ? ABSENT
+			       : value_real(sqlite3_column_double(statement, column));
+	default:
+		return kind == VALUE_ADDRESS
+			       ? ABSENT
+			       : value_text((const char *)sqlite3_column_text(statement, column));
+	}
+}
+
+static struct error *write_rows(struct sql *sql, sqlite3_stmt *statement, struct report *report)
+{
+	_cleanup_(result_deinit) struct result result = { 0 };
+	const struct table *table = &result.table;
+	int status;
+
+	TRY(describe(statement, &result));
+	/* A mistake that only running shows leaves no empty table. */
+	status = sqlite3_step(statement);
+	if (status != SQLITE_ROW && status != SQLITE_DONE)
+		return sql_error(sql, status);
+	report_begin_table(report, table);
+	for (; status == SQLITE_ROW && !report_broken(report); status = sqlite3_step(statement)) {
+		for (size_t i = 0; i < table->column_count; i++)
+			report_add(report, value_of(statement, (int)i, table->columns[i].kind));
+		report_end_row(report);
+	}
+	report_end_table(report);
+	return status == SQLITE_ROW || status == SQLITE_DONE ? NULL : sql_error(sql, status);
+}
+
+struct error *sql_run(struct sql *sql, const char *text, struct report *report)
+{
+	while (*text) {
+		sqlite3_stmt *statement = NULL;
+		int status = sqlite3_prepare_v2(sql->database, text, -1, &statement, &text);
+		struct error *error = NULL;
+
+		if (status != SQLITE_OK)
+			return sql_error(sql, status);
+		if (statement)
+			error = write_rows(sql, statement, report);
+		sqlite3_finalize(statement);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+void sql_tables(struct report *report)
+{
+	static const struct table table = TABLE("sql table", NULL, { "name", VALUE_TEXT },
+						{ "is", VALUE_TEXT }, { "rows are", VALUE_TEXT });
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; sql_table_at(i); i++)
+		report_row(report, sql_columns(sql_table_at(i))->name, "table",
+			   sql_table_at(i)->summary);
+	for (size_t i = 0; sql_views[i].name; i++)
+		report_row(report, sql_views[i].name, "view", sql_views[i].summary);
+	report_end_table(report);
+}
+
+struct error *sql_schema(const char *name, struct report *report)
+{
+	static const struct table table =
+		TABLE("sql column", NULL, { "table", VALUE_TEXT }, { "column", VALUE_TEXT },
+		      { "type", VALUE_TEXT }, { "hidden", VALUE_TEXT });
+	bool found = false;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; sql_table_at(i); i++) {
+		const struct sql_table *each = sql_table_at(i);
+		const struct table *columns = sql_columns(each);
+
+		if (name && strcmp(name, columns->name) != 0)
+			continue;
+		found = true;
+		for (size_t j = 0; j < columns->column_count; j++) {
+			struct writer writer = { 0 };
+			bool is_hidden = j + (size_t)each->hidden >= columns->column_count;
+
+			write_name(&writer, columns->columns[j].name);
+			writer_put(&writer, '\0');
+			report_row(report, columns->name, (const char *)writer.buffer,
+				   type_of(columns->columns[j].kind), is_hidden ? "hidden" : NULL);
+			writer_deinit(&writer);
+		}
+	}
+	report_end_table(report);
+	return name && !found ? error_create(ERROR_USAGE, "there is no table '%s'", name) : NULL;
+}

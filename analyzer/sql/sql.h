@@ -1,0 +1,44 @@
+/*
+ * A core as a database: questions in SQL, answered from what the analysis has in memory.
+ *
+ * Tables are virtual tables of SQLite. Those of allocations and references are not copied: a row is
+ * an id, conditions on ids, addresses and kinds narrow what is visited, and a stage of the analysis
+ * is built when a column that needs it is first read. The others are small; each is made when it is
+ * first asked for.
+ *
+ * Nothing can be written and no file opened by a question. Addresses are integers in SQL, those
+ * from 2^63 on negative, and hexadecimal with 0x in reports.
+ */
+#ifndef ANALYZER_SQL_SQL_H
+#define ANALYZER_SQL_SQL_H
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/report/report.h"
+
+struct sql;
+
+/* Borrows the analysis. no_content: contents of memory are left out of answers. */
+struct error *sql_open(struct analysis *analysis, bool no_content, struct sql **ret);
+void sql_close(struct sql *sql);
+DEFINE_CLEANUP(sql_close, struct sql *)
+
+/*
+ * Run all statements of the text; each one's rows become a table "result". What SQLite finds wrong
+ * with a statement is an ERROR_USAGE with its message.
+ */
+struct error *sql_run(struct sql *sql, const char *text, struct report *report);
+
+/* Whether the text ends with a complete statement. */
+bool sql_is_complete(const char *text);
+
+/* Report the tables and views with what they are; the columns of one, or of all if name is NULL. */
+void sql_tables(struct report *report);
+struct error *sql_schema(const char *name, struct report *report);
+
+/*
+ * Write all tables and views to a database of its own, a new or empty file at path, with indexes
+ * for joins.
+ */
+struct error *sql_write_database(struct sql *sql, const char *path);
+
+#endif

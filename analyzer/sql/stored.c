@@ -1,0 +1,455 @@
+/*
+ * The small tables: each is made when it is first asked for, by writing its rows as a report that
+ * is kept. Those of memory that is no allocations are what 'list' shows of sets of ranges.
+ */
+
+#include "analyzer/account/bill.h"
+#include "analyzer/base/text.h"
+#include "analyzer/query/query.h"
+#include "analyzer/sql/parts.h"
+
+#include <string.h>
+
+/* A row of the table, written to a report that keeps it. */
+struct stored_table {
+	struct sql_table table; /* without columns: those of the set */
+	const char *set;	/* of ranges, or NULL */
+	struct error *(*fill)(struct sql *sql, struct report *report);
+};
+
+static const char *state_word(bool is_incomplete)
+{
+	return is_incomplete ? "incomplete" : "note";
+}
+
+static struct error *fill_kinds(struct sql *sql, struct report *report)
+{
+	TRY(sql_kinds_find(sql));
+	array_for_each(kind, &sql->kinds.list)
+		report_row(report, kind->name, sql_known_by(kind->key), kind->count, kind->bytes);
+	return NULL;
+}
+
+static struct error *fill_leak_roots(struct sql *sql, struct report *report)
+{
+	const struct leaks *leaks;
+
+	TRY(analysis_need(sql->analysis, STAGE_LEAKS));
+	leaks = analysis_leaks(sql->analysis);
+	for (size_t i = 0; i < leaks->count; i++) {
+		const struct leak_root *root = &leaks->roots[i];
+		uint64_t address = allocation_start(analysis_index(sql->analysis), root->id);
+
+		report_row(report, root->id, address, root->members, root->owned_count,
+			   root->owned_bytes);
+	}
+	return NULL;
+}
+
+/* Registers have no address, the kernel's values no thread. */
+static bool write_anchor(void *data, const struct anchor *anchor)
+{
+	static const char *const names[ROOT_KINDS] = {
+		[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
+		[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
+	};
+	const void *const *both = data;
+	const struct sql *sql = both[0];
+	struct report *report = (struct report *)both[1];
+
+	report_row(report, names[anchor->kind], value_nonzero(anchor->address),
+		   VALUE_IF(anchor->thread != NO_THREAD,
+			    analysis_program(sql->analysis)->threads[anchor->thread].id),
+		   anchor->register_name, anchor->target);
+	return !atomic_load_explicit(&analysis_progress(sql->analysis)->interrupted,
+				     memory_order_relaxed);
+}
+
+static struct error *fill_anchors(struct sql *sql, struct report *report)
+{
+	const struct bitmap *used;
+	void *both[] = { sql, report };
+
+	TRY(analysis_need(sql->analysis, STAGE_REACHABILITY));
+	used = allocation_used(analysis_index(sql->analysis));
+	if (used->count)
+		roots_visit(analysis_roots(sql->analysis), used, write_anchor, both);
+	return progress_glance(analysis_progress(sql->analysis));
+}
+
+static struct error *fill_frames(struct sql *sql, struct report *report)
+{
+	const struct program *program;
+	struct debug *debug;
+
+	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
+	program = analysis_program(sql->analysis);
+	debug = analysis_debug(sql->analysis);
+	for (uint32_t i = 0; i < program->thread_count; i++) {
+		const struct backtrace *calls = debug_backtrace(debug, i);
+
+		if (!calls)
+			return &error_no_memory;
+		for (size_t j = 0; j < calls->count; j++) {
+			const struct frame *frame = &calls->frames[j];
+
+			report_row(report, program->threads[i].id, j,
+				   debug_frame_function(debug, frame), frame->source,
+				   frame->module ? frame->module->path : NULL, frame->address,
+				   frame->stack_pointer, (uint64_t)frame->inlined);
+		}
+	}
+	return NULL;
+}
+
+static bool write_symbol(void *data, const struct symbol *symbol)
+{
+	static const char *const kinds[] = {
+		[SYMBOL_FUNCTION] = "function",
+		[SYMBOL_DATA] = "data",
+		[SYMBOL_OTHER] = "other",
+	};
+
+	report_row((struct report *)data, symbol->start, symbol->size, kinds[symbol->kind],
+		   symbol->name, symbol->module ? symbol->module->path : NULL);
+	return true;
+}
+
+static struct error *fill_symbols(struct sql *sql, struct report *report)
+{
+	const struct program *program;
+
+	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
+	program = analysis_program(sql->analysis);
+	for (size_t i = 0; i < program->module_count; i++) {
+		debug_visit_symbols(analysis_debug(sql->analysis), &program->modules[i],
+				    write_symbol, report);
+		TRY(progress_glance(analysis_progress(sql->analysis)));
+	}
+	return NULL;
+}
+
+static struct error *fill_bill(struct sql *sql, struct report *report)
+{
+	_cleanup_(bill_destroy) struct bill *bill = NULL;
+
+	TRY(analysis_need(sql->analysis, STAGE_HEAP));
+	TRY(bill_create(sql->analysis, true, &bill));
+	for (size_t i = 0; i < ledger_row_count(bill->ledger); i++) {
+		const struct ledger_row *row = ledger_row(bill->ledger, (row_number)i);
+
+		if (row->amount.mapped || row->amount.count)
+			report_row(report, row->group, row->name, value_nonzero(row->amount.count),
+				   row->amount.mapped, row->amount.resident);
+	}
+	return NULL;
+}
+
+static struct error *fill_findings(struct sql *sql, struct report *report)
+{
+	const struct findings *findings = analysis_findings(sql->analysis);
+
+	for (size_t i = 0; i < findings->count; i++)
+		report_row(report, state_word(findings->list[i].weight == FINDING_INCOMPLETE),
+			   findings->list[i].message);
+	return NULL;
+}
+
+/* Copies of what another allocation holds, as the set 'duplicates'. */
+static struct error *fill_duplicates(struct sql *sql, struct report *report)
+{
+	_cleanup_(set_query_deinit) struct set_query query = { .any_order = true };
+	_cleanup_(members_deinit) struct members members = { 0 };
+
+	TRY(query_take_word(&query, "duplicates"));
+	TRY(query_check(&query));
+	TRY(query_select(sql->analysis, &query, &members));
+	bitmap_for_each(id, &members.set)
+		report_row(report, id);
+	return NULL;
+}
+
+static struct error *fill_core(struct sql *sql, struct report *report)
+{
+	const struct image *image = analysis_image(sql->analysis);
+
+	report_row(report, image->path, value_nonzero(image->origin.process),
+		   value_nonzero(image->origin.time / UINT64_C(1000000000)), image->arch->name,
+		   image->size);
+	return NULL;
+}
+
+static const struct stored_table tables[] = {
+	{ { "kinds of allocations in use",
+	    TABLE("kind", NULL, { "kind", VALUE_TEXT }, { "known_by", VALUE_TEXT },
+		  { "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }) },
+	  NULL,
+	  fill_kinds },
+	{ { "where leaks began, with all that each alone lost",
+	    TABLE("leak_root", NULL, { "id", VALUE_NUMBER }, { "address", VALUE_ADDRESS },
+		  { "members", VALUE_COUNT }, { "allocations", VALUE_COUNT },
+		  { "bytes", VALUE_BYTES }) },
+	  NULL,
+	  fill_leak_roots },
+	{ { "words outside of the heaps that refer to allocations",
+	    TABLE("anchor", NULL, { "kind", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		  { "thread", VALUE_NUMBER }, { "register", VALUE_TEXT },
+		  { "target", VALUE_NUMBER }) },
+	  NULL,
+	  fill_anchors },
+	{ { "memory outside of the heaps that may refer to allocations" }, "roots" },
+	{ { "used allocations with the same contents as one before",
+	    TABLE("duplicate", NULL, { "id", VALUE_NUMBER }) },
+	  NULL,
+	  fill_duplicates },
+	{ { "where allocators allocate" }, "arenas" },
+	{ { "mapped memory" }, "maps" },
+	{ { "the program and its libraries" }, "modules" },
+	{ { "threads" }, "threads" },
+	{ { "stacks" }, "stacks" },
+	{ { "calls of each thread, the innermost is number 0",
+	    TABLE("frame", NULL, { "thread", VALUE_NUMBER }, { "number", VALUE_NUMBER },
+		  { "function", VALUE_TEXT }, { "source", VALUE_TEXT }, { "module", VALUE_TEXT },
+		  { "address", VALUE_ADDRESS }, { "stack_pointer", VALUE_ADDRESS },
+		  { "inlined", VALUE_NUMBER }) },
+	  NULL,
+	  fill_frames },
+	{ { "symbols of all modules, as their files have them",
+	    TABLE("symbol", NULL, { "address", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		  { "kind", VALUE_TEXT }, { "name", VALUE_TEXT }, { "module", VALUE_TEXT }) },
+	  NULL,
+	  fill_symbols },
+	{ { "what each mapped byte is used for, each counted once",
+	    TABLE("bill", NULL, { "memory", VALUE_TEXT }, { "use", VALUE_TEXT },
+		  { "count", VALUE_COUNT }, { "mapped", VALUE_BYTES },
+		  { "resident", VALUE_BYTES }) },
+	  NULL,
+	  fill_bill },
+	{ { "what limits the trust in the answers so far",
+	    TABLE("finding", NULL, { "weight", VALUE_TEXT }, { "message", VALUE_TEXT }) },
+	  NULL,
+	  fill_findings },
+	{ { "the core; time in seconds since 1970",
+	    TABLE("core", NULL, { "path", VALUE_TEXT }, { "process", VALUE_NUMBER },
+		  { "time", VALUE_NUMBER }, { "processor", VALUE_TEXT },
+		  { "bytes", VALUE_BYTES }) },
+	  NULL,
+	  fill_core },
+};
+_Static_assert(COUNT_OF(tables) <= MOST_STORED, "there is no room for so many tables");
+
+/* The set of ranges that the table is, or NULL. */
+static const struct set *set_of(size_t number)
+{
+	return tables[number].set ? set_find(tables[number].set) : NULL;
+}
+
+const struct sql_table *sql_stored_table(size_t number)
+{
+	return number < COUNT_OF(tables) ? &tables[number].table : NULL;
+}
+
+const struct table *sql_columns(const struct sql_table *table)
+{
+	for (size_t i = 0; i < COUNT_OF(tables); i++)
+		if (table == &tables[i].table && tables[i].set)
+			return &set_of(i)->ranges->table;
+	return &table->columns;
+}
+
+static struct error *fill_ranges(struct sql *sql, const struct set *set, struct report *report)
+{
+	_cleanup_(set_query_deinit) struct set_query query = { 0 };
+	_cleanup_(ranges_deinit) struct ranges ranges = { 0 };
+
+	TRY(query_take_word(&query, set->name));
+	TRY(query_check(&query));
+	TRY(query_collect(sql->analysis, &query, &ranges));
+	TRY(analysis_need(sql->analysis, set->ranges->needs));
+	for (size_t i = 0; i < ranges.count; i++) {
+		struct range range = ranges_at(&ranges, i);
+
+		set->ranges->write(sql->analysis, &ranges, &range, report);
+		report_end_row(report);
+	}
+	return NULL;
+}
+
+/* The same text as in the row before is kept once. */
+static void keep_text(struct stored_rows *rows, const char *text, struct stored_cell *ret)
+{
+	size_t count = rows->cells.count;
+	_cleanup_(free) char *escaped = escape_text(text);
+
+	*ret = (struct stored_cell){ CELL_NULL };
+	if (!escaped) {
+		rows->error = rows->error ? rows->error : &error_no_memory;
+		return;
+	}
+	if (count >= rows->columns) {
+		const struct stored_cell *above = &rows->cells.items[count - rows->columns];
+
+		if (above->type >= CELL_TEXT && strcmp(above->text, escaped) == 0) {
+			ret->type = CELL_SHARED_TEXT;
+			ret->text = above->text;
+			return;
+		}
+	}
+	ret->type = CELL_TEXT;
+	ret->text = take(escaped);
+}
+
+static void keep_row(struct report *report, const struct value *values)
+{
+	struct stored_rows *rows = report->state;
+
+	for (size_t i = 0; i < rows->columns && !rows->error; i++) {
+		enum value_kind kind = report->table->columns[i].kind;
+		struct stored_cell cell = { CELL_NULL };
+
+		if (values[i].present && kind == VALUE_TEXT)
+			keep_text(rows, values[i].text, &cell);
+		else if (values[i].present && (kind == VALUE_SECONDS || kind == VALUE_SHARE))
+			cell = (struct stored_cell){ CELL_REAL, { .real = values[i].real } };
+		else if (values[i].present)
+			cell = (struct stored_cell){ CELL_INTEGER,
+						     { .integer = (int64_t)values[i].number } };
+		rows->error = rows->error ? rows->error : array_append(&rows->cells, cell);
+	}
+	rows->count++;
+}
+
+void stored_rows_deinit(struct stored_rows *rows)
+{
+	array_for_each(cell, &rows->cells)
+		if (cell->type == CELL_TEXT)
+			free(cell->text);
+	array_release(&rows->cells);
+	if (rows->error)
+		error_destroy(rows->error);
+	*rows = (struct stored_rows){ .count = 0 };
+}
+
+static struct error *fill(struct sql *sql, size_t number)
+{
+	static const struct report_format keeping = { .name = "rows", .row = keep_row };
+	const struct set *set = set_of(number);
+	struct stored_rows *rows = &sql->stored[number];
+	struct report report = { .format = &keeping, .state = rows, .no_content = sql->no_content };
+	const struct table *columns = sql_columns(&tables[number].table);
+	struct error *error;
+
+	rows->cells.memory.account = analysis_account(sql->analysis);
+	rows->columns = columns->column_count;
+	report_begin_table(&report, columns);
+	error = set ? fill_ranges(sql, set, &report) : tables[number].fill(sql, &report);
+	error = error_first(error, take(rows->error));
+	if (error)
+		stored_rows_deinit(rows);
+	rows->known = !error;
+	return error;
+}
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	struct sql *sql;
+	size_t number, row;
+};
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	info->estimatedCost = 1e4;
+	info->estimatedRows = 10000;
+	return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
+{
+	struct sql_virtual *table = (struct sql_virtual *)base;
+	struct cursor *cursor = calloc(1, sizeof(*cursor));
+
+	if (!cursor)
+		return SQLITE_NOMEM;
+	cursor->sql = table->sql;
+	cursor->number = table->number;
+	*ret = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *cursor)
+{
+	free(cursor);
+	return SQLITE_OK;
+}
+
+/* Findings grow with each stage that is built. */
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
+		  sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	struct stored_rows *rows = &cursor->sql->stored[cursor->number];
+	struct error *error = NULL;
+
+	if (tables[cursor->number].fill == fill_findings &&
+	    rows->count != analysis_findings(cursor->sql->analysis)->count)
+		stored_rows_deinit(rows);
+	if (!rows->known)
+		error = fill(cursor->sql, cursor->number);
+	cursor->row = 0;
+	return error ? sql_fail(cursor->sql, error) : SQLITE_OK;
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	((struct cursor *)base)->row++;
+	return SQLITE_OK;
+}
+
+static int is_at_end(sqlite3_vtab_cursor *base)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	return cursor->row >= cursor->sql->stored[cursor->number].count;
+}
+
+static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+	const struct stored_rows *rows = &cursor->sql->stored[cursor->number];
+	const struct stored_cell *cell =
+		&rows->cells.items[cursor->row * rows->columns + (size_t)column];
+
+	if (cell->type == CELL_INTEGER)
+		sqlite3_result_int64(context, cell->integer);
+	else if (cell->type == CELL_REAL)
+		sqlite3_result_double(context, cell->real);
+	else if (cell->type != CELL_NULL)
+		sqlite3_result_text(context, cell->text, -1, SQLITE_TRANSIENT);
+	return SQLITE_OK;
+}
+
+static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+	*ret = (sqlite3_int64)((struct cursor *)base)->row;
+	return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+	.xConnect = sql_connect,
+	.xBestIndex = best_index,
+	.xDisconnect = sql_disconnect,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = is_at_end,
+	.xColumn = result_column,
+	.xRowid = row_id,
+};
+
+struct error *sql_add_stored_tables(struct sql *sql)
+{
+	for (size_t i = 0; i < COUNT_OF(tables); i++)
+		TRY(sql_add_module(sql, &module, &tables[i].table, i));
+	return NULL;
+}

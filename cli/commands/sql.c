@@ -1,0 +1,83 @@
+/*
+ * Questions in SQL: `sql 'select ...'` answers one; `sql` alone makes each line one, up to `.quit`.
+ */
+#include "analyzer/sql/sql.h"
+#include "analyzer/base/text.h"
+#include "cli/command.h"
+
+#include <string.h>
+
+struct sql_arguments {
+	char *text; /* the words with blanks between; owned */
+};
+
+static struct error *sql_parse(int key, const char *value, void *output)
+{
+	struct sql_arguments *arguments = output;
+	char *text;
+
+	if (key != 0)
+		return NULL;
+	text = arguments->text ? format_text("%s %s", arguments->text, value) : strdup(value);
+	if (!text)
+		return &error_no_memory;
+	free(arguments->text);
+	arguments->text = text;
+	return NULL;
+}
+
+static void sql_release(void *output)
+{
+	struct sql_arguments *arguments = output;
+
+	free(arguments->text);
+}
+
+/* What follows the word on the line; NULL: it is another one. */
+static const char *behind(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (strncmp(text, word, length) != 0 || (text[length] && text[length] != ' '))
+		return NULL;
+	text += length;
+	return text + strspn(text, " ");
+}
+
+static struct error *sql_command_run(struct analysis *analysis, const void *input,
+				     struct report *report)
+{
+	const struct sql_arguments *arguments = input;
+	const char *text = arguments->text ? arguments->text : ".tables";
+	const char *name = behind(text, ".schema");
+	_cleanup_(sql_close) struct sql *sql = NULL;
+
+	if (name)
+		return sql_schema(*name ? name : NULL, report);
+	if (behind(text, ".tables")) {
+		sql_tables(report);
+		return NULL;
+	}
+	if (*text == '.')
+		return error_create(ERROR_USAGE,
+				    "there are '.tables', '.schema [TABLE]' and '.quit'");
+	TRY(sql_open(analysis, report->no_content, &sql));
+	return sql_run(sql, text, report);
+}
+
+const struct command command_sql = {
+	.name = "sql",
+	.summary = "Answer a question in SQL",
+	.words = "[QUERY]",
+	.example = "sql 'SELECT kind, count(*), sum(size) FROM allocation GROUP BY kind'\n"
+		   "sql .tables\n"
+		   "sql .schema allocation",
+	.description =
+		"Tables are of SQLite; docs/sql.md has examples. An allocation has an id, by which tables are joined. Addresses are integers, as 0x55d0c0ffee10, and shown in hexadecimal. text(ADDRESS), words(ADDRESS, N), name(ADDRESS) and path(ADDRESS) tell what is there and what holds it. Without a query, each line is one up to '.quit'; a query ends with a semicolon. Nothing can be written.",
+	.word = WORD_NONE,
+	.parse = sql_parse,
+	.release = sql_release,
+	.arguments_size = sizeof(struct sql_arguments),
+	.needs = STAGE_IMAGE,
+	.run = sql_command_run,
+};

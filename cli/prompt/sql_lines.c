@@ -1,0 +1,74 @@
+#include "cli/prompt/sql_lines.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/sql/sql.h"
+#include "cli/prompt/execute.h"
+
+#include <string.h>
+
+static void run_words(struct session *session, const char *text)
+{
+	char *words[] = { (char *)"sql", (char *)"--", (char *)text };
+
+	execute_words(session, words, COUNT_OF(words));
+}
+
+static bool is_word(const char *line, const char *word)
+{
+	size_t length = strlen(word);
+
+	line += strspn(line, " \t");
+	return strncmp(line, word, length) == 0 && !line[length + strspn(line + length, " \t;")];
+}
+
+void sql_lines_end(struct session *session)
+{
+	_cleanup_(free) char *text = take(session->sql.text);
+
+	if (text && text[strspn(text, " \t\n")])
+		run_words(session, text);
+	session->sql.on = false;
+}
+
+static void add_line(struct session *session, const char *line)
+{
+	struct sql_lines *lines = &session->sql;
+	char *text = format_text("%s%s\n", lines->text ? lines->text : "", line);
+
+	if (!text) {
+		session_complain(session, &error_no_memory);
+		return;
+	}
+	free(lines->text);
+	lines->text = text;
+	if (sql_is_complete(text)) {
+		text = take(lines->text);
+		run_words(session, text);
+		free(text);
+	}
+}
+
+bool sql_lines_take(struct session *session, const char *line)
+{
+	struct sql_lines *lines = &session->sql;
+
+	line += strspn(line, " \t");
+	if (!lines->on) {
+		lines->on = is_word(line, "sql");
+		return lines->on;
+	}
+	if (is_word(line, ".quit") || is_word(line, ".exit") || is_word(line, "quit")) {
+		free(take(lines->text));
+		lines->on = false;
+	} else if (!lines->text && *line == '.') {
+		run_words(session, line);
+	} else if (lines->text || *line) {
+		add_line(session, line);
+	}
+	return true;
+}
+
+const char *sql_lines_prompt(const struct sql_lines *lines)
+{
+	return !lines->on ? NULL : lines->text ? "...> " : "sql> ";
+}
