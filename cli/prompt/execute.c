@@ -320,7 +320,7 @@ void execute_line(struct session *session, const char *text)
 	struct error *error;
 
 	session->given_lines = true;
-	if (sql_lines_take(session, text))
+	if (sql_lines_take(session, text, execute_words))
 		return;
 	error = line_split(text, &line);
 	if (!error && line.count)
@@ -444,7 +444,7 @@ struct error *script_run(struct session *session, const char *name, FILE *file)
 
 	session->script = &script;
 	run_lines(session, &reader);
-	sql_lines_end(session);
+	sql_lines_end(session, execute_words);
 	session->script = script.caller;
 	if (ferror(file) && !session_interrupted(session))
 		return error_system("%s", name);

@@ -2,15 +2,14 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/sql/sql.h"
-#include "cli/prompt/execute.h"
 
 #include <string.h>
 
-static void run_words(struct session *session, const char *text)
+static void run_query(struct session *session, const char *text, run_words *run)
 {
 	char *words[] = { (char *)"sql", (char *)"--", (char *)text };
 
-	execute_words(session, words, COUNT_OF(words));
+	run(session, words, COUNT_OF(words));
 }
 
 static bool is_word(const char *line, const char *word)
@@ -21,16 +20,16 @@ static bool is_word(const char *line, const char *word)
 	return strncmp(line, word, length) == 0 && !line[length + strspn(line + length, " \t;")];
 }
 
-void sql_lines_end(struct session *session)
+void sql_lines_end(struct session *session, run_words *run)
 {
 	_cleanup_(free) char *text = take(session->sql.text);
 
 	if (text && text[strspn(text, " \t\n")])
-		run_words(session, text);
+		run_query(session, text, run);
 	session->sql.on = false;
 }
 
-static void add_line(struct session *session, const char *line)
+static void add_line(struct session *session, const char *line, run_words *run)
 {
 	struct sql_lines *lines = &session->sql;
 	char *text = format_text("%s%s\n", lines->text ? lines->text : "", line);
@@ -43,12 +42,12 @@ static void add_line(struct session *session, const char *line)
 	lines->text = text;
 	if (sql_is_complete(text)) {
 		text = take(lines->text);
-		run_words(session, text);
+		run_query(session, text, run);
 		free(text);
 	}
 }
 
-bool sql_lines_take(struct session *session, const char *line)
+bool sql_lines_take(struct session *session, const char *line, run_words *run)
 {
 	struct sql_lines *lines = &session->sql;
 
@@ -61,9 +60,9 @@ bool sql_lines_take(struct session *session, const char *line)
 		free(take(lines->text));
 		lines->on = false;
 	} else if (!lines->text && *line == '.') {
-		run_words(session, line);
+		run_query(session, line, run);
 	} else if (lines->text || *line) {
-		add_line(session, line);
+		add_line(session, line, run);
 	}
 	return true;
 }

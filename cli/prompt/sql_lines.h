@@ -6,11 +6,14 @@
 
 #include "cli/prompt/session.h"
 
-/* Take the line if it is for SQL; false: it is a command. */
-bool sql_lines_take(struct session *session, const char *line);
+/* Runs a command; execute_words(). */
+typedef void run_words(struct session *session, char *const *words, size_t count);
+
+/* Take the line if it is for SQL, and run what it completes; false: it is a command. */
+bool sql_lines_take(struct session *session, const char *line, run_words *run);
 
 /* There are no more lines: run what was read of a query. */
-void sql_lines_end(struct session *session);
+void sql_lines_end(struct session *session, run_words *run);
 
 /* What to ask for the next line with; NULL: lines are commands. */
 const char *sql_lines_prompt(const struct sql_lines *lines);
