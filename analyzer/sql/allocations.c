@@ -95,7 +95,7 @@ static struct error *need_columns(struct sql *sql, size_t table, uint64_t column
 		{ 1 << COLUMN_STATE | 1 << COLUMN_ANCHOR, STAGE_REACHABILITY },
 		{ 1 << COLUMN_CLASS | 1 << COLUMN_SIGNATURE, STAGE_SIGNATURES },
 		{ 1 << COLUMN_TYPE | 1 << COLUMN_SURENESS, STAGE_TYPES },
-		{ 1 << COLUMN_RETAINED, STAGE_POSITIONS },
+		{ 1 << COLUMN_RETAINED, STAGE_RETAINED },
 		{ 1 << COLUMN_LEAK_ROOT, STAGE_LEAKS },
 	};
 
@@ -104,7 +104,7 @@ static struct error *need_columns(struct sql *sql, size_t table, uint64_t column
 		return columns & 1 << FREE_KIND ? heaps_sort_free(analysis_heaps(sql->analysis))
 						: NULL;
 	if (table == DOMINATORS)
-		return analysis_need(sql->analysis, STAGE_POSITIONS);
+		return analysis_need(sql->analysis, STAGE_RETAINED);
 	for (size_t i = 0; i < COUNT_OF(needs); i++)
 		if (columns & needs[i].columns)
 			TRY(analysis_need(sql->analysis, needs[i].stage));
