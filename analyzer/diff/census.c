@@ -125,6 +125,15 @@ static struct error *count_key(struct census *census, kind_key key, uint64_t byt
 	return NULL;
 }
 
+/* Of leaked ones, with the type that they look like. */
+static kind_key find_kind(const struct analysis *analysis, allocation_id id)
+{
+	kind_key key =
+		kind_typed(analysis, analysis_patterns(analysis), analysis_typing(analysis), id);
+
+	return key ? key : kind_of_like(analysis, id);
+}
+
 static kind_key find_key(const struct census *census, allocation_id id, uint64_t size)
 {
 	const struct analysis *analysis = census->analysis;
@@ -134,8 +143,7 @@ static kind_key find_key(const struct census *census, allocation_id id, uint64_t
 
 	switch (census->aspect) {
 	case ASPECT_KIND:
-		key = kind_of(analysis, analysis_patterns(analysis), id);
-		return key ? key : kind_with_size(key, size);
+		return kind_with_size(find_kind(analysis, id), size);
 	case ASPECT_CLASS:
 		key = census_class(analysis, id);
 		break;
@@ -379,12 +387,23 @@ static struct error *count_owners(struct census *census)
 	return error;
 }
 
+/* What leaked is looked for only where anything has a type. */
+static struct error *need_types(struct analysis *analysis)
+{
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	return typing_count(analysis_typing(analysis)) > 0
+		       ? analysis_need(analysis, STAGE_LEAKED_TYPES)
+		       : NULL;
+}
+
 struct error *census_need(struct analysis *analysis, enum aspect aspect)
 {
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_SIGNATURES));
 	if (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN)
 		TRY(analysis_need(analysis, STAGE_PATTERNS));
+	if (aspect == ASPECT_KIND)
+		TRY(need_types(analysis));
 	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_DOMINATORS) : NULL;
 }
 

@@ -93,6 +93,14 @@ kind_key kind_leaked(const struct analysis *analysis, allocation_id id)
 		       : key;
 }
 
+kind_key kind_of_like(const struct analysis *analysis, allocation_id id)
+{
+	struct typed typed;
+
+	return siblings_typed(analysis_siblings(analysis), id, &typed) ? type_key(typed)
+								       : KIND_UNKNOWN;
+}
+
 kind_key kind_with_size(kind_key key, uint64_t size)
 {
 	if (key == KIND_UNKNOWN)

@@ -87,6 +87,9 @@ struct error *kind_need_types(struct analysis *analysis, const struct bitmap *me
  */
 kind_key kind_leaked(const struct analysis *analysis, allocation_id id);
 
+/* The type that a leaked one looks like; KIND_UNKNOWN: none, or STAGE_LEAKED_TYPES is not built. */
+kind_key kind_of_like(const struct analysis *analysis, allocation_id id);
+
 kind_key kind_of_pattern(pattern_number pattern);
 
 /* The signature or pattern of such a key, else 0. */

@@ -1,7 +1,6 @@
 #include "analyzer/types/casts.h"
 
 #include "analyzer/base/bytes.h"
-#include "analyzer/program/debug/functions.h"
 #include "analyzer/program/disassembler.h"
 
 #include <string.h>
@@ -20,13 +19,20 @@ enum holds {
 	NOTHING, /* that matters */
 	POINTER, /* to a value of the type */
 	MEMBER,	 /* what stood in the place, whose type is not told */
-	RESULT,	 /* of a call, whose type is not told */
+	RESULT,	 /* of a call, whose type is not told; the place is its number */
 };
 
 struct value {
 	enum holds holds;
 	type_number type;
 	uint32_t place; /* of a pointer: the member that it stood in, or NO_MEMBER */
+};
+
+/* What is known of the number in a register. */
+struct number {
+	bool is_constant;
+	uint8_t parameter; /* that it is, from 1 on; 0: none */
+	uint64_t value;
 };
 
 struct signature {
@@ -53,6 +59,9 @@ struct code {
 	size_t next_local; /* that begins */
 	const struct function_local *active[REGISTERS][ACTIVE];
 	struct value values[REGISTERS];
+	/* Only where somebody listens. */
+	struct number numbers[REGISTERS];
+	ARRAY(uint8_t) targets; /* of jumps: a byte for each of the function */
 };
 
 static const struct data_type *type_of(const struct code *code, type_number number)
@@ -88,6 +97,8 @@ static void note_place(struct code *code, uint32_t place, type_number type)
 /* The value is used where a pointer to a type is meant. */
 static void note_use(struct code *code, const struct value *value, type_number type)
 {
+	if (value->holds == RESULT && code->input->listener && value->place != NO_CALL)
+		code->input->listener->use(code->input->listener->data, value->place, type);
 	if (!is_aggregate(code, type))
 		return;
 	if (value->holds == MEMBER)
@@ -328,11 +339,95 @@ static void pass_arguments(struct code *code, const struct signature *signature)
 	}
 }
 
+/* The function that a stub of the linkage table jumps to; else the address itself. */
+static uint64_t follow_stub(const struct code *code, uint64_t address)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t bytes[12];
+	size_t at = 0;
+	int32_t distance;
+	uint64_t slot;
+
+	if (!image_read(code->input->image, address, bytes, sizeof(bytes)))
+		return address;
+	if (memcmp(bytes, endbr64, sizeof(endbr64)) == 0)
+		at = sizeof(endbr64);
+	at += bytes[at] == 0xf2;
+	if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
+		return address;
+	memcpy(&distance, bytes + at + 2, sizeof(distance));
+	return image_read_u64(code->input->image,
+			      address + at + 2 + sizeof(distance) + (uint64_t)(int64_t)distance,
+			      &slot)
+		       ? slot
+		       : address;
+}
+
+/* The function that is called; 0: it is not known. */
+static uint64_t find_callee(const struct code *code)
+{
+	const cs_insn *instruction = code->instruction;
+	const cs_x86_op *to = instruction->detail->x86.operands;
+	uint64_t address;
+
+	if (to->type == X86_OP_IMM)
+		return follow_stub(code, (uint64_t)to->imm);
+	if (to->type != X86_OP_MEM || to->mem.index || !to->mem.base ||
+	    code->arch->disassembled(to->mem.base) != code->arch->unwound_return ||
+	    !image_read_u64(code->input->image,
+			    instruction->address + instruction->size + (uint64_t)to->mem.disp,
+			    &address))
+		return 0;
+	return address;
+}
+
+/* Tell who listens of the call; returns its number. */
+static uint32_t tell_call(struct code *code)
+{
+	const struct code_listener *listener = code->input->listener;
+	struct code_call call = {
+		.address = code->instruction->address,
+		.function = code->function->entry,
+		.function_result = code->function->result,
+		.locals = code->function->locals,
+		.local_count = code->function->local_count,
+	};
+	const struct signature *signature;
+	uint32_t ret = NO_CALL;
+
+	if (!listener || code->error)
+		return NO_CALL;
+	call.callee = find_callee(code);
+	signature = find_signature(code, call.callee);
+	call.is_known = signature;
+	call.result = signature ? signature->result : NO_TYPE;
+	for (size_t i = 0; i < MOST_PARAMETERS; i++) {
+		const struct number *number = &code->numbers[code->arch->parameters[i]];
+
+		call.arguments[i] = number->value;
+		call.constant |= (uint8_t)(number->is_constant << i);
+		call.passed[i] = number->parameter;
+	}
+	code->error = listener->call(listener->data, &call, &ret);
+	return ret;
+}
+
+/* The function returns the value, or the result of what it jumps to. */
+static void read_return(struct code *code, const struct value *value)
+{
+	const struct data_type *result = type_of(code, code->function->result);
+
+	if (code->input->listener && result->kind == TYPE_POINTER &&
+	    !is_open(code, result->target))
+		note_use(code, value, result->target);
+}
+
 static void read_call(struct code *code)
 {
 	const cs_x86_op *to = code->instruction->detail->x86.operands;
 	const struct signature *signature =
 		to->type == X86_OP_IMM ? find_signature(code, (uint64_t)to->imm) : NULL;
+	uint32_t number = tell_call(code);
 	const struct data_type *result;
 
 	if (signature)
@@ -345,7 +440,7 @@ static void read_call(struct code *code)
 	}
 	result = signature ? type_of(code, signature->result) : NULL;
 	if (!result || (result->kind == TYPE_POINTER && is_open(code, result->target)))
-		code->values[code->arch->result] = (struct value){ RESULT, NO_TYPE, NO_MEMBER };
+		code->values[code->arch->result] = (struct value){ RESULT, NO_TYPE, number };
 	else if (result->kind == TYPE_POINTER)
 		code->values[code->arch->result] = declared(code, result->target, NO_MEMBER);
 }
@@ -361,6 +456,11 @@ static void read_jump(struct code *code)
 
 	if (signature)
 		pass_arguments(code, signature);
+	if (code->instruction->id == X86_INS_RET)
+		read_return(code, &code->values[code->arch->result]);
+	else if (to->type == X86_OP_IMM && (uint64_t)to->imm - code->function->start >=
+						   code->function->end - code->function->start)
+		read_return(code, &(struct value){ RESULT, NO_TYPE, tell_call(code) });
 	memset(code->values, 0, sizeof(code->values));
 }
 
@@ -379,6 +479,82 @@ static void forget_written(struct code *code)
 		if (number < REGISTERS)
 			code->values[number].holds = NOTHING;
 	}
+}
+
+/* What is known of the number that the instruction moves. */
+static struct number moved(const struct code *code, const cs_x86_op *to, const cs_x86_op *from)
+{
+	struct number number = { .is_constant = false };
+	uint8_t in;
+
+	if (code->instruction->id == X86_INS_XOR && to->type == X86_OP_REG &&
+	    from->type == X86_OP_REG && to->reg == from->reg)
+		return (struct number){ .is_constant = true };
+	if (code->instruction->id != X86_INS_MOV && code->instruction->id != X86_INS_MOVABS)
+		return number;
+	if (from->type == X86_OP_IMM)
+		return (struct number){ true, 0,
+					to->size == sizeof(uint32_t) ? (uint32_t)from->imm
+								     : (uint64_t)from->imm };
+	in = from->type == X86_OP_REG && from->size >= sizeof(uint32_t)
+		     ? code->arch->disassembled(from->reg)
+		     : NOT_A_REGISTER;
+	return in < REGISTERS ? code->numbers[in] : number;
+}
+
+/* Keep the numbers in registers up to date. */
+static void read_numbers(struct code *code)
+{
+	const cs_x86 *x86 = &code->instruction->detail->x86;
+	const cs_x86_op *to = &x86->operands[0];
+	struct number number = moved(code, to, &x86->operands[1]);
+	uint8_t count, in;
+	cs_regs list;
+
+	if (code->instruction->id == X86_INS_CALL || code->instruction->id == X86_INS_JMP ||
+	    code->instruction->id == X86_INS_RET ||
+	    !disassembler_written(code->disassembler, list, &count)) {
+		memset(code->numbers, 0, sizeof(code->numbers));
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		in = code->arch->disassembled(list[i]);
+		if (in < REGISTERS)
+			code->numbers[in] = (struct number){ .is_constant = false };
+	}
+	in = x86->op_count == 2 && to->type == X86_OP_REG && to->size >= sizeof(uint32_t)
+		     ? code->arch->disassembled(to->reg)
+		     : NOT_A_REGISTER;
+	if (in < REGISTERS)
+		code->numbers[in] = number;
+}
+
+/* Where code may come from elsewhere, nothing is known of numbers. */
+static struct error *find_targets(struct code *code, const uint8_t *bytes, uint64_t address,
+				  size_t left)
+{
+	uint64_t start = address;
+	size_t size = left;
+
+	TRY(array_resize(&code->targets, size));
+	memset(code->targets.items, 0, size);
+	while (disassembler_next(code->disassembler, &bytes, &left, &address)) {
+		const cs_x86 *x86 = &code->instruction->detail->x86;
+
+		if (x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM &&
+		    disassembler_is(code->disassembler, CS_GRP_JUMP) &&
+		    (uint64_t)x86->operands[0].imm - start < size)
+			code->targets.items[(uint64_t)x86->operands[0].imm - start] = 1;
+	}
+	return NULL;
+}
+
+static void begin_numbers(struct code *code)
+{
+	memset(code->numbers, 0, sizeof(code->numbers));
+	for (uint8_t i = 0; i < MOST_PARAMETERS; i++)
+		if (code->function->start == code->function->entry)
+			code->numbers[code->arch->parameters[i]].parameter = (uint8_t)(i + 1);
 }
 
 static void read_instruction(struct code *code)
@@ -473,11 +649,19 @@ static bool read_function(void *data, const struct function *function)
 	memset(code->values, 0, sizeof(code->values));
 	bytes = code->bytes.items;
 	left = size;
+	if (code->input->listener) {
+		code->error = find_targets(code, bytes, address, left);
+		begin_numbers(code);
+	}
 	while (!code->error && left) {
+		if (code->input->listener && code->targets.items[address - function->start])
+			memset(code->numbers, 0, sizeof(code->numbers));
 		begin_locals(code, address);
 		if (!disassembler_next(code->disassembler, &bytes, &left, &address))
 			break;
 		read_instruction(code);
+		if (code->input->listener)
+			read_numbers(code);
 	}
 	return !code->error;
 }
@@ -516,6 +700,7 @@ static void code_deinit(struct code *code)
 	table_release(&code->results);
 	array_release(&code->statics);
 	array_release(&code->bytes);
+	array_release(&code->targets);
 }
 DEFINE_DEINIT(code_deinit, struct code)
 
@@ -545,6 +730,7 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 		.statics.memory.account = input->account,
 		.results.memory.account = input->account,
 		.bytes.memory.account = input->account,
+		.targets.memory.account = input->account,
 	};
 	struct error *error;
 

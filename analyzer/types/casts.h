@@ -16,7 +16,7 @@
 
 #include "analyzer/base/progress.h"
 #include "analyzer/base/table.h"
-#include "analyzer/program/debug/debug.h"
+#include "analyzer/program/debug/functions.h"
 #include "analyzer/types/slots.h"
 
 /* The pointers in the array that a member leads to have a place of their own. */
@@ -37,8 +37,35 @@ struct casts {
 
 void casts_deinit(struct casts *casts);
 
+/* A call, or a jump to another function in place of one. */
+struct code_call {
+	uint64_t address;  /* of the instruction */
+	uint64_t function; /* that it stands in: its entry */
+	uint64_t callee;   /* 0: it is not known */
+	bool is_known;	   /* the callee has debug information: */
+	type_number result;
+	type_number function_result;		/* of the function that it stands in */
+	uint64_t arguments[MOST_PARAMETERS];	/* where they are constant: */
+	uint8_t constant;			/* a bit for each */
+	uint8_t passed[MOST_PARAMETERS];	/* of these, parameters of the function, from 1 on */
+	const struct function_local *locals;	/* of the function, until the call returns */
+	size_t local_count;
+};
+
+/* Who wants to know of calls; NULL: nobody. */
+struct code_listener {
+	/* A number for the call's result, or NO_CALL if that does not matter. */
+	struct error *(*call)(void *data, const struct code_call *call, uint32_t *ret);
+	/* The result of that call is taken for a pointer to the type. */
+	void (*use)(void *data, uint32_t call, type_number type);
+	void *data;
+};
+
+#define NO_CALL UINT32_MAX
+
 struct casts_input {
 	const struct image *image;
+	const struct code_listener *listener;
 	struct debug *debug;
 	const struct type_table *types;
 	struct slot_table *slots;

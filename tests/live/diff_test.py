@@ -178,6 +178,36 @@ class DiffTest(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("of the same process", result.stderr)
 
+    def growing_cores(self, *flags):
+        """Of a program in C, which keeps 5,000 more connections and 300 more
+        orders, and loses 400 connections."""
+        program = harness.build(os.path.join(self.folder, "growing"), "gcc", *flags,
+                                "-D_GNU_SOURCE",
+                                os.path.join(harness.PROGRAMS, "growing.c"))
+        with Subject(self.folder, [program]) as process:
+            cores = []
+            for line in "2500 100 100", "5000 300 400":
+                process.tell(line)
+                process.answer()
+                cores.append(process.snap(f"growing.{len(cores)}"))
+        return cores
+
+    def test_types_that_grew_are_named(self):
+        growth = {row["kind"]: (row["growth_count"], row["growth"])
+                  for row in tables("diff", *self.growing_cores("-g", "-O1"))["growth"]}
+        self.assertEqual(growth["struct conn"], (5000, 5000 * 72))
+        self.assertEqual(growth["struct order"], (300, 300 * 104))
+        # A stale word on the stack may hold the last one.
+        lost, size = growth["probably struct conn"]
+        self.assertAlmostEqual(lost, 400, delta=2)
+        self.assertEqual(size, lost * 72)
+
+    def test_without_debug_information_sizes_grew(self):
+        growth = {row["kind"]: row["growth_count"]
+                  for row in tables("diff", *self.growing_cores("-g0", "-O1"))["growth"]}
+        self.assertEqual(growth["unrecognized of size 72 (0x48)"], 5400)
+        self.assertFalse([kind for kind in growth if "struct" in kind])
+
     @unittest.skipUnless(shutil.which("ruby"), "there is no Ruby")
     def test_blocks_of_fiddle_are_the_growth(self):
         with Subject(self.folder, ["ruby", "-e", FIDDLE]) as ruby:
