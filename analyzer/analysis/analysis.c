@@ -162,6 +162,7 @@ void analysis_destroy(struct analysis *analysis)
 {
 	/* Those that are there: each before what it borrows. */
 	cleanup_siblings_destroy(&analysis->siblings);
+	cleanup_sites_destroy(&analysis->sites);
 	cleanup_typing_destroy(&analysis->typing);
 	cleanup_type_table_destroy(&analysis->type_table);
 	cleanup_patterns_destroy(&analysis->leaked_patterns);
@@ -262,6 +263,7 @@ PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
 PART(const struct type_table *, type_table, STAGE_TYPE_TABLE, analysis->type_table)
 PART(const struct typing *, typing, STAGE_IMAGE, analysis->typing)
 PART(const struct siblings *, siblings, STAGE_IMAGE, analysis->siblings)
+PART(struct sites *, sites, STAGE_SITES, analysis->sites)
 PART(struct patterns *, patterns, STAGE_IMAGE, analysis->patterns)
 PART(struct patterns *, leaked_patterns, STAGE_IMAGE,
      analysis->patterns ? analysis->patterns : analysis->leaked_patterns)

@@ -34,6 +34,7 @@
 #include "analyzer/program/program.h"
 #include "analyzer/runtimes/runtimes.h"
 #include "analyzer/types/siblings.h"
+#include "analyzer/types/sites.h"
 #include "analyzer/types/typing.h"
 
 enum stage {
@@ -60,6 +61,7 @@ enum stage {
 	STAGE_TYPES,	       /* what debug information says that allocations are */
 	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
 	STAGE_LEAKED_TYPES,    /* the types that leaked ones look like */
+	STAGE_SITES,	       /* which calls allocate values of which types */
 	STAGES,
 };
 
@@ -203,6 +205,10 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 
 /* What leaked allocations look like (STAGE_LEAKED_TYPES), else NULL. */
 const struct siblings *analysis_siblings(const struct analysis *analysis);
+
+/* The calls that allocate values of types (STAGE_SITES). */
+struct sites *analysis_sites(const struct analysis *analysis);
+
 struct patterns *analysis_patterns(const struct analysis *analysis);
 struct patterns *analysis_leaked_patterns(const struct analysis *analysis);
 

@@ -477,9 +477,9 @@ static struct error *build_type_table(struct analysis *analysis)
 				 &analysis->type_table);
 }
 
-static struct error *build_types(struct analysis *analysis)
+static struct typing_input typing_input_of(struct analysis *analysis)
 {
-	const struct typing_input input = {
+	return (struct typing_input){
 		.image = analysis->image,
 		.index = analysis->index,
 		.debug = analysis->debug,
@@ -488,6 +488,18 @@ static struct error *build_types(struct analysis *analysis)
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
+}
+
+static struct error *build_sites(struct analysis *analysis)
+{
+	const struct typing_input input = typing_input_of(analysis);
+
+	return sites_create(&input, analysis->program, &analysis->sites);
+}
+
+static struct error *build_types(struct analysis *analysis)
+{
+	const struct typing_input input = typing_input_of(analysis);
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
@@ -604,6 +616,7 @@ COUNT(signatures, first_words_count(analysis->first_words))
 COUNT(type_table, type_count(analysis->type_table))
 COUNT(types, typing_count(analysis->typing))
 COUNT(leaked_types, siblings_count(analysis->siblings))
+COUNT(sites, sites_count(analysis->sites))
 COUNT(unreachable, bitmap_weight(analysis_unreachable(analysis)))
 
 /* To a side file. */
@@ -762,4 +775,8 @@ const struct recipe analysis_recipes[STAGES] = {
 				 "typed",
 				 { STAGE_TYPES, STAGE_REACHABILITY },
 				 MADE(leaked_types, leaked_types) },
+	[STAGE_SITES] = { "allocating calls",
+			  "calls",
+			  { STAGE_TYPE_TABLE, STAGE_CLASSES },
+			  MADE(sites, sites) },
 };

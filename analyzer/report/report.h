@@ -25,7 +25,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAXIMUM_COLUMNS = 24 };
+enum { MAXIMUM_COLUMNS = 28 };
 
 enum value_kind {
 	VALUE_COUNT,

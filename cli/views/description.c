@@ -1,6 +1,7 @@
 #include "cli/views/description.h"
 
 #include "analyzer/classify/reader.h"
+#include "analyzer/kinds/allocated_by.h"
 #include "analyzer/kinds/type_reason.h"
 #include "analyzer/query/order.h"
 #include "analyzer/query/place.h"
@@ -138,11 +139,24 @@ static void note_type(struct describer *describer, allocation_id id,
 	*ret = (struct type_reason){ NULL };
 }
 
-static void report_type(struct report *report, const struct type_reason *reason)
+/* Of what leaked, or is asked for by its address: to read all code takes time. */
+static void note_makers(struct describer *describer, allocation_id id,
+			const struct pattern_text *pattern, char **ret)
+{
+	bool is_leaked = bitmap_get(analysis_leaked(describer->analysis), id);
+
+	if (!describer->error && !pattern->name &&
+	    (is_leaked || describer->selection->is_address))
+		describer->error = allocated_by_find(describer->analysis, id, ret);
+}
+
+static void report_type(struct report *report, const struct type_reason *reason,
+			const char *allocated_by)
 {
 	report_set(report, "type", reason->type);
 	report_set(report, "sure", reason->sure);
 	report_set(report, reason->type ? "by" : "held by", (const char *)reason->path);
+	report_set(report, "allocated by", allocated_by);
 }
 
 /* All leaked allocations that no other leaked one refers to. */
@@ -227,9 +241,9 @@ static void write_annotations(struct describer *describer, allocation_id id)
 /* Only one of the paths is there. */
 #define TYPE_COLUMNS                                                                      \
 	COLUMN("type", VALUE_TEXT), COLUMN("sure", VALUE_TEXT), COLUMN("by", VALUE_TEXT), \
-		COLUMN("held by", VALUE_TEXT)
+		COLUMN("held by", VALUE_TEXT), COLUMN("allocated by", VALUE_TEXT)
 
-#define TYPE_SENTENCE "[\nIt is of type {type} ({sure}[: by {by}]).][\nIt is held by {held by}.]"
+#define TYPE_SENTENCE "[\nIt is of type {type} ({sure}[: by {by}]).][\nIt is held by {held by}.][\nIt was allocated by {allocated by}.]"
 
 #define DESCRIBED_TABLE(name, sentence)                                      \
 	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \
@@ -253,16 +267,18 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
+	_cleanup_(free) char *allocated_by = NULL;
 	struct memory_view view;
 
 	note_pattern(describer, id, &text);
 	note_type(describer, id, &text, &reason);
+	note_makers(describer, id, &text, &allocated_by);
 	report_begin_table(report,
 			   describer->annotating.rules ? &annotated_table : &allocation_table);
 	rows_allocation(report, describer->analysis, &describer->selection->query, id,
 			liveness_title(describer_state(describer, id)));
 	report_add(report, text.name, text.part);
-	report_type(report, &reason);
+	report_type(report, &reason, allocated_by);
 	view = rows_view(describer->analysis, start, size, describer->selection);
 	report_set(report, "contents", VALUE_IF(describer->selection->has_show_up_to, &view));
 	report_end_row(report);
@@ -472,6 +488,7 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	struct report *report = describer->report;
 	_cleanup_(pattern_text_deinit) struct pattern_text text = { NULL };
 	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
+	_cleanup_(free) char *allocated_by = NULL;
 	struct memory_view view;
 	bool is_annotated = describer->annotating.rules && place->kind == PLACE_ALLOCATION;
 	char use[160];
@@ -483,6 +500,7 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	if (place->kind == PLACE_ALLOCATION) {
 		note_pattern(describer, place->id, &text);
 		note_type(describer, place->id, &text, &reason);
+		note_makers(describer, place->id, &text, &allocated_by);
 	}
 	report_begin_table(report, is_annotated ? &annotated_address_table : &address_table);
 	report_add(report, address, address - place->start, place_phrase(describer, place),
@@ -492,7 +510,7 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 		report_add(report, text.name, text.part);
 	}
 	report_place(describer, address, place);
-	report_type(report, &reason);
+	report_type(report, &reason, allocated_by);
 	if (tell_use(describer->analysis, place, address, use, sizeof(use))) {
 		tell_lost(describer, place, use, sizeof(use));
 		report_set(report, "name", use);

@@ -180,6 +180,9 @@ const char *debug_path_into(struct debug *debug, Dwarf_Die *variable, uint64_t o
 /* "session.c:88" */
 const char *source_line_text(struct debug *debug, const struct source_line *line);
 
+/* Where in the function around it the inlined one was called. */
+bool inlined_call_find(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret);
+
 /* Up to so many scopes within each other are read. */
 enum { MOST_SCOPES = 64 };
 

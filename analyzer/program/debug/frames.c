@@ -122,19 +122,6 @@ static bool add_frame(struct trace *trace, const struct frame *frame,
 	return true;
 }
 
-/* Where in the function around it the inlined one was called. */
-static bool find_call(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word file, line;
-
-	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) != 0 ||
-	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0)
-		return false;
-	ret->line = line;
-	return source_file_find(&place->lines, file, ret);
-}
-
 /* Add a frame for each function of the place: those inlined into others come first. */
 static bool add_functions(struct debug *debug, struct trace *trace, struct code_place *place,
 			  struct frame frame, const struct frame_state *state)
@@ -155,7 +142,7 @@ static bool add_functions(struct debug *debug, struct trace *trace, struct code_
 		if (!add_frame(trace, &inlined, state))
 			return false;
 		frame.source =
-			find_call(place, &scopes[i], &line) ? source_line_text(debug, &line) : NULL;
+			inlined_call_find(place, &scopes[i], &line) ? source_line_text(debug, &line) : NULL;
 	}
 	if (count > 0 && !frame.function)
 		frame.function = debug_entry_name(debug, &scopes[count - 1]);

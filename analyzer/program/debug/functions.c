@@ -5,6 +5,7 @@
 #include "analyzer/program/debug/type_reader.h"
 
 #include <dwarf.h>
+#include <string.h>
 
 /* No function has as many; a file may say so. */
 enum {
@@ -228,4 +229,96 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 	}
 	array_release(&walk.locals);
 	return error;
+}
+
+/* Whether a variable, or the result of a function, points to the type. */
+static bool points_to(const struct type_table *table, Dwarf_Die *entry, type_number pointee)
+{
+	Dwarf_Die type;
+	const struct data_type *found;
+
+	if (!entry_type(entry, &type))
+		return false;
+	found = type_get(table, type_of_entry(table, type.addr));
+	return found->kind == TYPE_POINTER && found->target == pointee;
+}
+
+static bool returns_bytes(const struct type_table *table, Dwarf_Die *function)
+{
+	Dwarf_Die type;
+	const struct data_type *found;
+	enum type_kind target;
+
+	if (!entry_type(function, &type))
+		return false;
+	found = type_get(table, type_of_entry(table, type.addr));
+	target = type_get(table, found->target)->kind;
+	return found->kind == TYPE_POINTER && (target == TYPE_NONE || target == TYPE_CHARACTER);
+}
+
+/* Whether the scope has such a variable; not of what is inlined into it. */
+static bool has_pointer(struct walk *walk, Dwarf_Die *scope, type_number pointee, size_t depth)
+{
+	Dwarf_Die entry;
+
+	if (depth == DEEPEST || dwarf_child(scope, &entry) != 0)
+		return false;
+	do {
+		switch (dwarf_tag(&entry)) {
+		case DW_TAG_formal_parameter:
+		case DW_TAG_variable:
+			if (points_to(walk->table, &entry, pointee))
+				return true;
+			break;
+		case DW_TAG_lexical_block:
+			if (has_pointer(walk, &entry, pointee, depth + 1))
+				return true;
+			break;
+		default:
+			break;
+		}
+	} while (go_on(walk, &entry));
+	return false;
+}
+
+static const char *short_source(struct debug *debug, const struct source_line *line)
+{
+	const char *text = line->file ? source_line_text(debug, line) : NULL;
+	const char *slash = text ? strrchr(text, '/') : NULL;
+
+	return slash ? slash + 1 : text;
+}
+
+bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
+			 type_number pointee, struct code_function *ret)
+{
+	struct walk walk = { .debug = debug, .table = table };
+	Dwarf_Die scopes[MOST_SCOPES];
+	struct source_line line = { 0 };
+	struct code_place place;
+	bool is_found = false;
+	size_t count;
+
+	if (!code_place_find(debug, address, &place))
+		return false;
+	if (!source_line_find(&place.lines, place.address, &line))
+		line = (struct source_line){ 0 };
+	count = code_scopes(&place, scopes);
+	for (size_t i = 0; i < count; i++) {
+		bool is_inlined = dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
+		bool names_it;
+
+		if (!is_inlined && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
+			continue;
+		names_it = points_to(table, &scopes[i], pointee) ||
+			   has_pointer(&walk, &scopes[i], pointee, 0);
+		if (names_it || (!is_found && (!is_inlined || !returns_bytes(table, &scopes[i])))) {
+			*ret = (struct code_function){ debug_entry_name(debug, &scopes[i]),
+						       short_source(debug, &line) };
+			is_found = true;
+		}
+		if (names_it || !is_inlined || !inlined_call_find(&place, &scopes[i], &line))
+			break;
+	}
+	return is_found && ret->name;
 }

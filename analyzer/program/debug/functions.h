@@ -40,4 +40,17 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 				    struct memory_account *account, bool wants_locals,
 				    function_visit visit, void *data);
 
+struct code_function {
+	const char *name;
+	const char *source; /* where the address is in it, as "conn.c:41"; or NULL */
+};
+
+/*
+ * Of the functions at an address of code, which are inlined into each other, the innermost that
+ * returns a pointer to the type, or has a variable that is one; else the innermost that does not
+ * return "void *" or "char *", or the outermost. Strings live as long as struct debug.
+ */
+bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
+			 type_number pointee, struct code_function *ret);
+
 #endif

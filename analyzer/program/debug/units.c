@@ -192,6 +192,18 @@ const char *source_line_text(struct debug *debug, const struct source_line *line
 			       line->line);
 }
 
+bool inlined_call_find(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file, line;
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0)
+		return false;
+	ret->line = line;
+	return source_file_find(&place->lines, file, ret);
+}
+
 /* Whether such an entry can hold the address, or others that do. */
 static bool may_hold_code(Dwarf_Die *entry)
 {

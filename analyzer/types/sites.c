@@ -1,0 +1,448 @@
+#include "analyzer/types/sites.h"
+
+#include "analyzer/types/casts.h"
+
+#include <string.h>
+
+enum {
+	MOST_SITES = 1 << 20,
+	MOST_NAMED_TYPES = 1 << 22,
+	MOST_TYPES = 3,		/* that the result of one call becomes */
+	MOST_POINTEES = 32,	/* of variables of a function */
+	MOST_ROUNDS = 8,	/* wrappers of wrappers */
+	MOST_OF_TYPE = 256,	/* sites of one type */
+	NOT_AN_ARGUMENT = 0xff,
+};
+
+/* A function that returns an allocation without a type. */
+struct maker {
+	uint64_t entry;
+	uint8_t size, count; /* the arguments that are multiplied; NOT_AN_ARGUMENT: not known */
+};
+
+struct site {
+	uint64_t address, function, callee;
+	uint64_t arguments[MOST_PARAMETERS];
+	uint32_t first_pointee; /* to what variables of its function point */
+	type_number types[MOST_TYPES];
+	uint8_t type_count; /* MOST_TYPES + 1: more */
+	uint8_t pointee_count;
+	uint8_t constant;
+	uint8_t passed[MOST_PARAMETERS];
+	bool is_known;	/* the callee has debug information */
+	bool is_return; /* its function returns "void *" or "char *" */
+	bool is_maker;	/* the callee returns an allocation, as far as known */
+	uint8_t size, count; /* see struct maker */
+};
+
+struct sites {
+	struct typing_input input;
+	struct slot_table slots;
+	ARRAY(struct site) all;
+	ARRAY(type_number) pointees;
+	HASH_TABLE(struct maker) makers;
+	uint64_t function; /* whose call was noted last */
+	size_t first;	   /* of its sites */
+	uint32_t first_pointee;
+	uint8_t pointee_count;
+	bool is_cut; /* there are more calls than are kept */
+};
+
+void sites_destroy(struct sites *sites)
+{
+	if (!sites)
+		return;
+	slot_table_deinit(&sites->slots);
+	array_release(&sites->all);
+	array_release(&sites->pointees);
+	table_release(&sites->makers);
+	free(sites);
+}
+
+static const struct maker *find_maker(const struct sites *sites, uint64_t entry)
+{
+	return table_find(&sites->makers, entry, item, item->entry == entry);
+}
+
+/* What allocates in C and C++, and where its size is among the arguments. */
+static const struct {
+	const char *name;
+	uint8_t size, count;
+} allocators[] = {
+	{ "malloc", 0, NOT_AN_ARGUMENT },
+	{ "calloc", 1, 0 },
+	{ "realloc", 1, NOT_AN_ARGUMENT },
+	{ "reallocarray", 2, 1 },
+	{ "aligned_alloc", 1, NOT_AN_ARGUMENT },
+	{ "memalign", 1, NOT_AN_ARGUMENT },
+	{ "valloc", 0, NOT_AN_ARGUMENT },
+	{ "pvalloc", 0, NOT_AN_ARGUMENT },
+	{ "_Znwm", 0, NOT_AN_ARGUMENT },
+	{ "_Znam", 0, NOT_AN_ARGUMENT },
+	{ "_ZnwmRKSt9nothrow_t", 0, NOT_AN_ARGUMENT },
+	{ "_ZnamRKSt9nothrow_t", 0, NOT_AN_ARGUMENT },
+	{ "_ZnwmSt11align_val_t", 0, NOT_AN_ARGUMENT },
+	{ "_ZnamSt11align_val_t", 0, NOT_AN_ARGUMENT },
+	{ "g_malloc", 0, NOT_AN_ARGUMENT },
+	{ "g_malloc0", 0, NOT_AN_ARGUMENT },
+	{ "g_malloc_n", 1, 0 },
+	{ "g_malloc0_n", 1, 0 },
+	{ "g_slice_alloc", 0, NOT_AN_ARGUMENT },
+	{ "g_slice_alloc0", 0, NOT_AN_ARGUMENT },
+};
+
+struct visit {
+	struct sites *sites;
+	struct error *error;
+};
+
+static struct error *add_maker(struct sites *sites, struct maker maker)
+{
+	return find_maker(sites, maker.entry) ? NULL
+					      : table_append(&sites->makers, maker.entry, maker);
+}
+
+static bool add_allocator(void *data, const struct symbol *symbol)
+{
+	struct visit *visit = data;
+
+	for (size_t i = 0; !visit->error && i < COUNT_OF(allocators); i++) {
+		const char *name = allocators[i].name;
+		size_t length = strlen(name);
+
+		if (symbol->kind == SYMBOL_FUNCTION && strncmp(symbol->raw, name, length) == 0 &&
+		    (symbol->raw[length] == '\0' || symbol->raw[length] == '@'))
+			visit->error = add_maker(visit->sites,
+						 (struct maker){ symbol->start, allocators[i].size,
+								 allocators[i].count });
+	}
+	return !visit->error;
+}
+
+static bool is_open(const struct sites *sites, type_number number)
+{
+	const struct data_type *type = type_get(sites->input.types, number);
+	enum type_kind target = type_get(sites->input.types, type->target)->kind;
+
+	return type->kind == TYPE_POINTER && (target == TYPE_NONE || target == TYPE_CHARACTER);
+}
+
+static bool is_structure(const struct sites *sites, type_number number)
+{
+	enum type_kind kind = type_get(sites->input.types, number)->kind;
+
+	return kind == TYPE_STRUCTURE || kind == TYPE_UNION;
+}
+
+/* Keep what variables of the function point to, each once. */
+static struct error *note_pointees(struct sites *sites, const struct code_call *call)
+{
+	const struct type_table *types = sites->input.types;
+
+	sites->first_pointee = (uint32_t)sites->pointees.count;
+	sites->pointee_count = 0;
+	for (size_t i = 0; i < call->local_count && sites->pointees.count < MOST_NAMED_TYPES; i++) {
+		const struct data_type *type = type_get(types, call->locals[i].type);
+		const type_number *first = sites->pointees.items + sites->first_pointee;
+		bool is_there = type->kind != TYPE_POINTER || !is_structure(sites, type->target);
+
+		for (size_t j = 0; !is_there && j < sites->pointee_count; j++)
+			is_there = first[j] == type->target;
+		if (is_there)
+			continue;
+		if (sites->pointee_count == MOST_POINTEES)
+			break;
+		TRY(array_append(&sites->pointees, type->target));
+		sites->pointee_count++;
+	}
+	return NULL;
+}
+
+/* Of the function that was read, what gives no allocation for all that is known. */
+static void drop_useless(struct sites *sites)
+{
+	size_t kept = sites->first;
+
+	for (size_t i = sites->first; i < sites->all.count; i++) {
+		struct site *site = &sites->all.items[i];
+		bool is_unknown = !site->is_known && !find_maker(sites, site->callee);
+
+		if (!is_unknown || site->type_count || (site->is_return && !site->callee))
+			sites->all.items[kept++] = *site;
+	}
+	sites->all.count = kept;
+	sites->first = kept;
+}
+
+static struct error *note_call(void *data, const struct code_call *call, uint32_t *ret)
+{
+	struct sites *sites = data;
+	struct site site = {
+		.address = call->address,
+		.function = call->function,
+		.callee = call->callee,
+		.constant = call->constant,
+		.is_known = call->is_known,
+		.is_return = is_open(sites, call->function_result),
+	};
+
+	if (call->is_known && !is_open(sites, call->result) && !find_maker(sites, call->callee))
+		return NULL;
+	if (call->function != sites->function) {
+		drop_useless(sites);
+		sites->function = call->function;
+		TRY(note_pointees(sites, call));
+	}
+	if (sites->all.count >= MOST_SITES) {
+		sites->is_cut = true;
+		return NULL;
+	}
+	site.first_pointee = sites->first_pointee;
+	site.pointee_count = sites->pointee_count;
+	memcpy(site.arguments, call->arguments, sizeof(site.arguments));
+	memcpy(site.passed, call->passed, sizeof(site.passed));
+	*ret = (uint32_t)sites->all.count;
+	return array_append(&sites->all, site);
+}
+
+static void note_use(void *data, uint32_t call, type_number type)
+{
+	struct sites *sites = data;
+	struct site *site = call < sites->all.count ? &sites->all.items[call] : NULL;
+
+	for (size_t i = 0; site && i < site->type_count && i < MOST_TYPES; i++)
+		if (site->types[i] == type)
+			return;
+	if (!site || site->type_count > MOST_TYPES)
+		return;
+	if (site->type_count < MOST_TYPES)
+		site->types[site->type_count] = type;
+	site->type_count++;
+}
+
+/* The parameter of its function that is the argument; NOT_AN_ARGUMENT: none. */
+static uint8_t passed_on(const struct site *site, uint8_t argument)
+{
+	if (argument >= MOST_PARAMETERS || !site->passed[argument])
+		return NOT_AN_ARGUMENT;
+	return (uint8_t)(site->passed[argument] - 1);
+}
+
+/* Its function returns what it gives: calls of the function are sites, too. */
+static struct error *add_wrapper(struct sites *sites, const struct site *site)
+{
+	struct maker maker = { site->function, passed_on(site, site->size),
+			       passed_on(site, site->count) };
+	const struct maker *known = find_maker(sites, site->function);
+
+	if (maker.count == NOT_AN_ARGUMENT && site->count != NOT_AN_ARGUMENT &&
+	    !(site->constant >> site->count & 1 && site->arguments[site->count] == 1))
+		maker.size = NOT_AN_ARGUMENT;
+	if (!known)
+		return table_append(&sites->makers, maker.entry, maker);
+	if (known->size != maker.size || known->count != maker.count) {
+		struct maker *changed = &sites->makers.items[known - sites->makers.items];
+
+		changed->size = changed->count = NOT_AN_ARGUMENT;
+	}
+	return NULL;
+}
+
+static struct error *find_makers(struct sites *sites, bool *ret_any)
+{
+	*ret_any = false;
+	array_for_each(site, &sites->all) {
+		const struct maker *maker = find_maker(sites, site->callee);
+
+		if (site->is_maker || (site->is_known && !maker))
+			continue;
+		site->is_maker = *ret_any = true;
+		site->size = maker ? maker->size : NOT_AN_ARGUMENT;
+		site->count = maker ? maker->count : NOT_AN_ARGUMENT;
+		if (site->is_return && site->type_count == 0)
+			TRY(add_wrapper(sites, site));
+	}
+	return NULL;
+}
+
+/* What is known of wrappers' sizes may have changed since they were found. */
+static void update_sizes(struct sites *sites)
+{
+	array_for_each(site, &sites->all) {
+		const struct maker *maker = find_maker(sites, site->callee);
+
+		site->size = maker ? maker->size : NOT_AN_ARGUMENT;
+		site->count = maker ? maker->count : NOT_AN_ARGUMENT;
+	}
+}
+
+static struct error *read_code(struct sites *sites)
+{
+	const struct typing_input *input = &sites->input;
+	const struct code_listener listener = { note_call, note_use, sites };
+	const struct casts_input casts_input = {
+		.image = input->image,
+		.listener = &listener,
+		.debug = input->debug,
+		.types = input->types,
+		.slots = &sites->slots,
+		.account = input->account,
+		.progress = input->progress,
+	};
+	struct casts casts = { 0 };
+	struct error *error = casts_read(&casts, &casts_input);
+
+	casts_deinit(&casts);
+	return error;
+}
+
+static struct error *make(struct sites *sites, const struct program *program)
+{
+	struct visit visit = { sites, NULL };
+	bool is_more = true;
+
+	for (size_t i = 0; i < program->module_count; i++)
+		debug_visit_symbols(sites->input.debug, &program->modules[i], add_allocator,
+				    &visit);
+	if (visit.error)
+		return visit.error;
+	TRY(slot_table_init(&sites->slots, sites->input.types, sites->input.account));
+	TRY(read_code(sites));
+	drop_useless(sites);
+	for (size_t i = 0; is_more && i < MOST_ROUNDS; i++)
+		TRY(find_makers(sites, &is_more));
+	update_sizes(sites);
+	return NULL;
+}
+
+struct error *sites_create(const struct typing_input *input, const struct program *program,
+			   struct sites **ret)
+{
+	_cleanup_(sites_destroy) struct sites *sites = calloc(1, sizeof(*sites));
+
+	if (!sites)
+		return &error_no_memory;
+	sites->input = *input;
+	sites->all.memory.account = sites->pointees.memory.account =
+		sites->makers.memory.account = input->account;
+	TRY(make(sites, program));
+	*ret = take(sites);
+	return NULL;
+}
+
+/* Whether the size is a constant, which goes to ret. */
+static bool find_size(const struct site *site, uint64_t *ret)
+{
+	uint64_t count = 1;
+
+	if (site->size == NOT_AN_ARGUMENT || !(site->constant >> site->size & 1))
+		return false;
+	if (site->count != NOT_AN_ARGUMENT) {
+		if (!(site->constant >> site->count & 1))
+			return false;
+		count = site->arguments[site->count];
+	}
+	return !__builtin_mul_overflow(site->arguments[site->size], count, ret);
+}
+
+/* Whether one structure begins with a member that is the other, or that begins with it. */
+static bool begins_with(const struct sites *sites, type_number number, type_number other)
+{
+	enum { DEEPEST = 16 };
+	const struct type_table *types = sites->input.types;
+
+	for (size_t i = 0; i < DEEPEST; i++) {
+		const struct data_type *type = type_get(types, number);
+
+		if (number == other)
+			return true;
+		if (!is_structure(sites, number) || !type->member_count)
+			return false;
+		number = type_members(types, type)->type;
+	}
+	return false;
+}
+
+/* Whether what it gives becomes a pointer to the type, or to what begins as it does. */
+static bool is_of_type(const struct sites *sites, const struct site *site, type_number type)
+{
+	if (site->type_count > MOST_TYPES)
+		return true;
+	for (size_t i = 0; i < site->type_count; i++)
+		if (begins_with(sites, site->types[i], type) ||
+		    begins_with(sites, type, site->types[i]))
+			return true;
+	return false;
+}
+
+static bool names_type(const struct sites *sites, const struct site *site, type_number type)
+{
+	const type_number *pointees = sites->pointees.items + site->first_pointee;
+
+	if (site->pointee_count == MOST_POINTEES)
+		return true;
+	for (size_t i = 0; i < site->pointee_count; i++)
+		if (pointees[i] == type)
+			return true;
+	return false;
+}
+
+static bool may_make(const struct sites *sites, const struct site *site, struct memory_range range,
+		     type_number type)
+{
+	uint64_t size;
+	bool has_size = find_size(site, &size);
+
+	if (!site->is_maker || (has_size && !allocation_fits(sites->input.index, range, size, false)))
+		return false;
+	if (site->type_count)
+		return is_of_type(sites, site, type);
+	/* The callers of a wrapper are sites. */
+	return !find_maker(sites, site->function) && (has_size || names_type(sites, site, type));
+}
+
+/* Add the function; false: there are too many. */
+static bool add_function(struct sites *sites, uint64_t address, type_number type,
+			 struct site_functions *ret)
+{
+	struct code_function function;
+
+	if (!debug_find_function(sites->input.debug, sites->input.types, address, type, &function))
+		return false;
+	for (size_t i = 0; i < ret->count; i++)
+		if (strcmp(ret->names[i], function.name) == 0) {
+			ret->source = NULL;
+			return true;
+		}
+	if (ret->count == MOST_MAKERS_NAMED)
+		return false;
+	ret->source = ret->count ? NULL : function.source;
+	ret->names[ret->count++] = function.name;
+	return true;
+}
+
+struct error *sites_find(struct sites *sites, allocation_id id, type_number type,
+			 struct site_functions *ret)
+{
+	uint64_t start = allocation_start(sites->input.index, id);
+	struct memory_range range = { start, start + allocation_size(sites->input.index, id) };
+	struct site_functions found = { .count = 0 };
+	size_t count = 0;
+
+	*ret = found;
+	if (sites->is_cut)
+		return NULL;
+	array_for_each(site, &sites->all) {
+		if (!may_make(sites, site, range, type))
+			continue;
+		if (++count > MOST_OF_TYPE || !add_function(sites, site->address, type, &found))
+			return NULL;
+	}
+	*ret = found;
+	return NULL;
+}
+
+size_t sites_count(const struct sites *sites)
+{
+	return sites->all.count;
+}
