@@ -8,11 +8,11 @@ static type_number find_class(const struct analysis *analysis, allocation_id id)
 {
 	struct classes *classes = analysis_classes(analysis);
 	uint64_t signature = analysis_signature(analysis, id);
-	const char *name = signature && classes_is_class(classes, signature) &&
-					   classes_control_block(classes, signature) ==
-						   NO_CONTROL_BLOCK
-				   ? classes_full_name(classes, signature)
-				   : NULL;
+	const char *name =
+		signature && classes_is_class(classes, signature) &&
+				classes_control_block(classes, signature) == NO_CONTROL_BLOCK
+			? classes_full_name(classes, signature)
+			: NULL;
 
 	return name ? type_find(analysis_type_table(analysis), name) : NO_TYPE;
 }
@@ -21,22 +21,24 @@ static type_number find_class(const struct analysis *analysis, allocation_id id)
 static type_number find_type(const struct analysis *analysis, allocation_id id)
 {
 	const struct typing *typing = analysis_typing(analysis);
+	type_number class = find_class(analysis, id);
 	struct typed typed;
 
-	if (analysis_signature(analysis, id))
-		return find_class(analysis, id);
+	if (class != NO_TYPE)
+		return class;
 	if (!siblings_typed(analysis_siblings(analysis), id, &typed) &&
 	    (!typing || !typing_of(typing, id, &typed)))
 		return NO_TYPE;
-	return typed.fit == FIT_ONE || typed.fit == FIT_LIKE ? typed.type : NO_TYPE;
+	return typed.fit == FIT_ONE || typed.fit == FIT_TAIL || typed.fit == FIT_LIKE ? typed.type
+										      : NO_TYPE;
 }
 
 static char *list_functions(const struct site_functions *functions)
 {
 	if (functions->count == 1)
-		return functions->source ? format_text("%s (%s)", functions->names[0],
-						       functions->source)
-					 : format_text("%s", functions->names[0]);
+		return functions->source
+			       ? format_text("%s (%s)", functions->names[0], functions->source)
+			       : format_text("%s", functions->names[0]);
 	if (functions->count == 2)
 		return format_text("one of %s, %s", functions->names[0], functions->names[1]);
 	return format_text("one of %s, %s, %s", functions->names[0], functions->names[1],

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/program/disassembler.h"
+#include "analyzer/types/numbers.h"
 
 #include <string.h>
 
@@ -28,13 +29,6 @@ struct value {
 	uint32_t place; /* of a pointer: the member that it stood in, or NO_MEMBER */
 };
 
-/* What is known of the number in a register. */
-struct number {
-	bool is_constant;
-	uint8_t parameter; /* that it is, from 1 on; 0: none */
-	uint64_t value;
-};
-
 struct signature {
 	uint64_t entry;
 	type_number result;
@@ -59,9 +53,7 @@ struct code {
 	size_t next_local; /* that begins */
 	const struct function_local *active[REGISTERS][ACTIVE];
 	struct value values[REGISTERS];
-	/* Only where somebody listens. */
-	struct number numbers[REGISTERS];
-	ARRAY(uint8_t) targets; /* of jumps: a byte for each of the function */
+	struct numbers numbers; /* only where somebody listens */
 };
 
 static const struct data_type *type_of(const struct code *code, type_number number)
@@ -106,6 +98,14 @@ static void note_use(struct code *code, const struct value *value, type_number t
 	else if (value->holds == RESULT && !code->error &&
 		 !table_find(&code->results, type, item, *item == type))
 		code->error = table_append(&code->results, type, type);
+}
+
+/* A result that becomes a "char *" matters to who listens, too. */
+static void note_bytes(struct code *code, const struct value *value, type_number target)
+{
+	if (code->input->listener && value->holds == RESULT && value->place != NO_CALL &&
+	    type_of(code, target)->kind == TYPE_CHARACTER)
+		code->input->listener->use(code->input->listener->data, value->place, target);
 }
 
 /* The value of a pointer that is declared so. */
@@ -270,6 +270,7 @@ static void read_store(struct code *code, const cs_x86_op *to, uint8_t from)
 	if (value.holds == NOTHING || !find_meant(code, to, &meant) ||
 	    !find_pointer(code, &meant, &target, &place))
 		return;
+	note_bytes(code, &value, target);
 	if (!is_open(code, target))
 		note_use(code, &value, target);
 	else if (value.holds == POINTER && is_aggregate(code, value.type))
@@ -402,7 +403,7 @@ static uint32_t tell_call(struct code *code)
 	call.is_known = signature;
 	call.result = signature ? signature->result : NO_TYPE;
 	for (size_t i = 0; i < MOST_PARAMETERS; i++) {
-		const struct number *number = &code->numbers[code->arch->parameters[i]];
+		const struct number *number = &code->numbers.registers[code->arch->parameters[i]];
 
 		call.arguments[i] = number->value;
 		call.constant |= (uint8_t)(number->is_constant << i);
@@ -417,8 +418,7 @@ static void read_return(struct code *code, const struct value *value)
 {
 	const struct data_type *result = type_of(code, code->function->result);
 
-	if (code->input->listener && result->kind == TYPE_POINTER &&
-	    !is_open(code, result->target))
+	if (code->input->listener && result->kind == TYPE_POINTER && !is_open(code, result->target))
 		note_use(code, value, result->target);
 }
 
@@ -481,82 +481,6 @@ static void forget_written(struct code *code)
 	}
 }
 
-/* What is known of the number that the instruction moves. */
-static struct number moved(const struct code *code, const cs_x86_op *to, const cs_x86_op *from)
-{
-	struct number number = { .is_constant = false };
-	uint8_t in;
-
-	if (code->instruction->id == X86_INS_XOR && to->type == X86_OP_REG &&
-	    from->type == X86_OP_REG && to->reg == from->reg)
-		return (struct number){ .is_constant = true };
-	if (code->instruction->id != X86_INS_MOV && code->instruction->id != X86_INS_MOVABS)
-		return number;
-	if (from->type == X86_OP_IMM)
-		return (struct number){ true, 0,
-					to->size == sizeof(uint32_t) ? (uint32_t)from->imm
-								     : (uint64_t)from->imm };
-	in = from->type == X86_OP_REG && from->size >= sizeof(uint32_t)
-		     ? code->arch->disassembled(from->reg)
-		     : NOT_A_REGISTER;
-	return in < REGISTERS ? code->numbers[in] : number;
-}
-
-/* Keep the numbers in registers up to date. */
-static void read_numbers(struct code *code)
-{
-	const cs_x86 *x86 = &code->instruction->detail->x86;
-	const cs_x86_op *to = &x86->operands[0];
-	struct number number = moved(code, to, &x86->operands[1]);
-	uint8_t count, in;
-	cs_regs list;
-
-	if (code->instruction->id == X86_INS_CALL || code->instruction->id == X86_INS_JMP ||
-	    code->instruction->id == X86_INS_RET ||
-	    !disassembler_written(code->disassembler, list, &count)) {
-		memset(code->numbers, 0, sizeof(code->numbers));
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		in = code->arch->disassembled(list[i]);
-		if (in < REGISTERS)
-			code->numbers[in] = (struct number){ .is_constant = false };
-	}
-	in = x86->op_count == 2 && to->type == X86_OP_REG && to->size >= sizeof(uint32_t)
-		     ? code->arch->disassembled(to->reg)
-		     : NOT_A_REGISTER;
-	if (in < REGISTERS)
-		code->numbers[in] = number;
-}
-
-/* Where code may come from elsewhere, nothing is known of numbers. */
-static struct error *find_targets(struct code *code, const uint8_t *bytes, uint64_t address,
-				  size_t left)
-{
-	uint64_t start = address;
-	size_t size = left;
-
-	TRY(array_resize(&code->targets, size));
-	memset(code->targets.items, 0, size);
-	while (disassembler_next(code->disassembler, &bytes, &left, &address)) {
-		const cs_x86 *x86 = &code->instruction->detail->x86;
-
-		if (x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM &&
-		    disassembler_is(code->disassembler, CS_GRP_JUMP) &&
-		    (uint64_t)x86->operands[0].imm - start < size)
-			code->targets.items[(uint64_t)x86->operands[0].imm - start] = 1;
-	}
-	return NULL;
-}
-
-static void begin_numbers(struct code *code)
-{
-	memset(code->numbers, 0, sizeof(code->numbers));
-	for (uint8_t i = 0; i < MOST_PARAMETERS; i++)
-		if (code->function->start == code->function->entry)
-			code->numbers[code->arch->parameters[i]].parameter = (uint8_t)(i + 1);
-}
-
 static void read_instruction(struct code *code)
 {
 	const cs_x86 *x86 = &code->instruction->detail->x86;
@@ -607,9 +531,13 @@ static void begin_locals(struct code *code, uint64_t address)
 
 		if (local->start > address)
 			break;
-		if (local->in >= REGISTERS || type->kind != TYPE_POINTER ||
-		    is_open(code, type->target))
+		if (local->in >= REGISTERS || type->kind != TYPE_POINTER)
 			continue;
+		if (is_open(code, type->target)) {
+			if (local->start == address)
+				note_bytes(code, &code->values[local->in], type->target);
+			continue;
+		}
 		if (local->start == address)
 			note_use(code, &code->values[local->in], type->target);
 		if (local->end > address) {
@@ -649,19 +577,18 @@ static bool read_function(void *data, const struct function *function)
 	memset(code->values, 0, sizeof(code->values));
 	bytes = code->bytes.items;
 	left = size;
-	if (code->input->listener) {
-		code->error = find_targets(code, bytes, address, left);
-		begin_numbers(code);
-	}
+	if (code->input->listener)
+		code->error = numbers_begin(&code->numbers, bytes, address, left,
+					    function->start == function->entry);
 	while (!code->error && left) {
-		if (code->input->listener && code->targets.items[address - function->start])
-			memset(code->numbers, 0, sizeof(code->numbers));
+		if (code->input->listener)
+			numbers_arrive(&code->numbers, address);
 		begin_locals(code, address);
 		if (!disassembler_next(code->disassembler, &bytes, &left, &address))
 			break;
 		read_instruction(code);
 		if (code->input->listener)
-			read_numbers(code);
+			numbers_read(&code->numbers);
 	}
 	return !code->error;
 }
@@ -700,7 +627,7 @@ static void code_deinit(struct code *code)
 	table_release(&code->results);
 	array_release(&code->statics);
 	array_release(&code->bytes);
-	array_release(&code->targets);
+	array_release(&code->numbers.targets);
 }
 DEFINE_DEINIT(code_deinit, struct code)
 
@@ -730,7 +657,7 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 		.statics.memory.account = input->account,
 		.results.memory.account = input->account,
 		.bytes.memory.account = input->account,
-		.targets.memory.account = input->account,
+		.numbers.targets.memory.account = input->account,
 	};
 	struct error *error;
 
@@ -745,6 +672,8 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 	if (error)
 		return error;
 	code.instruction = disassembler_instruction(code.disassembler);
+	code.numbers.arch = code.arch;
+	code.numbers.disassembler = code.disassembler;
 	error = read_all(&code);
 	if (error)
 		return error;

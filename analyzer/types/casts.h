@@ -44,11 +44,11 @@ struct code_call {
 	uint64_t callee;   /* 0: it is not known */
 	bool is_known;	   /* the callee has debug information: */
 	type_number result;
-	type_number function_result;		/* of the function that it stands in */
-	uint64_t arguments[MOST_PARAMETERS];	/* where they are constant: */
-	uint8_t constant;			/* a bit for each */
-	uint8_t passed[MOST_PARAMETERS];	/* of these, parameters of the function, from 1 on */
-	const struct function_local *locals;	/* of the function, until the call returns */
+	type_number function_result;	     /* of the function that it stands in */
+	uint64_t arguments[MOST_PARAMETERS]; /* where they are constant: */
+	uint8_t constant;		     /* a bit for each */
+	uint8_t passed[MOST_PARAMETERS];     /* of these, parameters of the function, from 1 on */
+	const struct function_local *locals; /* of the function, until the call returns */
 	size_t local_count;
 };
 

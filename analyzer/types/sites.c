@@ -7,10 +7,10 @@
 enum {
 	MOST_SITES = 1 << 20,
 	MOST_NAMED_TYPES = 1 << 22,
-	MOST_TYPES = 3,		/* that the result of one call becomes */
-	MOST_POINTEES = 32,	/* of variables of a function */
-	MOST_ROUNDS = 8,	/* wrappers of wrappers */
-	MOST_OF_TYPE = 256,	/* sites of one type */
+	MOST_TYPES = 3,	    /* that the result of one call becomes */
+	MOST_POINTEES = 32, /* of variables of a function */
+	MOST_ROUNDS = 8,    /* wrappers of wrappers */
+	MOST_OF_TYPE = 256, /* sites of one type */
 	NOT_AN_ARGUMENT = 0xff,
 };
 
@@ -25,13 +25,13 @@ struct site {
 	uint64_t arguments[MOST_PARAMETERS];
 	uint32_t first_pointee; /* to what variables of its function point */
 	type_number types[MOST_TYPES];
-	uint8_t type_count; /* MOST_TYPES + 1: more */
+	uint8_t type_count;
 	uint8_t pointee_count;
 	uint8_t constant;
 	uint8_t passed[MOST_PARAMETERS];
-	bool is_known;	/* the callee has debug information */
-	bool is_return; /* its function returns "void *" or "char *" */
-	bool is_maker;	/* the callee returns an allocation, as far as known */
+	bool is_known;	     /* the callee has debug information */
+	bool is_return;	     /* its function returns "void *" or "char *" */
+	bool is_maker;	     /* the callee returns an allocation, as far as known */
 	uint8_t size, count; /* see struct maker */
 };
 
@@ -41,8 +41,10 @@ struct sites {
 	ARRAY(struct site) all;
 	ARRAY(type_number) pointees;
 	HASH_TABLE(struct maker) makers;
-	uint64_t function; /* whose call was noted last */
-	size_t first;	   /* of its sites */
+	const struct program *program;
+	ARRAY(const struct module *) libraries; /* that have malloc() */
+	uint64_t function;			/* whose call was noted last */
+	size_t first;				/* of its sites */
 	uint32_t first_pointee;
 	uint8_t pointee_count;
 	bool is_cut; /* there are more calls than are kept */
@@ -56,6 +58,7 @@ void sites_destroy(struct sites *sites)
 	array_release(&sites->all);
 	array_release(&sites->pointees);
 	table_release(&sites->makers);
+	array_release(&sites->libraries);
 	free(sites);
 }
 
@@ -94,6 +97,7 @@ static const struct {
 struct visit {
 	struct sites *sites;
 	struct error *error;
+	const struct module *module;
 };
 
 static struct error *add_maker(struct sites *sites, struct maker maker)
@@ -110,11 +114,14 @@ static bool add_allocator(void *data, const struct symbol *symbol)
 		const char *name = allocators[i].name;
 		size_t length = strlen(name);
 
-		if (symbol->kind == SYMBOL_FUNCTION && strncmp(symbol->raw, name, length) == 0 &&
-		    (symbol->raw[length] == '\0' || symbol->raw[length] == '@'))
-			visit->error = add_maker(visit->sites,
-						 (struct maker){ symbol->start, allocators[i].size,
-								 allocators[i].count });
+		if (symbol->kind != SYMBOL_FUNCTION || strncmp(symbol->raw, name, length) != 0 ||
+		    (symbol->raw[length] != '\0' && symbol->raw[length] != '@'))
+			continue;
+		visit->error =
+			add_maker(visit->sites, (struct maker){ symbol->start, allocators[i].size,
+								allocators[i].count });
+		if (!visit->error && i == 0)
+			visit->error = array_append(&visit->sites->libraries, visit->module);
 	}
 	return !visit->error;
 }
@@ -158,6 +165,28 @@ static struct error *note_pointees(struct sites *sites, const struct code_call *
 	return NULL;
 }
 
+static bool is_bytes(const struct sites *sites, type_number number)
+{
+	return type_get(sites->input.types, number)->kind == TYPE_CHARACTER;
+}
+
+/* Whether the result becomes nothing but bytes, or nothing that is known. */
+static bool is_untyped(const struct sites *sites, const struct site *site)
+{
+	return site->type_count == 0 || (site->type_count == 1 && is_bytes(sites, site->types[0]));
+}
+
+/* Whether it is one of the C library's own functions, which allocate no types of programs. */
+static bool is_of_library(const struct sites *sites, uint64_t callee)
+{
+	const struct module *module = program_find_module(sites->program, callee);
+
+	array_for_each(library, &sites->libraries)
+		if (*library == module)
+			return true;
+	return false;
+}
+
 /* Of the function that was read, what gives no allocation for all that is known. */
 static void drop_useless(struct sites *sites)
 {
@@ -167,7 +196,7 @@ static void drop_useless(struct sites *sites)
 		struct site *site = &sites->all.items[i];
 		bool is_unknown = !site->is_known && !find_maker(sites, site->callee);
 
-		if (!is_unknown || site->type_count || (site->is_return && !site->callee))
+		if (!is_unknown || !is_untyped(sites, site) || (site->is_return && !site->callee))
 			sites->all.items[kept++] = *site;
 	}
 	sites->all.count = kept;
@@ -186,7 +215,8 @@ static struct error *note_call(void *data, const struct code_call *call, uint32_
 		.is_return = is_open(sites, call->function_result),
 	};
 
-	if (call->is_known && !is_open(sites, call->result) && !find_maker(sites, call->callee))
+	if (!find_maker(sites, call->callee) &&
+	    (call->is_known ? !is_open(sites, call->result) : is_of_library(sites, call->callee)))
 		return NULL;
 	if (call->function != sites->function) {
 		drop_useless(sites);
@@ -201,6 +231,8 @@ static struct error *note_call(void *data, const struct code_call *call, uint32_
 	site.pointee_count = sites->pointee_count;
 	memcpy(site.arguments, call->arguments, sizeof(site.arguments));
 	memcpy(site.passed, call->passed, sizeof(site.passed));
+	if (call->is_known && is_bytes(sites, type_get(sites->input.types, call->result)->target))
+		site.types[site.type_count++] = type_get(sites->input.types, call->result)->target;
 	*ret = (uint32_t)sites->all.count;
 	return array_append(&sites->all, site);
 }
@@ -210,14 +242,27 @@ static void note_use(void *data, uint32_t call, type_number type)
 	struct sites *sites = data;
 	struct site *site = call < sites->all.count ? &sites->all.items[call] : NULL;
 
-	for (size_t i = 0; site && i < site->type_count && i < MOST_TYPES; i++)
+	for (size_t i = 0; site && i < site->type_count; i++)
 		if (site->types[i] == type)
 			return;
-	if (!site || site->type_count > MOST_TYPES)
-		return;
-	if (site->type_count < MOST_TYPES)
-		site->types[site->type_count] = type;
-	site->type_count++;
+	/* What comes later is more likely to be something else in the same register. */
+	if (site && site->type_count < MOST_TYPES)
+		site->types[site->type_count++] = type;
+}
+
+/* Whether the size is a constant, which goes to ret. */
+static bool find_size(const struct site *site, uint64_t *ret)
+{
+	uint64_t count = 1;
+
+	if (site->size == NOT_AN_ARGUMENT || !(site->constant >> site->size & 1))
+		return false;
+	if (site->count != NOT_AN_ARGUMENT) {
+		if (!(site->constant >> site->count & 1))
+			return false;
+		count = site->arguments[site->count];
+	}
+	return !__builtin_mul_overflow(site->arguments[site->size], count, ret);
 }
 
 /* The parameter of its function that is the argument; NOT_AN_ARGUMENT: none. */
@@ -228,15 +273,28 @@ static uint8_t passed_on(const struct site *site, uint8_t argument)
 	return (uint8_t)(site->passed[argument] - 1);
 }
 
+/* Whether the argument is the constant 1. */
+static bool is_one(const struct site *site, uint8_t argument)
+{
+	return argument != NOT_AN_ARGUMENT && site->constant >> argument & 1 &&
+	       site->arguments[argument] == 1;
+}
+
 /* Its function returns what it gives: calls of the function are sites, too. */
 static struct error *add_wrapper(struct sites *sites, const struct site *site)
 {
 	struct maker maker = { site->function, passed_on(site, site->size),
 			       passed_on(site, site->count) };
 	const struct maker *known = find_maker(sites, site->function);
+	uint64_t size;
 
-	if (maker.count == NOT_AN_ARGUMENT && site->count != NOT_AN_ARGUMENT &&
-	    !(site->constant >> site->count & 1 && site->arguments[site->count] == 1))
+	/* What is made in place of nothing. */
+	if (known && find_size(site, &size) && size <= 1)
+		return NULL;
+	if (is_one(site, site->size))
+		maker = (struct maker){ site->function, maker.count, NOT_AN_ARGUMENT };
+	else if (maker.count == NOT_AN_ARGUMENT && site->count != NOT_AN_ARGUMENT &&
+		 !is_one(site, site->count))
 		maker.size = NOT_AN_ARGUMENT;
 	if (!known)
 		return table_append(&sites->makers, maker.entry, maker);
@@ -259,7 +317,7 @@ static struct error *find_makers(struct sites *sites, bool *ret_any)
 		site->is_maker = *ret_any = true;
 		site->size = maker ? maker->size : NOT_AN_ARGUMENT;
 		site->count = maker ? maker->count : NOT_AN_ARGUMENT;
-		if (site->is_return && site->type_count == 0)
+		if (site->is_return && is_untyped(sites, site))
 			TRY(add_wrapper(sites, site));
 	}
 	return NULL;
@@ -298,12 +356,14 @@ static struct error *read_code(struct sites *sites)
 
 static struct error *make(struct sites *sites, const struct program *program)
 {
-	struct visit visit = { sites, NULL };
+	struct visit visit = { sites, NULL, NULL };
 	bool is_more = true;
 
-	for (size_t i = 0; i < program->module_count; i++)
-		debug_visit_symbols(sites->input.debug, &program->modules[i], add_allocator,
-				    &visit);
+	sites->program = program;
+	for (size_t i = 0; i < program->module_count; i++) {
+		visit.module = &program->modules[i];
+		debug_visit_symbols(sites->input.debug, visit.module, add_allocator, &visit);
+	}
 	if (visit.error)
 		return visit.error;
 	TRY(slot_table_init(&sites->slots, sites->input.types, sites->input.account));
@@ -323,26 +383,11 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 	if (!sites)
 		return &error_no_memory;
 	sites->input = *input;
-	sites->all.memory.account = sites->pointees.memory.account =
-		sites->makers.memory.account = input->account;
+	sites->all.memory.account = sites->pointees.memory.account = sites->makers.memory.account =
+		sites->libraries.memory.account = input->account;
 	TRY(make(sites, program));
 	*ret = take(sites);
 	return NULL;
-}
-
-/* Whether the size is a constant, which goes to ret. */
-static bool find_size(const struct site *site, uint64_t *ret)
-{
-	uint64_t count = 1;
-
-	if (site->size == NOT_AN_ARGUMENT || !(site->constant >> site->size & 1))
-		return false;
-	if (site->count != NOT_AN_ARGUMENT) {
-		if (!(site->constant >> site->count & 1))
-			return false;
-		count = site->arguments[site->count];
-	}
-	return !__builtin_mul_overflow(site->arguments[site->size], count, ret);
 }
 
 /* Whether one structure begins with a member that is the other, or that begins with it. */
@@ -366,11 +411,10 @@ static bool begins_with(const struct sites *sites, type_number number, type_numb
 /* Whether what it gives becomes a pointer to the type, or to what begins as it does. */
 static bool is_of_type(const struct sites *sites, const struct site *site, type_number type)
 {
-	if (site->type_count > MOST_TYPES)
-		return true;
 	for (size_t i = 0; i < site->type_count; i++)
-		if (begins_with(sites, site->types[i], type) ||
-		    begins_with(sites, type, site->types[i]))
+		if (is_structure(sites, site->types[i]) &&
+		    (begins_with(sites, site->types[i], type) ||
+		     begins_with(sites, type, site->types[i])))
 			return true;
 	return false;
 }
@@ -393,7 +437,8 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 	uint64_t size;
 	bool has_size = find_size(site, &size);
 
-	if (!site->is_maker || (has_size && !allocation_fits(sites->input.index, range, size, false)))
+	if (!site->is_maker ||
+	    (has_size && !allocation_fits(sites->input.index, range, size, !site->type_count)))
 		return false;
 	if (site->type_count)
 		return is_of_type(sites, site, type);

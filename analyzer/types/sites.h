@@ -3,7 +3,8 @@
  *
  *	static struct conn *conn_open(int socket)
  *	{
- *		struct conn *conn = xmalloc(sizeof(*conn));	a site of struct conn, in conn_open()
+ *		struct conn *conn = xmalloc(sizeof(*conn));	a site of struct conn, in
+ *conn_open()
  *
  * A site is a call whose result may be a new allocation: of malloc() and its kind, of a function
  * that returns what such a call gave it as "void *" or "char *" (a wrapper, whose callers are sites

@@ -145,8 +145,7 @@ static void note_makers(struct describer *describer, allocation_id id,
 {
 	bool is_leaked = bitmap_get(analysis_leaked(describer->analysis), id);
 
-	if (!describer->error && !pattern->name &&
-	    (is_leaked || describer->selection->is_address))
+	if (!describer->error && !pattern->name && (is_leaked || describer->selection->is_address))
 		describer->error = allocated_by_find(describer->analysis, id, ret);
 }
 
@@ -243,7 +242,8 @@ static void write_annotations(struct describer *describer, allocation_id id)
 	COLUMN("type", VALUE_TEXT), COLUMN("sure", VALUE_TEXT), COLUMN("by", VALUE_TEXT), \
 		COLUMN("held by", VALUE_TEXT), COLUMN("allocated by", VALUE_TEXT)
 
-#define TYPE_SENTENCE "[\nIt is of type {type} ({sure}[: by {by}]).][\nIt is held by {held by}.][\nIt was allocated by {allocated by}.]"
+#define TYPE_SENTENCE \
+	"[\nIt is of type {type} ({sure}[: by {by}]).][\nIt is held by {held by}.][\nIt was allocated by {allocated by}.]"
 
 #define DESCRIBED_TABLE(name, sentence)                                      \
 	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \

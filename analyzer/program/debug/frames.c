@@ -141,8 +141,9 @@ static bool add_functions(struct debug *debug, struct trace *trace, struct code_
 		inlined.function = debug_entry_name(debug, &scopes[i]);
 		if (!add_frame(trace, &inlined, state))
 			return false;
-		frame.source =
-			inlined_call_find(place, &scopes[i], &line) ? source_line_text(debug, &line) : NULL;
+		frame.source = inlined_call_find(place, &scopes[i], &line)
+				       ? source_line_text(debug, &line)
+				       : NULL;
 	}
 	if (count > 0 && !frame.function)
 		frame.function = debug_entry_name(debug, &scopes[count - 1]);

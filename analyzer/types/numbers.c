@@ -1,0 +1,221 @@
+#include "analyzer/types/numbers.h"
+
+#include <string.h>
+
+/* From where jumps lead to an instruction. */
+enum jumped { FROM_NOWHERE, FROM_ABOVE, FROM_BELOW };
+
+static const struct number UNKNOWN = { .is_constant = false };
+
+static void forget_all(struct numbers *numbers)
+{
+	memset(numbers->registers, 0, sizeof(numbers->registers));
+}
+
+static struct error *find_targets(struct numbers *numbers, const uint8_t *code, uint64_t address,
+				  size_t size)
+{
+	const cs_insn *instruction = disassembler_instruction(numbers->disassembler);
+	uint64_t start = address;
+	size_t left = size;
+
+	TRY(array_resize(&numbers->targets, size));
+	memset(numbers->targets.items, 0, size);
+	while (disassembler_next(numbers->disassembler, &code, &left, &address)) {
+		const cs_x86 *x86 = &instruction->detail->x86;
+		uint64_t target = (uint64_t)x86->operands[0].imm;
+
+		if (x86->op_count != 1 || x86->operands[0].type != X86_OP_IMM ||
+		    !disassembler_is(numbers->disassembler, CS_GRP_JUMP) || target - start >= size)
+			continue;
+		if (target < address)
+			numbers->targets.items[target - start] = FROM_BELOW;
+		else if (!numbers->targets.items[target - start])
+			numbers->targets.items[target - start] = FROM_ABOVE;
+	}
+	return NULL;
+}
+
+struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64_t address,
+			    size_t size, bool is_entry)
+{
+	forget_all(numbers);
+	memset(numbers->arrivals, 0, sizeof(numbers->arrivals));
+	numbers->start = address;
+	numbers->is_unreached = false;
+	for (uint8_t i = 0; is_entry && i < COUNT_OF(numbers->arch->parameters); i++)
+		numbers->registers[numbers->arch->parameters[i]].parameter = (uint8_t)(i + 1);
+	return find_targets(numbers, code, address, size);
+}
+
+/* Of two numbers that a register may hold. */
+static struct number either(struct number one, struct number other)
+{
+	if (one.is_constant == other.is_constant && one.parameter == other.parameter &&
+	    one.value == other.value)
+		return one;
+	if (one.parameter && other.is_constant && other.value <= 1)
+		return one;
+	if (other.parameter && one.is_constant && one.value <= 1)
+		return other;
+	return UNKNOWN;
+}
+
+static void merge(struct number *registers, const struct number *others)
+{
+	for (size_t i = 0; i < MOST_UNWOUND; i++)
+		registers[i] = either(registers[i], others[i]);
+}
+
+static struct arrival *find_arrival(struct numbers *numbers, uint64_t address)
+{
+	for (size_t i = 0; i < MOST_ARRIVALS; i++)
+		if (numbers->arrivals[i].address == address)
+			return &numbers->arrivals[i];
+	return NULL;
+}
+
+/* A jump takes what is known to its target. */
+static void keep_for_target(struct numbers *numbers, const cs_x86 *x86)
+{
+	struct arrival *arrival;
+	uint64_t target;
+
+	if (x86->op_count != 1 || x86->operands[0].type != X86_OP_IMM ||
+	    !disassembler_is(numbers->disassembler, CS_GRP_JUMP))
+		return;
+	target = (uint64_t)x86->operands[0].imm;
+	if (target - numbers->start >= numbers->targets.count)
+		return;
+	arrival = find_arrival(numbers, target);
+	if (arrival) {
+		merge(arrival->registers, numbers->registers);
+		return;
+	}
+	arrival = find_arrival(numbers, 0);
+	if (!arrival) {
+		/* There are too many: nothing is known there. */
+		numbers->targets.items[target - numbers->start] = FROM_BELOW;
+		return;
+	}
+	arrival->address = target;
+	memcpy(arrival->registers, numbers->registers, sizeof(numbers->registers));
+}
+
+void numbers_arrive(struct numbers *numbers, uint64_t address)
+{
+	uint8_t target = numbers->targets.items[address - numbers->start];
+	struct arrival *arrival = target != FROM_NOWHERE ? find_arrival(numbers, address) : NULL;
+
+	if (target == FROM_BELOW || (numbers->is_unreached && !arrival))
+		forget_all(numbers);
+	else if (arrival && numbers->is_unreached)
+		memcpy(numbers->registers, arrival->registers, sizeof(numbers->registers));
+	else if (arrival)
+		merge(numbers->registers, arrival->registers);
+	if (arrival)
+		arrival->address = 0;
+	numbers->is_unreached = false;
+}
+
+static void forget_unpreserved(struct numbers *numbers)
+{
+	for (size_t i = 0; i < numbers->arch->register_count; i++) {
+		const struct arch_register *described = &numbers->arch->registers[i];
+
+		if (described->unwound < MOST_UNWOUND && !described->preserved)
+			numbers->registers[described->unwound] = UNKNOWN;
+	}
+}
+
+static void forget_written(struct numbers *numbers)
+{
+	uint8_t count;
+	cs_regs list;
+
+	if (!disassembler_written(numbers->disassembler, list, &count)) {
+		forget_all(numbers);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint8_t in = numbers->arch->disassembled(list[i]);
+
+		if (in < MOST_UNWOUND)
+			numbers->registers[in] = UNKNOWN;
+	}
+}
+
+/* The register that an operand is, of which it has at least the lower half. */
+static uint8_t register_of(const struct numbers *numbers, const cs_x86_op *operand)
+{
+	uint8_t in = operand->type == X86_OP_REG && operand->size >= sizeof(uint32_t)
+			     ? numbers->arch->disassembled(operand->reg)
+			     : NOT_A_REGISTER;
+
+	return in < MOST_UNWOUND ? in : NOT_A_REGISTER;
+}
+
+static struct number number_of(const struct numbers *numbers, const cs_x86_op *operand,
+			       uint8_t size)
+{
+	uint8_t in = register_of(numbers, operand);
+
+	if (operand->type == X86_OP_IMM)
+		return (struct number){ true, 0,
+					size == sizeof(uint32_t) ? (uint32_t)operand->imm
+								 : (uint64_t)operand->imm };
+	return in != NOT_A_REGISTER ? numbers->registers[in] : UNKNOWN;
+}
+
+/* What an instruction of two operands leaves in the first. */
+static struct number result_of(const struct numbers *numbers, unsigned int instruction,
+			       const cs_x86_op *to, const cs_x86_op *from)
+{
+	switch (instruction) {
+	case X86_INS_XOR:
+		return from->type == X86_OP_REG && to->reg == from->reg
+			       ? (struct number){ .is_constant = true }
+			       : UNKNOWN;
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+		return number_of(numbers, from, to->size);
+	case X86_INS_CMOVA:
+	case X86_INS_CMOVAE:
+	case X86_INS_CMOVB:
+	case X86_INS_CMOVBE:
+	case X86_INS_CMOVE:
+	case X86_INS_CMOVNE:
+		return either(number_of(numbers, to, to->size), number_of(numbers, from, to->size));
+	default:
+		return UNKNOWN;
+	}
+}
+
+void numbers_read(struct numbers *numbers)
+{
+	const cs_insn *instruction = disassembler_instruction(numbers->disassembler);
+	const cs_x86 *x86 = &instruction->detail->x86;
+	const cs_x86_op *to = &x86->operands[0];
+	uint8_t in = x86->op_count == 2 ? register_of(numbers, to) : NOT_A_REGISTER;
+	struct number number;
+
+	keep_for_target(numbers, x86);
+	switch (instruction->id) {
+	case X86_INS_CALL:
+		forget_unpreserved(numbers);
+		return;
+	case X86_INS_JMP:
+	case X86_INS_RET:
+		numbers->is_unreached = true;
+		return;
+	case X86_INS_CMP:
+	case X86_INS_TEST:
+		return;
+	default:
+		break;
+	}
+	number = in != NOT_A_REGISTER ? result_of(numbers, instruction->id, to, to + 1) : UNKNOWN;
+	forget_written(numbers);
+	if (in != NOT_A_REGISTER)
+		numbers->registers[in] = number;
+}

@@ -1,0 +1,47 @@
+/*
+ * Which registers hold constants, or parameters of the function, at each instruction of its code.
+ *
+ * The code is read from its start to its end. Where jumps from above lead, what all ways to there
+ * agree on is known; where one from below does, nothing is. "size ? size : 1", which many
+ * wrappers of malloc() ask for, counts as the size.
+ */
+#ifndef ANALYZER_TYPES_NUMBERS_H
+#define ANALYZER_TYPES_NUMBERS_H
+
+#include "analyzer/base/array.h"
+#include "analyzer/program/disassembler.h"
+
+/* What is known of the number in a register. */
+struct number {
+	bool is_constant;
+	uint8_t parameter; /* that it is, from 1 on; 0: none */
+	uint64_t value;	   /* of a constant */
+};
+
+enum { MOST_ARRIVALS = 32 }; /* targets ahead at once */
+
+struct arrival {
+	uint64_t address; /* 0: none */
+	struct number registers[MOST_UNWOUND];
+};
+
+/* The first two are set by the caller, who releases the targets. */
+struct numbers {
+	const struct arch *arch;
+	struct disassembler *disassembler; /* at the instruction that is read */
+	uint64_t start;
+	ARRAY(uint8_t) targets;			/* for each byte: from where jumps lead there */
+	struct arrival arrivals[MOST_ARRIVALS]; /* of jumps that were read */
+	bool is_unreached;			/* from the instruction before */
+	struct number registers[MOST_UNWOUND];	/* by their DWARF numbers */
+};
+
+/* Goes over all code at address once. Parameters are known where the function is entered. */
+struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64_t address,
+			    size_t size, bool is_entry);
+
+/* Before an instruction of that code is read, and behind it. */
+void numbers_arrive(struct numbers *numbers, uint64_t address);
+void numbers_read(struct numbers *numbers);
+
+#endif

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""
+testdata/programs/makers.c says which function made each value: that one is
+among those that heapcore names.
+"""
+
+import collections
+import re
+import shutil
+import unittest
+
+from harness import LiveTest, ask, snap, tables
+
+ONE_OF = {
+    "open_conn": {"open_conn"},
+    "parse_order": {"parse_order", "copy_order"},
+    "copy_order": {"parse_order", "copy_order"},
+    "queue_job": {"queue_job"},
+}
+TOO_MANY = {"on_open", "on_close", "on_read", "on_write"}
+
+
+class MakersTest(LiveTest):
+    def core(self, *flags, compiler="gcc"):
+        """A core, and addresses by who made them."""
+        program = self.compile("makers", "makers.c", "truth.c",
+                               compiler=compiler, flags=flags)
+        process = self.start([program])
+        made = collections.defaultdict(list)
+        for line in process.said:
+            word, _, rest = line.strip().partition(" ")
+            if rest.isdigit():
+                made[word].append(int(rest))
+        return snap(process, self.path("core")), made
+
+    def named(self, core, addresses):
+        """The functions that heapcore names, by address."""
+        commands = [word for address in addresses
+                    for word in ("-c", f"describe {address:x}")]
+        said = ask("-q", *commands, core).stdout
+        names = {}
+        for part in re.split(r"^Address ", said, flags=re.M)[1:]:
+            by = re.search(r"^It was allocated by (?:one of )?(.*?)"
+                           r"(?: \(makers.c:\d+\))?\.$", part, re.M)
+            names[int(part.split()[0], 16)] = (
+                set(by[1].split(", ")) if by else set())
+        return names
+
+    def check(self, *flags, compiler="gcc"):
+        core, made = self.core(*flags, compiler=compiler)
+        named = self.named(core, [address for addresses in made.values()
+                                  for address in addresses])
+        for function, addresses in made.items():
+            for address in addresses:
+                names = named[address]
+                if function in ONE_OF:
+                    self.assertEqual(names, ONE_OF[function], function)
+                elif function in TOO_MANY:
+                    self.assertEqual(names, set())
+                else:
+                    self.assertIn(function, names)
+                    self.assertLessEqual(names, {function, "keep_blob"})
+        return core, made
+
+    def test_gcc(self):
+        self.check("-g", "-O0")
+        self.check("-g", "-O1")
+
+    def test_sentences(self):
+        core, made = self.check("-g", "-O2")
+        said = ask("-q", core, "describe", f"{made['open_conn'][-1]:x}").stdout
+        self.assertRegex(
+            said, r"\nIt was allocated by open_conn \(makers\.c:\d+\)\.\n")
+        said = ask("-q", core, "explain", f"{made['parse_order'][-1]:x}").stdout
+        self.assertRegex(said, r"\nIt was allocated by one of (parse_order, "
+                         r"copy_order|copy_order, parse_order)\.\n")
+
+    def test_position_that_is_fixed(self):
+        self.check("-g", "-O2", "-no-pie", "-gdwarf-4", "-fno-plt")
+
+    @unittest.skipUnless(shutil.which("clang"), "no clang")
+    def test_clang(self):
+        self.check("-g", "-O0", compiler="clang")
+        self.check("-g", "-O2", compiler="clang")
+
+    def test_without_debug_information(self):
+        core, made = self.core("-g0", "-O2")
+        address = made["open_conn"][0]
+        self.assertEqual(self.named(core, [address])[address], set())
+
+
+if __name__ == "__main__":
+    unittest.main()
