@@ -15,6 +15,7 @@ static void kind_deinit(struct leak_kind *kind)
 	free(kind->held);
 	free(kind->holder);
 	free(kind->type_reason);
+	free(kind->allocated_by);
 }
 
 void leak_kinds_deinit(struct leak_kinds *kinds)

@@ -42,6 +42,9 @@ struct leak_kind {
 	char *type_reason;    /* as "40 others of its size, as conns"; owned, or NULL */
 	uint64_t typed_roots; /* that are of that type */
 
+	/* Of the example, see allocated_by_find(); owned, or NULL; as above. */
+	char *allocated_by;
+
 	enum leak_state state;
 	bool is_allowed; /* by the baseline, so many roots: */
 	uint64_t allowed;
@@ -73,7 +76,8 @@ DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
 struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
 
 /*
- * Find the types of unrecognized leaks that count. The first root that has a type becomes its
+ * Find the types of unrecognized leaks that count, and who allocated those that have a type or
+ * class. The first root that has a type becomes its
  * kind's example. Fingerprints and names do not depend on types: they stay the same in a stripped
  * program. Builds what it needs, and nothing if no such leak counts.
  */

@@ -1,6 +1,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/leak_kinds.h"
+#include "analyzer/kinds/allocated_by.h"
 #include "analyzer/kinds/type_reason.h"
 #include "analyzer/types/siblings.h"
 
@@ -26,8 +27,7 @@ static bool wants_type(const struct leak_kind *kind)
 	return leak_counts(kind) && strcmp(kind->name, UNRECOGNIZED) == 0;
 }
 
-static struct error *add_type(const struct analysis *analysis, allocation_id id,
-			      struct leak_kind *kind)
+static struct error *add_type(struct analysis *analysis, allocation_id id, struct leak_kind *kind)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t size = allocation_size(index, id);
@@ -45,6 +45,7 @@ static struct error *add_type(const struct analysis *analysis, allocation_id id,
 		kind->address = allocation_start(index, id);
 		if (type_reason_find(analysis, id, &reason))
 			kind->type_reason = take(reason.path);
+		TRY(allocated_by_find(analysis, id, &kind->allocated_by));
 	}
 	kind->typed_roots += strcmp(kind->type, type) == 0;
 	return NULL;
@@ -64,10 +65,24 @@ static struct error *add_side_types(struct analysis *analysis, struct leak_kinds
 	return NULL;
 }
 
+/* Who allocated objects of classes. */
+static struct error *add_makers(struct analysis *analysis, struct leak_kinds *kinds)
+{
+	for (size_t i = 0; i < kinds->count; i++) {
+		struct leak_kind *kind = &kinds->list[i];
+		allocation_id id = allocation_find(analysis_index(analysis), kind->address);
+
+		if (leak_counts(kind) && kind->full_name && id != NO_ALLOCATION)
+			TRY(allocated_by_find(analysis, id, &kind->allocated_by));
+	}
+	return NULL;
+}
+
 struct error *leak_kinds_find_types(struct analysis *analysis, struct leak_kinds *kinds)
 {
 	size_t i = 0;
 
+	TRY(add_makers(analysis, kinds));
 	while (i < kinds->count && !wants_type(&kinds->list[i]))
 		i++;
 	if (i == kinds->count)

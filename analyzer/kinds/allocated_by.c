@@ -3,29 +3,24 @@
 #include "analyzer/base/text.h"
 #include "analyzer/classify/type_names.h"
 
-/* The class of an object, if debug information has it, and the object is just as large. */
-static type_number find_class(const struct analysis *analysis, allocation_id id)
+/* The class of an object; NULL: it is none, or has no name. */
+static const char *find_class(const struct analysis *analysis, allocation_id id)
 {
 	struct classes *classes = analysis_classes(analysis);
 	uint64_t signature = analysis_signature(analysis, id);
-	const char *name =
-		signature && classes_is_class(classes, signature) &&
-				classes_control_block(classes, signature) == NO_CONTROL_BLOCK
-			? classes_full_name(classes, signature)
-			: NULL;
 
-	return name ? type_find(analysis_type_table(analysis), name) : NO_TYPE;
+	return signature && classes_is_class(classes, signature) &&
+			       classes_control_block(classes, signature) == NO_CONTROL_BLOCK
+		       ? classes_full_name(classes, signature)
+		       : NULL;
 }
 
 /* The type of the one value that the allocation is; NO_TYPE: it is not known, or none. */
 static type_number find_type(const struct analysis *analysis, allocation_id id)
 {
 	const struct typing *typing = analysis_typing(analysis);
-	type_number class = find_class(analysis, id);
 	struct typed typed;
 
-	if (class != NO_TYPE)
-		return class;
 	if (!siblings_typed(analysis_siblings(analysis), id, &typed) &&
 	    (!typing || !typing_of(typing, id, &typed)))
 		return NO_TYPE;
@@ -47,21 +42,20 @@ static char *list_functions(const struct site_functions *functions)
 
 struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret)
 {
-	const struct data_type *type;
+	const char *class = find_class(analysis, id);
 	struct site_functions functions;
-	type_number number;
+	enum type_kind kind;
+	type_number type;
 
 	*ret = NULL;
-	if (analysis_signature(analysis, id))
+	if (class)
 		TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
-	number = find_type(analysis, id);
-	if (number == NO_TYPE)
-		return NULL;
-	type = type_get(analysis_type_table(analysis), number);
-	if (type->kind != TYPE_STRUCTURE && type->kind != TYPE_UNION)
+	type = class ? type_find(analysis_type_table(analysis), class) : find_type(analysis, id);
+	kind = type != NO_TYPE ? type_get(analysis_type_table(analysis), type)->kind : TYPE_NONE;
+	if (kind != TYPE_STRUCTURE && kind != TYPE_UNION)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_SITES));
-	TRY(sites_find(analysis_sites(analysis), id, number, &functions));
+	TRY(sites_find(analysis_sites(analysis), id, type, &functions));
 	if (functions.count == 0)
 		return NULL;
 	*ret = list_functions(&functions);

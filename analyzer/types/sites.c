@@ -419,6 +419,27 @@ static bool is_of_type(const struct sites *sites, const struct site *site, type_
 	return false;
 }
 
+/* Whether a structure has a pointer to the type, or what it points to has one. */
+static bool refers_to(const struct sites *sites, type_number number, type_number type, size_t steps)
+{
+	const struct type_table *types = sites->input.types;
+	const struct data_type *whole = type_get(types, number);
+	const struct type_member *members;
+
+	if (!is_structure(sites, number))
+		return false;
+	members = type_members(types, whole);
+	for (size_t i = 0; i < whole->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if (member->kind == TYPE_POINTER &&
+		    (member->target == type ||
+		     (steps > 1 && refers_to(sites, member->target, type, steps - 1))))
+			return true;
+	}
+	return false;
+}
+
 static bool names_type(const struct sites *sites, const struct site *site, type_number type)
 {
 	const type_number *pointees = sites->pointees.items + site->first_pointee;
@@ -426,7 +447,7 @@ static bool names_type(const struct sites *sites, const struct site *site, type_
 	if (site->pointee_count == MOST_POINTEES)
 		return true;
 	for (size_t i = 0; i < site->pointee_count; i++)
-		if (pointees[i] == type)
+		if (pointees[i] == type || refers_to(sites, pointees[i], type, 2))
 			return true;
 	return false;
 }

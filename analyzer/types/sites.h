@@ -13,8 +13,9 @@
  *
  * A site counts unless something speaks against it: its result becomes a pointer to another type,
  * or its size is a constant that does not fit. Where neither is known, it counts if its function
- * has a variable that points to the type. So the function that allocated the value is among those
- * named, unless code without debug information did, or code that names the type nowhere.
+ * has a variable that leads to the type in up to three steps. So the function that allocated the
+ * value is among those named, unless code without debug information did, or code that names the
+ * type nowhere.
  */
 #ifndef ANALYZER_TYPES_SITES_H
 #define ANALYZER_TYPES_SITES_H

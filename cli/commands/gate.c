@@ -54,14 +54,14 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 	static const struct table table = TABLE(
 		"leak",
 		"Leak {fingerprint} ({verdict}, {state}): {roots,} x {label} of {size,} bytes[, {likely,} only likely][, {allowed,} in the baseline][, held by {held}][, suppressed by {rule}];\n"
-		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}[\n    {type}, by {by}][\n    {contents}]",
+		"    {allocations,} {allocations|allocation|allocations} lost in total ({bytes,} bytes), for example 0x{address}[\n    {type}, by {by}][\n    allocated by {allocated by}][\n    {contents}]",
 		{ "fingerprint", VALUE_TEXT }, { "verdict", VALUE_TEXT }, { "state", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
 		{ "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "address", VALUE_ADDRESS }, { "held", VALUE_TEXT }, { "allowed", VALUE_COUNT },
 		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT }, { "contents", VALUE_MEMORY },
 		{ "label", VALUE_TEXT }, { "type", VALUE_TEXT }, { "typed", VALUE_COUNT },
-		{ "by", VALUE_TEXT });
+		{ "by", VALUE_TEXT }, { "allocated by", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < kinds->count; i++) {
@@ -80,7 +80,8 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 			   VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
 			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots),
 			   example_contents(analysis, kind, &view, report), label ? label : "",
-			   kind->type, VALUE_IF(kind->type, kind->typed_roots), kind->type_reason);
+			   kind->type, VALUE_IF(kind->type, kind->typed_roots), kind->type_reason,
+			   kind->allocated_by);
 	}
 	report_end_table(report);
 }

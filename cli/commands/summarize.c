@@ -2,6 +2,7 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/classify/cxx.h"
+#include "analyzer/kinds/allocated_by.h"
 #include "analyzer/kinds/summary.h"
 #include "analyzer/query/query.h"
 #include "analyzer/query/string_users.h"
@@ -389,7 +390,7 @@ static void write_heaps(struct report *report, const struct analysis *analysis,
  *	Signature 55bd4cec3b10 (app::Session) has 5 instances ...
  */
 struct summary_writer {
-	const struct analysis *analysis;
+	struct analysis *analysis;
 	const struct set_query *query;
 	struct report *report;
 	uint64_t written;
@@ -399,14 +400,14 @@ struct summary_writer {
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
 	{ "group", VALUE_TEXT }, { "string size", VALUE_BYTES }, { "size", VALUE_BYTES },
 	{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES },
 	{ "such as", VALUE_TEXT }, { "shape", VALUE_TEXT }, { "held by", VALUE_TEXT },
-	{ "path", VALUE_TEXT });
+	{ "path", VALUE_TEXT }, { "allocated by", VALUE_TEXT });
 
 static bool is_within_limit(struct summary_writer *writer)
 {
@@ -448,14 +449,24 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 	report_set(writer->report, "such as", writer->text);
 }
 
-static void write_head(struct summary_writer *writer, const struct kind_group *group,
-		       const struct kind_line *lines)
+/* Who allocated what leaked and looks like a type. */
+static struct error *find_makers(struct summary_writer *writer, const struct kind_line *line,
+				 char **ret)
+{
+	if (kind_type_of(line->plain).fit != FIT_LIKE)
+		return NULL;
+	return allocated_by_find(writer->analysis, kind_samples_last(&line->samples), ret);
+}
+
+static struct error *write_head(struct summary_writer *writer, const struct kind_group *group,
+				const struct kind_line *lines)
 {
 	struct kind_name name = kind_name(writer->analysis, lines->plain);
 	struct report *report = writer->report;
+	_cleanup_(free) char *makers = NULL;
 
 	if (!is_within_limit(writer))
-		return;
+		return NULL;
 	switch (group->by) {
 	case BY_SIGNATURE:
 		report_set(report, group->count > 1 ? "several named" : "name", group->name);
@@ -472,6 +483,8 @@ static void write_head(struct summary_writer *writer, const struct kind_group *g
 		break;
 	case BY_TYPE:
 		report_set(report, "type", group->name);
+		TRY(find_makers(writer, lines, &makers));
+		report_set(report, "allocated by", makers);
 		break;
 	case BY_IDENTITY:
 		report_set(report, "identity", group->name);
@@ -481,6 +494,7 @@ static void write_head(struct summary_writer *writer, const struct kind_group *g
 		report_set(report, "group", "Unrecognized allocations");
 	}
 	end_row(writer, &group->total);
+	return NULL;
 }
 
 /* One of many addresses without a name of their own. */
@@ -544,7 +558,7 @@ static struct error *write_line(struct summary_writer *writer, const struct kind
 static struct error *write_group(struct summary_writer *writer, const struct kind_group *group,
 				 const struct kind_line *lines)
 {
-	write_head(writer, group, lines);
+	TRY(write_head(writer, group, lines));
 	if (group->by == BY_IDENTITY || group->by == BY_TYPE ||
 	    (group->by == BY_SIGNATURE && group->count == 1))
 		return NULL;
