@@ -35,10 +35,4 @@ bool sql_is_complete(const char *text);
 void sql_tables(struct report *report);
 struct error *sql_schema(const char *name, struct report *report);
 
-/*
- * Write all tables and views to a database of its own, a new or empty file at path, with indexes
- * for joins.
- */
-struct error *sql_write_database(struct sql *sql, const char *path);
-
 #endif
