@@ -125,13 +125,18 @@ static struct error *count_key(struct census *census, kind_key key, uint64_t byt
 	return NULL;
 }
 
-/* Of leaked ones, with the type that they look like. */
+/*
+ * Of leaked ones, with the type that they look like. Of texts and arrays of numbers, the size tells
+ * more than that they are such.
+ */
 static kind_key find_kind(const struct analysis *analysis, allocation_id id)
 {
-	kind_key key =
-		kind_typed(analysis, analysis_patterns(analysis), analysis_typing(analysis), id);
+	const struct patterns *patterns = analysis_patterns(analysis);
+	kind_key key = kind_typed(analysis, patterns, analysis_typing(analysis), id);
 
-	return key ? key : kind_of_like(analysis, id);
+	if (!key)
+		key = kind_of_like(analysis, id);
+	return kind_is_of_numbers(analysis, key) ? kind_of(analysis, patterns, id) : key;
 }
 
 static kind_key find_key(const struct census *census, allocation_id id, uint64_t size)
@@ -143,7 +148,8 @@ static kind_key find_key(const struct census *census, allocation_id id, uint64_t
 
 	switch (census->aspect) {
 	case ASPECT_KIND:
-		return kind_with_size(find_kind(analysis, id), size);
+		key = find_kind(analysis, id);
+		return key ? key : kind_with_size(key, size);
 	case ASPECT_CLASS:
 		key = census_class(analysis, id);
 		break;

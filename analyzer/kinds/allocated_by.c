@@ -30,14 +30,18 @@ static type_number find_type(const struct analysis *analysis, allocation_id id)
 
 static char *list_functions(const struct site_functions *functions)
 {
+	_cleanup_(free) char *first = short_name(functions->names[0]);
+	_cleanup_(free) char *second =
+		functions->count > 1 ? short_name(functions->names[1]) : NULL;
+	_cleanup_(free) char *third = functions->count > 2 ? short_name(functions->names[2]) : NULL;
+
+	if (!first || !second != (functions->count < 2) || !third != (functions->count < 3))
+		return NULL;
 	if (functions->count == 1)
-		return functions->source
-			       ? format_text("%s (%s)", functions->names[0], functions->source)
-			       : format_text("%s", functions->names[0]);
-	if (functions->count == 2)
-		return format_text("one of %s, %s", functions->names[0], functions->names[1]);
-	return format_text("one of %s, %s, %s", functions->names[0], functions->names[1],
-			   functions->names[2]);
+		return functions->source ? format_text("%s (%s)", first, functions->source)
+					 : format_text("%s", first);
+	return functions->count == 2 ? format_text("one of %s, %s", first, second)
+				     : format_text("one of %s, %s, %s", first, second, third);
 }
 
 struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret)

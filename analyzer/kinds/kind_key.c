@@ -101,6 +101,18 @@ kind_key kind_of_like(const struct analysis *analysis, allocation_id id)
 								       : KIND_UNKNOWN;
 }
 
+bool kind_is_of_numbers(const struct analysis *analysis, kind_key key)
+{
+	enum type_kind kind;
+
+	if (kind_tag(key) != BY_TYPE)
+		return false;
+	kind = type_get(typing_types(analysis_typing(analysis)),
+			(type_number)(kind_value(key) >> FIT_BITS))
+		       ->kind;
+	return kind == TYPE_NUMBER || kind == TYPE_CHARACTER;
+}
+
 kind_key kind_with_size(kind_key key, uint64_t size)
 {
 	if (key == KIND_UNKNOWN)

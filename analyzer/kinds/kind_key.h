@@ -90,6 +90,9 @@ kind_key kind_leaked(const struct analysis *analysis, allocation_id id);
 /* The type that a leaked one looks like; KIND_UNKNOWN: none, or STAGE_LEAKED_TYPES is not built. */
 kind_key kind_of_like(const struct analysis *analysis, allocation_id id);
 
+/* Whether it is a type of numbers or characters, of which an allocation has an array. */
+bool kind_is_of_numbers(const struct analysis *analysis, kind_key key);
+
 kind_key kind_of_pattern(pattern_number pattern);
 
 /* The signature or pattern of such a key, else 0. */
