@@ -248,7 +248,8 @@ bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, siz
 	if (!space || !space->runtime->liveness || !space->runtime->liveness(space, id, &liveness))
 		return false;
 	if (liveness.has_count && !liveness.is_immortal)
-		snprintf(ret, size, "kept by a count of %" PRIu64 " references", liveness.count);
+		snprintf(ret, size, "kept by a count of %" PRIu64 " reference%s", liveness.count,
+			 liveness.count == 1 ? "" : "s");
 	else
 		snprintf(ret, size, "%s",
 			 liveness.is_immortal ? "immortal"

@@ -15,10 +15,12 @@ LOST, CYCLES = 100, 1000
 MOST_HELD = 3
 
 PROGRAM = f"""
-import ctypes, gc, os, sys
+import ctypes, gc, os, sys, weakref
 
 api = ctypes.pythonapi
 api.Py_IncRef.argtypes = [ctypes.py_object]
+
+watchers = []
 
 class Lost:
     __slots__ = ("part", "table")
@@ -43,6 +45,7 @@ def lose(number, truth):
 def drop(number, truth):
     one, other = Node(), Node()
     one.other, other.other, one.part = other, one, [number] * 40
+    watchers.append(weakref.ref(one))
     write(truth, "cycle", one, other)
 
 def keep(number, truth):
@@ -127,7 +130,7 @@ class Lost(harness.LiveTest):
         self.assertEqual(is_noted(truth), "(gc.disable())" in answer.stderr)
         lost = min(self.find(core, "leaked", truth["lost"]))
         text = harness.ask("-q", core, "explain", f"{lost:x}").stdout
-        self.assertIn("kept by a count of 1 references, of which 0 were "
+        self.assertIn("kept by a count of 1 reference, of which 0 were "
                       "found: C code lost 1", text)
 
     def test_without_pymalloc_they_are_the_same(self):

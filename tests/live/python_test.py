@@ -225,7 +225,7 @@ class Python(harness.LiveTest):
                        if kind == "__main__.Slotted")
         text = harness.ask("-q", core, "describe", f"{address:x}").stdout
         self.assertIn("(__main__.Slotted)", text)
-        self.assertIn("kept by a count of 1 references", text)
+        self.assertIn("kept by a count of 1 reference", text)
 
     def test_tables_of_sets_are_found(self):
         core, truth = self.core_of()

@@ -311,6 +311,18 @@ static bool is_dead(const struct python *python, allocation_id id)
 	return python->type_of.items[id] == DEAD;
 }
 
+/* Include/cpython/weakrefobject.h: what a weak reference is to stands behind its type. */
+static bool refers_weakly(const struct python *python, allocation_id source, uint64_t word)
+{
+	const struct python_type *type = type_of(python, source);
+	uint64_t start = allocation_start(python->context.index, source), object;
+
+	return type && type->is_weak &&
+	       image_read_u64(python->context.image,
+			      start + header_of(python, type) + 2 * (uint64_t)WORD, &object) &&
+	       object == word;
+}
+
 /*
  * All links of the collector lead to such links; their lowest bits may be flags. What is on a free
  * list leads to the next there, and has stale words besides.
@@ -322,7 +334,8 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 	const struct python_type *type = type_of(python, target);
 	uint64_t header = type ? header_of(python, type) : 0;
 
-	if (source != NO_ALLOCATION && is_dead(python, source) && !is_dead(python, target))
+	if (source != NO_ALLOCATION && ((is_dead(python, source) && !is_dead(python, target)) ||
+					refers_weakly(python, source, word)))
 		return true;
 	return header >= LINKS &&
 	       (word & ~FLAGS) == allocation_start(python->context.index, target) + header - LINKS;

@@ -123,6 +123,39 @@ static bool is_metatype(const struct python_types *types, struct view *view, uin
 	return address == types->root;
 }
 
+/* Copy the type's own name, which is UTF-8: what could not be printed is another thing. */
+static bool read_name(const struct image *image, uint64_t type, char ret[MOST_NAME + 1])
+{
+	uint64_t address;
+	size_t length = 0;
+
+	if (!image_read_u64(image, type + NAME, &address))
+		return false;
+	while (length < MOST_NAME && image_read(image, address + length, &ret[length], 1) &&
+	       (unsigned char)ret[length] > ' ')
+		length++;
+	if (length == MOST_NAME || ret[length] != '\0')
+		return false;
+	return length > 0;
+}
+
+/* Of the types that it inherits from, the first that the compiler made decides. */
+static bool is_weak(const struct python_types *types, struct view *view, uint64_t address)
+{
+	static const char prefix[] = "weak"; /* weakref.ReferenceType, weakproxy */
+	char name[MOST_NAME + 1];
+	struct python_type type;
+
+	for (int i = 0; i < MOST_BASES && read_type(view, address, &type); i++) {
+		if (!(type.flags & TYPE_HEAP))
+			return read_name(types->image, address, name) &&
+			       strncmp(name, prefix, strlen(prefix)) == 0;
+		if (!view_word(view, address + BASE, &address))
+			return false;
+	}
+	return false;
+}
+
 struct error *python_types_know(struct python_types *types, struct view *view, uint64_t address,
 				uint32_t *ret)
 {
@@ -135,6 +168,7 @@ struct error *python_types_know(struct python_types *types, struct view *view, u
 	    !view_word(view, address + WORD, &metatype) || !is_metatype(types, view, metatype) ||
 	    !read_type(view, address, &type))
 		return NULL;
+	type.is_weak = is_weak(types, view, address);
 	number = (uint32_t)types->list.count;
 	TRY(address_map_add(&types->numbers, address, number));
 	TRY(array_append(&types->list, type));
@@ -203,22 +237,6 @@ static bool read_module(struct python_types *types, uint64_t type, char ret[MOST
 		    find_module(types, table, ret))
 			return true;
 	return false;
-}
-
-/* Copy the type's own name, which is UTF-8: what could not be printed is another thing. */
-static bool read_name(const struct image *image, uint64_t type, char ret[MOST_NAME + 1])
-{
-	uint64_t address;
-	size_t length = 0;
-
-	if (!image_read_u64(image, type + NAME, &address))
-		return false;
-	while (length < MOST_NAME && image_read(image, address + length, &ret[length], 1) &&
-	       (unsigned char)ret[length] > ' ')
-		length++;
-	if (length == MOST_NAME || ret[length] != '\0')
-		return false;
-	return length > 0;
 }
 
 /* Whether objects of the module are known without its name. */

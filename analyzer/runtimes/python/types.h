@@ -30,6 +30,7 @@ struct python_type {
 	uint64_t size;	  /* of an object without items, less what stands before it */
 	const char *name; /* NULL: not asked for yet */
 	bool is_named;	  /* the name is its own */
+	bool is_weak;	  /* its objects do not hold what they refer to */
 };
 
 struct python_types {
