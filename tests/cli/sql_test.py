@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import session_test
@@ -18,6 +19,8 @@ import session_test
 HEAPCORE = os.environ["HEAPCORE"]
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 TIMEOUT = 120
+# Seconds of processor time; it starts within a tenth of that.
+LONG_BEGUN = 0.5
 CORES = (("dump", "cores/trixie-small.core"), ("dump", "cores/bookworm-small-jemalloc.core"),
          ("dump", "cores/trixie-damaged-run.core"), ("program", "retained"), ("program", "specification"))
 
@@ -43,6 +46,12 @@ class Core:
             if table["name"] == "total":
                 return table["rows"][0]["count"], table["rows"][0]["bytes"]
         raise AssertionError(words)
+
+
+def processor_time(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def setUpModule():
@@ -237,11 +246,11 @@ class RestraintTest(unittest.TestCase):
         with subprocess.Popen([HEAPCORE, "-q", SMALL.path, "sql", endless],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
-            try:
-                process.wait(1)
-                self.fail("it ended by itself")
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
+            # That it began and goes on shows in the time that it takes.
+            while process.poll() is None and processor_time(process.pid) < LONG_BEGUN:
+                time.sleep(0.01)
+            self.assertIsNone(process.poll(), "it ended by itself")
+            process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(TIMEOUT), 130)
 
     def test_memory_is_limited(self):
