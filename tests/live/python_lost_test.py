@@ -12,7 +12,7 @@ import python_test
 
 LOST, CYCLES = 100, 1000
 # Words on the stack or in free objects of the interpreter may hold a few.
-MOST_HELD = 3
+MOST_HELD = 10
 
 PROGRAM = f"""
 import ctypes, gc, os, sys, weakref
@@ -135,7 +135,7 @@ class Lost(harness.LiveTest):
 
     def test_without_pymalloc_they_are_the_same(self):
         # Bytes behind the ends of strings hold what was there before.
-        self.check(*self.core_of("gc.disable()", PYTHONMALLOC="malloc"), 8)
+        self.check(*self.core_of("gc.disable()", PYTHONMALLOC="malloc"), 15)
 
     def test_frozen_objects_are_told(self):
         core, truth = self.core_of("gc.set_threshold(100000)",

@@ -11,8 +11,9 @@ import unittest
 
 import harness
 
-# A stack may hold an address that was handed out last, and what that leads to.
-MOST_HELD = 0.02
+# Stacks, stale words and the heads of pages hold some, and what these lead to; how many differs
+# from run to run.
+MOST_HELD = 0.1
 DROPPED = 8000
 
 PROGRAM = f"""
