@@ -67,9 +67,7 @@ const struct sql_table sql_allocation_tables[] = {
 const size_t sql_allocation_table_count = COUNT_OF(sql_allocation_tables);
 
 struct cursor {
-	sqlite3_vtab_cursor base;
-	struct sql *sql;
-	size_t number; /* of the table */
+	struct sql_cursor base;
 	bool by_kind;
 	bool is_free;
 	size_t at, end; /* ids, or places */
@@ -77,12 +75,11 @@ struct cursor {
 	size_t hint;	      /* of the index */
 	size_t region_hint;   /* of kinds of free memory */
 	uint64_t least, most; /* sizes that are wanted */
-	uint64_t told;	      /* to progress */
 };
 
 static const struct allocation_index *index_of(const struct cursor *cursor)
 {
-	return analysis_index(cursor->sql->analysis);
+	return analysis_index(cursor->base.sql->analysis);
 }
 
 /* The stages that the columns of a statement need, a bit for each. */
@@ -170,23 +167,9 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	return sql_keep_constraints(info, taken, count);
 }
 
-static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 {
-	struct sql_virtual *table = (struct sql_virtual *)base;
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->sql = table->sql;
-	cursor->number = table->number;
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-static int close_cursor(sqlite3_vtab_cursor *cursor)
-{
-	free(cursor);
-	return SQLITE_OK;
+	return sql_open_cursor(table, sizeof(struct cursor), ret);
 }
 
 /* Whether there is a row at the cursor. */
@@ -195,7 +178,7 @@ static bool is_wanted(struct cursor *cursor)
 	const struct allocation_index *index = index_of(cursor);
 	struct memory_range range;
 
-	cursor->sql->visited++;
+	cursor->base.sql->visited++;
 	if (bitmap_get(allocation_used(index), cursor->id) == cursor->is_free)
 		return false;
 	if (cursor->least == 0 && cursor->most == UINT64_MAX)
@@ -209,7 +192,7 @@ static void find_id(struct cursor *cursor)
 	const struct bitmap *used = allocation_used(index_of(cursor));
 
 	if (cursor->by_kind)
-		cursor->id = cursor->sql->kinds.order.items[cursor->at];
+		cursor->id = cursor->base.sql->kinds.order.items[cursor->at];
 	else
 		cursor->id = cursor->at = cursor->is_free ? bitmap_next_clear(used, cursor->at)
 							  : bitmap_next(used, cursor->at);
@@ -218,21 +201,15 @@ static void find_id(struct cursor *cursor)
 /* From cursor->at on, which may be a row itself. */
 static int find_row(struct cursor *cursor)
 {
-	struct progress *progress = analysis_progress(cursor->sql->analysis);
+	int status = SQLITE_OK;
 
-	for (; cursor->at < cursor->end; cursor->at++) {
+	for (; status == SQLITE_OK && cursor->at < cursor->end; cursor->at++) {
 		find_id(cursor);
 		if (cursor->at >= cursor->end || is_wanted(cursor))
 			break;
-		if (cursor->at - cursor->told >= 1 << 16) {
-			struct error *error = progress_glance(progress);
-
-			cursor->told = cursor->at;
-			if (error)
-				return sql_fail(cursor->sql, error);
-		}
+		status = sql_glance(&cursor->base, cursor->at);
 	}
-	return SQLITE_OK;
+	return status;
 }
 
 static int next_row(sqlite3_vtab_cursor *base)
@@ -333,7 +310,7 @@ static void narrow_by(struct cursor *cursor, const char *constraint, sqlite3_val
 
 static void narrow_kind(struct cursor *cursor, sqlite3_value *value)
 {
-	const struct sql_kinds *kinds = &cursor->sql->kinds;
+	const struct sql_kinds *kinds = &cursor->base.sql->kinds;
 	const char *name = (const char *)sqlite3_value_text(value);
 	size_t number = name ? sql_kinds_search(kinds, name) : kinds->list.count;
 
@@ -348,15 +325,15 @@ static void narrow_kind(struct cursor *cursor, sqlite3_value *value)
 
 static struct error *begin(struct cursor *cursor, int plan)
 {
-	struct sql *sql = cursor->sql;
+	struct sql *sql = cursor->base.sql;
 
 	cursor->by_kind = plan & BY_KIND;
-	cursor->is_free = cursor->number == FREE;
+	cursor->is_free = cursor->base.number == FREE;
 	cursor->at = 0;
-	cursor->told = 0;
+	cursor->base.told = 0;
 	cursor->least = 0;
 	cursor->most = UINT64_MAX;
-	TRY(need_columns(sql, cursor->number, (uint64_t)plan >> 1));
+	TRY(need_columns(sql, cursor->base.number, (uint64_t)plan >> 1));
 	if (cursor->by_kind)
 		TRY(sql_kinds_find(sql));
 	cursor->end = cursor->by_kind ? sql->kinds.order.count : allocation_count(index_of(cursor));
@@ -370,7 +347,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 	struct error *error = begin(cursor, plan);
 
 	if (error)
-		return sql_fail(cursor->sql, error);
+		return sql_fail(cursor->base.sql, error);
 	for (int i = 0; i < count; i++)
 		if (constraints[2 * i] - '0' == COLUMN_KIND)
 			narrow_kind(cursor, values[i]);
@@ -434,7 +411,7 @@ static void result_place(sqlite3_context *context, const struct cursor *cursor, 
 	const struct allocation_index *index = index_of(cursor);
 	const struct heap_region *region =
 		heap_region_find(index, allocation_start(index, (allocation_id)cursor->id));
-	const struct heaps *heaps = analysis_heaps(cursor->sql->analysis);
+	const struct heaps *heaps = analysis_heaps(cursor->base.sql->analysis);
 
 	if (region && is_arena)
 		sql_result_number(context, region->arena);
@@ -504,7 +481,7 @@ static void result_pattern(sqlite3_context *context, const struct analysis *anal
 
 static void result_used(sqlite3_context *context, struct cursor *cursor, int column)
 {
-	struct sql *sql = cursor->sql;
+	struct sql *sql = cursor->base.sql;
 	const struct analysis *analysis = sql->analysis;
 	allocation_id id = (allocation_id)cursor->id;
 
@@ -549,7 +526,7 @@ static void result_used(sqlite3_context *context, struct cursor *cursor, int col
 
 static void result_free(sqlite3_context *context, struct cursor *cursor, int column)
 {
-	const struct analysis *analysis = cursor->sql->analysis;
+	const struct analysis *analysis = cursor->base.sql->analysis;
 	allocation_id id = (allocation_id)cursor->id;
 
 	switch (column) {
@@ -590,7 +567,7 @@ static struct error *find_parents(struct sql *sql)
 
 static int result_dominator(sqlite3_context *context, struct cursor *cursor, int column)
 {
-	struct sql *sql = cursor->sql;
+	struct sql *sql = cursor->base.sql;
 	const struct dominators *tree = analysis_dominators(sql->analysis);
 	allocation_id id = (allocation_id)cursor->id;
 	struct error *error =
@@ -624,9 +601,9 @@ static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 				  column == COLUMN_SIZE ? range.end - range.start : range.start);
 		return SQLITE_OK;
 	}
-	if (cursor->number == DOMINATORS)
+	if (cursor->base.number == DOMINATORS)
 		return result_dominator(context, cursor, column);
-	if (cursor->number == FREE)
+	if (cursor->base.number == FREE)
 		result_free(context, cursor, column);
 	else
 		result_used(context, cursor, column);
@@ -646,7 +623,7 @@ static const sqlite3_module module = {
 	.xBestIndex = best_index,
 	.xDisconnect = sql_disconnect,
 	.xOpen = open_cursor,
-	.xClose = close_cursor,
+	.xClose = sql_close_cursor,
 	.xFilter = filter,
 	.xNext = next_row,
 	.xEof = is_at_end,

@@ -135,6 +135,21 @@ int sql_connect(sqlite3 *database, void *data, int count, const char *const *wor
 		sqlite3_vtab **ret, char **ret_error);
 int sql_disconnect(sqlite3_vtab *table);
 
+/* What a cursor begins with; those of each module have more. */
+struct sql_cursor {
+	sqlite3_vtab_cursor base;
+	struct sql *sql;
+	size_t number; /* of the table */
+	uint64_t told; /* to progress: how far it had come */
+};
+
+/* Make a cursor of so many bytes, which are 0 behind what all have. */
+int sql_open_cursor(sqlite3_vtab *table, size_t size, sqlite3_vtab_cursor **ret);
+int sql_close_cursor(sqlite3_vtab_cursor *cursor);
+
+/* Tell progress now and then that the cursor has come so far; returns what SQLite is to see. */
+int sql_glance(struct sql_cursor *cursor, uint64_t at);
+
 static inline void sql_result_number(sqlite3_context *context, uint64_t number)
 {
 	sqlite3_result_int64(context, (sqlite3_int64)number);

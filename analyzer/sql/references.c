@@ -22,15 +22,13 @@ const struct sql_table sql_reference_table = {
 enum { BY_TARGET = 1, HAS_SOURCE = 2, HAS_TARGET = 4 };
 
 struct cursor {
-	sqlite3_vtab_cursor base;
-	struct sql *sql;
+	struct sql_cursor base;
 	bool by_target;
 	size_t at, end;	 /* ids of sources, or of targets */
 	size_t referrer; /* by target: of the row of referrers */
 	size_t edge;	 /* of the source's row */
 	size_t wanted;	 /* the only target, or NO_ALLOCATION */
 	allocation_id source;
-	uint64_t told;
 	/* Where the words of located_source were read up to, for its edge located. */
 	allocation_id located_source;
 	size_t located;
@@ -65,31 +63,20 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	return sql_keep_constraints(info, taken, count);
 }
 
-static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 {
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->sql = ((struct sql_virtual *)base)->sql;
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-static int close_cursor(sqlite3_vtab_cursor *cursor)
-{
-	free(cursor);
-	return SQLITE_OK;
+	return sql_open_cursor(table, sizeof(struct cursor), ret);
 }
 
 static struct edges outgoing(const struct cursor *cursor, allocation_id id)
 {
-	return graph_outgoing(analysis_graph(cursor->sql->analysis), id);
+	return graph_outgoing(analysis_graph(cursor->base.sql->analysis), id);
 }
 
 static struct edges referrers(const struct cursor *cursor)
 {
-	return graph_outgoing(analysis_incoming(cursor->sql->analysis), (allocation_id)cursor->at);
+	return graph_outgoing(analysis_incoming(cursor->base.sql->analysis),
+			      (allocation_id)cursor->at);
 }
 
 /* The edge at or behind the cursor that leads to the target wanted; false: the row has none. */
@@ -120,21 +107,16 @@ static bool find_in_row(struct cursor *cursor)
 
 static int find_row(struct cursor *cursor)
 {
-	for (; cursor->at < cursor->end; cursor->at++) {
-		cursor->sql->visited++;
+	int status = SQLITE_OK;
+
+	for (; status == SQLITE_OK && cursor->at < cursor->end; cursor->at++) {
+		cursor->base.sql->visited++;
 		if (find_in_row(cursor))
 			return SQLITE_OK;
 		cursor->edge = cursor->referrer = 0;
-		if (cursor->at - cursor->told >= 1 << 16) {
-			struct error *error =
-				progress_glance(analysis_progress(cursor->sql->analysis));
-
-			cursor->told = cursor->at;
-			if (error)
-				return sql_fail(cursor->sql, error);
-		}
+		status = sql_glance(&cursor->base, cursor->at);
 	}
-	return SQLITE_OK;
+	return status;
 }
 
 static int next_row(sqlite3_vtab_cursor *base)
@@ -156,7 +138,7 @@ static int is_at_end(sqlite3_vtab_cursor *base)
 static allocation_id id_of(const struct cursor *cursor, sqlite3_value *value)
 {
 	sqlite3_int64 id = sqlite3_value_int64(value);
-	size_t count = allocation_count(analysis_index(cursor->sql->analysis));
+	size_t count = allocation_count(analysis_index(cursor->base.sql->analysis));
 
 	return sqlite3_value_numeric_type(value) == SQLITE_INTEGER && id >= 0 && (size_t)id < count
 		       ? (allocation_id)id
@@ -165,14 +147,14 @@ static allocation_id id_of(const struct cursor *cursor, sqlite3_value *value)
 
 static struct error *begin(struct cursor *cursor, int plan)
 {
-	struct analysis *analysis = cursor->sql->analysis;
+	struct analysis *analysis = cursor->base.sql->analysis;
 
 	TRY(analysis_need(analysis, plan & BY_TARGET ? STAGE_INCOMING : STAGE_GRAPH));
 	cursor->by_target = plan & BY_TARGET;
 	cursor->at = cursor->referrer = cursor->edge = 0;
 	cursor->end = allocation_count(analysis_index(analysis));
 	cursor->wanted = cursor->located_source = NO_ALLOCATION;
-	cursor->told = 0;
+	cursor->base.told = 0;
 	return NULL;
 }
 
@@ -183,7 +165,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 	struct error *error = begin(cursor, plan);
 
 	if (error)
-		return sql_fail(cursor->sql, error);
+		return sql_fail(cursor->base.sql, error);
 	for (int i = 0; i < count; i++) {
 		allocation_id id;
 
@@ -210,10 +192,10 @@ static unsigned int stale_links(const struct cursor *cursor, uint64_t start)
 	uint64_t words[4] = { 0 };
 
 	for (size_t i = 0; i < COUNT_OF(words); i++)
-		if (!image_read_u64(analysis_image(cursor->sql->analysis), start + 8 * i,
+		if (!image_read_u64(analysis_image(cursor->base.sql->analysis), start + 8 * i,
 				    &words[i]))
 			words[i] = 0;
-	return allocation_stale_links(analysis_index(cursor->sql->analysis), start, words);
+	return allocation_stale_links(analysis_index(cursor->base.sql->analysis), start, words);
 }
 
 /*
@@ -222,7 +204,7 @@ static unsigned int stale_links(const struct cursor *cursor, uint64_t start)
  */
 static bool locate(struct cursor *cursor)
 {
-	const struct analysis *analysis = cursor->sql->analysis;
+	const struct analysis *analysis = cursor->base.sql->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	struct edges edges = outgoing(cursor, cursor->source);
 	uint64_t start = allocation_start(index, cursor->source);
@@ -255,7 +237,7 @@ static bool locate(struct cursor *cursor)
 static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	const struct allocation_index *index = analysis_index(cursor->sql->analysis);
+	const struct allocation_index *index = analysis_index(cursor->base.sql->analysis);
 	allocation_id target = outgoing(cursor, cursor->source).targets[cursor->edge];
 
 	if (column == COLUMN_SOURCE)
@@ -286,7 +268,7 @@ static const sqlite3_module module = {
 	.xBestIndex = best_index,
 	.xDisconnect = sql_disconnect,
 	.xOpen = open_cursor,
-	.xClose = close_cursor,
+	.xClose = sql_close_cursor,
 	.xFilter = filter,
 	.xNext = next_row,
 	.xEof = is_at_end,

@@ -164,6 +164,37 @@ int sql_disconnect(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
+int sql_open_cursor(sqlite3_vtab *table, size_t size, sqlite3_vtab_cursor **ret)
+{
+	const struct sql_virtual *virtual = (struct sql_virtual *)table;
+	struct sql_cursor *cursor = calloc(1, size);
+
+	if (!cursor)
+		return SQLITE_NOMEM;
+	cursor->sql = virtual->sql;
+	cursor->number = virtual->number;
+	*ret = &cursor->base;
+	return SQLITE_OK;
+}
+
+int sql_close_cursor(sqlite3_vtab_cursor *cursor)
+{
+	free(cursor);
+	return SQLITE_OK;
+}
+
+int sql_glance(struct sql_cursor *cursor, uint64_t at)
+{
+	enum { STEP = 1 << 16 };
+	struct error *error;
+
+	if (at - cursor->told < STEP)
+		return SQLITE_OK;
+	cursor->told = at;
+	error = progress_glance(analysis_progress(cursor->sql->analysis));
+	return error ? sql_fail(cursor->sql, error) : SQLITE_OK;
+}
+
 struct error *sql_add_module(struct sql *sql, const sqlite3_module *module,
 			     const struct sql_table *table, size_t number)
 {

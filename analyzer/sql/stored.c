@@ -351,9 +351,8 @@ static struct error *fill(struct sql *sql, size_t number)
 }
 
 struct cursor {
-	sqlite3_vtab_cursor base;
-	struct sql *sql;
-	size_t number, row;
+	struct sql_cursor base;
+	size_t row;
 };
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -363,23 +362,9 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 {
-	struct sql_virtual *table = (struct sql_virtual *)base;
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
-
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->sql = table->sql;
-	cursor->number = table->number;
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-static int close_cursor(sqlite3_vtab_cursor *cursor)
-{
-	free(cursor);
-	return SQLITE_OK;
+	return sql_open_cursor(table, sizeof(struct cursor), ret);
 }
 
 /* Findings grow with each stage that is built. */
@@ -387,16 +372,16 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 		  sqlite3_value **values)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	struct stored_rows *rows = &cursor->sql->stored[cursor->number];
+	struct stored_rows *rows = &cursor->base.sql->stored[cursor->base.number];
 	struct error *error = NULL;
 
-	if (tables[cursor->number].fill == fill_findings &&
-	    rows->count != analysis_findings(cursor->sql->analysis)->count)
+	if (tables[cursor->base.number].fill == fill_findings &&
+	    rows->count != analysis_findings(cursor->base.sql->analysis)->count)
 		stored_rows_deinit(rows);
 	if (!rows->known)
-		error = fill(cursor->sql, cursor->number);
+		error = fill(cursor->base.sql, cursor->base.number);
 	cursor->row = 0;
-	return error ? sql_fail(cursor->sql, error) : SQLITE_OK;
+	return error ? sql_fail(cursor->base.sql, error) : SQLITE_OK;
 }
 
 static int next_row(sqlite3_vtab_cursor *base)
@@ -409,13 +394,13 @@ static int is_at_end(sqlite3_vtab_cursor *base)
 {
 	const struct cursor *cursor = (struct cursor *)base;
 
-	return cursor->row >= cursor->sql->stored[cursor->number].count;
+	return cursor->row >= cursor->base.sql->stored[cursor->base.number].count;
 }
 
 static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct cursor *cursor = (struct cursor *)base;
-	const struct stored_rows *rows = &cursor->sql->stored[cursor->number];
+	const struct stored_rows *rows = &cursor->base.sql->stored[cursor->base.number];
 	const struct stored_cell *cell =
 		&rows->cells.items[cursor->row * rows->columns + (size_t)column];
 
@@ -439,7 +424,7 @@ static const sqlite3_module module = {
 	.xBestIndex = best_index,
 	.xDisconnect = sql_disconnect,
 	.xOpen = open_cursor,
-	.xClose = close_cursor,
+	.xClose = sql_close_cursor,
 	.xFilter = filter,
 	.xNext = next_row,
 	.xEof = is_at_end,

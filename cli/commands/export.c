@@ -53,21 +53,6 @@ static struct error *take_choice(const char *word, const char *const *choices, u
 	return error_not(word, what);
 }
 
-static struct error *check(struct export_arguments *arguments)
-{
-	struct selection *selection = &arguments->selection;
-
-	if (!arguments->format)
-		return NULL;
-	if (!selection->query.set)
-		TRY(selection_parse(ARGP_KEY_ARG, "used", selection));
-	TRY(selection_parse(ARGP_KEY_END, NULL, selection));
-	if (selection->query.set->ranges)
-		return error_create(ERROR_USAGE, "'%s' is not a set of allocations",
-				    selection->query.set->name);
-	return NULL;
-}
-
 static struct error *export_parse(int key, const char *value, void *output)
 {
 	struct export_arguments *arguments = output;
@@ -83,7 +68,8 @@ static struct error *export_parse(int key, const char *value, void *output)
 		arguments->path = value;
 		return NULL;
 	case ARGP_KEY_END:
-		return check(arguments);
+		return arguments->format ? selection_end_of_allocations(&arguments->selection)
+					 : NULL;
 	case ARGP_KEY_ARG:
 		if (!arguments->format)
 			return export_format_find(value, &arguments->format);

@@ -16,15 +16,8 @@ static const struct argp_option own_options[] = {
 
 static struct error *check(struct objects_arguments *arguments)
 {
-	struct set_query *query = &arguments->selection.query;
-
-	if (!query->set)
-		TRY(query_take_word(query, "used"));
-	TRY(selection_parse(ARGP_KEY_END, NULL, &arguments->selection));
-	if (query->set->ranges)
-		return error_create(ERROR_USAGE, "'%s' is not a set of allocations",
-				    query->set->name);
-	if (query->sort == SORT_ADDRESS)
+	TRY(selection_end_of_allocations(&arguments->selection));
+	if (arguments->selection.query.sort == SORT_ADDRESS)
 		return error_create(ERROR_USAGE, "classes of objects have no order by address");
 	return NULL;
 }

@@ -28,12 +28,10 @@ static struct error *tree_parse(int key, const char *value, void *arguments)
 		return error;
 	if (key != ARGP_KEY_END)
 		return selection_parse(key, value, &tree->selection);
-	if (!tree->selection.query.set)
-		TRY(selection_parse(ARGP_KEY_ARG, "used", &tree->selection));
 	if (!limits->depth || limits->depth > OWNER_TREE_DEEPEST)
 		limits->depth = limits->depth ? OWNER_TREE_DEEPEST : USUAL_DEPTH;
 	limits->top = limits->top ? limits->top : USUAL_TOP;
-	return selection_parse(key, value, &tree->selection);
+	return selection_end_of_allocations(&tree->selection);
 }
 
 static struct error *tree_run(struct analysis *analysis, const void *arguments,

@@ -252,14 +252,9 @@ static bool take_kind(struct waste_arguments *arguments, const char *word)
 
 static struct error *check(struct waste_arguments *arguments)
 {
-	struct set_query *query = &arguments->selection.query;
+	const struct set_query *query = &arguments->selection.query;
 
-	if (!query->set)
-		TRY(query_take_word(query, "used"));
-	TRY(selection_parse(ARGP_KEY_END, NULL, &arguments->selection));
-	if (query->set->ranges)
-		return error_create(ERROR_USAGE, "'%s' is not a set of allocations",
-				    query->set->name);
+	TRY(selection_end_of_allocations(&arguments->selection));
 	if (query->sort != SORT_DEFAULT && query->sort != SORT_BYTES)
 		return error_create(ERROR_USAGE, "'waste' can only be sorted by bytes");
 	return NULL;

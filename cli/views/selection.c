@@ -124,6 +124,18 @@ static struct error *check_selection(struct selection *selection)
 	return NULL;
 }
 
+struct error *selection_end_of_allocations(struct selection *selection)
+{
+	const struct set_query *query = &selection->query;
+
+	if (!query->set)
+		TRY(selection_parse(ARGP_KEY_ARG, "used", selection));
+	TRY(selection_parse(ARGP_KEY_END, NULL, selection));
+	return query->set->ranges ? error_create(ERROR_USAGE, "'%s' is not a set of allocations",
+						 query->set->name)
+				  : NULL;
+}
+
 struct error *selection_parse(int key, const char *value, void *arguments)
 {
 	struct selection *selection = arguments;

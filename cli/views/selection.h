@@ -34,6 +34,11 @@ extern const struct argp_option contents_options[];
 /* A command's parse(): arguments are a struct selection. */
 struct error *selection_parse(int key, const char *value, void *arguments);
 
+/*
+ * The end of the arguments of commands that take allocations alone: those used, if no set is named.
+ */
+struct error *selection_end_of_allocations(struct selection *selection);
+
 /* Its release(). */
 void selection_release(void *arguments);
 
