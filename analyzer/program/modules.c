@@ -150,21 +150,23 @@ static bool has_code(const struct image *image, const struct module *module)
 }
 
 /*
- * Whether the mapped file is a module though its header is not in the core. The loader knows by how
- * much its addresses are moved; a program of fixed ones, by nothing.
+ * Whether the mapped file is a module: debuggers and linkers map modules as data, too. Data alone,
+ * as ICU's, is on the loader's list; copies of it for dlmopen() are told by code. Where the header
+ * is not in the core, the loader knows by how much addresses are moved; a program of fixed ones, by
+ * nothing.
  */
-static bool is_module(const struct image *image, struct module *module)
+static bool is_module(const struct image *image, struct module *module, bool has_header)
 {
 	const struct loaded_list *loaded = &image->loaded;
 	uint64_t size = module->end - module->start;
 
-	module->bias = module->start;
 	for (size_t i = 0; i < loaded->count; i++)
 		if (loaded->list[i].dynamic - module->start < size) {
-			module->bias = loaded->list[i].bias;
+			if (!has_header)
+				module->bias = loaded->list[i].bias;
 			return true;
 		}
-	return has_code(image, module) ||
+	return (has_header && loaded->count == 0) || has_code(image, module) ||
 	       image_auxiliary(image, AT_ENTRY, 0) - module->start < size;
 }
 
@@ -195,6 +197,7 @@ static struct error *add_files(struct program *program)
 			.path = first->path,
 			.start = first->start,
 			.end = first->end,
+			.bias = first->start,
 			.file = first->file,
 			.state = first->state,
 		};
@@ -209,7 +212,7 @@ static struct error *add_files(struct program *program)
 			reach = claimed;
 		while (next < count && is_next_of(first, &image->mappings[next], module.end, reach))
 			module.end = image->mappings[next++].end;
-		if (claimed == 0 && !is_module(image, &module))
+		if (!is_module(image, &module, claimed != 0))
 			continue;
 		module.end = end_of_data(image, module.end, claimed);
 		if (next < count && module.end > image->mappings[next].start)

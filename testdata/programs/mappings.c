@@ -4,6 +4,7 @@
  */
 #include "settle.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,15 @@ static void files(const char *path)
 	tell("file-shared", map(4 * PAGE, PROT_READ, MAP_SHARED, fileno(file)), "nothing");
 }
 
+/* As debuggers and linkers read programs: what is mapped so is not loaded. */
+static void program_as_data(void)
+{
+	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *place = map(4 * PAGE, PROT_READ, MAP_PRIVATE, file);
+
+	tell("program-as-data", place + PAGE, "nothing");
+}
+
 static void deleted(void)
 {
 	int file = memfd_create("deleted", 0);
@@ -139,6 +149,7 @@ int main(int count, char **arguments)
 	reserved();
 	shared();
 	files(arguments[1]);
+	program_as_data();
 	deleted();
 	fflush(stdout);
 	for (int i = 0; i < 3; i++) {

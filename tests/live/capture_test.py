@@ -143,6 +143,11 @@ class CaptureTest(unittest.TestCase):
         self.assertLess(status.st_blocks * 512, 4 << 20)
         self.assertEqual(status.st_mode & 0o777, 0o600)
 
+    def test_a_program_mapped_as_data_is_no_module(self):
+        result = run(HEAPCORE, self.path("core"), "list", "modules")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual(result.stdout.count("/mappings\n"), 1, result.stdout)
+
     def test_pages_were_not_touched_by_being_looked_for(self):
         for line in self.mappings.lines:
             name, address, _ = line.split(" ", 2)
