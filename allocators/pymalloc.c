@@ -48,14 +48,6 @@ static void cleanup_pymalloc_close(struct pymalloc_heap **heap)
 		pymalloc_close(&(*heap)->heap);
 }
 
-static bool has_python(const struct program *program)
-{
-	list_for_each(module, program->modules, program->module_count)
-		if (strstr(module->path, "python"))
-			return true;
-	return false;
-}
-
 /* Whether it is named as a free-threaded interpreter is: python3.13t, libpython3.13t.so.1.0. */
 static bool is_free_threaded(const struct module *module)
 {
@@ -87,7 +79,7 @@ static struct error *pymalloc_open(const struct heap_context *context, struct he
 	_cleanup_(pymalloc_close) struct pymalloc_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!has_python(context->program))
+	if (!program_has_module(context->program, "python"))
 		return NULL;
 	report_free_threaded(context);
 	heap = calloc(1, sizeof(*heap));

@@ -55,20 +55,12 @@ static void cleanup_ruby_close(struct ruby_heap **heap)
 		ruby_close(&(*heap)->heap);
 }
 
-static bool has_ruby(const struct program *program)
-{
-	list_for_each(module, program->modules, program->module_count)
-		if (strstr(module->path, "ruby"))
-			return true;
-	return false;
-}
-
 static struct error *ruby_open(const struct heap_context *context, struct heap **ret)
 {
 	_cleanup_(ruby_close) struct ruby_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!has_ruby(context->program))
+	if (!program_has_module(context->program, "ruby"))
 		return NULL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)

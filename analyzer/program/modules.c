@@ -151,7 +151,7 @@ static bool has_code(const struct image *image, const struct module *module)
 
 /*
  * Whether the mapped file is a module: debuggers and linkers map modules as data, too. Data alone,
- * as ICU's, is on the loader's list; copies of it for dlmopen() are told by code. Where the header
+ * as ICU's, is on the loader's list; copies of it for dlmopen() have code. Where the header
  * is not in the core, the loader knows by how much addresses are moved; a program of fixed ones, by
  * nothing.
  */

@@ -10,6 +10,8 @@
 
 #include "analyzer/image/image.h"
 
+#include <string.h>
+
 struct module {
 	const char *path;	       /* as the dump names it (untrusted) */
 	uint64_t start, end;	       /* from its header to the end of its data */
@@ -98,6 +100,15 @@ bool module_has_constants(const struct image *image, const struct module *module
 
 /* Whether the dump tells which modules there are; a static program has one. */
 bool program_knows_modules(const struct program *program);
+
+/* Whether a module has that in its path: an interpreter, or its library. */
+static inline bool program_has_module(const struct program *program, const char *part)
+{
+	for (size_t i = 0; i < program->module_count; i++)
+		if (strstr(program->modules[i].path, part))
+			return true;
+	return false;
+}
 
 /* Where the struct pthread of a thread with that pointer begins. */
 static inline uint64_t thread_descriptor(const struct image *image, uint64_t thread_pointer)

@@ -93,4 +93,17 @@ static inline size_t count_incomplete(const struct process *process)
 	return analysis_findings(process->analysis)->weighed[FINDING_INCOMPLETE];
 }
 
+/* What is made of a struct made, whose first member is such a process; made_init() is the test's.
+ */
+#define DEFINE_MADE_DEINIT                                \
+	static inline void made_deinit(struct made *made) \
+	{                                                 \
+		process_deinit(&made->process);           \
+	}                                                 \
+	DEFINE_DEINIT(made_deinit, struct made)
+
+#define MADE(made, ...)                          \
+	_cleanup_(made_deinit) struct made made; \
+	made_init(&made, ##__VA_ARGS__)
+
 #endif

@@ -216,6 +216,12 @@ def states(pid):
     return found
 
 
+def places_said(process):
+    """The numbers that the process said of itself, each by the word before it."""
+    said = (line.strip().partition(" ") for line in process.said)
+    return {word: int(rest) for word, _, rest in said if rest.isdigit()}
+
+
 def settle(process, state="S"):
     """Until all threads of the process wait for something, or are stopped."""
     deadline = time.monotonic() + TIMEOUT
@@ -357,3 +363,13 @@ class LiveTest(unittest.TestCase):
         process = start(command, folder=self.folder, **options)
         self.addCleanup(end, process)
         return process
+
+    def core_of_script(self, interpreter, text, **variables):
+        """A core of the interpreter, and the path of the truth, the script's argument."""
+        script, truth = self.path("program"), self.path("truth")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(text)
+        process = self.start([interpreter, script, truth], **variables)
+        core = snap(process, self.path("core"))
+        end(process)
+        return core, truth

@@ -59,14 +59,8 @@ def classes(core, *words):
 
 class Objects(harness.LiveTest):
     def core_of(self, **variables):
-        script = self.path("program.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
-        process = self.start([SYSTEM, script, self.path("truth")],
-                             **variables)
-        core = harness.snap(process, self.path("core"))
-        harness.end(process)
-        with open(self.path("truth"), encoding="utf-8") as file:
+        core, truth = self.core_of_script(SYSTEM, PROGRAM, **variables)
+        with open(truth, encoding="utf-8") as file:
             return core, {line.split()[0]: [int(word) for word
                                             in line.split()[1:]]
                           for line in file}

@@ -92,15 +92,9 @@ def is_noted(truth):
                      "no python3 of the system")
 class Lost(harness.LiveTest):
     def core_of(self, switch, freeze="", **variables):
-        script = self.path("program.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(PROGRAM.replace("SWITCH", switch)
-                       .replace("FREEZE", freeze))
-        process = self.start([python_test.SYSTEM, script,
-                              self.path("truth")], **variables)
-        core = harness.snap(process, self.path("core"))
-        harness.end(process)
-        return core, read_truth(self.path("truth"))
+        text = PROGRAM.replace("SWITCH", switch).replace("FREEZE", freeze)
+        core, truth = self.core_of_script(python_test.SYSTEM, text, **variables)
+        return core, read_truth(truth)
 
     def find(self, core, words, addresses):
         blocks = python_test.Blocks(python_test.sizes(core, *words.split()))

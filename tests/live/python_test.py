@@ -137,14 +137,8 @@ def fits(size, wanted):
 @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
 class Python(harness.LiveTest):
     def core_of(self, **variables):
-        script = self.path("program.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
-        process = self.start([SYSTEM, script, self.path("truth")],
-                             **variables)
-        core = harness.snap(process, self.path("core"))
-        harness.end(process)
-        return core, Truth(self.path("truth"))
+        core, truth = self.core_of_script(SYSTEM, PROGRAM, **variables)
+        return core, Truth(truth)
 
     def check_objects(self, core, truth):
         used = Blocks(sizes(core, "used"))

@@ -121,12 +121,8 @@ def addresses(core, *words):
 @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
 class Ruby(harness.LiveTest):
     def core_of(self):
-        with open(self.path("program.rb"), "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
-        process = self.start(["ruby", self.path("program.rb"), self.path("truth")])
-        core = harness.snap(process, self.path("core"))
-        harness.end(process)
-        return core, Truth(self.path("truth"))
+        core, truth = self.core_of_script("ruby", PROGRAM)
+        return core, Truth(truth)
 
     def test_objects_have_the_names_of_their_classes(self):
         core, truth = self.core_of()

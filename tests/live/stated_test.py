@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import FINE, HEAPCORE, USAGE, LiveTest, addresses, ask, snap, tables
+from harness import FINE, HEAPCORE, USAGE, LiveTest, addresses, ask, places_said, snap, tables
 
 
 class StatedTest(LiveTest):
@@ -18,12 +18,7 @@ class StatedTest(LiveTest):
         program = self.compile("stated", "stated.c", "truth.c",
                                compiler=compiler, flags=flags)
         process = self.start([program])
-        truth = {}
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if rest.isdigit():
-                truth[word] = int(rest)
-        return snap(process, self.path("core")), truth
+        return snap(process, self.path("core")), places_said(process)
 
     def ask_all(self, core, *questions, expected=(FINE,)):
         words = [word for question in questions for word in ("-c", question)]

@@ -8,7 +8,7 @@ import re
 import shutil
 import unittest
 
-from harness import FINE, USAGE, LiveTest, addresses, ask, snap, tables
+from harness import FINE, USAGE, LiveTest, addresses, ask, places_said, snap, tables
 
 
 class VariablesTest(LiveTest):
@@ -17,11 +17,7 @@ class VariablesTest(LiveTest):
         program = self.compile(name, "variables.c", "variables_other.c", "truth.c",
                                compiler=compiler, flags=flags)
         process = self.start([program])
-        truth = {}
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if rest.isdigit():
-                truth[word] = int(rest)
+        truth = places_said(process)
         self.assertGreater(len(truth), 30)
         return snap(process, self.path(name + ".core")), truth
 

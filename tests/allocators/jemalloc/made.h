@@ -12,15 +12,12 @@
 #ifndef TESTS_ALLOCATORS_JEMALLOC_MADE_H
 #define TESTS_ALLOCATORS_JEMALLOC_MADE_H
 
-#include "analyzer/analysis/analysis.h"
+#include "tests/allocators/process.h"
 
-#include "tests/analyzer/image/core_builder.h"
-
-static const uint64_t MODULE = 0x7f0000000000, DATA = MODULE + PAGE, DATA_SIZE = 0x400000,
-		      ROOT = DATA + 0x1008, ARENAS = DATA + 0x300000, BASE = 0x7e0000000000,
+static const uint64_t ROOT = DATA + 0x1008, ARENAS = DATA + 0x300000, BASE = 0x7e0000000000,
 		      BASE_SIZE = 0x800000, ARENA = BASE + 0x1000, EXTENTS = BASE + 0x40000,
 		      NODES = BASE + 0x200000, HEAP = 0x7d0000000000, HEAP_SIZE = 0x800000,
-		      STACK = 0x7ffc00000000, DESCRIPTOR = STACK + 0x100;
+		      DESCRIPTOR = STACK + 0x100;
 
 enum { ACTIVE, DIRTY, MUZZY, RETAINED, CHANGING };
 
@@ -41,12 +38,9 @@ static const struct build BUILD_8 = { "quantum of 8", 12, 3, { 18, 18 }, 17, 20,
 static const struct build BUILD_64K = { "64 KiB pages", 16, 4, { 16, 16 }, 17, 20, true };
 
 struct made {
+	struct process process;
 	const struct build *build;
-	struct core core;
 	uint64_t next_extent, next_metadata;
-	struct progress progress;
-	struct debug_options options; /* its memory is that of the machine */
-	struct analysis *analysis;
 };
 
 static inline uint64_t page_of(const struct made *made)
@@ -84,37 +78,26 @@ static inline void made_add_arena(struct core *core)
 
 static inline void made_init(struct made *made, const struct build *build)
 {
-	struct core *core = &made->core;
+	struct core *core = &made->process.core;
 
-	*made = (struct made){ build, .next_extent = HEAP, .next_metadata = EXTENTS };
-	core_init(core);
-	core_add_module(core, MODULE, DATA_SIZE, "/lib/libjemalloc.so.2");
+	made->build = build;
+	made->next_extent = HEAP;
+	made->next_metadata = EXTENTS;
+	process_init(&made->process, "/lib/libjemalloc.so.2");
 	core_add(core, BASE, BASE_SIZE, RIGHTS_RW);
 	core_add(core, HEAP, HEAP_SIZE, RIGHTS_RW);
-	memset(core_add(core, STACK, PAGE, RIGHTS_RW), 0x11, PAGE);
-	core_add_auxiliary(core, AT_RANDOM, STACK + PAGE - 0x100);
 	core_set(core, ROOT + 8 * index_at(build, 0, HEAP), NODES);
 	if (build->bits[2])
 		core_set(core, NODES + 8 * index_at(build, 1, HEAP), NODES + 0x100000);
 	made_add_arena(core);
 }
 
-static inline void made_deinit(struct made *made)
-{
-	if (made->analysis)
-		analysis_destroy(made->analysis);
-	core_deinit(&made->core);
-}
-DEFINE_DEINIT(made_deinit, struct made)
-
-#define MADE(made, build)                        \
-	_cleanup_(made_deinit) struct made made; \
-	made_init(&made, build)
+DEFINE_MADE_DEINIT
 
 /* The metadata of the extent at address. */
 static inline uint64_t metadata_of(const struct made *made, uint64_t address)
 {
-	return core_get(&made->core, element_of(made->build, address)) & 0xffffffffffc0;
+	return core_get(&made->process.core, element_of(made->build, address)) & 0xffffffffffc0;
 }
 
 /* How many classes of sizes a build has: of free extents, it is their class. */
@@ -128,7 +111,7 @@ static inline uint64_t add_extent(struct made *made, uint64_t bytes, unsigned in
 				  unsigned int state)
 {
 	const struct build *build = made->build;
-	struct core *core = &made->core;
+	struct core *core = &made->process.core;
 	uint64_t start = made->next_extent, metadata = made->next_metadata;
 
 	core_set(core, metadata,
@@ -153,7 +136,7 @@ static inline uint64_t add_large(struct made *made, uint64_t bytes, unsigned int
 {
 	uint64_t start = add_extent(made, bytes, class, false, ACTIVE);
 
-	core_set(&made->core, metadata_of(made, start) + 8, start + offset);
+	core_set(&made->process.core, metadata_of(made, start) + 8, start + offset);
 	return start + offset;
 }
 
@@ -167,8 +150,8 @@ static inline void count_free(struct made *made, uint64_t slab, int more)
 	uint64_t metadata = metadata_of(made, slab);
 	uint64_t unit = UINT64_C(1) << (made->build->class + 8);
 
-	core_set(&made->core, metadata,
-		 core_get(&made->core, metadata) + (uint64_t)(int64_t)more * unit);
+	core_set(&made->process.core, metadata,
+		 core_get(&made->process.core, metadata) + (uint64_t)(int64_t)more * unit);
 }
 
 /* Free the number-th region of the slab. */
@@ -176,39 +159,9 @@ static inline void free_region(struct made *made, uint64_t slab, unsigned int nu
 {
 	uint64_t word = metadata_of(made, slab) + 64 + 8 * (number / 64);
 
-	core_set(&made->core, word, core_get(&made->core, word) | UINT64_C(1) << number % 64);
+	core_set(&made->process.core, word,
+		 core_get(&made->process.core, word) | UINT64_C(1) << number % 64);
 	count_free(made, slab, 1);
-}
-
-static inline void made_open(struct made *made)
-{
-	const struct user_regs_struct registers = { .rsp = STACK + 0x800 };
-
-	core_add_thread(&made->core, 11, &registers);
-	core_write_file(&made->core);
-	assert_no_error(
-		analysis_create(made->core.path, &made->options, &made->progress, &made->analysis));
-	assert_no_error(analysis_need(made->analysis, STAGE_HEAP));
-}
-
-/* The allocation that starts there, or NO_ALLOCATION. */
-static inline allocation_id find_block(const struct made *made, uint64_t address)
-{
-	const struct allocation_index *index = analysis_index(made->analysis);
-	allocation_id id = allocation_find(index, address);
-
-	return id != NO_ALLOCATION && allocation_start(index, id) == address ? id : NO_ALLOCATION;
-}
-
-static inline void assert_block(const struct made *made, uint64_t address, uint64_t size,
-				enum block_state state)
-{
-	const struct allocation_index *index = analysis_index(made->analysis);
-	allocation_id id = find_block(made, address);
-
-	assert_int_not_equal(id, NO_ALLOCATION);
-	assert_int_equal(allocation_size(index, id), size);
-	assert_int_equal(allocation_state(index, id), state);
 }
 
 #endif

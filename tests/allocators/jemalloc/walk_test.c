@@ -25,30 +25,22 @@ static uint64_t add_some(struct made *made)
 	return slab;
 }
 
-static const char *free_kind(const struct made *made, uint64_t address)
-{
-	size_t hint = 0;
-
-	return heaps_free_kind(analysis_heaps(made->analysis), find_block(made, address), &hint)
-		->name;
-}
-
 TEST(regions_are_free_as_the_bitmap_says_in_each_build)
 {
 	for (size_t i = 0; i < BUILDS; i++) {
 		MADE(made, builds[i]);
 		uint64_t slab = add_some(&made);
 
-		made_open(&made);
-		assert_block(&made, slab, 32, BLOCK_FREE);
-		assert_block(&made, slab + 32, 32, BLOCK_USED);
-		assert_block(&made, slab + 32 * 12, 32, BLOCK_FREE);
-		assert_block(&made, slab + page_of(&made) - 32, 32, BLOCK_USED);
-		assert_block(&made, slab + page_of(&made), 2 * page_of(&made), BLOCK_FREE);
-		assert_block(&made, slab + 3 * page_of(&made), 48, BLOCK_USED);
-		assert_string_equal(free_kind(&made, slab), "slab");
-		assert_string_equal(free_kind(&made, slab + page_of(&made)), "dirty");
-		assert_int_equal(analysis_findings(made.analysis)->weighed[FINDING_INCOMPLETE], 0);
+		process_open(&made.process);
+		assert_block(&made.process, slab, 32, BLOCK_FREE);
+		assert_block(&made.process, slab + 32, 32, BLOCK_USED);
+		assert_block(&made.process, slab + 32 * 12, 32, BLOCK_FREE);
+		assert_block(&made.process, slab + page_of(&made) - 32, 32, BLOCK_USED);
+		assert_block(&made.process, slab + page_of(&made), 2 * page_of(&made), BLOCK_FREE);
+		assert_block(&made.process, slab + 3 * page_of(&made), 48, BLOCK_USED);
+		assert_free_kind(&made.process, slab, "slab");
+		assert_free_kind(&made.process, slab + page_of(&made), "dirty");
+		assert_int_equal(count_incomplete(&made.process), 0);
 	}
 }
 
@@ -60,10 +52,10 @@ TEST(large_allocation_begins_behind_its_offset_and_ends_before_its_padding)
 	add_some(&made);
 	large = add_large(&made, 28672 + PAGE, CLASS_28K, 0x340);
 	plain = add_large(&made, 28672 + PAGE, CLASS_28K, 0);
-	made_open(&made);
-	assert_block(&made, large, 28672, BLOCK_USED);
-	assert_block(&made, plain, 28672, BLOCK_USED);
-	assert_int_equal(find_block(&made, large - 0x340), NO_ALLOCATION);
+	process_open(&made.process);
+	assert_block(&made.process, large, 28672, BLOCK_USED);
+	assert_block(&made.process, plain, 28672, BLOCK_USED);
+	assert_int_equal(find_block(&made.process, large - 0x340), NO_ALLOCATION);
 }
 
 TEST(large_allocation_of_fewer_pages_than_its_class_has_just_these)
@@ -74,8 +66,8 @@ TEST(large_allocation_of_fewer_pages_than_its_class_has_just_these)
 	add_some(&made);
 	/* Between the classes of 64 and 80 KiB. */
 	large = add_large(&made, 19 * PAGE, 45, 0);
-	made_open(&made);
-	assert_block(&made, large, 19 * PAGE, BLOCK_USED);
+	process_open(&made.process);
+	assert_block(&made.process, large, 19 * PAGE, BLOCK_USED);
 }
 
 TEST(free_extents_are_told_apart)
@@ -86,9 +78,9 @@ TEST(free_extents_are_told_apart)
 	add_some(&made);
 	muzzy = add_free(&made, PAGE, MUZZY);
 	retained = add_free(&made, 5 * PAGE, RETAINED);
-	made_open(&made);
-	assert_string_equal(free_kind(&made, muzzy), "muzzy");
-	assert_string_equal(free_kind(&made, retained), "retained");
+	process_open(&made.process);
+	assert_free_kind(&made.process, muzzy, "muzzy");
+	assert_free_kind(&made.process, retained, "retained");
 }
 
 TEST(arena_is_found_with_all_of_its_metadata)
@@ -99,8 +91,8 @@ TEST(arena_is_found_with_all_of_its_metadata)
 	size_t count;
 
 	add_some(&made);
-	made_open(&made);
-	heaps = analysis_heaps(made.analysis);
+	process_open(&made.process);
+	heaps = analysis_heaps(made.process.analysis);
 	assert_int_equal(heaps_arena_count(heaps), 1);
 	assert_int_equal(heaps_arena(heaps, 0).address, ARENA);
 	assert_int_equal(heaps_arena(heaps, 0).size, 6 * PAGE);
@@ -110,25 +102,18 @@ TEST(arena_is_found_with_all_of_its_metadata)
 	assert_int_equal(claims[0].end, BASE + BASE_SIZE);
 }
 
-static void assert_told(const struct made *made, uint64_t address, const char *expected)
-{
-	char text[128];
-
-	assert_true(heaps_tell(analysis_heaps(made->analysis), address, text, sizeof(text)));
-	assert_string_equal(text, expected);
-}
-
 TEST(address_in_metadata_is_told)
 {
 	MADE(made, &BUILD_5_3);
 
 	add_some(&made);
-	made_open(&made);
-	assert_told(&made, ARENA, "the structure of arena 0");
-	assert_told(&made, EXTENTS + 8, "the metadata of the extent at 0x7d0000000000 of arena 0");
-	assert_told(&made, NODES, "in the radix tree of extents");
-	assert_told(&made, BASE + 0x300, "in memory for jemalloc's metadata");
-	assert_told(&made, HEAP,
+	process_open(&made.process);
+	assert_told(&made.process, ARENA, "the structure of arena 0");
+	assert_told(&made.process, EXTENTS + 8,
+		    "the metadata of the extent at 0x7d0000000000 of arena 0");
+	assert_told(&made.process, NODES, "in the radix tree of extents");
+	assert_told(&made.process, BASE + 0x300, "in memory for jemalloc's metadata");
+	assert_told(&made.process, HEAP,
 		    "a region of the slab at 0x7d0000000000 of arena 0, of the class of 32 bytes");
 }
 
@@ -136,7 +121,7 @@ TEST(address_in_metadata_is_told)
 static void add_bins(struct made *made, uint64_t bins, uint64_t stack, unsigned int class,
 		     const uint64_t regions[2])
 {
-	struct core *core = &made->core;
+	struct core *core = &made->process.core;
 	const bool falls = made->build->caches_fall;
 
 	for (unsigned int i = 0; i < 36; i++) {
@@ -156,7 +141,7 @@ static void add_bins(struct made *made, uint64_t bins, uint64_t stack, unsigned 
 static void add_cache(struct made *made, uint64_t stack, unsigned int class,
 		      const uint64_t regions[2])
 {
-	struct core *core = &made->core;
+	struct core *core = &made->process.core;
 	bool old = made->build == &BUILD_5_0;
 	uint64_t bins = STACK + 0x200, cache = bins - 16, first = old ? cache : DESCRIPTOR;
 	uint64_t links = old ? bins + 36 * UINT64_C(24) : DESCRIPTOR;
@@ -180,13 +165,13 @@ TEST(regions_in_a_cache_of_a_thread_are_not_used_and_its_stack_is_no_allocation)
 		const uint64_t regions[2] = { slab + 32, slab + 64 };
 
 		add_cache(&made, stack, CLASS_32, regions);
-		made_open(&made);
-		assert_block(&made, slab + 32, 32, BLOCK_CACHED);
-		assert_block(&made, slab + 64, 32, BLOCK_CACHED);
-		assert_block(&made, slab + 128, 32, BLOCK_USED);
-		assert_string_equal(free_kind(&made, slab + 32), "tcache");
-		assert_int_equal(find_block(&made, stack), NO_ALLOCATION);
-		assert_told(&made, stack, "the stack of a thread cache");
+		process_open(&made.process);
+		assert_block(&made.process, slab + 32, 32, BLOCK_CACHED);
+		assert_block(&made.process, slab + 64, 32, BLOCK_CACHED);
+		assert_block(&made.process, slab + 128, 32, BLOCK_USED);
+		assert_free_kind(&made.process, slab + 32, "tcache");
+		assert_int_equal(find_block(&made.process, stack), NO_ALLOCATION);
+		assert_told(&made.process, stack, "the stack of a thread cache");
 	}
 }
 
@@ -198,10 +183,10 @@ TEST(entry_of_a_cache_that_is_of_another_class_is_told)
 	const uint64_t regions[2] = { slab + 32, slab + 40 };
 
 	add_cache(&made, stack, CLASS_32, regions);
-	made_open(&made);
-	assert_block(&made, slab + 32, 32, BLOCK_CACHED);
+	process_open(&made.process);
+	assert_block(&made.process, slab + 32, 32, BLOCK_CACHED);
 	assert_finding(
-		analysis_findings(made.analysis), FINDING_INCOMPLETE,
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		"jemalloc: entries of thread caches that are no allocations of their size class: 1");
 }
 
@@ -213,10 +198,10 @@ TEST(bitmap_that_contradicts_the_count_of_free_regions_is_told_with_its_place)
 	for (int i = 0; i < 8; i++)
 		add_slab(&made, PAGE, CLASS_32);
 	count_free(&made, slab, 3);
-	made_open(&made);
-	assert_block(&made, slab, 32, BLOCK_FREE);
+	process_open(&made.process);
+	assert_block(&made.process, slab, 32, BLOCK_FREE);
 	assert_finding(
-		analysis_findings(made.analysis), FINDING_INCOMPLETE,
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		"1, the first at 0x7d0000000000, with 5 free regions by its bitmap and 8 by its count");
 }
 
@@ -229,16 +214,16 @@ TEST(extents_that_overlap_or_are_too_large_are_left_out)
 		add_slab(&made, PAGE, CLASS_32);
 	second = add_slab(&made, PAGE, CLASS_32);
 	third = add_slab(&made, PAGE, CLASS_32);
-	core_set(&made.core, metadata_of(&made, slab + PAGE) + 16, 4 * PAGE);
-	core_set(&made.core, metadata_of(&made, second) + 16, UINT64_C(1) << 60);
-	made_open(&made);
-	assert_block(&made, slab, 32, BLOCK_FREE);
-	assert_int_equal(find_block(&made, slab + 3 * PAGE), NO_ALLOCATION);
-	assert_int_equal(find_block(&made, second), NO_ALLOCATION);
-	assert_block(&made, third, 32, BLOCK_USED);
-	assert_finding(analysis_findings(made.analysis), FINDING_INCOMPLETE,
+	core_set(&made.process.core, metadata_of(&made, slab + PAGE) + 16, 4 * PAGE);
+	core_set(&made.process.core, metadata_of(&made, second) + 16, UINT64_C(1) << 60);
+	process_open(&made.process);
+	assert_block(&made.process, slab, 32, BLOCK_FREE);
+	assert_int_equal(find_block(&made.process, slab + 3 * PAGE), NO_ALLOCATION);
+	assert_int_equal(find_block(&made.process, second), NO_ALLOCATION);
+	assert_block(&made.process, third, 32, BLOCK_USED);
+	assert_finding(analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		       "jemalloc: extents that overlap others: 1, the first at 0x7d0000003000");
-	assert_finding(analysis_findings(made.analysis), FINDING_INCOMPLETE,
+	assert_finding(analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		       "jemalloc: extents whose size or place does not fit their size class: 1");
 }
 
@@ -252,10 +237,10 @@ TEST(large_allocation_that_begins_where_none_can_is_left_out)
 		add_slab(&made, PAGE, CLASS_32);
 	odd = add_large(&made, 28672 + PAGE, CLASS_28K, 0x341);
 	late = add_large(&made, PAGE, CLASS_48, PAGE - 16);
-	made_open(&made);
-	assert_int_equal(find_block(&made, odd & ~UINT64_C(7)), NO_ALLOCATION);
-	assert_int_equal(find_block(&made, late), NO_ALLOCATION);
-	assert_finding(analysis_findings(made.analysis), FINDING_INCOMPLETE,
+	process_open(&made.process);
+	assert_int_equal(find_block(&made.process, odd & ~UINT64_C(7)), NO_ALLOCATION);
+	assert_int_equal(find_block(&made.process, late), NO_ALLOCATION);
+	assert_finding(analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		       "jemalloc: extents whose size or place does not fit their size class: 2");
 }
 
@@ -266,9 +251,9 @@ TEST(extent_that_a_thread_is_changing_is_not_counted)
 
 	add_some(&made);
 	extent = add_free(&made, PAGE, CHANGING);
-	made_open(&made);
-	assert_int_equal(find_block(&made, extent), NO_ALLOCATION);
-	assert_finding(analysis_findings(made.analysis), FINDING_NOTE,
+	process_open(&made.process);
+	assert_int_equal(find_block(&made.process, extent), NO_ALLOCATION);
+	assert_finding(analysis_findings(made.process.analysis), FINDING_NOTE,
 		       "jemalloc: extents that threads were changing when the core was taken: 1");
 }
 
@@ -278,9 +263,9 @@ TEST(tree_whose_root_leads_to_one_leaf_many_times_is_read_once)
 	uint64_t slab = add_some(&made);
 
 	for (uint64_t i = 0; i < 1 << 18; i++)
-		core_set(&made.core, ROOT + 8 * i, NODES);
-	made_open(&made);
-	assert_true(allocation_count(analysis_index(made.analysis)) < 1000);
+		core_set(&made.process.core, ROOT + 8 * i, NODES);
+	process_open(&made.process);
+	assert_true(allocation_count(analysis_index(made.process.analysis)) < 1000);
 	(void)slab;
 }
 
@@ -290,9 +275,9 @@ TEST(heap_that_fits_no_layout_is_recognised_and_not_read)
 
 	for (int i = 0; i < 8; i++)
 		count_free(&made, add_slab(&made, PAGE, CLASS_32), 1 + i);
-	made_open(&made);
-	assert_int_equal(allocation_count(analysis_index(made.analysis)), 0);
+	process_open(&made.process);
+	assert_int_equal(allocation_count(analysis_index(made.process.analysis)), 0);
 	assert_finding(
-		analysis_findings(made.analysis), FINDING_INCOMPLETE,
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		"jemalloc is loaded (/lib/libjemalloc.so.2), and its heap could not be read: only versions 5.0 to 5.3 are, undamaged");
 }

@@ -59,15 +59,7 @@ static void made_init(struct made *made)
 	core_set(core, slice_of(SMALL) + 40, block_of(9) | 2);
 }
 
-static void made_deinit(struct made *made)
-{
-	process_deinit(&made->process);
-}
-DEFINE_DEINIT(made_deinit, struct made)
-
-#define MADE(made)                               \
-	_cleanup_(made_deinit) struct made made; \
-	made_init(&made)
+DEFINE_MADE_DEINIT
 
 TEST(blocks_are_free_that_the_page_lists)
 {

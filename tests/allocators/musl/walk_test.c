@@ -27,15 +27,7 @@ static void made_init(struct made *made)
 	made->metas = 0;
 }
 
-static void made_deinit(struct made *made)
-{
-	process_deinit(&made->process);
-}
-DEFINE_DEINIT(made_deinit, struct made)
-
-#define MADE(made)                               \
-	_cleanup_(made_deinit) struct made made; \
-	made_init(&made)
+DEFINE_MADE_DEINIT
 
 /* A group; returns its meta. */
 static uint64_t add_group(struct made *made, uint64_t start, unsigned int slots, unsigned int class,

@@ -60,15 +60,7 @@ static void made_init(struct made *made)
 	core_set(core, HEAD, CACHE);
 }
 
-static void made_deinit(struct made *made)
-{
-	process_deinit(&made->process);
-}
-DEFINE_DEINIT(made_deinit, struct made)
-
-#define MADE(made)                               \
-	_cleanup_(made_deinit) struct made made; \
-	made_init(&made)
+DEFINE_MADE_DEINIT
 
 /* A span behind all others; returns where it begins. */
 static uint64_t add_span(struct made *made, uint64_t pages, uint64_t objects, unsigned int refcount,
