@@ -73,15 +73,25 @@ struct arch {
 	uint8_t register_count;
 	/* The registers with these roles. */
 	uint8_t stack_pointer, instruction;
-	uint8_t system_call;	/* its number, negative outside of one */
+	/*
+	 * Its number, negative outside of one; or, if calls_by_code, the number of what the thread
+	 * calls only if it stands at the instruction that does so, where the kernel puts those that
+	 * are to call again, or behind it.
+	 */
+	uint8_t system_call;
+	bool calls_by_code;
 	uint8_t thread_pointer; /* or NOT_A_REGISTER: a note of its own has it */
 	uint32_t thread_pointer_note;
 
 	/* How registers are shown, as sentences of report.h; NULL at the end. */
 	const char *shown[4];
 
-	/* DWARF numbers are below unwound_count; the caller's place is what unwound_return was. */
+	/*
+	 * DWARF numbers are below unwound_count; the caller's place is what unwound_return was: a
+	 * register that calls write, if return_is_register, else the instruction pointer.
+	 */
 	uint8_t unwound_count, unwound_return;
+	bool return_is_register;
 
 	uint16_t red_zone;	    /* bytes below the stack pointer that a function may use */
 	uint8_t address_bits;	    /* of programs' addresses */
@@ -95,12 +105,15 @@ struct arch {
 
 	/*
 	 * glibc's struct pthread, which is the thread control block or stands next to it: how far
-	 * above its start the thread pointer is; then offsets in it, of which 0 is none.
+	 * above its start the thread pointer is, by version; then offsets in it, of which 0 is
+	 * none.
 	 */
 	struct {
 		uint16_t pointer; /* 0: TLS is below it (variant II), else above (variant I) */
+		uint16_t most;	  /* pointer in any version */
 		uint16_t self;	  /* its own address once more, which the first word is, too */
-		uint16_t dtv, list, tid, cancel;
+		uint16_t dtv;	  /* behind the thread pointer */
+		uint16_t list, tid, cancel;
 	} pthread;
 
 	/* The note with all vector registers, besides NT_FPREGSET. */

@@ -240,28 +240,28 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 }
 
 static struct error *find_file(struct file_table *table, const struct image *image,
-			       const char *path, uint64_t base, uint64_t end,
+			       const struct mapping *mapping, uint64_t end,
 			       const struct image_file **ret, enum file_state *ret_state)
 {
-	struct build_id in_dump = build_id_of_image(image, base, end), in_file;
-	const struct image_file key = { .path = (char *)path };
+	struct build_id in_dump = build_id_of_image(image, mapping->start, end), in_file;
+	const struct image_file key = { .path = (char *)mapping->path };
 	struct image_file **found, *file = NULL;
 
 	*ret = NULL;
 	*ret_state = FILE_UNKNOWN;
-	if (in_dump.size == 0)
+	if (in_dump.size == 0 && !mapping->is_matched)
 		return NULL;
 	found = tfind(&key, &table->by_path, compare_paths);
 	if (found)
 		file = *found;
 	if (!file)
-		TRY(add_file(table, path, &file));
+		TRY(add_file(table, mapping->path, &file));
 	*ret_state = FILE_NOT_THERE;
 	if (!file->bytes)
 		return NULL;
 	in_file = find_build_id(&(struct source){ .bytes = file->bytes, .size = file->size });
 	*ret_state = FILE_OTHER_BUILD;
-	if (!build_id_equal(&in_dump, &in_file))
+	if (in_dump.size > 0 && !build_id_equal(&in_dump, &in_file))
 		return NULL;
 	*ret_state = FILE_UNKNOWN;
 	if (file->modules++ >= MOST_MODULES_OF_FILE)
@@ -290,12 +290,12 @@ static struct error *add_mapped(struct file_table *table, const struct image *im
 	return NULL;
 }
 
-struct error *file_table_find(struct file_table *table, const struct image *image, const char *path,
-			      uint64_t base, uint64_t end, const struct image_file **ret,
-			      enum file_state *ret_state)
+struct error *file_table_find(struct file_table *table, const struct image *image,
+			      const struct mapping *mapping, uint64_t end,
+			      const struct image_file **ret, enum file_state *ret_state)
 {
-	TRY(find_file(table, image, path, base, end, ret, ret_state));
+	TRY(find_file(table, image, mapping, end, ret, ret_state));
 	if (!*ret)
-		TRY(add_mapped(table, image, path, base, end, ret));
+		TRY(add_mapped(table, image, mapping->path, mapping->start, end, ret));
 	return NULL;
 }

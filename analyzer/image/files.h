@@ -34,16 +34,17 @@ int file_open_below(const char *sysroot, const char *path);
 void file_table_deinit(struct file_table *table);
 
 /*
- * The file of that path whose build-id is that of the module from base to end, or what the dump has
- * of it, or NULL in *ret, and why. The table owns it. A file stands for no more than
+ * The file of that mapping, at the beginning of a module that goes on to end, if it has the
+ * module's build-id or was matched; or what the dump has of it, or NULL in *ret, and why. The table
+ * owns it. A file stands for no more than
  * MOST_MODULES_OF_FILE modules: a program has one of a file, a few with dlmopen(), while a small
  * dump could name a large file again and again.
  */
 enum { MOST_MODULES_OF_FILE = 64 };
 
-struct error *file_table_find(struct file_table *table, const struct image *image, const char *path,
-			      uint64_t base, uint64_t end, const struct image_file **ret,
-			      enum file_state *ret_state);
+struct error *file_table_find(struct file_table *table, const struct image *image,
+			      const struct mapping *mapping, uint64_t end,
+			      const struct image_file **ret, enum file_state *ret_state);
 
 /*
  * The rights of a part of a mapping that the dump does not tell of, by the program headers of its

@@ -52,6 +52,7 @@ struct mapping {
 	 * nearest at or below it. NULL: the file is mapped without it, and so is no module.
 	 */
 	const struct mapping *base;
+	bool is_matched; /* see matched_headers_read(): it needs no build-id */
 };
 
 struct region {

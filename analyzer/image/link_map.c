@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/mapped_file.h"
+#include "analyzer/image/matched_file.h"
 
 #include <elf.h>
 #include <string.h>
@@ -104,14 +105,18 @@ void loaded_list_deinit(struct loaded_list *list)
 	*list = (struct loaded_list){ 0 };
 }
 
-/* One mapping for each segment. False if the headers are not there. */
-static bool add_segments(struct image *image, uint64_t base, const char *path,
+/* One mapping for each segment. False if the headers are nowhere. */
+static bool add_segments(struct image *image, uint64_t base, const struct loaded *loaded,
 			 struct error **ret_error)
 {
 	struct module_headers headers;
+	bool is_matched = false;
 
-	if (!module_headers_read(image, base, &headers))
-		return false;
+	if (!module_headers_read(image, base, &headers)) {
+		is_matched = matched_headers_read(image, loaded, base, &headers);
+		if (!is_matched)
+			return false;
+	}
 	for (size_t i = 0; i < headers.count && !*ret_error; i++) {
 		const Elf64_Phdr *segment = &headers.segments[i];
 		uint64_t start = headers.bias + segment->p_vaddr;
@@ -119,7 +124,8 @@ static bool add_segments(struct image *image, uint64_t base, const char *path,
 		if (segment->p_type == PT_LOAD)
 			*ret_error = image_add_mapping(
 				image, (struct mapping){
-					       .path = path,
+					       .path = loaded->path,
+					       .is_matched = is_matched,
 					       .start = page_below(start),
 					       .end = page_above(start + segment->p_filesz),
 					       .offset = page_below(segment->p_offset),
@@ -146,12 +152,12 @@ static uint64_t end_of_whole(const struct image *image, uint64_t within, uint64_
 }
 
 static struct error *add_module(struct image *image, uint64_t base, uint64_t within, uint64_t limit,
-				const char *path)
+				const struct loaded *loaded)
 {
-	struct mapping whole = { .path = path, .start = base };
+	struct mapping whole = { .path = loaded->path, .start = base };
 	struct error *error = NULL;
 
-	if (base == 0 || add_segments(image, base, path, &error) || within < base ||
+	if (base == 0 || add_segments(image, base, loaded, &error) || within < base ||
 	    within - base > UINT32_MAX)
 		return error;
 	whole.end = end_of_whole(image, within, limit);
@@ -164,6 +170,21 @@ static uint64_t base_of(const struct image *image, const struct loaded *loaded)
 	uint64_t headers = image_auxiliary(image, AT_PHDR, 0);
 
 	return loaded->bias ? loaded->bias : page_below(headers);
+}
+
+static void report_matched(const struct image *image)
+{
+	size_t count = 0;
+
+	list_for_each(mapping, image->mappings, image->mapping_count) {
+		count += mapping->is_matched && mapping->offset == 0;
+	}
+	if (count > 0)
+		findings_add(
+			image->findings, FINDING_NOTE,
+			"the core has no build-id of %zu module%s: the file%s at hand %s compared by what the core has of %s",
+			count, count > 1 ? "s" : "", count > 1 ? "s" : "",
+			count > 1 ? "were" : "was", count > 1 ? "them" : "it");
 }
 
 /* The start of what is loaded next behind that address. */
@@ -182,20 +203,21 @@ struct error *image_add_loaded(struct image *image)
 	enum { MOST_NAMED = 1 << 12 }; /* each costs as much as all */
 	const struct loaded_list *list = &image->loaded;
 	uint64_t vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0);
-	struct loaded program = { .bias = 0 };
+	struct loaded program = { .path = program_path(image) };
 
 	if (image->mapping_count > 0)
 		return NULL;
 	if (list->count == 0)
 		TRY(add_module(image, base_of(image, &program), image_auxiliary(image, AT_ENTRY, 0),
-			       UINT64_MAX, program_path(image)));
+			       UINT64_MAX, &program));
 	for (size_t i = 0; i < list->count && i < MOST_NAMED; i++) {
 		const struct loaded *loaded = &list->list[i];
 		uint64_t base = base_of(image, loaded);
 
 		if (base != vdso)
 			TRY(add_module(image, base, loaded->dynamic, find_limit(list, base),
-				       loaded->path));
+				       loaded));
 	}
+	report_matched(image);
 	return NULL;
 }

@@ -83,12 +83,17 @@ static const char *machine_name(unsigned int machine)
 struct error *image_refuse_machine(const struct image *image, const char *what)
 {
 	char supported[256] = "";
-	size_t used = 0;
+	size_t used = 0, count = 0;
 
-	for (size_t i = 0; image->architectures[i] && used < sizeof(supported); i++)
-		used += (size_t)snprintf(supported + used, sizeof(supported) - used, "%s%s",
-					 i > 0 ? ", " : "", image->architectures[i]->name);
-	return error_create(ERROR_NOT_SUPPORTED, "is %s; only %s is supported", what, supported);
+	for (size_t i = 0; image->architectures[i] && used < sizeof(supported); i++) {
+		const char *before = i == 0 ? "" : image->architectures[i + 1] ? ", " : " and ";
+
+		used += (size_t)snprintf(supported + used, sizeof(supported) - used, "%s%s", before,
+					 image->architectures[i]->name);
+		count = i + 1;
+	}
+	return error_create(ERROR_NOT_SUPPORTED, "is %s; only %s %s supported", what, supported,
+			    count > 1 ? "are" : "is");
 }
 
 struct error *image_set_machine(struct image *image, unsigned int machine, unsigned int class)
@@ -256,8 +261,8 @@ static struct error *find_files(struct image *image)
 			mapping->file = base->file;
 			continue;
 		}
-		TRY(file_table_find(&image->files, image, mapping->path, mapping->start,
-				    end_of_module(image, i), &mapping->file, &mapping->state));
+		TRY(file_table_find(&image->files, image, mapping, end_of_module(image, i),
+				    &mapping->file, &mapping->state));
 	}
 	return NULL;
 }
@@ -416,6 +421,10 @@ static struct error *read_dump(struct image *image, const struct image_options *
 		if (format->recognise(image->bytes, image->size))
 			return format->read(image->bytes, image->size, image);
 	}
+	if (image->size >= 4 && memcmp(image->bytes, "MDMP", 4) == 0)
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"is a minidump, not a core: breakpad's minidump-2-core makes a core of one with all memory");
 	return error_create(ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }
 

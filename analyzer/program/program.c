@@ -5,6 +5,15 @@
 
 #include <elf.h>
 
+static enum system_call call_of(const struct image *image, const uint64_t *registers)
+{
+	const struct arch *arch = image->arch;
+
+	if (arch->calls_by_code && !thread_is_at_call(image, registers[arch->instruction]))
+		return SYSTEM_CALL_NONE;
+	return arch_system_call(arch, registers[arch->system_call]);
+}
+
 static struct error *read_threads(struct program *program)
 {
 	size_t count = program->image->thread_count;
@@ -19,7 +28,7 @@ static struct error *read_threads(struct program *program)
 		program->threads[i] = (struct thread){
 			.id = state->id,
 			.instruction = state->registers[arch->instruction],
-			.system_call = arch_system_call(arch, state->registers[arch->system_call]),
+			.system_call = call_of(program->image, state->registers),
 			.stack_pointer = state->registers[arch->stack_pointer],
 			.used_from = state->registers[arch->stack_pointer] - arch->red_zone,
 			.thread_pointer = state->thread_pointer,
@@ -41,6 +50,7 @@ struct error *program_create(const struct image *image, struct findings *finding
 	if (!program)
 		return &error_no_memory;
 	program->image = image;
+	program->pthread_pointer = image->arch->pthread.pointer;
 	TRY(program_find_modules(program));
 	TRY(read_threads(program));
 	TRY(program_find_stacks(program));

@@ -72,6 +72,8 @@ struct program {
 	size_t thread_count;
 	struct stack *stacks; /* by address */
 	size_t stack_count;
+	/* How far above the start of a struct pthread its thread pointer is. */
+	uint16_t pthread_pointer;
 };
 
 struct error *program_create(const struct image *image, struct findings *findings,
@@ -111,9 +113,9 @@ static inline bool program_has_module(const struct program *program, const char 
 }
 
 /* Where the struct pthread of a thread with that pointer begins. */
-static inline uint64_t thread_descriptor(const struct image *image, uint64_t thread_pointer)
+static inline uint64_t thread_descriptor(const struct program *program, uint64_t thread_pointer)
 {
-	return thread_pointer - image->arch->pthread.pointer;
+	return thread_pointer - program->pthread_pointer;
 }
 
 /* What is in use of a stack that begins at start, if the thread runs on it. */

@@ -11,6 +11,9 @@ struct error *program_find_modules(struct program *program);
 void program_check_thread_pointers(struct program *program);
 struct error *program_find_stacks(struct program *program);
 
+/* Whether the thread stands at or behind the instruction that calls the system. */
+bool thread_is_at_call(const struct image *image, uint64_t instruction);
+
 /* Fill in the thread's registers, and of one that never returns, live. The modules are known. */
 void thread_find_use(const struct program *program, struct thread *thread);
 

@@ -175,7 +175,7 @@ static struct error *add_thread_stacks(struct program *program)
 		const struct thread *thread = &program->threads[i];
 		struct descriptor found;
 
-		if (!descriptor_read(image, thread_descriptor(image, thread->thread_pointer),
+		if (!descriptor_read(image, thread_descriptor(program, thread->thread_pointer),
 				     &found))
 			continue;
 		TRY(add_stack(program, (struct stack){
@@ -207,7 +207,8 @@ static struct error *add_finished(struct program *program, const struct descript
 		.kind = STACK_FINISHED,
 		.start = descriptor->start,
 		.live = descriptor->address,
-		.live_end = over ? descriptor->address + dtv + 8 : descriptor->end,
+		.live_end = over ? descriptor->address + program->pthread_pointer + dtv + 8
+				 : descriptor->end,
 		.end = descriptor->end,
 		.thread = NO_THREAD,
 	};

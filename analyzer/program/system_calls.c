@@ -76,6 +76,7 @@ static bool compute(const struct expression_context *context, const Dwarf_Op *op
 static bool restore(const struct expression_context *context, Dwarf_Frame *rules, uint8_t number,
 		    uint64_t *ret)
 {
+	const struct arch *arch = context->image->arch;
 	Dwarf_Op storage[3], *operations;
 	size_t count;
 
@@ -84,7 +85,8 @@ static bool restore(const struct expression_context *context, Dwarf_Frame *rules
 	*ret = 0;
 	if (count > 0)
 		return compute(context, operations, count, true, ret);
-	if (number != context->image->arch->unwound_return)
+	/* It has no value, not even that of the register; or it is the register's. */
+	if (number != arch->unwound_return || (arch->return_is_register && !operations))
 		*ret = context->registers[number];
 	return true;
 }
@@ -159,23 +161,40 @@ static bool is_c_library(const struct module *module)
 	       (module_is_libc(module) || strncmp(module_name(module), "libpthread", 10) == 0);
 }
 
+static bool is_call(const struct image *image, uint64_t address)
+{
+	const struct arch *arch = image->arch;
+	uint8_t bytes[sizeof(arch->call_code)];
+
+	return image_read(image, address, bytes, arch->call_code_size) &&
+	       memcmp(bytes, arch->call_code, arch->call_code_size) == 0;
+}
+
+bool thread_is_at_call(const struct image *image, uint64_t instruction)
+{
+	const struct arch *arch = image->arch;
+
+	return is_call(image, instruction - arch->call_code_size) ||
+	       (arch->calls_by_code && is_call(image, instruction));
+}
+
 /*
- * Whether the instruction before address is a system call of the C library. A core that is to be
- * read elsewhere has no code, but is heapcore's own: the number of the call is enough, which others
- * may not have written.
+ * Whether the thread is in a system call of the C library, behind whose instruction it stands. A
+ * core that is to be read elsewhere has no code, but is heapcore's own: the number of the call is
+ * enough, which others may not have written.
  */
 static bool follows_system_call(const struct program *program, uint64_t address)
 {
 	const struct module *module = program_find_module(program, address);
-	const struct arch *arch = program->image->arch;
-	uint8_t bytes[sizeof(arch->call_code)];
+
+	uint64_t size;
 
 	if (!is_c_library(module))
 		return false;
-	if (!image_read(program->image, address - arch->call_code_size, bytes,
-			arch->call_code_size))
-		return module->file && module->file->partial;
-	return memcmp(bytes, arch->call_code, arch->call_code_size) == 0;
+	if (thread_is_at_call(program->image, address))
+		return true;
+	return module->file && module->file->partial &&
+	       !image_bytes(program->image, address - program->image->arch->call_code_size, &size);
 }
 
 /* Those that calls preserve; the others are dead where the frame called. */

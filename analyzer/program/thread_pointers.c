@@ -1,59 +1,107 @@
 /*
  * Where each thread's control block is.
  *
- * The dump has the thread pointer, but some that write cores put rubbish there. If the block begins
- * with its own address, as on x86-64 (ELF Handling For Thread-Local Storage, 3.4.6), the pointer
- * can be checked, and the block be found without it: above the stack pointer in the thread's own
- * stack, or, for the thread that the kernel started, near an end of the memory that the loader or a
- * static program allocated.
+ * The dump has the thread pointer, but some that write cores put rubbish there, or nothing. If the
+ * block begins with its own address, as on x86-64 (ELF Handling For Thread-Local Storage, 3.4.6),
+ * the pointer can be checked, and the block be found without it: above the stack pointer in the
+ * thread's own stack, or, for the thread that the kernel started, near an end of the memory that
+ * the loader or a static program allocated.
+ *
+ * Where thread-local variables are above the block (variant I), it has the address of the table
+ * (dtv) of them instead, of which the first are right behind the block. How far below it struct
+ * pthread begins depends on the version of glibc: where a number of a thread stands there, and is
+ * on glibc's list of stacks.
+ *
+ *	struct pthread        thread pointer
+ *	| list | number | ... | table | 0 | variables of module 1 | ...
  */
 #include "analyzer/program/program_parts.h"
 
 #include <string.h>
 
 enum {
-	ALIGNMENT = 64, /* of struct pthread */
 	ENDS = 1 << 20, /* so much of a mapping's beginning and end is read */
+
+	/* of variant I */
+	TABLE_ENTRY = 16, /* the first is in front of the table, with its size */
+	MOST_ENTRIES = 1 << 16,
+	MOST_BETWEEN = 1 << 16, /* the variables are aligned */
+	POINTER_ALIGNMENT = 16,
 };
 
 /* How much memory is read for it at most, by all searches together. */
 static const uint64_t BUDGET = UINT64_C(1) << 30;
 
 struct search {
+	struct program *program;
 	const struct image *image;
 	struct thread *threads;
 	size_t count;
+	uint64_t alignment; /* of what is searched for */
+	bool has_distance;  /* program->pthread_pointer is that of its glibc */
 	uint64_t budget;
 	/* Blocks with a number that no thread has, and the last of them. */
 	size_t strangers;
 	uint64_t stranger;
 };
 
-static bool names_itself(const struct image *image, uint64_t address)
+static bool has_table(const struct image *image, uint64_t address)
+{
+	uint64_t words[2], count, block, table;
+
+	return image_read(image, address, words, sizeof(words)) &&
+	       (table = words[0]) % TABLE_ENTRY == 0 && table >= PAGE && words[1] == 0 &&
+	       image_read_u64(image, table - TABLE_ENTRY, &count) && count - 1 < MOST_ENTRIES &&
+	       image_read_u64(image, table + TABLE_ENTRY, &block) &&
+	       block - address - sizeof(words) < MOST_BETWEEN;
+}
+
+static bool is_block(const struct image *image, uint64_t address)
 {
 	uint64_t first, self;
 
+	if (!image->arch->pthread.self)
+		return address % POINTER_ALIGNMENT == 0 && has_table(image, address);
 	return address != 0 && image_read_u64(image, address, &first) && first == address &&
 	       image_read_u64(image, address + image->arch->pthread.self, &self) && self == address;
 }
 
-/* Without a block that names itself, its number tells. */
-static bool is_right(const struct image *image, const struct thread *thread)
+/* Whether a struct pthread with the number of a thread is there. */
+static bool is_descriptor(const struct search *search, uint64_t address)
 {
-	uint64_t address = thread->thread_pointer;
+	uint64_t next, list = address + search->image->arch->pthread.list, back;
+	uint32_t id = descriptor_tid(search->image, address);
+	bool is_thread = false;
 
-	if (image->arch->pthread.self)
-		return names_itself(image, address);
-	return address != 0 &&
-	       descriptor_tid(image, thread_descriptor(image, address)) == thread->id;
+	for (size_t i = 0; id != 0 && !is_thread && i < search->count; i++)
+		is_thread = search->threads[i].id == id;
+	return is_thread && image_read_u64(search->image, list, &next) &&
+	       image_read_u64(search->image, next + 8, &back) && back == list;
+}
+
+static void find_distance(struct search *search, uint64_t pointer)
+{
+	const struct arch *arch = search->image->arch;
+
+	if (arch->pthread.most <= arch->pthread.pointer)
+		search->has_distance = true;
+	for (uint16_t i = arch->pthread.pointer; i <= arch->pthread.most && !search->has_distance;
+	     i += POINTER_ALIGNMENT) {
+		if (!is_descriptor(search, pointer - i))
+			continue;
+		search->program->pthread_pointer = i;
+		search->has_distance = true;
+	}
 }
 
 /* The next address in [start, end) with a block; end if there is none. */
 static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 {
-	uint64_t at = (start + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+	uint64_t alignment = search->alignment;
+	uint64_t at = (start + alignment - 1) & ~(alignment - 1);
+	bool names_itself = search->image->arch->pthread.self != 0;
 
-	while (at < end && search->budget >= ALIGNMENT) {
+	while (at < end && search->budget >= alignment) {
 		uint64_t size, first;
 		const uint8_t *bytes;
 
@@ -62,11 +110,14 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 		bytes = at < end ? image_bytes(search->image, at, &size) : NULL;
 		if (!bytes || size < sizeof(first))
 			return end;
-		search->budget -= ALIGNMENT;
+		search->budget -= alignment;
 		memcpy(&first, bytes, sizeof(first));
-		if (first == at && names_itself(search->image, at))
+		if ((first == at || !names_itself) && is_block(search->image, at)) {
+			if (!search->has_distance)
+				find_distance(search, at);
 			return at;
-		at = (at & ~(uint64_t)(ALIGNMENT - 1)) + ALIGNMENT;
+		}
+		at = (at & ~(alignment - 1)) + alignment;
 	}
 	return end;
 }
@@ -87,21 +138,22 @@ static void search_stack(struct search *search, struct thread *thread)
 	if (!region || !region->bytes || !(region->rights & RIGHT_WRITE))
 		return;
 	while ((at = next_block(search, at, region->end)) < region->end) {
-		if (descriptor_read(search->image, at, &descriptor) &&
+		if (descriptor_read(search->image, thread_descriptor(search->program, at),
+				    &descriptor) &&
 		    thread->stack_pointer - descriptor.start < descriptor.end - descriptor.start) {
 			set(thread, at,
 			    (uint32_t)descriptor.tid == thread->id ? POINTER_FOUND
 								   : POINTER_LIKELY);
 			return;
 		}
-		at += ALIGNMENT;
+		at += search->alignment;
 	}
 }
 
 /* Whose block that is, by the number in it. */
 static void assign(struct search *search, uint64_t address)
 {
-	uint32_t id = descriptor_tid(search->image, address);
+	uint32_t id = descriptor_tid(search->image, thread_descriptor(search->program, address));
 
 	for (size_t i = 0; i < search->count; i++)
 		if (search->threads[i].thread_pointer == address)
@@ -122,7 +174,7 @@ static void search_range(struct search *search, uint64_t start, uint64_t end)
 {
 	while ((start = next_block(search, start, end)) < end) {
 		assign(search, start);
-		start += ALIGNMENT;
+		start += search->alignment;
 	}
 }
 
@@ -155,14 +207,26 @@ static size_t count_unknown(const struct search *search, struct thread **ret_las
 /* Correct the threads' pointers, and say in them how sure each is. */
 void program_check_thread_pointers(struct program *program)
 {
+	enum { PTHREAD_ALIGNMENT = 64 };
 	const struct image *image = program->image;
 	struct thread *threads = program->threads, *last = NULL;
-	struct search search = { image, threads, program->thread_count, BUDGET, 0, 0 };
+	struct search search = {
+		.program = program,
+		.image = image,
+		.threads = threads,
+		.count = program->thread_count,
+		.alignment = image->arch->pthread.self ? PTHREAD_ALIGNMENT : POINTER_ALIGNMENT,
+		.budget = BUDGET,
+	};
 
-	for (size_t i = 0; i < program->thread_count; i++)
-		threads[i].pointer_source =
-			is_right(image, &threads[i]) ? POINTER_TOLD : POINTER_UNKNOWN;
-	if (count_unknown(&search, &last) == 0 || !image->arch->pthread.self)
+	for (size_t i = 0; i < program->thread_count; i++) {
+		bool is_right = is_block(image, threads[i].thread_pointer);
+
+		threads[i].pointer_source = is_right ? POINTER_TOLD : POINTER_UNKNOWN;
+		if (is_right && !search.has_distance)
+			find_distance(&search, threads[i].thread_pointer);
+	}
+	if (count_unknown(&search, &last) == 0)
 		return;
 	for (size_t i = 0; i < program->thread_count; i++)
 		if (threads[i].pointer_source == POINTER_UNKNOWN)

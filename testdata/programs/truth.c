@@ -1,6 +1,8 @@
 #include "truth.h"
 
+#ifdef __x86_64__
 #include <cpuid.h>
+#endif
 #include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
@@ -293,6 +295,7 @@ void truth_write(void)
 	munmap(table, MAX_ENTRIES * sizeof(*table));
 }
 
+#ifdef __x86_64__
 /*
  * Put x87, SSE, AVX and AVX-512 registers into their first state, by loading a state that says of
  * each of them that it is in its first.
@@ -326,6 +329,23 @@ static inline void clear_general_registers(void)
 		:
 		: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 }
+#elif defined(__aarch64__)
+static void clear_vector_registers(void)
+{
+	__asm__ volatile(
+		".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31\n\tmovi v\\n\\().2d, #0\n\t.endr");
+}
+
+static inline void clear_general_registers(void)
+{
+	__asm__ volatile(
+		".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17\n\tmov x\\n, #0\n\t.endr"
+		:
+		:
+		: "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+		  "x13", "x14", "x15", "x16", "x17");
+}
+#endif
 
 OUT_OF_LINE void truth_scrub(void)
 {
@@ -339,6 +359,7 @@ OUT_OF_LINE void truth_scrub(void)
 }
 
 /* Without libc: its wrapper would leave traces in the stack. */
+#ifdef __x86_64__
 static inline long system_call(long number, long first, const void *second, long third)
 {
 	long result;
@@ -349,6 +370,23 @@ static inline long system_call(long number, long first, const void *second, long
 			 : "rcx", "r11", "memory");
 	return result;
 }
+#elif defined(__aarch64__)
+static inline long system_call(long number, long first, const void *second, long third)
+{
+	register long x8 __asm__("x8") = number, x0 __asm__("x0") = first, x2 __asm__("x2") = third,
+			 x3 __asm__("x3") = 0;
+	register const void *x1 __asm__("x1") = second;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+	return x0;
+}
+#endif
+
+static inline _Noreturn void wait_for_ever(void)
+{
+	for (;;)
+		system_call(SYS_ppoll, 0, NULL, 0);
+}
 
 OUT_OF_LINE _Noreturn void truth_announce(void)
 {
@@ -357,15 +395,13 @@ OUT_OF_LINE _Noreturn void truth_announce(void)
 	system_call(SYS_write, output, ready, sizeof(ready) - 1);
 	if (exits)
 		system_call(SYS_exit_group, 0, NULL, 0);
-	for (;;)
-		system_call(SYS_pause, 0, NULL, 0);
+	wait_for_ever();
 }
 
 OUT_OF_LINE _Noreturn void truth_sleep(void)
 {
 	atomic_fetch_add(&resting_count, 1);
-	for (;;)
-		system_call(SYS_pause, 0, NULL, 0);
+	wait_for_ever();
 }
 
 void truth_await(int thread_count)

@@ -1,9 +1,10 @@
 /*
  * Which thread-local variable of which thread stands at an address.
  *
- * A thread's control block, at its thread pointer, begins with that pointer itself and the address
- * of its table of blocks (dtv). The table has, for each module with thread-local variables, where
- * their block is: below the control block for modules there from the start, allocated for others.
+ * A thread's control block, at its thread pointer, has the address of its table of blocks (dtv),
+ * behind that pointer itself on some machines. The table has, for each module with thread-local
+ * variables, where their block is: next to the control block for modules there from the start,
+ * below it or, on other machines, above; allocated for others.
  * The numbers of the modules stand in ld.so's link maps, behind the address and the sizes of the
  * initial image, which the program headers tell as well: by these they are found, whatever the
  * version of glibc.
@@ -116,7 +117,7 @@ static void find_modules(struct debug *debug)
 /* Where the thread's control block has the address of its table. */
 static uint64_t thread_table(const struct image *image, const struct thread *thread)
 {
-	return thread_descriptor(image, thread->thread_pointer) + image->arch->pthread.dtv;
+	return thread->thread_pointer + image->arch->pthread.dtv;
 }
 
 /* Where the thread has the module's variables; 0: nowhere yet. */
@@ -151,6 +152,14 @@ static bool find_table(struct debug *debug, const struct thread *thread, uint64_
 	return true;
 }
 
+/* struct pthread and the thread control block, which may be one. */
+static uint64_t control_block_size(const struct program *program)
+{
+	enum { SMALL_BLOCK = 16 }; /* { dtv, private } */
+
+	return program->pthread_pointer ? program->pthread_pointer + SMALL_BLOCK : CONTROL_BLOCK;
+}
+
 static void add_range(struct tls *tls, uint64_t start, uint64_t size, struct tls_place place)
 {
 	tls->ranges[tls->range_count++] = (struct tls_range){ start, size, place };
@@ -176,8 +185,8 @@ static void add_thread(struct debug *debug, uint32_t number)
 
 	if (!has_control_block(debug, thread))
 		return;
-	add_range(tls, thread_descriptor(debug->image, thread->thread_pointer), CONTROL_BLOCK,
-		  place);
+	add_range(tls, thread_descriptor(debug->program, thread->thread_pointer),
+		  control_block_size(debug->program), place);
 	place.in_table = true;
 	if (find_table(debug, thread, &table, &size))
 		add_range(tls, table, size, place);
@@ -236,8 +245,8 @@ bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
 
 	if (!has_control_block(debug, thread))
 		return false;
-	*ret_start = pointer;
-	*ret_end = pointer + CONTROL_BLOCK;
+	*ret_start = thread_descriptor(debug->program, pointer);
+	*ret_end = *ret_start + control_block_size(debug->program);
 	for (size_t i = 0; i < tls->module_count; i++)
 		if (tls->modules[i].size <= UINT32_MAX)
 			most += tls->modules[i].size;
@@ -245,8 +254,13 @@ bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
 	for (size_t i = 0; i < tls->module_count; i++) {
 		uint64_t block = find_block(debug, thread, &tls->modules[i]);
 
-		if (block < *ret_start && pointer - block <= most)
-			*ret_start = block;
+		if (!debug->program->pthread_pointer) {
+			if (block < *ret_start && pointer - block <= most)
+				*ret_start = block;
+		} else if (block > pointer && block - pointer <= most &&
+			   block + tls->modules[i].size > *ret_end) {
+			*ret_end = block + tls->modules[i].size;
+		}
 	}
 	return true;
 }

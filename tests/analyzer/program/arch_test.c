@@ -4,7 +4,7 @@
  * note, its thread pointer is in a note of its own, and struct pthread lies below that.
  *
  *	BLOCK               stack pointer      struct pthread   thread pointer
- *	| dead | red zone | frames           | ...            | dtv
+ *	| dead | red zone | frames           | ...            | dtv, 0, variables
  */
 #include "analyzer/program/program.h"
 
@@ -53,17 +53,13 @@ static const struct arch toy = {
 	.call_count = 1,
 	.call_code = { 0x77 },
 	.call_code_size = 1,
-	.pthread = { .pointer = TOY_PTHREAD_SIZE,
-		     .dtv = TOY_PTHREAD_SIZE,
-		     .list = 192,
-		     .tid = 208,
-		     .cancel = 264 },
+	.pthread = { .pointer = TOY_PTHREAD_SIZE, .list = 192, .tid = 208, .cancel = 264 },
 };
 
 static const struct arch *const toys[] = { &toy, NULL };
 
 static const uint64_t MAIN = 0x1000000, MAIN_SIZE = 0x8000, BLOCK = 0x2000000, SIZE = 0x10000,
-		      POINTER = BLOCK + SIZE - 0x100;
+		      POINTER = BLOCK + SIZE - 0x100, TABLE = BLOCK + SIZE - 0x40;
 
 static void add_toy_thread(struct core *core, uint32_t id, uint64_t call, uint64_t stack_pointer,
 			   uint64_t thread_pointer)
@@ -89,6 +85,9 @@ static void make_toy_core(struct core *core)
 	core_set(core, pthread + toy.pthread.tid, 12);
 	core_set(core, pthread + 400, BLOCK);
 	core_set(core, pthread + 408, SIZE);
+	core_set(core, POINTER, TABLE);
+	core_set(core, TABLE - 16, 1);
+	core_set(core, TABLE + 16, POINTER + 16);
 	add_toy_thread(core, 11, UINT64_MAX, MAIN + 0x4000, 0);
 	add_toy_thread(core, 12, TOY_EXIT, BLOCK + 0x3000, POINTER);
 	core_write_file(core);
@@ -131,6 +130,79 @@ TEST(toy_threads_have_their_registers_and_stacks)
 	assert_int_equal(stack->live, BLOCK + 0x3000 - TOY_RED_ZONE);
 }
 
+/* The architecture of that machine. */
+static const struct arch *find_arch(unsigned int machine)
+{
+	for (size_t i = 0; architectures[i]; i++)
+		if (architectures[i]->machine == machine)
+			return architectures[i];
+	fail_msg("nothing describes machine %u", machine);
+	return NULL;
+}
+
+enum { SVC_0 = 0xd4000001, EXIT_GROUP = 94 };
+
+static void add_aarch64_thread(struct core *core, uint32_t id, uint64_t place, uint64_t call,
+			       uint64_t thread_pointer)
+{
+	struct {
+		uint32_t information[3];
+		uint16_t signal, padding;
+		uint64_t signals[2];
+		uint32_t id, parent, group, session;
+		uint64_t times[8], registers[34], valid;
+	} status = { .id = id, .signal = 6 };
+
+	status.registers[8] = call;
+	status.registers[31] = BLOCK + 0x3000;
+	status.registers[32] = place;
+	core_add_note(core, "CORE", NT_PRSTATUS, &status, sizeof(status));
+	core_add_note(core, "LINUX", NT_ARM_TLS, &thread_pointer, sizeof(thread_pointer));
+}
+
+/* As the kernel has them: a thread that is to call again stands at the instruction. */
+TEST(aarch64_threads_have_their_calls_and_pointers)
+{
+	static const uint64_t CODE = 0x400000, PTHREAD = POINTER - 1824;
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	_cleanup_(program_destroy) struct program *program = NULL;
+	const struct arch *arch = find_arch(EM_AARCH64);
+	static const enum system_call calls[] = { SYSTEM_CALL_EXIT, SYSTEM_CALL_EXIT,
+						  SYSTEM_CALL_NONE };
+
+	core_init(&core);
+	core.header.e_machine = EM_AARCH64;
+	core_add(&core, CODE, PAGE, RIGHT_READ | RIGHT_EXECUTE);
+	core_set(&core, CODE + 16, SVC_0);
+	core_add(&core, BLOCK, SIZE, RIGHTS_RW);
+	core_set(&core, POINTER, TABLE);
+	core_set(&core, TABLE - 16, 1);
+	core_set(&core, TABLE + 16, POINTER + 16);
+	core_set(&core, PTHREAD + arch->pthread.tid, 12);
+	core_set(&core, PTHREAD + arch->pthread.list, MAIN);
+	core_set(&core, PTHREAD + 400, BLOCK);
+	core_set(&core, PTHREAD + 408, SIZE);
+	core_add(&core, MAIN, MAIN_SIZE, RIGHTS_RW);
+	core_set(&core, MAIN + 8, PTHREAD + arch->pthread.list);
+	add_aarch64_thread(&core, 11, CODE + 16, EXIT_GROUP, 0);
+	add_aarch64_thread(&core, 12, CODE + 20, EXIT_GROUP, POINTER);
+	add_aarch64_thread(&core, 13, CODE + 24, EXIT_GROUP, 0);
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_no_error(program_create(image, &findings, &program));
+	assert_int_equal(program->thread_count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(program->threads[i].system_call, calls[i]);
+	assert_int_equal(program->threads[1].pointer_source, POINTER_TOLD);
+	assert_int_equal(program->threads[1].thread_pointer, POINTER);
+	assert_int_equal(program->pthread_pointer, 1824);
+	assert_int_equal(program->stack_count, 1);
+	assert_int_equal(program->stacks[0].start, BLOCK);
+	assert_int_equal(program->stacks[0].live, BLOCK + 0x3000);
+}
+
 TEST(a_machine_that_nothing_describes_is_refused)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
@@ -140,18 +212,8 @@ TEST(a_machine_that_nothing_describes_is_refused)
 
 	make_toy_core(&core);
 	snprintf(message, sizeof(message),
-		 "%s: is a core of machine 4660; only x86-64 is supported", core.path);
+		 "%s: is a core of machine 4660; only aarch64 and x86-64 are supported", core.path);
 	assert_error(image_open(core.path, &findings, &image), ERROR_NOT_SUPPORTED, message);
-}
-
-/* The architecture of that machine. */
-static const struct arch *find_arch(unsigned int machine)
-{
-	for (size_t i = 0; architectures[i]; i++)
-		if (architectures[i]->machine == machine)
-			return architectures[i];
-	fail_msg("nothing describes machine %u", machine);
-	return NULL;
 }
 
 TEST(x86_64_has_the_layout_of_its_headers)

@@ -33,6 +33,17 @@ TEST(text_is_no_core)
 	assert_refused(&core, ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }
 
+TEST(minidump_can_be_converted)
+{
+	_cleanup_(core_deinit) struct core core;
+
+	core_init(&core);
+	core_write_at(&core, "MDMP\x93\xa7", 6, 0);
+	assert_refused(
+		&core, ERROR_NOT_SUPPORTED,
+		"is a minidump, not a core: breakpad's minidump-2-core makes a core of one with all memory");
+}
+
 TEST(program_is_no_core)
 {
 	struct findings findings = { 0 };
@@ -54,15 +65,16 @@ TEST(core_of_another_machine_is_named)
 		Elf64_Half machine;
 		const char *message;
 	} cases[] = {
-		{ ELFCLASS32, ELFDATA2LSB, EM_386, "is a core of i386; only x86-64 is supported" },
+		{ ELFCLASS32, ELFDATA2LSB, EM_386,
+		  "is a core of i386; only aarch64 and x86-64 are supported" },
 		{ ELFCLASS32, ELFDATA2LSB, EM_X86_64,
-		  "is a core of x32; only x86-64 is supported" },
-		{ ELFCLASS64, ELFDATA2LSB, EM_AARCH64,
-		  "is a core of aarch64; only x86-64 is supported" },
+		  "is a core of x32; only aarch64 and x86-64 are supported" },
+		{ ELFCLASS64, ELFDATA2LSB, EM_RISCV,
+		  "is a core of riscv; only aarch64 and x86-64 are supported" },
 		{ ELFCLASS64, ELFDATA2LSB, 999,
-		  "is a core of machine 999; only x86-64 is supported" },
+		  "is a core of machine 999; only aarch64 and x86-64 are supported" },
 		{ ELFCLASS64, ELFDATA2MSB, EM_S390,
-		  "is of a big-endian machine; only x86-64 is supported" },
+		  "is of a big-endian machine; only aarch64 and x86-64 are supported" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
