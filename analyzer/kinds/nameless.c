@@ -453,13 +453,18 @@ static char *add_step(const struct nameless *nameless, char *text, const struct 
 
 char *nameless_path(const struct nameless *nameless, allocation_id id)
 {
-	enum { MOST_STEPS = 4096, SHOWN = 3 };
+	enum { MOST_STEPS = 1 << 20, SHOWN = 3 };
 	struct holder last[SHOWN], start, held = { RANK_NONE };
+	allocation_id seen = id; /* by Brent: one of those passed, ever later */
 	size_t count = 0;
 	char *text;
 
-	for (start = find_holder(nameless, id); start.id != NO_ALLOCATION && count < MOST_STEPS;
+	for (start = find_holder(nameless, id); start.id != NO_ALLOCATION;
 	     start = find_holder(nameless, start.id)) {
+		if (start.id == seen || count == MOST_STEPS)
+			return strdup("");
+		if ((count & (count - 1)) == 0)
+			seen = start.id;
 		if (count < SHOWN)
 			last[count] = start;
 		count++;

@@ -535,7 +535,8 @@ static struct error *write_held(struct summary_writer *writer, const struct kind
 	}
 	set_contents(writer, line);
 	report_set(writer->report, "held by", holder);
-	report_set(writer->report, "path", path && strcmp(path, holder) != 0 ? path : NULL);
+	report_set(writer->report, "path",
+		   path && *path && strcmp(path, holder) != 0 ? path : NULL);
 	end_row(writer, &line->tally);
 	return NULL;
 }

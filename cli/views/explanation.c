@@ -189,24 +189,41 @@ enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 /* What a chain is made of: a reference to an allocation. */
 #define LINK_COLUMNS(address)                                                      \
 	COLUMN(address, VALUE_ADDRESS), COLUMN("size", VALUE_BYTES), KIND_COLUMNS, \
-		COLUMN("pattern", VALUE_TEXT)
+		COLUMN("pattern", VALUE_TEXT), COLUMN("type", VALUE_TEXT)
 
 #define LINK_TABLE(name, sentence)                                                \
 	TABLE(name, sentence, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT }, \
 	      { "field", VALUE_TEXT })
 
 #define LINK_SENTENCE \
-	"[ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
+	"[ of type {type}][ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
+
+/* NULL where none is known, or a class says more. */
+static const char *find_type(const struct describer *describer, allocation_id id)
+{
+	const struct analysis *analysis = describer->analysis;
+	struct typed typed;
+
+	return analysis_cost(analysis, STAGE_TYPES).built &&
+			       analysis_signature(analysis, id) == 0 &&
+			       typing_of(analysis_typing(analysis), id, &typed)
+		       ? typing_name(analysis_typing(analysis), typed)
+		       : NULL;
+}
 
 /* The columns of LINK_COLUMNS. */
 static void report_link(struct describer *describer, allocation_id id)
 {
 	const struct allocation_index *index = analysis_index(describer->analysis);
 	pattern_number pattern = patterns_of(analysis_owners(describer->analysis), id);
+	const char *type = find_type(describer, id);
 
 	report_add(describer->report, allocation_start(index, id), allocation_size(index, id));
-	rows_kind(describer->report, describer->analysis, &describer->selection->query, id);
-	report_add(describer->report, pattern == NO_PATTERN ? NULL : pattern_name(pattern));
+	if (type)
+		report_add(describer->report, ABSENT, ABSENT, ABSENT, ABSENT);
+	else
+		rows_kind(describer->report, describer->analysis, &describer->selection->query, id);
+	report_add(describer->report, pattern == NO_PATTERN ? NULL : pattern_name(pattern), type);
 }
 
 static void write_field(struct describer *describer, const struct table *table, allocation_id id,
@@ -320,7 +337,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	report_add(report, allocation_start(index, path->ids[path->count - 1]),
 		   direct ? "directly" : "indirectly", kinds[kind]);
 	if (direct)
-		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
 	else
 		report_link(describer, path->ids[0]);
 	report_end_row(report);

@@ -107,6 +107,28 @@ static OUT_OF_LINE void make_structures(void)
 	}
 }
 
+/* Links back stand before links on: each is held by the one behind it. */
+static OUT_OF_LINE void make_chain(void)
+{
+	struct link {
+		struct link *before, *behind;
+		long numbers[40];
+	} *last = NULL;
+
+	for (int i = 0; i < 30; i++) {
+		struct link *link = calloc(1, sizeof(*link));
+
+		printf("other %lx\n", (unsigned long)link);
+		link->before = last;
+		if (last)
+			last->behind = link;
+		else
+			kept[kept_count++] = link;
+		link->numbers[7] = i;
+		last = link;
+	}
+}
+
 static OUT_OF_LINE void make_numbers(void)
 {
 	uint32_t state = 1;
@@ -135,6 +157,7 @@ int main(void)
 	make_stale();
 	make_texts();
 	make_structures();
+	make_chain();
 	make_numbers();
 	fflush(stdout);
 	truth_ready();

@@ -39,14 +39,17 @@ class TextTest(LiveTest):
 
     def check_nameless(self, core):
         """The structures with a name are held by an array, or by nothing."""
-        rows = [row for row in tables("-q", core, "summarize",
-                                      "used")["group"]
-                if row.get("size") == 72]
+        groups = tables("-q", core, "summarize", "used")["group"]
+        rows = [row for row in groups if row.get("size") == 72]
         self.assertEqual({row["held_by"] for row in rows},
                          {"static data of texts"})
         self.assertEqual(sum(row["count"] for row in rows), 400)
         self.assertIn("number", rows[0]["shape"])
         self.assertIn("texts+0x", rows[0]["path"])
+        # Nothing is said of a path that goes round in a circle.
+        self.assertEqual([(row["path"], row["count"]) for row in groups
+                          if row["held_by"] == "+0x0 of a chain of 0x158"],
+                         [(None, 28)])
 
     def test_stripped(self):
         self.check("-O2", "-s")

@@ -81,8 +81,8 @@ class TypesTest(LiveTest):
                       describe("point[]"))
         self.assertIn("It is held by hidden (typed", describe("?"))
         self.assertRegex(describe("int[]", "explain"),
-                         r"which references 0x\w+ of size \d+ \(0x\w+\) by "
-                         r"\[49\]\.scores\n")
+                         r"which references 0x\w+ of size \d+ \(0x\w+\) of type "
+                         r"int\[\] by \[49\]\.scores\n")
 
     def test_paths_of_circles_begin_at_variables(self):
         core, _ = self.core("-g", "-O2")
