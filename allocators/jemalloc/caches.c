@@ -300,12 +300,14 @@ static struct error *search_arena(struct cache_search *search, const struct jema
 	return NULL;
 }
 
-/* Search the thread-local memory of a thread. */
+/* Search the thread-local memory of a thread, on the side of its pointer where variables are. */
 static struct error *search_thread(struct cache_search *search, uint64_t thread_pointer)
 {
 	uint64_t bytes = (uint64_t)BIN_BYTES * search->je->layout.small_count;
+	bool are_above = search->context->image->arch->pthread.pointer != 0;
+	uint64_t end = thread_pointer + (are_above ? TLS_BYTES : 0);
 
-	for (uint64_t at = thread_pointer - TLS_BYTES; at < thread_pointer; at += 8) {
+	for (uint64_t at = end - TLS_BYTES; at < end; at += 8) {
 		if (!has_bins(search, at))
 			continue;
 		TRY(add_cache(search, at, find_large(search, at + bytes)));

@@ -90,10 +90,10 @@ bool matched_headers_read(const struct image *image, const struct loaded *loaded
 	if (fd < 0 || !read_headers(image, fd, base, ret))
 		return false;
 	dynamic = module_headers_find(ret, PT_DYNAMIC);
-	if (dynamic)
-		return ret->bias + dynamic->p_vaddr == loaded->dynamic &&
-		       has_dynamic(image, fd, ret, dynamic);
-	return loaded->map == 0 &&
-	       image_auxiliary(image, AT_ENTRY, 0) == ret->bias + ret->header.e_entry &&
-	       image_auxiliary(image, AT_PHNUM, 0) == ret->count && has_data(image, fd, ret);
+	if (loaded->map == 0
+		    ? image_auxiliary(image, AT_ENTRY, 0) != ret->bias + ret->header.e_entry ||
+			      image_auxiliary(image, AT_PHNUM, 0) != ret->count
+		    : !dynamic || ret->bias + dynamic->p_vaddr != loaded->dynamic)
+		return false;
+	return dynamic ? has_dynamic(image, fd, ret, dynamic) : has_data(image, fd, ret);
 }

@@ -2,23 +2,34 @@
  * What threads of the C library have in the heap: the vector of their thread-local storage, blocks
  * of variables in it, and malloc's cache.
  *
- * glibc, nptl/pthreadP.h and sysdeps/x86_64/nptl/tls.h: a thread control block begins with its own
- * address, that of the vector, and its own again. The vector has two entries of 16 bytes in front,
+ * glibc, nptl/pthreadP.h and tls.h: a thread control block begins with its own address, that of the
+ * vector, and its own again; or, where variables are above it, with that of the vector and a zero,
+ * and the variables of the first module follow. The vector has two entries of 16 bytes in front,
  * of which only one is counted:
  *
  *	vector	| length |      | generation |     | block | to free | ...
  *	allocation -^           ^- what the control block refers to
  */
+#include "analyzer/base/list.h"
 #include "analyzer/classify/classifier.h"
 
-enum { ENTRY = 16, MOST_ENTRIES = 1 << 16 };
+enum { ENTRY = 16, MOST_ENTRIES = 1 << 16, MOST_BETWEEN = 1 << 16 };
+
+/* The thread control block, if the reference is its own to its vector. */
+static uint64_t block_of(const struct reader *reader, const struct reference *reference)
+{
+	return reference->address - reader->image->arch->pthread.dtv;
+}
 
 /* Whether a thread control block refers to its vector here. */
 static bool is_vector_reference(const struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[3];
-	uint64_t block = reference->address - 8;
+	uint64_t block = block_of(reader, reference), words[3], first;
 
+	if (!reader->image->arch->pthread.self)
+		return reference_words(reference, 0, 2, words) && words[1] == 0 &&
+		       image_read_u64(reader->image, words[0] + ENTRY, &first) &&
+		       first - block - ENTRY < MOST_BETWEEN;
 	return reference_words(reference, -1, 3, words) && words[0] == block && words[2] == block;
 }
 
@@ -36,7 +47,7 @@ static bool has_length(struct reader *reader, struct memory_range range)
 static void match_vector(struct reader *reader, const struct reference *reference)
 {
 	if (is_vector_reference(reader, reference) && has_length(reader, reference->range))
-		reader_claim(reader, reference->target, reference->address - 8);
+		reader_claim(reader, reference->target, block_of(reader, reference));
 }
 
 static void tell_vector(struct reader *reader, struct memory_range range,
@@ -93,18 +104,21 @@ static void match_block(struct reader *reader, const struct reference *reference
 	uint64_t vector;
 
 	if (is_vector_reference(reader, reference) && reference_words(reference, 0, 1, &vector))
-		claim_blocks(reader, vector, reference->address - 8);
+		claim_blocks(reader, vector, block_of(reader, reference));
 }
 
 /* The first thread's vector need not be in the heap. */
 static void finish_blocks(struct reader *reader, struct overview *overview)
 {
-	for (size_t i = 0; i < overview->program->thread_count; i++) {
-		uint64_t block = overview->program->threads[i].thread_pointer;
-		uint64_t words[3];
+	const struct arch *arch = reader->image->arch;
 
-		if (reader_words(reader, block, 3, words) && words[0] == block && words[2] == block)
-			claim_blocks(reader, words[1], block);
+	list_for_each(thread, overview->program->threads, overview->program->thread_count) {
+		uint64_t block = thread->thread_pointer, words[3];
+		bool is_known = thread->pointer_source != POINTER_UNKNOWN;
+
+		if (is_known && reader_words(reader, block, 3, words) &&
+		    (!arch->pthread.self || (words[0] == block && words[2] == block)))
+			claim_blocks(reader, words[arch->pthread.dtv / 8], block);
 	}
 }
 
@@ -123,7 +137,7 @@ const struct classifier classifier_thread_local_block = {
 /*
  * glibc, malloc/malloc.c, tcache_perthread_struct: how many are cached of each size, or from 2.42
  * on how many more may be, then the first of each. A thread refers to it from its static
- * thread-local variables, which end at the thread pointer.
+ * thread-local variables, which end at the thread pointer, or begin there.
  */
 enum { MOST_BINS = 76, MOST_VARIABLES = 0x2000 };
 
@@ -171,12 +185,14 @@ static void find_cache(struct reader *reader, uint64_t word, uint64_t owner)
 
 static void finish_caches(struct reader *reader, struct overview *overview)
 {
+	bool are_above = reader->image->arch->pthread.pointer != 0;
+
 	for (size_t i = 0; i < overview->program->thread_count; i++) {
 		uint64_t pointer = overview->program->threads[i].thread_pointer;
-		uint64_t word;
+		uint64_t start = are_above ? pointer : pointer - MOST_VARIABLES, word;
 
-		for (uint64_t at = 8; at <= MOST_VARIABLES && at < pointer; at += 8)
-			if (reader_word(reader, pointer - at, &word))
+		for (uint64_t at = 0; at < MOST_VARIABLES && pointer >= MOST_VARIABLES; at += 8)
+			if (reader_word(reader, start + at, &word))
 				find_cache(reader, word, pointer);
 	}
 }
