@@ -76,7 +76,8 @@ static struct error *find_group(struct counting *counting, kind_key key, uint32_
 		*ret = (uint32_t)(found - census->groups.items);
 		return NULL;
 	}
-	group.name = kind_name(counting->input->analysis, key).text;
+	if (!counting->input->key_of)
+		group.name = kind_name(counting->input->analysis, key).text;
 	*ret = (uint32_t)census->groups.count;
 	return table_append(&census->groups, key, group);
 }
@@ -101,6 +102,8 @@ static struct error *count_objects(struct counting *counting)
 		TRY(progress_check_at(progress, i, &passed));
 		if (key == KIND_UNKNOWN)
 			continue;
+		if (counting->input->key_of)
+			key = counting->input->key_of(counting->input->data, id);
 		TRY(find_group(counting, key, &counting->numbers.items[id]));
 		group = &counting->census->groups.items[counting->numbers.items[id]];
 		range = allocation_range_near(index, id, &hint);

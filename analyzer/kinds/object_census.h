@@ -35,6 +35,9 @@ struct object_census_input {
 	const struct bitmap *members; /* of what is asked for: only these objects */
 	enum object_order order;      /* bytes: with those of blocks */
 	bool retained;
+	/* Optional: what to count a member by, an object of a class, instead of that. */
+	kind_key (*key_of)(const void *data, allocation_id id);
+	const void *data; /* of key_of() */
 };
 
 /* Build what is needed to know which members are objects, and count; ret is all zeros. */

@@ -70,6 +70,19 @@ struct error *select_managed(struct analysis *analysis, const struct set_argumen
 	return NULL;
 }
 
+static struct error *add_code(void *data, const struct object_code *code)
+{
+	bitmap_set(data, code->id);
+	return NULL;
+}
+
+/* STAGE_OBJECTS is built. */
+struct error *select_code(struct analysis *analysis, const struct set_arguments *arguments,
+			  struct members *ret)
+{
+	return runtimes_visit_code(analysis_runtimes(analysis), add_code, &ret->set);
+}
+
 struct error *select_atrisk(struct analysis *analysis, const struct set_arguments *arguments,
 			    struct members *ret)
 {

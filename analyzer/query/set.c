@@ -235,6 +235,12 @@ static const struct set sets[] = {
 		     "list stringusers app::Session --limit 3",
 	  .description =
 		  "'summarize' counts strings by class and offset: empty, short and long ones, and the bytes of the long ones." },
+	{ "iseqs", "compiled methods, blocks and bodies of classes of Ruby", STAGE_OBJECTS,
+	  .select = select_code,
+	  .example = "summarize iseqs\n"
+		     "list iseqs --sort-by bytes --limit 10",
+	  .description =
+		  "'summarize' counts them by class and path, and by label: numbers in labels are written as N, so methods that a program generates without end are one line. Bytes are those of the iseq and of all that it is made of." },
 	{ "signatures", "what first words of used allocations point to", STAGE_CLASSES,
 	  .ranges = &range_kind_signatures,
 	  .example = "summarize signatures\n"

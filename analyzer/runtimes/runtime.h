@@ -71,6 +71,19 @@ struct object_pages {
 	bool is_certain;
 };
 
+/* Code that a program compiled: a method, a block, the body of a class. */
+struct object_code {
+	allocation_id id;
+	/* These live as long as the space; NULL: not known. */
+	const char *owner; /* the class or module whose method it is, or is a part of */
+	const char *path;  /* of its source */
+	const char *label; /* what it is called there */
+	uint64_t line;	   /* 0: not known */
+};
+
+/* An error ends the visit. */
+typedef struct error *object_code_visitor(void *data, const struct object_code *code);
+
 struct runtime {
 	const char *name; /* Required. */
 
@@ -144,6 +157,10 @@ struct runtime {
 	/* Optional: how the object is kept. False: that is not known. */
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);
+
+	/* Optional: visit all compiled code, by address. */
+	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,
+				    void *data);
 
 	/* Its collector follows references at odd addresses, in structures that are packed. */
 	bool packs_references;

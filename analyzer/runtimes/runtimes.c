@@ -302,6 +302,15 @@ bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
 	       space->runtime->visit_bases(space, number, visit, data);
 }
 
+struct error *runtimes_visit_code(const struct runtimes *list, object_code_visitor *visit,
+				  void *data)
+{
+	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
+		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->visit_code)
+			TRY(list->spaces[i]->runtime->visit_code(list->spaces[i], visit, data));
+	return NULL;
+}
+
 const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset)
 {
 	uint64_t number = runtimes_have_objects(list) ? runtimes_class_of(list, id) : 0;

@@ -67,6 +67,10 @@ const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
 bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
 			  bool (*visit)(void *data, const char *name), void *data);
 
+/* Visit the compiled code of all, see the slot; nothing where there is none. */
+struct error *runtimes_visit_code(const struct runtimes *list, object_code_visitor *visit,
+				  void *data);
+
 /* The member of the object at that offset; NULL: not known. */
 const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset);
 

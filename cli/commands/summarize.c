@@ -6,6 +6,7 @@
 #include "analyzer/kinds/summary.h"
 #include "analyzer/query/query.h"
 #include "analyzer/query/string_users.h"
+#include "cli/views/code_rows.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -627,6 +628,8 @@ static struct error *summarize_run(struct analysis *analysis, const void *argume
 		return summarize_leak_roots(analysis, query, report);
 	if (query->term_count == 1 && query->set->select == select_stringusers)
 		return summarize_string_users(analysis, query, report);
+	if (query->term_count == 1 && query->set->select == select_code)
+		return code_rows(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);
 	return summarize_allocations(analysis, query, report);

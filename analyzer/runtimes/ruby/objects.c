@@ -6,18 +6,16 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/program/debug/names.h"
-#include "analyzer/runtimes/ruby/slots.h"
+#include "analyzer/runtimes/ruby/iseqs.h"
 
 #include <inttypes.h>
 
 enum {
 	CLASS = 8, /* in all objects */
-	IMEMO_SHIFT = 12,
-	IMEMO_KINDS = 16,
 	MOST_BASES = 256,
 	TYPE_BITS = RUBY_TYPES - 1,
 	/* Classes below all addresses: types, then kinds of T_IMEMO. */
-	FIXED_CLASSES = RUBY_TYPES + IMEMO_KINDS,
+	FIXED_CLASSES = RUBY_TYPES + RUBY_IMEMO_KINDS,
 };
 
 struct ruby_class {
@@ -102,7 +100,7 @@ static uint64_t find_class(const struct ruby *ruby, struct view *view, uint64_t 
 	uint64_t class = 0;
 
 	if (type == RUBY_IMEMO)
-		return RUBY_TYPES + (flags >> IMEMO_SHIFT) % IMEMO_KINDS;
+		return RUBY_TYPES + (flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS;
 	if (type == RUBY_ICLASS || type == RUBY_NODE || !view_word(view, address + CLASS, &class))
 		return type;
 	class = ruby_real_class(&ruby->slots, view, class);
@@ -187,7 +185,7 @@ static const char *fixed_name(struct ruby *ruby, uint64_t number)
 		NULL,	    NULL,	"T_IMEMO",   "T_NODE",	   "T_ICLASS", "T_ZOMBIE",
 		"T_MOVED",
 	};
-	static const char *const kinds[IMEMO_KINDS] = {
+	static const char *const kinds[RUBY_IMEMO_KINDS] = {
 		"env",	     "cref",	   "svar",   "throw_data", "ifunc",	     "memo",
 		"ment",	     "iseq",	   "tmpbuf", "ast",	   "parser_strterm", "callinfo",
 		"callcache", "constcache", "fields",
@@ -218,6 +216,41 @@ static const char *name_class(struct ruby *ruby, uint64_t number, enum class_nam
 	*ret_kind = CLASS_NUMBERED;
 	return name_pool_print(&ruby->names, "#<%s:0x%016" PRIx64 ">",
 			       type == RUBY_MODULE ? "Module" : "Class", number);
+}
+
+/* An object is named by its class: each would be a class of its own. */
+static const char *name_singleton(struct ruby *ruby, uint64_t object, const char *before,
+				  const char *after)
+{
+	struct view view = { ruby->context.image };
+	uint64_t flags = ruby_slot_flags(&ruby->slots, &view, object);
+	unsigned int type = flags & TYPE_BITS;
+	bool is_class = type == RUBY_CLASS || type == RUBY_MODULE;
+	enum class_name_kind kind;
+	const char *name =
+		name_class(ruby, is_class ? object : find_class(ruby, &view, object, flags), &kind);
+
+	return name ? name_pool_print(&ruby->names, is_class ? "%s%s%s" : "%s#<%s>%s", before, name,
+				      after)
+		    : NULL;
+}
+
+/* Of a singleton class, what it is of. */
+static const char *name_owner(struct ruby *ruby, uint64_t class)
+{
+	enum { MOST_NESTED = 3 };
+	struct view view = { ruby->context.image };
+	enum class_name_kind kind;
+	const char *before[] = { "", "#<Class:", "#<Class:#<Class:", "#<Class:#<Class:#<Class:" };
+	uint64_t attached = ruby_attached(&ruby->slots, &view, class);
+	size_t depth = 0;
+
+	for (; attached && depth < MOST_NESTED; depth++) {
+		class = attached;
+		attached = ruby_attached(&ruby->slots, &view, class);
+	}
+	return depth ? name_singleton(ruby, class, before[depth], ">>>" + MOST_NESTED - depth)
+		     : name_class(ruby, class, &kind);
 }
 
 const char *ruby_class_name(struct object_space *space, uint64_t number,
@@ -262,4 +295,40 @@ bool ruby_visit_bases(struct object_space *space, uint64_t number,
 			return true;
 	}
 	return false;
+}
+
+/* The texts of an iseq, which the pool keeps. */
+static struct error *tell_code(struct ruby *ruby, const struct ruby_iseq *iseq,
+			       struct object_code *ret)
+{
+	enum { MOST_TEXT = 1024 };
+	struct view view = { ruby->context.image };
+	char text[MOST_TEXT];
+
+	*ret = (struct object_code){ .id = iseq->id, .line = iseq->line };
+	if (iseq->owner && !(ret->owner = name_owner(ruby, iseq->owner)))
+		return &error_no_memory;
+	if (ruby_read_text(&ruby->slots, &view, iseq->path, text, sizeof(text)) &&
+	    !(ret->path = name_pool_print(&ruby->names, "%s", text)))
+		return &error_no_memory;
+	if (ruby_read_text(&ruby->slots, &view, iseq->label, text, sizeof(text)) &&
+	    !(ret->label = name_pool_print(&ruby->names, "%s", text)))
+		return &error_no_memory;
+	return NULL;
+}
+
+struct error *ruby_visit_code(struct object_space *space, object_code_visitor *visit, void *data)
+{
+	struct ruby *ruby = (struct ruby *)space;
+	_cleanup_(ruby_iseqs_deinit) struct ruby_iseqs iseqs = { 0 };
+	struct ruby_iseq iseq;
+	struct object_code code;
+
+	TRY(ruby_iseqs_init(&iseqs, &ruby->slots, ruby->context.account));
+	bitmap_for_each(id, &iseqs.iseqs) {
+		ruby_iseq_read(&iseqs, (allocation_id)id, &iseq);
+		TRY(tell_code(ruby, &iseq, &code));
+		TRY(visit(data, &code));
+	}
+	return NULL;
 }

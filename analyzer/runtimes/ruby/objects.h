@@ -21,5 +21,6 @@ const char *ruby_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind);
 bool ruby_visit_bases(struct object_space *space, uint64_t number,
 		      bool (*visit)(void *data, const char *name), void *data);
+struct error *ruby_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
 
 #endif

@@ -78,6 +78,7 @@ const struct runtime runtime_ruby = {
 	.class_count = ruby_class_count,
 	.class_name = ruby_class_name,
 	.visit_bases = ruby_visit_bases,
+	.visit_code = ruby_visit_code,
 	.packs_references = true, /* tables of exceptions of iseqs */
 	.integer = &integer,
 	.pages = &pages,

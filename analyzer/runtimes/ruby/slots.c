@@ -47,25 +47,69 @@ static bool is_printable(const char *text, size_t length)
  * struct RString: up to 3.1, the length of one that is embedded is in its flags, and the text
  * follows the class; later, the length follows the class.
  */
+static bool find_text(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		      uint64_t *ret_text, uint64_t *ret_length)
+{
+	enum { LENGTH = 16, TEXT = 24, SHIFT = 14, EMBEDDED_BITS = 0x1f };
+	uint64_t flags = ruby_slot_flags(slots, view, address);
+
+	*ret_text = address + TEXT;
+	if ((flags & RUBY_TYPE_BITS) != RUBY_STRING ||
+	    !view_word(view, address + LENGTH, ret_length))
+		return false;
+	if (flags & NOT_EMBEDDED)
+		return view_word(view, address + TEXT, ret_text);
+	if (!slots->has_length_behind) {
+		*ret_length = flags >> SHIFT & EMBEDDED_BITS;
+		*ret_text = address + LENGTH;
+	}
+	return true;
+}
+
+bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t address, char *ret,
+		    size_t size)
+{
+	uint64_t text, length;
+
+	if (!find_text(slots, view, address, &text, &length))
+		return false;
+	if (length > size - 1)
+		length = size - 1;
+	if (!view_read(view, text, ret, length))
+		return false;
+	ret[length] = '\0';
+	return length > 0;
+}
+
 bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		      char ret[RUBY_MOST_NAME + 1])
 {
-	enum { LENGTH = 16, TEXT = 24, SHIFT = 14, EMBEDDED_BITS = 0x1f };
-	uint64_t flags = ruby_slot_flags(slots, view, address), length, text = address + TEXT;
+	uint64_t text, length;
 
-	if ((flags & RUBY_TYPE_BITS) != RUBY_STRING || !view_word(view, address + LENGTH, &length))
-		return false;
-	if (flags & NOT_EMBEDDED) {
-		if (!view_word(view, address + TEXT, &text))
-			return false;
-	} else if (!slots->has_length_behind) {
-		length = flags >> SHIFT & EMBEDDED_BITS;
-		text = address + LENGTH;
-	}
-	if (length > RUBY_MOST_NAME || !view_read(view, text, ret, length))
+	if (!find_text(slots, view, address, &text, &length) || length > RUBY_MOST_NAME ||
+	    !view_read(view, text, ret, length))
 		return false;
 	ret[length] = '\0';
 	return is_printable(ret, length);
+}
+
+/* struct RArray: embedded elements follow the class, and their number is in the flags. */
+bool ruby_read_array(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		     uint64_t *ret_elements, uint64_t *ret_count)
+{
+	enum { EMBEDDED = 1 << 13, COUNT_SHIFT = 15, COUNT_BITS = 0x7f, OLD_COUNT_BITS = 3 };
+	enum { ELEMENTS = 16, LENGTH = 16, POINTER = 32 };
+	uint64_t flags = ruby_slot_flags(slots, view, address);
+
+	if ((flags & RUBY_TYPE_BITS) != RUBY_ARRAY)
+		return false;
+	if (!(flags & EMBEDDED))
+		return view_word(view, address + LENGTH, ret_count) &&
+		       view_word(view, address + POINTER, ret_elements);
+	*ret_elements = address + ELEMENTS;
+	*ret_count =
+		flags >> COUNT_SHIFT & (slots->has_length_behind ? COUNT_BITS : OLD_COUNT_BITS);
+	return true;
 }
 
 /* Whether it is that of a constant, as most classes have: "Net::HTTP". */
@@ -298,5 +342,37 @@ uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint
 			return address;
 		address = ruby_super(slots, view, address);
 	}
+	return 0;
+}
+
+/* Whether the singleton class is of the object, whose class it is then. */
+static bool is_attached(const struct ruby_slots *slots, struct view *view, uint64_t address,
+			uint64_t object)
+{
+	uint64_t class;
+
+	return ruby_slot_flags(slots, view, object) && view_word(view, object + CLASS, &class) &&
+	       class == address;
+}
+
+/* Up to 3.1, it is in the table, later in the class itself. */
+uint64_t ruby_attached(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	uint64_t flags = ruby_slot_flags(slots, view, address), word;
+	struct table table;
+	struct entry entry;
+
+	if ((flags & RUBY_TYPE_BITS) != RUBY_CLASS || !(flags & slots->singleton))
+		return 0;
+	if (slots->name_word == 0 && read_table(view, address, &table))
+		for (uint64_t i = 0; i < table.count; i++)
+			if (view_read(view, table.entries + i * sizeof(entry), &entry,
+				      sizeof(entry)) &&
+			    is_attached(slots, view, address, entry.value))
+				return entry.value;
+	for (size_t i = FIRST_MEMBER; slots->name_word && i < SLOT_WORDS / 4; i++)
+		if (view_word(view, address + i * WORD, &word) &&
+		    is_attached(slots, view, address, word))
+			return word;
 	return 0;
 }

@@ -21,6 +21,14 @@ enum ruby_type {
 	RUBY_TYPES = 32,
 };
 
+/* Kinds of T_IMEMO, internal/imemo.h: bits 12 to 15 of the flags. */
+enum ruby_imemo {
+	RUBY_METHOD = 6,
+	RUBY_ISEQ = 7,
+	RUBY_IMEMO_SHIFT = 12,
+	RUBY_IMEMO_KINDS = 16,
+};
+
 enum { RUBY_MOST_NAME = 200 };
 
 struct ruby_slots {
@@ -40,6 +48,21 @@ void ruby_slots_deinit(struct ruby_slots *slots);
 /* The flags of the object whose slot begins there; 0: none does. */
 uint64_t ruby_slot_flags(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
+/* Whether flags are those of a T_IMEMO of that kind. */
+static inline bool ruby_is_imemo(uint64_t flags, enum ruby_imemo kind)
+{
+	return flags % RUBY_TYPES == RUBY_IMEMO &&
+	       (flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS == kind;
+}
+
+/* Copy the start of a string, at most size - 1 bytes. */
+bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t address, char *ret,
+		    size_t size);
+
+/* The elements of an array; false: it is none. */
+bool ruby_read_array(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		     uint64_t *ret_elements, uint64_t *ret_count);
+
 /* Copy a string that can be printed. */
 bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		      char ret[RUBY_MOST_NAME + 1]);
@@ -53,5 +76,8 @@ uint64_t ruby_super(const struct ruby_slots *slots, struct view *view, uint64_t 
 
 /* The class itself that the word leads to, behind singletons and modules; 0: none. */
 uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint64_t address);
+
+/* What a singleton class is of; 0: it is none, or that is not known. */
+uint64_t ruby_attached(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
 #endif

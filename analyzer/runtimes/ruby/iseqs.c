@@ -1,0 +1,235 @@
+#include "analyzer/runtimes/ruby/iseqs.h"
+
+enum {
+	WORD = 8,
+	BODY = 16, /* of iseqs */
+	BODY_WORDS = 48,
+	MOST_NESTED = 64, /* blocks in blocks */
+	/* Types of bodies. */
+	METHOD = 1,
+	CLASS = 3,
+};
+
+/* What a body begins with; the rest is zeros if its block ends before. */
+struct body {
+	uint64_t words[BODY_WORDS];
+};
+
+static unsigned int body_type(const struct body *body)
+{
+	return (uint32_t)body->words[0];
+}
+
+static bool is_iseq(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	return ruby_is_imemo(ruby_slot_flags(slots, view, address), RUBY_ISEQ);
+}
+
+static bool is_class(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	unsigned int type = ruby_slot_flags(slots, view, address) % RUBY_TYPES;
+
+	return type == RUBY_CLASS || type == RUBY_MODULE;
+}
+
+static bool read_body(const struct ruby_slots *slots, struct view *view, uint64_t iseq,
+		      struct body *ret)
+{
+	uint64_t address, size;
+	allocation_id id;
+
+	*ret = (struct body){ 0 };
+	if (!view_word(view, iseq + BODY, &address))
+		return false;
+	id = allocation_find(slots->index, address);
+	if (id == NO_ALLOCATION || allocation_start(slots->index, id) != address)
+		return false;
+	size = allocation_size(slots->index, id) / WORD * WORD;
+	return view_read(view, address, ret, size < sizeof(*ret) ? size : sizeof(*ret));
+}
+
+/* The path itself, or an array of it and what it is in truth. */
+static uint64_t find_path(const struct ruby_slots *slots, struct view *view, uint64_t word)
+{
+	uint64_t elements, count;
+
+	if (!ruby_read_array(slots, view, word, &elements, &count))
+		return word;
+	return count > 0 && view_word(view, elements, &word) ? word : 0;
+}
+
+/* No label begins like that. */
+static bool is_path(const struct ruby_slots *slots, struct view *view, uint64_t word)
+{
+	char text[RUBY_MOST_NAME + 1];
+
+	return word % WORD == 0 &&
+	       ruby_read_text(slots, view, find_path(slots, view, word), text, sizeof(text)) &&
+	       (text[0] == '/' || strncmp(text, "(eval", 5) == 0 ||
+		strncmp(text, "<internal:", 10) == 0);
+}
+
+struct votes {
+	size_t path[BODY_WORDS];
+	size_t method[BODY_WORDS]; /* a method's body leads to its own iseq there */
+};
+
+static void vote(const struct ruby_slots *slots, struct view *view, uint64_t iseq,
+		 struct votes *votes)
+{
+	struct body body;
+
+	if (!read_body(slots, view, iseq, &body))
+		return;
+	for (size_t i = 2; i < BODY_WORDS; i++) {
+		votes->path[i] += is_path(slots, view, body.words[i]);
+		votes->method[i] += body_type(&body) == METHOD && body.words[i] == iseq;
+	}
+}
+
+static uint32_t most(const size_t *votes)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < BODY_WORDS; i++)
+		if (votes[i] > votes[best])
+			best = i;
+	return best;
+}
+
+/* The parent is before the method's iseq. */
+static void learn(struct ruby_iseqs *iseqs)
+{
+	enum { ENOUGH = 4096 };
+	struct view view = { iseqs->slots->image };
+	struct votes votes = { 0 };
+	size_t count = 0;
+
+	bitmap_for_each(id, &iseqs->iseqs) {
+		if (count++ == ENOUGH)
+			break;
+		vote(iseqs->slots, &view, allocation_start(iseqs->slots->index, (allocation_id)id),
+		     &votes);
+	}
+	iseqs->path_word = most(votes.path);
+	iseqs->parent_word = most(votes.method);
+	iseqs->parent_word -= iseqs->parent_word > 0;
+}
+
+/* What define_method() made a method of: its Proc leads to the code of a block. */
+static uint64_t find_block(const struct ruby_slots *slots, struct view *view, uint64_t proc)
+{
+	enum { DATA = 32, CODE = 16 };
+	uint64_t data, iseq;
+
+	if (ruby_slot_flags(slots, view, proc) % RUBY_TYPES != RUBY_DATA ||
+	    !view_word(view, proc + DATA, &data) || !view_word(view, data + CODE, &iseq) ||
+	    !is_iseq(slots, view, iseq))
+		return 0;
+	return iseq;
+}
+
+static uint64_t find_iseq(const struct ruby_slots *slots, struct view *view, uint64_t definition)
+{
+	enum { FIRST = 1, LAST = 3 };
+	uint64_t words[LAST + 1], iseq;
+
+	if (!view_read(view, definition, words, sizeof(words)))
+		return 0;
+	for (size_t i = FIRST; i <= LAST; i++) {
+		if (is_iseq(slots, view, words[i]))
+			return words[i];
+		iseq = find_block(slots, view, words[i]);
+		if (iseq)
+			return iseq;
+	}
+	return 0;
+}
+
+static struct error *add_method(struct ruby_iseqs *iseqs, struct view *view, uint64_t entry)
+{
+	enum { DEFINITION = 2, OWNER = 4 };
+	uint64_t words[OWNER + 1], iseq;
+
+	if (!view_read(view, entry, words, sizeof(words)))
+		return NULL;
+	iseq = find_iseq(iseqs->slots, view, words[DEFINITION]);
+	if (!iseq || address_map_find(&iseqs->methods, iseq) != NOT_IN_MAP ||
+	    !is_class(iseqs->slots, view, words[OWNER]))
+		return NULL;
+	TRY(address_map_add(&iseqs->methods, iseq, (uint32_t)iseqs->owners.count));
+	return array_append(&iseqs->owners, words[OWNER]);
+}
+
+struct error *ruby_iseqs_init(struct ruby_iseqs *ret, const struct ruby_slots *slots,
+			      struct memory_account *account)
+{
+	struct view view = { slots->image };
+	size_t hint = 0;
+
+	ret->slots = slots;
+	ret->methods.memory.account = account;
+	ret->owners.memory.account = account;
+	TRY(bitmap_init(&ret->iseqs, allocation_count(slots->index), account));
+	bitmap_for_each(id, &slots->slots) {
+		uint64_t start =
+			allocation_range_near(slots->index, (allocation_id)id, &hint).start;
+		uint64_t flags;
+
+		if (!view_word(&view, start, &flags))
+			continue;
+		if (ruby_is_imemo(flags, RUBY_ISEQ))
+			bitmap_set(&ret->iseqs, id);
+		else if (ruby_is_imemo(flags, RUBY_METHOD))
+			TRY(add_method(ret, &view, start));
+	}
+	learn(ret);
+	return NULL;
+}
+
+void ruby_iseqs_deinit(struct ruby_iseqs *iseqs)
+{
+	bitmap_deinit(&iseqs->iseqs);
+	table_release(&iseqs->methods);
+	array_release(&iseqs->owners);
+}
+
+/* That of the innermost method which the code is in; what a class's body is in is none. */
+static uint64_t find_owner(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq)
+{
+	struct body body;
+
+	for (int i = 0; i < MOST_NESTED && is_iseq(iseqs->slots, view, iseq); i++) {
+		uint32_t place = address_map_find(&iseqs->methods, iseq);
+
+		if (place != NOT_IN_MAP)
+			return iseqs->owners.items[place];
+		if (iseqs->parent_word == 0 || !read_body(iseqs->slots, view, iseq, &body) ||
+		    body_type(&body) == CLASS)
+			return 0;
+		iseq = body.words[iseqs->parent_word];
+	}
+	return 0;
+}
+
+/* Up to 3.1, the line is an Integer, later 32 bits. */
+static uint64_t read_line(const struct ruby_slots *slots, uint64_t word)
+{
+	return slots->has_length_behind ? (uint32_t)word : word & 1 ? word >> 1 : 0;
+}
+
+void ruby_iseq_read(const struct ruby_iseqs *iseqs, allocation_id id, struct ruby_iseq *ret)
+{
+	enum { LABEL = 2, LINE = 3 };
+	struct view view = { iseqs->slots->image };
+	uint64_t start = allocation_start(iseqs->slots->index, id);
+	uint32_t path = iseqs->path_word;
+	struct body body;
+
+	*ret = (struct ruby_iseq){ .id = id, .owner = find_owner(iseqs, &view, start) };
+	if (path == 0 || path + LINE >= BODY_WORDS || !read_body(iseqs->slots, &view, start, &body))
+		return;
+	ret->path = find_path(iseqs->slots, &view, body.words[path]);
+	ret->label = body.words[path + LABEL];
+	ret->line = read_line(iseqs->slots, body.words[path + LINE]);
+}

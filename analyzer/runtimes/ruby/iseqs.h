@@ -1,0 +1,42 @@
+/*
+ * Iseqs: what MRI compiles methods, blocks and bodies of classes to (vm_core.h, iseq.h).
+ *
+ *	imemo_iseq | flags | wrapper | body |
+ *	body       | u32 type, u32 words | instructions | parameters | path | base label | label |
+ *	           | first line | ... | parent iseq | iseq of the method | ... |
+ *
+ * Where path and parent are in a body, most bodies decide. Entries of methods (imemo_ment) lead to
+ * iseqs and to the classes that own them:
+ *
+ *	imemo_ment | flags | defined class | definition | called id | owner |
+ *	definition | type, ... | iseq, or Proc | ...
+ */
+#ifndef ANALYZER_RUNTIMES_RUBY_ISEQS_H
+#define ANALYZER_RUNTIMES_RUBY_ISEQS_H
+
+#include "analyzer/base/address_map.h"
+#include "analyzer/runtimes/ruby/slots.h"
+
+struct ruby_iseqs {
+	const struct ruby_slots *slots; /* borrowed */
+	struct bitmap iseqs;
+	uint32_t path_word, parent_word; /* of bodies; 0: not known */
+	struct address_map methods;	 /* iseqs of methods: the place of their class */
+	ARRAY(uint64_t) owners;		 /* classes, of each method one */
+};
+
+struct ruby_iseq {
+	allocation_id id;
+	uint64_t owner, path, label; /* addresses of class and strings; 0: not known */
+	uint64_t line;
+};
+
+/* ret is all zeros. */
+struct error *ruby_iseqs_init(struct ruby_iseqs *ret, const struct ruby_slots *slots,
+			      struct memory_account *account);
+void ruby_iseqs_deinit(struct ruby_iseqs *iseqs);
+DEFINE_DEINIT(ruby_iseqs_deinit, struct ruby_iseqs)
+
+void ruby_iseq_read(const struct ruby_iseqs *iseqs, allocation_id id, struct ruby_iseq *ret);
+
+#endif
