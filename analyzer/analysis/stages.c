@@ -132,7 +132,7 @@ static struct error *add_packed(struct analysis *analysis, struct bitmap *anchor
 {
 	const struct bitmap *collectable = allocation_having(analysis->index, TRAIT_COLLECTABLE);
 
-	if (!collectable || !runtimes_pack_references(analysis->runtimes))
+	if (!collectable || !runtimes_packed(analysis->runtimes))
 		return NULL;
 	return add_disguised(analysis, 1U << DISGUISE_PACKED, collectable, anchored);
 }

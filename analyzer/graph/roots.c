@@ -674,6 +674,9 @@ static void visit_integers(const struct roots *roots, struct visiting *visiting)
 		visiting->anchor = (struct anchor){
 			.kind = ROOT_INTEGER,
 			.integer = disguise_name(roots->input.runtimes, integers[i].disguise),
+			.packed = integers[i].disguise == DISGUISE_PACKED
+					  ? runtimes_packed(roots->input.runtimes)
+					  : NULL,
 			.thread = NO_THREAD,
 		};
 		visit_word(visiting, integers[i].place, integers[i].target);

@@ -50,6 +50,7 @@ struct anchor {
 	uint64_t address;	   /* where the reference stands; 0: not in memory */
 	const char *register_name; /* NULL: none */
 	const char *integer;	   /* whose integer it is; NULL: it is none */
+	const char *packed;	   /* what holds it at an odd address instead; or NULL */
 	uint32_t held;		   /* number of the kernel's value, or ASSUMED_STACK */
 	allocation_id target;
 };

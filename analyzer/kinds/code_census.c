@@ -26,15 +26,15 @@ static void counting_deinit(struct counting *counting)
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
 
-/* The label with N for each number, which the pool keeps. */
+/* The label with N for each number, but for those in "block (2 levels)"; the pool keeps it. */
 static const char *fold(struct name_pool *names, const char *label)
 {
-	char *text = strdup(label), *end = text;
+	char *text = strdup(label), *end = text, before = '\0';
 
-	for (; text && *label; label++)
-		if (!isdigit((unsigned char)*label))
+	for (; text && *label; before = *label++)
+		if (!isdigit((unsigned char)*label) || before == '(')
 			*end++ = *label;
-		else if (end == text || !isdigit((unsigned char)label[-1]))
+		else if (!isdigit((unsigned char)before))
 			*end++ = 'N';
 	if (!text)
 		return NULL;

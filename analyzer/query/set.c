@@ -116,7 +116,7 @@ static const struct set sets[] = {
 	  STAGE_REACHABILITY, .select = select_at_roots, .choice = 1 << ROOT_INTEGER,
 	  .example = "summarize integeranchored",
 	  .description =
-		  "For example a Python int or a Ruby Integer, which ctypes and Fiddle use for addresses. Only allocations without other references are searched for in this way." },
+		  "For example a Python int or a Ruby Integer, which ctypes and Fiddle use for addresses. Only allocations without other references are searched for in this way. Code that only a catch table of Ruby (rescue, ensure) refers to counts as well: its references stand at odd addresses." },
 	{ "threadonlyanchored", "allocations that only stacks and registers lead to",
 	  STAGE_REACHABILITY, .select = select_at_roots, .choice = THREAD_ROOTS | ROOTS_ONLY,
 	  .example = "summarize threadonlyanchored",

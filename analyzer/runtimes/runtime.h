@@ -162,8 +162,11 @@ struct runtime {
 	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,
 				    void *data);
 
-	/* Its collector follows references at odd addresses, in structures that are packed. */
-	bool packs_references;
+	/*
+	 * Optional: what its collector follows references in that stand at odd addresses, as it is
+	 * packed: "catch table".
+	 */
+	const char *packed;
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded. */

@@ -134,12 +134,12 @@ bool runtimes_have_integers(const struct runtimes *list)
 	return false;
 }
 
-bool runtimes_pack_references(const struct runtimes *list)
+const char *runtimes_packed(const struct runtimes *list)
 {
 	for (size_t i = 0; list && i < list->count; i++)
-		if (runtime_at(list, i)->packs_references)
-			return true;
-	return false;
+		if (runtime_at(list, i)->packed)
+			return runtime_at(list, i)->packed;
+	return NULL;
 }
 
 struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime)

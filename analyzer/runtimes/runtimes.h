@@ -21,8 +21,8 @@ const struct runtime *runtime_at(const struct runtimes *list, size_t number);
 const struct integer_encoding *runtimes_integer(const struct runtimes *list, size_t number);
 bool runtimes_have_integers(const struct runtimes *list);
 
-/* Whether a collector of one follows references at odd addresses. */
-bool runtimes_pack_references(const struct runtimes *list);
+/* What a collector of one follows references at odd addresses in, or NULL. */
+const char *runtimes_packed(const struct runtimes *list);
 
 /* Whether one of its modules is loaded. */
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program);

@@ -111,6 +111,10 @@ static const char *holder(const struct anchor *anchor, char *text, size_t size)
 		[ROOT_KERNEL] = "The kernel",
 	};
 
+	if (anchor->packed) {
+		snprintf(text, size, "Packed in a %s:", anchor->packed);
+		return text;
+	}
 	if (anchor->kind == ROOT_INTEGER) {
 		snprintf(text, size, "Held as an integer: %s", anchor->integer);
 		return text;

@@ -62,6 +62,9 @@ struct error *code_rows(struct analysis *analysis, const struct set_query *query
 	unordered.any_order = true;
 	TRY(query_select(analysis, &unordered, &members));
 	TRY(code_census_take(analysis, &members.set, query->sort == SORT_COUNT, &census));
+	if (!runtimes_have_objects(analysis_runtimes(analysis)))
+		analysis_note(analysis,
+			      "no runtime whose compiled code is known is in this process");
 	write_owners(&census, query->limit, report);
 	write_labels(&census, query->limit, report);
 	write_total(&census, report);

@@ -317,7 +317,7 @@ static void write_anchors(struct describer *describer, const struct found_anchor
 }
 
 static void write_anchor_head(struct describer *describer, enum root_kind kind,
-			      const struct path *path)
+			      const struct found_anchors *anchors, const struct path *path)
 {
 	static const struct table table = TABLE(
 		"anchored",
@@ -331,11 +331,12 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	};
 	const struct allocation_index *index = analysis_index(describer->analysis);
 	struct report *report = describer->report;
+	const char *packed = anchors->count > 0 ? anchors->list[0].packed : NULL;
 	bool direct = path->count == 1;
 
 	report_begin_table(report, &table);
 	report_add(report, allocation_start(index, path->ids[path->count - 1]),
-		   direct ? "directly" : "indirectly", kinds[kind]);
+		   direct ? "directly" : "indirectly", packed ? packed : kinds[kind]);
 	if (direct)
 		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
 	else
@@ -356,7 +357,7 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 		return NULL;
 	TRY(need_owners_of_path(describer, &path));
 	TRY(chains_find_anchors(describer->chains, path.ids[0], kind, &anchors));
-	write_anchor_head(describer, kind, &path);
+	write_anchor_head(describer, kind, &anchors, &path);
 	write_anchors(describer, &anchors);
 	write_chain(describer, &path);
 	rows_text(describer->report, "");

@@ -6,6 +6,7 @@ of what class, and what it refers to; then some of them are dropped.
 
 import collections
 import json
+import re
 import shutil
 import unittest
 
@@ -18,6 +19,7 @@ DROPPED = 8000
 
 PROGRAM = f"""
 require "objspace"
+require "json"
 
 class User
   attr_reader :name
@@ -32,6 +34,14 @@ module Deep
     def initialize(i) @a = @b = @c = i; @table = {{ i => "x" * (i % 90) }} end
   end
   Point = Struct.new(:x, :y)
+end
+module Generated; end
+400.times do |i|
+  Generated.module_eval "def made_#{{i}}(a) [a, a].map {{ |x| x.to_s + '#{{i}}' }} end"
+end
+class User
+  define_method(:defined) {{ |x| [x].each {{ |y| y + 1 }} }}
+  def self.build(i) new(i) end
 end
 class Dropped
   def initialize(i) @number, @other = i, i end
@@ -51,6 +61,21 @@ end
 def deep(n, &block) n == 0 ? block.call : deep(n - 1, &block) end
 def drop() (0...{DROPPED}).each {{ |i| Dropped.new(i) }}; nil end
 
+def walk(owner, iseq, rows)
+  rows << [owner, iseq.path, iseq.label, iseq.first_lineno, ObjectSpace.memsize_of(iseq)]
+  iseq.each_child {{ |child| walk(owner, child, rows) }}
+end
+codes = []
+[Generated, User, Gem::Version, Gem::Requirement, User.singleton_class].each do |owner|
+  (owner.instance_methods(false) + owner.private_instance_methods(false)).each do |name|
+    method = owner.instance_method(name)
+    next if method.name != method.original_name
+    iseq = RubyVM::InstructionSequence.of(method)
+    walk(owner.inspect, iseq, codes) if iseq
+  end
+end
+File.write(ARGV[0] + ".iseqs", JSON.generate(codes))
+File.write(ARGV[0] + ".counts", JSON.generate(ObjectSpace.count_imemo_objects))
 4.times {{ GC.start }}
 GC.disable
 Thread.new {{ deep(50) {{ drop }} }}.join
@@ -135,6 +160,30 @@ class Ruby(harness.LiveTest):
                 wrong[row["type"], wanted, name] += 1
         self.assertGreater(len(truth.objects), 30000)
         self.assertEqual(wrong, collections.Counter())
+
+    def test_code_is_counted_by_class_path_and_label(self):
+        core, _ = self.core_of()
+        found = harness.tables("-q", core, "summarize", "iseqs")
+        labels = {(row["class"], row["path"], row["label"]): row for row in found["code label"]}
+        wanted, bytes_wanted = collections.Counter(), collections.Counter()
+        with open(self.path("truth.iseqs"), encoding="utf-8") as file:
+            for owner, path, label, _, size in json.load(file):
+                key = owner, path, re.sub(r"(?<![(0-9])[0-9]+", "N", label)
+                wanted[key] += 1
+                bytes_wanted[key] += size
+        with open(self.path("truth.counts"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["imemo_iseq"], found["total code"][0]["iseqs"])
+        self.assertGreater(len(wanted), 40)
+        self.assertEqual({key: labels[key]["iseqs"] if key in labels else 0 for key in wanted},
+                         dict(wanted))
+        # Ruby leaves out a table of lines, and what malloc() rounds up.
+        for key, size in bytes_wanted.items():
+            self.assertGreater(labels[key]["bytes"], 0.8 * size, key)
+        # What a program generates without end is one line.
+        first = found["code"][0]
+        self.assertEqual((first["class"], first["iseqs"], first["labels"]), ("Generated", 800, 2))
+        self.assertLess(first["bytes"], 1.6 * sum(
+            size for key, size in bytes_wanted.items() if key[0] == "Generated"))
 
     def test_slots_are_used_or_free(self):
         core, truth = self.core_of()

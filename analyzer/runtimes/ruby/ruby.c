@@ -79,7 +79,7 @@ const struct runtime runtime_ruby = {
 	.class_name = ruby_class_name,
 	.visit_bases = ruby_visit_bases,
 	.visit_code = ruby_visit_code,
-	.packs_references = true, /* tables of exceptions of iseqs */
+	.packed = "catch table", /* of rescue and ensure, in iseqs */
 	.integer = &integer,
 	.pages = &pages,
 };

@@ -10,10 +10,12 @@
 
 /* Types of objects, include/ruby/internal/value_type.h. */
 enum ruby_type {
+	RUBY_OBJECT = 1,
 	RUBY_CLASS = 2,
 	RUBY_MODULE = 3,
 	RUBY_STRING = 5,
 	RUBY_ARRAY = 7,
+	RUBY_HASH = 8,
 	RUBY_DATA = 12,
 	RUBY_IMEMO = 26,
 	RUBY_NODE = 27,
