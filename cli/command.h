@@ -53,6 +53,7 @@ struct command {
 	const char *words;   /* as "SET [SIGNATURE]", for the usage line */
 	const char *example;
 	const char *description; /* further paragraphs of help, or NULL */
+	const char *table;	 /* the main one of those it writes; NULL: the first */
 	enum word_kind word;
 	/* As "on|off": of WORD_CHOICE; of WORD_SET, what may stand before. "EXPORT": a format of
 	 * exports. */

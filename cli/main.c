@@ -248,6 +248,8 @@ static int look_into_core(int count, char **arguments)
 	options.debug.give_up = give_up;
 	session.debug = &options.debug;
 	session.no_content = options.no_content;
+	session.table = options.table;
+	session.tags = &options.tags;
 	session.chap = options.chap;
 	session.pages = !options.no_pager;
 	options.debug.memory = machine_memory();

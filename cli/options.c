@@ -25,7 +25,9 @@ enum {
 	KEY_THREADS,
 	KEY_SIDE_FILE,
 	KEY_VERIFY_SIDE_FILE,
-	KEY_MAXIMUM_MEMORY
+	KEY_MAXIMUM_MEMORY,
+	KEY_TABLE,
+	KEY_TAG
 };
 
 static const char VERSION_TEXT[] = "heapcore " VERSION "\n"
@@ -54,6 +56,8 @@ const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
 	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "table", KEY_TABLE, "NAME", 0, "Write only the table of that name", 0 },
+	{ "tag", KEY_TAG, "NAME=VALUE", 0, "Add a column to rows of data", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Also write all output to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
@@ -270,6 +274,7 @@ static const struct switch_place places[] = {
 	PLACE(KEY_SIDE_FILE, PLACE_FLAG, struct options, side_file),
 	PLACE(KEY_VERIFY_SIDE_FILE, PLACE_FLAG, struct options, verify_side_file),
 	PLACE(KEY_FORMAT, PLACE_TEXT, struct options, format),
+	PLACE(KEY_TABLE, PLACE_TEXT, struct options, table),
 	PLACE(KEY_COREDUMPCTL, PLACE_TEXT, struct options, kept),
 	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct options, debug.debug_directory),
 	PLACE(KEY_SYSROOT, PLACE_TEXT, struct options, debug.sysroot),
@@ -289,6 +294,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return add_given(options, argument, key == 'f');
 	case 'o':
 		return report_file_names_add(&options->files, state, argument);
+	case KEY_TAG:
+		return tag_words_add(&options->tags, state, argument);
 	case KEY_COMPARE:
 		return add_compared(options, argument);
 	case KEY_COLOUR:

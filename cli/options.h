@@ -33,6 +33,8 @@ struct options {
 	const char **compared; /* older cores, of --compare */
 	size_t compared_count;
 	const char *format;		/* NULL: text */
+	const char *table;		/* the only one to be written; or NULL */
+	struct tag_words tags;		/* of --tag */
 	struct report_file_names files; /* of -o */
 	const char *manual;		/* only write it, in that form; or NULL */
 	enum colour colour;

@@ -41,11 +41,11 @@ struct error *report_open(const struct report_format *format, FILE *out, bool co
 /* Write the end of the table, and what the writer still keeps. */
 static void end_table(struct report *report)
 {
-	if (report->format->end_table)
+	if (report->format->end_table && !report->skipping)
 		report->format->end_table(report);
 	writer_flush(&report->writer);
 	report->table = NULL;
-	report->written = true;
+	report->written |= !report->skipping;
 }
 
 struct error *report_close(struct report *report)
@@ -77,14 +77,49 @@ bool report_broken(const struct report *report)
 	return report->error || ferror_unlocked(report->out);
 }
 
+bool table_has_name(const char *table, const char *wanted)
+{
+	while (*table && (*table == *wanted || (*table == ' ' && strchr("_-", *wanted)))) {
+		table++;
+		wanted++;
+	}
+	return !*table && !*wanted;
+}
+
+static void remember_table(struct table_choice *choice, const char *name)
+{
+	if (!choice->main && !choice->aside)
+		choice->main = name;
+	choice->found |= choice->wanted && table_has_name(name, choice->wanted);
+	for (size_t i = 0; i < choice->name_count; i++)
+		if (strcmp(choice->names[i], name) == 0)
+			return;
+	if (choice->name_count < MOST_TABLE_NAMES)
+		choice->names[choice->name_count++] = name;
+}
+
+static bool is_left_out(const struct report *report, const char *name)
+{
+	const struct table_choice *choice = report->choice;
+
+	if (!choice)
+		return false;
+	if (choice->wanted)
+		return !table_has_name(name, choice->wanted);
+	return report->format->one_table && !(choice->main && strcmp(choice->main, name) == 0);
+}
+
 void report_begin_table(struct report *report, const struct table *table)
 {
 	assert(!report->table);
+	if (report->choice)
+		remember_table(report->choice, table->name);
 	for (; report; report = report->next) {
+		report->skipping = is_left_out(report, table->name);
 		report->table = table;
 		report->column = 0;
 		report->row = 0;
-		if (report->format->begin_table)
+		if (report->format->begin_table && !report->skipping)
 			report->format->begin_table(report);
 	}
 }
@@ -166,8 +201,12 @@ const char *report_content(const struct report *report, const char *text)
 void report_end_row(struct report *report)
 {
 	assert(report->table && report->column == report->table->column_count);
+	for (size_t i = 0; report->tags && i < report->tags->count; i++)
+		report->values[report->column + i] = report->tags->values[i];
 	report->column = 0;
 	for (struct report *each = report; each; each = each->next) {
+		if (each->skipping)
+			continue;
 		each->format->row(each, report->values);
 		each->row++;
 	}
@@ -178,6 +217,31 @@ void report_end_table(struct report *report)
 	assert(report->table && report->column == 0);
 	for (; report; report = report->next)
 		end_table(report);
+}
+
+size_t report_column_count(const struct report *report)
+{
+	return report->table->column_count + (report->tags ? report->tags->count : 0);
+}
+
+enum value_kind report_kind(const struct report *report, size_t number)
+{
+	size_t count = report->table->column_count;
+
+	return number < count ? report->table->columns[number].kind
+			      : report->tags->columns[number - count].kind;
+}
+
+const struct column *report_column(const struct report *report, size_t number,
+				   char ret_name[static COLUMN_NAME_SIZE])
+{
+	size_t count = report->table->column_count;
+	const struct column *column = number < count ? &report->table->columns[number]
+						     : &report->tags->columns[number - count];
+	bool is_taken = number >= count && find_column(report->table, column->name) < count;
+
+	snprintf(ret_name, COLUMN_NAME_SIZE, "%s%s", column->name, is_taken ? "_2" : "");
+	return column;
 }
 
 static struct value find_value(const struct report *report, const struct value *values,

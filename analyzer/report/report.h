@@ -43,10 +43,14 @@ enum value_kind {
 	VALUE_ANY,
 };
 
+/* Where columns would be many, people read in one what programs have in several. */
+enum column_reader { FOR_ALL, FOR_PEOPLE, FOR_PROGRAMS };
+
 struct column {
 	const char *name;
 	enum value_kind kind;
 	bool minor; /* where a terminal is too narrow for all, this one is left out first */
+	enum column_reader reader;
 };
 
 struct table {
@@ -150,6 +154,32 @@ static inline struct value value_nonzero(uint64_t number)
 	return VALUE_IF(number != 0, number);
 }
 
+/* What every row carries beside its own values, in formats of data; all borrowed. */
+enum { MOST_TAGS = 16 };
+struct report_tags {
+	struct column columns[MOST_TAGS];
+	struct value values[MOST_TAGS];
+	size_t count;
+};
+
+/*
+ * Which tables of a command are written. A format of one table writes the main one, which is the
+ * first unless the command says otherwise.
+ */
+enum { MOST_TABLE_NAMES = 24 };
+struct table_choice {
+	const char
+		*wanted;  /* the only one, in all formats; _ or - may stand for a blank; or NULL */
+	const char *main; /* NULL: the first one */
+	bool aside;	  /* what is begun now is none of the command's own */
+	bool found;	  /* the one wanted was begun */
+	/* Of those begun, each once; borrowed. */
+	const char *names[MOST_TABLE_NAMES];
+	size_t name_count;
+};
+
+bool table_has_name(const char *table, const char *wanted);
+
 struct report_format;
 
 /* What a report is about; all borrowed. */
@@ -171,10 +201,14 @@ struct report {
 	bool chap;		   /* lines are as chap has them, to the letter */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
-	struct value values[MAXIMUM_COLUMNS]; /* of the row, up to the column of the next one */
+	/* Of the row, up to the column of the next one; those of tags behind its last column. */
+	struct value values[MAXIMUM_COLUMNS + MOST_TAGS];
 	size_t column;
 	size_t row;
-	bool written; /* there was a table */
+	bool written;			/* there was a table */
+	bool skipping;			/* this one is left out */
+	const struct report_tags *tags; /* borrowed; or NULL */
+	struct table_choice *choice;	/* borrowed; or NULL: all tables */
 	/* One that gets the same rows, in another format; borrowed, or NULL. */
 	struct report *next;
 	void *state;	     /* the format's own */
@@ -189,6 +223,7 @@ struct report_format {
 	const char *name;
 	const char *summary;
 	const char *command;			    /* the only one that it is for; NULL: any */
+	bool one_table;				    /* see struct table_choice */
 	size_t state_size;			    /* of report->state, zeroed at first */
 	void (*begin_table)(struct report *report); /* may be NULL */
 	/* A row of values, one for each column; texts and contents are borrowed. */
@@ -246,6 +281,14 @@ void report_set_value(struct report *report, const char *column, struct value va
 		report_row(report, __VA_ARGS__);   \
 		report_end_table(report);          \
 	} while (0)
+
+/* For formats of data: columns with those of tags, whose values stand behind the others. */
+size_t report_column_count(const struct report *report);
+/* A tag's name that the table has as well ends with _2. */
+enum { COLUMN_NAME_SIZE = 128 };
+enum value_kind report_kind(const struct report *report, size_t number);
+const struct column *report_column(const struct report *report, size_t number,
+				   char ret_name[static COLUMN_NAME_SIZE]);
 
 /* For formats: the value of the named column, "" or 0 if it is absent or there is no such column.
  */

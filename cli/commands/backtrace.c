@@ -75,6 +75,7 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 
 const struct command command_backtrace = {
 	.name = "backtrace",
+	.table = "call",
 	.summary = "Show the calls of one thread, or of each",
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20",

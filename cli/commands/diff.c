@@ -110,6 +110,7 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 
 const struct command command_diff = {
 	.name = "diff",
+	.table = "growth",
 	.summary = "Show what grew since older cores were taken",
 	.words = "OLD [OLD...]",
 	.example = "diff older.core\n"

@@ -492,6 +492,7 @@ static struct error *fragmentation_run(struct analysis *analysis, const void *in
 
 const struct command command_fragmentation = {
 	.name = "fragmentation",
+	.table = "arena",
 	.summary =
 		"Show where free memory is, what could go back to the system, and what pins the rest",
 	.example = "fragmentation\n"

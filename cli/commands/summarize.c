@@ -226,6 +226,26 @@ static char *root_text(const struct analysis *analysis, kind_key key, bool full_
 	return format_text("signature 0x%" PRIx64, name.signature);
 }
 
+/* The same as columns, one for each way of knowing it; a size where nothing else is known. */
+static void write_root_kind(const struct analysis *analysis, kind_key key, bool full_names,
+			    struct report *report)
+{
+	static const char *const ways[] = {
+		[BY_NOTHING] = "nothing",   [BY_SIZE] = "size",	      [BY_SIGNATURE] = "signature",
+		[BY_IDENTITY] = "identity", [BY_PATTERN] = "pattern", [BY_TYPE] = "type",
+	};
+	struct kind_name name = kind_name(analysis, key);
+	const char *text = kind_name_in_form(analysis, key, full_names);
+	bool has_signature = name.by == BY_SIGNATURE || name.by == BY_NOTHING;
+
+	report_add(report, name.by < COUNT_OF(ways) ? ways[name.by] : NULL,
+		   VALUE_IF(has_signature, value_nonzero(name.signature)),
+		   has_signature ? text : NULL, name.by == BY_PATTERN ? text : NULL,
+		   name.by == BY_TYPE ? text : NULL, name.by == BY_IDENTITY ? text : NULL,
+		   VALUE_IF(name.by == BY_IDENTITY, name.offset),
+		   VALUE_IF(name.by == BY_SIZE, name.size));
+}
+
 /* Write the rows, most bytes first unless the query has an order, and add up what they say. */
 static struct tally write_roots(const struct analysis *analysis, const struct set_query *query,
 				struct tally_table *groups, struct report *report)
@@ -233,7 +253,15 @@ static struct tally write_roots(const struct analysis *analysis, const struct se
 	static const struct table table =
 		TABLE("leak roots", NULL, { "leak roots", VALUE_COUNT },
 		      { "allocations lost", VALUE_COUNT }, { "bytes lost", VALUE_BYTES },
-		      { "what the roots are", VALUE_TEXT });
+		      { "known by", VALUE_TEXT, .reader = FOR_PROGRAMS },
+		      { "signature", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
+		      { "name", VALUE_TEXT, .reader = FOR_PROGRAMS },
+		      { "pattern", VALUE_TEXT, .reader = FOR_PROGRAMS },
+		      { "type", VALUE_TEXT, .reader = FOR_PROGRAMS },
+		      { "identity", VALUE_TEXT, .reader = FOR_PROGRAMS },
+		      { "at offset", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
+		      { "size", VALUE_BYTES, .reader = FOR_PROGRAMS },
+		      { "what the roots are", VALUE_TEXT, .reader = FOR_PEOPLE });
 	struct tally sum = { 0 };
 
 	array_sort(groups, query->sort == SORT_COUNT	 ? tally_compare_counts
@@ -250,7 +278,9 @@ static struct tally write_roots(const struct analysis *analysis, const struct se
 		if (query->limit && i >= query->limit)
 			continue;
 		text = root_text(analysis, group->key, query->full_names);
-		report_row(report, group->count, group->owned, group->bytes, text);
+		report_add(report, group->count, group->owned, group->bytes);
+		write_root_kind(analysis, group->key, query->full_names, report);
+		report_row(report, text);
 	}
 	report_end_table(report);
 	rows_left_out(report, "kinds of leak roots", groups->count, query->limit);

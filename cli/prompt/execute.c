@@ -128,8 +128,12 @@ static struct error *open_reports(struct session *session, const struct request 
 
 	if (request->common.format)
 		TRY(report_format_find(request->common.format, &format));
-	return reports_open(ret, session, format, request->line, output->stream,
-			    use_colour(session, output));
+	TRY(reports_open(ret, session, format, request->line, output->stream,
+			 use_colour(session, output)));
+	ret->choice.main = request->command->table;
+	if (request->common.table)
+		ret->choice.wanted = request->common.table;
+	return NULL;
 }
 
 /* Build what the command needs, and have it write its report. */
@@ -139,6 +143,7 @@ static struct error *write_report(struct session *session, const struct request 
 	const struct command *command = request->command;
 	struct error *error = NULL, *close_error;
 	struct reports reports;
+	_cleanup_(free) char *left_out = NULL;
 	struct report *report = &reports.list[0];
 	char who[80];
 
@@ -150,7 +155,9 @@ static struct error *write_report(struct session *session, const struct request 
 		output->dropped = true;
 		return error;
 	}
+	reports.choice.aside = true;
 	variable_words_report(request->variables, report);
+	reports.choice.aside = false;
 	error = command->run ? command->run(session->analysis, request->arguments, report)
 			     : command->control(session, request->arguments, report);
 	if (error && session->analysis) {
@@ -159,6 +166,9 @@ static struct error *write_report(struct session *session, const struct request 
 	}
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	session_check_files(session);
+	left_out = reports_left_out(&reports);
+	if (left_out && !error)
+		session_note(session, "tables left out: %s (--table NAME writes one)", left_out);
 	close_error = reports_close(&reports);
 	/* A gate's report says what it found: not if that is cut off. */
 	if (close_error && error && error_code(error) == ERROR_FOUND)

@@ -140,6 +140,8 @@ static struct error *open_next(struct reports *reports, const struct report_form
 
 	TRY(report_open(format, stream, colour, report));
 	report->subject = &reports->subject;
+	report->choice = &reports->choice;
+	report->tags = reports->tags.report.count ? &reports->tags.report : NULL;
 	report->no_content = reports->no_content;
 	report->chap = reports->chap;
 	report->width = reports->count ? 0 : reports->width;
@@ -170,9 +172,13 @@ struct error *reports_open(struct reports *reports, struct session *session,
 							 : analysis_image(session->analysis)->path;
 		reports->subject.findings = analysis_findings(session->analysis);
 	}
-	if (is_for(format, line))
+	reports->choice.wanted = session->table;
+	error = session->tags ? tags_find(session->tags, session->analysis, reports->subject.core,
+					  &reports->tags)
+			      : NULL;
+	if (!error && is_for(format, line))
 		error = open_next(reports, format, stream, colour);
-	else
+	else if (!error)
 		error = error_create(ERROR_USAGE, "the format '%s' is for '%s' only", format->name,
 				     format->command);
 	for (size_t i = 0; !error && i < session->file_count; i++)
@@ -185,9 +191,51 @@ struct error *reports_open(struct reports *reports, struct session *session,
 	return error;
 }
 
+/* Names of tables with commas between, to be freed. */
+static char *list_tables(const struct table_choice *choice, bool only_left_out)
+{
+	char *text = NULL;
+
+	for (size_t i = 0; i < choice->name_count; i++) {
+		const char *name = choice->names[i];
+		char *longer;
+
+		if (only_left_out && (strncmp(name, "total", 5) == 0 ||
+				      (choice->main && strcmp(name, choice->main) == 0)))
+			continue;
+		longer = text ? format_text("%s, '%s'", text, name) : format_text("'%s'", name);
+		free(text);
+		text = longer;
+		if (!text)
+			return NULL;
+	}
+	return text;
+}
+
+char *reports_left_out(const struct reports *reports)
+{
+	for (size_t i = 0; i < reports->count; i++)
+		if (reports->list[i].format->one_table && !reports->choice.wanted)
+			return list_tables(&reports->choice, true);
+	return NULL;
+}
+
+static struct error *check_choice(const struct table_choice *choice)
+{
+	_cleanup_(free) char *text = NULL;
+
+	if (!choice->wanted || choice->found || !choice->name_count)
+		return NULL;
+	text = list_tables(choice, false);
+	if (!text)
+		return &error_no_memory;
+	return error_create(ERROR_USAGE, "there is no table '%s' here, but: %s", choice->wanted,
+			    text);
+}
+
 struct error *reports_close(struct reports *reports)
 {
-	struct error *error = NULL;
+	struct error *error = reports->count ? check_choice(&reports->choice) : NULL;
 
 	for (size_t i = 0; i < reports->count; i++)
 		error = error_first(error, report_close(&reports->list[i]));

@@ -40,6 +40,8 @@ struct reports {
 	struct report list[MOST_REPORT_FILES + 1];
 	size_t count;
 	struct report_subject subject;
+	struct table_choice choice;
+	struct tags tags;
 	char *command;	 /* of the subject; owned */
 	bool no_content; /* they leave out the contents of memory */
 	bool chap;	 /* see struct report */
@@ -54,6 +56,10 @@ struct error *reports_open(struct reports *reports, struct session *session,
 			   const struct report_format *format, const struct line *line,
 			   FILE *stream, bool colour);
 
+/* A table that was asked for and that the command does not have is wrong usage. */
 struct error *reports_close(struct reports *reports);
+
+/* Tables that formats of one table left out, but for totals, as "a, b", to be freed; NULL: none. */
+char *reports_left_out(const struct reports *reports);
 
 #endif

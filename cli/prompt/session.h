@@ -12,6 +12,7 @@
 #include "analyzer/report/report.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/progress.h"
+#include "cli/prompt/tags.h"
 
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
@@ -36,6 +37,8 @@ struct session {
 	const char *subject;	   /* what reports call it; NULL: its path */
 	struct progress_line progress;
 	const struct report_format *format;
+	const char *table;	      /* the only one to be written; NULL: see table_choice */
+	const struct tag_words *tags; /* borrowed; or NULL */
 	struct report_file *files[8]; /* of -o; owned; see cli/prompt/reports.h */
 	size_t file_count;
 	enum colour colour;

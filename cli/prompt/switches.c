@@ -63,11 +63,12 @@ static bool same_name(const char *name, const char *option)
 	}
 }
 
-enum { KEY_FORMAT = 'f', KEY_SUFFIX = 'x' };
+enum { KEY_FORMAT = 'f', KEY_SUFFIX = 'x', KEY_TABLE = 't' };
 
 const struct argp_option common_options[] = {
 	{ NULL, 0, NULL, 0, "Switches of the output", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "table", KEY_TABLE, "NAME", 0, "Write only the table of that name", 0 },
 	{ "redirect-suffix", KEY_SUFFIX, "SUFFIX", 0,
 	  "While 'redirect' is on, end the file's name so", 0 },
 	{ 0 },
@@ -213,6 +214,8 @@ static struct error *take_common(struct common_switches *common, int key, const 
 {
 	if (key == KEY_FORMAT)
 		common->format = value;
+	else if (key == KEY_TABLE)
+		common->table = value;
 	else
 		common->suffix = value;
 	return NULL;

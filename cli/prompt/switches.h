@@ -21,6 +21,7 @@ extern const struct argp_option common_options[];
 struct common_switches {
 	bool chap;	    /* set before: all sizes are hexadecimal */
 	const char *format; /* of the output */
+	const char *table;  /* the only one to be written */
 	const char *suffix; /* of the file's name while `redirect` is on */
 };
 

@@ -139,7 +139,7 @@ class Core:
 
     def fibers(self):
         return {int(row["fiber"], 16):
-                (int(row["stack end"], 16), row["name"] or "-")
+                (int(row["stack_end"], 16), row["name"] or "-")
                 for row in self.rows("list", "fibers") if row["row"] == "fiber"}
 
 

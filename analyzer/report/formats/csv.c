@@ -2,8 +2,8 @@
  * Comma-separated values as RFC 4180 has them, for spreadsheets and scripts; values between tabs,
  * for cut, awk and sort.
  *
- * Each table begins with a record of the names of its columns, the first being "row". A record of a
- * row begins with the name of what it is, so that the tables of one command can be told apart.
+ * A file is one table: that which is wanted, or else the main one of the command. It begins with a
+ * record of the names of its columns, with _ for blanks, the first being "row", the table's name.
  * Addresses are hexadecimal with 0x, all else is decimal; what is absent is empty. Control
  * characters in the dump's text are escaped here as well, so that no record ends within a value.
  * In csv, text that a spreadsheet would take for a formula has a ' in front. In tsv, nothing is
@@ -11,6 +11,8 @@
  */
 
 #include "analyzer/report/values.h"
+
+#include <string.h>
 
 /* The dump's text shall not be run by who opens a report. */
 static bool looks_like_formula(const char *text)
@@ -51,16 +53,58 @@ struct separated {
 static const struct separated commas = { write_quoted, ',', "\r\n" };
 static const struct separated tabs = { writer_escaped, '\t', "\n" };
 
+/* The heads of the table before and of this one. */
+struct heads {
+	struct writer last, next;
+};
+
+static void write_name(struct writer *writer, const struct separated *form, const char *name)
+{
+	char plain[COLUMN_NAME_SIZE];
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(plain) - 1; i++)
+		plain[i] = (char)(name[i] == ' ' ? '_' : name[i]);
+	plain[i] = '\0';
+	form->write_text(writer, plain);
+}
+
+/* A table that goes on, as one that a command begins for each thread, has its head already. */
 static void write_head(struct report *report, const struct separated *form)
 {
-	struct writer *writer = &report->writer;
+	struct heads *heads = report->state;
+	struct writer *writer = &heads->next;
+	char name[COLUMN_NAME_SIZE];
 
+	writer->used = 0;
 	writer_text(writer, "row");
-	for (size_t i = 0; i < report->table->column_count; i++) {
+	for (size_t i = 0; i < report_column_count(report); i++) {
+		if (report_column(report, i, name)->reader == FOR_PEOPLE)
+			continue;
 		writer_put(writer, form->separator);
-		form->write_text(writer, report->table->columns[i].name);
+		write_name(writer, form, name);
 	}
 	writer_text(writer, form->end);
+	report->writer.failed |= writer->failed;
+	if (writer->used == heads->last.used &&
+	    memcmp(writer->buffer, heads->last.buffer, writer->used) == 0)
+		return;
+	writer_bytes(&report->writer, writer->buffer, writer->used);
+	*heads = (struct heads){ .last = heads->next, .next = heads->last };
+}
+
+static void close_heads(struct report *report)
+{
+	struct heads *heads = report->state;
+
+	writer_deinit(&heads->last);
+	writer_deinit(&heads->next);
+}
+
+static bool is_for_people(const struct report *report, size_t column)
+{
+	return column < report->table->column_count &&
+	       report->table->columns[column].reader == FOR_PEOPLE;
 }
 
 static void write_row(struct report *report, const struct value *values,
@@ -69,11 +113,12 @@ static void write_row(struct report *report, const struct value *values,
 	struct writer *writer = &report->writer;
 
 	form->write_text(writer, report->table->name);
-	for (size_t i = 0; i < report->table->column_count; i++) {
+	for (size_t i = 0; i < report_column_count(report); i++) {
+		if (is_for_people(report, i))
+			continue;
 		writer_put(writer, form->separator);
 		if (values[i].present)
-			plain_value(writer, report->table->columns[i].kind, &values[i],
-				    form->write_text);
+			plain_value(writer, report_kind(report, i), &values[i], form->write_text);
 	}
 	writer_text(writer, form->end);
 }
@@ -90,7 +135,10 @@ static void csv_row(struct report *report, const struct value *values)
 
 const struct report_format report_format_csv = {
 	.name = "csv",
-	.summary = "comma-separated values, one table after another",
+	.summary = "comma-separated values: the main table, or that of --table",
+	.one_table = true,
+	.state_size = sizeof(struct heads),
+	.close = close_heads,
 	.begin_table = csv_begin_table,
 	.row = csv_row,
 };
@@ -107,7 +155,10 @@ static void tsv_row(struct report *report, const struct value *values)
 
 const struct report_format report_format_tsv = {
 	.name = "tsv",
-	.summary = "values between tabs, one table after another",
+	.summary = "values between tabs: the main table, or that of --table",
+	.one_table = true,
+	.state_size = sizeof(struct heads),
+	.close = close_heads,
 	.begin_table = tsv_begin_table,
 	.row = tsv_row,
 };

@@ -2,7 +2,7 @@
  * One JSON document for each command, which docs/json.md describes; and an object a line.
  *
  *	{
- *	 "heapcore": 1,
+ *	 "heapcore": 2,
  *	 "core": "core.4711",
  *	 "command": "count used",
  *	 "tables": [
@@ -24,7 +24,7 @@
 #include "analyzer/report/values.h"
 
 /* Of the document: what is meant by its keys. */
-#define JSON_VERSION "1"
+#define JSON_VERSION "2"
 
 static void write_member(struct writer *writer, const char *name, const char *text)
 {
@@ -63,20 +63,26 @@ static void json_begin_table(struct report *report)
 	writer_text(writer, ", \"rows\": [");
 }
 
-static void write_column(struct report *report, size_t column, const struct value *values)
+/* The first column of a table is for all readers. */
+static void write_column(struct report *report, size_t column, const struct value *values,
+			 bool comma)
 {
-	json_key(&report->writer, report->table->columns[column].name);
-	json_value(&report->writer, report->table->columns[column].kind, &values[column]);
+	char name[COLUMN_NAME_SIZE];
+	const struct column *described = report_column(report, column, name);
+
+	if (described->reader == FOR_PEOPLE)
+		return;
+	if (comma)
+		writer_put(&report->writer, ',');
+	json_key(&report->writer, name);
+	json_value(&report->writer, described->kind, &values[column]);
 }
 
 static void json_row(struct report *report, const struct value *values)
 {
 	writer_text(&report->writer, report->row > 0 ? ",\n   {" : "\n   {");
-	for (size_t i = 0; i < report->table->column_count; i++) {
-		if (i > 0)
-			writer_put(&report->writer, ',');
-		write_column(report, i, values);
-	}
+	for (size_t i = 0; i < report_column_count(report); i++)
+		write_column(report, i, values, i > 0);
 	writer_put(&report->writer, '}');
 }
 
@@ -127,11 +133,20 @@ static void ndjson_row(struct report *report, const struct value *values)
 {
 	writer_text(&report->writer, "{\"row\":");
 	json_text(&report->writer, report->table->name);
-	for (size_t i = 0; i < report->table->column_count; i++) {
-		writer_put(&report->writer, ',');
-		write_column(report, i, values);
-	}
+	for (size_t i = 0; i < report_column_count(report); i++)
+		write_column(report, i, values, true);
 	writer_text(&report->writer, "}\n");
+}
+
+/* Of a line that is no row of a table. */
+static void write_tags(struct report *report)
+{
+	for (size_t i = 0; report->tags && i < report->tags->count; i++) {
+		json_key(&report->writer, report->tags->columns[i].name);
+		json_value(&report->writer, report->tags->columns[i].kind,
+			   &report->tags->values[i]);
+		writer_put(&report->writer, ',');
+	}
 }
 
 static void ndjson_close(struct report *report)
@@ -143,10 +158,13 @@ static void ndjson_close(struct report *report)
 		return;
 	for (size_t i = 0; i < findings->count; i++) {
 		writer_text(writer, "{\"row\":\"finding\",");
+		write_tags(report);
 		write_finding(writer, &findings->list[i]);
 		writer_put(writer, '\n');
 	}
-	writer_text(writer, "{\"row\":\"end\",\"complete\":");
+	writer_text(writer, "{\"row\":\"end\",");
+	write_tags(report);
+	writer_text(writer, "\"complete\":");
 	writer_text(writer, json_truth(!findings_incomplete(findings)));
 	writer_text(writer, "}\n");
 }

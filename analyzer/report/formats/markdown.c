@@ -17,13 +17,16 @@ static bool stands_right(enum value_kind kind)
 static void write_head(struct writer *writer, const struct table *table)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
+		if (table->columns[i].reader == FOR_PROGRAMS)
+			continue;
 		writer_text(writer, "| ");
 		writer_escaped(writer, table->columns[i].name);
 		writer_put(writer, ' ');
 	}
 	writer_text(writer, "|\n");
 	for (size_t i = 0; i < table->column_count; i++)
-		writer_text(writer, stands_right(table->columns[i].kind) ? "|--:" : "|---");
+		if (table->columns[i].reader != FOR_PROGRAMS)
+			writer_text(writer, stands_right(table->columns[i].kind) ? "|--:" : "|---");
 	writer_text(writer, "|\n");
 }
 
@@ -57,6 +60,8 @@ static void markdown_row(struct report *report, const struct value *values)
 	for (size_t i = 0; i < report->table->column_count; i++) {
 		enum value_kind kind = report->table->columns[i].kind;
 
+		if (report->table->columns[i].reader == FOR_PROGRAMS)
+			continue;
 		writer_text(writer, "| ");
 		if (values[i].present && (kind == VALUE_COUNT || kind == VALUE_BYTES))
 			writer_grouped(writer, values[i].number);

@@ -250,7 +250,8 @@ static void find_widths(struct report *report)
 			.name = table->columns[i].name,
 			.kind = table->columns[i].kind,
 			.minor = table->columns[i].minor,
-			.hidden = table->columns[i].kind == VALUE_DEPTH,
+			.hidden = table->columns[i].kind == VALUE_DEPTH ||
+				  table->columns[i].reader == FOR_PROGRAMS,
 		};
 
 		for (size_t row = 0; row < state->rows; row++) {
@@ -297,7 +298,8 @@ static void text_end_table(struct report *report)
 
 	write_rows(report);
 	for (size_t i = 0; state->streaming && i < report->table->column_count; i++)
-		if (state->columns[i].hidden && state->columns[i].kind != VALUE_DEPTH)
+		if (state->columns[i].hidden && state->columns[i].kind != VALUE_DEPTH &&
+		    report->table->columns[i].reader != FOR_PROGRAMS)
 			writer_format(&line, writer_text, "%s %s",
 				      line.used ? "," : "(left out here:", state->columns[i].name);
 	if (line.used) {

@@ -31,7 +31,7 @@ TEST(separators_are_quoted_and_control_is_escaped)
 
 	reported_open(&reported, "csv", false);
 	report_single(&reported.report, &table, "map<int, \"x\">", "a\r\nb\033");
-	reported_close(&reported, "row,\"a, b\",c\r\n"
+	reported_close(&reported, "row,\"a,_b\",c\r\n"
 				  "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 

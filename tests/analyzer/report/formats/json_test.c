@@ -9,7 +9,7 @@ TEST(command_is_a_document)
 	reported_open(&reported, "json", false);
 	reported.report.subject = &subject;
 	report_sample(&reported.report);
-	reported_close(&reported, "{\n \"heapcore\": 1,\n \"core\": \"core\",\n"
+	reported_close(&reported, "{\n \"heapcore\": 2,\n \"core\": \"core\",\n"
 				  " \"command\": \"count \\\"a b\\\"\",\n \"tables\": [\n"
 				  "  {\"name\": \"allocation\", \"rows\": [\n"
 				  "   {\"address\":\"0x7f0010\",\"size\":1640,"

@@ -6,7 +6,7 @@ TEST(each_line_is_a_row_between_tabs)
 
 	reported_open(&reported, "tsv", false);
 	report_sample(&reported.report);
-	reported_close(&reported, "row\taddress\tsize\tthe count\tseconds\tname\n"
+	reported_close(&reported, "row\taddress\tsize\tthe_count\tseconds\tname\n"
 				  "allocation\t0x7f0010\t1640\t\t0.250000\t"
 				  "map<\"a|b\">\\t\\n\\x1b\\xff \xc3\xa4\n");
 }
