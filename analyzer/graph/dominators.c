@@ -44,7 +44,14 @@ struct late_edge {
 	uint32_t next; /* of the same target, or 0 */
 };
 
-enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 64, AHEAD = 16 };
+/* An edge to what has a number already: it waits until memory has what it needs. */
+struct known_edge {
+	uint32_t source;
+	allocation_id target;
+	bool may_repeat;
+};
+
+enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 64, AHEAD = 16, KNOWN_EDGES = 32 };
 
 static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX;
 
@@ -53,14 +60,18 @@ enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
 
 struct finder {
 	const struct dominators_input *input;
-	ARRAY(uint32_t) numbers;      /* by id; 0: none yet */
+	ARRAY(uint32_t) numbers;      /* by id, of those in closed and of used ones in left_out */
 	ARRAY(allocation_id) ids;     /* by number */
+	struct bitmap left_out;	      /* and what is not used */
+	struct bitmap closed;	      /* the same, and what has its number from the search */
 	struct memory vertices;	      /* by number */
 	ARRAY(struct late_edge) late; /* the first is none */
 	uint32_t open;		      /* the last that has more edges to follow, or 0 */
 	uint32_t count;		      /* of numbers given, 0 not counted */
 	uint32_t searched;	      /* as many as are not left out */
 	uint32_t earlier;	      /* the last number of earlier ranks */
+	struct known_edge known[KNOWN_EDGES];
+	size_t first_known, known_count; /* their places, modulo KNOWN_EDGES */
 };
 
 /* An allocation in the row, and the position behind what it dominates. */
@@ -90,6 +101,16 @@ static struct error *step(const struct finder *finder, size_t chunk)
 					  : NULL;
 }
 
+enum { FETCHED = 4 };
+
+static void fetch_targets(const struct finder *finder, allocation_id id)
+{
+	struct edges edges = graph_outgoing(finder->input->graph, id);
+
+	for (size_t i = 0; i < edges.count && i < FETCHED; i++)
+		__builtin_prefetch(&finder->numbers.items[edges.targets[i]]);
+}
+
 /* By id, the one that refers to it, and 1 added; SEVERAL; or 0. */
 static struct error *count_sources(struct finder *finder)
 {
@@ -100,6 +121,8 @@ static struct error *count_sources(struct finder *finder)
 		struct edges edges = graph_outgoing(graph, (allocation_id)id);
 		uint32_t source = (uint32_t)id + 1;
 
+		if (id + AHEAD < finder->numbers.count)
+			fetch_targets(finder, (allocation_id)(id + AHEAD));
 		for (size_t i = 0; i < edges.count; i++) {
 			uint32_t *seen = &sources[edges.targets[i]];
 
@@ -110,27 +133,31 @@ static struct error *count_sources(struct finder *finder)
 	return NULL;
 }
 
-/* Give those left out the highest numbers. Until others have theirs, what dominates is an id. */
-static void leave_out(struct finder *finder)
+/* Whether the allocation may be left out if it leads nowhere, as source is what refers to it. */
+static bool hangs_on_one(const struct finder *finder, allocation_id id, uint32_t source)
 {
-	const struct dominators_input *input = finder->input;
-	const struct bitmap *used = allocation_used(input->index);
-	uint32_t *numbers = finder->numbers.items;
+	return source != 0 && source != SEVERAL && !bitmap_get(finder->input->entries, id);
+}
 
-	for (size_t id = used->count; id-- > 0;) {
-		uint32_t source = numbers[id], number = finder->searched;
+/* Give it the highest number that is left. What dominates it is an id until others have numbers. */
+static void leave_out(struct finder *finder, allocation_id id)
+{
+	uint32_t number = finder->searched--;
 
-		numbers[id] = 0;
-		if (!bitmap_get(used, id)) {
-			numbers[id] = NOT_USED;
-		} else if (source != 0 && source != SEVERAL && !bitmap_get(input->entries, id) &&
-			   graph_outgoing(input->graph, (allocation_id)id).count == 0) {
-			numbers[id] = number;
-			finder->ids.items[number] = (allocation_id)id;
-			vertices(finder)[number].dominator = source - 1;
-			finder->searched--;
-		}
-	}
+	vertices(finder)[number].dominator = finder->numbers.items[id] - 1;
+	finder->ids.items[number] = id;
+	finder->numbers.items[id] = number;
+	bitmap_set(&finder->left_out, id);
+}
+
+/* Those of one source in order of address. */
+static void leave_out_ends(struct finder *finder)
+{
+	for (size_t id = finder->numbers.count; id-- > 0;)
+		if (hangs_on_one(finder, (allocation_id)id, finder->numbers.items[id]) &&
+		    !bitmap_get(&finder->left_out, id) &&
+		    graph_outgoing(finder->input->graph, (allocation_id)id).count == 0)
+			leave_out(finder, (allocation_id)id);
 }
 
 static struct error *finder_init(struct finder *finder)
@@ -144,7 +171,12 @@ static struct error *finder_init(struct finder *finder)
 	TRY(array_append(&finder->late, (struct late_edge){ 0 }));
 	TRY(count_sources(finder));
 	finder->searched = (uint32_t)count;
-	leave_out(finder);
+	TRY(bitmap_init(&finder->left_out, used->count, finder->input->account));
+	bitmap_fill(&finder->left_out);
+	bitmap_minus(&finder->left_out, used);
+	leave_out_ends(finder);
+	TRY(bitmap_init(&finder->closed, used->count, finder->input->account));
+	bitmap_copy(&finder->closed, &finder->left_out);
 	return NULL;
 }
 
@@ -154,6 +186,8 @@ static void finder_deinit(struct finder *finder)
 	array_release(&finder->ids);
 	array_release(&finder->late);
 	memory_release(&finder->vertices);
+	bitmap_deinit(&finder->left_out);
+	bitmap_deinit(&finder->closed);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -162,20 +196,17 @@ static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
 	uint32_t number = ++finder->count;
 
 	finder->numbers.items[id] = number;
+	bitmap_set(&finder->closed, id);
 	finder->ids.items[number] = id;
 	vertices(finder)[number] = (struct vertex){ .ancestor = parent, .semi = parent };
 	return number;
 }
 
 /* What is needed to go on from the first of the edges. */
-static void fetch_targets(const struct finder *finder, struct edges edges)
+static void fetch_rows(const struct finder *finder, struct edges edges)
 {
-	enum { FETCHED = 4 };
-
-	for (size_t i = 0; i < edges.count && i < FETCHED; i++) {
-		__builtin_prefetch(finder->numbers.items + edges.targets[i]);
+	for (size_t i = 0; i < edges.count && i < FETCHED; i++)
 		graph_fetch_offset(finder->input->graph, edges.targets[i]);
-	}
 }
 
 static struct error *add_late(struct finder *finder, uint32_t source, struct vertex *target,
@@ -199,7 +230,7 @@ static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t n
 {
 	struct vertex *target = &vertices(finder)[number];
 
-	if (number <= finder->earlier || number > finder->searched || target->ancestor == ROOT)
+	if (number <= finder->earlier || target->ancestor == ROOT)
 		return NULL;
 	if (number < source)
 		return add_late(finder, source, target, may_repeat);
@@ -208,16 +239,42 @@ static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t n
 	return NULL;
 }
 
+static struct error *add_first_known(struct finder *finder)
+{
+	struct known_edge *edge = &finder->known[finder->first_known++ % KNOWN_EDGES];
+
+	finder->known_count--;
+	return add_edge(finder, edge->source, finder->numbers.items[edge->target],
+			edge->may_repeat);
+}
+
+/* Where its target stands in the tree matters to no edge that is followed: it can wait. */
+static struct error *add_known(struct finder *finder, struct known_edge edge)
+{
+	size_t place = finder->first_known + finder->known_count;
+
+	__builtin_prefetch(&finder->numbers.items[edge.target]);
+	finder->known[place % KNOWN_EDGES] = edge;
+	if (++finder->known_count < KNOWN_EDGES)
+		return NULL;
+	edge = finder->known[(place - KNOWN_EDGES / 2) % KNOWN_EDGES];
+	__builtin_prefetch(&vertices(finder)[finder->numbers.items[edge.target]]);
+	return add_first_known(finder);
+}
+
 /* Find the place of the next edge, from *place on, to what has no number yet. */
-static struct error *skip_numbered(struct finder *finder, uint32_t source, struct edges edges,
-				   size_t *place)
+static struct error *skip_closed(struct finder *finder, uint32_t source, struct edges edges,
+				 size_t *place)
 {
 	enum { SHORT = 16 }; /* Only long rows may repeat much. */
-	const uint32_t *numbers = finder->numbers.items;
-	uint32_t number;
 
-	for (; *place < edges.count && (number = numbers[edges.targets[*place]]) != 0; ++*place)
-		TRY(add_edge(finder, source, number, edges.count > SHORT));
+	for (; *place < edges.count && bitmap_get(&finder->closed, edges.targets[*place]);
+	     ++*place) {
+		struct known_edge edge = { source, edges.targets[*place], edges.count > SHORT };
+
+		if (!bitmap_get(&finder->left_out, edge.target))
+			TRY(add_known(finder, edge));
+	}
 	return NULL;
 }
 
@@ -232,10 +289,10 @@ static struct error *find_next(struct finder *finder, uint32_t number, allocatio
 	size_t place = vertex->label;
 
 	if (place == 0)
-		fetch_targets(finder, edges);
-	TRY(skip_numbered(finder, number, edges, &place));
+		fetch_rows(finder, edges);
+	TRY(skip_closed(finder, number, edges, &place));
 	*ret = place < edges.count ? edges.targets[place++] : NO_ALLOCATION;
-	TRY(skip_numbered(finder, number, edges, &place));
+	TRY(skip_closed(finder, number, edges, &place));
 	vertex->label = 0;
 	if (place < edges.count) {
 		vertex->label = (uint32_t)place;
@@ -263,6 +320,8 @@ static struct error *number_from(struct finder *finder, allocation_id entry)
 		finder->open = vertices(finder)[at].semi;
 		vertices(finder)[at].semi = vertices(finder)[at].ancestor;
 	}
+	while (finder->known_count)
+		TRY(add_first_known(finder));
 	return NULL;
 }
 
@@ -280,10 +339,12 @@ static bool is_of_rank(const struct dominators_input *input, allocation_id id, e
 
 static struct error *number_rank(struct finder *finder, enum rank rank, const struct bitmap *from)
 {
-	const uint32_t *numbers = finder->numbers.items;
+	_cleanup_(bitmap_deinit) struct bitmap left = { 0 };
 
-	bitmap_for_each(id, from) {
-		if (numbers[id] != 0 || !is_of_rank(finder->input, (allocation_id)id, rank))
+	TRY(bitmap_init_minus(&left, from, &finder->closed, finder->input->account));
+	bitmap_for_each(id, &left) {
+		if (bitmap_get(&finder->closed, id) ||
+		    !is_of_rank(finder->input, (allocation_id)id, rank))
 			continue;
 		TRY(number_from(finder, (allocation_id)id));
 	}
@@ -398,6 +459,7 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 		&finder->input->entries->words[finder->ids.items[number - 2 * STEP] / 64]);
 	__builtin_prefetch(&late[all[number - 2 * STEP].dominator]);
 	__builtin_prefetch(&all[late[all[number - STEP].dominator].source]);
+	__builtin_prefetch(&all[all[all[number - STEP].ancestor].label]);
 }
 
 static struct error *find_dominators(struct finder *finder)
@@ -516,6 +578,8 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 
 	TRY(finder_init(&finder));
 	TRY(number_all(&finder));
+	bitmap_deinit(&finder.left_out);
+	bitmap_deinit(&finder.closed);
 	TRY(find_dominators(&finder));
 	add_left_out(&finder);
 	array_release(&finder.numbers);

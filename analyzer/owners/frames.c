@@ -71,6 +71,14 @@ static void add_amounts(struct owner_amount *ret, const struct owner_amount *amo
 	}
 }
 
+static void subtract_amounts(struct owner_amount *ret, const struct owner_amount *amounts)
+{
+	for (enum owner_measure measure = 0; measure < MEASURES; measure++) {
+		ret[measure].count -= amounts[measure].count;
+		ret[measure].bytes -= amounts[measure].bytes;
+	}
+}
+
 static struct owner_frame *others_of(const struct maker *maker, size_t node)
 {
 	return &maker->others.items[maker->kept.items[node]];
@@ -160,7 +168,7 @@ static struct error *add_frame(struct maker *maker, uint32_t node, uint32_t pare
 	struct owner_frame frame = { .parent = parent, .node = node, .depth = from->depth };
 
 	maker->frames->of_node.items[node] = (uint32_t)maker->frames->list.count;
-	add_amounts(frame.own, from->own);
+	add_amounts(frame.own, from->total);
 	add_amounts(frame.total, from->total);
 	return array_append(&maker->frames->list, frame);
 }
@@ -209,6 +217,18 @@ static struct error *add_all(struct maker *maker)
 	}
 }
 
+/* What is counted in a node but in none below it. */
+static void find_own(struct maker *maker)
+{
+	const struct owner_node *nodes = maker->owners->nodes.items;
+	const uint32_t *of_node = maker->frames->of_node.items;
+
+	for (size_t i = 1; i < maker->owners->nodes.count; i++)
+		if (maker->kept.items[nodes[i].parent])
+			subtract_amounts(maker->frames->list.items[of_node[nodes[i].parent]].own,
+					 nodes[i].total);
+}
+
 /* Of nodes that have no frame. */
 static void find_frames(struct maker *maker)
 {
@@ -247,6 +267,7 @@ struct error *frames_make(const struct owners *owners, enum owner_measure measur
 	TRY(choose(&maker));
 	TRY(sort_children(&maker));
 	TRY(add_all(&maker));
+	find_own(&maker);
 	find_frames(&maker);
 	return NULL;
 }

@@ -2,6 +2,8 @@
 
 #include "analyzer/owners/levels.h"
 
+#include <assert.h>
+
 /* Which node a kind has below another one: maybe one further up. */
 struct edge {
 	uint32_t above, name;
@@ -20,6 +22,11 @@ struct builder {
 	HASH_TABLE(struct edge) edges;
 	ARRAY(uint64_t) most; /* by node: the bytes that its example dominates */
 };
+
+/* Until a name becomes a node, what else is to be known of the allocation stands beside it. */
+static const uint32_t IS_MEMBER = UINT32_C(1) << 31, IS_LEAKED = UINT32_C(1) << 30;
+
+static_assert(MOST_NAMES <= 1 << 30, "names leave room for both");
 
 static void builder_deinit(struct builder *builder)
 {
@@ -92,6 +99,8 @@ static struct error *name_all(struct builder *builder)
 					 (allocation_id)id);
 		TRY(owner_names_kind(&builder->owners->names, key, range.end - range.start,
 				     &names[id]));
+		names[id] |= bitmap_get(builder->members, id) ? IS_MEMBER : 0;
+		names[id] |= bitmap_get(analysis_leaked(analysis), id) ? IS_LEAKED : 0;
 	}
 	return NULL;
 }
@@ -146,10 +155,10 @@ static struct error *find_node(struct builder *builder, uint32_t parent, uint32_
 static void count(struct builder *builder, uint32_t node, enum owner_measure measure,
 		  uint64_t bytes)
 {
-	struct owner_amount *own = &builder->owners->nodes.items[node].own[measure];
+	struct owner_amount *amount = &builder->owners->nodes.items[node].total[measure];
 
-	own->count++;
-	own->bytes += bytes;
+	amount->count++;
+	amount->bytes += bytes;
 }
 
 /* Keep the first of those members that dominate most. */
@@ -165,13 +174,12 @@ static void note_example(struct builder *builder, uint32_t node, allocation_id i
 
 static struct error *count_position(struct builder *builder, size_t position)
 {
-	const struct analysis *analysis = builder->analysis;
-	const struct dominators *tree = analysis_dominators(analysis);
+	const struct dominators *tree = analysis_dominators(builder->analysis);
 	allocation_id id = dominators_at(tree, position);
 	size_t end = dominators_end(tree, position);
 	uint64_t bytes = dominators_bytes(tree, position, position + 1);
 	uint32_t *of = &builder->owners->of.items[id], parent, node;
-	bool is_member = bitmap_get(builder->members, id), held = is_member;
+	bool is_member = *of & IS_MEMBER, is_leaked = *of & IS_LEAKED, held = is_member;
 	const struct level *above = levels_enter(&builder->levels, position);
 
 	if (above) {
@@ -180,7 +188,7 @@ static struct error *count_position(struct builder *builder, size_t position)
 	} else {
 		TRY(find_node(builder, 0, builder->roots.items[builder->next_root++], &parent));
 	}
-	TRY(find_node(builder, parent, *of, &node));
+	TRY(find_node(builder, parent, *of & ~(IS_MEMBER | IS_LEAKED), &node));
 	*of = node;
 	if (is_member) {
 		count(builder, node, MEASURE_OWN, bytes);
@@ -188,7 +196,7 @@ static struct error *count_position(struct builder *builder, size_t position)
 	}
 	if (held)
 		count(builder, node, MEASURE_RETAINED, bytes);
-	if (is_member && bitmap_get(analysis_leaked(analysis), id))
+	if (is_member && is_leaked)
 		count(builder, node, MEASURE_LEAKED, bytes);
 	return end == position + 1
 		       ? NULL
@@ -225,7 +233,7 @@ static struct error *count_free(struct builder *builder)
 			continue;
 		TRY(owner_names_root(&builder->owners->names, "free memory", 0, &name));
 		TRY(find_node(builder, 0, name, &root));
-		TRY(find_node(builder, root, builder->owners->of.items[id], &node));
+		TRY(find_node(builder, root, builder->owners->of.items[id] & ~IS_MEMBER, &node));
 		builder->owners->of.items[id] = node;
 		count(builder, node, MEASURE_OWN, allocation_size(index, (allocation_id)id));
 		count(builder, node, MEASURE_RETAINED, allocation_size(index, (allocation_id)id));
@@ -233,19 +241,17 @@ static struct error *count_free(struct builder *builder)
 	return NULL;
 }
 
+/* Until now, nothing below a node counts in it. */
 static void add_up(struct owners *owners)
 {
 	struct owner_node *nodes = owners->nodes.items;
 
-	for (size_t i = owners->nodes.count; i-- > 0;)
+	for (size_t i = owners->nodes.count; i-- > 1;)
 		for (enum owner_measure measure = 0; measure < MEASURES; measure++) {
-			struct owner_amount *total = &nodes[i].total[measure];
 			struct owner_amount *above = &nodes[nodes[i].parent].total[measure];
 
-			total->count += nodes[i].own[measure].count;
-			total->bytes += nodes[i].own[measure].bytes;
-			above->count += i ? total->count : 0;
-			above->bytes += i ? total->bytes : 0;
+			above->count += nodes[i].total[measure].count;
+			above->bytes += nodes[i].total[measure].bytes;
 		}
 }
 
