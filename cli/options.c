@@ -50,7 +50,8 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "diff OLD [OLD...] CORE\n"
 			      "report [OLD...] CORE [-o FILE.html]\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
-			      "snap [OPTIONS] PID";
+			      "snap [OPTIONS] PID\n"
+			      "fleet [OPTIONS] CORE...";
 
 const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
@@ -90,7 +91,7 @@ const struct argp_option program_options[] = {
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
 	  0 },
 	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Use at most SIZE of memory, such as 500M or 2G, beside CORE itself (default: what the machine has)",
+	  "Use at most SIZE of memory, such as 2G, beside CORE itself (default: the machine's)",
 	  0 },
 	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN, "Write the manual", 0 },
 	{ 0 },

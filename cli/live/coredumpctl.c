@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static const char FOLDER[] = "/var/lib/systemd/coredump";
+const char kept_cores_folder[] = "/var/lib/systemd/coredump";
 
 enum { LONGEST_COMMAND = 15 }; /* the kernel keeps no more of a name */
 
@@ -277,7 +277,7 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 	bool installed = false;
 
 	*ret = (struct kept_core){ .fd = -1 };
-	folder = format_text("%s%s", sysroot ? sysroot : "", FOLDER);
+	folder = format_text("%s%s", sysroot ? sysroot : "", kept_cores_folder);
 	if (!folder)
 		return &error_no_memory;
 	if (!sysroot)

@@ -14,6 +14,9 @@
 
 #include <sys/types.h>
 
+/* Where the files are. */
+extern const char kept_cores_folder[];
+
 /* The newest core that matches; { .child = 0 } is none. */
 struct kept_core {
 	char *path;  /* to open it by; a pipe's while the child writes it */

@@ -1,6 +1,7 @@
 #include "cli/prompt/shell_completion.h"
 
 #include "analyzer/base/cleanup.h"
+#include "cli/fleet/fleet.h"
 #include "cli/live/run.h"
 #include "cli/live/snap.h"
 #include "cli/options.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|diff|report|help";
+static const char MODES[] = "run|snap|fleet|diff|report|help";
 
 static bool is_option(const char *word)
 {
@@ -110,6 +111,8 @@ static void complete(int count, char **words)
 		return complete_mode(&run_parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "snap") == 0)
 		return complete_mode(&snap_parser, count - core - 1, words + core + 1);
+	if (strcmp(words[core], "fleet") == 0)
+		return complete_mode(&fleet_parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "diff") == 0 || strcmp(words[core], "report") == 0)
 		return;
 	if (!has_process && strcmp(words[core], "help") != 0)

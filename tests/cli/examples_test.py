@@ -103,6 +103,8 @@ class ExamplesTest(unittest.TestCase):
         os.symlink(core, cls.core)
         os.symlink(core + session_test.OLDER,
                    os.path.join(cls.folder, "older.core"))
+        os.mkdir(os.path.join(cls.folder, "cores"))
+        os.symlink(core, os.path.join(cls.folder, "cores", "core.1"))
         cls.write("leaks.heapcore", "count leaked\n")
         cls.write("SCRIPT", "count leaked\n")
         cls.write("leaks.json", '{"heapcore-baseline": 1, "leaks": []}\n')
@@ -232,8 +234,8 @@ class ExamplesTest(unittest.TestCase):
         elif " gate" in line:
             self.assertEqual(run.returncode, 1, run.stderr)
             self.assertIn("the gate failed", run.stderr)
-        elif re.match(r"heapcore (snap|-p) ", line):
-            # A message says how long the process stood still.
+        elif re.match(r"heapcore (snap|-p|fleet) ", line):
+            # A message says how long the process stood still, or how many cores there are.
             self.assertEqual(run.returncode, 0, run.stderr)
         else:
             self.assertEqual((run.returncode, run.stderr), (0, ""))

@@ -1,0 +1,189 @@
+/*
+ * What 'heapcore fleet' keeps of a core: few rows, however large the core is, whose keys join with
+ * those of other hosts and builds. As ndjson, they are the input of 'heapcore fleet', too.
+ */
+#include "analyzer/account/bill.h"
+#include "analyzer/base/text.h"
+#include "analyzer/gate/leak_kinds.h"
+#include "analyzer/image/files.h"
+#include "analyzer/kinds/kind_key.h"
+#include "analyzer/kinds/tally.h"
+#include "analyzer/query/query.h"
+#include "cli/command.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Those with the most bytes are written; the rest is one row. */
+enum { MOST_KINDS = 100, MOST_LEAKS = 1000 };
+
+enum { BUILD_ID_SIZE = 2 * sizeof(((struct build_id *)0)->bytes) + 1 };
+
+static void spell_build_id(const struct image *image, const struct module *module,
+			   char ret[static BUILD_ID_SIZE])
+{
+	struct build_id id = build_id_of_image(image, module->start, module->end);
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < id.size; i++)
+		snprintf(ret + 2 * i, 3, "%02x", id.bytes[i]);
+}
+
+static struct error *write_core(struct analysis *analysis, const struct bill *bill,
+				struct report *report)
+{
+	static const struct table table = TABLE(
+		"facts", NULL, { "program", VALUE_TEXT }, { "build id", VALUE_TEXT },
+		{ "process", VALUE_NUMBER }, { "time", VALUE_SECONDS }, { "size", VALUE_BYTES },
+		{ "threads", VALUE_COUNT }, { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
+		{ "leaked", VALUE_COUNT }, { "leaked bytes", VALUE_BYTES },
+		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES });
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct image *image = analysis_image(analysis);
+	const struct module *module =
+		program_find_module(analysis_program(analysis), image_auxiliary(image, AT_PHDR, 0));
+	struct set_total used = allocations_total(index, allocation_used(index));
+	struct set_total leaked = allocations_total(index, analysis_leaked(analysis));
+	struct amount memory = ledger_total(bill->ledger);
+	char id[BUILD_ID_SIZE] = "";
+
+	if (module)
+		spell_build_id(image, module, id);
+	report_single(report, &table, module ? module_name(module) : NULL, *id ? id : NULL,
+		      value_nonzero(image->origin.process),
+		      VALUE_IF(image->origin.time, (double)image->origin.time / 1e9), image->size,
+		      image->thread_count, used.count, used.bytes, leaked.count, leaked.bytes,
+		      memory.mapped, memory.resident);
+	return NULL;
+}
+
+static void write_bill(const struct bill *bill, struct report *report)
+{
+	static const struct table table = TABLE(
+		"facts use", NULL, { "memory", VALUE_TEXT }, { "use", VALUE_TEXT },
+		{ "count", VALUE_COUNT }, { "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES });
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < ledger_row_count(bill->ledger); i++) {
+		const struct ledger_row *row = ledger_row(bill->ledger, (row_number)i);
+
+		if (row->amount.mapped || row->amount.count)
+			report_row(report, row->group, row->name, value_nonzero(row->amount.count),
+				   row->amount.mapped, row->amount.resident);
+	}
+	report_end_table(report);
+}
+
+static struct error *write_leaks(struct analysis *analysis, struct report *report)
+{
+	static const struct table table =
+		TABLE("facts leak", NULL, { "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		      { "size", VALUE_BYTES }, { "roots", VALUE_COUNT },
+		      { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		      { "address", VALUE_ADDRESS }, { "allocated by", VALUE_TEXT });
+	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
+
+	TRY(leak_kinds_find(analysis, false, &kinds));
+	TRY(leak_kinds_find_types(analysis, &kinds));
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < kinds.count && i < MOST_LEAKS; i++) {
+		const struct leak_kind *kind = &kinds.list[i];
+		_cleanup_(free) char *label = leak_kind_label(kind);
+		char fingerprint[17];
+
+		if (!label)
+			return &error_no_memory;
+		snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, kind->fingerprint);
+		report_row(report, fingerprint, label, kind->size, kind->roots, kind->allocations,
+			   kind->bytes, kind->address, kind->allocated_by);
+	}
+	report_end_table(report);
+	return NULL;
+}
+
+static void kinds_release(struct tally_table *kinds)
+{
+	table_release(kinds);
+}
+DEFINE_DEINIT(kinds_release, struct tally_table)
+
+static struct error *tally_kinds(struct analysis *analysis, struct tally_table *ret)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *used = allocation_used(index);
+	struct progress *progress = analysis_progress(analysis);
+	uint64_t passed = 0;
+
+	progress_begin(progress, "naming allocations", used->count);
+	bitmap_for_each(id, used) {
+		allocation_id allocation = (allocation_id)id;
+		struct tally tally = {
+			.key = kind_typed(analysis, analysis_patterns(analysis),
+					  analysis_typing(analysis), allocation),
+			.count = 1,
+			.bytes = allocation_size(index, allocation),
+		};
+
+		TRY(tally_add(ret, tally));
+		TRY(allocations_check(analysis_image(analysis), index, progress, id, &passed));
+	}
+	return NULL;
+}
+
+static struct error *write_kinds(struct analysis *analysis, struct report *report)
+{
+	static const struct table table = TABLE("facts kind", NULL, { "kind", VALUE_TEXT },
+						{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	_cleanup_(kinds_release) struct tally_table kinds = {
+		.memory.account = analysis_account(analysis),
+	};
+	struct set_total others = { 0 };
+
+	TRY(kind_need(analysis));
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	TRY(tally_kinds(analysis, &kinds));
+	array_sort(&kinds, tally_compare_bytes);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < kinds.count; i++) {
+		const struct tally *tally = &kinds.items[i];
+		_cleanup_(free) char *name = NULL;
+
+		if (i >= MOST_KINDS) {
+			others.count += tally->count;
+			others.bytes += tally->bytes;
+			continue;
+		}
+		name = tally->key == KIND_UNKNOWN ? strdup("unrecognized")
+						  : kind_text(analysis, tally->key);
+		if (!name)
+			return &error_no_memory;
+		report_row(report, name, tally->count, tally->bytes);
+	}
+	if (others.count)
+		report_row(report, "(other kinds)", others.count, others.bytes);
+	report_end_table(report);
+	return NULL;
+}
+
+static struct error *facts_run(struct analysis *analysis, const void *arguments,
+			       struct report *report)
+{
+	_cleanup_(bill_destroy) struct bill *bill = NULL;
+
+	TRY(bill_create(analysis, false, &bill));
+	TRY(write_core(analysis, bill, report));
+	write_bill(bill, report);
+	TRY(write_leaks(analysis, report));
+	return write_kinds(analysis, report);
+}
+
+const struct command command_facts = {
+	.name = "facts",
+	.summary = "Tell what 'heapcore fleet' keeps of a core",
+	.example = "facts",
+	.description =
+		"The program and its build-id, totals, the bill, leaks with their fingerprints, and the 100 kinds with the most bytes. With '--format ndjson' the rows can be made on one machine and loaded on another, by 'heapcore fleet ROWS.ndjson'.",
+	.needs = STAGE_REACHABILITY,
+	.run = facts_run,
+};

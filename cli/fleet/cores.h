@@ -1,0 +1,47 @@
+/*
+ * Which cores a fleet is: files, all in folders, those of a list.
+ */
+#ifndef CLI_FLEET_CORES_H
+#define CLI_FLEET_CORES_H
+
+#include "cli/fleet/store.h"
+
+#include <regex.h>
+#include <stdio.h>
+
+enum { MOST_PATH_TAGS = 8 };
+
+/* Borrows what it is set up with. */
+struct fleet_cores {
+	struct fleet_core *list; /* owned */
+	size_t count;
+	const char *const *tags; /* "NAME=VALUE", of all cores */
+	size_t tag_count;
+	regex_t pattern; /* of the end of a path, with a group for each name */
+	char *names[MOST_PATH_TAGS];
+	size_t name_count;
+	bool has_pattern;
+};
+
+void fleet_cores_deinit(struct fleet_cores *cores);
+DEFINE_DEINIT(fleet_cores_deinit, struct fleet_cores)
+
+/* "NAME=VALUE", with a name that is no more than letters, digits, '-' and '_'. */
+struct error *tag_check(const char *text);
+
+/* Take tags from the ends of paths: of '{host}/{build}/core.*', a name stands for its part. */
+struct error *fleet_cores_use_pattern(struct fleet_cores *cores, const char *pattern);
+
+/* Add a file, or all in a folder that are cores or rows of 'facts'. */
+struct error *fleet_cores_add(struct fleet_cores *cores, const char *path);
+
+/* Add those of a list: a path a line, with tags behind tabulators. */
+struct error *fleet_cores_add_listed(struct fleet_cores *cores, FILE *list);
+
+/* Once all are added: each path is there once. */
+void fleet_cores_order(struct fleet_cores *cores);
+
+/* Whether the file has rows of 'facts' rather than a core. */
+bool file_has_rows(const char *path);
+
+#endif

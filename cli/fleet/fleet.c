@@ -1,0 +1,343 @@
+#include "cli/fleet/fleet.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "cli/fleet/workers.h"
+#include "cli/live/coredumpctl.h"
+#include "cli/options.h"
+#include "cli/prompt/machine.h"
+#include "cli/prompt/reports.h"
+#include "cli/prompt/switches.h"
+
+#include <signal.h>
+#include <string.h>
+
+enum {
+	KEY_TIME_LIMIT = 256,
+	KEY_MAXIMUM_MEMORY,
+	KEY_TAG,
+	KEY_PATH_TAGS,
+	KEY_COREDUMPCTL,
+	KEY_RETRY,
+	KEY_SYSROOT,
+	KEY_DEBUG_DIR,
+	KEY_FORMAT,
+	KEY_TABLE,
+	KEY_SELECT,
+	KEY_BASELINE,
+	KEY_LIMIT,
+	KEY_LEAST_CORES,
+	KEY_MOST_LEAKED,
+};
+
+enum { DEFAULT_SECONDS = 3600, DEFAULT_LIMIT = 20 };
+
+static const char DATABASE[] = "fleet.db";
+
+enum fleet_task { TASK_ADD, TASK_REPORT, TASK_GATE };
+
+struct fleet_options {
+	enum fleet_task task;
+	bool coredumpctl, retry, quiet;
+	const char *database, *path_tags, *format, *table;
+	const char **paths, **tags;
+	size_t path_count, tag_count;
+	struct report_file_names files;
+	uint64_t jobs;
+	struct worker_limits limits;
+	struct fleet_question question;
+};
+
+static const char DOCUMENTATION[] =
+	"Look into many cores, each in a process of its own, and keep what they tell in one file of SQLite, fleet.db. CORE is a file, a folder, a file of rows of 'facts' as ndjson, or '-' for a list on standard input: a path a line, with NAME=VALUE behind tabulators.\v"
+	"Cores that are in the file already are skipped, so a run that was stopped goes on where it was. A core that cannot be analysed is a row with its error. Tags tell cores apart: 'host' and 'build' are used by the report; where there is no tag 'build', the program's build-id is.\n"
+	"\n"
+	"'fleet report' tells of leaks over hosts and builds, which build brought which, cores that use far more than others of their program, and what all have. 'fleet gate' fails if there is a leak that the baseline does not have.\n"
+	"\n"
+	"Exit status: 0 if all is well; 1 if the gate failed; 2 for wrong usage; 3 if no core could be analysed, or, by the gate, if some could not and no others failed it; 130 after Ctrl-C.";
+
+static const struct argp_option OPTIONS[] = {
+	{ NULL, 0, NULL, 0, "To add cores:", 1 },
+	{ "output", 'o', "FILE", 0,
+	  "Keep all in FILE (fleet.db); of a report or gate: as of other commands", 1 },
+	{ "jobs", 'j', "N", 0, "Look into N cores at once (one a processor)", 1 },
+	{ "time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "End what takes longer of one core (3600)",
+	  1 },
+	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	  "Use at most SIZE of memory for one, beside the core itself (its part of what the machine has)",
+	  1 },
+	{ "tag", KEY_TAG, "NAME=VALUE", 0, "Tag all cores (may be repeated)", 1 },
+	{ "path-tags", KEY_PATH_TAGS, "PATTERN", 0,
+	  "Take tags from the ends of paths, as by '{host}/{build}/core.*'", 1 },
+	{ "coredumpctl", KEY_COREDUMPCTL, NULL, 0, "Add the cores that systemd-coredump keeps", 1 },
+	{ "retry", KEY_RETRY, NULL, 0, "Also look again into cores that failed", 1 },
+	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	  "Search DIR for the files of the machine that cores are from", 1 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 1 },
+	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 1 },
+	{ NULL, 0, NULL, 0, "Of report and gate:", 2 },
+	{ "select", KEY_SELECT, "NAME=PATTERN", 0,
+	  "Only cores whose host, build, program or tag fits, as 'build=3f2a*' (may be repeated)",
+	  2 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, html, csv, tsv, markdown, json or ndjson",
+	  2 },
+	{ "table", KEY_TABLE, "NAME", 0, "Write only the table of that name", 2 },
+	{ "limit", KEY_LIMIT, "N", 0, "Show at most N rows of a table (20; of files of -o, too)",
+	  2 },
+	{ NULL, 0, NULL, 0, "Of the gate:", 3 },
+	{ "baseline", KEY_BASELINE, "NAME=PATTERN", 0,
+	  "Accept what these cores leaked (may be repeated: those that fit all)", 3 },
+	{ "min-cores", KEY_LEAST_CORES, "N", 0, "Only leaks in at least N cores fail it (1)", 3 },
+	{ "max-leaked-bytes", KEY_MOST_LEAKED, "SIZE", 0, "Also fail if a core leaked more", 3 },
+	{ 0 },
+};
+
+static const struct switch_place places[] = {
+	PLACE('j', PLACE_COUNT, struct fleet_options, jobs),
+	PLACE('q', PLACE_FLAG, struct fleet_options, quiet),
+	PLACE(KEY_TIME_LIMIT, PLACE_COUNT, struct fleet_options, limits.seconds),
+	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct fleet_options, limits.memory),
+	PLACE(KEY_PATH_TAGS, PLACE_TEXT, struct fleet_options, path_tags),
+	PLACE(KEY_COREDUMPCTL, PLACE_FLAG, struct fleet_options, coredumpctl),
+	PLACE(KEY_RETRY, PLACE_FLAG, struct fleet_options, retry),
+	PLACE(KEY_SYSROOT, PLACE_TEXT, struct fleet_options, limits.sysroot),
+	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct fleet_options, limits.debug_directory),
+	PLACE(KEY_FORMAT, PLACE_TEXT, struct fleet_options, format),
+	PLACE(KEY_TABLE, PLACE_TEXT, struct fleet_options, table),
+	PLACE(KEY_LIMIT, PLACE_COUNT, struct fleet_options, question.limit),
+	PLACE(KEY_LEAST_CORES, PLACE_COUNT, struct fleet_options, question.least_cores),
+	PLACE_GIVEN(KEY_MOST_LEAKED, PLACE_SIZE, struct fleet_options, question.most_leaked,
+		    question.has_most_leaked),
+	{ 0 },
+};
+
+static error_t refuse(struct argp_state *state, struct error *error)
+{
+	argp_error(state, "%s", error_message(error));
+	error_destroy(error);
+	return EINVAL;
+}
+
+static struct error *add_tag(const char ***list, size_t *count, const char *text)
+{
+	TRY(tag_check(text));
+	return LIST_APPEND(*list, *count, text);
+}
+
+/* A core; or of a report or gate, the file. */
+static struct error *add_path(struct fleet_options *options, const char *path)
+{
+	if (options->task == TASK_ADD)
+		return LIST_APPEND(options->paths, options->path_count, path);
+	if (options->database)
+		return error_create(ERROR_USAGE, "there is one file to ask");
+	options->database = path;
+	return NULL;
+}
+
+/* Of what is added, -o is the file itself. */
+static error_t add_output(struct fleet_options *options, struct argp_state *state,
+			  const char *value)
+{
+	if (options->task != TASK_ADD)
+		return report_file_names_add(&options->files, state, value);
+	options->database = value;
+	return 0;
+}
+
+static struct error *check(const struct fleet_options *options)
+{
+	if (options->task != TASK_ADD)
+		return options->database ? NULL : error_create(ERROR_USAGE, "no file is given");
+	if (options->path_count == 0 && !options->coredumpctl)
+		return error_create(ERROR_USAGE, "no core is given");
+	if (options->jobs == 0 || options->jobs > 1024)
+		return error_create(ERROR_USAGE, "--jobs is a number from 1 to 1024");
+	if (options->limits.seconds == 0 || options->limits.seconds > INT32_MAX)
+		return error_create(ERROR_USAGE, "--time-limit is a number of seconds from 1");
+	return NULL;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct fleet_options *options = state->input;
+	struct fleet_question *question = &options->question;
+	struct error *error = NULL;
+	bool kept = switch_keep(places, key, argument, options, &error);
+
+	switch (key) {
+	case 'o':
+		return add_output(options, state, argument);
+	case KEY_TAG:
+		error = add_tag(&options->tags, &options->tag_count, argument);
+		break;
+	case KEY_SELECT:
+		error = add_tag(&question->select, &question->select_count, argument);
+		break;
+	case KEY_BASELINE:
+		error = add_tag(&question->baseline, &question->baseline_count, argument);
+		break;
+	case ARGP_KEY_ARG:
+		error = add_path(options, argument);
+		break;
+	case ARGP_KEY_END:
+		error = check(options);
+		break;
+	default:
+		if (!kept)
+			return ARGP_ERR_UNKNOWN;
+	}
+	return error ? refuse(state, error) : 0;
+}
+
+const struct argp fleet_parser = {
+	.options = OPTIONS,
+	.parser = parse_option,
+	.args_doc = "CORE...\nreport FILE.db\ngate FILE.db",
+	.doc = DOCUMENTATION,
+};
+
+static void options_release(struct fleet_options *options)
+{
+	free(options->paths);
+	free(options->tags);
+	free(options->question.select);
+	free(options->question.baseline);
+}
+DEFINE_DEINIT(options_release, struct fleet_options)
+
+static struct error *find_cores(const struct fleet_options *options, struct fleet_cores *cores)
+{
+	if (options->path_tags)
+		TRY(fleet_cores_use_pattern(cores, options->path_tags));
+	if (options->coredumpctl)
+		TRY(fleet_cores_add(cores, kept_cores_folder));
+	for (size_t i = 0; i < options->path_count; i++) {
+		if (strcmp(options->paths[i], "-") == 0)
+			TRY(fleet_cores_add_listed(cores, stdin));
+		else
+			TRY(fleet_cores_add(cores, options->paths[i]));
+	}
+	fleet_cores_order(cores);
+	return NULL;
+}
+
+static void tell(struct session *session, const struct fleet_tally *tally, const char *database)
+{
+	session_note(session, "%zu core%s: %zu analysed, %zu failed, %zu already in %s",
+		     tally->cores, tally->cores == 1 ? "" : "s", tally->analysed, tally->failed,
+		     tally->kept, database);
+}
+
+static struct error *add_cores(struct session *session, const struct fleet_options *options)
+{
+	const char *database = options->database ? options->database : DATABASE;
+	_cleanup_(fleet_cores_deinit) struct fleet_cores cores = {
+		.tags = options->tags,
+		.tag_count = options->tag_count,
+	};
+	_cleanup_(store_close) struct store *store = NULL;
+	struct worker_limits limits = options->limits;
+	struct fleet_tally tally = { 0 };
+	struct error *error;
+
+	limits.jobs = options->jobs;
+	if (!limits.memory)
+		limits.memory = machine_memory() / limits.jobs;
+	TRY(find_cores(options, &cores));
+	TRY(store_open(database, STORE_WRITE, &store));
+	error = workers_run(session, store, &cores, &limits, options->retry, &tally);
+	tell(session, &tally, database);
+	if (!error && tally.failed > 0 && tally.analysed + tally.kept == 0)
+		error = error_create(ERROR_NOT_SUPPORTED, "no core could be analysed");
+	return error;
+}
+
+static void show_progress_no_more(void *data)
+{
+	progress_line_stop(&((struct session *)data)->progress);
+}
+
+/* As of the commands 'report' and 'gate', for which some formats are. */
+static struct error *write_answer(struct session *session, const struct fleet_options *options,
+				  struct store *store, struct output *output)
+{
+	bool is_gate = options->task == TASK_GATE;
+	char *words[] = { (char *)(is_gate ? "gate" : "report") };
+	const struct line line = { .words = words, .count = 1 };
+	struct reports reports;
+	struct error *error;
+
+	TRY(reports_open(&reports, session, session->format, &line, output->stream, false));
+	reports.subject.core = options->database;
+	reports.choice.main = is_gate ? "new leak" : "fleet leak";
+	error = (is_gate ? fleet_gate : fleet_report)(store, &options->question, &reports.list[0]);
+	return error_first(error, reports_close(&reports));
+}
+
+static struct error *answer(struct session *session, const struct fleet_options *options)
+{
+	_cleanup_(store_close) struct store *store = NULL;
+	struct output output = {
+		.destination = TO_OUTPUT,
+		.before = show_progress_no_more,
+		.data = session,
+		.interrupted = &session->progress.progress.interrupted,
+	};
+	struct error *error;
+
+	if (options->format)
+		TRY(report_format_find(options->format, &session->format));
+	session->table = options->table;
+	TRY(store_open(options->database, STORE_READ, &store));
+	TRY(report_files_open(session, &options->files, options->database));
+	TRY(output_open(&output, options->database));
+	session->output = &output;
+	error = write_answer(session, options, store, &output);
+	session->output = NULL;
+	error = error_first(error, output_close(&output));
+	return error_first(error, report_files_close(session));
+}
+
+/* The words that stand in front of the file to ask. */
+static enum fleet_task task_of(const char *word)
+{
+	bool is_file = access(word, F_OK) == 0;
+
+	return is_file			     ? TASK_ADD
+	       : strcmp(word, "report") == 0 ? TASK_REPORT
+	       : strcmp(word, "gate") == 0   ? TASK_GATE
+					     : TASK_ADD;
+}
+
+int fleet_main(int count, char **arguments)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	_cleanup_(options_release) struct fleet_options options = {
+		.jobs = processors > 0 ? (uint64_t)processors : 1,
+		.limits.seconds = DEFAULT_SECONDS,
+		.question = { .limit = DEFAULT_LIMIT, .least_cores = 1 },
+	};
+	_cleanup_(session_deinit) struct session session;
+	struct error *error;
+
+	if (count > 1)
+		options.task = task_of(arguments[1]);
+	if (options.task != TASK_ADD) {
+		arguments[1] = arguments[0];
+		arguments++;
+		count--;
+	}
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&fleet_parser, count, arguments, 0, NULL, &options))
+		return EXIT_NOT_ANALYSED;
+	session_init(&session, options.quiet);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	interrupt_catch(&session.progress.progress, true);
+	error = options.task == TASK_ADD ? add_cores(&session, &options)
+					 : answer(&session, &options);
+	if (error)
+		session_complain(&session, error);
+	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
+}

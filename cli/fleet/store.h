@@ -1,0 +1,79 @@
+/*
+ * Many cores in one file of SQLite: of each its facts (cli/commands/facts.c), or why there are
+ * none.
+ *
+ * A core is there with all of its rows or not at all, however a run ends. It is known by its path,
+ * size and time of change; one that changed takes the place of the former.
+ */
+#ifndef CLI_FLEET_STORE_H
+#define CLI_FLEET_STORE_H
+
+#include "analyzer/base/error.h"
+#include "analyzer/report/report.h"
+
+#include <sqlite3.h>
+
+struct tag {
+	char *name, *value;
+};
+
+/* What is known of a core from outside; owned. */
+struct fleet_core {
+	char *path; /* absolute; of rows that were loaded, as they tell it */
+	uint64_t size;
+	int64_t modified; /* ns since 1970 */
+	struct tag
+		*tags; /* the last of a name counts; 'host' and 'build' are columns of the core */
+	size_t tag_count;
+};
+
+void fleet_core_deinit(struct fleet_core *core);
+DEFINE_DEINIT(fleet_core_deinit, struct fleet_core)
+
+/* Add a tag, of copies; value is size bytes. */
+struct error *fleet_core_tag(struct fleet_core *core, const char *name, const char *value,
+			     size_t size);
+
+/* How the analysis of a core ended. */
+struct fleet_result {
+	const char *rows; /* of 'facts' as ndjson; may be hostile */
+	size_t rows_size;
+	const char *error; /* NULL: none that ended it */
+	int status;	   /* what heapcore exited with; -1: it was ended */
+	double seconds;
+};
+
+struct store;
+
+enum store_access { STORE_READ, STORE_WRITE };
+
+/* Writing makes the file if there is none. */
+struct error *store_open(const char *path, enum store_access access, struct store **ret);
+/* What was added since store_commit() is lost. */
+void store_close(struct store *store);
+DEFINE_CLEANUP(store_close, struct store *)
+
+/* Whether the core is there as it is now; those with an error count unless again is set. */
+struct error *store_has(struct store *store, const struct fleet_core *core, bool again, bool *ret);
+
+/* Rows that are no facts become the core's error. *ret_fine tells whether there is none. */
+struct error *store_add(struct store *store, const struct fleet_core *core,
+			const struct fleet_result *result, bool *ret_fine);
+
+/* Make all that was added last; commit_now false: only if a second passed. */
+struct error *store_commit(struct store *store, bool now);
+
+/* Run a query with texts for its parameters, and write its rows as those of the table. */
+struct error *store_report(struct store *store, const char *query, const char *const *values,
+			   size_t count, const struct table *table, struct report *report);
+
+/* The first column of the only row. */
+struct error *store_number(struct store *store, const char *query, const char *const *values,
+			   size_t count, int64_t *ret);
+
+/* Run a statement that has none; or statements without parameters. */
+struct error *store_change(struct store *store, const char *query, const char *const *values,
+			   size_t count);
+struct error *store_run(struct store *store, const char *text);
+
+#endif

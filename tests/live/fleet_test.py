@@ -1,0 +1,314 @@
+"""
+Many cores as one: three builds of a program on twenty hosts, among them a core that is broken.
+What each process leaked, it was told to leak.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+import harness
+
+# Each build leaks what those before it do, and a kind more: a struct whose first word is the
+# address of a function, by which it is known. The last build mended the first leak.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct item { void (*act)(void); struct item *next; char rest[]; };
+
+static void request(void) { }
+static void session(void) { }
+static void cached(void) { }
+static struct item *cache;
+
+static void make(void (*act)(void), int count, size_t size, struct item **list)
+{
+	for (int i = 0; i < count; i++) {
+		struct item *volatile item = calloc(1, size);
+
+		item->act = act;
+		if (list) {
+			item->next = *list;
+			*list = item;
+		}
+	}
+}
+
+/* What is left behind on the stack holds nothing. */
+static __attribute__((noinline)) void overwrite(void)
+{
+	volatile char stack[8192];
+
+	memset((char *)stack, 0, sizeof(stack));
+}
+
+static __attribute__((noinline)) void run(int size)
+{
+	struct item *unused = NULL;
+
+	make(cached, size, 200, &cache);
+	if (BUILD < 3)
+		make(request, 5, 72, NULL);
+	if (BUILD > 1)
+		make(session, 7, 136, NULL);
+	make(cached, 1, 200, &unused);
+	free(unused);
+}
+
+int main(int count, char **arguments)
+{
+	run(atoi(arguments[1]));
+	overwrite();
+	puts("ready");
+	fflush(stdout);
+	pause();
+	return 0;
+}
+"""
+BUILDS, HOSTS = ("1", "2", "3"), [f"host{i:02}" for i in range(20)]
+USUAL, MUCH = 100, 2000
+LARGE = ("2", "host07")
+PATTERN = "{build}/{host}/core.*"
+REQUEST, SESSION = 72, 136
+REQUESTS, SESSIONS = 5, 7
+
+
+class FleetTest(harness.LiveTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = harness.tempfile.TemporaryDirectory(prefix="heapcore-test-")
+        cls.addClassCleanup(cls.temporary.cleanup)
+        cls.cores = os.path.join(cls.temporary.name, "cores")
+        cls.all = [cls.make_core(build, host) for build in BUILDS for host in HOSTS]
+        cls.broken = os.path.join(cls.cores, "2", "host08", "core.broken")
+        with open(cls.all[0], "rb") as whole, open(cls.broken, "wb") as file:
+            file.write(whole.read(60))
+        cls.database = os.path.join(cls.temporary.name, "fleet.db")
+        cls.run_fleet = harness.run(harness.HEAPCORE, "fleet", "--path-tags", PATTERN, "-o",
+                                    cls.database, cls.cores)
+
+    @classmethod
+    def program(cls, build):
+        path = os.path.join(cls.temporary.name, "server" + build, "server")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not os.path.exists(path):
+            harness.build(path, "cc", "-O1", "-x", "c", "-", f"-DBUILD={build}",
+                          "-Wl,--build-id", text=PROGRAM)
+        return path
+
+    @classmethod
+    def make_core(cls, build, host):
+        """A core of a process of its own, whose memory lies elsewhere."""
+        folder = os.path.join(cls.cores, build, host)
+        os.makedirs(folder)
+        size = MUCH if (build, host) == LARGE else USUAL
+        process = subprocess.Popen([cls.program(build), str(size)], stdout=subprocess.PIPE,
+                                   text=True)
+        with harness.ended(process):
+            harness.wait_for_line(process, "ready")
+            harness.settle(process)
+            return harness.snap(process, os.path.join(folder, f"core.{process.pid}"))
+
+    def ask(self, query, database=None):
+        with contextlib.closing(sqlite3.connect(database or self.database)) as connection:
+            return connection.execute(query).fetchall()
+
+    def report(self, *words):
+        document = json.loads(harness.ask("fleet", "report", self.database, "--format", "json",
+                                          "--limit", "1000", *words).stdout)
+        return {table["name"]: table["rows"] for table in document["tables"]}
+
+    def gate(self, *words):
+        return harness.run(harness.HEAPCORE, "fleet", "gate", self.database, *words)
+
+    def test_each_core_is_a_row_with_its_host_and_build(self):
+        self.assertEqual(self.run_fleet.returncode, 0, self.run_fleet.stderr)
+        self.assertIn("61 cores: 60 analysed, 1 failed, 0 already", self.run_fleet.stderr)
+        rows = self.ask("SELECT build, host, path FROM core WHERE error IS NULL")
+        self.assertEqual(sorted(rows), sorted((b, h, path) for (b, h), path in zip(
+            ((b, h) for b in BUILDS for h in HOSTS), self.all)))
+        self.assertEqual(self.ask("SELECT path FROM core WHERE error IS NOT NULL"),
+                         [(self.broken,)])
+        self.assertEqual(self.ask("SELECT count(DISTINCT build_id), min(program), max(program),"
+                                  " sum(incomplete) FROM core WHERE error IS NULL"),
+                         [(3, "server", "server", 0)])
+
+    def test_a_core_has_what_single_commands_tell_of_it(self):
+        core = self.all[0]
+        used, leaked = (harness.tables(core, "count", what)["total"][0]
+                        for what in ("used", "leaked"))
+        self.assertEqual(self.ask(f"SELECT used, used_bytes, leaked, leaked_bytes FROM core"
+                                  f" WHERE path = '{core}'"),
+                         [(used["count"], used["bytes"], leaked["count"], leaked["bytes"])])
+        gate = json.loads(harness.run(harness.HEAPCORE, "--format", "json", core, "gate").stdout)
+        leaks = [row for table in gate["tables"] if table["name"] == "leak"
+                 for row in table["rows"]]
+        self.assertEqual(
+            sorted(self.ask(f"SELECT fingerprint, bytes FROM leak JOIN core ON id = core"
+                            f" WHERE path = '{core}'")),
+            sorted((row["fingerprint"], row["bytes"]) for row in leaks))
+        sums = self.ask(f"SELECT sum(bytes), used_bytes FROM kind JOIN core ON id = core WHERE"
+                        f" path = '{core}'")
+        self.assertEqual(sums[0][0], sums[0][1])
+
+    def test_leaks_join_over_hosts_and_builds(self):
+        leaks = self.report()["fleet leak"]
+        found = {}
+        for row in leaks:
+            size = row["most"] // (REQUESTS if row["kind"].find("request") >= 0 else SESSIONS)
+            found[row["kind"]] = (row["cores"], row["hosts"], row["builds"], row["roots"], size)
+        request = [value for kind, value in found.items() if "request" in kind]
+        session = [value for kind, value in found.items() if "session" in kind]
+        self.assertEqual(request, [(40, 20, 2, 40 * REQUESTS, REQUEST)])
+        self.assertEqual(session, [(40, 20, 2, 40 * SESSIONS, SESSION)])
+        self.assertEqual(len(leaks), 2, leaks)
+
+    def test_which_build_brought_which_leak(self):
+        brought = {row["kind"]: (row["build"], row["until"])
+                   for row in self.report()["brought leak"]}
+        self.assertEqual(collections.Counter(brought.values()),
+                         {("1", "2"): 1, ("2", None): 1})
+        for kind, (build, _) in brought.items():
+            self.assertIn({"1": "request", "2": "session"}[build], kind)
+
+    def test_the_core_that_uses_far_more_is_an_outlier(self):
+        outliers = self.report()["outlier"]
+        self.assertEqual([(row["build"], row["host"]) for row in outliers], [LARGE])
+        self.assertIn("cached", outliers[0]["kind"])
+
+    def test_selected_cores(self):
+        tables = self.report("--select", "build=3", "--select", "host=host0*")
+        self.assertEqual(tables["fleet"][0]["cores"], 10)
+        self.assertEqual(len(tables["fleet leak"]), 1)
+        wrong = harness.run(harness.HEAPCORE, "fleet", "report", self.database, "--select",
+                            "build=4")
+        self.assertEqual(wrong.returncode, 2, wrong.stderr)
+
+    def test_text_and_a_page_say_the_same(self):
+        page = self.path("fleet.html")
+        text = harness.ask("fleet", "report", self.database, "-o", page).stdout
+        self.assertIn("61 cores of 1 program in 3 builds on 20 hosts", text)
+        self.assertIn("core.broken", text)
+        with open(page, encoding="utf-8") as file:
+            written = file.read()
+        table = harness.ask("fleet", "report", self.database, "--format", "csv").stdout
+        for row in self.report()["fleet leak"]:
+            self.assertEqual(table.count(row["fingerprint"]), 1)
+            self.assertIn(row["fingerprint"], text)
+            self.assertIn(row["fingerprint"], written)
+
+    def test_gate(self):
+        for status, words in (
+                (0, ["--baseline", "build=2", "--select", "build=3"]),
+                (1, ["--baseline", "build=1", "--select", "build=3"]),
+                (1, ["--baseline", "build=1"]),
+                (0, ["--baseline", "build=1", "--select", "build=3", "--min-cores", "21"]),
+                (1, ["--baseline", "build=2", "--select", "build=3", "--max-leaked-bytes", "900"]),
+                (0, ["--baseline", "build=2", "--select", "build=3", "--max-leaked-bytes", "4K"]),
+                (1, []),
+                (2, ["--baseline", "build=0"]),
+                (2, ["--baseline", "build"]),
+                (3, ["--baseline", "build=1", "--select", "build=2", "--min-cores", "21"])):
+            with self.subTest(words):
+                run = self.gate(*words)
+                self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+
+    def test_the_gate_names_the_leak(self):
+        text = self.gate("--baseline", "build=1", "--select", "build=3").stdout
+        self.assertRegex(text, r"New leak [0-9a-f]{16}: .*session.*, in 20 cores on 20 hosts")
+        self.assertIn("Gate failed: 1 new leak in 20 cores", text)
+
+    def add(self, database, *words, **options):
+        return harness.run(harness.HEAPCORE, "fleet", "--path-tags", PATTERN, "-o", database,
+                           *words, **options)
+
+    def contents(self, database):
+        """All but what differs from run to run."""
+        names = ("host", "build", "leaked_bytes", "used_bytes", "path", "error", "program")
+        cores = self.ask(f"SELECT {', '.join(names)} FROM core ORDER BY path", database)
+        tables = [self.ask(f"SELECT path, {columns} FROM {table} JOIN core ON id = core"
+                           " ORDER BY 1, 2, 3, 4", database)
+                  for table, columns in (("leak", "fingerprint, roots, bytes"),
+                                         ("kind", "kind, count, bytes"),
+                                         ("bill", "memory, use, bill.mapped"),
+                                         ("tag", "name, value, 0"))]
+        return cores, *tables
+
+    def test_what_is_killed_goes_on(self):
+        """However it ends, and whenever: nothing is lost, nothing is there twice."""
+        database = self.path("killed.db")
+        for number, wanted in ((signal.SIGKILL, 8), (signal.SIGINT, 30)):
+            process = subprocess.Popen(
+                [harness.HEAPCORE, "fleet", "-q", "--jobs", "2", "--path-tags", PATTERN, "-o",
+                 database, self.cores], stderr=subprocess.DEVNULL)
+            with harness.ended(process):
+                self.wait_for_rows(database, wanted, process)
+                process.send_signal(number)
+                process.wait()
+        before = self.ask("SELECT count(*) FROM core", database)[0][0]
+        again = self.add(database, self.cores)
+        self.assertIn(f"{before} already", again.stderr)
+        self.assertEqual(self.contents(database), self.contents(self.database))
+        last = self.add(database, self.cores, self.all[3])
+        self.assertIn("61 cores: 0 analysed, 0 failed, 61 already", last.stderr)
+
+    def wait_for_rows(self, database, wanted, process):
+        """Until so many cores are kept, or it is done already."""
+        while process.poll() is None:
+            try:
+                if self.ask("SELECT count(*) FROM core", database)[0][0] >= wanted:
+                    return
+            except sqlite3.OperationalError:
+                pass  # it is not there yet
+            time.sleep(0.01)
+
+    def test_limits_and_inputs(self):
+        """A core that takes too long, rows made elsewhere, a list with tags, one that changed."""
+        database, rows = self.path("small.db"), self.path("rows.ndjson")
+        core = self.path("core.changing")
+        os.link(self.all[0], core)
+        with open(rows, "w", encoding="utf-8") as file:
+            file.write(harness.ask(self.all[1], "--format", "ndjson", "facts", "--tag",
+                                   "host=elsewhere").stdout)
+        listed = f"{core}\thost=listed\tregion=eu\n{rows}\n/none\thost=any\n"
+        run = self.add(database, "-", input=listed)
+        self.assertIn("3 cores: 2 analysed, 1 failed", run.stderr)
+        self.assertEqual(self.ask("SELECT host, leaked, error IS NULL FROM core ORDER BY host",
+                                  database),
+                         [("any", None, 0), ("elsewhere", REQUESTS, 1), ("listed", REQUESTS, 1)])
+        self.assertEqual(self.ask("SELECT value FROM tag WHERE name = 'region'", database),
+                         [("eu",)])
+        os.unlink(core)
+        with open(core, "wb") as file:
+            file.write(b"no core any more")
+        run = self.add(database, core)
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertEqual(self.ask("SELECT count(*), count(error) FROM core", database), [(3, 2)])
+        run = self.add(database, "--max-memory", "64K", self.all[4])
+        self.assertIn("1 failed", run.stderr)
+        self.assertIn("out of memory", self.ask(
+            f"SELECT error FROM core WHERE path = '{self.all[4]}'", database)[0][0])
+        self.assertIn("1 already", self.add(database, self.all[4]).stderr)
+        self.assertIn("1 analysed", self.add(database, "--retry", self.all[4]).stderr)
+
+    def test_other_files_are_refused(self):
+        other = self.path("other.db")
+        with contextlib.closing(sqlite3.connect(other)) as connection:
+            connection.execute("CREATE TABLE mine (a)")
+        for words in (["-o", other, self.all[0]], ["report", other], ["gate", self.all[0]],
+                      ["report", self.path("none.db")], []):
+            with self.subTest(words):
+                self.assertEqual(harness.run(harness.HEAPCORE, "fleet", *words).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
