@@ -7,9 +7,12 @@ import collections
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
+import textwrap
 import time
 import unittest
 
@@ -78,6 +81,7 @@ BUILDS, HOSTS = ("1", "2", "3"), [f"host{i:02}" for i in range(20)]
 USUAL, MUCH = 100, 2000
 LARGE = ("2", "host07")
 PATTERN = "{build}/{host}/core.*"
+DOCUMENTS = os.path.join(harness.ROOT, "docs")
 REQUEST, SESSION = 72, 136
 REQUESTS, SESSIONS = 5, 7
 
@@ -299,6 +303,37 @@ class FleetTest(harness.LiveTest):
             f"SELECT error FROM core WHERE path = '{self.all[4]}'", database)[0][0])
         self.assertIn("1 already", self.add(database, self.all[4]).stderr)
         self.assertIn("1 analysed", self.add(database, "--retry", self.all[4]).stderr)
+
+    def recipes(self):
+        """Commands of docs/fleet, each with the variable that numbers its tasks."""
+        with open(os.path.join(DOCUMENTS, "fleet.md"), encoding="utf-8") as file:
+            lines = re.findall(r"(?m)^    (find cores .*)", file.read())
+        yield next(line for line in lines if "xargs" in line), None
+        with open(os.path.join(DOCUMENTS, "fleet/slurm.sh"), encoding="utf-8") as file:
+            yield file.read(), ("SLURM_ARRAY_TASK_ID", 1)
+        with open(os.path.join(DOCUMENTS, "fleet/kubernetes.yaml"), encoding="utf-8") as file:
+            script = re.search(r"- \|\n((?: {14}.*\n)+)", file.read()).group(1)
+        yield textwrap.dedent(script), ("JOB_COMPLETION_INDEX", 0)
+
+    def test_recipes_of_the_documents(self):
+        os.symlink(harness.HEAPCORE, self.path("heapcore"))
+        os.mkdir(self.path("cores"))
+        cores = self.all[:3]
+        for core in cores:
+            os.link(core, os.path.join(self.path("cores"), os.path.basename(core)))
+        with open(self.path("cores.txt"), "w", encoding="utf-8") as file:
+            file.write("".join(core + "\n" for core in cores))
+        for number, (script, variable) in enumerate(self.recipes()):
+            with self.subTest(script):
+                shutil.rmtree(self.path("rows"), ignore_errors=True)
+                os.mkdir(self.path("rows"))
+                for task in range(len(cores) if variable else 1):
+                    names = {variable[0]: str(variable[1] + task)} if variable else {}
+                    path = self.folder + os.pathsep + os.environ["PATH"]
+                    subprocess.run(["sh", "-c", script], cwd=self.folder, check=True,
+                                   env={**os.environ, **names, "PATH": path})
+                run = self.add(self.path(f"{number}.db"), self.path("rows"))
+                self.assertIn("3 cores: 3 analysed, 0 failed", run.stderr)
 
     def test_other_files_are_refused(self):
         other = self.path("other.db")
