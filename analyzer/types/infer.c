@@ -26,6 +26,13 @@ struct untyped {
 	allocation_id id;
 };
 
+/* All of one group, or those of one size. */
+struct group {
+	const struct untyped *items;
+	size_t count;
+	bool is_headed; /* of these the header is known */
+};
+
 /* A type that begins as another one does, which is its header. */
 struct heir {
 	type_number header, type;
@@ -66,7 +73,7 @@ static void inference_deinit(struct inference *inference)
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
 	table_release(&inference->headers);
-	table_release(&inference->votes.all);
+	votes_release(&inference->votes);
 }
 DEFINE_DEINIT(inference_deinit, struct inference)
 
@@ -147,17 +154,22 @@ static unsigned int tag_for(struct typing *typing, allocation_id id, bool by_nex
 	return image_read(typing->input.image, address, &byte, 1) ? byte + 1U : 0;
 }
 
-/* What unions share whose tag says the same of them; 0: it is in none. */
-static uint64_t ballot_of(struct typing *typing, allocation_id id, bool by_next)
+/* What unions or headers share whose tag says the same of them. */
+static struct ballot ballot_of(struct typing *typing, allocation_id id, bool by_next)
 {
+	struct ballot ballot = { .header = NO_TYPE };
+	const struct slot *slot;
 	uint64_t address;
 	type_number type;
-	const struct slot *slot =
-		known_fit(typing, id) == FIT_NONE ? slot_to(typing, id, &address, &type) : NULL;
 
-	return slot && slot->is_choice && slot->tag != NO_TAG
-		       ? hash_add(hash_add(1 + by_next, slot->member), tag_for(typing, id, by_next))
-		       : 0;
+	if (known_fit(typing, id) != FIT_NONE)
+		return ballot_of_header(typing, known_type(typing, id),
+					allocation_start(typing->input.index, id));
+	slot = slot_to(typing, id, &address, &type);
+	if (slot && slot->is_choice && slot->tag != NO_TAG)
+		ballot.hash =
+			hash_add(hash_add(1 + by_next, slot->member), tag_for(typing, id, by_next));
+	return ballot;
 }
 
 /* What nothing told the type of, and what only the beginning is known of. */
@@ -399,6 +411,8 @@ static struct error *test_one(const struct inference *inference, allocation_id i
 	*ret_fit = FIT_NONE;
 	if (!is_aggregate(typing_type(typing, type)))
 		return test_elements(typing, range, type, score, ret_fit);
+	if (votes_refute(typing, &inference->votes, range.start, type))
+		return NULL;
 	if (fit == FIT_NONE)
 		return test_part(inference, range, type, score, ret_fit);
 	TRY(typing_conforms(typing, range.start, type, &conformity));
@@ -425,11 +439,6 @@ static struct error *test_one(const struct inference *inference, allocation_id i
 	score->doubts += conformity.doubtful + behind.doubtful;
 	return NULL;
 }
-
-struct group {
-	const struct untyped *items;
-	size_t count;
-};
 
 static size_t sample_size(const struct group *group)
 {
@@ -527,9 +536,10 @@ static bool is_chosen_alone(const struct inference *inference, size_t number, si
 }
 
 /* The candidate of the group, or NO_TYPE. */
-static struct error *choose(struct inference *inference, const struct group *group, bool is_headed,
+static struct error *choose(struct inference *inference, const struct group *group,
 			    type_number *ret)
 {
+	bool is_headed = group->is_headed;
 	size_t count = sample_size(group), choice;
 	bool is_any = false;
 
@@ -607,83 +617,110 @@ static struct error *assign_group(struct inference *inference, const struct grou
 	return NULL;
 }
 
+/* The candidate that the same tag stands for elsewhere, if so many percent look like it. */
+static type_number elect(const struct inference *inference, const struct group *group,
+			 type_number elected, size_t percent)
+{
+	for (size_t i = 0; i < inference->scores.count; i++)
+		if (inference->candidates.items[i] == elected &&
+		    inference->scores.items[i].right * 100 >= sample_size(group) * percent)
+			return elected;
+	return NO_TYPE;
+}
+
+/*
+ * The candidate of the group, or NO_TYPE. Where tags of a header tell types apart, half of the
+ * group may have members that were never written.
+ */
+static struct error *choose_by_tag(struct inference *inference, const struct group *group,
+				   struct ballot ballot, type_number *ret)
+{
+	bool is_told;
+	type_number elected;
+
+	TRY(choose(inference, group, ret));
+	if (*ret != NO_TYPE)
+		return group->is_headed ? NULL
+					: votes_add(&inference->votes, ballot, *ret, group->count);
+	elected = votes_elect(&inference->votes, ballot, &is_told);
+	*ret = elect(inference, group, elected, is_told ? 50 : 98);
+	return NULL;
+}
+
 /* The same for those of each size, by which the group is sorted. */
 static struct error *infer_sizes(struct inference *inference, const struct group *group,
-				 bool is_headed)
+				 struct ballot ballot)
 {
 	for (size_t i = 0, next; i < group->count; i = next) {
-		struct group part = { group->items + i, 0 };
+		struct group part = { group->items + i, 0, group->is_headed };
 		type_number type = NO_TYPE;
 
 		for (next = i; next < group->count && group->items[next].size == part.items->size;
 		     next++)
 			part.count++;
 		if (part.count >= ENOUGH)
-			TRY(choose(inference, &part, is_headed, &type));
-		if (type != NO_TYPE || !is_headed)
+			TRY(group->is_headed ? choose_by_tag(inference, &part, ballot, &type)
+					     : choose(inference, &part, &type));
+		if (type != NO_TYPE || !group->is_headed)
 			TRY(assign_group(inference, &part, type));
 	}
 	return NULL;
 }
 
-/* The candidate that the same tag stands for elsewhere, if the group looks like it. */
-static type_number elect(const struct inference *inference, const struct group *group,
-			 uint64_t ballot)
+static struct error *infer_candidates(struct inference *inference, const struct group *group)
 {
-	type_number elected = votes_elect(&inference->votes, ballot);
-
-	for (size_t i = 0; i < inference->scores.count; i++)
-		if (inference->candidates.items[i] == elected &&
-		    inference->scores.items[i].right * 100 >= sample_size(group) * 98)
-			return elected;
-	return NO_TYPE;
-}
-
-static struct error *infer_candidates(struct inference *inference, const struct group *group,
-				      bool is_headed)
-{
-	uint64_t ballot = ballot_of(inference->typing, group->items->id, inference->by_next_tag);
+	struct ballot ballot =
+		ballot_of(inference->typing, group->items->id, inference->by_next_tag);
 	type_number type;
 
-	TRY(choose(inference, group, is_headed, &type));
-	if (type != NO_TYPE)
-		TRY(votes_add(&inference->votes, ballot, type, group->count));
-	else
-		type = elect(inference, group, ballot);
-	return type == NO_TYPE ? infer_sizes(inference, group, is_headed)
+	TRY(choose_by_tag(inference, group, ballot, &type));
+	return type == NO_TYPE ? infer_sizes(inference, group, ballot)
 			       : assign_group(inference, group, type);
 }
 
 static struct error *infer_group(struct inference *inference, const struct group *group)
 {
 	struct typing *typing = inference->typing;
-	bool is_headed = known_fit(typing, group->items->id) != FIT_NONE;
 	const struct slot *slot;
 	uint64_t address;
 	type_number type;
 
 	TRY(gather_candidates(inference, group->items->id));
 	if (inference->candidates.count > 0)
-		return infer_candidates(inference, group, is_headed);
+		return infer_candidates(inference, group);
 	/* Without evidence, what calls return may be meant by "void *". */
 	slot = slot_to(typing, group->items->id, &address, &type);
-	if (is_headed || !slot || typing_type(typing, slot->target)->kind != TYPE_NONE)
+	if (group->is_headed || !slot || typing_type(typing, slot->target)->kind != TYPE_NONE)
 		return NULL;
 	for (size_t i = 0; i < inference->casts.results.count; i++)
 		TRY(add_candidate(inference, inference->casts.results.items[i], false));
-	TRY(choose(inference, group, false, &type));
+	TRY(choose(inference, group, &type));
 	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
 		return NULL;
 	return assign_group(inference, group, type);
 }
 
-static struct error *infer_all(struct inference *inference)
+/* What headers with each tag are of, as far as that is known, speaks for all others with it. */
+static struct error *vote(struct inference *inference, const struct group *group)
 {
-	struct error *error = gather(inference);
+	type_number type;
 
-	if (error)
-		return error;
-	array_sort(&inference->untyped, compare_untyped);
+	if (!group->is_headed)
+		return NULL;
+	TRY(gather_candidates(inference, group->items->id));
+	TRY(choose(inference, group, &type));
+	return type == NO_TYPE ? NULL
+			       : votes_add(&inference->votes,
+					   ballot_of(inference->typing, group->items->id, false),
+					   type, group->count);
+}
+
+static struct error *for_each_group(struct inference *inference,
+				    struct error *(*visit)(struct inference *inference,
+							   const struct group *group))
+{
+	struct error *error = NULL;
+
 	for (size_t i = 0, next; !error && i < inference->untyped.count; i = next) {
 		const struct untyped *first = &inference->untyped.items[i];
 
@@ -698,9 +735,19 @@ static struct error *infer_all(struct inference *inference)
 					   "more than 67,108,864 comparisons with candidates");
 			break;
 		}
-		error = infer_group(inference, &(struct group){ first, next - i });
+		error = visit(inference, &(struct group){ first, next - i,
+							  known_fit(inference->typing, first->id) !=
+								  FIT_NONE });
 	}
 	return error;
+}
+
+static struct error *infer_all(struct inference *inference)
+{
+	TRY(gather(inference));
+	array_sort(&inference->untyped, compare_untyped);
+	TRY(for_each_group(inference, vote));
+	return for_each_group(inference, infer_group);
 }
 
 /* ---- headers within blocks */
@@ -993,6 +1040,7 @@ struct error *typing_infer(struct typing *typing)
 		.heirs.memory.account = account,
 		.headers.memory.account = account,
 		.votes.all.memory.account = account,
+		.votes.headers.memory.account = account,
 	};
 	const struct casts_input input = {
 		.image = typing->input.image,

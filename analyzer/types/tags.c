@@ -111,26 +111,113 @@ const struct type_member *tag_names(const struct typing *typing, type_number who
 		       : NULL;
 }
 
-struct error *votes_add(struct votes *votes, uint64_t ballot, type_number type, size_t count)
+void votes_release(struct votes *votes)
 {
-	struct vote *vote;
-
-	if (ballot == 0)
-		return NULL;
-	vote = table_find(&votes->all, ballot, item, item->ballot == ballot);
-	if (!vote)
-		return table_append(&votes->all, ballot,
-				    (struct vote){ ballot, type, count, count });
-	vote->all += count;
-	if (vote->type == type)
-		vote->count += count;
-	return NULL;
+	table_release(&votes->all);
+	array_release(&votes->headers);
 }
 
-type_number votes_elect(const struct votes *votes, uint64_t ballot)
+struct ballot ballot_of_header(const struct typing *typing, type_number header, uint64_t address)
 {
-	const struct vote *vote =
-		ballot ? table_find(&votes->all, ballot, item, item->ballot == ballot) : NULL;
+	uint32_t tag = tag_of(typing->table, typing_type(typing, header));
+	uint8_t byte;
 
-	return vote && vote->count >= ENOUGH && vote->count == vote->all ? vote->type : NO_TYPE;
+	if (tag == NO_TAG || !image_read(typing->input.image, address + tag, &byte, 1))
+		return (struct ballot){ 0, header };
+	return (struct ballot){ hash_add(hash_add(1, header), byte), header };
+}
+
+/* Members of unions are of one mind, or say nothing. Of headers, some may be known wrongly. */
+static type_number winner(const struct vote *vote)
+{
+	size_t percent = vote->ballot.header == NO_TYPE ? 100 : 90;
+
+	return vote->count >= ENOUGH && vote->count * 100 >= vote->all * percent ? vote->type
+										 : NO_TYPE;
+}
+
+static struct vote *find_vote(const struct votes *votes, struct ballot ballot)
+{
+	return ballot.hash ? table_find(&votes->all, ballot.hash, item,
+					item->ballot.hash == ballot.hash)
+			   : NULL;
+}
+
+/* Whether tags of the header have elected more than one type. */
+static bool tags_tell(const struct votes *votes, type_number header)
+{
+	type_number first = NO_TYPE;
+
+	array_for_each(vote, &votes->all) {
+		type_number elected = vote->ballot.header == header ? winner(vote) : NO_TYPE;
+
+		if (first != NO_TYPE && elected != NO_TYPE && elected != first)
+			return true;
+		if (elected != NO_TYPE)
+			first = elected;
+	}
+	return false;
+}
+
+static struct error *update_header(struct votes *votes, type_number type)
+{
+	if (type == NO_TYPE)
+		return NULL;
+	array_for_each(header, &votes->headers) {
+		if (header->type != type)
+			continue;
+		header->is_told = tags_tell(votes, type);
+		return NULL;
+	}
+	return array_append(&votes->headers, (struct voted_header){ type, false });
+}
+
+struct error *votes_add(struct votes *votes, struct ballot ballot, type_number type, size_t count)
+{
+	struct vote *vote = find_vote(votes, ballot);
+
+	if (ballot.hash == 0)
+		return NULL;
+	if (!vote) {
+		TRY(table_append(&votes->all, ballot.hash,
+				 (struct vote){ ballot, type, count, count }));
+		return update_header(votes, ballot.header);
+	}
+	vote->all += count;
+	if (vote->type == type) {
+		vote->count += count;
+	} else if (vote->count < count) {
+		vote->type = type;
+		vote->count = count;
+	}
+	return update_header(votes, ballot.header);
+}
+
+type_number votes_elect(const struct votes *votes, struct ballot ballot, bool *ret_is_told)
+{
+	const struct vote *vote = find_vote(votes, ballot);
+
+	*ret_is_told = false;
+	array_for_each(header, &votes->headers)
+		*ret_is_told |= header->type == ballot.header && header->is_told;
+	return vote ? winner(vote) : NO_TYPE;
+}
+
+bool votes_refute(const struct typing *typing, const struct votes *votes, uint64_t address,
+		  type_number type)
+{
+	array_for_each(header, &votes->headers) {
+		type_number elected;
+		bool is_told;
+
+		if (!header->is_told || !type_begins_with(typing, type, header->type))
+			continue;
+		elected = votes_elect(votes, ballot_of_header(typing, header->type, address),
+				      &is_told);
+		if (elected != NO_TYPE && elected != type &&
+		    !type_begins_with(typing, elected, type) &&
+		    !type_begins_with(typing, type, elected))
+			return true;
+	}
+	return false;
 }

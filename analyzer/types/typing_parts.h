@@ -300,22 +300,42 @@ struct error *typing_find_node(struct typing *typing, type_number whole, uint32_
 const struct type_member *tag_names(const struct typing *typing, type_number whole,
 				    const struct slot *slot, uint64_t address);
 
-/* What unions of one member with the same tag, a ballot, were found to lead to. */
+/* What unions of one member, or headers of one type, share that have the same tag. */
+struct ballot {
+	uint64_t hash;	    /* 0: it counts for nothing */
+	type_number header; /* NO_TYPE: it is a union's */
+};
+
+/* What they were found to lead to, or to be. */
 struct vote {
-	uint64_t ballot;
-	type_number type; /* that was found first */
+	struct ballot ballot;
+	type_number type; /* that most are of */
 	size_t count, all;
+};
+
+struct voted_header {
+	type_number type;
+	bool is_told; /* its tags tell types apart */
 };
 
 struct votes {
 	HASH_TABLE(struct vote) all;
+	ARRAY(struct voted_header) headers;
 };
 
-/* The ballot 0 counts for nothing. */
-struct error *votes_add(struct votes *votes, uint64_t ballot, type_number type, size_t count);
+void votes_release(struct votes *votes);
+struct ballot ballot_of_header(const struct typing *typing, type_number header, uint64_t address);
+struct error *votes_add(struct votes *votes, struct ballot ballot, type_number type, size_t count);
 
-/* What all votes are for; NO_TYPE: they are too few, or not of one mind. */
-type_number votes_elect(const struct votes *votes, uint64_t ballot);
+/*
+ * What all votes, or nearly all of headers, are for; NO_TYPE: they are too few, or differ. The tag
+ * is told if it is a header's whose tags tell types apart.
+ */
+type_number votes_elect(const struct votes *votes, struct ballot ballot, bool *ret_is_told);
+
+/* Whether the tag at the address, of a header whose tags tell types apart, is another type's. */
+bool votes_refute(const struct typing *typing, const struct votes *votes, uint64_t address,
+		  type_number type);
 
 /* ---- inside.c */
 

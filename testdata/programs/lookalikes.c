@@ -4,6 +4,7 @@
  */
 #include "truth.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,25 @@ struct vine {
 struct grape {
 	struct vine *vine;
 	long weights[4];
+};
+
+/* What all cells begin with, and two of these. A collector that never ran would write "gray". */
+struct cell {
+	struct cell *next;
+	unsigned char kind;
+};
+
+struct fork {
+	struct cell header;
+	struct cell *left;
+	struct grape *fruit;
+	struct cell *gray;
+};
+
+struct knot {
+	struct cell header;
+	struct cell *gray;
+	struct cell *ends[1];
 };
 
 struct player {
@@ -92,6 +112,7 @@ struct holder {
 };
 
 struct item *items; /* nobody reads these: compilers would do without */
+struct cell *forks, *knots, *unmarked;
 struct holder holder;
 static struct vine *vines;
 static struct player *players;
@@ -211,6 +232,45 @@ OUT_OF_LINE static void fill_vines(void)
 	}
 }
 
+static struct fork *new_fork(struct cell **list, const char *type)
+{
+	struct fork *fork = make(sizeof(*fork), type);
+
+	fork->header.kind = 1;
+	fork->header.next = *list;
+	*list = &fork->header;
+	return fork;
+}
+
+/* The last forks look like knots, but for their kind, and some not like forks. */
+OUT_OF_LINE static void fill_cells(void)
+{
+	for (int i = 0; i < 40; i++) {
+		struct fork *fork = new_fork(&forks, "struct fork");
+
+		fork->left = fork->gray = fork->header.next;
+		fork->fruit = make(sizeof(*fork->fruit), "struct grape");
+	}
+	for (int i = 0; i < 40; i++) {
+		struct knot *knot = make(sizeof(*knot) + 2 * sizeof(knot->ends[0]), "struct knot");
+
+		knot->header.kind = 2;
+		knot->header.next = knots;
+		for (size_t j = 0; j < 3; j++)
+			knot->ends[j] = forks;
+		knots = &knot->header;
+	}
+	for (int i = 0; i < 20; i++) {
+		bool is_reused = i % 5 < 2;
+		struct fork *fork = new_fork(
+			&unmarked, is_reused ? "block, beginning with struct cell" : "struct fork");
+
+		fork->left = forks;
+		if (is_reused)
+			memset(&fork->gray, 'D', 2);
+	}
+}
+
 OUT_OF_LINE static void fill_teams(void)
 {
 	for (int i = 0; i < 40; i++) {
@@ -270,6 +330,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	fill_items();
 	fill_vines();
+	fill_cells();
 	fill_teams();
 	fill_entries();
 	fill_single();
