@@ -245,7 +245,7 @@ static struct fork *new_fork(struct cell **list, const char *type)
 /* The last forks look like knots, but for their kind, and some not like forks. */
 OUT_OF_LINE static void fill_cells(void)
 {
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 300; i++) {
 		struct fork *fork = new_fork(&forks, "struct fork");
 
 		fork->left = fork->gray = fork->header.next;
