@@ -329,7 +329,7 @@ struct error *votes_add(struct votes *votes, struct ballot ballot, type_number t
 
 /*
  * What all votes, or nearly all of headers, are for; NO_TYPE: they are too few, or differ. The tag
- * is told if it is a header's whose tags tell types apart.
+ * tells if it is of a header whose tags tell types apart.
  */
 type_number votes_elect(const struct votes *votes, struct ballot ballot, bool *ret_is_told);
 
