@@ -61,6 +61,7 @@ static const char PREPARATIONS[] =
 	" row_number() OVER (PARTITION BY program ORDER BY min(time), build) AS number"
 	" FROM chosen WHERE error IS NULL GROUP BY program, build;"
 	"CREATE TEMP TABLE brought AS SELECT program, fingerprint, max(l.bytes) AS most, l.kind,"
+	" l.size,"
 	" allocated_by, c.path, min(b.number) AS number, max(b.number) AS last, sum(roots) AS roots,"
 	" sum(l.bytes) AS bytes, count(DISTINCT c.id) AS cores, count(DISTINCT host) AS hosts,"
 	" count(DISTINCT c.build) AS builds FROM leak l JOIN chosen c ON c.id = l.core"
@@ -92,10 +93,10 @@ static const struct part {
 	  TABLE("fleet leak", NULL, { "fingerprint", VALUE_TEXT }, { "bytes", VALUE_BYTES },
 		{ "most", VALUE_BYTES }, { "cores", VALUE_COUNT }, { "share", VALUE_SHARE },
 		{ "hosts", VALUE_COUNT }, { "builds", VALUE_COUNT }, { "roots", VALUE_COUNT },
-		{ "program", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		{ "program", VALUE_TEXT }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT },
 		{ "allocated by", VALUE_TEXT, true }, { "most in", VALUE_TEXT, true }),
 	  "SELECT fingerprint, bytes, most, b.cores, 1.0 * b.cores / p.cores, hosts, b.builds, roots,"
-	  " program, kind, allocated_by, path FROM brought b JOIN program p USING (program)"
+	  " program, size, kind, allocated_by, path FROM brought b JOIN program p USING (program)"
 	  " ORDER BY bytes DESC, fingerprint LIMIT ?1" },
 	{ "Builds", "In the order of their first cores; bytes are averages of a core.",
 	  TABLE("fleet build", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },

@@ -168,8 +168,9 @@ class FleetTest(harness.LiveTest):
         leaks = self.report()["fleet leak"]
         found = {}
         for row in leaks:
-            size = row["most"] // (REQUESTS if row["kind"].find("request") >= 0 else SESSIONS)
-            found[row["kind"]] = (row["cores"], row["hosts"], row["builds"], row["roots"], size)
+            self.assertEqual(row["most"] % row["size"], 0)
+            found[row["kind"]] = (row["cores"], row["hosts"], row["builds"], row["roots"],
+                                  row["size"])
         request = [value for kind, value in found.items() if "request" in kind]
         session = [value for kind, value in found.items() if "session" in kind]
         self.assertEqual(request, [(40, 20, 2, 40 * REQUESTS, REQUEST)])
