@@ -121,18 +121,23 @@ static const struct slot *slot_to(struct typing *typing, allocation_id id, uint6
 		       known_fit(typing, from) == FIT_ARRAY ? offset % type->size : offset);
 }
 
+static bool has_more_behind(const struct typing *typing, allocation_id id)
+{
+	enum type_fit fit = known_fit(typing, id);
+
+	return (fit == FIT_PREFIX || fit == FIT_ONE) &&
+	       allocation_size(typing->input.index, id) >=
+		       typing_type(typing, known_type(typing, id))->size + 2 * sizeof(uint64_t);
+}
+
 /*
  * Whether the type of the allocation may be but its header: there is more behind it, and a byte in
  * it that may say what.
  */
 static bool may_be_headed(const struct typing *typing, allocation_id id)
 {
-	enum type_fit fit = known_fit(typing, id);
-	const struct data_type *type = typing_type(typing, known_type(typing, id));
-
-	return (fit == FIT_PREFIX || fit == FIT_ONE) &&
-	       allocation_size(typing->input.index, id) >= type->size + 2 * sizeof(uint64_t) &&
-	       tag_of(typing->table, type) != NO_TAG;
+	return has_more_behind(typing, id) &&
+	       tag_of(typing->table, typing_type(typing, known_type(typing, id))) != NO_TAG;
 }
 
 /* The byte that tells what the allocation is, as far as there is one: in it, or beside the slot. */
@@ -1018,7 +1023,7 @@ static struct error *doubt_headers(struct inference *inference)
 		size_t i;
 
 		if (known_fit(typing, id) != FIT_ONE || (typing->types.items[id] & IS_INFERRED) ||
-		    typing_is_stated(typing, id) || !may_be_headed(typing, id))
+		    typing_is_stated(typing, id) || !has_more_behind(typing, id))
 			continue;
 		TRY(find_heirs(inference, known, &i));
 		for (; i < inference->heirs.count && inference->heirs.items[i].header == known; i++)
