@@ -298,14 +298,14 @@ class CrystalTest(unittest.TestCase):
         found = collections.Counter()
         rows = core.rows("summarize", "used")
         for row in rows:
-            if row["size"] or row["string size"]:
-                found[row["held by"]] += int(row["count"])
+            if row["size"] or row["string_size"]:
+                found[row["held_by"]] += int(row["count"])
         wanted = collections.Counter(
             f"{owner}+0x{offset:x}" for owner, offset in truth.held.values())
         self.assertEqual(len(wanted), 2)
         self.assertEqual({holder: found[holder] for holder in wanted}, wanted)
-        self.assertTrue(wanted.keys() & {row["held by"] for row in rows
-                                         if row["string size"]})
+        self.assertTrue(wanted.keys() & {row["held_by"] for row in rows
+                                         if row["string_size"]})
 
     def check_all(self, truth, core):
         self.check_named(truth, core)
