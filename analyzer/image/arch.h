@@ -92,6 +92,7 @@ struct arch {
 	 */
 	uint8_t unwound_count, unwound_return;
 	bool return_is_register;
+	bool signs_returns; /* upper bits of return addresses may be a signature */
 
 	uint16_t red_zone;	    /* bytes below the stack pointer that a function may use */
 	uint8_t address_bits;	    /* of programs' addresses */

@@ -75,6 +75,22 @@ const struct module *program_find_module(const struct program *program, uint64_t
 	return above > 0 && address < modules[above - 1].end ? &modules[above - 1] : NULL;
 }
 
+uint64_t program_unsigned(const struct program *program, uint64_t word)
+{
+	/* As many bits as addresses may have; those above are the signature. */
+	static const uint8_t sizes[] = { 52, 48, 47, 42, 39 };
+
+	if (!program->image->arch->signs_returns || program_find_module(program, word))
+		return word;
+	for (size_t i = 0; i < sizeof(sizes); i++) {
+		uint64_t address = word & ((UINT64_C(1) << sizes[i]) - 1);
+
+		if (program_find_module(program, address))
+			return address;
+	}
+	return word;
+}
+
 bool program_knows_modules(const struct program *program)
 {
 	const struct image *image = program->image;

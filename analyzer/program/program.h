@@ -84,6 +84,9 @@ DEFINE_CLEANUP(program_destroy, struct program *)
 /* The module that has address in one of its mappings, or NULL. */
 const struct module *program_find_module(const struct program *program, uint64_t address);
 
+/* The address in a module that the word is without a signature; otherwise the word. */
+uint64_t program_unsigned(const struct program *program, uint64_t word);
+
 /* The last part of its path. */
 const char *module_name(const struct module *module);
 

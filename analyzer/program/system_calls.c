@@ -229,6 +229,7 @@ static void leave(const struct program *program, struct thread *thread)
 		step = call_frame_return(program->image, module, &frame);
 		if (step == CALL_UNKNOWN)
 			return;
+		frame.instruction = program_unsigned(program, frame.instruction);
 		if (step == CALL_OUTERMOST || function & STARTS_MAIN) {
 			memset(thread->registers, 0, sizeof(thread->registers));
 			thread->live = step == CALL_OUTERMOST ? bottom : frame.stack_pointer;

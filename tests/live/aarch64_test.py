@@ -62,7 +62,7 @@ class Aarch64Test(harness.LiveTest):
         self.check_truth("small", "-static-pie")
 
     def test_dynamic_with_calls_and_modules(self):
-        core = self.check_truth("small")
+        core = self.check_truth("small", "-mbranch-protection=pac-ret")
         words = "--sysroot", self.sysroot("small"), core
         calls = harness.ask(*words, "describe", "threads").stdout
         main, other = calls.split("Thread ")[1:]

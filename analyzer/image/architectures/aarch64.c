@@ -89,6 +89,7 @@ const struct arch arch_aarch64 = {
 	.unwound_count = 32,
 	.unwound_return = 30,
 	.return_is_register = true,
+	.signs_returns = true,
 	.address_bits = 52,
 	.signal_stack_size = 16384,
 	.calls = calls,

@@ -48,7 +48,10 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *d
 {
 	const struct debug *debug = data;
 
-	return image_read_u64(debug->image, address, ret);
+	if (!image_read_u64(debug->image, address, ret))
+		return false;
+	*ret = program_unsigned(debug->program, *ret);
+	return true;
 }
 
 static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
