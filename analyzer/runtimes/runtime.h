@@ -84,6 +84,31 @@ struct object_code {
 /* An error ends the visit. */
 typedef struct error *object_code_visitor(void *data, const struct object_code *code);
 
+/* A call of a function in the language. Texts are untrusted. */
+struct runtime_frame {
+	uint64_t number; /* 0 is the innermost */
+	/* Why neither this one nor those further out are known; then nothing else is. Or NULL. */
+	const char *damage;
+	const char *function, *file; /* NULL: not known */
+	uint64_t line;		     /* 0: not known */
+	const char *kind;	     /* what the function is, such as "generator"; or NULL */
+};
+
+/* A variable of the function of the frame that was visited last. Texts are untrusted. */
+struct runtime_local {
+	const char *name;
+	const char *class_name;
+	uint64_t address;  /* of the value */
+	const char *value; /* in short; NULL: class and address say it all */
+};
+
+/* Gets the calls of a thread, and what is in them; all is borrowed until it returns. */
+struct frame_visitor {
+	void *data;
+	void (*frame)(void *data, const struct runtime_frame *frame);
+	void (*local)(void *data, const struct runtime_local *local); /* NULL: not asked for */
+};
+
 struct runtime {
 	const char *name; /* Required. */
 
@@ -167,6 +192,14 @@ struct runtime {
 	 * packed: "catch table".
 	 */
 	const char *packed;
+
+	/*
+	 * Optional: visit the calls in the language that the thread of that index is in, the
+	 * innermost first. None: the thread does not run it, or they are not known. Called only if
+	 * has_objects.
+	 */
+	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
+				      const struct frame_visitor *visitor);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded. */

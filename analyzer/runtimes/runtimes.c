@@ -320,3 +320,21 @@ const char *runtimes_field_name(const struct runtimes *list, allocation_id id, u
 		       ? space->runtime->field_name(space, number, offset)
 		       : NULL;
 }
+
+bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program)
+{
+	for (size_t i = 0; kinds[i]; i++)
+		if (kinds[i]->visit_frames && runtime_is_loaded(kinds[i], program))
+			return true;
+	return false;
+}
+
+struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, uint32_t thread,
+				    const struct frame_visitor *visitor)
+{
+	struct object_space *space = list->spaces[number];
+
+	return space->has_objects && space->runtime->visit_frames
+		       ? space->runtime->visit_frames(space, thread, visitor)
+		       : NULL;
+}

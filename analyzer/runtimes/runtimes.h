@@ -71,6 +71,13 @@ bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
 struct error *runtimes_visit_code(const struct runtimes *list, object_code_visitor *visit,
 				  void *data);
 
+/* Whether a runtime that is loaded may tell the calls of threads. */
+bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program);
+
+/* Visit the calls of the thread in the number-th runtime's language, see its slot. */
+struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, uint32_t thread,
+				    const struct frame_visitor *visitor);
+
 /* The member of the object at that offset; NULL: not known. */
 const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset);
 

@@ -7,17 +7,20 @@ struct backtrace_arguments {
 	uint64_t thread; /* the kernel's number of it */
 	uint64_t limit;	 /* of calls; 0: none */
 	bool fibers;	 /* instead */
+	bool locals;
 };
 
 static const struct argp_option options[] = {
 	{ "limit", 'l', "N", 0, "Show at most N calls of each thread", 0 },
 	{ "fibers", 'F', NULL, 0, "Show the calls of fibers instead", 0 },
+	{ "locals", 'L', NULL, 0, "Show variables of functions in the interpreter's language", 0 },
 	{ 0 },
 };
 
 static const struct switch_place places[] = {
 	PLACE('l', PLACE_COUNT, struct backtrace_arguments, limit),
 	PLACE('F', PLACE_FLAG, struct backtrace_arguments, fibers),
+	PLACE('L', PLACE_FLAG, struct backtrace_arguments, locals),
 	{ 0 },
 };
 
@@ -33,15 +36,20 @@ static struct error *backtrace_parse(int key, const char *value, void *output)
 	return parse_count(value, &arguments->thread);
 }
 
-static void write_thread(struct analysis *analysis, uint32_t number, uint64_t limit,
-			 struct report *report)
+static struct error *write_thread(struct analysis *analysis, uint32_t number,
+				  const struct backtrace_arguments *arguments,
+				  struct report *report)
 {
 	static const struct table table =
 		TABLE("thread", "Thread {thread}:", { "thread", VALUE_NUMBER });
 	const struct program *program = analysis_program(analysis);
 
 	report_single(report, &table, program->threads[number].id);
-	thread_write_calls(analysis, number, limit, report);
+	thread_write_calls(analysis, number, arguments->limit, report);
+	if (!runtimes_have_frames(runtime_kinds, program))
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_OBJECTS));
+	return thread_write_frames(analysis, number, arguments->limit, arguments->locals, report);
 }
 
 static struct error *write_fibers(struct analysis *analysis, uint64_t limit, struct report *report)
@@ -65,7 +73,7 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 		if (arguments->has_thread && program->threads[i].id != arguments->thread)
 			continue;
 		found = true;
-		write_thread(analysis, (uint32_t)i, arguments->limit, report);
+		TRY(write_thread(analysis, (uint32_t)i, arguments, report));
 	}
 	if (arguments->has_thread && !found)
 		return error_create(ERROR_USAGE, "there is no thread %ju; see 'list threads'",
@@ -78,8 +86,9 @@ const struct command command_backtrace = {
 	.table = "call",
 	.summary = "Show the calls of one thread, or of each",
 	.words = "[THREAD]",
-	.example = "backtrace 4711 --limit 20",
-	.description = "The innermost call comes first. Inlined functions are marked.",
+	.example = "backtrace 4711 --limit 20 --locals",
+	.description =
+		"The innermost call comes first. Inlined functions are marked. Calls in Python follow those of the thread.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.places = places,

@@ -100,6 +100,80 @@ void thread_write_calls(struct analysis *analysis, uint32_t thread, uint64_t lim
 		calls_write(analysis, thread, calls, limit, report);
 }
 
+struct frames_writer {
+	struct report *report;
+	const struct program *program;
+	const char *language;
+	uint32_t thread;
+	uint64_t limit;
+	uint64_t count; /* of frames, with the one visited last */
+};
+
+static bool is_shown(const struct frames_writer *writer)
+{
+	return !writer->limit || writer->count <= writer->limit;
+}
+
+static void write_frame(void *data, const struct runtime_frame *frame)
+{
+	static const struct table table = TABLE(
+		"frame",
+		"{language} #{number}[ in {function}][ at {source}][:{line}][ ({kind})][: {damage}: this and further calls are not known]",
+		{ "thread", VALUE_NUMBER }, { "language", VALUE_TEXT }, { "number", VALUE_NUMBER },
+		{ "function", VALUE_TEXT }, { "source", VALUE_TEXT }, { "line", VALUE_NUMBER },
+		{ "kind", VALUE_TEXT }, { "damage", VALUE_TEXT });
+	struct frames_writer *writer = data;
+
+	writer->count++;
+	if (!is_shown(writer))
+		return;
+	report_begin_table(writer->report, &table);
+	report_thread(writer->report, writer->program, writer->thread);
+	report_row(writer->report, writer->language, frame->number, frame->function, frame->file,
+		   value_nonzero(frame->line), frame->kind, frame->damage);
+	report_end_table(writer->report);
+}
+
+static void write_local(void *data, const struct runtime_local *local)
+{
+	static const struct table table =
+		TABLE("local", "    {name} = {class} at 0x{address}[: {value}]",
+		      { "thread", VALUE_NUMBER }, { "language", VALUE_TEXT },
+		      { "number", VALUE_NUMBER }, { "name", VALUE_TEXT }, { "class", VALUE_TEXT },
+		      { "value", VALUE_TEXT }, { "address", VALUE_ADDRESS });
+	struct frames_writer *writer = data;
+
+	if (!is_shown(writer))
+		return;
+	report_begin_table(writer->report, &table);
+	report_thread(writer->report, writer->program, writer->thread);
+	report_row(writer->report, writer->language, writer->count - 1, local->name,
+		   local->class_name, report_content(writer->report, local->value), local->address);
+	report_end_table(writer->report);
+}
+
+struct error *thread_write_frames(struct analysis *analysis, uint32_t thread, uint64_t limit,
+				  bool with_locals, struct report *report)
+{
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
+
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		struct frames_writer writer = {
+			.report = report,
+			.program = analysis_program(analysis),
+			.language = runtime_at(runtimes, i)->name,
+			.thread = thread,
+			.limit = limit,
+		};
+		struct frame_visitor visitor = { &writer, write_frame,
+						 with_locals ? write_local : NULL };
+
+		TRY(runtimes_visit_frames(runtimes, i, thread, &visitor));
+		rows_left_out(report, "calls", writer.count, limit);
+	}
+	return NULL;
+}
+
 void calls_end(struct report *report)
 {
 	static const struct table gap = TABLE("end", "{text}", { "text", VALUE_TEXT });

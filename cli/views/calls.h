@@ -18,6 +18,13 @@ void thread_write_calls(struct analysis *analysis, uint32_t thread, uint64_t lim
 void calls_write(struct analysis *analysis, uint32_t thread, const struct backtrace *calls,
 		 uint64_t limit, struct report *report);
 
+/*
+ * Write the calls that the thread is in in languages whose runtimes know them, at most limit, with
+ * their variables or without. Needs STAGE_OBJECTS.
+ */
+struct error *thread_write_frames(struct analysis *analysis, uint32_t thread, uint64_t limit,
+				  bool with_locals, struct report *report);
+
 /* Write the empty line behind them. */
 void calls_end(struct report *report);
 

@@ -40,7 +40,7 @@ static bool are_rings(struct view *view, uint64_t first, uint64_t count)
 }
 
 /* Whether the word is the address of generation 0, which stands before it. */
-static bool is_state(struct view *view, uint64_t place, uint64_t word)
+static bool is_state(struct view *view, uint64_t place, uint64_t word, void *data)
 {
 	return word == place - ADDRESS && are_rings(view, word, GENERATIONS) &&
 	       is_ring(view, word + PERMANENT);
@@ -64,7 +64,8 @@ static uint64_t count_ring(struct view *view, uint64_t head)
 bool python_collector_find(const struct image *image, const struct program *program,
 			   struct python_collector *ret)
 {
-	uint64_t place = python_search_data(image, program, is_state), first = place - ADDRESS;
+	uint64_t place = python_search_data(image, program, is_state, NULL),
+		 first = place - ADDRESS;
 	struct view view = { image };
 	uint32_t enabled;
 

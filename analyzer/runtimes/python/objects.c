@@ -11,6 +11,7 @@
 #include "analyzer/runtimes/python/objects.h"
 
 #include "analyzer/runtimes/python/collector.h"
+#include "analyzer/runtimes/python/frames.h"
 #include "analyzer/runtimes/python/types.h"
 
 #include <inttypes.h>
@@ -30,6 +31,7 @@ struct python {
 	struct object_space space;
 	struct runtime_context context;
 	struct python_types types;
+	struct python_threads threads;
 	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, 0 or DEAD */
 	uint8_t header_of[FLAG_SETS]; /* in steps */
 };
@@ -382,4 +384,13 @@ bool python_liveness(const struct object_space *space, allocation_id id,
 		.address = address,
 	};
 	return true;
+}
+
+struct error *python_visit_frames(struct object_space *space, uint32_t thread,
+				  const struct frame_visitor *visitor)
+{
+	struct python *python = (struct python *)space;
+
+	return python_frames_visit(&python->threads, &python->types, python->context.program,
+				   thread, visitor);
 }

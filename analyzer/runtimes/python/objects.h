@@ -23,5 +23,7 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size);
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret);
+struct error *python_visit_frames(struct object_space *space, uint32_t thread,
+				  const struct frame_visitor *visitor);
 
 #endif

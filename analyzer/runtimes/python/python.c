@@ -126,6 +126,7 @@ const struct runtime runtime_python = {
 	.is_counted = true,
 	.tell_collector = python_tell_collector,
 	.liveness = python_liveness,
+	.visit_frames = python_visit_frames,
 	.integer = &integer,
 	.pages = &pages,
 };

@@ -43,11 +43,11 @@ struct python_types {
 };
 
 /* Whether the word at place is the one that is searched for. */
-typedef bool (*python_word_test)(struct view *view, uint64_t place, uint64_t word);
+typedef bool (*python_word_test)(struct view *view, uint64_t place, uint64_t word, void *data);
 
 /* The place of the first such word in the modules' writable data, or 0. */
 uint64_t python_search_data(const struct image *image, const struct program *program,
-			    python_word_test test);
+			    python_word_test test, void *data);
 
 /* Find `type`; without it, there are no others. */
 struct error *python_types_init(struct python_types *types, const struct image *image,

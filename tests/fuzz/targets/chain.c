@@ -33,7 +33,7 @@ static void look(const char *path, unsigned int choice)
 		"describe used --limit 30 --show-up-to 40",
 		"describe threads",
 		"describe stacks",
-		"backtrace",
+		"backtrace --locals",
 		"list used --limit 50 --annotate *.*",
 		"list free --limit 50",
 		"enumerate leakroots --sort-by bytes --limit 20",

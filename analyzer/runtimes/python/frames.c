@@ -1,0 +1,544 @@
+/*
+ * Include/cpython/pystate.h: each thread that runs Python has a PyThreadState, in one list:
+ *
+ *	| previous | next | interpreter | ... frame ... thread_id ... native_thread_id ...
+ *
+ * thread_id is what pthread_self() returns: the thread's pointer, by which a state is recognised.
+ * Variables of the interpreter lead to one at least: to the first of the list where they are within
+ * _PyRuntime, else to the last one that held the lock of the interpreter (GIL).
+ *
+ * The frame is a frame object up to 3.10, and from 3.11 on a _PyInterpreterFrame of
+ * Include/internal/pycore_frame.h. Its versions are rows of a table; that row is taken with which
+ * frames of the states have code that is sound. 3.14 marks references by their lowest bits.
+ */
+#include "analyzer/runtimes/python/frames.h"
+
+#include "analyzer/base/macros.h"
+#include "analyzer/runtimes/python/values.h"
+
+enum {
+	WORD = 8,
+	PREVIOUS = 0, /* of a state */
+	NEXT = 8,
+	INTERPRETER = 16,
+	ID_FIRST = 64, /* where thread_id may be */
+	ID_END = 320,
+	LENGTH = 16, /* of a tuple, of bytes */
+	ITEMS = 24,
+	BYTES = 32,
+	CONTENT = 16, /* of a cell */
+	MOST_STATES = 1 << 16,
+	MOST_FRAMES = 1 << 20,
+	MOST_LOCALS = 1 << 12,
+	MOST_TEXT = 512,
+	MOST_VALUE = 80,
+	NONE = UINT16_MAX,
+};
+
+static const uint64_t TAG = 3, BYTES_FLAG = 1 << 27, TUPLE_FLAG = 1 << 26;
+
+enum line_table {
+	LINES_COUNTED, /* Objects/lnotab_notes.txt up to 3.9 */
+	LINES_RANGED,  /* the same file of 3.10: PEP 626 */
+	LINES_LOCATED, /* Objects/locations.md */
+};
+
+/* Offsets in a state, in frames and in code objects. */
+struct python_layout {
+	uint16_t frame, inner; /* of the frame in a state; where that leads to more: in it */
+	uint16_t code, back, instruction, owner, locals;
+	uint16_t flags, first_line, names, file, name, lines, start;
+	enum line_table line_table;
+	unsigned int string_head;
+};
+
+/* In the order of the members. */
+static const struct python_layout layouts[] = {
+	{ 64, NONE, 0, 8, 56, 74, 80, 48, 68, 96, 112, 128, 136, 208, LINES_LOCATED,
+	  STRING_HEAD }, /* 3.14, not tried */
+	{ 72, NONE, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 200, LINES_LOCATED,
+	  STRING_HEAD }, /* 3.13 */
+	{ 56, 0, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 192, LINES_LOCATED,
+	  STRING_HEAD }, /* 3.12 */
+	{ 56, 8, 32, 48, 56, 69, 72, 48, 72, 96, 112, 128, 136, 184, LINES_LOCATED,
+	  STRING_HEAD_OLD }, /* 3.11 */
+	{ 24, NONE, 32, 24, 96, NONE, 352, 36, 40, 72, 104, 112, 120, 0, LINES_RANGED,
+	  STRING_HEAD_OLD }, /* 3.10 */
+	{ 24, NONE, 32, 24, 104, NONE, 360, 36, 40, 72, 104, 112, 120, 0, LINES_COUNTED,
+	  STRING_HEAD_OLD }, /* 3.8, 3.9 */
+	{ 24, NONE, 32, 24, 104, NONE, 360, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
+	  STRING_HEAD_OLD }, /* 3.7 */
+	{ 24, NONE, 32, 24, 120, NONE, 376, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
+	  STRING_HEAD_OLD }, /* 3.6 */
+};
+
+struct reading {
+	struct view view;
+	struct python_types *types;
+	const struct program *program;
+	const struct python_layout *layout;
+	const struct frame_visitor *visitor;
+	uint64_t thread_pointer; /* 0: of any thread */
+	struct error *error;
+};
+
+static bool read_int(struct reading *reading, uint64_t address, uint32_t *ret)
+{
+	return view_read(&reading->view, address, ret, sizeof(*ret));
+}
+
+/* From 3.11 on, one tuple names all; before, one each those of the function, shared and outer. */
+static const unsigned int name_order[] = { 0, 2 * WORD, WORD };
+
+static size_t name_tuples(const struct python_layout *layout)
+{
+	return layout->line_table == LINES_LOCATED ? 1 : COUNT_OF(name_order);
+}
+
+/* Whether the frame's variables end where a frame object, up to 3.10, has its stack of values. */
+static bool ends_at_values(struct reading *reading, uint64_t frame, uint64_t code)
+{
+	enum { VALUES = 64 };
+	const struct python_layout *layout = reading->layout;
+	uint64_t end = frame + layout->locals, values, tuple, length;
+
+	if (layout->line_table == LINES_LOCATED)
+		return true;
+	for (size_t i = 0; i < name_tuples(layout); i++) {
+		if (!view_word(&reading->view, code + layout->names + name_order[i], &tuple) ||
+		    !python_has_flag(&reading->view, tuple, TUPLE_FLAG) ||
+		    !view_word(&reading->view, tuple + LENGTH, &length))
+			return false;
+		end += WORD * length;
+	}
+	return view_word(&reading->view, frame + VALUES, &values) && values == end;
+}
+
+/* Whether the word at place leads to an object of a type with that flag. */
+static bool leads_to(struct reading *reading, uint64_t place, uint64_t flag)
+{
+	uint64_t object;
+
+	return view_word(&reading->view, place, &object) &&
+	       python_has_flag(&reading->view, object, flag);
+}
+
+/* The code that a frame is in; 0: none that is sound. */
+static uint64_t code_of(struct reading *reading, uint64_t frame)
+{
+	const struct python_layout *layout = reading->layout;
+	uint64_t code;
+	uint32_t first_line;
+	bool is_sound;
+
+	if (frame == 0 || frame % WORD != 0 ||
+	    !view_word(&reading->view, frame + layout->code, &code))
+		return 0;
+	code &= ~TAG;
+	is_sound = code != 0 && code % WORD == 0 &&
+		   leads_to(reading, code + layout->file, TYPE_STRING) &&
+		   leads_to(reading, code + layout->name, TYPE_STRING) &&
+		   leads_to(reading, code + layout->lines, BYTES_FLAG) &&
+		   leads_to(reading, code + layout->names, TUPLE_FLAG) &&
+		   read_int(reading, code + layout->first_line, &first_line) &&
+		   first_line <= INT32_MAX && ends_at_values(reading, frame, code);
+	return is_sound ? code : 0;
+}
+
+/* Whether it is no function's: the interpreter's own, at each entry from C. */
+static bool is_entry(struct reading *reading, uint64_t frame)
+{
+	enum { FIRST_OF_INTERPRETER = 3 };
+	uint8_t owner;
+
+	return reading->layout->owner != NONE &&
+	       view_read(&reading->view, frame + reading->layout->owner, &owner, 1) &&
+	       owner >= FIRST_OF_INTERPRETER;
+}
+
+/* What the frame is called from, without those of the interpreter itself. */
+static uint64_t skip_entries(struct reading *reading, uint64_t frame)
+{
+	for (int i = 0; i < MOST_STATES && frame != 0 && is_entry(reading, frame); i++)
+		if (!view_word(&reading->view, frame + reading->layout->back, &frame))
+			return 0;
+	return frame;
+}
+
+/* The innermost frame of a state; 0: none. */
+static uint64_t frame_of(struct reading *reading, uint64_t state)
+{
+	const struct python_layout *layout = reading->layout;
+	uint64_t frame;
+
+	if (!view_word(&reading->view, state + layout->frame, &frame) ||
+	    (layout->inner != NONE && !view_word(&reading->view, frame + layout->inner, &frame)))
+		return 0;
+	return skip_entries(reading, frame);
+}
+
+static bool is_thread_pointer(const struct reading *reading, uint64_t word)
+{
+	if (reading->thread_pointer)
+		return word == reading->thread_pointer;
+	for (size_t i = 0; word && i < reading->program->thread_count; i++)
+		if (reading->program->threads[i].thread_pointer == word)
+			return true;
+	return false;
+}
+
+/* Whether the state is of that thread, or of any. */
+static bool is_of_thread(struct reading *reading, uint64_t state)
+{
+	for (uint64_t at = ID_FIRST; at < ID_END; at += WORD) {
+		uint64_t word;
+
+		if (!view_word(&reading->view, state + at, &word))
+			return false;
+		if (is_thread_pointer(reading, word))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the neighbour in the list, if there is one, leads back. */
+static bool leads_back(struct reading *reading, uint64_t state, uint64_t there, uint64_t back)
+{
+	uint64_t other, word;
+
+	return view_word(&reading->view, state + there, &other) &&
+	       (other == 0 || (other % WORD == 0 && other != state &&
+			       view_word(&reading->view, other + back, &word) && word == state));
+}
+
+/* Find a state in the list of that one, towards next or previous, and its frame. */
+static uint64_t find_state(struct reading *reading, uint64_t state, uint64_t towards,
+			   uint64_t *ret_frame)
+{
+	for (int i = 0; i < MOST_STATES && state != 0; i++) {
+		*ret_frame = frame_of(reading, state);
+		if ((!reading->thread_pointer || is_of_thread(reading, state)) &&
+		    code_of(reading, *ret_frame))
+			return state;
+		if (!view_word(&reading->view, state + towards, &state) || state % WORD != 0)
+			break;
+	}
+	return 0;
+}
+
+static bool find_layout(struct reading *reading, uint64_t state)
+{
+	uint64_t frame;
+
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+		reading->layout = &layouts[i];
+		if (find_state(reading, state, NEXT, &frame) ||
+		    find_state(reading, state, PREVIOUS, &frame))
+			return true;
+	}
+	return false;
+}
+
+static bool is_state(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	struct reading *reading = data;
+	uint64_t interpreter, self;
+
+	return word != 0 && word % WORD == 0 &&
+	       view_word(&reading->view, word + INTERPRETER, &interpreter) && interpreter != 0 &&
+	       interpreter % WORD == 0 && view_word(&reading->view, interpreter, &self) &&
+	       leads_back(reading, word, NEXT, PREVIOUS) &&
+	       leads_back(reading, word, PREVIOUS, NEXT) && is_of_thread(reading, word) &&
+	       find_layout(reading, word);
+}
+
+/* Search the interpreter's threads, once. */
+static void find_threads(struct python_threads *threads, struct reading *reading)
+{
+	uint64_t place;
+
+	if (threads->is_searched)
+		return;
+	threads->is_searched = true;
+	place = python_search_data(reading->view.image, reading->program, is_state, reading);
+	if (place && view_word(&reading->view, place, &threads->state))
+		threads->layout = reading->layout;
+}
+
+/*
+ * Read a number of 6 bits from each byte, the lowest first, until one has the next bit clear; with
+ * a sign, that is its lowest bit.
+ */
+static int64_t read_signed(const uint8_t *bytes, size_t count, size_t *at)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+	uint8_t byte;
+
+	do {
+		if (*at >= count)
+			return 0;
+		byte = bytes[(*at)++];
+		if (shift < 60)
+			value |= (uint64_t)(byte & 0x3f) << shift;
+		shift += 6;
+	} while (byte & 0x40);
+	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
+}
+
+/* Each entry is | 1, what it tells: 4 bits, units less 1: 3 bits | what the 4 bits say |. */
+static int64_t located_line(const uint8_t *bytes, size_t count, int64_t line, int64_t wanted)
+{
+	enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG, NO_LINE, UNIT = 2 };
+	int64_t offset = 0;
+
+	for (size_t i = 0; i < count;) {
+		unsigned int kind = bytes[i] >> 3 & 0xf;
+
+		offset += UNIT * ((bytes[i++] & 7) + 1);
+		if (kind == NO_COLUMNS || kind == LONG)
+			line += read_signed(bytes, count, &i);
+		else if (kind >= ONE_LINE && kind < NO_COLUMNS)
+			line += kind - ONE_LINE;
+		if (wanted < offset)
+			return kind == NO_LINE ? 0 : line;
+		while (i < count && !(bytes[i] & 0x80))
+			i++;
+	}
+	return 0;
+}
+
+/* Pairs of bytes: how far a range reaches, and by how much its line is higher; -128 has none. */
+static int64_t ranged_line(const uint8_t *bytes, size_t count, int64_t line, int64_t wanted)
+{
+	int64_t offset = 0;
+
+	for (size_t i = 0; i + 1 < count; i += 2) {
+		int8_t step = (int8_t)bytes[i + 1];
+
+		offset += bytes[i];
+		if (step != INT8_MIN)
+			line += step;
+		if (wanted < offset)
+			return step == INT8_MIN ? 0 : line;
+	}
+	return 0;
+}
+
+/* Pairs of bytes: how far away the next line begins, and by how much it is higher. */
+static int64_t counted_line(const uint8_t *bytes, size_t count, int64_t line, int64_t wanted)
+{
+	int64_t offset = 0;
+
+	for (size_t i = 0; i + 1 < count; i += 2) {
+		offset += bytes[i];
+		if (wanted < offset)
+			break;
+		line += (int8_t)bytes[i + 1];
+	}
+	return line;
+}
+
+/* How many bytes of code are before the instruction that the frame is at. */
+static bool read_offset(struct reading *reading, uint64_t frame, uint64_t code, int64_t *ret)
+{
+	const struct python_layout *layout = reading->layout;
+	uint64_t address;
+	uint32_t number;
+
+	if (layout->line_table != LINES_LOCATED) {
+		if (!read_int(reading, frame + layout->instruction, &number))
+			return false;
+		*ret = (int64_t)(int32_t)number * (layout->line_table == LINES_RANGED ? 2 : 1);
+		return true;
+	}
+	if (!view_word(&reading->view, frame + layout->instruction, &address))
+		return false;
+	*ret = (int64_t)(address - code - layout->start);
+	return true;
+}
+
+/* 0: not known. */
+static uint64_t line_of(struct reading *reading, uint64_t frame, uint64_t code)
+{
+	static int64_t (*const read_line[])(const uint8_t *, size_t, int64_t, int64_t) = {
+		[LINES_COUNTED] = counted_line,
+		[LINES_RANGED] = ranged_line,
+		[LINES_LOCATED] = located_line,
+	};
+	const struct python_layout *layout = reading->layout;
+	uint64_t table, length, known;
+	const uint8_t *bytes;
+	uint32_t first_line;
+	int64_t offset, line;
+
+	if (!read_offset(reading, frame, code, &offset) ||
+	    !read_int(reading, code + layout->first_line, &first_line) ||
+	    !view_word(&reading->view, code + layout->lines, &table) ||
+	    !view_word(&reading->view, table + LENGTH, &length))
+		return 0;
+	if (offset < 0) /* it is about to begin */
+		return first_line;
+	bytes = view_bytes(&reading->view, table + BYTES, &known);
+	if (!bytes || known < length)
+		return 0;
+	line = read_line[layout->line_table](bytes, (size_t)length, first_line, offset);
+	return line > 0 ? (uint64_t)line : 0;
+}
+
+static const char *kind_of(struct reading *reading, uint64_t code)
+{
+	enum { GENERATOR = 0x20, COROUTINE = 0x80, ASYNC_GENERATOR = 0x200 };
+	uint32_t flags = 0;
+
+	read_int(reading, code + reading->layout->flags, &flags);
+	return flags & ASYNC_GENERATOR ? "async generator"
+	       : flags & COROUTINE     ? "coroutine"
+	       : flags & GENERATOR     ? "generator"
+				       : NULL;
+}
+
+/* NULL: the object is none, or memory is short, which is an error then. */
+static const char *class_of(struct reading *reading, uint64_t object)
+{
+	uint64_t type;
+	uint32_t number = NOT_IN_MAP;
+	const char *name;
+
+	if (object % WORD != 0 || !view_word(&reading->view, object + WORD, &type))
+		return NULL;
+	reading->error = python_types_know(reading->types, &reading->view, type, &number);
+	if (reading->error || number == NOT_IN_MAP)
+		return NULL;
+	name = python_types_name(reading->types, number);
+	if (!name)
+		reading->error = &error_no_memory;
+	return name;
+}
+
+/* Variables that functions within share are in cells. */
+static void visit_local(struct reading *reading, const char *name, uint64_t object)
+{
+	unsigned int head = reading->layout->string_head;
+	const char *class_name = class_of(reading, object);
+	char value[MOST_VALUE];
+	struct runtime_local local = { .name = name, .address = object };
+
+	if (class_name && strcmp(class_name, "cell") == 0) {
+		if (!view_word(&reading->view, object + CONTENT, &local.address) ||
+		    local.address == 0)
+			return;
+		class_name = class_of(reading, local.address);
+	}
+	if (reading->error)
+		return;
+	local.class_name = class_name ? class_name : "no object";
+	if (class_name && python_tell_value(&reading->view, head, local.address, class_name, value,
+					    sizeof(value)))
+		local.value = value;
+	reading->visitor->local(reading->visitor->data, &local);
+}
+
+/* Visit the variables that a tuple names, whose values begin at place; return where they end. */
+static uint64_t visit_names(struct reading *reading, uint64_t tuple, uint64_t place)
+{
+	uint64_t count, name, object;
+	char text[MOST_TEXT];
+
+	if (!python_has_flag(&reading->view, tuple, TUPLE_FLAG) ||
+	    !view_word(&reading->view, tuple + LENGTH, &count) || count > MOST_LOCALS)
+		return place;
+	for (uint64_t i = 0; i < count && !reading->error; i++)
+		if (view_word(&reading->view, tuple + ITEMS + WORD * i, &name) &&
+		    view_word(&reading->view, place + WORD * i, &object) && (object & ~TAG) != 0 &&
+		    python_read_text(&reading->view, reading->layout->string_head, name, text,
+				     sizeof(text)))
+			visit_local(reading, text, object & ~TAG);
+	return place + WORD * count;
+}
+
+static void visit_locals(struct reading *reading, uint64_t frame, uint64_t code)
+{
+	const struct python_layout *layout = reading->layout;
+	uint64_t place = frame + layout->locals, tuple;
+
+	for (size_t i = 0; i < name_tuples(layout) && !reading->error; i++)
+		if (view_word(&reading->view, code + layout->names + name_order[i], &tuple))
+			place = visit_names(reading, tuple, place);
+}
+
+static void visit_frame(struct reading *reading, uint64_t frame, uint64_t code, uint64_t number)
+{
+	const struct python_layout *layout = reading->layout;
+	char function[MOST_TEXT], file[MOST_TEXT];
+	struct runtime_frame found = {
+		.number = number,
+		.line = line_of(reading, frame, code),
+		.kind = kind_of(reading, code),
+	};
+	uint64_t text;
+
+	if (view_word(&reading->view, code + layout->name, &text) &&
+	    python_read_text(&reading->view, layout->string_head, text, function, sizeof(function)))
+		found.function = function;
+	if (view_word(&reading->view, code + layout->file, &text) &&
+	    python_read_text(&reading->view, layout->string_head, text, file, sizeof(file)))
+		found.file = file;
+	reading->visitor->frame(reading->visitor->data, &found);
+	if (reading->visitor->local)
+		visit_locals(reading, frame, code);
+}
+
+static void visit_damage(struct reading *reading, uint64_t number, const char *damage)
+{
+	struct runtime_frame frame = { .number = number, .damage = damage };
+
+	reading->visitor->frame(reading->visitor->data, &frame);
+}
+
+/* Brent's search of a cycle: mark stays, and moves up whenever the number is a power of two. */
+static void visit_all(struct reading *reading, uint64_t frame)
+{
+	uint64_t mark = 0;
+
+	for (uint64_t number = 0; frame != 0 && !reading->error; number++) {
+		uint64_t code = code_of(reading, frame);
+
+		if (!code || frame == mark || number == MOST_FRAMES) {
+			visit_damage(reading, number,
+				     !code	     ? "no frame of Python is there"
+				     : frame == mark ? "the frames lead to each other in a ring"
+						     : "there are too many");
+			return;
+		}
+		if ((number & (number - 1)) == 0)
+			mark = frame;
+		visit_frame(reading, frame, code, number);
+		if (!view_word(&reading->view, frame + reading->layout->back, &frame))
+			frame = 1; /* nothing is there */
+		frame = frame == 1 ? frame : skip_entries(reading, frame);
+	}
+}
+
+struct error *python_frames_visit(struct python_threads *threads, struct python_types *types,
+				  const struct program *program, uint32_t thread,
+				  const struct frame_visitor *visitor)
+{
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.program = program,
+		.visitor = visitor,
+	};
+	uint64_t frame;
+
+	find_threads(threads, &reading);
+	reading.layout = threads->layout;
+	reading.thread_pointer = program->threads[thread].thread_pointer;
+	if (!threads->layout)
+		visit_damage(&reading, 0, "the interpreter's threads were not found");
+	else if (reading.thread_pointer && (find_state(&reading, threads->state, NEXT, &frame) ||
+					    find_state(&reading, threads->state, PREVIOUS, &frame)))
+		visit_all(&reading, frame);
+	return reading.error;
+}

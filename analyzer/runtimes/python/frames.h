@@ -1,0 +1,24 @@
+/*
+ * The Python functions that a thread is in, and their variables, of CPython 3.6 to 3.14.
+ */
+#ifndef ANALYZER_RUNTIMES_PYTHON_FRAMES_H
+#define ANALYZER_RUNTIMES_PYTHON_FRAMES_H
+
+#include "analyzer/program/program.h"
+#include "analyzer/runtimes/python/types.h"
+#include "analyzer/runtimes/runtime.h"
+
+struct python_layout;
+
+/* Where the interpreter keeps its threads; all zeros: it was not searched for yet. */
+struct python_threads {
+	bool is_searched;
+	const struct python_layout *layout; /* NULL: not found */
+	uint64_t state;			    /* the address of one */
+};
+
+struct error *python_frames_visit(struct python_threads *threads, struct python_types *types,
+				  const struct program *program, uint32_t thread,
+				  const struct frame_visitor *visitor);
+
+#endif

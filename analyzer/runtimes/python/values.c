@@ -1,0 +1,191 @@
+#include "analyzer/runtimes/python/values.h"
+
+#include <inttypes.h>
+
+enum {
+	WORD = 8,
+	TYPE = 8,	  /* offsets in objects: */
+	LENGTH = 16,	  /* of what has items; the signed number of digits of an int */
+	STATE = 32,	  /* of a string: kind and flags */
+	BYTES = 32,	  /* of bytes */
+	DIGITS = 24,	  /* of an int */
+	TYPE_FLAGS = 168, /* in a type */
+	DIGIT_BITS = 30,
+	ELLIPSIS_SIZE = 4,  /* with its end */
+	MOST_CHARACTER = 4, /* bytes of UTF-8 */
+};
+
+static const uint64_t INT = 1 << 24, LIST = 1 << 25, TUPLE = 1 << 26, BYTES_FLAG = 1 << 27,
+		      DICT = 1 << 29;
+
+bool python_has_flag(struct view *view, uint64_t object, uint64_t flag)
+{
+	uint64_t type, flags;
+
+	return object != 0 && object % WORD == 0 && view_word(view, object + TYPE, &type) &&
+	       type % WORD == 0 && view_word(view, type + TYPE_FLAGS, &flags) && (flags & flag) &&
+	       (flags & TYPE_READY);
+}
+
+static size_t encode(uint32_t character, char *ret)
+{
+	if (character < 0x80) {
+		ret[0] = (char)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		ret[0] = (char)(0xc0 | character >> 6);
+		ret[1] = (char)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		ret[0] = (char)(0xe0 | character >> 12);
+		ret[1] = (char)(0x80 | (character >> 6 & 0x3f));
+		ret[2] = (char)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	ret[0] = (char)(0xf0 | (character >> 18 & 7));
+	ret[1] = (char)(0x80 | (character >> 12 & 0x3f));
+	ret[2] = (char)(0x80 | (character >> 6 & 0x3f));
+	ret[3] = (char)(0x80 | (character & 0x3f));
+	return MOST_CHARACTER;
+}
+
+/* Copy length characters of width bytes each. */
+static bool copy_text(struct view *view, uint64_t start, uint64_t length, unsigned int width,
+		      char *ret, size_t size)
+{
+	size_t used = 0;
+
+	for (uint64_t i = 0; i < length; i++) {
+		uint32_t character = 0;
+
+		if (used + MOST_CHARACTER + ELLIPSIS_SIZE > size) {
+			snprintf(ret + used, size - used, "...");
+			return true;
+		}
+		if (!view_read(view, start + i * width, &character, width))
+			return false;
+		used += encode(character, ret + used);
+	}
+	ret[used] = '\0';
+	return true;
+}
+
+/* Include/cpython/unicodeobject.h: what is not of ASCII alone has more before its characters. */
+bool python_read_text(struct view *view, unsigned int head, uint64_t object, char *ret, size_t size)
+{
+	enum { KIND_SHIFT = 2, KIND = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
+	uint64_t length;
+	uint32_t state;
+	unsigned int width, more = head == STRING_HEAD ? 16 : 24;
+
+	if (!python_has_flag(view, object, TYPE_STRING) ||
+	    !view_word(view, object + LENGTH, &length) ||
+	    !view_read(view, object + STATE, &state, sizeof(state)))
+		return false;
+	if (!(state & COMPACT)) /* 3.14 has 16 bits before the kind */
+		state >>= 14;
+	width = state >> KIND_SHIFT & KIND;
+	if (!(state & COMPACT) || (width != 1 && width != 2 && width != 4))
+		return false;
+	return copy_text(view, object + head + (state & ASCII ? 0 : more), length, width, ret,
+			 size);
+}
+
+/* The number of digits is shifted from 3.12 on, beside a sign of 0, 1 for zero, or 2. */
+static bool tell_int(struct view *view, unsigned int head, uint64_t object, bool is_bool, char *ret,
+		     size_t size)
+{
+	uint64_t tag, count, value = 0;
+	bool is_negative;
+
+	if (!view_word(view, object + LENGTH, &tag))
+		return false;
+	is_negative = head == STRING_HEAD ? (tag & 3) == 2 : (int64_t)tag < 0;
+	count = head == STRING_HEAD ? tag >> 3 : is_negative ? -tag : tag;
+	if (head == STRING_HEAD && (tag & 3) == 1)
+		count = 0;
+	for (uint64_t i = 0; i < count && i < 3; i++) {
+		uint32_t digit;
+
+		if (!view_read(view, object + DIGITS + sizeof(digit) * i, &digit, sizeof(digit)))
+			return false;
+		if (i == 2 && digit >> (64 - 2 * DIGIT_BITS))
+			count = 4;
+		value |= (uint64_t)digit << DIGIT_BITS * i;
+	}
+	if (is_bool)
+		snprintf(ret, size, "%s", value ? "True" : "False");
+	else if (count > 3)
+		snprintf(ret, size, "more than 64 bits");
+	else
+		snprintf(ret, size, "%s%" PRIu64, is_negative ? "-" : "", value);
+	return true;
+}
+
+static bool tell_text(struct view *view, unsigned int head, uint64_t object, char *ret, size_t size)
+{
+	size_t length;
+
+	ret[0] = '\'';
+	if (!python_read_text(view, head, object, ret + 1, size - 2))
+		return false;
+	length = strlen(ret);
+	snprintf(ret + length, size - length, "'");
+	return true;
+}
+
+static bool tell_bytes(struct view *view, uint64_t object, char *ret, size_t size)
+{
+	uint64_t length;
+
+	if (!view_word(view, object + LENGTH, &length) ||
+	    !copy_text(view, object + BYTES, length, 1, ret + 2, size - 3))
+		return false;
+	ret[0] = 'b';
+	ret[1] = '\'';
+	length = strlen(ret);
+	snprintf(ret + length, size - (size_t)length, "'");
+	return true;
+}
+
+static bool tell_length(struct view *view, uint64_t place, const char *what, char *ret, size_t size)
+{
+	uint64_t length;
+
+	if (!view_word(view, place, &length))
+		return false;
+	snprintf(ret, size, "%" PRIu64 " %s%s", length, what, length == 1 ? "" : "s");
+	return true;
+}
+
+static bool tell_float(struct view *view, uint64_t object, char *ret, size_t size)
+{
+	double value;
+
+	if (!view_read(view, object + LENGTH, &value, sizeof(value)))
+		return false;
+	snprintf(ret, size, "%.17g", value);
+	return true;
+}
+
+bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
+		       const char *class_name, char *ret, size_t size)
+{
+	if (python_has_flag(view, object, TYPE_STRING))
+		return tell_text(view, head, object, ret, size);
+	if (python_has_flag(view, object, INT))
+		return tell_int(view, head, object, strcmp(class_name, "bool") == 0, ret, size);
+	if (python_has_flag(view, object, BYTES_FLAG))
+		return tell_bytes(view, object, ret, size);
+	if (python_has_flag(view, object, LIST | TUPLE))
+		return tell_length(view, object + LENGTH, "item", ret, size);
+	if (python_has_flag(view, object, DICT))
+		return tell_length(view, object + LENGTH, "item", ret, size);
+	if (strcmp(class_name, "float") == 0)
+		return tell_float(view, object, ret, size);
+	if (strcmp(class_name, "NoneType") == 0)
+		return snprintf(ret, size, "None") > 0;
+	return false;
+}

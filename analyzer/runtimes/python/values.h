@@ -1,0 +1,26 @@
+/*
+ * What objects of CPython, 3.6 to 3.14, are in short: the text of a string, the digits of an int.
+ */
+#ifndef ANALYZER_RUNTIMES_PYTHON_VALUES_H
+#define ANALYZER_RUNTIMES_PYTHON_VALUES_H
+
+#include "analyzer/runtimes/python/types.h"
+
+/* What strings begin with has this many bytes up to 3.11, and from 3.12 on. */
+enum { STRING_HEAD_OLD = 48, STRING_HEAD = 40 };
+
+/* Whether the object's type has the flag, TYPE_STRING or another. */
+bool python_has_flag(struct view *view, uint64_t object, uint64_t flag);
+
+/*
+ * Copy a string as UTF-8, with "..." behind what does not fit into size bytes, which are more than
+ * 8; head is one of the above. False: none is there, or it is of the kind before 3.3.
+ */
+bool python_read_text(struct view *view, unsigned int head, uint64_t object, char *ret,
+		      size_t size);
+
+/* What the object of that class is, in short; false: nothing is known besides its class. */
+bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
+		       const char *class_name, char *ret, size_t size);
+
+#endif
