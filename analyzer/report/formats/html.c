@@ -61,10 +61,22 @@ static void begin(struct report *report)
 	writer_text(writer, ",\n\"tables\": [");
 }
 
+/* Write what stands between columns. False: this one is not for people. */
+static bool begin_column(struct report *report, size_t number, bool *is_first)
+{
+	if (report->table->columns[number].reader == FOR_PROGRAMS)
+		return false;
+	if (!*is_first)
+		writer_put(&report->writer, ',');
+	*is_first = false;
+	return true;
+}
+
 static void html_begin_table(struct report *report)
 {
 	const struct table *table = report->table;
 	struct writer *writer = &report->writer;
+	bool is_first = true;
 
 	if (report->written)
 		writer_put(writer, ',');
@@ -74,7 +86,9 @@ static void html_begin_table(struct report *report)
 	write_text(report, table->name);
 	writer_text(writer, ", \"columns\": [");
 	for (size_t i = 0; i < table->column_count; i++) {
-		writer_text(writer, i ? ", [" : "[");
+		if (!begin_column(report, i, &is_first))
+			continue;
+		writer_put(writer, '[');
 		write_text(report, table->columns[i].name);
 		writer_put(writer, ',');
 		write_text(report, kinds[table->columns[i].kind]);
@@ -86,11 +100,12 @@ static void html_begin_table(struct report *report)
 static void html_row(struct report *report, const struct value *values)
 {
 	struct html_state *state = report->state;
+	bool is_first = true;
 
 	writer_text(&report->writer, report->row ? ",\n[" : "\n[");
 	for (size_t i = 0; i < report->table->column_count; i++) {
-		if (i)
-			writer_put(&report->writer, ',');
+		if (!begin_column(report, i, &is_first))
+			continue;
 		json_value(&state->text, report->table->columns[i].kind, &values[i]);
 		write_safe(report);
 	}
