@@ -535,10 +535,12 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 	find_threads(threads, &reading);
 	reading.layout = threads->layout;
 	reading.thread_pointer = program->threads[thread].thread_pointer;
-	if (!threads->layout)
-		visit_damage(&reading, 0, "the interpreter's threads were not found");
-	else if (reading.thread_pointer && (find_state(&reading, threads->state, NEXT, &frame) ||
-					    find_state(&reading, threads->state, PREVIOUS, &frame)))
+	/* Said once: a program that embeds Python, as gdb does, may run none. */
+	if (!threads->layout && thread == 0)
+		visit_damage(&reading, 0, "no thread runs Python, or none was found that does");
+	else if (threads->layout && reading.thread_pointer &&
+		 (find_state(&reading, threads->state, NEXT, &frame) ||
+		  find_state(&reading, threads->state, PREVIOUS, &frame)))
 		visit_all(&reading, frame);
 	return reading.error;
 }
