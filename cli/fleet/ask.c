@@ -5,6 +5,7 @@
  */
 #include "analyzer/base/text.h"
 #include "cli/fleet/fleet.h"
+#include "cli/views/rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -155,15 +156,25 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 		TABLE("section", "\n{title}", { "title", VALUE_TEXT }, { "command", VALUE_TEXT },
 		      { "text", VALUE_TEXT });
 	char limit[NUMBER_SIZE];
-	const char *const values[] = { limit };
+	const char *const values[] = { limit }, *const no_limit[] = { "-1" };
+	int64_t count;
 
 	limit[format_decimal(question->limit, limit)] = '\0';
 	TRY(choose(store, "chosen", question->select, question->select_count));
 	TRY(check_some(store, "chosen", "is selected"));
 	TRY(store_run(store, PREPARATIONS));
 	for (size_t i = 0; i < COUNT_OF(parts); i++) {
+		_cleanup_(free) char *counting =
+			format_text("SELECT count(*) FROM (%s)", parts[i].query);
+
+		if (!counting)
+			return &error_no_memory;
+		TRY(store_number(store, counting, no_limit, 1, &count));
+		if (count == 0)
+			continue;
 		report_single(report, &section, parts[i].title, ABSENT, parts[i].text);
 		TRY(store_report(store, parts[i].query, values, 1, &parts[i].table, report));
+		rows_left_out(report, "rows", (uint64_t)count, question->limit);
 	}
 	return NULL;
 }
@@ -195,12 +206,12 @@ static const struct table much_table =
 
 #define MUCH "FROM chosen WHERE leaked_bytes > CAST(?1 AS INTEGER)"
 
-struct verdict {
+struct fleet_verdict {
 	int64_t leaks, much, doubtful, cores;
 };
 
 static struct error *write_findings(struct store *store, const struct fleet_question *question,
-				    struct report *report, struct verdict *ret)
+				    struct report *report, struct fleet_verdict *ret)
 {
 	char least[NUMBER_SIZE], most[NUMBER_SIZE], limit[NUMBER_SIZE];
 	const char *const of_leaks[] = { least, limit };
@@ -224,7 +235,7 @@ static struct error *write_findings(struct store *store, const struct fleet_ques
 			    of_cores, 2, &much_table, report);
 }
 
-static struct error *judge(const struct verdict *verdict, struct report *report)
+static struct error *judge(const struct fleet_verdict *verdict, struct report *report)
 {
 	static const struct table table = TABLE(
 		"gate",
@@ -265,7 +276,7 @@ static struct error *choose_both(struct store *store, const struct fleet_questio
 struct error *fleet_gate(struct store *store, const struct fleet_question *question,
 			 struct report *report)
 {
-	struct verdict verdict = { 0 };
+	struct fleet_verdict verdict = { 0 };
 
 	TRY(choose_both(store, question));
 	TRY(write_findings(store, question, report, &verdict));

@@ -165,6 +165,8 @@ static char *absolute(const char *path)
 
 	if (*path == '/')
 		return strdup(path);
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
 	return getcwd(folder, sizeof(folder)) ? format_text("%s/%s", folder, path) : NULL;
 }
 
