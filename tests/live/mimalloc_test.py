@@ -28,8 +28,8 @@ class Mimalloc(preloaded.PreloadedTest):
         found = {start: blocks.find(start) for start in known.used()}
         ends = {start: block and block + used[block] for start, block in found.items()}
         self.assertEqual(ends, {start: start + size for start, size in known.used().items()})
-        self.assertEqual([hex(start) for start in known.freed
-                          if blocks.find(start) in set(used) - set(found.values())], [])
+        others = set(used) - set(found.values())
+        self.assertEqual([hex(start) for start in known.freed if blocks.find(start) in others], [])
         self.assertLess(len(used) - len(found), preloaded.MOST_UNLISTED)
         lost = {found[start] for start in known.lost}
         self.assertEqual(set(leaked) - lost, set())
