@@ -77,6 +77,7 @@ def needs(*programs):
     return unittest.skipIf(missing, f"there is no {' and no '.join(missing)}")
 
 
+@unittest.skipIf(harness.SANITIZED, "others are enough")
 class Programs(harness.LiveTest):
     """What is done with the core of each program."""
 
