@@ -7,7 +7,7 @@
  *	objects.c    objects of C++ classes, by their vtables
  *	nodes.c      what links of containers lead to, which say less than the container's name
  *	statements.c what the user says of allocations
- *	infer.c      what only "void *", a union or a header lead to, group by group
+ *	infer.c      what a "void *", a union or a header leads to: see inference.h
  *	tags.c       what the tag beside a union says of it
  *	inside.c     what stands in blocks that a "char *" or "void *" leads into
  */

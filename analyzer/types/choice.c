@@ -1,0 +1,227 @@
+#include "analyzer/types/inference.h"
+
+/* Whether it may be what a member of the union leads to, cut short: a rival of what fits. */
+static struct error *test_part(const struct inference *inference, struct memory_range range,
+			       type_number type, struct score *score, enum type_fit *ret_fit)
+{
+	struct typing *typing = inference->typing;
+	bool is_choice = false;
+	uint64_t part;
+
+	for (size_t i = 0; i < inference->choice_count; i++)
+		is_choice |= inference->candidates.items[i] == type;
+	if (!is_choice)
+		return NULL;
+	TRY(typing_find_cut(typing, range, type, &part));
+	if (!part)
+		return NULL;
+	*ret_fit = FIT_PART;
+	score->right++;
+	score->confirmed++;
+	score->told++;
+	score->exact++;
+	return NULL;
+}
+
+/* Text, or an array of pointers, each to what it should. */
+static struct error *test_elements(struct typing *typing, struct memory_range range,
+				   type_number type, struct score *score, enum type_fit *ret_fit)
+{
+	bool is_character = typing_type(typing, type)->kind == TYPE_CHARACTER;
+	struct conformity conformity = { .is_violated = !is_text(typing, range.start) };
+
+	if (is_character)
+		conformity.confirmed = is_filled_with_text(typing, range, range.start);
+	else
+		TRY(typing_conforms_pointers(typing, range, type, &conformity));
+	if (conformity.is_violated)
+		return NULL;
+	*ret_fit = FIT_ARRAY;
+	score->right++;
+	score->confirmed += conformity.confirmed > 0;
+	score->told += conformity.confirmed > 0;
+	score->exact += conformity.confirmed > 0 || !is_character;
+	score->known += conformity.known;
+	return NULL;
+}
+
+struct error *inference_test(const struct inference *inference, allocation_id id, type_number type,
+			     struct score *score, enum type_fit *ret_fit)
+{
+	struct typing *typing = inference->typing;
+	struct memory_range range = range_of(typing, id);
+	struct conformity conformity, behind = { .is_violated = false };
+	enum type_fit fit = typing_fit_of_one(typing, range, type);
+
+	*ret_fit = FIT_NONE;
+	if (!is_aggregate(typing_type(typing, type)))
+		return test_elements(typing, range, type, score, ret_fit);
+	if (votes_refute(typing, &inference->votes, range.start, type))
+		return NULL;
+	if (fit == FIT_NONE)
+		return test_part(inference, range, type, score, ret_fit);
+	TRY(typing_conforms(typing, range.start, type, &conformity));
+	if (!conformity.is_violated)
+		TRY(typing_conforms_behind(typing, range, type, &behind));
+	if (conformity.is_violated || behind.is_violated)
+		return NULL;
+	/* Arrays of pointers, which are rivals, are looked at as closely. */
+	if (inference->has_pointers) {
+		struct conformity led_to;
+
+		TRY(typing_conforms_led_to(typing, range.start, type, &led_to));
+		if (led_to.is_violated)
+			return NULL;
+	}
+	*ret_fit = fit;
+	score->right++;
+	score->confirmed += conformity.confirmed + behind.confirmed > 0;
+	score->told += conformity.confirmed + behind.confirmed > conformity.vague + behind.vague;
+	score->known += conformity.known;
+	score->exact += behind.has_tail || fit == FIT_PREFIX ||
+			is_just_as_large(range, typing_type(typing, type)->size);
+	score->pointers += conformity.exact;
+	score->doubts += conformity.doubtful + behind.doubtful;
+	return NULL;
+}
+
+static allocation_id sample_of(const struct group *group, size_t number)
+{
+	return group->items[number * group->count / sample_size(group->count)].id;
+}
+
+static struct error *test_group(struct inference *inference, const struct group *group,
+				type_number type, struct score *ret)
+{
+	struct error *error = NULL;
+	enum type_fit fit;
+
+	*ret = (struct score){ 0 };
+	for (size_t i = 0; !error && i < sample_size(group->count); i++) {
+		/* It cannot be accepted any more, nor come near to what is. */
+		if (i >= ENOUGH && ret->right * 4 < i)
+			break;
+		inference->tests++;
+		error = inference_test(inference, sample_of(group, i), type, ret, &fit);
+	}
+	return error;
+}
+
+/*
+ * Nearly all are right, most are just as large, and pointers of half of them lead to what they
+ * should; of a group that a tag of its own tells apart, some may be known wrongly. Of a few, no
+ * pointer may be doubtful, or else one is right.
+ */
+static bool is_accepted(const struct score *score, size_t count, bool is_headed)
+{
+	return score->right * 100 >= count * (is_headed ? 90 : 98) &&
+	       score->exact * 10 >= count * 8 && score->confirmed * 2 >= count &&
+	       score->told * 4 >= count &&
+	       (count >= ENOUGH || score->doubts == 0 || score->pointers > 0);
+}
+
+/*
+ * The same where few have pointers, and nothing else fits as many. Pointers that may lead anywhere
+ * count where the group is large.
+ */
+static bool is_accepted_alone(const struct score *score, size_t count, size_t other_right)
+{
+	return score->right * 100 >= count * 98 && score->exact * 10 >= count * 8 &&
+	       score->confirmed >= ENOUGH && (score->told >= ENOUGH || count == SAMPLE) &&
+	       other_right * 4 < score->right * 3;
+}
+
+/* Whether one candidate is right for far more than another one. */
+static bool is_better(const struct score *score, const struct score *other)
+{
+	return score->exact > 2 * other->exact + 1 ||
+	       (10 * score->exact >= 9 * other->exact &&
+		(4 * score->pointers > 5 * other->pointers ||
+		 (score->pointers >= other->pointers && 4 * score->doubts < other->doubts)));
+}
+
+/* Whether a candidate is a match for one that not all of the group look like. */
+static bool is_rival(const struct score *score, const struct score *best, size_t count,
+		     bool is_headed)
+{
+	return is_accepted(score, count, is_headed) ||
+	       (best->right * 100 < count * 98 && score->right * 2 >= best->right);
+}
+
+bool inference_is_chosen(const struct inference *inference, size_t number, size_t count,
+			 bool is_headed)
+{
+	const struct score *scores = inference->scores.items;
+
+	if (!is_accepted(&scores[number], count, is_headed))
+		return false;
+	for (size_t i = 0; i < inference->scores.count; i++)
+		if (i != number && is_rival(&scores[i], &scores[number], count, is_headed) &&
+		    !is_better(&scores[number], &scores[i]))
+			return false;
+	return true;
+}
+
+/* Whether it is accepted because nothing else comes near. */
+static bool is_chosen_alone(const struct inference *inference, size_t number, size_t count)
+{
+	const struct score *scores = inference->scores.items;
+	size_t other_right = 0;
+
+	for (size_t i = 0; i < inference->scores.count; i++)
+		if (i != number && scores[i].right > other_right)
+			other_right = scores[i].right;
+	return is_accepted_alone(&scores[number], count, other_right);
+}
+
+struct error *inference_choose(struct inference *inference, const struct group *group,
+			       type_number *ret)
+{
+	bool is_headed = group->is_headed;
+	size_t count = sample_size(group->count), choice;
+	bool is_any = false;
+
+	*ret = NO_TYPE;
+	inference->scores.count = 0;
+	for (size_t i = 0; i < inference->candidates.count; i++) {
+		struct score score;
+
+		TRY(test_group(inference, group, inference->candidates.items[i], &score));
+		TRY(array_append(&inference->scores, score));
+		is_any |= is_accepted(&score, count, is_headed);
+	}
+	choice = inference->scores.count;
+	for (size_t i = 0; i < inference->scores.count && choice == inference->scores.count; i++)
+		if (is_any ? inference_is_chosen(inference, i, count, is_headed)
+			   : is_chosen_alone(inference, i, count))
+			choice = i;
+	if (choice == inference->scores.count)
+		return NULL;
+	inference->is_exact = inference->scores.items[choice].pointers > 0;
+	*ret = inference->candidates.items[choice];
+	return NULL;
+}
+
+struct error *inference_choose_for_one(struct inference *inference, allocation_id id,
+				       type_number *ret)
+{
+	struct score best = { 0 };
+	bool is_rivalled = false;
+
+	*ret = NO_TYPE;
+	for (size_t i = 0; i < inference->candidates.count; i++) {
+		type_number type = inference->candidates.items[i];
+		struct score score = { 0 };
+		enum type_fit fit;
+
+		TRY(inference_test(inference, id, type, &score, &fit));
+		if (!score.exact || !score.known || (*ret && is_better(&best, &score)))
+			continue;
+		is_rivalled = *ret && !is_better(&score, &best);
+		best = score;
+		*ret = type;
+	}
+	if (is_rivalled)
+		*ret = NO_TYPE;
+	return NULL;
+}

@@ -1,0 +1,125 @@
+/*
+ * What only a "void *", a member of a union or a header leads to, group by group.
+ *
+ * Allocations that the same members of the same variable lead to, beside the same tag, are most
+ * likely of one type. What it may be is known by evidence in the code (casts.h), by the members of
+ * the union, or by the header that it begins with. Of these candidates a type is accepted if it
+ * alone looks right in nearly all of them.
+ *
+ *	infer.c      groups of allocations, and what is assigned to them
+ *	candidates.c what those of a group may be
+ *	choice.c     which candidate they look like
+ *	within.c     the same for what stands within blocks
+ */
+#ifndef ANALYZER_TYPES_INFERENCE_H
+#define ANALYZER_TYPES_INFERENCE_H
+
+#include "analyzer/types/typing_parts.h"
+
+enum {
+	SAMPLE = 100, /* of a group */
+	ENOUGH = 10,  /* of it, to say anything */
+	MOST_TESTS = 1 << 26,
+};
+
+struct untyped {
+	uint64_t group; /* a hash of what all of it share */
+	uint32_t size;	/* in words */
+	allocation_id id;
+};
+
+/* All of one group, or those of one size. */
+struct group {
+	const struct untyped *items;
+	size_t count;
+	bool is_headed; /* of these the header is known */
+};
+
+/* A type that begins as another one does, which is its header. */
+struct heir {
+	type_number header, type;
+};
+
+/* How many of a sample a candidate fits. */
+struct score {
+	size_t right, confirmed, exact;
+	size_t told;	 /* confirmed by more than "void *" and unions, which may lead anywhere */
+	size_t known;	 /* pointers to what is known to be of the type that they say */
+	size_t pointers; /* that lead to what is just as large as they say */
+	size_t doubts;	 /* to what is larger */
+};
+
+struct inference {
+	struct typing *typing;
+	struct casts casts;
+	ARRAY(struct untyped) untyped;
+	ARRAY(type_number) candidates; /* of the group */
+	size_t choice_count;	       /* of these, the first are members of the union */
+	bool has_pointers;	       /* a member of the union leads to an array of pointers */
+	bool is_named;		       /* the only one, by the tag */
+	bool is_rivalled;	       /* one is a structure of nothing but pointers */
+	bool by_next_tag;	       /* the second number beside a slot tells what it is */
+	bool is_exact;		       /* one leads to what is just as large as it says */
+	ARRAY(struct score) scores;    /* of the candidates */
+	ARRAY(struct heir) heirs;
+	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
+	struct votes votes;
+	uint64_t tests; /* of an allocation and a candidate */
+};
+
+/* So many of a group are compared with candidates. */
+static inline size_t sample_size(size_t count)
+{
+	return count < SAMPLE ? count : SAMPLE;
+}
+
+/* ---- candidates.c */
+
+/* The slot that led to the allocation, of a value of the type; NULL: its type is not known. */
+const struct slot *inference_slot_to(struct typing *typing, allocation_id id, uint64_t *ret_address,
+				     type_number *ret_type);
+
+/* Types that begin with the header are the heirs from ret on, as far as they name it. */
+struct error *inference_find_heirs(struct inference *inference, type_number header, size_t *ret);
+
+struct error *inference_add_candidate(struct inference *inference, type_number type,
+				      bool is_choice);
+struct error *inference_add_heirs(struct inference *inference, type_number header);
+
+/* What the slot, which stands at that place, may lead to; and what begins with such a candidate. */
+struct error *inference_gather_for_slot(struct inference *inference, const struct slot *slot,
+					type_number type, uint64_t address, uint32_t place);
+
+/* Of a group, by one of it. */
+struct error *inference_gather_candidates(struct inference *inference, allocation_id id);
+
+/* ---- choice.c */
+
+/* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
+struct error *inference_test(const struct inference *inference, allocation_id id, type_number type,
+			     struct score *score, enum type_fit *ret_fit);
+
+/* Whether the candidate of that number is accepted by its score, and better than all rivals. */
+bool inference_is_chosen(const struct inference *inference, size_t number, size_t count,
+			 bool is_headed);
+
+/* The candidate of the group, or NO_TYPE. */
+struct error *inference_choose(struct inference *inference, const struct group *group,
+			       type_number *ret);
+
+/*
+ * The candidate that is just as large as the allocation, refers to a structure that is just as
+ * large as it says, and is better than all others.
+ */
+struct error *inference_choose_for_one(struct inference *inference, allocation_id id,
+				       type_number *ret);
+
+/* ---- within.c */
+
+/* What "void *" and members of unions lead to within blocks. */
+struct error *infer_inner(struct inference *inference);
+
+/* What stands within blocks and has a header. */
+struct error *infer_regions(struct inference *inference);
+
+#endif
