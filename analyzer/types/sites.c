@@ -452,6 +452,22 @@ static bool names_type(const struct sites *sites, const struct site *site, type_
 	return false;
 }
 
+/*
+ * Whether so many bytes are too few for a value, even as malloc rounds: then the allocation is not
+ * of that site, though it may be larger than malloc rounds. What ends with an array may be cut.
+ */
+static bool is_too_small(const struct sites *sites, uint64_t size, type_number number)
+{
+	enum { ROUNDED_BY = 16 };
+	const struct type_table *types = sites->input.types;
+	const struct data_type *type = type_get(types, number), *last;
+
+	if (type->kind != TYPE_STRUCTURE || type->member_count == 0)
+		return false;
+	last = type_get(types, type_members(types, type)[type->member_count - 1].type);
+	return last->kind != TYPE_ARRAY && size < type->size && type->size - size >= ROUNDED_BY;
+}
+
 static bool may_make(const struct sites *sites, const struct site *site, struct memory_range range,
 		     type_number type)
 {
@@ -459,7 +475,8 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 	bool has_size = find_size(site, &size);
 
 	if (!site->is_maker ||
-	    (has_size && !allocation_fits(sites->input.index, range, size, !site->type_count)))
+	    (has_size && (is_too_small(sites, size, type) ||
+			  !allocation_fits(sites->input.index, range, size, !site->type_count))))
 		return false;
 	if (site->type_count)
 		return is_of_type(sites, site, type);
@@ -467,7 +484,7 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 	return !find_maker(sites, site->function) && (has_size || names_type(sites, site, type));
 }
 
-/* Add the function; false: there are too many. */
+/* Add the function, unless it allocates another type; false: there are too many. */
 static bool add_function(struct sites *sites, uint64_t address, type_number type,
 			 struct site_functions *ret)
 {
@@ -475,6 +492,8 @@ static bool add_function(struct sites *sites, uint64_t address, type_number type
 
 	if (!debug_find_function(sites->input.debug, sites->input.types, address, type, &function))
 		return false;
+	if (function.allocated != NO_TYPE && function.allocated != type)
+		return true;
 	for (size_t i = 0; i < ret->count; i++)
 		if (strcmp(ret->names[i], function.name) == 0) {
 			ret->source = NULL;

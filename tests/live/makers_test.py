@@ -83,6 +83,26 @@ class MakersTest(LiveTest):
         self.check("-g", "-O0", compiler="clang")
         self.check("-g", "-O2", compiler="clang")
 
+    def check_classes(self, *flags, compiler):
+        """Who does "new" is named, not the constructor, which allocates
+        smaller ones."""
+        program = self.compile("shop", "tutorial_leak.cpp", compiler=compiler,
+                               flags=("-g", *flags))
+        core = snap(self.start([program]), self.path("core"))
+        self.assertRegex(
+            ask("-q", core, "explain", "leakroots", "--limit", "1").stdout,
+            r"\nIt was allocated by shop::Shop::take\(int\) "
+            r"\(tutorial_leak\.cpp:\d+\)\.\n")
+
+    def test_classes(self):
+        for flags in "-O0", "-O1", "-O2":
+            self.check_classes(flags, compiler="g++")
+
+    @unittest.skipUnless(shutil.which("clang++"), "no clang++")
+    def test_classes_of_clang(self):
+        for flags in "-O0", "-O2":
+            self.check_classes(flags, compiler="clang++")
+
     def test_without_debug_information(self):
         core, made = self.core("-g0", "-O2")
         address = made["open_conn"][0]

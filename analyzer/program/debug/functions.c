@@ -289,12 +289,32 @@ static const char *short_source(struct debug *debug, const struct source_line *l
 	return slash ? slash + 1 : text;
 }
 
+/* What a function gives if it is the allocate() of a standard allocator; else NO_TYPE. */
+static type_number allocated_by(struct debug *debug, const struct type_table *table,
+				Dwarf_Die *function)
+{
+	static const char *const places[] = { "std::", "__gnu_cxx::" };
+	const char *name = debug_entry_name(debug, function);
+	const struct data_type *result;
+	Dwarf_Die type;
+
+	if (!name || !strstr(name, "::allocate(") || !entry_type(function, &type))
+		return NO_TYPE;
+	for (size_t i = 0; i < COUNT_OF(places); i++)
+		if (strncmp(name, places[i], strlen(places[i])) == 0) {
+			result = type_get(table, type_of_entry(table, type.addr));
+			return result->kind == TYPE_POINTER ? result->target : NO_TYPE;
+		}
+	return NO_TYPE;
+}
+
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret)
 {
 	struct walk walk = { .debug = debug, .table = table };
 	Dwarf_Die scopes[MOST_SCOPES];
 	struct source_line line = { 0 };
+	type_number allocated = NO_TYPE;
 	struct code_place place;
 	bool is_found = false;
 	size_t count;
@@ -310,15 +330,18 @@ bool debug_find_function(struct debug *debug, const struct type_table *table, ui
 
 		if (!is_inlined && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
 			continue;
+		if (allocated == NO_TYPE)
+			allocated = allocated_by(debug, table, &scopes[i]);
 		names_it = points_to(table, &scopes[i], pointee) ||
 			   has_pointer(&walk, &scopes[i], pointee, 0);
 		if (names_it || (!is_found && (!is_inlined || !returns_bytes(table, &scopes[i])))) {
-			*ret = (struct code_function){ debug_entry_name(debug, &scopes[i]),
-						       short_source(debug, &line) };
+			ret->name = debug_entry_name(debug, &scopes[i]);
+			ret->source = short_source(debug, &line);
 			is_found = true;
 		}
 		if (names_it || !is_inlined || !inlined_call_find(&place, &scopes[i], &line))
 			break;
 	}
+	ret->allocated = allocated;
 	return is_found && ret->name;
 }

@@ -43,6 +43,11 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 struct code_function {
 	const char *name;
 	const char *source; /* where the address is in it, as "conn.c:41"; or NULL */
+	/*
+	 * What a standard allocator's allocate() around the address gives: an inlined
+	 * std::allocator<shop::Item *>::allocate() gives a "shop::Item *". NO_TYPE: it is in none.
+	 */
+	type_number allocated;
 };
 
 /*
