@@ -117,6 +117,34 @@ static bool is_known_otherwise(const struct typing *typing, allocation_id id, ty
 	       !type_begins_with(typing, known, number) && !type_begins_with(typing, number, known);
 }
 
+/* Whether a value of the other type may stand at the start of one of the type. */
+static bool may_begin_with(const struct typing *typing, type_number number, type_number other,
+			   unsigned int depth)
+{
+	const struct data_type *type = typing_type(typing, number);
+	const struct type_member *members = type_members(typing->table, type);
+	bool may_begin = number == other || type_begins_with(typing, other, number);
+
+	if (depth == MOST_TAILS)
+		return true;
+	if (type->kind == TYPE_ARRAY)
+		return may_begin_with(typing, type->target, other, depth + 1);
+	for (size_t i = 0; !may_begin && is_aggregate(type) && i < type->member_count; i++)
+		may_begin = members[i].offset == 0 &&
+			    may_begin_with(typing, members[i].type, other, depth + 1);
+	return may_begin;
+}
+
+/* The same of a pointer to a static variable. */
+static bool is_other_variable(const struct typing *typing, uint64_t address, type_number number,
+			      struct conformity *conformity)
+{
+	type_number known = address_map_find(&typing->variables, address);
+
+	conformity->known += known == number;
+	return known != (type_number)NOT_IN_MAP && !may_begin_with(typing, known, number, 0);
+}
+
 bool is_just_as_large(struct memory_range range, uint64_t size)
 {
 	uint64_t available = range.end - range.start;
@@ -174,7 +202,7 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 	conformity->confirmed++;
 	conformity->exact += id == NO_ALLOCATION;
 	if (id == NO_ALLOCATION)
-		return true;
+		return !is_other_variable(typing, address, slot->target, conformity);
 	range = range_of(typing, id);
 	if (address == range.start) {
 		bool is_exact = known_type(typing, id) == slot->target ||

@@ -16,6 +16,7 @@ void typing_release_work(struct typing *typing)
 	array_release(&typing->inner);
 	table_release(&typing->region_slots);
 	table_release(&typing->known);
+	table_release(&typing->variables);
 	table_release(&typing->nodes);
 }
 
@@ -30,6 +31,19 @@ void typing_destroy(struct typing *typing)
 	free(typing);
 }
 
+static struct error *add_variables(struct typing *typing)
+{
+	const struct type_variable *variables = type_variables(typing->table);
+
+	for (size_t i = 0; i < type_variable_count(typing->table); i++)
+		if (!variables[i].is_thread_local &&
+		    is_aggregate(typing_type(typing, variables[i].type)) &&
+		    address_map_find(&typing->variables, variables[i].address) == NOT_IN_MAP)
+			TRY(address_map_add(&typing->variables, variables[i].address,
+					    variables[i].type));
+	return NULL;
+}
+
 struct error *typing_find_all(struct typing *typing)
 {
 	size_t count = allocation_count(typing->input.index);
@@ -40,6 +54,7 @@ struct error *typing_find_all(struct typing *typing)
 	TRY(array_resize(&typing->contexts, count));
 	/* NO_CONTEXT is one, too. */
 	TRY(table_append(&typing->paths, 0, (struct context){ .place = NO_MEMBER }));
+	TRY(add_variables(typing));
 	TRY(typing_set_stated(typing));
 	TRY(typing_follow_variables(typing));
 	TRY(typing_follow_queue(typing));
@@ -73,8 +88,9 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 				typing->statements.memory.account = typing->entered.memory.account =
 					typing->inner.memory.account =
 						typing->region_slots.memory.account = account;
-	typing->known.memory.account = typing->nodes.memory.account = typing->paths.memory.account =
-		typing->contexts.memory.account = account;
+	typing->variables.memory.account = typing->known.memory.account =
+		typing->nodes.memory.account = typing->paths.memory.account =
+			typing->contexts.memory.account = account;
 	typing->table = input->types;
 	if (type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
 		error = make(typing);

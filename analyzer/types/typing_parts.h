@@ -116,9 +116,10 @@ struct typing {
 	HASH_TABLE(struct context) paths;
 	ARRAY(allocation_id) queue; /* whose pointers are to be followed */
 	size_t queued_from;
-	ARRAY(struct place) places; /* the same */
-	struct address_map known;   /* places and headed ones, by a hash */
-	struct address_map nodes;   /* types of what links lead to, by a hash of where they stand */
+	ARRAY(struct place) places;   /* the same */
+	struct address_map known;     /* places and headed ones, by a hash */
+	struct address_map variables; /* by their addresses: static structures, and their types */
+	struct address_map nodes; /* types of what links lead to, by a hash of where they stand */
 	ARRAY(struct headed) headed;
 	ARRAY(struct entered) entered;
 	ARRAY(struct inner) inner;

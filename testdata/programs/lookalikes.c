@@ -112,7 +112,8 @@ struct holder {
 };
 
 struct item *items; /* nobody reads these: compilers would do without */
-struct cell *forks, *knots, *unmarked;
+struct cell *forks, *knots, *unmarked, *bare;
+struct grape no_fruit;
 struct holder holder;
 static struct vine *vines;
 static struct player *players;
@@ -271,6 +272,20 @@ OUT_OF_LINE static void fill_cells(void)
 	}
 }
 
+/* Only what no_fruit is tells them from knots. */
+OUT_OF_LINE static void fill_bare(void)
+{
+	for (int i = 0; i < 20; i++) {
+		struct fork *fork = new_fork(&bare, "block, beginning with struct cell");
+
+		fork->header.kind = 3;
+		fork->left = forks;
+		fork->fruit = &no_fruit;
+		if (i % 5 < 2)
+			memset(&fork->gray, 'D', 2);
+	}
+}
+
 OUT_OF_LINE static void fill_teams(void)
 {
 	for (int i = 0; i < 40; i++) {
@@ -331,6 +346,7 @@ int main(void)
 	fill_items();
 	fill_vines();
 	fill_cells();
+	fill_bare();
 	fill_teams();
 	fill_entries();
 	fill_single();
