@@ -465,28 +465,43 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	return NULL;
 }
 
-struct error *leak_roots_count(struct analysis *analysis, const struct bitmap *members,
-			       struct tally_table *ret)
+void leak_root_kinds_deinit(struct leak_root_kinds *kinds)
 {
-	const struct allocation_index *index = analysis_index(analysis);
+	table_release(&kinds->tallies);
+	array_release(&kinds->firsts);
+}
+
+static struct error *count_leak_root(const struct analysis *analysis, const struct leak_root *root,
+				     struct leak_root_kinds *kinds)
+{
+	struct tally tally = {
+		.key = kind_leaked(analysis, root->id),
+		.count = 1,
+		.bytes = root->owned_bytes,
+		.owned = root->owned_count,
+	};
+	uint32_t number;
+
+	if (tally.key == KIND_UNKNOWN)
+		tally.key = kind_with_size(tally.key,
+					   allocation_size(analysis_index(analysis), root->id));
+	TRY(tally_add_numbered(&kinds->tallies, tally, &number));
+	return number == kinds->firsts.count ? array_append(&kinds->firsts, root->id) : NULL;
+}
+
+struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitmap *members,
+				    struct leak_root_kinds *ret)
+{
 	const struct leaks *leaks = analysis_leaks(analysis);
 
+	ret->tallies.memory.account = ret->firsts.memory.account = analysis_account(analysis);
+	if (bitmap_weight(members) == 0)
+		return NULL;
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
-	for (size_t i = 0; i < leaks->count; i++) {
-		const struct leak_root *root = &leaks->roots[i];
-		kind_key key;
-
-		if (!bitmap_get(members, root->id))
-			continue;
-		key = kind_leaked(analysis, root->id);
-		if (key == KIND_UNKNOWN)
-			key = kind_with_size(key, allocation_size(index, root->id));
-		TRY(tally_add(ret, (struct tally){ .key = key,
-						   .count = 1,
-						   .bytes = root->owned_bytes,
-						   .owned = root->owned_count }));
-	}
+	for (size_t i = 0; i < leaks->count; i++)
+		if (bitmap_get(members, leaks->roots[i].id))
+			TRY(count_leak_root(analysis, &leaks->roots[i], ret));
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #include "analyzer/query/query.h"
 #include "analyzer/query/string_users.h"
 #include "cli/views/code_rows.h"
+#include "cli/views/root_rows.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -200,123 +201,6 @@ static struct error *summarize_string_users(struct analysis *analysis,
 	write_caveat(analysis, report);
 	rows_total(report, "allocations",
 		   allocations_total(analysis_index(analysis), &members.set));
-	return NULL;
-}
-
-/* Where to look first: of each kind of leak root, how many there are, and what was lost with them.
- */
-/* What the roots of that key are, to be freed; NULL if memory is short. */
-static char *root_text(const struct analysis *analysis, kind_key key, bool full_names)
-{
-	struct kind_name name = kind_name(analysis, key);
-	const char *text = kind_name_in_form(analysis, key, full_names);
-	char size[SIZE_SIZE];
-
-	if (name.by == BY_SIZE)
-		return format_text("size %s", format_size(name.size, size));
-	if (name.by == BY_IDENTITY)
-		return format_text("identity %s at offset 0x%" PRIx64, text ? text : "",
-				   name.offset);
-	if (name.by == BY_PATTERN)
-		return format_text("pattern %%%s", text);
-	if (name.by == BY_TYPE)
-		return format_text("type %s", text);
-	if (text)
-		return format_text("signature 0x%" PRIx64 " (%s)", name.signature, text);
-	return format_text("signature 0x%" PRIx64, name.signature);
-}
-
-/* The same as columns, one for each way of knowing it; a size where nothing else is known. */
-static void write_root_kind(const struct analysis *analysis, kind_key key, bool full_names,
-			    struct report *report)
-{
-	static const char *const ways[] = {
-		[BY_NOTHING] = "nothing",   [BY_SIZE] = "size",	      [BY_SIGNATURE] = "signature",
-		[BY_IDENTITY] = "identity", [BY_PATTERN] = "pattern", [BY_TYPE] = "type",
-	};
-	struct kind_name name = kind_name(analysis, key);
-	const char *text = kind_name_in_form(analysis, key, full_names);
-	bool has_signature = name.by == BY_SIGNATURE || name.by == BY_NOTHING;
-
-	report_add(report, name.by < COUNT_OF(ways) ? ways[name.by] : NULL,
-		   VALUE_IF(has_signature, value_nonzero(name.signature)),
-		   has_signature ? text : NULL, name.by == BY_PATTERN ? text : NULL,
-		   name.by == BY_TYPE ? text : NULL, name.by == BY_IDENTITY ? text : NULL,
-		   VALUE_IF(name.by == BY_IDENTITY, name.offset),
-		   VALUE_IF(name.by == BY_SIZE, name.size));
-}
-
-/* Write the rows, most bytes first unless the query has an order, and add up what they say. */
-static struct tally write_roots(const struct analysis *analysis, const struct set_query *query,
-				struct tally_table *groups, struct report *report)
-{
-	static const struct table table =
-		TABLE("leak roots", NULL, { "leak roots", VALUE_COUNT },
-		      { "allocations lost", VALUE_COUNT }, { "bytes lost", VALUE_BYTES },
-		      { "known by", VALUE_TEXT, .reader = FOR_PROGRAMS },
-		      { "signature", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
-		      { "name", VALUE_TEXT, .reader = FOR_PROGRAMS },
-		      { "pattern", VALUE_TEXT, .reader = FOR_PROGRAMS },
-		      { "type", VALUE_TEXT, .reader = FOR_PROGRAMS },
-		      { "identity", VALUE_TEXT, .reader = FOR_PROGRAMS },
-		      { "at offset", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
-		      { "size", VALUE_BYTES, .reader = FOR_PROGRAMS },
-		      { "what the roots are", VALUE_TEXT, .reader = FOR_PEOPLE });
-	struct tally sum = { 0 };
-
-	array_sort(groups, query->sort == SORT_COUNT	 ? tally_compare_counts
-			   : query->sort == SORT_ADDRESS ? tally_compare_keys
-							 : tally_compare_bytes);
-	report_begin_table(report, &table);
-	for (size_t i = 0; i < groups->count; i++) {
-		const struct tally *group = &groups->items[i];
-		_cleanup_(free) char *text = NULL;
-
-		sum.count += group->count;
-		sum.owned += group->owned;
-		sum.bytes += group->bytes;
-		if (query->limit && i >= query->limit)
-			continue;
-		text = root_text(analysis, group->key, query->full_names);
-		report_add(report, group->count, group->owned, group->bytes);
-		write_root_kind(analysis, group->key, query->full_names, report);
-		report_row(report, text);
-	}
-	report_end_table(report);
-	rows_left_out(report, "kinds of leak roots", groups->count, query->limit);
-	return sum;
-}
-
-static struct error *summarize_leak_roots(struct analysis *analysis, const struct set_query *query,
-					  struct report *report)
-{
-	static const struct table shared = TABLE(
-		"shared",
-		"Several leak roots share {count} {count|allocation|allocations} taking 0x{bytes}({bytes,}) bytes, not counted in the lines above.",
-		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
-	static const struct table total = TABLE(
-		"total",
-		"{count} {count|leak root holds|leak roots hold} {allocations lost} {allocations lost|allocation|allocations}, using 0x{bytes} ({bytes,}) bytes.",
-		{ "count", VALUE_COUNT }, { "allocations lost", VALUE_COUNT },
-		{ "bytes", VALUE_BYTES });
-	_cleanup_(members_deinit) struct members members = { 0 };
-	_cleanup_(table_release) struct tally_table groups = {
-		.memory.account = analysis_account(analysis),
-	};
-	const struct leaks *leaks;
-	struct tally sum;
-
-	TRY(query_select(analysis, query, &members));
-	TRY(leak_roots_count(analysis, &members.set, &groups));
-	sum = write_roots(analysis, query, &groups, report);
-	leaks = analysis_leaks(analysis);
-	/* What belongs to no single root, if all of them are looked at. */
-	if (sum.count == leaks->count && leaks->shared_count > 0) {
-		report_single(report, &shared, leaks->shared_count, leaks->shared_bytes);
-		sum.owned += leaks->shared_count;
-		sum.bytes += leaks->shared_bytes;
-	}
-	report_single(report, &total, sum.count, sum.owned, sum.bytes);
 	return NULL;
 }
 
@@ -655,7 +539,7 @@ static struct error *summarize_run(struct analysis *analysis, const void *argume
 
 	if (query->term_count == 1 && query->extensions.count == 0 &&
 	    query->set->select == select_leakroots)
-		return summarize_leak_roots(analysis, query, report);
+		return root_rows(analysis, query, report);
 	if (query->term_count == 1 && query->set->select == select_stringusers)
 		return summarize_string_users(analysis, query, report);
 	if (query->term_count == 1 && query->set->select == select_code)
@@ -675,7 +559,7 @@ const struct command command_summarize = {
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by its size, with the shape of its words, what holds it, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root: start there.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by its size, with the shape of its words, what holds it, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root, and with debug information which function allocated these: start there.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = &contents_options[SELECTION_OPTIONS],

@@ -75,6 +75,18 @@ class MakersTest(LiveTest):
         self.assertRegex(said, r"\nIt was allocated by one of (parse_order, "
                          r"copy_order|copy_order, parse_order)\.\n")
 
+    def test_leak_roots(self):
+        core, _ = self.core("-g", "-O2")
+        said = ask("-q", core, "summarize", "leakroots").stdout
+        self.assertRegex(said, r"\nprobably struct conn was allocated by "
+                         r"open_conn \(makers\.c:\d+\)\.\n")
+        rows = {row["type"]: row["allocated_by"] for row in tables(
+            "-q", core, "summarize", "leakroots")["leak roots"]}
+        self.assertIn(rows["probably struct order"],
+                      ("one of parse_order, copy_order",
+                       "one of copy_order, parse_order"))
+        self.assertIsNone(rows["probably struct event"])
+
     def test_position_that_is_fixed(self):
         self.check("-g", "-O2", "-no-pie", "-gdwarf-4", "-fno-plt")
 
@@ -93,6 +105,9 @@ class MakersTest(LiveTest):
             ask("-q", core, "explain", "leakroots", "--limit", "1").stdout,
             r"\nIt was allocated by shop::Shop::take\(int\) "
             r"\(tutorial_leak\.cpp:\d+\)\.\n")
+        row, = tables("-q", core, "summarize", "leakroots")["leak roots"]
+        self.assertRegex(row["allocated_by"], r"^shop::Shop::take\(int\) "
+                         r"\(tutorial_leak\.cpp:\d+\)$")
 
     def test_classes(self):
         for flags in "-O0", "-O1", "-O2":
