@@ -27,6 +27,9 @@ struct fleet_question {
 	bool has_most_leaked;
 };
 
+/* Makes the tables of the report, for the session: docs/fleet/report.sql. */
+extern const char fleet_tables[];
+
 /* The whole report. */
 struct error *fleet_report(struct store *store, const struct fleet_question *question,
 			   struct report *report);

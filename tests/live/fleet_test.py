@@ -7,129 +7,27 @@ import collections
 import contextlib
 import json
 import os
-import re
-import shutil
 import signal
 import sqlite3
 import subprocess
-import textwrap
 import time
 import unittest
 
+import fleet_cores
 import harness
+from fleet_cores import BUILDS, LARGE, PATTERN
 
-# Each build leaks what those before it do, and a kind more: a struct whose first word is the
-# address of a function, by which it is known. The last build mended the first leak.
-PROGRAM = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-struct item { void (*act)(void); struct item *next; char rest[]; };
-
-static void request(void) { }
-static void session(void) { }
-static void cached(void) { }
-static struct item *cache;
-
-static void make(void (*act)(void), int count, size_t size, struct item **list)
-{
-	for (int i = 0; i < count; i++) {
-		struct item *volatile item = calloc(1, size);
-
-		item->act = act;
-		if (list) {
-			item->next = *list;
-			*list = item;
-		}
-	}
-}
-
-/* What is left behind on the stack holds nothing. */
-static __attribute__((noinline)) void overwrite(void)
-{
-	volatile char stack[8192];
-
-	memset((char *)stack, 0, sizeof(stack));
-}
-
-static __attribute__((noinline)) void run(int size)
-{
-	struct item *unused = NULL;
-
-	make(cached, size, 200, &cache);
-	if (BUILD < 3)
-		make(request, 5, 72, NULL);
-	if (BUILD > 1)
-		make(session, 7, 136, NULL);
-	make(cached, 1, 200, &unused);
-	free(unused);
-}
-
-int main(int count, char **arguments)
-{
-	run(atoi(arguments[1]));
-	overwrite();
-	puts("ready");
-	fflush(stdout);
-	pause();
-	return 0;
-}
-"""
-BUILDS, HOSTS = ("1", "2", "3"), [f"host{i:02}" for i in range(20)]
-USUAL, MUCH = 100, 2000
-LARGE = ("2", "host07")
-PATTERN = "{build}/{host}/core.*"
-DOCUMENTS = os.path.join(harness.ROOT, "docs")
+HOSTS = [f"host{i:02}" for i in range(20)]
 REQUEST, SESSION = 72, 136
 REQUESTS, SESSIONS = 5, 7
 
 
-class FleetTest(harness.LiveTest):
+class FleetTest(fleet_cores.FleetCores):
     @classmethod
     def setUpClass(cls):
-        cls.temporary = harness.tempfile.TemporaryDirectory(prefix="heapcore-test-")
-        cls.addClassCleanup(cls.temporary.cleanup)
-        cls.cores = os.path.join(cls.temporary.name, "cores")
-        cls.all = [cls.make_core(build, host) for build in BUILDS for host in HOSTS]
-        cls.broken = os.path.join(cls.cores, "2", "host08", "core.broken")
-        with open(cls.all[0], "rb") as whole, open(cls.broken, "wb") as file:
-            file.write(whole.read(60))
-        cls.database = os.path.join(cls.temporary.name, "fleet.db")
+        cls.make_cores(HOSTS)
         cls.run_fleet = harness.run(harness.HEAPCORE, "fleet", "--path-tags", PATTERN, "-o",
                                     cls.database, cls.cores)
-
-    @classmethod
-    def program(cls, build):
-        path = os.path.join(cls.temporary.name, "server" + build, "server")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if not os.path.exists(path):
-            harness.build(path, "cc", "-O1", "-x", "c", "-", f"-DBUILD={build}",
-                          "-Wl,--build-id", text=PROGRAM)
-        return path
-
-    @classmethod
-    def make_core(cls, build, host):
-        """A core of a process of its own, whose memory lies elsewhere."""
-        folder = os.path.join(cls.cores, build, host)
-        os.makedirs(folder)
-        size = MUCH if (build, host) == LARGE else USUAL
-        process = subprocess.Popen([cls.program(build), str(size)], stdout=subprocess.PIPE,
-                                   text=True)
-        with harness.ended(process):
-            harness.wait_for_line(process, "ready")
-            harness.settle(process)
-            return harness.snap(process, os.path.join(folder, f"core.{process.pid}"))
-
-    def ask(self, query, database=None):
-        with contextlib.closing(sqlite3.connect(database or self.database)) as connection:
-            return connection.execute(query).fetchall()
-
-    def report(self, *words):
-        document = json.loads(harness.ask("fleet", "report", self.database, "--format", "json",
-                                          "--limit", "1000", *words).stdout)
-        return {table["name"]: table["rows"] for table in document["tables"]}
 
     def gate(self, *words):
         return harness.run(harness.HEAPCORE, "fleet", "gate", self.database, *words)
@@ -304,37 +202,6 @@ class FleetTest(harness.LiveTest):
             f"SELECT error FROM core WHERE path = '{self.all[4]}'", database)[0][0])
         self.assertIn("1 already", self.add(database, self.all[4]).stderr)
         self.assertIn("1 analysed", self.add(database, "--retry", self.all[4]).stderr)
-
-    def recipes(self):
-        """Commands of docs/fleet, each with the variable that numbers its tasks."""
-        with open(os.path.join(DOCUMENTS, "fleet.md"), encoding="utf-8") as file:
-            lines = re.findall(r"(?m)^    (find cores .*)", file.read())
-        yield next(line for line in lines if "xargs" in line), None
-        with open(os.path.join(DOCUMENTS, "fleet/slurm.sh"), encoding="utf-8") as file:
-            yield file.read(), ("SLURM_ARRAY_TASK_ID", 1)
-        with open(os.path.join(DOCUMENTS, "fleet/kubernetes.yaml"), encoding="utf-8") as file:
-            script = re.search(r"- \|\n((?: {14}.*\n)+)", file.read()).group(1)
-        yield textwrap.dedent(script), ("JOB_COMPLETION_INDEX", 0)
-
-    def test_recipes_of_the_documents(self):
-        os.symlink(harness.HEAPCORE, self.path("heapcore"))
-        os.mkdir(self.path("cores"))
-        cores = self.all[:3]
-        for core in cores:
-            os.link(core, os.path.join(self.path("cores"), os.path.basename(core)))
-        with open(self.path("cores.txt"), "w", encoding="utf-8") as file:
-            file.write("".join(core + "\n" for core in cores))
-        for number, (script, variable) in enumerate(self.recipes()):
-            with self.subTest(script):
-                shutil.rmtree(self.path("rows"), ignore_errors=True)
-                os.mkdir(self.path("rows"))
-                for task in range(len(cores) if variable else 1):
-                    names = {variable[0]: str(variable[1] + task)} if variable else {}
-                    path = self.folder + os.pathsep + os.environ["PATH"]
-                    subprocess.run(["sh", "-c", script], cwd=self.folder, check=True,
-                                   env={**os.environ, **names, "PATH": path})
-                run = self.add(self.path(f"{number}.db"), self.path("rows"))
-                self.assertIn("3 cores: 3 analysed, 0 failed", run.stderr)
 
     def test_other_files_are_refused(self):
         other = self.path("other.db")
