@@ -4,7 +4,8 @@
  * Each file of formats/ defines one struct export_format; the build collects them. A format writes
  * what it needs of the ownership tree (owners.h), mostly as frames (frames.h). Contents of memory
  * are in no export. Names are escaped already, so they are printable UTF-8; what else a format
- * needs to escape, such as quotes, it escapes itself.
+ * needs to escape, such as quotes, it escapes itself. A format that is a database takes no set: it
+ * saves all of the core.
  */
 #ifndef ANALYZER_EXPORT_EXPORT_H
 #define ANALYZER_EXPORT_EXPORT_H
@@ -37,8 +38,10 @@ struct export_format {
 	const char *summary; /* what opens it, for help */
 	bool is_binary;
 	uint64_t limit; /* unless the user gives one */
-	/* Failures to write are left to the writer's owner. */
+	/* Failures to write are left to the writer's owner. NULL: save() writes a file itself. */
 	struct error *(*write)(const struct export *export, struct writer *writer);
+	/* Write all of the core to an empty file; after an error, it is of no use. */
+	struct error *(*save)(struct analysis *analysis, bool no_content, const char *path);
 };
 
 extern const struct export_format *const export_formats[]; /* NULL at the end */

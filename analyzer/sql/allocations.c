@@ -356,17 +356,23 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 	return find_row(cursor);
 }
 
+unsigned int sql_anchor_kind(const struct roots *roots, allocation_id id)
+{
+	unsigned int kind = 0;
+
+	while (kind < ROOT_KINDS && !bitmap_get(root_targets(roots, kind), id))
+		kind++;
+	return kind;
+}
+
 static const char *anchor_of(const struct roots *roots, allocation_id id)
 {
-	static const char *const names[ROOT_KINDS] = {
+	static const char *const names[ROOT_KINDS + 1] = {
 		[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
 		[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
 	};
 
-	for (unsigned int kind = 0; kind < ROOT_KINDS; kind++)
-		if (bitmap_get(root_targets(roots, kind), id))
-			return names[kind];
-	return NULL;
+	return names[sql_anchor_kind(roots, id)];
 }
 
 static const char *state_of(const struct analysis *analysis, allocation_id id)

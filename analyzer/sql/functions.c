@@ -123,15 +123,23 @@ static const char *name_of(struct sql *sql, uint64_t address)
 	return name ? name : debug_name(debug, address);
 }
 
+void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address)
+{
+	struct error *error = analysis_need(sql->analysis, STAGE_DEBUG);
+	const char *name = error ? NULL : name_of(sql, address);
+
+	if (error) {
+		sql_fail(sql, error);
+		sqlite3_result_error(context, "no answer", -1);
+	} else if (name) {
+		result_escaped(context, name);
+	}
+}
+
 static void name_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	const char *name;
-
-	if (!begin(context, values[0], STAGE_DEBUG))
-		return;
-	name = name_of(sql_of(context), (uint64_t)sqlite3_value_int64(values[0]));
-	if (name)
-		result_escaped(context, name);
+	if (sqlite3_value_numeric_type(values[0]) == SQLITE_INTEGER)
+		sql_result_name(sql_of(context), context, (uint64_t)sqlite3_value_int64(values[0]));
 }
 
 struct anchor_search {

@@ -80,8 +80,16 @@ struct sql_view {
 };
 extern const struct sql_view sql_views[]; /* no name at the end */
 
-/* What CREATE TABLE says of a table, to be freed: columns have the types of their values. */
-char *sql_declare(const struct sql_table *table);
+/*
+ * What CREATE TABLE says of a table, to be freed: columns have the types of their values. In a
+ * file, none are hidden, and `id` is the key.
+ */
+char *sql_declare(const struct sql_table *table, bool is_in_file);
+
+/* Run our own statements. */
+struct error *sql_execute(struct sql *sql, const char *text);
+/* schema: "", or one with a dot. */
+struct error *sql_add_views(struct sql *sql, const char *schema);
 
 struct error *sql_add_allocation_tables(struct sql *sql);
 struct error *sql_add_reference_table(struct sql *sql);
@@ -89,6 +97,29 @@ struct error *sql_add_stored_tables(struct sql *sql);
 struct error *sql_add_functions(struct sql *sql);
 
 void stored_rows_deinit(struct stored_rows *rows);
+
+/*
+ * What allocations may have in common: all columns of `allocation` but where it is, its size and
+ * what it retains.
+ */
+struct sql_description {
+	uint64_t words[4];
+	allocation_id example;
+};
+
+struct sql_descriptions {
+	HASH_TABLE(struct sql_description);
+	size_t last;
+};
+
+/* Add the function description_of(ID), the number of an allocation's description in the table. */
+struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *descriptions);
+
+/* The variable or the place on a stack at the address, or nothing. */
+void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
+
+/* A number for where an allocation is anchored. */
+unsigned int sql_anchor_kind(const struct roots *roots, allocation_id id);
 
 struct error *sql_kinds_find(struct sql *sql);
 void sql_kinds_deinit(struct sql_kinds *kinds);

@@ -32,7 +32,10 @@ struct cursor {
 	/* Where the words of located_source were read up to, for its edge located. */
 	allocation_id located_source;
 	size_t located;
+	struct memory_range words;
+	unsigned int stale; /* links among the first words, a bit for each */
 	uint64_t place, word;
+	size_t hint, target_hint; /* of the index */
 };
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -198,40 +201,52 @@ static unsigned int stale_links(const struct cursor *cursor, uint64_t start)
 	return allocation_stale_links(analysis_index(cursor->base.sql->analysis), start, words);
 }
 
+static void begin_words(struct cursor *cursor)
+{
+	const struct allocation_index *index = analysis_index(cursor->base.sql->analysis);
+
+	cursor->words = allocation_range_near(index, cursor->source, &cursor->hint);
+	cursor->stale = stale_links(cursor, cursor->words.start);
+	cursor->place = cursor->words.start - 8;
+	cursor->located_source = cursor->source;
+	cursor->located = 0;
+}
+
+/* Go on to the next word that is in the allocation and no stale link. */
+static bool find_word(struct cursor *cursor, allocation_id target)
+{
+	const struct analysis *analysis = cursor->base.sql->analysis;
+	struct memory_range range =
+		allocation_range_near(analysis_index(analysis), target, &cursor->target_hint);
+
+	for (uint64_t at = cursor->place + 8; at + 8 <= cursor->words.end; at += 8) {
+		uint64_t offset = at - cursor->words.start;
+
+		cursor->place = at;
+		if (image_read_u64(analysis_image(analysis), at, &cursor->word) &&
+		    cursor->word - range.start < range.end - range.start &&
+		    !(offset < 32 && cursor->stale >> offset / 8 & 1))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Find the word of the edge at the cursor: edges stand in the order of their words, without repeats
  * in a row.
  */
 static bool locate(struct cursor *cursor)
 {
-	const struct analysis *analysis = cursor->base.sql->analysis;
-	const struct allocation_index *index = analysis_index(analysis);
 	struct edges edges = outgoing(cursor, cursor->source);
-	uint64_t start = allocation_start(index, cursor->source);
-	uint64_t end = start + allocation_size(index, cursor->source);
-	unsigned int stale = stale_links(cursor, start);
 
-	if (cursor->located_source != cursor->source || cursor->located > cursor->edge) {
-		cursor->located_source = cursor->source;
-		cursor->located = 0;
-		cursor->place = start - 8;
-	} else if (cursor->located == cursor->edge + 1) {
-		return true;
+	if (cursor->located_source != cursor->source || cursor->located > cursor->edge + 1)
+		begin_words(cursor);
+	while (cursor->located <= cursor->edge) {
+		if (!find_word(cursor, edges.targets[cursor->located]))
+			return false;
+		cursor->located++;
 	}
-	for (uint64_t at = cursor->place + 8; at + 8 <= end; at += 8) {
-		allocation_id target;
-
-		cursor->place = at;
-		if ((at - start < 32 && stale >> (at - start) / 8 & 1) ||
-		    !image_read_u64(analysis_image(analysis), at, &cursor->word))
-			continue;
-		target = allocation_find(index, cursor->word);
-		if (target == NO_ALLOCATION || target != edges.targets[cursor->located])
-			continue;
-		if (cursor->located++ == cursor->edge)
-			return true;
-	}
-	return false;
+	return true;
 }
 
 static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -259,7 +274,7 @@ static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
 	const struct cursor *cursor = (struct cursor *)base;
 
-	*ret = (sqlite3_int64)cursor->source << 24 | (sqlite3_int64)(cursor->edge & 0xffffff);
+	*ret = (sqlite3_int64)((uint64_t)cursor->source << 32 | cursor->edge);
 	return SQLITE_OK;
 }
 

@@ -60,21 +60,25 @@ static void write_name(struct writer *writer, const char *name)
 		writer_put(writer, (char)(*name == ' ' ? '_' : *name));
 }
 
-char *sql_declare(const struct sql_table *table)
+char *sql_declare(const struct sql_table *table, bool is_in_file)
 {
 	const struct table *columns = sql_columns(table);
 	struct writer writer = { 0 };
 
-	writer_text(&writer, "CREATE TABLE ");
+	writer_text(&writer, is_in_file ? "CREATE TABLE file." : "CREATE TABLE ");
 	writer_text(&writer, columns->name);
 	for (size_t i = 0; i < columns->column_count; i++) {
+		const char *name = columns->columns[i].name;
 		bool is_hidden = i + (size_t)table->hidden >= columns->column_count;
 
 		writer_text(&writer, i ? ", \"" : "(\"");
-		write_name(&writer, columns->columns[i].name);
+		write_name(&writer, name);
 		writer_text(&writer, "\" ");
 		writer_text(&writer, type_of(columns->columns[i].kind));
-		writer_text(&writer, is_hidden ? " HIDDEN" : "");
+		if (is_in_file)
+			writer_text(&writer, strcmp(name, "id") == 0 ? " PRIMARY KEY" : "");
+		else
+			writer_text(&writer, is_hidden ? " HIDDEN" : "");
 	}
 	writer_put(&writer, ')');
 	writer_put(&writer, '\0');
@@ -142,7 +146,7 @@ int sql_connect(sqlite3 *database, void *data, int count, const char *const *wor
 {
 	const struct sql_module_data *module = data;
 	struct sql_virtual *table;
-	_cleanup_(free) char *declaration = sql_declare(module->table);
+	_cleanup_(free) char *declaration = sql_declare(module->table, false);
 	int status = declaration ? sqlite3_declare_vtab(database, declaration) : SQLITE_NOMEM;
 
 	if (status != SQLITE_OK)
@@ -237,14 +241,14 @@ static int check_interrupt(void *data)
 	return error != NULL;
 }
 
-static struct error *execute(struct sql *sql, const char *text)
+struct error *sql_execute(struct sql *sql, const char *text)
 {
 	int status = sqlite3_exec(sql->database, text, NULL, NULL, NULL);
 
 	return status == SQLITE_OK ? NULL : sql_error(sql, status);
 }
 
-static struct error *add_views(struct sql *sql, const char *schema)
+struct error *sql_add_views(struct sql *sql, const char *schema)
 {
 	for (size_t i = 0; sql_views[i].name; i++) {
 		_cleanup_(free) char *text = format_text("CREATE VIEW %s%s AS %s", schema,
@@ -252,7 +256,7 @@ static struct error *add_views(struct sql *sql, const char *schema)
 
 		if (!text)
 			return &error_no_memory;
-		TRY(execute(sql, text));
+		TRY(sql_execute(sql, text));
 	}
 	return NULL;
 }
@@ -266,7 +270,7 @@ static struct error *connect_tables(struct sql *sql)
 
 		if (!text)
 			return &error_no_memory;
-		TRY(execute(sql, text));
+		TRY(sql_execute(sql, text));
 	}
 	return NULL;
 }
@@ -289,18 +293,18 @@ static struct error *set_up(struct sql *sql)
 {
 	int status = sqlite3_open_v2(":memory:", &sql->database,
 				     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-					     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_MEMORY,
+					     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
 				     NULL);
 
 	if (status != SQLITE_OK)
 		return sql_error(sql, status);
-	TRY(execute(sql, "PRAGMA temp_store = MEMORY"));
+	TRY(sql_execute(sql, "PRAGMA temp_store = MEMORY"));
 	TRY(sql_add_functions(sql));
 	TRY(sql_add_allocation_tables(sql));
 	TRY(sql_add_reference_table(sql));
 	TRY(sql_add_stored_tables(sql));
 	TRY(connect_tables(sql));
-	TRY(add_views(sql, ""));
+	TRY(sql_add_views(sql, ""));
 	sqlite3_db_config(sql->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_limit(sql->database, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_set_authorizer(sql->database, authorize, sql);

@@ -28,6 +28,12 @@ DEFINE_CLEANUP(sql_close, struct sql *)
  */
 struct error *sql_run(struct sql *sql, const char *text, struct report *report);
 
+/*
+ * Write all tables and views to the empty file, as an ordinary database. Afterwards, nothing can be
+ * asked any more. After an error, the file is of no use.
+ */
+struct error *sql_write_file(struct sql *sql, const char *path);
+
 /* Whether the text ends with a complete statement. */
 bool sql_is_complete(const char *text);
 

@@ -15,6 +15,9 @@ struct stored_table {
 	struct sql_table table; /* without columns: those of the set */
 	const char *set;	/* of ranges, or NULL */
 	struct error *(*fill)(struct sql *sql, struct report *report);
+	/* The last column, where it takes long: of the row's cells, when it is asked for; or NULL.
+	 */
+	void (*late)(struct sql *sql, const struct stored_cell *row, sqlite3_context *context);
 };
 
 static const char *state_word(bool is_incomplete)
@@ -60,9 +63,15 @@ static bool write_anchor(void *data, const struct anchor *anchor)
 	report_row(report, names[anchor->kind], value_nonzero(anchor->address),
 		   VALUE_IF(anchor->thread != NO_THREAD,
 			    analysis_program(sql->analysis)->threads[anchor->thread].id),
-		   anchor->register_name, anchor->target);
+		   anchor->register_name, anchor->target, ABSENT);
 	return !atomic_load_explicit(&analysis_progress(sql->analysis)->interrupted,
 				     memory_order_relaxed);
+}
+
+static void name_anchor(struct sql *sql, const struct stored_cell *row, sqlite3_context *context)
+{
+	if (row[1].type == CELL_INTEGER)
+		sql_result_name(sql, context, (uint64_t)row[1].integer);
 }
 
 static struct error *fill_anchors(struct sql *sql, struct report *report)
@@ -194,9 +203,10 @@ static const struct stored_table tables[] = {
 	{ { "words outside of the heaps that refer to allocations",
 	    TABLE("anchor", NULL, { "kind", VALUE_TEXT }, { "address", VALUE_ADDRESS },
 		  { "thread", VALUE_NUMBER }, { "register", VALUE_TEXT },
-		  { "target", VALUE_NUMBER }) },
+		  { "target", VALUE_NUMBER }, { "name", VALUE_TEXT }) },
 	  NULL,
-	  fill_anchors },
+	  fill_anchors,
+	  name_anchor },
 	{ { "memory outside of the heaps that may refer to allocations" }, "roots" },
 	{ { "used allocations with the same contents as one before",
 	    TABLE("duplicate", NULL, { "id", VALUE_NUMBER }) },
@@ -401,10 +411,13 @@ static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 {
 	const struct cursor *cursor = (struct cursor *)base;
 	const struct stored_rows *rows = &cursor->base.sql->stored[cursor->base.number];
-	const struct stored_cell *cell =
-		&rows->cells.items[cursor->row * rows->columns + (size_t)column];
+	const struct stored_table *table = &tables[cursor->base.number];
+	const struct stored_cell *row = &rows->cells.items[cursor->row * rows->columns];
+	const struct stored_cell *cell = &row[column];
 
-	if (cell->type == CELL_INTEGER)
+	if (table->late && (size_t)column + 1 == rows->columns)
+		table->late(cursor->base.sql, row, context);
+	else if (cell->type == CELL_INTEGER)
 		sqlite3_result_int64(context, cell->integer);
 	else if (cell->type == CELL_REAL)
 		sqlite3_result_double(context, cell->real);

@@ -4,9 +4,12 @@
 #include "analyzer/export/export.h"
 #include "analyzer/base/text.h"
 #include "cli/prompt/output.h"
+#include "cli/prompt/output_file.h"
 #include "cli/views/rows.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct export_arguments {
 	struct selection selection;
@@ -14,6 +17,7 @@ struct export_arguments {
 	enum owner_measure measure;
 	enum export_graph graph;
 	const char *path; /* NULL: to the command's output; borrowed */
+	bool narrows;	  /* anything but the format and the path was given */
 };
 
 enum { KEY_BY = 256, KEY_GRAPH, KEY_OUTPUT };
@@ -53,23 +57,41 @@ static struct error *take_choice(const char *word, const char *const *choices, u
 	return error_not(word, what);
 }
 
+/* A format that saves all of the core has nothing to choose. */
+static struct error *check_end(struct export_arguments *arguments)
+{
+	const struct export_format *format = arguments->format;
+
+	if (!format)
+		return NULL;
+	if (format->save && arguments->narrows)
+		return error_create(ERROR_USAGE,
+				    "'export %s' writes all of the core: it takes '-o FILE' alone",
+				    format->name);
+	if (format->save && !arguments->path)
+		return error_create(ERROR_USAGE, "'%s' is a database; name a file with '-o FILE'",
+				    format->name);
+	return selection_end_of_allocations(&arguments->selection);
+}
+
 static struct error *export_parse(int key, const char *value, void *output)
 {
 	struct export_arguments *arguments = output;
 
 	switch (key) {
 	case KEY_BY:
+		arguments->narrows = true;
 		return take_choice(value, measures, MEASURES, "'own', 'retained' or 'leaked'",
 				   &arguments->measure);
 	case KEY_GRAPH:
+		arguments->narrows = true;
 		return take_choice(value, graphs, GRAPHS, "'kinds', 'dominators' or 'references'",
 				   &arguments->graph);
 	case KEY_OUTPUT:
 		arguments->path = value;
 		return NULL;
 	case ARGP_KEY_END:
-		return arguments->format ? selection_end_of_allocations(&arguments->selection)
-					 : NULL;
+		return check_end(arguments);
 	case ARGP_KEY_ARG:
 		if (!arguments->format)
 			return export_format_find(value, &arguments->format);
@@ -77,6 +99,7 @@ static struct error *export_parse(int key, const char *value, void *output)
 	default:
 		break;
 	}
+	arguments->narrows = true;
 	return selection_parse(key, value, &arguments->selection);
 }
 
@@ -124,6 +147,31 @@ static struct error *write_file(const struct export *export, const struct export
 		error = &error_no_memory;
 	writer_deinit(&writer);
 	return error_first(output_close(&output), error);
+}
+
+/* Only one that is complete gets the name. */
+static struct error *save_file(struct analysis *analysis, const struct export_arguments *arguments,
+			       struct report *report)
+{
+	static const struct table table =
+		TABLE("export file", "{file}: {bytes,} bytes, all of the core, as {format}.",
+		      { "file", VALUE_TEXT }, { "format", VALUE_TEXT }, { "bytes", VALUE_BYTES });
+	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
+	struct stat status = { 0 };
+	struct error *error;
+
+	TRY(output_check_target(arguments->path, analysis_image(analysis)->path));
+	if (output_file_begin_named(arguments->path, &file) < 0)
+		return error_create(ERROR_USAGE, "%s: %s", arguments->path,
+				    errno == EEXIST ? "that is no regular file" : strerror(errno));
+	error = arguments->format->save(analysis, report->no_content, file.temporary);
+	if (error)
+		return error_wrap(error, "%s", arguments->path);
+	if (fstat(file.fd, &status) < 0 || output_file_complete(&file) < 0)
+		return error_system("%s", arguments->path);
+	report_single(report, &table, arguments->path, arguments->format->name,
+		      (uint64_t)status.st_size);
+	return NULL;
 }
 
 /* What is in the file, so that it can be compared. */
@@ -174,6 +222,8 @@ static struct error *export_run(struct analysis *analysis, const void *input, st
 		list_formats(report);
 		return NULL;
 	}
+	if (arguments->format->save)
+		return save_file(analysis, arguments, report);
 	export.limit = query.limit ? query.limit : arguments->format->limit;
 	export.title = analysis_image(analysis)->path;
 	query.any_order = true;
@@ -192,7 +242,7 @@ const struct command command_export = {
 		   "export folded leaked\n"
 		   "export speedscope used app::Session --by retained",
 	.description =
-		"Paths go from a root to what it holds, by kind: an allocation hangs below the one without which it would be freed. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. No contents of memory are written.",
+		"Paths go from a root to what it holds, by kind: an allocation hangs below the one without which it would be freed. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries. No contents of memory are written.",
 	.word = WORD_SET,
 	.own_options = own_options,
 	.options = &contents_options[SELECTION_OPTIONS],

@@ -143,6 +143,15 @@ static bool is_same_file(const struct stat *status, const char *path)
 	       other.st_ino == status->st_ino;
 }
 
+struct error *output_check_target(const char *path, const char *never)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && is_same_file(&status, never)
+		       ? error_create(ERROR_USAGE, "%s: that is the dump itself", path)
+		       : NULL;
+}
+
 static struct error *open_file(struct output *output, const char *never)
 {
 	int flags = O_NOFOLLOW;

@@ -41,6 +41,9 @@ struct output {
  */
 struct error *output_open(struct output *output, const char *never);
 
+/* That a file which is replaced is not the one named by never. */
+struct error *output_check_target(const char *path, const char *never);
+
 /*
  * Whether the reader of the output went away. There is no use in going on, so interrupted was set;
  * the one that opened the broken output resets it.

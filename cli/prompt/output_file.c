@@ -47,17 +47,23 @@ int output_file_open(const char *path, int flags)
 	return fd;
 }
 
-/* Remove a regular file, so that another gets its name. */
-static int vacate(const char *path)
+/* Whether a file may have the name: only a regular one is given up for it. */
+static int check_name(const char *path)
 {
 	struct stat status;
 
-	if (lstat(path, &status) < 0)
+	if (lstat(path, &status) < 0 || S_ISREG(status.st_mode))
 		return 0;
-	if (S_ISREG(status.st_mode))
-		return unlink(path);
 	errno = EEXIST;
 	return -1;
+}
+
+/* Remove a regular file, so that another gets its name. */
+static int vacate(const char *path)
+{
+	if (check_name(path) < 0)
+		return -1;
+	return unlink(path) < 0 && errno != ENOENT ? -1 : 0;
 }
 
 /* A file without a name, which is gone with this process; not all file systems
@@ -67,6 +73,14 @@ static int open_nameless(const char *path)
 	_cleanup_(free) char *copy = strdup(path);
 
 	return copy ? open(dirname(copy), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+}
+
+static int open_named(struct output_file *file)
+{
+	file->temporary = format_text("%s.%jd.new", file->path, (intmax_t)getpid());
+	return file->temporary ? open(file->temporary,
+				      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
+			       : -1;
 }
 
 int output_file_begin(const char *path, struct output_file *ret)
@@ -79,13 +93,34 @@ int output_file_begin(const char *path, struct output_file *ret)
 	if (!file.path || vacate(path) < 0)
 		return -1;
 	file.fd = open_nameless(path);
-	if (file.fd < 0) {
-		file.temporary = format_text("%s.%jd.new", path, (intmax_t)getpid());
-		if (!file.temporary)
-			return -1;
-		file.fd = open(file.temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			       0600);
-	}
+	if (file.fd < 0)
+		file.fd = open_named(&file);
+	if (file.fd < 0)
+		return -1;
+	*ret = file;
+	file = (struct output_file){ .fd = -1 };
+	return 0;
+}
+
+/* Without symbolic links in it: the folder's own path and the name. */
+static char *resolve_folder(const char *path)
+{
+	_cleanup_(free) char *copy = strdup(path), *other = strdup(path);
+	_cleanup_(free) char *folder = copy ? realpath(dirname(copy), NULL) : NULL;
+
+	return folder && other ? format_text("%s/%s", folder, basename(other)) : NULL;
+}
+
+int output_file_begin_named(const char *path, struct output_file *ret)
+{
+	_cleanup_(output_file_deinit) struct output_file file = {
+		.fd = -1,
+		.path = resolve_folder(path),
+	};
+
+	if (!file.path || check_name(file.path) < 0)
+		return -1;
+	file.fd = open_named(&file);
 	if (file.fd < 0)
 		return -1;
 	*ret = file;

@@ -32,6 +32,9 @@ struct output_file {
  */
 int output_file_begin(const char *path, struct output_file *ret);
 
+/* The same of a file that has a temporary name until then; one in its place stays as long. */
+int output_file_begin_named(const char *path, struct output_file *ret);
+
 /* Give the complete file its name, and return its fd, which is the caller's
  * then; -1: errno says why it could not be named. */
 int output_file_complete(struct output_file *file);
