@@ -233,8 +233,15 @@ static int authorize(void *data, int action, const char *first, const char *seco
 
 static int check_interrupt(void *data)
 {
+	static const char task[] = "answering the query";
 	struct sql *sql = data;
-	struct error *error = progress_check(analysis_progress(sql->analysis), 0);
+	struct progress *progress = analysis_progress(sql->analysis);
+	struct error *error;
+
+	/* A stage that was built meanwhile had its own. */
+	if (progress->task != task)
+		progress_begin(progress, task, 0);
+	error = progress_check(progress, 0);
 
 	if (error)
 		sql_fail(sql, error);
@@ -462,6 +469,28 @@ struct error *sql_run(struct sql *sql, const char *text, struct report *report)
 		sqlite3_finalize(statement);
 		if (error)
 			return error;
+	}
+	return NULL;
+}
+
+const char *sql_table_name(size_t number)
+{
+	size_t i = 0;
+
+	for (; sql_table_at(i); i++)
+		if (i == number)
+			return sql_columns(sql_table_at(i))->name;
+	return number - i < COUNT_OF(sql_views) ? sql_views[number - i].name : NULL;
+}
+
+const char *sql_column_name(size_t number)
+{
+	for (size_t i = 0; sql_table_at(i); i++) {
+		const struct table *columns = sql_columns(sql_table_at(i));
+
+		if (number < columns->column_count)
+			return columns->columns[number].name;
+		number -= columns->column_count;
 	}
 	return NULL;
 }

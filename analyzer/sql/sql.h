@@ -41,4 +41,8 @@ bool sql_is_complete(const char *text);
 void sql_tables(struct report *report);
 struct error *sql_schema(const char *name, struct report *report);
 
+/* The names of all tables and views, and those of columns, of several tables perhaps; or NULL. */
+const char *sql_table_name(size_t number);
+const char *sql_column_name(size_t number);
+
 #endif

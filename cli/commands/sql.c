@@ -44,23 +44,46 @@ static const char *behind(const char *text, const char *word)
 	return text + strspn(text, " ");
 }
 
+static void write_help(struct report *report)
+{
+	static const struct table table =
+		TABLE("sql help", NULL, { "type", VALUE_TEXT }, { "to", VALUE_TEXT });
+
+	report_begin_table(report, &table);
+	report_row(report, "SELECT ...;", "ask a question, on one line or several; Ctrl-C ends it");
+	report_row(report, ".tables", "list the tables and views");
+	report_row(report, ".schema [TABLE]", "list the columns of a table, or of all");
+	report_row(report, "text(ADDRESS)", "have the text that is there");
+	report_row(report, "words(ADDRESS, N)", "have N words of memory, in hexadecimal");
+	report_row(report, "name(ADDRESS)", "have the variable, or the place on a stack");
+	report_row(report, "path(ADDRESS)", "have the shortest way from a root");
+	report_row(report, "visited()", "have the number of rows that tables looked at");
+	report_row(report, ".quit", "go back to the other commands");
+	report_end_table(report);
+}
+
 static struct error *sql_command_run(struct analysis *analysis, const void *input,
 				     struct report *report)
 {
 	const struct sql_arguments *arguments = input;
 	const char *text = arguments->text ? arguments->text : ".tables";
 	const char *name = behind(text, ".schema");
+	_cleanup_(free) char *table = name ? strndup(name, strcspn(name, " ;")) : NULL;
 	_cleanup_(sql_close) struct sql *sql = NULL;
 
 	if (name)
-		return sql_schema(*name ? name : NULL, report);
+		return sql_schema(table && *table ? table : NULL, report);
 	if (behind(text, ".tables")) {
 		sql_tables(report);
 		return NULL;
 	}
+	if (behind(text, ".help")) {
+		write_help(report);
+		return NULL;
+	}
 	if (*text == '.')
 		return error_create(ERROR_USAGE,
-				    "there are '.tables', '.schema [TABLE]' and '.quit'");
+				    "there are '.tables', '.schema [TABLE]', '.help' and '.quit'");
 	TRY(sql_open(analysis, report->no_content, &sql));
 	return sql_run(sql, text, report);
 }
@@ -71,7 +94,8 @@ const struct command command_sql = {
 	.words = "[QUERY]",
 	.example = "sql 'SELECT kind, count(*), sum(size) FROM allocation GROUP BY kind'\n"
 		   "sql .tables\n"
-		   "sql .schema allocation",
+		   "sql .schema allocation\n"
+		   "sql .help",
 	.description =
 		"Tables are of SQLite; docs/sql.md has examples. An allocation has an id, by which tables are joined. Addresses are integers, as 0x55d0c0ffee10, and shown in hexadecimal. text(ADDRESS), words(ADDRESS, N), name(ADDRESS) and path(ADDRESS) tell what is there and what holds it. Without a query, each line is one up to '.quit'; a query ends with a semicolon. Nothing can be written.",
 	.word = WORD_NONE,

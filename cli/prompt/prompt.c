@@ -6,6 +6,7 @@
 #include "cli/prompt/execute.h"
 #include "cli/prompt/lexer.h"
 #include "cli/prompt/machine.h"
+#include "cli/prompt/sql_completion.h"
 #include "cli/prompt/sql_lines.h"
 
 #include <elf.h>
@@ -233,10 +234,19 @@ static char **complete_alone(const char *word, int start, int end)
 	struct session *session = ahead.session;
 	char **completed;
 
+	/* It asks nothing of the analysis. */
+	if (session->sql.on)
+		return sql_complete_word(word, start, end);
 	ahead_stop(&ahead);
 	completed = complete_word(word, start, end);
 	ahead_start(&ahead, session);
 	return completed;
+}
+
+/* NULL: those that are set. */
+static char *word_breaks(void)
+{
+	return ahead.session && ahead.session->sql.on ? (char *)sql_word_breaks : NULL;
 }
 
 static void set_up_readline(void)
@@ -246,6 +256,7 @@ static void set_up_readline(void)
 	rl_basic_word_break_characters = " \t\"'>|";
 	rl_completer_word_break_characters = " \t\"'>|";
 	rl_completer_quote_characters = "\"'";
+	rl_completion_word_break_hook = word_breaks;
 	/* Signals that come between two keys are readline's, too. */
 	rl_persistent_signal_handlers = 1;
 	if (!isatty(STDOUT_FILENO))
@@ -269,8 +280,10 @@ void prompt_run(struct session *session)
 		ahead_start(&ahead, session);
 		state = read_lines(session, &line);
 		ahead_stop(&ahead);
-		if (state != READ_LINE)
+		if (state != READ_LINE) {
+			sql_lines_give_up(&session->sql);
 			continue;
+		}
 		remember(line);
 		/* Ctrl-C was pressed before this line, or not in time. */
 		atomic_store(&session->progress.progress.interrupted, false);

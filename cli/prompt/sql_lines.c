@@ -67,6 +67,11 @@ bool sql_lines_take(struct session *session, const char *line, run_words *run)
 	return true;
 }
 
+void sql_lines_give_up(struct sql_lines *lines)
+{
+	free(take(lines->text));
+}
+
 const char *sql_lines_prompt(const struct sql_lines *lines)
 {
 	return !lines->on ? NULL : lines->text ? "...> " : "sql> ";

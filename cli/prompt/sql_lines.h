@@ -15,6 +15,9 @@ bool sql_lines_take(struct session *session, const char *line, run_words *run);
 /* There are no more lines: run what was read of a query. */
 void sql_lines_end(struct session *session, run_words *run);
 
+/* Forget what was read of a query. */
+void sql_lines_give_up(struct sql_lines *lines);
+
 /* What to ask for the next line with; NULL: lines are commands. */
 const char *sql_lines_prompt(const struct sql_lines *lines);
 

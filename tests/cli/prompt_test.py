@@ -177,6 +177,33 @@ class PromptTest(unittest.TestCase):
         self.terminal.expect(PROMPT)
         self.assertRegex(self.terminal.command("count used"), COUNT)
 
+    def test_sql_is_a_shell(self):
+        self.terminal.send("sql\n")
+        self.terminal.expect("sql> ")
+        for typed, shown in ((".ta\t\n", "allocations in use"), (".he\t\n", "shortest way from a root"),
+                             (".schema lea\t\n", "BYTES_INTEGER"),
+                             ("sel\tcount(*) > 3 as 'more' from allo\t;\n", "more"),
+                             ("select paren\tfrom domin\tlimit 1;\n", "parent"),
+                             ("select a.addr\t from allocation as a limit 1;\n", "0x")):
+            with self.subTest(typed):
+                self.terminal.send(typed)
+                self.terminal.expect(shown)
+                self.terminal.expect("sql> ")
+        self.terminal.send("select 1\n")
+        self.terminal.expect(r"\.\.\.> ")
+        self.terminal.send(CONTROL_C)
+        self.terminal.expect("sql> ")
+        # What the terminal shows of a long query tells that it began.
+        self.terminal.send("with recursive c(x) as (select 1 union all select x + 1 from c)"
+                           " select count(*) from c;\n")
+        self.terminal.expect("answering the query")
+        self.terminal.send(CONTROL_C)
+        self.terminal.expect("interrupted")
+        self.terminal.expect("sql> ")
+        self.terminal.send(".quit\n")
+        self.terminal.expect(PROMPT)
+        self.assertRegex(self.terminal.command("count used"), COUNT)
+
     def addresses(self):
         """Of all that is leaked, and of some in use."""
         return [
