@@ -1,0 +1,60 @@
+/*
+ * The shortest way to an allocation, in a line: the same as path() in SQL.
+ */
+#include "analyzer/base/text.h"
+#include "analyzer/query/set.h"
+#include "analyzer/sql/sql.h"
+#include "cli/command.h"
+
+#include <inttypes.h>
+
+struct path_arguments {
+	uint64_t address;
+	bool has_address;
+};
+
+static struct error *path_parse(int key, const char *value, void *output)
+{
+	struct path_arguments *arguments = output;
+
+	if (key == ARGP_KEY_END)
+		return arguments->has_address
+			       ? NULL
+			       : error_create(ERROR_USAGE, "'path' needs an address");
+	if (arguments->has_address)
+		return error_create(ERROR_USAGE, "'%s' is one word too many after an address",
+				    value);
+	arguments->has_address = true;
+	return parse_address(value, &arguments->address);
+}
+
+static struct error *path_run(struct analysis *analysis, const void *input, struct report *report)
+{
+	const struct path_arguments *arguments = input;
+	_cleanup_(sql_close) struct sql *sql = NULL;
+	_cleanup_(free) char *text = NULL;
+	allocation_id id;
+
+	TRY(set_find_allocation(analysis, arguments->address, &id));
+	text = format_text(
+		"SELECT address, size, state, kind, path(address) AS path FROM allocation WHERE id = %" PRIu32,
+		id);
+	if (!text)
+		return &error_no_memory;
+	TRY(sql_open(analysis, report->no_content, &sql));
+	return sql_run(sql, text, report);
+}
+
+const struct command command_path = {
+	.name = "path",
+	.summary = "Show the shortest way from a root to an allocation, in a line",
+	.words = "ADDRESS",
+	.example = "path 55d0c0ffee10",
+	.description =
+		"The way is of kinds, behind the variable or the place on a stack that it begins at. What leaked has none. 'explain' shows each reference with its address, and the nearest root of each kind; path(ADDRESS) in 'sql' is the same for many.",
+	.word = WORD_ADDRESS,
+	.parse = path_parse,
+	.arguments_size = sizeof(struct path_arguments),
+	.needs = STAGE_HEAP,
+	.run = path_run,
+};
