@@ -3,6 +3,7 @@
  */
 #include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
+#include "cli/assistants/mcp.h"
 #include "cli/fleet/fleet.h"
 #include "cli/help/manual.h"
 #include "cli/live/coredumpctl.h"
@@ -287,8 +288,11 @@ static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);
 } modes[] = {
-	{ "run", run_main },	     { "snap", snap_main },
-	{ "fleet", fleet_main },     { PLANT_LEAKS, plant_leaks_main },
+	{ "run", run_main },
+	{ "snap", snap_main },
+	{ "fleet", fleet_main },
+	{ "mcp", mcp_main },
+	{ PLANT_LEAKS, plant_leaks_main },
 	{ COMPLETE, complete_main },
 };
 

@@ -51,7 +51,8 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "report [OLD...] CORE [-o FILE.html]\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
 			      "snap [OPTIONS] PID\n"
-			      "fleet [OPTIONS] CORE...";
+			      "fleet [OPTIONS] CORE...\n"
+			      "mcp [OPTIONS] [CORE] [DIR...]";
 
 const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },

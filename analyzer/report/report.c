@@ -204,6 +204,10 @@ void report_end_row(struct report *report)
 	for (size_t i = 0; report->tags && i < report->tags->count; i++)
 		report->values[report->column + i] = report->tags->values[i];
 	report->column = 0;
+	if (report->most_rows && report->row == report->most_rows) {
+		report->left_out++;
+		return;
+	}
 	for (struct report *each = report; each; each = each->next) {
 		if (each->skipping)
 			continue;
@@ -214,9 +218,23 @@ void report_end_row(struct report *report)
 
 void report_end_table(struct report *report)
 {
+	uint64_t left_out = report->left_out;
+
 	assert(report->table && report->column == 0);
-	for (; report; report = report->next)
-		end_table(report);
+	for (struct report *each = report; each; each = each->next)
+		end_table(each);
+	report->left_out = 0;
+	if (left_out)
+		report_say_left_out(report, left_out, "rows");
+}
+
+void report_say_left_out(struct report *report, uint64_t count, const char *noun)
+{
+	static const struct table table =
+		TABLE("left out", "... and {count} more {what|count} not shown.",
+		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT });
+
+	report_single(report, &table, count, noun);
 }
 
 size_t report_column_count(const struct report *report)

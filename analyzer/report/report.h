@@ -207,6 +207,8 @@ struct report {
 	size_t row;
 	bool written;			/* there was a table */
 	bool skipping;			/* this one is left out */
+	uint64_t most_rows;		/* of a table; 0: all */
+	uint64_t left_out;		/* rows of this one that were too many */
 	const struct report_tags *tags; /* borrowed; or NULL */
 	struct table_choice *choice;	/* borrowed; or NULL: all tables */
 	/* One that gets the same rows, in another format; borrowed, or NULL. */
@@ -251,6 +253,9 @@ void report_begin_table(struct report *report, const struct table *table);
 void report_values(struct report *report, const struct value *values, size_t count);
 void report_end_row(struct report *report);
 void report_end_table(struct report *report);
+
+/* "... and 3 more lines not shown." */
+void report_say_left_out(struct report *report, uint64_t count, const char *noun);
 
 /* The next values of the row: report_add(report, address, size, ABSENT, "name"). */
 #define report_add(report, ...)                                                             \

@@ -237,10 +237,16 @@ static bool looks_like_core(const char *path)
 }
 
 /* A broken core may be known by nothing but its name. */
+bool file_may_be_core(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, "core.", 5) == 0 || looks_like_core(path);
+}
+
 static bool is_wanted(const FTSENT *entry)
 {
-	return strncmp(entry->fts_name, "core.", 5) == 0 || looks_like_core(entry->fts_accpath) ||
-	       file_has_rows(entry->fts_accpath);
+	return file_may_be_core(entry->fts_accpath) || file_has_rows(entry->fts_accpath);
 }
 
 static void close_folder(FTS *folder)

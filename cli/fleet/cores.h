@@ -41,6 +41,9 @@ struct error *fleet_cores_add_listed(struct fleet_cores *cores, FILE *list);
 /* Once all are added: each path is there once. */
 void fleet_cores_order(struct fleet_cores *cores);
 
+/* Whether the file is a core, or may be a packed or a broken one, by its beginning or its name. */
+bool file_may_be_core(const char *path);
+
 /* Whether the file has rows of 'facts' rather than a core. */
 bool file_has_rows(const char *path);
 

@@ -2,6 +2,7 @@
  * The manual as a whole: heapcore.1 and docs/commands.md.
  */
 #include "analyzer/base/text.h"
+#include "cli/assistants/mcp.h"
 #include "cli/fleet/fleet.h"
 #include "cli/help/manual.h"
 #include "cli/live/run.h"
@@ -224,6 +225,7 @@ struct error *manual_write(const char *form, FILE *out)
 	write_mode(&document, "Heapcore run", &run_parser);
 	write_mode(&document, "Heapcore snap", &snap_parser);
 	write_mode(&document, "Heapcore fleet", &fleet_parser);
+	write_mode(&document, "Heapcore mcp", &mcp_parser);
 	write_commands(&document);
 	write_topics(&document);
 	write_parts(&document, "Exit status", statuses, sizeof(statuses) / sizeof(*statuses));

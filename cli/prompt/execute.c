@@ -267,7 +267,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 	return error;
 }
 
-/* Whether the output of a command goes to a person, and nowhere else. */
+/* Whether the output of a command goes to a person at a terminal, and nowhere else. */
 static bool is_read_along(const struct session *session, const struct request *request)
 {
 	const struct output output = { .outer = session->output };
@@ -275,6 +275,14 @@ static bool is_read_along(const struct session *session, const struct request *r
 	return !session->chap && !session->redirected && !session->file_count &&
 	       request->line->destination == TO_OUTPUT && !request->common.format &&
 	       strcmp(session->format->name, "text") == 0 && output_width(&output) > 0;
+}
+
+/* How much is listed; 0: all. */
+static uint64_t most_shown(const struct session *session, const struct request *request)
+{
+	if (session->most_rows)
+		return session->most_rows;
+	return is_read_along(session, request) ? LINES_READ_ALONG : 0;
 }
 
 /* A variable that only selects a set is noted beside the output, which may be for a program. */
@@ -303,6 +311,7 @@ static struct error *execute(struct session *session, const struct line *line)
 	_cleanup_(free) void *arguments = NULL;
 	_cleanup_(variable_words_deinit) struct variable_words variables = { 0 };
 	struct error *error;
+	uint64_t most;
 
 	if (!command)
 		return command_unknown(line->words[0]);
@@ -315,8 +324,9 @@ static struct error *execute(struct session *session, const struct line *line)
 	if (!error)
 		error = switches_parse(command, variables.words + 1, line->count - 1, arguments,
 				       &request.common);
-	if (!error && command->shorten && is_read_along(session, &request))
-		command->shorten(arguments, LINES_READ_ALONG);
+	most = most_shown(session, &request);
+	if (!error && command->shorten && most)
+		command->shorten(arguments, most);
 	if (!error)
 		error = run_and_tell(session, &request);
 	if (command->release)

@@ -149,6 +149,11 @@ bool vanished_any(void)
 	return atomic_load(&happened);
 }
 
+void vanished_forget(void)
+{
+	atomic_store(&happened, false);
+}
+
 /* Where a version of control groups keeps its folders, and limits in them. */
 struct version {
 	const char *folder, *file;

@@ -34,6 +34,9 @@ void vanished_catch(void);
 /* Whether one did. */
 bool vanished_any(void);
 
+/* What did so far is of no concern any more. */
+void vanished_forget(void);
+
 /*
  * How many bytes of memory a process may use here at all: what the machine has, swap included, or
  * what its control group is allowed, if that is less. 0: it is not known.

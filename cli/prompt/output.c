@@ -96,6 +96,8 @@ static int write_bytes(struct output *output, const char *bytes, size_t size)
 	output->before(output->data);
 	if (output->outer)
 		return write_bytes(output->outer, bytes, size);
+	if (output->into)
+		return fwrite(bytes, 1, size, output->into) == size ? 0 : errno;
 	if (output->fd < 0)
 		failure = start_shell(output);
 	if (!failure)

@@ -23,6 +23,7 @@ struct output {
 	struct output *outer; /* that of the script around it, or NULL */
 	int fd;		      /* -1: the shell was not started yet */
 	pid_t shell;
+	FILE *into; /* written to instead of fd; borrowed; or NULL */
 	/* Called before each write; may write to standard error. */
 	void (*before)(void *data);
 	void *data;

@@ -46,6 +46,7 @@ struct reports {
 	bool no_content; /* they leave out the contents of memory */
 	bool chap;	 /* see struct report */
 	size_t width;	 /* the same, of the first */
+	uint64_t most_rows;
 };
 
 /*

@@ -21,11 +21,19 @@ void session_init(struct session *session, bool quiet)
 	progress_line_init(&session->progress, quiet ? NULL : stderr);
 }
 
+void session_close(struct session *session)
+{
+	if (session->analysis)
+		analysis_destroy(take(session->analysis));
+	session->told_vanished = session->doubted = false;
+	session->findings_shown = 0;
+	memset(session->findings_left_out, 0, sizeof(session->findings_left_out));
+}
+
 void session_deinit(struct session *session)
 {
 	free(session->sql.text);
-	if (session->analysis)
-		analysis_destroy(session->analysis);
+	session_close(session);
 }
 
 struct error *session_open(struct session *session, const char *path)
@@ -94,8 +102,10 @@ static void say(struct session *session, const char *kind, const char *text)
 	struct winsize size = { .ws_col = 0 };
 
 	progress_line_clear(&session->progress);
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col ||
-	    !say_fitted(kind, text, size.ws_col))
+	if (session->messages)
+		write_message(session->messages, kind, text);
+	else if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col ||
+		 !say_fitted(kind, text, size.ws_col))
 		write_message(stderr, kind, text);
 }
 

@@ -36,6 +36,7 @@ struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
 	const char *subject;	   /* what reports call it; NULL: its path */
 	struct progress_line progress;
+	FILE *messages; /* where they go instead of standard error; borrowed; or NULL */
 	const struct report_format *format;
 	const char *table;	      /* the only one to be written; NULL: see table_choice */
 	const struct tag_words *tags; /* borrowed; or NULL */
@@ -44,6 +45,7 @@ struct session {
 	enum colour colour;
 	const struct debug_options *debug; /* borrowed; or NULL */
 	size_t maximum_memory;		   /* bytes; 0: no limit */
+	uint64_t most_rows;		   /* of a table, and of what is listed; 0: all */
 	bool quiet;
 	bool no_content; /* reports leave out the contents of memory */
 	bool chap;	 /* or show them as chap does, to the letter */
@@ -72,6 +74,9 @@ struct session {
 void session_init(struct session *session, bool quiet);
 void session_deinit(struct session *session);
 DEFINE_DEINIT(session_deinit, struct session)
+
+/* Close the dump, so that another can be opened; the settings stay. */
+void session_close(struct session *session);
 
 /* Open the dump at path. */
 struct error *session_open(struct session *session, const char *path);

@@ -1,6 +1,7 @@
 #include "cli/prompt/shell_completion.h"
 
 #include "analyzer/base/cleanup.h"
+#include "cli/assistants/mcp.h"
 #include "cli/fleet/fleet.h"
 #include "cli/live/run.h"
 #include "cli/live/snap.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|fleet|diff|report|help";
+static const char MODES[] = "run|snap|fleet|mcp|diff|report|help";
 
 static bool is_option(const char *word)
 {
@@ -113,6 +114,8 @@ static void complete(int count, char **words)
 		return complete_mode(&snap_parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "fleet") == 0)
 		return complete_mode(&fleet_parser, count - core - 1, words + core + 1);
+	if (strcmp(words[core], "mcp") == 0)
+		return complete_mode(&mcp_parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "diff") == 0 || strcmp(words[core], "report") == 0)
 		return;
 	if (!has_process && strcmp(words[core], "help") != 0)

@@ -22,13 +22,8 @@ double rows_share(uint64_t part, uint64_t whole)
 
 void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit)
 {
-	static const struct table table =
-		TABLE("left out", "... and {count} more {what|count} not shown.",
-		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT });
-
-	if (limit == 0 || total <= limit)
-		return;
-	report_single(report, &table, total - limit, noun);
+	if (limit && total > limit)
+		report_say_left_out(report, total - limit, noun);
 }
 
 void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges)

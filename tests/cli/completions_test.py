@@ -24,6 +24,7 @@ LINES = {
     "heapcore snap --zs": ["--zstd"],
     "heapcore core.1 list used --sort-by retai": ["retained"],
     "heapcore sna": ["snap"],
+    "heapcore mcp --no-c": ["--no-content"],
     "heapcore help summ": ["summarize"],
 }
 BASH = """

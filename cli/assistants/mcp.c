@@ -1,0 +1,148 @@
+#include "cli/assistants/mcp.h"
+
+#include "analyzer/base/text.h"
+#include "cli/assistants/server.h"
+#include "cli/prompt/switches.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+enum { KEY_ALLOW = 256, KEY_MAXIMUM_MEMORY, KEY_NO_CONTENT, KEY_SYSROOT, KEY_DEBUG_DIR };
+
+static const char DOCUMENTATION[] =
+	"Let an assistant in an editor look into cores, by the Model Context Protocol: JSON-RPC on standard input and output. CORE is opened at first; other cores only if they are below a folder DIR.\v"
+	"Nothing is written, no program is started, and nothing is sent anywhere but to standard output. The tools are 'open', 'overview', 'summarize', 'list', 'show', 'explain', 'path', 'tree', 'backtrace', 'sql', 'diff' and 'help', with the switches of the commands; 'heapcore://report' is the report of the open core.\n"
+	"\n"
+	"Answers hold contents of memory, unless --no-content is given.";
+
+struct mcp_options {
+	struct debug_options debug;
+	size_t memory; /* bytes; 0: not told */
+	bool no_content;
+	struct folders folders;
+};
+
+static const struct argp_option options[] = {
+	{ "allow", KEY_ALLOW, "DIR", 0, "Let cores below DIR be opened (may be repeated)", 0 },
+	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	  "Use at most SIZE of memory, beside a core itself (default: the machine's)", 0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
+	  0 },
+	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	  "Search DIR for the files of the machine that cores are from", 0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
+	{ 0 },
+};
+
+static const struct switch_place places[] = {
+	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct mcp_options, memory),
+	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct mcp_options, no_content),
+	PLACE(KEY_SYSROOT, PLACE_TEXT, struct mcp_options, debug.sysroot),
+	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct mcp_options, debug.debug_directory),
+	{ 0 },
+};
+
+static struct error *check(const struct mcp_options *given)
+{
+	if (given->folders.count == 0 && !given->folders.core)
+		return error_create(ERROR_USAGE, "give a core, or a folder of cores");
+	return NULL;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct mcp_options *given = state->input;
+	struct error *error = NULL;
+	bool kept = switch_keep(places, key, argument, given, &error);
+
+	switch (key) {
+	case KEY_ALLOW:
+	case ARGP_KEY_ARG:
+		error = folders_add(&given->folders, argument);
+		break;
+	case ARGP_KEY_END:
+		error = check(given);
+		break;
+	default:
+		if (!kept)
+			return ARGP_ERR_UNKNOWN;
+	}
+	if (!error)
+		return 0;
+	argp_error(state, "%s", error_message(error));
+	error_destroy(error);
+	return EINVAL;
+}
+
+const struct argp mcp_parser = {
+	.options = options,
+	.parser = parse_option,
+	.args_doc = "[CORE] [DIR...]",
+	.doc = DOCUMENTATION,
+};
+
+/* What else would be written to standard output goes to standard error. */
+static struct error *take_output(int *ret)
+{
+	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return error_system("standard output");
+	*ret = out;
+	return NULL;
+}
+
+static void set_up(struct server *server, struct mcp_options *given)
+{
+	const char *folder = getenv("TMPDIR");
+	struct session *session = &server->session;
+
+	if (folder && *folder)
+		given->debug.temporary_folder = folder;
+	given->debug.give_up = give_up;
+	given->debug.memory = machine_memory();
+	session_init(session, true);
+	session->quiet = false; /* notes are part of answers */
+	session->debug = &given->debug;
+	session->maximum_memory = given->memory ? given->memory : given->debug.memory;
+	session->no_content = given->no_content;
+	server->folders = take_struct(given->folders);
+	server->unopened = server->folders.core;
+	atomic_flag_clear(&server->telling);
+}
+
+static struct error *serve(struct server *server)
+{
+	_cleanup_(channel_close) struct channel *channel = NULL;
+	_cleanup_(close) int out = -1;
+
+	TRY(take_output(&out));
+	TRY(channel_open(STDIN_FILENO, out, &server->session.progress.progress.interrupted,
+			 &channel));
+	server->channel = channel;
+	server_serve(server);
+	return NULL;
+}
+
+int mcp_main(int count, char **arguments)
+{
+	struct mcp_options given = { .memory = 0 };
+	struct server server = { .initialized = false };
+	struct error *error;
+
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&mcp_parser, count, arguments, 0, NULL, &given))
+		return EXIT_NOT_ANALYSED;
+	set_up(&server, &given);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	vanished_catch();
+	error = serve(&server);
+	if (error)
+		session_complain(&server.session, error);
+	session_deinit(&server.session);
+	folders_deinit(&server.folders);
+	return error ? EXIT_NOT_ANALYSED : EXIT_FINE;
+}

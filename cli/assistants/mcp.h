@@ -1,0 +1,16 @@
+/*
+ * heapcore mcp: cores for assistants in editors, by the Model Context Protocol.
+ *
+ *	heapcore mcp [OPTIONS] [CORE | DIR]...
+ */
+#ifndef CLI_ASSISTANTS_MCP_H
+#define CLI_ASSISTANTS_MCP_H
+
+#include <argp.h>
+
+extern const struct argp mcp_parser; /* for the manual, too */
+
+/* Returns the exit status. */
+int mcp_main(int count, char **arguments);
+
+#endif

@@ -1,0 +1,132 @@
+#include "cli/assistants/server.h"
+
+#include "analyzer/base/text.h"
+#include "cli/prompt/execute.h"
+
+#include <string.h>
+
+/* ---- what a command writes */
+
+struct error *answer_init(struct answer *answer, size_t most_text)
+{
+	TRY(capture_init(&answer->text, most_text));
+	TRY(capture_init(&answer->rows, MOST_DATA));
+	return capture_init(&answer->messages, MOST_MESSAGES);
+}
+
+void answer_deinit(struct answer *answer)
+{
+	capture_deinit(&answer->text);
+	capture_deinit(&answer->rows);
+	capture_deinit(&answer->messages);
+}
+
+/* Where a session writes, instead of to standard output. */
+struct place {
+	struct output output;
+	struct report_file rows;
+};
+
+static void do_nothing(void *data)
+{
+}
+
+static void enter(struct server *server, struct place *place, struct answer *answer)
+{
+	struct session *session = &server->session;
+
+	*place = (struct place){
+		.output = { .destination = TO_FILE,
+			    .into = answer->text.stream,
+			    .before = do_nothing,
+			    .interrupted = &session->progress.progress.interrupted },
+		.rows = { .output.stream = answer->rows.stream },
+	};
+	session->output = &place->output;
+	session->messages = answer->messages.stream;
+	session->wrong_usage = session->failed = session->found = false;
+	if (!report_format_find("json", &place->rows.format)) {
+		session->files[0] = &place->rows;
+		session->file_count = 1;
+	}
+}
+
+static void leave(struct server *server, struct answer *answer)
+{
+	struct session *session = &server->session;
+
+	answer->failed |= session->wrong_usage || session->failed;
+	session->output = NULL;
+	session->messages = NULL;
+	session->file_count = 0;
+}
+
+/* Reasons were given when they were found, which may be long ago. */
+static void tell_doubt(struct server *server, const struct line *line)
+{
+	struct session *session = &server->session;
+
+	if (!session->analysis)
+		return;
+	if (strcmp(line->words[0], "info") == 0)
+		session->findings_shown = 0;
+	else if (findings_incomplete(analysis_findings(session->analysis)))
+		session_note(session, "warning: answers may be wrong: 'overview' says why");
+}
+
+void server_run(struct server *server, const struct line *line, uint64_t most_rows,
+		struct answer *answer)
+{
+	struct place place;
+
+	enter(server, &place, answer);
+	server->session.most_rows = most_rows;
+	tell_doubt(server, line);
+	execute_words(&server->session, line->words, line->count);
+	leave(server, answer);
+}
+
+void server_list_cores(struct server *server, uint64_t most_rows, struct answer *answer)
+{
+	char *words[] = { (char *)"open" };
+	const struct line line = { .words = words, .count = 1 };
+	struct session *session = &server->session;
+	struct reports reports;
+	struct place place;
+	struct error *error;
+
+	enter(server, &place, answer);
+	session->most_rows = most_rows;
+	error = reports_open(&reports, session, session->format, &line, answer->text.stream, false);
+	if (!error) {
+		error = folders_write(&server->folders, &reports.list[0]);
+		error = error_first(error, reports_close(&reports));
+	}
+	if (error)
+		session_complain(session, error);
+	leave(server, answer);
+}
+
+/* ---- cores */
+
+bool server_open(struct server *server, const char *path, struct answer *answer)
+{
+	struct place place;
+	struct error *error;
+
+	server->unopened = false;
+	session_close(&server->session);
+	vanished_forget();
+	enter(server, &place, answer);
+	error = session_open(&server->session, path);
+	if (error)
+		session_complain(&server->session, error);
+	leave(server, answer);
+	return !error;
+}
+
+void server_open_given(struct server *server, struct answer *answer)
+{
+	if (server->unopened)
+		server_open(server, server->folders.core, answer);
+}

@@ -1,0 +1,75 @@
+/*
+ * What an assistant may ask of cores, by the Model Context Protocol.
+ *
+ * One core is open at a time. Its session is that of a prompt, but for where its output goes: a
+ * command's text, its rows as JSON, and messages are kept, and become the answer.
+ */
+#ifndef CLI_ASSISTANTS_SERVER_H
+#define CLI_ASSISTANTS_SERVER_H
+
+#include "cli/assistants/capture.h"
+#include "cli/assistants/channel.h"
+#include "cli/assistants/folders.h"
+#include "cli/prompt/lexer.h"
+#include "cli/prompt/reports.h"
+
+struct server {
+	struct folders folders;
+	struct session session; /* of one core after the other */
+	struct channel *channel;
+	bool initialized;
+	bool unopened; /* the core named on the command line, so far */
+
+	/* See progress_tell(). */
+	const json_t *token; /* NULL: it is not wanted */
+	_Atomic int64_t next_tell;
+	atomic_flag telling;
+	const char *task;
+	double steps, told; /* tasks so far, and what was told last */
+};
+
+/* What a command wrote. */
+struct answer {
+	struct capture text, rows, messages;
+	bool failed;
+};
+
+/* The most that is kept of each, in bytes. Clients take no messages of more than 10 MB. */
+enum { MOST_TEXT = 256 << 10, MOST_DATA = 1 << 20, MOST_PAGE = 8 << 20, MOST_MESSAGES = 64 << 10 };
+
+struct error *answer_init(struct answer *answer, size_t most_text);
+void answer_deinit(struct answer *answer);
+DEFINE_DEINIT(answer_deinit, struct answer)
+
+/* Run a command; most_rows 0: as many as it writes. Errors are part of the answer. */
+void server_run(struct server *server, const struct line *line, uint64_t most_rows,
+		struct answer *answer);
+
+/* Close what is open, and open that; false: it failed, and the answer says why. */
+bool server_open(struct server *server, const char *path, struct answer *answer);
+
+/* Open the core of the command line, unless that was done. */
+void server_open_given(struct server *server, struct answer *answer);
+
+/* Write the cores that may be opened. */
+void server_list_cores(struct server *server, uint64_t most_rows, struct answer *answer);
+
+/* Answer requests up to the end. */
+void server_serve(struct server *server);
+
+/* ---- methods: the result, or what is wrong with params */
+
+struct error *tools_list(struct server *server, const json_t *params, json_t **ret);
+struct error *tools_call(struct server *server, const json_t *params, json_t **ret);
+struct error *resources_list(struct server *server, const json_t *params, json_t **ret);
+struct error *resource_templates_list(struct server *server, const json_t *params, json_t **ret);
+/* ERROR_SYSTEM: there is none of that name. */
+struct error *resources_read(struct server *server, const json_t *params, json_t **ret);
+
+/* Begin to tell how far a request is, if the params ask for that; NULL: end it. */
+void progress_tell(struct server *server, const json_t *params);
+
+/* What is said with all that comes from a core. */
+extern const char untrusted_note[];
+
+#endif
