@@ -309,6 +309,21 @@ static bool is_behind_header(const struct typing *typing, const struct pointer *
 }
 
 /*
+ * Whether the pointer alone says what it leads to: not one of a union, see infer.c, unless it leads
+ * to text behind a header, to which no number that may stand there would lead by chance.
+ */
+static bool tells_type(const struct typing *typing, const struct pointer *pointer,
+		       type_number wanted, struct memory_range range)
+{
+	enum type_kind kind = typing_type(typing, wanted)->kind;
+
+	if (pointer->is_choice)
+		return wanted != pointer->target &&
+		       is_filled_with_text(typing, range, pointer->value);
+	return kind != TYPE_NONE && kind != TYPE_FUNCTION;
+}
+
+/*
  * The structure that the wanted one begins with, if memory looks like that alone: the later blocks
  * of a pool have only the first part of its header.
  */
@@ -432,9 +447,7 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 	is_first = !has_step(typing, id);
 	if (is_first)
 		error = keep_step(typing, id, pointer);
-	/* Which member of a union is meant is not known here: see infer.c. */
-	if (error || pointer->is_choice || target->kind == TYPE_NONE ||
-	    target->kind == TYPE_FUNCTION ||
+	if (error || !tells_type(typing, pointer, wanted, range) ||
 	    (known_type(typing, id) == wanted && known > FIT_REGION) ||
 	    typing_is_stated(typing, id))
 		return error;
@@ -448,7 +461,7 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 		return NULL;
 	if (!is_first)
 		error = keep_step(typing, id, pointer);
-	return error ? error : typing_set(typing, id, wanted, fit, false);
+	return error ? error : typing_set(typing, id, wanted, fit, pointer->is_choice);
 }
 
 struct error *typing_begin_at(struct typing *typing, allocation_id id, type_number number,

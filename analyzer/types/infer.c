@@ -339,5 +339,7 @@ struct error *typing_infer(struct typing *typing)
 			break;
 		error = typing_follow_queue(typing);
 	}
+	if (!error)
+		error = infer_arrays(typing);
 	return error ? error : doubt_headers(&inference);
 }

@@ -9,6 +9,7 @@
  *	infer.c      groups of allocations, and what is assigned to them
  *	candidates.c what those of a group may be
  *	choice.c     which candidate they look like
+ *	arrays.c     arrays of "void *", by what is in others
  *	within.c     the same for what stands within blocks
  */
 #ifndef ANALYZER_TYPES_INFERENCE_H
@@ -121,5 +122,10 @@ struct error *infer_inner(struct inference *inference);
 
 /* What stands within blocks and has a header. */
 struct error *infer_regions(struct inference *inference);
+
+/* ---- arrays.c */
+
+/* What arrays of "void *" consist of, once all else is known. */
+struct error *infer_arrays(struct typing *typing);
 
 #endif

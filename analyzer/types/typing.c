@@ -63,12 +63,27 @@ struct error *typing_find_all(struct typing *typing)
 	return typing_infer(typing);
 }
 
+/* "char" rather than what else is a byte of text. */
+static void find_character(struct typing *typing)
+{
+	for (type_number i = 1; i < type_count(typing->table); i++) {
+		const struct data_type *type = typing_type(typing, i);
+
+		if (type->kind != TYPE_CHARACTER)
+			continue;
+		if (!typing->character)
+			typing->character = i;
+		if (type->name && strcmp(type->name, "char") == 0) {
+			typing->character = i;
+			return;
+		}
+	}
+}
+
 static struct error *make(struct typing *typing)
 {
 	TRY(slot_table_init(&typing->slots, typing->table, typing->input.account));
-	for (type_number i = 1; !typing->character && i < type_count(typing->table); i++)
-		if (typing_type(typing, i)->kind == TYPE_CHARACTER)
-			typing->character = i;
+	find_character(typing);
 	typing_find_node_headers(typing);
 	return typing_find_all(typing);
 }

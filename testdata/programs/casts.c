@@ -156,12 +156,29 @@ struct note {
 	long day[5];
 };
 
+/* Bags of notes, most of which are empty. */
+struct shelf {
+	struct shelf *next;
+	struct bag notes;
+};
+
+/* A number, or a text behind a header of its own. */
+struct setting {
+	long kind;
+	union {
+		void *text;
+		unsigned long number;
+	};
+};
+
 static struct entry *wallets, *tickets, *signs;
 static struct object *objects;
 struct variant variants[60]; /* nobody reads it: compilers would do without */
 struct shape shapes[40];
 static struct piece *pieces;
 static struct bag bag;
+static struct shelf *shelves;
+struct setting settings[30];
 static struct stack stack;
 
 long seen;
@@ -296,6 +313,9 @@ OUT_OF_LINE static void use_all(void)
 		use_sign(entry->value);
 	for (int i = 0; i < bag.count; i++)
 		use_note(find(&bag, i));
+	for (const struct shelf *shelf = shelves; shelf; shelf = shelf->next)
+		if (shelf->notes.count)
+			use_note(find(&shelf->notes, 0));
 	use_stack(&stack);
 }
 
@@ -377,6 +397,45 @@ OUT_OF_LINE static void fill_stack(void)
 	push_value(&stack, (struct value){ .kind = NUMBER, .real = 0.5 });
 }
 
+static struct note *make_note(void)
+{
+	struct note *note = make(sizeof(*note), "struct note");
+
+	note->about = push(NULL, NULL);
+	return note;
+}
+
+OUT_OF_LINE static void fill_shelves(void)
+{
+	for (int i = 0; i < 40; i++) {
+		struct shelf *shelf = make(sizeof(*shelf), "struct shelf");
+
+		shelf->next = shelves;
+		shelf->notes.items = make(7 * sizeof(void *), "struct note *[]");
+		shelf->notes.count = i % 8 ? 0 : 3;
+		for (int j = 0; j < shelf->notes.count; j++)
+			shelf->notes.items[j] = make_note();
+		shelves = shelf;
+	}
+}
+
+OUT_OF_LINE static void fill_settings(void)
+{
+	for (int i = 0; i < 30; i++) {
+		const char text[] = "how it is meant to be set";
+		char *block = make(3 + sizeof(text), i % 3 ? "char[]" : "?");
+
+		settings[i].kind = i % 3;
+		settings[i].number = (unsigned long)i;
+		memcpy(block, (unsigned char[]){ 0xff, 1, 0x90 }, 3);
+		strcpy(block + 3, text);
+		if (i % 3)
+			settings[i].text = block + 3;
+		else
+			settings[i].text = strcpy(block, text);
+	}
+}
+
 OUT_OF_LINE static void fill(void)
 {
 	for (int i = 0; i < 200; i++) {
@@ -402,13 +461,11 @@ OUT_OF_LINE static void fill(void)
 		shapes[i].square = square;
 	}
 	bag.count = 50;
-	bag.items = make(50 * sizeof(*bag.items), "?");
-	for (int i = 0; i < 50; i++) {
-		struct note *note = make(sizeof(*note), "struct note");
-
-		note->about = push(NULL, NULL);
-		bag.items[i] = note;
-	}
+	bag.items = make(50 * sizeof(*bag.items), "struct note *[]");
+	for (int i = 0; i < 50; i++)
+		bag.items[i] = make_note();
+	fill_shelves();
+	fill_settings();
 	fill_pool();
 	fill_slab();
 	fill_stack();

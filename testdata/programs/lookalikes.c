@@ -111,6 +111,22 @@ struct holder {
 	void *thing;
 };
 
+/* What is in a sack, nothing says. */
+struct sack {
+	struct sack *next;
+	void **things;
+	long count;
+};
+
+/* A number, or something of the user's. */
+struct ticket {
+	long kind;
+	union {
+		void *thing;
+		unsigned long number;
+	};
+};
+
 struct item *items; /* nobody reads these: compilers would do without */
 struct cell *forks, *knots, *unmarked, *bare;
 struct grape no_fruit;
@@ -118,6 +134,9 @@ struct holder holder;
 static struct vine *vines;
 static struct player *players;
 struct team teams[40];
+static struct sack *sacks;
+struct ticket tickets[20];
+char *motto;
 static struct entry *callbacks, *replies, *facts;
 static struct holder busy;
 
@@ -300,6 +319,35 @@ OUT_OF_LINE static void fill_teams(void)
 	}
 }
 
+/* Players and fruit in turn; or nothing. */
+OUT_OF_LINE static void fill_sacks(void)
+{
+	for (int i = 0; i < 20; i++) {
+		struct sack *sack = make(sizeof(*sack), "struct sack");
+
+		sack->next = sacks;
+		sack->things = make(30 * sizeof(void *), "?");
+		sack->count = i % 2 ? 30 : 0;
+		for (long j = 0; j < sack->count; j++)
+			sack->things[j] = j % 2 ? (void *)players : vines->grapes[0];
+		sacks = sack;
+	}
+}
+
+/* The numbers lead to words behind which other things are. */
+OUT_OF_LINE static void fill_tickets(void)
+{
+	motto = strcpy(make(40, "char[]"), "this alone is text");
+	for (int i = 0; i < 20; i++) {
+		char *block = make(100, "not text");
+
+		memcpy(block, "\001\002\377\376and so on", 14);
+		memcpy(block + 64, &players, sizeof(players));
+		tickets[i].kind = i;
+		tickets[i].thing = block + 4;
+	}
+}
+
 /* A block whose address looks like six letters, as bytes. */
 static void *make_lettered(void)
 {
@@ -348,6 +396,8 @@ int main(void)
 	fill_cells();
 	fill_bare();
 	fill_teams();
+	fill_sacks();
+	fill_tickets();
 	fill_entries();
 	fill_single();
 	use_all();

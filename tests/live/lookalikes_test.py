@@ -11,7 +11,7 @@ import unittest
 
 from harness import LiveTest, addresses, snap, tables
 
-UNKNOWN = ("?", "char[]")
+UNKNOWN = ("?", "char[]", "not text")
 
 
 class LookalikesTest(LiveTest):
@@ -22,14 +22,17 @@ class LookalikesTest(LiveTest):
         truth = collections.defaultdict(set)
         for line in process.said:
             address, _, name = line.strip().partition(" ")
-            if name and name not in UNKNOWN:
+            if name:
                 truth[name].add(int(address, 16))
         core = snap(process, self.path("core"))
         named = {row["type"]: addresses("-q", core, "enumerate", "used",
                                         row["type"])
                  for row in tables("-q", core, "summarize", "used")["group"]
                  if row.get("type") and row["type"] not in UNKNOWN}
-        self.assertEqual(named, dict(truth))
+        self.assertEqual(named, {name: found for name, found in truth.items()
+                                 if name not in UNKNOWN})
+        self.assertFalse(truth["not text"] & addresses(
+            "-q", core, "enumerate", "used", "char[]"))
 
     def test_gcc(self):
         self.check("-g", "-O2")
