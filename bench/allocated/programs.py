@@ -566,8 +566,8 @@ PROGRAMS = (
             "installed/bin/postgres", start_postgres,
             # Its callers pass the size of the one that begins with it.
             Site(functions={"init_custom_variable": (
-                "config_bool", "config_int", "config_real", "config_string",
-                "config_enum")}), held_out=True),
+                "struct config_bool", "struct config_int", "struct config_real", "struct config_string",
+                "struct config_enum")}), held_out=True),
     Program("perl", "perl", f"./Configure -des -Doptimize='{FLAGS}' && "
             f"{MAKE} perl", "perl", start_perl,
             Site(wrappers=r"Perl_safesys\w+|safe\w+",
