@@ -6,8 +6,7 @@
 
 struct counting {
 	const struct object_census_input *input;
-	const struct patterns *patterns; /* with owners */
-	bool has_plain;			 /* objects of some runtime are known by patterns alone */
+	struct object_finder finder;
 	struct object_census *census;
 	ARRAY(uint32_t) numbers;      /* by allocation: of the group, or NO_GROUP */
 	ARRAY(allocation_id) reached; /* blocks, nearest first */
@@ -33,33 +32,31 @@ static bool has_plain_runtime(const struct runtimes *runtimes)
 	return false;
 }
 
-static struct error *need_objects(struct counting *counting)
+struct error *object_finder_begin(struct analysis *analysis, struct object_finder *ret)
 {
-	struct analysis *analysis = counting->input->analysis;
-
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_GRAPH));
-	if (counting->input->retained)
-		TRY(analysis_need(analysis, STAGE_DOMINATORS));
 	TRY(analysis_need(analysis, STAGE_OWNERS));
-	counting->patterns = analysis_patterns(analysis);
-	counting->has_plain = has_plain_runtime(analysis_runtimes(analysis));
+	*ret = (struct object_finder){
+		.analysis = analysis,
+		.patterns = analysis_patterns(analysis),
+		.has_plain = has_plain_runtime(analysis_runtimes(analysis)),
+	};
 	return NULL;
 }
 
-/* KIND_UNKNOWN: it is no object. */
-static kind_key class_key(const struct counting *counting, allocation_id id)
+kind_key object_class_key(const struct object_finder *finder, allocation_id id)
 {
-	const struct runtimes *runtimes = analysis_runtimes(counting->input->analysis);
+	const struct runtimes *runtimes = analysis_runtimes(finder->analysis);
 	uint64_t number = runtimes_have_objects(runtimes) ? runtimes_class_of(runtimes, id) : 0;
 	pattern_number pattern;
 
 	if (number)
 		return kind_make(BY_SIGNATURE, number);
-	if (!counting->has_plain)
+	if (!finder->has_plain)
 		return KIND_UNKNOWN;
-	pattern = patterns_of(counting->patterns, id);
-	return pattern_is_object(pattern) && !patterns_owner(counting->patterns, id)
+	pattern = patterns_of(finder->patterns, id);
+	return pattern_is_object(pattern) && !patterns_owner(finder->patterns, id)
 		       ? kind_of_pattern(pattern)
 		       : KIND_UNKNOWN;
 }
@@ -95,7 +92,7 @@ static struct error *count_objects(struct counting *counting)
 	memset(counting->numbers.items, 0xff, allocation_count(index) * sizeof(uint32_t));
 	bitmap_for_each(i, counting->input->members) {
 		allocation_id id = (allocation_id)i;
-		kind_key key = class_key(counting, id);
+		kind_key key = object_class_key(&counting->finder, id);
 		struct object_group *group;
 		struct memory_range range;
 
@@ -134,7 +131,7 @@ static struct error *count_block(struct counting *counting, allocation_id id, ui
 	struct object_group *group = &counting->census->groups.items[number];
 
 	if (counting->numbers.items[id] != NO_GROUP || !bitmap_get(allocation_used(index), id) ||
-	    class_key(counting, id) != KIND_UNKNOWN)
+	    object_class_key(&counting->finder, id) != KIND_UNKNOWN)
 		return NULL;
 	counting->numbers.items[id] = number;
 	group->blocks++;
@@ -149,10 +146,11 @@ static struct error *count_owned(struct counting *counting)
 
 	bitmap_for_each(i, allocation_used(index)) {
 		allocation_id id = (allocation_id)i, owner;
-		uint64_t address = patterns_owner(counting->patterns, id);
+		uint64_t address = patterns_owner(counting->finder.patterns, id);
 
 		owner = address ? allocation_find(index, address) : NO_ALLOCATION;
-		if (owner != NO_ALLOCATION && class_key(counting, owner) != KIND_UNKNOWN &&
+		if (owner != NO_ALLOCATION &&
+		    object_class_key(&counting->finder, owner) != KIND_UNKNOWN &&
 		    counting->numbers.items[owner] != NO_GROUP)
 			TRY(count_block(counting, id, counting->numbers.items[owner]));
 	}
@@ -179,7 +177,7 @@ static struct error *count_blocks(struct counting *counting)
 	TRY(count_owned(counting));
 	bitmap_for_each(id, counting->input->members) {
 		TRY(progress_check_at(progress, id, &passed));
-		if (class_key(counting, (allocation_id)id) != KIND_UNKNOWN)
+		if (object_class_key(&counting->finder, (allocation_id)id) != KIND_UNKNOWN)
 			TRY(reach_from(counting, (allocation_id)id));
 	}
 	for (size_t i = 0; i < counting->reached.count; i++)
@@ -239,7 +237,9 @@ struct error *object_census_take(const struct object_census_input *input, struct
 		.reached.memory.account = account,
 	};
 
-	TRY(need_objects(&counting));
+	TRY(object_finder_begin(input->analysis, &counting.finder));
+	if (input->retained)
+		TRY(analysis_need(input->analysis, STAGE_DOMINATORS));
 	TRY(count_objects(&counting));
 	if (input->retained)
 		TRY(add_retained(&counting));

@@ -12,6 +12,18 @@
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
 
+/* What tells objects from other allocations; built once. */
+struct object_finder {
+	struct analysis *analysis;
+	const struct patterns *patterns; /* with owners */
+	bool has_plain;			 /* objects of some runtime are known by patterns alone */
+};
+
+struct error *object_finder_begin(struct analysis *analysis, struct object_finder *ret);
+
+/* By what a used allocation is counted; KIND_UNKNOWN: it is no object. */
+kind_key object_class_key(const struct object_finder *finder, allocation_id id);
+
 /* The objects of a class. */
 struct object_group {
 	kind_key key;

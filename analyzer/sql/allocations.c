@@ -227,30 +227,6 @@ static int is_at_end(sqlite3_vtab_cursor *base)
 	return cursor->at >= cursor->end;
 }
 
-/*
- * Bounds of a column as SQL has it: [least, most] of numbers that are not negative. false: no
- * number that can be an id, an address or a size is.
- */
-static bool narrow(unsigned char operator, sqlite3_int64 value, uint64_t *least, uint64_t *most)
-{
-	switch (operator) {
-	case SQLITE_INDEX_CONSTRAINT_EQ:
-		*least = *least > (uint64_t)value ? *least : (uint64_t)value;
-		*most = *most < (uint64_t)value ? *most : (uint64_t)value;
-		return true;
-	case SQLITE_INDEX_CONSTRAINT_GT:
-	case SQLITE_INDEX_CONSTRAINT_GE:
-		*least = *least > (uint64_t)value ? *least : (uint64_t)value;
-		return true;
-	case SQLITE_INDEX_CONSTRAINT_LT:
-	case SQLITE_INDEX_CONSTRAINT_LE:
-		*most = *most < (uint64_t)value ? *most : (uint64_t)value;
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* The ids of the allocations that start in [least, most]. */
 static void narrow_ids(struct cursor *cursor, uint64_t least, uint64_t most)
 {
@@ -285,7 +261,7 @@ static void narrow_by(struct cursor *cursor, const char *constraint, sqlite3_val
 
 	/* What else is compared with numbers is left to SQLite. */
 	if (sqlite3_value_type(value) != SQLITE_INTEGER || sqlite3_value_int64(value) < 0 ||
-	    !narrow((unsigned char)constraint[1], sqlite3_value_int64(value), &least, &most))
+	    !sql_narrow((unsigned char)constraint[1], sqlite3_value_int64(value), &least, &most))
 		return;
 	switch (constraint[0] - '0') {
 	case COLUMN_ID:
@@ -375,7 +351,7 @@ static const char *anchor_of(const struct roots *roots, allocation_id id)
 	return names[sql_anchor_kind(roots, id)];
 }
 
-static const char *state_of(const struct analysis *analysis, allocation_id id)
+const char *sql_state(const struct analysis *analysis, allocation_id id)
 {
 	static const char *const names[LIVE_STATES] = {
 		[STATE_AT_RISK] = "at risk",
@@ -514,7 +490,7 @@ static void result_used(sqlite3_context *context, struct cursor *cursor, int col
 		result_signature(context, analysis, id);
 		break;
 	case COLUMN_STATE:
-		sql_result_text(context, state_of(analysis, id));
+		sql_result_text(context, sql_state(analysis, id));
 		break;
 	case COLUMN_ANCHOR:
 		sql_result_text(context, anchor_of(analysis_roots(analysis), id));
@@ -537,7 +513,7 @@ static void result_free(sqlite3_context *context, struct cursor *cursor, int col
 
 	switch (column) {
 	case FREE_STATE:
-		sql_result_text(context, state_of(analysis, id));
+		sql_result_text(context, sql_state(analysis, id));
 		break;
 	case FREE_KIND:
 		sql_result_text(

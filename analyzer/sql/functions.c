@@ -47,9 +47,9 @@ static bool begin(sqlite3_context *context, sqlite3_value *value, enum stage sta
 	return !error;
 }
 
-static void result_escaped(sqlite3_context *context, const char *text)
+void sql_result_escaped(sqlite3_context *context, const char *text)
 {
-	char *escaped = escape_text(text);
+	char *escaped = text ? escape_text(text) : NULL;
 
 	if (escaped)
 		sqlite3_result_text(context, escaped, -1, free);
@@ -76,7 +76,7 @@ static void text_function(sqlite3_context *context, int count, sqlite3_value **v
 	size = text_run((const char *)bytes, size < MOST_TEXT ? size : MOST_TEXT);
 	text = strndup((const char *)bytes, size);
 	if (text)
-		result_escaped(context, text);
+		sql_result_escaped(context, text);
 	else
 		sqlite3_result_error_nomem(context);
 }
@@ -132,7 +132,7 @@ void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address
 		sql_fail(sql, error);
 		sqlite3_result_error(context, "no answer", -1);
 	} else if (name) {
-		result_escaped(context, name);
+		sql_result_escaped(context, name);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
+#include "analyzer/kinds/object_census.h"
 #include "analyzer/sql/sql.h"
 
 #include <sqlite3.h>
@@ -54,6 +55,8 @@ struct sql {
 	uint64_t visited;    /* rows that tables looked at */
 	struct sql_kinds kinds;
 	ARRAY(allocation_id) parents; /* by allocation: what dominates it, or NO_ALLOCATION */
+	struct object_finder objects;
+	ARRAY(uint64_t) object_blocks; /* by allocation: bytes of an object's blocks */
 	struct stored_rows stored[MOST_STORED];
 };
 
@@ -64,8 +67,9 @@ struct sql_table {
 	int hidden;	      /* so many columns at the end are not in `*` */
 };
 
-/* Those of allocations, of references, and the others. */
-extern const struct sql_table sql_allocation_tables[], sql_reference_table;
+/* Those of allocations, of references, members and objects, and the others. */
+extern const struct sql_table sql_allocation_tables[], sql_reference_table, sql_member_table,
+	sql_object_table;
 extern const size_t sql_allocation_table_count;
 const struct sql_table *sql_stored_table(size_t number);
 
@@ -93,6 +97,8 @@ struct error *sql_add_views(struct sql *sql, const char *schema);
 
 struct error *sql_add_allocation_tables(struct sql *sql);
 struct error *sql_add_reference_table(struct sql *sql);
+struct error *sql_add_member_table(struct sql *sql);
+struct error *sql_add_object_table(struct sql *sql);
 struct error *sql_add_stored_tables(struct sql *sql);
 struct error *sql_add_functions(struct sql *sql);
 
@@ -115,8 +121,14 @@ struct sql_descriptions {
 /* Add the function description_of(ID), the number of an allocation's description in the table. */
 struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *descriptions);
 
+/* NULL: memory is short. */
+void sql_result_escaped(sqlite3_context *context, const char *text);
+
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
+
+/* What column `state` says. */
+const char *sql_state(const struct analysis *analysis, allocation_id id);
 
 /* A number for where an allocation is anchored. */
 unsigned int sql_anchor_kind(const struct roots *roots, allocation_id id);
@@ -144,6 +156,17 @@ enum { MOST_CONSTRAINTS = 16 };
 bool sql_take_constraint(sqlite3_index_info *info, int number, int *count,
 			 struct sql_constraint taken[MOST_CONSTRAINTS]);
 int sql_keep_constraints(sqlite3_index_info *info, const struct sql_constraint *taken, int count);
+
+/*
+ * Bounds of a column as SQL has it: [least, most] of numbers that are not negative. false: no
+ * number that can be an id, an address or a size is.
+ */
+bool sql_narrow(unsigned char operator, sqlite3_int64 value, uint64_t *least, uint64_t *most);
+
+/* xBestIndex of a table with the id first, in the order of ids; the plan is the columns used. */
+int sql_best_ids(sqlite3_vtab *base, sqlite3_index_info *info);
+void sql_narrow_ids(int count, const char *constraints, sqlite3_value **values, size_t *at,
+		    size_t *end);
 
 /* Of a virtual table and its cursors, which SQLite knows by their first members. */
 struct sql_virtual {

@@ -30,10 +30,14 @@ const struct sql_view sql_views[] = {
 
 const struct sql_table *sql_table_at(size_t number)
 {
+	static const struct sql_table *const others[] = { &sql_reference_table, &sql_member_table,
+							  &sql_object_table };
+
 	if (number < sql_allocation_table_count)
 		return &sql_allocation_tables[number];
 	number -= sql_allocation_table_count;
-	return number == 0 ? &sql_reference_table : sql_stored_table(number - 1);
+	return number < COUNT_OF(others) ? others[number]
+					 : sql_stored_table(number - COUNT_OF(others));
 }
 
 static const char *type_of(enum value_kind kind)
@@ -45,6 +49,8 @@ static const char *type_of(enum value_kind kind)
 		return "BYTES_INTEGER";
 	case VALUE_TEXT:
 		return "TEXT";
+	case VALUE_ANY:
+		return "ANY";
 	case VALUE_SECONDS:
 	case VALUE_SHARE:
 		return "REAL";
@@ -309,6 +315,8 @@ static struct error *set_up(struct sql *sql)
 	TRY(sql_add_functions(sql));
 	TRY(sql_add_allocation_tables(sql));
 	TRY(sql_add_reference_table(sql));
+	TRY(sql_add_member_table(sql));
+	TRY(sql_add_object_table(sql));
 	TRY(sql_add_stored_tables(sql));
 	TRY(connect_tables(sql));
 	TRY(sql_add_views(sql, ""));
@@ -342,6 +350,7 @@ void sql_close(struct sql *sql)
 		sqlite3_hard_heap_limit64(0);
 	sql_kinds_deinit(&sql->kinds);
 	array_release(&sql->parents);
+	array_release(&sql->object_blocks);
 	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
 		stored_rows_deinit(&sql->stored[i]);
 	if (sql->error)

@@ -76,9 +76,28 @@ class Objects(harness.LiveTest):
                 self.assertLess(row["with_blocks"],
                                 size + 2 * ROUNDED * count, name)
 
+    def check_sql(self, core):
+        """One by one, they are those of the census."""
+        query = ("SELECT class, runtime, count(*) AS objects, sum(bytes) AS bytes,"
+                 " sum(with_blocks) AS with_blocks FROM object GROUP BY 1, 2")
+        rows = {row["class"]: row for row in harness.tables("-q", core, "sql", query)["result"]}
+        census = classes(core)
+        self.assertEqual({name: [row[key] for key in ("objects", "bytes", "with_blocks")]
+                          for name, row in rows.items()},
+                         {name: [row[key] for key in ("objects", "bytes", "with_blocks")]
+                          for name, row in census.items()})
+        self.assertEqual({row["runtime"] for row in rows.values()}, {"python"})
+        kept = harness.tables("-q", core, "sql", "SELECT id, kept, state, visited() AS visited FROM object"
+                              " WHERE id = (SELECT min(id) FROM object WHERE class = '__main__.Slotted')")
+        self.assertEqual(len(kept["result"]), 1)
+        self.assertIn("1 reference", kept["result"][0]["kept"])
+        self.assertEqual(kept["result"][0]["state"], "anchored")
+
     @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
     def test_objects_of_python_are_counted_with_their_blocks(self):
-        self.check(*self.core_of())
+        core, truth = self.core_of()
+        self.check(core, truth)
+        self.check_sql(core)
 
     @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
     def test_malloc_makes_no_difference(self):

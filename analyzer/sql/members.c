@@ -1,0 +1,392 @@
+/*
+ * The table of members: what is within each allocation whose type is known, by the debug
+ * information. A row is a member that has none itself, an element of an array, or a text.
+ *
+ * The rows of an allocation are made when the cursor comes to it, at most MOST_MEMBERS; values are
+ * read when they are asked for.
+ */
+#include "analyzer/sql/parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_MEMBERS = 4096, DEEPEST = 10, PATH_SIZE = 512, MOST_CHARACTERS = 4096 };
+
+enum {
+	COLUMN_ID,
+	COLUMN_PATH,
+	COLUMN_OFFSET,
+	COLUMN_SIZE,
+	COLUMN_TYPE,
+	COLUMN_VALUE,
+	COLUMN_TARGET,
+};
+
+const struct sql_table sql_member_table = {
+	"what allocations of a known type hold, by the names of members",
+	TABLE("member", NULL, { "id", VALUE_NUMBER }, { "path", VALUE_TEXT },
+	      { "offset", VALUE_BYTES }, { "size", VALUE_BYTES }, { "type", VALUE_TEXT },
+	      { "value", VALUE_ANY }, { "target", VALUE_NUMBER }),
+	0,
+};
+
+struct member {
+	uint64_t offset, size;
+	type_number type;
+	uint32_t path; /* place in the texts */
+	uint8_t bit_size, bit_offset;
+};
+
+struct cursor {
+	struct sql_cursor base;
+	size_t at, end; /* ids */
+	size_t row;	/* of the allocation's members */
+	uint64_t start; /* the allocation's address */
+	size_t hint;	/* of the index */
+	ARRAY(struct member) members;
+	ARRAY(char) texts;
+	/* While members are found. */
+	const struct type_table *types;
+	uint64_t size; /* of the allocation */
+	bool has_tail; /* the last array is as long as there is room */
+	char path[PATH_SIZE];
+	struct error *error;
+};
+
+static bool is_full(const struct cursor *cursor)
+{
+	return cursor->error || cursor->members.count >= MOST_MEMBERS;
+}
+
+static void keep(struct cursor *cursor, struct member member, size_t length)
+{
+	if (is_full(cursor) || member.offset > cursor->size ||
+	    member.size > cursor->size - member.offset)
+		return;
+	member.path = (uint32_t)cursor->texts.count;
+	for (size_t i = 0; i <= length && !cursor->error; i++)
+		cursor->error = array_append(&cursor->texts, i < length ? cursor->path[i] : '\0');
+	if (!cursor->error)
+		cursor->error = array_append(&cursor->members, member);
+}
+
+static void find_members(struct cursor *cursor, type_number number, uint64_t offset, size_t length,
+			 size_t depth);
+
+/* An array of one element may stand for more. */
+static bool has_no_bounds(const struct cursor *cursor, const struct data_type *type)
+{
+	return type->count == 0 || (type->count == 1 && cursor->has_tail);
+}
+
+static uint64_t element_count(const struct cursor *cursor, const struct data_type *type,
+			      uint64_t size, uint64_t offset)
+{
+	uint64_t room = (cursor->size - offset) / size;
+
+	if (has_no_bounds(cursor, type))
+		return room;
+	return type->count < room ? type->count : room;
+}
+
+/* The path so far has that length. */
+static void find_elements(struct cursor *cursor, const struct data_type *type, uint64_t offset,
+			  size_t length, size_t depth)
+{
+	uint64_t size = type_get(cursor->types, type->target)->size;
+	uint64_t count =
+		size && offset <= cursor->size ? element_count(cursor, type, size, offset) : 0;
+
+	for (uint64_t i = 0; i < count && !is_full(cursor); i++) {
+		int written =
+			snprintf(cursor->path + length, PATH_SIZE - length, "[%" PRIu64 "]", i);
+
+		if (written > 0 && (size_t)written < PATH_SIZE - length)
+			find_members(cursor, type->target, offset + i * size,
+				     length + (size_t)written, depth + 1);
+	}
+}
+
+/* The length of the path with the name behind it; a base class has none. */
+static size_t add_name(struct cursor *cursor, const char *name, size_t length)
+{
+	int written = name ? snprintf(cursor->path + length, PATH_SIZE - length, "%s%s",
+				      length ? "." : "", name)
+			   : 0;
+
+	if (written <= 0)
+		return length;
+	return (size_t)written < PATH_SIZE - length ? length + (size_t)written : PATH_SIZE - 1;
+}
+
+static void find_in_structure(struct cursor *cursor, const struct data_type *type, uint64_t offset,
+			      size_t length, size_t depth)
+{
+	const struct type_member *members = type_members(cursor->types, type);
+
+	for (size_t i = 0; i < type->member_count && !is_full(cursor); i++) {
+		const struct type_member *each = &members[i];
+		size_t longer = add_name(cursor, each->name, length);
+		uint64_t size = (each->bit_offset + each->bit_size + 7) / 8;
+
+		if (each->bit_size)
+			keep(cursor,
+			     (struct member){ offset + each->offset, size, each->type, 0,
+					      each->bit_size, each->bit_offset },
+			     longer);
+		else
+			find_members(cursor, each->type, offset + each->offset, longer, depth + 1);
+	}
+}
+
+static void find_members(struct cursor *cursor, type_number number, uint64_t offset, size_t length,
+			 size_t depth)
+{
+	const struct data_type *type = type_get(cursor->types, number);
+	bool is_array = type->kind == TYPE_ARRAY;
+
+	if (depth < DEEPEST && (type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION))
+		find_in_structure(cursor, type, offset, length, depth);
+	else if (depth < DEEPEST && is_array &&
+		 type_get(cursor->types, type->target)->kind != TYPE_CHARACTER)
+		find_elements(cursor, type, offset, length, depth);
+	else if (is_array && has_no_bounds(cursor, type) && offset <= cursor->size)
+		keep(cursor, (struct member){ offset, cursor->size - offset, number }, length);
+	else
+		keep(cursor, (struct member){ offset, type->size, number }, length);
+}
+
+/* Make the rows of the allocation at the cursor: none if its type says nothing of its members. */
+static void find_rows(struct cursor *cursor)
+{
+	const struct analysis *analysis = cursor->base.sql->analysis;
+	const struct typing *typing = analysis_typing(analysis);
+	allocation_id id = (allocation_id)cursor->at;
+	struct memory_range range;
+	struct typed typed;
+	struct data_type array = { .kind = TYPE_ARRAY, .count = UINT64_MAX };
+
+	cursor->row = cursor->members.count = cursor->texts.count = 0;
+	cursor->base.sql->visited++;
+	if (!typing || !typing_of(typing, id, &typed) || typed.fit <= FIT_REGION)
+		return;
+	range = allocation_range_near(analysis_index(analysis), id, &cursor->hint);
+	cursor->start = range.start;
+	cursor->size = range.end - range.start;
+	cursor->types = typing_types(typing);
+	cursor->has_tail = typed.fit == FIT_TAIL;
+	array.target = typed.type;
+	if (typed.fit == FIT_ARRAY)
+		find_elements(cursor, &array, 0, 0, 0);
+	else
+		find_members(cursor, typed.type, 0, 0, 0);
+}
+
+static int find_row(struct cursor *cursor)
+{
+	const struct bitmap *used = allocation_used(analysis_index(cursor->base.sql->analysis));
+	int status = SQLITE_OK;
+
+	for (; status == SQLITE_OK && cursor->at < cursor->end; cursor->at++) {
+		cursor->at = bitmap_next(used, cursor->at);
+		if (cursor->at >= cursor->end)
+			break;
+		find_rows(cursor);
+		if (cursor->error)
+			return sql_fail(cursor->base.sql, take(cursor->error));
+		if (cursor->members.count)
+			break;
+		status = sql_glance(&cursor->base, cursor->at);
+	}
+	return status;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
+{
+	int status = sql_open_cursor(table, sizeof(struct cursor), ret);
+	struct cursor *cursor = (struct cursor *)*ret;
+
+	if (status != SQLITE_OK)
+		return status;
+	cursor->members.memory.account = cursor->texts.memory.account =
+		analysis_account(cursor->base.sql->analysis);
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	array_release(&cursor->members);
+	array_release(&cursor->texts);
+	return sql_close_cursor(base);
+}
+
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
+		  sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	struct analysis *analysis = cursor->base.sql->analysis;
+	struct error *error = analysis_need(analysis, STAGE_TYPES);
+
+	if (error)
+		return sql_fail(cursor->base.sql, error);
+	cursor->at = 0;
+	cursor->end = allocation_count(analysis_index(analysis));
+	cursor->base.told = 0;
+	sql_narrow_ids(count, constraints, values, &cursor->at, &cursor->end);
+	return find_row(cursor);
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	if (++cursor->row < cursor->members.count)
+		return SQLITE_OK;
+	cursor->at++;
+	return find_row(cursor);
+}
+
+static int is_at_end(sqlite3_vtab_cursor *base)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	return cursor->at >= cursor->end;
+}
+
+static void result_characters(sqlite3_context *context, const struct image *image, uint64_t address,
+			      uint64_t size)
+{
+	uint64_t present = 0;
+	const uint8_t *bytes = image_bytes(image, address, &present);
+	_cleanup_(free) char *text = NULL;
+
+	size = size < present ? size : present;
+	if (bytes)
+		text = strndup((const char *)bytes,
+			       size < MOST_CHARACTERS ? size : MOST_CHARACTERS);
+	sql_result_escaped(context, text);
+}
+
+/* Of up to 64 bits. */
+static void result_bits(sqlite3_context *context, const struct data_type *type, uint64_t bits,
+			unsigned int count)
+{
+	double real;
+	float single;
+
+	if (type->form == FORM_FLOAT && count == 64) {
+		memcpy(&real, &bits, sizeof(real));
+		sqlite3_result_double(context, real);
+	} else if (type->form == FORM_FLOAT && count == 32) {
+		memcpy(&single, &bits, sizeof(single));
+		sqlite3_result_double(context, (double)single);
+	} else if (type->form == FORM_SIGNED && count < 64 && bits >> (count - 1)) {
+		sqlite3_result_int64(context, (sqlite3_int64)(bits | ~UINT64_C(0) << count));
+	} else {
+		sql_result_number(context, bits);
+	}
+}
+
+static bool read_bits(const struct image *image, const struct member *member, uint64_t address,
+		      uint64_t *ret)
+{
+	*ret = 0;
+	if (member->size == 0 || member->size > sizeof(*ret) ||
+	    !image_read(image, address, ret, member->size))
+		return false;
+	*ret >>= member->bit_offset;
+	if (member->bit_size && member->bit_size < 64)
+		*ret &= (UINT64_C(1) << member->bit_size) - 1;
+	return true;
+}
+
+static void result_value(const struct cursor *cursor, const struct member *member,
+			 sqlite3_context *context)
+{
+	const struct image *image = analysis_image(cursor->base.sql->analysis);
+	const struct data_type *type = type_get(cursor->types, member->type);
+	uint64_t address = cursor->start + member->offset, bits;
+
+	if (cursor->base.sql->no_content)
+		sql_result_text(context, report_left_out);
+	else if (type->kind == TYPE_ARRAY)
+		result_characters(context, image, address, member->size);
+	else if ((type->kind == TYPE_NUMBER || type->kind == TYPE_CHARACTER ||
+		  type->kind == TYPE_POINTER) &&
+		 read_bits(image, member, address, &bits))
+		result_bits(context, type, bits,
+			    member->bit_size ? member->bit_size : (unsigned int)member->size * 8);
+}
+
+static void result_target(const struct cursor *cursor, const struct member *member,
+			  sqlite3_context *context)
+{
+	const struct analysis *analysis = cursor->base.sql->analysis;
+	allocation_id id;
+	uint64_t word;
+
+	if (type_get(cursor->types, member->type)->kind != TYPE_POINTER ||
+	    !image_read_u64(analysis_image(analysis), cursor->start + member->offset, &word))
+		return;
+	id = allocation_find(analysis_index(analysis), word);
+	if (id != NO_ALLOCATION)
+		sql_result_number(context, id);
+}
+
+static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+	const struct member *member = &cursor->members.items[cursor->row];
+
+	switch (column) {
+	case COLUMN_ID:
+		sql_result_number(context, cursor->at);
+		break;
+	case COLUMN_PATH:
+		sql_result_escaped(context, &cursor->texts.items[member->path]);
+		break;
+	case COLUMN_OFFSET:
+		sql_result_number(context, member->offset);
+		break;
+	case COLUMN_SIZE:
+		sql_result_number(context, member->size);
+		break;
+	case COLUMN_TYPE:
+		sql_result_escaped(context, type_text(cursor->types, member->type, "", ""));
+		break;
+	case COLUMN_VALUE:
+		result_value(cursor, member, context);
+		break;
+	default:
+		result_target(cursor, member, context);
+	}
+	return SQLITE_OK;
+}
+
+static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+{
+	const struct cursor *cursor = (struct cursor *)base;
+
+	*ret = (sqlite3_int64)cursor->at * MOST_MEMBERS + (sqlite3_int64)cursor->row;
+	return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+	.xConnect = sql_connect,
+	.xBestIndex = sql_best_ids,
+	.xDisconnect = sql_disconnect,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = is_at_end,
+	.xColumn = result_column,
+	.xRowid = row_id,
+};
+
+struct error *sql_add_member_table(struct sql *sql)
+{
+	return sql_add_module(sql, &module, &sql_member_table, 0);
+}
