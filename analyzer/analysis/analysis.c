@@ -161,6 +161,7 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 void analysis_destroy(struct analysis *analysis)
 {
 	/* Those that are there: each before what it borrows. */
+	cleanup_object_paths_destroy(&analysis->object_paths);
 	cleanup_siblings_destroy(&analysis->siblings);
 	cleanup_sites_destroy(&analysis->sites);
 	cleanup_typing_destroy(&analysis->typing);
@@ -262,6 +263,7 @@ PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)
 PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
 PART(const struct type_table *, type_table, STAGE_TYPE_TABLE, analysis->type_table)
 PART(const struct typing *, typing, STAGE_IMAGE, analysis->typing)
+PART(const struct object_paths *, object_paths, STAGE_OBJECT_PATHS, analysis->object_paths)
 PART(const struct siblings *, siblings, STAGE_IMAGE, analysis->siblings)
 PART(struct sites *, sites, STAGE_SITES, analysis->sites)
 PART(struct patterns *, patterns, STAGE_IMAGE, analysis->patterns)

@@ -32,6 +32,7 @@
 #include "analyzer/heap/named_sets.h"
 #include "analyzer/image/image.h"
 #include "analyzer/program/program.h"
+#include "analyzer/runtimes/object_paths.h"
 #include "analyzer/runtimes/runtimes.h"
 #include "analyzer/types/siblings.h"
 #include "analyzer/types/sites.h"
@@ -53,6 +54,7 @@ enum stage {
 	STAGE_DISGUISED,       /* leaked, but likely held */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
 	STAGE_OBJECTS,	       /* objects of runtimes, and their classes */
+	STAGE_OBJECT_PATHS,    /* how programs reach these */
 	STAGE_CLASSES,	       /* names of signatures, read lazily */
 	STAGE_SIGNATURES,      /* signatures of all, for going over many */
 	STAGE_PATTERNS,	       /* what allocations without signature are */
@@ -193,6 +195,7 @@ struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
 /* STAGE_FIBERS; their objects are known with STAGE_OBJECTS. */
 const struct runtimes *analysis_runtimes(const struct analysis *analysis);
+const struct object_paths *analysis_object_paths(const struct analysis *analysis);
 /* The types and variables of the program (STAGE_TYPE_TABLE). */
 const struct type_table *analysis_type_table(const struct analysis *analysis);
 /* What debug information says of types (STAGE_TYPES). */

@@ -47,6 +47,7 @@ struct analysis {
 	struct type_table *type_table;
 	struct typing *typing;
 	struct siblings *siblings;
+	struct object_paths *object_paths;
 	struct sites *sites;
 	struct patterns *patterns, *leaked_patterns;
 	struct patterns *few_patterns; /* see analysis_need_owners_of(); or NULL */

@@ -404,6 +404,12 @@ static struct error *build_objects(struct analysis *analysis)
 	return runtimes_find_objects(analysis->runtimes, analysis->debug);
 }
 
+static struct error *build_object_paths(struct analysis *analysis)
+{
+	return object_paths_create(analysis->runtimes, allocation_count(analysis->index),
+				   &analysis->account, analysis->progress, &analysis->object_paths);
+}
+
 /* Where links of glibc's free lists lead that end in no block. */
 static uint64_t find_links(const struct analysis *analysis)
 {
@@ -612,6 +618,7 @@ COUNT(dominators, dominators_count(analysis->dominators))
 COUNT(disguised, analysis->disguised.list.count)
 COUNT(modules, analysis->program->module_count)
 COUNT(objects, runtimes_class_count(analysis->runtimes))
+COUNT(object_paths, object_paths_count(analysis->object_paths))
 COUNT(signatures, first_words_count(analysis->first_words))
 COUNT(type_table, type_count(analysis->type_table))
 COUNT(types, typing_count(analysis->typing))
@@ -743,6 +750,10 @@ const struct recipe analysis_recipes[STAGES] = {
 			    "types",
 			    { STAGE_FIBERS, STAGE_DEBUG },
 			    MADE(objects, objects) },
+	[STAGE_OBJECT_PATHS] = { "object paths",
+				 "objects",
+				 { STAGE_OBJECTS },
+				 MADE(object_paths, object_paths) },
 	[STAGE_CLASSES] = { "classes",
 			    "modules",
 			    { STAGE_OBJECTS, STAGE_DEBUG },

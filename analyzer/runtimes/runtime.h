@@ -84,6 +84,8 @@ struct object_code {
 /* An error ends the visit. */
 typedef struct error *object_code_visitor(void *data, const struct object_code *code);
 
+typedef struct error *object_visitor(void *data, allocation_id id);
+
 /* A call of a function in the language. Texts are untrusted. */
 struct runtime_frame {
 	uint64_t number; /* 0 is the innermost */
@@ -200,6 +202,25 @@ struct runtime {
 	 */
 	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
 				      const struct frame_visitor *visitor);
+	/*
+	 * Optional: add the objects to ret that programs reach by a name alone: modules, what
+	 * variables of running functions refer to. Called only if has_objects.
+	 */
+	struct error *(*find_names)(struct object_space *space, struct bitmap *ret);
+	/*
+	 * Required with find_names(): visit the objects that an object refers to, also by way of
+	 * blocks that it has for itself, some perhaps twice. An error ends the visit.
+	 */
+	struct error *(*visit_references)(struct object_space *space, allocation_id id,
+					  object_visitor *visit, void *data);
+	/*
+	 * Required with find_names(): write how the language gets from the first of a path of such
+	 * references to the last, as "app.users['anna'].orders[3]". It begins with the name of the
+	 * first, if that has one. Contents of memory, such as 'anna', are left out without
+	 * with_content.
+	 */
+	void (*tell_path)(struct object_space *space, const allocation_id *ids, size_t count,
+			  bool with_content, char *ret, size_t size);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded. */

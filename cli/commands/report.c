@@ -111,22 +111,25 @@ static void write_suspect(const struct analysis *analysis, const struct frames *
 	uint64_t held = suspect->owner->total[MEASURE_OWN].bytes;
 	uint64_t whole = frames->list.items[0].total[MEASURE_OWN].bytes;
 	bool has_example = example != NO_ALLOCATION;
+	char path[ROWS_PATH_SIZE];
 
 	report_row(
 		report, owner_text(&frames->owners->names, nodes[suspect->owner->node].name), held,
 		(uint64_t)(100 * rows_share(held, whole)),
 		VALUE_IF(has_example, place->own[MEASURE_OWN].count),
 		VALUE_IF(has_example, owner_text(&frames->owners->names, nodes[place->node].name)),
-		VALUE_IF(has_example, allocation_start(analysis_index(analysis), example)));
+		VALUE_IF(has_example, allocation_start(analysis_index(analysis), example)),
+		has_example ? rows_path(report, analysis, example, path) : NULL);
 }
 
 static struct error *write_suspects(struct page *page, const char *words)
 {
 	static const struct table table = TABLE(
 		"suspect",
-		"{owner} holds 0x{retained}({retained,}) bytes, {percent} % of what is used[; most below {count,} {kind}, such as {example}].",
+		"{owner} holds 0x{retained}({retained,}) bytes, {percent} % of what is used[; most below {count,} {kind}, such as {example}[ ({path})]].",
 		{ "owner", VALUE_TEXT }, { "retained", VALUE_BYTES }, { "percent", VALUE_NUMBER },
-		{ "count", VALUE_COUNT }, { "kind", VALUE_TEXT }, { "example", VALUE_ADDRESS });
+		{ "count", VALUE_COUNT }, { "kind", VALUE_TEXT }, { "example", VALUE_ADDRESS },
+		{ "path", VALUE_TEXT });
 	struct suspect suspects[MOST_SUSPECTS];
 	size_t count;
 

@@ -561,8 +561,32 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	return NULL;
 }
 
+/* How the program reaches the object, or the one that it is part of, in its language. */
+static struct error *explain_path(struct describer *describer, allocation_id id)
+{
+	static const struct table table =
+		TABLE("path", "The program reaches [{part} ]it as {path}\n", { "part", VALUE_TEXT },
+		      { "path", VALUE_TEXT });
+	struct analysis *analysis = describer->analysis;
+	bool is_object = runtimes_space_of(analysis_runtimes(analysis), id);
+	char buffer[ROWS_PATH_SIZE];
+	const char *path;
+
+	TRY(rows_need_paths(analysis));
+	if (!is_object) {
+		TRY(need_owners(describer, &id, 1));
+		id = allocation_find(analysis_index(analysis),
+				     patterns_owner(analysis_owners(analysis), id));
+	}
+	path = id == NO_ALLOCATION ? NULL : rows_path(describer->report, analysis, id, buffer);
+	if (path)
+		report_single(describer->report, &table, is_object ? NULL : "what owns", path);
+	return NULL;
+}
+
 static struct error *explain_anchored(struct describer *describer, allocation_id id)
 {
+	TRY(explain_path(describer, id));
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		TRY(explain_anchor(describer, kind, id));
 	return NULL;

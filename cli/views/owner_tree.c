@@ -9,6 +9,7 @@ struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *me
 			      struct owners *ret_owners, struct frames *ret_frames)
 {
 	TRY(owners_find(analysis, members, ret_owners));
+	TRY(rows_need_paths(analysis));
 	array_release(&ret_owners->of);
 	return frames_make(ret_owners, MEASURE_OWN, MOST_FRAMES, analysis_account(analysis),
 			   ret_frames);
@@ -17,7 +18,9 @@ struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *me
 static const struct table table =
 	TABLE("owner", NULL, { "retained", VALUE_BYTES }, { "share", VALUE_SHARE },
 	      { "allocations", VALUE_COUNT }, { "bytes", VALUE_BYTES },
-	      { "example", VALUE_ADDRESS }, { "depth", VALUE_DEPTH }, { "owner", VALUE_TEXT });
+	      { "example", VALUE_ADDRESS }, { "path", VALUE_TEXT, .reader = FOR_PROGRAMS },
+	      { "depth", VALUE_DEPTH }, { "owner", VALUE_TEXT, .reader = FOR_PROGRAMS },
+	      { "owner", VALUE_TEXT, .reader = FOR_PEOPLE });
 
 struct tree_view {
 	const struct analysis *analysis;
@@ -38,14 +41,19 @@ static void write_frame(const struct tree_view *view, uint32_t number)
 	const struct owner_amount *own = &frame->own[MEASURE_OWN];
 	const bool is_kind = frame->depth > 1 && !frame->others;
 	const bool has_example = !frame->others && node->example != NO_ALLOCATION;
-	char buffer[FRAME_TEXT_SIZE];
+	char buffer[FRAME_TEXT_SIZE], path[ROWS_PATH_SIZE], both[FRAME_TEXT_SIZE + ROWS_PATH_SIZE];
+	const char *owner = frame_text(view->frames, number, buffer);
+	const bool has_path =
+		has_example && rows_path(view->report, view->analysis, node->example, path);
 
+	if (has_path)
+		snprintf(both, sizeof(both), "%s (%s)", owner, path);
 	report_row(view->report, held_by(frame),
 		   rows_share(held_by(frame), held_by(view->frames->list.items)),
 		   VALUE_IF(is_kind, own->count), VALUE_IF(is_kind, own->bytes),
 		   VALUE_IF(has_example,
 			    allocation_start(analysis_index(view->analysis), node->example)),
-		   (uint64_t)frame->depth, frame_text(view->frames, number, buffer));
+		   has_path ? path : NULL, (uint64_t)frame->depth, owner, has_path ? both : owner);
 }
 
 /* The siblings that have no row: those from this one on. */
@@ -61,7 +69,7 @@ static void write_rest(const struct tree_view *view, uint32_t first, uint32_t en
 	}
 	snprintf(text, sizeof(text), "and %" PRIu64 " more", siblings);
 	report_row(view->report, bytes, rows_share(bytes, held_by(frames)), ABSENT, ABSENT, ABSENT,
-		   (uint64_t)frames[first].depth, text);
+		   ABSENT, (uint64_t)frames[first].depth, text, text);
 }
 
 /* Whether it and the smaller siblings behind it are one row. One sibling is shown instead. */

@@ -66,8 +66,10 @@ class ReportTest(LiveTest):
                           "--min-retained", "9"),
                 "use": ("bill",),
                 "waste": ("waste",)}.items():
-            self.assertEqual(page.rows(name),
-                             tables("-q", core, *words)[name], name)
+            rows = tables("-q", core, *words)[name]
+            for row in rows:  # which people read with what the owner is
+                row.pop("path", None)
+            self.assertEqual(page.rows(name), rows, name)
         # People read what the roots are as one text, programs as columns.
         rows = tables("-q", core, "summarize", "leakroots")["leak roots"]
         self.assertEqual(

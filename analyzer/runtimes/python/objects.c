@@ -11,8 +11,7 @@
 #include "analyzer/runtimes/python/objects.h"
 
 #include "analyzer/runtimes/python/collector.h"
-#include "analyzer/runtimes/python/frames.h"
-#include "analyzer/runtimes/python/types.h"
+#include "analyzer/runtimes/python/space.h"
 
 #include <inttypes.h>
 
@@ -22,18 +21,8 @@ enum {
 	HEADER_STEP = 16,
 	MOST_WORDS = HEADERS * HEADER_STEP / WORD,
 	LINKS = 16, /* bytes of next and previous */
-	FLAG_SETS = 8,
 	VOTERS = 1 << 20,
 	SHORT_TEXT = 41, /* bytes of the smallest string, which is smaller than its type says */
-};
-
-struct python {
-	struct object_space space;
-	struct runtime_context context;
-	struct python_types types;
-	struct python_threads threads;
-	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, 0 or DEAD */
-	uint8_t header_of[FLAG_SETS]; /* in steps */
 };
 
 /* Instead of the number of a type: the object is on a free list of its type. */
@@ -62,6 +51,7 @@ struct error *python_open(const struct runtime_context *context, struct object_s
 static void forget(struct python *python)
 {
 	python_types_deinit(&python->types);
+	array_release(&python->names);
 	array_release(&python->type_of);
 }
 
@@ -225,6 +215,7 @@ static struct error *find_all(struct python *python)
 	const struct runtime_context *context = &python->context;
 
 	python->type_of.memory.account = context->account;
+	python->names.memory.account = context->account;
 	TRY(python_types_init(&python->types, context->image, context->program, context->account));
 	if (!python->types.root)
 		return NULL;
@@ -250,8 +241,7 @@ static const struct python *of(const struct object_space *space)
 	return (const struct python *)space;
 }
 
-/* NULL: it is no object. */
-static const struct python_type *type_of(const struct python *python, allocation_id id)
+const struct python_type *python_type_of(const struct python *python, allocation_id id)
 {
 	uint32_t number = python->type_of.items[id];
 
@@ -260,7 +250,7 @@ static const struct python_type *type_of(const struct python *python, allocation
 
 uint64_t python_class_of(const struct object_space *space, allocation_id id)
 {
-	const struct python_type *type = type_of(of(space), id);
+	const struct python_type *type = python_type_of(of(space), id);
 
 	return type ? type->address : 0;
 }
@@ -300,9 +290,15 @@ static uint64_t header_of(const struct python *python, const struct python_type 
 	return (uint64_t)HEADER_STEP * python->header_of[flag_set(type->flags)];
 }
 
+uint64_t python_object_at(const struct python *python, allocation_id id)
+{
+	return allocation_start(python->context.index, id) +
+	       header_of(python, python_type_of(python, id));
+}
+
 bool python_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
 {
-	const struct python_type *type = type_of(of(space), id);
+	const struct python_type *type = python_type_of(of(space), id);
 	uint64_t header = type ? header_of(of(space), type) : 0;
 
 	return header < LINKS || offset >= header || offset < header - LINKS;
@@ -316,12 +312,12 @@ static bool is_dead(const struct python *python, allocation_id id)
 /* Include/cpython/weakrefobject.h: what a weak reference is to stands behind its type. */
 static bool refers_weakly(const struct python *python, allocation_id source, uint64_t word)
 {
-	const struct python_type *type = type_of(python, source);
-	uint64_t start = allocation_start(python->context.index, source), object;
+	const struct python_type *type = python_type_of(python, source);
+	uint64_t object;
 
 	return type && type->is_weak &&
 	       image_read_u64(python->context.image,
-			      start + header_of(python, type) + 2 * (uint64_t)WORD, &object) &&
+			      python_object_at(python, source) + 2 * (uint64_t)WORD, &object) &&
 	       object == word;
 }
 
@@ -333,7 +329,7 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 		    uint64_t word)
 {
 	const struct python *python = of(space);
-	const struct python_type *type = type_of(python, target);
+	const struct python_type *type = python_type_of(python, target);
 	uint64_t header = type ? header_of(python, type) : 0;
 
 	if (source != NO_ALLOCATION && ((is_dead(python, source) && !is_dead(python, target)) ||
@@ -369,12 +365,12 @@ bool python_liveness(const struct object_space *space, allocation_id id,
 {
 	static const uint64_t IMMORTAL = UINT64_C(1) << 31;
 	const struct python *python = of(space);
-	const struct python_type *type = type_of(python, id);
+	const struct python_type *type = python_type_of(python, id);
 	uint64_t count, address;
 
 	if (!type)
 		return false;
-	address = allocation_start(python->context.index, id) + header_of(python, type);
+	address = python_object_at(python, id);
 	if (!image_read_u64(python->context.image, address, &count))
 		return false;
 	*ret = (struct object_liveness){

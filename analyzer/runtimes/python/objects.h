@@ -23,6 +23,11 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size);
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret);
+struct error *python_find_names(struct object_space *space, struct bitmap *ret);
+struct error *python_visit_references(struct object_space *space, allocation_id id,
+				      object_visitor *visit, void *data);
+void python_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		      bool with_content, char *ret, size_t size);
 struct error *python_visit_frames(struct object_space *space, uint32_t thread,
 				  const struct frame_visitor *visitor);
 

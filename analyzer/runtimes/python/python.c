@@ -127,6 +127,9 @@ const struct runtime runtime_python = {
 	.tell_collector = python_tell_collector,
 	.liveness = python_liveness,
 	.visit_frames = python_visit_frames,
+	.find_names = python_find_names,
+	.visit_references = python_visit_references,
+	.tell_path = python_tell_path,
 	.integer = &integer,
 	.pages = &pages,
 };

@@ -13,6 +13,7 @@ enum {
 	DIGIT_BITS = 30,
 	ELLIPSIS_SIZE = 4,  /* with its end */
 	MOST_CHARACTER = 4, /* bytes of UTF-8 */
+	MOST_TOLD = 128,
 };
 
 static const uint64_t INT = 1 << 24, LIST = 1 << 25, TUPLE = 1 << 26, BYTES_FLAG = 1 << 27,
@@ -124,15 +125,24 @@ static bool tell_int(struct view *view, unsigned int head, uint64_t object, bool
 	return true;
 }
 
+/* As repr() has it: what cannot be printed is escaped where the text is shown. */
 static bool tell_text(struct view *view, unsigned int head, uint64_t object, char *ret, size_t size)
 {
-	size_t length;
+	enum { END = 3 }; /* the last character, perhaps escaped, and a quote */
+	char text[MOST_TOLD], quote;
+	size_t used = 0;
 
-	ret[0] = '\'';
-	if (!python_read_text(view, head, object, ret + 1, size - 2))
+	if (!python_read_text(view, head, object, text, size < MOST_TOLD ? size : MOST_TOLD))
 		return false;
-	length = strlen(ret);
-	snprintf(ret + length, size - length, "'");
+	quote = strchr(text, '\'') ? '"' : '\'';
+	ret[used++] = quote;
+	for (const char *at = text; *at && used + END < size; at++) {
+		if (*at == '\\')
+			ret[used++] = '\\';
+		ret[used++] = *at;
+	}
+	ret[used++] = quote;
+	ret[used] = '\0';
 	return true;
 }
 

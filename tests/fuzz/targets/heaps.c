@@ -21,8 +21,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 static void look(const char *path, unsigned int choice)
 {
 	static const enum stage stages[] = {
-		STAGE_HEAP,  STAGE_OWNERS,   STAGE_FIBERS,   STAGE_COLLECTOR,
-		STAGE_LEAKS, STAGE_RETAINED, STAGE_PATTERNS, STAGE_SIGNATURES,
+		STAGE_HEAP,	STAGE_OWNERS,	STAGE_FIBERS,	  STAGE_COLLECTOR,    STAGE_LEAKS,
+		STAGE_RETAINED, STAGE_PATTERNS, STAGE_SIGNATURES, STAGE_OBJECT_PATHS,
 	};
 
 	core_target_need(path, stages[choice % (sizeof(stages) / sizeof(*stages))]);

@@ -1,0 +1,150 @@
+#include "analyzer/runtimes/object_paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct object_paths {
+	const struct runtimes *list;
+	size_t count;
+	/* By id, from where the object is reached: an id, plus 1; its own if it has a name; or 0.
+	 */
+	ARRAY(allocation_id) from;
+};
+
+struct search {
+	struct object_paths *paths;
+	ARRAY(allocation_id) queue; /* reached, in order of distance */
+	allocation_id source;
+};
+
+static struct error *reach(void *data, allocation_id id)
+{
+	struct search *search = data;
+	allocation_id *from = &search->paths->from.items[id];
+
+	if (*from)
+		return NULL;
+	*from = search->source + 1;
+	return array_append(&search->queue, id);
+}
+
+static struct error *search_from(struct search *search, struct object_space *space,
+				 const struct bitmap *names, struct progress *progress)
+{
+	search->queue.count = 0;
+	bitmap_for_each(id, names) {
+		search->source = (allocation_id)id;
+		TRY(reach(search, (allocation_id)id));
+	}
+	for (size_t i = 0; i < search->queue.count; i++) {
+		search->source = search->queue.items[i];
+		TRY(space->runtime->visit_references(space, search->source, reach, search));
+		TRY(progress_check(progress, 1));
+	}
+	search->paths->count += search->queue.count;
+	return NULL;
+}
+
+static struct error *search_space(struct object_paths *paths, struct object_space *space,
+				  struct memory_account *account, struct progress *progress)
+{
+	_cleanup_(bitmap_deinit) struct bitmap names = { 0 };
+	struct search search = { .paths = paths, .queue.memory.account = account };
+	struct error *error;
+
+	TRY(bitmap_init(&names, paths->from.count, account));
+	TRY(space->runtime->find_names(space, &names));
+	error = search_from(&search, space, &names, progress);
+	array_release(&search.queue);
+	return error;
+}
+
+struct error *object_paths_create(const struct runtimes *list, size_t allocations,
+				  struct memory_account *account, struct progress *progress,
+				  struct object_paths **ret)
+{
+	_cleanup_(object_paths_destroy) struct object_paths *paths = calloc(1, sizeof(*paths));
+
+	if (!paths)
+		return &error_no_memory;
+	paths->list = list;
+	paths->from.memory.account = account;
+	progress_begin(progress, "finding what reaches objects", allocations);
+	for (size_t i = 0; i < runtime_count(list); i++) {
+		struct object_space *space = runtimes_space(list, runtime_at(list, i));
+
+		if (!space || !space->runtime->find_names)
+			continue;
+		if (!paths->from.count)
+			TRY(array_resize(&paths->from, allocations));
+		TRY(search_space(paths, space, account, progress));
+	}
+	*ret = take(paths);
+	return NULL;
+}
+
+void object_paths_destroy(struct object_paths *paths)
+{
+	array_release(&paths->from);
+	free(paths);
+}
+
+size_t object_paths_count(const struct object_paths *paths)
+{
+	return paths->count;
+}
+
+enum {
+	END = 10,	 /* objects shown at each end of a long path */
+	FARTHEST = 4096, /* of a longer one, only the last are: a list may have millions */
+};
+
+/* How many objects are on the path, both ends included; at most FARTHEST. */
+static size_t length_of(const struct object_paths *paths, allocation_id id)
+{
+	const allocation_id *from = paths->from.items;
+	size_t length = 1;
+
+	for (; length < FARTHEST && from[id] != id + 1; id = from[id] - 1)
+		length++;
+	return length;
+}
+
+/* Put the last count of the path to id into ids; return the one before these. */
+static allocation_id trace_back(const struct object_paths *paths, allocation_id id, size_t count,
+				allocation_id *ids)
+{
+	while (count > 0) {
+		ids[--count] = id;
+		id = paths->from.items[id] - 1;
+	}
+	return id;
+}
+
+bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool with_content,
+		       char *ret, size_t size)
+{
+	struct object_space *space = runtimes_space_of(paths->list, id);
+	allocation_id ids[2 * END];
+	size_t length, used = 0;
+
+	if (!paths->from.count || !paths->from.items[id])
+		return false;
+	length = length_of(paths, id);
+	if (length <= 2 * END) {
+		trace_back(paths, id, length, ids);
+		space->runtime->tell_path(space, ids, length, with_content, ret, size);
+		return true;
+	}
+	id = trace_back(paths, id, END, ids + END);
+	if (length < FARTHEST) {
+		for (size_t i = length - END; i > END; i--)
+			id = paths->from.items[id] - 1;
+		trace_back(paths, id, END, ids);
+		space->runtime->tell_path(space, ids, END, with_content, ret, size / 2);
+		used = strlen(ret);
+	}
+	used += (size_t)snprintf(ret + used, size - used, " ... ");
+	space->runtime->tell_path(space, ids + END, END, with_content, ret + used, size - used);
+	return true;
+}

@@ -1,0 +1,709 @@
+/*
+ * How a program in Python reaches an object: "app.users['anna'].orders[3].note".
+ *
+ * Paths begin at modules and at what variables of running functions refer to. Each step is a link:
+ * a reference from an object, or from a block that it has for itself, such as the table of a dict,
+ * that the language has words for. The layouts are those of CPython 3.6 to 3.14:
+ * Include/cpython/object.h, Include/internal/pycore_dict.h and pycore_object.h,
+ * Modules/_collectionsmodule.c.
+ */
+#include "analyzer/runtimes/python/objects.h"
+#include "analyzer/runtimes/python/space.h"
+#include "analyzer/runtimes/python/values.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum {
+	WORD = 8,
+	/* Of objects. */
+	TYPE = 8,
+	LENGTH = 16, /* of lists, tuples, dicts */
+	ITEMS = 24,  /* of tuples: the first; of lists: the address of the first */
+	KEYS = 32,   /* of dicts: the address of their table */
+	VALUES = 40, /* and of values that stand apart from it, or null */
+	MODULE_DICT = 16,
+	MODULE_NAME = 48,
+	SET_MASK = 32,
+	SET_TABLE = 40,
+	BLOCKS = 24, /* of deques: the first block; where its first item is */
+	FIRST_ITEM = 40,
+	LINKS = 16, /* of the collector, in front of objects */
+	/* Of types. */
+	TYPE_MEMBERS = 240, /* struct PyMemberDef[] */
+	TYPE_BASE = 256,
+	TYPE_DICT = 264,
+	TYPE_GET = 272, /* a function, of descriptors */
+	TYPE_DICT_OFFSET = 288,
+	TYPE_END = 416, /* of what the compiler makes; types of programs have more behind it */
+
+	MOST_BASES = 64,
+	MOST_MEMBERS = 1 << 10,
+	MOST_TEXT = 128,
+};
+
+static const uint64_t TAG = 3, MOST_ITEMS = 1 << 28;
+/* Flags of types, and of what is derived from them. */
+static const uint64_t INLINE_VALUES = 1 << 2; /* 3.13 and later */
+static const uint64_t LIST = 1 << 25, TUPLE = 1 << 26, DICT = 1 << 29;
+static const uint64_t TYPE_OF_TYPES = UINT64_C(1) << 31;
+static const uint64_t WITHOUT_LINKS = 1 << 24 | 1 << 27 | TYPE_STRING; /* int, bytes, str */
+
+enum link_kind {
+	LINK_ATTRIBUTES, /* the dict that the attributes are in: it is not spoken of */
+	LINK_ATTRIBUTE,	 /* named by a string */
+	LINK_KEY,	 /* the value of a key */
+	LINK_KEYS,	 /* a key itself */
+	LINK_ITEM,	 /* by number */
+	LINK_ELEMENT,	 /* of what has no order */
+	LINK_WORD,	 /* of the object, at an offset */
+	LINK_CLASS,
+};
+
+struct link {
+	enum link_kind kind;
+	uint64_t target; /* the address of an object, perhaps */
+	uint64_t which;	 /* the key's address, the number, or the offset */
+};
+
+/* Goes over the links of objects until follow() returns true. */
+struct walk {
+	const struct python *python;
+	struct view view;
+	bool (*follow)(void *data, const struct link *link);
+	void *data;
+	uint64_t steps; /* that it may take yet: in a damaged core, all lists may share their items
+			 */
+	bool is_over;
+};
+
+static struct walk walk_begin(const struct python *python,
+			      bool (*follow)(void *data, const struct link *link), void *data)
+{
+	enum { MOST_STEPS = 1 << 25 };
+
+	return (struct walk){ python, { python->context.image }, follow, data, MOST_STEPS, false };
+}
+
+static void emit(struct walk *walk, enum link_kind kind, uint64_t target, uint64_t which)
+{
+	struct link link = { kind, target & ~TAG, which };
+
+	if (!walk->is_over && link.target != 0)
+		walk->is_over = walk->follow(walk->data, &link);
+	walk->is_over = walk->is_over || walk->steps == 0;
+	walk->steps -= walk->steps > 0;
+}
+
+/* The object that an allocation is, if it is at that address. */
+static allocation_id find_object(const struct python *python, uint64_t address)
+{
+	allocation_id id = allocation_find(python->context.index, address);
+
+	return id != NO_ALLOCATION && python_type_of(python, id) &&
+			       python_object_at(python, id) == address
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+/* The entries of a dict's table: each has a key and, unless values stand apart, its value. */
+struct entries {
+	uint64_t first_key, step, count;
+};
+
+/* From 3.11 on: powers of two of the sizes, and the kind; entries of kind 0 have a hash. */
+static bool read_entries(const uint64_t *words, uint64_t table, struct entries *ret)
+{
+	enum { HEAD = 32, MOST_POWER = 40, KINDS = 3 };
+	uint64_t power = words[1] & UINT8_MAX, bytes = words[1] >> 8 & UINT8_MAX;
+	uint64_t kind = words[1] >> 16 & UINT8_MAX, start = table + HEAD;
+
+	if (power > MOST_POWER || bytes > MOST_POWER || kind >= KINDS ||
+	    words[3] > UINT64_C(1) << power || words[2] > UINT64_C(1) << power)
+		return false;
+	start += UINT64_C(1) << bytes;
+	*ret = kind == 0 ? (struct entries){ start + WORD, 3 * WORD, words[3] }
+			 : (struct entries){ start, 2 * WORD, words[3] };
+	return true;
+}
+
+/* Up to 3.10: the size, a function, free ones, entries. */
+static bool read_old_entries(const uint64_t *words, uint64_t table, struct entries *ret)
+{
+	enum { HEAD = 40 };
+	uint64_t size = words[1];
+	uint64_t bytes = size <= UINT8_MAX    ? 1
+			 : size <= UINT16_MAX ? 2
+			 : size <= UINT32_MAX ? 4
+					      : 8;
+
+	if (size == 0 || (size & (size - 1)) != 0 || size > MOST_ITEMS || words[4] > size)
+		return false;
+	*ret = (struct entries){ table + HEAD + size * bytes + WORD, 3 * WORD, words[4] };
+	return true;
+}
+
+static bool find_entries(struct view *view, uint64_t table, struct entries *ret)
+{
+	uint64_t words[5];
+
+	return table != 0 && table % WORD == 0 && view_read(view, table, words, sizeof(words)) &&
+	       (read_entries(words, table, ret) || read_old_entries(words, table, ret)) &&
+	       ret->count <= MOST_ITEMS;
+}
+
+static void walk_entries(struct walk *walk, const struct entries *entries)
+{
+	for (uint64_t i = 0; i < entries->count && !walk->is_over; i++) {
+		uint64_t pair[2];
+
+		if (!view_read(&walk->view, entries->first_key + i * entries->step, pair,
+			       sizeof(pair)))
+			return;
+		if (pair[1] != 0)
+			emit(walk, LINK_KEY, pair[1], pair[0]);
+		if (pair[1] != 0)
+			emit(walk, LINK_KEYS, pair[0], 0);
+	}
+}
+
+/* Values begin with how many they are from 3.13 on. */
+static void walk_values(struct walk *walk, enum link_kind kind, const struct entries *entries,
+			uint64_t values)
+{
+	uint64_t value, key;
+
+	if (walk->python->values_are_counted)
+		values += WORD;
+	for (uint64_t i = 0; i < entries->count && !walk->is_over; i++)
+		if (view_word(&walk->view, values + WORD * i, &value) && value != 0 &&
+		    view_word(&walk->view, entries->first_key + i * entries->step, &key))
+			emit(walk, kind, value, key);
+}
+
+static void walk_dict(struct walk *walk, uint64_t dict)
+{
+	struct entries entries;
+	uint64_t table, values;
+
+	if (!view_word(&walk->view, dict + KEYS, &table) ||
+	    !view_word(&walk->view, dict + VALUES, &values) ||
+	    !find_entries(&walk->view, table, &entries))
+		return;
+	if (values)
+		walk_values(walk, LINK_KEY, &entries, values);
+	else
+		walk_entries(walk, &entries);
+}
+
+static void walk_items(struct walk *walk, uint64_t object, bool is_list)
+{
+	uint64_t first = object + ITEMS, count, item;
+
+	if (!view_word(&walk->view, object + LENGTH, &count) || count > MOST_ITEMS ||
+	    (is_list && !view_word(&walk->view, first, &first)))
+		return;
+	for (uint64_t i = 0; i < count && !walk->is_over; i++) {
+		if (!view_word(&walk->view, first + WORD * i, &item))
+			return;
+		emit(walk, LINK_ITEM, item, i);
+	}
+}
+
+static void walk_set(struct walk *walk, uint64_t set)
+{
+	uint64_t mask, table, element;
+
+	if (!view_word(&walk->view, set + SET_MASK, &mask) || mask > MOST_ITEMS ||
+	    !view_word(&walk->view, set + SET_TABLE, &table))
+		return;
+	for (uint64_t i = 0; i <= mask && !walk->is_over; i++) {
+		if (!view_word(&walk->view, table + 2 * WORD * i, &element))
+			return;
+		emit(walk, LINK_ELEMENT, element, 0);
+	}
+}
+
+/* Blocks of 64 items, each between links to the one before and the next. */
+static void walk_deque(struct walk *walk, uint64_t deque)
+{
+	enum { BLOCK_ITEMS = 64 };
+	uint64_t count, block, at, item;
+
+	if (!view_word(&walk->view, deque + LENGTH, &count) || count > MOST_ITEMS ||
+	    !view_word(&walk->view, deque + BLOCKS, &block) ||
+	    !view_word(&walk->view, deque + FIRST_ITEM, &at) || at >= BLOCK_ITEMS)
+		return;
+	for (uint64_t i = 0; i < count && !walk->is_over; i++) {
+		if (!view_word(&walk->view, block + WORD * (1 + at), &item))
+			return;
+		emit(walk, LINK_ITEM, item, i);
+		if (++at < BLOCK_ITEMS)
+			continue;
+		at = 0;
+		if (!view_word(&walk->view, block + WORD * (1 + BLOCK_ITEMS), &block))
+			return;
+	}
+}
+
+/*
+ * The keys that the attributes of a type's objects share stand behind what all types have: where,
+ * depends on the version. They are of the last kind.
+ */
+static bool find_shared_keys(struct view *view, uint64_t type, struct entries *ret)
+{
+	enum { MOST_MORE = 64, SPLIT = 2 };
+	uint64_t place = type + TYPE_END, table, head;
+
+	for (int i = 0; i < MOST_MORE; i++, place += WORD)
+		if (view_word(view, place, &table) && table != 0 && table % WORD == 0 &&
+		    view_word(view, table + WORD, &head) && (head >> 16 & UINT8_MAX) == SPLIT &&
+		    find_entries(view, table, ret))
+			return true;
+	return false;
+}
+
+static bool is_dict(struct walk *walk, uint64_t object)
+{
+	return python_has_flag(&walk->view, object, DICT);
+}
+
+/* Attributes without a dict: values that the word before an object leads to, or in the object. */
+static void walk_attributes(struct walk *walk, const struct python_type *type, uint64_t values)
+{
+	struct entries entries;
+
+	/* 3.12 marks the address of values by the one before it. */
+	if (values != 0 && find_shared_keys(&walk->view, type->address, &entries))
+		walk_values(walk, LINK_ATTRIBUTE, &entries, (values + TAG) & ~TAG);
+}
+
+/* What stands before the object, less the collector's links. */
+static void walk_head(struct walk *walk, const struct python_type *type, uint64_t start,
+		      uint64_t object)
+{
+	for (uint64_t at = start; at + LINKS < object; at += WORD) {
+		uint64_t word;
+
+		if (!view_word(&walk->view, at, &word))
+			return;
+		if (is_dict(walk, word))
+			emit(walk, LINK_ATTRIBUTES, word, 0);
+		else if (type->flags & TYPE_MANAGED_DICT)
+			walk_attributes(walk, type, word);
+	}
+}
+
+/* The dict at that offset of an object has its attributes. */
+static void walk_attribute_dict(struct walk *walk, uint64_t object, uint64_t offset)
+{
+	uint64_t dict;
+
+	if (view_word(&walk->view, object + offset, &dict) && is_dict(walk, dict))
+		emit(walk, LINK_ATTRIBUTES, dict, 0);
+}
+
+/* Behind its size, an allocation may have anything. */
+static void walk_words(struct walk *walk, uint64_t object, uint64_t size)
+{
+	for (uint64_t at = 2 * WORD; at + WORD <= size && !walk->is_over; at += WORD) {
+		uint64_t word;
+
+		if (!view_word(&walk->view, object + at, &word))
+			return;
+		emit(walk, LINK_WORD, word, at);
+	}
+}
+
+static bool is_named(const struct python_type *type, const char *name)
+{
+	return type->name && !(type->flags & TYPE_HEAP) && strcmp(type->name, name) == 0;
+}
+
+static void walk_contents(struct walk *walk, const struct python_type *type, uint64_t object)
+{
+	if (type->flags & DICT)
+		walk_dict(walk, object);
+	else if (type->flags & (LIST | TUPLE))
+		walk_items(walk, object, (type->flags & LIST) != 0);
+	else if (is_named(type, "set") || is_named(type, "frozenset"))
+		walk_set(walk, object);
+	else if (is_named(type, "collections.deque"))
+		walk_deque(walk, object);
+}
+
+static void walk_object(struct walk *walk, allocation_id id)
+{
+	const struct python_type *type = python_type_of(walk->python, id);
+	const struct allocation_index *index = walk->python->context.index;
+	uint64_t object = python_object_at(walk->python, id), start = allocation_start(index, id);
+	uint64_t dict_offset = 0;
+
+	if (type->flags & WITHOUT_LINKS)
+		return;
+	walk_contents(walk, type, object);
+	walk_head(walk, type, start, object);
+	if (type->flags & TYPE_OF_TYPES)
+		dict_offset = TYPE_DICT;
+	else if (!view_word(&walk->view, type->address + TYPE_DICT_OFFSET, &dict_offset) ||
+		 dict_offset > type->size)
+		dict_offset = 0;
+	if (dict_offset)
+		walk_attribute_dict(walk, object, dict_offset);
+	if (type->flags & INLINE_VALUES)
+		walk_attributes(walk, type, object + type->size);
+	if (!(type->flags & TUPLE))
+		walk_words(walk, object, type->size);
+	emit(walk, LINK_CLASS, type->address, 0);
+}
+
+struct visiting {
+	const struct python *python;
+	object_visitor *visit;
+	void *data;
+	struct error *error;
+};
+
+static bool visit_link(void *data, const struct link *link)
+{
+	struct visiting *visiting = data;
+	allocation_id id = find_object(visiting->python, link->target);
+
+	if (id != NO_ALLOCATION)
+		visiting->error = visiting->visit(visiting->data, id);
+	return visiting->error != NULL;
+}
+
+struct error *python_visit_references(struct object_space *space, allocation_id id,
+				      object_visitor *visit, void *data)
+{
+	struct python *python = (struct python *)space;
+	struct visiting visiting = { python, visit, data, NULL };
+	struct walk walk = walk_begin(python, visit_link, &visiting);
+
+	walk.steps = python->steps;
+	walk_object(&walk, id);
+	python->steps = walk.steps;
+	return visiting.error;
+}
+
+/* Writes the steps of a path. */
+struct telling {
+	struct python *python;
+	struct view view;
+	bool with_content;
+	bool is_attribute; /* the dict at hand has the attributes of the object before */
+	bool is_class;	   /* which is a class */
+	uint64_t source, target;
+	uint64_t type; /* the source's */
+	char *text;
+	size_t size, used;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+add(struct telling *telling, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(telling->text + telling->used, telling->size - telling->used, format,
+			   arguments);
+	va_end(arguments);
+	if (length > 0)
+		telling->used += (size_t)length;
+	if (telling->used >= telling->size)
+		telling->used = telling->size - 1;
+}
+
+static bool read_string(const struct python *python, struct view *view, uint64_t object,
+			char ret[static MOST_TEXT])
+{
+	return python_read_text(view, python->string_head, object, ret, MOST_TEXT);
+}
+
+static const char *class_of(struct telling *telling, uint64_t object)
+{
+	struct python_types *types = &telling->python->types;
+	uint32_t number = NOT_IN_MAP;
+	uint64_t type;
+	const char *name = NULL;
+
+	if (object % WORD == 0 && view_word(&telling->view, object + TYPE, &type))
+		number = address_map_find(&types->numbers, type);
+	if (number != NOT_IN_MAP)
+		name = python_types_name(types, number);
+	return name ? name : "object";
+}
+
+static void add_key(struct telling *telling, uint64_t key)
+{
+	const char *class_name = class_of(telling, key);
+	char text[MOST_TEXT];
+
+	if (!telling->with_content)
+		add(telling, "[...]");
+	else if (!python_has_flag(&telling->view, key, TUPLE) &&
+		 python_tell_value(&telling->view, telling->python->string_head, key, class_name,
+				   text, sizeof(text)))
+		add(telling, "[%s]", text);
+	else
+		add(telling, "[<%s>]", class_name);
+}
+
+/* Whether a class that is asked for the attribute by name gives what the object stands for. */
+static bool is_descriptor(struct telling *telling)
+{
+	uint64_t type, get = 0;
+
+	return view_word(&telling->view, telling->target + TYPE, &type) &&
+	       view_word(&telling->view, type + TYPE_GET, &get) && get != 0 &&
+	       strcmp(class_of(telling, telling->target), "function") != 0;
+}
+
+static void add_attribute(struct telling *telling, uint64_t name, bool is_class)
+{
+	char text[MOST_TEXT];
+
+	add(telling, is_class && is_descriptor(telling) ? ".__dict__['%s']" : ".%s",
+	    read_string(telling->python, &telling->view, name, text) ? text : "?");
+}
+
+static bool read_name(struct view *view, uint64_t address, char ret[static MOST_TEXT])
+{
+	uint64_t known;
+	const uint8_t *bytes = view_bytes(view, address, &known);
+	const void *end = bytes ? memchr(bytes, '\0', known < MOST_TEXT ? known : MOST_TEXT) : NULL;
+
+	if (!end)
+		return false;
+	memcpy(ret, bytes, (size_t)((const uint8_t *)end - bytes) + 1);
+	return true;
+}
+
+/* The name of the member at that offset; also of those that `__slots__` makes. */
+static bool find_member(struct view *view, uint64_t type, uint64_t offset,
+			char ret[static MOST_TEXT])
+{
+	struct {
+		uint64_t name, kind, offset, flags, document;
+	} member;
+	uint64_t place;
+
+	if (!view_word(view, type + TYPE_MEMBERS, &place) || place == 0)
+		return false;
+	for (int i = 0; i < MOST_MEMBERS && view_read(view, place, &member, sizeof(member)) &&
+			member.name != 0;
+	     i++, place += sizeof(member))
+		if (member.offset == offset)
+			return read_name(view, member.name, ret);
+	return false;
+}
+
+static void add_word(struct telling *telling, uint64_t offset)
+{
+	uint64_t type = telling->type;
+	char name[MOST_TEXT];
+
+	for (int i = 0; i < MOST_BASES && type != 0; i++) {
+		if (find_member(&telling->view, type, offset, name)) {
+			add(telling, ".%s", name);
+			return;
+		}
+		if (!view_word(&telling->view, type + TYPE_BASE, &type))
+			break;
+	}
+	if (strcmp(class_of(telling, telling->source), "cell") == 0)
+		add(telling, ".cell_contents");
+	else if (strcmp(class_of(telling, telling->target), "code") == 0)
+		add(telling, ".__code__");
+	else
+		add(telling, ".+%#" PRIx64, offset);
+}
+
+static bool tell_link(void *data, const struct link *link)
+{
+	struct telling *telling = data;
+	bool is_attribute = telling->is_attribute, is_class = telling->is_class;
+
+	if (link->target != telling->target)
+		return false;
+	telling->is_attribute = link->kind == LINK_ATTRIBUTES;
+	telling->is_class = telling->is_attribute &&
+			    python_has_flag(&telling->view, telling->source, TYPE_OF_TYPES);
+	if (link->kind == LINK_ATTRIBUTE || (link->kind == LINK_KEY && is_attribute))
+		add_attribute(telling, link->which, is_class);
+	else if (link->kind == LINK_KEY)
+		add_key(telling, link->which);
+	else if (link->kind == LINK_KEYS)
+		add(telling, ".keys()");
+	else if (link->kind == LINK_ITEM)
+		add(telling, "[%" PRIu64 "]", link->which);
+	else if (link->kind == LINK_ELEMENT)
+		add(telling, "{...}");
+	else if (link->kind == LINK_WORD)
+		add_word(telling, link->which);
+	else if (link->kind == LINK_CLASS)
+		add(telling, ".__class__");
+	return true;
+}
+
+static void tell_name(struct telling *telling, allocation_id id)
+{
+	const struct python *python = telling->python;
+
+	for (size_t i = 0; i < python->names.count; i++)
+		if (python->names.items[i].id == id) {
+			add(telling, "%s", python->names.items[i].text);
+			return;
+		}
+}
+
+void python_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		      bool with_content, char *ret, size_t size)
+{
+	struct python *python = (struct python *)space;
+	struct telling telling = {
+		.python = python,
+		.view = { python->context.image },
+		.with_content = with_content,
+		.text = ret,
+		.size = size,
+	};
+
+	ret[0] = '\0';
+	tell_name(&telling, ids[0]);
+	for (size_t i = 0; i + 1 < count; i++) {
+		struct walk walk = walk_begin(python, tell_link, &telling);
+
+		telling.source = python_object_at(python, ids[i]);
+		telling.type = python_type_of(python, ids[i])->address;
+		telling.target = python_object_at(python, ids[i + 1]);
+		walk_object(&walk, ids[i]);
+	}
+	if (telling.is_attribute)
+		add(&telling, ".__dict__");
+}
+
+/* What has a name is gathered: modules, and what variables of running functions refer to. */
+struct gathering {
+	struct python *python;
+	struct view view;
+	struct bitmap *names;
+	uint64_t modules; /* the address of sys.modules; 0: not found yet */
+	char function[MOST_TEXT];
+	struct error *error;
+};
+
+static void gather(struct gathering *gathering, uint64_t object, const char *scope,
+		   const char *text)
+{
+	struct python *python = gathering->python;
+	allocation_id id = find_object(python, object);
+	struct python_name name = { .id = id };
+
+	if (gathering->error || id == NO_ALLOCATION || bitmap_get(gathering->names, id))
+		return;
+	name.text = name_pool_print(&python->types.names, "%s%s", scope, text);
+	gathering->error = name.text ? array_append(&python->names, name) : &error_no_memory;
+	bitmap_set(gathering->names, id);
+}
+
+static void enter_frame(void *data, const struct runtime_frame *frame)
+{
+	struct gathering *gathering = data;
+
+	snprintf(gathering->function, sizeof(gathering->function), "%s.<locals>.",
+		 frame->function ? frame->function : "?");
+}
+
+static void gather_local(void *data, const struct runtime_local *local)
+{
+	struct gathering *gathering = data;
+
+	gather(gathering, local->address, gathering->function, local->name);
+}
+
+static bool gather_module(void *data, const struct link *link)
+{
+	struct gathering *gathering = data;
+	char name[MOST_TEXT];
+
+	if (link->kind == LINK_KEY &&
+	    read_string(gathering->python, &gathering->view, link->which, name))
+		gather(gathering, link->target, "", name);
+	return gathering->error != NULL;
+}
+
+static bool find_modules(void *data, const struct link *link)
+{
+	struct gathering *gathering = data;
+	char name[MOST_TEXT];
+
+	if (link->kind == LINK_KEY &&
+	    read_string(gathering->python, &gathering->view, link->which, name) &&
+	    strcmp(name, "modules") == 0)
+		gathering->modules = link->target;
+	return gathering->modules != 0;
+}
+
+/* A module's own name may be another one than it is imported by. */
+static void gather_modules(struct gathering *gathering, allocation_id module)
+{
+	const struct python *python = gathering->python;
+	uint64_t object = python_object_at(python, module), text, dict;
+	struct walk walk = walk_begin(python, find_modules, gathering);
+	char name[MOST_TEXT];
+
+	if (gathering->modules || !view_word(&gathering->view, object + MODULE_NAME, &text) ||
+	    !read_string(python, &gathering->view, text, name) || strcmp(name, "sys") != 0 ||
+	    !view_word(&gathering->view, object + MODULE_DICT, &dict))
+		return;
+	walk_dict(&walk, dict);
+	if (!gathering->modules)
+		return;
+	walk = walk_begin(python, gather_module, gathering);
+	walk_dict(&walk, gathering->modules);
+}
+
+/* The names of all types; that of strings is larger by two words up to 3.11. */
+static struct error *learn_types(struct python *python, uint32_t *ret_module)
+{
+	enum { SMALLEST_OLD = 72 };
+	struct python_types *types = &python->types;
+
+	*ret_module = NOT_IN_MAP;
+	for (uint32_t i = 0; i < types->list.count; i++) {
+		const struct python_type *type = &types->list.items[i];
+
+		if (!python_types_name(types, i))
+			return &error_no_memory;
+		python->values_are_counted |= (type->flags & INLINE_VALUES) != 0;
+		if (is_named(type, "module"))
+			*ret_module = i;
+		if (is_named(type, "str"))
+			python->string_head =
+				type->size < SMALLEST_OLD ? STRING_HEAD : STRING_HEAD_OLD;
+	}
+	return NULL;
+}
+
+struct error *python_find_names(struct object_space *space, struct bitmap *ret)
+{
+	struct python *python = (struct python *)space;
+	const struct runtime_context *context = &python->context;
+	struct gathering gathering = { python, { context->image }, ret };
+	const struct frame_visitor visitor = { &gathering, enter_frame, gather_local };
+	uint32_t module;
+
+	python->names.count = 0;
+	python->steps = context->image->size; /* eight for each word */
+	TRY(learn_types(python, &module));
+	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
+		if (python->type_of.items[id] == module + 1)
+			gather_modules(&gathering, (allocation_id)id);
+	for (uint32_t i = 0; i < context->program->thread_count && !gathering.error; i++)
+		TRY(python_visit_frames(space, i, &visitor));
+	return gathering.error;
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""
+How a program in Python reaches its objects: it evaluates the paths that heapcore says of its core,
+and each must lead to the object that was asked for.
+"""
+
+import json
+import os
+import random
+import re
+import unittest
+
+import harness
+import python_test
+
+PROGRAM = r"""
+import collections, functools, os, sys
+
+class Base:
+    __slots__ = ("parent", "tag")
+
+class Slotted(Base):
+    __slots__ = ("left", "right")
+
+class Session:
+    limits = {"rate": [10.5, 20.25]}
+    def __init__(self, number):
+        self.number = number + 0.125
+        self.basket = [("article %d" % number, number * 1.5)]
+        self.seen = {number: {"when": number + 0.25}}
+
+class Large(dict):
+    pass
+
+class Dynamic:
+    pass
+
+def make(number):
+    hidden = ["hidden %d" % number]
+    def inner():
+        return hidden
+    return inner
+
+def make_slotted(number):
+    one = Slotted()
+    one.parent, one.tag = ["p%d" % number], "tag %d" % number
+    one.left, one.right = {"x": number * 0.5}, (number * 0.75,)
+    return one
+
+sessions = {"s%d" % i: Session(i) for i in range(300)}
+by_number = [Session(i + 1000) for i in range(300)]
+slotted = [make_slotted(i) for i in range(100)]
+dynamic = Dynamic()
+for i in range(200):
+    setattr(dynamic, "field%d" % i, ["value %d" % i])
+large = Large(a=[1.5], b={"c": (2.5, [3.5])})
+large.extra = ["extra"]
+ordered = collections.OrderedDict(first=["o1"], second=["o2"])
+partial = functools.partial(print, ["argument"], key=["keyword"])
+closures = [make(i) for i in range(20)]
+keys = {(1, 2): ["by tuple"], 3: ["by int"], b"raw": ["by bytes"], None: ["by None"],
+        "it's": ["quoted"], "back\\slash": ["escaped"], "gr\u00fc\u00df": ["umlauts"], 2.5: ["by float"], True: ["by bool"]}
+queue = collections.deque([["queued %d" % i] for i in range(200)])
+for i in range(70):
+    queue.popleft()
+named = collections.namedtuple("Named", "x y")(["nx"], ["ny"])
+chain = None
+for i in range(300):
+    chain = [chain]
+gone = Session(5000)
+del gone.number, gone.basket
+
+def module_of(path):
+    return max((name for name in sys.modules if re.match(re.escape(name) + r"(?![\w])", path)),
+               key=len)
+
+def evaluate(path, variables):
+    scope, local, rest = path.partition(".<locals>.")
+    if local:
+        return eval(rest, variables[scope])
+    name = module_of(path)
+    return eval("module" + path[len(name):], {"module": sys.modules[name]})
+
+def serve(request):
+    answer = {"request": request, "parts": [request * 2, ["deep"]]}
+    variables = {"serve": dict(request=request, answer=answer)}
+    print("ready", flush=True)
+    for path in sys.stdin:
+        print(id(evaluate(path.rstrip("\n"), variables)), flush=True)
+
+import re
+serve("one request" + str(len(sys.argv)))
+"""
+
+# What has no expression: elements of sets, members of C code, keys, middles of long paths.
+NO_EXPRESSION = re.compile(r"\+0x|\{\.\.\.\}|\[<| \.\.\. |\.keys\(\)")
+# A class gives a proxy for its dict.
+PROXY = re.compile(r"\.__dict__$")
+ASKED = 400
+
+
+def documents(text):
+    decoder, at = json.JSONDecoder(), 0
+    while at < len(text):
+        document, at = decoder.raw_decode(text, at)
+        yield {table["name"]: table["rows"] for table in document["tables"]}
+        while at < len(text) and text[at].isspace():
+            at += 1
+
+
+@unittest.skipUnless(os.path.exists(python_test.SYSTEM), "no python3 of the system")
+class Paths(harness.LiveTest):
+    def setUp(self):
+        super().setUp()
+        script = self.path("program")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        self.process = self.start([python_test.SYSTEM, script])
+        self.core = harness.snap(self.process, self.path("core"))
+
+    def evaluate(self, path):
+        self.process.stdin.write(path + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def explain(self, rows, *options):
+        """The path of each allocation, or None."""
+        script = self.path("commands")
+        with open(script, "w", encoding="utf-8") as file:
+            file.writelines(f"explain {row['address']}\n" for row in rows)
+        answers = harness.ask("-q", "--format", "json", *options, "-f", script, self.core).stdout
+        return [answer["path"][0]["path"] if "path" in answer else None
+                for answer in documents(answers)]
+
+    def objects(self, *of):
+        return harness.tables(self.core, "list", "used", *of)["allocation"]
+
+    def check(self, rows, paths):
+        """All paths that are expressions lead to the object; return how many are."""
+        right = 0
+        for row, path in zip(rows, paths):
+            if not path or NO_EXPRESSION.search(path) or PROXY.search(path):
+                continue
+            start, size = int(row["address"], 16), row["size"]
+            self.assertIn(self.evaluate(path) - start, range(size), (path, row))
+            right += 1
+        return right
+
+    def test_paths_lead_to_their_objects(self):
+        rows = [row for row in self.objects() if row.get("name")]
+        rows = random.Random(1).sample(rows, ASKED)
+        self.assertGreater(self.check(rows, self.explain(rows)), ASKED // 3)
+
+    def test_all_that_the_program_made_has_a_path(self):
+        rows = self.objects("__main__.Session") + self.objects("__main__.Slotted")
+        self.assertEqual(len(rows), 701)
+        paths = self.explain(rows)
+        self.assertEqual(self.check(rows, paths), len(rows))
+        self.assertIn("__main__.sessions['s0']", paths)
+        self.assertIn("__main__.gone", paths)
+
+    def test_containers_of_each_kind_are_gone_into(self):
+        rows = self.objects("list")
+        paths = self.explain(rows)
+        self.check(rows, paths)
+        for path in ("dynamic.field199", "large['a']", "large['b']['c'][1]", "large.extra",
+                     "ordered['second']", "partial.args[0]", "partial.keywords['key']",
+                     "keys[3]", "keys[b'raw']", "keys[None]", 'keys["it\'s"]', "keys['back\\\\slash']",
+                     "keys['gr\u00fc\u00df']", "keys[2.5]", "keys[True]", "keys[<tuple>]",
+                     "queue[129]", "named[1]", "Session.limits['rate']", "slotted[99].parent",
+                     "closures[19].__closure__[0].cell_contents"):
+            self.assertIn("__main__." + path, paths)
+        self.assertIn("serve.<locals>.answer['parts'][1]", paths)
+        long = [path for path in paths if path and " ... " in path]
+        self.assertEqual(len(long), 282)
+        self.assertTrue(all(path.startswith("__main__.chain[0]") for path in long))
+
+    def test_contents_are_left_out_on_request(self):
+        rows = self.objects("__main__.Session")
+        paths = self.explain(rows, "--no-content")
+        self.assertIn("__main__.sessions[...]", paths)
+        self.assertFalse([path for path in paths if path and "'" in path])
+
+    def test_a_block_is_named_by_what_owns_it(self):
+        table, = [row for row in self.objects("%PythonListItems") if row["size"] >= 2400
+                  and "__main__.by_number" in harness.ask("-q", self.core, "explain",
+                                                          row["address"]).stdout]
+        self.assertIn("The program reaches what owns it as __main__.by_number\n",
+                      harness.ask("-q", self.core, "explain", table["address"]).stdout)
+
+    def test_the_tree_names_examples(self):
+        rows = harness.tables(self.core, "tree", "--depth", "4", "--top", "30")["owner"]
+        paths = [row["path"] for row in rows if row.get("path")]
+        self.assertTrue([path for path in paths if path.startswith("__main__.sessions['s")])
+
+    def test_damage_does_no_harm(self):
+        with open(self.core, "rb") as file:
+            whole = file.read()
+        for seed in range(3):
+            draw, damaged = random.Random(seed), bytearray(whole)
+            for _ in range(3000):
+                at = draw.randrange(1 << 16, len(whole) - 8) & ~7
+                damaged[at:at + 8] = damaged[at - 64:at - 56]
+            path = self.path("damaged")
+            with open(path, "wb") as file:
+                file.write(damaged)
+            harness.ask("-q", path, "tree", expected=(harness.FINE, harness.INCOMPLETE))
+            harness.ask("-q", path, "explain", "used", "list", "--limit", "20",
+                        expected=(harness.FINE, harness.INCOMPLETE))
+
+
+if __name__ == "__main__":
+    unittest.main()
