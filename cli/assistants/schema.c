@@ -2,7 +2,6 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
-#include "analyzer/query/set.h"
 #include "cli/prompt/switches.h"
 
 #include <ctype.h>
@@ -114,29 +113,13 @@ static bool has_limit(const struct command *command)
 
 /* ---- as a schema */
 
-/* "incoming ADDRESS, ..." */
-static char *list_sets(void)
-{
-	char *text = strdup(
-		"A set of allocations or of other memory, as 'leaked' or 'used minus leaked'; 'help' explains each: ");
-	const struct set *set;
-
-	for (size_t i = 0; text && (set = set_at(i)) != NULL; i++) {
-		char *longer = format_text("%s%s%s%s%s", text, i ? ", " : "", set->name,
-					   set->arguments ? " " : "",
-					   set->arguments ? set->arguments : "");
-
-		free(text);
-		text = longer;
-	}
-	return text;
-}
-
-static char *describe_word(const char *name)
+static const char *describe_word(const char *name)
 {
 	static const struct {
 		const char *name, *text;
 	} texts[] = {
+		{ "set",
+		  "A set of allocations or of other memory, as used, leaked, leakroots, free, threads, incoming ADDRESS, used minus leaked; 'help' of the word 'sets' lists all" },
 		{ "kind", "Only those of that class, type, %Pattern or signature" },
 		{ "address",
 		  "Hexadecimal, as 0x55d0c0ffee10; or a variable of the program, as shop.customers" },
@@ -144,25 +127,24 @@ static char *describe_word(const char *name)
 		  "In SQLite's SQL. '.tables' lists the tables, '.schema NAME' the columns of one" },
 		{ "old", "Older cores, the oldest first" },
 		{ "thread", "Its number" },
-		{ "word", "A command, a set, a switch as --extend, a %Pattern, or a topic" },
+		{ "word",
+		  "A command, a set, a switch as --extend, a %Pattern, or a topic, as sets" },
 	};
 
-	if (strcmp(name, "set") == 0)
-		return list_sets();
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
 		if (strcmp(texts[i].name, name) == 0)
-			return strdup(texts[i].text);
-	return strdup("");
+			return texts[i].text;
+	return "";
 }
 
 static json_t *schema_of_word(const struct word *word)
 {
-	_cleanup_(free) char *text = describe_word(word->name);
+	const char *text = describe_word(word->name);
 
 	if (word->repeated)
-		return json_pack("{s:s, s:{s:s}, s:s?}", "type", "array", "items", "type", "string",
+		return json_pack("{s:s, s:{s:s}, s:s}", "type", "array", "items", "type", "string",
 				 "description", text);
-	return json_pack("{s:s, s:s?}", "type", "string", "description", text);
+	return json_pack("{s:s, s:s}", "type", "string", "description", text);
 }
 
 /* "count|bytes": words to choose from. */
@@ -391,21 +373,38 @@ static struct error *append_limit(struct line *line, const struct command *comma
 	return append(line, number);
 }
 
+/* Of the words from the first on none is a switch, whatever it looks like. */
+static struct error *end_switches(struct line *line, const struct command *command, size_t first)
+{
+	bool looks_like_one = false;
+	char *word;
+
+	for (size_t i = first; i < line->count; i++)
+		looks_like_one |= strchr("-/", line->words[i][0]) != NULL;
+	if (!looks_like_one || command->word == WORD_COMMAND)
+		return NULL;
+	TRY(append(line, "--"));
+	word = line->words[line->count - 1];
+	memmove(&line->words[first + 1], &line->words[first],
+		(line->count - 1 - first) * sizeof(*line->words));
+	line->words[first] = word;
+	return NULL;
+}
+
 struct error *schema_read(const struct command *command, const json_t *arguments,
 			  const struct folders *folders, struct line *ret, uint64_t *ret_rows)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
 	const json_t *limit = json_object_get(arguments, "limit");
 	struct words words = words_of(command);
+	size_t switches;
 
 	*ret_rows = command_needs_core(command) ? USUAL_ROWS : MOST_ROWS;
 	TRY(append(&line, command->name));
 	TRY(read_limit(limit, ret_rows));
 	TRY(append_switches(&line, command, &words, arguments));
 	TRY(append_limit(&line, command, limit, *ret_rows));
-	/* Behind it there are no switches. */
-	if (words.count > 0 && command->word != WORD_COMMAND)
-		TRY(append(&line, "--"));
+	switches = line.count;
 	list_for_each(word, words.list, words.count) {
 		const json_t *value = json_object_get(arguments, word->name);
 
@@ -414,6 +413,7 @@ struct error *schema_read(const struct command *command, const json_t *arguments
 		else if (word->required)
 			return error_create(ERROR_USAGE, "'%s' is missing", word->name);
 	}
+	TRY(end_switches(&line, command, switches));
 	*ret = take_struct(line);
 	return NULL;
 }

@@ -65,8 +65,9 @@ static void leave(struct server *server, struct answer *answer)
 static void tell_doubt(struct server *server, const struct line *line)
 {
 	struct session *session = &server->session;
+	const struct command *command = command_find(line->words[0]);
 
-	if (!session->analysis)
+	if (!session->analysis || !command_needs_core(command))
 		return;
 	if (strcmp(line->words[0], "info") == 0)
 		session->findings_shown = 0;

@@ -13,10 +13,20 @@
 static const struct tool {
 	const char *name, *command;
 } tools[] = {
-	{ "open", NULL },   { "overview", "info" }, { "summarize", "summarize" },
-	{ "list", "list" }, { "show", "show" },	    { "explain", "explain" },
-	{ "path", "path" }, { "tree", "tree" },	    { "backtrace", "backtrace" },
-	{ "sql", "sql" },   { "diff", "diff" },	    { "help", "help" },
+	{ "open", NULL },
+	{ "overview", "info" },
+	{ "summarize", "summarize" },
+	{ "list", "list" },
+	{ "show", "show" },
+	{ "explain", "explain" },
+	{ "path", "path" },
+	{ "tree", "tree" },
+	{ "bill", "bill" },
+	{ "fragmentation", "fragmentation" },
+	{ "backtrace", "backtrace" },
+	{ "sql", "sql" },
+	{ "diff", "diff" },
+	{ "help", "help" },
 };
 
 const char untrusted_note[] =

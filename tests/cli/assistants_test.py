@@ -20,8 +20,8 @@ TIMEOUT = 120
 NEWEST, OLDEST = "2025-11-25", "2024-11-05"
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_RESOURCE = (
     -32700, -32600, -32601, -32602, -32002)
-TOOLS = ["open", "overview", "summarize", "list", "show", "explain", "path", "tree",
-         "backtrace", "sql", "diff", "help"]
+TOOLS = ["open", "overview", "summarize", "list", "show", "explain", "path", "tree", "bill",
+         "fragmentation", "backtrace", "sql", "diff", "help"]
 ENDLESS = ("WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number) "
            "SELECT count(*) FROM number")
 # What no tool may have: it would write files, or start programs.
