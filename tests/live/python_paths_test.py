@@ -70,6 +70,29 @@ for i in range(300):
 gone = Session(5000)
 del gone.number, gone.basket
 
+def generate(number):
+    kept = ["generated %d" % number]
+    shared = ["shared %d" % number]
+    yield lambda: shared
+    yield kept
+
+async def wait(number):
+    waiting = ["waiting %d" % number]
+    await Never()
+    return waiting
+
+class Never:
+    def __await__(self):
+        yield
+
+generators = [generate(i) for i in range(10)]
+for one in generators[1:]:
+    next(one)
+coroutine = wait(1)
+coroutine.send(None)
+ended = generate(77)
+list(ended)
+
 def module_of(path):
     return max((name for name in sys.modules if re.match(re.escape(name) + r"(?![\w])", path)),
                key=len)
@@ -168,9 +191,13 @@ class Paths(harness.LiveTest):
                      "keys[3]", "keys[b'raw']", "keys[None]", 'keys["it\'s"]', "keys['back\\\\slash']",
                      "keys['gr\u00fc\u00df']", "keys[2.5]", "keys[True]", "keys[<tuple>]",
                      "queue[129]", "named[1]", "Session.limits['rate']", "slotted[99].parent",
-                     "closures[19].__closure__[0].cell_contents"):
-            self.assertIn("__main__." + path, paths)
-        self.assertIn("serve.<locals>.answer['parts'][1]", paths)
+                     "closures[19].__closure__[0].cell_contents",
+                     "generators[8].gi_frame.f_locals['kept']",
+                     "generators[8].gi_frame.f_locals['shared']",
+                     "coroutine.cr_frame.f_locals['waiting']"):
+            self.assertTrue("__main__." + path in paths, path)
+        self.assertTrue("serve.<locals>.answer['parts'][1]" in paths)
+        self.assertFalse([path for path in paths if path and "ended" in path])
         long = [path for path in paths if path and " ... " in path]
         self.assertEqual(len(long), 282)
         self.assertTrue(all(path.startswith("__main__.chain[0]") for path in long))

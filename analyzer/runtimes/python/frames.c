@@ -544,3 +544,41 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 		visit_all(&reading, frame);
 	return reading.error;
 }
+
+/*
+ * Its frame is within the object from 3.11 on, behind a byte that says whether it waits, and an
+ * object of its own before.
+ */
+static uint64_t find_suspended(struct reading *reading, uint64_t object, uint64_t size)
+{
+	enum { FRAME = 16, STATE = 5 };
+	uint64_t frame = 0;
+	int8_t state;
+
+	if (reading->layout->line_table != LINES_LOCATED)
+		return view_word(&reading->view, object + FRAME, &frame) && code_of(reading, frame)
+			       ? frame
+			       : 0;
+	for (uint64_t at = FRAME; at + reading->layout->locals <= size; at += WORD)
+		if (code_of(reading, object + at) &&
+		    view_read(&reading->view, object + at - STATE, &state, sizeof(state)))
+			return state < 0 ? object + at : 0;
+	return 0;
+}
+
+struct error *python_frames_visit_suspended(const struct python_threads *threads,
+					    struct python_types *types, uint64_t object,
+					    uint64_t size, const struct frame_visitor *visitor)
+{
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.layout = threads->layout,
+		.visitor = visitor,
+	};
+	uint64_t frame = threads->layout ? find_suspended(&reading, object, size) : 0;
+
+	if (frame)
+		visit_locals(&reading, frame, code_of(&reading, frame));
+	return reading.error;
+}

@@ -21,4 +21,12 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 				  const struct program *program, uint32_t thread,
 				  const struct frame_visitor *visitor);
 
+/*
+ * Visit the variables of a generator or coroutine that waits, an object of so many bytes; nothing
+ * if it runs or has ended. After python_frames_visit(), which finds out how frames are laid out.
+ */
+struct error *python_frames_visit_suspended(const struct python_threads *threads,
+					    struct python_types *types, uint64_t object,
+					    uint64_t size, const struct frame_visitor *visitor);
+
 #endif

@@ -57,43 +57,49 @@ enum link_kind {
 	LINK_KEYS,	 /* a key itself */
 	LINK_ITEM,	 /* by number */
 	LINK_ELEMENT,	 /* of what has no order */
+	LINK_VARIABLE,	 /* of a function that waits */
 	LINK_WORD,	 /* of the object, at an offset */
 	LINK_CLASS,
 };
 
 struct link {
 	enum link_kind kind;
-	uint64_t target; /* the address of an object, perhaps */
-	uint64_t which;	 /* the key's address, the number, or the offset */
+	uint64_t target;  /* the address of an object, perhaps */
+	uint64_t which;	  /* the key's address, the number, or the offset */
+	const char *name; /* of a variable */
 };
 
 /* Goes over the links of objects until follow() returns true. */
 struct walk {
-	const struct python *python;
+	struct python *python;
 	struct view view;
 	bool (*follow)(void *data, const struct link *link);
 	void *data;
 	uint64_t steps; /* that it may take yet: in a damaged core, all lists may share their items
 			 */
 	bool is_over;
+	struct error *error;
 };
 
-static struct walk walk_begin(const struct python *python,
+static struct walk walk_begin(struct python *python,
 			      bool (*follow)(void *data, const struct link *link), void *data)
 {
 	enum { MOST_STEPS = 1 << 25 };
 
-	return (struct walk){ python, { python->context.image }, follow, data, MOST_STEPS, false };
+	return (struct walk){ python, { python->context.image }, follow, data, MOST_STEPS };
+}
+
+static void emit_link(struct walk *walk, const struct link *link)
+{
+	if (!walk->is_over && link->target != 0)
+		walk->is_over = walk->follow(walk->data, link);
+	walk->is_over = walk->is_over || walk->steps == 0;
+	walk->steps -= walk->steps > 0;
 }
 
 static void emit(struct walk *walk, enum link_kind kind, uint64_t target, uint64_t which)
 {
-	struct link link = { kind, target & ~TAG, which };
-
-	if (!walk->is_over && link.target != 0)
-		walk->is_over = walk->follow(walk->data, &link);
-	walk->is_over = walk->is_over || walk->steps == 0;
-	walk->steps -= walk->steps > 0;
+	emit_link(walk, &(struct link){ kind, target & ~TAG, which });
 }
 
 /* The object that an allocation is, if it is at that address. */
@@ -318,7 +324,29 @@ static void walk_words(struct walk *walk, uint64_t object, uint64_t size)
 
 static bool is_named(const struct python_type *type, const char *name)
 {
-	return type->name && !(type->flags & TYPE_HEAP) && strcmp(type->name, name) == 0;
+	return type->name && strcmp(type->name, name) == 0;
+}
+
+static void emit_variable(void *data, const struct runtime_local *local)
+{
+	emit_link(data, &(struct link){ LINK_VARIABLE, local->address, .name = local->name });
+}
+
+/* What the attribute for the frame of such an object is called; NULL: it has none. */
+static const char *frame_attribute(const struct python_type *type)
+{
+	return is_named(type, "generator")	   ? "gi_frame"
+	       : is_named(type, "coroutine")	   ? "cr_frame"
+	       : is_named(type, "async_generator") ? "ag_frame"
+						   : NULL;
+}
+
+static void walk_frame(struct walk *walk, uint64_t object, uint64_t size)
+{
+	const struct frame_visitor visitor = { walk, NULL, emit_variable };
+
+	walk->error = python_frames_visit_suspended(&walk->python->threads, &walk->python->types,
+						    object, size, &visitor);
 }
 
 static void walk_contents(struct walk *walk, const struct python_type *type, uint64_t object)
@@ -333,9 +361,10 @@ static void walk_contents(struct walk *walk, const struct python_type *type, uin
 		walk_deque(walk, object);
 }
 
+/* Types may move meanwhile. */
 static void walk_object(struct walk *walk, allocation_id id)
 {
-	const struct python_type *type = python_type_of(walk->python, id);
+	const struct python_type copy = *python_type_of(walk->python, id), *type = &copy;
 	const struct allocation_index *index = walk->python->context.index;
 	uint64_t object = python_object_at(walk->python, id), start = allocation_start(index, id);
 	uint64_t dict_offset = 0;
@@ -343,6 +372,8 @@ static void walk_object(struct walk *walk, allocation_id id)
 	if (type->flags & WITHOUT_LINKS)
 		return;
 	walk_contents(walk, type, object);
+	if (frame_attribute(type))
+		walk_frame(walk, object, start + allocation_size(index, id) - object);
 	walk_head(walk, type, start, object);
 	if (type->flags & TYPE_OF_TYPES)
 		dict_offset = TYPE_DICT;
@@ -385,7 +416,8 @@ struct error *python_visit_references(struct object_space *space, allocation_id 
 	walk.steps = python->steps;
 	walk_object(&walk, id);
 	python->steps = walk.steps;
-	return visiting.error;
+	/* Each ends the walk. */
+	return visiting.error ? visiting.error : walk.error;
 }
 
 /* Writes the steps of a path. */
@@ -396,7 +428,7 @@ struct telling {
 	bool is_attribute; /* the dict at hand has the attributes of the object before */
 	bool is_class;	   /* which is a class */
 	uint64_t source, target;
-	uint64_t type; /* the source's */
+	const struct python_type *type; /* the source's */
 	char *text;
 	size_t size, used;
 };
@@ -503,7 +535,7 @@ static bool find_member(struct view *view, uint64_t type, uint64_t offset,
 
 static void add_word(struct telling *telling, uint64_t offset)
 {
-	uint64_t type = telling->type;
+	uint64_t type = telling->type->address;
 	char name[MOST_TEXT];
 
 	for (int i = 0; i < MOST_BASES && type != 0; i++) {
@@ -542,6 +574,8 @@ static bool tell_link(void *data, const struct link *link)
 		add(telling, "[%" PRIu64 "]", link->which);
 	else if (link->kind == LINK_ELEMENT)
 		add(telling, "{...}");
+	else if (link->kind == LINK_VARIABLE)
+		add(telling, ".%s.f_locals['%s']", frame_attribute(telling->type), link->name);
 	else if (link->kind == LINK_WORD)
 		add_word(telling, link->which);
 	else if (link->kind == LINK_CLASS)
@@ -575,12 +609,14 @@ void python_tell_path(struct object_space *space, const allocation_id *ids, size
 	ret[0] = '\0';
 	tell_name(&telling, ids[0]);
 	for (size_t i = 0; i + 1 < count; i++) {
+		const struct python_type type = *python_type_of(python, ids[i]);
 		struct walk walk = walk_begin(python, tell_link, &telling);
 
 		telling.source = python_object_at(python, ids[i]);
-		telling.type = python_type_of(python, ids[i])->address;
+		telling.type = &type;
 		telling.target = python_object_at(python, ids[i + 1]);
 		walk_object(&walk, ids[i]);
+		error_destroy(walk.error);
 	}
 	if (telling.is_attribute)
 		add(&telling, ".__dict__");
@@ -651,7 +687,7 @@ static bool find_modules(void *data, const struct link *link)
 /* A module's own name may be another one than it is imported by. */
 static void gather_modules(struct gathering *gathering, allocation_id module)
 {
-	const struct python *python = gathering->python;
+	struct python *python = gathering->python;
 	uint64_t object = python_object_at(python, module), text, dict;
 	struct walk walk = walk_begin(python, find_modules, gathering);
 	char name[MOST_TEXT];
