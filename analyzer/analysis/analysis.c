@@ -46,6 +46,20 @@ struct error *analysis_explain_shortage(struct analysis *analysis, const char *w
 		account->limit ? limit : "", account->limit ? " (--max-memory)" : "", WHAT_FOLLOWS);
 }
 
+void analysis_save_memory(struct analysis *analysis)
+{
+	analysis->saves_memory = true;
+}
+
+void analysis_spend_dominators(struct analysis *analysis)
+{
+	if (!analysis->saves_memory)
+		return;
+	cleanup_dominators_destroy(&analysis->dominators);
+	analysis->dominators = NULL;
+	analysis->costs[STAGE_DOMINATORS].built = analysis->costs[STAGE_RETAINED].built = false;
+}
+
 static struct error *explain_stage(struct analysis *analysis, enum stage stage, struct error *error)
 {
 	char who[80];

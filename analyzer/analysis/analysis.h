@@ -107,6 +107,14 @@ DEFINE_CLEANUP(analysis_destroy, struct analysis *)
 struct error *analysis_need(struct analysis *analysis, enum stage stage);
 
 /*
+ * No command follows that at hand: release what takes most as soon as it was used, which are the
+ * references when the dominators are found, and these by analysis_spend_dominators(). They are
+ * built anew if a stage needs them, but what was made of the references is taken to be enough.
+ */
+void analysis_save_memory(struct analysis *analysis);
+void analysis_spend_dominators(struct analysis *analysis);
+
+/*
  * Let the arrays of all stages take at most so many bytes, 0: any number. The dump itself, which is
  * mapped, and debug information are not counted.
  */

@@ -57,6 +57,7 @@ struct analysis {
 	size_t few_leaks_cost;	       /* allocations that were looked at for these */
 	struct bitmap not_disguised;   /* some, certainly; or no words */
 	bool few_asked;		       /* see analysis_build_ahead() */
+	bool saves_memory;	       /* see analysis_save_memory() */
 	bool ahead_ended;	       /* by an error: it would come again */
 	struct kept_words *kept_words; /* of the unreachable; or NULL */
 	struct named_sets *named_sets;

@@ -358,6 +358,7 @@ static struct error *build_dominators(struct analysis *analysis)
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
 	const struct dominators_input input = {
 		.graph = analysis->graph,
+		.spent = analysis->saves_memory ? &analysis->graph : NULL,
 		.index = analysis->index,
 		.entries = &entries,
 		.anchored = &analysis->anchored,
@@ -365,13 +366,16 @@ static struct error *build_dominators(struct analysis *analysis)
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
+	struct error *error;
 
 	TRY(bitmap_init(&entries, allocation_count(analysis->index), &analysis->account));
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		bitmap_or(&entries, root_targets(analysis->roots, kind));
 	add_leak_roots(analysis->leaks, &entries);
 	TRY(add_garbage_roots(analysis, &entries));
-	return dominators_create(&input, &analysis->dominators);
+	error = dominators_create(&input, &analysis->dominators);
+	analysis->costs[STAGE_GRAPH].built = analysis->graph != NULL;
+	return error;
 }
 
 static struct error *build_retained(struct analysis *analysis)
@@ -726,15 +730,18 @@ const struct recipe analysis_recipes[STAGES] = {
 				 "leaked",
 				 { STAGE_ROOTS, STAGE_GRAPH },
 				 KEPT(reachability, reachability) },
-	[STAGE_LEAKS] = { "leaks", "leak roots", { STAGE_REACHABILITY }, KEPT(leaks, leaks) },
+	[STAGE_LEAKS] = { "leaks",
+			  "leak roots",
+			  { STAGE_REACHABILITY, STAGE_GRAPH },
+			  KEPT(leaks, leaks) },
 	[STAGE_COLLECTOR] = { "collector",
 			      "at risk",
-			      { STAGE_REACHABILITY },
+			      { STAGE_REACHABILITY, STAGE_GRAPH },
 			      MADE(collector, collector) },
 	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, MADE(incoming, incoming) },
 	[STAGE_DOMINATORS] = { "dominators",
 			       "allocations",
-			       { STAGE_LEAKS },
+			       { STAGE_LEAKS, STAGE_GRAPH },
 			       MADE(dominators, dominators) },
 	[STAGE_RETAINED] = { "retained",
 			     "allocations",
@@ -743,7 +750,7 @@ const struct recipe analysis_recipes[STAGES] = {
 			     count_dominators },
 	[STAGE_DISGUISED] = { "disguised",
 			      "allocations",
-			      { STAGE_REACHABILITY },
+			      { STAGE_REACHABILITY, STAGE_GRAPH },
 			      MADE(disguised, disguised) },
 	[STAGE_DEBUG] = { "debug", "modules", { STAGE_PROGRAM }, MADE(debug, modules) },
 	[STAGE_OBJECTS] = { "objects",

@@ -15,22 +15,23 @@
  * shortened as they are gone. A vertex whose semidominator is not its parent waits on the list of
  * that semidominator until the forest has grown up to it.
  *
- * An edge to a higher number counts when it is found. Those to lower numbers, which may come from
- * anywhere in the forest, wait on a list of their target.
- *
  * What refers to nothing and is referred to by one only, as most texts and buffers, hangs on that
  * one, and leads nowhere: it is left out of the search, and gets its number behind all others.
+ *
+ * To save memory, the depth-first search keeps only numbers and ids, the parent of each number, and
+ * the edges that are not of its tree. Then the graph is not needed any more, and each parent grows
+ * to a vertex.
  */
 struct vertex {
 	uint32_t ancestor; /* at first, the parent in the search */
 	/*
-	 * While it is searched for: the next edge to follow. Until it is looked at: the first that
-	 * waits for it, or 0. Then the vertex with the least semi from here to the ancestor.
+	 * Until it is looked at: the first that waits for it, or 0. Then the vertex with the least
+	 * semi from here to the ancestor.
 	 */
 	uint32_t label;
 	/*
-	 * While it is open: the open one before it. Then the lowest that refers to it, and once it
-	 * is looked at, the semidominator. At the end: how many it dominates.
+	 * The lowest that refers to it, but for late edges; once it is looked at, the
+	 * semidominator. At the end: how many it dominates.
 	 */
 	uint32_t semi;
 	/* At first, the last of its late edges, or 0. While it waits: the next on the list, or 0.
@@ -38,20 +39,26 @@ struct vertex {
 	uint32_t dominator;
 };
 
-/* An edge to a lower number. */
-struct late_edge {
+/* An edge that is not of the search's tree. One to a lower number is late. */
+struct cross_edge {
 	uint32_t source;
-	uint32_t next; /* of the same target, or 0 */
+	uint32_t target; /* later, of a late one: the next of the same target, or 0 */
 };
 
 /* An edge to what has a number already: it waits until memory has what it needs. */
 struct known_edge {
 	uint32_t source;
 	allocation_id target;
-	bool may_repeat;
 };
 
-enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 64, AHEAD = 16, KNOWN_EDGES = 32 };
+/* A vertex, and which of its edges is the next to follow. */
+struct open_vertex {
+	uint32_t number;
+	allocation_id id;
+	uint32_t place;
+};
+
+enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 16, AHEAD = 16, KNOWN_EDGES = 32, RECENT = 1024 };
 
 static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX;
 
@@ -60,16 +67,16 @@ enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
 
 struct finder {
 	const struct dominators_input *input;
-	ARRAY(uint32_t) numbers;      /* by id, of those in closed and of used ones in left_out */
-	ARRAY(allocation_id) ids;     /* by number */
-	struct bitmap left_out;	      /* and what is not used */
-	struct bitmap closed;	      /* the same, and what has its number from the search */
-	struct memory vertices;	      /* by number */
-	ARRAY(struct late_edge) late; /* the first is none */
-	uint32_t open;		      /* the last that has more edges to follow, or 0 */
-	uint32_t count;		      /* of numbers given, 0 not counted */
-	uint32_t searched;	      /* as many as are not left out */
-	uint32_t earlier;	      /* the last number of earlier ranks */
+	ARRAY(uint32_t) numbers;	  /* by id; of what is left out, 1 and what refers to it */
+	ARRAY(allocation_id) ids;	  /* by number */
+	struct bitmap left_out;		  /* and what is not used */
+	struct bitmap closed;		  /* the same, and what has its number from the search */
+	struct memory vertices;		  /* by number; until all have one, only their parents */
+	ARRAY(struct cross_edge) cross;	  /* the first is none */
+	struct cross_edge recent[RECENT]; /* by target: large arrays repeat themselves */
+	ARRAY(struct open_vertex) open;	  /* those on the way that have more edges to follow */
+	uint32_t count;			  /* of numbers given, 0 not counted */
+	uint32_t earlier;		  /* the last number of earlier ranks */
 	struct known_edge known[KNOWN_EDGES];
 	size_t first_known, known_count; /* their places, modulo KNOWN_EDGES */
 };
@@ -87,10 +94,15 @@ struct dominators {
 	struct memory memory; /* of what follows, by position */
 	const struct place *places;
 	const uint64_t *sums; /* bytes in front of each block, and of the end */
-	const uint32_t *rest; /* and from there to each position, unless the block has 4 GB */
+	const uint16_t *rest; /* and from there to each position, unless the block has 64 KB */
 };
 
 static struct vertex *vertices(const struct finder *finder)
+{
+	return finder->vertices.bytes;
+}
+
+static uint32_t *parents(const struct finder *finder)
 {
 	return finder->vertices.bytes;
 }
@@ -139,67 +151,59 @@ static bool hangs_on_one(const struct finder *finder, allocation_id id, uint32_t
 	return source != 0 && source != SEVERAL && !bitmap_get(finder->input->entries, id);
 }
 
-/* Give it the highest number that is left. What dominates it is an id until others have numbers. */
-static void leave_out(struct finder *finder, allocation_id id)
+static struct error *find_left_out(struct finder *finder)
 {
-	uint32_t number = finder->searched--;
+	const struct bitmap *used = allocation_used(finder->input->index);
 
-	vertices(finder)[number].dominator = finder->numbers.items[id] - 1;
-	finder->ids.items[number] = id;
-	finder->numbers.items[id] = number;
-	bitmap_set(&finder->left_out, id);
-}
-
-/* Those of one source in order of address. */
-static void leave_out_ends(struct finder *finder)
-{
-	for (size_t id = finder->numbers.count; id-- > 0;)
-		if (hangs_on_one(finder, (allocation_id)id, finder->numbers.items[id]) &&
-		    !bitmap_get(&finder->left_out, id) &&
-		    graph_outgoing(finder->input->graph, (allocation_id)id).count == 0)
-			leave_out(finder, (allocation_id)id);
+	TRY(bitmap_init(&finder->left_out, used->count, finder->input->account));
+	bitmap_fill(&finder->left_out);
+	bitmap_minus(&finder->left_out, used);
+	for (size_t id = 0; id < used->count; id++)
+		if (!bitmap_get(used, id))
+			finder->numbers.items[id] = ROOT;
+		else if (hangs_on_one(finder, (allocation_id)id, finder->numbers.items[id]) &&
+			 graph_outgoing(finder->input->graph, (allocation_id)id).count == 0)
+			bitmap_set(&finder->left_out, id);
+	return NULL;
 }
 
 static struct error *finder_init(struct finder *finder)
 {
 	const struct bitmap *used = allocation_used(finder->input->index);
-	size_t count = bitmap_weight(used);
+	size_t count = used->count, searched;
 
-	TRY(array_resize(&finder->numbers, used->count));
-	TRY(array_resize(&finder->ids, count + 1));
-	TRY(memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex)));
-	TRY(array_append(&finder->late, (struct late_edge){ 0 }));
+	TRY(array_resize(&finder->numbers, count));
 	TRY(count_sources(finder));
-	finder->searched = (uint32_t)count;
-	TRY(bitmap_init(&finder->left_out, used->count, finder->input->account));
-	bitmap_fill(&finder->left_out);
-	bitmap_minus(&finder->left_out, used);
-	leave_out_ends(finder);
-	TRY(bitmap_init(&finder->closed, used->count, finder->input->account));
+	TRY(find_left_out(finder));
+	TRY(bitmap_init(&finder->closed, count, finder->input->account));
 	bitmap_copy(&finder->closed, &finder->left_out);
-	return NULL;
+	TRY(array_resize(&finder->ids, bitmap_weight(used) + 1));
+	searched = count - bitmap_weight(&finder->left_out);
+	TRY(memory_resize(&finder->vertices, (searched + 1) * sizeof(*parents(finder))));
+	return array_append(&finder->cross, (struct cross_edge){ 0 });
 }
 
 static void finder_deinit(struct finder *finder)
 {
 	array_release(&finder->numbers);
 	array_release(&finder->ids);
-	array_release(&finder->late);
+	array_release(&finder->cross);
+	array_release(&finder->open);
 	memory_release(&finder->vertices);
 	bitmap_deinit(&finder->left_out);
 	bitmap_deinit(&finder->closed);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
-static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
+static struct open_vertex enter(struct finder *finder, allocation_id id, uint32_t parent)
 {
 	uint32_t number = ++finder->count;
 
 	finder->numbers.items[id] = number;
 	bitmap_set(&finder->closed, id);
 	finder->ids.items[number] = id;
-	vertices(finder)[number] = (struct vertex){ .ancestor = parent, .semi = parent };
-	return number;
+	parents(finder)[number] = parent;
+	return (struct open_vertex){ number, id, 0 };
 }
 
 /* What is needed to go on from the first of the edges. */
@@ -209,34 +213,20 @@ static void fetch_rows(const struct finder *finder, struct edges edges)
 		graph_fetch_offset(finder->input->graph, edges.targets[i]);
 }
 
-static struct error *add_late(struct finder *finder, uint32_t source, struct vertex *target,
-			      bool may_repeat)
-{
-	uint32_t number = (uint32_t)finder->late.count, last = target->dominator;
-
-	if (may_repeat && last && finder->late.items[last].source == source)
-		return NULL;
-	if (number == UINT32_MAX)
-		return error_create(ERROR_NOT_SUPPORTED,
-				    "more than 4,294,967,295 references among allocations");
-	target->dominator = number;
-	return array_append(&finder->late, (struct late_edge){ source, last });
-}
-
 /* An edge between two that have numbers. Nothing of a later rank holds what is of an earlier one.
  */
-static struct error *add_edge(struct finder *finder, uint32_t source, uint32_t number,
-			      bool may_repeat)
+static struct error *add_cross(struct finder *finder, uint32_t source, uint32_t target)
 {
-	struct vertex *target = &vertices(finder)[number];
+	struct cross_edge *recent = &finder->recent[target % RECENT];
 
-	if (number <= finder->earlier || target->ancestor == ROOT)
+	if (target <= finder->earlier || (target > source && parents(finder)[target] == source) ||
+	    (recent->source == source && recent->target == target))
 		return NULL;
-	if (number < source)
-		return add_late(finder, source, target, may_repeat);
-	if (target->semi > source)
-		target->semi = source;
-	return NULL;
+	if (finder->cross.count > UINT32_MAX)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "more than 4,294,967,295 references among allocations");
+	*recent = (struct cross_edge){ source, target };
+	return array_append(&finder->cross, *recent);
 }
 
 static struct error *add_first_known(struct finder *finder)
@@ -244,36 +234,37 @@ static struct error *add_first_known(struct finder *finder)
 	struct known_edge *edge = &finder->known[finder->first_known++ % KNOWN_EDGES];
 
 	finder->known_count--;
-	return add_edge(finder, edge->source, finder->numbers.items[edge->target],
-			edge->may_repeat);
+	return add_cross(finder, edge->source, finder->numbers.items[edge->target]);
 }
 
 /* Where its target stands in the tree matters to no edge that is followed: it can wait. */
 static struct error *add_known(struct finder *finder, struct known_edge edge)
 {
 	size_t place = finder->first_known + finder->known_count;
+	uint32_t number;
 
 	__builtin_prefetch(&finder->numbers.items[edge.target]);
 	finder->known[place % KNOWN_EDGES] = edge;
 	if (++finder->known_count < KNOWN_EDGES)
 		return NULL;
 	edge = finder->known[(place - KNOWN_EDGES / 2) % KNOWN_EDGES];
-	__builtin_prefetch(&vertices(finder)[finder->numbers.items[edge.target]]);
+	number = finder->numbers.items[edge.target];
+	if (number > edge.source)
+		__builtin_prefetch(&parents(finder)[number]);
 	return add_first_known(finder);
 }
 
-/* Find the place of the next edge, from *place on, to what has no number yet. */
-static struct error *skip_closed(struct finder *finder, uint32_t source, struct edges edges,
-				 size_t *place)
+/* Find the place of the next edge, from vertex->place on, to what has no number yet. */
+static struct error *skip_closed(struct finder *finder, struct open_vertex *vertex,
+				 struct edges edges)
 {
-	enum { SHORT = 16 }; /* Only long rows may repeat much. */
+	for (; vertex->place < edges.count; vertex->place++) {
+		allocation_id target = edges.targets[vertex->place];
 
-	for (; *place < edges.count && bitmap_get(&finder->closed, edges.targets[*place]);
-	     ++*place) {
-		struct known_edge edge = { source, edges.targets[*place], edges.count > SHORT };
-
-		if (!bitmap_get(&finder->left_out, edge.target))
-			TRY(add_known(finder, edge));
+		if (!bitmap_get(&finder->closed, target))
+			break;
+		if (!bitmap_get(&finder->left_out, target))
+			TRY(add_known(finder, (struct known_edge){ vertex->number, target }));
 	}
 	return NULL;
 }
@@ -282,43 +273,38 @@ static struct error *skip_closed(struct finder *finder, uint32_t source, struct 
  * Find the next that the vertex refers to and that has no number yet, or NO_ALLOCATION. It stays
  * open, to come back to, only if there is another one.
  */
-static struct error *find_next(struct finder *finder, uint32_t number, allocation_id *ret)
+static struct error *find_next(struct finder *finder, struct open_vertex vertex, allocation_id *ret)
 {
-	struct edges edges = graph_outgoing(finder->input->graph, finder->ids.items[number]);
-	struct vertex *vertex = &vertices(finder)[number];
-	size_t place = vertex->label;
+	struct edges edges = graph_outgoing(finder->input->graph, vertex.id);
 
-	if (place == 0)
+	if (vertex.place == 0)
 		fetch_rows(finder, edges);
-	TRY(skip_closed(finder, number, edges, &place));
-	*ret = place < edges.count ? edges.targets[place++] : NO_ALLOCATION;
-	TRY(skip_closed(finder, number, edges, &place));
-	vertex->label = 0;
-	if (place < edges.count) {
-		vertex->label = (uint32_t)place;
-		vertex->semi = finder->open;
-		finder->open = number;
-	}
-	return NULL;
+	TRY(skip_closed(finder, &vertex, edges));
+	*ret = NO_ALLOCATION;
+	if (vertex.place == edges.count)
+		return NULL;
+	*ret = edges.targets[vertex.place++];
+	TRY(skip_closed(finder, &vertex, edges));
+	return vertex.place == edges.count ? NULL : array_append(&finder->open, vertex);
 }
 
 /* Number all that the entry leads to. */
 static struct error *number_from(struct finder *finder, allocation_id entry)
 {
-	uint32_t at = enter(finder, entry, ROOT);
+	struct open_vertex at = enter(finder, entry, ROOT);
 
-	while (at != ROOT) {
+	for (;;) {
 		allocation_id next;
 
 		TRY(find_next(finder, at, &next));
 		if (next != NO_ALLOCATION) {
-			at = enter(finder, next, at);
-			TRY(step(finder, at));
-			continue;
+			at = enter(finder, next, at.number);
+			TRY(step(finder, at.number));
+		} else if (finder->open.count) {
+			at = finder->open.items[--finder->open.count];
+		} else {
+			break;
 		}
-		at = finder->open;
-		finder->open = vertices(finder)[at].semi;
-		vertices(finder)[at].semi = vertices(finder)[at].ancestor;
 	}
 	while (finder->known_count)
 		TRY(add_first_known(finder));
@@ -395,13 +381,64 @@ static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 	return least;
 }
 
+/* Those left out hang on what refers to them, those of one in order of address. */
+static void add_left_out(struct finder *finder)
+{
+	const uint32_t *numbers = finder->numbers.items;
+	uint32_t number = finder->count;
+
+	bitmap_and(&finder->left_out, allocation_used(finder->input->index));
+	bitmap_for_each(id, &finder->left_out) {
+		finder->ids.items[++number] = (allocation_id)id;
+		vertices(finder)[number] =
+			(struct vertex){ .dominator = numbers[numbers[id] - 1], .semi = 1 };
+	}
+}
+
+/* Let each parent grow to a vertex, in its place. */
+static struct error *make_vertices(struct finder *finder)
+{
+	TRY(memory_resize(&finder->vertices, finder->ids.count * sizeof(struct vertex)));
+	for (uint32_t number = finder->count; number > 0; number--) {
+		uint32_t parent = parents(finder)[number];
+
+		vertices(finder)[number] = (struct vertex){ .ancestor = parent, .semi = parent };
+	}
+	vertices(finder)[ROOT] = (struct vertex){ 0 };
+	bitmap_for_each(id, finder->input->entries)
+		vertices(finder)[finder->numbers.items[id]].semi = ROOT;
+	add_left_out(finder);
+	array_release(&finder->numbers);
+	return NULL;
+}
+
+/* Tell the targets of the edges that are not of the tree. */
+static void link_cross_edges(struct finder *finder)
+{
+	struct vertex *all = vertices(finder);
+
+	for (size_t i = 1; i < finder->cross.count; i++) {
+		struct cross_edge *edge = &finder->cross.items[i];
+		struct vertex *target = &all[edge->target];
+
+		if (i + AHEAD < finder->cross.count)
+			__builtin_prefetch(&all[edge[AHEAD].target]);
+		if (edge->source > edge->target) {
+			edge->target = target->dominator;
+			target->dominator = (uint32_t)i;
+		} else if (target->semi > edge->source) {
+			target->semi = edge->source;
+		}
+	}
+}
+
 static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
 {
 	struct vertex *all = vertices(finder);
 	uint32_t semi = all[number].semi, late = all[number].dominator;
 
-	for (; late && semi != ROOT; late = finder->late.items[late].next) {
-		uint32_t source = finder->late.items[late].source;
+	for (; late && semi != ROOT; late = finder->cross.items[late].target) {
+		uint32_t source = finder->cross.items[late].source;
 		uint32_t least = all[find_least(all, source, number + 1)].semi;
 
 		if (least < semi)
@@ -431,12 +468,9 @@ static void tell_waiting(struct vertex *all, uint32_t number)
 /* A vertex that does not wait has its semidominator for a dominator. */
 static void look_at(const struct finder *finder, uint32_t number)
 {
-	const struct bitmap *entries = finder->input->entries;
 	struct vertex *all = vertices(finder), *vertex = &all[number];
-	uint32_t semi = ROOT;
+	uint32_t semi = find_semidominator(finder, number);
 
-	if (!bitmap_get(entries, finder->ids.items[number]))
-		semi = find_semidominator(finder, number);
 	vertex->semi = vertex->dominator = semi;
 	vertex->label = number;
 	if (semi != ROOT && semi != vertex->ancestor) {
@@ -451,17 +485,17 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 {
 	enum { STEP = 6 };
 	const struct vertex *all = vertices(finder);
-	const struct late_edge *late = finder->late.items;
+	const struct cross_edge *cross = finder->cross.items;
 
-	if (number <= 2 * STEP)
+	if (number <= 3 * STEP)
 		return;
-	__builtin_prefetch(
-		&finder->input->entries->words[finder->ids.items[number - 2 * STEP] / 64]);
-	__builtin_prefetch(&late[all[number - 2 * STEP].dominator]);
-	__builtin_prefetch(&all[late[all[number - STEP].dominator].source]);
+	__builtin_prefetch(&cross[all[number - 3 * STEP].dominator]);
+	__builtin_prefetch(&all[cross[all[number - 2 * STEP].dominator].source]);
+	__builtin_prefetch(&all[all[cross[all[number - STEP].dominator].source].ancestor]);
 	__builtin_prefetch(&all[all[all[number - STEP].ancestor].label]);
 }
 
+/* At the end, semi is 1. */
 static struct error *find_dominators(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
@@ -471,37 +505,25 @@ static struct error *find_dominators(struct finder *finder)
 		fetch_ahead(finder, number);
 		look_at(finder, number);
 	}
-	array_release(&finder->late);
-	for (uint32_t number = 1; number <= finder->count; number++)
+	array_release(&finder->cross);
+	for (uint32_t number = 1; number <= finder->count; number++) {
 		if (all[number].dominator != all[number].semi)
 			all[number].dominator = all[all[number].dominator].dominator;
+		all[number].semi = 1;
+	}
 	return NULL;
-}
-
-/* Let those left out hang on what refers to them. */
-static void add_left_out(struct finder *finder)
-{
-	struct vertex *all = vertices(finder);
-	size_t end = finder->ids.count;
-
-	for (finder->count++; finder->count < end; finder->count++)
-		all[finder->count].dominator = finder->numbers.items[all[finder->count].dominator];
-	finder->count--;
 }
 
 /* How many each dominates into semi, and its position into label. */
 static void place_vertices(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
-	uint32_t next = 0;
 
-	for (uint32_t number = 0; number <= finder->count; number++)
-		all[number].semi = 1;
-	for (uint32_t number = finder->count; number > 0; number--)
+	for (size_t number = finder->ids.count; number-- > 1;)
 		all[all[number].dominator].semi += all[number].semi;
 	/* ancestor: where the next that hangs on it goes. */
-	all[ROOT].ancestor = next;
-	for (uint32_t number = 1; number <= finder->count; number++) {
+	all[ROOT].ancestor = 0;
+	for (size_t number = 1; number < finder->ids.count; number++) {
 		struct vertex *above = &all[all[number].dominator];
 
 		all[number].label = above->ancestor;
@@ -517,13 +539,17 @@ static void place_vertices(struct finder *finder)
 static void move_to_positions(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
+	size_t end = finder->ids.count;
 
-	for (uint32_t number = 1; number <= finder->count; number++) {
+	for (size_t number = 1; number < end; number++) {
 		uint32_t position = all[number].label;
 
+		if (number + AHEAD < end)
+			__builtin_prefetch(&all[all[number + AHEAD].label], 1);
 		all[position].ancestor = finder->ids.items[number];
 		all[position].dominator = position + all[number].semi;
 	}
+	finder->count = (uint32_t)end - 1;
 	array_release(&finder->ids);
 }
 
@@ -534,7 +560,7 @@ static struct error *lay_out(struct finder *finder, struct dominators *dominator
 	struct place *places = finder->vertices.bytes;
 	size_t count = finder->count, blocks = count / BLOCK + 2;
 	uint64_t *sums, sum = 0;
-	uint32_t *rest;
+	uint16_t *rest;
 
 	for (size_t i = 0; i < count; i++)
 		places[i] = (struct place){ all[i].ancestor, all[i].dominator };
@@ -542,11 +568,11 @@ static struct error *lay_out(struct finder *finder, struct dominators *dominator
 						     (count + 1) * sizeof(*rest)));
 	places = finder->vertices.bytes;
 	sums = (uint64_t *)(places + count);
-	rest = (uint32_t *)(sums + blocks);
+	rest = (uint16_t *)(sums + blocks);
 	for (size_t i = 0; i <= count; i++) {
 		if (i % BLOCK == 0)
 			sums[i / BLOCK] = sum;
-		rest[i] = (uint32_t)(sum - sums[i / BLOCK]);
+		rest[i] = (uint16_t)(sum - sums[i / BLOCK]);
 		if (i + AHEAD < count)
 			allocation_fetch_size(finder->input->index, places[i + AHEAD].id);
 		if (i < count)
@@ -572,17 +598,20 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 		.input = input,
 		.numbers.memory.account = input->account,
 		.ids.memory.account = input->account,
-		.late.memory.account = input->account,
+		.cross.memory.account = input->account,
+		.open.memory.account = input->account,
 		.vertices.account = input->account,
 	};
 
 	TRY(finder_init(&finder));
 	TRY(number_all(&finder));
-	bitmap_deinit(&finder.left_out);
 	bitmap_deinit(&finder.closed);
+	array_release(&finder.open);
+	if (input->spent)
+		graph_destroy(take(*input->spent));
+	TRY(make_vertices(&finder));
+	link_cross_edges(&finder);
 	TRY(find_dominators(&finder));
-	add_left_out(&finder);
-	array_release(&finder.numbers);
 	place_vertices(&finder);
 	move_to_positions(&finder);
 	return lay_out(&finder, dominators);
@@ -651,7 +680,7 @@ static uint64_t bytes_before(const struct dominators *dominators, size_t positio
 	size_t block = position / BLOCK;
 	uint64_t sum = dominators->sums[block];
 
-	if (dominators->sums[block + 1] - sum <= UINT32_MAX)
+	if (dominators->sums[block + 1] - sum <= UINT16_MAX)
 		return sum + dominators->rest[position];
 	for (size_t i = block * BLOCK; i < position; i++)
 		sum += allocation_size(dominators->index, dominators->places[i].id);

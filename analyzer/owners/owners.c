@@ -4,11 +4,13 @@
 
 #include <assert.h>
 
-/* Which node a kind has below another one: maybe one further up. */
-struct edge {
-	uint32_t above, name;
-	uint32_t node;
+/* A kind below a node that is counted further up. */
+struct passed_up {
+	uint32_t parent, name;
+	uint32_t node; /* 0: none */
 };
+
+enum { PASSED_UP = 1 << 16 };
 
 struct builder {
 	struct analysis *analysis;
@@ -16,23 +18,23 @@ struct builder {
 	struct owners *owners;
 	const struct patterns *patterns;
 	const struct typing *typing; /* or NULL */
-	ARRAY(uint32_t) roots;	     /* names of what holds the tops, in the order of the tree */
+	ARRAY(uint16_t) roots;	     /* names of what holds the tops, in the order of the tree */
 	size_t next_root;
-	struct levels levels; /* numbers are of nodes */
-	HASH_TABLE(struct edge) edges;
-	ARRAY(uint64_t) most; /* by node: the bytes that its example dominates */
+	struct levels levels;		   /* numbers are of nodes */
+	ARRAY(struct passed_up) passed_up; /* the last ones, by a hash */
+	ARRAY(uint64_t) most;		   /* by node: the bytes that its example dominates */
 };
 
 /* Until a name becomes a node, what else is to be known of the allocation stands beside it. */
 static const uint32_t IS_MEMBER = UINT32_C(1) << 31, IS_LEAKED = UINT32_C(1) << 30;
 
-static_assert(MOST_NAMES <= 1 << 30, "names leave room for both");
+static_assert(MOST_NAMES <= UINT16_MAX + 1, "names leave room for both, and fit roots");
 
 static void builder_deinit(struct builder *builder)
 {
 	array_release(&builder->roots);
 	array_release(&builder->levels.stack);
-	table_release(&builder->edges);
+	array_release(&builder->passed_up);
 	array_release(&builder->most);
 }
 DEFINE_DEINIT(builder_deinit, struct builder)
@@ -40,7 +42,7 @@ DEFINE_DEINIT(builder_deinit, struct builder)
 void owners_deinit(struct owners *owners)
 {
 	owner_names_deinit(&owners->names);
-	array_release(&owners->nodes);
+	table_release(&owners->nodes);
 	array_release(&owners->of);
 }
 
@@ -49,8 +51,9 @@ static struct error *build_needed(struct builder *builder)
 {
 	struct analysis *analysis = builder->analysis;
 
-	TRY(kind_need(analysis));
+	/* First, for they take most memory. */
 	TRY(analysis_need(analysis, STAGE_DOMINATORS));
+	TRY(kind_need(analysis));
 	TRY(analysis_need(analysis, STAGE_TYPES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
@@ -67,7 +70,7 @@ static struct error *name_roots(struct builder *builder)
 
 	TRY(owner_roots_find(builder->analysis, &builder->owners->names, names));
 	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i))
-		TRY(array_append(&builder->roots, names[dominators_at(tree, i)]));
+		TRY(array_append(&builder->roots, (uint16_t)names[dominators_at(tree, i)]));
 	return NULL;
 }
 
@@ -105,6 +108,11 @@ static struct error *name_all(struct builder *builder)
 	return NULL;
 }
 
+static uint64_t node_key(uint32_t parent, uint32_t name)
+{
+	return (uint64_t)parent << 32 | name;
+}
+
 static struct error *append_node(struct builder *builder, uint32_t parent, uint32_t name,
 				 uint32_t *ret)
 {
@@ -113,7 +121,7 @@ static struct error *append_node(struct builder *builder, uint32_t parent, uint3
 
 	*ret = (uint32_t)owners->nodes.count;
 	TRY(array_append(&builder->most, 0));
-	return array_append(&owners->nodes,
+	return table_append(&owners->nodes, node_key(parent, name),
 			    (struct owner_node){ parent, name, depth, NO_ALLOCATION });
 }
 
@@ -127,29 +135,45 @@ static uint32_t find_above(const struct owners *owners, uint32_t node, uint32_t 
 	return node;
 }
 
+/* What has no node of its own: it counts where its kind is above, or what holds it. */
+static void pass_up(struct builder *builder, uint32_t parent, uint32_t name, uint32_t *ret)
+{
+	struct passed_up *last = &builder->passed_up.items[(parent * 31 + name) % PASSED_UP];
+
+	if (!last->node || last->parent != parent || last->name != name) {
+		uint32_t above = find_above(builder->owners, parent, name);
+
+		*last = (struct passed_up){ parent, name, above ? above : parent };
+	}
+	*ret = last->node;
+}
+
+static bool has_room(const struct owners *owners, uint32_t parent)
+{
+	return owners->nodes.count < MOST_NODES && owners->nodes.items[parent].depth < MOST_DEPTH;
+}
+
 /* The node in which a name below parent is counted. */
 static struct error *find_node(struct builder *builder, uint32_t parent, uint32_t name,
 			       uint32_t *ret)
 {
-	const struct owners *owners = builder->owners;
-	uint64_t key = (uint64_t)parent << 32 | name;
-	const struct edge *edge =
-		table_find(&builder->edges, key, item, item->above == parent && item->name == name);
+	struct owners *owners = builder->owners;
+	const struct owner_node *node;
 
-	if (edge) {
-		*ret = edge->node;
+	/* Of lists and trees, most hang on their like. */
+	if (parent && owners->nodes.items[parent].name == name) {
+		*ret = parent;
 		return NULL;
 	}
-	*ret = find_above(owners, parent, name);
-	if (!*ret && owners->nodes.count < MOST_NODES &&
-	    owners->nodes.items[parent].depth < MOST_DEPTH)
-		TRY(append_node(builder, parent, name, ret));
-	else if (!*ret)
-		*ret = parent;
-	/* What has no node of its own is found once more. */
-	if (builder->edges.count >= 2 * MOST_NODES)
+	node = table_find(&owners->nodes, node_key(parent, name), item,
+			  item->parent == parent && item->name == name && item->depth);
+	if (node) {
+		*ret = (uint32_t)(node - owners->nodes.items);
 		return NULL;
-	return table_append(&builder->edges, key, (struct edge){ parent, name, *ret });
+	}
+	pass_up(builder, parent, name, ret);
+	return *ret == parent && has_room(owners, parent) ? append_node(builder, parent, name, ret)
+							  : NULL;
 }
 
 static void count(struct builder *builder, uint32_t node, enum owner_measure measure,
@@ -265,13 +289,14 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 		.owners = ret,
 		.roots.memory.account = account,
 		.levels.stack.memory.account = account,
-		.edges.memory.account = account,
+		.passed_up.memory.account = account,
 		.most.memory.account = account,
 	};
 	uint32_t process, name;
 
 	ret->nodes.memory.account = ret->of.memory.account = account;
 	TRY(build_needed(&builder));
+	TRY(array_resize(&builder.passed_up, PASSED_UP));
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
 	TRY(append_node(&builder, 0, name, &process));
@@ -280,7 +305,9 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(name_roots(&builder));
 	TRY(name_all(&builder));
 	TRY(count_used(&builder));
+	analysis_spend_dominators(analysis);
 	TRY(count_free(&builder));
+	memory_release(&ret->nodes.slots.memory);
 	add_up(ret);
 	return NULL;
 }

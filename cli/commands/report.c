@@ -278,6 +278,9 @@ static struct error *report_run(struct analysis *analysis, const void *arguments
 		each->next = NULL;
 		page.report = each;
 		page.is_html = is_page(each);
+		/* A page is made by the command line, which has no other command. */
+		if (page.is_html)
+			analysis_save_memory(analysis);
 		if (has_page && !page.is_html && each == report)
 			error = overview_write(analysis, each);
 		else

@@ -3,10 +3,12 @@
 #include "tests/analyzer/graph/made_world.h"
 
 /* Roots refer to the entries; the members are anchored. */
-static struct error *find(struct world *world, struct dominators **ret)
+static struct error *find_spending(struct world *world, struct graph **spent,
+				   struct dominators **ret)
 {
 	const struct dominators_input input = {
 		.graph = &world->graph,
+		.spent = spent,
 		.index = world->index,
 		.entries = &world->roots,
 		.anchored = &world->members,
@@ -17,6 +19,11 @@ static struct error *find(struct world *world, struct dominators **ret)
 
 	TRY(dominators_create(&input, ret));
 	return dominators_find_positions(*ret);
+}
+
+static struct error *find(struct world *world, struct dominators **ret)
+{
+	return find_spending(world, NULL, ret);
 }
 
 static bool dominates(const struct dominators *tree, allocation_id holder, allocation_id id)
@@ -73,6 +80,19 @@ TEST(what_is_lost_holds_nothing_that_is_not)
 	world.leaked.words[0] = 3 << 6;
 	assert_no_error(find(&world, &tree));
 	ASSERT_RETAINED(tree, 8 + 9 + 10, 9 + 10, 10, 11 + 12 + 13, 12 + 13, 13, 14 + 15, 15);
+}
+
+TEST(a_graph_that_is_not_needed_any_more_is_destroyed)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+	struct graph *spent = &world.graph;
+
+	world_draw(&world, "root>a a>bc>d>e>a");
+	assert_no_error(find_spending(&world, &spent, &tree));
+	assert_null(spent);
+	assert_null(world.graph.targets);
+	ASSERT_RETAINED(tree, 8 + 9 + 10 + 11 + 12, 9, 10, 11 + 12, 12);
 }
 
 TEST(free_allocations_take_no_part)

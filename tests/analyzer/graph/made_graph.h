@@ -62,6 +62,13 @@ static inline void graph_deinit(struct graph *graph)
 {
 	free(graph->begin);
 	free(graph->targets);
+	*graph = (struct graph){ 0 };
+}
+
+/* The struct itself belongs to who made it. */
+void graph_destroy(struct graph *graph)
+{
+	graph_deinit(graph);
 }
 
 #endif
