@@ -207,7 +207,9 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 	if (address == range.start) {
 		bool is_exact = known_type(typing, id) == slot->target ||
 				(target->size <= range.end - range.start &&
-				 is_just_as_large(range, target->size));
+				 is_just_as_large(range, target->size)) ||
+				(known_fit(typing, id) >= FIT_TAIL &&
+				 type_begins_with(typing, known_type(typing, id), slot->target));
 
 		conformity->exact += is_exact;
 		conformity->doubtful += !is_exact;

@@ -16,6 +16,7 @@ static void inference_deinit(struct inference *inference)
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
 	table_release(&inference->headers);
+	table_release(&inference->groups);
 	votes_release(&inference->votes);
 }
 DEFINE_DEINIT(inference_deinit, struct inference)
@@ -76,6 +77,19 @@ static struct ballot ballot_of(struct typing *typing, allocation_id id, bool by_
 	return ballot;
 }
 
+/* The number of its group: by the first of it, so that groups come in an order of the program's. */
+static struct error *find_group(struct inference *inference, allocation_id id, uint32_t *ret)
+{
+	const struct typing *typing = inference->typing;
+	uint64_t hash = hash_add(hash_add(typing->contexts.items[id],
+					  tag_for(inference->typing, id, inference->by_next_tag)),
+				 known_type(typing, id));
+	uint32_t known = address_map_find(&inference->groups, hash);
+
+	*ret = known == NOT_IN_MAP ? (uint32_t)inference->groups.count : known;
+	return known == NOT_IN_MAP ? address_map_add(&inference->groups, hash, *ret) : NULL;
+}
+
 /* What nothing told the type of, and what only the beginning is known of. */
 static struct error *gather(struct inference *inference)
 {
@@ -83,8 +97,9 @@ static struct error *gather(struct inference *inference)
 	struct error *error = NULL;
 
 	inference->untyped.count = 0;
+	table_release(&inference->groups);
 	for (allocation_id id = 0; !error && id < typing->types.count; id++) {
-		uint64_t hash;
+		uint32_t group;
 
 		if (!has_step(typing, id) || (typing->types.items[id] & IS_INFERRED) ||
 		    typing_is_stated(typing, id) ||
@@ -94,13 +109,11 @@ static struct error *gather(struct inference *inference)
 			typing_reach_limit(typing, "more than 16,777,216 allocations have no type");
 			break;
 		}
-		hash = hash_add(hash_add(typing->contexts.items[id],
-					 tag_for(typing, id, inference->by_next_tag)),
-				known_type(typing, id));
+		TRY(find_group(inference, id, &group));
 		error = array_append(
 			&inference->untyped,
 			(struct untyped){
-				.group = hash,
+				.group = group,
 				.size = (uint32_t)(allocation_size(typing->input.index, id) /
 						   sizeof(uint64_t)),
 				.id = id,
@@ -304,6 +317,7 @@ struct error *typing_infer(struct typing *typing)
 		.scores.memory.account = account,
 		.heirs.memory.account = account,
 		.headers.memory.account = account,
+		.groups.memory.account = account,
 		.votes.all.memory.account = account,
 		.votes.headers.memory.account = account,
 	};

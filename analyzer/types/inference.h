@@ -24,7 +24,7 @@ enum {
 };
 
 struct untyped {
-	uint64_t group; /* a hash of what all of it share */
+	uint32_t group; /* its number */
 	uint32_t size;	/* in words */
 	allocation_id id;
 };
@@ -64,6 +64,7 @@ struct inference {
 	ARRAY(struct score) scores;    /* of the candidates */
 	ARRAY(struct heir) heirs;
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
+	struct address_map groups;  /* by a hash of what all of one share: their numbers */
 	struct votes votes;
 	uint64_t tests; /* of an allocation and a candidate */
 };
