@@ -54,13 +54,16 @@ static void send_message(struct channel *channel, json_t *message)
 	pthread_mutex_unlock(&channel->out_lock);
 }
 
-/* id NULL: it is not known. */
+/* id NULL: it is not known. Takes data over, which may be NULL. */
 static void send_error(struct channel *channel, const json_t *id, enum rpc_code code,
-		       const char *message)
+		       const char *message, json_t *data)
 {
-	send_message(channel, json_pack("{s:s, s:O?, s:{s:i, s:s}}", "jsonrpc", "2.0", "id",
-					id ? id : json_null(), "error", "code", (int)code,
-					"message", message));
+	json_t *error = json_pack("{s:i, s:s}", "code", (int)code, "message", message);
+
+	if (data)
+		json_object_set_new(error, "data", data);
+	send_message(channel, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id",
+					id ? id : json_null(), "error", error));
 }
 
 static void send_result(struct channel *channel, const json_t *id, json_t *result)
@@ -69,7 +72,7 @@ static void send_result(struct channel *channel, const json_t *id, json_t *resul
 		send_message(channel, json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id,
 						"result", result));
 	else
-		send_error(channel, id, RPC_INTERNAL_ERROR, "out of memory");
+		send_error(channel, id, RPC_INTERNAL_ERROR, "out of memory", NULL);
 }
 
 void channel_notify(struct channel *channel, const char *method, json_t *params)
@@ -166,7 +169,7 @@ static void take_message(struct channel *channel, json_t *message)
 	if (is_response(message))
 		return;
 	if (mistake) {
-		send_error(channel, is_id(id) ? id : NULL, RPC_INVALID_REQUEST, mistake);
+		send_error(channel, is_id(id) ? id : NULL, RPC_INVALID_REQUEST, mistake, NULL);
 		return;
 	}
 	method = json_string_value(json_object_get(message, "method"));
@@ -184,7 +187,7 @@ static void take_line(struct channel *channel, const char *line, size_t length)
 	json_t *message;
 
 	if (length > MOST_MESSAGE) {
-		send_error(channel, NULL, RPC_INVALID_REQUEST, "the message is too long");
+		send_error(channel, NULL, RPC_INVALID_REQUEST, "the message is too long", NULL);
 		return;
 	}
 	while (length > 0 &&
@@ -196,7 +199,7 @@ static void take_line(struct channel *channel, const char *line, size_t length)
 	if (message)
 		take_message(channel, message);
 	else
-		send_error(channel, NULL, RPC_PARSE_ERROR, "the line is no JSON");
+		send_error(channel, NULL, RPC_PARSE_ERROR, "the line is no JSON", NULL);
 }
 
 /* A line as far as it was read; what is too much of it is only counted. */
@@ -396,9 +399,11 @@ void channel_answer(struct channel *channel, struct request *request, json_t *re
 }
 
 void channel_refuse(struct channel *channel, struct request *request, enum rpc_code code,
-		    const char *message)
+		    const char *message, json_t *data)
 {
-	if (!end_request(channel))
-		send_error(channel, request->id, code, message);
+	if (end_request(channel))
+		json_decref(data);
+	else
+		send_error(channel, request->id, code, message, data);
 	json_decref(take(request->message));
 }

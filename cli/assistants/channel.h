@@ -19,7 +19,9 @@ enum rpc_code {
 	RPC_METHOD_NOT_FOUND = -32601,
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL_ERROR = -32603,
-	RPC_RESOURCE_NOT_FOUND = -32002, /* of the protocol above it */
+	/* Of the protocol above it. */
+	RPC_RESOURCE_NOT_FOUND = -32002,
+	RPC_UNSUPPORTED_VERSION = -32022,
 };
 
 enum { MOST_MESSAGE = 1 << 20 }; /* bytes of a line */
@@ -53,11 +55,12 @@ bool channel_next(struct channel *channel, struct request *ret);
 
 /*
  * End the request by its result, or by what is wrong with it, and release it. One that was
- * cancelled gets no answer. A result of NULL is a lack of memory.
+ * cancelled gets no answer. A result of NULL is a lack of memory. Takes the result and data over,
+ * of which data may be NULL.
  */
 void channel_answer(struct channel *channel, struct request *request, json_t *result);
 void channel_refuse(struct channel *channel, struct request *request, enum rpc_code code,
-		    const char *message);
+		    const char *message, json_t *data);
 
 /* From any thread. Takes params over. */
 void channel_notify(struct channel *channel, const char *method, json_t *params);

@@ -1,9 +1,10 @@
-// A conversation with `heapcore mcp` by the official client: assistants_client.cjs NODE-MODULES HEAPCORE FOLDER CORE
-const [modules, heapcore, folder, core] = process.argv.slice(2);
-const sdk = modules + "/@modelcontextprotocol/sdk/dist/cjs/";
-const { Client } = require(sdk + "client/index.js");
-const { StdioClientTransport } = require(sdk + "client/stdio.js");
-const types = require(sdk + "types.js");
+// A conversation with `heapcore mcp` by the official client, of version 1 (sdk) or 2 (client):
+// assistants_client.cjs NODE-MODULES sdk|client HEAPCORE FOLDER CORE
+const [modules, which, heapcore, folder, core] = process.argv.slice(2);
+const path = `${modules}/@modelcontextprotocol/${which}/dist/`;
+const isFirst = which === "sdk";
+const { Client } = require(path + (isFirst ? "cjs/client/index.js" : "index.cjs"));
+const { StdioClientTransport } = require(path + (isFirst ? "cjs/client/stdio.js" : "stdio.cjs"));
 
 const ENDLESS = `WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number)
 	SELECT count(*) FROM number`;
@@ -17,10 +18,11 @@ async function failure(promise) {
 }
 
 (async () => {
-	const client = new Client({ name: "test", version: "1" });
-	const seen = { errors: [], progress: [], newest: types.LATEST_PROTOCOL_VERSION };
+	const client = new Client({ name: "test", version: "1" },
+		{ versionNegotiation: { mode: "auto" } });
+	const seen = { errors: [], progress: [] };
 	const call = (name, args, options) =>
-		client.callTool({ name, arguments: args }, undefined, options);
+		client.callTool({ name, arguments: args }, ...(isFirst ? [undefined, options] : [options]));
 	const text = async (name, args) => (await call(name, args)).content[1].text;
 	const stop = new AbortController();
 	const transport = new StdioClientTransport({
@@ -29,6 +31,7 @@ async function failure(promise) {
 	client.onerror = (error) => seen.errors.push(String(error));
 	transport.setProtocolVersion = (version) => seen.version = version;
 	await client.connect(transport);
+	seen.version ??= client.getNegotiatedProtocolVersion();
 	seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
 	seen.cores = (await call("open", {})).structuredContent.tables[0].rows.length;
 	seen.opened = await text("open", { core });
@@ -47,7 +50,6 @@ async function failure(promise) {
 	seen.report = (await client.readResource({ uri: seen.resources[0] })).contents[0].text;
 	seen.none = await failure(client.readResource({ uri: "heapcore://none" }));
 	seen.steal = await failure(call("steal", {}));
-	await client.ping();
 	await client.close();
 	console.log(JSON.stringify(seen));
 })();

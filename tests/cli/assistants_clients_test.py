@@ -39,9 +39,18 @@ class ClientsTest(unittest.TestCase):
     def inspect(self, *words):
         return self.node(INSPECTOR, HEAPCORE, "mcp", self.core, "--method", *words)
 
-    def test_client(self):
-        seen = self.node(CLIENT, MODULES, HEAPCORE, self.folder, self.core)
-        self.assertEqual((seen["version"], seen["errors"]), (seen["newest"], []))
+    def test_client_of_version_1(self):
+        self.check_client("sdk", assistants_test.NEWEST, assistants_test.NO_RESOURCE)
+
+    def test_client_of_version_2(self):
+        version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
+        if int(version.stdout[1:].split(".")[0]) < 20:
+            self.skipTest("there is no node of version 20")
+        self.check_client("client", assistants_test.STATELESS, assistants_test.INVALID_PARAMS)
+
+    def check_client(self, which, version, no_resource):
+        seen = self.node(CLIENT, MODULES, which, HEAPCORE, self.folder, self.core)
+        self.assertEqual((seen["version"], seen["errors"]), (version, []))
         self.assertEqual(seen["tools"], assistants_test.TOOLS)
         self.assertEqual(seen["cores"], 1)
         for text in (seen["opened"], seen["report"]):
@@ -52,7 +61,7 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(seen["progress"], sorted(set(seen["progress"])))
         self.assertEqual(seen["one"], [{"one": 1}])
         self.assertEqual((seen["none"], seen["steal"]),
-                         (assistants_test.NO_RESOURCE, assistants_test.INVALID_PARAMS))
+                         (no_resource, assistants_test.INVALID_PARAMS))
 
     def test_inspector(self):
         tools = self.inspect("tools/list")["tools"]

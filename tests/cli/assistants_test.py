@@ -17,9 +17,11 @@ import session_test
 
 HEAPCORE = os.environ["HEAPCORE"]
 TIMEOUT = 120
-NEWEST, OLDEST = "2025-11-25", "2024-11-05"
+# The newest that begins with 'initialize', and the one after it.
+NEWEST, OLDEST, STATELESS = "2025-11-25", "2024-11-05", "2026-07-28"
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_RESOURCE = (
     -32700, -32600, -32601, -32602, -32002)
+NO_VERSION = -32022
 TOOLS = ["open", "overview", "summarize", "list", "show", "explain", "path", "tree", "bill",
          "fragmentation", "backtrace", "sql", "diff", "help"]
 ENDLESS = ("WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number) "
@@ -129,6 +131,30 @@ class ProtocolTest(unittest.TestCase):
                 self.assertEqual(server.hello["protocolVersion"], expected)
                 self.assertEqual(server.hello["serverInfo"]["name"], "heapcore")
                 self.assertEqual(set(server.hello["capabilities"]), {"tools", "resources"})
+
+    def test_each_request_may_tell_its_version(self):
+        meta = {"io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientCapabilities": {}}
+        with started(version=None) as server:
+            found = server.ask("server/discover", _meta=meta)
+            self.assertEqual(found["supportedVersions"], [STATELESS, NEWEST, "2025-06-18", OLDEST])
+            self.assertEqual(set(found["capabilities"]), {"tools", "resources"})
+            for method, more in (("tools/list", {}), ("resources/list", {}),
+                                 ("resources/templates/list", {}),
+                                 ("resources/read", {"uri": "heapcore://report"})):
+                result = server.ask(method, _meta=meta, **more)
+                self.assertEqual((result["resultType"], result["ttlMs"], result["cacheScope"]),
+                                 ("complete", 0, "private"))
+            result = server.ask("tools/call", name="overview", _meta=meta)
+            self.assertEqual((result["resultType"], result["isError"]), ("complete", False))
+            self.assertEqual(server.ask("resources/read", uri="x:y", _meta=meta)["code"],
+                             INVALID_PARAMS)
+            self.assertEqual(server.ask("tools/list")["code"], INVALID_REQUEST)
+            meta["io.modelcontextprotocol/protocolVersion"] = "2031-01-01"
+            refused = server.ask("tools/list", _meta=meta)
+            self.assertEqual((refused["code"], refused["data"]["requested"],
+                              refused["data"]["supported"]),
+                             (NO_VERSION, "2031-01-01", found["supportedVersions"]))
 
     def test_initialize_comes_first_and_once(self):
         with started(version=None) as server:
