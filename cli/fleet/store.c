@@ -1,25 +1,21 @@
 #include "cli/fleet/store.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/base/text.h"
 #include "cli/prompt/output_file.h"
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
-
-struct store {
-	sqlite3 *database;
-	char *path;
-	bool within; /* a transaction */
-	time_t begun;
-};
 
 /* "hcfl": a file of SQLite that says so is ours. */
 #define APPLICATION	  "1751344748"
 #define VERSION_OF_TABLES "1"
 
 enum { BUSY_MILLISECONDS = 30000 };
+
+/* What is lost where a run is killed; each commit waits for the disk. */
+static const double SECONDS_AT_RISK = 0.2;
 
 static const char SCHEMA[] =
 	"PRAGMA application_id = " APPLICATION ";"
@@ -45,47 +41,46 @@ static const char SCHEMA[] =
 	"CREATE INDEX leak_fingerprint ON leak (fingerprint);"
 	"CREATE INDEX finding_core ON finding (core);";
 
-/* A tag that the rows have themselves, by 'heapcore --tag'. */
-#define TAG(name)                                                      \
-	"(SELECT json_extract(value, '$." name "') FROM json_each(?2)" \
-	" WHERE json_extract(value, '$.row') = 'facts')"
+/* What rows of a name begin with: it is how heapcore writes them. */
+#define ROW(name) "{\"row\":\"" name "\","
+#define KEY(name) "json_extract(?2, '$." name "')"
 
 /*
- * ?1 is the core's id, ?2 all rows as an array of JSON. What a core's rows lack is null, and of a
- * kind that several rows name, the sum counts.
+ * What a row becomes: ?1 is the core's id, ?2 the row. What it
+ * lacks is null; of a kind that several rows name, the sum counts.
  */
-static const char *const FILLS[] = {
-	"UPDATE core SET (program, build_id, process, time, threads, used, used_bytes, leaked,"
-	" leaked_bytes, mapped, resident) = (SELECT json_extract(value, '$.program'),"
-	" json_extract(value, '$.build_id'), json_extract(value, '$.process'),"
-	" ifnull(json_extract(value, '$.time'), modified / 1e9),"
-	" json_extract(value, '$.threads'),"
-	" json_extract(value, '$.used'), json_extract(value, '$.used_bytes'),"
-	" json_extract(value, '$.leaked'), json_extract(value, '$.leaked_bytes'),"
-	" json_extract(value, '$.mapped'), json_extract(value, '$.resident') FROM json_each(?2)"
-	" WHERE json_extract(value, '$.row') = 'facts') WHERE id = ?1",
-	"INSERT INTO bill SELECT ?1, json_extract(value, '$.memory'), json_extract(value, '$.use'),"
-	" json_extract(value, '$.count'), json_extract(value, '$.mapped'),"
-	" json_extract(value, '$.resident') FROM json_each(?2)"
-	" WHERE json_extract(value, '$.row') = 'facts use'",
-	"INSERT INTO leak SELECT ?1, json_extract(value, '$.fingerprint'),"
-	" json_extract(value, '$.kind'), json_extract(value, '$.size'),"
-	" json_extract(value, '$.roots'), json_extract(value, '$.allocations'),"
-	" json_extract(value, '$.bytes'), json_extract(value, '$.address'),"
-	" json_extract(value, '$.allocated_by') FROM json_each(?2)"
-	" WHERE json_extract(value, '$.row') = 'facts leak'",
-	"INSERT INTO kind SELECT ?1, json_extract(value, '$.kind'),"
-	" sum(json_extract(value, '$.count')), sum(json_extract(value, '$.bytes'))"
-	" FROM json_each(?2) WHERE json_extract(value, '$.row') = 'facts kind' GROUP BY 2",
-	"INSERT INTO finding SELECT ?1, json_extract(value, '$.incomplete'),"
-	" json_extract(value, '$.message') FROM json_each(?2)"
-	" WHERE json_extract(value, '$.row') = 'finding'",
+static const struct filling {
+	const char *beginning, *query;
+} fillings[] = {
+	{ ROW("facts"),
+	  "UPDATE core SET program = " KEY("program") ", build_id = " KEY("build_id") ", process = " KEY("process") ", time = ifnull(" KEY("time") ", modified / 1e9), threads = " KEY("threads") ", used = " KEY("used") ", used_bytes = " KEY(
+		  "used_bytes") ", leaked = " KEY("leaked") ", leaked_bytes = " KEY("leaked_bytes") ", mapped = " KEY("mapped") ", resident = " KEY("resident") ", host = " KEY("host") ", build = " KEY("build") " WHERE id = ?1" },
+	{ ROW("facts use"), "INSERT INTO bill VALUES (?1, " KEY("memory") ", " KEY("use") ", " KEY(
+				    "count") ", " KEY("mapped") ", " KEY("resident") ")" },
+	{ ROW("facts leak"),
+	  "INSERT INTO leak VALUES (?1, " KEY("fingerprint") ", " KEY("kind") ", " KEY("size") ", " KEY(
+		  "roots") ", " KEY("allocations") ", " KEY("bytes") ", " KEY("address") ", " KEY("allocated_by") ")" },
+	{ ROW("facts kind"),
+	  "INSERT INTO kind VALUES (?1, " KEY("kind") ", " KEY("count") ", " KEY(
+		  "bytes") ")"
+			   " ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes" },
+	{ ROW("finding"),
+	  "INSERT INTO finding VALUES (?1, " KEY("incomplete") ", " KEY("message") ")" },
+};
+
+/* What tags say goes before what the rows do. */
+static const char CONCLUSION[] =
 	"UPDATE core SET incomplete = EXISTS (SELECT 1 FROM finding WHERE core = ?1 AND incomplete),"
-	" host = ifnull((SELECT value FROM tag WHERE core = ?1 AND name = 'host')," TAG(
-		"host") "),"
-			" build = coalesce((SELECT value FROM tag WHERE core = ?1 AND name = 'build')," TAG(
-				"build") ", build_id)"
-					 " WHERE id = ?1",
+	" host = ifnull((SELECT value FROM tag WHERE core = ?1 AND name = 'host'), host), build ="
+	" coalesce((SELECT value FROM tag WHERE core = ?1 AND name = 'build'), build, build_id)"
+	" WHERE id = ?1";
+
+struct store {
+	sqlite3 *database;
+	char *path;
+	bool within; /* a transaction */
+	double begun;
+	sqlite3_stmt *fillings[COUNT_OF(fillings)]; /* once they are needed */
 };
 
 void fleet_core_deinit(struct fleet_core *core)
@@ -226,6 +221,8 @@ struct error *store_open(const char *path, enum store_access access, struct stor
 
 void store_close(struct store *store)
 {
+	for (size_t i = 0; i < COUNT_OF(fillings); i++)
+		sqlite3_finalize(store->fillings[i]);
 	sqlite3_close(store->database);
 	free(store->path);
 	free(store);
@@ -294,102 +291,114 @@ static struct error *add_tags(struct store *store, const struct fleet_core *core
 	return NULL;
 }
 
-/* Lines that are objects, as one array; NULL: memory is short. */
-static char *array_of_lines(const struct fleet_result *result)
+static bool is_row(const char *line, size_t size, const char *beginning)
 {
-	char *array = malloc(result->rows_size + 3);
-	size_t size = result->rows_size;
+	size_t least = strlen(beginning);
 
-	if (!array)
+	return size > least && memcmp(line, beginning, least) == 0 && line[size - 1] == '}';
+}
+
+static struct error *no_facts(void)
+{
+	return error_create(ERROR_BAD_DUMP, "its rows are not those of 'facts'");
+}
+
+static struct error *add_row(struct store *store, int64_t id, const char *line, size_t size)
+{
+	size_t number = 0;
+	sqlite3_stmt **statement;
+
+	while (number < COUNT_OF(fillings) && !is_row(line, size, fillings[number].beginning))
+		number++;
+	if (number == COUNT_OF(fillings))
 		return NULL;
-	while (size > 0 && result->rows[size - 1] == '\n')
-		size--;
-	array[0] = '[';
-	memcpy(array + 1, result->rows, size);
-	for (size_t i = 1; i <= size; i++)
-		if (array[i] == '\n' || array[i] == '\0')
-			array[i] = array[i] ? ',' : '?';
-	array[size + 1] = ']';
-	array[size + 2] = '\0';
-	return array;
-}
-
-/* Nothing of rows that are wrong stays. */
-static struct error *add_facts(struct store *store, int64_t id, const char *array)
-{
-	for (size_t i = 0; i < COUNT_OF(FILLS); i++) {
-		_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-
-		TRY(prepare(store, FILLS[i], NULL, 0, &statement));
-		sqlite3_bind_int64(statement, 1, id);
-		sqlite3_bind_text(statement, 2, array, -1, SQLITE_STATIC);
-		TRY(step(store, statement));
+	statement = &store->fillings[number];
+	if (!*statement)
+		TRY(prepare(store, fillings[number].query, NULL, 0, statement));
+	sqlite3_reset(*statement);
+	sqlite3_bind_int64(*statement, 1, id);
+	sqlite3_bind_text(*statement, 2, line, (int)size, SQLITE_STATIC);
+	switch (sqlite3_step(*statement)) {
+	case SQLITE_DONE:
+		return NULL;
+	case SQLITE_ERROR: /* of functions of JSON */
+	case SQLITE_CONSTRAINT:
+		return no_facts();
+	default:
+		return wrong(store);
 	}
-	return NULL;
 }
 
-static struct error *add_all(struct store *store, const struct fleet_core *core,
-			     const struct fleet_result *result, const char *array, const char *why)
+/* Only where the rows are there to their end, the analysis is. */
+static struct error *add_rows(struct store *store, int64_t id, const struct fleet_result *result)
 {
+	const char *line = result->rows, *end = line + result->rows_size;
+	size_t facts = 0, ends = 0;
+
+	for (size_t size; line < end; line += size + 1) {
+		const char *line_end = memchr(line, '\n', (size_t)(end - line));
+
+		size = (size_t)((line_end ? line_end : end) - line);
+		if (size > 0 && !is_row(line, size, "{\"row\":\""))
+			return no_facts();
+		facts += is_row(line, size, ROW("facts"));
+		ends += is_row(line, size, ROW("end"));
+		TRY(add_row(store, id, line, size));
+	}
+	return facts == 1 && ends == 1 ? NULL
+				       : error_create(ERROR_BAD_DUMP, "its rows are not complete");
+}
+
+/* why: there are no rows, or none to rely on. */
+static struct error *add_all(struct store *store, const struct fleet_core *core,
+			     const struct fleet_result *result, const char *why)
+{
+	_cleanup_(finalize) sqlite3_stmt *conclusion = NULL;
 	int64_t id;
 
 	TRY(add_core(store, core, result, why));
 	id = sqlite3_last_insert_rowid(store->database);
 	TRY(add_tags(store, core, id));
-	return add_facts(store, id, array);
+	if (!why)
+		TRY(add_rows(store, id, result));
+	TRY(prepare(store, CONCLUSION, NULL, 0, &conclusion));
+	sqlite3_bind_int64(conclusion, 1, id);
+	return step(store, conclusion);
 }
 
-/* Whether the rows are there to their end: only then is the analysis. */
-static const char *what_is_wrong(struct store *store, const struct fleet_result *result,
-				 const char *array)
+/* Nothing of rows that are wrong stays, but that they are. */
+static struct error *add_failure(struct store *store, const struct fleet_core *core,
+				 const struct fleet_result *result, struct error *why)
 {
-	const char *const values[] = { array };
-	int64_t rows = 0;
-	struct error *error;
+	_cleanup_(error_destroy) struct error *cause = why;
 
-	if (result->error)
-		return result->error;
-	error = store_number(store,
-			     "SELECT count(*) FROM json_each(?1)"
-			     " WHERE json_extract(value, '$.row') IN ('facts', 'end')",
-			     values, 1, &rows);
-	if (error) {
-		error_destroy(error);
-		return "its rows are not those of 'facts'";
-	}
-	return rows == 2 ? NULL : "its rows are not complete";
+	if (error_code(cause) != ERROR_BAD_DUMP)
+		return take(cause);
+	TRY(store_run(store, "ROLLBACK TO core"));
+	return add_all(store, core, result, error_message(cause));
 }
 
 struct error *store_add(struct store *store, const struct fleet_core *core,
 			const struct fleet_result *result, bool *ret_fine)
 {
-	_cleanup_(free) char *array = array_of_lines(result);
-	const char *why;
 	struct error *error;
 
-	if (!array)
-		return &error_no_memory;
 	if (!store->within) {
 		TRY(store_run(store, "BEGIN IMMEDIATE"));
 		store->within = true;
-		store->begun = time(NULL);
+		store->begun = clock_now();
 	}
-	why = what_is_wrong(store, result, array);
 	TRY(store_run(store, "SAVEPOINT core"));
-	error = add_all(store, core, result, why ? "[]" : array, why);
-	if (error) {
-		TRY(store_run(store, "ROLLBACK TO core"));
-		why = "its rows are not those of 'facts'";
-		error_destroy(error);
-		TRY(add_all(store, core, result, "[]", why));
-	}
-	*ret_fine = !why;
+	error = add_all(store, core, result, result->error);
+	*ret_fine = !error && !result->error;
+	if (error)
+		TRY(add_failure(store, core, result, error));
 	return store_run(store, "RELEASE core");
 }
 
 struct error *store_commit(struct store *store, bool now)
 {
-	if (!store->within || (!now && time(NULL) == store->begun))
+	if (!store->within || (!now && clock_now() < store->begun + SECONDS_AT_RISK))
 		return NULL;
 	store->within = false;
 	return store_run(store, "COMMIT");

@@ -60,7 +60,7 @@ struct error *store_has(struct store *store, const struct fleet_core *core, bool
 struct error *store_add(struct store *store, const struct fleet_core *core,
 			const struct fleet_result *result, bool *ret_fine);
 
-/* Make all that was added last; commit_now false: only if a second passed. */
+/* Make all that was added last; now false: only if some time passed. */
 struct error *store_commit(struct store *store, bool now);
 
 /* Run a query with texts for its parameters, and write its rows as those of the table. */
