@@ -185,13 +185,23 @@ static struct error *find_sources(struct sql *sql, struct bitmap *ret)
 	return NULL;
 }
 
-/* "shop.customers -> Customer -> %LongString": the shortest way from a root. */
+/*
+ * "app.users['anna']", as the program reaches an object of a language's runtime; else
+ * "shop.customers -> Customer -> %LongString", the shortest way from a root.
+ */
 static struct error *write_path(struct sql *sql, allocation_id id, struct writer *writer)
 {
 	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
 	_cleanup_(path_deinit) struct path path = { 0 };
 	const struct graph *incoming;
+	char text[512];
 
+	TRY(analysis_need(sql->analysis, STAGE_OBJECT_PATHS));
+	if (object_paths_tell(analysis_object_paths(sql->analysis), id, !sql->no_content, text,
+			      sizeof(text))) {
+		writer_text(writer, text);
+		return NULL;
+	}
 	TRY(sql_kinds_find(sql));
 	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
 	TRY(analysis_incoming_of(sql->analysis, id, &incoming));

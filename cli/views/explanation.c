@@ -572,7 +572,7 @@ static struct error *explain_path(struct describer *describer, allocation_id id)
 	char buffer[ROWS_PATH_SIZE];
 	const char *path;
 
-	TRY(rows_need_paths(analysis));
+	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
 	if (!is_object) {
 		TRY(need_owners(describer, &id, 1));
 		id = allocation_find(analysis_index(analysis),

@@ -344,20 +344,11 @@ struct error *annotation_rows_write(struct annotating *annotating, allocation_id
 	return error;
 }
 
-struct error *rows_need_paths(struct analysis *analysis)
-{
-	TRY(analysis_need(analysis, STAGE_OBJECTS));
-	return runtimes_have_objects(analysis_runtimes(analysis))
-		       ? analysis_need(analysis, STAGE_OBJECT_PATHS)
-		       : NULL;
-}
-
 const char *rows_path(const struct report *report, const struct analysis *analysis,
 		      allocation_id id, char buffer[static ROWS_PATH_SIZE])
 {
-	bool is_told = analysis_cost(analysis, STAGE_OBJECT_PATHS).built &&
-		       object_paths_tell(analysis_object_paths(analysis), id, !report->no_content,
-					 buffer, ROWS_PATH_SIZE);
-
-	return is_told ? buffer : NULL;
+	return object_paths_tell(analysis_object_paths(analysis), id, !report->no_content, buffer,
+				 ROWS_PATH_SIZE)
+		       ? buffer
+		       : NULL;
 }

@@ -93,11 +93,10 @@ struct error *annotation_rows_write(struct annotating *annotating, allocation_id
 				    struct report *report);
 
 /*
- * How the program reaches an object in its own language, once rows_need_paths() was called: into
- * buffer, which is returned, or NULL.
+ * How the program reaches an object in its own language (STAGE_OBJECT_PATHS): into buffer, which is
+ * returned, or NULL.
  */
 enum { ROWS_PATH_SIZE = 512 };
-struct error *rows_need_paths(struct analysis *analysis);
 const char *rows_path(const struct report *report, const struct analysis *analysis,
 		      allocation_id id, char buffer[static ROWS_PATH_SIZE]);
 

@@ -215,6 +215,11 @@ class Paths(harness.LiveTest):
         self.assertIn("The program reaches what owns it as __main__.by_number\n",
                       harness.ask("-q", self.core, "explain", table["address"]).stdout)
 
+    def test_sql_has_the_same_paths(self):
+        rows = harness.tables(self.core, "sql", "SELECT path(address) AS path FROM allocation "
+                              "WHERE class = '__main__.Session'")["result"]
+        self.assertTrue("__main__.sessions['s0']" in [row["path"] for row in rows])
+
     def test_the_tree_names_examples(self):
         rows = harness.tables(self.core, "tree", "--depth", "4", "--top", "30")["owner"]
         paths = [row["path"] for row in rows if row.get("path")]
