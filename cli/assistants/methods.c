@@ -140,14 +140,28 @@ static const char *find_disorder(const struct server *server, const struct metho
 	return initializes ? "'initialize' comes once" : "'initialize' comes first";
 }
 
+/* Answer by the method, which there is, and which may be called. */
+static void run_method(struct server *server, struct request *request, const struct method *method,
+		       bool is_newest)
+{
+	json_t *result = NULL;
+	_cleanup_(error_destroy) struct error *error =
+		method->answer(server, request->params, &result);
+
+	if (error)
+		channel_refuse(server->channel, request, code_of(error, is_newest),
+			       error_message(error), NULL);
+	else
+		channel_answer(server->channel, request,
+			       is_newest ? complete(result, method) : result);
+}
+
 static void answer(struct server *server, struct request *request)
 {
 	const struct method *method = find_method(request->method);
 	const char *asked = asked_version(request->params);
 	bool is_newest = asked && strcmp(asked, versions[0]) == 0;
 	const char *disorder = method && !is_newest ? find_disorder(server, method) : NULL;
-	_cleanup_(error_destroy) struct error *error = NULL;
-	json_t *result = NULL;
 
 	if (!method)
 		channel_refuse(server->channel, request, RPC_METHOD_NOT_FOUND,
@@ -160,15 +174,7 @@ static void answer(struct server *server, struct request *request)
 	else if (disorder)
 		channel_refuse(server->channel, request, RPC_INVALID_REQUEST, disorder, NULL);
 	else
-		error = method->answer(server, request->params, &result);
-	if (!request->message)
-		return;
-	if (error)
-		channel_refuse(server->channel, request, code_of(error, is_newest),
-			       error_message(error), NULL);
-	else
-		channel_answer(server->channel, request,
-			       is_newest ? complete(result, method) : result);
+		run_method(server, request, method, is_newest);
 }
 
 void server_serve(struct server *server)
