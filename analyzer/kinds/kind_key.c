@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WORD_BITS = 3, SIZE_BITS = 52, FIT_BITS = 3 };
+enum { WORD_BITS = 3, SIZE_BITS = 52, FIT_BITS = 4 };
 
 static const uint64_t WORD_MASK = (UINT64_C(1) << WORD_BITS) - 1;
 static const uint64_t SIZE_MASK = (UINT64_C(1) << SIZE_BITS) - 1;

@@ -359,7 +359,7 @@ static char *name_word(const struct nameless *nameless, const struct step *step)
 	size = types ? type_get(types, typed.type)->size : 0;
 	if (size && is_array(step))
 		offset %= size;
-	if (offset < size && typed.fit != FIT_REGION)
+	if (offset < size && !typed_is_within(typed))
 		member_path_print(types, typed.type, offset, out);
 	else
 		fprintf(out, "+0x%" PRIx64, offset);

@@ -99,7 +99,7 @@ static void print_field(const struct analysis *analysis, allocation_id id, uint6
 	size_t size;
 	FILE *field;
 
-	if (!typing_of(typing, id, &typed) || typed.fit == FIT_REGION) {
+	if (!typing_of(typing, id, &typed) || typed_is_within(typed)) {
 		fprintf(out, "+0x%" PRIx64, offset);
 		return;
 	}
@@ -131,7 +131,7 @@ char *type_field(const struct analysis *analysis, allocation_id from, allocation
 	size_t size;
 	FILE *out;
 
-	if (!typing_of(analysis_typing(analysis), from, &typed) || typed.fit == FIT_REGION)
+	if (!typing_of(analysis_typing(analysis), from, &typed) || typed_is_within(typed))
 		return NULL;
 	count = allocation_size(index, from) / sizeof(word);
 	for (uint64_t i = 0; i < count && i < MOST_SEARCHED; i++) {

@@ -229,7 +229,7 @@ static bool is_null(const struct typing *typing, uint64_t word)
 	enum { MOST_ALIGNMENT = 4096 };
 
 	return word == 0 ||
-	       (typing->has_vecs && word <= MOST_ALIGNMENT && (word & (word - 1)) == 0);
+	       (typing->has_rust && word <= MOST_ALIGNMENT && (word & (word - 1)) == 0);
 }
 
 /*

@@ -70,6 +70,7 @@ struct pointer {
 	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
 	uint32_t part;
 	bool is_choice;
+	bool is_table;	   /* it leads into the middle of a hash table */
 	bool has_rivals;   /* another pointer may stand there */
 	bool is_in_region; /* of from, whose own type does not tell what stands there */
 	bool is_doubtful;  /* it may stand behind all that the program asked for */
@@ -412,6 +413,19 @@ static struct error *leads_to_its_like(struct typing *typing, const struct point
 	return NULL;
 }
 
+/* A hash table has no other type. */
+static struct error *set_table(struct typing *typing, const struct pointer *pointer,
+			       allocation_id id)
+{
+	bool is_known = known_fit(typing, id) >= FIT_TABLE;
+
+	if (is_known || typing_is_stated(typing, id) ||
+	    typing_is_denied(typing, id, pointer->target))
+		return has_step(typing, id) ? NULL : keep_step(typing, id, pointer);
+	TRY(keep_step(typing, id, pointer));
+	return typing_set(typing, id, pointer->target, FIT_TABLE, false);
+}
+
 /*
  * What a pointer leads to is of the type that it points to, if that fits better than what is known
  * of it.
@@ -431,6 +445,8 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 				       pointer->is_choice
 			       ? NULL
 			       : add_place(typing, pointer, NO_ALLOCATION);
+	if (pointer->is_table)
+		return set_table(typing, pointer, id);
 	range = range_of(typing, id);
 	if (pointer->is_doubtful) {
 		bool is_like;
@@ -521,6 +537,20 @@ static bool has_rivals(const struct slot *slots, size_t count, size_t number)
 		(number + 1 < count && slots[number + 1].offset == slot->offset));
 }
 
+/* What the pointer leads to where its declaration says too little. */
+static struct error *find_linked(struct typing *typing, struct pointer *pointer)
+{
+	const struct link link = { pointer->type, pointer->part, pointer->address, pointer->value };
+	struct linked linked = { .target = pointer->target };
+
+	TRY(typing_find_node(typing, &link, &linked));
+	pointer->target = linked.target;
+	pointer->is_table = linked.is_table;
+	if (linked.is_told)
+		pointer->is_choice = pointer->has_rivals = false;
+	return NULL;
+}
+
 static struct error *follow_all(struct typing *typing, const struct source *source)
 {
 	uint64_t size = typing_type(typing, source->type)->size;
@@ -560,8 +590,7 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 			    pointer.value == 0 ||
 			    !slot_stands(&typing->slots, typing->input.image, &slots[j], address))
 				continue;
-			TRY(typing_find_node(typing, source->type, slots[j].offset, pointer.value,
-					     &pointer.target));
+			TRY(find_linked(typing, &pointer));
 			/* Lists and trees are of one context. */
 			pointer.context = pointer.target == source->type
 						  ? source->context
@@ -604,6 +633,31 @@ static uint64_t find_doubtful(const struct typing *typing, allocation_id id)
 	return fit == FIT_ARRAY || fit == FIT_TAIL ? range.end - sizeof(uint64_t) : 0;
 }
 
+/* The values of a hash table that are there. */
+static struct error *follow_table(struct typing *typing, const struct source *whole)
+{
+	uint64_t size = typing_type(typing, whole->type)->size;
+	struct memory_range range = { whole->start, whole->end };
+	struct source source = *whole;
+	struct hash_table table;
+
+	if (!hash_table_of(typing->input.index, range, size, &table))
+		return NULL;
+	source.is_in_region = true;
+	source.doubtful = 0;
+	for (uint64_t i = 0; i < table.count; i++) {
+		enum { IS_EMPTY = 0x80 };
+		uint8_t byte;
+
+		if (!image_read(typing->input.image, table.control + i, &byte, sizeof(byte)) ||
+		    byte & IS_EMPTY)
+			continue;
+		source.address = table.control - (i + 1) * size;
+		TRY(follow_all(typing, &source));
+	}
+	return NULL;
+}
+
 static struct error *follow_allocation(struct typing *typing, allocation_id id)
 {
 	struct memory_range range = range_of(typing, id);
@@ -623,6 +677,8 @@ static struct error *follow_allocation(struct typing *typing, allocation_id id)
 		source.count = (range.end - range.start) / typing_type(typing, number)->size;
 		source.is_array = is_aggregate(typing_type(typing, number));
 	}
+	if (known_fit(typing, id) == FIT_TABLE)
+		return follow_table(typing, &source);
 	if (known_fit(typing, id) == FIT_PART) {
 		uint64_t part;
 

@@ -17,9 +17,6 @@
 
 enum { DEEPEST = 24 };
 
-/* What holds the buffer of a Vec, VecDeque or String of Rust; its first argument is the element. */
-static const char raw_vec[] = "alloc::raw_vec::RawVec<";
-
 static const char *const headers[NODE_HEADERS] = {
 	"std::_Rb_tree_node_base",
 	"std::__detail::_List_node_base",
@@ -45,13 +42,19 @@ static const struct container {
 	{ "std::__1::__tree<", "std::__1::__tree_node<", 0, NULL, ", void *" },
 };
 
-/* Headers whose first argument is, or is that of, the node. */
+/*
+ * Headers whose arguments are, or are those of, the node: the first one and the rest of the node's;
+ * all if there is no rest.
+ */
 static const struct telling {
-	const char *name, *node;
+	const char *name, *node, *rest;
 } telling[] = {
-	{ "std::__1::__list_node_base<", "std::__1::__list_node<" },
-	{ "std::__1::__hash_node_base<", NULL },
-	{ "std::__1::__forward_begin_node<", NULL },
+	{ "std::__1::__list_node_base<", "std::__1::__list_node<", ", void *" },
+	{ "std::__1::__hash_node_base<", NULL, NULL },
+	{ "std::__1::__forward_begin_node<", NULL, NULL },
+	/* Of a BTreeMap, a leaf or an inner node: its size says which. */
+	{ "alloc::collections::btree::node::LeafNode<",
+	  "alloc::collections::btree::node::InternalNode<", NULL },
 };
 
 static bool begins_with(const char *name, const char *start)
@@ -68,7 +71,7 @@ void typing_find_node_headers(struct typing *typing)
 
 		if (!name)
 			continue;
-		typing->has_vecs |= begins_with(name, raw_vec);
+		typing->has_rust |= type_is_of_rust(name);
 		for (size_t j = 0; j < COUNT_OF(telling); j++)
 			typing->has_telling_headers |= begins_with(name, telling[j].name);
 	}
@@ -90,15 +93,17 @@ static bool is_header(const struct typing *typing, type_number number)
 	return false;
 }
 
-/* The number-th argument of a template, and how long it is; 0: there is none. */
-static size_t find_argument(const char *arguments, size_t number, const char **ret)
+size_t typing_find_argument(const char *arguments, size_t number, const char **ret)
 {
 	const char *start = arguments, *at;
 	size_t depth = 0;
+	bool is_end;
 
 	for (at = arguments; *at; at++) {
-		bool is_end = depth == 0 && (*at == ',' || *at == '>');
-
+		/* "fn(u64) -> u64" of Rust. */
+		if (*at == '>' && at > arguments && at[-1] == '-')
+			continue;
+		is_end = depth == 0 && (*at == ',' || *at == '>');
 		if (is_end && number == 0) {
 			*ret = start;
 			/* "> >" of older compilers. */
@@ -140,8 +145,8 @@ static type_number find_node_of(const struct typing *typing, const struct contai
 				const char *name)
 {
 	const char *argument, *traits;
-	size_t length =
-		find_argument(name + strlen(container->name), container->argument, &argument);
+	size_t length = typing_find_argument(name + strlen(container->name), container->argument,
+					     &argument);
 	const char *rest = container->rest;
 
 	if (length == 0)
@@ -167,9 +172,14 @@ static type_number told_node(const struct typing *typing, type_number header)
 
 		if (!begins_with(name, known->name))
 			continue;
-		length = find_argument(name + strlen(known->name), 0, &argument);
+		if (known->node && !known->rest) {
+			if (asprintf(&text, "%s%s", known->node, name + strlen(known->name)) < 0)
+				text = NULL;
+			return text ? type_find(typing->table, text) : NO_TYPE;
+		}
+		length = typing_find_argument(name + strlen(known->name), 0, &argument);
 		if (known->node)
-			return find_template(typing, known->node, argument, length, ", void *");
+			return find_template(typing, known->node, argument, length, known->rest);
 		text = length > 2 ? strndup(argument, length - 2) : NULL;
 		return text ? type_find(typing->table, text) : NO_TYPE;
 	}
@@ -192,8 +202,14 @@ static type_number node_of(const struct typing *typing, type_number number)
 	return NO_TYPE;
 }
 
-/* The member, or element of an array, that the word at that offset is part of; NO_TYPE: none. */
-static type_number enter(const struct typing *typing, type_number number, uint64_t *offset)
+/* A union of nothing and of a value of Rust. */
+static bool is_maybe_uninit(const struct data_type *type)
+{
+	return type->kind == TYPE_UNION && type->name &&
+	       begins_with(type->name, "core::mem::maybe_uninit::MaybeUninit<");
+}
+
+type_number typing_enter(const struct typing *typing, type_number number, uint64_t *offset)
 {
 	const struct data_type *type = typing_type(typing, number);
 	const struct type_member *members = type_members(typing->table, type);
@@ -202,7 +218,7 @@ static type_number enter(const struct typing *typing, type_number number, uint64
 		*offset %= typing_type(typing, type->target)->size;
 		return type->target;
 	}
-	if (type->kind != TYPE_STRUCTURE)
+	if (type->kind != TYPE_STRUCTURE && !is_maybe_uninit(type))
 		return NO_TYPE;
 	for (size_t i = 0; i < type->member_count; i++) {
 		uint64_t size = typing_type(typing, members[i].type)->size;
@@ -226,131 +242,35 @@ static type_number search(const struct typing *typing, type_number number, uint6
 
 		if (node != NO_TYPE)
 			found = node;
-		number = enter(typing, number, &offset);
+		number = typing_enter(typing, number, &offset);
 	}
 	return found;
 }
 
-/* The pointer type whose target is that type; NO_TYPE: no declaration has one. */
-static type_number find_pointer_to(const struct typing *typing, type_number target)
+struct error *typing_find_node(struct typing *typing, const struct link *link, struct linked *ret)
 {
-	for (type_number i = 1; target != NO_TYPE && i < type_count(typing->table); i++)
-		if (typing_type(typing, i)->kind == TYPE_POINTER &&
-		    typing_type(typing, i)->target == target)
-			return i;
-	return NO_TYPE;
-}
-
-/* A type as Rust writes it: a structure, a number, or a pointer to a structure. */
-static type_number find_in_rust(const struct typing *typing, const char *name)
-{
-	static const char *const pointers[] = { "alloc::boxed::Box<", "&mut ", "&", "*mut ",
-						"*const " };
-	type_number found = type_find(typing->table, name);
-
-	/* Boxes and references of what has no size are structures, with a vtable or a length. */
-	for (size_t i = 0; found == NO_TYPE && i < COUNT_OF(pointers); i++) {
-		const char *target = name + strlen(pointers[i]);
-		_cleanup_(free) char *text = NULL;
-
-		if (!begins_with(name, pointers[i]))
-			continue;
-		text = strndup(target, i == 0 ? find_argument(target, 0, &target) : strlen(target));
-		return text ? find_pointer_to(typing, type_find(typing->table, text)) : NO_TYPE;
-	}
-	for (type_number i = 1; found == NO_TYPE && i < type_count(typing->table); i++) {
-		const struct data_type *type = typing_type(typing, i);
-
-		if ((type->kind == TYPE_NUMBER || type->kind == TYPE_CHARACTER) && type->name &&
-		    strcmp(type->name, name) == 0)
-			return i;
-	}
-	return found;
-}
-
-/* The elements of the Vec that the word is in; NO_TYPE: it is in none, or they have no type. */
-static type_number search_vec(const struct typing *typing, type_number number, uint64_t offset,
-			      bool *ret_is_vec)
-{
-	*ret_is_vec = false;
-	for (size_t i = 0; i < DEEPEST && number != NO_TYPE; i++) {
-		const char *name = typing_type(typing, number)->name, *argument;
-
-		if (name && begins_with(name, raw_vec)) {
-			size_t length = find_argument(name + sizeof(raw_vec) - 1, 0, &argument);
-			_cleanup_(free) char *text = length ? strndup(argument, length) : NULL;
-
-			*ret_is_vec = true;
-			return text ? find_in_rust(typing, text) : NO_TYPE;
-		}
-		number = enter(typing, number, &offset);
-	}
-	return NO_TYPE;
-}
-
-/*
- * Vec's pointer is one to bytes since Rust 1.83. Elements without a type of their own are of none,
- * not bytes; so is what they do not fill.
- */
-static struct error *find_elements(struct typing *typing, type_number whole, uint32_t offset,
-				   uint64_t address, type_number *target)
-{
-	enum { IS_NO_VEC = UINT32_MAX - 1 };
-	uint64_t hash = hash_add(hash_add(1, whole), offset), size;
-	uint32_t element = address_map_find(&typing->nodes, hash);
 	struct memory_range range;
 	allocation_id id;
-	bool is_vec;
-
-	if (element == NOT_IN_MAP) {
-		element = search_vec(typing, whole, offset, &is_vec);
-		if (!is_vec)
-			element = IS_NO_VEC;
-		TRY(address_map_add(&typing->nodes, hash, element));
-	}
-	id = find_used(typing, address);
-	if (element == IS_NO_VEC || id == NO_ALLOCATION)
-		return NULL;
-	range = range_of(typing, id);
-	size = typing_type(typing, element)->size;
-	*target = size && allocation_fits(typing->input.index, range,
-					  (range.end - range.start) / size * size, false)
-			  ? element
-			  : NO_TYPE;
-	return NULL;
-}
-
-static bool is_byte(const struct typing *typing, type_number number)
-{
-	const struct data_type *type = typing_type(typing, number);
-
-	return (type->kind == TYPE_NUMBER || type->kind == TYPE_CHARACTER) && type->size == 1;
-}
-
-struct error *typing_find_node(struct typing *typing, type_number whole, uint32_t offset,
-			       uint64_t address, type_number *target)
-{
-	uint64_t hash = hash_add(hash_add(0, whole), offset);
-	struct memory_range range;
-	allocation_id id;
+	uint64_t hash;
 	uint32_t node;
 
-	if (typing->has_vecs && is_byte(typing, *target))
-		return find_elements(typing, whole, offset, address, target);
-	if (!is_header(typing, *target))
+	if (typing->has_rust)
+		TRY(typing_find_in_rust(typing, link, ret));
+	if (!is_header(typing, ret->target))
 		return NULL;
+	hash = hash_add(hash_add(0, link->whole), link->offset);
 	node = address_map_find(&typing->nodes, hash);
 	if (node == NOT_IN_MAP) {
-		node = told_node(typing, *target);
+		node = told_node(typing, ret->target);
 		if (node == NO_TYPE)
-			node = search(typing, whole, offset);
+			node = search(typing, link->whole, link->offset);
 		TRY(address_map_add(&typing->nodes, hash, node));
 	}
-	id = find_used(typing, address);
+	id = find_used(typing, link->value);
 	if (node == NO_TYPE || id == NO_ALLOCATION)
 		return NULL;
 	range = range_of(typing, id);
-	if (range.start == address && typing_fit_of_one(typing, range, node) == FIT_ONE)
-		*target = node;
+	if (range.start == link->value && typing_fit_of_one(typing, range, node) == FIT_ONE)
+		ret->target = node;
 	return NULL;
 }

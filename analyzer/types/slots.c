@@ -139,7 +139,8 @@ static bool stands(const struct slot_table *table, const struct image *image,
 		if (other->other_count == 0 && other->value == value)
 			return false;
 	}
-	return guard->other_count || guard->value == value;
+	return guard->other_count ||
+	       (guard->or_more ? value >= guard->value : value == guard->value);
 }
 
 bool slot_stands(const struct slot_table *table, const struct image *image, const struct slot *slot,
@@ -243,6 +244,102 @@ static struct error *add_counted(const struct making *making, const struct count
 						     : NULL;
 }
 
+/* ---- BTreeMap and BTreeSet of Rust */
+
+/*
+ * Nodes of a tree: keys, values and, of inner ones, edges, as many as "len" says; what stands
+ * behind these was removed, or never there. The first member of an inner node is a leaf.
+ */
+static const char leaf_node[] = "alloc::collections::btree::node::LeafNode<";
+static const char internal_node[] = "alloc::collections::btree::node::InternalNode<";
+
+static const struct type_member *find_member(const struct type_table *types,
+					     const struct data_type *type, const char *name)
+{
+	const struct type_member *members = type_members(types, type);
+
+	for (uint32_t i = 0; i < type->member_count; i++)
+		if (members[i].name && strcmp(members[i].name, name) == 0)
+			return &members[i];
+	return NULL;
+}
+
+/* What MaybeUninit is kept for; else the type itself. */
+static type_number initialised(const struct type_table *types, type_number number)
+{
+	const struct data_type *type = type_get(types, number);
+	const struct type_member *value =
+		type->kind == TYPE_UNION ? find_member(types, type, "value") : NULL;
+
+	return value ? value->type : number;
+}
+
+/* The elements of an array, each if the number says that there are more than before it. */
+static struct error *add_counted_elements(const struct making *making, const struct part *array,
+					  struct type_variant when)
+{
+	const struct type_table *types = making->table->types;
+	const struct data_type *type = type_get(types, array->type);
+	struct part part = *array;
+	struct guarded guarded = { array->guarded, when };
+
+	if (type->kind != TYPE_ARRAY)
+		return add_slots(making, part);
+	part.type = initialised(types, type->target);
+	part.guarded = &guarded;
+	part.depth++;
+	for (uint64_t i = 0; i < type->count; i++, guarded.when.value++) {
+		size_t before = making->table->slots.count;
+
+		TRY(add_slots(making, part));
+		if (making->table->slots.count == before)
+			break;
+		part.offset += type_get(types, type->target)->size;
+	}
+	return NULL;
+}
+
+/* Those of a node of a tree; false: the type is none. */
+static bool find_counted_node(const struct type_table *types, const struct data_type *type,
+			      struct type_variant *ret)
+{
+	const struct data_type *leaf = type;
+	const struct type_member *length;
+
+	if (begins_with(type->name, internal_node) && type->member_count)
+		leaf = type_get(types, type_members(types, type)->type);
+	length = begins_with(leaf->name, leaf_node) ? find_member(types, leaf, "len") : NULL;
+	if (!length)
+		return false;
+	*ret = (struct type_variant){
+		/* There is one edge more. */
+		.value = leaf == type,
+		.offset = length->offset,
+		.size = (uint8_t)type_get(types, length->type)->size,
+		.or_more = true,
+	};
+	return ret->size && ret->size <= sizeof(ret->value);
+}
+
+static struct error *add_node(const struct making *making, const struct data_type *type,
+			      const struct part *whole, struct type_variant when)
+{
+	const struct type_member *members = type_members(making->table->types, type);
+
+	when.offset += (uint32_t)whole->offset;
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		struct part part = *whole;
+
+		part.type = members[i].type;
+		part.offset += members[i].offset;
+		part.member = type->first_member + i;
+		part.way = way_to(whole->way, part.member);
+		part.depth++;
+		TRY(add_counted_elements(making, &part, when));
+	}
+	return NULL;
+}
+
 static struct error *add_members(const struct making *making, const struct data_type *type,
 				 const struct part *whole)
 {
@@ -338,8 +435,11 @@ static struct error *add_structure(const struct making *making, const struct dat
 	bool points = false;
 	const struct counted *kind = find_counted(type);
 	type_number kept = find_kept(making->table->types, type, &points);
+	struct type_variant length;
 	struct part part = *whole;
 
+	if (find_counted_node(making->table->types, type, &length))
+		return add_node(making, type, whole, length);
 	if (kept == NO_TYPE)
 		return kind ? add_counted(making, kind, type, whole)
 			    : add_members(making, type, whole);

@@ -149,6 +149,7 @@ const char *typing_name(const struct typing *typing, struct typed typed)
 			 typed.fit == FIT_PREFIX   ? "block, beginning with "
 			 : typed.fit == FIT_REGION ? "block with "
 			 : typed.fit == FIT_PART   ? "part of "
+			 : typed.fit == FIT_TABLE  ? "hash table of "
 			 : typed.fit == FIT_LIKE   ? "probably "
 						   : "",
 			 typed.fit == FIT_ARRAY ? "[]" : "");
@@ -166,7 +167,7 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 {
 	const struct data_type *type = typing_type(typing, typed.type);
 
-	if (is_aggregate(type) && type->name && typed.fit > FIT_PREFIX) {
+	if (is_aggregate(type) && type->name && typed.fit > FIT_PREFIX && typed.fit != FIT_TABLE) {
 		if (strncmp(name, "struct ", 7) == 0)
 			name += 7;
 		else if (strncmp(name, "union ", 6) == 0)

@@ -26,7 +26,8 @@ enum type_fit {
 	FIT_PART,   /* the first members of a value, and something else behind them */
 	FIT_PREFIX, /* a value, and something else behind it */
 	FIT_ARRAY,
-	FIT_TAIL, /* a structure whose last member is an array of any size */
+	FIT_TABLE, /* values in a hash table of Rust */
+	FIT_TAIL,  /* a structure whose last member is an array of any size */
 	FIT_ONE,
 	FIT_LIKE, /* as siblings do (siblings.h); no allocation is kept as that */
 	FITS
@@ -38,6 +39,12 @@ struct typed {
 	bool is_inferred; /* by code, tags and contents: no declaration says so */
 	bool is_stated;	  /* by the user */
 };
+
+/* Whether its values stand somewhere in it, rather than at its start. */
+static inline bool typed_is_within(struct typed typed)
+{
+	return typed.fit == FIT_REGION || typed.fit == FIT_TABLE;
+}
 
 /* What the user says of an allocation. */
 struct type_statement {
@@ -98,8 +105,8 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 
 /*
  * As "struct conn", "struct conn[]", "block, beginning with struct conn",
- * "part of struct conn", "block with struct conn", "probably struct conn"; lives as
- * long as struct debug. NULL: memory is short.
+ * "part of struct conn", "block with struct conn", "hash table of conn", "probably struct conn";
+ * lives as long as struct debug. NULL: memory is short.
  */
 const char *typing_name(const struct typing *typing, struct typed typed);
 

@@ -6,6 +6,7 @@
  *	follow.c     from each typed pointer to what it leads to, on and on
  *	objects.c    objects of C++ classes, by their vtables
  *	nodes.c      what links of containers lead to, which say less than the container's name
+ *	rust.c       the same of Rust's library: elements, hash tables, what is behind "dyn"
  *	statements.c what the user says of allocations
  *	infer.c      what a "void *", a union or a header leads to: see inference.h
  *	tags.c       what the tag beside a union says of it
@@ -19,7 +20,7 @@
 #include "analyzer/types/typing.h"
 
 enum {
-	FIT_BITS = 3,
+	FIT_BITS = 4,
 	TYPE_SHIFT = FIT_BITS + 1, /* the bit between says that it was inferred */
 	IS_INFERRED = 1 << FIT_BITS,
 	NO_CONTEXT = 0,
@@ -104,7 +105,7 @@ struct typing {
 	const char *limit;			/* the first that was reached: see typing_limit() */
 	type_number character;			/* "char"; NO_TYPE: there is none */
 	type_number node_headers[NODE_HEADERS]; /* NO_TYPE: there is none */
-	bool has_vecs;				/* of Rust */
+	bool has_rust;				/* types of Rust's library */
 	bool has_telling_headers;		/* of libc++: see nodes.c */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
@@ -283,14 +284,57 @@ struct error *typing_set_objects(struct typing *typing);
 
 /* ---- nodes.c */
 
+/* A pointer in a value of a type: its offset there, where it stands, and the address in it. */
+struct link {
+	type_number whole;
+	uint32_t offset;
+	uint64_t address, value;
+};
+
+struct linked {
+	type_number target; /* at first: what the pointer is declared with */
+	bool is_told;	    /* by a word beside it, though its declaration leaves it open */
+	bool is_table;	    /* it leads into the middle of a hash table of these: see rust.c */
+};
+
 void typing_find_node_headers(struct typing *typing);
 
 /*
- * What a pointer in a value of that type, at that offset, leads to: the target that it is declared
- * with, unless that is but the header of a container's nodes, or the bytes of a Vec's elements.
+ * What a pointer leads to: the target that it is declared with, unless that is but the header of a
+ * container's nodes, the bytes of a Vec's elements, or told by what stands beside the pointer.
  */
-struct error *typing_find_node(struct typing *typing, type_number whole, uint32_t offset,
-			       uint64_t address, type_number *target);
+struct error *typing_find_node(struct typing *typing, const struct link *link, struct linked *ret);
+
+/* The number-th argument of a template, and how long it is; 0: there is none. */
+size_t typing_find_argument(const char *arguments, size_t number, const char **ret);
+
+/* The member, or element of an array, that the word at that offset is part of; NO_TYPE: none. */
+type_number typing_enter(const struct typing *typing, type_number number, uint64_t *offset);
+
+/* ---- rust.c */
+
+/* Whether it is the name of a type that only Rust's library has. */
+bool type_is_of_rust(const char *name);
+
+/* The same as typing_find_node() of pointers of Rust's library. */
+struct error *typing_find_in_rust(struct typing *typing, const struct link *link,
+				  struct linked *ret);
+
+/*
+ * A hash table of Rust: elements downwards from control, where a byte for each says whether it is
+ * there.
+ *
+ *	| room | element count - 1 | ... | element 1 | element 0 | count bytes | bytes again |
+ *	                                                         control
+ */
+struct hash_table {
+	uint64_t control;
+	uint64_t count; /* a power of two */
+};
+
+/* The table that fills the range, of elements of that size; false: none does. */
+bool hash_table_of(const struct allocation_index *index, struct memory_range range,
+		   uint64_t element_size, struct hash_table *ret);
 
 /* ---- tags.c */
 

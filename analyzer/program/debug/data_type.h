@@ -59,13 +59,14 @@ struct type_member {
 
 /*
  * When a variant stands in a value: where the number at offset in that is the value, or none of
- * those of other_count others.
+ * those of other_count others; or no less than the value.
  */
 struct type_variant {
 	uint64_t value;
 	uint32_t offset;
 	uint32_t first_other, other_count; /* 0: it has a value of its own */
 	uint8_t size;			   /* of the number; 0: nothing tells */
+	bool or_more;			   /* of what a counted array has */
 };
 
 /* A variable in static memory, or thread-local. */

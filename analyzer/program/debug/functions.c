@@ -345,3 +345,19 @@ bool debug_find_function(struct debug *debug, const struct type_table *table, ui
 	ret->allocated = allocated;
 	return is_found && ret->name;
 }
+
+type_number debug_vtable_type(struct debug *debug, const struct type_table *table, uint64_t address)
+{
+	struct debug_module *module = debug_find_module(debug, address);
+	Dwarf_Die variable, type, containing;
+	Dwarf_Attribute attribute;
+	uint64_t bias;
+
+	if (!module || !debug_module_dwarf(module, &bias) ||
+	    !static_variable_find(module, address - bias, &variable) ||
+	    !entry_type(&variable, &type) ||
+	    !dwarf_attr(&type, DW_AT_containing_type, &attribute) ||
+	    !dwarf_formref_die(&attribute, &containing))
+		return NO_TYPE;
+	return type_of_entry(table, containing.addr);
+}

@@ -58,4 +58,8 @@ struct code_function {
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret);
 
+/* The type whose vtable for a trait of Rust begins at the address; NO_TYPE: none does. */
+type_number debug_vtable_type(struct debug *debug, const struct type_table *table,
+			      uint64_t address);
+
 #endif

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""
+testdata/programs/rust_typed.rs says where it makes plain structures, to which
+collections, counted pointers and values behind "dyn" of Rust's library lead:
+all of them have their type by debug information, and nothing else has, such as
+what was removed from a collection.
+"""
+
+import collections
+import os
+import shutil
+import unittest
+
+import harness
+from harness import LiveTest, addresses, ask, snap
+
+PROGRAM = os.path.join(harness.PROGRAMS, "rust_typed.rs")
+PLACES = 13
+TABLES = {
+    "(u8, ())": 1,
+    "(u8, rust_typed::Odd)": 1,
+    "(u64, rust_typed::Item)": 21,
+    "(u64, alloc::boxed::Box<rust_typed::Leaf, alloc::alloc::Global>)": 1,
+}
+
+
+@unittest.skipUnless(shutil.which("rustc"), "no rustc")
+class RustTypedTest(LiveTest):
+    def check(self, *flags):
+        program = self.path("rust_typed")
+        run = harness.run("rustc", "-g", *flags, "-o", program, PROGRAM)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        process = self.start([program])
+        truth = collections.defaultdict(set)
+        for line in process.said:
+            address, _, where = line.strip().partition(" ")
+            if address.startswith("0x"):
+                truth[where].add(int(address, 16))
+        self.assertEqual(len(truth), PLACES)
+        core = snap(process, self.path("core"))
+        found = addresses("-q", core, "enumerate", "used", "rust_typed::Leaf")
+        for where, made in truth.items():
+            with self.subTest(where=where, flags=flags):
+                self.assertEqual(made - found, set())
+        self.assertEqual(found, set().union(*truth.values()))
+        for name, count in TABLES.items():
+            with self.subTest(table=name, flags=flags):
+                self.assertEqual(len(addresses(
+                    "-q", core, "enumerate", "used",
+                    f"hash table of {name}")), count)
+        return core, truth
+
+    def test_not_optimised(self):
+        core, truth = self.check()
+        said = ask("-q", core, "describe",
+                   f"{min(truth['BTreeMap']):x}").stdout
+        self.assertIn("It is of type rust_typed::Leaf (typed: by ", said)
+
+    def test_optimised(self):
+        self.check("-O")
+
+
+if __name__ == "__main__":
+    unittest.main()
