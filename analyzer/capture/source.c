@@ -85,7 +85,10 @@ static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t
 		}
 		for (int i = 0; i < count; i++)
 			TRY(found(data, ranges[i].start, ranges[i].end));
-		start = request.walk_end;
+		/* Of fewer ranges than asked for, but more than 512, Linux names the 512th's. */
+		start = count > 0 && ranges[count - 1].end > request.walk_end
+				? ranges[count - 1].end
+				: request.walk_end;
 	}
 	return NULL;
 }
