@@ -1,8 +1,8 @@
 /*
- * mimalloc 2.0.
+ * mimalloc 1.7 to 3.6.
  *
  * Nothing is needed but the dump's memory: no symbols, no debug information. See
- * mimalloc/mimalloc.h for the layouts, mimalloc/search.c for how the heap is found.
+ * mimalloc/mimalloc.h for the layouts, mimalloc/segments.c and map.c for how the heap is found.
  */
 #include "allocators/mimalloc/mimalloc.h"
 
@@ -16,6 +16,8 @@ static void mimalloc_close(struct heap *base)
 	array_release(&heap->pages);
 	array_release(&heap->delayed);
 	array_release(&heap->owned);
+	array_release(&heap->places);
+	array_release(&heap->maps);
 	free(heap);
 }
 
@@ -25,29 +27,91 @@ static void cleanup_mimalloc_close(struct mimalloc_heap **heap)
 		mimalloc_close(&(*heap)->heap);
 }
 
-static struct error *mimalloc_open(const struct heap_context *context, struct heap **ret)
+static void set_account(struct mimalloc_heap *heap, struct memory_account *account)
 {
-	_cleanup_(mimalloc_close) struct mimalloc_heap *heap = calloc(1, sizeof(*heap));
+	heap->segments.memory.account = account;
+	heap->pages.memory.account = account;
+	heap->delayed.memory.account = account;
+	heap->owned.memory.account = account;
+	heap->places.memory.account = account;
+	heap->maps.memory.account = account;
+}
 
-	if (!heap)
-		return &error_no_memory;
-	heap->context = *context;
-	heap->segments.memory.account = context->account;
-	heap->pages.memory.account = context->account;
-	heap->delayed.memory.account = context->account;
-	heap->owned.memory.account = context->account;
-	TRY(mimalloc_search(heap));
+/* Find segments and pages by the layout. */
+static struct error *find_pages(struct mimalloc_heap *heap, const struct mimalloc_layout *layout)
+{
+	heap->layout = layout;
+	heap->segments.count = 0;
+	heap->pages.count = 0;
+	heap->bytes = 0;
+	return layout->form == FORM_MAP ? mimalloc_find_map(heap) : mimalloc_find_segments(heap);
+}
+
+/*
+ * Choose the layout with which most pages agree with what they say of themselves: more than three
+ * quarters must. *ret is NULL if there is none.
+ */
+static struct error *choose_layout(struct mimalloc_heap *heap, const struct mimalloc_layout **ret)
+{
+	size_t most = 0;
+
 	*ret = NULL;
-	if (heap->segments.count == 0)
-		return NULL;
-	TRY(mimalloc_read_pages(heap));
-	if (!mimalloc_fits(heap))
-		return NULL;
+	for (size_t i = 0; i < mimalloc_layout_count(); i++) {
+		size_t fits, pages;
+
+		TRY(find_pages(heap, mimalloc_layout(i)));
+		TRY(mimalloc_vote(heap, &fits, &pages));
+		if (fits <= most || fits * 4 < pages * 3)
+			continue;
+		most = fits;
+		*ret = mimalloc_layout(i);
+	}
+	return NULL;
+}
+
+/* List the memory that is mimalloc's: segments, arenas, and pages outside of these. */
+static struct error *list_owned(struct mimalloc_heap *heap)
+{
 	array_for_each(segment, &heap->segments)
 		TRY(array_append(&heap->owned,
 				 (struct memory_range){ segment->start, segment->end }));
+	array_for_each(page, &heap->pages)
+		TRY(array_append(&heap->owned, (struct memory_range){ page->start, page->end }));
 	heap->owned.count = memory_ranges_join(heap->owned.items, heap->owned.count);
+	return NULL;
+}
+
+static struct error *mimalloc_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(mimalloc_close) struct mimalloc_heap *heap = calloc(1, sizeof(*heap));
+	const struct mimalloc_layout *layout;
+
+	*ret = NULL;
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	set_account(heap, context->account);
+	TRY(mimalloc_find_places(heap));
+	TRY(mimalloc_find_maps(heap));
+	TRY(choose_layout(heap, &layout));
+	if (!layout)
+		return NULL;
+	TRY(find_pages(heap, layout));
+	TRY(mimalloc_find_arenas(heap));
+	TRY(mimalloc_read_heaps(heap));
+	TRY(list_owned(heap));
 	*ret = &take(heap)->heap;
+	return NULL;
+}
+
+/* Bookkeeping: heads of segments and arenas, and what pages begin with. */
+static struct error *claim(const struct mimalloc_heap *heap, struct block_sink *sink)
+{
+	array_for_each(segment, &heap->segments)
+		TRY(block_sink_claim(sink, segment->start, segment->head_end));
+	array_for_each(page, &heap->pages)
+		if (page->metadata < page->start && page->start - page->metadata <= PAGE_METADATA)
+			TRY(block_sink_claim(sink, page->metadata, page->start));
 	return NULL;
 }
 
@@ -56,8 +120,7 @@ static struct error *mimalloc_walk(struct heap *base, arena_number first, struct
 	struct mimalloc_heap *heap = (struct mimalloc_heap *)base;
 	struct findings *findings = heap->context.findings;
 
-	array_for_each(segment, &heap->segments)
-		TRY(block_sink_claim(sink, segment->start, segment->head_end));
+	TRY(claim(heap, sink));
 	TRY(mimalloc_add_blocks(heap, first, sink));
 	heap_damage_report(&heap->absent, findings, "mimalloc",
 			   "pages whose free blocks the core lacks",
@@ -68,6 +131,10 @@ static struct error *mimalloc_walk(struct heap *base, arena_number first, struct
 	heap_damage_report(&heap->counts, findings, "mimalloc",
 			   "pages whose lists of free blocks contradict their count of used ones",
 			   "their blocks count as the lists say");
+	if (heap->checked_blocks > heap->overruns.count)
+		heap_damage_report(&heap->overruns, findings, "mimalloc",
+				   "blocks in use whose end was overwritten",
+				   "they count with all of their bytes");
 	return NULL;
 }
 
@@ -76,13 +143,13 @@ static const struct arena_kind mimalloc_arena_kinds[] = {
 	{ NULL },
 };
 
-enum { FREE_LIST, FREE_BY_OTHERS, FREE_SPAN };
+enum { FREE_LIST, FREE_BY_OTHERS, FREE_REST, FREE_SPAN };
 
 static const struct free_kind mimalloc_free_kinds[] = {
 	[FREE_LIST] = { "page list" },	  /* a block on a list of its page */
 	[FREE_BY_OTHERS] = { "delayed" }, /* its thread has not heard of it yet */
-	[FREE_SPAN] = { "free slices" },
-	{ NULL },
+	[FREE_REST] = { "page rest" },	  /* of its page, in which no blocks are yet */
+	[FREE_SPAN] = { "free slices" },  { NULL },
 };
 
 static size_t mimalloc_arena_count(const struct heap *base)
@@ -95,7 +162,7 @@ static struct arena mimalloc_arena(const struct heap *base, size_t number)
 	const struct mimalloc_heap *heap = (const struct mimalloc_heap *)base;
 
 	return (struct arena){ .kind = mimalloc_arena_kinds,
-			       .address = heap->segments.items[0].start,
+			       .address = heap->owned.items[0].start,
 			       .size = heap->bytes };
 }
 
@@ -107,7 +174,20 @@ static unsigned int mimalloc_free_kind(const struct heap *base, size_t number, a
 
 	if (page && !page->bytes)
 		return FREE_SPAN;
+	if (page && block.start >= page->first + page->capacity * page->bytes)
+		return FREE_REST;
 	return mimalloc_is_delayed(heap, block.start) ? FREE_BY_OTHERS : FREE_LIST;
+}
+
+/* The whole block, of which a build that checks for overruns gives the program less. */
+static struct memory_range mimalloc_extent(const struct heap *base, size_t number,
+					   struct block block, const struct free_kind *kind)
+{
+	const struct mimalloc_page *page =
+		mimalloc_find_page((const struct mimalloc_heap *)base, block.start);
+	uint64_t size = page && !kind ? page->bytes : block.size;
+
+	return (struct memory_range){ block.start, block.start + size };
 }
 
 static const struct memory_range *mimalloc_owned(const struct heap *base, size_t *ret_count)
@@ -118,11 +198,13 @@ static const struct memory_range *mimalloc_owned(const struct heap *base, size_t
 	return heap->owned.items;
 }
 
-/* The main thread's heap is a variable of the module. */
+/* The main thread's heap is a variable of the module, or what leads to the page map. */
 static bool mimalloc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 {
 	const struct mimalloc_heap *heap = (const struct mimalloc_heap *)base;
 
+	if (heap->layout->form == FORM_MAP)
+		return heap->variable >= start && heap->variable < end;
 	array_for_each(page, &heap->pages)
 		if (page->bytes && page->heap >= start && page->heap < end)
 			return true;
@@ -137,14 +219,15 @@ static bool mimalloc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 	return size - wanted < (wanted < SLICE_BYTES ? spacing : spacing + SLICE_BYTES);
 }
 
-static bool tell_page(const struct mimalloc_page *page, uint64_t address, char *ret, size_t size)
+static bool tell_page(const struct mimalloc_page *page, uint64_t metadata_bytes, uint64_t address,
+		      char *ret, size_t size)
 {
-	if (address - page->metadata < SLICE_STRIDE)
+	if (page->metadata && address - page->metadata < metadata_bytes)
 		snprintf(ret, size, "the metadata of the page at %#" PRIx64, page->start);
 	else if (address < page->start || address >= page->end)
 		return false;
 	else if (!page->bytes)
-		snprintf(ret, size, "in free slices of a segment");
+		snprintf(ret, size, "in free slices");
 	else
 		snprintf(ret, size, "in the page at %#" PRIx64 " of blocks of %" PRIu64 " bytes",
 			 page->start, page->bytes);
@@ -154,13 +237,15 @@ static bool tell_page(const struct mimalloc_page *page, uint64_t address, char *
 static bool mimalloc_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
 {
 	const struct mimalloc_heap *heap = (const struct mimalloc_heap *)base;
+	uint64_t metadata_bytes = heap->layout->stride ? heap->layout->stride : PAGE_METADATA;
 
 	array_for_each(page, &heap->pages)
-		if (tell_page(page, address, ret, size))
+		if (tell_page(page, metadata_bytes, address, ret, size))
 			return true;
 	array_for_each(segment, &heap->segments)
 		if (address >= segment->start && address < segment->head_end) {
-			snprintf(ret, size, "in the head of the segment at %#" PRIx64,
+			snprintf(ret, size, "in the head of the %s at %#" PRIx64,
+				 heap->layout->form == FORM_MAP ? "arena" : "segment",
 				 segment->start);
 			return true;
 		}
@@ -169,7 +254,7 @@ static bool mimalloc_tell(const struct heap *base, uint64_t address, char *ret, 
 
 const struct allocator allocator_mimalloc = {
 	.name = "mimalloc",
-	.summary = "mimalloc 2.0",
+	.summary = "mimalloc 1.7 to 3.6",
 	.alignment = ALIGNMENT,
 	.open = mimalloc_open,
 	.walk = mimalloc_walk,
@@ -179,6 +264,7 @@ const struct allocator allocator_mimalloc = {
 	.arena_kinds = mimalloc_arena_kinds,
 	.free_kinds = mimalloc_free_kinds,
 	.free_kind = mimalloc_free_kind,
+	.extent = mimalloc_extent,
 	.size_fits = mimalloc_size_fits,
 	.lives_in = mimalloc_lives_in,
 	.owned = mimalloc_owned,

@@ -9,14 +9,34 @@
 #include "allocators/mimalloc/mimalloc.h"
 
 enum {
-	OFFSET_UNIT = 64,
-	OFFSETS = 16,
-	OFFSET_LIKELY = 6,	 /* 384 bytes: 2.0.9 */
-	SMALL_MOST = 1024,	 /* larger blocks begin where the page does */
-	HEAP_WORDS = 600,	 /* in which the number of its thread is */
-	HUGE_BYTES = 2147483647, /* the size of those is that of the page */
+	VOTERS = 1024,	  /* pages */
+	HEAP_WORDS = 600, /* in which the number of its thread is */
+	HEAP_KEYS = 24,	  /* behind that number, in bytes */
 	MOST_HEAPS = 1 << 12,
+	PADDING = 8, /* at the end of a block, where that is checked */
 };
+
+static const uint32_t CANARY_MASK = 0xffffff00; /* later versions leave out the lowest byte */
+
+/* The next block, as a link in a list says; owner: of the list. */
+static uint64_t decode(uint64_t link, const uint64_t keys[2], uint64_t owner)
+{
+	unsigned int by = keys[0] % 64;
+	uint64_t word = link - keys[0];
+
+	if (!keys[0] && !keys[1])
+		return link;
+	word = (by ? word >> by | word << (64 - by) : word) ^ keys[1];
+	return word == owner ? 0 : word;
+}
+
+static uint64_t encode(uint64_t block, const uint64_t keys[2])
+{
+	unsigned int by = keys[0] % 64;
+	uint64_t word = block ^ keys[1];
+
+	return (by ? word << by | word >> (64 - by) : word) + keys[0];
+}
 
 const struct mimalloc_page *mimalloc_find_page(const struct mimalloc_heap *heap, uint64_t address)
 {
@@ -34,55 +54,21 @@ bool mimalloc_is_delayed(const struct mimalloc_heap *heap, uint64_t address)
 		       compare_u64);
 }
 
-static bool begins_later(const struct mimalloc_page *page)
-{
-	return page->bytes >= 8 && page->bytes <= SMALL_MOST;
-}
+DEFINE_COMPARE(compare_pages, struct mimalloc_page, ASCENDING(start), ASCENDING(metadata))
 
-/* How many pages have a free block where one may begin, if blocks begin so far in small ones. */
-static size_t vote(const struct mimalloc_heap *heap, uint64_t offset)
+void mimalloc_keep_apart(struct mimalloc_heap *heap)
 {
-	size_t votes = 0;
+	uint64_t end = 0;
+	size_t kept = 0;
 
+	array_sort(&heap->pages, compare_pages);
 	array_for_each(page, &heap->pages) {
-		uint64_t block = page->lists[LIST_FREE];
-
-		votes += begins_later(page) && block &&
-			 (block - page->start - offset) % page->bytes == 0;
+		if (page->start < end || page->start >= page->end)
+			continue;
+		end = page->end;
+		heap->pages.items[kept++] = *page;
 	}
-	return votes;
-}
-
-static uint64_t choose_offset(const struct mimalloc_heap *heap)
-{
-	uint64_t best = OFFSET_LIKELY;
-	size_t most = vote(heap, best * OFFSET_UNIT);
-
-	for (uint64_t i = 0; i < OFFSETS; i++) {
-		size_t votes = vote(heap, i * OFFSET_UNIT);
-
-		if (votes > most) {
-			most = votes;
-			best = i;
-		}
-	}
-	return best * OFFSET_UNIT;
-}
-
-static void set_starts(struct mimalloc_heap *heap)
-{
-	uint64_t offset = choose_offset(heap);
-
-	array_for_each(page, &heap->pages) {
-		uint64_t room;
-
-		page->first = page->start + (begins_later(page) ? offset : 0);
-		room = page->end - page->first;
-		if (page->bytes >= HUGE_BYTES)
-			page->bytes = room;
-		if (page->bytes > 0 && page->capacity > room / page->bytes)
-			page->capacity = (uint32_t)(room / page->bytes);
-	}
+	heap->pages.count = kept;
 }
 
 /* The number of the block in the page; MOST_BLOCKS: none begins there. */
@@ -116,6 +102,7 @@ static bool read_list(struct lists *lists, const struct mimalloc_page *page, uns
 			lists->is_absent = true;
 			return true;
 		}
+		block = decode(block, page->keys, page->metadata);
 	}
 	return true;
 }
@@ -132,26 +119,31 @@ static bool read_lists(struct lists *lists, const struct mimalloc_page *page)
 	return fits;
 }
 
-bool mimalloc_fits(const struct mimalloc_heap *heap)
+struct error *mimalloc_vote(const struct mimalloc_heap *heap, size_t *ret_fits, size_t *ret_pages)
 {
 	_cleanup_(free) struct lists *lists = calloc(1, sizeof(*lists));
 	size_t fits = 0, pages = 0;
 
 	if (!lists)
-		return false;
+		return &error_no_memory;
 	lists->view.image = heap->context.image;
-	array_for_each(page, &heap->pages) {
+	for (size_t i = 0; i < heap->pages.count && pages < VOTERS; i++) {
+		const struct mimalloc_page *page = &heap->pages.items[i];
+
 		if (!page->bytes)
 			continue;
 		pages++;
 		fits += page->capacity > 0 && read_lists(lists, page) &&
 			page->used + lists->count == page->capacity;
 	}
-	return pages > 0 && fits * 4 >= pages * 3;
+	*ret_fits = fits;
+	*ret_pages = pages;
+	return NULL;
 }
 
-/* Add the blocks of the list that wait to be freed into their pages. */
-static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, uint64_t block)
+/* Add the blocks of the list of the heap at owner that wait to be freed into their pages. */
+static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, uint64_t owner,
+				 uint64_t block, const uint64_t keys[2])
 {
 	for (uint64_t budget = heap->bytes / ALIGNMENT; block && budget > 0; budget--) {
 		const struct mimalloc_page *page = mimalloc_find_page(heap, block);
@@ -163,6 +155,7 @@ static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, 
 		TRY(array_append(&heap->delayed, block));
 		if (!view_word(view, block, &block))
 			return NULL;
+		block = decode(block, keys, owner);
 	}
 	return NULL;
 }
@@ -175,24 +168,30 @@ static bool is_thread(const struct program *program, uint64_t word)
 	return false;
 }
 
-/* The list of a heap's is in front of the number of its thread, which is its thread pointer. */
+/*
+ * The list of a heap's is in front of the number of its thread, which is its thread pointer. The
+ * keys of the heap are behind it.
+ */
 static struct error *read_heap(struct mimalloc_heap *heap, struct view *view, uint64_t address)
 {
 	struct view words = { heap->context.image };
-	uint64_t word, block;
+	uint64_t keys[2] = { 0, 0 }, word, block;
 
 	for (unsigned int i = 1; i < HEAP_WORDS; i++) {
 		uint64_t at = address + 8 * (uint64_t)i;
 
 		if (!view_word(&words, at, &word) || !is_thread(heap->context.program, word))
 			continue;
-		return view_word(&words, at - 8, &block) ? add_delayed(heap, view, block) : NULL;
+		if (!view_word(&words, at - 8, &block) ||
+		    (heap->layout->keys && !view_read(&words, at + HEAP_KEYS, keys, sizeof(keys))))
+			return NULL;
+		return add_delayed(heap, view, address, block, keys);
 	}
 	return NULL;
 }
 
 /* Each heap that has pages. */
-static struct error *read_heaps(struct mimalloc_heap *heap)
+struct error *mimalloc_read_heaps(struct mimalloc_heap *heap)
 {
 	_cleanup_(free) uint64_t *heaps = calloc(heap->pages.count + 1, sizeof(*heaps));
 	struct view view = { heap->context.image };
@@ -214,15 +213,33 @@ static struct error *read_heaps(struct mimalloc_heap *heap)
 	return NULL;
 }
 
-struct error *mimalloc_read_pages(struct mimalloc_heap *heap)
+/*
+ * The size of the used block without what is behind it in builds that check for overruns: a number
+ * made of its address, and how many bytes before that the program did not ask for.
+ */
+static uint64_t size_asked_for(struct mimalloc_heap *heap, struct lists *lists,
+			       const struct mimalloc_page *page, uint64_t block)
 {
-	set_starts(heap);
-	return read_heaps(heap);
+	uint64_t most = page->bytes - PADDING;
+	uint32_t padding[2], canary = (uint32_t)encode(block, page->keys);
+
+	if (!(page->keys[0] | page->keys[1]) || page->bytes <= PADDING ||
+	    !view_read(&lists->view, block + most, padding, sizeof(padding)))
+		return page->bytes;
+	if ((padding[0] != canary && padding[0] != (canary & CANARY_MASK)) || padding[1] > most) {
+		heap_damage_note(&heap->overruns, block);
+		return page->bytes;
+	}
+	heap->checked_blocks++;
+	/* Of no bytes, it still has an address. */
+	return padding[1] < most ? most - padding[1] : 1;
 }
 
 static struct error *add_page(struct mimalloc_heap *heap, struct lists *lists,
 			      const struct mimalloc_page *page, struct block_sink *sink)
 {
+	uint64_t rest;
+
 	if (!page->bytes)
 		return block_sink_add(
 			sink, (struct block){ page->start, page->end - page->start, BLOCK_FREE });
@@ -233,14 +250,19 @@ static struct error *add_page(struct mimalloc_heap *heap, struct lists *lists,
 	else if (page->used + lists->count != page->capacity)
 		heap_damage_note(&heap->counts, page->start);
 	for (uint64_t i = 0; i < page->capacity; i++) {
-		uint64_t start = page->first + i * page->bytes;
-		bool is_free =
-			lists->free[i / 64] >> i % 64 & 1 || mimalloc_is_delayed(heap, start);
+		struct block block = { page->first + i * page->bytes, page->bytes, BLOCK_FREE };
 
-		TRY(block_sink_add(sink, (struct block){ start, page->bytes,
-							 is_free ? BLOCK_FREE : BLOCK_USED }));
+		if (!(lists->free[i / 64] >> i % 64 & 1) &&
+		    !mimalloc_is_delayed(heap, block.start)) {
+			block.state = BLOCK_USED;
+			block.size = size_asked_for(heap, lists, page, block.start);
+		}
+		TRY(block_sink_add(sink, block));
 	}
-	return NULL;
+	rest = page->first + page->capacity * page->bytes;
+	return rest < page->end
+		       ? block_sink_add(sink, (struct block){ rest, page->end - rest, BLOCK_FREE })
+		       : NULL;
 }
 
 struct error *mimalloc_add_blocks(struct mimalloc_heap *heap, arena_number arena,

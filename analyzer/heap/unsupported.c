@@ -19,7 +19,7 @@ static const struct {
 	  { "/libtcmalloc" },
 	  { "tc_malloc", "TCMallocInternalMalloc" },
 	  "versions 2.8 to 2.18 of gperftools" },
-	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" }, "versions 2.0" },
+	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" }, "versions 1.7 to 3.6" },
 	{ "musl's malloc",
 	  { "/ld-musl-", "-musl/libc.so" },
 	  { "__libc_malloc_impl", "__malloc_donate" },

@@ -1,6 +1,8 @@
 """
 A program whose malloc is a library's: testdata/programs/other_malloc.c writes down what became of
-its blocks, and heapcore must find the same in its cores.
+its blocks, and heapcore must find the same in its cores. The library is the system's, or that of
+the folder that ALLOCATORS_FROM names, for a program built with ALLOCATORS_FLAGS, too:
+scripts/allocator-matrix has both.
 """
 
 import os
@@ -13,12 +15,23 @@ MOST_UNLISTED = 32
 # Of so many lost blocks, one may be held by what a stack or a reused block kept of its address:
 # threads do not run the same way twice.
 LOST_BY_STALE_WORD = 100
+# Another glibc's programs cannot preload it, as what starts them is of this glibc: it is linked in.
+FOLDER = os.environ.get("ALLOCATORS_FROM")
+FLAGS = harness.FLAGS.split() + os.environ.get("ALLOCATORS_FLAGS", "").split()
+LINKED = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed"]
 
 
 def is_there(library):
     """Whether a program can be run with it."""
+    if FOLDER:
+        return os.path.exists(os.path.join(FOLDER, library))
     result = harness.run("env", f"LD_PRELOAD={library}", "true")
     return result.returncode == 0 and not result.stderr
+
+
+def first_there(*libraries):
+    """The first with which a program can be run, or None."""
+    return next(filter(is_there, libraries), None)
 
 
 def sizes(core, name):
@@ -33,16 +46,18 @@ class PreloadedTest(harness.LiveTest):
 
     def setUp(self):
         super().setUp()
+        linked = [*LINKED, os.path.join(FOLDER, self.library)] if FOLDER and self.library else []
         self.program = self.compile("other_malloc", "other_malloc.c", "truth.c",
-                                    flags=harness.FLAGS.split())
+                                    flags=FLAGS + linked)
 
     def run_program(self, *arguments, **variables):
         """A process that waits, and the truth about it."""
         path = self.path("truth")
         if os.path.exists(path):
             os.unlink(path)
-        process = self.start([self.program, *arguments], truth=path, LD_PRELOAD=self.library,
-                             **variables)
+        if not FOLDER:
+            variables["LD_PRELOAD"] = self.library
+        process = self.start([self.program, *arguments], truth=path, **variables)
         return process, truth.Truth(path)
 
     def snapped(self, *arguments, **variables):

@@ -13,6 +13,13 @@ struct made {
 	struct process process;
 };
 
+/* Set count words to 0. */
+static void clear(struct core *core, uint64_t address, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		core_set(core, address + 8 * i, 0);
+}
+
 static uint64_t slice_of(unsigned int number)
 {
 	return SEGMENT + 264 + 80 * (uint64_t)number;
@@ -72,7 +79,9 @@ TEST(blocks_are_free_that_the_page_lists)
 	assert_block(&made.process, block_of(7), BYTES, BLOCK_FREE);
 	assert_block(&made.process, block_of(9), BYTES, BLOCK_FREE);
 	assert_block(&made.process, block_of(CAPACITY - 1), BYTES, BLOCK_USED);
-	assert_int_equal(find_block(&made.process, block_of(CAPACITY)), NO_ALLOCATION);
+	assert_block(&made.process, block_of(CAPACITY),
+		     2 * SLICE - OFFSET - BYTES * (uint64_t)CAPACITY, BLOCK_FREE);
+	assert_free_kind(&made.process, block_of(CAPACITY), "page rest");
 	assert_block(&made.process, page_start(LARGE), 200000, BLOCK_USED);
 	assert_free_kind(&made.process, block_of(5), "page list");
 	assert_int_equal(count_incomplete(&made.process), 0);
@@ -151,4 +160,68 @@ TEST(what_only_looks_like_a_segment_is_none)
 	assert_finding(
 		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		"mimalloc is loaded (/lib/libmimalloc.so.2.0), and its heap could not be read");
+}
+
+/* 2.1.7 in a secure build: one page, of which two blocks are free, and one has a check behind it.
+ */
+TEST(encoded_links_are_followed_and_ends_checked)
+{
+	const uint64_t keys[] = { 0x1234567890abcd03, 0xfedcba0987654321 }, bytes = 64,
+		       page = SEGMENT + 264 + 112, start = SEGMENT + SLICE;
+	MADE(made);
+	struct core *core = &made.process.core;
+	uint64_t canary = (start ^ keys[1]) << 3 | (start ^ keys[1]) >> 61;
+	uint64_t link = (start + bytes) ^ keys[1], last = page ^ keys[1];
+
+	canary += keys[0];
+	clear(core, SEGMENT + 264, 10 * 8);
+	core_set(core, SEGMENT + 264, 1);
+	core_set(core, page, 510);
+	core_set(core, page + 8, 4 << 16 | UINT64_C(4) << 32);
+	core_set(core, page + 16, start + 2 * bytes);
+	core_set(core, page + 32, 2);
+	core_set(core, page + 40, bytes);
+	core_set(core, page + 48, start);
+	core_set(core, page + 56, keys[0]);
+	core_set(core, page + 64, keys[1]);
+	core_set(core, start + 2 * bytes, (link << 3 | link >> 61) + keys[0]);
+	core_set(core, start + bytes, (last << 3 | last >> 61) + keys[0]);
+	core_set(core, start + bytes - 8, (canary & UINT32_MAX) | UINT64_C(25) << 32);
+	process_open(&made.process);
+	assert_block(&made.process, start, bytes - 8 - 25, BLOCK_USED);
+	assert_block(&made.process, start + bytes, bytes, BLOCK_FREE);
+	assert_block(&made.process, start + 2 * bytes, bytes, BLOCK_FREE);
+}
+
+/* 3.4: an arena of 512 slices, of which one has its head and the third is a page. */
+TEST(pages_are_found_by_the_map)
+{
+	const uint64_t map = 0x7d0000000000, leaf = map + (4 << 20), page = SEGMENT + 2 * SLICE,
+		       start = page + 128, bytes = 80;
+	MADE(made);
+	struct core *core = &made.process.core;
+
+	clear(core, SEGMENT, PRESENT / 8);
+	core_add_part(core, map, 8 << 20, 8 << 20, RIGHTS_RW);
+	core_set(core, DATA + 0x800, map);
+	core_set(core, map + 8 * (SEGMENT >> 29), leaf);
+	core_set(core, leaf + 8 * ((page >> 16) % 8192), page);
+	core_set(core, SEGMENT + 40, 512);
+	core_set(core, SEGMENT + 48, 1);
+	core_set(core, page + 8, start + bytes);
+	core_set(core, page + 16, 3 | 4 << 16 | UINT64_C(100) << 32);
+	core_set(core, page + 40, bytes);
+	core_set(core, page + 48, 16);
+	core_set(core, page + 88, SEGMENT);
+	core_set(core, page + 96, 2 | UINT64_C(1) << 32);
+	process_open(&made.process);
+	assert_block(&made.process, start, bytes, BLOCK_USED);
+	assert_block(&made.process, start + bytes, bytes, BLOCK_FREE);
+	assert_block(&made.process, start + 3 * bytes, bytes, BLOCK_USED);
+	assert_free_kind(&made.process, start + 4 * bytes, "page rest");
+	assert_block(&made.process, SEGMENT + SLICE, SLICE, BLOCK_FREE);
+	assert_block(&made.process, SEGMENT + 3 * SLICE, 509 * SLICE, BLOCK_FREE);
+	assert_free_kind(&made.process, SEGMENT + SLICE, "free slices");
+	assert_told(&made.process, SEGMENT + 8, "in the head of the arena at 0x7e0000000000");
+	assert_int_equal(count_incomplete(&made.process), 0);
 }

@@ -1,0 +1,317 @@
+/*
+ * Finding the pages of 3.x: a variable leads to the page map, which has a word for each 512 MiB of
+ * addresses. It leads to a leaf, which has one for each slice of 64 KiB: the address of the
+ * metadata of its page. The map may have some words in front of it.
+ */
+#include "allocators/mimalloc/mimalloc.h"
+
+enum {
+	LEAF_SHIFT = 29,
+	SLICE_SHIFT = 16,
+	LEAF_WORDS = 1 << (LEAF_SHIFT - SLICE_SHIFT),
+	MAP_WORDS = 1 << (47 - LEAF_SHIFT),
+	FRONT_MOST = 512, /* bytes in front of the map */
+	TRIED_LEAVES = 16,
+	TRIED_WORDS = 64,  /* of a leaf, which are not 0 */
+	BYTES_LEAST = 8,   /* of a block */
+	ARENA_FIELDS = 32, /* of an arena: from there on, in these words, are its sizes */
+	ARENA_WORDS = 4,
+	SLICES_MOST = 1 << 28,
+	MEMORY_BYTES = 24, /* what the metadata end with: what the page was allocated from */
+	META_MEMORY = 8,   /* where a slice for mimalloc's own says so */
+};
+
+struct search {
+	struct mimalloc_heap *heap;
+	struct view maps, leaves, pages;
+};
+
+/* Whether the page with these metadata has its blocks in this slice, from its start on. */
+static bool is_page(const struct mimalloc_page *page, uint64_t slice)
+{
+	return page->bytes >= BYTES_LEAST && page->bytes >> 47 == 0 && page->first >> 47 == 0 &&
+	       page->first % ALIGNMENT == 0 && page->first >> SLICE_SHIFT == slice &&
+	       page->capacity > 0 && page->capacity <= page->reserved &&
+	       page->used <= page->capacity && page->metadata % ALIGNMENT == 0;
+}
+
+/* The number of the leaf, as the first page that one of its words leads to says; 0: none does. */
+static uint64_t leaf_number(struct search *search, uint64_t leaf)
+{
+	uint64_t end = leaf + 8 * (uint64_t)LEAF_WORDS, word;
+	struct mimalloc_page page;
+	unsigned int tried = 0;
+
+	for (uint64_t at = leaf; tried < TRIED_WORDS; at += 8, tried++) {
+		at = find_word(&search->leaves, at, end, 8, &word);
+		if (at >= end)
+			return 0;
+		if (word >= PAGE && word % 8 == 0 &&
+		    mimalloc_read_page(search->heap->layout, &search->pages, word, &page) &&
+		    (page.first >> SLICE_SHIFT) % LEAF_WORDS == (at - leaf) / 8 &&
+		    is_page(&page, page.first >> SLICE_SHIFT))
+			return page.first >> LEAF_SHIFT;
+	}
+	return 0;
+}
+
+/* Whether a page map is near address: *ret is its first word. */
+static bool is_map(struct search *search, uint64_t address, uint64_t *ret)
+{
+	uint64_t end = address + 8 * (uint64_t)MAP_WORDS, word, number;
+	unsigned int tried = 0;
+
+	for (uint64_t at = address; tried < TRIED_LEAVES; at += 8, tried++) {
+		at = find_word(&search->maps, at, end, 8, &word);
+		if (at >= end)
+			return false;
+		if (word < PAGE || word % 8 != 0)
+			continue;
+		number = leaf_number(search, word);
+		*ret = at - 8 * number;
+		if (number && *ret - address <= FRONT_MOST)
+			return true;
+	}
+	return false;
+}
+
+static struct error *look(void *data, uint64_t where, uint64_t word)
+{
+	struct mimalloc_heap *heap = data;
+
+	return word >= PAGE && word % PAGE == 0 && is_anonymous_memory(heap->context.image, word)
+		       ? array_append(&heap->maps, (struct mimalloc_map){ word, where })
+		       : NULL;
+}
+
+struct error *mimalloc_find_maps(struct mimalloc_heap *heap)
+{
+	const struct program *program = heap->context.program;
+
+	list_for_each(module, program->modules, program->module_count)
+		TRY(module_visit_words(heap->context.image, module, look, heap));
+	return NULL;
+}
+
+/* Add the pages that the leaf leads to. Only the word for the slice where its blocks begin counts.
+ */
+static struct error *add_leaf(struct search *search, uint64_t leaf, uint64_t number)
+{
+	uint64_t end = leaf + 8 * (uint64_t)LEAF_WORDS, word, last = 0;
+	struct mimalloc_page page;
+
+	for (uint64_t at = leaf; at < end; at += 8) {
+		uint64_t slice;
+
+		at = find_word(&search->leaves, at, end, 8, &word);
+		if (at >= end)
+			break;
+		slice = number * LEAF_WORDS + (at - leaf) / 8;
+		if (word == last ||
+		    !mimalloc_read_page(search->heap->layout, &search->pages, word, &page) ||
+		    !is_page(&page, slice))
+			continue;
+		last = word;
+		page.start = page.first;
+		page.end = page.first + page.reserved * page.bytes;
+		TRY(array_append(&search->heap->pages, page));
+	}
+	return progress_check(search->heap->context.progress, 0);
+}
+
+static bool find_map(struct search *search, uint64_t *ret)
+{
+	struct mimalloc_heap *heap = search->heap;
+
+	array_for_each(map, &heap->maps)
+		if (is_map(search, map->address, ret)) {
+			heap->variable = map->variable;
+			return true;
+		}
+	return false;
+}
+
+struct error *mimalloc_find_map(struct mimalloc_heap *heap)
+{
+	const struct image *image = heap->context.image;
+	struct search search = { heap, { image }, { image }, { image } };
+	uint64_t map, end, word;
+
+	if (!find_map(&search, &map))
+		return NULL;
+	end = map + 8 * (uint64_t)MAP_WORDS;
+	for (uint64_t at = map; at < end; at += 8) {
+		at = find_word(&search.maps, at, end, 8, &word);
+		if (at < end && word % 8 == 0)
+			TRY(add_leaf(&search, word, (at - map) / 8));
+	}
+	mimalloc_keep_apart(heap);
+	return NULL;
+}
+
+/*
+ * Read the arena whose structure is at address: it has, behind each other, its start, from 3.6 on,
+ * its slices, and those of its head.
+ */
+static bool read_arena(struct view *view, uint64_t address, struct mimalloc_segment *ret)
+{
+	uint64_t words[ARENA_WORDS];
+
+	if (!view_read(view, address + ARENA_FIELDS, words, sizeof(words)))
+		return false;
+	for (unsigned int i = 0; i + 1 < ARENA_WORDS; i++) {
+		uint64_t base = i > 0 ? words[i - 1] : 0, head = words[i + 1] * SLICE_BYTES;
+
+		if (words[i] > SLICES_MOST || words[i + 1] >= words[i] || words[i + 1] == 0)
+			continue;
+		if (base % SLICE_BYTES != 0 || address - base >= head)
+			base = address;
+		*ret = (struct mimalloc_segment){ base, base + words[i] * SLICE_BYTES, base + head,
+						  address };
+		return true;
+	}
+	return false;
+}
+
+/* The memory that the page was allocated from: slices of the arena, or what the system gave. */
+static bool read_range(const struct mimalloc_segment *arena, const struct mimalloc_page *page,
+		       struct memory_range *ret)
+{
+	uint64_t size = page->memory[1];
+
+	*ret = (struct memory_range){ page->memory[0], page->memory[0] + size };
+	if (arena) {
+		ret->start = arena->start + (size & UINT32_MAX) * SLICE_BYTES;
+		ret->end = ret->start + (size >> 32) * SLICE_BYTES;
+	}
+	return ret->start >> 47 == 0 && ret->end >> 47 == 0 && ret->start % PAGE == 0 &&
+	       ret->start <= page->start && ret->end >= page->end;
+}
+
+/* Where the memory of the page begins, be it with its metadata. */
+static uint64_t page_base(const struct mimalloc_page *page)
+{
+	return page->start - page->metadata <= PAGE_METADATA ? page->metadata : page->start;
+}
+
+/* Extend the page to all that was allocated for it, up to the next one. */
+static void extend_page(const struct mimalloc_heap *heap, struct mimalloc_page *page,
+			struct memory_range range)
+{
+	page->start = range.start;
+	if (page->metadata - range.start < page->first - range.start)
+		page->start = page->metadata + heap->layout->memory + MEMORY_BYTES;
+	page->end = range.end;
+}
+
+/* Find the arena that the page is from: the last one or a further one. *ret is NULL if it has none.
+ */
+static struct error *find_arena(struct mimalloc_heap *heap, const struct mimalloc_page *page,
+				const struct mimalloc_segment **ret)
+{
+	struct view view = { heap->context.image };
+	struct mimalloc_segment last = { 0 }, arena;
+
+	*ret = NULL;
+	if (page->memory[1] >> 32 == 0)
+		return NULL;
+	if (heap->segments.count > 0)
+		last = heap->segments.items[heap->segments.count - 1];
+	if (last.arena != page->memory[0]) {
+		if (!read_arena(&view, page->memory[0], &arena) || arena.start < last.end)
+			return NULL;
+		TRY(array_append(&heap->segments, arena));
+		last = arena;
+	}
+	if (page->start >= last.head_end && page->end <= last.end)
+		*ret = &heap->segments.items[heap->segments.count - 1];
+	return NULL;
+}
+
+/* Extend pages, and list the arenas that they are from. */
+static struct error *read_memory(struct mimalloc_heap *heap)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < heap->pages.count; i++) {
+		struct mimalloc_page *page = &heap->pages.items[i];
+		uint64_t next = i + 1 < heap->pages.count ? page[1].start : UINT64_MAX;
+		const struct mimalloc_segment *arena;
+		struct memory_range range;
+
+		TRY(find_arena(heap, page, &arena));
+		if ((page->memory[1] >> 32 && !arena) || !read_range(arena, page, &range) ||
+		    range.end > next || range.start < end)
+			continue;
+		extend_page(heap, page, range);
+		end = range.end;
+	}
+	return NULL;
+}
+
+/* Whether mimalloc has its own data in the slice, which then say what it was allocated from. */
+static bool is_meta(struct view *view, const struct mimalloc_segment *arena, uint64_t slice)
+{
+	uint64_t words[2];
+
+	return view_read(view, slice + META_MEMORY, words, sizeof(words)) &&
+	       words[0] == arena->arena &&
+	       arena->start + (words[1] & UINT32_MAX) * SLICE_BYTES == slice;
+}
+
+static struct error *add_span(struct mimalloc_heap *heap, uint64_t start, uint64_t end)
+{
+	struct mimalloc_page span = { .start = start, .end = end };
+
+	return start < end ? array_append(&heap->pages, span) : NULL;
+}
+
+/* Add what is free between two pages of the arena. */
+static struct error *add_gap(struct mimalloc_heap *heap, const struct mimalloc_segment *arena,
+			     uint64_t start, uint64_t end)
+{
+	struct view view = { heap->context.image };
+	uint64_t from = start, slice = start;
+
+	while (slice < end) {
+		uint64_t data = image_next_data(view.image, slice);
+
+		if (data >= slice + SLICE_BYTES) {
+			slice = data / SLICE_BYTES * SLICE_BYTES;
+			continue;
+		}
+		if (is_meta(&view, arena, slice)) {
+			TRY(add_span(heap, from, slice));
+			from = slice + SLICE_BYTES;
+		}
+		slice += SLICE_BYTES;
+	}
+	return add_span(heap, from, end);
+}
+
+struct error *mimalloc_find_arenas(struct mimalloc_heap *heap)
+{
+	size_t count, next = 0;
+
+	if (!heap->layout->memory)
+		return NULL;
+	TRY(read_memory(heap));
+	count = heap->pages.count;
+	array_for_each(arena, &heap->segments) {
+		uint64_t from = arena->head_end;
+
+		heap->bytes += arena->end - arena->start;
+		for (; next < count && heap->pages.items[next].start < arena->end; next++) {
+			const struct mimalloc_page *page = &heap->pages.items[next];
+			uint64_t base = page_base(page), end = page->end;
+
+			if (base >= from && base % SLICE_BYTES == 0)
+				TRY(add_gap(heap, arena, from, base));
+			if (end > from)
+				from = (end + SLICE_BYTES - 1) / SLICE_BYTES * SLICE_BYTES;
+		}
+		TRY(add_gap(heap, arena, from, arena->end));
+	}
+	mimalloc_keep_apart(heap);
+	return progress_check(heap->context.progress, 0);
+}
