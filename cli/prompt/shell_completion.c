@@ -16,6 +16,16 @@
 /* Words that may stand in the place of CORE. */
 static const char MODES[] = "run|snap|fleet|mcp|diff|report|help";
 
+static const struct {
+	const char *name;
+	const struct argp *parser;
+} modes[] = {
+	{ "run", &run_parser },
+	{ "snap", &snap_parser },
+	{ "fleet", &fleet_parser },
+	{ "mcp", &mcp_parser },
+};
+
 static bool is_option(const char *word)
 {
 	return word[0] == '-' && word[1] != '\0';
@@ -108,14 +118,9 @@ static void complete(int count, char **words)
 	if (core == count && !has_process)
 		return completion_write_values(words[count], "", words[count][0] ? MODES : NULL,
 					       stdout);
-	if (strcmp(words[core], "run") == 0)
-		return complete_mode(&run_parser, count - core - 1, words + core + 1);
-	if (strcmp(words[core], "snap") == 0)
-		return complete_mode(&snap_parser, count - core - 1, words + core + 1);
-	if (strcmp(words[core], "fleet") == 0)
-		return complete_mode(&fleet_parser, count - core - 1, words + core + 1);
-	if (strcmp(words[core], "mcp") == 0)
-		return complete_mode(&mcp_parser, count - core - 1, words + core + 1);
+	for (size_t i = 0; i < COUNT_OF(modes); i++)
+		if (strcmp(words[core], modes[i].name) == 0)
+			return complete_mode(modes[i].parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "diff") == 0 || strcmp(words[core], "report") == 0)
 		return;
 	if (!has_process && strcmp(words[core], "help") != 0)
