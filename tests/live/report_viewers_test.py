@@ -7,7 +7,7 @@ work, nothing complains, and nothing is asked of the network.
 import unittest
 
 from browser import PROGRAM, Browser
-from harness import LiveTest, ask, snap
+from harness import LiveTest, ask, number, snap, tables
 
 
 @unittest.skipUnless(PROGRAM, "there is no chromium")
@@ -44,6 +44,14 @@ class ReportViewersTest(LiveTest):
             browser.run("[...document.querySelectorAll('section')].filter("
                         "(one) => one.children.length < 2).length"), 0)
         self.check_quiet(browser)
+
+    def test_each_allocation_is_in_one_row_of_the_kinds(self):
+        browser = self.open()
+        kinds = browser.run("[...document.querySelectorAll('[aria-label=kinds] tbody tr')].map((row) => "
+                            "[...row.cells].map((cell) => cell.textContent))")
+        used = tables("-q", self.path("core"), "count", "used")["total"][0]["count"]
+        self.assertEqual(sum(number(row[1]) for row in kinds), used)
+        self.assertFalse([row[0] for row in kinds if row[0].endswith("?")])
 
     def test_map(self):
         browser = self.open()

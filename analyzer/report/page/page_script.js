@@ -274,15 +274,19 @@
 	/* Kinds: what tells each is in a column of its own */
 	function kindOf(row) {
 		if (row.pattern) return `%${row.pattern}`;
-		const name = row.type || row.name || row.identity || row.signature || row.group;
+		const name = row.type || row.name || row["several named"] || row.identity || row.signature || row.group;
 		if (name) return name;
-		const size = row.size || row["string size"];
-		return `unrecognized of size ${size === null ? "?" : grouped(size)}${row.shape ? `, ${row.shape}` : ""}`;
+		return `unrecognized of size ${grouped(row.size)}${row.shape ? `, ${row.shape}` : ""}`;
+	}
+	/* Text has sums and their parts below each other; here each allocation is in one row, so that they can be sorted. */
+	function isCountedElsewhere(row) {
+		return row.match !== null || row["string size"] !== null || row["one of several"] !== null ||
+			row.group === "Unrecognized allocations";
 	}
 	function kindTable(table) {
 		return plainTable({ name: "kinds", columns: [["kind", "text"], ["count", "count"], ["bytes", "bytes"],
 			["share", "share"], ["held by", "text"], ["such as", "text"]],
-		rows: objects(table).map((row) => [kindOf(row), row.count, row.bytes, used ? row.bytes / used : null,
+		rows: objects(table).filter((row) => !isCountedElsewhere(row)).map((row) => [kindOf(row), row.count, row.bytes, used ? row.bytes / used : null,
 			row["held by"], row.path || row["such as"]]) });
 	}
 
@@ -311,7 +315,7 @@
 		"left out": (table) => objects(table).map((row) => make("p", null, `… and ${grouped(row.count)} more ${row.what}`)),
 		suspect: (table) => [cards(objects(table).map((row) => make("div", { class: "card" },
 			make("b", null, inUnits(row.retained)), make("div", null, `${row.owner} holds ${row.percent} % of what is used.`),
-			row.kind === null ? null : make("div", null, `Most below ${grouped(row.count)} ${row.kind}.`),
+			row.kind === null ? null : make("div", null, `Most below ${grouped(row.count)} ${row.kind}${row.path === null ? "" : `, such as ${row.path}`}.`),
 			row.example === null ? null : make("code", null, `explain ${row.example}`))), "suspects")],
 		owner: (table) => {
 			const whole = treeOf(table);
