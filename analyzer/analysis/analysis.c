@@ -172,10 +172,24 @@ struct error *analysis_open_beside(struct analysis *analysis, const char *path,
 	return NULL;
 }
 
+void *analysis_kept(const struct analysis *analysis)
+{
+	return analysis->kept;
+}
+
+void analysis_keep(struct analysis *analysis, void *data, void (*destroy)(void *data))
+{
+	if (analysis->kept)
+		analysis->destroy_kept(analysis->kept);
+	analysis->kept = data;
+	analysis->destroy_kept = destroy;
+}
+
 void analysis_destroy(struct analysis *analysis)
 {
 	/* Those that are there: each before what it borrows. */
 	cleanup_object_paths_destroy(&analysis->object_paths);
+	analysis_keep(analysis, NULL, NULL);
 	cleanup_siblings_destroy(&analysis->siblings);
 	cleanup_sites_destroy(&analysis->sites);
 	cleanup_typing_destroy(&analysis->typing);

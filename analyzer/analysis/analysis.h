@@ -153,6 +153,13 @@ struct progress *analysis_progress(struct analysis *analysis);
 /* Sets of allocations that the user gave names to. */
 struct named_sets *analysis_named_sets(const struct analysis *analysis);
 
+/*
+ * What a part above the analysis, of which there is one, keeps for the next question. It is
+ * destroyed with the analysis, and where the user says of what type an allocation is.
+ */
+void *analysis_kept(const struct analysis *analysis);
+void analysis_keep(struct analysis *analysis, void *data, void (*destroy)(void *data));
+
 /* What limits the trust, as far as the stages built so far could tell. */
 const struct findings *analysis_findings(const struct analysis *analysis);
 

@@ -61,6 +61,8 @@ struct analysis {
 	bool ahead_ended;	       /* by an error: it would come again */
 	struct kept_words *kept_words; /* of the unreachable; or NULL */
 	struct named_sets *named_sets;
+	void *kept; /* see analysis_keep() */
+	void (*destroy_kept)(void *kept);
 	struct stage_cost costs[STAGES];
 	struct stage_findings found[STAGES];
 	/* NULL: none is used. What was loaded from it, points into it. */

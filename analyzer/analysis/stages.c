@@ -529,6 +529,7 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 	TRY(typing_state(analysis->typing, statement, ret));
 	if (!was_limited)
 		note_limit(analysis);
+	analysis_keep(analysis, NULL, NULL);
 	cleanup_siblings_destroy(&analysis->siblings);
 	analysis->siblings = NULL;
 	analysis->costs[STAGE_LEAKED_TYPES].built = false;

@@ -11,7 +11,7 @@
 
 enum { MOST_TEXT = 1 << 16, MOST_WORDS = 4096 };
 
-static struct sql *sql_of(sqlite3_context *context)
+static struct sql *owner_of(sqlite3_context *context)
 {
 	return sqlite3_user_data(context);
 }
@@ -34,7 +34,7 @@ static const uint8_t *bytes_at(struct sql *sql, uint64_t address, uint64_t *ret_
 /* Whether the first argument is an address, and what is needed is built. */
 static bool begin(sqlite3_context *context, sqlite3_value *value, enum stage stage)
 {
-	struct sql *sql = sql_of(context);
+	struct sql *sql = owner_of(context);
 	struct error *error;
 
 	if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER)
@@ -59,7 +59,7 @@ void sql_result_escaped(sqlite3_context *context, const char *text)
 
 static void text_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	struct sql *sql = sql_of(context);
+	struct sql *sql = owner_of(context);
 	uint64_t size = 0;
 	const uint8_t *bytes;
 	_cleanup_(free) char *text = NULL;
@@ -84,7 +84,7 @@ static void text_function(sqlite3_context *context, int count, sqlite3_value **v
 /* n words from an address on, in hexadecimal, with blanks between. */
 static void words_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	struct sql *sql = sql_of(context);
+	struct sql *sql = owner_of(context);
 	struct writer writer = { 0 };
 	sqlite3_int64 wanted = sqlite3_value_int64(values[1]);
 	uint64_t address = (uint64_t)sqlite3_value_int64(values[0]), word;
@@ -139,7 +139,8 @@ void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address
 static void name_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	if (sqlite3_value_numeric_type(values[0]) == SQLITE_INTEGER)
-		sql_result_name(sql_of(context), context, (uint64_t)sqlite3_value_int64(values[0]));
+		sql_result_name(owner_of(context), context,
+				(uint64_t)sqlite3_value_int64(values[0]));
 }
 
 struct anchor_search {
@@ -222,7 +223,7 @@ static struct error *write_path(struct sql *sql, allocation_id id, struct writer
 
 static void path_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	struct sql *sql = sql_of(context);
+	struct sql *sql = owner_of(context);
 	struct writer writer = { 0 };
 	const struct allocation_index *index;
 	struct error *error;
@@ -249,7 +250,7 @@ static void path_function(sqlite3_context *context, int count, sqlite3_value **v
 
 static void visited_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	sql_result_number(context, sql_of(context)->visited);
+	sql_result_number(context, owner_of(context)->visited);
 }
 
 struct error *sql_add_functions(struct sql *sql)

@@ -341,6 +341,23 @@ struct error *sql_open(struct analysis *analysis, bool no_content, struct sql **
 	return NULL;
 }
 
+static void close_kept(void *kept)
+{
+	sql_close(kept);
+}
+
+struct error *sql_of(struct analysis *analysis, bool no_content, struct sql **ret)
+{
+	struct sql *sql = analysis_kept(analysis);
+
+	if (!sql || sql->no_content != no_content) {
+		TRY(sql_open(analysis, no_content, &sql));
+		analysis_keep(analysis, sql, close_kept);
+	}
+	*ret = sql;
+	return NULL;
+}
+
 void sql_close(struct sql *sql)
 {
 	if (!sql)
@@ -464,8 +481,18 @@ static struct error *write_rows(struct sql *sql, sqlite3_stmt *statement, struct
 	return status == SQLITE_ROW || status == SQLITE_DONE ? NULL : sql_error(sql, status);
 }
 
+/* Stages that were built since may have changed the small tables. */
+static void begin_question(struct sql *sql)
+{
+	sql->visited = 0;
+	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
+		stored_rows_deinit(&sql->stored[i]);
+	limit_memory(sql);
+}
+
 struct error *sql_run(struct sql *sql, const char *text, struct report *report)
 {
+	begin_question(sql);
 	while (*text) {
 		sqlite3_stmt *statement = NULL;
 		int status = sqlite3_prepare_v2(sql->database, text, -1, &statement, &text);

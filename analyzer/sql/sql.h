@@ -17,6 +17,12 @@
 
 struct sql;
 
+/*
+ * What the analysis keeps from question to question, opened for the first: names of kinds, what
+ * dominates what, and what objects are made of. It is the analysis's.
+ */
+struct error *sql_of(struct analysis *analysis, bool no_content, struct sql **ret);
+
 /* Borrows the analysis. no_content: contents of memory are left out of answers. */
 struct error *sql_open(struct analysis *analysis, bool no_content, struct sql **ret);
 void sql_close(struct sql *sql);

@@ -69,7 +69,7 @@ static struct error *sql_command_run(struct analysis *analysis, const void *inpu
 	const char *text = arguments->text ? arguments->text : ".tables";
 	const char *name = behind(text, ".schema");
 	_cleanup_(free) char *table = name ? strndup(name, strcspn(name, " ;")) : NULL;
-	_cleanup_(sql_close) struct sql *sql = NULL;
+	struct sql *sql;
 
 	if (name)
 		return sql_schema(table && *table ? table : NULL, report);
@@ -84,7 +84,7 @@ static struct error *sql_command_run(struct analysis *analysis, const void *inpu
 	if (*text == '.')
 		return error_create(ERROR_USAGE,
 				    "there are '.tables', '.schema [TABLE]', '.help' and '.quit'");
-	TRY(sql_open(analysis, report->no_content, &sql));
+	TRY(sql_of(analysis, report->no_content, &sql));
 	return sql_run(sql, text, report);
 }
 

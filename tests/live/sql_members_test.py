@@ -119,6 +119,13 @@ class MembersTest(unittest.TestCase):
         every = self.rows("SELECT id FROM member")
         self.assertEqual([row["id"] for row in every], sorted(row["id"] for row in every))
 
+    def test_what_the_user_states_holds_for_the_next_question(self):
+        question = f"sql 'SELECT type, kind FROM allocation WHERE address = {self.grid}'\n"
+        text = harness.ask("-q", "--format", "csv", self.core,
+                           input=f"{question}istype {self.grid} tail\n{question}").stdout
+        self.assertIn("result,struct point[],struct point[]", text)
+        self.assertRegex(text, r"result,([^,]*struct tail[^,]*),\1\r?\n$")
+
     def test_values_are_left_out_without_content(self):
         found = self.members(self.second, "--no-content")
         self.assertEqual({row["value"] for row in found.values()}, {"(content left out)"})
