@@ -59,10 +59,10 @@ static const struct part {
 	struct table table;
 	const char *query;
 } parts[] = {
-	{ "The fleet", NULL,
+	{ "Fleet", NULL,
 	  TABLE("fleet",
 		"{cores,} {cores|core|cores} of {programs,} {programs|program|programs} in {builds,} {builds|build|builds} on {hosts,} {hosts|host|hosts}: {used,} bytes used, {leaked,} leaked.\n"
-		"{failed,} could not be analysed, {incomplete,} not well enough to rely on the answers.",
+		"{failed,} could not be analysed, {incomplete,} only in part.",
 		{ "cores", VALUE_COUNT }, { "programs", VALUE_COUNT }, { "builds", VALUE_COUNT },
 		{ "hosts", VALUE_COUNT }, { "used", VALUE_BYTES }, { "leaked", VALUE_BYTES },
 		{ "failed", VALUE_COUNT }, { "incomplete", VALUE_COUNT }),
@@ -74,35 +74,37 @@ static const struct part {
 		{ "program", VALUE_TEXT }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT },
 		{ "allocated by", VALUE_TEXT, true }, { "most in", VALUE_TEXT, true }),
 	  "SELECT * FROM fleet_leak ORDER BY bytes DESC, fingerprint LIMIT ?1" },
-	{ "Builds", "In the order of their first cores; bytes are averages of a core.",
+	{ "Builds",
+	  "In the order of their first cores; used and leaked bytes are averages of a core.",
 	  TABLE("fleet build", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "first", VALUE_TEXT }, { "cores", VALUE_COUNT }, { "hosts", VALUE_COUNT },
 		{ "used", VALUE_BYTES }, { "leaked", VALUE_BYTES }, { "new leaks", VALUE_COUNT }),
 	  "SELECT program, build, strftime('%Y-%m-%d %H:%M', first, 'unixepoch'), cores, hosts, used,"
 	  " leaked, new_leaks FROM fleet_build b ORDER BY program, b.first, build LIMIT ?1" },
-	{ "Which build brought which leak",
-	  "The first build that has it; 'until' is the last one, where later ones do not have it.",
+	{ "Leaks by the build that brought them",
+	  "The first build that has the leak; 'until' is the last one, if later ones do not have it.",
 	  TABLE("brought leak", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "fingerprint", VALUE_TEXT }, { "bytes", VALUE_BYTES }, { "cores", VALUE_COUNT },
 		{ "until", VALUE_TEXT }, { "kind", VALUE_TEXT }),
 	  "SELECT l.* FROM brought_leak l JOIN numbered_build USING (program, build)"
 	  " ORDER BY program, number, bytes DESC, fingerprint LIMIT ?1" },
 	{ "Outliers",
-	  "Cores that use more than twice the median of their program, and the kind that is furthest above its average.",
+	  "Cores that use more than twice the median of their program, and the kind that exceeds its average most.",
 	  TABLE("outlier", NULL, { "used", VALUE_BYTES }, { "median", VALUE_BYTES },
 		{ "program", VALUE_TEXT }, { "build", VALUE_TEXT }, { "host", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "core", VALUE_TEXT }),
 	  "SELECT * FROM outlier ORDER BY 1.0 * used / median DESC, core LIMIT ?1" },
-	{ "What all have", "Kinds in use, with averages of the cores of a program that have them.",
+	{ "Common kinds",
+	  "Kinds in use; counts and bytes are averages of the cores of a program that have them.",
 	  TABLE("common kind", NULL, { "program", VALUE_TEXT }, { "share of cores", VALUE_SHARE },
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "most", VALUE_BYTES },
 		{ "kind", VALUE_TEXT }),
 	  "SELECT * FROM common_kind ORDER BY bytes DESC, program, kind LIMIT ?1" },
-	{ "What memory is used for", "Averages of the cores of a program.",
+	{ "Use of memory", "Averages of the cores of a program.",
 	  TABLE("common use", NULL, { "program", VALUE_TEXT }, { "memory", VALUE_TEXT },
 		{ "use", VALUE_TEXT }, { "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }),
 	  "SELECT * FROM common_use ORDER BY resident DESC, program, memory, use LIMIT ?1" },
-	{ "What to doubt", "Cores that could not be analysed, or not well enough.",
+	{ "Doubtful cores", "Cores that could not be analysed, or only in part.",
 	  TABLE("doubtful core", NULL, { "core", VALUE_TEXT }, { "host", VALUE_TEXT },
 		{ "why", VALUE_TEXT }),
 	  "SELECT d.* FROM doubtful_core d JOIN core c ON c.path = d.core"
@@ -121,7 +123,7 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 
 	limit[format_decimal(question->limit, limit)] = '\0';
 	TRY(choose(store, "core", question->select, question->select_count));
-	TRY(check_some(store, "core", "is selected"));
+	TRY(check_some(store, "core", question->select_count ? "is selected" : "is in the file"));
 	TRY(store_run(store, fleet_tables));
 	for (size_t i = 0; i < COUNT_OF(parts); i++) {
 		_cleanup_(free) char *counting =
@@ -148,16 +150,17 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 
 static const struct table leak_table = TABLE(
 	"new leak",
-	"New leak {fingerprint}: {kind}, in {cores,} {cores|core|cores} on {hosts,} {hosts|host|hosts}, {bytes,} bytes[, allocated by {allocated by}];\n"
-	"    since build {build}, most in {most in}",
+	"New leak {fingerprint}: {kind}, {bytes,} bytes in {cores,} {cores|core|cores} on {hosts,} {hosts|host|hosts}[, allocated by {allocated by}];\n"
+	"    first in build {build}, most in {most in}",
 	{ "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "cores", VALUE_COUNT },
 	{ "hosts", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "allocated by", VALUE_TEXT },
 	{ "build", VALUE_TEXT }, { "most", VALUE_BYTES }, { "most in", VALUE_TEXT });
 
 static const char LEAKS[] =
 	"SELECT fingerprint, kind, count(DISTINCT c.id), count(DISTINCT host), sum(bytes),"
-	" allocated_by, (SELECT build FROM leak first JOIN core ON id = first.core WHERE"
-	" first.fingerprint = l.fingerprint ORDER BY time LIMIT 1), max(bytes), path " NEW_LEAKS
+	" allocated_by, (SELECT CASE build WHEN build_id THEN substr(build_id, 1, 12) ELSE build END"
+	" FROM leak first JOIN core ON id = first.core WHERE first.fingerprint = l.fingerprint"
+	" ORDER BY time LIMIT 1), max(bytes), path " NEW_LEAKS
 	" ORDER BY sum(bytes) DESC, fingerprint LIMIT ?2";
 
 static const struct table much_table =
@@ -199,7 +202,7 @@ static struct error *judge(const struct fleet_verdict *verdict, struct report *r
 {
 	static const struct table table = TABLE(
 		"gate",
-		"Gate {outcome}: {leaks,} new {leaks|leak|leaks} in {cores,} {cores|core|cores}; {doubtful,} could not be analysed well enough.",
+		"Gate {outcome}: {leaks,} new {leaks|leak|leaks}. {cores,} {cores|core|cores} judged; {doubtful,} could not be analysed, or only in part.",
 		{ "outcome", VALUE_TEXT }, { "leaks", VALUE_COUNT }, { "cores", VALUE_COUNT },
 		{ "doubtful", VALUE_COUNT });
 	bool failed = verdict->leaks > 0 || verdict->much > 0;
@@ -212,11 +215,12 @@ static struct error *judge(const struct fleet_verdict *verdict, struct report *r
 		      (uint64_t)verdict->doubtful);
 	if (failed)
 		return error_create(ERROR_FOUND, "the gate failed");
-	return verdict->doubtful ? error_create(ERROR_NOT_SUPPORTED,
-						"the gate cannot tell: %" PRId64
-						" of the cores could not be analysed well enough",
-						verdict->doubtful)
-				 : NULL;
+	return verdict->doubtful
+		       ? error_create(ERROR_NOT_SUPPORTED,
+				      "the gate cannot tell: %" PRId64
+				      " of the cores could not be analysed, or only in part",
+				      verdict->doubtful)
+		       : NULL;
 }
 
 /* Without a selection, all cores but those of the baseline are judged. */
@@ -226,11 +230,12 @@ static struct error *choose_both(struct store *store, const struct fleet_questio
 	if (question->baseline_count == 0)
 		TRY(store_run(store, "DELETE FROM accepted"));
 	else
-		TRY(check_some(store, "accepted", "fits the baseline"));
+		TRY(check_some(store, "accepted", "matches the baseline"));
 	TRY(choose(store, "core", question->select, question->select_count));
 	if (question->select_count == 0)
 		TRY(store_run(store, "DELETE FROM core WHERE id IN (SELECT id FROM accepted)"));
-	return check_some(store, "core", "is left to judge");
+	return check_some(store, "core",
+			  question->select_count ? "is selected" : "is left to judge");
 }
 
 struct error *fleet_gate(struct store *store, const struct fleet_question *question,

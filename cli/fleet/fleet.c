@@ -49,46 +49,47 @@ struct fleet_options {
 };
 
 static const char DOCUMENTATION[] =
-	"Look into many cores, each in a process of its own, and keep what they tell in one file of SQLite, fleet.db. CORE is a file, a folder, a file of rows of 'facts' as ndjson, or '-' for a list on standard input: a path a line, with NAME=VALUE behind tabulators.\v"
-	"Cores that are in the file already are skipped, so a run that was stopped goes on where it was. A core that cannot be analysed is a row with its error. Tags tell cores apart: 'host' and 'build' are used by the report; where there is no tag 'build', the program's build-id is.\n"
+	"Analyse many cores, each in a process of its own, and keep the results in one SQLite file, fleet.db. CORE is a file, a folder, a file of ndjson rows of 'facts', or '-' for a list on standard input: a path a line, with NAME=VALUE tags after tabs.\v"
+	"Cores that are in the file already are skipped, so a run that was stopped resumes where it was. A core that cannot be analysed is a row with its error. Tags distinguish cores: the report uses 'host' and 'build', and the build-id of the program where there is no tag 'build'.\n"
 	"\n"
-	"'fleet report' tells of leaks over hosts and builds, which build brought which, cores that use far more than others of their program, and what all have. 'fleet gate' fails if there is a leak that the baseline does not have.\n"
+	"'fleet report' shows leaks across hosts and builds, the build that brought each, cores that use far more than others of their program, and what they have in common. 'fleet gate' fails if there is a leak that the baseline does not have.\n"
 	"\n"
-	"Exit status: 0 if all is well; 1 if the gate failed; 2 for wrong usage; 3 if no core could be analysed, or, by the gate, if some could not and no others failed it; 130 after Ctrl-C.";
+	"Exit status: 0 if all is well; 1 if the gate failed; 2 for wrong usage; 3 if no core could be analysed, or if the gate found nothing but some cores could not be; 130 after Ctrl-C.";
 
 static const struct argp_option OPTIONS[] = {
-	{ NULL, 0, NULL, 0, "To add cores:", 1 },
+	{ NULL, 0, NULL, 0, "Adding cores:", 1 },
 	{ "output", 'o', "FILE", 0,
-	  "Keep all in FILE (fleet.db); of a report or gate: as of other commands", 1 },
-	{ "jobs", 'j', "N", 0, "Look into N cores at once (one a processor)", 1 },
-	{ "time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "End what takes longer of one core (3600)",
+	  "Keep the results in FILE (fleet.db); a report or gate writes FILE as other commands do",
 	  1 },
+	{ "jobs", 'j', "N", 0, "Analyse N cores at once (one a processor)", 1 },
+	{ "time-limit", KEY_TIME_LIMIT, "SECONDS", 0, "Give up a core after SECONDS (3600)", 1 },
 	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Use at most SIZE of memory for one, beside the core itself (its part of what the machine has)",
+	  "Use at most SIZE of memory for a core, besides the core itself (its share of the machine's)",
 	  1 },
 	{ "tag", KEY_TAG, "NAME=VALUE", 0, "Tag all cores (may be repeated)", 1 },
 	{ "path-tags", KEY_PATH_TAGS, "PATTERN", 0,
-	  "Take tags from the ends of paths, as by '{host}/{build}/core.*'", 1 },
+	  "Take tags from the ends of paths, as in '{host}/{build}/core.*'", 1 },
 	{ "coredumpctl", KEY_COREDUMPCTL, NULL, 0, "Add the cores that systemd-coredump keeps", 1 },
-	{ "retry", KEY_RETRY, NULL, 0, "Also look again into cores that failed", 1 },
+	{ "retry", KEY_RETRY, NULL, 0, "Analyse cores that failed once more", 1 },
 	{ "sysroot", KEY_SYSROOT, "DIR", 0,
 	  "Search DIR for the files of the machine that cores are from", 1 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 1 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 1 },
-	{ NULL, 0, NULL, 0, "Of report and gate:", 2 },
+	{ NULL, 0, NULL, 0, "Report and gate:", 2 },
 	{ "select", KEY_SELECT, "NAME=PATTERN", 0,
-	  "Only cores whose host, build, program or tag fits, as 'build=3f2a*' (may be repeated)",
+	  "Only cores whose host, build, program or tag matches, as in 'build=3f2a*' (may be repeated)",
 	  2 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, html, csv, tsv, markdown, json or ndjson",
 	  2 },
 	{ "table", KEY_TABLE, "NAME", 0, "Write only the table of that name", 2 },
-	{ "limit", KEY_LIMIT, "N", 0, "Show at most N rows of a table (20; of files of -o, too)",
+	{ "limit", KEY_LIMIT, "N", 0, "Show at most N rows of a table (20), also in files of -o",
 	  2 },
-	{ NULL, 0, NULL, 0, "Of the gate:", 3 },
+	{ NULL, 0, NULL, 0, "Gate:", 3 },
 	{ "baseline", KEY_BASELINE, "NAME=PATTERN", 0,
-	  "Accept what these cores leaked (may be repeated: those that fit all)", 3 },
-	{ "min-cores", KEY_LEAST_CORES, "N", 0, "Only leaks in at least N cores fail it (1)", 3 },
-	{ "max-leaked-bytes", KEY_MOST_LEAKED, "SIZE", 0, "Also fail if a core leaked more", 3 },
+	  "Accept what these cores leaked (if repeated, those that match all)", 3 },
+	{ "min-cores", KEY_LEAST_CORES, "N", 0, "Fail only for leaks in at least N cores (1)", 3 },
+	{ "max-leaked-bytes", KEY_MOST_LEAKED, "SIZE", 0,
+	  "Also fail if a core leaked more than SIZE", 3 },
 	{ 0 },
 };
 
@@ -130,7 +131,7 @@ static struct error *add_path(struct fleet_options *options, const char *path)
 	if (options->task == TASK_ADD)
 		return LIST_APPEND(options->paths, options->path_count, path);
 	if (options->database)
-		return error_create(ERROR_USAGE, "there is one file to ask");
+		return error_create(ERROR_USAGE, "only one FILE.db can be given");
 	options->database = path;
 	return NULL;
 }
@@ -148,7 +149,7 @@ static error_t add_output(struct fleet_options *options, struct argp_state *stat
 static struct error *check(const struct fleet_options *options)
 {
 	if (options->task != TASK_ADD)
-		return options->database ? NULL : error_create(ERROR_USAGE, "no file is given");
+		return options->database ? NULL : error_create(ERROR_USAGE, "no FILE.db is given");
 	if (options->path_count == 0 && !options->coredumpctl)
 		return error_create(ERROR_USAGE, "no core is given");
 	if (options->jobs == 0 || options->jobs > 1024)

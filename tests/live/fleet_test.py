@@ -127,8 +127,9 @@ class FleetTest(fleet_cores.FleetCores):
 
     def test_the_gate_names_the_leak(self):
         text = self.gate("--baseline", "build=1", "--select", "build=3").stdout
-        self.assertRegex(text, r"New leak [0-9a-f]{16}: .*session.*, in 20 cores on 20 hosts")
-        self.assertIn("Gate failed: 1 new leak in 20 cores", text)
+        self.assertRegex(text, rf"New leak [0-9a-f]{{16}}: .*session.*, {20 * SESSIONS * SESSION:,} bytes in"
+                         r" 20 cores on 20 hosts")
+        self.assertIn("Gate failed: 1 new leak. 20 cores judged; 0 could not be", text)
 
     def add(self, database, *words, **options):
         return harness.run(harness.HEAPCORE, "fleet", "--path-tags", PATTERN, "-o", database,
