@@ -47,6 +47,8 @@ static void send_message(struct channel *channel, json_t *message)
 	_cleanup_(release_json) json_t *owned = message;
 	_cleanup_(free) char *text = owned ? json_dumps(owned, JSON_COMPACT) : NULL;
 
+	if (!text)
+		fputs("heapcore: out of memory: the connection ends\n", stderr);
 	pthread_mutex_lock(&channel->out_lock);
 	if (!text || !write_all(channel->out, text, strlen(text)) ||
 	    !write_all(channel->out, "\n", 1))

@@ -292,8 +292,14 @@ static struct error *append_split(struct line *line, const char *text)
 	TRY(line_split(text, &split));
 	if (split.destination != TO_OUTPUT || split.target)
 		return error_create(ERROR_USAGE, "'set' holds words only: nothing can be written");
-	for (size_t i = 0; i < split.count; i++)
+	for (size_t i = 0; i < split.count; i++) {
+		if (strncmp(split.words[i], "--", 2) == 0)
+			return error_create(
+				ERROR_USAGE,
+				"'%s' does not belong into 'set': a switch is a property of its own",
+				split.words[i]);
 		TRY(append(line, split.words[i]));
+	}
 	return NULL;
 }
 

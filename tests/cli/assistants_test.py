@@ -350,6 +350,7 @@ class ToolsTest(unittest.TestCase):
         for name, arguments, message in (
                 ("list", {}, "'set' is missing"),
                 ("list", {"set": "usd"}, "did you mean 'used'"),
+                ("list", {"set": "used --sort-by bytes"}, "a switch is a property of its own"),
                 ("list", {"set": "used", "sizes": 7}, "unknown property 'sizes'"),
                 ("list", {"set": {}}, "'set' is to be a string"),
                 ("list", {"set": "used", "min-size": []}, "'min-size' is to be a string"),
