@@ -300,7 +300,7 @@ allocation_id allocation_find(const struct allocation_index *index, uint64_t add
 	allocation_id id;
 	size_t hint = 0;
 
-	if (index->region_count == 0)
+	if (!heap_bounds_hold(&index->bounds, address))
 		return NO_ALLOCATION;
 	allocation_find_many(index, &address, 1, &hint, &id);
 	return id;

@@ -4,6 +4,7 @@
  *	typing.c     what was found, and its names
  *	fit.c        whether memory looks like a value of a type, and how well it fits a block
  *	follow.c     from each typed pointer to what it leads to, on and on
+ *	ahead.c      has memory fetched for that
  *	objects.c    objects of C++ classes, by their vtables
  *	nodes.c      what links of containers lead to, which say less than the container's name
  *	rust.c       the same of Rust's library: elements, hash tables, what is behind "dyn"
@@ -16,6 +17,7 @@
 #define ANALYZER_TYPES_TYPING_PARTS_H
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/image/view.h"
 #include "analyzer/types/casts.h"
 #include "analyzer/types/typing.h"
 
@@ -126,6 +128,17 @@ struct typing {
 	ARRAY(struct inner) inner;
 	HASH_TABLE(struct origin) region_slots; /* that led to allocations, by address */
 };
+
+/* ---- ahead.c */
+
+/* Where it read last; { { image } } at first. */
+struct ahead {
+	struct view view;
+	size_t hint;
+};
+
+/* Let the processor fetch what the next allocations of the queue will need. */
+void typing_fetch_ahead(const struct typing *typing, struct ahead *ahead);
 
 /* ---- typing.c */
 

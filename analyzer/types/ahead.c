@@ -1,0 +1,89 @@
+#include "analyzer/types/typing_parts.h"
+
+/*
+ * Allocations stand anywhere in memory, and so does what they point to: each of these would be
+ * waited for. So a turn of the queue is taken at once: while it is worked off, what the next turns
+ * need is fetched, the last of it the targets of the first pointers.
+ */
+enum { TURN = 8, WORDS = MOST_ADDRESSES / TURN, LINE = 64 };
+
+static size_t turn_end(const struct typing *typing, size_t first)
+{
+	size_t count = typing->queue.count;
+
+	return count - first < TURN ? count : first + TURN;
+}
+
+static void fetch_extents(const struct typing *typing, size_t first)
+{
+	for (size_t i = first; i < turn_end(typing, first); i++)
+		allocation_fetch_size(typing->input.index, typing->queue.items[i]);
+}
+
+static void fetch_contents(const struct typing *typing, struct ahead *ahead, size_t first)
+{
+	for (size_t i = first; i < turn_end(typing, first); i++) {
+		allocation_id id = typing->queue.items[i];
+		uint64_t start = allocation_start(typing->input.index, id);
+
+		view_fetch(&ahead->view, start);
+		view_fetch(&ahead->view, start + LINE);
+		__builtin_prefetch(&typing->types.items[id]);
+		__builtin_prefetch(&typing->contexts.items[id]);
+	}
+}
+
+/* Those of the first words that may be pointers into the heap. */
+static size_t read_words(const struct typing *typing, struct ahead *ahead, size_t first,
+			 uint64_t *ret)
+{
+	const struct heap_bounds bounds = allocation_bounds(typing->input.index);
+	size_t count = 0;
+
+	for (size_t i = first; i < turn_end(typing, first); i++) {
+		struct memory_range range = range_of(typing, typing->queue.items[i]);
+
+		for (uint64_t at = range.start; range.end - at >= sizeof(uint64_t) &&
+						at < range.start + WORDS * sizeof(uint64_t);
+		     at += sizeof(uint64_t)) {
+			if (!view_word(&ahead->view, at, &ret[count]))
+				break;
+			count += heap_bounds_hold(&bounds, ret[count]);
+		}
+	}
+	return count;
+}
+
+static void fetch_targets(const struct typing *typing, struct ahead *ahead, size_t first)
+{
+	uint64_t words[MOST_ADDRESSES + 1];
+	allocation_id ids[MOST_ADDRESSES];
+	size_t count = read_words(typing, ahead, first, words);
+	const uint64_t *used = allocation_used(typing->input.index)->words;
+
+	allocation_find_many(typing->input.index, words, count, &ahead->hint, ids);
+	for (size_t i = 0; i < count; i++) {
+		if (ids[i] == NO_ALLOCATION)
+			continue;
+		view_fetch(&ahead->view, words[i]);
+		__builtin_prefetch(&used[ids[i] / 64]);
+		__builtin_prefetch(&typing->types.items[ids[i]]);
+		__builtin_prefetch(&typing->steps.items[ids[i]]);
+	}
+}
+
+void typing_fetch_ahead(const struct typing *typing, struct ahead *ahead)
+{
+	size_t first = typing->queued_from;
+
+	if (first % TURN != 0)
+		return;
+	for (size_t turn = 0; turn < 3 && first < typing->queue.count; turn++, first += TURN) {
+		if (turn == 0)
+			fetch_targets(typing, ahead, first);
+		else if (turn == 1)
+			fetch_contents(typing, ahead, first);
+		else
+			fetch_extents(typing, first);
+	}
+}
