@@ -19,6 +19,8 @@ INSPECTOR = os.path.join(MODULES, "@modelcontextprotocol/inspector-cli/build/ind
 TIMEOUT = 120
 
 
+@unittest.skipIf("sanitize" in os.environ["BUILD_DIR"],
+                 "others are enough: this is about other programs")
 @unittest.skipUnless(shutil.which("node"), "there is no node")
 @unittest.skipUnless(os.path.exists(INSPECTOR), "there is no @modelcontextprotocol of npm")
 class ClientsTest(unittest.TestCase):
