@@ -21,10 +21,14 @@ FLAGS = harness.FLAGS.split() + os.environ.get("ALLOCATORS_FLAGS", "").split()
 LINKED = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed"]
 
 
+def path_of(library):
+    return os.path.join(FOLDER, library) if FOLDER and library else library
+
+
 def is_there(library):
     """Whether a program can be run with it."""
     if FOLDER:
-        return os.path.exists(os.path.join(FOLDER, library))
+        return os.path.exists(path_of(library))
     result = harness.run("env", f"LD_PRELOAD={library}", "true")
     return result.returncode == 0 and not result.stderr
 
@@ -46,7 +50,7 @@ class PreloadedTest(harness.LiveTest):
 
     def setUp(self):
         super().setUp()
-        linked = [*LINKED, os.path.join(FOLDER, self.library)] if FOLDER and self.library else []
+        linked = [*LINKED, path_of(self.library)] if FOLDER and self.library else []
         self.program = self.compile("other_malloc", "other_malloc.c", "truth.c",
                                     flags=FLAGS + linked)
 

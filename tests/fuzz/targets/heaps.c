@@ -8,10 +8,19 @@ static struct core_target target;
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
 	static const char *const names[] = {
-		"bookworm-small.core",	   "bullseye-small.core", "forky-damaged-size.core",
-		"trixie-damaged-run.core", "forky-small.core",	  "bookworm-small-static.core",
-		"collected.core",	   "containers.core",	  "bookworm-small-jemalloc.core",
-		"tcmalloc.core",	   "musl.core",		  NULL,
+		"bookworm-small.core",
+		"bullseye-small.core",
+		"forky-damaged-size.core",
+		"trixie-damaged-run.core",
+		"forky-small.core",
+		"bookworm-small-static.core",
+		"collected.core",
+		"containers.core",
+		"bookworm-small-jemalloc.core",
+		"tcmalloc.core",
+		"musl.core",
+		"mimalloc.core",
+		NULL,
 	};
 
 	core_target_init(&target, names);
