@@ -250,15 +250,25 @@ enum value_kind report_kind(const struct report *report, size_t number)
 			      : report->tags->columns[number - count].kind;
 }
 
+/* Keys have _ for blanks: a column "build id" takes that name, too. */
+static bool is_taken(const struct table *table, const char *name)
+{
+	for (size_t i = 0; i < table->column_count; i++)
+		if (strcmp(table->columns[i].name, name) == 0 ||
+		    table_has_name(table->columns[i].name, name))
+			return true;
+	return false;
+}
+
 const struct column *report_column(const struct report *report, size_t number,
 				   char ret_name[static COLUMN_NAME_SIZE])
 {
 	size_t count = report->table->column_count;
 	const struct column *column = number < count ? &report->table->columns[number]
 						     : &report->tags->columns[number - count];
-	bool is_taken = number >= count && find_column(report->table, column->name) < count;
+	bool is_second = number >= count && is_taken(report->table, column->name);
 
-	snprintf(ret_name, COLUMN_NAME_SIZE, "%s%s", column->name, is_taken ? "_2" : "");
+	snprintf(ret_name, COLUMN_NAME_SIZE, "%s%s", column->name, is_second ? "_2" : "");
 	return column;
 }
 

@@ -173,6 +173,7 @@ struct table_choice {
 	const char *main; /* NULL: the first one */
 	bool aside;	  /* what is begun now is none of the command's own */
 	bool found;	  /* the one wanted was begun */
+	bool differs;	  /* another one of that name has other columns, and is left out */
 	/* Of those begun, each once; borrowed. */
 	const char *names[MOST_TABLE_NAMES];
 	size_t name_count;

@@ -174,18 +174,16 @@ static void write_sizes(const struct fragmentation *fragmentation, bool by_arena
 	report_end_table(report);
 }
 
-/* What allocations of that name are, to be freed; NULL if memory is short. */
+/* What allocations of that name are, less their size, to be freed; NULL if memory is short. */
 static char *describe(struct kind_name name)
 {
-	char size[SIZE_SIZE];
-
 	if (name.pattern)
-		return format_text("%%%s of size %s", name.text, format_size(name.size, size));
+		return format_text("%%%s", name.text);
 	if (name.text)
 		return strdup(name.text);
 	if (name.signature)
 		return format_text("signature 0x%" PRIx64, name.signature);
-	return format_text("unrecognized of size %s", format_size(name.size, size));
+	return strdup("unrecognized");
 }
 
 static struct error *write_pinning(const struct fragmentation *fragmentation,

@@ -216,6 +216,9 @@ static char *list_tables(const struct table_choice *choice, bool only_left_out)
 
 char *reports_left_out(const struct reports *reports)
 {
+	if (reports->choice.differs)
+		return format_text("others that are called '%s', with other columns",
+				   reports->choice.wanted);
 	for (size_t i = 0; i < reports->count; i++)
 		if (reports->list[i].format->one_table && !reports->choice.wanted)
 			return list_tables(&reports->choice, true);

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,8 @@ PROGRAM = r"""
 #include <string.h>
 #include <unistd.h>
 
+struct kept { struct kept *next; int number; } *kept;
+
 int main(int count, char **arguments)
 {
 	size_t sizes[] = { 56, 104, 200, 312 };
@@ -40,6 +43,8 @@ int main(int count, char **arguments)
 	for (int i = 1; i < count; i++)
 		for (int n = atoi(arguments[i]); n > 0; n--)
 			memset(malloc(sizes[i - 1]), 1, 8);
+	kept = calloc(1, sizeof(*kept));
+	kept->next = calloc(1, sizeof(*kept));
 	return 0;
 }
 """
@@ -53,7 +58,16 @@ COMMANDS = ("count used", "list used", "summarize used", "list threads",
             "objects", "explain leaked", "list maps", "list symbols /limit 9",
             "list used /limit 3", "count free", "summarize free",
             "sql .tables", "sql .schema", "export",
-            "sql SELECT id, address, kind, size FROM allocation")
+            "sql SELECT id, address, kind, size FROM allocation",
+            "sql SELECT id, path, value FROM member", "sql .help",
+            "info", "top", "report", "facts", "memprof sizes", "let mine = leaked", "history",
+            "enumerate leaked", "find32 1", "findbytes 0101010101", "dump ADDRESS 64", "string ADDRESS",
+            "describe ADDRESS", "explain ADDRESS", "path ADDRESS", "show ADDRESS", "istype ADDRESS kept",
+            "notype ADDRESS", "list incoming ADDRESS", "list outgoing ADDRESS", "tree --top 3",
+            "summarize used --sort-by retained", "list used --annotate *.*", "backtrace --locals",
+            "fragmentation --by-arena", "bill --all", "describe leaked --limit 2", "list roots", "help sets")
+# They act on heapcore, or start something else.
+WITHOUT_ROWS = {"exit", "quit", "redirect", "source"}
 TAGS = ("--tag", "core", "--tag", "pid", "--tag", "time", "--tag", "build-id",
         "--tag", "size=a,b")
 
@@ -196,26 +210,61 @@ class SchemasTest(unittest.TestCase):
         written = 0
         for command in COMMANDS:
             with self.subTest(command=command):
-                text = self.command("--format", "json", self.path(MARKUP),
-                                    *command.split(" ", 1))
+                text = self.command("--format", "json", self.path(MARKUP), *self.words(command))
                 if text.strip():
                     jsonschema.validate(json.loads(text), schema)
                     written += 1
         self.assertGreater(written, len(COMMANDS) / 2)
 
+    def test_every_command_of_help_is_among_those(self):
+        lines = self.command("help").split("Verbs that take a set")[1].split("To read more")[0]
+        names = set(re.findall(r"^  (\w+)", lines, re.MULTILINE))
+        sets = {"used", "leaked", "leakroots", "free", "incoming"}
+        self.assertGreater(len(names), 30)
+        self.assertEqual(names - sets - WITHOUT_ROWS - {"diff"},
+                         {command.split()[0] for command in COMMANDS} - {"help"} | {"help"})
+
+    def test_each_line_of_ndjson_is_a_row_of_the_document(self):
+        schema = load(OWN_SCHEMA)
+        row = jsonschema.Draft7Validator({"definitions": schema["definitions"],
+                                          **schema["definitions"]["table"]["properties"]["rows"]["items"]})
+        lines = [(self.path(MARKUP), *self.words(command)) for command in COMMANDS]
+        lines.append(("diff", self.path(MARKUP), self.path(MARKUP)))
+        for words in lines:
+            with self.subTest(words=words):
+                rows = [json.loads(line) for line
+                        in self.command("--format", "ndjson", *words).splitlines()]
+                text = self.command("--format", "json", *words)
+                tables = json.loads(text)["tables"] if text.strip() else []
+                self.assertEqual([each["row"] for each in rows if each["row"] not in ("finding", "end")],
+                                 [table["name"] for table in tables for _ in table["rows"]])
+                for each in rows[:-1]:
+                    if each["row"] != "finding":
+                        row.validate(each)
+                if rows:
+                    self.assertEqual((rows[-1]["row"], rows[-1]["complete"]), ("end", True))
+
+    def words(self, command):
+        if not hasattr(type(self), "address"):
+            type(self).address = self.command(self.path(MARKUP), "enumerate", "used",
+                                              "struct kept").split()[0]
+        verb, *rest = command.replace("ADDRESS", self.address).split(" ", 1)
+        return [verb, *(rest if verb == "sql" else " ".join(rest).split())]
+
     def tables_of(self, command):
-        """Rows by name of table, and the first table's name."""
-        text = self.command("--format", "json", *TAGS, self.path(MARKUP), *command.split(" ", 1))
+        """Rows by name of table; a file has those of one name that have the columns of the first."""
+        text = self.command("--format", "json", *TAGS, self.path(MARKUP), *self.words(command))
         tables = json.loads(text)["tables"] if text.strip() else []
         rows = {}
         for table in tables:
-            rows.setdefault(table["name"], []).extend(table["rows"])
+            known = rows.setdefault(table["name"], [])
+            known.extend(row for row in table["rows"] if not known or list(row) == list(known[0]))
         return rows
 
     def check_separated(self, command, name, rows):
         """Each row is there once, with as many values as the head has names."""
         text = self.command("--format", "csv", *TAGS, "--table", name.replace(" ", "_"),
-                            self.path(MARKUP), *command.split(" ", 1))
+                            self.path(MARKUP), *self.words(command))
         records = list(csv.reader(io.StringIO(text)))
         self.assertEqual({len(record) for record in records}, {len(records[0])})
         self.assertEqual({record[0] for record in records[1:]}, {name} if rows else set())

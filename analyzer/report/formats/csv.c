@@ -89,6 +89,11 @@ static void write_head(struct report *report, const struct separated *form)
 	if (writer->used == heads->last.used &&
 	    memcmp(writer->buffer, heads->last.buffer, writer->used) == 0)
 		return;
+	/* One with other columns does not fit the file. */
+	if (heads->last.used && report->choice && report->choice->wanted) {
+		report->skipping = report->choice->differs = true;
+		return;
+	}
 	writer_bytes(&report->writer, writer->buffer, writer->used);
 	*heads = (struct heads){ .last = heads->next, .next = heads->last };
 }
