@@ -303,6 +303,11 @@ static struct error *no_facts(void)
 	return error_create(ERROR_BAD_DUMP, "its rows are not those of 'facts'");
 }
 
+static struct error *not_complete(void)
+{
+	return error_create(ERROR_BAD_DUMP, "its rows are not complete");
+}
+
 static struct error *add_row(struct store *store, int64_t id, const char *line, size_t size)
 {
 	size_t number = 0;
@@ -340,13 +345,12 @@ static struct error *add_rows(struct store *store, int64_t id, const struct flee
 
 		size = (size_t)((line_end ? line_end : end) - line);
 		if (size > 0 && !is_row(line, size, "{\"row\":\""))
-			return no_facts();
+			return line_end ? no_facts() : not_complete();
 		facts += is_row(line, size, ROW("facts"));
 		ends += is_row(line, size, ROW("end"));
 		TRY(add_row(store, id, line, size));
 	}
-	return facts == 1 && ends == 1 ? NULL
-				       : error_create(ERROR_BAD_DUMP, "its rows are not complete");
+	return facts == 1 && ends == 1 ? NULL : not_complete();
 }
 
 /* why: there are no rows, or none to rely on. */

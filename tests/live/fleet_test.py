@@ -208,7 +208,7 @@ class FleetTest(fleet_cores.FleetCores):
         """Of them nothing stays but that they are wrong, whatever comes before and after."""
         rows = harness.ask(self.all[0], "--format", "ndjson", "facts").stdout.splitlines(True)
         leak = next(row for row in rows if '"facts leak"' in row)
-        wrong = {"complete": rows[:-1], "those": [*rows[:-1], '{"row":"facts leak",]}\n', rows[-1]],
+        wrong = {"complete": rows[:-1], "are not complete": [*rows[:3], leak[:40]], "those": [*rows[:-1], '{"row":"facts leak",]}\n', rows[-1]],
                  "those of": [rows[0], "no row\n", *rows[1:]],
                  "not those": [*rows[:3], leak.replace("fingerprint", "none"), *rows[3:]],
                  "not complete": [rows[0], *rows]}
@@ -219,7 +219,7 @@ class FleetTest(fleet_cores.FleetCores):
         with open(self.path("fine.ndjson"), "w", encoding="utf-8") as file:
             file.write("".join([*rows[:-1], '{"row":"of another version","a":[1]}\n', rows[-1]]))
         database = self.path("wrong.db")
-        self.assertIn("1 analysed, 5 failed", self.add(database, self.folder).stderr)
+        self.assertIn("1 analysed, 6 failed", self.add(database, self.folder).stderr)
         for name, path in names.items():
             error, found = self.ask("SELECT error, count(l.core) + count(b.core) FROM core LEFT JOIN"
                                     " leak l ON l.core = id LEFT JOIN bill b ON b.core = id WHERE"
