@@ -26,6 +26,8 @@ static const struct {
 	  "versions from 1.2.1 on" },
 	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
 	{ "Hoard", { "/libhoard" }, { NULL } },
+	{ "hardened_malloc", { "/libhardened_malloc" }, { NULL } },
+	{ "V8", { "/libnode.so", "/libv8" }, { "_ZN2v87Isolate8AllocateEv" } },
 	{ "AddressSanitizer", { "/libasan" }, { "__asan_init" } },
 	{ "ThreadSanitizer", { "/libtsan" }, { "__tsan_init" } },
 	{ "LeakSanitizer", { "/liblsan" }, { "__lsan_init" } },

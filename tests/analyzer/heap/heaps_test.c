@@ -64,6 +64,8 @@ TEST(allocator_that_is_not_understood_is_named)
 		const char *path, *name;
 	} unsupported[] = {
 		{ "/opt/lib/libhoard.so", "Hoard" },
+		{ "/opt/lib/libhardened_malloc.so", "hardened_malloc" },
+		{ "/usr/lib/libnode.so.115", "V8" },
 	};
 
 	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
