@@ -201,10 +201,25 @@ static unsigned int stale_links(const struct cursor *cursor, uint64_t start)
 	return allocation_stale_links(analysis_index(cursor->base.sql->analysis), start, words);
 }
 
+/* Targets are all over the index: have those of a later row fetched meanwhile. */
+static void fetch_targets(const struct cursor *cursor, const struct allocation_index *index)
+{
+	enum { ROWS_AHEAD = 8, MOST_FETCHED = 8 };
+	allocation_id later = cursor->source + ROWS_AHEAD;
+	struct edges edges;
+
+	if (later >= cursor->end)
+		return;
+	edges = outgoing(cursor, later);
+	for (size_t i = 0; i < edges.count && i < MOST_FETCHED; i++)
+		allocation_fetch_size(index, edges.targets[i]);
+}
+
 static void begin_words(struct cursor *cursor)
 {
 	const struct allocation_index *index = analysis_index(cursor->base.sql->analysis);
 
+	fetch_targets(cursor, index);
 	cursor->words = allocation_range_near(index, cursor->source, &cursor->hint);
 	cursor->stale = stale_links(cursor, cursor->words.start);
 	cursor->place = cursor->words.start - 8;
