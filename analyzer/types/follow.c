@@ -537,18 +537,34 @@ static bool has_rivals(const struct slot *slots, size_t count, size_t number)
 		(number + 1 < count && slots[number + 1].offset == slot->offset));
 }
 
-/* What the pointer leads to where its declaration says too little. */
-static struct error *find_linked(struct typing *typing, struct pointer *pointer)
+static struct error *follow_all(struct typing *typing, const struct source *source);
+
+/* Follow the pointer to what it leads to, which may be told by what stands beside it. */
+static struct error *follow_linked(struct typing *typing, const struct source *source,
+				   struct pointer *pointer, const struct slot *slot)
 {
 	const struct link link = { pointer->type, pointer->part, pointer->address, pointer->value };
 	struct linked linked = { .target = pointer->target };
+	struct source inside = *source;
 
 	TRY(typing_find_node(typing, &link, &linked));
 	pointer->target = linked.target;
 	pointer->is_table = linked.is_table;
 	if (linked.is_told)
 		pointer->is_choice = pointer->has_rivals = false;
-	return NULL;
+	/* Lists and trees are of one context. */
+	pointer->context = pointer->target == source->type
+				   ? source->context
+				   : enter_slot(typing, source->context, slot);
+	if (!linked.inside)
+		return follow(typing, pointer);
+	inside.address = linked.inside;
+	inside.type = linked.target;
+	inside.count = 1;
+	inside.context = pointer->context;
+	inside.is_array = false;
+	inside.is_in_region = pointer->from != NO_ALLOCATION;
+	return follow_all(typing, &inside);
 }
 
 static struct error *follow_all(struct typing *typing, const struct source *source)
@@ -590,12 +606,7 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 			    pointer.value == 0 ||
 			    !slot_stands(&typing->slots, typing->input.image, &slots[j], address))
 				continue;
-			TRY(find_linked(typing, &pointer));
-			/* Lists and trees are of one context. */
-			pointer.context = pointer.target == source->type
-						  ? source->context
-						  : enter_slot(typing, source->context, &slots[j]);
-			error = follow(typing, &pointer);
+			error = follow_linked(typing, source, &pointer, &slots[j]);
 			if (!error)
 				error = slots_of(&typing->slots, source->type, &slots, &count);
 		}

@@ -72,6 +72,7 @@ void typing_find_node_headers(struct typing *typing)
 		if (!name)
 			continue;
 		typing->has_rust |= type_is_of_rust(name);
+		typing->has_erased |= type_is_erased(name);
 		for (size_t j = 0; j < COUNT_OF(telling); j++)
 			typing->has_telling_headers |= begins_with(name, telling[j].name);
 	}
@@ -256,6 +257,8 @@ struct error *typing_find_node(struct typing *typing, const struct link *link, s
 
 	if (typing->has_rust)
 		TRY(typing_find_in_rust(typing, link, ret));
+	if (typing->has_erased)
+		TRY(typing_find_erased(typing, link, ret));
 	if (!is_header(typing, ret->target))
 		return NULL;
 	hash = hash_add(hash_add(0, link->whole), link->offset);

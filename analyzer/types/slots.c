@@ -428,6 +428,33 @@ static type_number find_kept(const struct type_table *types, const struct data_t
 	return NO_TYPE;
 }
 
+/* What std::function and std::any keep small values in: see erased.c. */
+static bool is_storage(const struct data_type *type)
+{
+	static const char *const names[] = { "std::_Any_data", "std::any::_Storage",
+					     "std::__1::any::_Storage",
+					     "std::__1::aligned_storage<" };
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (begins_with(type->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Anything may stand in each of its words. */
+static struct error *add_storage(const struct making *making, const struct data_type *type,
+				 const struct part *whole)
+{
+	struct part part = *whole;
+
+	part.is_choice = true;
+	for (uint64_t offset = 0; offset < type->size; offset += sizeof(uint64_t)) {
+		part.offset = whole->offset + offset;
+		TRY(add_pointer(making, NO_TYPE, &part));
+	}
+	return NULL;
+}
+
 /* Those of a structure, or of what stands in its bytes. */
 static struct error *add_structure(const struct making *making, const struct data_type *type,
 				   const struct part *whole)
@@ -517,9 +544,10 @@ static struct error *add_slots(const struct making *making, struct part part)
 	case TYPE_POINTER:
 		return add_pointer(making, type->target, &part);
 	case TYPE_STRUCTURE:
-		return add_structure(making, type, &part);
 	case TYPE_UNION:
-		return add_members(making, type, &part);
+		return is_storage(type)		      ? add_storage(making, type, &part)
+		       : type->kind == TYPE_STRUCTURE ? add_structure(making, type, &part)
+						      : add_members(making, type, &part);
 	case TYPE_ARRAY:
 		return part.guarded ? add_guarded_elements(making, type, &part)
 				    : add_elements(making, type, &part);

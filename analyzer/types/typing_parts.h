@@ -8,6 +8,7 @@
  *	objects.c    objects of C++ classes, by their vtables
  *	nodes.c      what links of containers lead to, which say less than the container's name
  *	rust.c       the same of Rust's library: elements, hash tables, what is behind "dyn"
+ *	erased.c     what std::function and std::any hold
  *	statements.c what the user says of allocations
  *	infer.c      what a "void *", a union or a header leads to: see inference.h
  *	tags.c       what the tag beside a union says of it
@@ -108,6 +109,7 @@ struct typing {
 	type_number character;			/* "char"; NO_TYPE: there is none */
 	type_number node_headers[NODE_HEADERS]; /* NO_TYPE: there is none */
 	bool has_rust;				/* types of Rust's library */
+	bool has_erased;			/* std::function or std::any */
 	bool has_telling_headers;		/* of libc++: see nodes.c */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
@@ -307,6 +309,7 @@ struct link {
 struct linked {
 	type_number target; /* at first: what the pointer is declared with */
 	bool is_told;	    /* by a word beside it, though its declaration leaves it open */
+	uint64_t inside;    /* it leads nowhere: a value of the target begins there; 0: it does */
 	bool is_table;	    /* it leads into the middle of a hash table of these: see rust.c */
 };
 
@@ -323,6 +326,15 @@ size_t typing_find_argument(const char *arguments, size_t number, const char **r
 
 /* The member, or element of an array, that the word at that offset is part of; NO_TYPE: none. */
 type_number typing_enter(const struct typing *typing, type_number number, uint64_t *offset);
+
+/* ---- erased.c */
+
+/* Whether it is the name of what holds a value whose type its own does not say. */
+bool type_is_erased(const char *name);
+
+/* The same as typing_find_node() of pointers that may be in such a holder. */
+struct error *typing_find_erased(struct typing *typing, const struct link *link,
+				 struct linked *ret);
 
 /* ---- rust.c */
 

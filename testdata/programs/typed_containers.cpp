@@ -2,9 +2,12 @@
  * A plain structure that all containers and wrappers of the standard library lead to, and what
  * stands in place of it in others of the same type: for each of the former a line "ADDRESS WHERE".
  */
+#include <any>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <forward_list>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -73,6 +76,9 @@ struct Shop {
 	Choice choice;
 	std::vector<Choice> choices;
 	std::list<Item> *far;
+	std::vector<std::function<long(long)>> functions;
+	std::vector<std::any> any;
+	std::function<long(long)> function;
 };
 
 } // namespace shop
@@ -111,6 +117,40 @@ static void fill_choice(Choice &choice, int number)
 	}
 }
 
+/* Closures that stand within, others that are behind, and functions. */
+static void fill_functions(Shop &shop)
+{
+	Item item = { make_leaf("function"), 1 };
+	Leaf *leaf = make_leaf("function");
+	auto shared = std::make_shared<Large>(make_large("function"));
+	auto unique = std::shared_ptr<Leaf>(make_leaf("function"));
+	auto other = new Other{};
+	long far = 3;
+
+	shop.functions.push_back([item, far](long number) { return item.count + far + number; });
+	shop.functions.push_back([leaf](long number) { return leaf->number + number; });
+	shop.functions.push_back([far, leaf](long number) { return leaf->number + number + far; });
+	shop.functions.push_back([shared](long number) { return shared->words[0] + number; });
+	shop.functions.push_back([unique](long number) { return unique->number + number; });
+	shop.functions.push_back([](long number) { return number; });
+	shop.functions.push_back(labs);
+	shop.functions.push_back([other](long number) { return other->words[0] + number; });
+	shop.function = [item](long number) { return item.count + number; };
+}
+
+static void fill_any(Shop &shop)
+{
+	shop.any.push_back(make_leaf("any"));
+	shop.any.push_back(Item{ make_leaf("any"), 1 });
+	shop.any.push_back(make_large("any"));
+	shop.any.push_back(std::shared_ptr<Leaf>(make_leaf("any")));
+	shop.any.push_back(7L);
+	shop.any.push_back(new Other{});
+	shop.any.push_back(reinterpret_cast<Leaf *>(new Other{}));
+	shop.any.back().reset();
+	shop.any.push_back(std::string(50, 'a'));
+}
+
 static void fill(Shop &shop)
 {
 	for (int i = 0; i < 30; i++) {
@@ -145,6 +185,8 @@ static void fill(Shop &shop)
 		make_leaf("array"), make_leaf("array")
 	};
 	fill_choice(shop.choice, 1);
+	fill_functions(shop);
+	fill_any(shop);
 	shop.far = new std::list<Item>;
 	shop.far->push_back({ make_leaf("list"), 1 });
 }

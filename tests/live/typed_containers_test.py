@@ -3,7 +3,7 @@
 testdata/programs/typed_containers.cpp says where it makes plain structures, to
 which containers and wrappers of the standard library lead: all of them have
 their type by debug information, with libstdc++ and libc++, and nothing else has,
-such as what a std::optional refers to that was reset.
+such as what a std::optional or std::any refers to that was reset.
 """
 
 import collections
@@ -14,7 +14,7 @@ import unittest
 import harness
 from harness import LiveTest, addresses, ask, snap
 
-PLACES = 15
+PLACES = 17
 
 
 def has_libcxx():

@@ -5,6 +5,7 @@
 #include "analyzer/program/debug/type_reader.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* No function has as many; a file may say so. */
@@ -360,4 +361,82 @@ type_number debug_vtable_type(struct debug *debug, const struct type_table *tabl
 	    !dwarf_formref_die(&attribute, &containing))
 		return NO_TYPE;
 	return type_of_entry(table, containing.addr);
+}
+
+/* Where the function is declared, rather than where it is defined. */
+static void find_declaration(Dwarf_Die *function)
+{
+	static const unsigned int names[] = { DW_AT_abstract_origin, DW_AT_specification };
+
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Die next;
+
+		if (dwarf_attr(function, names[i], &attribute) &&
+		    dwarf_formref_die(&attribute, &next))
+			*function = next;
+	}
+}
+
+static type_number find_class_argument(const struct type_table *table, Dwarf_Die *class,
+				       const char *argument)
+{
+	struct walk walk = { .table = table };
+	Dwarf_Die child, type;
+
+	if (dwarf_child(class, &child) != 0)
+		return NO_TYPE;
+	do {
+		const char *name = dwarf_tag(&child) == DW_TAG_template_type_parameter
+					   ? dwarf_diename(&child)
+					   : NULL;
+
+		if (name && strcmp(name, argument) == 0)
+			return entry_type(&child, &type) ? type_of_entry(table, type.addr)
+							 : NO_TYPE;
+	} while (go_on(&walk, &child));
+	return NO_TYPE;
+}
+
+/* The class that the function at the address is a member of, if its name begins so. */
+static bool find_class(struct debug *debug, uint64_t address, const char *class, Dwarf_Die *ret)
+{
+	Dwarf_Die scopes[MOST_SCOPES], function, *around = NULL;
+	struct code_place place;
+	const char *name;
+	size_t count;
+	int depth;
+
+	if (!code_place_find(debug, address, &place))
+		return false;
+	count = code_scopes(&place, scopes);
+	if (count == 0 || dwarf_tag(&scopes[count - 1]) != DW_TAG_subprogram)
+		return false;
+	function = scopes[count - 1];
+	find_declaration(&function);
+	depth = dwarf_getscopes_die(&function, &around);
+	name = depth > 1 ? dwarf_diename(&around[1]) : NULL;
+	if (name)
+		*ret = around[1];
+	free(around);
+	return name && strncmp(name, class, strlen(class)) == 0;
+}
+
+type_number debug_class_argument(struct debug *debug, const struct type_table *table,
+				 uint64_t address, const char *class, const char *argument)
+{
+	Dwarf_Die found;
+
+	return find_class(debug, address, class, &found)
+		       ? find_class_argument(table, &found, argument)
+		       : NO_TYPE;
+}
+
+type_number debug_class_of(struct debug *debug, const struct type_table *table, uint64_t address,
+			   const char *class)
+{
+	Dwarf_Die found;
+
+	return find_class(debug, address, class, &found) ? type_of_entry(table, found.addr)
+							 : NO_TYPE;
 }

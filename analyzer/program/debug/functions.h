@@ -58,6 +58,18 @@ struct code_function {
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret);
 
+/*
+ * The argument of that name of the class template that the function which begins at an address of
+ * code is a member of, if the class's name begins so, as "_Manager_external<". NO_TYPE: it is in
+ * none.
+ */
+type_number debug_class_argument(struct debug *debug, const struct type_table *table,
+				 uint64_t address, const char *class, const char *argument);
+
+/* That class itself. */
+type_number debug_class_of(struct debug *debug, const struct type_table *table, uint64_t address,
+			   const char *class);
+
 /* The type whose vtable for a trait of Rust begins at the address; NO_TYPE: none does. */
 type_number debug_vtable_type(struct debug *debug, const struct type_table *table,
 			      uint64_t address);
