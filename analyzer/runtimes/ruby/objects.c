@@ -4,9 +4,8 @@
  */
 #include "analyzer/runtimes/ruby/objects.h"
 
-#include "analyzer/base/address_map.h"
-#include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/ruby/iseqs.h"
+#include "analyzer/runtimes/ruby/space.h"
 
 #include <inttypes.h>
 
@@ -16,22 +15,6 @@ enum {
 	TYPE_BITS = RUBY_TYPES - 1,
 	/* Classes below all addresses: types, then kinds of T_IMEMO. */
 	FIXED_CLASSES = RUBY_TYPES + RUBY_IMEMO_KINDS,
-};
-
-struct ruby_class {
-	uint64_t number;
-	const char *name; /* NULL: not asked for yet */
-	enum class_name_kind kind;
-};
-
-struct ruby {
-	struct object_space space;
-	struct runtime_context context;
-	struct ruby_slots slots;
-	struct address_map numbers; /* of classes: where they are in the list */
-	ARRAY(struct ruby_class) classes;
-	ARRAY(uint32_t) class_of; /* by allocation: the class's place + 1, or 0 */
-	struct name_pool names;
 };
 
 static const struct ruby *of(const struct object_space *space)
@@ -57,6 +40,8 @@ static void forget(struct ruby *ruby)
 	array_release(&ruby->classes);
 	array_release(&ruby->class_of);
 	name_pool_deinit(&ruby->names);
+	ruby_symbols_deinit(&ruby->symbols);
+	array_release(&ruby->named);
 }
 
 void ruby_close(struct object_space *space)

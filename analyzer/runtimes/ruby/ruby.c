@@ -7,6 +7,7 @@
 #include "analyzer/runtimes/object_items.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/slots.h"
+#include "analyzer/runtimes/ruby/space.h"
 
 enum { WORD = 8 };
 
@@ -79,6 +80,9 @@ const struct runtime runtime_ruby = {
 	.class_name = ruby_class_name,
 	.visit_bases = ruby_visit_bases,
 	.visit_code = ruby_visit_code,
+	.find_names = ruby_find_names,
+	.visit_references = ruby_visit_references,
+	.tell_path = ruby_tell_path,
 	.packed = "catch table", /* of rescue and ensure, in iseqs */
 	.integer = &integer,
 	.pages = &pages,

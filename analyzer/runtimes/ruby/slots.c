@@ -81,6 +81,13 @@ bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t 
 	return length > 0;
 }
 
+uint64_t ruby_text_length(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	uint64_t text, length;
+
+	return find_text(slots, view, address, &text, &length) ? length : 0;
+}
+
 bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		      char ret[RUBY_MOST_NAME + 1])
 {

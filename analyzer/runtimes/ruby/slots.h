@@ -16,7 +16,9 @@ enum ruby_type {
 	RUBY_STRING = 5,
 	RUBY_ARRAY = 7,
 	RUBY_HASH = 8,
+	RUBY_STRUCT = 9,
 	RUBY_DATA = 12,
+	RUBY_SYMBOL = 20,
 	RUBY_IMEMO = 26,
 	RUBY_NODE = 27,
 	RUBY_ICLASS = 28,
@@ -60,6 +62,9 @@ static inline bool ruby_is_imemo(uint64_t flags, enum ruby_imemo kind)
 /* Copy the start of a string, at most size - 1 bytes. */
 bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t address, char *ret,
 		    size_t size);
+
+/* How many bytes a string has; 0 also if it is none. */
+uint64_t ruby_text_length(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
 /* The elements of an array; false: it is none. */
 bool ruby_read_array(const struct ruby_slots *slots, struct view *view, uint64_t address,

@@ -1,0 +1,389 @@
+#include "analyzer/runtimes/ruby/links.h"
+
+#include "analyzer/runtimes/ruby/objects.h"
+
+enum {
+	WORD = 8,
+	/* Of all objects. */
+	CLASS = 8,
+	CONTENTS = 16,
+	/* Of flags. */
+	EMBEDDED = 1 << 13, /* of objects */
+	HAS_PROC = 1 << 14, /* of a Hash: what it has for missing keys is a Proc */
+	HAS_TABLE = 1 << 15,
+	BOUND_SHIFT = 20, /* of a Hash without a table */
+	SHAPE_SHIFT = 32,
+
+	MOST_CHAIN = 1 << 16,
+};
+
+static const uint64_t MOST_ITEMS = 1 << 28;
+/* It stands for deleted keys up to 3.1, for no value later. */
+static const uint64_t NO_KEY = 0x34;
+
+struct ruby_walk ruby_walk_begin(struct ruby *ruby,
+				 bool (*follow)(void *data, const struct ruby_link *link),
+				 void *data)
+{
+	enum { MOST_STEPS = 1 << 25 };
+
+	return (struct ruby_walk){ ruby, { ruby->context.image }, follow, data, MOST_STEPS };
+}
+
+/* False: there are no more steps to take. */
+static bool take_step(struct ruby_walk *walk)
+{
+	walk->is_over = walk->is_over || walk->steps == 0;
+	walk->steps -= walk->steps > 0;
+	return !walk->is_over;
+}
+
+static void emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target, uint64_t which,
+		 uint64_t number)
+{
+	if (target != 0 && target % WORD == 0 && !walk->is_over)
+		walk->is_over = walk->follow(walk->data,
+					     &(struct ruby_link){ kind, target, which, number });
+}
+
+/* The object that begins at that address. */
+allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address)
+{
+	allocation_id id = allocation_find(ruby->context.index, address);
+
+	return id != NO_ALLOCATION && ruby->class_of.items[id] != 0 &&
+			       allocation_start(ruby->context.index, id) == address
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+bool ruby_read_id_table(struct view *view, uint64_t address, struct ruby_id_table *ret)
+{
+	return address != 0 && address % WORD == 0 && view_read(view, address, ret, sizeof(*ret)) &&
+	       ret->count <= ret->capacity && ret->items != 0 && ret->items % WORD == 0;
+}
+
+/* Call visit for each item of the table at address. */
+void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
+			void (*visit)(struct ruby_walk *walk, const struct ruby_id_item *item,
+				      void *data),
+			void *data)
+{
+	struct ruby_id_table table;
+	struct ruby_id_item item;
+
+	if (!ruby_read_id_table(&walk->view, address, &table))
+		return;
+	for (uint64_t i = 0; i < table.capacity && take_step(walk); i++) {
+		if (!view_read(&walk->view, table.items + i * sizeof(item), &item, sizeof(item)))
+			return;
+		if (item.serial != 0)
+			visit(walk, &item, data);
+	}
+}
+
+typedef void table_visitor(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
+			   const void *data);
+
+/* struct st_table, include/ruby/st.h; entries of all ones for a hash are deleted. */
+static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *visit,
+		       const void *data)
+{
+	struct {
+		uint64_t powers, type, count, bins, first, end, entries;
+	} table;
+	struct {
+		uint64_t hash, key, value;
+	} entry;
+	uint64_t number = 0;
+
+	if (address % WORD != 0 || !view_read(&walk->view, address, &table, sizeof(table)) ||
+	    table.end > MOST_ITEMS)
+		return;
+	for (uint64_t i = table.first; i < table.end && take_step(walk); i++) {
+		if (!view_read(&walk->view, table.entries + i * sizeof(entry), &entry,
+			       sizeof(entry)))
+			return;
+		if (entry.hash != UINT64_MAX)
+			visit(walk, number++, entry.key, entry.value, data);
+	}
+}
+
+static void emit_pair(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
+		      const void *data)
+{
+	emit(walk, LINK_VALUE, value, walk->is_by_identity ? NO_KEY : key, number);
+	emit(walk, LINK_KEY, key, 0, number);
+}
+
+/* One that compares by identity has another type than most have. */
+static void walk_hash_table(struct ruby_walk *walk, uint64_t address)
+{
+	enum { TABLE_TYPE = 8 };
+	uint64_t type;
+
+	walk->is_by_identity = !view_word(&walk->view, address + TABLE_TYPE, &type) ||
+			       type != walk->ruby->table_type;
+	walk_table(walk, address, emit_pair, NULL);
+	walk->is_by_identity = false;
+}
+
+/* Up to 8 pairs. */
+static void walk_small_table(struct ruby_walk *walk, uint64_t address, uint64_t flags)
+{
+	enum { MOST_PAIRS = 8, UNDEFINED = 0x24 };
+	uint64_t bound = flags >> BOUND_SHIFT & (2 * MOST_PAIRS - 1), number = 0, pair[2];
+
+	for (uint64_t i = 0; i < bound && i < MOST_PAIRS && take_step(walk); i++) {
+		if (!view_read(&walk->view, address + i * sizeof(pair), pair, sizeof(pair)))
+			return;
+		if (pair[0] != UNDEFINED && pair[0] != NO_KEY)
+			emit_pair(walk, number++, pair[0], pair[1], NULL);
+	}
+}
+
+/*
+ * struct RHash: up to 3.2, in slots of 40 bytes, | flags | class | table * | default |. Later the
+ * table is behind the default; a small one has a byte for each pair first.
+ */
+static bool is_old_hash(uint64_t size)
+{
+	enum { OLD_SLOT = 40 };
+
+	return size == OLD_SLOT;
+}
+
+/* Of either kind; 0: it is empty. */
+static uint64_t find_any_table(struct view *view, uint64_t object, uint64_t size)
+{
+	enum { TABLE = 24 };
+	uint64_t table;
+
+	if (!is_old_hash(size))
+		return object + TABLE;
+	return view_word(view, object + CONTENTS, &table) ? table : 0;
+}
+
+uint64_t ruby_find_hash_table(struct view *view, uint64_t object, uint64_t size)
+{
+	uint64_t flags;
+
+	if (!view_word(view, object, &flags) || flags % RUBY_TYPES != RUBY_HASH ||
+	    !(flags & HAS_TABLE))
+		return 0;
+	return find_any_table(view, object, size);
+}
+
+static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, uint64_t size)
+{
+	enum { OLD_DEFAULT = 24, HINTS = 8 };
+	bool is_old = is_old_hash(size);
+	uint64_t table = find_any_table(&walk->view, object, size), missing;
+
+	if (table != 0 && (flags & HAS_TABLE))
+		walk_hash_table(walk, table);
+	else if (table != 0)
+		walk_small_table(walk, table + (is_old ? 0 : HINTS), flags);
+	if (view_word(&walk->view, object + (is_old ? OLD_DEFAULT : CONTENTS), &missing))
+		emit(walk, flags & HAS_PROC ? LINK_DEFAULT_PROC : LINK_DEFAULT, missing, 0, 0);
+}
+
+static void walk_array(struct ruby_walk *walk, uint64_t object)
+{
+	uint64_t elements, count, element;
+
+	if (!ruby_read_array(&walk->ruby->slots, &walk->view, object, &elements, &count) ||
+	    count > MOST_ITEMS)
+		return;
+	for (uint64_t i = 0; i < count && take_step(walk); i++) {
+		if (!view_word(&walk->view, elements + WORD * i, &element))
+			return;
+		emit(walk, LINK_ITEM, element, 0, i);
+	}
+}
+
+static void emit_variable(struct ruby_walk *walk, uint64_t serial, uint64_t target)
+{
+	if (ruby_is_variable(&walk->ruby->symbols, serial) ||
+	    (serial != 0 && serial == walk->hidden_name))
+		emit(walk, LINK_VARIABLE, target, serial, 0);
+}
+
+static void emit_entry(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
+		       const void *data)
+{
+	emit_variable(walk, ruby_serial(key), value);
+}
+
+/* Go up to the root. */
+static void walk_shapes(struct ruby_walk *walk, uint64_t flags, uint64_t values)
+{
+	uint64_t number = flags >> SHAPE_SHIFT, value;
+	const struct ruby *ruby = walk->ruby;
+	struct ruby_shape shape;
+
+	for (int i = 0; i < MOST_CHAIN && number < ruby->shape_count && take_step(walk); i++) {
+		if (!view_read(&walk->view, ruby->shapes + number * sizeof(shape), &shape,
+			       sizeof(shape)) ||
+		    shape.type == SHAPE_ROOT)
+			return;
+		if (shape.type == SHAPE_VARIABLE && shape.next_index > 0 &&
+		    view_word(&walk->view, values + (uint64_t)WORD * (shape.next_index - 1),
+			      &value))
+			emit_variable(walk, ruby_serial(shape.name), value);
+		number = shape.parent;
+	}
+}
+
+/* The values of an object, whose places a table of its class tells up to 3.1. */
+struct values {
+	uint64_t first, count;
+};
+
+/* struct rb_iv_index_tbl_entry begins with the place. */
+static void visit_place(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t entry,
+			const void *data)
+{
+	const struct values *values = data;
+	uint32_t place;
+	uint64_t value;
+
+	if (view_read(&walk->view, entry, &place, sizeof(place)) && place < values->count &&
+	    view_word(&walk->view, values->first + (uint64_t)WORD * place, &value))
+		emit_variable(walk, ruby_serial(key), value);
+}
+
+uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object)
+{
+	uint64_t class;
+
+	return view_word(&walk->view, object + CLASS, &class)
+		       ? ruby_real_class(&walk->ruby->slots, &walk->view, class)
+		       : 0;
+}
+
+static void walk_old_object(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+{
+	enum { PLACES = 32, EXTENSION = 24, MOST_EMBEDDED = 3 };
+	struct values values = { object + CONTENTS, MOST_EMBEDDED };
+	uint64_t places;
+
+	if (flags & EMBEDDED) {
+		uint64_t class = ruby_class_behind(walk, object);
+
+		if (class == 0 || !view_word(&walk->view, class + EXTENSION, &places) ||
+		    !view_word(&walk->view, places, &places))
+			return;
+	} else if (!view_word(&walk->view, object + CONTENTS, &values.count) ||
+		   !view_word(&walk->view, object + CONTENTS + WORD, &values.first) ||
+		   !view_word(&walk->view, object + PLACES, &places)) {
+		return;
+	}
+	values.count = (uint32_t)values.count;
+	walk_table(walk, places, visit_place, &values);
+}
+
+static void walk_plain_object(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+{
+	uint64_t values = object + CONTENTS;
+
+	if (!walk->ruby->slots.has_length_behind)
+		walk_old_object(walk, object, flags);
+	else if ((flags & EMBEDDED) || view_word(&walk->view, values, &values))
+		walk_shapes(walk, flags, values);
+}
+
+/* rb_const_entry_t, constant.h. */
+static void visit_constant(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+{
+	enum { PRIVATE = 1, MOST_FLAGS = 0x1ff };
+	struct {
+		uint32_t flags, line;
+		uint64_t value, file;
+	} constant;
+
+	if (view_read(&walk->view, item->value, &constant, sizeof(constant)) &&
+	    constant.flags <= MOST_FLAGS && ruby_is_constant(&walk->ruby->symbols, item->serial))
+		emit(walk, constant.flags & PRIVATE ? LINK_PRIVATE : LINK_CONSTANT, constant.value,
+		     item->serial, 0);
+}
+
+void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
+{
+	enum {
+		EXTENSION = 24,
+		VARIABLES = 32,
+		CONSTANTS = 40,
+		OLD_VARIABLES = 8,
+		OLD_CONSTANTS = 24
+	};
+	bool is_old = !walk->ruby->slots.has_length_behind;
+	uint64_t variables = class + VARIABLES, constants = class + CONSTANTS;
+
+	if (is_old) {
+		uint64_t extension;
+
+		if (!view_word(&walk->view, class + EXTENSION, &extension))
+			return;
+		variables = extension + OLD_VARIABLES;
+		constants = extension + OLD_CONSTANTS;
+	}
+	if (view_word(&walk->view, constants, &constants))
+		ruby_walk_id_table(walk, constants, visit_constant, NULL);
+	if (!view_word(&walk->view, variables, &variables) || variables == 0)
+		return;
+	if (is_old)
+		walk_table(walk, variables, emit_entry, NULL);
+	else
+		walk_shapes(walk, flags, variables);
+}
+
+/* struct RStruct: the number of embedded members is in the flags. */
+static void walk_struct(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+{
+	enum { COUNT_SHIFT = 13, COUNT_BITS = 0x7f, OLD_COUNT_BITS = 3 };
+	uint64_t first = object + CONTENTS, member;
+	uint64_t count = flags >> COUNT_SHIFT &
+			 (walk->ruby->slots.has_length_behind ? COUNT_BITS : OLD_COUNT_BITS);
+
+	if (count == 0 && (!view_word(&walk->view, object + CONTENTS, &count) ||
+			   !view_word(&walk->view, object + CONTENTS + WORD, &first)))
+		return;
+	for (uint64_t i = 0; i < count && i < MOST_CHAIN && take_step(walk); i++) {
+		if (!view_word(&walk->view, first + WORD * i, &member))
+			return;
+		emit(walk, LINK_MEMBER, member, 0, i);
+	}
+}
+
+/* A class without a name may be reached only by its objects. */
+static void walk_nameless_class(struct ruby_walk *walk, allocation_id id)
+{
+	struct object_space *space = &walk->ruby->space;
+	uint64_t class = ruby_class_of(space, id);
+	enum class_name_kind kind = CLASS_NAMED;
+
+	if (ruby_class_name(space, class, &kind) && kind == CLASS_NUMBERED)
+		emit(walk, LINK_CLASS, class, 0, 0);
+}
+
+void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
+{
+	const struct allocation_index *index = walk->ruby->context.index;
+	uint64_t object = allocation_start(index, id), flags, type;
+
+	if (!view_word(&walk->view, object, &flags) || !take_step(walk))
+		return;
+	type = flags % RUBY_TYPES;
+	if (type == RUBY_OBJECT)
+		walk_plain_object(walk, object, flags);
+	else if (type == RUBY_CLASS || type == RUBY_MODULE)
+		ruby_walk_class(walk, object, flags);
+	else if (type == RUBY_ARRAY)
+		walk_array(walk, object);
+	else if (type == RUBY_HASH)
+		walk_hash(walk, object, flags, allocation_size(index, id));
+	else if (type == RUBY_STRUCT)
+		walk_struct(walk, object, flags);
+	walk_nameless_class(walk, id);
+}

@@ -1,0 +1,100 @@
+/*
+ * Links: references from an object of MRI, or from a block that it has for itself, such as the
+ * table of a Hash, that the language has words for. The layouts are those of 3.1 and 3.3:
+ * variable.c, shape.h, id_table.c, constant.h, internal/class.h, internal/hash.h, st.h.
+ *
+ *	T_OBJECT | flags | class | values ...                  embedded
+ *	3.1      | flags | class | u32 count | values | places |
+ *	3.3      | u32 flags, u32 shape | class | values |
+ *
+ *	T_CLASS 3.1 | flags | class | super | extension |
+ *	  extension | places | variables | methods | constants | ...
+ *	T_CLASS 3.3 | u32 flags, u32 shape | class | super | methods | variables | constants | ...
+ *
+ * 3.1 has a table of the variables' places for each class. In 3.3, all shapes stand in a row: each
+ * adds the name of one variable to the shape that it comes from.
+ */
+#ifndef ANALYZER_RUNTIMES_RUBY_LINKS_H
+#define ANALYZER_RUNTIMES_RUBY_LINKS_H
+
+#include "analyzer/runtimes/ruby/space.h"
+
+enum ruby_link_kind {
+	LINK_CONSTANT,
+	LINK_PRIVATE,  /* constant */
+	LINK_VARIABLE, /* of an object or class */
+	LINK_MEMBER,   /* of a Struct */
+	LINK_ITEM,     /* by number */
+	LINK_VALUE,    /* of a key */
+	LINK_KEY,
+	LINK_DEFAULT,
+	LINK_DEFAULT_PROC,
+	LINK_CLASS,
+};
+
+struct ruby_link {
+	enum ruby_link_kind kind;
+	uint64_t target; /* the address of an object, perhaps */
+	uint64_t which;	 /* the serial number of the name, the key, the symbol */
+	uint64_t number;
+};
+
+/* Goes over the links of objects until follow() returns true. */
+struct ruby_walk {
+	struct ruby *ruby;
+	struct view view;
+	bool (*follow)(void *data, const struct ruby_link *link);
+	void *data;
+	uint64_t steps; /* that it may take yet: in a damaged core, all may share their tables */
+	uint64_t hidden_name; /* a serial number: of a variable, besides those that programs see */
+	bool is_by_identity;  /* the table at hand compares keys so */
+	bool is_over;
+};
+
+struct ruby_walk ruby_walk_begin(struct ruby *ruby,
+				 bool (*follow)(void *data, const struct ruby_link *link),
+				 void *data);
+
+void ruby_walk_object(struct ruby_walk *walk, allocation_id id);
+void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags);
+
+/* Its class, behind singletons and modules; 0: none. */
+uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object);
+
+/* The object that begins at that address. */
+allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address);
+
+/* struct rb_id_table, id_table.c: a hash table whose keys are serial numbers; 0 is none. */
+struct ruby_id_table {
+	uint32_t capacity, count, used, padding;
+	uint64_t items;
+};
+
+struct ruby_id_item {
+	uint32_t serial, collision;
+	uint64_t value;
+};
+
+bool ruby_read_id_table(struct view *view, uint64_t address, struct ruby_id_table *ret);
+
+/* Call visit for each item of the table at address. */
+void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
+			void (*visit)(struct ruby_walk *walk, const struct ruby_id_item *item,
+				      void *data),
+			void *data);
+
+/* The struct st_table of a Hash, in a slot of that size; 0: it is none, or has few pairs. */
+uint64_t ruby_find_hash_table(struct view *view, uint64_t object, uint64_t size);
+
+/* struct rb_shape, shape.h. */
+struct ruby_shape {
+	uint64_t edges, name;
+	uint32_t next_index, capacity;
+	uint8_t type, pool, padding[2];
+	uint32_t parent;
+	uint64_t ancestors;
+};
+
+enum ruby_shape_type { SHAPE_ROOT, SHAPE_VARIABLE };
+
+#endif

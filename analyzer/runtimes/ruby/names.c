@@ -1,0 +1,170 @@
+/*
+ * What objects of Ruby are reached by a name alone: Object, and what global variables refer to.
+ * Where names stand in a process is learned on the way.
+ */
+#include "analyzer/runtimes/ruby/links.h"
+
+enum { WORD = 8 };
+
+/* What has a name is gathered. */
+struct gathering {
+	struct ruby *ruby;
+	struct bitmap *names;
+	struct error *error;
+};
+
+static void gather(struct gathering *gathering, uint64_t object, const char *text)
+{
+	struct ruby *ruby = gathering->ruby;
+	struct ruby_name name = { .id = ruby_find_object(ruby, object) };
+
+	if (gathering->error || name.id == NO_ALLOCATION || bitmap_get(gathering->names, name.id))
+		return;
+	name.text = name_pool_print(&ruby->names, "%s", text);
+	gathering->error = name.text ? array_append(&ruby->named, name) : &error_no_memory;
+	bitmap_set(gathering->names, name.id);
+}
+
+/*
+ * The table of global variables, variable.c: its items lead to { variable *, ID }. Those of C code
+ * have another address behind their first word than that of an object.
+ */
+static bool read_global(struct view *view, const struct ruby_id_item *item, uint64_t *ret_variable)
+{
+	uint64_t words[2];
+
+	if (item->value == 0 || item->value % WORD != 0 ||
+	    !view_read(view, item->value, words, sizeof(words)) || words[1] >> 4 != item->serial ||
+	    words[0] % WORD != 0)
+		return false;
+	*ret_variable = words[0];
+	return true;
+}
+
+/* Each of its items must say its own number. */
+static bool is_global_table(struct view *view, uint64_t address)
+{
+	enum { ENOUGH = 16, MOST_LOOKED_AT = 1 << 10 };
+	struct ruby_id_table table;
+	struct ruby_id_item item;
+	uint64_t variable;
+	size_t right = 0;
+
+	if (!ruby_read_id_table(view, address, &table) || table.count < ENOUGH)
+		return false;
+	for (uint64_t i = 0; i < table.capacity && i < MOST_LOOKED_AT && right < ENOUGH; i++) {
+		if (!view_read(view, table.items + i * sizeof(item), &item, sizeof(item)))
+			return false;
+		if (item.serial == 0)
+			continue;
+		if (!read_global(view, &item, &variable))
+			return false;
+		right++;
+	}
+	return right >= ENOUGH;
+}
+
+static void visit_global(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+{
+	struct gathering *gathering = data;
+	char text[RUBY_MOST_NAME + 1];
+	uint64_t variable, value;
+
+	if (read_global(&walk->view, item, &variable) &&
+	    view_word(&walk->view, variable + WORD, &value) &&
+	    ruby_symbol_text(&walk->ruby->symbols, &walk->view, item->serial, text) &&
+	    text[0] == '$')
+		gather(gathering, value, text);
+}
+
+/* The type of the tables of most Hashes, by the vote of all. */
+static void learn_table_type(struct ruby *ruby, struct view *view)
+{
+	enum { TABLE_TYPE = 8 };
+	size_t hint = 0, votes = 0;
+
+	ruby->table_type = 0;
+	bitmap_for_each(id, &ruby->slots.slots) {
+		struct memory_range range =
+			allocation_range_near(ruby->context.index, (allocation_id)id, &hint);
+		uint64_t table = ruby_find_hash_table(view, range.start, range.end - range.start);
+		uint64_t type;
+
+		if (table == 0 || !view_word(view, table + TABLE_TYPE, &type))
+			continue;
+		if (votes == 0)
+			ruby->table_type = type;
+		votes = type == ruby->table_type ? votes + 1 : votes - 1;
+	}
+}
+
+/* rb_shape_tree_t: | root | all | u32 count | ...; the root is the first of all. */
+static void learn_shapes(struct ruby *ruby, struct view *view, uint64_t address)
+{
+	enum { MOST_SHAPES = 1 << 20 };
+	struct ruby_shape root;
+	uint64_t words[3];
+
+	if (ruby->shapes || !view_read(view, address, words, sizeof(words)) || words[0] == 0 ||
+	    words[0] != words[1] || words[0] % WORD != 0 || (uint32_t)words[2] > MOST_SHAPES ||
+	    !view_read(view, words[0], &root, sizeof(root)) || root.name != 0 ||
+	    root.parent != UINT32_MAX || root.type != SHAPE_ROOT || root.next_index != 0)
+		return;
+	ruby->shapes = words[0];
+	ruby->shape_count = (uint32_t)words[2];
+}
+
+static struct error *gather_globals(struct gathering *gathering)
+{
+	struct ruby *ruby = gathering->ruby;
+	const struct allocation_index *index = ruby->context.index;
+	struct ruby_walk walk = ruby_walk_begin(ruby, NULL, NULL);
+	bool is_found = false;
+	size_t hint = 0;
+
+	bitmap_for_each(id, allocation_used(index)) {
+		uint64_t start = allocation_range_near(index, (allocation_id)id, &hint).start;
+
+		if (bitmap_get(&ruby->slots.slots, id))
+			continue;
+		learn_shapes(ruby, &walk.view, start);
+		if (is_found || !is_global_table(&walk.view, start))
+			continue;
+		is_found = true;
+		ruby_walk_id_table(&walk, start, visit_global, gathering);
+		TRY(gathering->error);
+	}
+	return NULL;
+}
+
+static void gather_object(struct gathering *gathering)
+{
+	struct ruby *ruby = gathering->ruby;
+	struct view view = { ruby->context.image };
+	char name[RUBY_MOST_NAME + 1];
+
+	for (size_t i = 0; i < ruby->classes.count; i++) {
+		uint64_t class = ruby->classes.items[i].number;
+
+		if (ruby_slot_flags(&ruby->slots, &view, class) % RUBY_TYPES == RUBY_CLASS &&
+		    ruby_read_name(&ruby->slots, &view, class, name) && strcmp(name, "Object") == 0)
+			gather(gathering, class, name);
+	}
+}
+
+struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
+{
+	struct ruby *ruby = (struct ruby *)space;
+	struct gathering gathering = { ruby, ret, NULL };
+	struct view view = { ruby->context.image };
+
+	ruby->named.memory.account = ruby->context.account;
+	ruby->named.count = 0;
+	ruby->steps = ruby->context.image->size; /* eight for each word */
+	ruby_symbols_deinit(&ruby->symbols);
+	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
+	learn_table_type(ruby, &view);
+	gather_object(&gathering);
+	TRY(gather_globals(&gathering));
+	return gathering.error;
+}

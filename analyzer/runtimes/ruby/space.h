@@ -1,0 +1,48 @@
+/*
+ * What is known of the objects of a process of MRI.
+ */
+#ifndef ANALYZER_RUNTIMES_RUBY_SPACE_H
+#define ANALYZER_RUNTIMES_RUBY_SPACE_H
+
+#include "analyzer/base/address_map.h"
+#include "analyzer/program/debug/names.h"
+#include "analyzer/runtimes/ruby/slots.h"
+#include "analyzer/runtimes/ruby/symbols.h"
+
+struct ruby_class {
+	uint64_t number;
+	const char *name; /* NULL: not asked for yet */
+	enum class_name_kind kind;
+};
+
+/* What an object is known by without another one. */
+struct ruby_name {
+	allocation_id id;
+	const char *text; /* "Object", "$users" */
+};
+
+struct ruby {
+	struct object_space space;
+	struct runtime_context context;
+	struct ruby_slots slots;
+	struct address_map numbers; /* of classes: where they are in the list */
+	ARRAY(struct ruby_class) classes;
+	ARRAY(uint32_t) class_of; /* by allocation: the class's place + 1, or 0 */
+	struct name_pool names;
+	/* Once ruby_find_names() was called: */
+	struct ruby_symbols symbols;
+	ARRAY(struct ruby_name) named;
+	uint64_t steps;	 /* that visits of references may take yet */
+	uint64_t shapes; /* the address of all shapes; 0: there are none, or they are not known */
+	uint64_t shape_count;
+	uint64_t table_type; /* of the tables of Hashes that do not compare by identity */
+};
+
+/* The slots of struct runtime, in paths.c. */
+struct error *ruby_find_names(struct object_space *space, struct bitmap *ret);
+struct error *ruby_visit_references(struct object_space *space, allocation_id id,
+				    object_visitor *visit, void *data);
+void ruby_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		    bool with_content, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""
+How a program in Ruby reaches its objects: it evaluates the paths that heapcore says of its core,
+and each must lead to the object that was asked for.
+"""
+
+import json
+import random
+import shutil
+import unittest
+
+import harness
+
+PROGRAM = r"""
+require "objspace"
+require "json"
+
+class Session
+  LIMITS = { rate: ["10 a second", "20 a second"] }
+  @@all = []
+  @cache = { "first" => "cached" }
+  def initialize(number)
+    @number = "number #{number}"
+    @basket = ["article #{number}", "another #{number}"]
+    @seen = { number => "seen #{number}" }
+    @when = "when #{number}"
+    @@all << self if number < 3
+  end
+end
+
+class Small
+  def initialize(number) @only = "only #{number}" end
+end
+
+class Derived < Small
+  def initialize(number)
+    super
+    @more, @another, @last = "more", "another", "last #{number}"
+  end
+end
+
+class Dynamic; end
+
+module Deep
+  module Inside
+    NAMES = ["deep #{1}", "deep #{2}"]
+    HIDDEN = ["hidden #{1}"]
+    private_constant :HIDDEN
+  end
+  Point = Struct.new(:x, :y)
+  Pair = Class.new(Struct.new(:left, :right))
+  Many = Struct.new(:a, :b, :c, :d, :e)
+end
+
+module App
+  SESSIONS = (0...300).to_h { |i| ["s#{i}", Session.new(i)] }
+  SMALL = (0...100).map { |i| Small.new(i) }
+  DERIVED = (0...100).map { |i| Derived.new(i) }
+  DYNAMIC = Dynamic.new
+  60.times { |i| DYNAMIC.instance_variable_set("@field#{i}", "value #{i}") }
+  POINTS = (0...20).map { |i| Deep::Point.new("x #{i}", ["y #{i}"]) }
+  PAIRS = (0...20).map { |i| Deep::Pair.new("left #{i}", "right #{i}") }
+  MANY = Deep::Many.new("m a", "m b", "m c", "m d", "m e")
+  RANGE = Range.new("from #{1}", "to #{2}")
+  KEYS = { "text" => "by text", :name => "by symbol", 17 => "by number", -3 => "by negative",
+           "quote\"d" => "by quoted", "back\\slash" => "by slash", "\#{no}" => "by hash",
+           "gr\u00fc\u00df" => "by umlauts", "with space" => "by spaced", "\x00\xff".b => "by binary",
+           [1, 2] => "by array", nil => "by nil", true => "by true", 2.5 => "by float",
+           :"with space" => "by odd symbol", ("made " + ARGV[0]).to_sym => "by made symbol",
+           ("m" + "ade").to_sym => "by dynamic", "utf".encode("UTF-16LE") => "by wide",
+           "x" * 300 => "by long" }
+  GONE = (0...40).to_h { |i| ["g#{i}", "kept #{i}"] }
+  30.times { |i| GONE.delete("g#{i}") }
+  DEFAULT = Hash.new("default #{1}")
+  SMALL_HASH = { a: "small a", b: "small b", c: "small c" }
+  SMALL_HASH.delete(:a)
+  NAMELESS = Class.new { @own = "of a nameless #{1}" }.new
+  IDENTITY = {}.compare_by_identity
+  IDENTITY["same" + ARGV[0]] = "by identity"
+  CHAIN = (0...300).inject(nil) { |inner, _| [inner] }
+  SHIFTED = (0...100).map { |i| "shifted #{i}" }
+  SHIFTED.shift(40)
+end
+
+$users = [["user of a global"]]
+$stdout.sync = true
+
+def evaluate(path)
+  path = path.gsub(/\.(@@\w+)/, '.class_variable_get(:\1)').gsub(/\.(@\w+)/, '.instance_variable_get(:\1)')
+  object = eval(path)
+  address = ObjectSpace.dump(object)[/"address":"(0x\h+)"/, 1]
+  address ? { address: address.hex } : { value: object.inspect }
+rescue Exception => error
+  { error: error.message }
+end
+
+puts "ready"
+$stdin.each_line { |path| puts JSON.generate(evaluate(path.chomp)) }
+"""
+
+# In the order of the program.
+EXPECTED = [
+    "App", "Deep::Inside", "Deep::Point", "Session.@@all", "Session.@cache", 'Session.@cache["first"]',
+    "Session::LIMITS", "Session::LIMITS[:rate]", "Session::LIMITS[:rate][1]", "Deep::Inside::NAMES[1]",
+    "Deep::Inside.const_get(:HIDDEN)[0]", 'App::SESSIONS["s7"].@basket[1]',
+    'App::SESSIONS["s7"].@number', 'App::SESSIONS["s7"].@seen[7]', 'App::SESSIONS["s299"].@when',
+    "App::SMALL[3].@only", "App::DERIVED[3].@only", "App::DERIVED[99].@last", "App::DYNAMIC.@field0",
+    "App::DYNAMIC.@field59", "App::POINTS[19].x", "App::POINTS[19].y[0]", "App::PAIRS[3].right",
+    "App::MANY.a", "App::MANY.e", "App::RANGE.begin", "App::RANGE.end", 'App::KEYS["text"]',
+    "App::KEYS[:name]", "App::KEYS[17]", "App::KEYS[-3]", 'App::KEYS["quote\\"d"]',
+    'App::KEYS["back\\\\slash"]', 'App::KEYS["\\#{no}"]', 'App::KEYS["gr\u00fc\u00df"]',
+    'App::KEYS["with space"]', "App::KEYS[nil]", "App::KEYS[true]", "App::KEYS[:made]",
+    "App::KEYS.values[9]", "App::KEYS.values[10]", "App::KEYS.keys[10]", "App::KEYS.values[13]",
+    "App::KEYS.values[17]", "App::KEYS.values[18]", 'App::GONE["g33"]', "App::DEFAULT.default",
+    "App::SMALL_HASH[:b]", "App::SMALL_HASH[:c]", "App::NAMELESS.class", "App::NAMELESS.class.@own",
+    "App::IDENTITY.values[0]", "App::SHIFTED[59]", "$users", "$users[0][0]",
+]
+# The middles of long paths.
+NO_EXPRESSION = " ... "
+# What is not reached so has the way of addresses.
+NO_PATH = " -> "
+OF_THE_PROGRAM = {"Session": 300, "Small": 100, "Derived": 100, "Dynamic": 1, "Deep::Point": 20,
+                  "Deep::Many": 1, "Deep::Pair": 20}
+
+
+def quoted(names):
+    return ", ".join(f"'{name}'" for name in names)
+
+
+@unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+class Paths(harness.LiveTest):
+    def setUp(self):
+        super().setUp()
+        script = self.path("program")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        self.process = self.start(["ruby", script, "word"])
+        self.core = harness.snap(self.process, self.path("core"))
+
+    def evaluate(self, path):
+        self.process.stdin.write(path + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def paths(self, where):
+        """Address and path of the objects that have one, and how many there are."""
+        rows = harness.tables(self.core, "sql", "SELECT address, path(address) AS path "
+                              f"FROM allocation WHERE {where}")["result"]
+        return [(int(str(row["address"]), 0), row["path"]) for row in rows
+                if row.get("path") and NO_PATH not in row["path"]], len(rows)
+
+    def check(self, paths):
+        """All paths that are expressions lead to their object; return how many are."""
+        right = 0
+        for address, path in paths:
+            if NO_EXPRESSION not in path:
+                self.assertEqual((path, self.evaluate(path)), (path, {"address": address}))
+                right += 1
+        return right
+
+    def test_all_that_the_program_made_has_a_path(self):
+        paths, count = self.paths(f"class IN ({quoted(OF_THE_PROGRAM)})")
+        self.assertEqual(count, sum(OF_THE_PROGRAM.values()))
+        self.assertEqual(self.check(paths), count)
+        texts = {path for _, path in paths}
+        for path in ('SESSIONS["s299"]', "SMALL[99]", "DERIVED[0]", "DYNAMIC", "POINTS[19]", "MANY"):
+            self.assertIn("App::" + path, texts)
+
+    def test_paths_lead_to_their_objects(self):
+        paths, _ = self.paths("class IN ('Range', 'Module') "
+                              "OR (class IN ('Class', 'Hash', 'Array') AND address % 3 = 0) "
+                              "OR (class = 'String' AND address % 23 = 0)")
+        self.assertGreater(self.check(paths), 100)
+
+    def test_objects_of_each_kind_are_gone_into(self):
+        places = [self.evaluate(path).get("address") for path in EXPECTED]
+        paths, _ = self.paths(f"address IN ({', '.join(map(str, places))})")
+        paths = dict(paths)
+        self.assertEqual([paths.get(place) for place in places], EXPECTED)
+
+    def test_contents_are_left_out_on_request(self):
+        address = hex(self.evaluate('App::SESSIONS["s7"]')["address"])
+        said = harness.ask("-q", "--no-content", self.core, "explain", address).stdout
+        self.assertIn("The program reaches it as App::SESSIONS[...]\n", said)
+
+    def test_the_tree_names_examples(self):
+        rows = harness.tables(self.core, "tree", "--depth", "6", "--top", "50")["owner"]
+        paths = [row["path"] for row in rows if row.get("path")]
+        self.assertTrue([path for path in paths if path.startswith("App::")], paths)
+
+    def test_damage_does_no_harm(self):
+        with open(self.core, "rb") as file:
+            whole = file.read()
+        for seed in range(3):
+            draw, damaged = random.Random(seed), bytearray(whole)
+            for _ in range(10000):
+                at = draw.randrange(1 << 16, len(whole) - 8) & ~7
+                damaged[at:at + 8] = damaged[at - 64:at - 56]
+            path = self.path("damaged")
+            with open(path, "wb") as file:
+                file.write(damaged)
+            harness.ask("-q", path, "tree", expected=(harness.FINE, harness.INCOMPLETE))
+            harness.ask("-q", path, "explain", "used", "Session", "--limit", "20",
+                        expected=(harness.FINE, harness.INCOMPLETE))
+
+
+if __name__ == "__main__":
+    unittest.main()
