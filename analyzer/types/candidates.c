@@ -8,21 +8,21 @@ enum {
 const struct slot *inference_slot_to(struct typing *typing, allocation_id id, uint64_t *ret_address,
 				     type_number *ret_type)
 {
-	const struct kept_step *step = &typing->steps.items[id];
+	struct kept_step step = typing_step(typing, id);
 	const struct origin *in_region;
 	const struct data_type *type;
 	allocation_id from;
 	uint64_t offset;
 
-	if (step->from == FROM_ORIGIN) {
-		const struct origin *origin = &typing->origins.items[step->offset];
+	if (step.from == FROM_ORIGIN) {
+		const struct origin *origin = &typing->origins.items[step.offset];
 
 		*ret_address = origin->address;
 		*ret_type = origin->type;
 		return slot_at(&typing->slots, origin->type, origin->offset);
 	}
-	from = step->from - FROM_ALLOCATION;
-	offset = (uint64_t)step->offset * sizeof(uint64_t);
+	from = step.from - FROM_ALLOCATION;
+	offset = (uint64_t)step.offset * sizeof(uint64_t);
 	*ret_address = allocation_start(typing->input.index, from) + offset;
 	in_region = table_find(&typing->region_slots, *ret_address, item,
 			       item->address == *ret_address);

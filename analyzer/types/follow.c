@@ -109,11 +109,11 @@ static struct error *make_step(struct typing *typing, const struct pointer *poin
 static bool is_apart(const struct typing *typing, allocation_id from, allocation_id id)
 {
 	for (size_t i = 0; i < MOST_STEPS_BACK && from != id; i++) {
-		const struct kept_step *step = &typing->steps.items[from];
+		struct kept_step step = typing_step(typing, from);
 
-		if (step->from < FROM_ALLOCATION)
+		if (step.from < FROM_ALLOCATION)
 			return true;
-		from = step->from - FROM_ALLOCATION;
+		from = step.from - FROM_ALLOCATION;
 	}
 	return false;
 }
@@ -122,7 +122,7 @@ static bool is_apart(const struct typing *typing, allocation_id from, allocation
 static struct error *keep_step(struct typing *typing, allocation_id id,
 			       const struct pointer *pointer)
 {
-	struct kept_step step;
+	struct kept_step step, kept;
 
 	TRY(make_step(typing, pointer, &step));
 	if (step.from == 0)
@@ -131,9 +131,10 @@ static struct error *keep_step(struct typing *typing, allocation_id id,
 	if (has_step(typing, id)
 		    ? pointer->from == NO_ALLOCATION || is_apart(typing, pointer->from, id)
 		    : pointer->from != id)
-		typing->steps.items[id] = step;
-	else if (typing->steps.items[id].from == FROM_ORIGIN)
-		typing->origins.items[typing->steps.items[id].offset].led_to_other = true;
+		return typing_set_step(typing, id, step);
+	kept = typing_step(typing, id);
+	if (kept.from == FROM_ORIGIN)
+		typing->origins.items[kept.offset].led_to_other = true;
 	return NULL;
 }
 
@@ -212,7 +213,7 @@ struct error *typing_add_region(struct typing *typing, const struct headed *head
 	     !typing_is_stated(typing, headed->in)))
 		keep_type(typing, headed->in, number, FIT_REGION, true);
 	if (!has_step(typing, headed->in))
-		typing->steps.items[headed->in] = headed->step;
+		TRY(typing_set_step(typing, headed->in, headed->step));
 	return add_place(typing, &pointer, headed->in);
 }
 

@@ -44,7 +44,8 @@ bool typing_is_denied(const struct typing *typing, allocation_id id, type_number
 /* What was found of all allocations, by which statements. */
 struct found {
 	ARRAY(uint32_t) types;
-	ARRAY(struct kept_step) steps;
+	ARRAY(struct short_step) steps;
+	ARRAY(struct kept_step) far_steps;
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements;
 	size_t count;
@@ -55,6 +56,7 @@ static void found_deinit(struct found *found)
 {
 	array_release(&found->types);
 	array_release(&found->steps);
+	array_release(&found->far_steps);
 	array_release(&found->origins);
 	array_release(&found->statements);
 }
@@ -67,6 +69,7 @@ static void swap_found(struct typing *typing, struct found *found)
 
 	array_swap(&typing->types, &found->types);
 	array_swap(&typing->steps, &found->steps);
+	array_swap(&typing->far_steps, &found->far_steps);
 	array_swap(&typing->origins, &found->origins);
 	array_swap(&typing->statements, &found->statements);
 	typing->count = found->count;
@@ -124,6 +127,7 @@ struct error *typing_state(struct typing *typing, const struct type_statement *s
 	_cleanup_(found_deinit) struct found found = {
 		.types.memory.account = account,
 		.steps.memory.account = account,
+		.far_steps.memory.account = account,
 		.origins.memory.account = account,
 		.statements.memory.account = account,
 	};

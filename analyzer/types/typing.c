@@ -27,6 +27,7 @@ void typing_destroy(struct typing *typing)
 	slot_table_deinit(&typing->slots);
 	array_release(&typing->types);
 	array_release(&typing->steps);
+	array_release(&typing->far_steps);
 	array_release(&typing->origins);
 	free(typing);
 }
@@ -98,11 +99,13 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 		return &error_no_memory;
 	typing->input = *input;
 	typing->types.memory.account = typing->steps.memory.account =
-		typing->origins.memory.account = typing->queue.memory.account =
-			typing->places.memory.account = typing->headed.memory.account =
-				typing->statements.memory.account = typing->entered.memory.account =
-					typing->inner.memory.account =
-						typing->region_slots.memory.account = account;
+		typing->far_steps.memory.account = typing->origins.memory.account =
+			typing->queue.memory.account = typing->places.memory.account =
+				typing->headed.memory.account = typing->statements.memory.account =
+					typing->entered.memory.account =
+						typing->inner.memory.account =
+							typing->region_slots.memory.account =
+								account;
 	typing->variables.memory.account = typing->known.memory.account =
 		typing->nodes.memory.account = typing->paths.memory.account =
 			typing->contexts.memory.account = account;
@@ -184,24 +187,58 @@ bool typing_has_name(const struct typing *typing, allocation_id id, const char *
 	return typing_of(typing, id, &typed) && typed_has_name(typing, typed, name);
 }
 
+struct kept_step typing_step(const struct typing *typing, allocation_id id)
+{
+	struct short_step step = typing->steps.items[id];
+
+	switch (step.place) {
+	case 0:
+		return (struct kept_step){ 0 };
+	case BY_ORIGIN:
+		return (struct kept_step){ FROM_ORIGIN, step.number };
+	case BY_FAR_STEP:
+		return typing->far_steps.items[step.number];
+	default:
+		return (struct kept_step){ step.number + FROM_ALLOCATION, step.place - AT_START };
+	}
+}
+
+struct error *typing_set_step(struct typing *typing, allocation_id id, struct kept_step step)
+{
+	struct short_step *ret = &typing->steps.items[id];
+
+	if (step.from == 0) {
+		*ret = (struct short_step){ 0 };
+	} else if (step.from == FROM_ORIGIN) {
+		*ret = (struct short_step){ step.offset, BY_ORIGIN };
+	} else if (step.offset <= UINT16_MAX - AT_START) {
+		*ret = (struct short_step){ step.from - FROM_ALLOCATION,
+					    (uint16_t)(step.offset + AT_START) };
+	} else {
+		TRY(array_append(&typing->far_steps, step));
+		*ret = (struct short_step){ (uint32_t)typing->far_steps.count - 1, BY_FAR_STEP };
+	}
+	return NULL;
+}
+
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret)
 {
-	const struct kept_step *step;
+	struct kept_step step;
 
 	if (id >= typing->steps.count || !has_step(typing, id))
 		return false;
-	step = &typing->steps.items[id];
-	if (step->from == FROM_ORIGIN) {
-		const struct origin *origin = &typing->origins.items[step->offset];
+	step = typing_step(typing, id);
+	if (step.from == FROM_ORIGIN) {
+		const struct origin *origin = &typing->origins.items[step.offset];
 
 		*ret = (struct type_step){ NO_ALLOCATION, origin->address, origin->type == NO_TYPE,
 					   origin->led_to_other };
 		return true;
 	}
 	ret->is_in_register = ret->led_to_other = false;
-	ret->from = step->from - FROM_ALLOCATION;
+	ret->from = step.from - FROM_ALLOCATION;
 	ret->address = allocation_start(typing->input.index, ret->from) +
-		       (uint64_t)step->offset * sizeof(uint64_t);
+		       (uint64_t)step.offset * sizeof(uint64_t);
 	return true;
 }
 

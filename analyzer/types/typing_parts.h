@@ -44,6 +44,14 @@ struct kept_step {
 
 enum { FROM_ORIGIN = 1, FROM_ALLOCATION = 2 };
 
+/* The same in 6 bytes, for there is one for each allocation: see typing_step(). */
+struct short_step {
+	uint32_t number; /* of what leads there: an allocation, or one of origins or far_steps */
+	uint16_t place;	 /* the offset plus AT_START; BY_ORIGIN; BY_FAR_STEP; or 0 */
+} __attribute__((packed));
+
+enum { BY_ORIGIN = 1, BY_FAR_STEP, AT_START };
+
 /* A pointer that is in no allocation. */
 struct origin {
 	uint64_t address;
@@ -113,7 +121,8 @@ struct typing {
 	bool has_telling_headers;		/* of libc++: see nodes.c */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
-	ARRAY(struct kept_step) steps;
+	ARRAY(struct short_step) steps;
+	ARRAY(struct kept_step) far_steps; /* from far behind the start of an allocation */
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements; /* by allocation */
 	/* The following are released when all is typed. */
@@ -166,8 +175,11 @@ static inline type_number known_type(const struct typing *typing, allocation_id 
 
 static inline bool has_step(const struct typing *typing, allocation_id id)
 {
-	return typing->steps.items[id].from != 0;
+	return typing->steps.items[id].place != 0;
 }
+
+struct kept_step typing_step(const struct typing *typing, allocation_id id);
+struct error *typing_set_step(struct typing *typing, allocation_id id, struct kept_step step);
 
 static inline struct memory_range range_of(const struct typing *typing, allocation_id id)
 {
