@@ -47,6 +47,14 @@ def compile_program(name, cache, suffix="", options=()):
     return program
 
 
+def debug_size(program):
+    """Bytes of DWARF in a program or an object."""
+    sections = subprocess.run(["readelf", "-SW", program], check=True,
+                              capture_output=True, text=True).stdout
+    return sum(int(size, 16) for size in re.findall(
+        r"\.debug_\w+\s+PROGBITS\s+\w+\s+\w+\s+(\w+)", sections))
+
+
 def kernel_writes_cores():
     """Whether the kernel leaves cores in the directory of the program."""
     pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
