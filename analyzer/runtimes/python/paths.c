@@ -7,12 +7,12 @@
  * Include/cpython/object.h, Include/internal/pycore_dict.h and pycore_object.h,
  * Modules/_collectionsmodule.c.
  */
+#include "analyzer/runtimes/path_text.h"
 #include "analyzer/runtimes/python/objects.h"
 #include "analyzer/runtimes/python/space.h"
 #include "analyzer/runtimes/python/values.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum {
@@ -429,25 +429,8 @@ struct telling {
 	bool is_class;	   /* which is a class */
 	uint64_t source, target;
 	const struct python_type *type; /* the source's */
-	char *text;
-	size_t size, used;
+	struct path_text path;
 };
-
-static void __attribute__((format(printf, 2, 3)))
-add(struct telling *telling, const char *format, ...)
-{
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(telling->text + telling->used, telling->size - telling->used, format,
-			   arguments);
-	va_end(arguments);
-	if (length > 0)
-		telling->used += (size_t)length;
-	if (telling->used >= telling->size)
-		telling->used = telling->size - 1;
-}
 
 static bool read_string(const struct python *python, struct view *view, uint64_t object,
 			char ret[static MOST_TEXT])
@@ -475,13 +458,13 @@ static void add_key(struct telling *telling, uint64_t key)
 	char text[MOST_TEXT];
 
 	if (!telling->with_content)
-		add(telling, "[...]");
+		path_text_add(&telling->path, "[...]");
 	else if (!python_has_flag(&telling->view, key, TUPLE) &&
 		 python_tell_value(&telling->view, telling->python->string_head, key, class_name,
 				   text, sizeof(text)))
-		add(telling, "[%s]", text);
+		path_text_add(&telling->path, "[%s]", text);
 	else
-		add(telling, "[<%s>]", class_name);
+		path_text_add(&telling->path, "[<%s>]", class_name);
 }
 
 /* Whether a class that is asked for the attribute by name gives what the object stands for. */
@@ -498,8 +481,9 @@ static void add_attribute(struct telling *telling, uint64_t name, bool is_class)
 {
 	char text[MOST_TEXT];
 
-	add(telling, is_class && is_descriptor(telling) ? ".__dict__['%s']" : ".%s",
-	    read_string(telling->python, &telling->view, name, text) ? text : "?");
+	path_text_add(&telling->path,
+		      is_class && is_descriptor(telling) ? ".__dict__['%s']" : ".%s",
+		      read_string(telling->python, &telling->view, name, text) ? text : "?");
 }
 
 static bool read_name(struct view *view, uint64_t address, char ret[static MOST_TEXT])
@@ -540,18 +524,18 @@ static void add_word(struct telling *telling, uint64_t offset)
 
 	for (int i = 0; i < MOST_BASES && type != 0; i++) {
 		if (find_member(&telling->view, type, offset, name)) {
-			add(telling, ".%s", name);
+			path_text_add(&telling->path, ".%s", name);
 			return;
 		}
 		if (!view_word(&telling->view, type + TYPE_BASE, &type))
 			break;
 	}
 	if (strcmp(class_of(telling, telling->source), "cell") == 0)
-		add(telling, ".cell_contents");
+		path_text_add(&telling->path, ".cell_contents");
 	else if (strcmp(class_of(telling, telling->target), "code") == 0)
-		add(telling, ".__code__");
+		path_text_add(&telling->path, ".__code__");
 	else
-		add(telling, ".+%#" PRIx64, offset);
+		path_text_add(&telling->path, ".+%#" PRIx64, offset);
 }
 
 static bool tell_link(void *data, const struct link *link)
@@ -569,17 +553,18 @@ static bool tell_link(void *data, const struct link *link)
 	else if (link->kind == LINK_KEY)
 		add_key(telling, link->which);
 	else if (link->kind == LINK_KEYS)
-		add(telling, ".keys()");
+		path_text_add(&telling->path, ".keys()");
 	else if (link->kind == LINK_ITEM)
-		add(telling, "[%" PRIu64 "]", link->which);
+		path_text_add(&telling->path, "[%" PRIu64 "]", link->which);
 	else if (link->kind == LINK_ELEMENT)
-		add(telling, "{...}");
+		path_text_add(&telling->path, "{...}");
 	else if (link->kind == LINK_VARIABLE)
-		add(telling, ".%s.f_locals['%s']", frame_attribute(telling->type), link->name);
+		path_text_add(&telling->path, ".%s.f_locals['%s']", frame_attribute(telling->type),
+			      link->name);
 	else if (link->kind == LINK_WORD)
 		add_word(telling, link->which);
 	else if (link->kind == LINK_CLASS)
-		add(telling, ".__class__");
+		path_text_add(&telling->path, ".__class__");
 	return true;
 }
 
@@ -589,7 +574,7 @@ static void tell_name(struct telling *telling, allocation_id id)
 
 	for (size_t i = 0; i < python->names.count; i++)
 		if (python->names.items[i].id == id) {
-			add(telling, "%s", python->names.items[i].text);
+			path_text_add(&telling->path, "%s", python->names.items[i].text);
 			return;
 		}
 }
@@ -602,8 +587,7 @@ void python_tell_path(struct object_space *space, const allocation_id *ids, size
 		.python = python,
 		.view = { python->context.image },
 		.with_content = with_content,
-		.text = ret,
-		.size = size,
+		.path = { ret, size, 0 },
 	};
 
 	ret[0] = '\0';
@@ -619,7 +603,7 @@ void python_tell_path(struct object_space *space, const allocation_id *ids, size
 		error_destroy(walk.error);
 	}
 	if (telling.is_attribute)
-		add(&telling, ".__dict__");
+		path_text_add(&telling.path, ".__dict__");
 }
 
 /* What has a name is gathered: modules, and what variables of running functions refer to. */
