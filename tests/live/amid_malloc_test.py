@@ -18,7 +18,7 @@ import broken
 import harness
 import preloaded
 
-TIMES = int(os.environ.get("AMID_MALLOC", "5"))
+TIMES = int(os.environ.get("AMID_MALLOC", "3"))
 # The threads move blocks between an allocator's lists and their caches, many at once.
 THREADS, MOST_MOVED = 4, 256
 # Of slots, each thread may be about to fill one, or just did.
