@@ -12,9 +12,11 @@ enum {
 	MAP_WORDS = 1 << (47 - LEAF_SHIFT),
 	FRONT_MOST = 512, /* bytes in front of the map */
 	TRIED_LEAVES = 16,
-	TRIED_WORDS = 64,  /* of a leaf, which are not 0 */
-	BYTES_LEAST = 8,   /* of a block */
-	ARENA_FIELDS = 32, /* of an arena: from there on, in these words, are its sizes */
+	TRIED_MAPS = 4096,
+	TRIED_NUMBERS = 64, /* of leaves, for which the process has memory */
+	TRIED_WORDS = 64,   /* of a leaf, which are not 0 */
+	BYTES_LEAST = 8,    /* of a block */
+	ARENA_FIELDS = 32,  /* of an arena: from there on, in these words, are its sizes */
 	ARENA_WORDS = 4,
 	SLICES_MOST = 1 << 28,
 	MEMORY_BYTES = 24, /* what the metadata end with: what the page was allocated from */
@@ -24,7 +26,33 @@ enum {
 struct search {
 	struct mimalloc_heap *heap;
 	struct view maps, leaves, pages;
+	uint64_t numbers[TRIED_NUMBERS];
+	size_t number_count;
 };
+
+static void add_number(struct search *search, uint64_t number)
+{
+	bool is_known =
+		search->number_count > 0 && search->numbers[search->number_count - 1] == number;
+
+	if (!is_known && search->number_count < TRIED_NUMBERS)
+		search->numbers[search->number_count++] = number;
+}
+
+/* The numbers of the leaves of all memory that may be the process's own. */
+static void list_numbers(struct search *search)
+{
+	const struct image *image = search->heap->context.image;
+
+	for (size_t i = image->region_count; i-- > 0;) {
+		const struct region *region = &image->regions[i];
+
+		if (region->bytes && is_anonymous_memory(image, region->start)) {
+			add_number(search, (region->end - 1) >> LEAF_SHIFT);
+			add_number(search, region->start >> LEAF_SHIFT);
+		}
+	}
+}
 
 /* Whether the page with these metadata has its blocks in this slice, from its start on. */
 static bool is_page(const struct mimalloc_page *page, uint64_t slice)
@@ -55,22 +83,24 @@ static uint64_t leaf_number(struct search *search, uint64_t leaf)
 	return 0;
 }
 
-/* Whether a page map is near address: *ret is its first word. */
+/* Whether a page map is near address, and has a leaf for memory that is there: *ret is its first
+ * word. */
 static bool is_map(struct search *search, uint64_t address, uint64_t *ret)
 {
-	uint64_t end = address + 8 * (uint64_t)MAP_WORDS, word, number;
 	unsigned int tried = 0;
 
-	for (uint64_t at = address; tried < TRIED_LEAVES; at += 8, tried++) {
-		at = find_word(&search->maps, at, end, 8, &word);
-		if (at >= end)
-			return false;
-		if (word < PAGE || word % 8 != 0)
-			continue;
-		number = leaf_number(search, word);
-		*ret = at - 8 * number;
-		if (number && *ret - address <= FRONT_MOST)
-			return true;
+	for (size_t i = 0; i < search->number_count; i++) {
+		uint64_t number = search->numbers[i], place = address + 8 * number, word;
+
+		for (uint64_t at = place; at <= place + FRONT_MOST && tried < TRIED_LEAVES;
+		     at += 8) {
+			if (!view_word(&search->maps, at, &word) || word < PAGE || word % 8 != 0)
+				continue;
+			tried++;
+			*ret = at - 8 * number;
+			if (leaf_number(search, word) == number)
+				return true;
+		}
 	}
 	return false;
 }
@@ -78,7 +108,10 @@ static bool is_map(struct search *search, uint64_t address, uint64_t *ret)
 static struct error *look(void *data, uint64_t where, uint64_t word)
 {
 	struct mimalloc_heap *heap = data;
+	size_t count = heap->maps.count;
 
+	if (count == TRIED_MAPS || (count > 0 && heap->maps.items[count - 1].address == word))
+		return NULL;
 	return word >= PAGE && word % PAGE == 0 && is_anonymous_memory(heap->context.image, word)
 		       ? array_append(&heap->maps, (struct mimalloc_map){ word, where })
 		       : NULL;
@@ -137,6 +170,7 @@ struct error *mimalloc_find_map(struct mimalloc_heap *heap)
 	struct search search = { heap, { image }, { image }, { image } };
 	uint64_t map, end, word;
 
+	list_numbers(&search);
 	if (!find_map(&search, &map))
 		return NULL;
 	end = map + 8 * (uint64_t)MAP_WORDS;
