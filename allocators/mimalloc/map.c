@@ -9,14 +9,14 @@ enum {
 	LEAF_SHIFT = 29,
 	SLICE_SHIFT = 16,
 	LEAF_WORDS = 1 << (LEAF_SHIFT - SLICE_SHIFT),
-	MAP_WORDS = 1 << (47 - LEAF_SHIFT),
 	FRONT_MOST = 512, /* bytes in front of the map */
 	TRIED_LEAVES = 16,
 	TRIED_MAPS = 4096,
 	TRIED_NUMBERS = 64, /* of leaves, for which the process has memory */
-	TRIED_WORDS = 64,   /* of a leaf, which are not 0 */
-	BYTES_LEAST = 8,    /* of a block */
-	ARENA_FIELDS = 32,  /* of an arena: from there on, in these words, are its sizes */
+	LEAVES_MOST = 4096,
+	TRIED_WORDS = 64,  /* of a leaf, which are not 0 */
+	BYTES_LEAST = 8,   /* of a block */
+	ARENA_FIELDS = 32, /* of an arena: from there on, in these words, are its sizes */
 	ARENA_WORDS = 4,
 	SLICES_MOST = 1 << 28,
 	MEMORY_BYTES = 24, /* what the metadata end with: what the page was allocated from */
@@ -47,7 +47,7 @@ static void list_numbers(struct search *search)
 	for (size_t i = image->region_count; i-- > 0;) {
 		const struct region *region = &image->regions[i];
 
-		if (region->bytes && is_anonymous_memory(image, region->start)) {
+		if (is_anonymous_memory(image, region->start)) {
 			add_number(search, (region->end - 1) >> LEAF_SHIFT);
 			add_number(search, region->start >> LEAF_SHIFT);
 		}
@@ -152,6 +152,29 @@ static struct error *add_leaf(struct search *search, uint64_t leaf, uint64_t num
 	return progress_check(search->heap->context.progress, 0);
 }
 
+/* Add the leaves for memory that is there: what only looks like a map may have words for all. */
+static struct error *add_leaves(struct search *search, uint64_t map)
+{
+	const struct image *image = search->heap->context.image;
+	uint64_t next = 0, word;
+	unsigned int leaves = 0;
+
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+		uint64_t last = (region->end - 1) >> LEAF_SHIFT;
+
+		if (!is_anonymous_memory(image, region->start))
+			continue;
+		if (next < region->start >> LEAF_SHIFT)
+			next = region->start >> LEAF_SHIFT;
+		for (; next <= last && leaves < LEAVES_MOST; next++, leaves++)
+			if (view_word(&search->maps, map + 8 * next, &word) && word >= PAGE &&
+			    word % 8 == 0)
+				TRY(add_leaf(search, word, next));
+	}
+	return NULL;
+}
+
 static bool find_map(struct search *search, uint64_t *ret)
 {
 	struct mimalloc_heap *heap = search->heap;
@@ -168,17 +191,12 @@ struct error *mimalloc_find_map(struct mimalloc_heap *heap)
 {
 	const struct image *image = heap->context.image;
 	struct search search = { heap, { image }, { image }, { image } };
-	uint64_t map, end, word;
+	uint64_t map;
 
 	list_numbers(&search);
 	if (!find_map(&search, &map))
 		return NULL;
-	end = map + 8 * (uint64_t)MAP_WORDS;
-	for (uint64_t at = map; at < end; at += 8) {
-		at = find_word(&search.maps, at, end, 8, &word);
-		if (at < end && word % 8 == 0)
-			TRY(add_leaf(&search, word, (at - map) / 8));
-	}
+	TRY(add_leaves(&search, map));
 	mimalloc_keep_apart(heap);
 	return NULL;
 }
