@@ -77,7 +77,20 @@ static void visit_global(struct ruby_walk *walk, const struct ruby_id_item *item
 		gather(gathering, value, text);
 }
 
-/* The type of the tables of most Hashes, by the vote of all. */
+/* Whether the first key is a String: tables that compare by identity, and those of `case`, have
+ * others. */
+static bool has_string_key(const struct ruby *ruby, struct view *view, uint64_t table)
+{
+	enum { FIRST = 32, ENTRIES = 48, ENTRY = 24, KEY = 8 };
+	uint64_t first, entries, key;
+
+	return view_word(view, table + FIRST, &first) && first <= UINT32_MAX &&
+	       view_word(view, table + ENTRIES, &entries) &&
+	       view_word(view, entries + first * ENTRY + KEY, &key) &&
+	       ruby_slot_flags(&ruby->slots, view, key) % RUBY_TYPES == RUBY_STRING;
+}
+
+/* The type of the tables of most Hashes, by the vote of those with Strings for keys. */
 static void learn_table_type(struct ruby *ruby, struct view *view)
 {
 	enum { TABLE_TYPE = 8 };
@@ -90,7 +103,8 @@ static void learn_table_type(struct ruby *ruby, struct view *view)
 		uint64_t table = ruby_find_hash_table(view, range.start, range.end - range.start);
 		uint64_t type;
 
-		if (table == 0 || !view_word(view, table + TABLE_TYPE, &type))
+		if (table == 0 || !has_string_key(ruby, view, table) ||
+		    !view_word(view, table + TABLE_TYPE, &type))
 			continue;
 		if (votes == 0)
 			ruby->table_type = type;
