@@ -90,10 +90,10 @@ static bool has_string_key(const struct ruby *ruby, struct view *view, uint64_t 
 	       ruby_slot_flags(&ruby->slots, view, key) % RUBY_TYPES == RUBY_STRING;
 }
 
-/* The type of the tables of most Hashes, by the vote of those with Strings for keys. */
+/* The type of most tables, by the vote of those that programs can see with Strings for keys. */
 static void learn_table_type(struct ruby *ruby, struct view *view)
 {
-	enum { TABLE_TYPE = 8 };
+	enum { CLASS = 8, TABLE_TYPE = 8 };
 	size_t hint = 0, votes = 0;
 
 	ruby->table_type = 0;
@@ -101,9 +101,10 @@ static void learn_table_type(struct ruby *ruby, struct view *view)
 		struct memory_range range =
 			allocation_range_near(ruby->context.index, (allocation_id)id, &hint);
 		uint64_t table = ruby_find_hash_table(view, range.start, range.end - range.start);
-		uint64_t type;
+		uint64_t type, class;
 
-		if (table == 0 || !has_string_key(ruby, view, table) ||
+		if (table == 0 || !view_word(view, range.start + CLASS, &class) || class == 0 ||
+		    !has_string_key(ruby, view, table) ||
 		    !view_word(view, table + TABLE_TYPE, &type))
 			continue;
 		if (votes == 0)
