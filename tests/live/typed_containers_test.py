@@ -24,8 +24,13 @@ def has_libcxx():
         "c++", "/dev/null").returncode == 0
 
 
+def libcxx_version():
+    said = harness.run("clang++", "--version").stdout
+    return int(re.search(r"version (\d+)", said).group(1))
+
+
 class TypedContainersTest(LiveTest):
-    def check(self, *flags, compiler="g++"):
+    def check(self, *flags, compiler="g++", unknown=()):
         program = self.compile("typed_containers", "typed_containers.cpp",
                                compiler=compiler,
                                flags=("-std=c++17", "-g", *flags))
@@ -36,6 +41,8 @@ class TypedContainersTest(LiveTest):
             if where:
                 truth[where].add(int(address, 16))
         self.assertEqual(len(truth), PLACES)
+        for where in unknown:
+            del truth[where]
         core = snap(process, self.path("core"))
         found = addresses("-q", core, "enumerate", "used", "shop::Leaf")
         for where, made in truth.items():
@@ -56,7 +63,9 @@ class TypedContainersTest(LiveTest):
 
     @unittest.skipUnless(has_libcxx(), "no libc++")
     def test_libcxx(self):
-        self.check("-O2", "-stdlib=libc++", compiler="clang++")
+        # docs/types.md: what newer ones keep in a std::function is not known.
+        unknown = ("function",) if libcxx_version() > 14 else ()
+        self.check("-O2", "-stdlib=libc++", compiler="clang++", unknown=unknown)
 
 
 if __name__ == "__main__":
