@@ -13,6 +13,7 @@ import glob
 import hashlib
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -337,6 +338,20 @@ def snap(process, path, *options):
     """The path of a core by heapcore."""
     ask("snap", "-q", *options, "-o", path, str(process.pid))
     return path
+
+
+def damage(core, path, words):
+    """Three times, the core with so many words overwritten by those before, at path."""
+    with open(core, "rb") as file:
+        whole = file.read()
+    for seed in range(3):
+        draw, damaged = random.Random(seed), bytearray(whole)
+        for _ in range(words):
+            at = draw.randrange(1 << 16, len(whole) - 8) & ~7
+            damaged[at:at + 8] = damaged[at - 64:at - 56]
+        with open(path, "wb") as file:
+            file.write(damaged)
+        yield path
 
 
 class LiveTest(unittest.TestCase):

@@ -226,16 +226,7 @@ class Paths(harness.LiveTest):
         self.assertTrue([path for path in paths if path.startswith("__main__.sessions['s")])
 
     def test_damage_does_no_harm(self):
-        with open(self.core, "rb") as file:
-            whole = file.read()
-        for seed in range(3):
-            draw, damaged = random.Random(seed), bytearray(whole)
-            for _ in range(3000):
-                at = draw.randrange(1 << 16, len(whole) - 8) & ~7
-                damaged[at:at + 8] = damaged[at - 64:at - 56]
-            path = self.path("damaged")
-            with open(path, "wb") as file:
-                file.write(damaged)
+        for path in harness.damage(self.core, self.path("damaged"), 3000):
             harness.ask("-q", path, "tree", expected=(harness.FINE, harness.INCOMPLETE))
             harness.ask("-q", path, "explain", "used", "list", "--limit", "20",
                         expected=(harness.FINE, harness.INCOMPLETE))

@@ -5,7 +5,6 @@ and each must lead to the object that was asked for.
 """
 
 import json
-import random
 import shutil
 import unittest
 
@@ -189,16 +188,7 @@ class Paths(harness.LiveTest):
         self.assertTrue([path for path in paths if path.startswith("App::")], paths)
 
     def test_damage_does_no_harm(self):
-        with open(self.core, "rb") as file:
-            whole = file.read()
-        for seed in range(3):
-            draw, damaged = random.Random(seed), bytearray(whole)
-            for _ in range(10000):
-                at = draw.randrange(1 << 16, len(whole) - 8) & ~7
-                damaged[at:at + 8] = damaged[at - 64:at - 56]
-            path = self.path("damaged")
-            with open(path, "wb") as file:
-                file.write(damaged)
+        for path in harness.damage(self.core, self.path("damaged"), 10000):
             harness.ask("-q", path, "tree", expected=(harness.FINE, harness.INCOMPLETE))
             harness.ask("-q", path, "explain", "used", "Session", "--limit", "20",
                         expected=(harness.FINE, harness.INCOMPLETE))
