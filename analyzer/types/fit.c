@@ -232,6 +232,28 @@ static bool is_null(const struct typing *typing, uint64_t word)
 	       (typing->has_rust && word <= MOST_ALIGNMENT && (word & (word - 1)) == 0);
 }
 
+/* Whether the word stands behind all members, where alignment leaves room: nobody writes there. */
+static bool is_padding(const struct typing *typing, type_number number, uint64_t offset)
+{
+	enum { DEEPEST = 24 };
+
+	for (size_t i = 0; i < DEEPEST && number != NO_TYPE; i++) {
+		const struct data_type *type = typing_type(typing, number);
+		const struct type_member *members = type_members(typing->table, type);
+		uint64_t end = 0;
+
+		for (size_t j = 0; type->kind == TYPE_STRUCTURE && j < type->member_count; j++) {
+			uint64_t last = members[j].offset + typing_type(typing, members[j].type)->size;
+
+			end = last > end ? last : end;
+		}
+		if (end > 0 && offset >= end)
+			return true;
+		number = typing_enter(typing, number, &offset);
+	}
+	return false;
+}
+
 /*
  * Pointers are null, or lead to something that has room for what they point to; what are no
  * pointers do not refer to the heap. Compares up to size bytes, and returns where the first word is
@@ -260,7 +282,8 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 		if (!image_read_u64(typing->input.image, address + offset, &word))
 			return NULL;
 		if (next == count || slots[next].offset != offset) {
-			if (find_used(typing, word) != NO_ALLOCATION)
+			if (find_used(typing, word) != NO_ALLOCATION &&
+			    !is_padding(typing, number, offset))
 				return NULL;
 			continue;
 		}

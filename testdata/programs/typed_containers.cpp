@@ -117,6 +117,18 @@ static void fill_choice(Choice &choice, int number)
 	}
 }
 
+/* What vectors get next is full of pointers, which stay where alignment leaves room. */
+static void leave_pointers(Shop &shop)
+{
+	for (size_t count = 6; count < 100; count *= 2) {
+		void *volatile *words = new void *[count];
+
+		for (size_t i = 0; i < count; i++)
+			words[i] = &shop;
+		delete[] words;
+	}
+}
+
 /* Closures that stand within, others that are behind, and functions. */
 static void fill_functions(Shop &shop)
 {
@@ -127,6 +139,7 @@ static void fill_functions(Shop &shop)
 	auto other = new Other{};
 	long far = 3;
 
+	leave_pointers(shop);
 	shop.functions.push_back([item, far](long number) { return item.count + far + number; });
 	shop.functions.push_back([leaf](long number) { return leaf->number + number; });
 	shop.functions.push_back([far, leaf](long number) { return leaf->number + number + far; });

@@ -24,13 +24,8 @@ def has_libcxx():
         "c++", "/dev/null").returncode == 0
 
 
-def libcxx_version():
-    said = harness.run("clang++", "--version").stdout
-    return int(re.search(r"version (\d+)", said).group(1))
-
-
 class TypedContainersTest(LiveTest):
-    def check(self, *flags, compiler="g++", unknown=()):
+    def check(self, *flags, compiler="g++"):
         program = self.compile("typed_containers", "typed_containers.cpp",
                                compiler=compiler,
                                flags=("-std=c++17", "-g", *flags))
@@ -41,8 +36,6 @@ class TypedContainersTest(LiveTest):
             if where:
                 truth[where].add(int(address, 16))
         self.assertEqual(len(truth), PLACES)
-        for where in unknown:
-            del truth[where]
         core = snap(process, self.path("core"))
         found = addresses("-q", core, "enumerate", "used", "shop::Leaf")
         for where, made in truth.items():
@@ -63,9 +56,7 @@ class TypedContainersTest(LiveTest):
 
     @unittest.skipUnless(has_libcxx(), "no libc++")
     def test_libcxx(self):
-        # docs/types.md: what newer ones keep in a std::function is not known.
-        unknown = ("function",) if libcxx_version() > 14 else ()
-        self.check("-O2", "-stdlib=libc++", compiler="clang++", unknown=unknown)
+        self.check("-O2", "-stdlib=libc++", compiler="clang++")
 
 
 if __name__ == "__main__":
