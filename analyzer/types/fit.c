@@ -243,7 +243,8 @@ static bool is_padding(const struct typing *typing, type_number number, uint64_t
 		uint64_t end = 0;
 
 		for (size_t j = 0; type->kind == TYPE_STRUCTURE && j < type->member_count; j++) {
-			uint64_t last = members[j].offset + typing_type(typing, members[j].type)->size;
+			uint64_t last =
+				members[j].offset + typing_type(typing, members[j].type)->size;
 
 			end = last > end ? last : end;
 		}
