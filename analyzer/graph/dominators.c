@@ -18,9 +18,9 @@
  * What refers to nothing and is referred to by one only, as most texts and buffers, hangs on that
  * one, and leads nowhere: it is left out of the search, and gets its number behind all others.
  *
- * To save memory, the depth-first search keeps only numbers and ids, the parent of each number, and
- * the edges that are not of its tree. Then the graph is not needed any more, and each parent grows
- * to a vertex.
+ * To save memory, the depth-first search keeps only numbers, the parent of each, and the edges that
+ * are not of its tree: of those to a parent, as in a list with both directions, a bit. Then the
+ * graph is not needed any more, and each parent grows to a vertex.
  */
 struct vertex {
 	uint32_t ancestor; /* at first, the parent in the search */
@@ -68,9 +68,9 @@ enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
 struct finder {
 	const struct dominators_input *input;
 	ARRAY(uint32_t) numbers;	  /* by id; of what is left out, 1 and what refers to it */
-	ARRAY(allocation_id) ids;	  /* by number */
 	struct bitmap left_out;		  /* and what is not used */
 	struct bitmap closed;		  /* the same, and what has its number from the search */
+	struct bitmap returning;	  /* by number: what refers to its parent */
 	struct memory vertices;		  /* by number; until all have one, only their parents */
 	ARRAY(struct cross_edge) cross;	  /* the first is none */
 	struct cross_edge recent[RECENT]; /* by target: large arrays repeat themselves */
@@ -177,8 +177,8 @@ static struct error *finder_init(struct finder *finder)
 	TRY(find_left_out(finder));
 	TRY(bitmap_init(&finder->closed, count, finder->input->account));
 	bitmap_copy(&finder->closed, &finder->left_out);
-	TRY(array_resize(&finder->ids, bitmap_weight(used) + 1));
 	searched = count - bitmap_weight(&finder->left_out);
+	TRY(bitmap_init(&finder->returning, searched + 1, finder->input->account));
 	TRY(memory_resize(&finder->vertices, (searched + 1) * sizeof(*parents(finder))));
 	return array_append(&finder->cross, (struct cross_edge){ 0 });
 }
@@ -186,12 +186,12 @@ static struct error *finder_init(struct finder *finder)
 static void finder_deinit(struct finder *finder)
 {
 	array_release(&finder->numbers);
-	array_release(&finder->ids);
 	array_release(&finder->cross);
 	array_release(&finder->open);
 	memory_release(&finder->vertices);
 	bitmap_deinit(&finder->left_out);
 	bitmap_deinit(&finder->closed);
+	bitmap_deinit(&finder->returning);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -201,7 +201,6 @@ static struct open_vertex enter(struct finder *finder, allocation_id id, uint32_
 
 	finder->numbers.items[id] = number;
 	bitmap_set(&finder->closed, id);
-	finder->ids.items[number] = id;
 	parents(finder)[number] = parent;
 	return (struct open_vertex){ number, id, 0 };
 }
@@ -222,6 +221,10 @@ static struct error *add_cross(struct finder *finder, uint32_t source, uint32_t 
 	if (target <= finder->earlier || (target > source && parents(finder)[target] == source) ||
 	    (recent->source == source && recent->target == target))
 		return NULL;
+	if (target == parents(finder)[source]) {
+		bitmap_set(&finder->returning, source);
+		return NULL;
+	}
 	if (finder->cross.count > UINT32_MAX)
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "more than 4,294,967,295 references among allocations");
@@ -381,24 +384,10 @@ static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 	return least;
 }
 
-/* Those left out hang on what refers to them, those of one in order of address. */
-static void add_left_out(struct finder *finder)
-{
-	const uint32_t *numbers = finder->numbers.items;
-	uint32_t number = finder->count;
-
-	bitmap_and(&finder->left_out, allocation_used(finder->input->index));
-	bitmap_for_each(id, &finder->left_out) {
-		finder->ids.items[++number] = (allocation_id)id;
-		vertices(finder)[number] =
-			(struct vertex){ .dominator = numbers[numbers[id] - 1], .semi = 1 };
-	}
-}
-
 /* Let each parent grow to a vertex, in its place. */
 static struct error *make_vertices(struct finder *finder)
 {
-	TRY(memory_resize(&finder->vertices, finder->ids.count * sizeof(struct vertex)));
+	TRY(memory_resize(&finder->vertices, ((size_t)finder->count + 1) * sizeof(struct vertex)));
 	for (uint32_t number = finder->count; number > 0; number--) {
 		uint32_t parent = parents(finder)[number];
 
@@ -407,8 +396,6 @@ static struct error *make_vertices(struct finder *finder)
 	vertices(finder)[ROOT] = (struct vertex){ 0 };
 	bitmap_for_each(id, finder->input->entries)
 		vertices(finder)[finder->numbers.items[id]].semi = ROOT;
-	add_left_out(finder);
-	array_release(&finder->numbers);
 	return NULL;
 }
 
@@ -473,6 +460,8 @@ static void look_at(const struct finder *finder, uint32_t number)
 
 	vertex->semi = vertex->dominator = semi;
 	vertex->label = number;
+	if (bitmap_get(&finder->returning, number) && semi < all[vertex->ancestor].semi)
+		all[vertex->ancestor].semi = semi;
 	if (semi != ROOT && semi != vertex->ancestor) {
 		vertex->dominator = all[semi].label;
 		all[semi].label = number;
@@ -514,16 +503,33 @@ static struct error *find_dominators(struct finder *finder)
 	return NULL;
 }
 
+/* Those left out hang on what refers to them, those of one in order of address. */
+static struct error *add_left_out(struct finder *finder)
+{
+	uint32_t *numbers = finder->numbers.items;
+	size_t count = bitmap_weight(allocation_used(finder->input->index));
+
+	TRY(memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex)));
+	bitmap_and(&finder->left_out, allocation_used(finder->input->index));
+	bitmap_for_each(id, &finder->left_out) {
+		uint32_t source = numbers[numbers[id] - 1];
+
+		numbers[id] = ++finder->count;
+		vertices(finder)[finder->count] = (struct vertex){ .dominator = source, .semi = 1 };
+	}
+	return NULL;
+}
+
 /* How many each dominates into semi, and its position into label. */
 static void place_vertices(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
 
-	for (size_t number = finder->ids.count; number-- > 1;)
+	for (uint32_t number = finder->count; number > 0; number--)
 		all[all[number].dominator].semi += all[number].semi;
 	/* ancestor: where the next that hangs on it goes. */
 	all[ROOT].ancestor = 0;
-	for (size_t number = 1; number < finder->ids.count; number++) {
+	for (uint32_t number = 1; number <= finder->count; number++) {
 		struct vertex *above = &all[all[number].dominator];
 
 		all[number].label = above->ancestor;
@@ -539,18 +545,22 @@ static void place_vertices(struct finder *finder)
 static void move_to_positions(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
-	size_t end = finder->ids.count;
+	const uint32_t *numbers = finder->numbers.items;
+	size_t end = finder->numbers.count;
 
-	for (size_t number = 1; number < end; number++) {
-		uint32_t position = all[number].label;
+	for (size_t id = 0; id < end; id++) {
+		const struct vertex *vertex = &all[numbers[id]];
 
-		if (number + AHEAD < end)
-			__builtin_prefetch(&all[all[number + AHEAD].label], 1);
-		all[position].ancestor = finder->ids.items[number];
-		all[position].dominator = position + all[number].semi;
+		if (id + 2 * AHEAD < end) {
+			__builtin_prefetch(&all[numbers[id + 2 * AHEAD]]);
+			__builtin_prefetch(&all[all[numbers[id + AHEAD]].label], 1);
+		}
+		if (numbers[id] == ROOT)
+			continue;
+		all[vertex->label].ancestor = (uint32_t)id;
+		all[vertex->label].dominator = vertex->label + vertex->semi;
 	}
-	finder->count = (uint32_t)end - 1;
-	array_release(&finder->ids);
+	array_release(&finder->numbers);
 }
 
 /* The places move together to the front of the memory, and the sums go behind them. */
@@ -597,7 +607,6 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
 		.numbers.memory.account = input->account,
-		.ids.memory.account = input->account,
 		.cross.memory.account = input->account,
 		.open.memory.account = input->account,
 		.vertices.account = input->account,
@@ -612,6 +621,7 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 	TRY(make_vertices(&finder));
 	link_cross_edges(&finder);
 	TRY(find_dominators(&finder));
+	TRY(add_left_out(&finder));
 	place_vertices(&finder);
 	move_to_positions(&finder);
 	return lay_out(&finder, dominators);
