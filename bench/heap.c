@@ -98,6 +98,7 @@ enum {
 	WORD_OTHER,
 	WORD_LEFT = WORD_NEXT,
 	WORD_RIGHT = WORD_PREVIOUS,
+	LEAST_WORDS = WORD_PREVIOUS + 1, /* glibc gives no less */
 };
 
 enum {
@@ -249,7 +250,8 @@ static void fill(uint64_t *words, uint64_t random)
 
 static uint64_t allocate(size_t size, uint64_t random)
 {
-	uint64_t *words = heap_allocate(size);
+	size_t least = LEAST_WORDS * sizeof(uint64_t);
+	uint64_t *words = heap_allocate(size < least ? least : size);
 
 	if (!words)
 		fail("allocate");

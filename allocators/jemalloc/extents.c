@@ -6,6 +6,9 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
+#include "analyzer/base/sort.h"
+#include "analyzer/heap/sink.h"
+
 enum { PROGRESS_STEP = 4096 };
 
 const struct jemalloc_extent *jemalloc_find_extent(const struct jemalloc *je, uint64_t address)
@@ -82,16 +85,50 @@ static void note_bitmap(struct jemalloc *je, const struct jemalloc_extent *slab,
 	note_damage(&je->bitmaps, slab->start);
 }
 
+/* Whether the sorted list has an address of the extent. */
+static bool has_any(const struct address_list *list, const struct jemalloc_extent *extent)
+{
+	size_t above = BISECT(i, 0, list->count, list->items[i] < extent->start);
+
+	return above < list->count && list->items[above] < extent_end(extent);
+}
+
+/* Add the regions of a slab all at once, as its bitmap says. */
+static struct error *add_regions(struct adding *adding, const struct jemalloc_extent *slab,
+				 uint64_t count, const uint64_t *free_bits, uint64_t base)
+{
+	uint64_t bytes = class_bytes(&adding->je->layout, slab), first = slab->start - base;
+	unsigned int shift = (unsigned int)__builtin_ctz(ALIGNMENT);
+
+	for (uint64_t i = 0; i < count; i += BLOCK_BATCH) {
+		struct extent extents[BLOCK_BATCH];
+		uint64_t used[BLOCK_BATCH / 64];
+		uint64_t batch = count - i < BLOCK_BATCH ? count - i : BLOCK_BATCH;
+
+		for (uint64_t j = 0; j < batch; j++)
+			extents[j] =
+				(struct extent){ (uint32_t)((first + (i + j) * bytes) >> shift),
+						 (uint32_t)bytes };
+		for (uint64_t j = 0; j * 64 < batch; j++)
+			used[j] = ~free_bits[i / 64 + j];
+		TRY(block_sink_add_many(adding->sink, extents, used, batch));
+	}
+	return NULL;
+}
+
 static struct error *add_slab(struct adding *adding, const struct jemalloc_extent *slab)
 {
 	struct jemalloc *je = adding->je;
-	uint64_t words[MOST_BITMAP_WORDS] = { 0 };
+	uint64_t words[MOST_BITMAP_WORDS] = { 0 }, base;
 	uint64_t count = region_count(&je->layout, slab), bytes = class_bytes(&je->layout, slab);
 
 	if (jemalloc_read_bitmap(&adding->view, &je->layout, slab, count, words))
 		note_bitmap(je, slab, words, count);
 	else
 		note_damage(&je->absent, slab->start);
+	if (!has_any(&je->cached, slab) && !has_any(&je->stacks, slab) &&
+	    block_sink_base(adding->sink, slab->start, &base))
+		return add_regions(adding, slab, count, words, base);
 	for (uint64_t i = 0; i < count; i++)
 		TRY(add_region(adding, slab->start + i * bytes, bytes, is_free_bit(words, i)));
 	return NULL;

@@ -9,7 +9,7 @@ enum {
 
 /* Up to where allocations follow each other with no more than that between two owners. */
 static allocation_id find_end(const struct reference_words *words, allocation_id first,
-			      allocation_id end)
+			      allocation_id end, unsigned int shift)
 {
 	const struct extent *extents = words->index->extents;
 	size_t gap = bitmap_next_clear(words->owners, first);
@@ -18,7 +18,7 @@ static allocation_id find_end(const struct reference_words *words, allocation_id
 		size_t next = bitmap_next(words->owners, gap);
 
 		if (next >= end ||
-		    extents[next].start - extents[gap].start > MOST_BETWEEN / GRANULE)
+		    extents[next].start - extents[gap].start > (uint32_t)MOST_BETWEEN >> shift)
 			return (allocation_id)gap;
 		gap = bitmap_next_clear(words->owners, next);
 	}
@@ -45,8 +45,7 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 	struct stretch stretch = { *hint, first, end, range };
 	uint64_t known;
 
-	/* Windows have bits for 16 bytes each. */
-	if (region->shift != USUAL_SHIFT)
+	if (region->shift > USUAL_SHIFT)
 		return false;
 	stretch.bytes = view_bytes(view, range.start, &known);
 	/* Of the last one, the bits do not tell how far it reaches. */
@@ -54,7 +53,7 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 		end = region->first + region->count - 1;
 	if (!stretch.bytes || first >= end)
 		return false;
-	stretch.end = find_end(words, first, end);
+	stretch.end = find_end(words, first, end, region->shift);
 	range = allocation_range_near(index, stretch.end - 1, hint);
 	if (range.end - stretch.range.start > known) {
 		stretch.end = cut(index, &stretch, stretch.range.start + known);
@@ -68,41 +67,44 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 }
 
 /* How far the word at the offset in the region ends within the allocation. */
-static inline bool is_inside(const struct extent *extent, uint64_t offset)
+static inline bool is_inside(const struct extent *extent, unsigned int shift, uint64_t offset)
 {
-	return offset - UINT64_C(16) * extent->start + 8 <= extent->size;
+	return offset - ((uint64_t)extent->start << shift) + 8 <= extent->size;
 }
 
-/* Collect the words of the mask in the window. */
+/* Collect the words of the mask in the window from that unit of the region on. */
 static inline __attribute__((always_inline)) void collect(struct reference_words *words,
 							  const struct stretch *stretch,
-							  uint64_t granule, const uint8_t *bytes,
-							  uint64_t mask, bool by_instruction)
+							  uint64_t unit, const uint8_t *bytes,
+							  uint64_t mask, unsigned int shift,
+							  bool by_instruction)
 {
 	const struct allocation_index *index = words->index;
 	const struct heap_region *region = &index->regions[stretch->region];
 	const struct region_layout *layout = region_layout(index, stretch->region);
-	const struct window window = index_window(index, layout, granule, by_instruction);
-	/* Which words of the granule below a start are in no allocation. */
-	unsigned int between = layout->gap > 8 ? 3 : layout->gap > 0 ? 2 : 0;
-	uint64_t address = region->start + granule * GRANULE;
+	const struct window window =
+		index_window(index, layout, unit, FILTER_BYTES >> shift, by_instruction);
+	const unsigned int unit_words = 1U << (shift - 3);
+	/* Which words of the unit below a start are in no allocation. */
+	unsigned int all = (1U << unit_words) - 1, gap_words = (layout->gap + 7) / 8;
+	unsigned int between = window.is_uneven ? 0 : all & ~(all >> gap_words);
+	uint64_t offset = unit << shift;
 	/* That of the last start below the window. */
 	allocation_id before = (allocation_id)(region->first + window.next_rank - 1);
 	size_t tail = words->tail;
 
 	for (; mask; mask &= mask - 1) {
 		unsigned int word = (unsigned int)__builtin_ctzll(mask);
-		unsigned int at = word / 2;
+		unsigned int at = word / unit_words;
 		size_t slot = tail % WORDS_AROUND;
 		uint64_t starts = window.starts & ((UINT64_C(2) << at) - 1);
 		allocation_id source = before + count_bits(starts, by_instruction);
-		bool is_between = window.starts >> (at + 1) & between >> (word % 2) & 1;
+		bool is_between = window.nexts >> at & between >> (word % unit_words) & 1;
 
-		if (layout->gap == GAPS_VARY)
-			is_between =
-				!is_inside(&index->extents[source], GRANULE * granule + 8 * word);
+		if (window.is_uneven)
+			is_between = !is_inside(&index->extents[source], shift, offset + 8 * word);
 		memcpy(&words->words[slot], bytes + 8 * (size_t)word, 8);
-		words->places[slot] = address + 8 * word;
+		words->places[slot] = region->start + offset + 8 * word;
 		words->sources[slot] = source;
 		tail += !is_between & bitmap_get(words->owners, source);
 	}
@@ -129,18 +131,18 @@ static void fetch(struct reference_words *words)
 /* Fetch what is read next, and once only: what lookups need is to stay in the cache. */
 static inline void fetch_ahead(const uint8_t *bytes)
 {
-	for (unsigned int i = 0; i < WINDOW_BYTES; i += 64)
+	for (unsigned int i = 0; i < FILTER_BYTES; i += 64)
 		__builtin_prefetch(bytes + FETCH_AHEAD + i, 0, 0);
 }
 
+/* Collect from one window, whose words are those of the filter. */
 static inline __attribute__((always_inline)) void add(struct reference_words *words,
 						      const struct stretch *stretch,
 						      uint64_t *address, bool by_instruction)
 {
-	uint64_t start = words->index->regions[stretch->region].start;
-	uint64_t granule = (*address - start) / WINDOW_BYTES * WINDOW;
-	uint64_t begin = start + granule * GRANULE;
-	uint64_t skipped = *address - begin, size = WINDOW_BYTES - skipped;
+	const struct heap_region *region = &words->index->regions[stretch->region];
+	uint64_t offset = (*address - region->start) / FILTER_BYTES * FILTER_BYTES;
+	uint64_t skipped = *address - region->start - offset, size = FILTER_BYTES - skipped;
 	const uint8_t *bytes = stretch->bytes + (*address - stretch->range.start);
 	uint64_t mask;
 
@@ -151,7 +153,13 @@ static inline __attribute__((always_inline)) void add(struct reference_words *wo
 	fetch_ahead(bytes);
 	if (!mask)
 		return;
-	collect(words, stretch, granule, bytes - skipped, mask, by_instruction);
+	/* Each is compiled for its shift. */
+	if (region->shift == USUAL_SHIFT)
+		collect(words, stretch, offset >> USUAL_SHIFT, bytes - skipped, mask, USUAL_SHIFT,
+			by_instruction);
+	else
+		collect(words, stretch, offset >> LEAST_SHIFT, bytes - skipped, mask, LEAST_SHIFT,
+			by_instruction);
 	/* At once, but not all at once: beyond some, processors fetch none. */
 	fetch(words);
 }

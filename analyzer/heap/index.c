@@ -75,25 +75,55 @@ static struct error *reserve_lines(struct allocation_index *index)
 	return array_resize(&index->lines, total + 1);
 }
 
-/* Set the bits of the region's allocations; returns what is between any two of them. */
+/* Mark the lines from the one of the offset on up to that of end. */
+static void mark_uneven(struct line *lines, unsigned int shift, uint64_t offset, uint64_t end)
+{
+	uint64_t last = ((end - 1) >> shift) / LINE_BITS;
+
+	for (uint64_t i = (offset >> shift) / LINE_BITS; i <= last; i++)
+		lines[i].sums |= LINE_UNEVEN;
+}
+
+/* Mark the lines where more than the gap is between two allocations. */
+static void find_uneven(const struct allocation_index *index, const struct heap_region *region,
+			struct line *lines, uint64_t gap)
+{
+	const struct extent *extents = index->extents + region->first;
+
+	for (size_t i = 1; i < region->count; i++) {
+		uint64_t end =
+			((uint64_t)extents[i - 1].start << region->shift) + extents[i - 1].size;
+		uint64_t next = (uint64_t)extents[i].start << region->shift;
+
+		if (next - end != gap)
+			mark_uneven(lines, region->shift, end, next);
+	}
+}
+
+/* Set the bits of the region's allocations; returns the region's gap. */
 static unsigned int mark_starts(const struct allocation_index *index,
 				const struct heap_region *region, struct line *lines)
 {
 	const struct extent *extents = index->extents + region->first;
-	uint64_t end = 0, gap = 0, differences = 0;
+	uint64_t end = 0, least = UINT64_MAX, most = 0;
 
 	for (size_t i = 0; i < region->count; i++) {
 		uint32_t start = extents[i].start, bit = start % LINE_BITS;
 		uint64_t offset = (uint64_t)start << region->shift, between = offset - end;
 
 		lines[start / LINE_BITS].bits[bit / 64] |= UINT64_C(1) << (bit % 64);
-		if (i == 1)
-			gap = between;
-		if (i > 0)
-			differences |= between ^ gap;
+		/* It may be shorter. */
+		if (i > 0 && between < least && extents[i - 1].size != LARGE_SIZE)
+			least = between;
+		if (i > 0 && between > most)
+			most = between;
 		end = offset + extents[i].size;
 	}
-	return differences == 0 && gap <= 1U << region->shift ? (unsigned int)gap : GAPS_VARY;
+	if (least > UINT64_C(1) << region->shift)
+		return GAPS_VARY;
+	if (most > least)
+		find_uneven(index, region, lines, least);
+	return (unsigned int)least;
 }
 
 /* Add up the bits of the line; returns how many there are up to its end. */
@@ -101,7 +131,7 @@ static uint64_t sum_line(struct line *line, uint64_t before)
 {
 	uint64_t count = 0;
 
-	line->sums = before;
+	line->sums = (line->sums & LINE_UNEVEN) | before;
 	for (unsigned int i = 0; i < LINE_WORDS; i++) {
 		if (i > 0 && i % 2 == 0)
 			line->sums |= count << (32 + SUM_BITS * (i / 2 - 1));

@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) struct answer ask_bits(const struct
 	number = line_rank(lookup->line, bit, by_instruction);
 	if (number == 0)
 		return (struct answer){ NO_ALLOCATION, true, false };
-	if (number == region->count || lookup->gap == GAPS_VARY)
+	if (number == region->count || lookup->gap == GAPS_VARY || line_is_uneven(lookup->line))
 		return (struct answer){ (allocation_id)(region->first + number - 1), false, true };
 	next = line_next_bit(lookup->line, bit);
 	unit = UINT64_C(1) << region->shift;

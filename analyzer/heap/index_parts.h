@@ -8,15 +8,12 @@
 #include "analyzer/heap/index.h"
 #include "analyzer/heap/sink.h"
 
-/* The unit of most regions, the only one that windows are for. */
-enum { GRANULE = 1 << USUAL_SHIFT };
-
 enum { LINE_WORDS = 7, LINE_BITS = LINE_WORDS * 64 };
 
 /*
  * A cache line of bits, one for each unit of the region. sums has, in its lower half, the number of
  * all bits in the lines before, and above it those in the first two, four and six words of this
- * one, SUM_BITS for each.
+ * one, SUM_BITS for each; the uppermost bit is line_is_uneven().
  */
 struct line {
 	uint64_t bits[LINE_WORDS];
@@ -24,14 +21,15 @@ struct line {
 };
 
 enum { SUM_BITS = 10 };
+static const uint64_t LINE_UNEVEN = UINT64_C(1) << 63;
 
 /* Of each region, by its number. */
 struct region_layout {
 	size_t first_line, lines; /* no lines: it has one allocation at most */
 	/*
-	 * The bytes between the end of each allocation and the start of the next one, if these are
-	 * the same, and no more than a unit, between all: then ends are known from the bits.
-	 * Else GAPS_VARY.
+	 * The fewest bytes between the end of an allocation and the start of the next one, if no
+	 * more than a unit: then the bits tell ends, too, but in lines where there are more bytes
+	 * in between. Else GAPS_VARY.
 	 */
 	unsigned int gap;
 };
@@ -107,6 +105,12 @@ static inline bool region_holds(const struct heap_region *region, uint64_t addre
 	return address - region->start < region->end - region->start;
 }
 
+/* Whether bytes in its range are in no allocation, besides the region's gaps. */
+static inline bool line_is_uneven(const struct line *line)
+{
+	return line->sums & LINE_UNEVEN;
+}
+
 /* How many bits are set in the words up to that of bit, less the one itself. */
 static inline uint64_t line_sum(const struct line *line, unsigned int bit)
 {
@@ -148,27 +152,28 @@ static inline uint64_t line_next_bit(const struct line *line, unsigned int bit)
 	return (line + is_last)->bits[next / 64] >> (next % 64) & 1;
 }
 
-/* What starts in WINDOW granules in a row, and in the one behind them. */
-enum { WINDOW = 32, WINDOW_BYTES = WINDOW * GRANULE };
-
+/* What starts in so many units in a row, 32 or 64. */
 struct window {
-	uint64_t starts;    /* a bit for each granule */
-	uint64_t next_rank; /* within the region, of the first of them */
+	uint64_t starts;    /* a bit for each unit */
+	uint64_t nexts;	    /* a bit for each: the unit behind it is a start */
+	uint64_t next_rank; /* within the region, of the first start */
+	bool is_uneven;	    /* ends are not known from the bits */
 };
 
-/* Of the granules from that one of the region on, a multiple of WINDOW. The lines reach as far. */
+/* Of count units of the region from that one on, a multiple of count. The lines reach as far. */
 static inline __attribute__((always_inline)) struct window index_window(
-	const struct allocation_index *index, const struct region_layout *layout, uint64_t granule,
-	bool by_instruction)
+	const struct allocation_index *index, const struct region_layout *layout, uint64_t unit,
+	unsigned int count, bool by_instruction)
 {
-	const struct line *line = index->lines.items + layout->first_line + granule / LINE_BITS;
-	unsigned int bit = granule % LINE_BITS, shift = bit % 64;
-	uint64_t bits = line->bits[bit / 64] >> shift;
-	uint64_t behind = line_next_bit(line, bit + WINDOW - 1);
+	const struct line *line = index->lines.items + layout->first_line + unit / LINE_BITS;
+	unsigned int bit = unit % LINE_BITS;
+	uint64_t bits = line->bits[bit / 64] >> (bit % 64) & UINT64_MAX >> (64 - count);
 
 	return (struct window){
-		(bits & UINT32_MAX) | behind << WINDOW,
+		bits,
+		bits >> 1 | line_next_bit(line, bit + count - 1) << (count - 1),
 		line_rank(line, bit, by_instruction) - (bits & 1),
+		layout->gap == GAPS_VARY || line_is_uneven(line),
 	};
 }
 

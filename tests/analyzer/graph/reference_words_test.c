@@ -1,14 +1,14 @@
 /*
  * The scan for references against a model that is too simple to be wrong: each word of each block,
- * looked for among all blocks. Blocks are of every size and state, regions have gaps that are even
- * or not, and the dump lacks parts.
+ * looked for among all blocks. Blocks are of every size and state, in units of 16 bytes or 8,
+ * regions have gaps that are even, or not, or but for some, and the dump lacks parts.
  */
 #include "analyzer/graph/reference_words.h"
 
 #include "tests/analyzer/world.h"
 #include "tests/random.h"
 
-enum { HEAPS = 12, HEAP_SIZE = 0x8000, MOST_BLOCKS = 4096 };
+enum { HEAPS = 16, HEAPS_OF_16 = 8, HEAP_SIZE = 0x8000, MOST_BLOCKS = 8192 };
 
 struct model {
 	struct block blocks[MOST_BLOCKS]; /* by address */
@@ -23,27 +23,30 @@ static uint64_t heap_start(size_t number)
 }
 
 /* Most are small; some are more than is read in vain. */
-static uint64_t random_size(void)
+static uint64_t random_size(uint64_t unit)
 {
 	switch (random_below(16)) {
 	case 0:
-		return 16 * random_below(150);
+		return unit * random_below(2400 / unit);
 	case 1:
 		return 0;
 	default:
-		return 16 * random_below(6);
+		return unit * random_below(96 / unit);
 	}
 }
 
 static void add_blocks(struct world *world, size_t heap)
 {
 	uint64_t start = heap_start(heap), end = start + HEAP_SIZE;
-	uint64_t gap = heap % 4 == 3 ? 0 : 8 * (heap % 4);
-	bool is_even = heap < 8, is_pointerless = random_below(3) == 0;
+	unsigned int unit = heap < HEAPS_OF_16 ? 16 : 8;
+	uint64_t gap = heap % 4 == 3 ? 0 : unit / 2 * (heap % 4);
+	bool is_even = heap % 8 < 7, is_pointerless = random_below(3) == 0;
+	unsigned int one_wide_in = heap % 8 < 4 ? 0 : is_even ? 40 : 4;
 
+	block_sink_align(world->sink, unit);
 	assert_no_error(block_sink_region(world->sink, start, end, 0));
 	while (model.count < MOST_BLOCKS && end - start > 0x1000) {
-		uint64_t size = random_size() + 32 - gap;
+		uint64_t size = random_size(unit) + 32 - gap;
 		struct block block = {
 			.start = start,
 			.size = is_even ? size : size - random_below(12),
@@ -52,8 +55,8 @@ static void add_blocks(struct world *world, size_t heap)
 		};
 
 		start += size + gap;
-		if (!is_even && random_below(4) == 0)
-			start += 16 * random_below(5);
+		if (one_wide_in > 0 && random_below(one_wide_in) == 0)
+			start += unit * random_below(one_wide_in);
 		model.blocks[model.count++] = block;
 		world_add_block(world, block);
 	}
@@ -82,7 +85,7 @@ static uint64_t random_word(void)
 	case 0:
 		return block->start;
 	case 1:
-		return block->start - 16;
+		return block->start - 8 - 8 * random_below(2);
 	case 2:
 		return block->start + random_below(block->size + 1);
 	case 3:
@@ -106,9 +109,8 @@ static void fill(struct world *world)
 
 static allocation_id find_in_model(uint64_t address)
 {
-	for (size_t i = 0; i < model.count; i++)
-		if (address >= model.blocks[i].start &&
-		    address - model.blocks[i].start < model.blocks[i].size)
+	for (size_t i = 0; i < model.count && address >= model.blocks[i].start; i++)
+		if (address - model.blocks[i].start < model.blocks[i].size)
 			return (allocation_id)i;
 	return NO_ALLOCATION;
 }
@@ -120,9 +122,11 @@ static unsigned int find_stale_links(const void *data, const struct allocation_i
 	unsigned int mask = 0;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		allocation_id id = allocation_find(index, words[i] + 16);
+		const struct heap_region *region = heap_region_find(index, words[i]);
+		uint64_t below = region ? words[i] + (UINT64_C(1) << region->shift) : 0;
+		allocation_id id = allocation_find(index, below);
 
-		if (id != NO_ALLOCATION && allocation_start(index, id) == words[i] + 16)
+		if (id != NO_ALLOCATION && allocation_start(index, id) == below)
 			mask |= 1U << i;
 	}
 	return start / 16 % 3 ? mask : mask & 3;

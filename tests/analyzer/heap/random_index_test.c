@@ -26,10 +26,11 @@ static uint64_t size_before_gap(uint64_t gap, unsigned int unit)
 	return unit * (2 + random_below(random_below(8) ? 8 : 900)) - gap;
 }
 
-/* Fill the region with blocks of one gap between any two of them. */
+/* Fill the region with blocks of one gap between any two of them, or nearly any. */
 static uint64_t fill_evenly(uint64_t start, unsigned int unit)
 {
 	uint64_t count = random_below(40), gap = random_below(unit + 1), end = start;
+	bool is_even = random_below(2);
 
 	for (uint64_t i = 0; i < count && model.count < MOST_BLOCKS; i++) {
 		struct block *block = &model.blocks[model.count++];
@@ -38,6 +39,8 @@ static uint64_t fill_evenly(uint64_t start, unsigned int unit)
 		block->size = size_before_gap(gap, unit);
 		block->state = (enum block_state)random_below(3);
 		end = block->start + block->size + gap;
+		if (!is_even && random_below(12) == 0)
+			end += unit * random_below(random_below(4) ? 8 : 3000);
 	}
 	return end + unit * (1 + random_below(3));
 }
