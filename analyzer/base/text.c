@@ -312,6 +312,17 @@ static bool is_unsafe(uint32_t character)
 	       (character >= 0x2066 && character <= 0x2069);
 }
 
+/* Whether all eight bytes are letters, digits or marks of ASCII, or spaces. */
+static bool are_plain(const unsigned char *bytes)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), highest = ones << 7;
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	/* A byte above '~', as the sum says, or below ' ', as the difference does. */
+	return !((word | (word + ones) | (word - ones * ' ')) & highest);
+}
+
 size_t text_run(const char *text, size_t size)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
@@ -319,6 +330,10 @@ size_t text_run(const char *text, size_t size)
 	uint32_t character;
 
 	while (length < size) {
+		if (size - length >= sizeof(uint64_t) && are_plain(bytes + length)) {
+			length += sizeof(uint64_t);
+			continue;
+		}
 		if ((bytes[length] >= ' ' && bytes[length] <= '~') || bytes[length] == '\t' ||
 		    bytes[length] == '\n' || bytes[length] == '\r') {
 			length++;

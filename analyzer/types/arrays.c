@@ -50,7 +50,7 @@ static void count_elements(const struct typing *typing, struct memory_range rang
 		allocation_id id;
 		uint64_t word;
 
-		if (!image_read_u64(typing->input.image, at, &word) || word == 0)
+		if (!read_word(typing, at, &word) || word == 0)
 			continue;
 		id = find_used(typing, word);
 		if (id == NO_ALLOCATION)

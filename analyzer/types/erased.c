@@ -156,7 +156,7 @@ static struct error *find_object_class(struct typing *typing, uint64_t address, 
 	uint64_t vtable, hash, function;
 
 	*ret = NO_TYPE;
-	if (!image_read_u64(typing->input.image, address, &vtable))
+	if (!read_word(typing, address, &vtable))
 		return NULL;
 	hash = hash_add(5, vtable);
 	*ret = address_map_find(&typing->nodes, hash);
@@ -164,7 +164,7 @@ static struct error *find_object_class(struct typing *typing, uint64_t address, 
 		return NULL;
 	*ret = NO_TYPE;
 	for (uint64_t i = 0; *ret == NO_TYPE && i < FUNCTIONS; i++)
-		if (image_read_u64(typing->input.image, vtable + i * sizeof(function), &function))
+		if (read_word(typing, vtable + i * sizeof(function), &function))
 			*ret = debug_class_of(typing->input.debug, typing->table, function, object);
 	return address_map_add(&typing->nodes, hash, *ret);
 }
@@ -199,8 +199,7 @@ struct error *typing_find_erased(struct typing *typing, const struct link *link,
 		TRY(address_map_add(&typing->nodes, hash, known));
 	}
 	if (known == COUNT_OF(holders) ||
-	    !image_read_u64(typing->input.image, link->address + (uint64_t)holders[known].manager,
-			    &manager))
+	    !read_word(typing, link->address + (uint64_t)holders[known].manager, &manager))
 		return NULL;
 	TRY(find_manager(typing, manager, &found));
 	return found ? find_held(typing, link, &holders[known],

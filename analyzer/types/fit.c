@@ -27,7 +27,7 @@ static bool refers_to_heap(const struct typing *typing, struct memory_range rang
 
 	for (uint64_t i = 0; i < SAMPLED_WORDS && (i + 1) * sizeof(word) <= range.end - range.start;
 	     i++)
-		if (image_read_u64(typing->input.image, range.start + i * sizeof(word), &word) &&
+		if (read_word(typing, range.start + i * sizeof(word), &word) &&
 		    find_used(typing, word) != NO_ALLOCATION)
 			return true;
 	return false;
@@ -66,7 +66,7 @@ bool is_text(const struct typing *typing, uint64_t address)
 	uint64_t word;
 	size_t length;
 
-	if (!image_read(typing->input.image, address, bytes, sizeof(bytes)))
+	if (!read_bytes(typing, address, bytes, sizeof(bytes)))
 		return false;
 	/* Bytes of a pointer may be letters, too. */
 	memcpy(&word, bytes, sizeof(word));
@@ -83,7 +83,7 @@ bool is_filled_with_text(const struct typing *typing, struct memory_range range,
 	uint64_t available = range.end - address;
 	size_t length = 0, size = available < sizeof(bytes) ? available : sizeof(bytes);
 
-	if (image_read(typing->input.image, address, bytes, size))
+	if (read_bytes(typing, address, bytes, size))
 		length = text_run(bytes, size);
 	return length >= LEAST_LENGTH && length < size && bytes[length] == '\0' &&
 	       available <= length + MOST_ROOM &&
@@ -175,8 +175,10 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 			struct conformity *conformity)
 {
 	const struct data_type *target = typing_type(typing, slot->target);
-	const struct region *region = image_find(typing->input.image, address);
 	allocation_id id = find_used(typing, address);
+	/* No code is in the heap. */
+	const struct region *region =
+		id == NO_ALLOCATION ? image_find(typing->input.image, address) : NULL;
 	struct memory_range range;
 
 	/* In place of "void *" numbers may stand. */
@@ -184,20 +186,20 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 		confirm_vaguely(conformity, id);
 	if (target->kind == TYPE_NONE)
 		return true;
-	if (!region)
+	if (!region && id == NO_ALLOCATION)
 		return false;
 	if (target->kind == TYPE_FUNCTION) {
 		conformity->confirmed++;
 		/* Little else has the addresses of several functions just there. */
 		conformity->functions++;
 		conformity->known += conformity->functions == ENOUGH_FUNCTIONS;
-		return region->rights & RIGHT_EXECUTE;
+		return region && (region->rights & RIGHT_EXECUTE);
 	}
 	if (!is_aggregate(target)) {
 		conformity->confirmed += target->kind == TYPE_CHARACTER && is_text(typing, address);
 		return true;
 	}
-	if ((region->rights & RIGHT_EXECUTE) || address % sizeof(uint32_t) != 0)
+	if ((region && (region->rights & RIGHT_EXECUTE)) || address % sizeof(uint32_t) != 0)
 		return false;
 	conformity->confirmed++;
 	conformity->exact += id == NO_ALLOCATION;
@@ -273,14 +275,15 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 	*ret_offset = 0;
 	if (error)
 		return error;
-	for (offset = 0; offset + sizeof(uint64_t) <= size && offset < MOST_COMPARED;
-	     offset += sizeof(uint64_t)) {
+	if (size > MOST_COMPARED)
+		size = MOST_COMPARED;
+	for (offset = 0; offset + sizeof(uint64_t) <= size; offset += sizeof(uint64_t)) {
 		uint64_t word;
 
 		*ret_offset = offset;
 		while (next < count && slots[next].offset < offset)
 			next++;
-		if (!image_read_u64(typing->input.image, address + offset, &word))
+		if (!read_word(typing, address + offset, &word))
 			return NULL;
 		if (next == count || slots[next].offset != offset) {
 			if (find_used(typing, word) != NO_ALLOCATION &&
@@ -382,8 +385,7 @@ struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, ty
 		if (slots[i].is_choice || !is_aggregate(target) || !target->size ||
 		    !slot_stands(&typing->slots, typing->input.image, &slots[i],
 				 address + slots[i].offset) ||
-		    !image_read_u64(typing->input.image, address + slots[i].offset, &word) ||
-		    is_null(typing, word))
+		    !read_word(typing, address + slots[i].offset, &word) || is_null(typing, word))
 			continue;
 		error = typing_conforms(typing, word, slots[i].target, &one);
 		ret->is_violated = one.is_violated;
@@ -405,7 +407,7 @@ struct error *typing_conforms_pointers(struct typing *typing, struct memory_rang
 		struct conformity one;
 		uint64_t word;
 
-		if (!image_read_u64(typing->input.image, range.start + i * sizeof(word), &word))
+		if (!read_word(typing, range.start + i * sizeof(word), &word))
 			return NULL;
 		if (word == 0)
 			continue;
@@ -539,8 +541,8 @@ static bool points_behind_itself(struct typing *typing, struct memory_range rang
 
 	for (uint64_t i = 0; i + sizeof(word) <= size && i < MOST_COMPARED; i += sizeof(word))
 		if (slot_at(&typing->slots, number, i) &&
-		    image_read_u64(typing->input.image, range.start + i, &word) &&
-		    word >= range.start + size && word < range.end)
+		    read_word(typing, range.start + i, &word) && word >= range.start + size &&
+		    word < range.end)
 			return true;
 	return false;
 }

@@ -8,63 +8,16 @@
 enum {
 	MOST_ORIGINS = 1 << 24,
 	MOST_PLACES = 1 << 20, /* with a type, that are no allocations */
-	MOST_CONTEXTS = 1 << 20,
-	DEEPEST_CONTEXT = 8,
 	LONGEST_HEADER = 17, /* of a string: sds has the longest */
 	MOST_STEPS_BACK = 64,
 };
-
-uint32_t typing_enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place)
-{
-	uint32_t depth = typing->paths.items[parent].depth + 1, at = parent;
-	const struct context *known;
-	struct error *error;
-
-	while (at != NO_CONTEXT && typing->paths.items[at].way != way)
-		at = typing->paths.items[at].parent;
-	if (at != NO_CONTEXT)
-		return at;
-	if (depth > DEEPEST_CONTEXT) {
-		while (typing->paths.items[parent].depth > 1)
-			parent = typing->paths.items[parent].parent;
-		depth = 2;
-	}
-	known = table_find(&typing->paths, hash_add(way, parent), item,
-			   item->way == way && item->parent == parent);
-	if (known)
-		return (uint32_t)(known - typing->paths.items);
-	if (typing->paths.count >= MOST_CONTEXTS) {
-		typing_reach_limit(typing,
-				   "more than 1,048,576 paths of members lead to allocations");
-		return NO_CONTEXT;
-	}
-	error = table_append(&typing->paths, hash_add(way, parent),
-			     (struct context){ way, place, parent, depth });
-	if (error) {
-		error_destroy(error);
-		return NO_CONTEXT;
-	}
-	return (uint32_t)(typing->paths.count - 1);
-}
-
-/* Elements of what a variable itself leads to are not told apart from it. */
-static uint32_t enter_slot(struct typing *typing, uint32_t context, const struct slot *slot)
-{
-	struct context whole = typing->paths.items[context];
-
-	if (slot->member != NO_MEMBER)
-		return typing_enter_context(typing, context, slot->way, slot->member);
-	return whole.place == NO_MEMBER
-		       ? context
-		       : typing_enter_context(typing, context, whole.way | OF_ELEMENT,
-					      ELEMENT_OF(whole.place));
-}
 
 /* A pointer in memory: where it stands, and what it is to point to. */
 struct pointer {
 	allocation_id from; /* or NO_ALLOCATION */
 	uint64_t offset;    /* in it */
 	uint64_t address, value;
+	allocation_id to; /* what is used and holds the value, or NO_ALLOCATION */
 	type_number target;
 	uint32_t context; /* of what it leads to */
 	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
@@ -169,11 +122,28 @@ static void keep_type(struct typing *typing, allocation_id id, type_number numbe
 		number << TYPE_SHIFT | (is_inferred ? IS_INFERRED : 0) | (uint32_t)fit;
 }
 
+/* Whether values of the type, or what stands behind them, may have pointers. */
+static struct error *leads_on(struct typing *typing, type_number number, bool *ret)
+{
+	const struct slot *slots;
+	uint64_t offset;
+	size_t count;
+
+	TRY(slots_of(&typing->slots, number, &slots, &count));
+	if (count == 0 && type_find_tail(typing, number, &offset, &number))
+		TRY(slots_of(&typing->slots, number, &slots, &count));
+	*ret = count > 0;
+	return NULL;
+}
+
 struct error *typing_set(struct typing *typing, allocation_id id, type_number number,
 			 enum type_fit fit, bool is_inferred)
 {
+	bool is_followed;
+
 	keep_type(typing, id, number, fit, is_inferred);
-	return array_append(&typing->queue, id);
+	TRY(leads_on(typing, number, &is_followed));
+	return is_followed ? array_append(&typing->queue, id) : NULL;
 }
 
 /* What stands there may be the header of something else. */
@@ -186,7 +156,7 @@ static struct error *add_headed(struct typing *typing, const struct pointer *poi
 	uint8_t byte;
 
 	if (tag == NO_TAG || typing->headed.count >= MOST_PLACES ||
-	    !image_read(typing->input.image, pointer->value + tag, &byte, 1) ||
+	    !read_bytes(typing, pointer->value + tag, &byte, 1) ||
 	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
 		return NULL;
 	TRY(address_map_add(&typing->known, hash, 0));
@@ -433,7 +403,7 @@ static struct error *set_table(struct typing *typing, const struct pointer *poin
  */
 static struct error *follow(struct typing *typing, const struct pointer *pointer)
 {
-	allocation_id id = find_used(typing, pointer->value);
+	allocation_id id = pointer->to;
 	const struct data_type *target = typing_type(typing, pointer->target);
 	struct error *error = NULL;
 	struct memory_range range;
@@ -540,6 +510,16 @@ static bool has_rivals(const struct slot *slots, size_t count, size_t number)
 
 static struct error *follow_all(struct typing *typing, const struct source *source);
 
+/* Whether the pointer says no more than is known, as most do: lists and trees have many. */
+static bool is_nothing_new(const struct typing *typing, const struct pointer *pointer)
+{
+	allocation_id id = pointer->to;
+
+	return id != NO_ALLOCATION && !pointer->is_table &&
+	       known_type(typing, id) == pointer->target && known_fit(typing, id) > FIT_REGION &&
+	       has_step(typing, id) && range_of(typing, id).start == pointer->value;
+}
+
 /* Follow the pointer to what it leads to, which may be told by what stands beside it. */
 static struct error *follow_linked(struct typing *typing, const struct source *source,
 				   struct pointer *pointer, const struct slot *slot)
@@ -551,12 +531,14 @@ static struct error *follow_linked(struct typing *typing, const struct source *s
 	TRY(typing_find_node(typing, &link, &linked));
 	pointer->target = linked.target;
 	pointer->is_table = linked.is_table;
+	if (!linked.inside && is_nothing_new(typing, pointer))
+		return NULL;
 	if (linked.is_told)
 		pointer->is_choice = pointer->has_rivals = false;
 	/* Lists and trees are of one context. */
 	pointer->context = pointer->target == source->type
 				   ? source->context
-				   : enter_slot(typing, source->context, slot);
+				   : typing_enter_slot(typing, source->context, slot);
 	if (!linked.inside)
 		return follow(typing, pointer);
 	inside.address = linked.inside;
@@ -577,6 +559,10 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 		const struct slot *slots;
 		size_t count;
 
+		/* What is followed may move the slots. */
+		TRY(slots_of(&typing->slots, source->type, &slots, &count));
+		if (count == 0)
+			break;
 		if (source->is_array) {
 			struct conformity conformity;
 
@@ -584,9 +570,8 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 					    &conformity));
 			if (conformity.is_violated)
 				continue;
+			TRY(slots_of(&typing->slots, source->type, &slots, &count));
 		}
-		/* What is followed may move the slots. */
-		error = slots_of(&typing->slots, source->type, &slots, &count);
 		for (size_t j = 0; !error && j < count; j++) {
 			uint64_t address = source->address + i * size + slots[j].offset;
 			struct pointer pointer = {
@@ -602,17 +587,15 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 				.is_doubtful = source->doubtful && address >= source->doubtful,
 			};
 
-			if (address >= source->end ||
-			    !image_read_u64(typing->input.image, address, &pointer.value) ||
+			if (address >= source->end || !read_word(typing, address, &pointer.value) ||
 			    pointer.value == 0 ||
 			    !slot_stands(&typing->slots, typing->input.image, &slots[j], address))
 				continue;
+			pointer.to = find_used(typing, pointer.value);
 			error = follow_linked(typing, source, &pointer, &slots[j]);
 			if (!error)
 				error = slots_of(&typing->slots, source->type, &slots, &count);
 		}
-		if (count == 0)
-			break;
 	}
 	return error;
 }
@@ -661,8 +644,7 @@ static struct error *follow_table(struct typing *typing, const struct source *wh
 		enum { IS_EMPTY = 0x80 };
 		uint8_t byte;
 
-		if (!image_read(typing->input.image, table.control + i, &byte, sizeof(byte)) ||
-		    byte & IS_EMPTY)
+		if (!read_bytes(typing, table.control + i, &byte, sizeof(byte)) || byte & IS_EMPTY)
 			continue;
 		source.address = table.control - (i + 1) * size;
 		TRY(follow_all(typing, &source));
@@ -780,6 +762,7 @@ static bool follow_variable(void *data, const struct typed_variable *variable)
 			.from = NO_ALLOCATION,
 			.address = variable->address,
 			.value = variable->value,
+			.to = find_used(visit->typing, variable->value),
 			.target = type->target,
 			.context = context,
 		};

@@ -56,7 +56,7 @@ static unsigned int tag_for(struct typing *typing, allocation_id id, bool by_nex
 			return 0;
 		address += (uint64_t)(by_next ? slot->next_tag : slot->tag) - slot->offset;
 	}
-	return image_read(typing->input.image, address, &byte, 1) ? byte + 1U : 0;
+	return read_bytes(typing, address, &byte, 1) ? byte + 1U : 0;
 }
 
 /* What unions or headers share whose tag says the same of them. */

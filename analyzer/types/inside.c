@@ -44,8 +44,7 @@ static struct error *do_choices_agree(struct typing *typing, uint64_t address, t
 		allocation_id id;
 		uint64_t word;
 
-		if (!slots[i].is_choice ||
-		    !image_read_u64(typing->input.image, address + slots[i].offset, &word))
+		if (!slots[i].is_choice || !read_word(typing, address + slots[i].offset, &word))
 			continue;
 		id = find_used(typing, word);
 		*ret = id == NO_ALLOCATION ||

@@ -171,7 +171,7 @@ static bool is_table(const struct typing *typing, const struct link *link, type_
 	struct hash_table table;
 	uint64_t mask;
 
-	return id != NO_ALLOCATION && image_read_u64(typing->input.image, mask_address, &mask) &&
+	return id != NO_ALLOCATION && read_word(typing, mask_address, &mask) &&
 	       hash_table_of(typing->input.index, range_of(typing, id),
 			     typing_type(typing, element)->size, &table) &&
 	       table.control == link->value && table.count == mask + 1;
@@ -265,7 +265,7 @@ static struct error *find_dyn(struct typing *typing, const struct link *link, co
 	uint32_t known;
 	char *name;
 
-	if (!image_read_u64(typing->input.image, link->address + sizeof(vtable), &vtable))
+	if (!read_word(typing, link->address + sizeof(vtable), &vtable))
 		return NULL;
 	hash = hash_add(2, vtable);
 	known = address_map_find(&typing->nodes, hash);

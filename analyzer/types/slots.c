@@ -143,8 +143,8 @@ static bool stands(const struct slot_table *table, const struct image *image,
 	       (guard->or_more ? value >= guard->value : value == guard->value);
 }
 
-bool slot_stands(const struct slot_table *table, const struct image *image, const struct slot *slot,
-		 uint64_t address)
+bool slot_guards_agree(const struct slot_table *table, const struct image *image,
+		       const struct slot *slot, uint64_t address)
 {
 	for (uint32_t i = 0; i < slot->guard_count; i++)
 		if (!stands(table, image, &table->guards.items[slot->guards + i], address))
@@ -558,27 +558,21 @@ static struct error *add_slots(const struct making *making, struct part part)
 
 DEFINE_COMPARE(compare_slots, struct slot, ASCENDING(offset), ASCENDING(target))
 
-struct error *slots_of(struct slot_table *table, type_number type, const struct slot **ret,
-		       size_t *ret_count)
+struct error *slots_find(struct slot_table *table, type_number type)
 {
 	struct slot_range *range = &table->ranges.items[type];
+	const struct making making = { table, table->slots.count };
 	struct error *error = NULL;
 
-	if (range->first == NOT_MADE) {
-		const struct making making = { table, table->slots.count };
-
-		*range = (struct slot_range){ (uint32_t)making.first, 0 };
-		if (making.first < MOST_SLOTS)
-			error = add_slots(&making, (struct part){ .type = type,
-								  .member = NO_MEMBER,
-								  .tag = NO_TAG,
-								  .next_tag = NO_TAG });
-		range->count = (uint32_t)(table->slots.count - making.first);
-		if (range->count)
-			SORT(&table->slots.items[range->first], range->count, compare_slots);
-	}
-	*ret = table->slots.items ? &table->slots.items[range->first] : NULL;
-	*ret_count = range->count;
+	*range = (struct slot_range){ (uint32_t)making.first, 0 };
+	if (making.first < MOST_SLOTS)
+		error = add_slots(&making, (struct part){ .type = type,
+							  .member = NO_MEMBER,
+							  .tag = NO_TAG,
+							  .next_tag = NO_TAG });
+	range->count = (uint32_t)(table->slots.count - making.first);
+	if (range->count)
+		SORT(&table->slots.items[range->first], range->count, compare_slots);
 	return error;
 }
 

@@ -11,7 +11,7 @@
 #include "analyzer/image/image.h"
 #include "analyzer/program/debug/type_table.h"
 
-enum { NO_MEMBER = UINT32_MAX, NO_TAG = UINT32_MAX };
+enum { NO_MEMBER = UINT32_MAX, NO_TAG = UINT32_MAX, NO_SLOTS_YET = UINT32_MAX };
 
 /*
  * A member is known by its number in the table. Choices at one place, as the members of a union,
@@ -46,22 +46,39 @@ struct error *slot_table_init(struct slot_table *table, const struct type_table 
 			      struct memory_account *account);
 void slot_table_deinit(struct slot_table *table);
 
+/* Find the slots of values of the type, once. */
+struct error *slots_find(struct slot_table *table, type_number type);
+
 /*
  * The slots of a value of the type, by offset; those of an array without bounds are of one element.
  * They are valid until the next question.
  */
-struct error *slots_of(struct slot_table *table, type_number type, const struct slot **ret,
-		       size_t *ret_count);
+static inline struct error *slots_of(struct slot_table *table, type_number type,
+				     const struct slot **ret, size_t *ret_count)
+{
+	const struct slot_range *range = &table->ranges.items[type];
+	struct error *error = range->first == NO_SLOTS_YET ? slots_find(table, type) : NULL;
+
+	*ret = table->slots.items ? &table->slots.items[range->first] : NULL;
+	*ret_count = range->count;
+	return error;
+}
 
 /* Whether a value of the type is no more than slots. */
 struct error *slots_are_all(struct slot_table *table, type_number type, bool *ret);
+
+bool slot_guards_agree(const struct slot_table *table, const struct image *image,
+		       const struct slot *slot, uint64_t address);
 
 /*
  * Whether the slot is in use in the value where it stands at the address: its std::variant,
  * std::optional or enumeration of Rust says so, or it is in none.
  */
-bool slot_stands(const struct slot_table *table, const struct image *image, const struct slot *slot,
-		 uint64_t address);
+static inline bool slot_stands(const struct slot_table *table, const struct image *image,
+			       const struct slot *slot, uint64_t address)
+{
+	return slot->guard_count == 0 || slot_guards_agree(table, image, slot, address);
+}
 
 /* The first slot at that offset of a value of the type; NULL: there is none. */
 const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t offset);

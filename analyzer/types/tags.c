@@ -55,8 +55,7 @@ static const char *name_tag(const struct typing *typing, type_number whole, cons
 	type = typing_type(typing, type_at(typing, whole, slot->tag, 1 << TYPE_NUMBER));
 	enumerators = type_members(typing->table, type);
 	if (type->size > sizeof(value) ||
-	    !image_read(typing->input.image, address + slot->tag - slot->offset, &value,
-			type->size))
+	    !read_bytes(typing, address + slot->tag - slot->offset, &value, type->size))
 		return NULL;
 	for (size_t i = 0; type->kind == TYPE_NUMBER && i < type->member_count; i++)
 		if (enumerators[i].offset == value)
@@ -122,7 +121,7 @@ struct ballot ballot_of_header(const struct typing *typing, type_number header, 
 	uint32_t tag = tag_of(typing->table, typing_type(typing, header));
 	uint8_t byte;
 
-	if (tag == NO_TAG || !image_read(typing->input.image, address + tag, &byte, 1))
+	if (tag == NO_TAG || !read_bytes(typing, address + tag, &byte, 1))
 		return (struct ballot){ 0, header };
 	return (struct ballot){ hash_add(hash_add(1, header), byte), header };
 }

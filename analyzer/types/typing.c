@@ -29,6 +29,7 @@ void typing_destroy(struct typing *typing)
 	array_release(&typing->steps);
 	array_release(&typing->far_steps);
 	array_release(&typing->origins);
+	free(typing->last);
 	free(typing);
 }
 
@@ -98,6 +99,11 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 	if (!typing)
 		return &error_no_memory;
 	typing->input = *input;
+	typing->last = calloc(1, sizeof(*typing->last));
+	if (!typing->last)
+		return &error_no_memory;
+	*typing->last = (struct last_used){ .view = { input->image },
+					    .bounds = allocation_bounds(input->index) };
 	typing->types.memory.account = typing->steps.memory.account =
 		typing->far_steps.memory.account = typing->origins.memory.account =
 			typing->queue.memory.account = typing->places.memory.account =

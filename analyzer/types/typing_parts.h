@@ -4,6 +4,7 @@
  *	typing.c     what was found, and its names
  *	fit.c        whether memory looks like a value of a type, and how well it fits a block
  *	follow.c     from each typed pointer to what it leads to, on and on
+ *	contexts.c   by which members of which variable
  *	ahead.c      has memory fetched for that
  *	objects.c    objects of C++ classes, by their vtables
  *	nodes.c      what links of containers lead to, which say less than the container's name
@@ -109,8 +110,16 @@ struct entered {
 	struct kept_step step;
 };
 
+/* Where memory was read, and an address looked up, last: what is near is found faster. */
+struct last_used {
+	struct view view;
+	size_t hint;
+	struct heap_bounds bounds;
+};
+
 struct typing {
 	struct typing_input input;
+	struct last_used *last; /* which changes whenever something is read */
 	const struct type_table *table;
 	struct slot_table slots;
 	const char *limit;			/* the first that was reached: see typing_limit() */
@@ -183,18 +192,29 @@ struct error *typing_set_step(struct typing *typing, allocation_id id, struct ke
 
 static inline struct memory_range range_of(const struct typing *typing, allocation_id id)
 {
-	uint64_t start = allocation_start(typing->input.index, id);
-
-	return (struct memory_range){ start, start + allocation_size(typing->input.index, id) };
+	return allocation_range_near(typing->input.index, id, &typing->last->hint);
 }
 
 static inline allocation_id find_used(const struct typing *typing, uint64_t address)
 {
-	allocation_id id = allocation_find(typing->input.index, address);
+	allocation_id id;
 
-	return id != NO_ALLOCATION && allocation_state(typing->input.index, id) == BLOCK_USED
+	if (!heap_bounds_hold(&typing->last->bounds, address))
+		return NO_ALLOCATION;
+	allocation_find_many(typing->input.index, &address, 1, &typing->last->hint, &id);
+	return id != NO_ALLOCATION && bitmap_get(allocation_used(typing->input.index), id)
 		       ? id
 		       : NO_ALLOCATION;
+}
+
+static inline bool read_bytes(const struct typing *typing, uint64_t address, void *ret, size_t size)
+{
+	return view_read(&typing->last->view, address, ret, size);
+}
+
+static inline bool read_word(const struct typing *typing, uint64_t address, uint64_t *ret)
+{
+	return view_word(&typing->last->view, address, ret);
 }
 
 /* More than that is left without a type: "more than N WHAT". */
@@ -280,6 +300,14 @@ enum type_fit typing_fit_of_one(struct typing *typing, struct memory_range range
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
 			      enum type_fit *ret);
 
+/* ---- contexts.c */
+
+/* The context of what is one way on from another; NO_CONTEXT if there are too many. */
+uint32_t typing_enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place);
+
+/* The same of what the slot of a value leads to. */
+uint32_t typing_enter_slot(struct typing *typing, uint32_t context, const struct slot *slot);
+
 /* ---- follow.c */
 
 /* The allocation is of the type; its own pointers are to be followed. */
@@ -296,9 +324,6 @@ struct error *typing_begin_at(struct typing *typing, allocation_id id, type_numb
 
 /* Give allocations the types that the user stated. */
 struct error *typing_set_stated(struct typing *typing);
-
-/* The context of what is one way on from another; NO_CONTEXT if there are too many. */
-uint32_t typing_enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place);
 
 /* Follow the pointers of all variables, or of what was set since. */
 struct error *typing_follow_variables(struct typing *typing);

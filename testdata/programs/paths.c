@@ -1,6 +1,6 @@
 /*
  * More paths of members than heapcore tells apart: eight from each structure to the next, and
- * those of the last level all lead to one allocation.
+ * those of the last level all lead to one allocation, of a type that they do not tell.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +11,10 @@
 		struct next *a, *b, *c, *d, *e, *f, *g, *h; \
 	}
 
-struct leaf {
-	long numbers[8];
+struct seventh {
+	void *a, *b, *c, *d, *e, *f, *g, *h;
 };
 
-LEVEL(seventh, leaf);
 LEVEL(sixth, seventh);
 LEVEL(fifth, sixth);
 LEVEL(fourth, fifth);
@@ -36,7 +35,7 @@ static void *make(int level, void *leaf)
 
 int main(void)
 {
-	first = make(7, calloc(1, sizeof(struct leaf)));
+	first = make(7, calloc(8, sizeof(long)));
 	puts("ready");
 	fflush(stdout);
 	for (;;)
