@@ -62,7 +62,7 @@ enum stage {
 	STAGE_TYPE_TABLE,      /* types and variables of debug information */
 	STAGE_TYPES,	       /* what debug information says that allocations are */
 	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
-	STAGE_LEAKED_TYPES,    /* the types that leaked ones look like */
+	STAGE_LEAKED_TYPES,    /* the types that leaked ones look like, besides those of all */
 	STAGE_SITES,	       /* which calls allocate values of which types */
 	STAGES,
 };
@@ -223,6 +223,17 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 
 /* What leaked allocations look like (STAGE_LEAKED_TYPES), else NULL. */
 const struct siblings *analysis_siblings(const struct analysis *analysis);
+
+/* The type of a used allocation, or what it looks like. False: none, or the stages are not built.
+ */
+static inline bool analysis_type_of(const struct analysis *analysis, allocation_id id,
+				    struct typed *ret)
+{
+	const struct typing *typing = analysis_typing(analysis);
+
+	return (typing && typing_of(typing, id, ret)) ||
+	       siblings_typed(analysis_siblings(analysis), id, ret);
+}
 
 /* The calls that allocate values of types (STAGE_SITES). */
 struct sites *analysis_sites(const struct analysis *analysis);

@@ -536,8 +536,17 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 	return NULL;
 }
 
+/* What leaked takes as long to find as all references: only where something may look like a type.
+ */
 static struct error *build_leaked_types(struct analysis *analysis)
 {
+	bool expected = analysis->costs[STAGE_REACHABILITY].built;
+
+	if (!expected)
+		TRY(siblings_expect(analysis->typing, &analysis->account, &expected));
+	if (!expected)
+		return siblings_create(NULL, NULL, &analysis->account, &analysis->siblings);
+	TRY(analysis_need(analysis, STAGE_REACHABILITY));
 	return siblings_create(analysis->typing, &analysis->liveness.leaked, &analysis->account,
 			       &analysis->siblings);
 }
@@ -792,7 +801,7 @@ const struct recipe analysis_recipes[STAGES] = {
 				    KEPT(leaked_patterns, unreachable) },
 	[STAGE_LEAKED_TYPES] = { "types of leaked",
 				 "typed",
-				 { STAGE_TYPES, STAGE_REACHABILITY },
+				 { STAGE_TYPES },
 				 MADE(leaked_types, leaked_types) },
 	[STAGE_SITES] = { "allocating calls",
 			  "calls",

@@ -125,17 +125,12 @@ static struct error *count_key(struct census *census, kind_key key, uint64_t byt
 	return NULL;
 }
 
-/*
- * Of leaked ones, with the type that they look like. Of texts and arrays of numbers, the size tells
- * more than that they are such.
- */
+/* Of texts and arrays of numbers, the size tells more than that they are such. */
 static kind_key find_kind(const struct analysis *analysis, allocation_id id)
 {
 	const struct patterns *patterns = analysis_patterns(analysis);
 	kind_key key = kind_typed(analysis, patterns, analysis_typing(analysis), id);
 
-	if (!key)
-		key = kind_of_like(analysis, id);
 	return kind_is_of_numbers(analysis, key) ? kind_of(analysis, patterns, id) : key;
 }
 
@@ -393,15 +388,6 @@ static struct error *count_owners(struct census *census)
 	return error;
 }
 
-/* What leaked is looked for only where anything has a type. */
-static struct error *need_types(struct analysis *analysis)
-{
-	TRY(analysis_need(analysis, STAGE_TYPES));
-	return typing_count(analysis_typing(analysis)) > 0
-		       ? analysis_need(analysis, STAGE_LEAKED_TYPES)
-		       : NULL;
-}
-
 struct error *census_need(struct analysis *analysis, enum aspect aspect)
 {
 	TRY(analysis_need(analysis, STAGE_CLASSES));
@@ -409,7 +395,7 @@ struct error *census_need(struct analysis *analysis, enum aspect aspect)
 	if (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN)
 		TRY(analysis_need(analysis, STAGE_PATTERNS));
 	if (aspect == ASPECT_KIND)
-		TRY(need_types(analysis));
+		TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
 	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_DOMINATORS) : NULL;
 }
 

@@ -3,7 +3,6 @@
 #include "analyzer/gate/leak_kinds.h"
 #include "analyzer/kinds/allocated_by.h"
 #include "analyzer/kinds/type_reason.h"
-#include "analyzer/types/siblings.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,13 +11,11 @@
  */
 static const char *type_name(const struct analysis *analysis, allocation_id id)
 {
-	const struct typing *typing = analysis_typing(analysis);
 	struct typed typed;
 
-	if (!typing || (!siblings_typed(analysis_siblings(analysis), id, &typed) &&
-			!typing_of(typing, id, &typed)))
-		return NULL;
-	return typing_name(typing, typed);
+	return analysis_type_of(analysis, id, &typed)
+		       ? typing_name(analysis_typing(analysis), typed)
+		       : NULL;
 }
 
 /* A class or a pattern says more, and of what does not count nobody reads the type. */

@@ -18,11 +18,9 @@ static const char *find_class(const struct analysis *analysis, allocation_id id)
 /* The type of the one value that the allocation is; NO_TYPE: it is not known, or none. */
 static type_number find_type(const struct analysis *analysis, allocation_id id)
 {
-	const struct typing *typing = analysis_typing(analysis);
 	struct typed typed;
 
-	if (!siblings_typed(analysis_siblings(analysis), id, &typed) &&
-	    (!typing || !typing_of(typing, id, &typed)))
+	if (!analysis_type_of(analysis, id, &typed))
 		return NO_TYPE;
 	return typed.fit == FIT_ONE || typed.fit == FIT_TAIL || typed.fit == FIT_LIKE ? typed.type
 										      : NO_TYPE;

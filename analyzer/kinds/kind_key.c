@@ -15,17 +15,11 @@ struct error *kind_need(struct analysis *analysis)
 	return analysis_need(analysis, STAGE_PATTERNS);
 }
 
-struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members,
-			      const struct typing **ret)
+struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members)
 {
-	*ret = NULL;
-	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
-		return NULL;
-	if (kind_are_unreachable(analysis, members))
-		return analysis_need(analysis, STAGE_LEAKED_TYPES);
-	TRY(analysis_need(analysis, STAGE_TYPES));
-	*ret = analysis_typing(analysis);
-	return NULL;
+	return bitmap_meets(members, allocation_used(analysis_index(analysis)))
+		       ? analysis_need(analysis, STAGE_LEAKED_TYPES)
+		       : NULL;
 }
 
 static kind_key identity_key(const struct identity *identity)
@@ -74,7 +68,10 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 		return kind_of_pattern(pattern);
 	if (signature)
 		return kind_make(BY_SIGNATURE, signature);
-	return analysis_identity(analysis, id, &identity) ? identity_key(&identity) : KIND_UNKNOWN;
+	if (analysis_identity(analysis, id, &identity))
+		return identity_key(&identity);
+	return typing && siblings_typed(analysis_siblings(analysis), id, &typed) ? type_key(typed)
+										 : KIND_UNKNOWN;
 }
 
 kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns, allocation_id id)
@@ -84,21 +81,8 @@ kind_key kind_of(const struct analysis *analysis, const struct patterns *pattern
 
 kind_key kind_leaked(const struct analysis *analysis, allocation_id id)
 {
-	kind_key key = kind_of(analysis, analysis_leaked_patterns(analysis), id);
-	struct typed typed;
-
-	return siblings_typed(analysis_siblings(analysis), id, &typed) &&
-			       (key == KIND_UNKNOWN || typed.is_stated)
-		       ? type_key(typed)
-		       : key;
-}
-
-kind_key kind_of_like(const struct analysis *analysis, allocation_id id)
-{
-	struct typed typed;
-
-	return siblings_typed(analysis_siblings(analysis), id, &typed) ? type_key(typed)
-								       : KIND_UNKNOWN;
+	return kind_typed(analysis, analysis_leaked_patterns(analysis), analysis_typing(analysis),
+			  id);
 }
 
 bool kind_is_of_numbers(const struct analysis *analysis, kind_key key)

@@ -62,33 +62,18 @@ struct error *kind_need(struct analysis *analysis);
 kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns,
 		 allocation_id id);
 
-/* The same, where types are known by debug information, too. */
+/*
+ * The same, where types are known by debug information, too; of what leaked, the type that it looks
+ * like where nothing else is known, if STAGE_LEAKED_TYPES is built.
+ */
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
 		    const struct typing *typing, allocation_id id);
 
-/* Whether it is known of all of them that no root leads to them. */
-static inline bool kind_are_unreachable(const struct analysis *analysis,
-					const struct bitmap *members)
-{
-	return analysis_cost(analysis, STAGE_REACHABILITY).built &&
-	       bitmap_within(members, analysis_unreachable(analysis));
-}
+/* Find the types of the allocations, and what leaked ones look like, if any of them is in use. */
+struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members);
 
-/*
- * The types of those of the allocations that are in use; NULL: none has one. No variable leads to
- * what is not reachable: if all are that, only what they look like is found (analysis_siblings()).
- */
-struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members,
-			      const struct typing **ret);
-
-/*
- * The same of a leaked one, with the type that it looks like where nothing else is known. Needs
- * STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES.
- */
+/* The same of a leaked one. Needs STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES. */
 kind_key kind_leaked(const struct analysis *analysis, allocation_id id);
-
-/* The type that a leaked one looks like; KIND_UNKNOWN: none, or STAGE_LEAKED_TYPES is not built. */
-kind_key kind_of_like(const struct analysis *analysis, allocation_id id);
 
 /* Whether it is a type of numbers or characters, of which an allocation has an array. */
 bool kind_is_of_numbers(const struct analysis *analysis, kind_key key);

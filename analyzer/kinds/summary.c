@@ -12,7 +12,6 @@ struct counting {
 	struct tally_table kinds;
 	ARRAY(struct kind_samples) samples; /* by number of the kind */
 	ARRAY(uint32_t) numbers;	    /* of kinds, by id; only if needed */
-	bool is_leaked;			    /* all of the members */
 	bool finds_holders;
 	struct bitmap unnamed;	   /* members whose holders are to be found */
 	struct bitmap texts;	   /* the same, where a runtime's objects may hold them */
@@ -69,9 +68,7 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 {
 	const struct analysis *analysis = counting->input->analysis;
 	uint64_t size = allocation_size(analysis_index(analysis), id);
-	kind_key key = counting->is_leaked
-			       ? kind_leaked(analysis, id)
-			       : kind_typed(analysis, counting->patterns, counting->typing, id);
+	kind_key key = kind_typed(analysis, counting->patterns, counting->typing, id);
 
 	if (key == KIND_UNKNOWN && counting->finds_holders) {
 		bitmap_set(&counting->unnamed, id);
@@ -158,10 +155,7 @@ static struct error *add_members(struct counting *counting)
 	return NULL;
 }
 
-/*
- * Patterns of a part of the members, or of all; none of free ones. No variable leads to what is not
- * reachable, so that may only look like a type.
- */
+/* Patterns of a part of the members, or of all; none of free ones. */
 static struct error *find_patterns(struct counting *counting)
 {
 	struct analysis *analysis = counting->input->analysis;
@@ -175,10 +169,8 @@ static struct error *find_patterns(struct counting *counting)
 	TRY(analysis_need(analysis, leaked ? STAGE_LEAKED_PATTERNS : STAGE_PATTERNS));
 	counting->patterns =
 		leaked ? analysis_leaked_patterns(analysis) : analysis_patterns(analysis);
-	TRY(analysis_need(analysis, leaked ? STAGE_LEAKED_TYPES : STAGE_TYPES));
-	if (!leaked)
-		counting->typing = analysis_typing(analysis);
-	counting->is_leaked = leaked;
+	TRY(kind_need_types(analysis, members));
+	counting->typing = analysis_typing(analysis);
 	counting->finds_holders = !leaked && !counting->input->retained;
 	if (!counting->finds_holders)
 		return NULL;

@@ -145,7 +145,7 @@ static void print_target(struct printing *printing, uint64_t address)
 		fputs(" (free)", printing->out);
 		return;
 	}
-	if (typing_of(analysis_typing(analysis), id, &typed))
+	if (analysis_type_of(analysis, id, &typed))
 		name = typing_name(analysis_typing(analysis), typed);
 	if (!name && analysis_signature(analysis, id))
 		name = classes_name(analysis_classes(analysis), analysis_signature(analysis, id));

@@ -54,7 +54,6 @@ static struct error *build_needed(struct builder *builder)
 	/* First, for they take most memory. */
 	TRY(analysis_need(analysis, STAGE_DOMINATORS));
 	TRY(kind_need(analysis));
-	TRY(analysis_need(analysis, STAGE_TYPES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
 	builder->patterns = analysis_patterns(analysis);

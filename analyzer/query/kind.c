@@ -70,15 +70,10 @@ static bool is_identity(const struct analysis *analysis, const char *name)
 
 static bool has_type(const struct kind_test *test, allocation_id id, const char *name)
 {
-	const struct typing *typing = analysis_typing(test->analysis);
 	struct typed typed;
 
-	if (!typing)
-		return false;
-	return typing_has_name(typing, id, name) ||
-	       (test->are_unreachable &&
-		siblings_typed(analysis_siblings(test->analysis), id, &typed) &&
-		typed_has_name(typing, typed, name));
+	return analysis_type_of(test->analysis, id, &typed) &&
+	       typed_has_name(analysis_typing(test->analysis), typed, name);
 }
 
 /* Whether a used allocation is of a type of that name. */
@@ -87,7 +82,7 @@ static struct error *is_type(const struct kind_test *test, const char *name, boo
 	struct analysis *analysis = test->analysis;
 
 	*ret = false;
-	TRY(analysis_need(analysis, test->are_unreachable ? STAGE_LEAKED_TYPES : STAGE_TYPES));
+	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
 	bitmap_for_each(id, allocation_used(analysis_index(analysis))) {
 		*ret = has_type(test, (allocation_id)id, name);
 		if (*ret)
@@ -293,7 +288,6 @@ struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bo
 	if (test.kind.choice == KIND_NAMED) {
 		TRY(bitmap_init(&all, members->count, analysis_account(analysis)));
 		bitmap_copy(&all, members);
-		test.are_unreachable = kind_are_unreachable(analysis, members);
 	}
 	TRY(narrow(&test, members));
 	TRY(kind_test_settle(&test, allow_missing, &again));

@@ -42,7 +42,6 @@ struct kind_test {
 	struct class_filter filter; /* of KIND_NAMED */
 	char *identity;		    /* the name of an identity word, or NULL */
 	char *type;		    /* that of a type, or NULL */
-	bool are_unreachable;	    /* those to judge: what they look like counts as their type */
 	uint64_t judged;	    /* allocations so far */
 	bool found;		    /* one of them is of the kind */
 	struct bitmap known;	    /* those of the kind; no words: not yet found */

@@ -91,7 +91,7 @@ static struct error *need_columns(struct sql *sql, size_t table, uint64_t column
 	} needs[] = {
 		{ 1 << COLUMN_STATE | 1 << COLUMN_ANCHOR, STAGE_REACHABILITY },
 		{ 1 << COLUMN_CLASS | 1 << COLUMN_SIGNATURE, STAGE_SIGNATURES },
-		{ 1 << COLUMN_TYPE | 1 << COLUMN_SURENESS, STAGE_TYPES },
+		{ 1 << COLUMN_TYPE | 1 << COLUMN_SURENESS, STAGE_LEAKED_TYPES },
 		{ 1 << COLUMN_RETAINED, STAGE_RETAINED },
 		{ 1 << COLUMN_LEAK_ROOT, STAGE_LEAKS },
 	};
@@ -373,12 +373,14 @@ const char *sql_state(const struct analysis *analysis, allocation_id id)
 static const char *sureness_of(const struct sql *sql, allocation_id id)
 {
 	kind_key key = sql->kinds.list.items[sql->kinds.numbers.items[id]].key;
+	enum type_fit fit;
 
 	switch (kind_tag(key)) {
 	case BY_SIGNATURE:
 		return "certain";
 	case BY_TYPE:
-		return kind_type_of(key).fit >= FIT_ARRAY ? "typed" : "looks like";
+		fit = kind_type_of(key).fit;
+		return fit >= FIT_ARRAY && fit != FIT_LIKE ? "typed" : "looks like";
 	case BY_PATTERN:
 		return pattern_is_text(kind_pattern(key)) ? "text" : "certain";
 	case BY_IDENTITY:
@@ -420,13 +422,12 @@ static void result_class(sqlite3_context *context, const struct analysis *analys
 
 static void result_type(sqlite3_context *context, const struct analysis *analysis, allocation_id id)
 {
-	const struct typing *typing = analysis_typing(analysis);
 	struct typed typed;
 	_cleanup_(free) char *escaped = NULL;
 
-	if (!typing || !typing_of(typing, id, &typed))
+	if (!analysis_type_of(analysis, id, &typed))
 		return;
-	escaped = escape_text(typing_name(typing, typed));
+	escaped = escape_text(typing_name(analysis_typing(analysis), typed));
 	if (escaped)
 		sqlite3_result_text(context, escaped, -1, SQLITE_TRANSIENT);
 }

@@ -16,13 +16,12 @@ static struct sql_description describe(const struct sql *sql, allocation_id id)
 	const struct analysis *analysis = sql->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct heap_region *region = heap_region_find(index, allocation_start(index, id));
-	const struct typing *typing = analysis_typing(analysis);
 	enum live_state state = liveness_of(analysis, id);
 	unsigned int anchor = sql_anchor_kind(analysis_roots(analysis), id);
 	bool is_root = leak_root_find(analysis_leaks(analysis), id) != NULL;
 	pattern_number pattern = analysis_pattern_shown(analysis, analysis_patterns(analysis), id);
 	struct typed typed = { 0 };
-	bool is_typed = typing && typing_of(typing, id, &typed);
+	bool is_typed = analysis_type_of(analysis, id, &typed);
 	uint64_t arena = region ? (uint64_t)region->arena + 1 : 0;
 
 	return (struct sql_description){

@@ -160,7 +160,6 @@ static void find_members(struct cursor *cursor, type_number number, uint64_t off
 static void find_rows(struct cursor *cursor)
 {
 	const struct analysis *analysis = cursor->base.sql->analysis;
-	const struct typing *typing = analysis_typing(analysis);
 	allocation_id id = (allocation_id)cursor->at;
 	struct memory_range range;
 	struct typed typed;
@@ -168,12 +167,12 @@ static void find_rows(struct cursor *cursor)
 
 	cursor->row = cursor->members.count = cursor->texts.count = 0;
 	cursor->base.sql->visited++;
-	if (!typing || !typing_of(typing, id, &typed) || typed.fit <= FIT_REGION)
+	if (!analysis_type_of(analysis, id, &typed) || typed.fit <= FIT_REGION)
 		return;
 	range = allocation_range_near(analysis_index(analysis), id, &cursor->hint);
 	cursor->start = range.start;
 	cursor->size = range.end - range.start;
-	cursor->types = typing_types(typing);
+	cursor->types = typing_types(analysis_typing(analysis));
 	cursor->has_tail = typed.fit == FIT_TAIL;
 	array.target = typed.type;
 	if (typed.fit == FIT_ARRAY)
@@ -227,7 +226,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 {
 	struct cursor *cursor = (struct cursor *)base;
 	struct analysis *analysis = cursor->base.sql->analysis;
-	struct error *error = analysis_need(analysis, STAGE_TYPES);
+	struct error *error = analysis_need(analysis, STAGE_LEAKED_TYPES);
 
 	if (error)
 		return sql_fail(cursor->base.sql, error);

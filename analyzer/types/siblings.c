@@ -136,7 +136,7 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 {
 	struct typing *typing = search->typing;
 	enum type_fit fit = known_fit(typing, id);
-	bool is_leaked = bitmap_get(search->leaked, id);
+	bool is_leaked = search->leaked && bitmap_get(search->leaked, id);
 
 	if (pass == COMPARE_LEAKED)
 		return is_leaked && fit == FIT_NONE ? compare_leaked(search, id) : NULL;
@@ -147,6 +147,19 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 	return fit == FIT_ONE && typing_type(typing, known_type(typing, id))->kind == TYPE_STRUCTURE
 		       ? add_sibling(search, id)
 		       : NULL;
+}
+
+/* Whether it looks like a type that some of its size are of, whether they leaked or not. */
+static struct error *resembles_any(struct sibling_search *search, allocation_id id, bool *ret)
+{
+	const struct siblings *siblings = search->siblings;
+	size_t first, count = find_size(siblings, allocation_size(search->typing->input.index, id),
+					&first);
+
+	for (size_t i = first; i < first + count && count <= MOST_TYPES_OF_SIZE && !*ret; i++)
+		if (siblings->types.items[i].count >= LEAST_SIBLINGS)
+			TRY(looks_like(search, id, siblings->types.items[i].type, ret));
+	return NULL;
 }
 
 static struct error *run_pass(struct sibling_search *search, enum sibling_pass pass)
@@ -160,6 +173,39 @@ static struct error *run_pass(struct sibling_search *search, enum sibling_pass p
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
 	return NULL;
+}
+
+static struct error *find_siblings(struct sibling_search *search)
+{
+	TRY(run_pass(search, FIND_SIBLINGS));
+	if (search->siblings->types.count)
+		SORT(search->siblings->types.items, search->siblings->types.count, compare_sizes);
+	return NULL;
+}
+
+struct error *siblings_expect(struct typing *typing, struct memory_account *account, bool *ret)
+{
+	struct siblings siblings = { .types.memory.account = account };
+	struct sibling_search search = { typing, NULL, &siblings };
+	uint64_t passed = 0;
+	struct error *error;
+
+	*ret = false;
+	if (!typing || typing->types.count == 0)
+		return NULL;
+	progress_begin(typing->input.progress, "looking for what may look like a type",
+		       2 * allocation_count(typing->input.index));
+	error = find_siblings(&search);
+	bitmap_for_each(id, allocation_used(typing->input.index)) {
+		if (error || *ret)
+			break;
+		if (known_fit(typing, (allocation_id)id) == FIT_NONE)
+			error = resembles_any(&search, (allocation_id)id, ret);
+		if (!error)
+			error = progress_check_at(typing->input.progress, id, &passed);
+	}
+	table_release(&siblings.types);
+	return error;
 }
 
 struct error *siblings_create(struct typing *typing, const struct bitmap *leaked,
@@ -178,9 +224,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 		progress_begin(typing->input.progress, "comparing leaks with types",
 			       SIBLING_PASSES * count);
 		TRY(array_resize(&siblings->numbers, count));
-		TRY(run_pass(&search, FIND_SIBLINGS));
-		if (siblings->types.count)
-			SORT(siblings->types.items, siblings->types.count, compare_sizes);
+		TRY(find_siblings(&search));
 		TRY(run_pass(&search, COMPARE_STRANGERS));
 		TRY(run_pass(&search, COMPARE_LEAKED));
 	}
@@ -200,9 +244,6 @@ bool siblings_typed(const struct siblings *siblings, allocation_id id, struct ty
 {
 	const struct sibling_type *like = siblings_of(siblings, id);
 
-	if (siblings && siblings->typing && typing_has_statements(siblings->typing) &&
-	    typing_of(siblings->typing, id, ret))
-		return true;
 	if (like)
 		*ret = (struct typed){ like->type, FIT_LIKE };
 	return like;

@@ -24,6 +24,12 @@ struct sibling_type {
 
 struct siblings;
 
+/*
+ * Whether any allocation may look like a type if it leaked, which is not asked here: to find out
+ * takes longer. The typing may be NULL.
+ */
+struct error *siblings_expect(struct typing *typing, struct memory_account *account, bool *ret);
+
 /* Borrows the typing, which may be NULL and outlives the siblings. Needs its input. */
 struct error *siblings_create(struct typing *typing, const struct bitmap *leaked,
 			      struct memory_account *account, struct siblings **ret);
@@ -33,7 +39,7 @@ DEFINE_CLEANUP(siblings_destroy, struct siblings *)
 /* What a leaked allocation looks like; NULL: nothing. Siblings may be NULL: there are none. */
 const struct sibling_type *siblings_of(const struct siblings *siblings, allocation_id id);
 
-/* The same as a type of that allocation; or what it is by what the user stated. */
+/* The same as a type of that allocation. */
 bool siblings_typed(const struct siblings *siblings, allocation_id id, struct typed *ret);
 
 /* How many leaked allocations look like something. */

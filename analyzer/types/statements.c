@@ -26,11 +26,6 @@ static bool has_statement(const struct typing *typing, allocation_id id, type_nu
 	return false;
 }
 
-bool typing_has_statements(const struct typing *typing)
-{
-	return typing->statements.count > 0;
-}
-
 bool typing_is_stated(const struct typing *typing, allocation_id id)
 {
 	return has_statement(typing, id, NO_TYPE, false);

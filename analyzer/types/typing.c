@@ -186,13 +186,6 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 	return strcmp(typing_name(typing, typed), name) == 0;
 }
 
-bool typing_has_name(const struct typing *typing, allocation_id id, const char *name)
-{
-	struct typed typed;
-
-	return typing_of(typing, id, &typed) && typed_has_name(typing, typed, name);
-}
-
 struct kept_step typing_step(const struct typing *typing, allocation_id id)
 {
 	struct short_step step = typing->steps.items[id];

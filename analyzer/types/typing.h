@@ -94,9 +94,8 @@ DEFINE_CLEANUP(typing_destroy, struct typing *)
 struct error *typing_state(struct typing *typing, const struct type_statement *statement,
 			   struct type_changes *ret);
 
-/* Whether the user said which type that allocation, or any, is of. */
+/* Whether the user said which type that allocation is of. */
 bool typing_is_stated(const struct typing *typing, allocation_id id);
-bool typing_has_statements(const struct typing *typing);
 
 const struct type_table *typing_types(const struct typing *typing);
 
@@ -115,7 +114,6 @@ const char *typing_name(const struct typing *typing, struct typed typed);
  * name of the type.
  */
 bool typed_has_name(const struct typing *typing, struct typed typed, const char *name);
-bool typing_has_name(const struct typing *typing, allocation_id id, const char *name);
 
 /* False: nothing with a type led to it. It may have led to what has no type itself. */
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret);

@@ -194,7 +194,7 @@ static struct error *find_present(struct analysis *analysis, allocation_id id, s
 	if (typing_of(analysis_typing(analysis), id, ret))
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
-	if (siblings_typed(analysis_siblings(analysis), id, ret))
+	if (analysis_type_of(analysis, id, ret))
 		return NULL;
 	return error_create(ERROR_USAGE, "the allocation at 0x%" PRIx64 " has no type",
 			    allocation_start(analysis_index(analysis), id));

@@ -16,10 +16,9 @@ struct listing {
 	bool contents;
 	struct report *report;
 	struct annotating annotating;
-	const struct typing *typing; /* NULL: none has a type */
-	bool shows_members;	     /* of values with a type */
-	const struct table *table;   /* of allocations */
-	struct error *error;	     /* that ended a visit; owned */
+	bool shows_members;	   /* of values with a type */
+	const struct table *table; /* of allocations */
+	struct error *error;	   /* that ended a visit; owned */
 	bool in_table;
 };
 
@@ -76,13 +75,6 @@ static void choose_table(struct listing *listing, bool has_members)
 	listing->table = table;
 }
 
-/* Of leaked allocations, which have no types, what they look like. */
-static bool find_type(const struct listing *listing, allocation_id id, struct typed *ret)
-{
-	return listing->typing ? typing_of(listing->typing, id, ret)
-			       : siblings_typed(analysis_siblings(listing->analysis), id, ret);
-}
-
 static bool write_allocation(void *data, allocation_id id)
 {
 	struct listing *listing = data;
@@ -92,7 +84,7 @@ static bool write_allocation(void *data, allocation_id id)
 	uint64_t size = allocation_size(index, id);
 	struct memory_view view;
 	struct typed typed;
-	bool is_typed = find_type(listing, id, &typed);
+	bool is_typed = analysis_type_of(listing->analysis, id, &typed);
 	bool has_class = analysis_signature(listing->analysis, id) != 0;
 	/* Scripts for other tools expect words of objects. */
 	bool has_members = is_typed && typed.fit > FIT_PART && typed.fit != FIT_TABLE &&
@@ -154,8 +146,8 @@ static struct error *write_allocations(struct listing *listing)
 	TRY(query_select(listing->analysis, query, &members));
 	TRY(analysis_need(listing->analysis, STAGE_CLASSES));
 	TRY(annotation_rows_init(&listing->annotating, listing->analysis, listing->selection));
+	TRY(kind_need_types(listing->analysis, &members.set));
 	listing->annotating.members = &members;
-	TRY(kind_need_types(listing->analysis, &members.set, &listing->typing));
 	listing->shows_members = shows_members(listing);
 	choose_table(listing, false);
 	enter_table(listing);
@@ -258,10 +250,8 @@ static struct error *need_type(struct listing *listing, allocation_id id)
 	if (allocation_state(analysis_index(analysis), id) != BLOCK_USED)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_TYPES));
-	listing->typing = analysis_typing(analysis);
-	if (typing_count(listing->typing) == 0 || typing_of(listing->typing, id, &typed))
+	if (analysis_type_of(analysis, id, &typed))
 		return NULL;
-	listing->typing = NULL;
 	return analysis_need(analysis, STAGE_LEAKED_TYPES);
 }
 

@@ -206,7 +206,7 @@ static const char *find_type(const struct describer *describer, allocation_id id
 
 	return analysis_cost(analysis, STAGE_TYPES).built &&
 			       analysis_signature(analysis, id) == 0 &&
-			       typing_of(analysis_typing(analysis), id, &typed)
+			       analysis_type_of(analysis, id, &typed)
 		       ? typing_name(analysis_typing(analysis), typed)
 		       : NULL;
 }

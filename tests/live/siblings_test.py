@@ -4,6 +4,7 @@ testdata/programs/siblings.c leaks allocations of types of which others are
 held. Those that look like just one of these are said to, and no other.
 """
 
+import collections
 import shutil
 import unittest
 
@@ -58,16 +59,41 @@ class SiblingsTest(LiveTest):
         for name in "conn", "struct conn":
             self.assertEqual(addresses("-q", core, "enumerate", "leaked", name),
                              truth["like"])
-        held = addresses("-q", core, "enumerate", "used", "conn")
+        held = addresses("-q", core, "enumerate", "anchored", "conn")
         self.assertEqual(len(held), 40)
-        self.assertFalse(held & truth["like"])
+        self.assertEqual(addresses("-q", core, "enumerate", "used", "conn"),
+                         held | truth["like"])
         listed = ask("-q", core, "list", "used", "conn").stdout
         self.assertEqual(listed.count("... of type struct conn\n"), 40)
+        self.assertEqual(listed.count(f"... of type {LIKE}\n"),
+                         len(truth["like"]))
         # Where nothing looks like it, the name is still one.
         self.assertEqual(
             addresses("-q", core, "enumerate", "leaked", "left"), set())
         self.assertIn("unknown", ask("-q", core, "count", "leaked", "nothing",
                                      expected=(2,)).stderr)
+
+    def test_one_is_called_the_same_everywhere(self):
+        """What is used is what is anchored and what leaked."""
+        core, truth = self.core("-g", "-O2")
+        count = len(truth["like"])
+        counts = []
+        for name in "used", "anchored", "leaked":
+            groups = tables("-q", core, "summarize", name)["group"]
+            counts.append(collections.Counter(
+                {row["type"]: row["count"] for row in groups
+                 if row.get("type")}))
+        self.assertEqual(counts[0], counts[1] + counts[2])
+        self.assertEqual(counts[0][LIKE], count)
+        rows = {int(row["address"], 16): row["type"] for row in tables(
+            "-q", core, "list", "used")["allocation"]}
+        query = ("SELECT count(*), sureness FROM allocation WHERE type = "
+                 f"'{LIKE}' AND kind = type GROUP BY sureness")
+        asked, = tables("-q", core, "sql", query).values()
+        self.assertEqual({rows[address] for address in truth["like"]},
+                         {LIKE})
+        self.assertEqual([list(row.values()) for row in asked],
+                         [[count, "looks like"]])
 
     def test_what_they_look_like_is_denied(self):
         core, truth = self.core("-g", "-O2")
@@ -100,6 +126,7 @@ class SiblingsTest(LiveTest):
         both = ask("-q", "-c", "summarize leaked",
                    "-c", "summarize used", core).stdout
         self.assertTrue(both.endswith(alone))
+        self.assertIn(f"Type {LIKE} has ", alone)
 
     def test_without_debug_information(self):
         core, _ = self.core("-g0", "-O2")

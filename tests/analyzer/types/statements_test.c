@@ -136,7 +136,7 @@ TEST(what_is_denied_leads_to_nothing)
 	assert_types(&stated, "stt-");
 	state(&stated, 0, true, 0, 2);
 	assert_types(&stated, "----");
-	assert_false(typing_has_statements(stated.typing));
+	assert_false(typing_is_stated(stated.typing, 0));
 }
 
 TEST(without_memory_all_is_as_before)
