@@ -23,7 +23,7 @@ static const struct {
 	{ "musl's malloc",
 	  { "/ld-musl-", "-musl/libc.so" },
 	  { "__libc_malloc_impl", "__malloc_donate" },
-	  "versions from 1.2.1 on" },
+	  "versions from 1.0 on" },
 	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
 	{ "Hoard", { "/libhoard" }, { NULL } },
 	{ "hardened_malloc", { "/libhardened_malloc" }, { NULL } },

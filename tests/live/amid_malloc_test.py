@@ -18,6 +18,7 @@ import broken
 import harness
 import preloaded
 
+OLDMALLOC = os.environ.get("OLDMALLOC_GCC")
 TIMES = int(os.environ.get("AMID_MALLOC", "3"))
 # The threads move blocks between an allocator's lists and their caches, many at once.
 THREADS, MOST_MOVED = 4, 256
@@ -80,10 +81,17 @@ class AmidMalloc(harness.LiveTest):
     def test_mimalloc(self):
         self.check_library("libmimalloc.so.2", "libmimalloc.so.3")
 
+    def check_compiler(self, compiler):
+        self.check_all(self.compile("hammer", "hammer.c", "truth.c", compiler=compiler,
+                                    flags=harness.FLAGS.split()))
+
     @unittest.skipUnless(shutil.which("musl-gcc"), "there is no musl-gcc")
     def test_musl(self):
-        self.check_all(self.compile("hammer", "hammer.c", "truth.c", compiler="musl-gcc",
-                                    flags=harness.FLAGS.split()))
+        self.check_compiler("musl-gcc")
+
+    @unittest.skipUnless(OLDMALLOC, "there is no musl with oldmalloc")
+    def test_oldmalloc(self):
+        self.check_compiler(OLDMALLOC)
 
 
 if __name__ == "__main__":

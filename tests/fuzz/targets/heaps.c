@@ -20,6 +20,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 		"tcmalloc.core",
 		"musl.core",
 		"mimalloc.core",
+		"oldmalloc.core",
 		NULL,
 	};
 
