@@ -3,9 +3,9 @@
  *
  * Each file of formats/ defines one struct export_format; the build collects them. A format writes
  * what it needs of the ownership tree (owners.h), mostly as frames (frames.h). Contents of memory
- * are in no export. Names are escaped already, so they are printable UTF-8; what else a format
- * needs to escape, such as quotes, it escapes itself. A format that is a database takes no set: it
- * saves all of the core.
+ * are in no export of the tree. Names are escaped already, so they are printable UTF-8; what else a
+ * format needs to escape, such as quotes, it escapes itself. A format that is a database takes no
+ * set: it saves all of the core. One that lists members needs no tree.
  */
 #ifndef ANALYZER_EXPORT_EXPORT_H
 #define ANALYZER_EXPORT_EXPORT_H
@@ -26,17 +26,19 @@ struct export
 {
 	struct analysis *analysis;
 	const struct bitmap *members;
-	const struct owners *owners;
-	enum owner_measure measure; /* what formats with one measure show */
-	enum export_graph graph;    /* of pictures */
-	uint64_t limit;		    /* of frames, or what the format is made of */
-	const char *title;	    /* the core and the command; may be hostile */
+	const struct owners *owners; /* NULL: the format lists members */
+	enum owner_measure measure;  /* what formats with one measure show */
+	enum export_graph graph;     /* of pictures */
+	uint64_t limit;		     /* of frames, or what the format is made of */
+	bool no_content;   /* of memory is to be written; only lists of members have any */
+	const char *title; /* the core and the command; may be hostile */
 };
 
 struct export_format {
 	const char *name;
 	const char *summary; /* what opens it, for help */
 	bool is_binary;
+	bool lists_members;
 	uint64_t limit; /* unless the user gives one */
 	/* Failures to write are left to the writer's owner. NULL: save() writes a file itself. */
 	struct error *(*write)(const struct export *export, struct writer *writer);

@@ -308,18 +308,21 @@ static size_t write_character(struct writer *writer, const char *text, size_t si
 	return taken;
 }
 
-void json_text(struct writer *writer, const char *text)
+void json_bytes(struct writer *writer, const char *bytes, size_t size)
 {
-	size_t size = strlen(text);
-
 	writer_put(writer, '"');
 	while (size) {
-		size_t taken = write_character(writer, text, size);
+		size_t taken = write_character(writer, bytes, size);
 
-		text += taken;
+		bytes += taken;
 		size -= taken;
 	}
 	writer_put(writer, '"');
+}
+
+void json_text(struct writer *writer, const char *text)
+{
+	json_bytes(writer, text, strlen(text));
 }
 
 void json_uri(struct writer *writer, const char *path)

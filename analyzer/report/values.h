@@ -38,6 +38,7 @@ void plain_value(struct writer *writer, enum value_kind kind, const struct value
 
 /* In quotes; a path as a relative or file URI. */
 void json_text(struct writer *writer, const char *text);
+void json_bytes(struct writer *writer, const char *bytes, size_t size);
 void json_uri(struct writer *writer, const char *path);
 
 /* "name": */

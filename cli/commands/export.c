@@ -174,6 +174,24 @@ static struct error *save_file(struct analysis *analysis, const struct export_ar
 	return NULL;
 }
 
+/* The bytes and number of the members. */
+static struct owner_amount add_up(const struct export *export)
+{
+	const struct allocation_index *index = analysis_index(export->analysis);
+	struct owner_amount total = { 0 };
+	size_t hint = 0;
+
+	if (export->owners)
+		return export->owners->nodes.items[0].total[export->measure];
+	bitmap_for_each(id, export->members) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+
+		total.count++;
+		total.bytes += range.end - range.start;
+	}
+	return total;
+}
+
 /* What is in the file, so that it can be compared. */
 static void tell(const struct export *export, const struct export_arguments *arguments,
 		 struct report *report)
@@ -183,10 +201,10 @@ static void tell(const struct export *export, const struct export_arguments *arg
 		"{file}: {count} {count|allocation|allocations} of {bytes,} bytes, {by}, as {format}.",
 		{ "file", VALUE_TEXT }, { "format", VALUE_TEXT }, { "by", VALUE_TEXT },
 		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
-	const struct owner_amount *total = &export->owners->nodes.items[0].total[export->measure];
+	struct owner_amount total = add_up(export);
 
 	report_single(report, &table, arguments->path, arguments->format->name,
-		      measures[export->measure], total->count, total->bytes);
+		      measures[export->measure], total.count, total.bytes);
 }
 
 static struct error *write_export(const struct export *export,
@@ -213,9 +231,9 @@ static struct error *export_run(struct analysis *analysis, const void *input, st
 	struct export export = {
 		.analysis = analysis,
 		.members = &members.set,
-		.owners = &owners,
 		.measure = arguments->measure,
 		.graph = arguments->graph,
+		.no_content = report->no_content,
 	};
 
 	if (!arguments->format) {
@@ -229,7 +247,10 @@ static struct error *export_run(struct analysis *analysis, const void *input, st
 	query.any_order = true;
 	TRY(analysis_need(analysis, STAGE_HEAP));
 	TRY(query_select(analysis, &query, &members));
-	TRY(owners_find(analysis, &members.set, &owners));
+	if (!arguments->format->lists_members) {
+		TRY(owners_find(analysis, &members.set, &owners));
+		export.owners = &owners;
+	}
 	return write_export(&export, arguments, report);
 }
 
@@ -242,7 +263,7 @@ const struct command command_export = {
 		   "export folded leaked\n"
 		   "export speedscope used app::Session --by retained",
 	.description =
-		"Paths go from a root to what it holds, by kind: an allocation hangs below the one without which it would be freed. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries. No contents of memory are written.",
+		"Paths go from a root to what it holds, by kind: an allocation hangs below the one without which it would be freed. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries; 'dump_all' lists the objects of Ruby, with their texts. The others write no contents of memory.",
 	.word = WORD_SET,
 	.own_options = own_options,
 	.options = &contents_options[SELECTION_OPTIONS],

@@ -174,9 +174,28 @@ uint64_t ruby_find_hash_table(struct view *view, uint64_t object, uint64_t size)
 	return find_any_table(view, object, size);
 }
 
+uint64_t ruby_hash_size(struct view *view, uint64_t object, uint64_t size)
+{
+	enum { COUNT = 16, SIZE_SHIFT = 16, SIZE_BITS = 0xf };
+	uint64_t flags, table = ruby_find_hash_table(view, object, size), count;
+
+	if (!view_word(view, object, &flags))
+		return 0;
+	if (table == 0)
+		return flags >> SIZE_SHIFT & SIZE_BITS;
+	return view_word(view, table + COUNT, &count) ? count : 0;
+}
+
+uint64_t ruby_hash_default(uint64_t object, uint64_t size)
+{
+	enum { OLD_DEFAULT = 24 };
+
+	return object + (is_old_hash(size) ? OLD_DEFAULT : CONTENTS);
+}
+
 static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, uint64_t size)
 {
-	enum { OLD_DEFAULT = 24, HINTS = 8 };
+	enum { HINTS = 8 };
 	bool is_old = is_old_hash(size);
 	uint64_t table = find_any_table(&walk->view, object, size), missing;
 
@@ -184,7 +203,7 @@ static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, u
 		walk_hash_table(walk, table);
 	else if (table != 0)
 		walk_small_table(walk, table + (is_old ? 0 : HINTS), flags);
-	if (view_word(&walk->view, object + (is_old ? OLD_DEFAULT : CONTENTS), &missing))
+	if (view_word(&walk->view, ruby_hash_default(object, size), &missing))
 		emit(walk, flags & HAS_PROC ? LINK_DEFAULT_PROC : LINK_DEFAULT, missing, 0, 0);
 }
 
@@ -204,7 +223,7 @@ static void walk_array(struct ruby_walk *walk, uint64_t object)
 
 static void emit_variable(struct ruby_walk *walk, uint64_t serial, uint64_t target)
 {
-	if (ruby_is_variable(&walk->ruby->symbols, serial) ||
+	if (walk->with_hidden || ruby_is_variable(&walk->ruby->symbols, serial) ||
 	    (serial != 0 && serial == walk->hidden_name))
 		emit(walk, LINK_VARIABLE, target, serial, 0);
 }
@@ -213,6 +232,19 @@ static void emit_entry(struct ruby_walk *walk, uint64_t number, uint64_t key, ui
 		       const void *data)
 {
 	emit_variable(walk, ruby_serial(key), value);
+}
+
+uint64_t ruby_variable_count(const struct ruby *ruby, uint64_t flags)
+{
+	uint64_t number = flags >> SHAPE_SHIFT;
+	struct view view = { ruby->context.image };
+	struct ruby_shape shape;
+
+	if (!ruby->slots.has_length_behind || number >= ruby->shape_count ||
+	    !view_read(&view, ruby->shapes + number * sizeof(shape), &shape, sizeof(shape)) ||
+	    shape.type > SHAPE_MOST_KNOWN)
+		return RUBY_NO_COUNT;
+	return shape.next_index;
 }
 
 /* Go up to the root. */
@@ -281,6 +313,26 @@ static void walk_old_object(struct ruby_walk *walk, uint64_t object, uint64_t fl
 	}
 	values.count = (uint32_t)values.count;
 	walk_table(walk, places, visit_place, &values);
+}
+
+/* struct gen_ivtbl: | u32 count | values |; their places are those of a T_OBJECT. */
+static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+{
+	enum { EXTENSION = 24 };
+	const struct ruby *ruby = walk->ruby;
+	allocation_id id = address_map_find(&ruby->apart, object);
+	uint64_t class = ruby_class_behind(walk, object), places;
+	struct values values;
+
+	if (id == NOT_IN_MAP)
+		return;
+	values.first = allocation_start(ruby->context.index, id) + WORD;
+	values.count = allocation_size(ruby->context.index, id) / WORD - 1;
+	if (ruby->slots.has_length_behind)
+		walk_shapes(walk, flags, values.first);
+	else if (class != 0 && view_word(&walk->view, class + EXTENSION, &places) &&
+		 view_word(&walk->view, places, &places))
+		walk_table(walk, places, visit_place, &values);
 }
 
 static void walk_plain_object(struct ruby_walk *walk, uint64_t object, uint64_t flags)
@@ -385,5 +437,7 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 		walk_hash(walk, object, flags, allocation_size(index, id));
 	else if (type == RUBY_STRUCT)
 		walk_struct(walk, object, flags);
+	if (flags & RUBY_HAS_APART)
+		walk_apart(walk, object, flags);
 	walk_nameless_class(walk, id);
 }

@@ -47,6 +47,7 @@ struct ruby_walk {
 	void *data;
 	uint64_t steps; /* that it may take yet: in a damaged core, all may share their tables */
 	uint64_t hidden_name; /* a serial number: of a variable, besides those that programs see */
+	bool with_hidden;     /* all variables */
 	bool is_by_identity;  /* the table at hand compares keys so */
 	bool is_over;
 };
@@ -86,6 +87,14 @@ void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
 /* The struct st_table of a Hash, in a slot of that size; 0: it is none, or has few pairs. */
 uint64_t ruby_find_hash_table(struct view *view, uint64_t object, uint64_t size);
 
+/* How many instance variables an object of those flags has, RUBY_NO_COUNT: that is not known. */
+#define RUBY_NO_COUNT UINT64_MAX
+uint64_t ruby_variable_count(const struct ruby *ruby, uint64_t flags);
+
+/* How many pairs a Hash in a slot of that size has, and where its default is. */
+uint64_t ruby_hash_size(struct view *view, uint64_t object, uint64_t size);
+uint64_t ruby_hash_default(uint64_t object, uint64_t size);
+
 /* struct rb_shape, shape.h. */
 struct ruby_shape {
 	uint64_t edges, name;
@@ -95,6 +104,7 @@ struct ruby_shape {
 	uint64_t ancestors;
 };
 
-enum ruby_shape_type { SHAPE_ROOT, SHAPE_VARIABLE };
+/* Then frozen, T_OBJECT, and one that is too complex for values in a row. */
+enum ruby_shape_type { SHAPE_ROOT, SHAPE_VARIABLE, SHAPE_MOST_KNOWN = 3 };
 
 #endif

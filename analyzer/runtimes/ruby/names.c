@@ -129,6 +129,78 @@ static void learn_shapes(struct ruby *ruby, struct view *view, uint64_t address)
 	ruby->shape_count = (uint32_t)words[2];
 }
 
+/* struct st_table; an entry of it has the hash of a deleted one if it is none. */
+struct entry {
+	uint64_t hash, key, value;
+};
+
+static bool read_entries(struct view *view, uint64_t address, uint64_t *ret_entries,
+			 uint64_t *ret_end)
+{
+	enum { COUNT = 2, FIRST = 4, END, ENTRIES, WORDS };
+	uint64_t words[WORDS];
+
+	if (!view_read(view, address, words, sizeof(words)) || words[COUNT] == 0 ||
+	    words[COUNT] > words[END] || words[FIRST] > words[END] || words[END] > UINT32_MAX)
+		return false;
+	*ret_entries = words[ENTRIES];
+	*ret_end = words[END];
+	return true;
+}
+
+/* An object with variables apart, and the block that these are in. */
+static allocation_id find_apart(const struct ruby *ruby, struct view *view,
+				const struct entry *entry)
+{
+	allocation_id id = allocation_find(ruby->context.index, entry->value);
+
+	if (!(ruby_slot_flags(&ruby->slots, view, entry->key) & RUBY_HAS_APART) ||
+	    id == NO_ALLOCATION || bitmap_get(&ruby->slots.slots, id) ||
+	    allocation_start(ruby->context.index, id) != entry->value)
+		return NO_ALLOCATION;
+	return id;
+}
+
+/* Whether the first are all such. */
+static bool has_apart(const struct ruby *ruby, struct view *view, uint64_t entries, uint64_t end)
+{
+	enum { ENOUGH = 16, MOST_LOOKED_AT = 1 << 10 };
+	struct entry entry;
+	size_t right = 0;
+
+	for (uint64_t i = 0; i < end && i < MOST_LOOKED_AT && right < ENOUGH; i++) {
+		if (!view_read(view, entries + i * sizeof(entry), &entry, sizeof(entry)))
+			return false;
+		if (entry.hash == UINT64_MAX)
+			continue;
+		if (find_apart(ruby, view, &entry) == NO_ALLOCATION)
+			return false;
+		right++;
+	}
+	return right > 0;
+}
+
+/* The table of instance variables of what has no room for them, such as strings, variable.c. */
+static struct error *learn_apart(struct ruby *ruby, struct view *view, uint64_t address)
+{
+	uint64_t entries, end;
+	struct entry entry;
+
+	if (ruby->apart.count > 0 || !read_entries(view, address, &entries, &end) ||
+	    !has_apart(ruby, view, entries, end))
+		return NULL;
+	for (uint64_t i = 0; i < end; i++) {
+		allocation_id id;
+
+		if (!view_read(view, entries + i * sizeof(entry), &entry, sizeof(entry)))
+			break;
+		id = entry.hash == UINT64_MAX ? NO_ALLOCATION : find_apart(ruby, view, &entry);
+		if (id != NO_ALLOCATION && address_map_find(&ruby->apart, entry.key) == NOT_IN_MAP)
+			TRY(address_map_add(&ruby->apart, entry.key, id));
+	}
+	return NULL;
+}
+
 static struct error *gather_globals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
@@ -143,6 +215,7 @@ static struct error *gather_globals(struct gathering *gathering)
 		if (bitmap_get(&ruby->slots.slots, id))
 			continue;
 		learn_shapes(ruby, &walk.view, start);
+		TRY(learn_apart(ruby, &walk.view, start));
 		if (is_found || !is_global_table(&walk.view, start))
 			continue;
 		is_found = true;
@@ -175,6 +248,7 @@ struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
 
 	ruby->named.memory.account = ruby->context.account;
 	ruby->named.count = 0;
+	ruby->apart.memory.account = ruby->context.account;
 	ruby->steps = ruby->context.image->size; /* eight for each word */
 	ruby_symbols_deinit(&ruby->symbols);
 	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));

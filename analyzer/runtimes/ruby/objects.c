@@ -42,6 +42,7 @@ static void forget(struct ruby *ruby)
 	name_pool_deinit(&ruby->names);
 	ruby_symbols_deinit(&ruby->symbols);
 	array_release(&ruby->named);
+	table_release(&ruby->apart);
 }
 
 void ruby_close(struct object_space *space)
@@ -51,7 +52,7 @@ void ruby_close(struct object_space *space)
 }
 
 /* Whether a name stands at the start of the type of data, which is constant memory. */
-static bool read_data_name(const struct image *image, uint64_t type, char ret[RUBY_MOST_NAME + 1])
+bool ruby_read_data_name(const struct image *image, uint64_t type, char ret[RUBY_MOST_NAME + 1])
 {
 	uint64_t address;
 	size_t length = 0;
@@ -65,14 +66,15 @@ static bool read_data_name(const struct image *image, uint64_t type, char ret[RU
 }
 
 /* struct RTypedData: the type is followed by 1, or by 3 if the data is embedded. */
-static uint64_t find_data_type(const struct ruby *ruby, struct view *view, uint64_t address)
+uint64_t ruby_find_data_type(const struct ruby *ruby, struct view *view, uint64_t address)
 {
 	enum { TYPE = 16, TYPED = 24, MOST_TYPED = 3 };
 	char name[RUBY_MOST_NAME + 1];
 	uint64_t type, typed;
 
 	if (!view_word(view, address + TYPE, &type) || !view_word(view, address + TYPED, &typed) ||
-	    typed == 0 || typed > MOST_TYPED || !read_data_name(ruby->context.image, type, name))
+	    typed == 0 || typed > MOST_TYPED ||
+	    !ruby_read_data_name(ruby->context.image, type, name))
 		return 0;
 	return type;
 }
@@ -90,7 +92,7 @@ static uint64_t find_class(const struct ruby *ruby, struct view *view, uint64_t 
 		return type;
 	class = ruby_real_class(&ruby->slots, view, class);
 	if (!class && type == RUBY_DATA)
-		class = find_data_type(ruby, view, address);
+		class = ruby_find_data_type(ruby, view, address);
 	return class > FIXED_CLASSES ? class : type;
 }
 
@@ -160,7 +162,7 @@ size_t ruby_class_count(const struct object_space *space)
 	return of(space)->classes.count;
 }
 
-static const char *fixed_name(struct ruby *ruby, uint64_t number)
+const char *ruby_type_name(uint64_t type)
 {
 	static const char *const types[RUBY_TYPES] = {
 		"T_NONE",   "T_OBJECT", "T_CLASS",   "T_MODULE",   "T_FLOAT",  "T_STRING",
@@ -170,18 +172,30 @@ static const char *fixed_name(struct ruby *ruby, uint64_t number)
 		NULL,	    NULL,	"T_IMEMO",   "T_NODE",	   "T_ICLASS", "T_ZOMBIE",
 		"T_MOVED",
 	};
+
+	return type < RUBY_TYPES ? types[type] : NULL;
+}
+
+const char *ruby_imemo_name(uint64_t kind)
+{
 	static const char *const kinds[RUBY_IMEMO_KINDS] = {
 		"env",	     "cref",	   "svar",   "throw_data", "ifunc",	     "memo",
 		"ment",	     "iseq",	   "tmpbuf", "ast",	   "parser_strterm", "callinfo",
 		"callcache", "constcache", "fields",
 	};
+
+	return kind < RUBY_IMEMO_KINDS ? kinds[kind] : NULL;
+}
+
+static const char *fixed_name(struct ruby *ruby, uint64_t number)
+{
 	uint64_t kind = number - RUBY_TYPES;
+	const char *name = number < RUBY_TYPES ? ruby_type_name(number) : ruby_imemo_name(kind);
 
 	if (number < RUBY_TYPES)
-		return types[number] ? types[number]
-				     : name_pool_print(&ruby->names, "T_%" PRIu64, number);
-	return kinds[kind] ? name_pool_print(&ruby->names, "imemo_%s", kinds[kind])
-			   : name_pool_print(&ruby->names, "imemo_%" PRIu64, kind);
+		return name ? name : name_pool_print(&ruby->names, "T_%" PRIu64, number);
+	return name ? name_pool_print(&ruby->names, "imemo_%s", name)
+		    : name_pool_print(&ruby->names, "imemo_%" PRIu64, kind);
 }
 
 /* Of one without a name, what Ruby says itself. */
@@ -194,7 +208,7 @@ static const char *name_class(struct ruby *ruby, uint64_t number, enum class_nam
 	*ret_kind = CLASS_NAMED;
 	if (number < FIXED_CLASSES)
 		return fixed_name(ruby, number);
-	if (type == 0 && read_data_name(ruby->context.image, number, name))
+	if (type == 0 && ruby_read_data_name(ruby->context.image, number, name))
 		return name_pool_print(&ruby->names, "T_DATA %s", name);
 	if (ruby_read_name(&ruby->slots, &view, number, name))
 		return name_pool_print(&ruby->names, "%s", name);

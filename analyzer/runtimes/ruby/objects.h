@@ -8,7 +8,7 @@
 #ifndef ANALYZER_RUNTIMES_RUBY_OBJECTS_H
 #define ANALYZER_RUNTIMES_RUBY_OBJECTS_H
 
-#include "analyzer/runtimes/runtime.h"
+#include "analyzer/runtimes/ruby/space.h"
 
 /* The slots of struct runtime; a class is the address of its object, or a type without a class. */
 struct error *ruby_open(const struct runtime_context *context, struct object_space **ret);
@@ -22,5 +22,13 @@ const char *ruby_class_name(struct object_space *space, uint64_t number,
 bool ruby_visit_bases(struct object_space *space, uint64_t number,
 		      bool (*visit)(void *data, const char *name), void *data);
 struct error *ruby_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
+
+/* "T_STRING", and "iseq" of a T_IMEMO; NULL: not known. */
+const char *ruby_type_name(uint64_t type);
+const char *ruby_imemo_name(uint64_t kind);
+
+/* The type of a T_DATA, and what that is called; 0, or false: it has none. */
+uint64_t ruby_find_data_type(const struct ruby *ruby, struct view *view, uint64_t address);
+bool ruby_read_data_name(const struct image *image, uint64_t type, char ret[RUBY_MOST_NAME + 1]);
 
 #endif

@@ -119,6 +119,22 @@ bool ruby_read_array(const struct ruby_slots *slots, struct view *view, uint64_t
 	return true;
 }
 
+/* struct RString and RArray: what is not embedded has its capacity or the other object there. */
+uint64_t ruby_shared_with(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	enum { OF_STRING = 32, OF_ARRAY = 24, ARRAY_EMBEDDED = 1 << 13 };
+	uint64_t flags = ruby_slot_flags(slots, view, address), type = flags & RUBY_TYPE_BITS,
+		 other;
+	bool is_string = type == RUBY_STRING && (flags & NOT_EMBEDDED);
+
+	if (!is_string && (type != RUBY_ARRAY || (flags & ARRAY_EMBEDDED)))
+		return 0;
+	if (!view_word(view, address + (is_string ? OF_STRING : OF_ARRAY), &other) ||
+	    type_at(slots, view, other) != type)
+		return 0;
+	return other;
+}
+
 /* Whether it is that of a constant, as most classes have: "Net::HTTP". */
 static bool is_constant(const char *name)
 {

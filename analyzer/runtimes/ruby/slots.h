@@ -13,11 +13,16 @@ enum ruby_type {
 	RUBY_OBJECT = 1,
 	RUBY_CLASS = 2,
 	RUBY_MODULE = 3,
+	RUBY_FLOAT = 4,
 	RUBY_STRING = 5,
+	RUBY_REGEXP = 6,
 	RUBY_ARRAY = 7,
 	RUBY_HASH = 8,
 	RUBY_STRUCT = 9,
+	RUBY_BIGNUM = 10,
+	RUBY_FILE = 11,
 	RUBY_DATA = 12,
+	RUBY_MATCH = 13,
 	RUBY_SYMBOL = 20,
 	RUBY_IMEMO = 26,
 	RUBY_NODE = 27,
@@ -27,13 +32,23 @@ enum ruby_type {
 
 /* Kinds of T_IMEMO, internal/imemo.h: bits 12 to 15 of the flags. */
 enum ruby_imemo {
+	RUBY_ENV = 0,
+	RUBY_CREF = 1,
+	RUBY_SVAR = 2,
+	RUBY_THROW_DATA = 3,
 	RUBY_METHOD = 6,
 	RUBY_ISEQ = 7,
+	RUBY_CALLINFO = 11,
+	RUBY_CALLCACHE = 12,
+	RUBY_CONSTCACHE = 13,
 	RUBY_IMEMO_SHIFT = 12,
 	RUBY_IMEMO_KINDS = 16,
 };
 
-enum { RUBY_MOST_NAME = 200 };
+enum {
+	RUBY_MOST_NAME = 200,
+	RUBY_HAS_APART = 1 << 10, /* of flags: instance variables that are not in the object */
+};
 
 struct ruby_slots {
 	const struct image *image;
@@ -69,6 +84,9 @@ uint64_t ruby_text_length(const struct ruby_slots *slots, struct view *view, uin
 /* The elements of an array; false: it is none. */
 bool ruby_read_array(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		     uint64_t *ret_elements, uint64_t *ret_count);
+
+/* The object whose memory a string or array shares; 0: none. */
+uint64_t ruby_shared_with(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
 /* Copy a string that can be printed. */
 bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,

@@ -35,7 +35,8 @@ struct ruby {
 	uint64_t steps;	 /* that visits of references may take yet */
 	uint64_t shapes; /* the address of all shapes; 0: there are none, or they are not known */
 	uint64_t shape_count;
-	uint64_t table_type; /* of the tables of Hashes that do not compare by identity */
+	struct address_map apart; /* objects: the allocation of their generic variables */
+	uint64_t table_type;	  /* of the tables of Hashes that do not compare by identity */
 };
 
 /* The slots of struct runtime, in paths.c. */
