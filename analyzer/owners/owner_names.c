@@ -39,7 +39,7 @@ void owner_names_deinit(struct owner_names *names)
 }
 
 /* The number of that name, whose text is taken over and escaped. */
-static struct error *find_text(struct owner_names *names, struct owner_name name, uint32_t *ret)
+static struct error *find_text(struct owner_names *names, struct owner_name name, uint16_t *ret)
 {
 	_cleanup_(free) char *text = name.text;
 	const struct owner_name_entry *entry;
@@ -53,14 +53,14 @@ static struct error *find_text(struct owner_names *names, struct owner_name name
 	*ret = entry ? entry->number : OTHER_NAMES;
 	if (entry || names->list.count >= MOST_NAMES)
 		return NULL;
-	*ret = (uint32_t)names->list.count;
+	*ret = (uint16_t)names->list.count;
 	TRY(table_append(&names->texts, hash, (struct owner_name_entry){ hash, *ret }));
 	name.text = escape_text(text);
 	return append(names, name);
 }
 
 struct error *owner_names_root(struct owner_names *names, const char *text, uint64_t address,
-			       uint32_t *ret)
+			       uint16_t *ret)
 {
 	return find_text(names, (struct owner_name){ .text = strdup(text), .address = address },
 			 ret);
@@ -94,7 +94,7 @@ static kind_key size_key(uint64_t size)
 }
 
 struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t size,
-			       uint32_t *ret)
+			       uint16_t *ret)
 {
 	const struct owner_name_entry *entry;
 

@@ -17,12 +17,12 @@ struct owner_name {
 	uint64_t address; /* of a signature or a variable; 0: none */
 };
 
-enum { OTHER_NAMES, FIRST_NAME, MOST_NAMES = 1 << 16 };
+enum { OTHER_NAMES, FIRST_NAME, MOST_NAMES = UINT16_MAX + 1 };
 
 /* A kind, or the hash of a text, and its number. */
 struct owner_name_entry {
 	uint64_t key;
-	uint32_t number;
+	uint16_t number;
 };
 
 struct owner_names {
@@ -37,11 +37,11 @@ void owner_names_deinit(struct owner_names *names);
 
 /* The number of the kind of an allocation of that size; the key is that of kind_typed(). */
 struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t size,
-			       uint32_t *ret);
+			       uint16_t *ret);
 
 /* The number of a root's name, which is escaped; an address of 0 is none. */
 struct error *owner_names_root(struct owner_names *names, const char *text, uint64_t address,
-			       uint32_t *ret);
+			       uint16_t *ret);
 
 static inline const char *owner_text(const struct owner_names *names, uint32_t number)
 {

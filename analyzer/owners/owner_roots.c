@@ -11,10 +11,11 @@
 struct finder {
 	struct analysis *analysis;
 	struct owner_names *names;
-	uint32_t *roots;
+	struct bitmap tops; /* without a name so far */
+	uint16_t *roots;
 	struct memory_range last; /* addresses with the same name */
 	enum root_kind last_kind;
-	uint32_t last_name;
+	uint16_t last_name;
 	struct error *error;
 };
 
@@ -125,12 +126,11 @@ static struct found name_anchor(struct finder *finder, const struct anchor *anch
 static bool visit_anchor(void *data, const struct anchor *anchor)
 {
 	struct finder *finder = data;
-	uint32_t *root = &finder->roots[anchor->target];
+	uint16_t *root = &finder->roots[anchor->target];
 	_cleanup_(free) char *text = NULL;
 	struct found found;
 
-	if (*root != NO_OWNER)
-		return true;
+	bitmap_clear(&finder->tops, anchor->target);
 	if (anchor->kind == finder->last_kind &&
 	    anchor->address - finder->last.start < finder->last.end - finder->last.start) {
 		*root = finder->last_name;
@@ -162,34 +162,29 @@ static const char *why_at_top(const struct analysis *analysis, allocation_id id)
 	}
 }
 
-static struct error *name_others(struct finder *finder, const struct bitmap *tops)
+static struct error *name_tops(struct finder *finder)
 {
-	bitmap_for_each(id, tops) {
-		uint32_t *root = &finder->roots[id];
-
-		if (*root == NO_OWNER)
-			TRY(owner_names_root(finder->names,
-					     why_at_top(finder->analysis, (allocation_id)id), 0,
-					     root));
-	}
+	roots_visit(analysis_roots(finder->analysis), &finder->tops, visit_anchor, finder);
+	if (finder->error)
+		return finder->error;
+	bitmap_for_each(id, &finder->tops)
+		TRY(owner_names_root(finder->names, why_at_top(finder->analysis, (allocation_id)id),
+				     0, &finder->roots[id]));
 	return NULL;
 }
 
 struct error *owner_roots_find(struct analysis *analysis, struct owner_names *names,
-			       uint32_t *ret_roots)
+			       uint16_t *ret_roots)
 {
 	const struct dominators *tree = analysis_dominators(analysis);
 	struct finder finder = { .analysis = analysis, .names = names, .roots = ret_roots };
-	_cleanup_(bitmap_deinit) struct bitmap tops = { 0 };
+	struct error *error;
 
-	TRY(bitmap_init(&tops, allocation_count(analysis_index(analysis)),
+	TRY(bitmap_init(&finder.tops, allocation_count(analysis_index(analysis)),
 			analysis_account(analysis)));
-	for (size_t i = 0; i < tops.count; i++)
-		ret_roots[i] = NO_OWNER;
 	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i))
-		bitmap_set(&tops, dominators_at(tree, i));
-	roots_visit(analysis_roots(analysis), &tops, visit_anchor, &finder);
-	if (finder.error)
-		return finder.error;
-	return name_others(&finder, &tops);
+		bitmap_set(&finder.tops, dominators_at(tree, i));
+	error = name_tops(&finder);
+	bitmap_deinit(&finder.tops);
+	return error;
 }

@@ -7,10 +7,8 @@
 
 #include "analyzer/owners/owner_names.h"
 
-#define NO_OWNER UINT32_MAX
-
-/* Set the number of the name of each top, by allocation; NO_OWNER for others (STAGE_DOMINATORS). */
+/* Set the number of the name of each top, by allocation (STAGE_DOMINATORS). */
 struct error *owner_roots_find(struct analysis *analysis, struct owner_names *names,
-			       uint32_t *ret_roots);
+			       uint16_t *ret_roots);
 
 #endif

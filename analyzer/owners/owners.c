@@ -18,6 +18,7 @@ struct builder {
 	struct owners *owners;
 	const struct patterns *patterns;
 	const struct typing *typing; /* or NULL */
+	ARRAY(uint16_t) names;	     /* by id, of what is used, and of members */
 	ARRAY(uint16_t) roots;	     /* names of what holds the tops, in the order of the tree */
 	size_t next_root;
 	struct levels levels;		   /* numbers are of nodes */
@@ -25,13 +26,9 @@ struct builder {
 	ARRAY(uint64_t) most;		   /* by node: the bytes that its example dominates */
 };
 
-/* Until a name becomes a node, what else is to be known of the allocation stands beside it. */
-static const uint32_t IS_MEMBER = UINT32_C(1) << 31, IS_LEAKED = UINT32_C(1) << 30;
-
-static_assert(MOST_NAMES <= UINT16_MAX + 1, "names leave room for both, and fit roots");
-
 static void builder_deinit(struct builder *builder)
 {
+	array_release(&builder->names);
 	array_release(&builder->roots);
 	array_release(&builder->levels.stack);
 	array_release(&builder->passed_up);
@@ -65,11 +62,11 @@ static struct error *build_needed(struct builder *builder)
 static struct error *name_roots(struct builder *builder)
 {
 	const struct dominators *tree = analysis_dominators(builder->analysis);
-	uint32_t *names = builder->owners->of.items;
+	const uint16_t *names = builder->names.items;
 
-	TRY(owner_roots_find(builder->analysis, &builder->owners->names, names));
+	TRY(owner_roots_find(builder->analysis, &builder->owners->names, builder->names.items));
 	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i))
-		TRY(array_append(&builder->roots, (uint16_t)names[dominators_at(tree, i)]));
+		TRY(array_append(&builder->roots, names[dominators_at(tree, i)]));
 	return NULL;
 }
 
@@ -80,7 +77,6 @@ static struct error *name_all(struct builder *builder)
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
 	struct progress *progress = analysis_progress(analysis);
-	uint32_t *names = builder->owners->of.items;
 	uint64_t told = 0;
 	size_t hint = 0;
 
@@ -90,7 +86,6 @@ static struct error *name_all(struct builder *builder)
 		kind_key key = KIND_UNKNOWN;
 
 		TRY(allocations_check(analysis_image(analysis), index, progress, id, &told));
-		names[id] = NO_OWNER;
 		if (!bitmap_get(used, id) && !bitmap_get(builder->members, id))
 			continue;
 		range = allocation_range_near(index, (allocation_id)id, &hint);
@@ -100,9 +95,7 @@ static struct error *name_all(struct builder *builder)
 			key = kind_typed(analysis, builder->patterns, builder->typing,
 					 (allocation_id)id);
 		TRY(owner_names_kind(&builder->owners->names, key, range.end - range.start,
-				     &names[id]));
-		names[id] |= bitmap_get(builder->members, id) ? IS_MEMBER : 0;
-		names[id] |= bitmap_get(analysis_leaked(analysis), id) ? IS_LEAKED : 0;
+				     &builder->names.items[id]));
 	}
 	return NULL;
 }
@@ -149,7 +142,8 @@ static void pass_up(struct builder *builder, uint32_t parent, uint32_t name, uin
 
 static bool has_room(const struct owners *owners, uint32_t parent)
 {
-	return owners->nodes.count < MOST_NODES && owners->nodes.items[parent].depth < MOST_DEPTH;
+	return owners->nodes.count / (MOST_NODES / MOST_DEPTH) <
+	       MOST_DEPTH - owners->nodes.items[parent].depth;
 }
 
 /* The node in which a name below parent is counted. */
@@ -195,14 +189,20 @@ static void note_example(struct builder *builder, uint32_t node, allocation_id i
 	builder->most.items[node] = bytes;
 }
 
+static void note_node(struct builder *builder, size_t id, uint32_t node)
+{
+	if (builder->owners->of.items)
+		builder->owners->of.items[id] = node;
+}
+
 static struct error *count_position(struct builder *builder, size_t position)
 {
 	const struct dominators *tree = analysis_dominators(builder->analysis);
 	allocation_id id = dominators_at(tree, position);
 	size_t end = dominators_end(tree, position);
 	uint64_t bytes = dominators_bytes(tree, position, position + 1);
-	uint32_t *of = &builder->owners->of.items[id], parent, node;
-	bool is_member = *of & IS_MEMBER, is_leaked = *of & IS_LEAKED, held = is_member;
+	uint32_t parent, node;
+	bool is_member = bitmap_get(builder->members, id), held = is_member;
 	const struct level *above = levels_enter(&builder->levels, position);
 
 	if (above) {
@@ -211,15 +211,15 @@ static struct error *count_position(struct builder *builder, size_t position)
 	} else {
 		TRY(find_node(builder, 0, builder->roots.items[builder->next_root++], &parent));
 	}
-	TRY(find_node(builder, parent, *of & ~(IS_MEMBER | IS_LEAKED), &node));
-	*of = node;
+	TRY(find_node(builder, parent, builder->names.items[id], &node));
+	note_node(builder, id, node);
 	if (is_member) {
 		count(builder, node, MEASURE_OWN, bytes);
 		note_example(builder, node, id, dominators_bytes(tree, position, end));
 	}
 	if (held)
 		count(builder, node, MEASURE_RETAINED, bytes);
-	if (is_member && is_leaked)
+	if (is_member && bitmap_get(analysis_leaked(builder->analysis), id))
 		count(builder, node, MEASURE_LEAKED, bytes);
 	return end == position + 1
 		       ? NULL
@@ -231,7 +231,7 @@ static struct error *count_used(struct builder *builder)
 	enum { AHEAD = 16, BETWEEN_CHECKS = 1 << 16 };
 	const struct dominators *tree = analysis_dominators(builder->analysis);
 	struct progress *progress = analysis_progress(builder->analysis);
-	const uint32_t *of = builder->owners->of.items;
+	const uint16_t *names = builder->names.items;
 	size_t positions = dominators_count(tree);
 
 	progress_begin(progress, "finding who holds what, by kind", positions);
@@ -239,7 +239,7 @@ static struct error *count_used(struct builder *builder)
 		if (i % BETWEEN_CHECKS == BETWEEN_CHECKS - 1)
 			TRY(progress_check(progress, BETWEEN_CHECKS));
 		if (i + AHEAD < positions)
-			__builtin_prefetch(&of[dominators_at(tree, i + AHEAD)]);
+			__builtin_prefetch(&names[dominators_at(tree, i + AHEAD)]);
 		TRY(count_position(builder, i));
 	}
 	return NULL;
@@ -249,15 +249,16 @@ static struct error *count_used(struct builder *builder)
 static struct error *count_free(struct builder *builder)
 {
 	const struct allocation_index *index = analysis_index(builder->analysis);
-	uint32_t name, root, node;
+	uint32_t root, node;
+	uint16_t name;
 
 	bitmap_for_each(id, builder->members) {
 		if (bitmap_get(allocation_used(index), id))
 			continue;
 		TRY(owner_names_root(&builder->owners->names, "free memory", 0, &name));
 		TRY(find_node(builder, 0, name, &root));
-		TRY(find_node(builder, root, builder->owners->of.items[id] & ~IS_MEMBER, &node));
-		builder->owners->of.items[id] = node;
+		TRY(find_node(builder, root, builder->names.items[id], &node));
+		note_node(builder, id, node);
 		count(builder, node, MEASURE_OWN, allocation_size(index, (allocation_id)id));
 		count(builder, node, MEASURE_RETAINED, allocation_size(index, (allocation_id)id));
 	}
@@ -278,7 +279,7 @@ static void add_up(struct owners *owners)
 		}
 }
 
-struct error *owners_find(struct analysis *analysis, const struct bitmap *members,
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool of_each,
 			  struct owners *ret)
 {
 	struct memory_account *account = analysis_account(analysis);
@@ -286,12 +287,14 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 		.analysis = analysis,
 		.members = members,
 		.owners = ret,
+		.names.memory.account = account,
 		.roots.memory.account = account,
 		.levels.stack.memory.account = account,
 		.passed_up.memory.account = account,
 		.most.memory.account = account,
 	};
-	uint32_t process, name;
+	uint32_t process;
+	uint16_t name;
 
 	ret->nodes.memory.account = ret->of.memory.account = account;
 	TRY(build_needed(&builder));
@@ -300,7 +303,9 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
 	TRY(append_node(&builder, 0, name, &process));
 	TRY(owner_names_root(&ret->names, "several roots", 0, &ret->shared));
-	TRY(array_resize(&ret->of, members->count));
+	if (of_each)
+		TRY(array_resize(&ret->of, members->count));
+	TRY(array_resize(&builder.names, members->count));
 	TRY(name_roots(&builder));
 	TRY(name_all(&builder));
 	TRY(count_used(&builder));

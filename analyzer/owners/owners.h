@@ -8,13 +8,14 @@
  *
  * It is the dominator tree with allocations of a kind joined that hang on the same path of kinds. A
  * kind that is on the path already, as in a list or a tree, is counted where it was first: so a
- * path names each kind once, and has at most MOST_DEPTH nodes. At MOST_NODES, no new paths begin.
+ * path names each kind once, and has at most MOST_DEPTH nodes. The more nodes there are, the less
+ * deep are new ones, up to MOST_NODES.
  *
  * Members are counted in each node, in three measures. All nodes together count each member once,
  * so the sums are those of `count SET`. Free members are below a root of their own.
  *
- * It costs 4 bytes an allocation, and 64 a node; while it is made, 2 bytes more for each top of the
- * dominator tree, and 30 a node.
+ * It costs 64 bytes a node, and 4 an allocation if asked for the node of each; while it is made, 2
+ * bytes more for each allocation and each top of the dominator tree, and 30 a node.
  */
 #ifndef ANALYZER_OWNERS_OWNERS_H
 #define ANALYZER_OWNERS_OWNERS_H
@@ -42,17 +43,18 @@ struct owner_node {
 	struct owner_amount total[MEASURES]; /* with all nodes below */
 };
 
-enum { MOST_DEPTH = 64, MOST_NODES = 1 << 20 };
+enum { MOST_DEPTH = 64, MOST_NODES = 1 << 18 };
 
 struct owners {
 	struct owner_names names;
 	HASH_TABLE(struct owner_node) nodes; /* by parent and name; in the end, an array only */
-	uint32_t shared;    /* the name of the root above what several roots hold together */
-	ARRAY(uint32_t) of; /* the node of each allocation; NO_OWNER: free, and no member */
+	uint16_t shared; /* the name of the root above what several roots hold together */
+	ARRAY(uint32_t)
+	of; /* if asked for: the node of each allocation that is used, or a member */
 };
 
 /* Build what is needed, and the tree of those members; ret is all zeros. */
-struct error *owners_find(struct analysis *analysis, const struct bitmap *members,
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool of_each,
 			  struct owners *ret);
 void owners_deinit(struct owners *owners);
 DEFINE_DEINIT(owners_deinit, struct owners)

@@ -248,7 +248,7 @@ static struct error *export_run(struct analysis *analysis, const void *input, st
 	TRY(analysis_need(analysis, STAGE_HEAP));
 	TRY(query_select(analysis, &query, &members));
 	if (!arguments->format->lists_members) {
-		TRY(owners_find(analysis, &members.set, &owners));
+		TRY(owners_find(analysis, &members.set, true, &owners));
 		export.owners = &owners;
 	}
 	return write_export(&export, arguments, report);

@@ -8,9 +8,8 @@
 struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *members,
 			      struct owners *ret_owners, struct frames *ret_frames)
 {
-	TRY(owners_find(analysis, members, ret_owners));
+	TRY(owners_find(analysis, members, false, ret_owners));
 	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
-	array_release(&ret_owners->of);
 	return frames_make(ret_owners, MEASURE_OWN, MOST_FRAMES, analysis_account(analysis),
 			   ret_frames);
 }
