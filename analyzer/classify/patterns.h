@@ -82,7 +82,7 @@ struct pattern_facts {
 	uint64_t owner;	  /* the address of what it is part of; 0: unknown */
 	const char *unit; /* of length and capacity; NULL: not known */
 	uint64_t length;
-	bool has_capacity;
+	bool has_capacity, lacks_length;
 	uint64_t capacity;
 	const char *dead; /* what is outside of [live_start, live_end); NULL: that is unknown */
 	uint64_t live_start, live_end; /* offsets; UINT64_MAX: up to the end */

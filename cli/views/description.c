@@ -54,6 +54,8 @@ static char *describe_extent(const struct pattern_facts *facts)
 		unit_length--;
 	if (!facts->unit)
 		length = asprintf(&text, "%s", "");
+	else if (facts->lacks_length)
+		length = asprintf(&text, ": capacity %" PRIu64 " %s", facts->capacity, facts->unit);
 	else if (facts->has_capacity)
 		length = asprintf(&text, ": length %" PRIu64 ", capacity %" PRIu64 " %s",
 				  facts->length, facts->capacity, facts->unit);

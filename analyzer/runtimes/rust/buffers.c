@@ -4,11 +4,11 @@
 #include <string.h>
 
 enum {
-	LAYOUTS = 6,
+	LAYOUTS = 4,
 	SMALL = 512, /* bytes: words at an offset of allocations of that size are one place */
 	SMALL_WORDS = SMALL / 8,
 	MOST_STRIDE = 256,
-	MOST_PART = 1 << 16,   /* references of one larger allocation */
+	MOST_PART = 1 << 16,   /* references of a larger allocation at once */
 	LEAST_ALLOCATION = 24, /* bytes that malloc gives for less */
 	ROUNDING = 15,	       /* bytes that it gives more than was asked for */
 	LEAST_TEXT = 4,
@@ -20,9 +20,8 @@ enum {
 	LEAST_EXACT = 90, /* of a hundred, where as many agree */
 };
 
-static const struct rust_layout layouts[LAYOUTS] = {
-	{ -1, 1 }, { 1, 2 }, { 1, -1 }, { 2, 1 }, { -2, -1 }, { -1, -2 },
-};
+/* Address and capacity are a structure in a structure: they stand side by side. */
+static const struct rust_layout layouts[LAYOUTS] = { { -1, 1 }, { 1, 2 }, { 1, -1 }, { -1, -2 } };
 
 /* What the references in one kind of place have in common. */
 struct place {
@@ -31,6 +30,7 @@ struct place {
 	uint64_t capacity;	/* of the first that is not of the smallest allocations */
 	uint64_t least, most;	/* the size of an element */
 	bool has_several_capacities;
+	bool has_full; /* which no deque is by its third word, where it begins */
 };
 
 /* A reference that may be a Vec's or String's. */
@@ -39,6 +39,7 @@ struct candidate {
 	uint64_t offset;
 	uint64_t size, capacity, length;
 	bool fits, is_text;
+	bool may_be_string, is_string; /* is: whatever others of its place are */
 };
 
 struct finder {
@@ -64,6 +65,13 @@ static bool is_text(const struct finder *finder, struct memory_range range, uint
 	return length > MOST_TEXT ? run + 4 > size : run == size;
 }
 
+bool rust_may_be_text(const struct allocation_index *index, struct memory_range range,
+		      uint64_t capacity, uint64_t length)
+{
+	return capacity <= range.end - range.start && length <= capacity &&
+	       allocation_fits(index, range, capacity, false);
+}
+
 bool rust_may_be_buffer(const struct allocation_index *index, struct memory_range range,
 			uint64_t capacity, uint64_t length)
 {
@@ -73,7 +81,6 @@ bool rust_may_be_buffer(const struct allocation_index *index, struct memory_rang
 	       allocation_fits(index, range, size / capacity * capacity, false);
 }
 
-/* Full ones do not tell which number is which. */
 static bool is_text_by(const struct finder *finder, const struct rust_reference *reference,
 		       struct rust_layout layout)
 {
@@ -81,12 +88,14 @@ static bool is_text_by(const struct finder *finder, const struct rust_reference 
 
 	return rust_word_beside(reference, layout.capacity, &capacity) &&
 	       rust_word_beside(reference, layout.length, &length) && length >= LEAST_TEXT &&
-	       length < capacity && capacity <= reference->range.end - reference->range.start &&
-	       allocation_fits(finder->context->index, reference->range, capacity, false) &&
+	       rust_may_be_text(finder->context->index, reference->range, capacity, length) &&
 	       is_text(finder, reference->range, length);
 }
 
-/* In an array of texts, the numbers of the next one may look right as well: then none counts. */
+/*
+ * In an array of texts, the numbers of the next one may look right as well, and full ones may not
+ * tell which number is which: then none counts.
+ */
 static struct error *vote(void *data, const struct rust_reference *reference)
 {
 	struct finder *finder = data;
@@ -148,6 +157,7 @@ static void count_candidate(struct place *place, const struct candidate *candida
 	place->fitting++;
 	place->filled += candidate->length > 0;
 	place->texts += candidate->is_text;
+	place->has_full |= candidate->length == candidate->capacity;
 	if (candidate->size <= LEAST_ALLOCATION)
 		return;
 	if (place->capacity == 0)
@@ -176,7 +186,21 @@ static enum rust_role judge(const struct place *place)
 	if (place->least == 1 && place->texts >= LEAST_REFERENCES &&
 	    are_most(place->texts, place->filled, LEAST_RIGHT))
 		return RUST_TEXT;
-	return place->has_several_capacities ? RUST_ELEMENTS : RUST_NO_BUFFER;
+	if (!place->has_several_capacities)
+		return RUST_NO_BUFFER;
+	return place->has_full ? RUST_COUNTED_ELEMENTS : RUST_ELEMENTS;
+}
+
+/* Texts of C, which may have such words beside them, too, end in a 0, for which there is room. */
+static bool has_no_end(const struct finder *finder, const struct candidate *candidate,
+		       struct memory_range range)
+{
+	uint8_t end;
+
+	return candidate->length == candidate->capacity ||
+	       (image_read(finder->context->image, range.start + candidate->length, &end,
+			   sizeof(end)) &&
+		end != 0);
 }
 
 static struct candidate read_candidate(const struct finder *finder,
@@ -195,12 +219,20 @@ static struct candidate read_candidate(const struct finder *finder,
 					    candidate.capacity, candidate.length);
 	candidate.is_text = candidate.fits && candidate.length > 0 &&
 			    is_text(finder, reference->range, candidate.length);
+	candidate.may_be_string =
+		candidate.is_text && rust_may_be_text(finder->context->index, reference->range,
+						      candidate.capacity, candidate.length);
+	candidate.is_string = candidate.may_be_string && candidate.length >= LEAST_TEXT &&
+			      has_no_end(finder, &candidate, reference->range);
 	return candidate;
 }
 
 static void mark(struct finder *finder, const struct candidate *candidate, enum rust_role role)
 {
-	if (candidate->fits && role != RUST_NO_BUFFER)
+	if (role == RUST_NO_BUFFER && candidate->is_string)
+		role = RUST_TEXT;
+	if (role == RUST_TEXT ? candidate->may_be_string
+			      : candidate->fits && role != RUST_NO_BUFFER)
 		finder->buffers->roles.items[candidate->target] = (uint8_t)role;
 }
 
@@ -222,16 +254,17 @@ static void judge_part(struct finder *finder)
 {
 	struct place places[MOST_STRIDE / 8];
 	bool has_any = false;
+	uint64_t stride = 8;
 
 	array_for_each(candidate, &finder->part)
 		has_any |= candidate->fits;
-	for (uint64_t stride = 8; has_any && stride <= MOST_STRIDE; stride += 8) {
-		if (!judge_stride(finder, stride, places))
-			continue;
-		array_for_each(candidate, &finder->part)
-			mark(finder, candidate, judge(&places[candidate->offset % stride / 8]));
-		break;
-	}
+	while (has_any && stride <= MOST_STRIDE && !judge_stride(finder, stride, places))
+		stride += 8;
+	array_for_each(candidate, &finder->part)
+		mark(finder, candidate,
+		     has_any && stride <= MOST_STRIDE
+			     ? judge(&places[candidate->offset % stride / 8])
+			     : RUST_NO_BUFFER);
 	finder->part.count = 0;
 }
 
@@ -246,8 +279,10 @@ static struct error *note(void *data, const struct rust_reference *reference)
 		finder->holder = reference->holder;
 	}
 	if (reference->holder_size >= SMALL) {
-		if (finder->is_marking || finder->part.count >= MOST_PART)
+		if (finder->is_marking)
 			return NULL;
+		if (finder->part.count >= MOST_PART)
+			judge_part(finder);
 		return array_append(&finder->part, read_candidate(finder, reference));
 	}
 	candidate = read_candidate(finder, reference);

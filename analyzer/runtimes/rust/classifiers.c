@@ -12,15 +12,27 @@ static const struct rust_buffers *buffers_of(const struct reader *reader)
 	return rust && rust->buffers.layout.capacity != 0 ? &rust->buffers : NULL;
 }
 
+/* Whether an allocation of that role can be what the three words say. */
+static bool may_be(const struct reader *reader, struct memory_range range, enum rust_role role,
+		   uint64_t capacity, uint64_t length)
+{
+	return role == RUST_TEXT
+		       ? length > 0 && rust_may_be_text(reader->index, range, capacity, length)
+		       : rust_may_be_buffer(reader->index, range, capacity, length);
+}
+
 static void match(struct reader *reader, const struct reference *reference)
 {
 	const struct rust_buffers *buffers = buffers_of(reader);
+	enum rust_role role =
+		buffers ? (enum rust_role)buffers->roles.items[reference->target] : RUST_NO_BUFFER;
+	enum rust_role kind = role == RUST_COUNTED_ELEMENTS ? RUST_ELEMENTS : role;
 	uint64_t capacity, length;
 
-	if (buffers && buffers->roles.items[reference->target] == reader_kind(reader) &&
+	if (kind != RUST_NO_BUFFER && (int)kind == reader_kind(reader) &&
 	    reference_words(reference, buffers->layout.capacity, 1, &capacity) &&
 	    reference_words(reference, buffers->layout.length, 1, &length) &&
-	    rust_may_be_buffer(reader->index, reference->range, capacity, length))
+	    may_be(reader, reference->range, role, capacity, length))
 		reader_claim(reader, reference->target,
 			     reference->address +
 				     (uint64_t)(8 * (int64_t)rust_layout_start(buffers->layout)));
@@ -61,16 +73,18 @@ static void tell_text(struct reader *reader, struct memory_range range, struct p
 	facts->asked = facts->capacity;
 }
 
-/* Whether the length is that of a Vec or where a VecDeque begins is not known. */
+/* The third word may be where a VecDeque begins, rather than the length of a Vec. */
 static void tell_elements(struct reader *reader, struct memory_range range,
 			  struct pattern_facts *facts)
 {
-	uint64_t length;
+	const struct rust_buffers *buffers = buffers_of(reader);
+	allocation_id id = allocation_find(reader->index, range.start);
 
-	if (!read_numbers(reader, range, facts->owner, &facts->capacity, &length))
+	if (!read_numbers(reader, range, facts->owner, &facts->capacity, &facts->length))
 		return;
 	facts->unit = "elements";
 	facts->has_capacity = true;
+	facts->lacks_length = buffers->roles.items[id] != RUST_COUNTED_ELEMENTS;
 }
 
 const struct classifier classifier_rust_vec_buffer = {

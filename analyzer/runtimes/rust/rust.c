@@ -4,11 +4,14 @@
 
 #include <string.h>
 
-/* Whether constants of the module have what panics say of where they are, stripped or not. */
+/*
+ * Whether constants of the module have what panics say of where they are, stripped or not: in front
+ * of it stands "/rustc/" and a number, or where a distribution built the library.
+ */
 static bool has_places(const struct image *image, const struct module *module)
 {
 	enum { MOST_SEARCHED = 1 << 26 };
-	static const char path[] = "/rustc/";
+	static const char path[] = "library/std/src/";
 	uint64_t searched = 0;
 	const struct region *region;
 

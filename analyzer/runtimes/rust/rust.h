@@ -73,7 +73,12 @@ void rust_values_release(struct rust_values *values);
 
 /* ---- buffers.c */
 
-enum rust_role { RUST_NO_BUFFER, RUST_ELEMENTS, RUST_TEXT };
+enum rust_role {
+	RUST_NO_BUFFER,
+	RUST_ELEMENTS, /* of a Vec, or of a VecDeque, whose third word may be another */
+	RUST_TEXT,
+	RUST_COUNTED_ELEMENTS, /* of a Vec */
+};
 
 /* Where capacity and length stand, in words from that of the address. */
 struct rust_layout {
@@ -96,6 +101,10 @@ static inline int rust_layout_start(struct rust_layout layout)
 /* Whether so many elements of some size fill the allocation, and no more are kept. */
 bool rust_may_be_buffer(const struct allocation_index *index, struct memory_range range,
 			uint64_t capacity, uint64_t length);
+
+/* The same of bytes of text. */
+bool rust_may_be_text(const struct allocation_index *index, struct memory_range range,
+		      uint64_t capacity, uint64_t length);
 
 struct error *rust_find_buffers(const struct runtime_context *context, struct rust_buffers *ret);
 
