@@ -84,10 +84,12 @@ def take_core(process, directory):
     return files[0]
 
 
-def make_core(command, core_path, truth_path):
+def make_core(command, core_path, truth_path, preloaded=None):
+    variables = {"LD_PRELOAD": preloaded} if preloaded else {}
     with tempfile.TemporaryDirectory(dir=core_path.parent) as directory:
         process = subprocess.Popen(command, cwd=directory, text=True,
                                    stdout=subprocess.PIPE,
+                                   env={**os.environ, **variables},
                                    preexec_fn=prepare_to_dump)
         try:
             truth = ""
@@ -105,15 +107,22 @@ def make_core(command, core_path, truth_path):
         core.rename(core_path)
 
 
-def find_core(program, *arguments):
+def can_preload(library):
+    result = subprocess.run(["true"], env={"LD_PRELOAD": library},
+                            stderr=subprocess.PIPE, check=True)
+    return not result.stderr
+
+
+def find_core(program, *arguments, preloaded=None):
     """A core of the program, from the cache if there is one."""
-    name = "-".join([program.name, *(word.strip("-") for word in arguments)])
+    names = [program.name, *([pathlib.Path(preloaded).name] if preloaded else [])]
+    name = "-".join([*names, *(word.strip("-") for word in arguments)])
     core_path = program.with_name(f"{name}.core")
     truth_path = program.with_name(f"{name}.truth")
     if (not core_path.exists()
             or core_path.stat().st_mtime < program.stat().st_mtime):
         progress(f"making {core_path}")
-        make_core([program, *arguments], core_path, truth_path)
+        make_core([program, *arguments], core_path, truth_path, preloaded)
     truth = {}
     for line in truth_path.read_text().splitlines():
         what, *numbers = line.split()

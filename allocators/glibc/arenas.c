@@ -178,32 +178,45 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 	return false;
 }
 
-static struct error *scan_region(struct glibc_heap *heap, const struct region *region)
+/* The word at address is that of an address just below. */
+static struct error *look(struct glibc_heap *heap, uint64_t address, const uint8_t *bytes)
 {
 	struct view view = { heap->context.image };
-	uint64_t size = region->end - region->start;
+	uint64_t words[4];
 
-	for (uint64_t i = 0; i + 32 <= size; i += 8) {
-		uint64_t address = region->start + i, words[4];
+	memcpy(words, bytes, sizeof(words));
+	/* Nothing else points just below itself. */
+	if (words[0] == address - 16 && words[1] == address - 16 &&
+	    !(words[2] == address && words[3] == address))
+		TRY(try_bins(heap, address + 16));
+	if (is_unused(&view, address, words[0]))
+		heap->home = address;
+	return NULL;
+}
 
-		if (i % PROGRESS_STEP == 0) {
-			uint64_t data = image_next_data(view.image, address);
+static struct error *scan_region(struct glibc_heap *heap, const struct region *region)
+{
+	const uint64_t farthest = layouts[0].next, end = region->end - 31;
+	uint64_t address = region->start;
 
-			TRY(progress_check(heap->context.progress, 0));
-			/* By whole steps, so that this is tested again. */
-			if (data - address >= PROGRESS_STEP) {
-				i += (data - address) / PROGRESS_STEP * PROGRESS_STEP - 8;
-				continue;
-			}
+	while (address < end) {
+		uint64_t data = image_next_data(heap->context.image, address), stop;
+		const uint8_t *bytes;
+
+		/* By whole steps, so that words stay aligned to the region's start. */
+		address += (data - address) / PROGRESS_STEP * PROGRESS_STEP;
+		if (address >= end)
+			break;
+		stop = end - address > PROGRESS_STEP ? address + PROGRESS_STEP : end;
+		bytes = region->bytes + (address - region->start);
+		TRY(progress_check(heap->context.progress, 0));
+		for (; address < stop; address += 8, bytes += 8) {
+			uint64_t word;
+
+			memcpy(&word, bytes, sizeof(word));
+			if (address - word <= farthest)
+				TRY(look(heap, address, bytes));
 		}
-		memcpy(words, region->bytes + i, sizeof(words));
-		/* Nothing else points just below itself. */
-		if (words[0] == address - 16 && words[1] == address - 16 &&
-		    !(words[2] == address && words[3] == address)) {
-			TRY(try_bins(heap, address + 16));
-		}
-		if (address - words[0] <= layouts[0].next && is_unused(&view, address, words[0]))
-			heap->home = address;
 	}
 	return NULL;
 }

@@ -51,7 +51,7 @@ struct adding {
 	struct view view;
 };
 
-static bool is_free_bit(const uint64_t *words, uint64_t number)
+static bool has_bit(const uint64_t *words, uint64_t number)
 {
 	return words[number / 64] >> number % 64 & 1;
 }
@@ -85,53 +85,61 @@ static void note_bitmap(struct jemalloc *je, const struct jemalloc_extent *slab,
 	note_damage(&je->bitmaps, slab->start);
 }
 
-/* Whether the sorted list has an address of the extent. */
-static bool has_any(const struct address_list *list, const struct jemalloc_extent *extent)
+/* The number of the list's first address at or above that one. */
+static size_t first_from(const struct address_list *list, uint64_t address)
 {
-	size_t above = BISECT(i, 0, list->count, list->items[i] < extent->start);
-
-	return above < list->count && list->items[above] < extent_end(extent);
+	return BISECT(i, 0, list->count, list->items[i] < address);
 }
 
-/* Add the regions of a slab all at once, as its bitmap says. */
-static struct error *add_regions(struct adding *adding, const struct jemalloc_extent *slab,
-				 uint64_t count, const uint64_t *free_bits, uint64_t base)
+/* Move what caches have from the slab's used regions; false: they have none. */
+static bool take_cached(const struct jemalloc *je, const struct jemalloc_extent *slab,
+			uint64_t used[MOST_BITMAP_WORDS], uint64_t ret[MOST_BITMAP_WORDS])
 {
-	uint64_t bytes = class_bytes(&adding->je->layout, slab), first = slab->start - base;
-	unsigned int shift = (unsigned int)__builtin_ctz(ALIGNMENT);
+	uint64_t bytes = class_bytes(&je->layout, slab);
+	uint64_t end = slab->start + region_count(&je->layout, slab) * bytes;
+	size_t first = first_from(&je->cached, slab->start), i = first;
 
-	for (uint64_t i = 0; i < count; i += BLOCK_BATCH) {
-		struct extent extents[BLOCK_BATCH];
-		uint64_t used[BLOCK_BATCH / 64];
-		uint64_t batch = count - i < BLOCK_BATCH ? count - i : BLOCK_BATCH;
+	for (; i < je->cached.count && je->cached.items[i] < end; i++) {
+		uint64_t number = (je->cached.items[i] - slab->start) / bytes;
+		uint64_t bit = used[number / 64] & UINT64_C(1) << number % 64;
 
-		for (uint64_t j = 0; j < batch; j++)
-			extents[j] =
-				(struct extent){ (uint32_t)((first + (i + j) * bytes) >> shift),
-						 (uint32_t)bytes };
-		for (uint64_t j = 0; j * 64 < batch; j++)
-			used[j] = ~free_bits[i / 64 + j];
-		TRY(block_sink_add_many(adding->sink, extents, used, batch));
+		used[number / 64] ^= bit;
+		ret[number / 64] |= bit;
 	}
+	return i > first;
+}
+
+/* Add the regions of a slab, less those that hold stacks of caches. */
+static struct error *add_regions(struct adding *adding, const struct jemalloc_extent *slab,
+				 const uint64_t *used, const uint64_t *cached)
+{
+	const struct jemalloc *je = adding->je;
+	uint64_t count = region_count(&je->layout, slab), bytes = class_bytes(&je->layout, slab);
+	size_t next = first_from(&je->stacks, slab->start);
+
+	if (next == je->stacks.count || je->stacks.items[next] >= extent_end(slab))
+		return block_sink_add_row(adding->sink, slab->start, bytes, used, cached, count);
+	for (uint64_t i = 0; i < count; i++)
+		TRY(add_region(adding, slab->start + i * bytes, bytes,
+			       !(has_bit(used, i) || (cached && has_bit(cached, i)))));
 	return NULL;
 }
 
 static struct error *add_slab(struct adding *adding, const struct jemalloc_extent *slab)
 {
 	struct jemalloc *je = adding->je;
-	uint64_t words[MOST_BITMAP_WORDS] = { 0 }, base;
-	uint64_t count = region_count(&je->layout, slab), bytes = class_bytes(&je->layout, slab);
+	uint64_t words[MOST_BITMAP_WORDS] = { 0 }, cached[MOST_BITMAP_WORDS] = { 0 };
+	uint64_t count = region_count(&je->layout, slab);
+	bool any_cached;
 
 	if (jemalloc_read_bitmap(&adding->view, &je->layout, slab, count, words))
 		note_bitmap(je, slab, words, count);
 	else
 		note_damage(&je->absent, slab->start);
-	if (!has_any(&je->cached, slab) && !has_any(&je->stacks, slab) &&
-	    block_sink_base(adding->sink, slab->start, &base))
-		return add_regions(adding, slab, count, words, base);
-	for (uint64_t i = 0; i < count; i++)
-		TRY(add_region(adding, slab->start + i * bytes, bytes, is_free_bit(words, i)));
-	return NULL;
+	for (uint64_t i = 0; i * 64 < count; i++)
+		words[i] = ~words[i];
+	any_cached = take_cached(je, slab, words, cached);
+	return add_regions(adding, slab, words, any_cached ? cached : NULL);
 }
 
 static struct error *add_extent(struct adding *adding, const struct jemalloc_extent *extent)

@@ -8,6 +8,9 @@
  */
 #include "allocators/mimalloc/mimalloc.h"
 
+#include "analyzer/base/sort.h"
+#include "analyzer/heap/sink.h"
+
 enum {
 	VOTERS = 1024,	  /* pages */
 	HEAP_WORDS = 600, /* in which the number of its thread is */
@@ -235,6 +238,44 @@ static uint64_t size_asked_for(struct mimalloc_heap *heap, struct lists *lists,
 	return padding[1] < most ? most - padding[1] : 1;
 }
 
+/* Set the bits of the page's blocks that wait on lists of heaps. */
+static void take_delayed(const struct mimalloc_heap *heap, const struct mimalloc_page *page,
+			 struct lists *lists)
+{
+	size_t count = heap->delayed.count;
+	const uint64_t *delayed = heap->delayed.items;
+
+	for (size_t i = BISECT(j, 0, count, delayed[j] < page->first);
+	     i < count && delayed[i] < page->end; i++) {
+		uint64_t number = block_number(page, delayed[i]);
+
+		if (number < MOST_BLOCKS)
+			lists->free[number / 64] |= UINT64_C(1) << number % 64;
+	}
+}
+
+/* Add the blocks of a page, by the bits of the free ones. */
+static struct error *add_page_blocks(struct mimalloc_heap *heap, struct lists *lists,
+				     const struct mimalloc_page *page, struct block_sink *sink)
+{
+	if (!(page->keys[0] | page->keys[1])) {
+		for (uint64_t i = 0; i * 64 < page->capacity; i++)
+			lists->free[i] = ~lists->free[i];
+		return block_sink_add_row(sink, page->first, page->bytes, lists->free, NULL,
+					  page->capacity);
+	}
+	for (uint64_t i = 0; i < page->capacity; i++) {
+		struct block block = { page->first + i * page->bytes, page->bytes, BLOCK_FREE };
+
+		if (!(lists->free[i / 64] >> i % 64 & 1)) {
+			block.state = BLOCK_USED;
+			block.size = size_asked_for(heap, lists, page, block.start);
+		}
+		TRY(block_sink_add(sink, block));
+	}
+	return NULL;
+}
+
 static struct error *add_page(struct mimalloc_heap *heap, struct lists *lists,
 			      const struct mimalloc_page *page, struct block_sink *sink)
 {
@@ -249,32 +290,46 @@ static struct error *add_page(struct mimalloc_heap *heap, struct lists *lists,
 		heap_damage_note(&heap->absent, page->start);
 	else if (page->used + lists->count != page->capacity)
 		heap_damage_note(&heap->counts, page->start);
-	for (uint64_t i = 0; i < page->capacity; i++) {
-		struct block block = { page->first + i * page->bytes, page->bytes, BLOCK_FREE };
-
-		if (!(lists->free[i / 64] >> i % 64 & 1) &&
-		    !mimalloc_is_delayed(heap, block.start)) {
-			block.state = BLOCK_USED;
-			block.size = size_asked_for(heap, lists, page, block.start);
-		}
-		TRY(block_sink_add(sink, block));
-	}
+	take_delayed(heap, page, lists);
+	TRY(add_page_blocks(heap, lists, page, sink));
 	rest = page->first + page->capacity * page->bytes;
 	return rest < page->end
 		       ? block_sink_add(sink, (struct block){ rest, page->end - rest, BLOCK_FREE })
 		       : NULL;
 }
 
+/* Pages in a row, with their metadata between them or not, are one region. */
+static uint64_t find_region_end(const struct mimalloc_heap *heap, size_t first)
+{
+	const struct mimalloc_page *pages = heap->pages.items;
+	uint64_t end = pages[first].end;
+
+	for (size_t i = first + 1; i < heap->pages.count; i++) {
+		bool follows = pages[i].start == end ||
+			       (pages[i].metadata >= end && pages[i].metadata < pages[i].start &&
+				pages[i].start - end <= PAGE_METADATA);
+
+		if (!follows)
+			break;
+		end = pages[i].end;
+	}
+	return end;
+}
+
 struct error *mimalloc_add_blocks(struct mimalloc_heap *heap, arena_number arena,
 				  struct block_sink *sink)
 {
+	uint64_t end = 0;
 	_cleanup_(free) struct lists *lists = calloc(1, sizeof(*lists));
 
 	if (!lists)
 		return &error_no_memory;
 	lists->view.image = heap->context.image;
 	array_for_each(page, &heap->pages) {
-		TRY(block_sink_region(sink, page->start, page->end, arena));
+		if (page->start >= end) {
+			end = find_region_end(heap, (size_t)(page - heap->pages.items));
+			TRY(block_sink_region(sink, page->start, end, arena));
+		}
 		TRY(add_page(heap, lists, page, sink));
 		TRY(progress_check(heap->context.progress, page->end - page->start));
 	}

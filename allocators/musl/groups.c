@@ -282,14 +282,36 @@ static struct error *add_group(struct adding *adding)
 	return NULL;
 }
 
+/*
+ * Where the groups in a row end, of which that one is the first; those in slots are passed over. A
+ * group may leave the end of its last page unused.
+ */
+static uint64_t find_region_end(const struct musl_heap *heap, size_t first)
+{
+	const struct musl_group *groups = heap->groups.items;
+	uint64_t end = groups[first].end;
+
+	for (size_t i = first + 1; i < heap->groups.count; i++) {
+		if (groups[i].start > (end + PAGE - 1) / PAGE * PAGE)
+			break;
+		if (groups[i].start >= end)
+			end = groups[i].end;
+	}
+	return end;
+}
+
 struct error *musl_add_blocks(struct musl_heap *heap, arena_number arena, struct block_sink *sink)
 {
 	struct adding adding = { heap, sink, { heap->context.image }, 0 };
+	uint64_t end = 0;
 
 	while (adding.next < heap->groups.count) {
 		const struct musl_group *group = &heap->groups.items[adding.next];
 
-		TRY(block_sink_region(sink, group->start, group->end, arena));
+		if (group->start >= end) {
+			end = find_region_end(heap, adding.next);
+			TRY(block_sink_region(sink, group->start, end, arena));
+		}
 		TRY(add_group(&adding));
 		TRY(progress_check(heap->context.progress, group->end - group->start));
 	}

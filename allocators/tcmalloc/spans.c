@@ -7,6 +7,9 @@
  */
 #include "allocators/tcmalloc/tcmalloc.h"
 
+#include "analyzer/base/sort.h"
+#include "analyzer/heap/sink.h"
+
 enum {
 	ELEMENTS_MOST = 400,
 	MATCHES_WANTED = 2,
@@ -212,6 +215,7 @@ struct adding {
 	struct block_sink *sink;
 	struct view view, traces;
 	uint64_t free[MOST_OBJECTS / 64]; /* a bit for each object of the span */
+	uint64_t cached[MOST_OBJECTS / 64];
 };
 
 /*
@@ -239,6 +243,27 @@ static bool read_free(struct adding *adding, const struct tcmalloc_span *span, u
 	return true;
 }
 
+/* Set the bits of the span's objects that are in caches. */
+static void take_cached(struct adding *adding, const struct tcmalloc_span *span)
+{
+	const struct tcmalloc *tc = adding->tc;
+	const struct cached_object *cached = tc->cached.items;
+	uint64_t bytes = tc->classes[span_class(span)], objects = span_object_count(tc, span);
+	size_t count = tc->cached.count;
+
+	memset(adding->cached, 0, (objects + 63) / 64 * 8);
+	for (size_t i = BISECT(j, 0, count, cached[j].address < span->start);
+	     i < count && cached[i].address < span->start + objects * bytes; i++) {
+		uint64_t number = (cached[i].address - span->start) / bytes;
+		uint64_t bit = UINT64_C(1) << number % 64;
+
+		if (cached[i].cache == TRANSFER_CACHE)
+			adding->free[number / 64] |= bit;
+		else
+			adding->cached[number / 64] |= bit & ~adding->free[number / 64];
+	}
+}
+
 static struct error *add_objects(struct adding *adding, const struct tcmalloc_span *span)
 {
 	struct tcmalloc *tc = adding->tc;
@@ -248,18 +273,11 @@ static struct error *add_objects(struct adding *adding, const struct tcmalloc_sp
 		heap_damage_note(&tc->lists, span->start);
 	else if (free + span_refcount(span) != count)
 		heap_damage_note(&tc->counts, span->start);
-	for (uint64_t i = 0; i < count; i++) {
-		struct block block = { span->start + i * bytes, bytes, BLOCK_USED };
-		const struct cached_object *cached = tcmalloc_find_cached(tc, block.start);
-
-		if (adding->free[i / 64] >> i % 64 & 1 ||
-		    (cached && cached->cache == TRANSFER_CACHE))
-			block.state = BLOCK_FREE;
-		else if (cached)
-			block.state = BLOCK_CACHED;
-		TRY(block_sink_add(adding->sink, block));
-	}
-	return NULL;
+	take_cached(adding, span);
+	for (uint64_t i = 0; i * 64 < count; i++)
+		adding->free[i] = ~(adding->free[i] | adding->cached[i]);
+	return block_sink_add_row(adding->sink, span->start, bytes, adding->free, adding->cached,
+				  count);
 }
 
 /* A sampled allocation is as large as it would be otherwise. */

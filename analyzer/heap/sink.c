@@ -234,6 +234,52 @@ struct error *block_sink_add_many(struct block_sink *sink, const struct extent *
 	return NULL;
 }
 
+static bool get_bit(const uint64_t *bits, size_t number)
+{
+	return bits && bits[number / 64] >> (number % 64) & 1;
+}
+
+static struct error *add_one_by_one(struct block_sink *sink, uint64_t start, uint64_t size,
+				    const uint64_t *used, const uint64_t *cached, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct block block = { start + i * size, size, BLOCK_FREE };
+
+		if (get_bit(used, i))
+			block.state = BLOCK_USED;
+		else if (get_bit(cached, i))
+			block.state = BLOCK_CACHED;
+		TRY(block_sink_add(sink, block));
+	}
+	return NULL;
+}
+
+struct error *block_sink_add_row(struct block_sink *sink, uint64_t start, uint64_t size,
+				 const uint64_t *used, const uint64_t *cached, size_t count)
+{
+	struct heap_region *region;
+	struct extent *extents;
+
+	TRY(reserve(sink, count));
+	TRY(split_region(sink, start));
+	region = last_region(sink);
+	if (size > WIDE_GAP || start - region->start + size * count > reach_of(region))
+		return add_one_by_one(sink, start, size, used, cached, count);
+	assert((start | size) % (1U << region->shift) == 0 && start < region->end &&
+	       size * count <= region->end - start);
+	extents = (struct extent *)sink->extents.bytes + sink->count;
+	for (size_t i = 0; i < count; i++)
+		extents[i] = (struct extent){ (uint32_t)((start - region->start + i * size) >>
+							 region->shift),
+					      (uint32_t)size };
+	copy_bits(sink->used.bytes, sink->count, used, 0, count);
+	if (cached)
+		copy_bits(sink->cached.bytes, sink->count, cached, 0, count);
+	sink->count += count;
+	region->count += (uint32_t)count;
+	return NULL;
+}
+
 static void clear_bits(struct memory *bitmap, size_t count)
 {
 	if (count > 0)

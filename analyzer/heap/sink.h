@@ -71,6 +71,14 @@ bool block_sink_base(const struct block_sink *sink, uint64_t start, uint64_t *re
 struct error *block_sink_add_many(struct block_sink *sink, const struct extent *extents,
 				  const uint64_t *used, size_t count);
 
+/*
+ * Add count blocks of size bytes to the region begun last, each where the one before ends, from
+ * start on. Bits tell which are used and which are cached, if cached is not NULL; the others are
+ * free.
+ */
+struct error *block_sink_add_row(struct block_sink *sink, uint64_t start, uint64_t size,
+				 const uint64_t *used, const uint64_t *cached, size_t count);
+
 /* Empty the sink but for its claims, and keep its memory. */
 void block_sink_clear(struct block_sink *sink);
 

@@ -111,6 +111,41 @@ static void assert_same(const struct block_sink *left, const struct block_sink *
 }
 
 /* Near the region, behind a wide gap, and where extents come to their end. */
+/* The bits of a row, and the states that they are. */
+static void assert_row(uint64_t start, uint64_t size, size_t count)
+{
+	enum { WORDS = 4 };
+	static const uint64_t used[WORDS] = { 0x123456789abcdef0, 0, UINT64_MAX, 0xff };
+	static const uint64_t cached[WORDS] = { 0x0000000000000101, 0xf0f0, 0, 0x100 };
+	_cleanup_(block_sink_destroy) struct block_sink *left = new_sink();
+	_cleanup_(block_sink_destroy) struct block_sink *right = new_sink();
+
+	begin(left, 0x10000, UINT64_C(1) << 44);
+	begin(right, 0x10000, UINT64_C(1) << 44);
+	add(left, 0x10000, 16, BLOCK_CACHED);
+	add(right, 0x10000, 16, BLOCK_CACHED);
+	assert_no_error(block_sink_add_row(left, start, size, used, cached, count));
+	for (size_t i = 0; i < count; i++)
+		add(right, start + i * size, size,
+		    used[i / 64] >> i % 64 & 1	   ? BLOCK_USED
+		    : cached[i / 64] >> i % 64 & 1 ? BLOCK_CACHED
+						   : BLOCK_FREE);
+	assert_same(left, right);
+}
+
+TEST(row_is_as_one_block_after_the_other)
+{
+	const uint64_t reach = UINT64_C(16) << 32;
+
+	assert_row(0x10010, 48, 250);
+	assert_row(0x10010, 16, 1);
+	assert_row(0x10010, 16, 0);
+	assert_row(0x4000000, 0x10000, 200);
+	assert_row(0x10010, UINT64_C(17) << 20, 5);
+	assert_row(0x10010, UINT64_C(5) << 30, 40);
+	assert_row(0x10000 + reach - 0x1000, 0x100, 64);
+}
+
 TEST(piece_is_as_one_block_after_the_other)
 {
 	const uint64_t region = 0x10000, reach = UINT64_C(16) << 32;
