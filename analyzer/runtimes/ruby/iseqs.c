@@ -5,6 +5,10 @@ enum {
 	BODY = 16, /* of iseqs */
 	BODY_WORDS = 48,
 	MOST_NESTED = 64, /* blocks in blocks */
+	HALVES = 2,	  /* of a word: what has 4 bytes */
+	/* Of a body, in words before the iseq around. */
+	LINES = 6,
+	NAMES = 2,
 	/* Types of bodies. */
 	METHOD = 1,
 	CLASS = 3,
@@ -72,6 +76,7 @@ static bool is_path(const struct ruby_slots *slots, struct view *view, uint64_t 
 struct votes {
 	size_t path[BODY_WORDS];
 	size_t method[BODY_WORDS]; /* a method's body leads to its own iseq there */
+	size_t count[BODY_WORDS * HALVES];
 };
 
 static void vote(const struct ruby_slots *slots, struct view *view, uint64_t iseq,
@@ -87,14 +92,56 @@ static void vote(const struct ruby_slots *slots, struct view *view, uint64_t ise
 	}
 }
 
-static uint32_t most(const size_t *votes)
+static uint32_t most(const size_t *votes, uint32_t count)
 {
 	uint32_t best = 0;
 
-	for (uint32_t i = 1; i < BODY_WORDS; i++)
+	for (uint32_t i = 1; i < count; i++)
 		if (votes[i] > votes[best])
 			best = i;
 	return best;
+}
+
+static uint32_t half(const struct body *body, size_t place)
+{
+	return (uint32_t)(body->words[place / HALVES] >> 32 * (place % HALVES));
+}
+
+/* How many names there are, the size of their block tells, nearly: it is rounded up. */
+static void vote_for_count(const struct ruby_iseqs *iseqs, const struct body *body,
+			   struct votes *votes)
+{
+	enum { LEAST = 3 };
+	const struct allocation_index *index = iseqs->slots->index;
+	uint64_t names = body->words[iseqs->parent_word - NAMES], most_names = 0, least = 0;
+	allocation_id id = names ? allocation_find(index, names) : NO_ALLOCATION;
+
+	if (id != NO_ALLOCATION) {
+		most_names = allocation_size(index, id) / WORD;
+		least = most_names > LEAST ? most_names - LEAST : 1;
+	}
+	for (size_t i = (iseqs->parent_word + 1) * HALVES; i < COUNT_OF(votes->count); i++)
+		votes->count[i] += half(body, i) >= least && half(body, i) <= most_names;
+}
+
+static void learn_count(struct ruby_iseqs *iseqs)
+{
+	enum { ENOUGH = 4096 };
+	struct view view = { iseqs->slots->image };
+	struct votes votes = { 0 };
+	struct body body;
+	size_t count = 0;
+
+	if (iseqs->parent_word < LINES)
+		return;
+	bitmap_for_each(id, &iseqs->iseqs) {
+		if (count++ == ENOUGH)
+			break;
+		if (read_body(iseqs->slots, &view,
+			      allocation_start(iseqs->slots->index, (allocation_id)id), &body))
+			vote_for_count(iseqs, &body, &votes);
+	}
+	iseqs->count_place = most(votes.count, COUNT_OF(votes.count));
 }
 
 /* The parent is before the method's iseq. */
@@ -111,9 +158,10 @@ static void learn(struct ruby_iseqs *iseqs)
 		vote(iseqs->slots, &view, allocation_start(iseqs->slots->index, (allocation_id)id),
 		     &votes);
 	}
-	iseqs->path_word = most(votes.path);
-	iseqs->parent_word = most(votes.method);
+	iseqs->path_word = most(votes.path, BODY_WORDS);
+	iseqs->parent_word = most(votes.method, BODY_WORDS);
 	iseqs->parent_word -= iseqs->parent_word > 0;
+	learn_count(iseqs);
 }
 
 /* What define_method() made a method of: its Proc leads to the code of a block. */
@@ -232,4 +280,84 @@ void ruby_iseq_read(const struct ruby_iseqs *iseqs, allocation_id id, struct rub
 	ret->path = find_path(iseqs->slots, &view, body.words[path]);
 	ret->label = body.words[path + LABEL];
 	ret->line = read_line(iseqs->slots, body.words[path + LINE]);
+}
+
+bool ruby_iseq_locals(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
+		      uint64_t *ret_names, uint64_t *ret_count)
+{
+	enum { MOST_NAMES = 1 << 12 };
+	struct body body;
+
+	if (iseqs->count_place == 0 || !is_iseq(iseqs->slots, view, iseq) ||
+	    !read_body(iseqs->slots, view, iseq, &body))
+		return false;
+	*ret_names = body.words[iseqs->parent_word - NAMES];
+	*ret_count = half(&body, iseqs->count_place);
+	return *ret_count <= MOST_NAMES;
+}
+
+/*
+ * The number of the entry that is of an instruction, from 1 on. struct succ_index_table, iseq.c: up
+ * to 54 instructions, 9 numbers of 7 bits a word; then blocks of 512 instructions, with a bit for
+ * each that begins an entry:
+ *
+ *	| u32 number before | 7 counts of 9 bits: those before each word but the first | 8 words |
+ */
+static uint64_t find_entry(struct view *view, uint64_t table, uint64_t instruction)
+{
+	enum { AT_ONCE = 54, PER_WORD = 9, BITS = 7, MOST = 0x7f, BLOCK = 512, BLOCK_WORDS = 10 };
+	enum { BEFORE, COUNTS, FIRST_WORD, COUNT_BITS = 9, COUNT_MOST = 0x1ff, WORD_BITS = 64 };
+	uint64_t words[BLOCK_WORDS], at = instruction - AT_ONCE, word, number;
+
+	if (instruction < AT_ONCE)
+		return view_word(view, table + instruction / PER_WORD * WORD, &word)
+			       ? word >> instruction % PER_WORD * BITS & MOST
+			       : 0;
+	if (!view_read(view, table + AT_ONCE / PER_WORD * WORD + at / BLOCK * sizeof(words), words,
+		       sizeof(words)))
+		return 0;
+	at %= BLOCK;
+	number = (uint32_t)words[BEFORE];
+	if (at >= WORD_BITS)
+		number += words[COUNTS] >> (at / WORD_BITS - 1) * COUNT_BITS & COUNT_MOST;
+	word = words[FIRST_WORD + at / WORD_BITS] << (WORD_BITS - 1 - at % WORD_BITS);
+	return number + (uint64_t)__builtin_popcountll(word);
+}
+
+/* struct iseq_insn_info_entry: a line is followed by events, and from 3.1 on by a node first. */
+static uint64_t read_entry_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t entries,
+				uint64_t count, uint64_t number)
+{
+	enum { SIZE = 12, OLD_SIZE = 8 };
+	allocation_id id = allocation_find(iseqs->slots->index, entries);
+	bool has_node =
+		id != NO_ALLOCATION && allocation_size(iseqs->slots->index, id) / SIZE >= count;
+	uint32_t line;
+
+	return number - 1 < count &&
+			       view_read(view,
+					 entries + (number - 1) * (has_node ? SIZE : OLD_SIZE),
+					 &line, sizeof(line))
+		       ? line
+		       : 0;
+}
+
+uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
+			uint64_t instruction)
+{
+	enum { CODE = 1, ENTRIES = 0, COUNT = 2, TABLE = 3 };
+	struct body body;
+	uint64_t *lines, place, count;
+
+	if (iseqs->parent_word < LINES || !is_iseq(iseqs->slots, view, iseq) ||
+	    !read_body(iseqs->slots, view, iseq, &body))
+		return 0;
+	lines = &body.words[iseqs->parent_word - LINES];
+	count = (uint32_t)lines[COUNT];
+	place = (instruction - body.words[CODE]) / WORD;
+	if (place > body.words[0] >> 32)
+		return 0;
+	place -= place > 0;
+	return read_entry_line(iseqs, view, lines[ENTRIES], count,
+			       count == 1 ? 1 : find_entry(view, lines[TABLE], place));
 }

@@ -21,8 +21,9 @@ struct ruby_iseqs {
 	const struct ruby_slots *slots; /* borrowed */
 	struct bitmap iseqs;
 	uint32_t path_word, parent_word; /* of bodies; 0: not known */
-	struct address_map methods;	 /* iseqs of methods: the place of their class */
-	ARRAY(uint64_t) owners;		 /* classes, of each method one */
+	uint32_t count_place; /* of bodies, in units of 4 bytes: how many variables; 0: not known */
+	struct address_map methods; /* iseqs of methods: the place of their class */
+	ARRAY(uint64_t) owners;	    /* classes, of each method one */
 };
 
 struct ruby_iseq {
@@ -38,5 +39,15 @@ void ruby_iseqs_deinit(struct ruby_iseqs *iseqs);
 DEFINE_DEINIT(ruby_iseqs_deinit, struct ruby_iseqs)
 
 void ruby_iseq_read(const struct ruby_iseqs *iseqs, allocation_id id, struct ruby_iseq *ret);
+
+/*
+ * Where the names of the iseq's variables are, one ID each, and how many; false: not known.
+ */
+bool ruby_iseq_locals(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
+		      uint64_t *ret_names, uint64_t *ret_count);
+
+/* The line of the instruction before that one; 0: not known. */
+uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
+			uint64_t instruction);
 
 #endif

@@ -43,6 +43,7 @@ static void forget(struct ruby *ruby)
 	ruby_symbols_deinit(&ruby->symbols);
 	array_release(&ruby->named);
 	table_release(&ruby->apart);
+	ruby_calls_deinit(&ruby->calls);
 }
 
 void ruby_close(struct object_space *space)

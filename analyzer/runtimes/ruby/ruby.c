@@ -80,6 +80,7 @@ const struct runtime runtime_ruby = {
 	.class_name = ruby_class_name,
 	.visit_bases = ruby_visit_bases,
 	.visit_code = ruby_visit_code,
+	.visit_frames = ruby_visit_frames,
 	.find_names = ruby_find_names,
 	.visit_references = ruby_visit_references,
 	.tell_path = ruby_tell_path,

@@ -6,6 +6,7 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/program/debug/names.h"
+#include "analyzer/runtimes/ruby/frames.h"
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/symbols.h"
 
@@ -37,6 +38,7 @@ struct ruby {
 	uint64_t shape_count;
 	struct address_map apart; /* objects: the allocation of their generic variables */
 	uint64_t table_type;	  /* of the tables of Hashes that do not compare by identity */
+	struct ruby_calls calls;
 };
 
 /* The slots of struct runtime, in paths.c. */

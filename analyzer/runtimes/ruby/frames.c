@@ -1,0 +1,390 @@
+#include "analyzer/runtimes/ruby/frames.h"
+
+#include "analyzer/runtimes/ruby/objects.h"
+#include "analyzer/runtimes/ruby/values.h"
+
+enum {
+	WORD = 8,
+	CLASS = 8,
+	DATA = 32,
+	MOST_FRAMES = 1 << 20,
+	MOST_TEXT = 512,
+	MOST_VALUE = 80,
+	/* Of what ep leads to. */
+	IS_LOCAL = 2, /* of flags: nothing is around */
+	OF_C = 0x55550001,
+	KIND_BITS = 0x7fff0001,
+	TAG_BITS = 3,
+};
+
+struct context {
+	uint64_t stack, words, frame, tag, flags, fiber, thread;
+};
+
+struct call {
+	uint64_t pc, sp, iseq, self, ep;
+};
+
+struct reading {
+	struct ruby *ruby;
+	struct view view;
+	const struct frame_visitor *visitor;
+	uint64_t number;
+	struct error *error;
+};
+
+void ruby_calls_deinit(struct ruby_calls *calls)
+{
+	ruby_iseqs_deinit(&calls->iseqs);
+	array_release(&calls->threads);
+}
+
+static uint64_t end_of(const struct context *context)
+{
+	return context->stack + WORD * context->words;
+}
+
+/* The context that a word of the thread leads to, and that leads back. */
+static bool find_context(struct view *view, uint64_t thread, struct context *ret)
+{
+	enum { MOST_WORDS = 64, MOST_STACK = 1 << 28 };
+	uint64_t word;
+
+	for (uint64_t i = 0; i < MOST_WORDS; i++)
+		if (view_word(view, thread + WORD * i, &word) && word != 0 && word % WORD == 0 &&
+		    view_read(view, word, ret, sizeof(*ret)) && ret->thread == thread &&
+		    ret->words <= MOST_STACK && ret->stack % WORD == 0 && ret->frame % WORD == 0 &&
+		    ret->frame - ret->stack <= WORD * ret->words)
+			return true;
+	return false;
+}
+
+static bool read_frame(const struct reading *reading, struct view *view,
+		       const struct context *context, uint64_t address, struct call *ret)
+{
+	uint64_t flags;
+
+	if (!view_read(view, address, ret, sizeof(*ret)) ||
+	    ret->sp - context->stack > WORD * context->words || ret->ep % WORD != 0)
+		return false;
+	flags = ret->iseq ? ruby_slot_flags(&reading->ruby->slots, view, ret->iseq) : RUBY_IMEMO;
+	return flags % RUBY_TYPES == RUBY_IMEMO;
+}
+
+/* Whether all of the innermost frames make sense. */
+static bool fits(struct reading *reading, const struct context *context, uint32_t words)
+{
+	enum { ENOUGH = 16 };
+	uint64_t size = (uint64_t)WORD * words, at = context->frame;
+	struct call frame;
+
+	if ((end_of(context) - at) % size != 0)
+		return false;
+	for (int i = 0; i < ENOUGH && at < end_of(context); i++, at += size)
+		if (!read_frame(reading, &reading->view, context, at, &frame))
+			return false;
+	return true;
+}
+
+/* What fits most threads: 3.2 and later, 3.1, before. */
+static void learn_frame_size(struct reading *reading)
+{
+	static const uint32_t sizes[] = { 7, 8, 6 };
+	struct ruby_calls *calls = &reading->ruby->calls;
+	struct context context;
+	size_t most = 0;
+
+	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+		size_t count = 0;
+
+		array_for_each(thread, &calls->threads)
+			count += find_context(&reading->view, *thread, &context) &&
+				 context.frame < end_of(&context) &&
+				 fits(reading, &context, sizes[i]);
+		if (count > most) {
+			most = count;
+			calls->frame_words = sizes[i];
+		}
+	}
+}
+
+static struct error *find_threads(struct reading *reading)
+{
+	struct ruby *ruby = reading->ruby;
+	size_t hint = 0;
+
+	bitmap_for_each(id, &ruby->slots.slots) {
+		uint64_t start =
+			allocation_range_near(ruby->context.index, (allocation_id)id, &hint).start;
+		char name[RUBY_MOST_NAME + 1];
+		uint64_t flags, type, data;
+
+		if (!view_word(&reading->view, start, &flags) || flags % RUBY_TYPES != RUBY_DATA)
+			continue;
+		type = ruby_find_data_type(ruby, &reading->view, start);
+		if (type && ruby_read_data_name(ruby->context.image, type, name) &&
+		    strcmp(name, "VM/thread") == 0 &&
+		    view_word(&reading->view, start + DATA, &data))
+			TRY(array_append(&ruby->calls.threads, data));
+	}
+	return NULL;
+}
+
+/* Whether one of the words in a row is that. */
+static bool has_word(struct view *view, uint64_t start, uint64_t wanted)
+{
+	enum { MOST_WORDS = 64 };
+	uint64_t word;
+
+	for (uint64_t i = 0; i < MOST_WORDS && view_word(view, start + WORD * i, &word); i++)
+		if (word == wanted)
+			return true;
+	return false;
+}
+
+static bool is_thread(const struct ruby_calls *calls, uint64_t address)
+{
+	array_for_each(thread, &calls->threads)
+		if (*thread == address)
+			return true;
+	return false;
+}
+
+/* From 3.3 on, a block that the thread leads to has what pthread_self() returns. */
+static bool leads_to_word(struct reading *reading, uint64_t thread, uint64_t wanted)
+{
+	enum { MOST_WORDS = 16 };
+	const struct allocation_index *index = reading->ruby->context.index;
+	uint64_t word;
+
+	for (uint64_t i = 0; i < MOST_WORDS && view_word(&reading->view, thread + WORD * i, &word);
+	     i++) {
+		allocation_id id = word ? allocation_find(index, word) : NO_ALLOCATION;
+
+		if (id != NO_ALLOCATION && allocation_start(index, id) == word &&
+		    !is_thread(&reading->ruby->calls, word) &&
+		    has_word(&reading->view, word, wanted))
+			return true;
+	}
+	return false;
+}
+
+/* The data of the Thread that the system's thread runs; 0: none. */
+static uint64_t find_thread(struct reading *reading, uint32_t number)
+{
+	const struct ruby_calls *calls = &reading->ruby->calls;
+	uint64_t pointer = reading->ruby->context.program->threads[number].thread_pointer;
+
+	array_for_each(thread, &calls->threads)
+		if (pointer != 0 && (calls->are_apart ? leads_to_word(reading, *thread, pointer)
+						      : has_word(&reading->view, *thread, pointer)))
+			return *thread;
+	return 0;
+}
+
+static struct error *learn(struct reading *reading)
+{
+	struct ruby *ruby = reading->ruby;
+	struct ruby_calls *calls = &ruby->calls;
+
+	if (calls->is_learned)
+		return NULL;
+	calls->threads.memory.account = ruby->context.account;
+	calls->threads.count = 0;
+	ruby_iseqs_deinit(&calls->iseqs);
+	calls->iseqs = (struct ruby_iseqs){ 0 };
+	TRY(ruby_iseqs_init(&calls->iseqs, &ruby->slots, ruby->context.account));
+	if (ruby->symbols.strings.count == 0) {
+		ruby_symbols_deinit(&ruby->symbols);
+		TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
+	}
+	TRY(find_threads(reading));
+	learn_frame_size(reading);
+	calls->are_apart = true;
+	for (uint32_t i = 0; i < ruby->context.program->thread_count && calls->are_apart; i++) {
+		calls->are_apart = false;
+		calls->are_apart = find_thread(reading, i) == 0;
+	}
+	calls->is_learned = true;
+	return NULL;
+}
+
+/* The method's entry that the words at ep lead to, perhaps by those around; 0: it is in none. */
+static uint64_t find_entry(struct reading *reading, uint64_t ep)
+{
+	enum { MOST_NESTED = 64, CREF_OR_METHOD = 8 };
+	uint64_t flags, entry;
+
+	for (int i = 0; i < MOST_NESTED; i++) {
+		if (!view_word(&reading->view, ep, &flags))
+			return 0;
+		if (flags & IS_LOCAL)
+			break;
+		if (!view_word(&reading->view, ep - WORD, &ep))
+			return 0;
+		ep &= -(uint64_t)(TAG_BITS + 1);
+	}
+	if (!view_word(&reading->view, ep - 2 * WORD, &entry))
+		return 0;
+	flags = ruby_slot_flags(&reading->ruby->slots, &reading->view, entry);
+	if (ruby_is_imemo(flags, RUBY_SVAR) &&
+	    !view_word(&reading->view, entry + CREF_OR_METHOD, &entry))
+		return 0;
+	flags = ruby_slot_flags(&reading->ruby->slots, &reading->view, entry);
+	return ruby_is_imemo(flags, RUBY_METHOD) ? entry : 0;
+}
+
+/* "Session#", "Session.": what a method's name follows; empty: it is in no class that is known. */
+static void tell_class(struct reading *reading, uint64_t entry, char *ret, size_t size)
+{
+	enum { OWNER = 32 };
+	struct ruby *ruby = reading->ruby;
+	uint64_t owner, object;
+	char name[RUBY_MOST_NAME + 1];
+
+	ret[0] = '\0';
+	if (entry == 0 || !view_word(&reading->view, entry + OWNER, &owner))
+		return;
+	object = ruby_attached(&ruby->slots, &reading->view, owner);
+	if (ruby_read_name(&ruby->slots, &reading->view, object ? object : owner, name))
+		snprintf(ret, size, "%s%c", name, object ? '.' : '#');
+}
+
+/* "block in Session#handle" of "block in handle". */
+static void tell_label(const char *class, const char *label, char *ret, size_t size)
+{
+	const char *name = label, *next;
+
+	while ((next = strstr(name, " in ")))
+		name = next + strlen(" in ");
+	snprintf(ret, size, "%.*s%s%s", (int)(name - label), label, name[0] == '<' ? "" : class,
+		 name);
+}
+
+static void tell_method(struct reading *reading, uint64_t entry, char *ret, size_t size)
+{
+	enum { CALLED = 24 };
+	char class[MOST_TEXT], name[RUBY_MOST_NAME + 1];
+	uint64_t called;
+
+	tell_class(reading, entry, class, sizeof(class));
+	if (view_word(&reading->view, entry + CALLED, &called) &&
+	    ruby_symbol_text(&reading->ruby->symbols, &reading->view, ruby_serial(called), name))
+		snprintf(ret, size, "%s%s", class, name);
+}
+
+/* Variables stand below three words that end at ep. */
+static void visit_locals(struct reading *reading, const struct call *frame)
+{
+	enum { WORDS_OF_FRAME = 2 };
+	struct ruby *ruby = reading->ruby;
+	uint64_t names, count, id, value;
+	char name[RUBY_MOST_NAME + 1], text[MOST_VALUE];
+
+	if (!ruby_iseq_locals(&ruby->calls.iseqs, &reading->view, frame->iseq, &names, &count))
+		return;
+	for (uint64_t i = 0; i < count && !reading->error; i++) {
+		struct runtime_local local = { .name = name };
+
+		if (!view_word(&reading->view, names + WORD * i, &id) ||
+		    !view_word(&reading->view, frame->ep - WORD * (count - i + WORDS_OF_FRAME),
+			       &value) ||
+		    !ruby_symbol_text(&ruby->symbols, &reading->view, ruby_serial(id), name))
+			continue;
+		local.address = value;
+		local.class_name = ruby_value_class(ruby, &reading->view, value);
+		if (!local.class_name)
+			reading->error = &error_no_memory;
+		else if (ruby_tell_value(ruby, &reading->view, value, text, sizeof(text)))
+			local.value = text;
+		if (!reading->error)
+			reading->visitor->local(reading->visitor->data, &local);
+	}
+}
+
+static void visit_code(struct reading *reading, const struct call *frame)
+{
+	struct ruby *ruby = reading->ruby;
+	char class[MOST_TEXT], label[MOST_TEXT], function[2 * MOST_TEXT], file[MOST_TEXT];
+	struct runtime_frame found = { .number = reading->number };
+	struct ruby_iseq iseq;
+	allocation_id id = ruby_slot_flags(&ruby->slots, &reading->view, frame->iseq)
+				   ? allocation_find(ruby->context.index, frame->iseq)
+				   : NO_ALLOCATION;
+
+	if (id == NO_ALLOCATION)
+		return;
+	ruby_iseq_read(&ruby->calls.iseqs, id, &iseq);
+	tell_class(reading, find_entry(reading, frame->ep), class, sizeof(class));
+	if (ruby_read_text(&ruby->slots, &reading->view, iseq.label, label, sizeof(label))) {
+		tell_label(class, label, function, sizeof(function));
+		found.function = function;
+	}
+	if (ruby_read_text(&ruby->slots, &reading->view, iseq.path, file, sizeof(file)))
+		found.file = file;
+	found.line = ruby_iseq_line(&ruby->calls.iseqs, &reading->view, frame->iseq, frame->pc);
+	reading->visitor->frame(reading->visitor->data, &found);
+	reading->number++;
+	if (reading->visitor->local)
+		visit_locals(reading, frame);
+}
+
+/* A method in C has no code; others without are of the interpreter itself. */
+static void visit_frame(struct reading *reading, const struct call *frame)
+{
+	char function[2 * MOST_TEXT];
+	struct runtime_frame found = { .number = reading->number, .kind = "in C" };
+	uint64_t flags, entry;
+
+	if (frame->pc != 0 && frame->iseq != 0) {
+		visit_code(reading, frame);
+		return;
+	}
+	if (!view_word(&reading->view, frame->ep, &flags) || (flags & KIND_BITS) != OF_C)
+		return;
+	entry = find_entry(reading, frame->ep);
+	if (entry == 0)
+		return;
+	function[0] = '\0';
+	tell_method(reading, entry, function, sizeof(function));
+	found.function = function[0] ? function : NULL;
+	reading->visitor->frame(reading->visitor->data, &found);
+	reading->number++;
+}
+
+static void visit_all(struct reading *reading, const struct context *context)
+{
+	uint64_t size = (uint64_t)WORD * reading->ruby->calls.frame_words, at = context->frame;
+	struct runtime_frame damage = { .damage = "no frame of Ruby is there" };
+	struct call frame;
+
+	for (size_t i = 0; i < MOST_FRAMES && at < end_of(context) && !reading->error;
+	     i++, at += size) {
+		if (end_of(context) - at < size ||
+		    !read_frame(reading, &reading->view, context, at, &frame)) {
+			damage.number = reading->number;
+			reading->visitor->frame(reading->visitor->data, &damage);
+			return;
+		}
+		visit_frame(reading, &frame);
+	}
+}
+
+struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
+				const struct frame_visitor *visitor)
+{
+	struct ruby *ruby = (struct ruby *)space;
+	struct reading reading = {
+		.ruby = ruby,
+		.view = { ruby->context.image },
+		.visitor = visitor,
+	};
+	struct context context;
+	uint64_t data;
+
+	TRY(learn(&reading));
+	data = ruby->calls.frame_words ? find_thread(&reading, thread) : 0;
+	if (data && find_context(&reading.view, data, &context))
+		visit_all(&reading, &context);
+	return reading.error;
+}

@@ -1,0 +1,37 @@
+/*
+ * The methods and blocks of Ruby that threads are in.
+ *
+ * rb_thread_t and rb_execution_context_t, vm_core.h: the data of a Thread leads to the context of
+ * the fiber that it runs, which leads back. That has a stack of values, which grows upwards, and of
+ * frames, which grows downwards from its end:
+ *
+ *	context | stack | words | frame | ... | thread |
+ *	frame   | pc | sp | iseq | self | ep | ... |            6 to 8 words, by version
+ *
+ *	... local variables | method or class reference | ep around, or block | flags |
+ *	                                                                       ep
+ */
+#ifndef ANALYZER_RUNTIMES_RUBY_FRAMES_H
+#define ANALYZER_RUNTIMES_RUBY_FRAMES_H
+
+#include "analyzer/runtimes/ruby/iseqs.h"
+#include "analyzer/runtimes/runtime.h"
+
+struct ruby;
+
+/* What is learned for all threads at once; all zeros at first. */
+struct ruby_calls {
+	bool is_learned;
+	bool are_apart; /* threads of the system are named by a block of their own */
+	struct ruby_iseqs iseqs;
+	uint32_t frame_words;	 /* 0: no thread runs Ruby, or frames are unknown */
+	ARRAY(uint64_t) threads; /* data of Threads */
+};
+
+void ruby_calls_deinit(struct ruby_calls *calls);
+
+/* The slot of struct runtime. */
+struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
+				const struct frame_visitor *visitor);
+
+#endif
