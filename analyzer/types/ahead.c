@@ -63,6 +63,7 @@ static void fetch_targets(const struct typing *typing, struct ahead *ahead, size
 
 	allocation_find_many(typing->input.index, words, count, &ahead->hint, ids);
 	for (size_t i = 0; i < count; i++) {
+		*found_place(typing->last, words[i]) = (struct found_address){ words[i], ids[i] };
 		if (ids[i] == NO_ALLOCATION)
 			continue;
 		view_fetch(&ahead->view, words[i]);

@@ -110,12 +110,24 @@ struct entered {
 	struct kept_step step;
 };
 
-/* Where memory was read, and an address looked up, last: what is near is found faster. */
+/*
+ * Where memory was read, and which addresses were looked up, last: the same, and what is near, is
+ * found faster.
+ */
 struct last_used {
 	struct view view;
 	size_t hint;
 	struct heap_bounds bounds;
+	struct found_address {
+		uint64_t address; /* 0: none */
+		allocation_id id;
+	} found[256];
 };
+
+static inline struct found_address *found_place(struct last_used *last, uint64_t address)
+{
+	return &last->found[(address >> 4) % 256];
+}
 
 struct typing {
 	struct typing_input input;
@@ -197,11 +209,15 @@ static inline struct memory_range range_of(const struct typing *typing, allocati
 
 static inline allocation_id find_used(const struct typing *typing, uint64_t address)
 {
-	allocation_id id;
+	struct found_address *found = found_place(typing->last, address);
+	allocation_id id = found->id;
 
 	if (!heap_bounds_hold(&typing->last->bounds, address))
 		return NO_ALLOCATION;
-	allocation_find_many(typing->input.index, &address, 1, &typing->last->hint, &id);
+	if (found->address != address) {
+		allocation_find_many(typing->input.index, &address, 1, &typing->last->hint, &id);
+		*found = (struct found_address){ address, id };
+	}
 	return id != NO_ALLOCATION && bitmap_get(allocation_used(typing->input.index), id)
 		       ? id
 		       : NO_ALLOCATION;
