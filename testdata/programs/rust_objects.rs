@@ -1,9 +1,9 @@
 // Allocations of Rust's library, and what each is, written to the file that the argument names:
 // "dyn ADDRESS TYPE", "vec ADDRESS LENGTH CAPACITY", "string ADDRESS LENGTH CAPACITY", "hidden
 // ADDRESS" for strings that need not be found, "type ADDRESS TYPE" for what only debug information
-// names, and "other ADDRESS" for what is none of these, though
+// names, "table ADDRESS COUNT CAPACITY" for a HashMap or HashSet with memory, and "other ADDRESS" for what is none of these, though
 // some of it looks like it. Waits for its input to end.
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::rc::Rc;
@@ -79,6 +79,7 @@ struct All {
     trees: Vec<Box<BTreeMap<u64, u64>>>,
     tables: Vec<Box<HashMap<u64, String>>>,
     queues: Vec<Box<VecDeque<u64>>>,
+    marks: Vec<HashSet<[u8; 3]>>,
 }
 
 fn say_vec<T>(log: &mut File, vec: &Vec<T>) {
@@ -154,12 +155,30 @@ fn make_others(all: &mut All, log: &mut File, count: usize) {
         writeln!(log, "type {:p} rust_objects::Counted", &*counted).unwrap();
         all.counted.push(counted);
         all.trees.push(Box::new((0..n % 11 + 1).map(|k| (k, k)).collect()));
-        let table: HashMap<_, _> = (0..n % 20).map(|k| (k, format!("value {}", k))).collect();
+        let mut table: HashMap<_, _> = (0..n % 20).map(|k| (k, format!("value {}", k))).collect();
+        table.retain(|k, _| n % 3 > 0 || k % 3 > 0);
         table.values().for_each(|value| say_hidden(log, value));
-        all.tables.push(Box::new(table));
+        let table = Box::new(table);
+        if table.capacity() > 0 {
+            writeln!(log, "table {:p} {} {}", &*table, table.len(), table.capacity()).unwrap();
+        }
+        all.tables.push(table);
         let queue: VecDeque<_> = (0..n % 30 + 1).collect();
         writeln!(log, "deque {:p}", queue.as_slices().0.as_ptr()).unwrap();
         all.queues.push(Box::new(queue));
+    }
+}
+
+fn make_marks(all: &mut All, log: &mut File) {
+    for i in 1..100 {
+        all.marks.push((0..i * i).map(|k| [k as u8, (k >> 8) as u8, 7]).collect());
+    }
+    for marks in &mut all.marks {
+        let count = marks.len();
+        marks.retain(|mark| count % 2 > 0 || mark[0] % 4 > 0);
+    }
+    for marks in &all.marks {
+        writeln!(log, "table {:p} {} {}", marks, marks.len(), marks.capacity()).unwrap();
     }
 }
 
@@ -170,6 +189,10 @@ fn main() {
     make_shapes(&mut all, &mut log, 300);
     make_customers(&mut all, &mut log, 300);
     make_others(&mut all, &mut log, 300);
+    make_marks(&mut all, &mut log);
+    let mut aside: HashMap<&str, u16> = HashMap::new();
+    aside.insert("of main", 1);
+    writeln!(log, "table {:p} {} {}", &aside, aside.len(), aside.capacity()).unwrap();
     writeln!(log, "ready").unwrap();
     drop(log);
     println!("ready");
@@ -179,7 +202,7 @@ fn main() {
     let names: usize = all.shared.iter().map(|shape| shape.name().len()).sum();
     let scores: u64 = all.customers.iter().map(|c| c.id + c.visits.len() as u64).sum();
     let rooms: u64 = all.counted.iter().map(|c| c.room[3] + c.done + c.wanted).sum();
-    let rest = all.trees.len() + all.tables.len() + all.queues.len() + all.texts.len();
+    let rest = aside.len() + all.marks.len() + all.trees.len() + all.tables.len() + all.queues.len() + all.texts.len();
     println!("{} {} {} {} {}", area, names, scores, rooms, rest);
     println!("{}", all.shapes.iter().map(|shape| shape.name().len()).sum::<usize>());
 }

@@ -5,10 +5,12 @@ behind "dyn" have the names of their types, buffers of Vec and String their
 patterns, without debug information, and nothing else is taken for one.
 """
 
+import bisect
 import collections
 import csv
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import unittest
@@ -84,6 +86,19 @@ class RustTest(LiveTest):
                 has_length += 1
         self.assertGreater(has_length, 0)
 
+    def check_tables(self, core, truth):
+        said = ask("-q", core, "describe", "used", "%RustHashTable").stdout
+        found = re.findall(r"It is the elements of the HashMap or HashSet at "
+                           r"0x([0-9a-f]+).*: length (\d+), capacity (\d+) "
+                           r"elements", said)
+        owners = sorted(truth.all["table"])
+        self.assertEqual(len(found), len(owners))
+        for header, *numbers in found:
+            owner = owners[bisect.bisect(owners, int(header, 16)) - 1]
+            # A table and the keys of its hashes.
+            self.assertLess(int(header, 16) - owner, 6 * 8)
+            self.assertEqual(truth.all["table"].pop(owner), numbers)
+
     def check_types(self, core, truth):
         for name in TYPES:
             with self.subTest(name=name):
@@ -95,6 +110,7 @@ class RustTest(LiveTest):
         core, truth = self.core(*flags)
         self.assertEqual(len(truth.of("dyn")), 900)
         self.check_buffers(core, truth)
+        self.check_tables(core, truth)
         self.check_types(core, truth)
 
     def test_optimised(self):
@@ -120,6 +136,7 @@ class RustTest(LiveTest):
         """The places of their vtables stand for types."""
         core, truth = self.core("-O", stripped=True)
         self.check_buffers(core, truth)
+        self.check_tables(core, truth)
         rows = csv.DictReader(ask("-q", core, "list", "used", "--format",
                                   "csv").stdout.splitlines())
         names = {int(row["address"], 16): row["name"] for row in rows

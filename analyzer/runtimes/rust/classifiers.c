@@ -1,5 +1,6 @@
 /*
- * The buffers of Vec and String, which the runtime has found: see buffers.c.
+ * The buffers of Vec and String, and hash tables, which the runtime has found: see buffers.c and
+ * tables.c.
  */
 #include "analyzer/classify/classifier.h"
 #include "analyzer/runtimes/rust/rust.h"
@@ -108,4 +109,45 @@ const struct classifier classifier_rust_string_text = {
 	.match = match,
 	.tell = tell_text,
 	.measures = true,
+};
+
+static const struct rust_table *table_of(const struct reader *reader, allocation_id id)
+{
+	const struct rust *rust =
+		(const struct rust *)runtimes_space(reader->runtimes, &runtime_rust);
+
+	return rust && id != NO_ALLOCATION ? rust_table_of(&rust->tables, id) : NULL;
+}
+
+static void inspect_table(struct reader *reader, const struct subject *subject)
+{
+	const struct rust_table *table = table_of(reader, subject->id);
+
+	if (table)
+		reader_claim(reader, subject->id, table->header);
+}
+
+static void tell_table(struct reader *reader, struct memory_range range,
+		       struct pattern_facts *facts)
+{
+	const struct rust_table *table =
+		table_of(reader, allocation_find(reader->index, range.start));
+
+	if (!table)
+		return;
+	facts->unit = "elements";
+	facts->length = table->count;
+	facts->has_capacity = true;
+	facts->capacity = table->capacity;
+}
+
+const struct classifier classifier_rust_hash_table = {
+	.name = "RustHashTable",
+	.summary = "the elements of a HashMap or HashSet of Rust",
+	.role = "the elements of the HashMap or HashSet",
+	.strength = STRENGTH_MARKED,
+	.runtime = &runtime_rust,
+	.pointerless = true,
+	.inspect = inspect_table,
+	.tell = tell_table,
 };

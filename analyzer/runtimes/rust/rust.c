@@ -57,6 +57,7 @@ static void forget(struct rust *rust)
 {
 	rust_values_release(&rust->values);
 	array_release(&rust->buffers.roles);
+	array_release(&rust->tables.list);
 	rust->buffers.layout = (struct rust_layout){ 0 };
 }
 
@@ -151,15 +152,18 @@ static struct error *find_objects(struct object_space *space, struct debug *debu
 
 	forget(rust);
 	rust->values.vtables.memory.account = rust->values.numbers.memory.account =
-		rust->values.types.memory.account = rust->buffers.roles.memory.account = account;
+		rust->values.types.memory.account = rust->buffers.roles.memory.account =
+			rust->tables.list.memory.account = account;
 	error = rust_find_values(&rust->context, debug, &rust->values);
 	if (!error)
 		error = rust_find_buffers(&rust->context, &rust->buffers);
+	if (!error)
+		error = rust_find_tables(&rust->context, &rust->tables);
 	if (error)
 		forget(rust);
 	array_for_each(vtable, &rust->values.vtables)
 		space->has_objects |= vtable->is_right;
-	space->has_objects |= rust->buffers.layout.capacity != 0;
+	space->has_objects |= rust->buffers.layout.capacity != 0 || rust->tables.list.count > 0;
 	return error;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Programs written in Rust: which allocations are values behind "dyn", and which are buffers of Vec
- * and String, without debug information.
+ * and String or hash tables, without debug information.
  *
  * A reference to a value behind "dyn" is two words, the second of which is a vtable that the
  * compiler makes for a type and a trait, read-only once it is relocated:
@@ -108,11 +108,42 @@ bool rust_may_be_text(const struct allocation_index *index, struct memory_range 
 
 struct error *rust_find_buffers(const struct runtime_context *context, struct rust_buffers *ret);
 
+/* ---- tables.c */
+
+/*
+ * A HashMap or HashSet: hashbrown's RawTable, of 0.9 to 0.16. Elements stand in front of the
+ *control bytes, one for each place, of which the first come again at the end:
+ *
+ *	| mask | address of control bytes | room left | count |, or with the mask behind the address
+ *
+ *	| ... element 1 | element 0 | control bytes | the first 16 again |
+ *
+ * The mask is a power of two less one. A control byte is 0xff if the place is empty, 0x80 if its
+ * element was removed, else seven bits of its hash. Count and room left are as these say, and all
+ * of it fills the allocation: so no table is a guess.
+ */
+struct rust_table {
+	allocation_id id;
+	uint64_t count, capacity; /* of elements */
+	uint64_t header;	  /* the address of the four words */
+	uint64_t rank;		  /* of several, the least */
+};
+
+struct rust_tables {
+	ARRAY(struct rust_table) list; /* by id */
+};
+
+struct error *rust_find_tables(const struct runtime_context *context, struct rust_tables *ret);
+
+/* NULL: it is none. */
+const struct rust_table *rust_table_of(const struct rust_tables *tables, allocation_id id);
+
 struct rust {
 	struct object_space space;
 	struct runtime_context context;
 	struct rust_values values;
 	struct rust_buffers buffers;
+	struct rust_tables tables;
 };
 
 #endif
