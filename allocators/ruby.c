@@ -1,22 +1,30 @@
 /*
- * The slots of Ruby's objects: MRI 2.7 to 3.4.
+ * The slots of Ruby's objects: MRI 2.7 to 3.4; and up to 3.2, what young ones hold.
  *
  * Nothing is needed but the dump's memory; see ruby/ruby.h for the layout. Slots may be collected;
  * what an object has apart from its slot is from malloc(). Ruby marks from memory of malloc(), too,
  * by functions of each type: so slots are not "managed", as those of a conservative collector are.
  */
 #include "allocators/ruby/ruby.h"
+#include "allocators/ruby/transient.h"
 
 #include "analyzer/heap/sink.h"
 
 #include <inttypes.h>
 
-enum { FREE_SLOT, FREE_PAGE };
+enum { FREE_SLOT, FREE_PAGE, DROPPED, FREE_TRANSIENT };
 
 static const struct free_kind free_kinds[] = {
-	[FREE_SLOT] = { "free slots" }, /* in a page with others in use */
-	[FREE_PAGE] = { "free pages" }, /* slots of a page without any */
-	{ NULL },
+	[FREE_SLOT] = { "free slots" },	  /* in a page with others in use */
+	[FREE_PAGE] = { "free pages" },	  /* slots of a page without any */
+	[DROPPED] = { "dropped pieces" }, /* of the transient heap; no object leads to them */
+	[FREE_TRANSIENT] = { "free transient" }, { NULL },
+};
+
+static const struct arena_kind transient_kind = {
+	.name = "ruby-transient",
+	.group = "Transient heap of Ruby",
+	.used = "used transient",
 };
 
 /* One arena for all slots of a size. */
@@ -33,6 +41,7 @@ struct ruby_heap {
 	struct heap heap;
 	struct heap_context context;
 	struct ruby_pages pages;
+	struct ruby_transients transients;
 	uint64_t sizes[RUBY_SLOT_SIZES]; /* bytes of pages, by size of their slots */
 };
 
@@ -46,6 +55,7 @@ static void ruby_close(struct heap *base)
 	struct ruby_heap *heap = (struct ruby_heap *)base;
 
 	array_release(&heap->pages.list);
+	array_release(&heap->transients.list);
 	free(heap);
 }
 
@@ -67,7 +77,10 @@ static struct error *ruby_open(const struct heap_context *context, struct heap *
 		return &error_no_memory;
 	heap->context = *context;
 	heap->pages.list.memory.account = context->account;
+	heap->transients.list.memory.account = context->account;
 	TRY(ruby_find_pages(context->image, &heap->pages));
+	if (heap->pages.list.count > 0)
+		TRY(ruby_find_transients(context->image, &heap->transients));
 	if (heap->pages.list.count > 0)
 		*ret = &take(heap)->heap;
 	return NULL;
@@ -81,10 +94,9 @@ static unsigned int size_class(const struct ruby_page *page)
 /* Where the page lies. */
 enum place { PLACE_APART, PLACE_NESTED, PLACE_OVERLAPS };
 
-static enum place find_place(const struct block_sink *sink, const struct ruby_page *page)
+static enum place find_place(const struct block_sink *sink, uint64_t start, uint64_t end)
 {
 	const struct region_place *places = sink->order.items;
-	uint64_t start = page->address, end = ruby_slots_end(page);
 	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1), number;
 	const struct heap_region *region;
 	struct block block;
@@ -110,7 +122,7 @@ static struct error *drop_overlapping(struct ruby_heap *heap, struct block_sink 
 	TRY(block_sink_order(sink));
 	for (size_t i = 0; i < heap->pages.list.count; i++) {
 		struct ruby_page page = heap->pages.list.items[i];
-		enum place place = find_place(sink, &page);
+		enum place place = find_place(sink, page.address, ruby_slots_end(&page));
 		uint64_t end = page.address + ruby_page_size(&page);
 
 		if (place == PLACE_OVERLAPS)
@@ -144,6 +156,74 @@ static struct error *walk_page(struct view *view, struct ruby_page *page, arena_
 	return NULL;
 }
 
+/* The number of arenas of slots. */
+static size_t slot_arenas(const struct ruby_heap *heap)
+{
+	size_t count = RUBY_SLOT_SIZES;
+
+	while (count > 1 && heap->sizes[count - 1] == 0)
+		count--;
+	return count;
+}
+
+static struct error *walk_transient(struct view *view, const struct ruby_transient *transient,
+				    struct block_sink *sink)
+{
+	uint64_t end = transient->address + RUBY_TRANSIENT_BLOCK;
+	uint64_t unused = transient->address + RUBY_TRANSIENT_HEAD + transient->used;
+	struct ruby_piece piece;
+
+	for (uint32_t at = 0; at < transient->used; at += RUBY_TRANSIENT_HEAD + piece.size) {
+		struct block block = { .state = BLOCK_FREE };
+
+		if (!ruby_read_piece(view, transient->address, at, &piece))
+			break;
+		block.start = piece.start;
+		block.size = piece.size;
+		if (ruby_piece_is_used(view, &piece))
+			block.state = BLOCK_USED;
+		if (piece.size > 0)
+			TRY(block_sink_add(sink, block));
+	}
+	if (unused < end)
+		TRY(block_sink_add(sink, (struct block){ unused, end - unused, BLOCK_FREE, 0 }));
+	return NULL;
+}
+
+/* A row of blocks is a region. Those that are memory of other heaps are left out. */
+static struct error *walk_transients(struct ruby_heap *heap, arena_number arena,
+				     struct block_sink *sink)
+{
+	struct view view = { heap->context.image };
+	uint64_t end = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < heap->transients.list.count; i++) {
+		struct ruby_transient transient = heap->transients.list.items[i];
+		uint64_t reach = transient.address + RUBY_TRANSIENT_BLOCK;
+
+		if (find_place(sink, transient.address, reach) != PLACE_OVERLAPS)
+			heap->transients.list.items[kept++] = transient;
+	}
+	heap->transients.list.count = kept;
+	array_for_each(transient, &heap->transients.list) {
+		if (transient->address != end) {
+			uint64_t size = RUBY_TRANSIENT_BLOCK;
+			const struct ruby_transient *next = transient + 1;
+
+			for (; next < heap->transients.list.items + kept &&
+			       next->address == transient->address + size;
+			     next++)
+				size += RUBY_TRANSIENT_BLOCK;
+			end = transient->address;
+			TRY(block_sink_region(sink, end, end + size, arena));
+		}
+		end += RUBY_TRANSIENT_BLOCK;
+		TRY(walk_transient(&view, transient, sink));
+	}
+	return NULL;
+}
+
 static struct error *ruby_walk(struct heap *base, arena_number first, struct block_sink *sink)
 {
 	struct ruby_heap *heap = (struct ruby_heap *)base;
@@ -156,20 +236,21 @@ static struct error *ruby_walk(struct heap *base, arena_number first, struct blo
 		heap->sizes[number] += ruby_page_size(page);
 		TRY(walk_page(&view, page, first + number, sink));
 	}
-	return NULL;
+	return walk_transients(heap, first + (arena_number)slot_arenas(heap), sink);
 }
 
 static size_t ruby_arena_count(const struct heap *heap)
 {
-	size_t count = RUBY_SLOT_SIZES;
-
-	while (count > 1 && of(heap)->sizes[count - 1] == 0)
-		count--;
-	return count;
+	return slot_arenas(of(heap)) + (of(heap)->transients.list.count > 0);
 }
 
 static struct arena ruby_arena(const struct heap *heap, size_t number)
 {
+	if (number == slot_arenas(of(heap)))
+		return (struct arena){
+			.kind = &transient_kind,
+			.size = of(heap)->transients.list.count * RUBY_TRANSIENT_BLOCK,
+		};
 	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
 }
 
@@ -188,7 +269,10 @@ static unsigned int ruby_free_kind(const struct heap *base, size_t number, alloc
 				   struct block block)
 {
 	const struct ruby_page *page = find_page(of(base), block.start);
+	uint64_t end = block.start + block.size;
 
+	if (number == slot_arenas(of(base)))
+		return end % RUBY_TRANSIENT_BLOCK == 0 ? FREE_TRANSIENT : DROPPED;
 	return page && page->used == 0 ? FREE_PAGE : FREE_SLOT;
 }
 
@@ -205,7 +289,7 @@ static bool ruby_tell(const struct heap *base, uint64_t address, char *ret, size
 
 const struct allocator allocator_ruby = {
 	.name = "ruby",
-	.summary = "slots of Ruby's objects, 2.7 to 3.4",
+	.summary = "slots of Ruby's objects, 2.7 to 3.4, and the transient heap",
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -160,8 +160,10 @@ class BillRest(LiveTest):
         pages, size, stack = map(int, process.said)
         core = snap(process, self.path("core"))
         self.assertEqual(self.use(core, "Ruby's objects"), 0)
+        transient = sum(row["size"] for row in tables(core, "list", "arenas")["arena"]
+                        if row["kind"] == "ruby-transient")
         self.assertEqual(sum(row["mapped"] for row in tables(core, "bill")["use"]
-                             if row["memory"] == "ruby"), pages * size)
+                             if row["memory"] == "ruby"), pages * size + transient)
         self.assertGreater(self.use(core, "stacks, by guard pages"),
                            FIBERS * stack * 9 // 10)
 
