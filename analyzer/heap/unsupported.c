@@ -14,7 +14,7 @@ static const struct {
 	{ "jemalloc",
 	  { "/libjemalloc" },
 	  { "mallctl", "je_mallctl", "_rjem_mallctl" },
-	  "versions 5.0 to 5.3" },
+	  "versions 3.6, 4.5 and 5.0 to 5.3" },
 	{ "tcmalloc",
 	  { "/libtcmalloc" },
 	  { "tc_malloc", "TCMallocInternalMalloc" },

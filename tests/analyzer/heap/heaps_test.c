@@ -55,7 +55,7 @@ TEST(allocator_of_which_some_versions_are_read_is_named_with_these)
 	find_heaps("/usr/lib/libjemalloc.so.1", &findings);
 	assert_finding(
 		&findings, FINDING_INCOMPLETE,
-		"jemalloc is loaded (/usr/lib/libjemalloc.so.1), and its heap could not be read: only versions 5.0 to 5.3 are, undamaged");
+		"jemalloc is loaded (/usr/lib/libjemalloc.so.1), and its heap could not be read: only versions 3.6, 4.5 and 5.0 to 5.3 are, undamaged");
 }
 
 TEST(allocator_that_is_not_understood_is_named)
