@@ -60,7 +60,7 @@ static inline struct error *slots_of(struct slot_table *table, type_number type,
 	struct error *error = range->first == NO_SLOTS_YET ? slots_find(table, type) : NULL;
 
 	*ret = table->slots.items ? &table->slots.items[range->first] : NULL;
-	*ret_count = range->count;
+	*ret_count = table->slots.items ? range->count : 0;
 	return error;
 }
 
