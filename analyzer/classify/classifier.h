@@ -34,7 +34,8 @@ struct classifier {
 	enum strength strength;
 	bool for_cxx;	   /* only where a C++ library is loaded */
 	bool holds_object; /* an object, perhaps, whose class says more */
-	bool is_text; /* told by contents, which differ between runs: class and type say more */
+	bool is_text;  /* told by contents, which differ between runs: class and type say more */
+	bool is_plain; /* a type by debug information says what is in it, which is more */
 	/* Only where the runtime's objects are known, if it finds any, or else it is loaded. */
 	const struct runtime *runtime;
 	int kind;	   /* for its own functions, which may be shared: reader_kind() */

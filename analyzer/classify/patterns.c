@@ -188,6 +188,11 @@ bool pattern_holds_object(pattern_number number)
 	return classifiers[number - 1]->holds_object;
 }
 
+bool pattern_is_plain(pattern_number number)
+{
+	return classifiers[number - 1]->is_plain;
+}
+
 bool pattern_is_text(pattern_number number)
 {
 	return number != NO_PATTERN && classifiers[number - 1]->is_text;

@@ -67,6 +67,9 @@ bool pattern_holds_object(pattern_number number);
 /* Whether contents alone make it known: a class or a type says more, and it is no fingerprint. */
 bool pattern_is_text(pattern_number number);
 
+/* Whether a type by debug information says more. */
+bool pattern_is_plain(pattern_number number);
+
 /* Whether it is of objects, or parts of such, of a runtime that gives them no classes. */
 bool pattern_is_object(pattern_number number);
 

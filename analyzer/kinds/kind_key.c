@@ -55,7 +55,8 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 
 	if (typing && typing_is_stated(typing, id) && typing_of(typing, id, &typed))
 		return type_key(typed);
-	if (pattern != NO_PATTERN && !pattern_is_text(pattern))
+	if (pattern != NO_PATTERN && !pattern_is_text(pattern) &&
+	    !(pattern_is_plain(pattern) && typing && typing_of(typing, id, &typed)))
 		return kind_of_pattern(pattern);
 	signature = analysis_signature(analysis, id);
 	if (signature && (is_class(analysis, signature) ||

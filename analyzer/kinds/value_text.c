@@ -1,5 +1,7 @@
 #include "analyzer/kinds/value_text.h"
 
+#include "analyzer/base/macros.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,12 +248,98 @@ static void print_base(struct printing *printing, type_number type)
 	fprintf(printing->out, "<%s> = ", name ? name : "base class");
 }
 
+static bool begins_with_any(const char *name, const char *const *starts, size_t count)
+{
+	for (size_t i = 0; name && i < count; i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The member that is all of a structure of Rust's library, which only wraps it; or NULL. */
+static const struct type_member *find_wrapped(const struct printing *printing,
+					      const struct data_type *type)
+{
+	static const char *const wrappers[] = { "core::mem::maybe_uninit::MaybeUninit<",
+						"core::mem::manually_drop::ManuallyDrop<",
+						"core::mem::maybe_dangling::MaybeDangling<",
+						"core::ptr::non_null::NonNull<",
+						"core::ptr::unique::Unique<" };
+	const struct type_member *members = type_members(printing->table, type);
+
+	if (!begins_with_any(type->name, wrappers, COUNT_OF(wrappers)))
+		return NULL;
+	for (size_t i = 0; i < type->member_count; i++)
+		if (type_get(printing->table, members[i].type)->size == type->size)
+			return &members[i];
+	return NULL;
+}
+
+/* The address in the structure of the first member of that kind and name, if any is asked for. */
+static bool find_inner(const struct printing *printing, const struct data_type *type,
+		       enum type_kind kind, const char *name, size_t depth, uint64_t *address)
+{
+	const struct type_member *members = type_members(printing->table, type);
+
+	for (size_t i = 0; i < type->member_count && depth < DEEPEST; i++) {
+		const struct data_type *inner = type_get(printing->table, members[i].type);
+		uint64_t start = *address + members[i].offset;
+
+		if (inner->kind == kind &&
+		    (!name || (members[i].name && strcmp(members[i].name, name) == 0))) {
+			*address = start;
+			return true;
+		}
+		if (inner->kind == TYPE_STRUCTURE &&
+		    find_inner(printing, inner, kind, name, depth + 1, &start)) {
+			*address = start;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The text of a String or &str of Rust, which no 0 ends; of a Vec, what its elements are. */
+static bool print_counted(struct printing *printing, const struct data_type *type, uint64_t address)
+{
+	static const char *const texts[] = { "alloc::string::String", "&str",
+					     "alloc::boxed::Box<str" };
+	static const char *const vec = "alloc::vec::Vec<";
+	bool is_text = begins_with_any(type->name, texts, COUNT_OF(texts));
+	uint64_t length_at = address, text_at = address, length, text;
+
+	if (!(is_text || begins_with_any(type->name, &vec, 1)) ||
+	    !(find_inner(printing, type, TYPE_NUMBER, "len", 0, &length_at) ||
+	      find_inner(printing, type, TYPE_NUMBER, "length", 0, &length_at)) ||
+	    !find_inner(printing, type, TYPE_POINTER, NULL, 0, &text_at) ||
+	    !read_number(printing, length_at, sizeof(length), &length) ||
+	    !read_number(printing, text_at, sizeof(text), &text))
+		return false;
+	if (is_text && length > 0)
+		return print_text(printing, text, length);
+	if (is_text) {
+		fputs("\"\"", printing->out);
+		return true;
+	}
+	fprintf(printing->out, "{elements = 0x%" PRIx64, text);
+	print_target(printing, text);
+	fprintf(printing->out, ", len = %" PRIu64 "}", length);
+	return true;
+}
+
 static void print_structure(struct printing *printing, const struct data_type *type,
 			    uint64_t address, size_t depth)
 {
+	const struct type_member *wrapped = find_wrapped(printing, type);
 	const struct type_member *members = type_members(printing->table, type);
 	const char *between = "";
 
+	if (wrapped) {
+		print_value(printing, wrapped->type, address + wrapped->offset, depth + 1);
+		return;
+	}
+	if (print_counted(printing, type, address))
+		return;
 	fputc('{', printing->out);
 	for (size_t i = 0; i < type->member_count; i++) {
 		uint64_t start = address + members[i].offset;

@@ -641,10 +641,10 @@ static struct error *follow_table(struct typing *typing, const struct source *wh
 	source.is_in_region = true;
 	source.doubtful = 0;
 	for (uint64_t i = 0; i < table.count; i++) {
-		enum { IS_EMPTY = 0x80 };
 		uint8_t byte;
 
-		if (!read_bytes(typing, table.control + i, &byte, sizeof(byte)) || byte & IS_EMPTY)
+		if (!read_bytes(typing, table.control + i, &byte, sizeof(byte)) ||
+		    byte & TABLE_EMPTY)
 			continue;
 		source.address = table.control - (i + 1) * size;
 		TRY(follow_all(typing, &source));

@@ -118,6 +118,24 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 /* False: nothing with a type led to it. It may have led to what has no type itself. */
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret);
 
+/*
+ * A hash table of Rust: elements downwards from control, where a byte for each says whether it is
+ * there.
+ *
+ *	| room | element count - 1 | ... | element 1 | element 0 | count bytes | bytes again |
+ *	                                                         control
+ */
+struct hash_table {
+	uint64_t control;
+	uint64_t count; /* a power of two */
+};
+
+enum { TABLE_EMPTY = 0x80 }; /* set in the byte of an element that is not there */
+
+/* The table that fills the range, of elements of that size; false: none does. */
+bool hash_table_of(const struct allocation_index *index, struct memory_range range,
+		   uint64_t element_size, struct hash_table *ret);
+
 /* Why some allocations have no type that more time would find, as "more than ..."; or NULL. */
 const char *typing_limit(const struct typing *typing);
 

@@ -398,22 +398,6 @@ bool type_is_of_rust(const char *name);
 struct error *typing_find_in_rust(struct typing *typing, const struct link *link,
 				  struct linked *ret);
 
-/*
- * A hash table of Rust: elements downwards from control, where a byte for each says whether it is
- * there.
- *
- *	| room | element count - 1 | ... | element 1 | element 0 | count bytes | bytes again |
- *	                                                         control
- */
-struct hash_table {
-	uint64_t control;
-	uint64_t count; /* a power of two */
-};
-
-/* The table that fills the range, of elements of that size; false: none does. */
-bool hash_table_of(const struct allocation_index *index, struct memory_range range,
-		   uint64_t element_size, struct hash_table *ret);
-
 /* ---- tags.c */
 
 /*

@@ -87,8 +87,8 @@ static bool write_allocation(void *data, allocation_id id)
 	bool is_typed = analysis_type_of(listing->analysis, id, &typed);
 	bool has_class = analysis_signature(listing->analysis, id) != 0;
 	/* Scripts for other tools expect words of objects. */
-	bool has_members = is_typed && typed.fit > FIT_PART && typed.fit != FIT_TABLE &&
-			   listing->shows_members && (!has_class || listing->selection->is_address);
+	bool has_members = is_typed && typed.fit > FIT_PART && listing->shows_members &&
+			   (!has_class || listing->selection->is_address);
 
 	choose_table(listing, has_members);
 	enter_table(listing);

@@ -17,6 +17,7 @@
 struct pattern_text {
 	const char *name; /* "LongString" */
 	char *part;	  /* "the text of the std::string at 0x55d0c0ffee10, ..." */
+	bool is_plain;	  /* a type says more */
 };
 
 /* Whose owner it is: the allocation, stack or variable around it. */
@@ -105,6 +106,7 @@ static struct error *pattern_text_init(struct pattern_text *text, struct analysi
 	if (!patterns_tell(patterns, &reader, id, &facts))
 		return NULL;
 	text->name = pattern_name(patterns_of(patterns, id));
+	text->is_plain = pattern_is_plain(patterns_of(patterns, id));
 	return describe_part(analysis, &facts, &text->part);
 }
 
@@ -129,8 +131,9 @@ static void note_type(struct describer *describer, allocation_id id,
 		analysis_typing(analysis) && typing_is_stated(analysis_typing(analysis), id);
 
 	if (describer->error ||
-	    (!is_stated && (pattern->name || analysis_signature(analysis, id) ||
-			    (!is_leaked && !bitmap_get(analysis_anchored(analysis), id)))))
+	    (!is_stated &&
+	     ((pattern->name && !pattern->is_plain) || analysis_signature(analysis, id) ||
+	      (!is_leaked && !bitmap_get(analysis_anchored(analysis), id)))))
 		return;
 	describer->error = analysis_need(analysis, is_leaked ? STAGE_LEAKED_TYPES : STAGE_TYPES);
 	if (describer->error)

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST_ELEMENTS = 200 };
 
@@ -51,6 +52,33 @@ static bool write_tail(const struct parts *parts, const struct type_member *memb
 	return true;
 }
 
+/* The keys and values in a node of a BTreeMap, of which only so many are there as `len` says. */
+static bool write_counted(const struct parts *parts, const struct data_type *type,
+			  const struct type_member *member)
+{
+	static const char node[] = "alloc::collections::btree::node::LeafNode<";
+	const struct data_type *array = type_get(parts->types, member->type);
+	const struct type_member *members = type_members(parts->types, type);
+	uint16_t count;
+
+	if (array->kind != TYPE_ARRAY || !type->name ||
+	    strncmp(type->name, node, sizeof(node) - 1) != 0)
+		return false;
+	for (size_t i = 0; i < type->member_count; i++) {
+		if (!members[i].name || strcmp(members[i].name, "len") != 0 ||
+		    !image_read(analysis_image(parts->analysis), parts->start + members[i].offset,
+				&count, sizeof(count)) ||
+		    count > array->count)
+			continue;
+		write_part(parts, parts->start + member->offset,
+			   type_text(parts->types, member->type, "", ""), member->name,
+			   value_text_of_elements(parts->analysis, array->target,
+						  parts->start + member->offset, count));
+		return true;
+	}
+	return false;
+}
+
 static const char *member_name(const struct parts *parts, const struct type_member *member)
 {
 	return member->is_base ? type_text(parts->types, member->type, "<", ">") : member->name;
@@ -70,6 +98,8 @@ static void write_value(const struct parts *parts, type_number number)
 	for (size_t i = 0; i < type->member_count && !report_broken(parts->report); i++) {
 		if (i + 1 == type->member_count && write_tail(parts, &members[i]))
 			break;
+		if (write_counted(parts, type, &members[i]))
+			continue;
 		write_part(parts, parts->start + members[i].offset,
 			   type_text(parts->types, members[i].type, "", ""),
 			   member_name(parts, &members[i]),
@@ -104,6 +134,35 @@ static void write_array(const struct parts *parts, type_number number)
 	}
 }
 
+/* The elements of a hash table that are there, by place. */
+static void write_table(const struct parts *parts, type_number number)
+{
+	const struct image *image = analysis_image(parts->analysis);
+	uint64_t size = type_get(parts->types, number)->size, written = 0;
+	const struct memory_range range = { parts->start, parts->start + parts->size };
+	struct hash_table hash;
+	char text[32];
+
+	if (!hash_table_of(analysis_index(parts->analysis), range, size, &hash))
+		return;
+	for (uint64_t i = 0; i < hash.count && !report_broken(parts->report); i++) {
+		uint64_t address = hash.control - (i + 1) * size;
+		uint8_t control;
+
+		if (!image_read(image, hash.control + i, &control, sizeof(control)) ||
+		    control & TABLE_EMPTY)
+			continue;
+		if (written++ == MOST_ELEMENTS) {
+			report_row(parts->report, address, address - parts->start, ABSENT, ABSENT,
+				   "... and more elements");
+			return;
+		}
+		snprintf(text, sizeof(text), "[%" PRIu64 "]", i);
+		write_part(parts, address, type_text(parts->types, number, "", ""), text,
+			   value_text_of(parts->analysis, number, address));
+	}
+}
+
 static struct parts parts_of(struct report *report, const struct analysis *analysis, uint64_t start,
 			     uint64_t size)
 {
@@ -124,6 +183,9 @@ void member_rows_of_allocation(struct report *report, const struct analysis *ana
 	if (typed.fit == FIT_ARRAY) {
 		parts.size = size;
 		write_array(&parts, typed.type);
+	} else if (typed.fit == FIT_TABLE) {
+		parts.size = size;
+		write_table(&parts, typed.type);
 	} else {
 		write_value(&parts, typed.type);
 	}

@@ -8,6 +8,7 @@ what was removed from a collection.
 
 import collections
 import os
+import re
 import shutil
 import unittest
 
@@ -55,6 +56,35 @@ class RustTypedTest(LiveTest):
         said = ask("-q", core, "describe",
                    f"{min(truth['BTreeMap']):x}").stdout
         self.assertIn("It is of type rust_typed::Leaf (typed: by ", said)
+        self.check_elements(core)
+
+    def check_elements(self, core):
+        """Keys and values of collections, those that are there."""
+        table = ("hash table of (alloc::string::String, alloc::boxed::Box"
+                 "<rust_typed::Leaf, alloc::alloc::Global>)")
+        shown = ask("-q", core, "show", "used", table).stdout
+        self.assertEqual(
+            {int(number) for number in re.findall(
+                r'\n  \[\d+\] = \{__0 = "the name of number (\d+)", '
+                r'__1 = 0x[0-9a-f]+ \(rust_typed::Leaf\)\}', shown)},
+            set(range(200)))
+        self.assertIn(f"Type {table} has 1 instance ",
+                      ask("-q", core, "summarize", "used").stdout)
+        described = ask("-q", core, "describe", "used", table).stdout
+        self.assertIn(": length 200, capacity 224 elements.", described)
+        self.assertIn(f"It is of type {table} (typed: by ", described)
+        node = ("alloc::collections::btree::node::{}<alloc::string::String, "
+                "alloc::vec::Vec<rust_typed::Item, alloc::alloc::Global>>")
+        shown = ask("-q", core, "show", "used", node.format("LeafNode")).stdout
+        keys = re.findall(r"\n  keys = \{(.*)\}\n", shown)
+        lengths = re.findall(r"\n  len = (\d+)\n", shown)
+        self.assertEqual([len(key.split(", ")) for key in keys],
+                         [int(length) for length in lengths])
+        # One inner node has the others.
+        shared = len(lengths) - 1
+        self.assertEqual(sum(map(int, lengths)), 50 - shared)
+        self.assertEqual(shown.count("(rust_typed::Item[]), len = 10}"),
+                         50 - shared)
 
     def test_optimised(self):
         self.check("-O")

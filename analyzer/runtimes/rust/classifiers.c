@@ -146,6 +146,7 @@ const struct classifier classifier_rust_hash_table = {
 	.summary = "the elements of a HashMap or HashSet of Rust",
 	.role = "the elements of the HashMap or HashSet",
 	.strength = STRENGTH_MARKED,
+	.is_plain = true,
 	.runtime = &runtime_rust,
 	.pointerless = true,
 	.inspect = inspect_table,
