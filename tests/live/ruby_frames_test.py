@@ -144,9 +144,9 @@ class Frames(harness.LiveTest):
             for frame, expected in zip(same[0], wanted):
                 if frame[1]:
                     self.assertEqual(frame[1:], tuple(expected[1:]), expected)
-        self.check_the_deep_one(frames, variables, places)
+        self.check_the_deep_one(core, frames, variables, places)
 
-    def check_the_deep_one(self, frames, variables, places):
+    def check_the_deep_one(self, core, frames, variables, places):
         thread, rows = next((thread, rows) for thread, rows in frames.items()
                             if len(rows) > 1 and rows[1]["function"] == "Object#wait")
         self.assertEqual([row["function"] for row in rows], FUNCTIONS)
@@ -157,8 +157,12 @@ class Frames(harness.LiveTest):
         self.assertEqual({name: address(known[name]["address"]) for name in places},
                          {name: int(place, 16) for name, place in places.items()})
         block = variables[thread, FUNCTIONS.index("block in Session#handle")]
-        self.assertEqual({name: row["value"] for name, row in block.items()},
-                         {"item": "2", "twice": "4"})
+        self.assertEqual({name: (row["class"], row.get("value")) for name, row in block.items()},
+                         {"self": ("Session", None),
+                          "item": ("Integer", "2"), "twice": ("Integer", "4")})
+        row = harness.tables("-q", core, "sql", "SELECT path(address) AS path FROM allocation "
+                             f"WHERE address = {address(known['options']['address'])}")["result"][0]
+        self.assertEqual(row["path"], "Session#handle.<locals>.options")
 
     def test_contents_are_left_out_on_request(self):
         core, _, _ = self.cored()

@@ -182,9 +182,9 @@ static uint64_t find_thread(struct reading *reading, uint32_t number)
 	return 0;
 }
 
-static struct error *learn(struct reading *reading)
+struct error *ruby_calls_learn(struct ruby *ruby)
 {
-	struct ruby *ruby = reading->ruby;
+	struct reading reading = { .ruby = ruby, .view = { ruby->context.image } };
 	struct ruby_calls *calls = &ruby->calls;
 
 	if (calls->is_learned)
@@ -198,12 +198,12 @@ static struct error *learn(struct reading *reading)
 		ruby_symbols_deinit(&ruby->symbols);
 		TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
 	}
-	TRY(find_threads(reading));
-	learn_frame_size(reading);
+	TRY(find_threads(&reading));
+	learn_frame_size(&reading);
 	calls->are_apart = true;
 	for (uint32_t i = 0; i < ruby->context.program->thread_count && calls->are_apart; i++) {
 		calls->are_apart = false;
-		calls->are_apart = find_thread(reading, i) == 0;
+		calls->are_apart = find_thread(&reading, i) == 0;
 	}
 	calls->is_learned = true;
 	return NULL;
@@ -273,33 +273,38 @@ static void tell_method(struct reading *reading, uint64_t entry, char *ret, size
 		snprintf(ret, size, "%s%s", class, name);
 }
 
+static void visit_local(struct reading *reading, const char *name, uint64_t value)
+{
+	struct ruby *ruby = reading->ruby;
+	struct runtime_local local = { .name = name, .address = value };
+	char text[MOST_VALUE];
+
+	local.class_name = ruby_value_class(ruby, &reading->view, value);
+	if (!local.class_name)
+		reading->error = &error_no_memory;
+	else if (ruby_tell_value(ruby, &reading->view, value, text, sizeof(text)))
+		local.value = text;
+	if (!reading->error)
+		reading->visitor->local(reading->visitor->data, &local);
+}
+
 /* Variables stand below three words that end at ep. */
 static void visit_locals(struct reading *reading, const struct call *frame)
 {
 	enum { WORDS_OF_FRAME = 2 };
 	struct ruby *ruby = reading->ruby;
 	uint64_t names, count, id, value;
-	char name[RUBY_MOST_NAME + 1], text[MOST_VALUE];
+	char name[RUBY_MOST_NAME + 1];
 
+	visit_local(reading, "self", frame->self);
 	if (!ruby_iseq_locals(&ruby->calls.iseqs, &reading->view, frame->iseq, &names, &count))
 		return;
-	for (uint64_t i = 0; i < count && !reading->error; i++) {
-		struct runtime_local local = { .name = name };
-
-		if (!view_word(&reading->view, names + WORD * i, &id) ||
-		    !view_word(&reading->view, frame->ep - WORD * (count - i + WORDS_OF_FRAME),
-			       &value) ||
-		    !ruby_symbol_text(&ruby->symbols, &reading->view, ruby_serial(id), name))
-			continue;
-		local.address = value;
-		local.class_name = ruby_value_class(ruby, &reading->view, value);
-		if (!local.class_name)
-			reading->error = &error_no_memory;
-		else if (ruby_tell_value(ruby, &reading->view, value, text, sizeof(text)))
-			local.value = text;
-		if (!reading->error)
-			reading->visitor->local(reading->visitor->data, &local);
-	}
+	for (uint64_t i = 0; i < count && !reading->error; i++)
+		if (view_word(&reading->view, names + WORD * i, &id) &&
+		    view_word(&reading->view, frame->ep - WORD * (count - i + WORDS_OF_FRAME),
+			      &value) &&
+		    ruby_symbol_text(&ruby->symbols, &reading->view, ruby_serial(id), name))
+			visit_local(reading, name, value);
 }
 
 static void visit_code(struct reading *reading, const struct call *frame)
@@ -382,7 +387,7 @@ struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
 	struct context context;
 	uint64_t data;
 
-	TRY(learn(&reading));
+	TRY(ruby_calls_learn(ruby));
 	data = ruby->calls.frame_words ? find_thread(&reading, thread) : 0;
 	if (data && find_context(&reading.view, data, &context))
 		visit_all(&reading, &context);

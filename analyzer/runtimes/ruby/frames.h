@@ -28,6 +28,8 @@ struct ruby_calls {
 	ARRAY(uint64_t) threads; /* data of Threads */
 };
 
+/* Learn it, unless it is. */
+struct error *ruby_calls_learn(struct ruby *ruby);
 void ruby_calls_deinit(struct ruby_calls *calls);
 
 /* The slot of struct runtime. */

@@ -31,15 +31,15 @@ struct ruby_walk ruby_walk_begin(struct ruby *ruby,
 }
 
 /* False: there are no more steps to take. */
-static bool take_step(struct ruby_walk *walk)
+bool ruby_walk_step(struct ruby_walk *walk)
 {
 	walk->is_over = walk->is_over || walk->steps == 0;
 	walk->steps -= walk->steps > 0;
 	return !walk->is_over;
 }
 
-static void emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target, uint64_t which,
-		 uint64_t number)
+void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target,
+		    uint64_t which, uint64_t number)
 {
 	if (target != 0 && target % WORD == 0 && !walk->is_over)
 		walk->is_over = walk->follow(walk->data,
@@ -74,7 +74,7 @@ void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
 
 	if (!ruby_read_id_table(&walk->view, address, &table))
 		return;
-	for (uint64_t i = 0; i < table.capacity && take_step(walk); i++) {
+	for (uint64_t i = 0; i < table.capacity && ruby_walk_step(walk); i++) {
 		if (!view_read(&walk->view, table.items + i * sizeof(item), &item, sizeof(item)))
 			return;
 		if (item.serial != 0)
@@ -100,7 +100,7 @@ static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *
 	if (address % WORD != 0 || !view_read(&walk->view, address, &table, sizeof(table)) ||
 	    table.end > MOST_ITEMS)
 		return;
-	for (uint64_t i = table.first; i < table.end && take_step(walk); i++) {
+	for (uint64_t i = table.first; i < table.end && ruby_walk_step(walk); i++) {
 		if (!view_read(&walk->view, table.entries + i * sizeof(entry), &entry,
 			       sizeof(entry)))
 			return;
@@ -112,8 +112,8 @@ static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *
 static void emit_pair(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
 		      const void *data)
 {
-	emit(walk, LINK_VALUE, value, walk->is_by_identity ? NO_KEY : key, number);
-	emit(walk, LINK_KEY, key, 0, number);
+	ruby_walk_emit(walk, LINK_VALUE, value, walk->is_by_identity ? NO_KEY : key, number);
+	ruby_walk_emit(walk, LINK_KEY, key, 0, number);
 }
 
 /* One that compares by identity has another type than most have. */
@@ -134,7 +134,7 @@ static void walk_small_table(struct ruby_walk *walk, uint64_t address, uint64_t 
 	enum { MOST_PAIRS = 8, UNDEFINED = 0x24 };
 	uint64_t bound = flags >> BOUND_SHIFT & (2 * MOST_PAIRS - 1), number = 0, pair[2];
 
-	for (uint64_t i = 0; i < bound && i < MOST_PAIRS && take_step(walk); i++) {
+	for (uint64_t i = 0; i < bound && i < MOST_PAIRS && ruby_walk_step(walk); i++) {
 		if (!view_read(&walk->view, address + i * sizeof(pair), pair, sizeof(pair)))
 			return;
 		if (pair[0] != UNDEFINED && pair[0] != NO_KEY)
@@ -204,7 +204,8 @@ static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, u
 	else if (table != 0)
 		walk_small_table(walk, table + (is_old ? 0 : HINTS), flags);
 	if (view_word(&walk->view, ruby_hash_default(object, size), &missing))
-		emit(walk, flags & HAS_PROC ? LINK_DEFAULT_PROC : LINK_DEFAULT, missing, 0, 0);
+		ruby_walk_emit(walk, flags & HAS_PROC ? LINK_DEFAULT_PROC : LINK_DEFAULT, missing,
+			       0, 0);
 }
 
 static void walk_array(struct ruby_walk *walk, uint64_t object)
@@ -214,10 +215,10 @@ static void walk_array(struct ruby_walk *walk, uint64_t object)
 	if (!ruby_read_array(&walk->ruby->slots, &walk->view, object, &elements, &count) ||
 	    count > MOST_ITEMS)
 		return;
-	for (uint64_t i = 0; i < count && take_step(walk); i++) {
+	for (uint64_t i = 0; i < count && ruby_walk_step(walk); i++) {
 		if (!view_word(&walk->view, elements + WORD * i, &element))
 			return;
-		emit(walk, LINK_ITEM, element, 0, i);
+		ruby_walk_emit(walk, LINK_ITEM, element, 0, i);
 	}
 }
 
@@ -225,7 +226,7 @@ static void emit_variable(struct ruby_walk *walk, uint64_t serial, uint64_t targ
 {
 	if (walk->with_hidden || ruby_is_variable(&walk->ruby->symbols, serial) ||
 	    (serial != 0 && serial == walk->hidden_name))
-		emit(walk, LINK_VARIABLE, target, serial, 0);
+		ruby_walk_emit(walk, LINK_VARIABLE, target, serial, 0);
 }
 
 static void emit_entry(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
@@ -254,7 +255,7 @@ static void walk_shapes(struct ruby_walk *walk, uint64_t flags, uint64_t values)
 	const struct ruby *ruby = walk->ruby;
 	struct ruby_shape shape;
 
-	for (int i = 0; i < MOST_CHAIN && number < ruby->shape_count && take_step(walk); i++) {
+	for (int i = 0; i < MOST_CHAIN && number < ruby->shape_count && ruby_walk_step(walk); i++) {
 		if (!view_read(&walk->view, ruby->shapes + number * sizeof(shape), &shape,
 			       sizeof(shape)) ||
 		    shape.type == SHAPE_ROOT)
@@ -356,8 +357,8 @@ static void visit_constant(struct ruby_walk *walk, const struct ruby_id_item *it
 
 	if (view_read(&walk->view, item->value, &constant, sizeof(constant)) &&
 	    constant.flags <= MOST_FLAGS && ruby_is_constant(&walk->ruby->symbols, item->serial))
-		emit(walk, constant.flags & PRIVATE ? LINK_PRIVATE : LINK_CONSTANT, constant.value,
-		     item->serial, 0);
+		ruby_walk_emit(walk, constant.flags & PRIVATE ? LINK_PRIVATE : LINK_CONSTANT,
+			       constant.value, item->serial, 0);
 }
 
 void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
@@ -401,10 +402,10 @@ static void walk_struct(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 	if (count == 0 && (!view_word(&walk->view, object + CONTENTS, &count) ||
 			   !view_word(&walk->view, object + CONTENTS + WORD, &first)))
 		return;
-	for (uint64_t i = 0; i < count && i < MOST_CHAIN && take_step(walk); i++) {
+	for (uint64_t i = 0; i < count && i < MOST_CHAIN && ruby_walk_step(walk); i++) {
 		if (!view_word(&walk->view, first + WORD * i, &member))
 			return;
-		emit(walk, LINK_MEMBER, member, 0, i);
+		ruby_walk_emit(walk, LINK_MEMBER, member, 0, i);
 	}
 }
 
@@ -416,7 +417,7 @@ static void walk_nameless_class(struct ruby_walk *walk, allocation_id id)
 	enum class_name_kind kind = CLASS_NAMED;
 
 	if (ruby_class_name(space, class, &kind) && kind == CLASS_NUMBERED)
-		emit(walk, LINK_CLASS, class, 0, 0);
+		ruby_walk_emit(walk, LINK_CLASS, class, 0, 0);
 }
 
 void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
@@ -424,7 +425,7 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 	const struct allocation_index *index = walk->ruby->context.index;
 	uint64_t object = allocation_start(index, id), flags, type;
 
-	if (!view_word(&walk->view, object, &flags) || !take_step(walk))
+	if (!view_word(&walk->view, object, &flags) || !ruby_walk_step(walk))
 		return;
 	type = flags % RUBY_TYPES;
 	if (type == RUBY_OBJECT)
@@ -437,7 +438,10 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 		walk_hash(walk, object, flags, allocation_size(index, id));
 	else if (type == RUBY_STRUCT)
 		walk_struct(walk, object, flags);
+	else if (type == RUBY_DATA)
+		ruby_walk_data(walk, object);
 	if (flags & RUBY_HAS_APART)
 		walk_apart(walk, object, flags);
 	walk_nameless_class(walk, id);
+	ruby_walk_singleton(walk, object);
 }

@@ -30,6 +30,11 @@ enum ruby_link_kind {
 	LINK_DEFAULT,
 	LINK_DEFAULT_PROC,
 	LINK_CLASS,
+	LINK_SINGLETON,
+	LINK_PROC_LOCAL, /* variable that it captured */
+	LINK_PROC_SELF,
+	LINK_LOCAL, /* the same of a Binding */
+	LINK_RECEIVER,
 };
 
 struct ruby_link {
@@ -58,6 +63,15 @@ struct ruby_walk ruby_walk_begin(struct ruby *ruby,
 
 void ruby_walk_object(struct ruby_walk *walk, allocation_id id);
 void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags);
+
+/* The same of what C code has, and of its singleton class: closures.c. */
+void ruby_walk_data(struct ruby_walk *walk, uint64_t object);
+void ruby_walk_singleton(struct ruby_walk *walk, uint64_t object);
+
+/* Follow a link, unless the walk is over; false: it may take no more steps. */
+void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target,
+		    uint64_t which, uint64_t number);
+bool ruby_walk_step(struct ruby_walk *walk);
 
 /* Its class, behind singletons and modules; 0: none. */
 uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object);

@@ -225,6 +225,41 @@ static struct error *gather_globals(struct gathering *gathering)
 	return NULL;
 }
 
+/* The running function that is visited, whose variables follow. */
+struct gathering_locals {
+	struct gathering *gathering;
+	char function[RUBY_MOST_NAME + 1];
+};
+
+static void keep_function(void *data, const struct runtime_frame *frame)
+{
+	struct gathering_locals *locals = data;
+
+	snprintf(locals->function, sizeof(locals->function), "%s",
+		 frame->function ? frame->function : "?");
+}
+
+static void gather_local(void *data, const struct runtime_local *local)
+{
+	struct gathering_locals *locals = data;
+	char text[2 * RUBY_MOST_NAME + sizeof(".<locals>.")];
+
+	snprintf(text, sizeof(text), "%s.<locals>.%s", locals->function, local->name);
+	gather(locals->gathering, local->address, text);
+}
+
+/* What running functions have; what lives on has names of its own, which are better. */
+static struct error *gather_locals(struct gathering *gathering)
+{
+	struct ruby *ruby = gathering->ruby;
+	struct gathering_locals locals = { gathering, "" };
+	const struct frame_visitor visitor = { &locals, keep_function, gather_local };
+
+	for (uint32_t i = 0; i < ruby->context.program->thread_count; i++)
+		TRY(ruby_visit_frames(&ruby->space, i, &visitor));
+	return NULL;
+}
+
 static void gather_object(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
@@ -255,5 +290,7 @@ struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
 	learn_table_type(ruby, &view);
 	gather_object(&gathering);
 	TRY(gather_globals(&gathering));
+	TRY(ruby_calls_learn(ruby));
+	TRY(gather_locals(&gathering));
 	return gathering.error;
 }

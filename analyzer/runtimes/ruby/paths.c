@@ -184,6 +184,23 @@ static void add_constant(struct telling *telling, const char *name, bool is_priv
 		      name);
 }
 
+/* Classes, and what is in Procs, Bindings and Methods. */
+static void add_other(struct telling *telling, const struct ruby_link *link)
+{
+	bool is_proc = link->kind == LINK_PROC_LOCAL || link->kind == LINK_PROC_SELF;
+	char buffer[RUBY_MOST_NAME + 1];
+
+	if (link->kind == LINK_CLASS)
+		path_text_add(&telling->path, ".class");
+	else if (link->kind == LINK_SINGLETON)
+		path_text_add(&telling->path, ".singleton_class");
+	else if (link->kind == LINK_LOCAL || link->kind == LINK_PROC_LOCAL)
+		path_text_add(&telling->path, "%s.local_variable_get(:%s)",
+			      is_proc ? ".binding" : "", symbol_text(telling, link->which, buffer));
+	else
+		path_text_add(&telling->path, "%s.receiver", is_proc ? ".binding" : "");
+}
+
 static bool tell_link(void *data, const struct ruby_link *link)
 {
 	struct telling *telling = data;
@@ -208,8 +225,8 @@ static bool tell_link(void *data, const struct ruby_link *link)
 		path_text_add(&telling->path, ".default");
 	else if (link->kind == LINK_DEFAULT_PROC)
 		path_text_add(&telling->path, ".default_proc");
-	else if (link->kind == LINK_CLASS)
-		path_text_add(&telling->path, ".class");
+	else
+		add_other(telling, link);
 	return true;
 }
 

@@ -68,7 +68,10 @@ static unsigned int kind_of(const char *name)
 {
 	return name[0] == '@'			  ? RUBY_VARIABLE_NAME
 	       : name[0] >= 'A' && name[0] <= 'Z' ? RUBY_CONSTANT_NAME
-						  : 0;
+	       : name[0] == '_' || (name[0] >= 'a' && name[0] <= 'z') ||
+			       (unsigned char)name[0] >= 0x80
+		       ? RUBY_LOCAL_NAME
+		       : 0;
 }
 
 static struct error *add_unit(struct ruby_symbols *symbols, struct view *view, uint64_t unit,

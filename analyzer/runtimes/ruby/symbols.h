@@ -19,6 +19,7 @@ struct ruby_symbols {
 enum {
 	RUBY_VARIABLE_NAME = 1 << 0, /* of objects and classes */
 	RUBY_CONSTANT_NAME = 1 << 1,
+	RUBY_LOCAL_NAME = 1 << 2, /* or of a method */
 };
 
 /* None if they are not found. */
@@ -39,6 +40,12 @@ static inline bool ruby_is_constant(const struct ruby_symbols *symbols, uint64_t
 {
 	return serial < symbols->strings.count &&
 	       (symbols->strings.items[serial] & RUBY_CONSTANT_NAME);
+}
+
+static inline bool ruby_is_local(const struct ruby_symbols *symbols, uint64_t serial)
+{
+	return serial < symbols->strings.count &&
+	       (symbols->strings.items[serial] & RUBY_LOCAL_NAME);
 }
 
 bool ruby_symbol_text(const struct ruby_symbols *symbols, struct view *view, uint64_t serial,
