@@ -14,9 +14,10 @@ enum {
 	TRIED_MAPS = 4096,
 	TRIED_NUMBERS = 64, /* of leaves, for which the process has memory */
 	LEAVES_MOST = 4096,
-	TRIED_WORDS = 64,  /* of a leaf, which are not 0 */
-	BYTES_LEAST = 8,   /* of a block */
-	ARENA_FIELDS = 32, /* of an arena: from there on, in these words, are its sizes */
+	TRIED_PAGES = 8,      /* of a leaf */
+	LOOKS_MOST = 1 << 20, /* at pages, in total, until a map is found */
+	BYTES_LEAST = 8,      /* of a block */
+	ARENA_FIELDS = 32,    /* of an arena: from there on, in these words, are its sizes */
 	ARENA_WORDS = 4,
 	SLICES_MOST = 1 << 28,
 	MEMORY_BYTES = 24, /* what the metadata end with: what the page was allocated from */
@@ -63,17 +64,22 @@ static bool is_page(const struct mimalloc_page *page, uint64_t slice)
 	       page->used <= page->capacity && page->metadata % ALIGNMENT == 0;
 }
 
-/* The number of the leaf, as the first page that one of its words leads to says; 0: none does. */
+/* The number of the leaf, as one of the first pages that it leads to says; 0: none does. */
 static uint64_t leaf_number(struct search *search, uint64_t leaf)
 {
-	uint64_t end = leaf + 8 * (uint64_t)LEAF_WORDS, word;
+	uint64_t end = leaf + 8 * (uint64_t)LEAF_WORDS, word, last = 0;
 	struct mimalloc_page page;
 	unsigned int tried = 0;
 
-	for (uint64_t at = leaf; tried < TRIED_WORDS; at += 8, tried++) {
+	for (uint64_t at = leaf; tried < TRIED_PAGES; at += 8) {
 		at = find_word(&search->leaves, at, end, 8, &word);
 		if (at >= end)
 			return 0;
+		if (word == last)
+			continue;
+		last = word;
+		tried++;
+		search->heap->looks++;
 		if (word >= PAGE && word % 8 == 0 &&
 		    mimalloc_read_page(search->heap->layout, &search->pages, word, &page) &&
 		    (page.first >> SLICE_SHIFT) % LEAF_WORDS == (at - leaf) / 8 &&
@@ -94,10 +100,13 @@ static bool is_map(struct search *search, uint64_t address, uint64_t *ret)
 
 		for (uint64_t at = place; at <= place + FRONT_MOST && tried < TRIED_LEAVES;
 		     at += 8) {
-			if (!view_word(&search->maps, at, &word) || word < PAGE || word % 8 != 0)
+			if (!view_word(&search->maps, at, &word) || word < PAGE ||
+			    word % PAGE != 0 || !is_anonymous_memory(search->maps.image, word))
 				continue;
 			tried++;
 			*ret = at - 8 * number;
+			if (search->heap->looks >= LOOKS_MOST)
+				return false;
 			if (leaf_number(search, word) == number)
 				return true;
 		}
@@ -193,6 +202,7 @@ struct error *mimalloc_find_map(struct mimalloc_heap *heap)
 	struct search search = { heap, { image }, { image }, { image } };
 	uint64_t map;
 
+	heap->looks = 0;
 	list_numbers(&search);
 	if (!find_map(&search, &map))
 		return NULL;

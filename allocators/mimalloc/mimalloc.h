@@ -89,6 +89,7 @@ struct mimalloc_heap {
 	uint64_t cookie;
 	uint64_t bytes;
 	uint64_t variable;	/* 3.x: what leads to the page map */
+	uint64_t looks;		/* at what may be a page, to find the map */
 	ARRAY(uint64_t) places; /* multiples of 4 MiB, where segments may be */
 	ARRAY(struct mimalloc_map) maps;
 	ARRAY(struct mimalloc_segment) segments; /* by address, apart; 3.x: arenas */

@@ -2,6 +2,8 @@
  * A process with mimalloc, made in memory: a segment with its slices, pages, and the heap of a
  * thread among the library's variables.
  */
+#include "allocators/mimalloc/mimalloc.h"
+
 #include "tests/allocators/process.h"
 
 static const uint64_t HEAP = DATA + 0x1000, SEGMENT = 0x7e0000000000, SEGMENT_BYTES = 32 << 20,
@@ -224,4 +226,53 @@ TEST(pages_are_found_by_the_map)
 	assert_free_kind(&made.process, SEGMENT + SLICE, "free slices");
 	assert_told(&made.process, SEGMENT + 8, "in the head of the arena at 0x7e0000000000");
 	assert_int_equal(count_incomplete(&made.process), 0);
+}
+
+/* How many looks at pages it takes to find no map, by all layouts. */
+static uint64_t count_looks(const struct process *process)
+{
+	struct memory_account account = { 0 };
+	struct mimalloc_heap heap = {
+		.context = { .image = analysis_image(process->analysis),
+			     .program = analysis_program(process->analysis),
+			     .progress = (struct progress *)&process->progress },
+	};
+	uint64_t looks = 0;
+
+	heap.maps.memory.account = &account;
+	heap.pages.memory.account = &account;
+	assert_no_error(mimalloc_find_maps(&heap));
+	for (size_t i = 0; i < mimalloc_layout_count(); i++) {
+		heap.layout = mimalloc_layout(i);
+		if (heap.layout->form != FORM_MAP)
+			continue;
+		assert_no_error(mimalloc_find_map(&heap));
+		assert_int_equal(heap.pages.count, 0);
+		assert_true(heap.looks > 0);
+		looks += heap.looks;
+	}
+	array_release(&heap.maps);
+	array_release(&heap.pages);
+	return looks;
+}
+
+/*
+ * Variables that lead to memory full of addresses of pages, as another allocator's tables may be:
+ * what each of them leads to is not read to its end, or the search takes minutes.
+ */
+TEST(words_that_lead_to_no_map_are_soon_given_up)
+{
+	const uint64_t table = 0x7d0000000000, size = 16 << 20;
+	enum { VARIABLES = 1000, LAYOUTS = 6, LEAVES = 16, PAGES = 8 };
+	MADE(made);
+	struct core *core = &made.process.core;
+
+	core_add(core, table, size, RIGHTS_RW);
+	for (uint64_t at = 0; at < size; at += 8)
+		core_set(core, table + at, table + at * PAGE % size);
+	for (uint64_t i = 0; i < VARIABLES; i++)
+		core_set(core, DATA + 0x10000 + 8 * i, table + i * PAGE);
+	process_open(&made.process);
+	assert_in_range(count_looks(&made.process), VARIABLES,
+			(uint64_t)VARIABLES * LAYOUTS * LEAVES * PAGES);
 }
