@@ -254,3 +254,32 @@ TEST(damaged_map_costs_the_rest_of_its_chunk)
 	assert_int_equal(find_block(&made.process, HUGE + 13 * PAGE), NO_ALLOCATION);
 	assert_block(&made.process, run, 64, BLOCK_USED);
 }
+
+TEST(all_lie_side_by_side)
+{
+	static const struct version *const versions[] = { &NEW, &OLD };
+
+	for (int i = 0; i < 2; i++) {
+		MADE(made, versions[i]);
+		struct core *core = &made.process.core;
+		uint64_t first = add_small(&made, CLASS_64, 0xf0) + (i ? 64 : 0);
+		uint64_t large = add_pages(&made, 4, ALLOCATED | LARGE);
+		uint64_t node = add_small(&made, CLASS_128, INT32_MAX & ~UINT64_C(7));
+
+		if (i) {
+			add_tree_node(&made, false);
+		} else {
+			core_set(core, node, ARENA);
+			core_set(core, node + 8, HUGE);
+			core_set(core, node + 16, 3 << 20);
+		}
+		add_cache(&made, CLASS_64, first + 64);
+		core_set(core, first, large);
+		core_set(core, large + 64, HUGE);
+		finish(&made);
+		assert_block(&made.process, first + 64, 64, BLOCK_CACHED);
+		assert_block(&made.process, large, 4 * PAGE, BLOCK_USED);
+		assert_block(&made.process, HUGE, i ? 4 << 20 : 3 << 20, BLOCK_USED);
+		assert_int_equal(count_incomplete(&made.process), 0);
+	}
+}

@@ -21,6 +21,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 		"musl.core",
 		"mimalloc.core",
 		"oldmalloc.core",
+		"jemalloc-4.core",
+		"jemalloc-3.core",
 		NULL,
 	};
 
