@@ -2,7 +2,10 @@
 
 #include "analyzer/program/symbols.h"
 
+#include <elf.h>
 #include <string.h>
+
+#define GO "Go's runtime"
 
 /* By a part of their library's path, or by functions that only they have, linked into a program. */
 static const struct {
@@ -15,10 +18,8 @@ static const struct {
 	  { "/libjemalloc" },
 	  { "mallctl", "je_mallctl", "_rjem_mallctl" },
 	  "versions 3.6, 4.5 and 5.0 to 5.3" },
-	{ "tcmalloc",
-	  { "/libtcmalloc" },
-	  { "tc_malloc", "TCMallocInternalMalloc" },
-	  "versions 2.8 to 2.18 of gperftools" },
+	{ "Google's tcmalloc", { NULL }, { "TCMallocInternalMalloc" } },
+	{ "tcmalloc", { "/libtcmalloc" }, { "tc_malloc" }, "versions 2.8 to 2.18 of gperftools" },
 	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" }, "versions 1.7 to 3.6" },
 	{ "musl's malloc",
 	  { "/ld-musl-", "-musl/libc.so" },
@@ -34,9 +35,14 @@ static const struct {
 	{ "HWAddressSanitizer", { "/libhwasan" }, { "__hwasan_init" } },
 	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
 	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
+	{ GO, { NULL }, { "runtime.mallocgc" } },
 };
 
 enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
+
+/* What a program in Go has near the beginning of its data, be it stripped. */
+static const char GO_MARK[] = "\xff Go buildinf:";
+enum { GO_MARK_REACH = 64 << 10 };
 
 /* The functions of all, for one pass over the symbols of a module. */
 struct function_names {
@@ -67,8 +73,34 @@ static bool is_library_of(const struct module *module, size_t number)
 	return false;
 }
 
+static bool is_in_go(const struct image *image, const struct module *module)
+{
+	list_for_each(region, image->regions, image->region_count) {
+		uint64_t size = region->end - region->start;
+
+		if (!region->bytes || region->start < module->start || region->end > module->end ||
+		    (region->rights & RIGHT_EXECUTE))
+			continue;
+		if (memmem(region->bytes, size < GO_MARK_REACH ? size : GO_MARK_REACH, GO_MARK,
+			   sizeof(GO_MARK) - 1))
+			return true;
+	}
+	return false;
+}
+
+/* The number of the one with that name. */
+static int number_of(const char *name)
+{
+	int number = 0;
+
+	while (strcmp(unsupported[number].name, name) != 0)
+		number++;
+	return number;
+}
+
 /* Which one a module has: its number, UNSUPPORTED for a malloc without a name here, or -1. */
-static int allocator_of(const struct module *module, const struct function_names *list)
+static int allocator_of(const struct heap_context *context, const struct module *module,
+			const struct function_names *list)
 {
 	uint64_t defined;
 
@@ -79,7 +111,11 @@ static int allocator_of(const struct module *module, const struct function_names
 	for (size_t i = 0; i < list->count; i++)
 		if (defined >> i & 1)
 			return (int)list->owners[i];
-	return -1;
+	return module == program_find_module(context->program,
+					     image_auxiliary(context->image, AT_ENTRY, 0)) &&
+			       is_in_go(context->image, module)
+		       ? number_of(GO)
+		       : -1;
 }
 
 /* libc, and glibc's loader, which has a malloc for itself. */
@@ -130,7 +166,7 @@ bool report_unsupported(const struct heap_context *context,
 		int number = -1;
 
 		if (!is_libc(module) && !is_understood(data, module))
-			number = allocator_of(module, &list);
+			number = allocator_of(context, module, &list);
 		if (number < 0)
 			continue;
 		report(context, module, number);

@@ -5,10 +5,10 @@
 
 #include "tests/analyzer/image/core_builder.h"
 
-enum { LIBRARY = 0x40000 };
+enum { LIBRARY = 0x40000, TEXT = 0x200 };
 
-/* The findings about a process that has that library loaded. */
-static void find_heaps(const char *path, struct findings *findings)
+/* The findings about a process whose program has that path, and that text in its data. */
+static void find_heaps_of(const char *path, const char *text, struct findings *findings)
 {
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(image_close) struct image *image = NULL;
@@ -28,6 +28,8 @@ static void find_heaps(const char *path, struct findings *findings)
 	bytes = core_add(&core, LIBRARY, PAGE, RIGHT_READ);
 	memcpy(bytes, &header, sizeof(header));
 	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	memcpy(bytes + TEXT, text, strlen(text));
+	core_add_auxiliary(&core, AT_ENTRY, LIBRARY + TEXT);
 	core_add_file(&core, LIBRARY, LIBRARY + PAGE, 0, path);
 	core_add_thread(&core, 11, &registers);
 	core_write_file(&core);
@@ -36,6 +38,12 @@ static void find_heaps(const char *path, struct findings *findings)
 	assert_no_error(heaps_create(
 		&(struct heap_context){ image, program, findings, &account, &progress }, &heaps));
 	assert_int_equal(allocation_count(heaps_index(heaps)), 0);
+}
+
+/* The same of a library without text. */
+static void find_heaps(const char *path, struct findings *findings)
+{
+	find_heaps_of(path, "", findings);
 }
 
 TEST(count_of_0_never_hides_that_no_heap_was_found)
@@ -56,6 +64,16 @@ TEST(allocator_of_which_some_versions_are_read_is_named_with_these)
 	assert_finding(
 		&findings, FINDING_INCOMPLETE,
 		"jemalloc is loaded (/usr/lib/libjemalloc.so.1), and its heap could not be read: only versions 3.6, 4.5 and 5.0 to 5.3 are, undamaged");
+}
+
+TEST(program_in_go_is_recognised_without_symbols)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+
+	find_heaps_of("/usr/sbin/dockerd", "\xff Go buildinf:", &findings);
+	assert_finding(
+		&findings, FINDING_INCOMPLETE,
+		"Go's runtime is loaded (/usr/sbin/dockerd), and its heap is not supported: what it allocated is not counted");
 }
 
 TEST(allocator_that_is_not_understood_is_named)
