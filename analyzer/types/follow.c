@@ -444,6 +444,9 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 	if (known == FIT_ONE)
 		return NULL;
 	TRY(find_fit(typing, pointer->value, range, &wanted, &fit));
+	/* It may be the name at the end of a structure. */
+	if (target->kind == TYPE_CHARACTER && pointer->value > range.start)
+		TRY(add_entered(typing, pointer, id));
 	if (fit <= known || typing_is_denied(typing, id, wanted))
 		return NULL;
 	if (!is_first)

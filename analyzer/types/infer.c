@@ -336,7 +336,9 @@ struct error *typing_infer(struct typing *typing)
 		return error;
 	error = casts_read(&inference.casts, &input);
 	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
-		error = typing_search_inside(typing, &inference.casts);
+		error = typing_find_containing(typing);
+		if (!error)
+			error = typing_search_inside(typing, &inference.casts);
 		if (!error)
 			error = infer_all(&inference);
 		if (!error)

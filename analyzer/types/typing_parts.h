@@ -13,6 +13,7 @@
  *	statements.c what the user says of allocations
  *	infer.c      what a "void *", a union or a header leads to: see inference.h
  *	tags.c       what the tag beside a union says of it
+ *	containing.c structures that end in text, by pointers to the text
  *	inside.c     what stands in blocks that a "char *" or "void *" leads into
  */
 #ifndef ANALYZER_TYPES_TYPING_PARTS_H
@@ -445,6 +446,9 @@ bool votes_refute(const struct typing *typing, const struct votes *votes, uint64
 		  type_number type);
 
 /* ---- inside.c */
+
+/* Give blocks entered the types of structures that end in the text that was led to. */
+struct error *typing_find_containing(struct typing *typing);
 
 /* Find values in the blocks entered, of the types that code takes what is in them for. */
 struct error *typing_search_inside(struct typing *typing, const struct casts *casts);
