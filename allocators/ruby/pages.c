@@ -30,8 +30,7 @@ bool ruby_read_page(struct view *view, uint64_t address, struct ruby_page *ret)
 	uint64_t heap_page, head[HEAD_WORDS];
 
 	if (!view_word(view, address, &heap_page) || heap_page % WORD != 0 || heap_page == 0 ||
-	    heap_page - address < RUBY_LARGE_PAGE ||
-	    !view_read(view, heap_page, head, sizeof(head)))
+	    heap_page - address < RUBY_BASE_SLOT || !view_read(view, heap_page, head, sizeof(head)))
 		return false;
 	*ret = (struct ruby_page){
 		.address = address,
@@ -47,7 +46,9 @@ bool ruby_read_page(struct view *view, uint64_t address, struct ruby_page *ret)
 			continue;
 		ret->first_slot = head[i];
 		ret->place = i;
-		return is_full(ret);
+		/* It may be near, even right behind the slots: up to 2.7, a page is a bit shorter.
+		 */
+		return is_full(ret) && heap_page - address >= ruby_slots_end(ret) - address;
 	}
 	return false;
 }

@@ -190,8 +190,9 @@ class Ruby(harness.LiveTest):
         arenas = [row for row in rows(core, "list", "arenas", name="arena")
                   if row["allocator"] == "ruby" and row["kind"] != "ruby-transient"]
         used = sum(row["used"] for row in arenas)
-        self.assertEqual(used + sum(row["free"] for row in arenas),
-                         len(truth.objects) + len(truth.free))
+        # 2.7 leaves one out.
+        self.assertAlmostEqual(used + sum(row["free"] for row in arenas),
+                               len(truth.objects) + len(truth.free), delta=1)
         # Those made since.
         self.assertLess(used - len(truth.objects), 1000)
 

@@ -18,7 +18,7 @@ enum {
 };
 
 struct context {
-	uint64_t stack, words, frame, tag, flags, fiber, thread;
+	uint64_t stack, words, frame, tag, flags, fiber, thread, old_thread; /* up to 2.7 */
 };
 
 struct call {
@@ -52,7 +52,8 @@ static bool find_context(struct view *view, uint64_t thread, struct context *ret
 
 	for (uint64_t i = 0; i < MOST_WORDS; i++)
 		if (view_word(view, thread + WORD * i, &word) && word != 0 && word % WORD == 0 &&
-		    view_read(view, word, ret, sizeof(*ret)) && ret->thread == thread &&
+		    view_read(view, word, ret, sizeof(*ret)) &&
+		    (ret->thread == thread || ret->old_thread == thread) &&
 		    ret->words <= MOST_STACK && ret->stack % WORD == 0 && ret->frame % WORD == 0 &&
 		    ret->frame - ret->stack <= WORD * ret->words)
 			return true;

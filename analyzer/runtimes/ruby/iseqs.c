@@ -9,6 +9,9 @@ enum {
 	/* Of a body, in words before the iseq around. */
 	LINES = 6,
 	NAMES = 2,
+	LINE_COUNT = 2, /* behind LINES */
+	LINE_SIZE = 12,
+	SHORT_LINE_SIZE = 8,
 	/* Types of bodies. */
 	METHOD = 1,
 	CLASS = 3,
@@ -124,23 +127,37 @@ static void vote_for_count(const struct ruby_iseqs *iseqs, const struct body *bo
 		votes->count[i] += half(body, i) >= least && half(body, i) <= most_names;
 }
 
+/* Whether the block of lines is too small for lines of 12 bytes. */
+static bool has_short_lines(const struct ruby_iseqs *iseqs, const struct body *body)
+{
+	const uint64_t *lines = &body->words[iseqs->parent_word - LINES];
+	allocation_id id =
+		lines[0] ? allocation_find(iseqs->slots->index, lines[0]) : NO_ALLOCATION;
+
+	return id != NO_ALLOCATION &&
+	       allocation_size(iseqs->slots->index, id) / LINE_SIZE < (uint32_t)lines[LINE_COUNT];
+}
+
 static void learn_count(struct ruby_iseqs *iseqs)
 {
 	enum { ENOUGH = 4096 };
 	struct view view = { iseqs->slots->image };
 	struct votes votes = { 0 };
 	struct body body;
-	size_t count = 0;
+	size_t count = 0, many_short = 0;
 
 	if (iseqs->parent_word < LINES)
 		return;
 	bitmap_for_each(id, &iseqs->iseqs) {
 		if (count++ == ENOUGH)
 			break;
-		if (read_body(iseqs->slots, &view,
-			      allocation_start(iseqs->slots->index, (allocation_id)id), &body))
-			vote_for_count(iseqs, &body, &votes);
+		if (!read_body(iseqs->slots, &view,
+			       allocation_start(iseqs->slots->index, (allocation_id)id), &body))
+			continue;
+		vote_for_count(iseqs, &body, &votes);
+		many_short += has_short_lines(iseqs, &body);
 	}
+	iseqs->has_short_lines = many_short > count / 2;
 	iseqs->count_place = most(votes.count, COUNT_OF(votes.count));
 }
 
@@ -328,16 +345,11 @@ static uint64_t find_entry(struct view *view, uint64_t table, uint64_t instructi
 static uint64_t read_entry_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t entries,
 				uint64_t count, uint64_t number)
 {
-	enum { SIZE = 12, OLD_SIZE = 8 };
-	allocation_id id = allocation_find(iseqs->slots->index, entries);
-	bool has_node =
-		id != NO_ALLOCATION && allocation_size(iseqs->slots->index, id) / SIZE >= count;
+	uint64_t size = iseqs->has_short_lines ? SHORT_LINE_SIZE : LINE_SIZE;
 	uint32_t line;
 
 	return number - 1 < count &&
-			       view_read(view,
-					 entries + (number - 1) * (has_node ? SIZE : OLD_SIZE),
-					 &line, sizeof(line))
+			       view_read(view, entries + (number - 1) * size, &line, sizeof(line))
 		       ? line
 		       : 0;
 }
@@ -345,7 +357,7 @@ static uint64_t read_entry_line(const struct ruby_iseqs *iseqs, struct view *vie
 uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
 			uint64_t instruction)
 {
-	enum { CODE = 1, ENTRIES = 0, COUNT = 2, TABLE = 3 };
+	enum { CODE = 1, ENTRIES = 0, TABLE = 3 };
 	struct body body;
 	uint64_t *lines, place, count;
 
@@ -353,7 +365,7 @@ uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint6
 	    !read_body(iseqs->slots, view, iseq, &body))
 		return 0;
 	lines = &body.words[iseqs->parent_word - LINES];
-	count = (uint32_t)lines[COUNT];
+	count = (uint32_t)lines[LINE_COUNT];
 	place = (instruction - body.words[CODE]) / WORD;
 	if (place > body.words[0] >> 32)
 		return 0;

@@ -22,6 +22,7 @@ struct ruby_iseqs {
 	struct bitmap iseqs;
 	uint32_t path_word, parent_word; /* of bodies; 0: not known */
 	uint32_t count_place; /* of bodies, in units of 4 bytes: how many variables; 0: not known */
+	bool has_short_lines; /* up to 3.0, 8 bytes each */
 	struct address_map methods; /* iseqs of methods: the place of their class */
 	ARRAY(uint64_t) owners;	    /* classes, of each method one */
 };

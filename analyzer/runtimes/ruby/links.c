@@ -60,7 +60,9 @@ allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address)
 bool ruby_read_id_table(struct view *view, uint64_t address, struct ruby_id_table *ret)
 {
 	return address != 0 && address % WORD == 0 && view_read(view, address, ret, sizeof(*ret)) &&
-	       ret->count <= ret->capacity && ret->items != 0 && ret->items % WORD == 0;
+	       ret->count <= ret->used && ret->used <= ret->capacity &&
+	       (ret->capacity & (ret->capacity - 1)) == 0 && ret->items != 0 &&
+	       ret->items % WORD == 0;
 }
 
 /* Call visit for each item of the table at address. */
@@ -273,15 +275,16 @@ struct values {
 	uint64_t first, count;
 };
 
-/* struct rb_iv_index_tbl_entry begins with the place. */
+/* struct rb_iv_index_tbl_entry begins with the place; up to 3.0, the place itself is there. */
 static void visit_place(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t entry,
 			const void *data)
 {
 	const struct values *values = data;
-	uint32_t place;
+	uint32_t place = (uint32_t)entry;
 	uint64_t value;
 
-	if (view_read(&walk->view, entry, &place, sizeof(place)) && place < values->count &&
+	if ((entry < MOST_CHAIN || view_read(&walk->view, entry, &place, sizeof(place))) &&
+	    place < values->count &&
 	    view_word(&walk->view, values->first + (uint64_t)WORD * place, &value))
 		emit_variable(walk, ruby_serial(key), value);
 }

@@ -51,6 +51,7 @@ static struct error *learn_data(struct ruby_references *references)
 
 		if (!view_word(&references->view, start, &flags))
 			continue;
+		references->has_call_caches |= ruby_is_imemo(flags, RUBY_CALLCACHE);
 		place = own_word(flags);
 		if (place && view_word(&references->view, start + place, &data) && data != 0 &&
 		    address_map_find(&references->data, data) == NOT_IN_MAP)
@@ -470,7 +471,7 @@ static void take_variables(struct ruby_references *references, allocation_id obj
  * struct rb_iseq_constant_body, vm_core.h: | u32 type, u32 words | code | ... | lines and names of
  * variables, without references | exceptions | iseq around | iseq of the method | ... |. Tables of
  * exceptions are packed: references in them stand at multiples of 4. Up to 3.1 the iseq of the
- * method is not marked.
+ * method is not marked, and up to 2.7 what calls found is not, either.
  */
 static void take_iseq(struct ruby_references *references, uint64_t start, uint64_t end)
 {
@@ -504,7 +505,12 @@ static void take_iseq(struct ruby_references *references, uint64_t start, uint64
 		if (view_word(&references->view, body + place, &words[0]))
 			count_block(references, words[0]);
 	take_words(references, body + parent - WORD, body + parent + WORD);
-	take_words(references, body + parent + (is_old ? 2 : 1) * WORD, end);
+	body += parent + (is_old ? 2 : 1) * WORD;
+	if (!references->has_call_caches && end - body > 2 * WORD) {
+		take_words(references, body, body + WORD);
+		body += 2 * WORD;
+	}
+	take_words(references, body, end);
 }
 
 /* rb_method_entry_t, method.h; of its definition, the body of two words. */

@@ -25,6 +25,7 @@ struct ruby_references {
 	ARRAY(allocation_id) found; /* objects, each once */
 	uint64_t bytes;		    /* of blocks */
 	allocation_id object;
+	bool has_call_caches; /* as objects: from 3.0 on */
 	bool in_block, is_packed, skips_weak;
 	struct error *error;
 };

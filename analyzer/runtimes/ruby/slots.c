@@ -257,6 +257,7 @@ static void vote(const struct ruby_slots *slots, struct view *view, uint64_t add
 		votes->words[i] += is_name(slots, view, words[i]);
 	vote_by_table(slots, view, address, votes);
 	class = ruby_slot_flags(slots, view, words[CLASS / WORD]);
+	class &= ~words[0]; /* 2.7 has the other flag for something else, in both */
 	votes->singletons[0] += (class & SINGLETON) != 0;
 	votes->singletons[1] += (class & LATER_SINGLETON) != 0;
 }
