@@ -55,7 +55,7 @@ static inline size_t next(const struct bitmap *bitmap, size_t bit, uint64_t flip
 	return index * 64 + (size_t)__builtin_ctzll(word);
 }
 
-size_t bitmap_next(const struct bitmap *bitmap, size_t bit)
+size_t bitmap_search(const struct bitmap *bitmap, size_t bit)
 {
 	return next(bitmap, bit, 0);
 }

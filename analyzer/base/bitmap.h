@@ -76,8 +76,15 @@ static inline unsigned int bits_count(uint64_t word)
 /* Set all bits. */
 void bitmap_fill(struct bitmap *bitmap);
 
-/* The first set bit at or above bit, or bitmap->count. */
-size_t bitmap_next(const struct bitmap *bitmap, size_t bit);
+/* The first set bit at or above bit, or bitmap->count; bitmap_search(): often far away. */
+size_t bitmap_search(const struct bitmap *bitmap, size_t bit);
+
+static inline size_t bitmap_next(const struct bitmap *bitmap, size_t bit)
+{
+	uint64_t word = bit < bitmap->count ? bitmap->words[bit / 64] >> bit % 64 : 0;
+
+	return word ? bit + (size_t)__builtin_ctzll(word) : bitmap_search(bitmap, bit);
+}
 
 /* The first bit at or above bit that is not set, or bitmap->count. */
 size_t bitmap_next_clear(const struct bitmap *bitmap, size_t bit);

@@ -336,8 +336,13 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature)
 
 bool classes_is_class(struct classes *classes, uint64_t signature)
 {
-	return classes_is_vtable(classes, signature) ||
-	       classes_kind(classes, signature) == SIGNATURE_CLASS;
+	const struct signature *known = find_signature(classes, signature);
+
+	if (known && known->type)
+		return true;
+	if (known && known->names.known && !is_of_runtime(classes, signature))
+		return known->kind == SIGNATURE_CLASS;
+	return classes_kind(classes, signature) == SIGNATURE_CLASS;
 }
 
 bool classes_is_slab(struct classes *classes, uint64_t signature)
