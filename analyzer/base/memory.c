@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LARGE = 8 << 20 };
+enum { LARGE = 8 << 20, HUGE_PAGE = 2 << 20 };
 
 /* Count more bytes, unless that is beyond the limit. */
 static bool account_add(struct memory_account *account, size_t more)
@@ -44,10 +44,38 @@ static size_t whole_pages(size_t size)
 	return (size + page - 1) & ~(page - 1);
 }
 
+/* What is large begins where a large page may, so that there are some, and that they move whole. */
 static void *map(size_t size)
 {
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		    -1, 0);
+	size_t more = size >= LARGE ? HUGE_PAGE : 0, before;
+	uint8_t *bytes = mmap(NULL, size + more, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (bytes == MAP_FAILED || !more)
+		return bytes;
+	before = -(uintptr_t)bytes % HUGE_PAGE;
+	if (before)
+		munmap(bytes, before);
+	munmap(bytes + before + whole_pages(size), more - before);
+	return bytes + before;
+}
+
+static void *remap(void *bytes, size_t old_size, size_t size)
+{
+	void *moved, *place;
+
+	if (size < LARGE)
+		return mremap(bytes, old_size, size, MREMAP_MAYMOVE);
+	moved = mremap(bytes, old_size, size, 0);
+	if (moved != MAP_FAILED)
+		return moved;
+	place = map(size);
+	if (place == MAP_FAILED)
+		return place;
+	moved = mremap(bytes, old_size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+	if (moved == MAP_FAILED)
+		munmap(place, size);
+	return moved;
 }
 
 struct error *memory_keep_room(struct memory *memory, size_t most)
@@ -107,7 +135,7 @@ struct error *memory_resize(struct memory *memory, size_t size)
 	if (more && !account_add(memory->account, more))
 		return refuse(memory->account, more);
 	if (memory->bytes)
-		bytes = mremap(memory->bytes, memory->size, size, MREMAP_MAYMOVE);
+		bytes = remap(memory->bytes, memory->size, size);
 	else
 		bytes = map(size);
 	if (bytes == MAP_FAILED) {
