@@ -195,14 +195,15 @@ static void finder_deinit(struct finder *finder)
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
-static struct open_vertex enter(struct finder *finder, allocation_id id, uint32_t parent)
+/* Returns its number. */
+static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
 {
 	uint32_t number = ++finder->count;
 
 	finder->numbers.items[id] = number;
 	bitmap_set(&finder->closed, id);
 	parents(finder)[number] = parent;
-	return (struct open_vertex){ number, id, 0 };
+	return number;
 }
 
 /* What is needed to go on from the first of the edges. */
@@ -237,6 +238,8 @@ static struct error *add_first_known(struct finder *finder)
 	struct known_edge *edge = &finder->known[finder->first_known++ % KNOWN_EDGES];
 
 	finder->known_count--;
+	if (bitmap_get(&finder->left_out, edge->target))
+		return NULL;
 	return add_cross(finder, edge->source, finder->numbers.items[edge->target]);
 }
 
@@ -247,6 +250,7 @@ static struct error *add_known(struct finder *finder, struct known_edge edge)
 	uint32_t number;
 
 	__builtin_prefetch(&finder->numbers.items[edge.target]);
+	__builtin_prefetch(&finder->left_out.words[edge.target / 64]);
 	finder->known[place % KNOWN_EDGES] = edge;
 	if (++finder->known_count < KNOWN_EDGES)
 		return NULL;
@@ -266,8 +270,7 @@ static struct error *skip_closed(struct finder *finder, struct open_vertex *vert
 
 		if (!bitmap_get(&finder->closed, target))
 			break;
-		if (!bitmap_get(&finder->left_out, target))
-			TRY(add_known(finder, (struct known_edge){ vertex->number, target }));
+		TRY(add_known(finder, (struct known_edge){ vertex->number, target }));
 	}
 	return NULL;
 }
@@ -294,14 +297,14 @@ static struct error *find_next(struct finder *finder, struct open_vertex vertex,
 /* Number all that the entry leads to. */
 static struct error *number_from(struct finder *finder, allocation_id entry)
 {
-	struct open_vertex at = enter(finder, entry, ROOT);
+	struct open_vertex at = { enter(finder, entry, ROOT), entry, 0 };
 
 	for (;;) {
 		allocation_id next;
 
 		TRY(find_next(finder, at, &next));
 		if (next != NO_ALLOCATION) {
-			at = enter(finder, next, at.number);
+			at = (struct open_vertex){ enter(finder, next, at.number), next, 0 };
 			TRY(step(finder, at.number));
 		} else if (finder->open.count) {
 			at = finder->open.items[--finder->open.count];

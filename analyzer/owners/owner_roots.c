@@ -164,12 +164,19 @@ static const char *why_at_top(const struct analysis *analysis, allocation_id id)
 
 static struct error *name_tops(struct finder *finder)
 {
+	const char *last = NULL;
+
 	roots_visit(analysis_roots(finder->analysis), &finder->tops, visit_anchor, finder);
 	if (finder->error)
 		return finder->error;
-	bitmap_for_each(id, &finder->tops)
-		TRY(owner_names_root(finder->names, why_at_top(finder->analysis, (allocation_id)id),
-				     0, &finder->roots[id]));
+	bitmap_for_each(id, &finder->tops) {
+		const char *text = why_at_top(finder->analysis, (allocation_id)id);
+
+		if (text != last)
+			TRY(owner_names_root(finder->names, text, 0, &finder->last_name));
+		finder->roots[id] = finder->last_name;
+		last = text;
+	}
 	return NULL;
 }
 

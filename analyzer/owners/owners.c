@@ -4,13 +4,13 @@
 
 #include <assert.h>
 
-/* A kind below a node that is counted further up. */
-struct passed_up {
+/* Where a kind below a node is counted. */
+struct found_node {
 	uint32_t parent, name;
-	uint32_t node; /* 0: none */
+	uint32_t node; /* 0: not known */
 };
 
-enum { PASSED_UP = 1 << 16 };
+enum { FOUND_NODES = 1 << 16 };
 
 struct builder {
 	struct analysis *analysis;
@@ -21,9 +21,9 @@ struct builder {
 	ARRAY(uint16_t) names;	     /* by id, of what is used, and of members */
 	ARRAY(uint16_t) roots;	     /* names of what holds the tops, in the order of the tree */
 	size_t next_root;
-	struct levels levels;		   /* numbers are of nodes */
-	ARRAY(struct passed_up) passed_up; /* the last ones, by a hash */
-	ARRAY(uint64_t) most;		   /* by node: the bytes that its example dominates */
+	struct levels levels;		/* numbers are of nodes */
+	ARRAY(struct found_node) found; /* the last ones, by a hash */
+	ARRAY(uint64_t) most;		/* by node: the bytes that its example dominates */
 };
 
 static void builder_deinit(struct builder *builder)
@@ -31,7 +31,7 @@ static void builder_deinit(struct builder *builder)
 	array_release(&builder->names);
 	array_release(&builder->roots);
 	array_release(&builder->levels.stack);
-	array_release(&builder->passed_up);
+	array_release(&builder->found);
 	array_release(&builder->most);
 }
 DEFINE_DEINIT(builder_deinit, struct builder)
@@ -127,46 +127,45 @@ static uint32_t find_above(const struct owners *owners, uint32_t node, uint32_t 
 	return node;
 }
 
-/* What has no node of its own: it counts where its kind is above, or what holds it. */
-static void pass_up(struct builder *builder, uint32_t parent, uint32_t name, uint32_t *ret)
-{
-	struct passed_up *last = &builder->passed_up.items[(parent * 31 + name) % PASSED_UP];
-
-	if (!last->node || last->parent != parent || last->name != name) {
-		uint32_t above = find_above(builder->owners, parent, name);
-
-		*last = (struct passed_up){ parent, name, above ? above : parent };
-	}
-	*ret = last->node;
-}
-
 static bool has_room(const struct owners *owners, uint32_t parent)
 {
 	return owners->nodes.count / (MOST_NODES / MOST_DEPTH) <
 	       MOST_DEPTH - owners->nodes.items[parent].depth;
 }
 
+/* What has no node of its own counts where its kind is above, or else with what holds it. */
+static struct error *find_place(struct builder *builder, uint32_t parent, uint32_t name,
+				uint32_t *ret)
+{
+	struct owners *owners = builder->owners;
+	const struct owner_node *node =
+		table_find(&owners->nodes, node_key(parent, name), item,
+			   item->parent == parent && item->name == name && item->depth);
+
+	*ret = node ? (uint32_t)(node - owners->nodes.items) : find_above(owners, parent, name);
+	if (*ret == 0 && has_room(owners, parent))
+		return append_node(builder, parent, name, ret);
+	*ret = *ret ? *ret : parent;
+	return NULL;
+}
+
 /* The node in which a name below parent is counted. */
 static struct error *find_node(struct builder *builder, uint32_t parent, uint32_t name,
 			       uint32_t *ret)
 {
-	struct owners *owners = builder->owners;
-	const struct owner_node *node;
+	struct found_node *last = &builder->found.items[(parent * 31 + name) % FOUND_NODES];
 
 	/* Of lists and trees, most hang on their like. */
-	if (parent && owners->nodes.items[parent].name == name) {
+	if (parent && builder->owners->nodes.items[parent].name == name) {
 		*ret = parent;
 		return NULL;
 	}
-	node = table_find(&owners->nodes, node_key(parent, name), item,
-			  item->parent == parent && item->name == name && item->depth);
-	if (node) {
-		*ret = (uint32_t)(node - owners->nodes.items);
-		return NULL;
+	if (!last->node || last->parent != parent || last->name != name) {
+		*last = (struct found_node){ parent, name, 0 };
+		TRY(find_place(builder, parent, name, &last->node));
 	}
-	pass_up(builder, parent, name, ret);
-	return *ret == parent && has_room(owners, parent) ? append_node(builder, parent, name, ret)
-							  : NULL;
+	*ret = last->node;
+	return NULL;
 }
 
 static void count(struct builder *builder, uint32_t node, enum owner_measure measure,
@@ -215,7 +214,8 @@ static struct error *count_position(struct builder *builder, size_t position)
 	note_node(builder, id, node);
 	if (is_member) {
 		count(builder, node, MEASURE_OWN, bytes);
-		note_example(builder, node, id, dominators_bytes(tree, position, end));
+		note_example(builder, node, id,
+			     end == position + 1 ? bytes : dominators_bytes(tree, position, end));
 	}
 	if (held)
 		count(builder, node, MEASURE_RETAINED, bytes);
@@ -226,12 +226,19 @@ static struct error *count_position(struct builder *builder, size_t position)
 		       : levels_push(&builder->levels, (struct level){ (uint32_t)end, node, held });
 }
 
+/* Let what is to be known of an allocation that comes soon be fetched. */
+static void fetch(const struct builder *builder, allocation_id id)
+{
+	__builtin_prefetch(&builder->names.items[id]);
+	__builtin_prefetch(&builder->members->words[id / 64]);
+	__builtin_prefetch(&analysis_leaked(builder->analysis)->words[id / 64]);
+}
+
 static struct error *count_used(struct builder *builder)
 {
 	enum { AHEAD = 16, BETWEEN_CHECKS = 1 << 16 };
 	const struct dominators *tree = analysis_dominators(builder->analysis);
 	struct progress *progress = analysis_progress(builder->analysis);
-	const uint16_t *names = builder->names.items;
 	size_t positions = dominators_count(tree);
 
 	progress_begin(progress, "finding who holds what, by kind", positions);
@@ -239,7 +246,7 @@ static struct error *count_used(struct builder *builder)
 		if (i % BETWEEN_CHECKS == BETWEEN_CHECKS - 1)
 			TRY(progress_check(progress, BETWEEN_CHECKS));
 		if (i + AHEAD < positions)
-			__builtin_prefetch(&names[dominators_at(tree, i + AHEAD)]);
+			fetch(builder, dominators_at(tree, i + AHEAD));
 		TRY(count_position(builder, i));
 	}
 	return NULL;
@@ -290,7 +297,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 		.names.memory.account = account,
 		.roots.memory.account = account,
 		.levels.stack.memory.account = account,
-		.passed_up.memory.account = account,
+		.found.memory.account = account,
 		.most.memory.account = account,
 	};
 	uint32_t process;
@@ -298,7 +305,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 
 	ret->nodes.memory.account = ret->of.memory.account = account;
 	TRY(build_needed(&builder));
-	TRY(array_resize(&builder.passed_up, PASSED_UP));
+	TRY(array_resize(&builder.found, FOUND_NODES));
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
 	TRY(append_node(&builder, 0, name, &process));
