@@ -6,6 +6,7 @@ became of its blocks, and heapcore must find the same in its cores.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -20,6 +21,18 @@ SETTINGS = ("", "narenas:4", "tcache:false", "narenas:1,dirty_decay_ms:0,muzzy_d
 # Of the cache of a thread in 5.3.0, as allocated.
 STACK = 28672
 TRIALS = 5
+# At the signal, allocated.c answers.
+RUBY = """
+require "json"
+$kept = {}
+20000.times do |i|
+  $kept[i.to_s] = [i.to_s * (1 + i % 50), { a: i, "b" => [i] * 5 }]
+  JSON.parse(JSON.generate($kept[i.to_s]))
+  $kept.delete((i - 3000).to_s) if i % 3 == 0
+end
+Process.kill(ARGV[0].to_i, $$)
+sleep
+"""
 
 
 @unittest.skipUnless(preloaded.is_there(LIBRARY), "there is no libjemalloc2")
@@ -99,6 +112,17 @@ class Redis:
         raise AssertionError("redis-server's memory does not settle")
 
 
+def check_allocated(test, core, allocated):
+    """
+    What threads cache is not used, but jemalloc counts it; and the stacks of the caches, which are
+    its own: one for each of five threads at most.
+    """
+    rows = harness.tables(core, "bill")["use"]
+    uses = {row["use"]: row["mapped"] for row in rows if row["memory"] == "jemalloc"}
+    stacks = allocated - uses["used"] - uses["tcache"]
+    test.assertIn(stacks, [STACK * count for count in range(1, 6)])
+
+
 @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
 class OfRedis(harness.LiveTest):
     def settled_core(self, redis):
@@ -117,13 +141,19 @@ class OfRedis(harness.LiveTest):
             raise harness.Skipped("redis-server has another malloc")
         redis.fill(30000)
         allocated, core = self.settled_core(redis)
-        rows = harness.tables(core, "bill")["use"]
-        uses = {row["use"]: row for row in rows if row["memory"] == "jemalloc"}
-        # What threads cache is not used, but jemalloc counts it; and the stacks of the caches,
-        # which are its own: one for each of five threads at most.
-        stacks = allocated - uses["used"]["mapped"] - uses["tcache"]["mapped"]
-        self.assertIn(stacks, [STACK * count for count in range(1, 6)])
+        check_allocated(self, core, allocated)
         self.assertEqual(preloaded.sizes(core, "leaked"), {})
+
+
+@unittest.skipUnless(shutil.which("ruby") and not preloaded.FOLDER and preloaded.is_there(LIBRARY),
+                     "there is no ruby, or no libjemalloc2 for it")
+class OfRuby(harness.LiveTest):
+    def test_all_bytes_are_those_that_jemalloc_counts(self):
+        library = self.compile("allocated.so", "allocated.c", flags=["-shared", "-fPIC"])
+        process = self.start(["ruby", "-e", RUBY, str(signal.SIGRTMIN + 5)],
+                             LD_PRELOAD=f"{library} {preloaded.path_of(LIBRARY)}")
+        allocated = harness.places_said(process)["allocated"]
+        check_allocated(self, harness.snap(process, self.path("core")), allocated)
 
 
 if __name__ == "__main__":
