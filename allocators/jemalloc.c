@@ -54,6 +54,7 @@ static struct error *read_heap(struct jemalloc_heap *heap, struct jemalloc *je)
 {
 	TRY(jemalloc_check_extents(je, heap->context.image));
 	TRY(jemalloc_find_arenas(je, &heap->context));
+	TRY(jemalloc_find_huge_pages(je, &heap->context));
 	TRY(jemalloc_find_caches(je, &heap->context));
 	return add_owned(heap, je);
 }

@@ -328,6 +328,13 @@ const struct memory_range *jemalloc_find_base(const struct jemalloc *je, uint64_
 struct error *jemalloc_claim_metadata(const struct jemalloc *je, struct block_sink *sink);
 
 /*
+ * hpa.c: pages of huge pages.
+ */
+
+/* Add what is free of them. */
+struct error *jemalloc_find_huge_pages(struct jemalloc *je, const struct heap_context *context);
+
+/*
  * caches.c: what threads keep.
  */
 

@@ -17,7 +17,7 @@ import preloaded
 
 LIBRARY = "libjemalloc.so.2"
 SETTINGS = ("", "narenas:4", "tcache:false", "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:1000",
-            "retain:false,lg_tcache_max:20")
+            "retain:false,lg_tcache_max:20", "hpa:true")
 # Of the cache of a thread in 5.3.0, as allocated.
 STACK = 28672
 TRIALS = 5

@@ -257,6 +257,36 @@ TEST(extent_that_a_thread_is_changing_is_not_counted)
 		       "jemalloc: extents that threads were changing when the core was taken: 1");
 }
 
+/* The record of the huge page at the heap's start, of which so many pages are active. */
+static void add_huge_page(struct made *made, unsigned int pages)
+{
+	struct core *core = &made->process.core;
+	uint64_t record = BASE + 0x80000, counts = record + 8 * 16;
+
+	core_set(core, metadata_of(made, HEAP), core_get(core, metadata_of(made, HEAP)) | 1 << 14);
+	core_set(core, record, HEAP);
+	core_set(core, counts - 8, 512 - pages);
+	for (int i = 0; i < 2; i++) {
+		core_set(core, counts + 72 * (uint64_t)i, pages);
+		core_set(core, counts + 72 * (uint64_t)i + 8, (UINT64_C(1) << pages) - 1);
+	}
+}
+
+TEST(pages_of_a_huge_page_are_free_where_nothing_is_allocated)
+{
+	MADE(made, &BUILD_5_3);
+	uint64_t cached;
+
+	add_some(&made);
+	cached = add_extent(&made, PAGE, class_count(&made), false, ACTIVE);
+	add_huge_page(&made, 7);
+	process_open(&made.process);
+	assert_int_equal(cached, HEAP + 6 * PAGE);
+	assert_block(&made.process, cached, (2 << 20) - 6 * PAGE, BLOCK_FREE);
+	assert_free_kind(&made.process, cached, "dirty");
+	assert_int_equal(analysis_findings(made.process.analysis)->weighed[FINDING_NOTE], 0);
+}
+
 TEST(tree_whose_root_leads_to_one_leaf_many_times_is_read_once)
 {
 	MADE(made, &BUILD_5_3);
