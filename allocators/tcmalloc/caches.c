@@ -205,7 +205,10 @@ static struct error *read_cache(struct cache_search *search, uint32_t number)
 	return progress_check(search->context->progress, 0);
 }
 
-/* The batches of a class. */
+/*
+ * The batches of a class. A thread that adds one counts it first: until then, the last one has
+ * addresses of old, of objects that may be in use again.
+ */
 static struct error *read_central(struct cache_search *search, uint64_t address, unsigned int class)
 {
 	struct tcmalloc *tc = search->tc;
@@ -218,6 +221,7 @@ static struct error *read_central(struct cache_search *search, uint64_t address,
 	}
 	for (uint32_t i = 0; i < used; i++) {
 		uint64_t batch = address + CENTRAL_BATCHES + 16 * (uint64_t)i, ends[2];
+		size_t before = tc->cached.count;
 		bool is_whole = false;
 
 		if (view_read(&search->view, batch, ends, sizeof(ends)))
@@ -225,6 +229,8 @@ static struct error *read_central(struct cache_search *search, uint64_t address,
 				     &is_whole));
 		if (!is_whole)
 			heap_damage_note(&tc->lists, batch);
+		if (!is_whole && i == used - 1)
+			tc->cached.count = before;
 	}
 	return NULL;
 }

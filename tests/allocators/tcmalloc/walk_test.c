@@ -155,6 +155,26 @@ TEST(what_central_caches_keep_is_free)
 	assert_int_equal(count_incomplete(&made.process), 0);
 }
 
+/* The second of two has the addresses of an old one, whose objects are in use again. */
+TEST(batch_that_is_just_added_takes_no_object_that_is_in_use)
+{
+	MADE(made);
+	uint64_t span = add_objects(&made), batches = central_of(CLASS_16) + 120;
+
+	add_span(&made, 1, 0, 1, 0, IN_USE);
+	core_set(&made.process.core, batches, span + 48);
+	core_set(&made.process.core, batches + 8, span + 48);
+	core_set(&made.process.core, batches + 16, span + 80);
+	core_set(&made.process.core, batches + 24, span + 96);
+	core_set(&made.process.core, batches + 16 * 64, 2);
+	core_set(&made.process.core, span + 80, 0x1234);
+	process_open(&made.process);
+	assert_block(&made.process, span + 48, 16, BLOCK_FREE);
+	assert_block(&made.process, span + 80, 16, BLOCK_USED);
+	assert_block(&made.process, span + 96, 16, BLOCK_USED);
+	assert_int_equal(count_incomplete(&made.process), 1);
+}
+
 TEST(sampled_allocation_is_as_large_as_others)
 {
 	MADE(made);
