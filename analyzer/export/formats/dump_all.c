@@ -6,8 +6,7 @@
  *	{"address":"0x7f...", "type":"STRING", "class":"0x7f...", "embedded":true, "bytesize":5,
  *	 "value":"hello", "encoding":"UTF-8", "coderange":"7bit", "memsize":40}
  *
- * Members that are no objects are left out, and so is what Ruby writes of allocations that it
- * traces, and of bits of its collector, but for "old".
+ * Members that are no objects are left out, and so are bits of the collector, but for "old".
  */
 #include "allocators/ruby/ruby.h"
 #include "analyzer/export/export.h"
@@ -15,6 +14,7 @@
 #include "analyzer/runtimes/ruby/links.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/references.h"
+#include "analyzer/runtimes/ruby/traces.h"
 
 #include <math.h>
 
@@ -39,6 +39,7 @@ struct dumping {
 	struct ruby *ruby;
 	struct view view;
 	struct ruby_references references;
+	struct ruby_traces traces;
 	bool has_two_bits; /* what is old has both, up to 3.2 */
 };
 
@@ -279,6 +280,24 @@ static void write_of_type(struct dumping *dumping, const struct dumped *object)
 		write[object->type](dumping, object);
 }
 
+/* Where the object was made, if the program remembers. */
+static void write_trace(struct dumping *dumping, const struct dumped *object)
+{
+	char method[RUBY_MOST_NAME + 1];
+	struct ruby_trace trace;
+
+	if (!ruby_traces_find(&dumping->traces, dumping->ruby, &dumping->view, object->address,
+			      &trace))
+		return;
+	if (trace.path[0])
+		write_text_of(dumping, "file", trace.path);
+	if (trace.line)
+		write_number(dumping, "line", trace.line);
+	if (ruby_read_symbol(&dumping->ruby->symbols, &dumping->view, trace.method, method))
+		write_text_of(dumping, "method", method);
+	write_number(dumping, "generation", trace.generation);
+}
+
 /* From Ruby 3.2 on, slots are of several sizes. */
 static struct error *write_object(struct dumping *dumping, const struct dumped *object)
 {
@@ -297,6 +316,7 @@ static struct error *write_object(struct dumping *dumping, const struct dumped *
 	write_truth(dumping, "frozen", object->type != RUBY_IMEMO && (object->flags & FROZEN));
 	write_of_type(dumping, object);
 	write_references(dumping);
+	write_trace(dumping, object);
 	write_number(dumping, "memsize", object->size + dumping->references.bytes);
 	if ((object->flags & old) == old)
 		writer_text(dumping->writer, ", \"flags\":{\"old\":true}");
@@ -396,6 +416,8 @@ static struct error *dump_all_write(const struct export *export, struct writer *
 	error = ruby_references_init(&dumping.references, dumping.ruby,
 				     root_targets(analysis_roots(export->analysis), ROOT_STATIC));
 	if (!error)
+		error = ruby_traces_init(&dumping.traces, dumping.ruby);
+	if (!error)
 		error = write_roots(&dumping);
 	if (!error)
 		error = write_objects(&dumping);
@@ -403,6 +425,7 @@ static struct error *dump_all_write(const struct export *export, struct writer *
 		analysis_doubt(
 			export->analysis,
 			"references of objects are missing: too many share the memory that they lead to");
+	ruby_traces_deinit(&dumping.traces);
 	ruby_references_deinit(&dumping.references);
 	return error;
 }
