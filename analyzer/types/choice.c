@@ -161,6 +161,21 @@ static bool is_rival(const struct score *score, const struct score *best, size_t
 	       (best->right * 100 < count * 98 && score->right * 2 >= best->right);
 }
 
+/*
+ * Whether a candidate says no more than a member of the union: it begins with that, and malloc
+ * gives as much for either.
+ */
+static bool is_extended(const struct inference *inference, size_t number, size_t other)
+{
+	const struct score *scores = inference->scores.items;
+	const type_number *types = inference->candidates.items;
+
+	return number < inference->choice_count && scores[other].exact == scores[number].exact &&
+	       scores[other].right == scores[number].right &&
+	       !is_better(&scores[other], &scores[number]) &&
+	       type_begins_with(inference->typing, types[other], types[number]);
+}
+
 bool inference_is_chosen(const struct inference *inference, size_t number, size_t count,
 			 bool is_headed)
 {
@@ -170,7 +185,8 @@ bool inference_is_chosen(const struct inference *inference, size_t number, size_
 		return false;
 	for (size_t i = 0; i < inference->scores.count; i++)
 		if (i != number && is_rival(&scores[i], &scores[number], count, is_headed) &&
-		    !is_better(&scores[number], &scores[i]))
+		    !is_better(&scores[number], &scores[i]) &&
+		    (is_headed || !is_extended(inference, number, i)))
 			return false;
 	return true;
 }

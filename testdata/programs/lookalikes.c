@@ -388,6 +388,41 @@ OUT_OF_LINE static void fill_single(void)
 	holder.thing = like_job;
 }
 
+/* What others see of a shelf, and what malloc gives just as much for. */
+struct shelf {
+	int rooms, used;
+	long *spare;
+	void (*open)(void), (*close)(void), (*clean)(void), (*paint)(void);
+};
+
+struct own_shelf {
+	struct shelf seen;
+	long *scan;
+};
+
+struct stand {
+	int kind;
+	union {
+		char *text;
+		struct shelf *shelf;
+		long number;
+	} of;
+} stand;
+
+static void do_nothing(void)
+{
+}
+
+OUT_OF_LINE static void fill_stand(void)
+{
+	struct own_shelf *own = make(sizeof(*own), "struct shelf");
+
+	own->seen.rooms = own->seen.used = 3;
+	own->seen.open = own->seen.close = own->seen.clean = own->seen.paint = do_nothing;
+	stand.kind = 1;
+	stand.of.shelf = &own->seen;
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -400,6 +435,7 @@ int main(void)
 	fill_tickets();
 	fill_entries();
 	fill_single();
+	fill_stand();
 	use_all();
 	puts("ready");
 	for (;;)
