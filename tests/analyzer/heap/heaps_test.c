@@ -66,6 +66,16 @@ TEST(allocator_of_which_some_versions_are_read_is_named_with_these)
 		"jemalloc is loaded (/usr/lib/libjemalloc.so.1), and its heap could not be read: only versions 3.6, 4.5 and 5.0 to 5.3 are, undamaged");
 }
 
+TEST(allocator_of_firefox_is_named)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+
+	find_heaps("/usr/lib/firefox/libmozglue.so", &findings);
+	assert_finding(
+		&findings, FINDING_INCOMPLETE,
+		"mozjemalloc is loaded (/usr/lib/firefox/libmozglue.so), and its heap is not supported: what it allocated is not counted");
+}
+
 TEST(program_in_go_is_recognised_without_symbols)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
