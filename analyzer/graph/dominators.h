@@ -17,8 +17,8 @@
  * The tree is kept as a row in which what an allocation dominates follows it without a gap: a, b,
  * c, d, e. So it is a stretch of the row, and what is retained is the difference of two sums.
  *
- * It costs 10.5 bytes for an allocation. While it is made: 8, and 8 for each reference that leads to
- * what a depth-first search has seen, but for those back to where the search came from; then,
+ * It costs 10.5 bytes for an allocation. While it is made: 8, and 8 for each reference that leads
+ *to what a depth-first search has seen, but for those back to where the search came from; then,
  * without the graph, 12 more.
  */
 #ifndef ANALYZER_GRAPH_DOMINATORS_H
