@@ -209,10 +209,17 @@ static struct error *try_form(struct jemalloc4_heap *heap, const struct chunk_fo
 			at = next;
 		if (!region->bytes || !(region->rights & RIGHT_WRITE) || region->mapping)
 			continue;
-		for (; at >= region->start && at < region->end; at += bytes) {
+		while (at >= region->start && at < region->end) {
+			uint64_t data = image_next_data(image, at);
+
+			/* No head of a chunk is in a hole of the dump. */
+			if (data > at) {
+				at = (data + bytes - 1) & -bytes;
+				continue;
+			}
 			reading.start = at;
 			TRY(look(heap, &reading));
-			next = at + bytes;
+			at = next = at + bytes;
 		}
 	}
 	return NULL;
