@@ -20,24 +20,22 @@ static void fetch_extents(const struct typing *typing, size_t first)
 		allocation_fetch_size(typing->input.index, typing->queue.items[i]);
 }
 
-static void fetch_contents(const struct typing *typing, struct ahead *ahead, size_t first)
+static void fetch_contents(const struct typing *typing, size_t first)
 {
 	for (size_t i = first; i < turn_end(typing, first); i++) {
 		allocation_id id = typing->queue.items[i];
-		uint64_t start = allocation_start(typing->input.index, id);
+		uint64_t start = range_of(typing, id).start;
 
-		view_fetch(&ahead->view, start);
-		view_fetch(&ahead->view, start + LINE);
+		view_fetch(&typing->last->view, start);
+		view_fetch(&typing->last->view, start + LINE);
 		__builtin_prefetch(&typing->types.items[id]);
 		__builtin_prefetch(&typing->contexts.items[id]);
 	}
 }
 
 /* Those of the first words that may be pointers into the heap. */
-static size_t read_words(const struct typing *typing, struct ahead *ahead, size_t first,
-			 uint64_t *ret)
+static size_t read_words(const struct typing *typing, size_t first, uint64_t *ret)
 {
-	const struct heap_bounds bounds = allocation_bounds(typing->input.index);
 	size_t count = 0;
 
 	for (size_t i = first; i < turn_end(typing, first); i++) {
@@ -46,34 +44,34 @@ static size_t read_words(const struct typing *typing, struct ahead *ahead, size_
 		for (uint64_t at = range.start; range.end - at >= sizeof(uint64_t) &&
 						at < range.start + WORDS * sizeof(uint64_t);
 		     at += sizeof(uint64_t)) {
-			if (!view_word(&ahead->view, at, &ret[count]))
+			if (!read_word(typing, at, &ret[count]))
 				break;
-			count += heap_bounds_hold(&bounds, ret[count]);
+			count += heap_bounds_hold(&typing->last->bounds, ret[count]);
 		}
 	}
 	return count;
 }
 
-static void fetch_targets(const struct typing *typing, struct ahead *ahead, size_t first)
+static void fetch_targets(const struct typing *typing, size_t first)
 {
 	uint64_t words[MOST_ADDRESSES + 1];
 	allocation_id ids[MOST_ADDRESSES];
-	size_t count = read_words(typing, ahead, first, words);
+	size_t count = read_words(typing, first, words);
 	const uint64_t *used = allocation_used(typing->input.index)->words;
 
-	allocation_find_many(typing->input.index, words, count, &ahead->hint, ids);
+	allocation_find_many(typing->input.index, words, count, &typing->last->hint, ids);
 	for (size_t i = 0; i < count; i++) {
 		*found_place(typing->last, words[i]) = (struct found_address){ words[i], ids[i] };
 		if (ids[i] == NO_ALLOCATION)
 			continue;
-		view_fetch(&ahead->view, words[i]);
+		view_fetch(&typing->last->view, words[i]);
 		__builtin_prefetch(&used[ids[i] / 64]);
 		__builtin_prefetch(&typing->types.items[ids[i]]);
 		__builtin_prefetch(&typing->steps.items[ids[i]]);
 	}
 }
 
-void typing_fetch_ahead(const struct typing *typing, struct ahead *ahead)
+void typing_fetch_ahead(const struct typing *typing)
 {
 	size_t first = typing->queued_from;
 
@@ -81,9 +79,9 @@ void typing_fetch_ahead(const struct typing *typing, struct ahead *ahead)
 		return;
 	for (size_t turn = 0; turn < 3 && first < typing->queue.count; turn++, first += TURN) {
 		if (turn == 0)
-			fetch_targets(typing, ahead, first);
+			fetch_targets(typing, first);
 		else if (turn == 1)
-			fetch_contents(typing, ahead, first);
+			fetch_contents(typing, first);
 		else
 			fetch_extents(typing, first);
 	}

@@ -707,7 +707,6 @@ static struct error *follow_place(struct typing *typing, const struct place *pla
 
 struct error *typing_follow_queue(struct typing *typing)
 {
-	struct ahead ahead = { .view = { typing->input.image } };
 	struct error *error = NULL;
 	uint64_t told = 0, done = 0;
 
@@ -715,7 +714,7 @@ struct error *typing_follow_queue(struct typing *typing)
 		if (!progress_pass(typing->input.progress, ++done, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (typing->queued_from < typing->queue.count) {
-			typing_fetch_ahead(typing, &ahead);
+			typing_fetch_ahead(typing);
 			error = follow_allocation(typing,
 						  typing->queue.items[typing->queued_from++]);
 		} else {

@@ -65,21 +65,19 @@ static struct error *set_all(struct objects *objects)
 {
 	const struct typing *typing = objects->typing;
 	const struct allocation_index *index = typing->input.index;
-	struct view view = { .image = typing->input.image };
-	size_t hint = 0, ahead = 0, count = allocation_count(index);
+	size_t count = allocation_count(index);
 	uint64_t told = 0, word;
 
 	bitmap_for_each(id, allocation_used(index)) {
-		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		struct memory_range range = range_of(typing, (allocation_id)id);
 
 		if (id + AHEAD < count)
-			view_fetch(&view,
-				   allocation_range_near(index, (allocation_id)(id + AHEAD), &ahead)
-					   .start);
+			view_fetch(&typing->last->view,
+				   range_of(typing, (allocation_id)(id + AHEAD)).start);
 		if (!progress_pass(typing->input.progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (range.end - range.start >= sizeof(word) &&
-		    view_word(&view, range.start, &word) && may_be_object(typing, word))
+		    read_word(typing, range.start, &word) && may_be_object(typing, word))
 			TRY(set_object(objects, (allocation_id)id, word));
 	}
 	return NULL;

@@ -164,14 +164,8 @@ struct typing {
 
 /* ---- ahead.c */
 
-/* Where it read last; { { image } } at first. */
-struct ahead {
-	struct view view;
-	size_t hint;
-};
-
 /* Let the processor fetch what the next allocations of the queue will need. */
-void typing_fetch_ahead(const struct typing *typing, struct ahead *ahead);
+void typing_fetch_ahead(const struct typing *typing);
 
 /* ---- typing.c */
 

@@ -103,8 +103,7 @@ static uint64_t inner_group(const struct inference *inference, const struct inne
 	uint8_t byte = 0;
 
 	if (tag != NO_TAG)
-		image_read(inference->typing->input.image, inner->slot_address + tag - slot->offset,
-			   &byte, 1);
+		read_bytes(inference->typing, inner->slot_address + tag - slot->offset, &byte, 1);
 	return hash_add(hash_add(inner->context, tag), byte);
 }
 

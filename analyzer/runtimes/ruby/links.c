@@ -87,16 +87,11 @@ void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
 typedef void table_visitor(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
 			   const void *data);
 
-/* struct st_table, include/ruby/st.h; entries of all ones for a hash are deleted. */
 static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *visit,
 		       const void *data)
 {
-	struct {
-		uint64_t powers, type, count, bins, first, end, entries;
-	} table;
-	struct {
-		uint64_t hash, key, value;
-	} entry;
+	struct ruby_table table;
+	struct ruby_table_entry entry;
 	uint64_t number = 0;
 
 	if (address % WORD != 0 || !view_read(&walk->view, address, &table, sizeof(table)) ||

@@ -57,6 +57,15 @@ struct ruby_walk {
 	bool is_over;
 };
 
+/* struct st_table, include/ruby/st.h; entries of all ones for a hash are deleted. */
+struct ruby_table {
+	uint64_t powers, type, count, bins, first, end, entries;
+};
+
+struct ruby_table_entry {
+	uint64_t hash, key, value;
+};
+
 struct ruby_walk ruby_walk_begin(struct ruby *ruby,
 				 bool (*follow)(void *data, const struct ruby_link *link),
 				 void *data);

@@ -328,16 +328,11 @@ static void take_one(struct ruby_references *references, uint64_t place)
 	take_objects(references, place, place + WORD);
 }
 
-/* struct st_table, include/ruby/st.h. */
 static void take_table(struct ruby_references *references, uint64_t place)
 {
 	enum { MOST_ENTRIES = 1 << 24 };
-	struct {
-		uint64_t powers, type, count, bins, first, end, entries;
-	} table;
-	struct {
-		uint64_t hash, key, value;
-	} entry;
+	struct ruby_table table;
+	struct ruby_table_entry entry;
 	uint64_t address;
 
 	if (!view_word(&references->view, place, &address) ||
