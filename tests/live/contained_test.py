@@ -5,13 +5,17 @@ pointers to the names lead. They have their type; what looks like several such
 structures, and texts behind words of an allocator, do not.
 """
 
-import collections
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, ask, snap, tables
+from harness import LiveTest, addresses_by_type, addresses_said, ask, snap
 
 UNKNOWN = ("?", "char[]")
+
+
+def known(by_name):
+    return {name: found for name, found in by_name.items()
+            if name not in UNKNOWN}
 
 
 class ContainedTest(LiveTest):
@@ -19,18 +23,9 @@ class ContainedTest(LiveTest):
         program = self.compile("contained", "contained.c", compiler=compiler,
                                flags=flags)
         process = self.start([program])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            address, _, name = line.strip().partition(" ")
-            if name:
-                truth[name].add(int(address, 16))
+        truth = addresses_said(process)
         core = snap(process, self.path("core"))
-        named = {row["type"]: addresses("-q", core, "enumerate", "used",
-                                        row["type"])
-                 for row in tables("-q", core, "summarize", "used")["group"]
-                 if row.get("type") and row["type"] not in UNKNOWN}
-        self.assertEqual(named, {name: found for name, found in truth.items()
-                                 if name not in UNKNOWN})
+        self.assertEqual(known(addresses_by_type(core)), known(truth))
         said = ask("-q", core, "describe",
                    f"{min(truth['struct member']):x}").stdout
         self.assertIn("It is of type struct member (looks like: by all.members"

@@ -7,6 +7,7 @@ like a pointer, depends on where memory lies: programs start without address
 space randomisation, with the same environment each time.
 """
 
+import collections
 import contextlib
 import functools
 import glob
@@ -221,6 +222,23 @@ def places_said(process):
     """The numbers that the process said of itself, each by the word before it."""
     said = (line.strip().partition(" ") for line in process.said)
     return {word: int(rest) for word, _, rest in said if rest.isdigit()}
+
+
+def addresses_said(process):
+    """The addresses that the process said of itself, all before each name."""
+    said = collections.defaultdict(set)
+    for line in process.said:
+        address, _, name = line.strip().partition(" ")
+        if name:
+            said[name].add(int(address, 16))
+    return said
+
+
+def addresses_by_type(core):
+    """Of all types that summarize knows, those that are used."""
+    return {row["type"]: addresses("-q", core, "enumerate", "used", row["type"])
+            for row in tables("-q", core, "summarize", "used")["group"]
+            if row.get("type")}
 
 
 def settle(process, state="S"):

@@ -5,13 +5,18 @@ that they are not of. heapcore calls none of them so, and the others by their
 types.
 """
 
-import collections
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, snap, tables
+from harness import (
+    LiveTest, addresses, addresses_by_type, addresses_said, snap)
 
 UNKNOWN = ("?", "char[]", "not text")
+
+
+def known(by_name):
+    return {name: found for name, found in by_name.items()
+            if name not in UNKNOWN}
 
 
 class LookalikesTest(LiveTest):
@@ -19,18 +24,9 @@ class LookalikesTest(LiveTest):
         program = self.compile("lookalikes", "lookalikes.c", compiler=compiler,
                                flags=flags)
         process = self.start([program])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            address, _, name = line.strip().partition(" ")
-            if name:
-                truth[name].add(int(address, 16))
+        truth = addresses_said(process)
         core = snap(process, self.path("core"))
-        named = {row["type"]: addresses("-q", core, "enumerate", "used",
-                                        row["type"])
-                 for row in tables("-q", core, "summarize", "used")["group"]
-                 if row.get("type") and row["type"] not in UNKNOWN}
-        self.assertEqual(named, {name: found for name, found in truth.items()
-                                 if name not in UNKNOWN})
+        self.assertEqual(known(addresses_by_type(core)), known(truth))
         self.assertFalse(truth["not text"] & addresses(
             "-q", core, "enumerate", "used", "char[]"))
 

@@ -7,30 +7,18 @@ what became of its blocks, and heapcore must find the same in its cores.
 import shutil
 import unittest
 
-import harness
 import preloaded
 
 
 @unittest.skipUnless(shutil.which("musl-gcc"), "there is no musl-gcc")
-class Musl(preloaded.PreloadedTest):
-    library = ""
-
-    def build(self, name, *flags):
-        return self.compile(name, "other_malloc.c", "truth.c", compiler="musl-gcc",
-                            flags=[*harness.FLAGS.split(), *flags])
-
-    def setUp(self):
-        super().setUp()
-        self.program = self.build("musl")
+class Musl(preloaded.MuslTest):
+    compiler = "musl-gcc"
 
     def test_what_is_used_and_leaked_is_as_the_program_says(self):
-        for when in ("early", "late"):
-            with self.subTest(when=when):
-                self.check(*self.snapped(when))
+        self.check_all()
 
     def test_static_programs_are_read(self):
-        self.program = self.build("static", "-static")
-        self.check(*self.snapped("late"))
+        self.check_static()
 
     def test_cores_of_gdb_and_of_the_kernel_are_read(self):
         self.check_other_cores()

@@ -15,25 +15,14 @@ COMPILER = os.environ.get("OLDMALLOC_GCC")
 
 
 @unittest.skipUnless(COMPILER, "there is no musl with oldmalloc")
-class OldMalloc(preloaded.PreloadedTest):
-    library = ""
-
-    def build(self, name, *flags):
-        return self.compile(name, "other_malloc.c", "truth.c", compiler=COMPILER,
-                            flags=[*harness.FLAGS.split(), *flags])
-
-    def setUp(self):
-        super().setUp()
-        self.program = self.build("dynamic")
+class OldMalloc(preloaded.MuslTest):
+    compiler = COMPILER
 
     def test_what_is_used_and_leaked_is_as_the_program_says(self):
-        for when in ("early", "late"):
-            with self.subTest(when=when):
-                self.check(*self.snapped(when))
+        self.check_all()
 
     def test_static_programs_are_read(self):
-        self.program = self.build("static", "-static")
-        self.check(*self.snapped("late"))
+        self.check_static()
 
     def test_cores_of_gdb_and_of_the_kernel_are_read(self):
         self.check_other_cores()

@@ -89,3 +89,27 @@ class PreloadedTest(harness.LiveTest):
         process, known = self.run_program("late", **variables)
         self.check(harness.gcore(process, self.folder), known)
         self.check(harness.kernel_core(process, self.folder), known)
+
+
+class MuslTest(PreloadedTest):
+    """The same of a program built for musl, with a malloc of musl's."""
+
+    library = ""
+    compiler = None
+
+    def build(self, name, *flags):
+        return self.compile(name, "other_malloc.c", "truth.c", compiler=self.compiler,
+                            flags=[*harness.FLAGS.split(), *flags])
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.build("musl")
+
+    def check_all(self):
+        for when in ("early", "late"):
+            with self.subTest(when=when):
+                self.check(*self.snapped(when))
+
+    def check_static(self):
+        self.program = self.build("static", "-static")
+        self.check(*self.snapped("late"))

@@ -5,11 +5,10 @@ tables and texts, as the second number beside them tells. Nearly all allocations
 have the types that the program says, and none has another one.
 """
 
-import collections
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, snap, tables
+from harness import LiveTest, addresses_by_type, addresses_said, snap
 
 
 class TaggedTest(LiveTest):
@@ -17,16 +16,9 @@ class TaggedTest(LiveTest):
         program = self.compile("tagged", "tagged.c", "truth.c",
                                compiler=compiler, flags=("-g", *flags))
         process = self.start([program])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            address, _, name = line.strip().partition(" ")
-            if name:
-                truth[name].add(int(address, 16))
+        truth = addresses_said(process)
         core = snap(process, self.path("core"))
-        named = {row["type"]: addresses("-q", core, "enumerate", "used",
-                                        row["type"])
-                 for row in tables("-q", core, "summarize", "used")["group"]
-                 if row.get("type")}
+        named = addresses_by_type(core)
         self.assertEqual(set(named), set(truth))
         for name, found in named.items():
             with self.subTest(name=name, flags=flags, compiler=compiler):

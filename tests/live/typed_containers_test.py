@@ -6,13 +6,12 @@ their type by debug information, with libstdc++ and libc++, and nothing else has
 such as what a std::optional or std::any refers to that was reset.
 """
 
-import collections
 import re
 import shutil
 import unittest
 
 import harness
-from harness import LiveTest, addresses, ask, snap
+from harness import LiveTest, addresses, addresses_said, ask, snap
 
 PLACES = 17
 
@@ -30,11 +29,7 @@ class TypedContainersTest(LiveTest):
                                compiler=compiler,
                                flags=("-std=c++17", "-g", *flags))
         process = self.start([program])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            address, _, where = line.strip().partition(" ")
-            if where:
-                truth[where].add(int(address, 16))
+        truth = addresses_said(process)
         self.assertEqual(len(truth), PLACES)
         core = snap(process, self.path("core"))
         found = addresses("-q", core, "enumerate", "used", "shop::Leaf")
