@@ -36,6 +36,11 @@ static struct error *build_heap(struct analysis *analysis)
 {
 	const struct heap_context context = heap_context_of(analysis);
 
+	if (image_word_size(analysis->image) != sizeof(uint64_t))
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"the heaps of %s are not read yet: only mappings, modules, threads and registers are",
+			analysis->image->arch->name);
 	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
 	return NULL;

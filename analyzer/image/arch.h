@@ -5,7 +5,8 @@
  * Each file of architectures/ defines one struct arch; the build collects them, and image->arch is
  * that of the dump. All slots are required unless they say otherwise. Only such a file names
  * registers, their numbers or those of system calls; everything else asks for a role, such as the
- * stack pointer. Words are of 8 bytes, little-endian, all over the analyzer.
+ * stack pointer. Words are little-endian, and of 8 bytes, or of 4 where the class is ELFCLASS32:
+ * all over the analyzer they are uint64_t, read by image_read_word() and the like.
  *
  * A register is known by its place in the table, which has them in the order of NT_PRSTATUS:
  *
@@ -15,9 +16,11 @@
 #ifndef ANALYZER_IMAGE_ARCH_H
 #define ANALYZER_IMAGE_ARCH_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	PAGE = 4096, /* bytes: pages of every architecture are as large, or a multiple */
@@ -82,6 +85,9 @@ struct arch {
 	bool calls_by_code;
 	uint8_t thread_pointer; /* or NOT_A_REGISTER: a note of its own has it */
 	uint32_t thread_pointer_note;
+	/* Optional: what of that note it is, of a thread with these registers; 0: not known. */
+	uint64_t (*find_thread_pointer)(const uint64_t *registers, const uint8_t *note,
+					size_t size);
 
 	/* How registers are shown, as sentences of report.h; NULL at the end. */
 	const char *shown[4];
@@ -139,9 +145,30 @@ struct arch {
 
 extern const struct arch *const architectures[]; /* NULL at the end */
 
+/* Bytes of a word, and so of a register. */
+static inline unsigned int arch_word_size(const struct arch *arch)
+{
+	return arch->class == ELFCLASS32 ? 4 : 8;
+}
+
+/* The word of that size at bytes. */
+static inline uint64_t load_word(const uint8_t *bytes, unsigned int word_size)
+{
+	uint64_t word;
+	uint32_t narrow;
+
+	if (word_size == sizeof(narrow)) {
+		memcpy(&narrow, bytes, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
 static inline enum system_call arch_system_call(const struct arch *arch, uint64_t number)
 {
-	if ((int64_t)number < 0)
+	/* Its sign is that of a word. */
+	if (number >> (8 * arch_word_size(arch) - 1) & 1)
 		return SYSTEM_CALL_NONE;
 	for (size_t i = 0; i < arch->call_count; i++)
 		if (arch->calls[i].number == number)

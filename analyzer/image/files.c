@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/image/elf_headers.h"
 #include "analyzer/image/mapped_file.h"
 
 #include <elf.h>
@@ -73,16 +74,18 @@ static struct build_id find_build_id(const struct source *source)
 	Elf64_Ehdr header;
 
 	if (!read_source(source, 0, &header, sizeof(header)) ||
-	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
-	    header.e_phnum > MAXIMUM_HEADERS)
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return id;
+	elf_header_widen(&header);
+	if (header.e_phentsize != elf_segment_size(&header) || header.e_phnum > MAXIMUM_HEADERS)
 		return id;
 	for (unsigned int i = 0; i < header.e_phnum && id.size == 0; i++) {
 		Elf64_Phdr segment;
 
-		if (!read_source(source, header.e_phoff + i * sizeof(segment), &segment,
-				 sizeof(segment)))
+		if (!read_source(source, header.e_phoff + i * (uint64_t)header.e_phentsize,
+				 &segment, header.e_phentsize))
 			break;
+		elf_segments_widen(&header, &segment, 1);
 		if (segment.p_type != PT_NOTE || segment.p_filesz > left)
 			continue;
 		left -= segment.p_filesz;
@@ -222,16 +225,20 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 	const struct image_file *file = mapping->file;
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
+	size_t each;
 
 	if (!file || file->size < sizeof(header))
 		return RIGHT_READ;
 	memcpy(&header, file->bytes, sizeof(header));
+	elf_header_widen(&header);
+	each = elf_segment_size(&header);
 	for (uint64_t i = 0; i < header.e_phnum; i++) {
-		uint64_t place = header.e_phoff + i * sizeof(segment);
+		uint64_t place = header.e_phoff + i * each;
 
-		if (place > file->size || file->size - place < sizeof(segment))
+		if (place > file->size || file->size - place < each)
 			break;
-		memcpy(&segment, file->bytes + place, sizeof(segment));
+		memcpy(&segment, file->bytes + place, each);
+		elf_segments_widen(&header, &segment, 1);
 		if (segment.p_type == PT_LOAD && offset - page_below(segment.p_offset) <
 							 segment.p_filesz + segment.p_offset % PAGE)
 			return segment.p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);

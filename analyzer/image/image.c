@@ -223,6 +223,27 @@ bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret)
 	return image_read(image, address, ret, sizeof(*ret));
 }
 
+bool image_read_word(const struct image *image, uint64_t address, uint64_t *ret)
+{
+	uint8_t bytes[sizeof(*ret)];
+	unsigned int size = image_word_size(image);
+
+	if (!image_read(image, address, bytes, size))
+		return false;
+	*ret = load_word(bytes, size);
+	return true;
+}
+
+bool image_read_words(const struct image *image, uint64_t address, uint64_t *ret, size_t count)
+{
+	unsigned int size = image_word_size(image);
+
+	for (size_t i = 0; i < count; i++)
+		if (!image_read_word(image, address + i * size, &ret[i]))
+			return false;
+	return true;
+}
+
 bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread)
 {
 	return thread->signal_sent && image->origin.process &&

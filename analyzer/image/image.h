@@ -254,6 +254,15 @@ bool image_read(const struct image *image, uint64_t address, void *ret, size_t s
 bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret);
 bool image_read_u32(const struct image *image, uint64_t address, uint32_t *ret);
 
+/* Words are of the process: of image_word_size() bytes, 8 or 4. */
+bool image_read_word(const struct image *image, uint64_t address, uint64_t *ret);
+bool image_read_words(const struct image *image, uint64_t address, uint64_t *ret, size_t count);
+
+static inline unsigned int image_word_size(const struct image *image)
+{
+	return arch_word_size(image->arch);
+}
+
 /* The file mapping at address, or NULL. */
 const struct mapping *image_find_mapping(const struct image *image, uint64_t address);
 

@@ -54,7 +54,7 @@ static struct error *read_maps(struct loaded_list *list, const struct image *ima
 	uint64_t words[MAP_WORDS], previous = 0;
 
 	while (map != 0 && list->count < MOST_LOADED &&
-	       image_read(image, map, words, sizeof(words)) && words[MAP_PREVIOUS] == previous) {
+	       image_read_words(image, map, words, MAP_WORDS) && words[MAP_PREVIOUS] == previous) {
 		const char *path = name_of(image, words);
 
 		TRY(LIST_APPEND(list->list, list->count,
@@ -72,12 +72,14 @@ static struct error *read_maps(struct loaded_list *list, const struct image *ima
 static struct error *scan_for_lists(struct loaded_list *list, const struct image *image,
 				    const struct region *region, uint64_t base)
 {
+	unsigned int word = image_word_size(image);
 	uint64_t size = region->end - region->start, words[DEBUG_WORDS];
 
 	if (size > LOADER_REACH)
 		size = LOADER_REACH;
-	for (uint64_t i = 0; i + sizeof(words) <= size; i += sizeof(*words)) {
-		memcpy(words, region->bytes + i, sizeof(words));
+	for (uint64_t i = 0; i + DEBUG_WORDS * word <= size; i += word) {
+		for (unsigned int j = 0; j < DEBUG_WORDS; j++)
+			words[j] = load_word(region->bytes + i + j * word, word);
 		if (words[DEBUG_BASE] == base && (uint32_t)words[DEBUG_VERSION] - 1 < 2)
 			TRY(read_maps(list, image, words[DEBUG_MAP]));
 	}

@@ -1,5 +1,7 @@
 #include "analyzer/image/mapped_file.h"
 
+#include "analyzer/image/elf_headers.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -39,13 +41,16 @@ bool module_headers_read(const struct image *image, uint64_t base, struct module
 	const Elf64_Phdr *first;
 
 	if (!image_read(image, base, &ret->header, sizeof(ret->header)) ||
-	    memcmp(ret->header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    ret->header.e_phentsize != sizeof(Elf64_Phdr) ||
+	    memcmp(ret->header.e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	elf_header_widen(&ret->header);
+	if (ret->header.e_phentsize != elf_segment_size(&ret->header) ||
 	    ret->header.e_phnum > MOST_PROGRAM_HEADERS ||
 	    !image_read(image, base + ret->header.e_phoff, ret->segments,
-			ret->header.e_phnum * sizeof(Elf64_Phdr)))
+			ret->header.e_phnum * (size_t)ret->header.e_phentsize))
 		return false;
 	ret->count = ret->header.e_phnum;
+	elf_segments_widen(&ret->header, ret->segments, ret->count);
 	first = module_headers_find(ret, PT_LOAD);
 	ret->is_loaded = first != NULL;
 	ret->bias = first ? base - page_below(first->p_vaddr) : 0;
@@ -334,6 +339,9 @@ struct error *mapped_file_create(const struct image *image, uint64_t base, uint6
 	};
 
 	*ret = NULL;
+	/* It would be one of 64 bits. */
+	if (image_word_size(image) != sizeof(uint64_t))
+		return NULL;
 	if (!module_headers_read(image, base, &module.headers) || !measure(&module) ||
 	    module.size < sizeof(module.headers.header))
 		return NULL;

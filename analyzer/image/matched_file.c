@@ -20,7 +20,7 @@ static bool read_headers(const struct image *image, int fd, uint64_t base,
 
 	if (!read_at(fd, 0, &ret->header, sizeof(ret->header)) ||
 	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_ident[EI_CLASS] != image->arch->class ||
+	    header->e_ident[EI_CLASS] != image->arch->class || image->arch->class != ELFCLASS64 ||
 	    header->e_machine != image->arch->machine ||
 	    header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > MOST_PROGRAM_HEADERS ||
 	    !read_at(fd, header->e_phoff, ret->segments, header->e_phnum * sizeof(Elf64_Phdr)))

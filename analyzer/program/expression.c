@@ -58,7 +58,7 @@ static bool dereference(struct machine *machine)
 	if (machine->count == 0)
 		return false;
 	top = &machine->operands[machine->count - 1];
-	return image_read_u64(machine->context->image, *top, top);
+	return image_read_word(machine->context->image, *top, top);
 }
 
 static bool execute(struct machine *machine, const Dwarf_Op *operation)
@@ -105,5 +105,7 @@ bool expression_evaluate(const struct expression_context *context, const Dwarf_O
 	if (machine.count == 0)
 		return false;
 	*ret = machine.operands[machine.count - 1];
+	if (image_word_size(context->image) == sizeof(uint32_t))
+		*ret = (uint32_t)*ret;
 	return true;
 }

@@ -197,7 +197,7 @@ static void report_main_stack(const struct image *image, struct findings *findin
 {
 	uint64_t address = image_auxiliary(image, AT_RANDOM, 0), word;
 
-	if (address != 0 && !image_read_u64(image, address, &word))
+	if (address != 0 && !image_read_word(image, address, &word))
 		findings_add(findings, FINDING_INCOMPLETE,
 			     "the main stack at %#" PRIx64
 			     " is not in the core: what only it refers to looks leaked",

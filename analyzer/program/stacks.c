@@ -32,12 +32,9 @@ enum {
 	MOST_LOOKS = 1 << 12, /* more than the loader's and libraries' data */
 };
 
-static uint64_t word(const uint8_t *bytes, size_t offset)
+static uint64_t word(const struct arch *arch, const uint8_t *bytes, size_t offset)
 {
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
+	return load_word(bytes + offset, arch_word_size(arch));
 }
 
 /*
@@ -46,9 +43,11 @@ static uint64_t word(const uint8_t *bytes, size_t offset)
 static bool find_block(const struct arch *arch, const uint8_t *bytes, size_t size,
 		       struct descriptor *descriptor)
 {
-	for (size_t i = arch->pthread.tid; i + 24 <= size; i += 8) {
-		uint64_t block = word(bytes, i), length = word(bytes, i + 8),
-			 guard = word(bytes, i + 16);
+	unsigned int step = arch_word_size(arch);
+
+	for (size_t i = arch->pthread.tid; i + 3 * step <= size; i += step) {
+		uint64_t block = word(arch, bytes, i), length = word(arch, bytes, i + step),
+			 guard = word(arch, bytes, i + 2 * step);
 
 		if (block == 0 || block > descriptor->address ||
 		    length <= descriptor->address - block ||
@@ -77,24 +76,25 @@ bool descriptor_read(const struct image *image, uint64_t address, struct descrip
 	size_t self = arch->pthread.self, tid = arch->pthread.tid, cancel = arch->pthread.cancel;
 	struct descriptor descriptor = { .address = address };
 	uint8_t bytes[PTHREAD_SIZE];
-	size_t size = sizeof(bytes);
+	size_t size = sizeof(bytes), step = arch_word_size(arch);
 	uint64_t available, first;
 
 	/* Most that is taken for one ends here already. */
-	if (!image_read_u64(image, address, &first) || (self && first != address) ||
+	if (!image_read_word(image, address, &first) || (self && first != address) ||
 	    !image_bytes(image, address, &available))
 		return false;
 	if (size > available)
 		size = available;
 	if (size <= cancel || size < tid + 24 || !image_read(image, address, bytes, size) ||
-	    (self && word(bytes, self) != address) || !find_block(arch, bytes, size, &descriptor))
+	    (self && word(arch, bytes, self) != address) ||
+	    !find_block(arch, bytes, size, &descriptor))
 		return false;
 	memcpy(&descriptor.tid, bytes + tid, sizeof(int32_t));
 	descriptor.exited = bytes[cancel] & PTHREAD_EXITING;
 	descriptor.freed = bytes[cancel] & PTHREAD_FREED;
 	/* joinid, which names the thread itself once it is detached */
-	for (size_t i = tid + 8; i + 8 <= size; i += 8)
-		if (word(bytes, i) == address)
+	for (size_t i = tid + 8; i + step <= size; i += step)
+		if (word(arch, bytes, i) == address)
 			descriptor.detached = true;
 	*ret = descriptor;
 	return true;
@@ -136,7 +136,7 @@ static uint64_t find_end_of_frames(const struct program *program)
 	for (size_t i = 0; i < program->module_count; i++)
 		if (strncmp(module_name(&program->modules[i]), "ld-", 3) == 0 &&
 		    module_find_variable(&program->modules[i], "__libc_stack_end", &place) &&
-		    image_read_u64(program->image, place, &end))
+		    image_read_word(program->image, place, &end))
 			return end;
 	return 0;
 }
@@ -207,7 +207,8 @@ static struct error *add_finished(struct program *program, const struct descript
 		.kind = STACK_FINISHED,
 		.start = descriptor->start,
 		.live = descriptor->address,
-		.live_end = over ? descriptor->address + program->pthread_pointer + dtv + 8
+		.live_end = over ? descriptor->address + program->pthread_pointer + dtv +
+					    image_word_size(program->image)
 				 : descriptor->end,
 		.end = descriptor->end,
 		.thread = NO_THREAD,
@@ -231,13 +232,14 @@ static struct error *walk_list(struct program *program, uint64_t head, uint64_t 
 	for (size_t i = 0; i < MAXIMUM_STACKS && next != head; i++) {
 		struct descriptor descriptor;
 
-		if (!image_read_u64(image, next + 8, &back) || back != previous ||
+		if (!image_read_word(image, next + image_word_size(image), &back) ||
+		    back != previous ||
 		    !descriptor_read(image, next - arch->pthread.list, &descriptor))
 			return NULL;
 		if (descriptor.tid <= 0)
 			TRY(add_finished(program, &descriptor));
 		previous = next;
-		if (!image_read_u64(image, next, &next))
+		if (!image_read_word(image, next, &next))
 			return NULL;
 	}
 	return NULL;
@@ -257,23 +259,26 @@ static struct error *scan_for_lists(struct program *program, const struct region
 	const struct image *image = program->image;
 	uint64_t size = region->end - region->start, back;
 	uint64_t looks = image_auxiliary(image, AT_BASE, 0) ? MOST_LOOKS : MOST;
+	unsigned int step = image_word_size(image);
+	uint64_t list = image->arch->pthread.list;
 
 	if (size > MOST)
 		size = MOST;
-	for (uint64_t i = 0; i + 16 <= size && looks > 0; i += 8) {
+	for (uint64_t i = 0; i + 2 * step <= size && looks > 0; i += step) {
 		uint64_t head = region->start + i;
-		uint64_t next = word(region->bytes, i);
+		uint64_t next = word(image->arch, region->bytes, i);
+		uint64_t last = word(image->arch, region->bytes, i + step);
 		struct descriptor member;
 
 		/*
 		 * An empty list's head points at itself. What next leads to may have to be read
 		 * from the disk: it comes last.
 		 */
-		if (next < PAGE || next % PTHREAD_ALIGNMENT != 0 || next == head ||
-		    word(region->bytes, i + 8) % PTHREAD_ALIGNMENT != 0)
+		if (next < PAGE || (next - list) % PTHREAD_ALIGNMENT != 0 || next == head ||
+		    (last - list) % PTHREAD_ALIGNMENT != 0)
 			continue;
 		looks--;
-		if (!image_read_u64(image, next + 8, &back) || back != head ||
+		if (!image_read_word(image, next + image_word_size(image), &back) || back != head ||
 		    descriptor_read(image, head - image->arch->pthread.list, &member))
 			continue;
 		TRY(walk_list(program, head, next));

@@ -66,7 +66,7 @@ static bool compute(const struct expression_context *context, const Dwarf_Op *op
 		count--;
 	}
 	return expression_evaluate(context, operations, count, ret) &&
-	       (!location || image_read_u64(context->image, *ret, ret));
+	       (!location || image_read_word(context->image, *ret, ret));
 }
 
 /*

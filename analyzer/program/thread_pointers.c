@@ -62,8 +62,9 @@ static bool is_block(const struct image *image, uint64_t address)
 
 	if (!image->arch->pthread.self)
 		return address % POINTER_ALIGNMENT == 0 && has_table(image, address);
-	return address != 0 && image_read_u64(image, address, &first) && first == address &&
-	       image_read_u64(image, address + image->arch->pthread.self, &self) && self == address;
+	return address != 0 && image_read_word(image, address, &first) && first == address &&
+	       image_read_word(image, address + image->arch->pthread.self, &self) &&
+	       self == address;
 }
 
 /* Whether a struct pthread with the number of a thread is there. */
@@ -75,8 +76,9 @@ static bool is_descriptor(const struct search *search, uint64_t address)
 
 	for (size_t i = 0; id != 0 && !is_thread && i < search->count; i++)
 		is_thread = search->threads[i].id == id;
-	return is_thread && image_read_u64(search->image, list, &next) &&
-	       image_read_u64(search->image, next + 8, &back) && back == list;
+	return is_thread && image_read_word(search->image, list, &next) &&
+	       image_read_word(search->image, next + image_word_size(search->image), &back) &&
+	       back == list;
 }
 
 static void find_distance(struct search *search, uint64_t pointer)
@@ -99,6 +101,7 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 {
 	uint64_t alignment = search->alignment;
 	uint64_t at = (start + alignment - 1) & ~(alignment - 1);
+	unsigned int word = image_word_size(search->image);
 	bool names_itself = search->image->arch->pthread.self != 0;
 
 	while (at < end && search->budget >= alignment) {
@@ -108,10 +111,10 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 		if (at % PAGE == 0)
 			at = image_next_data(search->image, at);
 		bytes = at < end ? image_bytes(search->image, at, &size) : NULL;
-		if (!bytes || size < sizeof(first))
+		if (!bytes || size < word)
 			return end;
 		search->budget -= alignment;
-		memcpy(&first, bytes, sizeof(first));
+		first = load_word(bytes, word);
 		if ((first == at || !names_itself) && is_block(search->image, at)) {
 			if (!search->has_distance)
 				find_distance(search, at);

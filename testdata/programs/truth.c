@@ -18,7 +18,7 @@
 static const uint64_t MASK = 0xa5c3695af00f3c99;
 static const size_t MAX_ENTRIES = (size_t)4 << 20;
 /* Far from where mmap() puts things, which programs want to be neighbours. */
-static void *const TABLE_HINT = (void *)0x10000000000;
+static void *const TABLE_HINT = (void *)(uintptr_t)0x10000000000;
 enum { MAX_DAMAGED = 16, FILLER = 0x5a };
 
 enum state { LOST, KEPT, FREED, DESTROYED };
@@ -329,6 +329,20 @@ static inline void clear_general_registers(void)
 		:
 		: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 }
+#elif defined(__i386__)
+static OUT_OF_LINE void clear_vector_registers(void)
+{
+	__asm__ volatile(
+		"fninit\n\t.irp n, 0, 1, 2, 3, 4, 5, 6, 7\n\tpxor %xmm\\n, %xmm\\n\n\t.endr");
+}
+
+static inline void clear_general_registers(void)
+{
+	__asm__ volatile("xor %%eax, %%eax\n\txor %%ecx, %%ecx\n\txor %%edx, %%edx"
+			 :
+			 :
+			 : "eax", "ecx", "edx", "cc");
+}
 #elif defined(__aarch64__)
 static void clear_vector_registers(void)
 {
@@ -368,6 +382,17 @@ static inline long system_call(long number, long first, const void *second, long
 			 : "=a"(result)
 			 : "a"(number), "D"(first), "S"(second), "d"(third)
 			 : "rcx", "r11", "memory");
+	return result;
+}
+#elif defined(__i386__)
+static inline long system_call(long number, long first, const void *second, long third)
+{
+	long result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(number), "b"(first), "c"(second), "d"(third), "S"(0)
+			 : "memory");
 	return result;
 }
 #elif defined(__aarch64__)

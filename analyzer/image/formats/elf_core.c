@@ -1,5 +1,5 @@
 /*
- * ELF cores of 64-bit Linux, as the kernel and gdb's gcore write them.
+ * ELF cores of Linux, of 64 and 32 bits, as the kernel and gdb's gcore write them.
  *
  * What is read: the program headers, more than 65,535 of them too (PN_XNUM), and the notes
  * NT_PRSTATUS, NT_PRPSINFO, NT_FPREGSET, NT_AUXV and NT_FILE, those of the architecture (arch.h),
@@ -7,6 +7,7 @@
  * and, of NT_PRSTATUS, the architecture's.
  */
 #include "analyzer/base/list.h"
+#include "analyzer/image/elf_headers.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/own_notes.h"
 
@@ -139,6 +140,7 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 {
 	const struct arch *arch = core->image->arch;
 	struct image_thread *thread = &core->thread;
+	unsigned int word = arch_word_size(arch);
 	int16_t signal;
 
 	TRY(finish_thread(core));
@@ -148,8 +150,8 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 	memcpy(&thread->id, note + arch->status.thread, sizeof(thread->id));
 	memcpy(&signal, note + arch->status.signal, sizeof(signal));
 	thread->signal = signal;
-	memcpy(thread->registers, note + arch->status.registers,
-	       arch->register_count * sizeof(*thread->registers));
+	for (size_t i = 0; i < arch->register_count; i++)
+		thread->registers[i] = load_word(note + arch->status.registers + i * word, word);
 	if (arch->thread_pointer != NOT_A_REGISTER)
 		thread->thread_pointer = thread->registers[arch->thread_pointer];
 	core->has_thread = true;
@@ -159,15 +161,18 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 /* Whether it was kill() and the like, and whose; or what the thread did. */
 static void read_signal(struct core *core, const uint8_t *note, size_t size)
 {
-	siginfo_t signal;
+	/* si_signo, si_errno, si_code; then a union, aligned as words are, with si_pid first */
+	enum { CODE = 8, SENDER = 12, SIGNAL_SIZE = 128 };
+	unsigned int word = arch_word_size(core->image->arch);
+	int32_t code;
 
-	if (!core->has_thread || size < sizeof(signal))
+	if (!core->has_thread || size < SIGNAL_SIZE)
 		return;
-	memcpy(&signal, note, sizeof(signal));
-	core->thread.signal_sent = signal.si_code == SI_USER || signal.si_code == SI_TKILL ||
-				   signal.si_code == SI_QUEUE;
+	memcpy(&code, note + CODE, sizeof(code));
+	core->thread.signal_sent = code == SI_USER || code == SI_TKILL || code == SI_QUEUE;
 	if (core->thread.signal_sent)
-		core->thread.signal_sender = (uint32_t)signal.si_pid;
+		memcpy(&core->thread.signal_sender, note + (SENDER + word - 1) / word * word,
+		       sizeof(core->thread.signal_sender));
 }
 
 /* The longer of the notes with vector state holds all of the shorter. */
@@ -181,20 +186,28 @@ static void read_vectors(struct core *core, const uint8_t *note, size_t size)
 
 static void read_thread_pointer(struct core *core, const uint8_t *note, size_t size)
 {
-	if (core->has_thread && size >= sizeof(core->thread.thread_pointer))
-		memcpy(&core->thread.thread_pointer, note, sizeof(core->thread.thread_pointer));
+	const struct arch *arch = core->image->arch;
+	struct image_thread *thread = &core->thread;
+
+	if (!core->has_thread)
+		return;
+	if (arch->find_thread_pointer)
+		thread->thread_pointer = arch->find_thread_pointer(thread->registers, note, size);
+	else if (size >= arch_word_size(arch))
+		thread->thread_pointer = load_word(note, arch_word_size(arch));
 }
 
 static struct error *read_auxiliary(struct core *core, const uint8_t *note, size_t size)
 {
-	Elf64_auxv_t entry;
+	size_t word = arch_word_size(core->image->arch);
 
-	for (size_t i = 0; size - i >= sizeof(entry); i += sizeof(entry)) {
-		memcpy(&entry, note + i, sizeof(entry));
-		if (entry.a_type == AT_NULL)
+	for (size_t i = 0; size - i >= 2 * word; i += 2 * word) {
+		struct auxiliary_value value = { load_word(note + i, (unsigned int)word),
+						 load_word(note + i + word, (unsigned int)word) };
+
+		if (value.type == AT_NULL)
 			break;
-		TRY(LIST_APPEND(core->image->auxiliary, core->image->auxiliary_count,
-				(struct auxiliary_value){ entry.a_type, entry.a_un.a_val }));
+		TRY(LIST_APPEND(core->image->auxiliary, core->image->auxiliary_count, value));
 	}
 	return NULL;
 }
@@ -205,28 +218,34 @@ static struct error *read_auxiliary(struct core *core, const uint8_t *note, size
  */
 static struct error *read_files(struct core *core, const uint8_t *note, size_t size)
 {
-	uint64_t head[2], entry[3];
+	unsigned int word = arch_word_size(core->image->arch);
+	const size_t head = 2 * (size_t)word, entry = 3 * (size_t)word;
 	const char *path, *end = (const char *)note + size;
+	uint64_t count, page;
 
-	if (size < sizeof(head))
+	if (size < head)
 		return error_create(ERROR_BAD_DUMP, "the NT_FILE note is cut");
-	memcpy(head, note, sizeof(head));
-	if (head[0] > (size - sizeof(head)) / sizeof(entry))
+	count = load_word(note, word);
+	page = load_word(note + word, word);
+	if (count > (size - head) / entry)
 		return error_create(ERROR_BAD_DUMP,
 				    "the NT_FILE note claims %" PRIu64
 				    " mappings, more than fit into it",
-				    head[0]);
-	path = (const char *)note + sizeof(head) + head[0] * sizeof(entry);
-	for (uint64_t i = 0; i < head[0]; i++) {
+				    count);
+	path = (const char *)note + head + count * entry;
+	for (uint64_t i = 0; i < count; i++) {
+		const uint8_t *words = note + head + i * entry;
 		size_t length = strnlen(path, (size_t)(end - path));
 
 		if (path + length == end)
 			return error_create(ERROR_BAD_DUMP, "a path in the NT_FILE note is cut");
-		memcpy(entry, note + sizeof(head) + i * sizeof(entry), sizeof(entry));
-		TRY(image_add_mapping(core->image, (struct mapping){ .start = entry[0],
-								     .end = entry[1],
-								     .offset = entry[2] * head[1],
-								     .path = path }));
+		TRY(image_add_mapping(core->image,
+				      (struct mapping){
+					      .start = load_word(words, word),
+					      .end = load_word(words + word, word),
+					      .offset = load_word(words + 2 * word, word) * page,
+					      .path = path,
+				      }));
 		path += length + 1;
 	}
 	return NULL;
@@ -234,11 +253,13 @@ static struct error *read_files(struct core *core, const uint8_t *note, size_t s
 
 static void read_process(struct core *core, const uint8_t *note, size_t size)
 {
-	enum { INFO_SIZE = 136, INFO_PROCESS = 24 }; /* where words are of 64 bits */
+	enum { INFO_SIZE = 136, INFO_PROCESS = 24, NARROW_SIZE = 124, NARROW_PROCESS = 12 };
 	struct image_origin *origin = &core->image->origin;
+	bool is_narrow = arch_word_size(core->image->arch) == 4;
 
-	if (size >= INFO_SIZE)
-		memcpy(&origin->process, note + INFO_PROCESS, sizeof(origin->process));
+	if (size >= (is_narrow ? NARROW_SIZE : INFO_SIZE))
+		memcpy(&origin->process, note + (is_narrow ? NARROW_PROCESS : INFO_PROCESS),
+		       sizeof(origin->process));
 }
 
 static void read_time(struct core *core, const uint8_t *note, size_t size)
@@ -377,14 +398,16 @@ static struct error *read_headers(struct core *core, size_t count)
 static struct error *elf_read(uint8_t *bytes, size_t size, struct image *image)
 {
 	struct core core = { .bytes = bytes, .size = size, .image = image };
-	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
 	struct error *error = check_kind(&core);
+	Elf64_Ehdr header;
 	size_t count;
 
 	if (error)
 		return error;
-	if (header->e_phoff > size ||
-	    header->e_phnum > (size - header->e_phoff) / sizeof(Elf64_Phdr))
+	memcpy(&header, bytes, sizeof(header));
+	elf_header_widen(&header);
+	if (header.e_phoff > size ||
+	    header.e_phnum > (size - header.e_phoff) / elf_segment_size(&header))
 		return error_create(ERROR_BAD_DUMP, "is cut off within its program headers");
 	if (elf_version(EV_CURRENT) == EV_NONE || !(core.elf = elf_memory((char *)bytes, size)))
 		return elf_failure("is no ELF file");
@@ -394,8 +417,8 @@ static struct error *elf_read(uint8_t *bytes, size_t size, struct image *image)
 		return error;
 	}
 	/* The kernel has one at most, for the number of program headers. */
-	image->origin.by_debugger = header->e_shnum > 1;
-	need(&core, header->e_phoff, count * sizeof(Elf64_Phdr));
+	image->origin.by_debugger = header.e_shnum > 1;
+	need(&core, header.e_phoff, count * elf_segment_size(&header));
 	error = read_headers(&core, count);
 	elf_end(core.elf);
 	if (core.needed > size)
@@ -422,33 +445,46 @@ static uint64_t count_headers(const Elf64_Ehdr *header, const Elf64_Phdr *first)
 	if (header->e_phnum != PN_XNUM)
 		return header->e_phnum;
 	return first->p_offset > header->e_phoff
-		       ? (first->p_offset - header->e_phoff) / sizeof(*first)
+		       ? (first->p_offset - header->e_phoff) / elf_segment_size(header)
 		       : PN_XNUM;
+}
+
+/* The program header of that number, which is there. */
+static Elf64_Phdr segment_at(const Elf64_Ehdr *header, const uint8_t *bytes, uint64_t number)
+{
+	size_t size = elf_segment_size(header);
+	Elf64_Phdr segment;
+
+	memcpy(&segment, bytes + header->e_phoff + number * size, size);
+	elf_segments_widen(header, &segment, 1);
+	return segment;
 }
 
 static uint64_t elf_claim(const uint8_t *bytes, size_t size)
 {
 	Elf64_Phdr segment;
 	Elf64_Ehdr header;
-	uint64_t count, claimed = 0;
+	uint64_t count, each, sections, claimed = 0;
 
 	if (size < sizeof(header))
 		return 0;
 	memcpy(&header, bytes, sizeof(header));
-	if (end_of(header.e_phoff, 1, sizeof(segment)) > size)
+	elf_header_widen(&header);
+	each = elf_segment_size(&header);
+	if (end_of(header.e_phoff, 1, each) > size)
 		return 0;
-	memcpy(&segment, bytes + header.e_phoff, sizeof(segment));
+	segment = segment_at(&header, bytes, 0);
 	count = count_headers(&header, &segment);
-	if (end_of(header.e_phoff, count, sizeof(segment)) > size)
+	claimed = end_of(header.e_phoff, count, each);
+	if (claimed > size)
 		return 0;
-	claimed = end_of(header.e_phoff, count, sizeof(segment));
-	if (header.e_shoff > 0 &&
-	    claimed < end_of(header.e_shoff, header.e_shnum + UINT64_C(1), sizeof(Elf64_Shdr)))
-		claimed = end_of(header.e_shoff, header.e_shnum + UINT64_C(1), sizeof(Elf64_Shdr));
+	sections = end_of(header.e_shoff, header.e_shnum + UINT64_C(1), elf_section_size(&header));
+	if (header.e_shoff > 0 && claimed < sections)
+		claimed = sections;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t end;
 
-		memcpy(&segment, bytes + header.e_phoff + i * sizeof(segment), sizeof(segment));
+		segment = segment_at(&header, bytes, i);
 		end = end_of(segment.p_offset, 1, segment.p_filesz);
 		if (end > claimed)
 			claimed = end;

@@ -212,7 +212,8 @@ TEST(a_machine_that_nothing_describes_is_refused)
 
 	make_toy_core(&core);
 	snprintf(message, sizeof(message),
-		 "%s: is a core of machine 4660; only aarch64 and x86-64 are supported", core.path);
+		 "%s: is a core of machine 4660; only aarch64, i386 and x86-64 are supported",
+		 core.path);
 	assert_error(image_open(core.path, &findings, &image), ERROR_NOT_SUPPORTED, message);
 }
 

@@ -65,16 +65,16 @@ TEST(core_of_another_machine_is_named)
 		Elf64_Half machine;
 		const char *message;
 	} cases[] = {
-		{ ELFCLASS32, ELFDATA2LSB, EM_386,
-		  "is a core of i386; only aarch64 and x86-64 are supported" },
+		{ ELFCLASS32, ELFDATA2LSB, EM_ARM,
+		  "is a core of arm; only aarch64, i386 and x86-64 are supported" },
 		{ ELFCLASS32, ELFDATA2LSB, EM_X86_64,
-		  "is a core of x32; only aarch64 and x86-64 are supported" },
+		  "is a core of x32; only aarch64, i386 and x86-64 are supported" },
 		{ ELFCLASS64, ELFDATA2LSB, EM_RISCV,
-		  "is a core of riscv; only aarch64 and x86-64 are supported" },
+		  "is a core of riscv; only aarch64, i386 and x86-64 are supported" },
 		{ ELFCLASS64, ELFDATA2LSB, 999,
-		  "is a core of machine 999; only aarch64 and x86-64 are supported" },
+		  "is a core of machine 999; only aarch64, i386 and x86-64 are supported" },
 		{ ELFCLASS64, ELFDATA2MSB, EM_S390,
-		  "is of a big-endian machine; only aarch64 and x86-64 are supported" },
+		  "is of a big-endian machine; only aarch64, i386 and x86-64 are supported" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -1,0 +1,100 @@
+/*
+ * i386 Linux with glibc: System V ABI, Intel386 supplement; struct user_regs_struct of
+ * <sys/user.h> and struct user_desc of <asm/ldt.h>, struct pthread of glibc's nptl/descr.h since
+ * 2.4.
+ */
+#include "analyzer/image/arch.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <string.h>
+
+enum register_number { GS = 10, ORIG_EAX = 11, EIP = 12, ESP = 15 };
+
+static const struct arch_register registers[] = {
+	{ "ebx", 3, true },
+	{ "ecx", 1 },
+	{ "edx", 2 },
+	{ "esi", 6, true },
+	{ "edi", 7, true },
+	{ "ebp", 5, true },
+	{ "eax", 0 },
+	{ "ds", NOT_A_REGISTER },
+	{ "es", NOT_A_REGISTER },
+	{ "fs", NOT_A_REGISTER },
+	{ "gs", NOT_A_REGISTER },
+	{ "orig_eax", NOT_A_REGISTER },
+	{ "eip", 8 },
+	{ "cs", NOT_A_REGISTER },
+	{ "eflags", NOT_A_REGISTER },
+	{ "esp", 4 },
+	{ "ss", NOT_A_REGISTER },
+};
+
+static const struct arch_call calls[] = {
+	{ 1, SYSTEM_CALL_EXIT },      /* exit */
+	{ 45, SYSTEM_CALL_MEMORY },   /* brk */
+	{ 90, SYSTEM_CALL_MEMORY },   /* mmap */
+	{ 91, SYSTEM_CALL_MEMORY },   /* munmap */
+	{ 125, SYSTEM_CALL_MEMORY },  /* mprotect */
+	{ 163, SYSTEM_CALL_MEMORY },  /* mremap */
+	{ 179, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
+	{ 192, SYSTEM_CALL_MEMORY },  /* mmap2 */
+	{ 219, SYSTEM_CALL_MEMORY },  /* madvise */
+	{ 252, SYSTEM_CALL_EXIT },    /* exit_group */
+	{ 270, SYSTEM_CALL_TGKILL },  /* tgkill */
+};
+
+/* The base of the segment that gs selects, among those that the thread has of its own. */
+static uint64_t find_thread_pointer(const uint64_t *values, const uint8_t *note, size_t size)
+{
+	struct {
+		uint32_t entry, base, limit, flags;
+	} segment;
+
+	for (size_t i = 0; size - i >= sizeof(segment); i += sizeof(segment)) {
+		memcpy(&segment, note + i, sizeof(segment));
+		if (segment.base != 0 && segment.entry == (values[GS] & 0xffff) >> 3)
+			return segment.base;
+	}
+	return 0;
+}
+
+const struct arch arch_i386 = {
+	.name = "i386",
+	.machine = EM_386,
+	.class = ELFCLASS32,
+	.loader = "ld-linux.so.2",
+	.status = { .size = 144, .signal = 12, .thread = 24, .registers = 72 },
+	.registers = registers,
+	.register_count = sizeof(registers) / sizeof(*registers),
+	.stack_pointer = ESP,
+	.instruction = EIP,
+	.system_call = ORIG_EAX,
+	.thread_pointer = NOT_A_REGISTER,
+	.thread_pointer_note = NT_386_TLS,
+	.find_thread_pointer = find_thread_pointer,
+	.shown = {
+		"eax {eax}  ebx {ebx}  ecx {ecx}  edx {edx}\n"
+		"esi {esi}  edi {edi}  ebp {ebp}  esp {esp}\n"
+		"eip {eip}  gs {gs}",
+	},
+	.unwound_count = 9,
+	.unwound_return = 8,
+	.address_bits = 32,
+	.signal_stack_size = 8192,
+	.calls = calls,
+	.call_count = sizeof(calls) / sizeof(*calls),
+	.call_code = { 0xcd, 0x80 }, /* int $0x80 */
+	.call_code_size = 2,
+	.pthread = { .self = 8, .dtv = 4, .list = 96, .tid = 104, .cancel = 136 },
+	.vectors_note = NT_X86_XSTATE,
+	/* All parameters are on the stack. */
+	.parameters = { NOT_A_REGISTER, NOT_A_REGISTER, NOT_A_REGISTER, NOT_A_REGISTER,
+			NOT_A_REGISTER, NOT_A_REGISTER },
+	.result = 0,
+	.frame_pointer = 5,
+	.frame_pointer_depth = 8,
+	.disassembler = CS_ARCH_X86,
+	.disassembler_mode = CS_MODE_32,
+};

@@ -1,0 +1,64 @@
+/*
+ * ELF headers of both classes, all read as those of 64 bits.
+ */
+#ifndef ANALYZER_IMAGE_ELF_HEADERS_H
+#define ANALYZER_IMAGE_ELF_HEADERS_H
+
+#include <elf.h>
+#include <stddef.h>
+#include <string.h>
+
+static inline size_t elf_segment_size(const Elf64_Ehdr *header)
+{
+	return header->e_ident[EI_CLASS] == ELFCLASS32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+}
+
+static inline size_t elf_section_size(const Elf64_Ehdr *header)
+{
+	return header->e_ident[EI_CLASS] == ELFCLASS32 ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+}
+
+/* Make what was read of either class, at least sizeof(*header) bytes, a header of 64 bits. */
+static inline void elf_header_widen(Elf64_Ehdr *header)
+{
+	Elf32_Ehdr narrow;
+
+	if (header->e_ident[EI_CLASS] != ELFCLASS32)
+		return;
+	memcpy(&narrow, header, sizeof(narrow));
+	header->e_entry = narrow.e_entry;
+	header->e_phoff = narrow.e_phoff;
+	header->e_shoff = narrow.e_shoff;
+	header->e_flags = narrow.e_flags;
+	header->e_ehsize = narrow.e_ehsize;
+	header->e_phentsize = narrow.e_phentsize;
+	header->e_phnum = narrow.e_phnum;
+	header->e_shentsize = narrow.e_shentsize;
+	header->e_shnum = narrow.e_shnum;
+	header->e_shstrndx = narrow.e_shstrndx;
+}
+
+/* The same of program headers, which were read to where there is room for as many of 64 bits. */
+static inline void elf_segments_widen(const Elf64_Ehdr *header, Elf64_Phdr *segments, size_t count)
+{
+	if (header->e_ident[EI_CLASS] != ELFCLASS32)
+		return;
+	/* From the last one on: none is overwritten before it is read. */
+	for (size_t i = count; i-- > 0;) {
+		Elf32_Phdr narrow;
+
+		memcpy(&narrow, (const char *)segments + i * sizeof(narrow), sizeof(narrow));
+		segments[i] = (Elf64_Phdr){
+			.p_type = narrow.p_type,
+			.p_flags = narrow.p_flags,
+			.p_offset = narrow.p_offset,
+			.p_vaddr = narrow.p_vaddr,
+			.p_paddr = narrow.p_paddr,
+			.p_filesz = narrow.p_filesz,
+			.p_memsz = narrow.p_memsz,
+			.p_align = narrow.p_align,
+		};
+	}
+}
+
+#endif
