@@ -1,0 +1,248 @@
+/*
+ * The heap of the Zend engine: PHP 7.3 to 8.4.
+ *
+ * Nothing is needed but the dump's memory: no symbols, no debug information. See zend/zend.h for
+ * the layout, zend/search.c for how chunks are found. What lives longer than a request is from
+ * malloc(), as is all with USE_ZEND_ALLOC=0.
+ */
+#include "allocators/zend/zend.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/heap/sink.h"
+
+#include <inttypes.h>
+
+enum { FREE_SLOT, FREE_PAGES, FREE_CHUNK };
+
+static const struct free_kind free_kinds[] = {
+	[FREE_SLOT] = { "free list" },	    /* of a bin */
+	[FREE_PAGES] = { "free pages" },    /* of a chunk in use */
+	[FREE_CHUNK] = { "cached chunks" }, /* whole ones, kept for later */
+	{ NULL },
+};
+
+static const struct arena_kind arena_kinds[] = {
+	{ .name = "zend", .group = "Heaps of PHP" },
+	{ NULL },
+};
+
+static const struct zend_heap *of(const struct heap *heap)
+{
+	return (const struct zend_heap *)heap;
+}
+
+static void zend_close(struct heap *base)
+{
+	struct zend_heap *heap = (struct zend_heap *)base;
+
+	array_release(&heap->spaces);
+	array_release(&heap->chunks);
+	array_release(&heap->huge);
+	array_release(&heap->owned);
+	array_release(&heap->nodes);
+	free(heap);
+}
+
+static void cleanup_zend_close(struct zend_heap **heap)
+{
+	if (*heap)
+		zend_close(&(*heap)->heap);
+}
+
+static void set_account(struct zend_heap *heap, struct memory_account *account)
+{
+	heap->spaces.memory.account = account;
+	heap->chunks.memory.account = account;
+	heap->huge.memory.account = account;
+	heap->owned.memory.account = account;
+	heap->nodes.memory.account = account;
+}
+
+static void report_search(const struct zend_heap *heap)
+{
+	struct findings *findings = heap->context.findings;
+
+	heap_damage_report(&heap->heads, findings, "zend", "heaps that make no sense",
+			   "their chunks are not counted, and what they refer to is not leaked");
+	heap_damage_report(&heap->rings, findings, "zend", "heaps whose lists of chunks are broken",
+			   "chunks whose head is sound are found all the same");
+	heap_damage_report(&heap->huge_damage, findings, "zend",
+			   "lists of huge blocks that lead elsewhere",
+			   "what follows in them is not counted");
+}
+
+static struct error *zend_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(zend_close) struct zend_heap *heap = NULL;
+
+	*ret = NULL;
+	if (!program_has_module(context->program, "php"))
+		return NULL;
+	heap = calloc(1, sizeof(*heap));
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	set_account(heap, context->account);
+	TRY(zend_search(heap));
+	report_search(heap);
+	if (heap->chunks.count == 0)
+		return NULL;
+	array_for_each(chunk, &heap->chunks)
+		TRY(array_append(&heap->owned, (struct memory_range){
+						       chunk->start, chunk->start + chunk->size }));
+	*ret = &take(heap)->heap;
+	return NULL;
+}
+
+/* Leave out what overlaps the regions of other heaps, which were walked before. */
+static struct error *drop_overlapping(struct zend_heap *heap, struct block_sink *sink)
+{
+	size_t kept = 0;
+
+	TRY(block_sink_order(sink));
+	for (size_t i = 0; i < heap->chunks.count; i++) {
+		struct zend_chunk chunk = heap->chunks.items[i];
+		uint64_t end = chunk.start + chunk.size;
+		size_t above = LIST_ABOVE(sink->order.items, sink->order.count, start, end - 1);
+
+		if (above == 0 || sink->order.items[above - 1].reach <= chunk.start)
+			heap->chunks.items[kept++] = chunk;
+		else
+			findings_add(
+				heap->context.findings, FINDING_INCOMPLETE,
+				"zend: the chunk at %#" PRIx64
+				" overlaps the heap of another allocator: its blocks are not counted",
+				chunk.start);
+	}
+	heap->chunks.count = kept;
+	return NULL;
+}
+
+/* The heap counts its bytes in use; a thread may have been about to take or free a block. */
+static void check_counts(struct zend_heap *heap)
+{
+	array_for_each(space, &heap->spaces) {
+		uint64_t more = space->used > space->size ? space->used - space->size
+							  : space->size - space->used;
+
+		if (more > zend_bins[ZEND_BINS - 1].size)
+			heap_damage_note(&heap->counts, space->main + ZEND_HEAP);
+	}
+}
+
+static struct error *zend_walk(struct heap *base, arena_number first, struct block_sink *sink)
+{
+	struct zend_heap *heap = (struct zend_heap *)base;
+	struct findings *findings = heap->context.findings;
+
+	TRY(drop_overlapping(heap, sink));
+	TRY(zend_add_blocks(heap, first, sink));
+	check_counts(heap);
+	heap_damage_report(&heap->lists, findings, "zend",
+			   "lists of free blocks that lead elsewhere",
+			   "what may follow in them counts as used, and is not leaked");
+	heap_damage_report(&heap->pages, findings, "zend", "pages of chunks that make no sense",
+			   "they are not counted, and what they refer to is not leaked");
+	heap_damage_report(&heap->counts, findings, "zend",
+			   "heaps that count other bytes in use than their blocks have",
+			   "the blocks count");
+	return NULL;
+}
+
+static size_t zend_arena_count(const struct heap *heap)
+{
+	return of(heap)->spaces.count;
+}
+
+static struct arena zend_arena(const struct heap *heap, size_t number)
+{
+	const struct zend_space *space = &of(heap)->spaces.items[number];
+
+	return (struct arena){ arena_kinds, space->main + ZEND_HEAP, space->held,
+			       space->real_size };
+}
+
+static const struct memory_range *zend_owned(const struct heap *heap, size_t *ret_count)
+{
+	*ret_count = of(heap)->owned.count;
+	return of(heap)->owned.items;
+}
+
+static unsigned int zend_free_kind(const struct heap *heap, size_t number, allocation_id id,
+				   struct block block)
+{
+	if (block.start % ZEND_CHUNK == 0)
+		return FREE_CHUNK;
+	return block.start % ZEND_PAGE == 0 && block.size % ZEND_PAGE == 0 ? FREE_PAGES : FREE_SLOT;
+}
+
+static bool zend_size_fits(uint64_t size, uint64_t wanted, bool exactly)
+{
+	for (size_t i = 0; i < ZEND_BINS; i++)
+		if (wanted <= zend_bins[i].size)
+			return size == zend_bins[i].size;
+	return size - wanted < ZEND_PAGE;
+}
+
+static bool zend_keeps(const struct heap *heap, struct block block)
+{
+	const struct zend_heap *zend = of(heap);
+
+	return zend->nodes.count > 0 && bsearch(&block.start, zend->nodes.items, zend->nodes.count,
+						sizeof(uint64_t), compare_u64) != NULL;
+}
+
+static bool zend_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
+{
+	const struct zend_heap *heap = of(base);
+	const struct zend_chunk *chunk = zend_find_chunk(heap, address);
+	const struct zend_space *space;
+	struct view view = { heap->context.image };
+	struct zend_head head;
+	struct zend_page page;
+
+	if (!chunk)
+		return false;
+	space = &heap->spaces.items[chunk->space];
+	if (chunk->kind == ZEND_CHUNK_CACHED) {
+		snprintf(ret, size, "a chunk of PHP that it keeps for later");
+	} else if (address - chunk->start < ZEND_PAGE) {
+		snprintf(ret, size, "the head of a chunk of PHP");
+	} else {
+		if (!zend_read_head(&view, space, chunk->start, &head))
+			return false;
+		page = zend_read_page(&head, (uint32_t)((address - chunk->start) / ZEND_PAGE));
+		if (page.kind != ZEND_RUN)
+			return false;
+		snprintf(ret, size, "in a run of PHP, of blocks of %" PRIu32 " bytes",
+			 zend_bins[page.bin].size);
+	}
+	return true;
+}
+
+static bool zend_tell_used(const struct heap *heap, uint64_t start, char *ret, size_t size)
+{
+	if (!zend_keeps(heap, (struct block){ .start = start }))
+		return false;
+	snprintf(ret, size, "where PHP has the address of a huge block");
+	return true;
+}
+
+const struct allocator allocator_zend = {
+	.name = "zend",
+	.summary = "the heap of PHP's Zend engine, 7.3 to 8.4",
+	.alignment = ZEND_UNIT,
+	.arena_kinds = arena_kinds,
+	.free_kinds = free_kinds,
+	.open = zend_open,
+	.close = zend_close,
+	.walk = zend_walk,
+	.arena_count = zend_arena_count,
+	.arena = zend_arena,
+	.owned = zend_owned,
+	.free_kind = zend_free_kind,
+	.size_fits = zend_size_fits,
+	.keeps = zend_keeps,
+	.tell = zend_tell,
+	.tell_used = zend_tell_used,
+};
