@@ -9,6 +9,7 @@
 #define ANALYZER_CLASSIFY_READER_H
 
 #include "analyzer/base/progress.h"
+#include "analyzer/heap/address_filter.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/program.h"
@@ -87,9 +88,16 @@ struct subject {
 	uint64_t size;
 };
 
-/* What the pass has found out about references to the starts of allocations. */
+/* The largest allocation that may be chained to its like as the nodes of a list are, bytes. */
+enum { MOST_CHAINED = 96 + 16 };
+
+/*
+ * What the pass has found out about references to the starts of allocations, of those that may be
+ * chained.
+ */
 struct overview {
 	const struct program *program;
+	struct address_filter chained; /* where these start; without bits: anywhere */
 	union {
 		struct {
 			struct bitmap referred; /* by an allocation or static memory */

@@ -299,9 +299,6 @@ static void collect_words(struct scan *scan, struct scanner *scanner, const stru
 {
 	uint64_t all = find_suspects(scan, scanner, first, mask);
 
-	/* The overview has all references. */
-	if (scan->overview.held.words)
-		all = mask;
 	for (; all; all &= all - 1) {
 		unsigned int bit = (unsigned int)__builtin_ctzll(all);
 		struct reference *reference = &scanner->references[scanner->count];
@@ -574,6 +571,27 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 	return count;
 }
 
+/* Where most may be, a filter would be in vain. */
+static struct error *find_chained(struct scan *scan)
+{
+	const struct allocation_index *index = scan->input->index;
+	struct address_filter *chained = &scan->overview.chained;
+	size_t count = 0, hint = 0;
+
+	bitmap_for_each(id, scan->used)
+		count += allocation_size(index, (allocation_id)id) <= MOST_CHAINED;
+	if (count > allocation_count(index) / 2)
+		return NULL;
+	TRY(address_filter_init(chained, count, scan->input->account));
+	bitmap_for_each(id, scan->used) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+
+		if (range_size(range) <= MOST_CHAINED)
+			address_filter_add(chained, range.start);
+	}
+	return NULL;
+}
+
 static struct error *init_overview(struct scan *scan)
 {
 	struct overview *overview = &scan->overview;
@@ -582,7 +600,7 @@ static struct error *init_overview(struct scan *scan)
 	for (size_t i = 0; scan->input->cxx && i < OVERVIEW_BITMAPS; i++)
 		TRY(bitmap_init(&overview->all[i], allocation_count(scan->input->index),
 				scan->input->account));
-	return NULL;
+	return scan->input->cxx ? find_chained(scan) : NULL;
 }
 
 static void finish(struct scan *scan)
@@ -644,6 +662,7 @@ static void scan_deinit(struct scan *scan)
 {
 	for (size_t i = 0; i < OVERVIEW_BITMAPS; i++)
 		bitmap_deinit(&scan->overview.all[i]);
+	address_filter_deinit(&scan->overview.chained);
 	array_release(&scan->chunks);
 	free(scan->scanners);
 	free(scan->pieces);

@@ -8,7 +8,7 @@
 #define ANALYZER_GRAPH_DISGUISE_SCAN_H
 
 #include "analyzer/base/array.h"
-#include "analyzer/graph/address_filter.h"
+#include "analyzer/heap/address_filter.h"
 #include "analyzer/graph/disguise.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/image/view.h"

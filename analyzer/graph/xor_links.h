@@ -16,7 +16,7 @@
 #define ANALYZER_GRAPH_XOR_LINKS_H
 
 #include "analyzer/base/array.h"
-#include "analyzer/graph/address_filter.h"
+#include "analyzer/heap/address_filter.h"
 #include "analyzer/graph/disguise.h"
 #include "analyzer/image/view.h"
 

@@ -155,7 +155,7 @@ static void fill_lines(const struct allocation_index *index, size_t number)
 		before = sum_line(&lines[i], before);
 }
 
-/* Put the bounds around what lies on either side of the widest gap. */
+/* Put the bounds around what lies on either side of the widest gap; the least shift of all. */
 static void find_bounds(struct allocation_index *index)
 {
 	const struct heap_region *regions = index->regions;
@@ -164,6 +164,7 @@ static void find_bounds(struct allocation_index *index)
 
 	if (count == 0)
 		return;
+	index->least_shift = regions[0].shift;
 	for (size_t i = 1; i < count; i++) {
 		uint64_t gap = regions[i].start - regions[i - 1].end;
 
@@ -171,6 +172,8 @@ static void find_bounds(struct allocation_index *index)
 			widest = gap;
 			split = i;
 		}
+		if (regions[i].shift < index->least_shift)
+			index->least_shift = regions[i].shift;
 	}
 	index->bounds.start[0] = regions[0].start;
 	index->bounds.size[0] =
@@ -318,6 +321,11 @@ enum block_state allocation_state(const struct allocation_index *index, allocati
 	return bitmap_get(&index->used, id)	? BLOCK_USED
 	       : bitmap_get(&index->cached, id) ? BLOCK_CACHED
 						: BLOCK_FREE;
+}
+
+uint64_t allocation_alignment(const struct allocation_index *index)
+{
+	return UINT64_C(1) << index->least_shift;
 }
 
 struct heap_bounds allocation_bounds(const struct allocation_index *index)

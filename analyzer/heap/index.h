@@ -120,6 +120,9 @@ void allocation_set_rounding(struct allocation_index *index, rounding_test test,
 bool allocation_fits(const struct allocation_index *index, struct memory_range range,
 		     uint64_t wanted, bool exactly);
 
+/* All allocations start at multiples of this many bytes, a power of 2. */
+uint64_t allocation_alignment(const struct allocation_index *index);
+
 /* Regions by address. */
 size_t heap_region_count(const struct allocation_index *index);
 const struct heap_region *heap_region(const struct allocation_index *index, size_t number);

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/table.h"
+#include "analyzer/heap/address_filter.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/types/member_path.h"
 
@@ -17,7 +18,7 @@
  */
 enum rank { RANK_NONE, RANK_STATIC, RANK_OTHER, RANK_LIKE, RANK_INSIDE, RANK_STACK };
 
-enum { RANK_SHIFT = 61, WORD_SHIFT = 53, STEP_SHIFT = 32, FIRST_ELEMENT = 0x100 };
+enum { RANK_SHIFT = 61, WORD_SHIFT = 53, STEP_SHIFT = 32, FIRST_ELEMENT = 0x100, PAGE_SHIFT = 12 };
 
 static const uint64_t REST_MASK = (UINT64_C(1) << RANK_SHIFT) - 1,
 		      STEP_MASK = (UINT64_C(1) << (WORD_SHIFT - STEP_SHIFT)) - 1,
@@ -99,6 +100,7 @@ static kind_key key_of(const struct nameless *nameless, allocation_id id)
 struct batch {
 	struct nameless *nameless;
 	const struct allocation_index *index;
+	const struct address_filter *pages; /* numbers of those that have a member; NULL: any may */
 	size_t hint, count;
 	uint64_t words[MOST_ADDRESSES], places[MOST_ADDRESSES]; /* in their holder */
 	allocation_id sources[MOST_ADDRESSES];
@@ -189,6 +191,10 @@ static void add_words(struct batch *batch, const struct word_filter *filter, all
 			uint64_t at = done + 8 * (uint64_t)__builtin_ctzll(mask);
 
 			memcpy(&batch->words[batch->count], bytes + at, sizeof(uint64_t));
+			if (batch->pages &&
+			    !address_filter_may_have(batch->pages,
+						     batch->words[batch->count] >> PAGE_SHIFT))
+				continue;
 			batch->places[batch->count] = offset + at;
 			batch->sources[batch->count] = source;
 			if (++batch->count == MOST_ADDRESSES)
@@ -197,18 +203,56 @@ static void add_words(struct batch *batch, const struct word_filter *filter, all
 	}
 }
 
+static struct memory_range pages_of(const struct allocation_index *index, size_t id, size_t *hint)
+{
+	struct memory_range range = allocation_range_near(index, (allocation_id)id, hint);
+
+	return (struct memory_range){ range.start >> PAGE_SHIFT,
+				      ((range.end - 1) >> PAGE_SHIFT) + 1 };
+}
+
+/* Most often members are few, and nearly all words refer to something else. */
+static struct error *find_pages(struct batch *batch, struct address_filter *filter)
+{
+	const struct nameless *nameless = batch->nameless;
+	size_t count = 0, hint = 0;
+
+	bitmap_for_each(id, nameless->members) {
+		struct memory_range pages = pages_of(batch->index, id, &hint);
+
+		count += pages.end - pages.start;
+	}
+	if (count > allocation_count(batch->index) / 2)
+		return NULL;
+	TRY(address_filter_init(filter, count, analysis_account(nameless->analysis)));
+	bitmap_for_each(id, nameless->members) {
+		struct memory_range pages = pages_of(batch->index, id, &hint);
+
+		for (uint64_t page = pages.start; page < pages.end; page++)
+			address_filter_add(filter, page);
+	}
+	batch->pages = filter;
+	return NULL;
+}
+
 static struct error *note_allocations(struct nameless *nameless)
 {
 	struct analysis *analysis = nameless->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *pointerless = allocation_having(index, TRAIT_POINTERLESS);
 	const struct word_filter filter = word_filter_for(allocation_bounds(index));
-	struct batch batch = { .nameless = nameless, .index = index, .source = NO_ALLOCATION };
+	_cleanup_(address_filter_deinit) struct address_filter pages = { 0 };
+	struct batch batch = {
+		.nameless = nameless,
+		.index = index,
+		.source = NO_ALLOCATION,
+	};
 	struct view view = { .image = analysis_image(analysis) };
 	struct progress *progress = analysis_progress(analysis);
 	uint64_t passed = 0, there;
 	size_t hint = 0;
 
+	TRY(find_pages(&batch, &pages));
 	progress_begin(progress, "finding who holds them", allocation_count(index));
 	bitmap_for_each(id, allocation_used(index)) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);

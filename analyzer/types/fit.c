@@ -423,6 +423,22 @@ struct error *typing_conforms_pointers(struct typing *typing, struct memory_rang
 	return NULL;
 }
 
+/* Whether all of them look like it as nothing in them refers to the heap, nor should. */
+static struct error *is_without_pointers(struct typing *typing, struct memory_range elements,
+					 type_number number, bool *ret)
+{
+	const struct slot *slots;
+	size_t count;
+	uint64_t word;
+
+	TRY(slots_of(&typing->slots, number, &slots, &count));
+	*ret = count == 0 && elements.end - elements.start <= MOST_COMPARED;
+	for (uint64_t at = elements.start; *ret && at < elements.end; at += sizeof(word))
+		*ret = read_word(typing, at, &word) &&
+		       !heap_bounds_hold(&typing->last->bounds, word);
+	return NULL;
+}
+
 /* Whether elements are there that look like it; the rest may never have been written. */
 static struct error *begins_as_array(struct typing *typing, uint64_t address, type_number number,
 				     bool *ret)
@@ -461,6 +477,12 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 			return error;
 		}
 	}
+	TRY(is_without_pointers(typing,
+				(struct memory_range){ range.start,
+						       range.start + count * type->size },
+				number, ret));
+	if (*ret)
+		return NULL;
 	between = count > SAMPLE ? count / SAMPLE : 1;
 	*ret = true;
 	for (uint64_t i = 0; !error && *ret && i < count; i += between) {

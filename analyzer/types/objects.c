@@ -14,6 +14,7 @@ enum { MOST_VTABLES = 1 << 20 };
 struct objects {
 	struct typing *typing;
 	struct address_map types; /* by vtable, or what is none: then NO_TYPE */
+	const struct region *region; /* that a first word led to last; NULL: none */
 };
 
 /* The type of the class whose vtable that is; a copy of its name and size counts as well. */
@@ -51,12 +52,13 @@ static struct error *set_object(struct objects *objects, allocation_id id, uint6
 }
 
 /* Of an allocation, whether it may begin with the address of a vtable: what a file has. */
-static bool may_be_object(const struct typing *typing, uint64_t word)
+static bool may_be_object(struct objects *objects, uint64_t word)
 {
-	const struct region *region =
-		word && word % sizeof(word) == 0 ? image_find(typing->input.image, word) : NULL;
-
-	return region && region->mapping;
+	if (word == 0 || word % sizeof(word) != 0)
+		return false;
+	if (!objects->region || word < objects->region->start || word >= objects->region->end)
+		objects->region = image_find(objects->typing->input.image, word);
+	return objects->region && objects->region->mapping;
 }
 
 enum { AHEAD = 16 }; /* allocations whose first words are fetched */
@@ -77,7 +79,7 @@ static struct error *set_all(struct objects *objects)
 		if (!progress_pass(typing->input.progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (range.end - range.start >= sizeof(word) &&
-		    read_word(typing, range.start, &word) && may_be_object(typing, word))
+		    read_word(typing, range.start, &word) && may_be_object(objects, word))
 			TRY(set_object(objects, (allocation_id)id, word));
 	}
 	return NULL;
@@ -85,7 +87,7 @@ static struct error *set_all(struct objects *objects)
 
 struct error *typing_set_objects(struct typing *typing)
 {
-	struct objects objects = { typing, { .memory.account = typing->input.account } };
+	struct objects objects = { typing, { .memory.account = typing->input.account }, NULL };
 	struct error *error = typing->input.classes ? set_all(&objects) : NULL;
 
 	table_release(&objects.types);

@@ -119,6 +119,25 @@ static bool read_referrer(struct reader *reader, const struct reference *referen
 	       read_deque(reader, reference->address, reference->range, ret);
 }
 
+static bool is_in_map(const uint64_t *words, uint64_t node)
+{
+	return node - words[0] < 8 * words[1];
+}
+
+/* Whether the words agree with each other. */
+static bool may_be_deque(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[WORDS];
+
+	return ((reader->cxx & LIBSTDCXX) && reference_words(reference, 0, WORDS, words) &&
+		words[1] > 0 && words[1] <= UINT64_MAX / 8 && is_in_map(words, words[5]) &&
+		is_in_map(words, words[9])) ||
+	       ((reader->cxx & LIBCXX) && reference_words(reference, 0, LIBCXX_WORDS, words) &&
+		words[1] >= words[0] && words[2] > words[1] && words[3] >= words[2]);
+}
+
+DEFINE_SUSPECT(suspect, may_be_deque)
+
 static void match_map(struct reader *reader, const struct reference *reference)
 {
 	struct deque deque;
@@ -150,6 +169,7 @@ const struct classifier classifier_deque_map = {
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
 	.match = match_map,
+	.suspect = suspect,
 	.tell = tell_map,
 	.measures = true,
 	.favors = favors_first_word,
@@ -231,6 +251,7 @@ const struct classifier classifier_deque_block = {
 	.for_cxx = true,
 	.walks = true,
 	.match = match_block,
+	.suspect = suspect,
 	.tell = tell_block,
 	.measures = true,
 	.favors = favors_map,

@@ -10,6 +10,16 @@
  */
 enum { LEAST_SIZE = 0x1000 };
 
+static bool may_be_pool(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[3];
+
+	return reference->source == NO_ALLOCATION && reference_words(reference, -1, 3, words) &&
+	       heap_bounds_hold(&reader->bounds, words[0]) && words[2] >= LEAST_SIZE;
+}
+
+DEFINE_SUSPECT(suspect, may_be_pool)
+
 static void match(struct reader *reader, const struct reference *reference)
 {
 	struct memory_range range = reference->range;
@@ -31,4 +41,5 @@ const struct classifier classifier_exception_pool = {
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
 	.match = match,
+	.suspect = suspect,
 };

@@ -11,7 +11,7 @@
  * makes them something else, and larger ones are more often a program's own than of the library.
  * What a variable of a library without C++ refers to is a chain of that library.
  */
-enum { LEAST_NODES = 3, MOST_SIZE = 96 };
+enum { LEAST_NODES = 3, MOST_SIZE = MOST_CHAINED - 16 }; /* of the last one: MOST_CHAINED */
 
 static bool is_like(struct memory_range range, uint64_t size)
 {
@@ -111,6 +111,17 @@ static bool is_in_c_library(struct reader *reader, uint64_t address)
 	return !reader->library_has_new;
 }
 
+static bool may_be_chained(const struct reader *reader, const struct reference *reference)
+{
+	const struct address_filter *chained = &reader->overview->chained;
+	uint64_t word;
+
+	memcpy(&word, reference->bytes, sizeof(word));
+	return !chained->bits.bytes || address_filter_may_have(chained, word);
+}
+
+DEFINE_SUSPECT(suspect, may_be_chained)
+
 /* Who refers to it is its owner if it proves to be a chain's. */
 static void match(struct reader *reader, const struct reference *reference)
 {
@@ -143,5 +154,6 @@ const struct classifier classifier_forward_list_node = {
 	.walks = true,
 	.owners_later = true,
 	.match = match,
+	.suspect = suspect,
 	.finish = finish,
 };

@@ -36,6 +36,17 @@ static bool visit(struct reader *reader, const struct list *list, bool claim)
 	return node == list->address;
 }
 
+static bool may_be_list(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[3];
+
+	return reference_words(reference, 0, 3, words) && words[2] != 0 &&
+	       words[2] <= allocation_count(reader->index) &&
+	       heap_bounds_hold(&reader->bounds, words[1]);
+}
+
+DEFINE_SUSPECT(suspect, may_be_list)
+
 /*
  * A node looks like a container whose size is the element. To follow the ring from each would take
  * forever, so what begins an allocation is only noted: a container that does has a ring of nothing
@@ -47,9 +58,7 @@ static void match(struct reader *reader, const struct reference *reference)
 	struct list list = { .address = reference->address };
 	uint64_t words[3], back;
 
-	if (!reference_words(reference, 0, 3, words) || words[2] == 0 ||
-	    words[2] > allocation_count(reader->index) ||
-	    !heap_bounds_hold(&reader->bounds, words[1]) ||
+	if (!may_be_list(reader, reference) || !reference_words(reference, 0, 3, words) ||
 	    !reader_word(reader, words[0] + 8, &back) || back != reference->address)
 		return;
 	list.first = words[0];
@@ -130,6 +139,7 @@ const struct classifier classifier_list_node = {
 	.for_cxx = true,
 	.walks = true,
 	.match = match,
+	.suspect = suspect,
 	.finish = finish,
 	.tell = tell,
 	.favors = favors,

@@ -102,31 +102,51 @@ static bool has_size(const struct reader *reader, uint64_t size)
 	return size > 0 && size <= allocation_count(reader->index);
 }
 
-static void match(struct reader *reader, const struct reference *reference)
+/* The container whose pointer to the root the reference may be, with the ends of its tree. */
+static bool read_tree(const struct reader *reader, const struct reference *reference,
+		      struct tree *ret, uint64_t *ret_leftmost, uint64_t *ret_rightmost)
 {
 	uint64_t words[5]; /* from the word before the reference on */
-	struct tree tree;
 
-	if (!reference_words(reference, -1, 3, words) || range_size(reference->range) <= 24)
-		return;
-	tree.root = words[1];
+	if (!reference_words(reference, -1, 3, words))
+		return false;
 	if ((reader->cxx & LIBCXX) && has_size(reader, words[2]) &&
 	    heap_bounds_hold(&reader->bounds, words[0])) {
-		tree.layout = &libcxx;
-		tree.header = reference->address;
-		tree.size = words[2];
-		if (is_tree(reader, &tree, words[0], tree.root))
-			claim_all(reader, &tree);
-	} else if ((reader->cxx & LIBSTDCXX) && reference_words(reference, -1, 5, words) &&
-		   has_size(reader, words[4]) && (words[0] & 0xff) == 0 &&
-		   heap_bounds_hold(&reader->bounds, words[2]) &&
-		   heap_bounds_hold(&reader->bounds, words[3])) {
-		tree.layout = &libstdcxx;
-		tree.header = reference->address - 8;
-		tree.size = words[4];
-		if (is_tree(reader, &tree, words[2], words[3]))
-			claim_all(reader, &tree);
+		*ret = (struct tree){ &libcxx, reference->address, words[1], words[2] };
+		*ret_leftmost = words[0];
+		*ret_rightmost = words[1];
+		return true;
 	}
+	if (!(reader->cxx & LIBSTDCXX) || !reference_words(reference, -1, 5, words) ||
+	    !has_size(reader, words[4]) || (words[0] & 0xff) != 0 ||
+	    !heap_bounds_hold(&reader->bounds, words[2]) ||
+	    !heap_bounds_hold(&reader->bounds, words[3]))
+		return false;
+	*ret = (struct tree){ &libstdcxx, reference->address - 8, words[1], words[4] };
+	*ret_leftmost = words[2];
+	*ret_rightmost = words[3];
+	return true;
+}
+
+static bool may_be_tree(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t leftmost, rightmost;
+	struct tree tree;
+
+	return read_tree(reader, reference, &tree, &leftmost, &rightmost);
+}
+
+DEFINE_SUSPECT(suspect, may_be_tree)
+
+static void match(struct reader *reader, const struct reference *reference)
+{
+	uint64_t leftmost, rightmost;
+	struct tree tree;
+
+	if (range_size(reference->range) > 24 &&
+	    read_tree(reader, reference, &tree, &leftmost, &rightmost) &&
+	    is_tree(reader, &tree, leftmost, rightmost))
+		claim_all(reader, &tree);
 }
 
 /* The owner is the header: libstdc++'s has the tree's root behind it. */
@@ -173,6 +193,7 @@ const struct classifier classifier_map_or_set_node = {
 	.for_cxx = true,
 	.walks = true,
 	.match = match,
+	.suspect = suspect,
 	.tell = tell,
 	.favors = favors,
 };

@@ -4,6 +4,18 @@
 #include "analyzer/classify/classifier.h"
 #include "analyzer/classify/cxx.h"
 
+static bool may_be_long(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[3];
+
+	return ((reader->cxx & LIBSTDCXX) && reference_words(reference, 0, 3, words) &&
+		words[1] <= words[2] && heap_bounds_hold(&reader->bounds, words[0] + words[2])) ||
+	       ((reader->cxx & LIBCXX) && reference_words(reference, -2, 2, words) &&
+		cxx_is_libcxx_size(words[0]) && words[1] < words[0]);
+}
+
+DEFINE_SUSPECT(suspect_long, may_be_long)
+
 static void match_long(struct reader *reader, const struct reference *reference)
 {
 	uint64_t words[STRING_WORDS_BEHIND];
@@ -59,10 +71,23 @@ const struct classifier classifier_long_string = {
 	.strength = STRENGTH_BUFFER,
 	.for_cxx = true,
 	.match = match_long,
+	.suspect = suspect_long,
 	.tell = tell_long,
 	.measures = true,
 	.favors = favors_long,
 };
+
+/* Behind what allocations start by, not where they do. */
+static bool may_be_shared(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t word;
+
+	memcpy(&word, reference->bytes, sizeof(word));
+	return (reader->cxx & LIBSTDCXX) &&
+	       (word - SHARED_TEXT) % allocation_alignment(reader->index) == 0;
+}
+
+DEFINE_SUSPECT(suspect_shared, may_be_shared)
 
 static void match_shared(struct reader *reader, const struct reference *reference)
 {
@@ -92,6 +117,7 @@ const struct classifier classifier_cow_string_body = {
 	.strength = STRENGTH_BUFFER,
 	.for_cxx = true,
 	.match = match_shared,
+	.suspect = suspect_shared,
 	.offset = SHARED_TEXT,
 	.tell = tell_shared,
 	.measures = true,

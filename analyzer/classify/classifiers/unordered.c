@@ -51,15 +51,22 @@ static bool are_buckets(struct reader *reader, const struct hash_table *table)
 	return table->first == 0;
 }
 
+/* Whether the words, from its pointer to its buckets on, may be a table's. */
+static bool are_common(const struct reader *reader, const uint64_t *words, float *ret_load)
+{
+	return words[1] > 0 && words[1] <= UINT64_MAX / 8 &&
+	       words[3] <= allocation_count(reader->index) &&
+	       (words[2] == 0) == (words[3] == 0) && is_load(words[4], ret_load);
+}
+
 /* The table at the address of its pointer to its buckets, checked against itself. */
 static bool read_table(struct reader *reader, uint64_t address, struct hash_table *ret)
 {
 	struct memory_range range = { 0 };
 	uint64_t words[COMMON_WORDS];
 
-	if (!reader_words(reader, address, COMMON_WORDS, words) || !is_load(words[4], &ret->load) ||
-	    words[1] == 0 || words[1] > UINT64_MAX / 8 ||
-	    words[3] > allocation_count(reader->index))
+	if (!reader_words(reader, address, COMMON_WORDS, words) ||
+	    !are_common(reader, words, &ret->load))
 		return false;
 	ret->address = address;
 	ret->buckets = words[0];
@@ -73,10 +80,20 @@ static bool read_table(struct reader *reader, uint64_t address, struct hash_tabl
 		   !reader_fits(reader, range, 8 * ret->bucket_count)) {
 		return false;
 	}
-	return (ret->first == 0) == (ret->size == 0) &&
-	       (!ret->first || reader_start(reader, ret->first, &range) != NO_ALLOCATION) &&
+	return (!ret->first || reader_start(reader, ret->first, &range) != NO_ALLOCATION) &&
 	       are_buckets(reader, ret);
 }
+
+static bool may_be_to_buckets(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[COMMON_WORDS];
+	float load;
+
+	return reference_words(reference, 0, COMMON_WORDS, words) &&
+	       are_common(reader, words, &load);
+}
+
+DEFINE_SUSPECT(suspect_buckets, may_be_to_buckets)
 
 static void match_buckets(struct reader *reader, const struct reference *reference)
 {
@@ -118,19 +135,29 @@ const struct classifier classifier_unordered_map_or_set_buckets = {
 	.strength = STRENGTH_LINKED,
 	.for_cxx = true,
 	.match = match_buckets,
+	.suspect = suspect_buckets,
 	.tell = tell_buckets,
 	.measures = true,
 	.favors = favors_first_word,
 };
 
 /* The reference is that to the first node. */
+static bool may_be_to_node(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[COMMON_WORDS];
+	float load;
+
+	return reference_words(reference, -2, COMMON_WORDS, words) && words[0] % 8 == 0 &&
+	       words[3] > 0 && are_common(reader, words, &load);
+}
+
+DEFINE_SUSPECT(suspect_node, may_be_to_node)
+
 static void match_node(struct reader *reader, const struct reference *reference)
 {
-	uint64_t words[5]; /* buckets, bucket count, first node, size, load */
 	struct hash_table table;
 
-	if (!reference_words(reference, -2, 5, words) || words[0] % 8 != 0 || words[1] == 0 ||
-	    words[3] == 0 || words[3] > allocation_count(reader->index) ||
+	if (!may_be_to_node(reader, reference) ||
 	    !read_table(reader, reference->address - 16, &table))
 		return;
 	for (uint64_t i = 0, node = table.first; i < table.size && node; i++) {
@@ -177,6 +204,7 @@ const struct classifier classifier_unordered_map_or_set_node = {
 	.for_cxx = true,
 	.walks = true,
 	.match = match_node,
+	.suspect = suspect_node,
 	.tell = tell_node,
 	.favors = favors_link,
 };

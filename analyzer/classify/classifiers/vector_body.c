@@ -26,6 +26,27 @@ static bool is_bits(const struct reader *reader, const struct memory_range *rang
 	       words[3] % 8 == 0 && is_span(reader, range, words[1], words[3]);
 }
 
+/* Whether the three may be pointers into one allocation. */
+static bool are_ordered(const struct reader *reader, uint64_t begin, uint64_t end,
+			uint64_t capacity_end)
+{
+	return begin <= end && end <= capacity_end && begin < capacity_end &&
+	       heap_bounds_hold(&reader->bounds, capacity_end - 1);
+}
+
+static bool may_be_vector(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[5];
+
+	return reference_words(reference, 0, 3, words) &&
+	       (are_ordered(reader, words[0], words[1], words[2]) ||
+		((reader->cxx & LIBSTDCXX) && (uint32_t)words[1] == 0 &&
+		 reference_words(reference, 0, 5, words) &&
+		 are_ordered(reader, words[0], words[2], words[4])));
+}
+
+DEFINE_SUSPECT(suspect, may_be_vector)
+
 static void match(struct reader *reader, const struct reference *reference)
 {
 	const struct memory_range *range = &reference->range;
@@ -81,6 +102,7 @@ const struct classifier classifier_vector_body = {
 	.strength = STRENGTH_SPAN,
 	.for_cxx = true,
 	.match = match,
+	.suspect = suspect,
 	.tell = tell,
 	.measures = true,
 	.favors = favors_first_word,

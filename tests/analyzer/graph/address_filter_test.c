@@ -1,4 +1,4 @@
-#include "analyzer/graph/address_filter.h"
+#include "analyzer/heap/address_filter.h"
 
 #include "tests/assertions.h"
 

@@ -10,9 +10,10 @@
  *
  * Of what is left, a bit for each hash of an address tells.
  */
-#ifndef ANALYZER_GRAPH_ADDRESS_FILTER_H
-#define ANALYZER_GRAPH_ADDRESS_FILTER_H
+#ifndef ANALYZER_HEAP_ADDRESS_FILTER_H
+#define ANALYZER_HEAP_ADDRESS_FILTER_H
 
+#include "analyzer/base/cleanup.h"
 #include "analyzer/base/memory.h"
 
 #include <stdbool.h>
@@ -40,6 +41,7 @@ struct address_filter {
 struct error *address_filter_init(struct address_filter *filter, size_t count,
 				  struct memory_account *account);
 void address_filter_deinit(struct address_filter *filter);
+DEFINE_DEINIT(address_filter_deinit, struct address_filter)
 
 void address_filter_add(struct address_filter *filter, uint64_t address);
 

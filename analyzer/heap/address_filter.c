@@ -1,4 +1,4 @@
-#include "analyzer/graph/address_filter.h"
+#include "analyzer/heap/address_filter.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
