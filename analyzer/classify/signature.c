@@ -329,9 +329,13 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 	uint64_t word, start;
 
 	if (reader->runtimes) {
+		struct object_part part;
+
 		word = runtimes_class_of(reader->runtimes, id);
 		if (word)
 			return word;
+		if (runtimes_part_of(reader->runtimes, id, &part))
+			return part.number;
 	}
 	if (!bitmap_get(allocation_used(reader->index), id) ||
 	    range.end - range.start < sizeof(word))

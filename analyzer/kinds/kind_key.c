@@ -119,8 +119,10 @@ kind_key kind_type(const struct analysis *analysis, const struct patterns *patte
 	if (!patterns) {
 		uint64_t signature = analysis_signature(analysis, id);
 
-		return is_class(analysis, signature) ? kind_make(BY_SIGNATURE, signature)
-						     : KIND_UNKNOWN;
+		return is_class(analysis, signature) &&
+				       !runtimes_is_part(analysis_runtimes(analysis), signature)
+			       ? kind_make(BY_SIGNATURE, signature)
+			       : KIND_UNKNOWN;
 	}
 	key = kind_of(analysis, patterns, id);
 	return kind_tag(key) == BY_IDENTITY && kind_value(key) >> WORD_BITS < MOST_MAKERS

@@ -48,6 +48,13 @@ struct object_liveness {
 	uint64_t address; /* with a count: what such a reference is */
 };
 
+/* An allocation without a class, which is known by the member of a class that holds it. */
+struct object_part {
+	uint64_t number;      /* as that of a class */
+	allocation_id holder; /* by way of which the object has it */
+	uint64_t count, of;   /* so many of what members like that hold are alike */
+};
+
 /* The integers of a language, in which programs keep addresses. */
 struct integer_encoding {
 	const char *name; /* "Python int" */
@@ -149,6 +156,11 @@ struct runtime {
 	/* NULL only if memory is short. Lives as long as the space. */
 	const char *(*class_name)(struct object_space *space, uint64_t number,
 				  enum class_name_kind *ret_kind);
+
+	/* Optional: whether the number of a class is that of parts; what part the allocation is. */
+	bool (*is_part)(const struct object_space *space, uint64_t number);
+	bool (*part_of)(const struct object_space *space, allocation_id id,
+			struct object_part *ret);
 
 	/*
 	 * Optional: call visit for what the class is derived from and what it includes, some

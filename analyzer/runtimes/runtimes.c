@@ -275,6 +275,25 @@ bool runtimes_have_class(const struct runtimes *list, uint64_t number)
 	return find_space(list, number) != NULL;
 }
 
+bool runtimes_is_part(const struct runtimes *list, uint64_t number)
+{
+	const struct object_space *space = find_space(list, number);
+
+	return space && space->runtime->is_part && space->runtime->is_part(space, number);
+}
+
+bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret)
+{
+	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++) {
+		const struct object_space *space = list->spaces[i];
+
+		if (space->has_objects && space->runtime->part_of &&
+		    space->runtime->part_of(space, id, ret))
+			return true;
+	}
+	return false;
+}
+
 size_t runtimes_class_count(const struct runtimes *list)
 {
 	size_t count = 0;

@@ -61,6 +61,9 @@ bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, siz
 /* See the slots of those names. All numbers of classes are of one of the runtimes. */
 uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id);
 bool runtimes_have_class(const struct runtimes *list, uint64_t number);
+/* Whether it is the number of parts; what part of an object the allocation is. */
+bool runtimes_is_part(const struct runtimes *list, uint64_t number);
+bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret);
 size_t runtimes_class_count(const struct runtimes *list);
 const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
 				enum class_name_kind *ret_kind);

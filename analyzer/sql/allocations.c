@@ -377,7 +377,9 @@ static const char *sureness_of(const struct sql *sql, allocation_id id)
 
 	switch (kind_tag(key)) {
 	case BY_SIGNATURE:
-		return "certain";
+		return runtimes_is_part(analysis_runtimes(sql->analysis), kind_signature(key))
+			       ? "held by"
+			       : "certain";
 	case BY_TYPE:
 		fit = kind_type_of(key).fit;
 		return fit >= FIT_ARRAY && fit != FIT_LIKE ? "typed" : "looks like";
@@ -409,8 +411,9 @@ static void result_class(sqlite3_context *context, const struct analysis *analys
 	uint64_t signature = analysis_signature(analysis, id);
 	_cleanup_(free) char *name = NULL, *escaped = NULL;
 
-	if (!signature || !(runtimes_have_class(analysis_runtimes(analysis), signature) ||
-			    classes_is_class(analysis_classes(analysis), signature)))
+	if (!signature || runtimes_is_part(analysis_runtimes(analysis), signature) ||
+	    !(runtimes_have_class(analysis_runtimes(analysis), signature) ||
+	      classes_is_class(analysis_classes(analysis), signature)))
 		return;
 	name = kind_text(analysis, kind_make(BY_SIGNATURE, signature));
 	escaped = name ? escape_text(name) : NULL;
@@ -447,6 +450,8 @@ static const char *known_by(const struct sql *sql, allocation_id id)
 	kind_key key = sql->kinds.list.items[sql->kinds.numbers.items[id]].key;
 	uint64_t signature = kind_signature(key);
 
+	if (runtimes_is_part(analysis_runtimes(sql->analysis), signature))
+		return "holder";
 	if (signature && (runtimes_have_class(analysis_runtimes(sql->analysis), signature) ||
 			  classes_is_class(analysis_classes(sql->analysis), signature)))
 		return "class";

@@ -1,7 +1,9 @@
 #include "cli/views/description.h"
 
+#include "analyzer/base/text.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/kinds/allocated_by.h"
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/type_reason.h"
 #include "analyzer/query/order.h"
 #include "analyzer/query/place.h"
@@ -89,6 +91,23 @@ static struct error *describe_part(const struct analysis *analysis,
 	return NULL;
 }
 
+/* "held by the Session at 0x7f..., as are 40 of 41 that members like this one hold", or NULL. */
+static char *describe_holder(const struct analysis *analysis, allocation_id id)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
+	struct object_part part;
+	_cleanup_(free) char *name = NULL;
+
+	if (!runtimes_part_of(runtimes, id, &part))
+		return NULL;
+	name = kind_text(analysis, kind_of(analysis, analysis_owners(analysis), part.holder));
+	return format_text("held by the %s at 0x%" PRIx64 ", as are %" PRIu64 " of the %" PRIu64
+			   " that members like this one hold",
+			   name ? name : "allocation", allocation_start(index, part.holder),
+			   part.count, part.of);
+}
+
 /* Builds what is needed. */
 static struct error *pattern_text_init(struct pattern_text *text, struct analysis *analysis,
 				       allocation_id id)
@@ -103,8 +122,10 @@ static struct error *pattern_text_init(struct pattern_text *text, struct analysi
 		return error;
 	patterns = analysis_owners(analysis);
 	patterns_init_reader(patterns, &reader);
-	if (!patterns_tell(patterns, &reader, id, &facts))
+	if (!patterns_tell(patterns, &reader, id, &facts)) {
+		text->part = describe_holder(analysis, id);
 		return NULL;
+	}
 	text->name = pattern_name(patterns_of(patterns, id));
 	text->is_plain = pattern_is_plain(patterns_of(patterns, id));
 	return describe_part(analysis, &facts, &text->part);

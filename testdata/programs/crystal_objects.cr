@@ -57,9 +57,9 @@ class Truth
     @file << "stacked " << address.to_s(16) << '\n'
   end
 
-  def held(address : UInt64, owner : String, offset : Int) : Nil
-    @file << "held " << address.to_s(16) << ' ' << owner << ' '
-    @file << offset << '\n'
+  def held(address : UInt64, owner : String, offset : Int, member : String) : Nil
+    @file << "held " << address.to_s(16) << ' ' << offset << ' '
+    @file << member << ' ' << owner << '\n'
   end
 
   def fiber(fiber : Fiber) : Nil
@@ -346,16 +346,32 @@ end
 class Scribble
   getter room : Pointer(UInt8)
   getter said : Pointer(UInt8)
+  getter slice : Bytes
+  getter pieces = [] of Bytes
+  getter pages : Pointer(Pointer(UInt8))?
+  getter memory = IO::Memory.new
+  getter builder = String::Builder.new
 
   def initialize(line : String)
+    @slice = Bytes.new(100)
+    3.times { @pieces << Bytes.new(50) }
+    @pages = Pointer(Pointer(UInt8)).malloc(2) { Pointer(UInt8).malloc(64) }
     @room = Pointer(UInt8).malloc(600)
     @said = Pointer(UInt8).malloc(1000)
     @said.copy_from(line.to_unsafe, line.bytesize)
   end
 
   def tell(truth)
-    truth.held(@room.address, "Scribble", offsetof(Scribble, @room))
-    truth.held(@said.address, "Scribble", offsetof(Scribble, @said))
+    truth.held(@room.address, "Scribble", offsetof(Scribble, @room), "room")
+    truth.held(@said.address, "Scribble", offsetof(Scribble, @said), "said")
+    truth.held(@slice.to_unsafe.address, "Scribble", offsetof(Scribble, @slice) + 8, "slice")
+    @pieces.each { |piece| truth.held(piece.to_unsafe.address, "Array(Slice(UInt8))", 0, "") }
+    @memory << "in memory"
+    truth.held(@memory.@buffer.address, "IO::Memory", offsetof(IO::Memory, @buffer), "buffer")
+    truth.held(@builder.@buffer.address, "String::Builder", offsetof(String::Builder, @buffer), "buffer")
+    pages = @pages.not_nil!
+    truth.held(pages.address, "Scribble", offsetof(Scribble, @pages) + 8, "pages")
+    truth.held(pages[0].address, "Scribble", offsetof(Scribble, @pages) + 8, "pages[]")
   end
 end
 

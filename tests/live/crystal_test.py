@@ -102,7 +102,8 @@ class Truth:
         self.bound[int(values[0], 16)] = " ".join(values[1:])
 
     def take_held(self, values):
-        self.held[int(values[0], 16)] = (values[1], int(values[2]))
+        self.held[int(values[0], 16)] = (" ".join(values[3:]), int(values[1]),
+                                         values[2])
 
     def take_stacked(self, values):
         self.stacked.add(int(values[0], 16))
@@ -293,19 +294,41 @@ class CrystalTest(unittest.TestCase):
                          {address for address, name in truth.objects.items()
                           if name in animals})
 
-    def check_held(self, truth, core):
-        """Who holds memory without a class, texts as well."""
-        found = collections.Counter()
-        rows = core.rows("summarize", "used")
-        for row in rows:
-            if row["size"] or row["string_size"]:
-                found[row["held_by"]] += int(row["count"])
-        wanted = collections.Counter(
-            f"{owner}+0x{offset:x}" for owner, offset in truth.held.values())
-        self.assertEqual(len(wanted), 2)
-        self.assertEqual({holder: found[holder] for holder in wanted}, wanted)
-        self.assertTrue(wanted.keys() & {row["held_by"] for row in rows
-                                         if row["string_size"]})
+    def check_held(self, truth, core, names=True):
+        """Memory without a class is called after the member that holds it."""
+        wrong = {}
+        for address, (owner, offset, member) in truth.held.items():
+            name = f"held by {owner}@{member}"
+            if not names:
+                name = f"held by {owner}+0x{offset:x}{'[]' * ('[' in member)}"
+            if owner.startswith("Array("):
+                name = f"held by {owner}[]"
+            if core.used[address].name != name:
+                wrong[f"{address:x}"] = (name, core.used[address].name)
+        self.assertEqual(wrong, {})
+        self.assertEqual({owner for owner, _, _ in truth.held.values()},
+                         {"Scribble", "Array(Slice(UInt8))", "IO::Memory",
+                          "String::Builder"})
+
+    def check_member(self, truth, core):
+        """A member is a kind as a class is."""
+        room = {address for address, (owner, _, member) in truth.held.items()
+                if (owner, member) == ("Scribble", "room")}
+        self.assertEqual(core.addresses("used", "Scribble@room"), room)
+        address = f"{min(room):x}"
+        self.assertRegex(core.run("describe", address),
+                         rf"It is held by the Scribble at 0x[0-9a-f]+, as are "
+                         rf"{len(room)} of the {len(room)} that members like this")
+        name = "held by Scribble@room"
+        self.assertIn(f"({name})", core.run("explain", address))
+        self.assertIn(name, core.run("export", "folded"))
+        self.assertEqual([["held by", "holder", str(len(room))]], [
+            list(row.values())[1:] for row in core.rows(
+                "sql", "select sureness, known_by, count(*) from allocation "
+                f"where kind = '{name}' group by 1, 2")])
+        self.assertEqual(
+            [row["objects"] for row in core.rows("objects")
+             if name in (row["class"] or "")], [])
 
     def check_all(self, truth, core):
         self.check_named(truth, core)
@@ -320,12 +343,14 @@ class CrystalTest(unittest.TestCase):
         self.check_bases(truth, core)
         self.check_backtraces(truth, core)
         self.check_explanation(truth, core)
+        self.check_held(truth, core)
+        self.check_member(truth, core)
 
     @unittest.skipIf(SANITIZED, "others are enough")
     def test_all_is_named_without_debug_information(self):
         truth, core = self.build("no-debug")
         self.check_all(truth, core)
-        self.check_held(truth, core)
+        self.check_held(truth, core, names=False)
 
     def test_all_is_named_in_a_static_program(self):
         self.check_all(*self.build("static"))

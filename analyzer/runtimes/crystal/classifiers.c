@@ -38,22 +38,6 @@ static bool find_buffer(struct reader *reader, struct memory_range range, uint64
 	return false;
 }
 
-/*
- * The size of each of capacity elements in a buffer of that size. The collector gives up to 16
- * bytes more than asked for; elements of a word or more are whole words, smaller ones powers of
- * two.
- */
-static uint64_t element_size(uint64_t size, uint64_t capacity)
-{
-	uint64_t most = size / capacity, element = 1;
-
-	if (most >= sizeof(uint64_t))
-		return most - most % sizeof(uint64_t);
-	while (2 * element <= most)
-		element *= 2;
-	return most ? element : 0;
-}
-
 /* Spare room may be anywhere in it. */
 static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
@@ -82,7 +66,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	facts->live_end = range_size(range);
 	if (facts->is_measured)
 		facts->scattered = (buffer.capacity - buffer.used) *
-				   element_size(facts->live_end, buffer.capacity);
+				   crystal_element_size(facts->live_end, buffer.capacity);
 }
 
 #define CRYSTAL_BUFFER(...)                                                                   \

@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/runtimes/crystal/parts.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct crystal {
 	struct crystal_types *types; /* NULL: not known */
 	struct bitmap objects;
 	ARRAY(struct kind) kinds; /* by type */
+	struct crystal_parts *parts;
 };
 
 static bool read_number(const struct crystal *crystal, allocation_id id, uint32_t *ret)
@@ -275,6 +277,8 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 
 static void forget_objects(struct crystal *crystal)
 {
+	if (crystal->parts)
+		crystal_parts_destroy(take(crystal->parts));
 	if (crystal->types)
 		crystal_types_destroy(take(crystal->types));
 	bitmap_deinit(&crystal->objects);
@@ -308,7 +312,8 @@ static struct error *find_all_objects(struct crystal *crystal)
 	drop_minorities(crystal);
 	drop_buffers(crystal);
 	crystal_types_set_fiber(crystal->types, crystal->fiber_type);
-	return NULL;
+	return crystal_parts_create(crystal, &crystal->context, &crystal->objects, crystal->types,
+				    &crystal->parts);
 }
 
 static struct error *learn_objects(struct object_space *space, struct debug *debug)
@@ -332,10 +337,21 @@ static uint64_t class_of(const struct object_space *space, allocation_id id)
 	return crystal_type_of((const struct crystal *)space, id);
 }
 
+static bool is_part(const struct object_space *space, uint64_t number)
+{
+	return crystal_parts_have(((const struct crystal *)space)->parts, number);
+}
+
+static bool part_of(const struct object_space *space, allocation_id id, struct object_part *ret)
+{
+	return crystal_parts_find(((const struct crystal *)space)->parts, id, ret);
+}
+
 static bool has_class(const struct object_space *space, uint64_t number)
 {
-	return number < MOST_TYPES &&
-	       crystal_type_find(((const struct crystal *)space)->types, (uint32_t)number);
+	return is_part(space, number) ||
+	       (number < MOST_TYPES &&
+		crystal_type_find(((const struct crystal *)space)->types, (uint32_t)number));
 }
 
 static size_t class_count(const struct object_space *space)
@@ -346,10 +362,14 @@ static size_t class_count(const struct object_space *space)
 static const char *class_name(struct object_space *space, uint64_t number,
 			      enum class_name_kind *ret_kind)
 {
-	struct crystal_types *types = ((struct crystal *)space)->types;
+	struct crystal *crystal = (struct crystal *)space;
 	bool certain;
-	const char *name = crystal_type_name(types, (uint32_t)number, &certain);
+	const char *name;
 
+	*ret_kind = CLASS_NAMED;
+	if (is_part(space, number))
+		return crystal_part_name(crystal->parts, number);
+	name = crystal_type_name(crystal->types, (uint32_t)number, &certain);
 	*ret_kind = certain			? CLASS_NAMED
 		    : name && strchr(name, '@') ? CLASS_PLACED
 						: CLASS_NUMBERED;
@@ -359,8 +379,13 @@ static const char *class_name(struct object_space *space, uint64_t number,
 static bool visit_bases(struct object_space *space, uint64_t number,
 			bool (*visit)(void *data, const char *name), void *data)
 {
-	return crystal_type_visit_bases(((struct crystal *)space)->types, (uint32_t)number, visit,
-					data);
+	struct crystal *crystal = (struct crystal *)space;
+	const char *name;
+
+	if (!is_part(space, number))
+		return crystal_type_visit_bases(crystal->types, (uint32_t)number, visit, data);
+	name = crystal_part_name(crystal->parts, number);
+	return name && visit(data, name + strlen(HELD_BY));
 }
 
 static const char *field_name(struct object_space *space, uint64_t number, uint64_t offset)
@@ -401,6 +426,8 @@ const struct runtime runtime_crystal = {
 	.has_class = has_class,
 	.class_count = class_count,
 	.class_name = class_name,
+	.is_part = is_part,
+	.part_of = part_of,
 	.visit_bases = visit_bases,
 	.field_name = field_name,
 };

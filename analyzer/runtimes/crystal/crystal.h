@@ -64,6 +64,13 @@ static inline bool crystal_size_fits(uint64_t size, uint64_t wanted)
 	return boehm_rounds_to(size, wanted, 1);
 }
 
+/*
+ * The size of each of capacity elements, at least one, in a buffer of that size. The collector
+ * gives up to 16 bytes more than asked for; elements of a word or more are whole words, smaller
+ * ones powers of two.
+ */
+uint64_t crystal_element_size(uint64_t size, uint64_t capacity);
+
 /* Whether the allocation is a String. */
 bool crystal_is_string(const struct runtime_context *context, allocation_id id);
 

@@ -58,6 +58,17 @@ static bool holds(const struct allocation_index *index, allocation_id id, uint64
 	       (each > 1 && crystal_size_fits(size, (each - 1) * count));
 }
 
+uint64_t crystal_element_size(uint64_t size, uint64_t capacity)
+{
+	uint64_t most = size / capacity, element = 1;
+
+	if (most >= sizeof(uint64_t))
+		return most - most % sizeof(uint64_t);
+	while (2 * element <= most)
+		element *= 2;
+	return most ? element : 0;
+}
+
 static size_t find_array(const struct allocation_index *index, const struct sequence *array,
 			 struct crystal_buffer *ret)
 {
