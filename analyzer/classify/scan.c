@@ -275,7 +275,10 @@ static uint64_t find_suspects(const struct scan *scan, struct scanner *scanner,
 	for (size_t i = 0; i < matchers->count; i++) {
 		uint64_t bits = mask;
 
-		if (matchers->suspects[i])
+		/* Those of one container stand beside each other, and suspect the same. */
+		if (i > 0 && matchers->suspects[i] == matchers->suspects[i - 1])
+			bits = scanner->suspected[i - 1];
+		else if (matchers->suspects[i])
 			bits = matchers->suspects[i](&scanner->reader, first, mask);
 		scanner->suspected[i] = bits;
 		all |= bits;
