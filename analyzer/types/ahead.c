@@ -28,7 +28,7 @@ static void fetch_contents(const struct typing *typing, size_t first)
 
 		view_fetch(&typing->last->view, start);
 		view_fetch(&typing->last->view, start + LINE);
-		__builtin_prefetch(&typing->types.items[id]);
+		__builtin_prefetch(&typing->allocations.items[id]);
 		__builtin_prefetch(&typing->contexts.items[id]);
 	}
 }
@@ -66,8 +66,7 @@ static void fetch_targets(const struct typing *typing, size_t first)
 			continue;
 		view_fetch(&typing->last->view, words[i]);
 		__builtin_prefetch(&used[ids[i] / 64]);
-		__builtin_prefetch(&typing->types.items[ids[i]]);
-		__builtin_prefetch(&typing->steps.items[ids[i]]);
+		__builtin_prefetch(&typing->allocations.items[ids[i]]);
 	}
 }
 

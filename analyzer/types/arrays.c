@@ -88,7 +88,7 @@ static size_t keys_of(struct typing *typing, allocation_id id, uint64_t keys[2])
 
 static struct error *count_arrays(struct typing *typing, struct arrays_table *table)
 {
-	for (allocation_id id = 0; id < typing->types.count; id++) {
+	for (allocation_id id = 0; id < typing->allocations.count; id++) {
 		uint64_t keys[2];
 		size_t count = is_of_pointers(typing, id) ? keys_of(typing, id, keys) : 0;
 
@@ -131,7 +131,7 @@ static type_number elect(const struct typing *typing, struct arrays_table *table
 
 static void name_arrays(struct typing *typing, struct arrays_table *table)
 {
-	for (allocation_id id = 0; id < typing->types.count; id++) {
+	for (allocation_id id = 0; id < typing->allocations.count; id++) {
 		uint64_t keys[2];
 		size_t count = is_of_pointers(typing, id) ? keys_of(typing, id, keys) : 0;
 		type_number pointer = NO_TYPE;
@@ -139,7 +139,7 @@ static void name_arrays(struct typing *typing, struct arrays_table *table)
 		for (size_t i = 0; i < count && pointer == NO_TYPE; i++)
 			pointer = elect(typing, table, keys[i], id);
 		if (pointer != NO_TYPE && !typing_is_denied(typing, id, pointer))
-			typing->types.items[id] = pointer << TYPE_SHIFT | IS_INFERRED | FIT_ARRAY;
+			typing->allocations.items[id].type = pointer << TYPE_SHIFT | IS_INFERRED | FIT_ARRAY;
 	}
 }
 

@@ -117,8 +117,8 @@ static struct error *add_place(struct typing *typing, const struct pointer *poin
 static void keep_type(struct typing *typing, allocation_id id, type_number number,
 		      enum type_fit fit, bool is_inferred)
 {
-	typing->count += typing->types.items[id] == 0;
-	typing->types.items[id] =
+	typing->count += typing->allocations.items[id].type == 0;
+	typing->allocations.items[id].type =
 		number << TYPE_SHIFT | (is_inferred ? IS_INFERRED : 0) | (uint32_t)fit;
 }
 

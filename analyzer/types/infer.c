@@ -98,10 +98,10 @@ static struct error *gather(struct inference *inference)
 
 	inference->untyped.count = 0;
 	table_release(&inference->groups);
-	for (allocation_id id = 0; !error && id < typing->types.count; id++) {
+	for (allocation_id id = 0; !error && id < typing->allocations.count; id++) {
 		uint32_t group;
 
-		if (!has_step(typing, id) || (typing->types.items[id] & IS_INFERRED) ||
+		if (!has_step(typing, id) || (typing->allocations.items[id].type & IS_INFERRED) ||
 		    typing_is_stated(typing, id) ||
 		    (known_fit(typing, id) != FIT_NONE && !may_be_headed(typing, id)))
 			continue;
@@ -291,18 +291,18 @@ static struct error *doubt_headers(struct inference *inference)
 {
 	struct typing *typing = inference->typing;
 
-	for (allocation_id id = 0; id < typing->types.count; id++) {
+	for (allocation_id id = 0; id < typing->allocations.count; id++) {
 		type_number known = known_type(typing, id);
 		size_t i;
 
-		if (known_fit(typing, id) != FIT_ONE || (typing->types.items[id] & IS_INFERRED) ||
+		if (known_fit(typing, id) != FIT_ONE || (typing->allocations.items[id].type & IS_INFERRED) ||
 		    typing_is_stated(typing, id) || !has_more_behind(typing, id))
 			continue;
 		TRY(inference_find_heirs(inference, known, &i));
 		for (; i < inference->heirs.count && inference->heirs.items[i].header == known; i++)
 			if (typing_type(typing, inference->heirs.items[i].type)->size <=
 			    allocation_size(typing->input.index, id))
-				typing->types.items[id] = known << TYPE_SHIFT | FIT_PREFIX;
+				typing->allocations.items[id].type = known << TYPE_SHIFT | FIT_PREFIX;
 	}
 	return NULL;
 }

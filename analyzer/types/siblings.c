@@ -191,7 +191,7 @@ struct error *siblings_expect(struct typing *typing, struct memory_account *acco
 	struct error *error;
 
 	*ret = false;
-	if (!typing || typing->types.count == 0)
+	if (!typing || typing->allocations.count == 0)
 		return NULL;
 	progress_begin(typing->input.progress, "looking for what may look like a type",
 		       2 * allocation_count(typing->input.index));
@@ -218,7 +218,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 		return &error_no_memory;
 	siblings->typing = typing;
 	siblings->types.memory.account = siblings->numbers.memory.account = account;
-	if (typing && typing->types.count && bitmap_weight(leaked) > 0) {
+	if (typing && typing->allocations.count && bitmap_weight(leaked) > 0) {
 		size_t count = allocation_count(typing->input.index);
 
 		progress_begin(typing->input.progress, "comparing leaks with types",

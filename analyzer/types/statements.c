@@ -38,8 +38,7 @@ bool typing_is_denied(const struct typing *typing, allocation_id id, type_number
 
 /* What was found of all allocations, by which statements. */
 struct found {
-	ARRAY(uint32_t) types;
-	ARRAY(struct short_step) steps;
+	ARRAY(struct known_allocation) allocations;
 	ARRAY(struct kept_step) far_steps;
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements;
@@ -49,8 +48,7 @@ struct found {
 
 static void found_deinit(struct found *found)
 {
-	array_release(&found->types);
-	array_release(&found->steps);
+	array_release(&found->allocations);
 	array_release(&found->far_steps);
 	array_release(&found->origins);
 	array_release(&found->statements);
@@ -62,8 +60,7 @@ static void swap_found(struct typing *typing, struct found *found)
 	size_t count = typing->count;
 	const char *limit = typing->limit;
 
-	array_swap(&typing->types, &found->types);
-	array_swap(&typing->steps, &found->steps);
+	array_swap(&typing->allocations, &found->allocations);
 	array_swap(&typing->far_steps, &found->far_steps);
 	array_swap(&typing->origins, &found->origins);
 	array_swap(&typing->statements, &found->statements);
@@ -101,8 +98,8 @@ static struct type_changes compare(const struct typing *typing, const struct fou
 {
 	struct type_changes changes = { 0, 0 };
 
-	for (allocation_id id = 0; id < typing->types.count; id++) {
-		uint32_t old = before->types.items[id], now = typing->types.items[id];
+	for (allocation_id id = 0; id < typing->allocations.count; id++) {
+		uint32_t old = before->allocations.items[id].type, now = typing->allocations.items[id].type;
 		struct typed typed;
 
 		if (old == now || id == except)
@@ -120,8 +117,7 @@ struct error *typing_state(struct typing *typing, const struct type_statement *s
 {
 	struct memory_account *account = typing->input.account;
 	_cleanup_(found_deinit) struct found found = {
-		.types.memory.account = account,
-		.steps.memory.account = account,
+		.allocations.memory.account = account,
 		.far_steps.memory.account = account,
 		.origins.memory.account = account,
 		.statements.memory.account = account,

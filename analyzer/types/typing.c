@@ -25,8 +25,7 @@ void typing_destroy(struct typing *typing)
 	typing_release_work(typing);
 	array_release(&typing->statements);
 	slot_table_deinit(&typing->slots);
-	array_release(&typing->types);
-	array_release(&typing->steps);
+	array_release(&typing->allocations);
 	array_release(&typing->far_steps);
 	array_release(&typing->origins);
 	free(typing->last);
@@ -51,8 +50,7 @@ struct error *typing_find_all(struct typing *typing)
 	size_t count = allocation_count(typing->input.index);
 
 	progress_begin(typing->input.progress, "finding types", count);
-	TRY(array_resize(&typing->types, count));
-	TRY(array_resize(&typing->steps, count));
+	TRY(array_resize(&typing->allocations, count));
 	TRY(array_resize(&typing->contexts, count));
 	/* NO_CONTEXT is one, too. */
 	TRY(table_append(&typing->paths, 0, (struct context){ .place = NO_MEMBER }));
@@ -104,7 +102,7 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 		return &error_no_memory;
 	*typing->last = (struct last_used){ .view = { input->image },
 					    .bounds = allocation_bounds(input->index) };
-	typing->types.memory.account = typing->steps.memory.account =
+	typing->allocations.memory.account =
 		typing->far_steps.memory.account = typing->origins.memory.account =
 			typing->queue.memory.account = typing->places.memory.account =
 				typing->headed.memory.account = typing->statements.memory.account =
@@ -146,7 +144,7 @@ bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret
 
 bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 {
-	if (id >= typing->types.count || !typing_decode(typing, typing->types.items[id], ret))
+	if (id >= typing->allocations.count || !typing_decode(typing, typing->allocations.items[id].type, ret))
 		return false;
 	ret->is_stated = typing_is_stated(typing, id);
 	return true;
@@ -188,7 +186,7 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 
 struct kept_step typing_step(const struct typing *typing, allocation_id id)
 {
-	struct short_step step = typing->steps.items[id];
+	struct short_step step = typing->allocations.items[id].step;
 
 	switch (step.place) {
 	case 0:
@@ -204,7 +202,7 @@ struct kept_step typing_step(const struct typing *typing, allocation_id id)
 
 struct error *typing_set_step(struct typing *typing, allocation_id id, struct kept_step step)
 {
-	struct short_step *ret = &typing->steps.items[id];
+	struct short_step *ret = &typing->allocations.items[id].step;
 
 	if (step.from == 0) {
 		*ret = (struct short_step){ 0 };
@@ -224,7 +222,7 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 {
 	struct kept_step step;
 
-	if (id >= typing->steps.count || !has_step(typing, id))
+	if (id >= typing->allocations.count || !has_step(typing, id))
 		return false;
 	step = typing_step(typing, id);
 	if (step.from == FROM_ORIGIN) {

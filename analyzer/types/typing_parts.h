@@ -52,6 +52,12 @@ struct short_step {
 	uint16_t place;	 /* the offset plus AT_START; BY_ORIGIN; BY_FAR_STEP; or 0 */
 } __attribute__((packed));
 
+/* What is known of an allocation, in one place, as memory is waited for. */
+struct known_allocation {
+	uint32_t type; /* and whether it was inferred, and fit: see typing_decode() */
+	struct short_step step;
+} __attribute__((packed));
+
 enum { BY_ORIGIN = 1, BY_FAR_STEP, AT_START };
 
 /* A pointer that is in no allocation. */
@@ -142,8 +148,7 @@ struct typing {
 	bool has_erased;			/* std::function or std::any */
 	bool has_telling_headers;		/* of libc++: see nodes.c */
 	size_t count;				/* of allocations that have a type */
-	ARRAY(uint32_t) types; /* by allocation: type, whether it was inferred, and fit */
-	ARRAY(struct short_step) steps;
+	ARRAY(struct known_allocation) allocations; /* by id */
 	ARRAY(struct kept_step) far_steps; /* from far behind the start of an allocation */
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements; /* by allocation */
@@ -181,17 +186,17 @@ static inline bool is_aggregate(const struct data_type *type)
 
 static inline enum type_fit known_fit(const struct typing *typing, allocation_id id)
 {
-	return (enum type_fit)(typing->types.items[id] & ((1 << FIT_BITS) - 1));
+	return (enum type_fit)(typing->allocations.items[id].type & ((1 << FIT_BITS) - 1));
 }
 
 static inline type_number known_type(const struct typing *typing, allocation_id id)
 {
-	return typing->types.items[id] >> TYPE_SHIFT;
+	return typing->allocations.items[id].type >> TYPE_SHIFT;
 }
 
 static inline bool has_step(const struct typing *typing, allocation_id id)
 {
-	return typing->steps.items[id].place != 0;
+	return typing->allocations.items[id].step.place != 0;
 }
 
 struct kept_step typing_step(const struct typing *typing, allocation_id id);
