@@ -200,9 +200,10 @@ static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap 
 static void note_runtimes(struct analysis *analysis)
 {
 	for (size_t i = 0; i < runtime_count(analysis->runtimes); i++) {
-		const char *note = runtime_at(analysis->runtimes, i)->leaks_note;
+		const struct runtime *runtime = runtime_at(analysis->runtimes, i);
+		const char *note = runtime->leaks_note;
 
-		if (note)
+		if (note && !runtimes_space(analysis->runtimes, runtime))
 			findings_add(&analysis->findings, FINDING_NOTE, "%s", note);
 	}
 }

@@ -23,6 +23,7 @@ DEFINE_DEINIT(search_deinit, struct search)
 void counts_deinit(struct counts *counts)
 {
 	bitmap_deinit(&counts->counted);
+	bitmap_deinit(&counts->collected);
 	array_release(&counts->lost);
 }
 
@@ -30,6 +31,7 @@ static struct error *find_counted(struct search *search)
 {
 	const struct counts_input *input = search->input;
 	struct bitmap *counted = &search->counts->counted;
+	struct bitmap *collected = &search->counts->collected;
 	struct object_liveness liveness;
 
 	bitmap_for_each(id, input->unreachable) {
@@ -38,6 +40,11 @@ static struct error *find_counted(struct search *search)
 		if (!counted->words)
 			TRY(bitmap_init(counted, input->unreachable->count, input->account));
 		bitmap_set(counted, id);
+		if (runtimes_keep_cycle(input->runtimes, (allocation_id)id))
+			continue;
+		if (!collected->words)
+			TRY(bitmap_init(collected, input->unreachable->count, input->account));
+		bitmap_set(collected, id);
 	}
 	return NULL;
 }

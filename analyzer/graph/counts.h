@@ -25,6 +25,7 @@ struct lost_count {
 
 struct counts {
 	struct bitmap counted;	       /* objects with a count; no words: there are none */
+	struct bitmap collected;       /* those of them whose cycles a collector frees; likewise */
 	ARRAY(struct lost_count) lost; /* those lost, by id */
 };
 

@@ -115,7 +115,7 @@ static struct error *tell_counted(const struct judge *judge, const struct counts
 	_cleanup_(bitmap_deinit) struct bitmap rest = { 0 };
 
 	TRY(bitmap_init_minus(&objects, &liveness->leaked, NULL, judge->account));
-	bitmap_and(&objects, &counts->counted);
+	bitmap_and(&objects, &counts->collected);
 	TRY(find_lost(judge, &objects, counts, &kept));
 	bitmap_minus(&objects, &kept);
 	if (bitmap_weight(&objects) == 0)
@@ -147,7 +147,7 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 	TRY(bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account));
 	if (judge.collectable)
 		TRY(tell_apart(&judge));
-	if (counts && counts->counted.words)
+	if (counts && counts->collected.words)
 		TRY(tell_counted(&judge, counts));
 	*liveness = take_struct(found);
 	return NULL;

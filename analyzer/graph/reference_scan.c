@@ -121,15 +121,22 @@ static bool is_stale_link(const struct scan *scan, struct scanner *scanner, size
 	return scanner->stale_links >> word & 1;
 }
 
-/* Take away the targets of words from the slot on that are links of a runtime. */
-static void drop_links(const struct scan *scan, const struct reference_words *words, size_t first,
-		       allocation_id *targets, size_t count)
+/* The targets of words from the slot on become what a runtime says; none of those that are links.
+ */
+static void ask_runtimes(const struct scan *scan, const struct reference_words *words, size_t first,
+			 allocation_id *targets, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		allocation_id source = words->sources[first + i];
+		uint64_t word = words->words[first + i];
+		allocation_id resolved = runtimes_resolve(scan->runtimes, source, word);
+
+		if (resolved != NO_ALLOCATION)
+			targets[i] = resolved;
 		if (targets[i] != NO_ALLOCATION &&
-		    runtimes_is_link(scan->runtimes, words->sources[first + i], targets[i],
-				     words->words[first + i]))
+		    runtimes_is_link(scan->runtimes, source, targets[i], word))
 			targets[i] = NO_ALLOCATION;
+	}
 }
 
 /* Look up words if there are enough, or all, and add edges for references. */
@@ -153,7 +160,7 @@ static struct error *look_up(const struct scan *scan, struct scanner *scanner, b
 				targets[i] = NO_ALLOCATION;
 		}
 		if (scan->runtimes)
-			drop_links(scan, words, first, targets, count);
+			ask_runtimes(scan, words, first, targets, count);
 		add_edges(scanner, scan->graph->words.items, words->sources + first, targets,
 			  count);
 	}

@@ -187,10 +187,16 @@ struct runtime {
 	bool (*is_link)(const struct object_space *space, allocation_id source,
 			allocation_id target, uint64_t word);
 	/*
-	 * Objects with a count are freed when all references are gone, and cycles of them by a
-	 * collector. Needs is_link().
+	 * Optional, with is_link(), asked likewise: what the word of source refers to, though it is
+	 * not an address in it. NO_ALLOCATION: nothing else than what it is an address in.
 	 */
-	bool is_counted;
+	allocation_id (*resolve)(const struct object_space *space, allocation_id source,
+				 uint64_t word);
+	/*
+	 * Objects with a count are freed when all references are gone, and cycles of them by a
+	 * collector, unless it keeps them: then these are leaked. Needs is_link().
+	 */
+	bool is_counted, keeps_cycles;
 	/* Optional, with is_counted: a note on what keeps the collector from freeing garbage. */
 	bool (*tell_collector)(const struct object_space *space, char *ret, size_t size);
 	/* Optional: how the object is kept. False: that is not known. */
@@ -235,7 +241,8 @@ struct runtime {
 			  bool with_content, char *ret, size_t size);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
-	/* Optional: a note on what limits the trust in what is leaked, where it is loaded. */
+	/* Optional: a note on what limits the trust in what is leaked, where it is loaded,
+	 * and its objects are not known. */
 	const char *leaks_note;
 };
 

@@ -220,6 +220,27 @@ bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocat
 	return false;
 }
 
+allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source, uint64_t word)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct object_space *space = list->spaces[i];
+		allocation_id id = space->has_objects && space->runtime->resolve
+					   ? space->runtime->resolve(space, source, word)
+					   : NO_ALLOCATION;
+
+		if (id != NO_ALLOCATION)
+			return id;
+	}
+	return NO_ALLOCATION;
+}
+
+bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->runtime->keeps_cycles;
+}
+
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

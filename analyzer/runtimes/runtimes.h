@@ -49,8 +49,14 @@ bool runtimes_have_links(const struct runtimes *list);
 bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
 		      uint64_t word);
 
+/* What the word refers to instead, see resolve(); NO_ALLOCATION: that is as it says. */
+allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source, uint64_t word);
+
 /* Whether the object is freed by its count of references, and how many these are. */
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret);
+
+/* Whether it is, and no collector frees cycles of such. */
+bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id);
 
 /* Say what keeps a collector of cycles from freeing garbage. False: nothing is known to. */
 bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size);

@@ -7,13 +7,6 @@ import unittest
 
 from harness import LiveTest, Skipped, ask, snap
 
-PERL = """
-for (1 .. 1000) { my $first = {}; $first->{self} = $first; }
-$| = 1;
-print "ready\\n";
-sleep 600;
-"""
-
 LISP = """
 (format t "ready~%")
 (finish-output)
@@ -26,11 +19,6 @@ class Notes(LiveTest):
         if not shutil.which(command[0]):
             raise Skipped(f"there is no {command[0]}")
         return snap(self.start(command), self.path("core"))
-
-    def test_cycles_of_perl_are_not_leaked(self):
-        core = self.core_of("perl", "-e", PERL)
-        self.assertIn("Perl is loaded", ask(core, "count", "leaked").stderr)
-        self.assertNotIn("Perl", ask(core, "count", "used").stderr)
 
     def test_what_ecl_marks_itself_is_said_to_who_wants_no_notes(self):
         script = self.path("script.lisp")

@@ -1,9 +1,28 @@
-#include "analyzer/runtimes/runtime.h"
+/*
+ * Perl 5.
+ *
+ * It counts references and frees no cycle of them: what only a cycle holds is lost. So all that no
+ * root leads to is leaked; its arenas are no roots.
+ */
+#include "analyzer/runtimes/perl/objects.h"
+#include "analyzer/runtimes/perl/space.h"
 
-/* Perl counts references and frees no cycle of them, to which its arenas still lead. */
 const struct runtime runtime_perl = {
 	.name = "perl",
 	.modules = "perl|libperl.so",
+	.open = perl_open,
+	.close = perl_close,
+	.find_objects = perl_find_objects,
+	.is_certain = true,
+	.class_of = perl_class_of,
+	.has_class = perl_has_class,
+	.class_count = perl_class_count,
+	.class_name = perl_class_name,
+	.is_link = perl_is_link,
+	.resolve = perl_resolve,
+	.is_counted = true,
+	.keeps_cycles = true,
+	.liveness = perl_liveness,
 	.leaks_note =
-		"Perl is loaded: its arenas lead to all of its values, so cycles of references that it never frees are not among what is leaked",
+		"Perl is loaded, but no arenas of its values were found: cycles of references that it never frees are not among what is leaked",
 };

@@ -1,0 +1,210 @@
+/*
+ * The values of Perl 5, in arenas within blocks of malloc(): see perl/perl.h.
+ *
+ * Neither free slots nor what tables lead to is a root: a value is in use as long as something
+ * other than its arena refers to it.
+ */
+#include "allocators/perl/perl.h"
+
+#include "analyzer/heap/sink.h"
+
+#include <inttypes.h>
+
+enum { ARENA_HEADS, ARENA_BODIES, ARENA_ENTRIES, ARENAS };
+
+static const struct free_kind free_kinds[] = { { "free slots" }, { NULL } };
+
+static const struct arena_kind arena_kinds[ARENAS + 1] = {
+	[ARENA_HEADS] = { .name = "perl-values", .group = "Values of Perl" },
+	[ARENA_BODIES] = { .name = "perl-bodies", .group = "Bodies of Perl's values" },
+	[ARENA_ENTRIES] = { .name = "perl-entries", .group = "Entries of Perl's hashes" },
+	{ NULL },
+};
+
+struct perl_heap {
+	struct heap heap;
+	struct heap_context context;
+	struct perl_arenas arenas;
+	uint64_t sizes[ARENAS]; /* bytes of arenas */
+};
+
+static const struct perl_heap *of(const struct heap *heap)
+{
+	return (const struct perl_heap *)heap;
+}
+
+static void perl_close(struct heap *base)
+{
+	struct perl_heap *heap = (struct perl_heap *)base;
+
+	perl_arenas_deinit(&heap->arenas);
+	free(heap);
+}
+
+static void cleanup_perl_close(struct perl_heap **heap)
+{
+	if (*heap)
+		perl_close(&(*heap)->heap);
+}
+
+static struct error *perl_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(perl_close) struct perl_heap *heap = NULL;
+
+	*ret = NULL;
+	if (!program_has_module(context->program, "perl"))
+		return NULL;
+	heap = calloc(1, sizeof(*heap));
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->arenas.list.memory.account = context->account;
+	heap->arenas.tables.memory.account = context->account;
+	TRY(perl_find_arenas(context->image, &heap->arenas));
+	if (heap->arenas.list.count > 0)
+		*ret = &take(heap)->heap;
+	return NULL;
+}
+
+/*
+ * Whether all of it is one block in use of a heap that was walked before. What that has behind it
+ * is of no use to anybody.
+ */
+static bool is_in_block(const struct block_sink *sink, struct perl_arena *arena)
+{
+	const struct region_place *places = sink->order.items;
+	uint64_t start = arena->address, end = start + arena->size;
+	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1), number;
+	const struct heap_region *region;
+	struct block block;
+
+	if (above == 0 || places[above - 1].reach <= start)
+		return false;
+	region = &sink->regions.items[places[above - 1].number];
+	if (region->start > start || region->end < end)
+		return false;
+	number = block_sink_number_below(sink, region, start);
+	if (number == sink->count)
+		return false;
+	block = block_sink_get(sink, region, number);
+	arena->room = block.size;
+	return block.state == BLOCK_USED && block.start == start && block.size >= arena->size;
+}
+
+/* Leave out what was freed, as by an interpreter that ended. */
+static struct error *drop_freed(struct perl_heap *heap, struct block_sink *sink)
+{
+	size_t kept = 0;
+
+	TRY(block_sink_order(sink));
+	for (size_t i = 0; i < heap->arenas.list.count; i++)
+		if (is_in_block(sink, &heap->arenas.list.items[i]))
+			heap->arenas.list.items[kept++] = heap->arenas.list.items[i];
+	heap->arenas.list.count = kept;
+	return NULL;
+}
+
+static unsigned int number_of(const struct perl_arena *arena)
+{
+	return arena->kind == PERL_FREE	     ? ARENA_HEADS
+	       : arena->kind == PERL_ENTRIES ? ARENA_ENTRIES
+					     : ARENA_BODIES;
+}
+
+/* What is doubtful is left out of the heap, and so is a root. */
+static struct error *walk_arena(const struct perl_arena *arena, arena_number number,
+				struct block_sink *sink)
+{
+	uint64_t end = arena->address + arena->room;
+	bool in_region = false;
+
+	for (uint32_t i = 0; i < arena->size / arena->slot; i++) {
+		uint64_t start = arena->address + (uint64_t)i * arena->slot;
+		bool is_used = perl_bit(arena->claimed, i);
+
+		if (perl_bit(arena->doubtful, i)) {
+			if (in_region)
+				block_sink_cut(sink, start);
+			in_region = false;
+			continue;
+		}
+		if (!in_region)
+			TRY(block_sink_region(sink, start, end, number));
+		in_region = true;
+		/* The first head is a link. */
+		if (i > 0 || arena->kind != PERL_FREE)
+			TRY(block_sink_add(sink,
+					   (struct block){ start, arena->slot,
+							   is_used ? BLOCK_USED : BLOCK_FREE }));
+	}
+	return NULL;
+}
+
+static struct error *perl_walk(struct heap *base, arena_number first, struct block_sink *sink)
+{
+	struct perl_heap *heap = (struct perl_heap *)base;
+
+	TRY(drop_freed(heap, sink));
+	perl_claim_slots(heap->context.image, &heap->arenas);
+	array_for_each(arena, &heap->arenas.list) {
+		unsigned int number = number_of(arena);
+
+		if (arena->slot == 0)
+			continue;
+		heap->sizes[number] += arena->size;
+		TRY(walk_arena(arena, first + number, sink));
+	}
+	if (heap->arenas.damaged > 0)
+		findings_add(
+			heap->context.findings, FINDING_NOTE,
+			"values of Perl that make no sense, as if one was being made or freed: %" PRIu64
+			"; they are not counted, and what they refer to is not leaked",
+			heap->arenas.damaged);
+	return NULL;
+}
+
+static size_t perl_arena_count(const struct heap *heap)
+{
+	return ARENAS;
+}
+
+static struct arena perl_arena(const struct heap *heap, size_t number)
+{
+	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
+}
+
+static bool perl_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
+{
+	const struct perl_arena *arena = perl_find_arena(&of(base)->arenas, address);
+
+	if (!arena || arena->kind != PERL_FREE || address - arena->address >= PERL_HEAD)
+		return false;
+	snprintf(ret, size, "the link between two arenas of Perl's values");
+	return true;
+}
+
+static bool perl_tell_used(const struct heap *heap, uint64_t start, char *ret, size_t size)
+{
+	array_for_each(table, &of(heap)->arenas.tables) {
+		if (table->start != start)
+			continue;
+		snprintf(ret, size, "a table of Perl's arenas");
+		return true;
+	}
+	return false;
+}
+
+const struct allocator allocator_perl = {
+	.name = "perl",
+	.summary = "values of Perl 5, within blocks of malloc()",
+	.alignment = 8,
+	.arena_kinds = arena_kinds,
+	.free_kinds = free_kinds,
+	.open = perl_open,
+	.close = perl_close,
+	.walk = perl_walk,
+	.arena_count = perl_arena_count,
+	.arena = perl_arena,
+	.tell = perl_tell,
+	.tell_used = perl_tell_used,
+};

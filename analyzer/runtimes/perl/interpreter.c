@@ -1,0 +1,155 @@
+/*
+ * struct interpreter, intrpvar.h of Perl 5.18 to 5.40 with threads, where it is a block of
+ *malloc(). It is known by the stacks that it begins with:
+ *
+ *	sp, op, pad | base, end of the arguments | save stack, i32 used, i32 size |
+ *	scopes, i32, i32 | temporary values, last, floor, size | ...
+ *
+ * Behind the ends of stacks are values that nothing refers to any more.
+ */
+#include "analyzer/runtimes/perl/space.h"
+
+enum {
+	LEAST_SIZE = 2048,
+	MOST_SIZE = 16384,
+	FIRST_INFO = 26, /* where the word that leads to a PERL_SI may be */
+	LAST_INFO = 34,
+	MOST_INFOS = 64,
+	CONTEXT = 104, /* bytes of a PERL_CONTEXT, at most */
+	ITEMS = 32,    /* of the body of an array: the start of its items */
+	FILL = 16,
+};
+
+struct interpreter {
+	uint64_t sp, op, pad, base, end;
+	uint64_t saves;
+	int32_t saves_used, saves_size;
+	uint64_t scopes;
+	int32_t scopes_used, scopes_size;
+	uint64_t temporaries;
+	int64_t temporaries_last, temporaries_floor, temporaries_size;
+};
+
+/* struct stackinfo, cop.h. */
+struct info {
+	uint64_t stack, contexts, previous, next;
+	int32_t context, most_contexts;
+};
+
+static bool starts_block(const struct perl *perl, uint64_t address)
+{
+	const struct allocation_index *index = perl->context.index;
+	allocation_id id = allocation_find(index, address);
+
+	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
+	       allocation_start(index, id) == address;
+}
+
+static bool is_interpreter(const struct perl *perl, const struct interpreter *words)
+{
+	return words->base % PERL_WORD == 0 &&
+	       words->sp - words->base <= words->end - words->base && words->base < words->end &&
+	       words->saves_used >= 0 && words->saves_used <= words->saves_size &&
+	       words->scopes_used >= 0 && words->scopes_used <= words->scopes_size &&
+	       words->temporaries_last >= -1 && words->temporaries_last < words->temporaries_size &&
+	       starts_block(perl, words->base) && starts_block(perl, words->saves) &&
+	       starts_block(perl, words->scopes) && starts_block(perl, words->temporaries);
+}
+
+struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t start, uint64_t count)
+{
+	const struct allocation_index *index = perl->context.index;
+	uint64_t end = allocation_start(index, block) + allocation_size(index, block), word;
+
+	for (uint64_t i = 0; i < count && end - start >= PERL_WORD; i++, start += PERL_WORD)
+		if (image_read_u64(perl->context.image, start, &word))
+			TRY(array_append(&perl->live, (struct perl_word){ word }));
+	return NULL;
+}
+
+/* The block at start is a stack, of which so many words are in use. */
+static struct error *add_stack(struct perl *perl, uint64_t start, uint64_t count)
+{
+	allocation_id id = perl_claim_part(perl, start, PART_STACK, NO_ALLOCATION);
+
+	return id == NO_ALLOCATION ? NULL : perl_add_live(perl, id, start, count);
+}
+
+/* The arguments of a stack that is not the current one are as many as its array says. */
+static struct error *add_arguments(struct perl *perl, uint64_t array)
+{
+	struct view view = { perl->context.image };
+	struct perl_head head;
+	uint64_t items, last;
+
+	if (perl_find_head(perl, array) == NO_ALLOCATION || !perl_read_head(&view, array, &head) ||
+	    perl_type(&head) != PERL_PVAV || !view_word(&view, head.body + ITEMS, &items) ||
+	    !view_word(&view, head.body + FILL, &last) || last == UINT64_MAX)
+		return NULL;
+	return add_stack(perl, items, last + 1);
+}
+
+static bool read_info(const struct perl *perl, uint64_t address, struct info *ret)
+{
+	return starts_block(perl, address) &&
+	       image_read(perl->context.image, address, ret, sizeof(*ret)) &&
+	       perl_find_head(perl, ret->stack) != NO_ALLOCATION &&
+	       starts_block(perl, ret->contexts) && ret->context >= -1 &&
+	       ret->context <= ret->most_contexts;
+}
+
+static struct error *add_infos(struct perl *perl, uint64_t address, bool forwards)
+{
+	struct info info;
+
+	for (int i = 0; i < MOST_INFOS && address && read_info(perl, address, &info); i++) {
+		uint64_t contexts = (uint64_t)(info.context + 1) * CONTEXT / PERL_WORD;
+
+		TRY(add_stack(perl, info.contexts, contexts));
+		TRY(add_arguments(perl, info.stack));
+		perl_claim_part(perl, address, PART_INTERPRETER, NO_ALLOCATION);
+		address = forwards ? info.next : info.previous;
+	}
+	return NULL;
+}
+
+static struct error *add_interpreter(struct perl *perl, uint64_t start,
+				     const struct interpreter *words)
+{
+	uint64_t address;
+
+	perl_claim_part(perl, start, PART_INTERPRETER, NO_ALLOCATION);
+	TRY(add_stack(perl, words->base, (words->sp - words->base) / PERL_WORD + 1));
+	TRY(add_stack(perl, words->saves, (uint64_t)words->saves_used));
+	TRY(add_stack(perl, words->scopes, 0));
+	TRY(add_stack(perl, words->temporaries, (uint64_t)(words->temporaries_last + 1)));
+	for (uint64_t i = FIRST_INFO; i <= LAST_INFO; i++) {
+		struct info info;
+
+		if (!image_read_u64(perl->context.image, start + PERL_WORD * i, &address) ||
+		    !read_info(perl, address, &info))
+			continue;
+		TRY(add_infos(perl, address, false));
+		return add_infos(perl, info.next, true);
+	}
+	return NULL;
+}
+
+struct error *perl_find_interpreters(struct perl *perl)
+{
+	const struct allocation_index *index = perl->context.index;
+	struct view view = { perl->context.image };
+	struct interpreter words;
+	size_t hint = 0;
+
+	bitmap_for_each(i, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)i, &hint);
+		uint64_t size = range.end - range.start;
+
+		if (size >= LEAST_SIZE && size <= MOST_SIZE &&
+		    view_read(&view, range.start, &words, sizeof(words)) &&
+		    is_interpreter(perl, &words))
+			TRY(add_interpreter(perl, range.start, &words));
+	}
+	return NULL;
+}

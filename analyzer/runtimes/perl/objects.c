@@ -1,0 +1,319 @@
+#include "analyzer/runtimes/perl/objects.h"
+
+#include "analyzer/runtimes/perl/space.h"
+
+#include <inttypes.h>
+
+enum {
+	PACKAGE = 0, /* of bodies from PVMG on */
+	NAME = 0,    /* struct xpvhv_aux */
+	NAMES = 28,  /* how many, if several */
+	KEY_LENGTH = 4,
+	KEY_TEXT = 8,
+};
+
+static const char *const kinds[PERL_KINDS] = {
+	[KIND_UNDEF] = "undef",		[KIND_INTEGER] = "integer",
+	[KIND_NUMBER] = "number",	[KIND_STRING] = "string",
+	[KIND_REFERENCE] = "reference", [KIND_WEAK_REFERENCE] = "weakref",
+	[KIND_INVLIST] = "INVLIST",	[KIND_REGEXP] = "REGEXP",
+	[KIND_GLOB] = "GLOB",		[KIND_LVALUE] = "LVALUE",
+	[KIND_ARRAY] = "ARRAY",		[KIND_HASH] = "HASH",
+	[KIND_STASH] = "stash",		[KIND_CODE] = "CODE",
+	[KIND_FORMAT] = "FORMAT",	[KIND_IO] = "IO",
+	[KIND_OBJECT] = "OBJECT",
+};
+
+static const struct perl *of(const struct object_space *space)
+{
+	return (const struct perl *)space;
+}
+
+struct error *perl_open(const struct runtime_context *context, struct object_space **ret)
+{
+	struct perl *perl = calloc(1, sizeof(*perl));
+
+	if (!perl)
+		return &error_no_memory;
+	perl->context = *context;
+	*ret = &perl->space;
+	return NULL;
+}
+
+static void forget(struct perl *perl)
+{
+	perl_arenas_deinit(&perl->arenas);
+	array_release(&perl->parts);
+	array_release(&perl->links);
+	array_release(&perl->found);
+	table_release(&perl->numbers);
+	array_release(&perl->classes);
+	name_pool_deinit(&perl->names);
+	array_release(&perl->live);
+	table_release(&perl->weak);
+}
+
+void perl_close(struct object_space *space)
+{
+	forget((struct perl *)space);
+	free(space);
+}
+
+allocation_id perl_find_head(const struct perl *perl, uint64_t address)
+{
+	const struct allocation_index *index = perl->context.index;
+	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
+
+	return id != NO_ALLOCATION && perl->parts.items[id] == PART_HEAD &&
+			       allocation_start(index, id) == address
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+bool perl_read_key(struct view *view, uint64_t address, char *ret, size_t size)
+{
+	int32_t length;
+
+	if (!address || !view_read(view, address + KEY_LENGTH, &length, sizeof(length)) ||
+	    length < 0)
+		return false;
+	if ((size_t)length > size - 1)
+		length = (int32_t)(size - 1);
+	ret[length] = '\0';
+	return view_read(view, address + KEY_TEXT, ret, (size_t)length);
+}
+
+bool perl_read_package(const struct perl *perl, struct view *view, uint64_t stash, char *ret,
+		       size_t size)
+{
+	struct perl_head head;
+	struct perl_hash hash;
+	uint64_t name;
+	int32_t names;
+
+	return perl_find_head(perl, stash) != NO_ALLOCATION && perl_read_head(view, stash, &head) &&
+	       perl_read_hash(&perl->arenas, view, &head, &hash) && hash.more &&
+	       view_word(view, hash.more + NAME, &name) && name &&
+	       view_read(view, hash.more + NAMES, &names, sizeof(names)) &&
+	       (names == 0 || view_word(view, name, &name)) && perl_read_key(view, name, ret, size);
+}
+
+static enum perl_kind kind_of_scalar(uint32_t flags)
+{
+	if (flags & PERL_ROK)
+		return flags & PERL_WEAK ? KIND_WEAK_REFERENCE : KIND_REFERENCE;
+	if (flags & PERL_POK)
+		return KIND_STRING;
+	if (flags & PERL_NOK)
+		return KIND_NUMBER;
+	return flags & PERL_IOK ? KIND_INTEGER : KIND_UNDEF;
+}
+
+static enum perl_kind find_kind(const struct perl *perl, struct view *view, uint64_t address,
+				const struct perl_head *head)
+{
+	char name[PERL_MOST_NAME];
+
+	switch (perl_type(head)) {
+	case PERL_INVLIST:
+		return KIND_INVLIST;
+	case PERL_REGEXP:
+		return KIND_REGEXP;
+	case PERL_PVGV:
+	case PERL_PVLV:
+		if (head->flags & PERL_GLOB)
+			return KIND_GLOB;
+		return perl_type(head) == PERL_PVLV ? KIND_LVALUE : kind_of_scalar(head->flags);
+	case PERL_PVAV:
+		return KIND_ARRAY;
+	case PERL_PVHV:
+		return perl_read_package(perl, view, address, name, sizeof(name)) ? KIND_STASH
+										  : KIND_HASH;
+	case PERL_PVCV:
+		return KIND_CODE;
+	case PERL_PVFM:
+		return KIND_FORMAT;
+	case PERL_PVIO:
+		return KIND_IO;
+	case PERL_PVOBJ:
+		return KIND_OBJECT;
+	default:
+		return kind_of_scalar(head->flags);
+	}
+}
+
+/* The package that it is blessed into, or its kind. */
+static uint64_t find_class(const struct perl *perl, struct view *view, uint64_t address,
+			   const struct perl_head *head)
+{
+	uint64_t package;
+
+	if ((head->flags & PERL_BLESSED) && perl_type(head) >= PERL_PVMG &&
+	    view_word(view, head->body + PACKAGE, &package) &&
+	    perl_find_head(perl, package) != NO_ALLOCATION)
+		return package;
+	return find_kind(perl, view, address, head);
+}
+
+/* Where the class is in the list, to which it is added if it is new. */
+static struct error *know(struct perl *perl, uint64_t class, uint32_t *ret)
+{
+	*ret = address_map_find(&perl->numbers, class);
+	if (*ret != NOT_IN_MAP)
+		return NULL;
+	*ret = (uint32_t)perl->classes.count;
+	TRY(address_map_add(&perl->numbers, class, *ret));
+	return array_append(&perl->classes, (struct perl_class){ .number = class });
+}
+
+static void find_heads(struct perl *perl)
+{
+	const struct allocation_index *index = perl->context.index;
+
+	array_for_each(arena, &perl->arenas.list) {
+		if (arena->kind != PERL_FREE)
+			continue;
+		for (uint32_t i = 1; i < arena->size / arena->slot; i++) {
+			uint64_t start = arena->address + (uint64_t)i * arena->slot;
+			allocation_id id = perl_bit(arena->claimed, i)
+						   ? allocation_find(index, start)
+						   : NO_ALLOCATION;
+
+			/* The arena may be freed memory. */
+			if (id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
+			    allocation_start(index, id) == start &&
+			    allocation_size(index, id) == arena->slot)
+				perl->parts.items[id] = PART_HEAD;
+		}
+	}
+}
+
+/* Whether there are slots in the index where the arena is. */
+static bool is_indexed(const struct allocation_index *index, const struct perl_arena *arena)
+{
+	enum { MOST_SLOT = 512 };
+	uint64_t end = arena->address + arena->size;
+
+	for (uint64_t at = arena->address; at < end; at += PERL_WORD) {
+		allocation_id id = allocation_find(index, at);
+
+		if (id != NO_ALLOCATION)
+			return allocation_start(index, id) >= arena->address &&
+			       allocation_size(index, id) < MOST_SLOT;
+	}
+	return false;
+}
+
+/* Leave out the arenas that the allocator did not take for such. */
+static void keep_indexed(struct perl *perl)
+{
+	struct perl_arenas *arenas = &perl->arenas;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < arenas->list.count; i++)
+		if (is_indexed(perl->context.index, &arenas->list.items[i]))
+			arenas->list.items[kept++] = arenas->list.items[i];
+	arenas->list.count = kept;
+}
+
+static struct error *find_classes(struct perl *perl)
+{
+	struct view view = { perl->context.image };
+	struct perl_head head;
+	size_t hint = 0;
+
+	for (size_t i = 0; i < perl->parts.count; i++) {
+		uint64_t start;
+
+		if (perl->parts.items[i] != PART_HEAD)
+			continue;
+		start = allocation_range_near(perl->context.index, (allocation_id)i, &hint).start;
+		if (perl_read_head(&view, start, &head))
+			TRY(know(perl, find_class(perl, &view, start, &head),
+				 &perl->links.items[i]));
+	}
+	return NULL;
+}
+
+static struct error *find_all(struct perl *perl)
+{
+	const struct runtime_context *context = &perl->context;
+	size_t count = allocation_count(context->index);
+
+	perl->arenas.list.memory.account = perl->arenas.tables.memory.account = context->account;
+	perl->parts.memory.account = perl->links.memory.account = context->account;
+	perl->found.memory.account = perl->numbers.memory.account = context->account;
+	perl->classes.memory.account = perl->live.memory.account = context->account;
+	perl->weak.memory.account = context->account;
+	TRY(perl_find_arenas(context->image, &perl->arenas));
+	keep_indexed(perl);
+	if (perl->arenas.list.count == 0)
+		return NULL;
+	perl_claim_slots(context->image, &perl->arenas);
+	TRY(array_resize(&perl->parts, count));
+	TRY(array_resize(&perl->links, count));
+	if (count > 0)
+		memset(perl->links.items, 0xff, count * sizeof(*perl->links.items));
+	find_heads(perl);
+	TRY(find_classes(perl));
+	TRY(perl_find_interpreters(perl));
+	TRY(perl_find_parts(perl));
+	array_release(&perl->found);
+	perl->space.has_objects = perl->classes.count > 0;
+	return NULL;
+}
+
+struct error *perl_find_objects(struct object_space *space, struct debug *debug)
+{
+	struct perl *perl = (struct perl *)space;
+	struct error *error = find_all(perl);
+
+	if (!space->has_objects) {
+		forget(perl);
+		*perl = (struct perl){ .space = perl->space, .context = perl->context };
+	}
+	return error;
+}
+
+uint64_t perl_class_of(const struct object_space *space, allocation_id id)
+{
+	const struct perl *perl = of(space);
+
+	return perl->parts.items[id] == PART_HEAD
+		       ? perl->classes.items[perl->links.items[id]].number
+		       : 0;
+}
+
+bool perl_has_class(const struct object_space *space, uint64_t number)
+{
+	return address_map_find(&of(space)->numbers, number) != NOT_IN_MAP;
+}
+
+size_t perl_class_count(const struct object_space *space)
+{
+	return of(space)->classes.count;
+}
+
+static const char *name_class(struct perl *perl, uint64_t number)
+{
+	struct view view = { perl->context.image };
+	char name[PERL_MOST_NAME];
+
+	if (number < PERL_KINDS)
+		return kinds[number];
+	if (perl_read_package(perl, &view, number, name, sizeof(name)))
+		return name_pool_print(&perl->names, "%s", name);
+	return name_pool_print(&perl->names, "package@0x%" PRIx64, number);
+}
+
+const char *perl_class_name(struct object_space *space, uint64_t number,
+			    enum class_name_kind *ret_kind)
+{
+	struct perl *perl = (struct perl *)space;
+	struct perl_class *class = &perl->classes.items[address_map_find(&perl->numbers, number)];
+
+	if (!class->name)
+		class->name = name_class(perl, number);
+	*ret_kind = CLASS_NAMED;
+	return class->name;
+}

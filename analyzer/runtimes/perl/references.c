@@ -1,0 +1,117 @@
+/*
+ * Which words are references: a value is in use as long as its count says, but its address stands
+ * in other places, too.
+ */
+#include "analyzer/runtimes/perl/space.h"
+
+#include "analyzer/base/list.h"
+
+static const struct perl *of(const struct object_space *space)
+{
+	return (const struct perl *)space;
+}
+
+static bool read_source(const struct perl *perl, allocation_id id, struct perl_head *ret)
+{
+	return image_read(perl->context.image, allocation_start(perl->context.index, id), ret,
+			  sizeof(*ret));
+}
+
+/* A head's address of its body may lie before that. */
+allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word)
+{
+	const struct perl *perl = of(space);
+	struct perl_head head;
+	uint64_t start;
+
+	if (source == NO_ALLOCATION || perl->parts.items[source] != PART_HEAD ||
+	    !read_source(perl, source, &head) || word != head.body ||
+	    !perl_find_body(&perl->arenas, allocation_start(perl->context.index, source), &head,
+			    &start) ||
+	    start == word || start == 0)
+		return NO_ALLOCATION;
+	return allocation_find(perl->context.index, start);
+}
+
+/* Whether the word of a head is a reference that counts. */
+static bool is_counted(const struct perl *perl, allocation_id source, uint64_t word)
+{
+	struct perl_head head;
+
+	if (!read_source(perl, source, &head) || word != head.value)
+		return false;
+	return (head.flags & PERL_ROK) && !(head.flags & PERL_WEAK);
+}
+
+/* Of a body of numbers and texts, the first word alone is a reference: to its package. */
+static bool is_package(const struct perl *perl, allocation_id body, uint64_t word)
+{
+	allocation_id owner = perl->links.items[body];
+	struct perl_head head;
+	uint64_t package;
+
+	return !read_source(perl, owner, &head) || perl_type(&head) > PERL_PVMG ||
+	       (perl_type(&head) == PERL_PVMG &&
+		image_read_u64(perl->context.image, head.body, &package) && package == word);
+}
+
+static bool refers_to_head(const struct perl *perl, allocation_id source, allocation_id target,
+			   uint64_t word)
+{
+	const struct perl_word *live = perl->live.items;
+	size_t above;
+
+	if (word != allocation_start(perl->context.index, target))
+		return false;
+	if (source == NO_ALLOCATION)
+		return true;
+	switch (perl->parts.items[source]) {
+	case PART_HEAD:
+		return is_counted(perl, source, word);
+	case PART_BODY:
+	case PART_CHAINS:
+		return is_package(perl, source, word) &&
+		       address_map_find(&perl->weak, word) != source;
+	case PART_STACK:
+	case PART_ARGUMENTS:
+		above = LIST_ABOVE(live, perl->live.count, word, word);
+		return above > 0 && live[above - 1].word == word;
+	case PART_WEAK:
+	case PART_TABLE:
+		return false;
+	default:
+		return true;
+	}
+}
+
+bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		  uint64_t word)
+{
+	const struct perl *perl = of(space);
+	enum perl_part part = perl->parts.items[target];
+
+	if (part == PART_HEAD)
+		return !refers_to_head(perl, source, target, word);
+	/* A value alone leads to its body, a hash to its entries. */
+	if (part == PART_BODY)
+		return source != perl->links.items[target];
+	if (part == PART_ENTRY)
+		return source == NO_ALLOCATION || perl->parts.items[source] == PART_HEAD ||
+		       perl->links.items[source] != perl->links.items[target];
+	return false;
+}
+
+bool perl_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)
+{
+	const struct perl *perl = of(space);
+	struct perl_head head;
+
+	if (perl->parts.items[id] != PART_HEAD || !read_source(perl, id, &head))
+		return false;
+	*ret = (struct object_liveness){
+		.has_count = true,
+		.count = head.count,
+		.address = allocation_start(perl->context.index, id),
+	};
+	return true;
+}

@@ -1,0 +1,131 @@
+/*
+ * What is known of the values of a process of Perl 5, see allocators/perl/perl.h.
+ *
+ * Each value's head is an object. What belongs to it besides is a part of it: its body, its text,
+ * its items or chains, entries, keys, code. Parts that only the interpreter has are nobody's.
+ */
+#ifndef ANALYZER_RUNTIMES_PERL_SPACE_H
+#define ANALYZER_RUNTIMES_PERL_SPACE_H
+
+#include "allocators/perl/perl.h"
+#include "analyzer/base/address_map.h"
+#include "analyzer/base/bitmap.h"
+#include "analyzer/program/debug/names.h"
+#include "analyzer/runtimes/runtime.h"
+
+/* What an allocation is. */
+enum perl_part {
+	PART_NONE,
+	PART_HEAD,
+	PART_BODY,
+	PART_ENTRY,
+	PART_TEXT,
+	PART_ITEMS,
+	PART_CHAINS,
+	PART_KEY,
+	PART_SHARED_KEY,
+	PART_GLOB,
+	PART_MAGIC,
+	PART_OPS,
+	PART_PADS,
+	PART_STACK,
+	PART_ARGUMENTS, /* items that their array does not count */
+	PART_INTERPRETER,
+	PART_TABLE,
+	PART_WEAK, /* what has weak references to a value, which that value knows */
+	PART_DATA,
+	PART_OTHER,
+};
+
+/* Flags of heads. */
+enum {
+	PERL_IOK = 0x1100,
+	PERL_NOK = 0x2200,
+	PERL_POK = 0x4400,
+	PERL_ROK = 0x800,
+	PERL_GLOB = 0x8000, /* of a PVGV or PVLV */
+	PERL_BLESSED = 0x100000,
+	PERL_IS_SHARED = 0x10000000, /* its text is copied once written to */
+};
+static const uint32_t PERL_COUNTS_ITEMS = 1U << 30; /* of an array */
+static const uint32_t PERL_WEAK = UINT32_C(1) << 31, PERL_SHARES_KEYS = 1U << 29;
+
+/* Classes of what is not blessed, below all addresses. */
+enum perl_kind {
+	KIND_NONE,
+	KIND_UNDEF,
+	KIND_INTEGER,
+	KIND_NUMBER,
+	KIND_STRING,
+	KIND_REFERENCE,
+	KIND_WEAK_REFERENCE,
+	KIND_INVLIST,
+	KIND_REGEXP,
+	KIND_GLOB,
+	KIND_LVALUE,
+	KIND_ARRAY,
+	KIND_HASH,
+	KIND_STASH,
+	KIND_CODE,
+	KIND_FORMAT,
+	KIND_IO,
+	KIND_OBJECT,
+	PERL_KINDS,
+};
+
+enum { PERL_WORD = 8, PERL_MOST_NAME = 256 };
+
+struct perl_class {
+	uint64_t number; /* a kind, or the address of the package's stash */
+	const char *name;
+};
+
+struct perl_word {
+	uint64_t word;
+};
+
+struct perl {
+	struct object_space space;
+	struct runtime_context context;
+	struct perl_arenas arenas;
+	ARRAY(uint8_t) parts;	    /* by allocation: enum perl_part */
+	ARRAY(uint32_t) links;	    /* of a head, its class; else the owner, or NO_ALLOCATION */
+	ARRAY(allocation_id) found; /* parts, to be searched for more */
+	struct address_map numbers; /* of classes: where they are in the list */
+	ARRAY(struct perl_class) classes;
+	struct name_pool names;
+	/* Of stacks and arguments, as far as they are in use; sorted once parts are found. */
+	ARRAY(struct perl_word) live;
+	struct address_map weak; /* of one that a hash knows: the hash's part that leads to it */
+};
+
+/* The value's head at address; NO_ALLOCATION: none is there. */
+allocation_id perl_find_head(const struct perl *perl, uint64_t address);
+
+/* The name of the package; false: the address is that of no stash. */
+bool perl_read_package(const struct perl *perl, struct view *view, uint64_t stash, char *ret,
+		       size_t size);
+/* The text of a key (HEK) at address. */
+bool perl_read_key(struct view *view, uint64_t address, char *ret, size_t size);
+
+/*
+ * The block that address is in becomes that part of the owner. NO_ALLOCATION: there is none in use,
+ * or it is something already.
+ */
+allocation_id perl_claim_part(struct perl *perl, uint64_t address, enum perl_part part,
+			      allocation_id owner);
+
+/* Note count words from start on as in use, as far as the block goes. */
+struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t start, uint64_t count);
+
+/* Find all parts, in this order. */
+struct error *perl_find_interpreters(struct perl *perl);
+struct error *perl_find_parts(struct perl *perl);
+
+/* The slots of struct runtime. */
+bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		  uint64_t word);
+allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word);
+bool perl_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
+
+#endif
