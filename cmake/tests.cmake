@@ -58,6 +58,20 @@ endforeach()
 # It compiles a program seven times.
 set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
+# The longest start first: no processor waits for the other in the end. ctest itself knows only what
+# it has run before.
+set(LONG_TESTS live/crystal cli/shortage live/gate_programs live/boehm cli/examples cli/export_programs
+	live/types live/clone cli/gate live/classes cli/session live/patterns live/jemalloc
+	live/fleet_engines cli/schemas live/elsewhere live/tcmalloc cli/sql cli/terminal
+	live/typed_containers cli/names)
+list(LENGTH LONG_TESTS cost)
+foreach(name IN LISTS LONG_TESTS)
+	if(TEST ${name})
+		set_tests_properties(${name} PROPERTIES COST ${cost})
+	endif()
+	math(EXPR cost "${cost} - 1")
+endforeach()
+
 # It runs as many programs at once as there are processors.
 set_tests_properties(live/live PROPERTIES PROCESSORS 2)
 
