@@ -249,6 +249,15 @@ static struct arena pymalloc_arena(const struct heap *heap, size_t number)
 	return (struct arena){ arena_kinds, arena->address, arena->geometry->arena };
 }
 
+/* The interpreter has a mimalloc from 3.13 on, which it uses if it has no pymalloc. */
+static bool pymalloc_lives_in(const struct heap *heap, uint64_t start, uint64_t end)
+{
+	const struct module *module = program_find_module(of(heap)->context.program, start);
+
+	return module && end <= module->end && strstr(module_name(module), "python") &&
+	       !is_free_threaded(module);
+}
+
 static unsigned int pymalloc_free_kind(const struct heap *heap, size_t number, allocation_id id,
 				       struct block block)
 {
@@ -311,6 +320,7 @@ const struct allocator allocator_pymalloc = {
 	.walk = pymalloc_walk,
 	.arena_count = pymalloc_arena_count,
 	.arena = pymalloc_arena,
+	.lives_in = pymalloc_lives_in,
 	.free_kind = pymalloc_free_kind,
 	.tell = pymalloc_tell,
 	.tell_used = pymalloc_tell_used,

@@ -4,9 +4,14 @@
  *	| weak references or values | dict or values | next | previous | count | type | ...
  *
  * next and previous are links of the collector of cycles (PyGC_Head), before all objects that it
- *may meet; they are no references. What stands before these depends on flags of the type and on the
- * version (Include/internal/pycore_object.h, _PyType_PreHeaderSize()), so for each set of flags,
+ * may meet; they are no references. What stands before these depends on flags of the type and on
+ *the version (Include/internal/pycore_object.h, _PyType_PreHeaderSize()), so for each set of flags,
  * the objects at hand decide by their number.
+ *
+ * Up to 3.7 (Include/objimpl.h), two words are between the links and the count: the collector's own
+ * count, and one that is never written:
+ *
+ *	| next | previous | collector's count | unused | count | type | ...
  */
 #include "analyzer/runtimes/python/objects.h"
 
@@ -20,7 +25,8 @@ enum {
 	HEADERS = 3,
 	HEADER_STEP = 16,
 	MOST_WORDS = HEADERS * HEADER_STEP / WORD,
-	LINKS = 16, /* bytes of next and previous */
+	LINKS = 16,	/* bytes of next and previous */
+	OLD_LINKS = 32, /* and of what follows them up to 3.7 */
 	VOTERS = 1 << 20,
 	SHORT_TEXT = 41, /* bytes of the smallest string, which is smaller than its type says */
 };
@@ -34,6 +40,7 @@ static const uint64_t FLAGS = 3;
 /* What an allocation is, if an object begins behind so many steps of a header. */
 struct candidate {
 	uint32_t type[HEADERS]; /* NOT_IN_MAP: none */
+	bool may_link[HEADERS]; /* the two words of each step may be links */
 	bool is_dead;		/* it is none, but one was there, without links */
 };
 
@@ -90,22 +97,43 @@ static struct error *find_dead(struct python *python, struct view *view, uint64_
 	return NULL;
 }
 
+/* Whether links are there: none, or what is next has one back. */
+static bool is_linked(struct view *view, uint64_t links)
+{
+	uint64_t next, previous, back;
+
+	return view_word(view, links, &next) && view_word(view, links + WORD, &previous) &&
+	       ((next == 0 && (previous & ~FLAGS) == 0) ||
+		(view_word(view, (next & ~FLAGS) + WORD, &back) && (back & ~FLAGS) == links));
+}
+
 /*
- * Whether the word at that place is a count and no pointer, where programs are at low addresses: of
- * an object that the collector knows, links stand before it, and what is next has a link back.
+ * Whether the word at that place, behind so many steps, is a count and no pointer, where programs
+ * are at low addresses: of an object that the collector knows, links stand before it.
  */
-static bool is_sound(struct view *view, uint64_t place, uint64_t word, bool has_links)
+static bool is_sound(struct view *view, uint64_t place, uint64_t word, size_t steps)
 {
 	enum { LOWEST_ADDRESS = 1 << 16 };
-	uint64_t next, previous, back;
 
 	if ((uint32_t)word < LOWEST_ADDRESS || !image_find(view->image, (uint32_t)word))
 		return true;
-	return has_links && view_word(view, place - LINKS, &next) &&
-	       view_word(view, place - WORD, &previous) &&
-	       ((next == 0 && (previous & ~FLAGS) == 0) ||
-		(view_word(view, (next & ~FLAGS) + WORD, &back) &&
-		 (back & ~FLAGS) == place - LINKS));
+	return (steps > 0 && is_linked(view, place - LINKS)) ||
+	       (steps == OLD_LINKS / HEADER_STEP && is_linked(view, place - OLD_LINKS));
+}
+
+/* Whether the word may be an address of a program: text, as a rule, is none. */
+static bool may_be_address(uint64_t word)
+{
+	enum { ADDRESS_BITS = 47 };
+
+	return word >> ADDRESS_BITS == 0;
+}
+
+/* The collector's own count, up to 3.7, of an object that it does not watch; from 3.4 on doubled.
+ */
+static bool is_untracked(uint64_t word)
+{
+	return word == (uint64_t)-2 || word == (uint64_t)-4;
 }
 
 static struct error *read_candidate(struct python *python, struct view *view,
@@ -114,25 +142,29 @@ static struct error *read_candidate(struct python *python, struct view *view,
 	uint64_t words[MOST_WORDS], size = range.end - range.start;
 	size_t count = size / WORD < MOST_WORDS ? size / WORD : MOST_WORDS;
 
+	*ret = (struct candidate){ .is_dead = false };
 	for (size_t i = 0; i < HEADERS; i++)
 		ret->type[i] = NOT_IN_MAP;
-	ret->is_dead = false;
 	if (!view_read(view, range.start, words, count * WORD))
 		return NULL;
-	for (size_t i = 0; 2 * i + 1 < count; i++)
+	for (size_t i = 0; 2 * i + 1 < count; i++) {
+		ret->may_link[i] = may_be_address(words[2 * i]) && may_be_address(words[2 * i + 1]);
 		if (is_count(words[2 * i]) &&
-		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i > 0))
+		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i))
 			TRY(python_types_know(&python->types, view, words[2 * i + 1],
 					      &ret->type[i]));
+	}
 	if (count > 3 && words[0] == 0 && (words[1] & ~FLAGS) == 0 && words[2] == 0)
 		return find_dead(python, view, words[3], &ret->is_dead);
+	if (count > 5 && words[0] == 0 && is_untracked(words[2]) && words[4] == 0)
+		return find_dead(python, view, words[5], &ret->is_dead);
 	return NULL;
 }
 
 static unsigned int flag_set(uint64_t flags)
 {
-	return ((flags & TYPE_COLLECTED) != 0) | ((flags & TYPE_MANAGED_DICT) != 0) << 1 |
-	       ((flags & TYPE_MANAGED_WEAKREF) != 0) << 2;
+	return ((flags & TYPE_COLLECTED) != 0) |
+	       ((flags & (TYPE_MANAGED_DICT | TYPE_MANAGED_WEAKREF)) != 0) << 1;
 }
 
 /* Call visit for the used allocations, about most of them, spread over all. */
@@ -174,6 +206,17 @@ static struct error *vote(struct python *python, allocation_id id,
 	return NULL;
 }
 
+/* What all that the collector knows has before it at least, is links. */
+static uint64_t find_links(const struct python *python, const struct votes *votes)
+{
+	unsigned int collected = flag_set(TYPE_COLLECTED);
+
+	for (unsigned int i = 0; i < FLAG_SETS; i++)
+		if ((i & collected) && votes->votes[i][1] > 0 && python->header_of[i] == 1)
+			return LINKS;
+	return OLD_LINKS;
+}
+
 static struct error *find_headers(struct python *python)
 {
 	struct votes votes = { 0 };
@@ -184,7 +227,19 @@ static struct error *find_headers(struct python *python)
 		for (size_t j = 0; j < HEADERS; j++)
 			if (votes.votes[i][j] > votes.votes[i][python->header_of[i]])
 				python->header_of[i] = (uint8_t)j;
+	python->links = find_links(python, &votes);
 	return NULL;
+}
+
+/* Whether an object of the type may begin behind so many steps, by what stands before it there. */
+static bool has_header(const struct python *python, const struct python_type *type, size_t steps,
+		       const struct candidate *candidate)
+{
+	size_t links = python->links / HEADER_STEP;
+
+	return python->header_of[flag_set(type->flags)] == steps &&
+	       (!(type->flags & TYPE_COLLECTED) || steps < links ||
+		candidate->may_link[steps - links]);
 }
 
 static struct error *keep_type(struct python *python, allocation_id id,
@@ -203,8 +258,7 @@ static struct error *keep_type(struct python *python, allocation_id id,
 		type = &python->types.list.items[candidate->type[i]];
 		needed = type->flags & TYPE_STRING && type->size > SHORT_TEXT ? SHORT_TEXT
 									      : type->size;
-		if (python->header_of[flag_set(type->flags)] == i &&
-		    i * HEADER_STEP + needed <= size)
+		if (has_header(python, type, i, candidate) && i * HEADER_STEP + needed <= size)
 			python->type_of.items[id] = candidate->type[i] + 1;
 	}
 	return NULL;
@@ -299,9 +353,9 @@ uint64_t python_object_at(const struct python *python, allocation_id id)
 bool python_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
 {
 	const struct python_type *type = python_type_of(of(space), id);
-	uint64_t header = type ? header_of(of(space), type) : 0;
+	uint64_t header = type ? header_of(of(space), type) : 0, links = of(space)->links;
 
-	return header < LINKS || offset >= header || offset < header - LINKS;
+	return header < links || offset >= header || offset < header - links;
 }
 
 static bool is_dead(const struct python *python, allocation_id id)
@@ -335,8 +389,9 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 	if (source != NO_ALLOCATION && ((is_dead(python, source) && !is_dead(python, target)) ||
 					refers_weakly(python, source, word)))
 		return true;
-	return header >= LINKS &&
-	       (word & ~FLAGS) == allocation_start(python->context.index, target) + header - LINKS;
+	return header >= python->links &&
+	       (word & ~FLAGS) ==
+		       allocation_start(python->context.index, target) + header - python->links;
 }
 
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size)

@@ -14,7 +14,7 @@ struct python_name {
 	const char *text; /* "sys", "Session.handle.<locals>.items" */
 };
 
-enum { FLAG_SETS = 8 };
+enum { FLAG_SETS = 4 };
 
 struct python {
 	struct object_space space;
@@ -23,6 +23,7 @@ struct python {
 	struct python_threads threads;
 	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, 0 or DEAD */
 	uint8_t header_of[FLAG_SETS]; /* in steps */
+	uint64_t links;		      /* how far before an object those of the collector stand */
 	/* Once python_find_names() was called: */
 	ARRAY(struct python_name) names;
 	uint64_t steps;		  /* that visits of references may take yet */

@@ -89,6 +89,46 @@ TEST(objects_have_the_names_of_their_types)
 	assert_string_equal(class_at(&interpreter, first + 2 * BLOCK), "app.Session");
 }
 
+TEST(text_with_a_stale_type_behind_it_is_no_object)
+{
+	START(interpreter);
+	uint64_t first = add_objects(&interpreter);
+
+	/* What was an object before: the text ends before its count, and before its type. */
+	memcpy(core_at(&interpreter.core, first + BLOCK, 18), "The mother class.", 18);
+	open_objects(&interpreter);
+	assert_string_equal(class_at(&interpreter, first), "app.Session");
+	assert_null(class_at(&interpreter, first + BLOCK));
+}
+
+/* Up to 3.7, what the collector knows has two more words before its count. */
+TEST(links_of_older_versions_hold_nothing)
+{
+	enum { OLD = 64 };
+	START(interpreter);
+	uint64_t first = interpreter_add_pool(&interpreter, OLD / 16 - 1, BLOCKS) + POOL_HEADER;
+	const struct allocation_index *index;
+
+	for (uint64_t i = 0; i < BLOCKS; i++) {
+		uint64_t at = first + i * OLD;
+
+		core_set(&interpreter.core, at, first + (i + 1) % BLOCKS * OLD);
+		core_set(&interpreter.core, at + 8, first + (i + BLOCKS - 1) % BLOCKS * OLD);
+		core_set(&interpreter.core, at + 16, -UINT64_C(3));
+		core_set(&interpreter.core, at + 32, 1);
+		core_set(&interpreter.core, at + 40, SESSION);
+	}
+	core_set(&interpreter.core, DATA + 0x3000, first + 32);
+	core_set(&interpreter.core, DATA + 0x3008, first + OLD);
+	open_objects(&interpreter);
+	index = analysis_index(interpreter.analysis);
+	assert_string_equal(class_at(&interpreter, first + OLD), "app.Session");
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		assert_int_equal(bitmap_get(analysis_anchored(interpreter.analysis),
+					    allocation_find(index, first + i * OLD)),
+				 i == 0);
+}
+
 TEST(objects_are_as_large_as_their_type_says)
 {
 	START(interpreter);
