@@ -203,5 +203,8 @@ struct error *zend_add_blocks(struct zend_heap *heap, arena_number first, struct
 						       : add_whole(&walk, chunk, arena);
 	}
 	bitmap_deinit(&walk.free);
+	/* The heap leads to them, whose head is no root. */
+	for (size_t i = 0; i < heap->nodes.count && !error; i++)
+		error = block_sink_hold(sink, heap->nodes.items[i]);
 	return error;
 }

@@ -52,3 +52,10 @@ class Core:
                     begin <= address < end for begin, end in cuts):
                 return bytes(size)  # never touched
         return None
+
+    def offset_of(self, address):
+        """Where the file has the byte at address."""
+        for _, _, offset, start, _, held, _, _ in self.segments:
+            if start <= address < start + held:
+                return offset + address - start
+        raise ValueError(f"the core lacks {address:#x}")

@@ -64,7 +64,7 @@ static uint64_t count_ring(struct view *view, uint64_t head)
 bool python_collector_find(const struct image *image, const struct program *program,
 			   struct python_collector *ret)
 {
-	uint64_t place = python_search_data(image, program, is_state, NULL),
+	uint64_t place = module_data_search(image, program, is_state, NULL),
 		 first = place - ADDRESS;
 	struct view view = { image };
 	uint32_t enabled;

@@ -260,7 +260,7 @@ static void find_threads(struct python_threads *threads, struct reading *reading
 	if (threads->is_searched)
 		return;
 	threads->is_searched = true;
-	place = python_search_data(reading->view.image, reading->program, is_state, reading);
+	place = module_data_search(reading->view.image, reading->program, is_state, reading);
 	if (place && view_word(&reading->view, place, &threads->state))
 		threads->layout = reading->layout;
 }

@@ -13,6 +13,7 @@
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/names.h"
 #include "analyzer/program/program.h"
+#include "analyzer/runtimes/module_data.h"
 
 /* Flags of types. */
 enum {
@@ -41,13 +42,6 @@ struct python_types {
 	struct name_pool names;
 	uint64_t steps; /* words to look at yet, in search of names of modules */
 };
-
-/* Whether the word at place is the one that is searched for. */
-typedef bool (*python_word_test)(struct view *view, uint64_t place, uint64_t word, void *data);
-
-/* The place of the first such word in the modules' writable data, or 0. */
-uint64_t python_search_data(const struct image *image, const struct program *program,
-			    python_word_test test, void *data);
 
 /* Find `type`; without it, there are no others. */
 struct error *python_types_init(struct python_types *types, const struct image *image,

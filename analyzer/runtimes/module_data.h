@@ -1,0 +1,17 @@
+/*
+ * Searching the variables of a process: an interpreter's lead to all that it has.
+ */
+#ifndef ANALYZER_RUNTIMES_MODULE_DATA_H
+#define ANALYZER_RUNTIMES_MODULE_DATA_H
+
+#include "analyzer/image/view.h"
+#include "analyzer/program/program.h"
+
+/* Whether the word at place is the one that is searched for. */
+typedef bool (*module_word_test)(struct view *view, uint64_t place, uint64_t word, void *data);
+
+/* The place of the first such word in the modules' writable data, or 0. */
+uint64_t module_data_search(const struct image *image, const struct program *program,
+			    module_word_test test, void *data);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * struct _zend_class_entry, Zend/zend.h, which begins alike from 7.3 to 8.4:
+ *
+ *	u8 1 or 2 | name | parent | u32 references, flags | u32 properties, static ones | ... |
+ */
+#include "analyzer/runtimes/php/objects.h"
+
+#include "analyzer/runtimes/php/space.h"
+#include "analyzer/runtimes/php/values.h"
+
+#include <inttypes.h>
+
+enum { INTERNAL = 1, USER = 2, LINKED = 1 << 3, MOST_NAME = 256, MOST_BASES = 64 };
+
+struct entry {
+	uint8_t kind, padding[7];
+	uint64_t name, parent;
+	uint32_t references, flags, properties, statics;
+};
+
+static bool read_entry(struct view *view, uint64_t address, struct entry *ret)
+{
+	return address && address % 8 == 0 && view_read(view, address, ret, sizeof(*ret)) &&
+	       (ret->kind == INTERNAL || ret->kind == USER) && ret->name &&
+	       ret->properties < 1 << 16;
+}
+
+struct error *php_class_know(struct php *php, struct view *view, uint64_t address, uint32_t *ret)
+{
+	uint32_t number = address_map_find(&php->numbers, address);
+	char name[MOST_NAME];
+	struct entry entry;
+
+	*ret = number == NOT_IN_MAP ? 0 : number;
+	if (number != NOT_IN_MAP || !read_entry(view, address, &entry) ||
+	    !php_read_text(view, entry.name, name, sizeof(name)))
+		return NULL;
+	number = (uint32_t)php->classes.count;
+	TRY(address_map_add(&php->numbers, address, number));
+	TRY(array_append(&php->classes, (struct php_class){ .number = address }));
+	*ret = number;
+	return NULL;
+}
+
+static const char *read_name(struct php *php, uint64_t address, bool *ret_named)
+{
+	struct view view = { php->context.image };
+	char name[MOST_NAME];
+	struct entry entry;
+
+	*ret_named = read_entry(&view, address, &entry) &&
+		     php_read_text(&view, entry.name, name, sizeof(name));
+	return *ret_named ? name_pool_print(&php->names, "%s", name)
+			  : name_pool_print(&php->names, "class@%#" PRIx64, address);
+}
+
+bool php_has_class(const struct object_space *space, uint64_t number)
+{
+	const struct php *php = (const struct php *)space;
+
+	return (number > 0 && number < PHP_KINDS) ||
+	       address_map_find(&php->numbers, number) != NOT_IN_MAP;
+}
+
+size_t php_class_count(const struct object_space *space)
+{
+	return ((const struct php *)space)->classes.count - 1;
+}
+
+const char *php_class_name(struct object_space *space, uint64_t number,
+			   enum class_name_kind *ret_kind)
+{
+	static const char *const kinds[PHP_KINDS] = {
+		[PHP_STRING] = "string",
+		[PHP_ARRAY] = "array",
+		[PHP_REFERENCE] = "reference",
+		[PHP_RESOURCE] = "resource",
+		[PHP_STACK] = "(stack)",
+		[PHP_ARENA] = "(compiled code)",
+		[PHP_OBJECTS] = "(table of objects)",
+		[PHP_ROOTS] = "(roots of the collector)",
+	};
+	struct php *php = (struct php *)space;
+	struct php_class *class;
+
+	*ret_kind = CLASS_NAMED;
+	if (number < PHP_KINDS)
+		return kinds[number];
+	class = &php->classes.items[address_map_find(&php->numbers, number)];
+	if (!class->name)
+		class->name = read_name(php, number, &class->is_named);
+	*ret_kind = class->is_named ? CLASS_NAMED : CLASS_NUMBERED;
+	return class->name;
+}
+
+bool php_visit_bases(struct object_space *space, uint64_t number,
+		     bool (*visit)(void *data, const char *name), void *data)
+{
+	struct php *php = (struct php *)space;
+	struct view view = { php->context.image };
+	struct entry entry;
+
+	for (int i = 0; i < MOST_BASES && number >= PHP_KINDS; i++, number = entry.parent) {
+		const char *name;
+		bool is_named;
+
+		if (!read_entry(&view, number, &entry) ||
+		    (entry.kind == USER && !(entry.flags & LINKED)) || !entry.parent)
+			return false;
+		name = read_name(php, entry.parent, &is_named);
+		if (is_named && name && visit(data, name))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,239 @@
+/*
+ * Objects are those that the engine's table has; all else that is counted is known by its head.
+ */
+#include "analyzer/runtimes/php/objects.h"
+
+#include "analyzer/runtimes/php/space.h"
+#include "analyzer/runtimes/php/values.h"
+
+enum {
+	WORD = 8,
+	ARRAY_SIZE = 56,
+	REFERENCE_SIZE = 32,
+	RESOURCE_SIZE = 24, /* 32 from 8.0 on */
+	STACK_SIZE = 256 << 10,
+	LEAST_ARENA = 4 << 10,
+	MOST_SPARE = 64, /* bytes behind a string of malloc() */
+};
+
+static struct php *of(struct object_space *space)
+{
+	return (struct php *)space;
+}
+
+struct error *php_open(const struct runtime_context *context, struct object_space **ret)
+{
+	struct php *php = calloc(1, sizeof(*php));
+
+	if (!php)
+		return &error_no_memory;
+	php->context = *context;
+	*ret = &php->space;
+	return NULL;
+}
+
+static void forget(struct php *php)
+{
+	table_release(&php->numbers);
+	array_release(&php->classes);
+	array_release(&php->class_of);
+	name_pool_deinit(&php->names);
+}
+
+void php_close(struct object_space *space)
+{
+	forget(of(space));
+	free(space);
+}
+
+/* Memory as it stands, of which only the head is at hand. */
+union words {
+	uint64_t words[ARRAY_SIZE / WORD];
+	struct php_head head;
+	struct php_array array;
+};
+
+static bool is_string(struct view *view, struct memory_range range, const union words *words)
+{
+	uint64_t size = range.end - range.start, length = words->words[2];
+	char end;
+
+	return words->head.info >> PHP_INFO_SHIFT == 0 && size > PHP_STRING_HEAD &&
+	       length < size - PHP_STRING_HEAD &&
+	       view_read(view, range.start + PHP_STRING_HEAD + length, &end, 1) && end == '\0';
+}
+
+/* What is not rounded up by much, or is known to be PHP's alone. */
+static bool is_tight(struct memory_range range, uint64_t length)
+{
+	uint64_t size = range.end - range.start - PHP_STRING_HEAD;
+
+	return size - length <= MOST_SPARE || size - length <= size / 4;
+}
+
+/*
+ * { in use up to, end, the one before }: a page of the stack, or of an arena. The heap of PHP has
+ * blocks of that size at whole pages, malloc() has not.
+ */
+static enum php_kind find_page(struct memory_range range, const uint64_t *words)
+{
+	uint64_t size = range.end - range.start;
+
+	if (range.start % PAGE != 0 || words[1] != range.end || words[0] - range.start > size ||
+	    size < LEAST_ARENA || words[0] - range.start < 3 * (uint64_t)WORD ||
+	    words[2] % WORD != 0)
+		return 0;
+	return size == STACK_SIZE ? PHP_STACK : PHP_ARENA;
+}
+
+/* { head, number, type, pointer }: both are ints up to 7.4, and the number is a word since. */
+static bool is_resource(struct memory_range range, const union words *words)
+{
+	enum { MOST_TYPES = 1 << 10 };
+	bool is_old = range.end - range.start == RESOURCE_SIZE;
+	uint64_t type = is_old ? words->words[1] >> 32 : (uint32_t)words->words[2];
+
+	return (is_old || range.end - range.start == REFERENCE_SIZE) &&
+	       words->head.info >> PHP_INFO_SHIFT == 0 && (uint32_t)words->words[1] != 0 &&
+	       (is_old || words->words[1] >> 32 == 0) && type > 0 && type < MOST_TYPES;
+}
+
+static enum php_kind find_kind(struct view *view, struct memory_range range,
+			       const union words *words)
+{
+	const struct php_head *head = &words->head;
+	uint64_t size = range.end - range.start;
+	enum php_kind page = find_page(range, words->words);
+
+	if (page)
+		return page;
+	if (head->count == 0 || head->count >> 31)
+		return 0;
+	switch (php_type(head)) {
+	case TYPE_STRING:
+		return is_string(view, range, words) && is_tight(range, words->words[2])
+			       ? PHP_STRING
+			       : 0;
+	case TYPE_ARRAY:
+		return size >= ARRAY_SIZE && size < 2 * ARRAY_SIZE &&
+				       php_array_is_sound(&words->array)
+			       ? PHP_ARRAY
+			       : 0;
+	case TYPE_REFERENCE:
+		return size == REFERENCE_SIZE && (uint32_t)words->words[2] >> 16 == 0 &&
+				       (words->words[2] & 0xff) <= TYPE_LAST
+			       ? PHP_REFERENCE
+			       : 0;
+	case TYPE_RESOURCE:
+		return is_resource(range, words) ? PHP_RESOURCE : 0;
+	default:
+		return 0;
+	}
+}
+
+static struct error *find_values(struct php *php)
+{
+	const struct allocation_index *index = php->context.index;
+	struct view view = { php->context.image };
+	size_t hint = 0;
+
+	bitmap_for_each(i, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)i, &hint);
+		uint64_t size = range.end - range.start;
+		union words words = { 0 };
+
+		if (php->class_of.items[i] || size < 3 * WORD ||
+		    !view_read(&view, range.start, &words,
+			       size < sizeof(words) ? size : sizeof(words)))
+			continue;
+		php->class_of.items[i] = find_kind(&view, range, &words);
+	}
+	return NULL;
+}
+
+static struct error *find_all(struct php *php)
+{
+	const struct runtime_context *context = &php->context;
+
+	php->numbers.memory.account = context->account;
+	php->classes.memory.account = context->account;
+	php->class_of.memory.account = context->account;
+	TRY(array_resize(&php->class_of, allocation_count(context->index) + 1));
+	for (uint64_t i = 0; i < PHP_KINDS; i++)
+		TRY(array_append(&php->classes, (struct php_class){ .number = i }));
+	TRY(php_find_tables(php));
+	TRY(find_values(php));
+	php->space.has_objects = true;
+	return NULL;
+}
+
+struct error *php_find_objects(struct object_space *space, struct debug *debug)
+{
+	struct error *error = find_all(of(space));
+
+	if (!space->has_objects)
+		forget(of(space));
+	return error;
+}
+
+const struct php_class *php_class_at(const struct php *php, allocation_id id)
+{
+	uint32_t class = php->class_of.items[id];
+
+	return class ? &php->classes.items[class] : NULL;
+}
+
+uint64_t php_class_of(const struct object_space *space, allocation_id id)
+{
+	const struct php *php = (const struct php *)space;
+
+	return php->classes.items[php->class_of.items[id]].number;
+}
+
+/* What is above the end of the last page of the stack, or of an arena, is stale. */
+bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
+{
+	const struct php *php = (const struct php *)space;
+	uint64_t start = allocation_start(php->context.index, id);
+	uint64_t size = allocation_size(php->context.index, id), top;
+
+	if (php->class_of.items[id] == PHP_STRING)
+		return false;
+	if (php->class_of.items[id] != PHP_STACK && php->class_of.items[id] != PHP_ARENA)
+		return true;
+	if (php->stack_top - start <= size)
+		return offset < php->stack_top - start;
+	return !image_read_u64(php->context.image, start, &top) || top - start > size ||
+	       offset < top - start;
+}
+
+/* Both tables lead to values that they do not hold. */
+bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		 uint64_t word)
+{
+	const struct php *php = (const struct php *)space;
+	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source];
+
+	return class == PHP_OBJECTS || class == PHP_ROOTS;
+}
+
+bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)
+{
+	const struct php *php = (const struct php *)space;
+	uint32_t class = php->class_of.items[id];
+	uint64_t address =
+		allocation_start(php->context.index, id) + php->classes.items[class].offset;
+	struct php_head head;
+
+	if (class == 0 || (class >= PHP_RESOURCE && class < PHP_KINDS) ||
+	    !image_read(php->context.image, address, &head, sizeof(head)) ||
+	    (class >= PHP_KINDS && php_type(&head) != TYPE_OBJECT))
+		return false;
+	*ret = (struct object_liveness){
+		.is_immortal = (head.info & PHP_IMMUTABLE) != 0,
+		.has_count = true,
+		.count = head.count,
+		.address = address,
+	};
+	return true;
+}

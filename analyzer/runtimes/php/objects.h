@@ -1,0 +1,25 @@
+/*
+ * Values of PHP: which allocations are such, and of what class.
+ */
+#ifndef ANALYZER_RUNTIMES_PHP_OBJECTS_H
+#define ANALYZER_RUNTIMES_PHP_OBJECTS_H
+
+#include "analyzer/runtimes/runtime.h"
+
+/* The slots of struct runtime. */
+struct error *php_open(const struct runtime_context *context, struct object_space **ret);
+void php_close(struct object_space *space);
+struct error *php_find_objects(struct object_space *space, struct debug *debug);
+uint64_t php_class_of(const struct object_space *space, allocation_id id);
+bool php_has_class(const struct object_space *space, uint64_t number);
+size_t php_class_count(const struct object_space *space);
+const char *php_class_name(struct object_space *space, uint64_t number,
+			   enum class_name_kind *ret_kind);
+bool php_visit_bases(struct object_space *space, uint64_t number,
+		     bool (*visit)(void *data, const char *name), void *data);
+bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset);
+bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		 uint64_t word);
+bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
+
+#endif

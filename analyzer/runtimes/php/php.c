@@ -1,0 +1,87 @@
+/*
+ * PHP, 7.3 to 8.4: objects, arrays, strings and references of the Zend engine.
+ */
+#include "analyzer/classify/classifier.h"
+#include "analyzer/runtimes/php/objects.h"
+#include "analyzer/runtimes/php/space.h"
+#include "analyzer/runtimes/php/values.h"
+
+const struct runtime runtime_php = {
+	.name = "php",
+	.modules = "php|libphp|mod_php",
+	.open = php_open,
+	.close = php_close,
+	.find_objects = php_find_objects,
+	.is_certain = true,
+	.class_of = php_class_of,
+	.has_class = php_has_class,
+	.class_count = php_class_count,
+	.class_name = php_class_name,
+	.visit_bases = php_visit_bases,
+	.may_refer = php_may_refer,
+	.is_link = php_is_link,
+	.is_counted = true,
+	.liveness = php_liveness,
+};
+
+/* The block of the elements of the array; NO_ALLOCATION: it has none. */
+static allocation_id find_elements(struct reader *reader, const struct php_array *array)
+{
+	uint64_t start, size;
+	allocation_id id;
+
+	if (!php_array_data(array, &start, &size))
+		return NO_ALLOCATION;
+	id = allocation_find(reader->index, start);
+	return id != NO_ALLOCATION && allocation_start(reader->index, id) == start &&
+			       size <= allocation_size(reader->index, id)
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+static void inspect_elements(struct reader *reader, const struct subject *subject)
+{
+	const struct php *php = (const struct php *)runtimes_space(reader->runtimes, &runtime_php);
+	struct php_array array;
+	allocation_id id;
+
+	if (!php || php->class_of.items[subject->id] != PHP_ARRAY)
+		return;
+	memcpy(&array, subject->bytes, sizeof(array));
+	id = find_elements(reader, &array);
+	if (id != NO_ALLOCATION)
+		reader_claim(reader, id, subject->range.start);
+}
+
+static void tell_elements(struct reader *reader, struct memory_range range,
+			  struct pattern_facts *facts)
+{
+	struct php_array array;
+	uint64_t start, size;
+
+	if (!image_read(reader->image, facts->owner, &array, sizeof(array)) ||
+	    !php_array_data(&array, &start, &size) || start != range.start)
+		return;
+	facts->unit = "elements";
+	facts->length = array.count;
+	facts->has_capacity = true;
+	facts->capacity = array.size;
+	facts->dead = "spare capacity of an array";
+	facts->live_start = 0;
+	facts->live_end =
+		array.data - start + (size - (array.data - start)) / array.size * array.used;
+	facts->is_measured = true;
+	facts->asked = size;
+}
+
+const struct classifier classifier_php_array_elements = {
+	.name = "PhpArrayElements",
+	.summary = "the elements of an array of PHP, with the indices of its keys",
+	.role = "the elements of the array",
+	.strength = STRENGTH_MARKED,
+	.runtime = &runtime_php,
+	.inspect = inspect_elements,
+	.least_size = sizeof(struct php_array),
+	.tell = tell_elements,
+	.measures = true,
+};

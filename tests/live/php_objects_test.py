@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""
+Inside PHP: a program says how many objects of each class it keeps, and drops
+cycles that its collector does not free yet.
+"""
+
+import unittest
+
+import core_file
+import harness
+import php_programs
+
+USERS, CYCLES, OTHERS = 3000, 2000, 100
+# A stack may hold what was dropped last.
+MOST_HELD = 8
+
+PROGRAM = f"""
+namespace App;
+
+class Base {{ public $name; }}
+class User extends Base {{ public $tags; }}
+class Node {{ public $other; public $text; }}
+
+$users = [];
+for ($i = 0; $i < {USERS}; $i++) {{
+    $user = new User;
+    $user->name = "name $i";
+    $user->tags = [$i, "tag $i"];
+    $users["k$i"] = $user;
+}}
+$others = [];
+for ($i = 0; $i < {OTHERS}; $i++) {{
+    $others[] = new \\ArrayObject([$i]);
+    $others[] = new \\SplObjectStorage;
+    $others[] = function () use ($i) {{ return $i; }};
+    $others[] = new class {{ public $text = "text"; }};
+}}
+class Holder {{ public static $kept = []; }}
+for ($i = 0; $i < {OTHERS}; $i++) {{
+    $user = new Base;
+    $user->name = str_repeat("x", 100 + $i);
+    Holder::$kept["s$i"] = &$user;
+    unset($user);
+}}
+
+function drop_cycles() {{
+    for ($i = 0; $i < {CYCLES}; $i++) {{
+        $node = new Node;
+        $other = new Node;
+        $node->text = str_repeat("n", 40 + $i % 10);
+        $node->other = [$other];
+        $other->other = $node;
+    }}
+}}
+drop_cycles();
+
+function overwrite_the_stack($depth) {{
+    $values = array_fill(0, 50, null);
+    if ($depth)
+        overwrite_the_stack($depth - 1);
+}}
+overwrite_the_stack(20);
+echo "collected ", gc_status()["collected"], "\\n";
+"""
+
+
+class PhpObjects(php_programs.PhpTest):
+    def core(self):
+        core, said = self.core_of(PROGRAM)
+        self.assertEqual(said["collected"], 0)
+        return core
+
+    def counts(self, core, *words):
+        rows = harness.tables("-q", core, "objects", *words).get("class", [])
+        return {row["class"]: row["objects"] for row in rows}
+
+    def test_objects_are_counted_by_class(self):
+        found = self.counts(self.core())
+        expected = {"App\\User": USERS, "App\\Node": 2 * CYCLES, "App\\Base": OTHERS,
+                    "ArrayObject": OTHERS, "SplObjectStorage": OTHERS, "Closure": OTHERS}
+        self.assertEqual({name: found.get(name) for name in expected}, expected)
+        self.assertEqual(found["reference"], OTHERS)
+        self.assertGreater(found["array"], USERS + CYCLES)
+        self.assertGreater(found["string"], 2 * USERS + CYCLES)
+
+    def test_objects_are_found_by_class_and_base(self):
+        core = self.core()
+        for name, count in (("App\\User", USERS), ("App\\Base", USERS + OTHERS)):
+            total = harness.tables("-q", core, "count", "used", name)["total"][0]
+            self.assertEqual(total["count"], count)
+
+    def test_dropped_cycles_are_garbage_and_nothing_else_is(self):
+        core = self.core()
+        found = self.counts(core, "garbage")
+        self.assertEqual(set(found), {"App\\Node", "array", "string"})
+        for name, count in (("App\\Node", 2 * CYCLES), ("array", CYCLES), ("string", CYCLES)):
+            self.assertLessEqual(found[name], count)
+            self.assertGreaterEqual(found[name], count - MOST_HELD)
+        self.assertEqual(self.counts(core, "leaked"), {})
+
+    def test_object_that_a_count_too_high_keeps_is_leaked(self):
+        core = self.core()
+        node = min(harness.addresses("-q", core, "enumerate", "garbage", "App\\Node"))
+        opened = core_file.Core(core)
+        place = opened.offset_of(node)
+        opened.close()
+        with open(core, "r+b") as file:
+            file.seek(place)
+            count = int.from_bytes(file.read(4), "little")
+            file.seek(place)
+            file.write((count + 1).to_bytes(4, "little"))
+        found = self.counts(core, "leaked")
+        self.assertEqual(found["App\\Node"], 2)
+        text = harness.ask("-q", core, "explain", f"{node:x}").stdout
+        self.assertIn(f"kept by a count of {count + 1} references", text)
+
+    def test_damage_is_bounded(self):
+        for damaged in harness.damage(self.core(), self.path("damaged"), 2000):
+            for words in (("objects",), ("count", "leaked")):
+                harness.ask("-q", damaged, *words, expected=(0, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()
