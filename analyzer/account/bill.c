@@ -57,7 +57,7 @@ struct maker {
 	struct unknowns unknowns;
 	/* The runtime's pages that are being claimed. */
 	const struct object_pages *pages;
-	row_number pages_row;
+	size_t pages_first; /* of its rows */
 };
 
 static struct error *add_rows(struct maker *maker)
@@ -194,6 +194,28 @@ static struct error *add_thread_variables(struct maker *maker)
 	return ledger_settle(maker->ledger, NULL, NULL);
 }
 
+/* The row of that name from first on, added if there is none. */
+static struct error *find_row(struct ledger *ledger, size_t first, const char *name,
+			      row_number *ret)
+{
+	for (size_t i = first; i < ledger_row_count(ledger); i++) {
+		*ret = (row_number)i;
+		if (strcmp(ledger_row(ledger, *ret)->name, name) == 0)
+			return NULL;
+	}
+	return ledger_add_row(ledger, OTHER_MEMORY, name, ret);
+}
+
+static struct error *claim_page(const struct maker *maker, uint64_t page, uint64_t size)
+{
+	const struct object_pages *pages = maker->pages;
+	row_number row;
+
+	TRY(find_row(maker->ledger, maker->pages_first,
+		     pages->use ? pages->use(maker->image, page) : pages->name, &row));
+	return ledger_claim(maker->ledger, page, page + size, row);
+}
+
 static struct error *claim_pages(void *data, row_number row, uint64_t start, uint64_t end)
 {
 	const struct maker *maker = data;
@@ -203,7 +225,7 @@ static struct error *claim_pages(void *data, row_number row, uint64_t start, uin
 
 	if (!region->bytes || region->mapping)
 		return NULL;
-	while (at < end && end - at >= least) {
+	while (at < end) {
 		uint64_t data_at = image_next_data(maker->image, at);
 		uint64_t size;
 
@@ -215,7 +237,7 @@ static struct error *claim_pages(void *data, row_number row, uint64_t start, uin
 		if (size > end - at)
 			size = 0;
 		if (size)
-			TRY(ledger_claim(maker->ledger, at, at + size, maker->pages_row));
+			TRY(claim_page(maker, at, size));
 		at += size > least ? size : least;
 	}
 	return NULL;
@@ -230,8 +252,7 @@ static struct error *add_objects(struct maker *maker)
 		maker->pages = runtime_at(runtimes, i)->pages;
 		if (!maker->pages || !maker->pages->is_certain)
 			continue;
-		TRY(ledger_add_row(maker->ledger, OTHER_MEMORY, maker->pages->name,
-				   &maker->pages_row));
+		maker->pages_first = ledger_row_count(maker->ledger);
 		TRY(ledger_rest(maker->ledger, claim_pages, maker));
 		TRY(ledger_settle(maker->ledger, NULL, NULL));
 	}
@@ -332,18 +353,6 @@ static struct error *take_rest(void *data, row_number number, uint64_t start, ui
 	}
 	ledger_count(maker->ledger, maker->rows[row], start, end);
 	return NULL;
-}
-
-/* The row of that name from first on, added if there is none. */
-static struct error *find_row(struct ledger *ledger, size_t first, const char *name,
-			      row_number *ret)
-{
-	for (size_t i = first; i < ledger_row_count(ledger); i++) {
-		*ret = (row_number)i;
-		if (strcmp(ledger_row(ledger, *ret)->name, name) == 0)
-			return NULL;
-	}
-	return ledger_add_row(ledger, OTHER_MEMORY, name, ret);
 }
 
 /* Guesses that are alike share a row; what has none is unexplained. */

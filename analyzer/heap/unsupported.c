@@ -31,7 +31,7 @@ static const struct {
 	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
 	{ "Hoard", { "/libhoard" }, { NULL } },
 	{ "hardened_malloc", { "/libhardened_malloc" }, { NULL } },
-	{ "V8", { "/libnode.so", "/libv8" }, { "_ZN2v87Isolate8AllocateEv" } },
+	{ "V8", { "/libv8" }, { "_ZN2v87Isolate8AllocateEv" } },
 	{ "AddressSanitizer", { "/libasan" }, { "__asan_init" } },
 	{ "ThreadSanitizer", { "/libtsan" }, { "__tsan_init" } },
 	{ "LeakSanitizer", { "/liblsan" }, { "__lsan_init" } },
@@ -74,6 +74,15 @@ static bool is_library_of(const struct module *module, size_t number)
 		if (strstr(module->path, unsupported[number].libraries[i]))
 			return true;
 	return false;
+}
+
+/* Of Node.js, what V8's objects refer to is found, and a note says that they are not counted. */
+static bool is_node(const struct module *module)
+{
+	const char *name = module_name(module);
+
+	return strcmp(name, "node") == 0 || strcmp(name, "nodejs") == 0 ||
+	       strncmp(name, "libnode.so", strlen("libnode.so")) == 0;
 }
 
 static bool is_in_go(const struct image *image, const struct module *module)
@@ -168,7 +177,7 @@ bool report_unsupported(const struct heap_context *context,
 	list_for_each(module, context->program->modules, context->program->module_count) {
 		int number = -1;
 
-		if (!is_libc(module) && !is_understood(data, module))
+		if (!is_libc(module) && !is_node(module) && !is_understood(data, module))
 			number = allocator_of(context, module, &list);
 		if (number < 0)
 			continue;

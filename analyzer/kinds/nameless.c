@@ -366,6 +366,8 @@ static char *name_static(const struct nameless *nameless, uint64_t address)
 {
 	const struct module *module =
 		program_find_module(analysis_program(nameless->analysis), address);
+	const char *page = runtimes_page_use(analysis_runtimes(nameless->analysis),
+					     analysis_image(nameless->analysis), address);
 	struct symbol symbol;
 	char *text;
 	int length;
@@ -375,7 +377,7 @@ static char *name_static(const struct nameless *nameless, uint64_t address)
 	else if (module)
 		length = asprintf(&text, "static data of %s", module_name(module));
 	else
-		length = asprintf(&text, "memory outside of heaps");
+		length = asprintf(&text, "%s", page ? page : "memory outside of heaps");
 	return length < 0 ? NULL : text;
 }
 

@@ -63,6 +63,9 @@ static struct found name_static(struct finder *finder, uint64_t address)
 	name = debug_thread_local(analysis_debug(analysis), address);
 	if (name)
 		return (struct found){ thread_local_text(name), 0 };
+	name = runtimes_page_use(analysis_runtimes(analysis), analysis_image(analysis), address);
+	if (name)
+		return (struct found){ strdup(name), 0 };
 	region = image_find(analysis_image(analysis), address);
 	return (struct found){ strdup(region && region->mapping ? region->mapping->path
 								: "memory outside of heaps"),

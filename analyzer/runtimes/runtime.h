@@ -74,6 +74,8 @@ struct object_pages {
 	uint64_t alignment[3];
 	/* The size of the page at address; 0: none is there. */
 	uint64_t (*measure)(const struct image *image, uint64_t address);
+	/* Optional: what the page at address is for, instead of the name. */
+	const char *(*use)(const struct image *image, uint64_t address);
 	/* One page alone counts; else most of a mapping must be such. */
 	bool is_certain;
 };
@@ -124,7 +126,8 @@ struct runtime {
 	/*
 	 * Optional: what the name of a file that only its programs load, or
 	 * of a folder on the file's path, begins with, as "libruby"; of several, with | between
-	 * them. NULL: any program may have it, and open() tells.
+	 * them. One that ends in $ is a file's whole name. NULL: any program may have it, and
+	 * open() tells.
 	 */
 	const char *modules;
 

@@ -10,7 +10,7 @@ struct runtimes {
 	struct fibers fibers;
 };
 
-/* Whether a part of the path begins with one of the names, with | between them. */
+/* Whether a part of the path begins with one of the names, see the slot modules. */
 static bool path_has(const char *path, const char *names)
 {
 	for (const char *part = path; part; part = strchr(part, '/')) {
@@ -18,7 +18,9 @@ static bool path_has(const char *path, const char *names)
 		for (const char *name = names; *name; name += *name == '|') {
 			size_t length = strcspn(name, "|");
 
-			if (strncmp(part, name, length) == 0)
+			if (name[length - 1] == '$' ? strlen(part) == length - 1 &&
+							      strncmp(part, name, length - 1) == 0
+						    : strncmp(part, name, length) == 0)
 				return true;
 			name += length;
 		}
@@ -294,6 +296,25 @@ static struct object_space *find_space(const struct runtimes *list, uint64_t num
 bool runtimes_have_class(const struct runtimes *list, uint64_t number)
 {
 	return find_space(list, number) != NULL;
+}
+
+const char *runtimes_page_use(const struct runtimes *list, const struct image *image,
+			      uint64_t address)
+{
+	enum { MOST_STEPS = 1 << 12 };
+	const struct region *region = image_find(image, address);
+
+	for (size_t i = 0; list && region && i < list->count; i++) {
+		const struct object_pages *pages = list->spaces[i]->runtime->pages;
+		uint64_t least = pages && pages->use ? pages->alignment[0] : 0;
+		uint64_t page = least ? address & ~(least - 1) : 0;
+
+		for (size_t step = 0; least && step < MOST_STEPS && page >= region->start;
+		     step++, page -= least)
+			if (address - page < pages->measure(image, page))
+				return pages->use(image, page);
+	}
+	return NULL;
 }
 
 bool runtimes_is_part(const struct runtimes *list, uint64_t number)

@@ -67,6 +67,13 @@ bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, siz
 /* See the slots of those names. All numbers of classes are of one of the runtimes. */
 uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id);
 bool runtimes_have_class(const struct runtimes *list, uint64_t number);
+/*
+ * What the page of objects is for that address is in, where no allocator knows it, as "V8's heap";
+ * NULL: it is in none.
+ */
+const char *runtimes_page_use(const struct runtimes *list, const struct image *image,
+			      uint64_t address);
+
 /* Whether it is the number of parts; what part of an object the allocation is. */
 bool runtimes_is_part(const struct runtimes *list, uint64_t number);
 bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret);

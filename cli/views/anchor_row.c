@@ -45,8 +45,11 @@ static struct anchor_name name_mapped(const struct analysis *analysis, uint64_t 
 		name.frame = name_own_stack(analysis, place.region, address);
 		if (name.frame)
 			return name;
-		name.path =
-			place.region->mapping ? place.region->mapping->path : "anonymous memory";
+		name.path = runtimes_page_use(analysis_runtimes(analysis), analysis_image(analysis),
+					      address);
+		if (!name.path)
+			name.path = place.region->mapping ? place.region->mapping->path
+							  : "anonymous memory";
 		name.offset = address - place.start;
 	} else if (place.kind == PLACE_ALLOCATION) {
 		snprintf(name.allocation, sizeof(name.allocation), "the allocation at 0x%" PRIx64,

@@ -93,7 +93,7 @@ TEST(allocator_that_is_not_understood_is_named)
 	} unsupported[] = {
 		{ "/opt/lib/libhoard.so", "Hoard" },
 		{ "/opt/lib/libhardened_malloc.so", "hardened_malloc" },
-		{ "/usr/lib/libnode.so.115", "V8" },
+		{ "/usr/lib/libv8.so", "V8" },
 	};
 
 	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
