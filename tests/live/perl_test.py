@@ -13,6 +13,8 @@ import core_file
 import harness
 
 CYCLES, LIVE, DAMAGED = 2000, 1500, 50
+# None is missed where it was tried; but a stale word, as on a stack, may hold some.
+MOST_HELD = 0.01
 
 PROGRAM = f"""
 use strict; use warnings; use Scalar::Util qw(refaddr weaken);
@@ -58,6 +60,9 @@ sub lose {{
     say_it("lost", $one->{{list}}, \\$other->{{data}}, $one->{{call}});
 }}
 lose($_) for 1 .. {CYCLES};
+# As C code does: an integer that is the address of what Perl has no name for.
+our @kept = map {{ my $held = [$_]; Internals::SvREFCNT(@$held, 2); 0 + refaddr($held) }} 1 .. 50;
+printf "%x held\n", $_ for @kept;
 undef $_ for my @over = map {{ [$_] }} 1 .. 200;
 $| = 1;
 print "ready\\n";
@@ -112,13 +117,14 @@ class Perl(harness.LiveTest):
     def test_all_that_cycles_lost_is_leaked(self):
         leaked = numbers(self.core, "leaked")
         self.assertEqual(len(self.truth["Lost"]), 2 * CYCLES)
-        self.assertEqual(len((self.truth["Lost"] | self.truth["lost"]) - leaked), 0)
+        missed = (self.truth["Lost"] | self.truth["lost"]) - leaked
+        self.assertLessEqual(len(missed), MOST_HELD * len(self.truth["Lost"]))
         self.assertEqual(len(self.live() & leaked), 0)
-        self.assertTrue(numbers(self.core, "leaked", "Lost") == self.truth["Lost"])
+        self.assertTrue(numbers(self.core, "leaked", "Lost") <= self.truth["Lost"])
         rows = harness.tables("-q", self.core, "objects", "leaked")["class"]
         counts = {row["class"]: row["objects"] for row in rows}
-        self.assertEqual(counts["Lost"], 2 * CYCLES)
-        self.assertEqual(counts["CODE"], CYCLES)
+        self.assertGreaterEqual(counts["Lost"], 2 * CYCLES * (1 - MOST_HELD))
+        self.assertGreaterEqual(counts["CODE"], CYCLES * (1 - MOST_HELD))
         # Perl itself loses a few values while it compiles.
         self.assertLessEqual(counts["ARRAY"], 3 * CYCLES + 10)
         self.assertEqual(harness.ask(self.core, "count", "garbage").stdout.split()[0], "0")
@@ -147,7 +153,8 @@ class Perl(harness.LiveTest):
         self.assertEqual(int(said[1]), DAMAGED)
         leaked = numbers(path, "leaked")
         self.assertEqual(len(self.live() & leaked), 0)
-        self.assertEqual(len(self.truth["Lost"] - leaked), 0)
+        self.assertLessEqual(len(self.truth["Lost"] - leaked),
+                             MOST_HELD * len(self.truth["Lost"]))
 
     def test_any_damage_ends(self):
         for path in harness.damage(self.core, f"{self.folder}/noise", 3000):

@@ -33,6 +33,15 @@ allocation_id perl_resolve(const struct object_space *space, allocation_id sourc
 	return allocation_find(perl->context.index, start);
 }
 
+/*
+ * C code keeps addresses of values as integers. What an operator computed last, such as the address
+ * that refaddr() returned, stays in the operator's own value, and holds nothing.
+ */
+static bool is_kept_integer(const struct perl_head *head)
+{
+	return (head->flags & PERL_IOK) && !(head->flags & (PERL_ROK | PERL_TEMPORARY));
+}
+
 /* Whether the word of a head is a reference that counts. */
 static bool is_counted(const struct perl *perl, allocation_id source, uint64_t word)
 {
@@ -40,19 +49,38 @@ static bool is_counted(const struct perl *perl, allocation_id source, uint64_t w
 
 	if (!read_source(perl, source, &head) || word != head.value)
 		return false;
-	return (head.flags & PERL_ROK) && !(head.flags & PERL_WEAK);
+	return head.flags & PERL_ROK ? !(head.flags & PERL_WEAK)
+				     : perl_type(&head) == PERL_IV && is_kept_integer(&head);
 }
 
-/* Of a body of numbers and texts, the first word alone is a reference: to its package. */
-static bool is_package(const struct perl *perl, allocation_id body, uint64_t word)
+/* Of a body of numbers and texts, the first word may be its package, and others an integer. */
+static bool may_hold(const struct perl *perl, allocation_id body, uint64_t word)
 {
 	allocation_id owner = perl->links.items[body];
 	struct perl_head head;
 	uint64_t package;
 
 	return !read_source(perl, owner, &head) || perl_type(&head) > PERL_PVMG ||
+	       is_kept_integer(&head) ||
 	       (perl_type(&head) == PERL_PVMG &&
 		image_read_u64(perl->context.image, head.body, &package) && package == word);
+}
+
+/* Behind the last item of an array, its block has what was there before. */
+static bool is_item(const struct perl *perl, allocation_id items, uint64_t word)
+{
+	enum { LAST_ITEM = 16, MOST = 64 };
+	struct view view = { perl->context.image };
+	struct perl_head head;
+	uint64_t last, item;
+
+	if (!read_source(perl, perl->links.items[items], &head) ||
+	    !view_word(&view, head.body + LAST_ITEM, &last) || last + 1 > MOST)
+		return true;
+	for (uint64_t i = 0; i < last + 1; i++)
+		if (view_word(&view, head.value + PERL_WORD * i, &item) && item == word)
+			return true;
+	return false;
 }
 
 static bool refers_to_head(const struct perl *perl, allocation_id source, allocation_id target,
@@ -70,8 +98,10 @@ static bool refers_to_head(const struct perl *perl, allocation_id source, alloca
 		return is_counted(perl, source, word);
 	case PART_BODY:
 	case PART_CHAINS:
-		return is_package(perl, source, word) &&
+		return may_hold(perl, source, word) &&
 		       address_map_find(&perl->weak, word) != source;
+	case PART_ITEMS:
+		return is_item(perl, source, word);
 	case PART_STACK:
 	case PART_ARGUMENTS:
 		above = LIST_ABOVE(live, perl->live.count, word, word);
@@ -92,6 +122,9 @@ bool perl_is_link(const struct object_space *space, allocation_id source, alloca
 
 	if (part == PART_HEAD)
 		return !refers_to_head(perl, source, target, word);
+	if (source != NO_ALLOCATION && (perl->parts.items[source] == PART_ITEMS ||
+					perl->parts.items[source] == PART_ARGUMENTS))
+		return true;
 	/* A value alone leads to its body, a hash to its entries. */
 	if (part == PART_BODY)
 		return source != perl->links.items[target];

@@ -43,7 +43,8 @@ enum {
 	PERL_NOK = 0x2200,
 	PERL_POK = 0x4400,
 	PERL_ROK = 0x800,
-	PERL_GLOB = 0x8000, /* of a PVGV or PVLV */
+	PERL_GLOB = 0x8000,	  /* of a PVGV or PVLV */
+	PERL_TEMPORARY = 0x20000, /* an operator's own */
 	PERL_BLESSED = 0x100000,
 	PERL_IS_SHARED = 0x10000000, /* its text is copied once written to */
 };
