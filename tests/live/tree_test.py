@@ -9,6 +9,8 @@ import unittest
 
 from harness import LiveTest, ask, snap, tables
 
+MOST_NODES = 1 << 18  # of analyzer/owners/owners.h
+
 
 class TreeTest(LiveTest):
     def core(self, *flags):
@@ -48,6 +50,20 @@ class TreeTest(LiveTest):
         self.assertIn(truth["shared"], [row["bytes"] for row in shared])
         stack = self.below(rows, r".+ of thread \d+")[1]
         self.assertIn(truth["stack"], [row["bytes"] for row in stack])
+
+    def test_more_paths_than_nodes(self):
+        core = snap(self.start([self.compile("many_paths", "many_paths.c", flags=["-O1"])]),
+                    self.path("core"))
+        lines = [line.rpartition(" ") for line
+                 in ask("-q", core, "export", "folded").stdout.splitlines()]
+        used = tables("-q", core, "count", "used")["total"][0]
+        self.assertGreater(used["count"], MOST_NODES)
+        self.assertLess(len(lines), MOST_NODES)
+        self.assertGreater(len(lines), MOST_NODES * 3 // 4)
+        self.assertEqual(len({path for path, _, _ in lines}), len(lines))
+        # What has no node of its own is counted above.
+        self.assertEqual(sum(int(size) for _, _, size in lines), used["bytes"])
+        self.assertEqual(self.tree(core)[0]["retained"], used["bytes"])
 
     def test_kinds(self):
         core, _ = self.core("-g", "-O2")
