@@ -48,7 +48,10 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->piece_steps = 2 * context->image->size / MINIMUM_CHUNK;
+	heap->word = image_word_size(context->image);
+	heap->header = glibc_header(heap->word);
+	heap->minimum = glibc_minimum(heap->word);
+	heap->piece_steps = 2 * context->image->size / heap->minimum;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
 	heap->thread_caches.memory.account = context->account;
@@ -61,6 +64,13 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->rings = glibc_ring_memo_create();
 	heap->links.seed = secret_factor();
 	TRY(glibc_find_arenas(heap));
+	if (heap->too_old) {
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"malloc is that of glibc before 2.26, which is not read where words are of 4 bytes: its allocations are not counted");
+		*ret = NULL;
+		return NULL;
+	}
 	TRY(glibc_find_orphans(heap));
 	TRY(glibc_complete_arenas(heap));
 	if (heap->home == 0 && heap->arena_count == 0) {
@@ -253,29 +263,31 @@ static unsigned int glibc_free_kind(const struct heap *base, size_t number, allo
 				    struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
-	uint64_t chunk = block.start - HEADER, size = block.size + 8;
+	uint64_t chunk = block.start - heap->header, size = block.size + heap->word;
 
 	if (block.state == BLOCK_CACHED)
 		return FREE_TCACHE;
 	if (number < heap->arena_count && heap->arenas[number].top == chunk)
 		return FREE_TOP;
-	if (size <= LARGEST_FAST && number_list_has(&heap->fast, chunk))
+	if (size <= glibc_largest_fast(heap) && number_list_has(&heap->fast, chunk))
 		return FREE_FAST;
 	if (heap->unsorted.words && bitmap_get(&heap->unsorted, id))
 		return FREE_UNSORTED;
-	return size <= LARGEST_SMALL ? FREE_SMALL : FREE_LARGE;
+	return size <= glibc_largest_small(heap) ? FREE_SMALL : FREE_LARGE;
 }
 
 static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
-	uint64_t chunk = (wanted + 8 + 15) & ~UINT64_C(15);
+	/* All but a word of a chunk, whose size is a multiple of 16. */
+	const unsigned int word = size % ALIGNMENT == ALIGNMENT - 4 ? 4 : 8;
+	uint64_t chunk = (wanted + word + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 
 	if (!exactly)
 		return rounds_like_malloc(size, wanted);
-	if (chunk < MINIMUM_CHUNK)
-		chunk = MINIMUM_CHUNK;
-	/* A rest of 16 bytes would be no chunk. */
-	return size == chunk - 8 || size == chunk - 8 + 16;
+	if (chunk < glibc_minimum(word))
+		chunk = glibc_minimum(word);
+	/* A rest of 16 bytes would be no chunk, unless words are of 4. */
+	return size == chunk - word || (word == 8 && size == chunk - word + 16);
 }
 
 static bool glibc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
@@ -296,7 +308,8 @@ static bool glibc_is_used(const struct heap *heap)
 const struct allocator allocator_glibc = {
 	.name = "glibc",
 	.summary = "malloc of the GNU C library, 2.23 and later",
-	.alignment = 16,
+	.alignment = ALIGNMENT,
+	.narrow = true,
 	.open = glibc_open,
 	.walk = glibc_walk,
 	.arena_count = glibc_arena_count,

@@ -6,25 +6,33 @@
 #include <string.h>
 
 enum {
-	SMALLEST_ARENA = 2112,
-	BIN_BYTES = BINS * 16,
-	BIN_MAP = 16,		 /* bytes of the bitmap behind the bins */
-	NEXT_FREE = 8,		 /* from next to next_free */
-	ATTACHED = 16,		 /* from next to attached_threads */
+	SMALLEST_ARENA = 1068,
 	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
 	PROGRESS_STEP = 1 << 20, /* bytes */
 	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
 	RING_STEPS = 16,	 /* for each arena that there may be: rings are followed once */
 };
 
+enum { LAYOUTS = 3 };
+
 /* fastbins, top, bins, next, system_mem, sizeof */
-static const struct arena_layout layouts[] = {
+static const struct arena_layout wide_layouts[LAYOUTS] = {
 	{ 16, 96, 112, 2160, 2184, 2200 }, /* 2.26: have_fastchunks is new */
 	{ 0, 8, 24, 2072, 2096, 2112 },	   /* 2.43: no fast bins any more */
 	{ 8, 88, 104, 2152, 2176, 2192 },  /* before 2.26 */
 };
 
-enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
+/* With words of 4 bytes. Before 2.26, chunks were multiples of 8, which are not read. */
+static const struct arena_layout narrow_layouts[LAYOUTS] = {
+	{ 12, 56, 64, 1096, 1108, 1116 }, /* 2.26 */
+	{ 0, 8, 16, 1048, 1060, 1068 },	  /* 2.43 */
+	{ 8, 48, 56, 1088, 1100, 1108 },  /* before 2.26 */
+};
+
+static const struct arena_layout *layouts_for(unsigned int word)
+{
+	return word == 4 ? narrow_layouts : wide_layouts;
+}
 
 /* The dump has no room for more. */
 static size_t most_arenas(const struct image *image)
@@ -53,13 +61,15 @@ static bool bins_fit(struct view *view, uint64_t bins)
 {
 	unsigned int fit = 0;
 
-	for (unsigned int i = 0; i < BINS; i++) {
-		uint64_t bin = bins + i * UINT64_C(16) - 16, first, last, back;
+	const uint64_t word = image_word_size(view->image), fd = 2 * word, bk = 3 * word;
 
-		if (!view_word(view, bin + 16, &first) || !view_word(view, bin + 24, &last))
+	for (unsigned int i = 0; i < BINS; i++) {
+		uint64_t bin = bins + i * 2 * word - 2 * word, first, last, back;
+
+		if (!view_word(view, bin + fd, &first) || !view_word(view, bin + bk, &last))
 			return false;
 		if ((first == bin && last == bin) ||
-		    (view_word(view, first + 24, &back) && back == bin))
+		    (view_word(view, first + bk, &back) && back == bin))
 			fit++;
 	}
 	return fit >= MINIMUM_SELF_BINS;
@@ -74,16 +84,18 @@ static bool heads_subheap(const struct image *image, uint64_t address)
 	const struct region *region = image_find(image, address);
 	uint64_t distance = address % (1 << 20);
 
-	return region && !region->mapping && (distance == 32 || distance == 48);
+	return region && !region->mapping && (distance == 32 || distance == 48 || distance == 24);
 }
 
-const struct arena_layout *glibc_any_layout(void)
+const struct arena_layout *glibc_any_layout(unsigned int word)
 {
-	return &layouts[0];
+	return layouts_for(word);
 }
 
 bool glibc_read_arena(struct view *view, uint64_t address, struct glibc_arena *ret)
 {
+	const struct arena_layout *layouts = layouts_for(image_word_size(view->image));
+
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		struct glibc_arena arena = {
 			.layout = &layouts[i],
@@ -132,7 +144,7 @@ static bool ring_closes(struct glibc_heap *heap, struct view *view,
 	uint64_t place = address;
 
 	while (heap->ring_steps > 0 && view_word(view, place + layout->next, &place) &&
-	       place % 8 == 0) {
+	       place % heap->word == 0) {
 		heap->ring_steps--;
 		if (place == address || cycle_closes(&search, place))
 			return place == address;
@@ -140,16 +152,35 @@ static bool ring_closes(struct glibc_heap *heap, struct view *view,
 	return false;
 }
 
+/*
+ * Whether what stands behind the ring's link are counts: where words are of 4 bytes, bins in use
+ * may look like an end of bins and a ring.
+ */
+static bool counts_fit(struct view *view, const struct arena_layout *layout, uint64_t address)
+{
+	enum { MOST_THREADS = 1 << 16 };
+	unsigned int word = image_word_size(view->image);
+	uint64_t attached, system, most;
+
+	return word == 8 ||
+	       (view_word(view, address + layout->next + 2 * word, &attached) &&
+		attached < MOST_THREADS &&
+		view_word(view, address + layout->system_memory, &system) &&
+		view_word(view, address + layout->system_memory + word, &most) && system <= most);
+}
+
 /* Add the arenas if the last bin of a main one ends at end. */
 static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 {
+	const struct arena_layout *layouts = layouts_for(heap->word);
 	struct view view = { heap->context.image };
-	uint64_t bins = end - BIN_BYTES;
+	uint64_t bins = end - BINS * heap->header;
 
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		uint64_t address = bins - layouts[i].bins;
 
 		if (!glibc_knows_arena(heap, address) && bins_fit(&view, bins) &&
+		    counts_fit(&view, &layouts[i], address) &&
 		    ring_closes(heap, &view, &layouts[i], address))
 			return add_ring(heap, &view, &layouts[i], address);
 	}
@@ -162,15 +193,18 @@ static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
  */
 static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 {
+	const unsigned int size = image_word_size(view->image);
+	const struct arena_layout *layouts = layouts_for(size);
+
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		uint64_t word, attached;
 		bool zero = true;
 
-		if (next != address - layouts[i].next ||
-		    !view_word(view, address + NEXT_FREE, &word) || word != 0 ||
-		    !view_word(view, address + ATTACHED, &attached) || attached != 1)
+		if (next != address - layouts[i].next || !view_word(view, address + size, &word) ||
+		    word != 0 || /* next_free */
+		    !view_word(view, address + 2 * size, &attached) || attached != 1)
 			continue;
-		for (uint64_t j = next; j < address && zero; j += 8)
+		for (uint64_t j = next; j < address && zero; j += size)
 			zero = view_word(view, j, &word) && word == 0;
 		if (zero)
 			return true;
@@ -182,13 +216,15 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 static struct error *look(struct glibc_heap *heap, uint64_t address, const uint8_t *bytes)
 {
 	struct view view = { heap->context.image };
+	const unsigned int size = heap->word;
+	const uint64_t below = address - heap->header;
 	uint64_t words[4];
 
-	memcpy(words, bytes, sizeof(words));
+	for (size_t i = 0; i < 4; i++)
+		words[i] = load_word(bytes + i * size, size);
 	/* Nothing else points just below itself. */
-	if (words[0] == address - 16 && words[1] == address - 16 &&
-	    !(words[2] == address && words[3] == address))
-		TRY(try_bins(heap, address + 16));
+	if (words[0] == below && words[1] == below && !(words[2] == address && words[3] == address))
+		TRY(try_bins(heap, address + heap->header));
 	if (is_unused(&view, address, words[0]))
 		heap->home = address;
 	return NULL;
@@ -196,7 +232,8 @@ static struct error *look(struct glibc_heap *heap, uint64_t address, const uint8
 
 static struct error *scan_region(struct glibc_heap *heap, const struct region *region)
 {
-	const uint64_t farthest = layouts[0].next, end = region->end - 31;
+	const unsigned int size = heap->word;
+	const uint64_t farthest = layouts_for(size)->next, end = region->end - 4 * size + 1;
 	uint64_t address = region->start;
 
 	while (address < end) {
@@ -210,13 +247,9 @@ static struct error *scan_region(struct glibc_heap *heap, const struct region *r
 		stop = end - address > PROGRESS_STEP ? address + PROGRESS_STEP : end;
 		bytes = region->bytes + (address - region->start);
 		TRY(progress_check(heap->context.progress, 0));
-		for (; address < stop; address += 8, bytes += 8) {
-			uint64_t word;
-
-			memcpy(&word, bytes, sizeof(word));
-			if (address - word <= farthest)
+		for (; address < stop; address += size, bytes += size)
+			if (address - load_word(bytes, size) <= farthest)
 				TRY(look(heap, address, bytes));
-		}
 	}
 	return NULL;
 }
@@ -238,16 +271,18 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 /*
  * malloc's own count of mmapped chunks, from what stands before sbrk_base: n_mmaps, n_mmaps_max,
  * max_n_mmaps and no_dyn_threshold (ints), then mmapped_mem and max_mmapped_mem. From 2.35 on,
- * hp_flags moves n_mmaps down by an int, and 4 bytes of padding follow.
+ * hp_flags moves n_mmaps down by an int, and 4 bytes of padding follow, unless words are of 4
+ * bytes.
  */
 static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
 			struct glibc_parameters *ret)
 {
+	unsigned int word = image_word_size(view->image);
 	uint32_t counts[3];
 	uint64_t size, most;
 
-	if (!image_read(view->image, address - 32 - shift, counts, sizeof(counts)) ||
-	    !view_word(view, address - 16, &size) || !view_word(view, address - 8, &most))
+	if (!image_read(view->image, address - 2 * word - 16 - shift, counts, sizeof(counts)) ||
+	    !view_word(view, address - 2 * word, &size) || !view_word(view, address - word, &most))
 		return false;
 	/* Sizes are whole pages, and 0 just where the counts are. */
 	if (counts[0] > counts[1] || counts[0] > counts[2] || size > most || size % PAGE != 0 ||
@@ -262,16 +297,18 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
 static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
 			 struct glibc_parameters *ret)
 {
+	unsigned int word = image_word_size(near->image);
 	uint64_t base, size;
 
 	if (!view_word(near, address, &base) || base < PAGE)
 		return false;
-	base = align_up(base);
-	if (!view_word(far, base + 8, &size) || !(size & PREV_INUSE) ||
-	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < FENCE)
+	base = glibc_chunk_above(base, word);
+	if (!view_word(far, base + word, &size) || !(size & PREV_INUSE) ||
+	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word))
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
-	return read_counts(near, address, 4, ret) || read_counts(near, address, 0, ret);
+	return (word == 8 && read_counts(near, address, 4, ret)) ||
+	       read_counts(near, address, 0, ret);
 }
 
 /* mp_ is in the same data section as main_arena. */
@@ -284,7 +321,7 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 	struct view near = { image }, far = { image };
 	struct glibc_parameters best = { 0 }, found;
 
-	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR; i += 8) {
+	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR; i += heap->word) {
 		const struct region *region;
 		uint64_t base;
 
@@ -314,7 +351,7 @@ static struct error *add_parameters(struct glibc_heap *heap, const struct glibc_
 
 	if (!parameters.base && arena->stated_size && top && (top->rights & RIGHT_WRITE) &&
 	    !top->mapping)
-		parameters.base = align_up(top->start);
+		parameters.base = glibc_chunk_above(top->start, heap->word);
 	parameters.arena = (size_t)(arena - heap->arenas);
 	return LIST_APPEND(heap->parameters, heap->parameters_count, parameters);
 }
@@ -342,15 +379,19 @@ static uint64_t subheap_alignment(struct glibc_heap *heap)
 		UINT64_C(64) << 20, UINT64_C(8) << 20, UINT64_C(4) << 30,
 		UINT64_C(2) << 30,  UINT64_C(1) << 20, UINT64_C(128) << 20,
 	};
-	uint64_t best = sizes[0];
+	/* Of narrow ones, 1 MiB, or four huge pages of 2 or 4 MiB. */
+	static const uint64_t narrow[] = { 1 << 20, 8 << 20, 16 << 20 };
+	const uint64_t *list = heap->word == 4 ? narrow : sizes;
+	size_t count_of_sizes = heap->word == 4 ? 3 : sizeof(sizes) / sizeof(sizes[0]);
+	uint64_t best = list[0];
 	size_t most = 0;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		size_t count = count_owners(heap, sizes[i]);
+	for (size_t i = 0; i < count_of_sizes; i++) {
+		size_t count = count_owners(heap, list[i]);
 
 		if (count > most) {
 			most = count;
-			best = sizes[i];
+			best = list[i];
 		}
 	}
 	return best;
@@ -366,13 +407,18 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t st
 	const struct glibc_arena *arena = &heap->arenas[number];
 	uint64_t previous, size, end, first;
 
-	if (!view_word(view, start + 8, &previous) || !view_word(view, start + 16, &size) ||
-	    size % PAGE != 0 || size == 0 || size > most || previous % PAGE != 0)
+	const unsigned int word = heap->word;
+
+	if (!view_word(view, start + word, &previous) ||
+	    !view_word(view, start + 2 * word, &size) || size % PAGE != 0 || size == 0 ||
+	    size > most || previous % PAGE != 0)
 		return false;
 	if (arena->address - start < PAGE)
 		first = arena->address + arena->layout->size;
+	else if (word == 4)
+		first = start + 24;
 	else if (view_word(view, start + 48 + 8, &end) && (end & PREV_INUSE) &&
-		 header_size(end) >= FENCE)
+		 header_size(end) >= glibc_fence(word))
 		first = start + 48;
 	else
 		first = start + 32;
@@ -380,7 +426,7 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t st
 		.start = start,
 		.end = start + size,
 		.limit = start + most,
-		.first = align_up(first),
+		.first = glibc_chunk_above(first, word),
 		.arena = number,
 	};
 	return true;
@@ -473,6 +519,7 @@ struct error *glibc_find_arenas(struct glibc_heap *heap)
 			TRY(add_parameters(heap, &heap->arenas[i]));
 	if (heap->parameters_count > 0)
 		heap->home = heap->arenas[0].address;
+	heap->too_old = heap->arena_count > 0 && heap->arenas[0].layout == &narrow_layouts[2];
 	return NULL;
 }
 

@@ -37,6 +37,6 @@ bool glibc_read_arena(struct view *view, uint64_t address, struct glibc_arena *r
 bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address);
 
 /* A layout for an arena that is not in the core. */
-const struct arena_layout *glibc_any_layout(void);
+const struct arena_layout *glibc_any_layout(unsigned int word);
 
 #endif

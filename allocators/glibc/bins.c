@@ -17,15 +17,19 @@ void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chun
 {
 	uint64_t next, previous;
 
-	if (view_word(view, chunk + 16, &next) && view_word(view, chunk + 24, &previous)) {
+	const unsigned int word = image_word_size(view->image);
+
+	if (view_word(view, chunk + 2 * word, &next) &&
+	    view_word(view, chunk + 3 * word, &previous)) {
 		links->forth += hash(chunk, next, links->seed);
 		links->back += hash(previous, chunk, links->seed);
 	}
 }
 
-static uint64_t first_bin(const struct glibc_arena *arena)
+/* Where the chunk would begin whose links are those of the bin. */
+static uint64_t first_bin(const struct glibc_heap *heap, const struct glibc_arena *arena)
 {
-	return arena->address + arena->layout->bins - 16;
+	return arena->address + arena->layout->bins - heap->header;
 }
 
 /* Whether following the bins would find nothing wrong. */
@@ -36,7 +40,8 @@ static bool links_fit(const struct glibc_heap *heap)
 
 	for (size_t i = 0; i < heap->arena_count; i++)
 		for (unsigned int j = 0; j < BINS; j++)
-			glibc_add_links(&links, &view, first_bin(&heap->arenas[i]) + 16 * j);
+			glibc_add_links(&links, &view,
+					first_bin(heap, &heap->arenas[i]) + heap->header * j);
 	return links.forth == links.back;
 }
 
@@ -50,31 +55,32 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 {
 	struct view view = { heap->context.image };
 	struct cycle_search search = { .power = 1 };
+	const uint64_t fd = heap->header, bk = fd + heap->word;
 	uint64_t chunk, last = bin, back;
 
 	*ret_broken = 0;
-	if (!view_word(&view, bin + 16, &chunk))
+	if (!view_word(&view, bin + fd, &chunk))
 		return NULL;
 	while (chunk != bin) {
 		*ret_broken = 0;
 		if (view_is_absent(&view, chunk))
 			return NULL;
-		*ret_broken = last + HEADER;
-		if (chunk % 16 != 0 || cycle_closes(&search, chunk) ||
-		    !view_word(&view, chunk + 24, &back))
+		*ret_broken = last + heap->header;
+		if (!glibc_may_be_chunk(chunk, heap->word) || cycle_closes(&search, chunk) ||
+		    !view_word(&view, chunk + bk, &back))
 			return NULL;
 		/* Either link may be wrong; a chunk's own is the likely one. */
-		*ret_broken = chunk + HEADER;
+		*ret_broken = chunk + heap->header;
 		if (back != last)
 			return NULL;
 		TRY(visit ? visit(heap, chunk) : NULL);
 		if (search.steps % PROGRESS_STEP == 0)
 			TRY(progress_check(heap->context.progress, 0));
 		last = chunk;
-		if (!view_word(&view, chunk + 16, &chunk))
+		if (!view_word(&view, chunk + fd, &chunk))
 			return NULL;
 	}
-	*ret_broken = view_word(&view, bin + 24, &back) && back != last ? bin + HEADER : 0;
+	*ret_broken = view_word(&view, bin + bk, &back) && back != last ? bin + heap->header : 0;
 	return NULL;
 }
 
@@ -123,12 +129,12 @@ static void report_broken(struct glibc_heap *heap, const struct block_sink *sink
 static struct error *check_bins(struct glibc_heap *heap, const struct block_sink *sink,
 				const struct glibc_arena *arena)
 {
-	uint64_t bin = first_bin(arena);
+	uint64_t bin = first_bin(heap, arena);
 
-	for (unsigned int i = 0; i < BINS; i++, bin += 16) {
+	for (unsigned int i = 0; i < BINS; i++, bin += heap->header) {
 		struct glibc_broken_list list = {
 			.kind = glibc_bin_kind(i + 1),
-			.owner = bin + HEADER,
+			.owner = bin + heap->header,
 		};
 		struct view view = { heap->context.image };
 
@@ -136,7 +142,7 @@ static struct error *check_bins(struct glibc_heap *heap, const struct block_sink
 		if (!list.user)
 			continue;
 		if (list.user != list.owner)
-			list.size = view_chunk_size(&view, list.user - HEADER);
+			list.size = view_chunk_size(&view, list.user - heap->header);
 		if (arena->locked)
 			report_changing(heap, &list);
 		else
@@ -199,7 +205,7 @@ static void chain_ids(struct chain *chain, size_t first, size_t end)
 		if (!view_word(&chain->view, start, &link))
 			continue;
 		chain->ids[chain->count] = (allocation_id)id;
-		chain->links[chain->count++] = link + HEADER;
+		chain->links[chain->count++] = link + chain->heap->header;
 		if (chain->count == MOST_ADDRESSES)
 			find_links(chain);
 	}
@@ -235,9 +241,9 @@ static void mark_unsorted(struct glibc_heap *heap, const struct chain *chain,
 	allocation_id id;
 	uint64_t first;
 
-	if (!view_word(&view, first_bin(arena) + 16, &first))
+	if (!view_word(&view, first_bin(heap, arena) + heap->header, &first))
 		return;
-	id = allocation_find(chain->index, first + HEADER);
+	id = allocation_find(chain->index, first + heap->header);
 	while (id != NO_ALLOCATION && !bitmap_get(&heap->unsorted, id)) {
 		bitmap_set(&heap->unsorted, id);
 		id = chain->next[id] - 1;
@@ -286,11 +292,11 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap)
 	TRY(vouch_all(heap, &heap->cached));
 	TRY(vouch_all(heap, &heap->fast));
 	list_for_each(arena, heap->arenas, heap->arena_count) {
-		uint64_t bin = first_bin(arena);
+		uint64_t bin = first_bin(heap, arena);
 		uint64_t broken;
 
 		TRY(vouch(heap, arena->top));
-		for (unsigned int j = 0; j < BINS; j++, bin += 16)
+		for (unsigned int j = 0; j < BINS; j++, bin += heap->header)
 			TRY(walk_bin(heap, bin, vouch, &broken));
 	}
 	number_list_sort(&heap->vouched);

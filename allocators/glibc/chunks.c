@@ -16,16 +16,16 @@ enum {
 };
 
 /*
- * Whether a fence begins at chunk: two headers of 16 bytes, or 16 and 0. The first says whether
- * what was top is free.
+ * Whether a fence begins at chunk: two headers with their own size, or that and 0. The first says
+ * whether what was top is free.
  */
-static bool is_fence(struct view *view, uint64_t chunk, uint64_t header)
+static bool is_fence(struct view *view, uint64_t chunk, uint64_t header, unsigned int word)
 {
-	uint64_t next;
+	uint64_t fence = glibc_fence(word), next;
 
-	return (header & ~(uint64_t)PREV_INUSE) == FENCE &&
-	       view_word(view, chunk + FENCE + 8, &next) &&
-	       (next == (FENCE | PREV_INUSE) || next == PREV_INUSE);
+	return (header & ~(uint64_t)PREV_INUSE) == fence &&
+	       view_word(view, chunk + fence + word, &next) &&
+	       (next == (fence | PREV_INUSE) || next == PREV_INUSE);
 }
 
 enum step { STEP_CHUNK, STEP_TOP, STEP_FENCE, STEP_BROKEN };
@@ -34,20 +34,22 @@ enum step { STEP_CHUNK, STEP_TOP, STEP_FENCE, STEP_BROKEN };
 static enum step look(struct view *view, const struct glibc_arena *arena, uint64_t chunk,
 		      uint64_t end, uint64_t *ret_next)
 {
+	unsigned int word = image_word_size(view->image);
 	uint64_t header, above, below;
 
-	if (chunk >= end || end - chunk < HEADER || !view_word(view, chunk + 8, &header))
+	if (chunk >= end || end - chunk < glibc_header(word) ||
+	    !view_word(view, chunk + word, &header))
 		return STEP_BROKEN;
 	if (chunk == arena->top)
 		return STEP_TOP;
-	if (is_fence(view, chunk, header))
+	if (is_fence(view, chunk, header, word))
 		return STEP_FENCE;
-	if (!sound_header(arena, header, end - chunk))
+	if (!sound_header(arena, header, end - chunk, word))
 		return STEP_BROKEN;
 	*ret_next = chunk + header_size(header);
 	/* A free chunk's size stands at its end as well. */
-	if (view_word(view, *ret_next + 8, &above) && !(above & PREV_INUSE) &&
-	    above >= MINIMUM_CHUNK &&
+	if (view_word(view, *ret_next + word, &above) && !(above & PREV_INUSE) &&
+	    above >= glibc_minimum(word) &&
 	    (!view_word(view, *ret_next, &below) || below != header_size(header)))
 		return STEP_BROKEN;
 	return STEP_CHUNK;
@@ -64,12 +66,12 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 		case STEP_CHUNK:
 			break;
 		case STEP_TOP:
-			if (!view_word(&view, chunk + 8, &size))
+			if (!view_word(&view, chunk + heap->word, &size))
 				return false;
 			*ret_end = chunk + header_size(size);
 			return *ret_end <= end;
 		case STEP_FENCE:
-			*ret_end = chunk + 2 * (uint64_t)FENCE;
+			*ret_end = chunk + glibc_fences(heap->word);
 			return *ret_end <= end && chunk > start;
 		case STEP_BROKEN:
 			return false;
@@ -88,8 +90,8 @@ static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 	struct view view = walk->view;
 	uint64_t header;
 
-	if (!view_word(&view, chunk + 8, &header) ||
-	    !sound_header(walk->arena, header, walk->end - chunk))
+	if (!view_word(&view, chunk + walk->heap->word, &header) ||
+	    !sound_header(walk->arena, header, walk->end - chunk, walk->heap->word))
 		return false;
 	for (unsigned int i = 0; to_end || i < SOUND_RUN; i++) {
 		if (walk->steps == 0)
@@ -117,9 +119,10 @@ static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 {
 	const struct number_list *vouched = &walk->heap->vouched;
+	unsigned int word = walk->heap->word;
 
-	for (address = align_up(address);
-	     walk->end - address >= MINIMUM_CHUNK && address < walk->end; address += 16) {
+	for (address = glibc_chunk_above(address, word);
+	     walk->end - address >= walk->heap->minimum && address < walk->end; address += 16) {
 		const struct memory_range *other =
 			owned_memory_find(walk->heap->context.owned, address);
 		uint64_t header;
@@ -127,19 +130,19 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 		if (address == walk->arena->top)
 			return address;
 		if (other && address >= other->start) {
-			address = other->end - 16;
+			address = glibc_chunk_above(other->end, word) - 16;
 			continue;
 		}
-		if (!view_word(&walk->view, address + 8, &header)) {
+		if (!view_word(&walk->view, address + word, &header)) {
 			const struct region *region =
 				image_find(walk->heap->context.image, address);
 
 			if (!region || region->end >= walk->end)
 				break;
-			address = (region->end - 1) & ~UINT64_C(15);
+			address = glibc_chunk_below(region->end - 1, word);
 			continue;
 		}
-		if (!sound_header(walk->arena, header, walk->end - address))
+		if (!sound_header(walk->arena, header, walk->end - address, word))
 			continue;
 		if ((!to_end && number_list_has(vouched, address)) ||
 		    starts_run(walk, address, to_end))
@@ -150,7 +153,8 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 
 static struct error *begin_region(struct walk *walk, uint64_t start)
 {
-	return block_sink_region(walk->sink, start, walk->end, walk->number);
+	return block_sink_region(walk->sink, glibc_region_start(start, walk->heap->word), walk->end,
+				 walk->number);
 }
 
 /* End the region at end; another one may follow. */
@@ -162,9 +166,9 @@ static void end_region(struct walk *walk, uint64_t end)
 static struct error *add_block(struct walk *walk, uint64_t chunk, uint64_t size,
 			       enum block_state state)
 {
-	walk->previous = chunk + HEADER;
+	walk->previous = chunk + walk->heap->header;
 	walk->previous_size = size;
-	return block_sink_add(walk->sink, (struct block){ chunk + HEADER, size, state });
+	return block_sink_add(walk->sink, (struct block){ walk->previous, size, state });
 }
 
 /* Whether a chunk is on a list that links both ways. */
@@ -172,9 +176,10 @@ static bool is_linked(struct walk *walk, uint64_t chunk)
 {
 	struct view view = walk->view;
 	uint64_t next, previous, back, forth;
+	const uint64_t fd = walk->heap->header, bk = fd + walk->heap->word;
 
-	return view_word(&view, chunk + 16, &next) && view_word(&view, chunk + 24, &previous) &&
-	       view_word(&view, next + 24, &back) && view_word(&view, previous + 16, &forth) &&
+	return view_word(&view, chunk + fd, &next) && view_word(&view, chunk + bk, &previous) &&
+	       view_word(&view, next + bk, &back) && view_word(&view, previous + fd, &forth) &&
 	       back == chunk && forth == chunk;
 }
 
@@ -221,7 +226,7 @@ static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
 {
 	char what_follows[128], size[NUMBER_SIZE];
 
-	if (view_is_absent(&walk->view, chunk + 8)) {
+	if (view_is_absent(&walk->view, chunk + walk->heap->word)) {
 		findings_add(
 			walk->heap->context.findings, FINDING_INCOMPLETE,
 			"the heap goes on at %#" PRIx64
@@ -232,8 +237,8 @@ static void report_skip(struct walk *walk, uint64_t chunk, uint64_t skipped)
 	snprintf(what_follows, sizeof(what_follows),
 		 "%s bytes are skipped; what is in them still counts as a reference",
 		 grouped(skipped, size));
-	report_damage(walk, FINDING_INCOMPLETE, chunk + 8, "that is no header of a chunk",
-		      what_follows);
+	report_damage(walk, FINDING_INCOMPLETE, chunk + walk->heap->word,
+		      "that is no header of a chunk", what_follows);
 }
 
 /* Used chunks are known without the size of top. */
@@ -244,8 +249,8 @@ static void report_top(struct walk *walk, uint64_t top, uint64_t header, uint64_
 	snprintf(what, sizeof(what), "the size of its free end (top) is %#" PRIx64, header);
 	snprintf(what_follows, sizeof(what_follows), "All up to %#" PRIx64 " is taken to be free",
 		 end);
-	report_damage(walk, walk->arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE, top + 8, what,
-		      what_follows);
+	report_damage(walk, walk->arena->locked ? FINDING_NOTE : FINDING_INCOMPLETE,
+		      top + walk->heap->word, what, what_follows);
 }
 
 /*
@@ -263,8 +268,8 @@ static void report_lost_top(struct walk *walk, uint64_t chunk)
 	snprintf(what, sizeof(what),
 		 "the arena at %#" PRIx64 " names %#" PRIx64 " as the free end of its heap (top)",
 		 walk->arena->address, top);
-	report_damage(walk, unfinished ? FINDING_NOTE : FINDING_INCOMPLETE, chunk + 8, what,
-		      "The last chunk is taken for it");
+	report_damage(walk, unfinished ? FINDING_NOTE : FINDING_INCOMPLETE,
+		      chunk + walk->heap->word, what, "The last chunk is taken for it");
 }
 
 /* Go on behind damage at chunk: *ret_chunk is the next chunk that can be trusted, or the end. */
@@ -274,9 +279,9 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *re
 
 	if (!walk->heap->vouched_known)
 		TRY(glibc_collect_vouched(walk->heap));
-	next = find_chunk(walk, chunk + HEADER, false);
+	next = find_chunk(walk, chunk + walk->heap->header, false);
 	report_skip(walk, chunk, next - chunk);
-	end_region(walk, chunk + HEADER);
+	end_region(walk, chunk + walk->heap->header);
 	*ret_chunk = next;
 	walk->previous = 0;
 	return next < walk->end ? begin_region(walk, next) : NULL;
@@ -285,7 +290,7 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *re
 /* Behind a fence, memory that others got by sbrk() may follow, and then a chunk: *ret_chunk. */
 static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
-	uint64_t behind = chunk + 2 * (uint64_t)FENCE;
+	uint64_t behind = chunk + glibc_fences(walk->heap->word);
 
 	if (behind > walk->end)
 		behind = walk->end;
@@ -309,7 +314,7 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 		uint64_t end = heap->parameters[i].base + arena->stated_size;
 
 		end = page_below(end);
-		if (heap->parameters[i].base <= top && end >= top + MINIMUM_CHUNK &&
+		if (heap->parameters[i].base <= top && end >= top + heap->minimum &&
 		    end <= walk->end)
 			return end;
 	}
@@ -319,11 +324,14 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 static struct error *add_top(struct walk *walk, uint64_t top)
 {
 	uint64_t header = 0, size, end;
+	/* It ends with a page, whatever that makes of its size. */
+	const uint64_t odd = glibc_offset(walk->heap->word);
 
-	view_word(&walk->view, top + 8, &header);
+	view_word(&walk->view, top + walk->heap->word, &header);
 	size = header_size(header);
 	end = top + size;
-	if (!sound_header(walk->arena, header & ~(uint64_t)NON_MAIN_ARENA, walk->end - top) ||
+	if (!sound_header(walk->arena, header & ~(NON_MAIN_ARENA | odd), walk->end - top,
+			  walk->heap->word) ||
 	    end % PAGE != 0) {
 		end = expected_end(walk, top);
 		report_top(walk, top, header, end);
@@ -331,9 +339,9 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 	}
 	walk->end = end;
 	end_region(walk, end);
-	if (size < MINIMUM_CHUNK)
+	if (size < walk->heap->minimum)
 		return NULL;
-	return add_block(walk, top, size - HEADER, BLOCK_FREE);
+	return add_block(walk, top, size - walk->heap->header, BLOCK_FREE);
 }
 
 /* Add the sound chunk, and leave the next one in *ret_next. */
@@ -341,28 +349,30 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 			       uint64_t *ret_next)
 {
 	uint64_t size = header_size(header), next = chunk + size;
-	uint64_t above = PREV_INUSE, below = 0, usable = size - 8;
+	unsigned int word = walk->heap->word;
+	uint64_t above = PREV_INUSE, below = 0, usable = size - word;
 	bool believed = true;
 
 	*ret_next = next;
-	if (walk->end - next < HEADER) {
+	if (walk->end - next < walk->heap->header) {
 		/*
 		 * No chunk follows whose first word would belong to this one. Only top ends like
 		 * that, though the arena names another.
 		 */
-		usable = size - HEADER;
+		usable = size - walk->heap->header;
 		above = 0;
 		report_lost_top(walk, chunk);
-	} else if (next != walk->arena->top && view_word(&walk->view, next + 8, &above)) {
-		believed = sound_header(walk->arena, above, walk->end - next) ||
-			   is_fence(&walk->view, next, above);
+	} else if (next != walk->arena->top && view_word(&walk->view, next + word, &above)) {
+		believed = sound_header(walk->arena, above, walk->end - next, word) ||
+			   is_fence(&walk->view, next, above, word);
 		if (believed && !(above & PREV_INUSE))
 			believed = view_word(&walk->view, next, &below) && below == size;
 		if (!believed && header_size(above) == 0)
 			believed = above & PREV_INUSE; /* the end of a heap */
 	}
-	if (glibc_may_be_cache(size) && glibc_looks_like_cache(walk->heap, chunk + HEADER))
-		TRY(array_append(walk->suspects, chunk + HEADER));
+	if (glibc_may_be_cache(size, word) &&
+	    glibc_looks_like_cache(walk->heap, chunk + walk->heap->header))
+		TRY(array_append(walk->suspects, chunk + walk->heap->header));
 	if (walk->heap->fast_put_off)
 		TRY(glibc_note_fast(walk->heap, &walk->view, chunk, size));
 	return add_block(walk, chunk, usable,
@@ -372,26 +382,28 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 /* Whether only the walk from the front may judge the chunk, because that may report it. */
 static bool is_for_front(const struct walk *walk, uint64_t chunk, uint64_t header)
 {
-	return chunk == walk->arena->top || !sound_header(walk->arena, header, walk->end - chunk) ||
-	       walk->end - chunk - header_size(header) < HEADER;
+	return chunk == walk->arena->top ||
+	       !sound_header(walk->arena, header, walk->end - chunk, walk->heap->word) ||
+	       walk->end - chunk - header_size(header) < walk->heap->header;
 }
 
 /* Walk one chunk, and leave the next one, or the end, in *chunk. */
 static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 {
+	unsigned int word = walk->heap->word;
 	uint64_t at = *chunk, header;
-	bool readable = view_word(&walk->view, at + 8, &header);
+	bool readable = view_word(&walk->view, at + word, &header);
 
-	if (at == walk->arena->top && walk->end - at >= HEADER) {
+	if (at == walk->arena->top && walk->end - at >= walk->heap->header) {
 		TRY(add_top(walk, at));
 		*chunk = walk->end > at ? walk->end : at;
 		return NULL;
 	}
-	if (readable && is_fence(&walk->view, at, header))
+	if (readable && is_fence(&walk->view, at, header, word))
 		return skip_fence(walk, at, chunk);
-	if (readable && sound_header(walk->arena, header, walk->end - at))
+	if (readable && sound_header(walk->arena, header, walk->end - at, word))
 		return add_chunk(walk, at, header, chunk);
-	if (readable && header_size(header) == 0 && walk->end - at <= FENCE) {
+	if (readable && header_size(header) == 0 && walk->end - at <= glibc_fence(word)) {
 		*chunk = walk->end; /* of a heap without its fence */
 		return NULL;
 	}
@@ -420,8 +432,9 @@ struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 		if (error || *chunk >= stop)
 			break;
 		view_fetch(&walk->view, *chunk + FETCH_AHEAD);
-		if (walk->from_the_middle && (!view_word(&walk->view, *chunk + 8, &header) ||
-					      is_for_front(walk, *chunk, header)))
+		if (walk->from_the_middle &&
+		    (!view_word(&walk->view, *chunk + walk->heap->word, &header) ||
+		     is_for_front(walk, *chunk, header)))
 			break;
 		error = walk_one(walk, chunk);
 		if (error || (count % PROGRESS_STEP != 0 && *chunk - told < PROGRESS_BYTES))
@@ -452,13 +465,14 @@ static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *r
 
 bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
-	uint64_t start = align_up(*chunk);
+	unsigned int word = walk->heap->word;
+	uint64_t start = glibc_chunk_above(*chunk, word);
 
 	for (uint64_t at = start; at < stop && at - start < NEAR; at += 16) {
 		uint64_t header;
 
-		if (view_word(&walk->view, at + 8, &header) &&
-		    sound_header(walk->arena, header, walk->end - at) &&
+		if (view_word(&walk->view, at + word, &header) &&
+		    sound_header(walk->arena, header, walk->end - at, word) &&
 		    is_row(walk, at, stop, chunk))
 			return true;
 	}

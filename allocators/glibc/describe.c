@@ -7,19 +7,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16 };
-
 struct memory_range glibc_extent(const struct heap *base, size_t number, struct block block,
 				 const struct free_kind *kind)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
-	uint64_t chunk = block.start - HEADER, end = block.start + block.size;
+	uint64_t chunk = block.start - heap->header, end = block.start + block.size;
 
 	if (number == heap->arena_count)
 		return (struct memory_range){ 0, UINT64_MAX };
 	/* The last word of a block is the next chunk's, except of top. */
 	if (!kind || !kind->ends_heap)
-		end -= 8;
+		end -= heap->word;
 	return (struct memory_range){ chunk, end };
 }
 
@@ -27,7 +25,8 @@ bool glibc_keeps(const struct heap *base, struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 
-	return glibc_may_be_cache(block.size + 8) && number_list_has(&heap->tcaches, block.start);
+	return glibc_may_be_cache(block.size + heap->word, heap->word) &&
+	       number_list_has(&heap->tcaches, block.start);
 }
 
 /* The bytes that malloc left out to align the start of a main heap. */
@@ -48,7 +47,8 @@ struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_si
 		if (!heap->arenas[i].main)
 			continue;
 		base = heap->parameters[number++].base;
-		if (padding && base > padding)
+		/* With words of 4 bytes, the region of the heap has it. */
+		if (padding && base > padding && heap->word == 8)
 			TRY(block_sink_claim(sink, base - padding, base));
 	}
 	return NULL;
@@ -99,14 +99,15 @@ static bool may_be_bin(const struct glibc_heap *heap, uint64_t word)
 	return word - heap->arena_addresses.items[above - 1] < heap->arenas[0].layout->size;
 }
 
-static bool is_chunk(const struct allocation_index *index, uint64_t word)
+static bool is_chunk(const struct glibc_heap *heap, const struct allocation_index *index,
+		     uint64_t word)
 {
 	allocation_id id;
 
-	if (word % 16 != 0)
+	if (!glibc_may_be_chunk(word, heap->word))
 		return false;
-	id = allocation_find(index, word + HEADER);
-	return id != NO_ALLOCATION && allocation_start(index, id) == word + HEADER;
+	id = allocation_find(index, word + heap->header);
+	return id != NO_ALLOCATION && allocation_start(index, id) == word + heap->header;
 }
 
 /*
@@ -118,16 +119,16 @@ unsigned int glibc_stale_links(const struct heap *base, const struct allocation_
 			       uint64_t start, const uint64_t words[4])
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
-	uint64_t chunk = start - HEADER;
+	uint64_t chunk = start - heap->header;
 	unsigned int mask = 0;
 
 	mask |= (unsigned int)(words[2] == chunk) << 2;
 	mask |= (unsigned int)(words[3] == chunk) << 3;
 	/* That is all for nearly all blocks. */
-	if ((words[0] | words[1]) % 16 != 0 || !words[0] || !words[1])
+	if ((words[0] | words[1]) % (2 * heap->word) != 0 || !words[0] || !words[1])
 		return mask;
-	if ((may_be_bin(heap, words[0]) || is_chunk(index, words[0])) &&
-	    (may_be_bin(heap, words[1]) || is_chunk(index, words[1])))
+	if ((may_be_bin(heap, words[0]) || is_chunk(heap, index, words[0])) &&
+	    (may_be_bin(heap, words[1]) || is_chunk(heap, index, words[1])))
 		mask |= 0x3;
 	return mask;
 }
@@ -141,7 +142,7 @@ unsigned int glibc_stale_links(const struct heap *base, const struct allocation_
  * words of links reach into, and top keeps a chunk of the least size. The tops of other arenas
  * stay.
  */
-enum { LINKS = 48 /* sizeof(struct malloc_chunk) */ };
+enum { LINK_WORDS = 6 /* of struct malloc_chunk */ };
 
 struct search {
 	const struct glibc_heap *heap;
@@ -177,14 +178,14 @@ static bool is_break(const struct search *search, uint64_t top, uint64_t end)
 /* The chunk at the end of an arena, merged with free chunks below it. */
 static void visit_top(const struct search *search, uint64_t chunk, uint64_t end)
 {
-	uint64_t size = end - chunk;
+	uint64_t size = end - chunk, least = search->heap->minimum;
 
 	if (search->arena->main && is_break(search, chunk, end)) {
-		if (size > MINIMUM_CHUNK + 1)
-			tell_spare(search, end - page_below(size - MINIMUM_CHUNK - 1), end,
-				   SPARE_END);
+		if (size > least + 1)
+			tell_spare(search, end - page_below(size - least - 1), end, SPARE_END);
 	} else {
-		tell_spare(search, page_above(chunk + HEADER), page_below(end), SPARE_KEPT);
+		tell_spare(search, page_above(chunk + search->heap->header), page_below(end),
+			   SPARE_KEPT);
 	}
 }
 
@@ -203,19 +204,20 @@ static void visit_region(const struct search *search)
 		if (bitmap_get(used, id) || bitmap_get(cached, id))
 			continue;
 		range = allocation_range_near(search->index, (allocation_id)id, &hint);
-		if (range.start - HEADER != end) {
-			tell_spare(search, page_above(chunk + LINKS), page_below(end),
-				   SPARE_INSIDE);
-			chunk = range.start - HEADER;
+		if (range.start - search->heap->header != end) {
+			tell_spare(search, page_above(chunk + LINK_WORDS * search->heap->word),
+				   page_below(end), SPARE_INSIDE);
+			chunk = range.start - search->heap->header;
 		}
-		if (range.start - HEADER == search->arena->top) {
+		if (range.start - search->heap->header == search->arena->top) {
 			visit_top(search, chunk, range.end);
 			return;
 		}
 		/* The last word of a free block belongs to the next chunk. */
-		end = range.end - 8;
+		end = range.end - search->heap->word;
 	}
-	tell_spare(search, page_above(chunk + LINKS), page_below(end), SPARE_INSIDE);
+	tell_spare(search, page_above(chunk + LINK_WORDS * search->heap->word), page_below(end),
+		   SPARE_INSIDE);
 }
 
 void glibc_visit_spare(const struct heap *base, const struct allocation_index *index,
@@ -245,22 +247,26 @@ static void name_arena(const struct glibc_arena *arena, char name[NAME])
 		 arena->address);
 }
 
-static void tell_arena(const struct glibc_arena *arena, uint64_t address, char *ret, size_t size)
+static void tell_arena(const struct glibc_heap *heap, const struct glibc_arena *arena,
+		       uint64_t address, char *ret, size_t size)
 {
 	const struct arena_layout *layout = arena->layout;
 	uint64_t offset = address - arena->address;
 	char name[NAME];
 
 	name_arena(arena, name);
-	if (offset - layout->bins < UINT64_C(16) * BINS) {
-		uint64_t number = (offset - layout->bins) / 16 + 1;
+	if (offset - layout->bins < heap->header * BINS) {
+		uint64_t number = (offset - layout->bins) / heap->header + 1;
 
 		snprintf(ret, size, "the %s %" PRIu64 " of %s", glibc_bin_kind(number), number,
 			 name);
-	} else if (layout->fastbins && offset - layout->fastbins < UINT64_C(8) * FASTBINS) {
+	} else if (layout->fastbins &&
+		   offset - layout->fastbins < (uint64_t)heap->word * glibc_fastbins(heap)) {
 		snprintf(ret, size, "the fast bin of size %#" PRIx64 " of %s",
-			 (offset - layout->fastbins) / 8 * 16 + MINIMUM_CHUNK, name);
-	} else if (offset - layout->top < 8) {
+			 glibc_fast_size(heap,
+					 (unsigned int)(offset - layout->fastbins) / heap->word),
+			 name);
+	} else if (offset - layout->top < heap->word) {
 		snprintf(ret, size, "the pointer to the free end (top) of %s", name);
 	} else {
 		snprintf(ret, size, "the control structure of %s", name);
@@ -304,7 +310,7 @@ static bool tell_bin(const struct glibc_heap *heap, uint64_t chunk, char *ret, s
 		return false;
 	/* The head's links are behind the header of a chunk that it seems to be. */
 	memcpy(ret, "in ", sizeof("in "));
-	tell_arena(find_arena(heap, head), head + HEADER, ret + 3, size - 3);
+	tell_arena(heap, find_arena(heap, head), head + heap->header, ret + 3, size - 3);
 	return true;
 }
 
@@ -328,7 +334,7 @@ static bool tell_cache(const struct glibc_heap *heap, uint64_t chunk, char *ret,
 	uint32_t thread;
 	uint64_t tcache;
 
-	if (!glibc_find_cache(heap, chunk + HEADER, &tcache, &thread))
+	if (!glibc_find_cache(heap, chunk + heap->header, &tcache, &thread))
 		return false;
 	if (thread == NO_THREAD)
 		snprintf(ret, size, "in the cache at %#" PRIx64 " of a thread", tcache);
@@ -343,7 +349,7 @@ static bool tell_fast(const struct glibc_heap *heap, uint64_t chunk, char *ret, 
 	struct view view = { heap->context.image };
 	uint64_t header;
 
-	if (!number_list_has(&heap->fast, chunk) || !view_word(&view, chunk + 8, &header))
+	if (!number_list_has(&heap->fast, chunk) || !view_word(&view, chunk + heap->word, &header))
 		return false;
 	snprintf(ret, size, "in a fast bin of size %#" PRIx64, header_size(header));
 	return true;
@@ -353,10 +359,10 @@ bool glibc_tell(const struct heap *base, uint64_t address, char *ret, size_t siz
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 	const struct glibc_arena *arena = find_arena(heap, address);
-	uint64_t chunk = address - HEADER;
+	uint64_t chunk = address - heap->header;
 
 	if (arena) {
-		tell_arena(arena, address, ret, size);
+		tell_arena(heap, arena, address, ret, size);
 		return true;
 	}
 	return tell_head(heap, address, ret, size) || tell_top(heap, chunk, ret, size) ||

@@ -27,13 +27,13 @@ struct error *glibc_note_fast(struct glibc_heap *heap, struct view *view, uint64
 {
 	uint64_t next;
 
-	if (size > LARGEST_FAST || !view_word(view, chunk + HEADER, &next))
+	if (size > glibc_largest_fast(heap) || !view_word(view, chunk + heap->header, &next))
 		return NULL;
-	next = glibc_demangle(heap, chunk + HEADER, next);
+	next = glibc_demangle(heap, chunk + heap->header, next);
 	if (next % 16 != 0 || !may_be_chunk(heap, view, next))
 		return NULL;
 	return array_append(&heap->fast_links,
-			    (struct fast_link){ chunk | (size - MINIMUM_CHUNK) / 16, next });
+			    (struct fast_link){ chunk | (size - heap->minimum) / 16, next });
 }
 
 DEFINE_COMPARE(compare_links, struct fast_link, ASCENDING(chunk))
@@ -68,22 +68,22 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 	struct view view = { heap->context.image };
 	uint64_t chunk, last = arena->address;
 
-	if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * bin, &chunk))
+	if (!view_word(&view, glibc_fastbin(heap, arena, bin), &chunk))
 		return NULL;
 	for (size_t i = 1; chunk != 0; i++) {
 		struct fast_link *link = find_link(heap, chunk, bin);
 
 		if (!link) {
 			heap->fast_damaged = true;
-			return glibc_note_broken(heap,
-						 (struct glibc_broken_list){ "fast bin",
-									     glibc_bin_size(bin),
-									     arena->address, last },
-						 chunk);
+			return glibc_note_broken(
+				heap,
+				(struct glibc_broken_list){ "fast bin", glibc_fast_size(heap, bin),
+							    arena->address, last },
+				chunk);
 		}
 		TRY(array_append(&heap->fast, chunk));
-		block_sink_restate(sink, chunk + HEADER, BLOCK_FREE);
-		last = chunk + HEADER;
+		block_sink_restate(sink, chunk + heap->header, BLOCK_FREE);
+		last = chunk + heap->header;
 		chunk = link->next;
 		link->next |= 1;
 		if (i % PROGRESS_STEP == 0)
@@ -98,7 +98,7 @@ struct error *glibc_follow_fast(struct glibc_heap *heap, struct block_sink *sink
 		return NULL;
 	sort(heap);
 	list_for_each(arena, heap->arenas, heap->arena_count)
-		for (unsigned int j = 0; j < FASTBINS; j++)
+		for (unsigned int j = 0; j < glibc_fastbins(heap); j++)
 			if (arena->put_off >> j & 1)
 				TRY(follow(heap, sink, arena, j));
 	array_release(&heap->fast_links);

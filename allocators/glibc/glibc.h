@@ -1,13 +1,16 @@
 /*
  * glibc malloc's heap in a dump: what its parts share.
  *
- * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to 2.43 on x86-64. No
- * version number is trusted, because distributions backport: where versions differ, the layout that
- * fits the dump counts.
+ * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to 2.43 on x86-64, and of
+ * 2.26 to 2.42 where words are of 4 bytes. No version number is trusted, because distributions
+ * backport: where versions differ, the layout that fits the dump counts.
  *
  *	chunk             user's memory
  *	| prev | size+flags | fd | bk | ...          | prev | size ...
  *	p      p+8          p+16                     p+size
+ *
+ * Offsets are those of words of 8 bytes: SIZE_SZ of malloc.c. With words of 4, all but the
+ *alignment of the user's memory are half of it, so that chunks begin at 8 above a multiple of 16.
  *
  * prev belongs to the chunk below while that is in use. A chunk is free if the next one's
  *PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
@@ -29,12 +32,43 @@ enum {
 	NON_MAIN_ARENA = 4,
 	FLAGS = 7,
 
-	HEADER = 16, /* from a chunk to the user's memory */
-	MINIMUM_CHUNK = 32,
-	FENCE = 16,	       /* the size of a fencepost */
-	LARGEST_SMALL = 0x3f0, /* chunk, in a small bin */
+	ALIGNMENT = 16, /* of the user's memory, and of sizes of chunks */
 	BINS = 127,
 };
+
+/* Sizes that depend on that of words. */
+static inline uint64_t glibc_header(unsigned int word) /* from a chunk to the user's memory */
+{
+	return 2 * (uint64_t)word;
+}
+
+static inline uint64_t glibc_minimum(unsigned int word) /* chunk */
+{
+	return 4 * (uint64_t)word;
+}
+
+static inline uint64_t glibc_fence(unsigned int word) /* the size of a fencepost */
+{
+	return 2 * (uint64_t)word;
+}
+
+/* What chunks' addresses are above a multiple of ALIGNMENT. */
+static inline uint64_t glibc_offset(unsigned int word)
+{
+	return glibc_header(word) % ALIGNMENT;
+}
+
+/* Where a region begins whose first chunk is that: at a multiple of ALIGNMENT. */
+static inline uint64_t glibc_region_start(uint64_t chunk, unsigned int word)
+{
+	return chunk - glibc_offset(word);
+}
+
+/* From the first fence on, both and what alignment left behind them. */
+static inline uint64_t glibc_fences(unsigned int word)
+{
+	return 2 * glibc_fence(word) + glibc_offset(word);
+}
 
 /* Where free chunks are kept, by number in glibc_free_kinds. */
 enum {
@@ -55,8 +89,6 @@ struct arena_layout {
 	uint64_t system_memory;
 	uint64_t size;
 };
-
-enum { FASTBINS = 10, LARGEST_FAST = MINIMUM_CHUNK + 16 * (FASTBINS - 1) };
 
 struct glibc_arena {
 	const struct arena_layout *layout;
@@ -116,6 +148,8 @@ struct glibc_broken_list {
 struct glibc_heap {
 	struct heap heap;
 	struct heap_context context;
+	unsigned int word;	  /* bytes, 8 or 4 */
+	uint64_t header, minimum; /* as the functions above have them */
 	struct glibc_arena *arenas;
 	size_t arena_count;
 	struct address_map arena_numbers;
@@ -138,6 +172,7 @@ struct glibc_heap {
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;
 	bool cache_damaged, fast_damaged;
+	bool too_old; /* its chunks are multiples of 8, which are not read */
 	struct glibc_broken_list *broken;
 	size_t broken_count;
 
@@ -165,10 +200,38 @@ static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 	       arena->size <= arena->stated_size - PAGE;
 }
 
-/* The size of chunks in that fast bin, or that bin of a cache. */
-static inline uint64_t glibc_bin_size(unsigned int bin)
+/* The size of chunks in that bin of a cache. */
+static inline uint64_t glibc_bin_size(const struct glibc_heap *heap, unsigned int bin)
 {
-	return MINIMUM_CHUNK + UINT64_C(16) * bin;
+	return heap->minimum + UINT64_C(16) * bin;
+}
+
+/* The same of that fast bin. Of narrow ones, each other one has chunks. */
+static inline uint64_t glibc_fast_size(const struct glibc_heap *heap, unsigned int bin)
+{
+	return heap->minimum + 2 * (uint64_t)heap->word * bin;
+}
+
+static inline unsigned int glibc_fastbins(const struct glibc_heap *heap)
+{
+	return heap->word == 4 ? 11 : 10;
+}
+
+static inline uint64_t glibc_largest_fast(const struct glibc_heap *heap)
+{
+	return glibc_fast_size(heap, glibc_fastbins(heap) - 1);
+}
+
+/* The largest chunk in a small bin. */
+static inline uint64_t glibc_largest_small(const struct glibc_heap *heap)
+{
+	return heap->word == 4 ? 0x3e0 : 0x3f0;
+}
+
+static inline uint64_t glibc_fastbin(const struct glibc_heap *heap, const struct glibc_arena *arena,
+				     unsigned int bin)
+{
+	return arena->address + arena->layout->fastbins + heap->word * (uint64_t)bin;
 }
 
 /* What the link stored at where leads to. */
@@ -188,12 +251,28 @@ static inline uint64_t view_chunk_size(struct view *view, uint64_t chunk)
 {
 	uint64_t size;
 
-	return view_word(view, chunk + 8, &size) ? header_size(size) : 0;
+	return view_word(view, chunk + image_word_size(view->image), &size) ? header_size(size) : 0;
 }
 
-static inline uint64_t align_up(uint64_t address)
+/* The first place of a chunk at or above address. */
+static inline uint64_t glibc_chunk_above(uint64_t address, unsigned int word)
 {
-	return (address + 15) & ~UINT64_C(15);
+	uint64_t offset = glibc_offset(word);
+
+	return ((address + ALIGNMENT - 1 - offset) & ~(uint64_t)(ALIGNMENT - 1)) + offset;
+}
+
+/* The last one at or below address. */
+static inline uint64_t glibc_chunk_below(uint64_t address, unsigned int word)
+{
+	uint64_t offset = glibc_offset(word);
+
+	return ((address - offset) & ~(uint64_t)(ALIGNMENT - 1)) + offset;
+}
+
+static inline bool glibc_may_be_chunk(uint64_t address, unsigned int word)
+{
+	return address % ALIGNMENT == glibc_offset(word);
 }
 
 /* Sort, and drop repeats. The others take a sorted list. */

@@ -16,16 +16,16 @@ enum {
 
 /* tcache_perthread_struct: counters, then the bins' first entries. */
 struct tcache_layout {
-	uint64_t chunk_size;
+	uint64_t chunk_size[2]; /* with words of 8 bytes, and of 4 */
 	unsigned int bins;
 	unsigned int counter_size; /* bytes */
 	bool counts;		   /* else: how many more may be added */
 };
 
 static const struct tcache_layout tcache_layouts[] = {
-	{ 0x290, 64, 2, true },	 /* 2.30 */
-	{ 0x300, 76, 2, false }, /* 2.42 */
-	{ 0x250, 64, 1, true },	 /* 2.26 */
+	{ { 0x290, 0x190 }, 64, 2, true },  /* 2.30 */
+	{ { 0x300, 0x1d0 }, 76, 2, false }, /* 2.42 */
+	{ { 0x250, 0x150 }, 64, 1, true },  /* 2.26 */
 };
 
 enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
@@ -34,18 +34,23 @@ enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
  * The layout of a cache whose chunk is of that size, or NULL. A cache that was made late may be in
  * a freed chunk that is 16 bytes larger, because 16 bytes are no chunk.
  */
-static const struct tcache_layout *find_layout(uint64_t size)
+static const struct tcache_layout *find_layout(uint64_t size, unsigned int word)
 {
-	for (size_t i = 0; i < TCACHE_LAYOUTS; i++)
-		if (size == tcache_layouts[i].chunk_size ||
-		    size == tcache_layouts[i].chunk_size + 16)
+	/* A narrow chunk of 16 bytes is one. */
+	const uint64_t rest = word == 4 ? 0 : 16;
+
+	for (size_t i = 0; i < TCACHE_LAYOUTS; i++) {
+		uint64_t usual = tcache_layouts[i].chunk_size[word == 4];
+
+		if (size == usual || size == usual + rest)
 			return &tcache_layouts[i];
+	}
 	return NULL;
 }
 
-bool glibc_has_cache_size(uint64_t size)
+bool glibc_has_cache_size(uint64_t size, unsigned int word)
 {
-	return find_layout(size) != NULL;
+	return find_layout(size, word) != NULL;
 }
 
 struct tcache {
@@ -56,16 +61,17 @@ struct tcache {
 };
 
 /* Whether memory at user's address may be cached in that bin. */
-static bool fits_bin(struct view *view, uint64_t user, unsigned int bin)
+static bool fits_bin(const struct glibc_heap *heap, struct view *view, uint64_t user,
+		     unsigned int bin, uint64_t wanted)
 {
 	uint64_t size;
 
-	if (user % 16 != 0 || user < HEADER)
+	if (user % ALIGNMENT != 0 || user < heap->header)
 		return false;
-	size = view_chunk_size(view, user - HEADER);
+	size = view_chunk_size(view, user - heap->header);
 	if (bin < SMALL_TCACHE_BINS)
-		return size == glibc_bin_size(bin);
-	return size > glibc_bin_size(SMALL_TCACHE_BINS - 1);
+		return size == wanted;
+	return size > glibc_bin_size(heap, SMALL_TCACHE_BINS - 1);
 }
 
 static bool read_fields(const struct image *image, struct tcache *tcache)
@@ -75,8 +81,7 @@ static bool read_fields(const struct image *image, struct tcache *tcache)
 	size_t size = layout->bins * layout->counter_size;
 
 	if (!image_read(image, tcache->address, counters, size) ||
-	    !image_read(image, tcache->address + size, tcache->entries,
-			layout->bins * sizeof(uint64_t)))
+	    !image_read_words(image, tcache->address + size, tcache->entries, layout->bins))
 		return false;
 	for (unsigned int i = 0; i < layout->bins; i++) {
 		if (layout->counter_size == 1)
@@ -102,9 +107,9 @@ static bool fields_fit(const struct tcache *tcache)
 static bool find_fields(const struct glibc_heap *heap, struct view *view, uint64_t address,
 			struct tcache *ret)
 {
-	if (address % 16 != 0 || address < HEADER)
+	if (address % ALIGNMENT != 0 || address < heap->header)
 		return false;
-	ret->layout = find_layout(view_chunk_size(view, address - HEADER));
+	ret->layout = find_layout(view_chunk_size(view, address - heap->header), heap->word);
 	ret->address = address;
 	return ret->layout && read_fields(heap->context.image, ret) && fields_fit(ret);
 }
@@ -136,7 +141,7 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_
 	for (unsigned int i = 0; i < ret->layout->bins; i++) {
 		if (ret->entries[i] == 0)
 			continue;
-		if (!fits_bin(view, ret->entries[i], i))
+		if (!fits_bin(heap, view, ret->entries[i], i, glibc_bin_size(heap, i)))
 			return -1;
 		members++;
 	}
@@ -147,7 +152,7 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_
 static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thread)
 {
 	const struct program *program = heap->context.program;
-	uint64_t end = program->threads[thread].thread_pointer & ~UINT64_C(7);
+	uint64_t end = program->threads[thread].thread_pointer & ~((uint64_t)heap->word - 1);
 	const struct region *region = image_find(heap->context.image, end);
 	struct memory_range tls = { end, end };
 
@@ -185,7 +190,7 @@ static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 		    (least.end == 0 || tls.end - tls.start < least.end - least.start))
 			least = tls;
 	}
-	for (uint64_t i = least.start; i < least.end; i += 8) {
+	for (uint64_t i = least.start; i < least.end; i += heap->word) {
 		uint64_t tcache;
 
 		if (!leads_to_tcache(heap, &near, &far, i, &tcache))
@@ -220,7 +225,7 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 			TRY(add_tcache(heap, i, tcache));
 			continue;
 		}
-		for (uint64_t j = tls.start; j < tls.end; j += 8)
+		for (uint64_t j = tls.start; j < tls.end; j += heap->word)
 			if (leads_to_tcache(heap, &near, &far, j, &tcache))
 				TRY(add_tcache(heap, i, tcache));
 	}
@@ -242,10 +247,11 @@ struct reading {
 static struct reading read_list(const struct glibc_heap *heap, struct view *view, uint64_t user,
 				unsigned int bin, uint64_t above, unsigned int most)
 {
+	uint64_t size = above ? glibc_fast_size(heap, bin) : glibc_bin_size(heap, bin);
 	struct reading reading = { 0 };
 	uint64_t link;
 
-	while (reading.length < most && fits_bin(view, user, bin)) {
+	while (reading.length < most && fits_bin(heap, view, user, bin, size)) {
 		if (reading.length++ > 0)
 			reading.links++;
 		if (!view_word(view, user, &link))
@@ -294,14 +300,12 @@ static void decide_mangling(struct glibc_heap *heap)
 		}
 	}
 	list_for_each(arena, heap->arenas, heap->arena_count) {
-		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++) {
+		for (unsigned int j = 0; j < glibc_fastbins(heap) && arena->layout->fastbins; j++) {
 			uint64_t chunk;
 
-			if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * j,
-				       &chunk) ||
-			    chunk == 0)
+			if (!view_word(&view, glibc_fastbin(heap, arena, j), &chunk) || chunk == 0)
 				continue;
-			vote(heap, &view, &votes, chunk + HEADER, j, HEADER);
+			vote(heap, &view, &votes, chunk + heap->header, j, heap->header);
 		}
 	}
 	/* Without any list, either is right. */
@@ -325,7 +329,8 @@ static struct error *note_cache(struct glibc_heap *heap, const struct tcache *tc
 {
 	heap->cache_damaged = true;
 	return glibc_note_broken(heap,
-				 (struct glibc_broken_list){ "thread cache", glibc_bin_size(bin),
+				 (struct glibc_broken_list){ "thread cache",
+							     glibc_bin_size(heap, bin),
 							     tcache->address, user },
 				 next);
 }
@@ -334,16 +339,17 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 					const struct tcache *tcache, unsigned int bin)
 {
 	uint64_t user = tcache->entries[bin], last = tcache->address, key = 0;
+	uint64_t size = glibc_bin_size(heap, bin);
 	unsigned int length = 0;
 
 	while (user != 0) {
 		uint64_t link;
 
-		if (length > MAXIMUM_CACHED || !fits_bin(view, user, bin) ||
+		if (length > MAXIMUM_CACHED || !fits_bin(heap, view, user, bin, size) ||
 		    !view_word(view, user, &link))
 			return note_cache(heap, tcache, bin, last, user);
-		TRY(array_append(&heap->cached, user - HEADER));
-		if (view_word(view, user + 8, &key) && key != 0)
+		TRY(array_append(&heap->cached, user - heap->header));
+		if (view_word(view, user + heap->word, &key) && key != 0)
 			heap->tcache_key = key;
 		length++;
 		last = user;
@@ -370,22 +376,24 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 {
 	struct view view = { heap->context.image };
 	struct cycle_search search = { .power = 1 };
-	uint64_t size = glibc_bin_size(bin), chunk, last = arena->address;
+	uint64_t size = glibc_fast_size(heap, bin), chunk, last = arena->address;
 
-	if (!view_word(&view, arena->address + arena->layout->fastbins + 8 * bin, &chunk))
+	if (!view_word(&view, glibc_fastbin(heap, arena, bin), &chunk))
 		return NULL;
 	while (chunk != 0) {
 		uint64_t link;
 
-		if (search.steps == MOST_FOLLOWED && !image_fits(heap->context.image)) {
+		/* All of a narrow process fits. */
+		if (search.steps == MOST_FOLLOWED && heap->word == 8 &&
+		    !image_fits(heap->context.image)) {
 			heap->fast.count -= search.steps;
 			heap->fast_put_off = true;
 			arena->put_off |= 1U << bin;
 			return NULL;
 		}
-		if (chunk % 16 != 0 || cycle_closes(&search, chunk) ||
+		if (!glibc_may_be_chunk(chunk, heap->word) || cycle_closes(&search, chunk) ||
 		    view_chunk_size(&view, chunk) != size ||
-		    !view_word(&view, chunk + HEADER, &link)) {
+		    !view_word(&view, chunk + heap->header, &link)) {
 			heap->fast_damaged = true;
 			return glibc_note_broken(heap,
 						 (struct glibc_broken_list){ "fast bin", size,
@@ -393,8 +401,8 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 						 chunk);
 		}
 		TRY(array_append(&heap->fast, chunk));
-		last = chunk + HEADER;
-		chunk = glibc_demangle(heap, chunk + HEADER, link);
+		last = chunk + heap->header;
+		chunk = glibc_demangle(heap, chunk + heap->header, link);
 	}
 	return NULL;
 }
@@ -402,7 +410,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 static struct error *collect_fastbins(struct glibc_heap *heap)
 {
 	list_for_each(arena, heap->arenas, heap->arena_count) {
-		for (unsigned int j = 0; j < FASTBINS && arena->layout->fastbins; j++)
+		for (unsigned int j = 0; j < glibc_fastbins(heap) && arena->layout->fastbins; j++)
 			TRY(collect_fastbin(heap, arena, j));
 	}
 	return NULL;
@@ -483,20 +491,23 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 	heap->mangling_known = true;
 	settling->error = collect_tcache(heap, &tcache);
 	for (size_t i = before; i < heap->cached.count; i++)
-		block_sink_restate(settling->sink, heap->cached.items[i] + HEADER, BLOCK_CACHED);
+		block_sink_restate(settling->sink, heap->cached.items[i] + heap->header,
+				   BLOCK_CACHED);
 }
 
 /* Whether the block is a member of a fast bin whose list is broken. */
 static bool is_lost_fast(struct settling *settling, struct block block)
 {
-	uint64_t link, target, size = block.size + 8;
+	const struct glibc_heap *heap = settling->heap;
+	uint64_t link, target, size = block.size + heap->word;
 
-	if (size > glibc_bin_size(FASTBINS - 1) || !view_word(&settling->view, block.start, &link))
+	if (size > glibc_largest_fast(heap) || !view_word(&settling->view, block.start, &link))
 		return false;
-	target = glibc_demangle(settling->heap, block.start, link);
+	target = glibc_demangle(heap, block.start, link);
 	if (target == 0)
-		return settling->heap->mangled;
-	return target % 16 == 0 && view_chunk_size(&settling->target, target) == size;
+		return heap->mangled;
+	return glibc_may_be_chunk(target, heap->word) &&
+	       view_chunk_size(&settling->target, target) == size;
 }
 
 static bool settle_block(void *data, struct block block)
@@ -506,11 +517,11 @@ static bool settle_block(void *data, struct block block)
 	uint64_t key;
 
 	if (heap->cache_damaged && heap->tcache_key &&
-	    view_word(&settling->view, block.start + 8, &key) && key == heap->tcache_key)
+	    view_word(&settling->view, block.start + heap->word, &key) && key == heap->tcache_key)
 		block_sink_restate(settling->sink, block.start, BLOCK_CACHED);
 	else if (heap->fast_damaged && is_lost_fast(settling, block) &&
 		 block_sink_restate(settling->sink, block.start, BLOCK_FREE))
-		settling->error = array_append(&heap->fast, block.start - HEADER);
+		settling->error = array_append(&heap->fast, block.start - heap->header);
 	return !settling->error;
 }
 

@@ -11,14 +11,14 @@
 #include "allocators/glibc/glibc.h"
 
 /* Whether a chunk of that size can be a thread's cache. */
-bool glibc_has_cache_size(uint64_t size);
+bool glibc_has_cache_size(uint64_t size, unsigned int word);
 
 /* The same, without a call for nearly all sizes. */
-static inline bool glibc_may_be_cache(uint64_t size)
+static inline bool glibc_may_be_cache(uint64_t size, unsigned int word)
 {
-	enum { SMALLEST = 0x250, LARGEST = 0x310 };
+	const uint64_t smallest = word == 4 ? 0x150 : 0x250, largest = word == 4 ? 0x1e0 : 0x310;
 
-	return size >= SMALLEST && size <= LARGEST && glibc_has_cache_size(size);
+	return size >= smallest && size <= largest && glibc_has_cache_size(size, word);
 }
 
 /* Whether the memory at user, of such a size, can be a cache by its fields. */

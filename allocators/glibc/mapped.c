@@ -20,7 +20,7 @@
 
 enum {
 	PROGRESS_STEP = 1 << 20, /* bytes */
-	NEW_TAIL = 16,		 /* not in a mapped chunk's size since 2.43 */
+	NEW_TAIL = 16, /* not in a mapped chunk's size since 2.43; not known of narrow ones */
 };
 
 enum find_kind {
@@ -61,10 +61,11 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
  */
 static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 {
+	const uint64_t offset = glibc_offset(scan->heap->word);
 	const uint64_t places[] = {
-		stack->start - HEADER,
-		page_below(stack->start - 1),
-		page_below(stack->start - 1) - PAGE,
+		stack->start - scan->heap->header,
+		page_below(stack->start - 1) + offset,
+		page_below(stack->start - 1) - PAGE + offset,
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
@@ -119,15 +120,17 @@ static bool meets_taken(const struct scan *scan, uint64_t start, uint64_t end)
 static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
 			    uint64_t *ret_start, uint64_t *ret_end)
 {
+	const struct glibc_heap *heap = scan->heap;
 	uint64_t before, size;
 
-	if (!view_word(&scan->view, address + 8, &size) || (size & FLAGS) != IS_MMAPPED ||
+	if (!view_word(&scan->view, address + heap->word, &size) || (size & FLAGS) != IS_MMAPPED ||
 	    !view_word(&scan->view, address, &before))
 		return false;
 	size &= ~(uint64_t)FLAGS;
-	if ((address + size) % PAGE == PAGE - NEW_TAIL)
+	if (heap->word == 8 && (address + size) % PAGE == PAGE - NEW_TAIL)
 		size += NEW_TAIL;
-	if (before % 16 != 0 || size % 16 != 0 || size < MINIMUM_CHUNK || before > address - low ||
+	if (!glibc_may_be_chunk(address, heap->word) || before % heap->header != 0 ||
+	    size % heap->header != 0 || size < heap->minimum || before > address - low ||
 	    (address - before) % PAGE != 0 || size > UINT64_MAX - address ||
 	    (address + size) % PAGE != 0 || meets_taken(scan, address, address + size) ||
 	    view_reach(&scan->view, high, address + size) < address + size)
@@ -142,7 +145,8 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 {
 	uint64_t size;
 
-	return view_word(&scan->view, chunk + 8, &size) && chunk + header_size(size) == end
+	return view_word(&scan->view, chunk + scan->heap->word, &size) &&
+			       chunk + header_size(size) == end
 		       ? 0
 		       : NEW_TAIL;
 }
@@ -153,25 +157,27 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
  */
 static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 {
-	uint64_t tail = mapped_tail(scan, start, end);
+	const uint64_t header = scan->heap->header, word = scan->heap->word;
+	const uint64_t first = glibc_chunk_above(start, scan->heap->word);
+	uint64_t tail = mapped_tail(scan, first, end);
 
-	for (uint64_t alignment = 2 * HEADER; alignment < end - start; alignment *= 2) {
-		uint64_t user = (start + 2 * HEADER + alignment - 1) & ~(alignment - 1);
+	for (uint64_t alignment = 2 * ALIGNMENT; alignment < end - start; alignment *= 2) {
+		uint64_t user = (first + 2 * header + alignment - 1) & ~(alignment - 1);
 
 		/* The next multiple, if this one left too little room below it. */
 		for (int i = 0; i < 2; i++, user += alignment) {
 			uint64_t before, size;
 
-			if (user <= start + HEADER || user >= end)
+			if (user <= first + header || user >= end)
 				break;
-			if (view_word(&scan->view, user - HEADER, &before) &&
-			    view_word(&scan->view, user - 8, &size) &&
-			    before == user - HEADER - start &&
-			    size + tail == end - user + HEADER + IS_MMAPPED)
-				return user - HEADER;
+			if (view_word(&scan->view, user - header, &before) &&
+			    view_word(&scan->view, user - word, &size) &&
+			    before == user - header - start &&
+			    size + tail == end - user + header + IS_MMAPPED)
+				return user - header;
 		}
 	}
-	return start;
+	return first;
 }
 
 /* List the arenas that hold more than was found of them. */
@@ -207,22 +213,24 @@ static bool may_be_piece(struct scan *scan, uint64_t start)
 {
 	uint64_t header;
 
-	return view_word(&scan->view, start + 8, &header) && (header & FLAGS) == PREV_INUSE &&
-	       header >= MINIMUM_CHUNK;
+	return view_word(&scan->view, start + scan->heap->word, &header) &&
+	       (header & FLAGS) == PREV_INUSE && header >= scan->heap->minimum;
 }
 
 /* Try address; *ret_next is where to go on. */
 static struct error *try_place(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
 			       uint64_t *ret_next)
 {
+	const uint64_t offset = glibc_offset(scan->heap->word);
 	struct find find = { .kind = FIND_CHUNK };
 	struct glibc_arena *arena;
 
 	if (is_mapped_chunk(scan, address, low, high, &find.start, &find.end)) {
-		find.chunk =
-			address == find.start ? aligned_chunk(scan, find.start, find.end) : address;
+		find.chunk = address == find.start + offset
+				     ? aligned_chunk(scan, find.start, find.end)
+				     : address;
 		find.apart = find.start != low && find.end != high;
-	} else if (address % PAGE == 0 && may_be_piece(scan, address) &&
+	} else if (address % PAGE == offset && may_be_piece(scan, address) &&
 		   (arena = find_piece(scan, address, high, &find.end))) {
 		find.kind = FIND_PIECE;
 		find.start = find.chunk = address;
@@ -231,18 +239,21 @@ static struct error *try_place(struct scan *scan, uint64_t address, uint64_t low
 		*ret_next = address + 16;
 		return NULL;
 	}
-	*ret_next = find.end;
+	*ret_next = glibc_chunk_above(find.end, scan->heap->word);
 	return array_append(&scan->finds, find);
 }
 
 /* Whether a mapped chunk, or a piece's first one, may be at place. */
 static bool is_candidate(const struct scan *scan, const struct region *region, uint64_t place)
 {
-	return (place % PAGE == 0 && scan->lacking.count > 0) ||
-	       mapped_filter_one(region->bytes + (place - region->start), place);
+	const uint8_t *bytes = region->bytes + (place - region->start);
+
+	return (place % PAGE == glibc_offset(scan->heap->word) && scan->lacking.count > 0) ||
+	       (scan->heap->word == 4 ? mapped_filter_narrow(bytes, place)
+				      : mapped_filter_one(bytes, place));
 }
 
-/* The first such place from address on, both multiples of 16; or end. */
+/* The first such place from address on, where chunks may be; or end. */
 static uint64_t find_candidate(const struct scan *scan, const struct region *region,
 			       uint64_t address, uint64_t end)
 {
@@ -250,7 +261,8 @@ static uint64_t find_candidate(const struct scan *scan, const struct region *reg
 		const uint8_t *bytes = region->bytes + (address - region->start);
 		uint64_t found;
 
-		if (address % FILTERED_BYTES != 0 || end - address < FILTERED_BYTES) {
+		if (address % FILTERED_BYTES != 0 || scan->heap->word == 4 ||
+		    end - address < FILTERED_BYTES) {
 			if (is_candidate(scan, region, address))
 				return address;
 			address += 16;
@@ -303,22 +315,26 @@ static struct error *scan_data(struct scan *scan, const struct region *region,
 static struct error *scan_gap(struct scan *scan, const struct region *region,
 			      struct memory_range gap)
 {
-	const struct image *image = scan->heap->context.image;
-	uint64_t address, end;
+	const struct glibc_heap *heap = scan->heap;
+	const struct image *image = heap->context.image;
+	uint64_t address, first, end;
 
-	gap.start = align_up(gap.start);
-	if (gap.start >= gap.end || gap.end - gap.start < MINIMUM_CHUNK)
+	first = glibc_chunk_above(gap.start, heap->word);
+	gap.start = glibc_region_start(first, heap->word);
+	if (gap.start >= gap.end || gap.end - gap.start < heap->minimum)
 		return NULL;
 	/* Places from there on have too little room. */
-	end = ((gap.end - MINIMUM_CHUNK) & ~UINT64_C(15)) + 16;
-	address = gap.start;
+	end = glibc_chunk_below(gap.end - heap->minimum, heap->word) + 16;
+	address = first;
 	while (address < end) {
 		uint64_t hole;
 
-		address = image_next_data(image, address) & ~UINT64_C(15);
+		address = glibc_chunk_below(image_next_data(image, address), heap->word);
+		if (address < gap.start)
+			address = first;
 		if (address >= end)
 			break;
-		hole = (image_next_hole(image, address) + 15) & ~UINT64_C(15);
+		hole = glibc_chunk_above(image_next_hole(image, address), heap->word);
 		TRY(scan_data(scan, region, gap, address, hole > address && hole < end ? hole : end,
 			      &address));
 	}
@@ -431,7 +447,7 @@ static void find_chunk_gap(struct scan *scan)
 		if (find->kind != FIND_CHUNK || !region || region->start == find->end ||
 		    (i + 1 < scan->finds.count && find[1].start == find->end))
 			continue;
-		scan->heap->mapped_gap = find->end + 8;
+		scan->heap->mapped_gap = find->end + scan->heap->word;
 		return;
 	}
 }
@@ -440,8 +456,8 @@ static struct error *emit_chunk(struct scan *scan, const struct find *find)
 {
 	struct glibc_heap *heap = scan->heap;
 	struct block block = {
-		.start = find->chunk + HEADER,
-		.size = find->end - find->chunk - HEADER -
+		.start = find->chunk + heap->header,
+		.size = find->end - find->chunk - heap->header -
 			mapped_tail(scan, find->chunk, find->end) / 2,
 		.state = BLOCK_USED,
 	};

@@ -41,4 +41,16 @@ static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
 	return size % 16 == IS_MMAPPED && (address - before) % PAGE == 0;
 }
 
+/* The same where words are of 4 bytes: what alignment left out below the chunk is not in its size.
+ */
+static inline bool mapped_filter_narrow(const uint8_t *bytes, uint64_t address)
+{
+	uint32_t before, size;
+
+	memcpy(&before, bytes, sizeof(before));
+	memcpy(&size, bytes + 4, sizeof(size));
+	return (size & FLAGS) == IS_MMAPPED && (address - before) % PAGE == 0 &&
+	       (address + size - IS_MMAPPED) % PAGE == 0;
+}
+
 #endif

@@ -1,4 +1,5 @@
 #include "allocators/glibc/arenas.h"
+#include "allocators/glibc/lists.h"
 
 #include "analyzer/base/list.h"
 
@@ -9,7 +10,8 @@ enum { SUBHEAP_BORDER = 1 << 20, HEAD_SIZES = 2 };
 /* The arena at the head of the heap at start, if there is one. */
 static bool find_head(struct view *view, uint64_t start, struct glibc_arena *ret)
 {
-	static const uint64_t head_sizes[HEAD_SIZES] = { 32, 48 };
+	static const uint64_t sizes[][HEAD_SIZES] = { { 32, 48 }, { 24, 24 } };
+	const uint64_t *head_sizes = sizes[image_word_size(view->image) == 4];
 	uint64_t owner;
 
 	if (!view_word(view, start, &owner))
@@ -56,26 +58,26 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 /* Whether the first chunk of the mapping has the size of a thread's cache. */
 static bool starts_with_tcache(struct view *view, const struct region *region)
 {
-	uint64_t before, size;
+	unsigned int word = image_word_size(view->image);
+	uint64_t chunk = glibc_chunk_above(region->start, word), before, size;
 
 	/* Reading in a hole would make the kernel fill some of it. */
 	if (image_next_data(view->image, region->start) != region->start)
 		return false;
-	return view_word(view, region->start, &before) && before == 0 &&
-	       view_word(view, region->start + 8, &size) &&
-	       (size == (0x290 | PREV_INUSE) || size == (0x300 | PREV_INUSE) ||
-		size == (0x250 | PREV_INUSE));
+	return view_word(view, chunk, &before) && before == 0 &&
+	       view_word(view, chunk + word, &size) && (size & FLAGS) == PREV_INUSE &&
+	       glibc_has_cache_size(header_size(size), word);
 }
 
 static struct error *add_main_heap(struct glibc_heap *heap, const struct region *region)
 {
 	TRY(LIST_APPEND(heap->parameters, heap->parameters_count,
 			(struct glibc_parameters){
-				.base = region->start,
+				.base = glibc_chunk_above(region->start, heap->word),
 				.arena = heap->arena_count,
 			}));
 	return glibc_add_arena(heap, (struct glibc_arena){
-					     .layout = glibc_any_layout(),
+					     .layout = glibc_any_layout(heap->word),
 					     .main = true,
 					     .stated_size = region->end - region->start,
 				     });

@@ -95,9 +95,10 @@ static struct error *cut(struct pieces *pieces, size_t number)
 	return error;
 }
 
-static bool is_empty(const struct glibc_stretch *stretch)
+static bool is_empty(const struct pieces *pieces, const struct glibc_stretch *stretch)
 {
-	return stretch->start % 16 != 0 || stretch->start >= stretch->end;
+	return !glibc_may_be_chunk(stretch->start, pieces->heap->word) ||
+	       stretch->start >= stretch->end;
 }
 
 static struct error *begin_stretch(struct pieces *pieces, size_t number)
@@ -108,9 +109,11 @@ static struct error *begin_stretch(struct pieces *pieces, size_t number)
 	pieces->walk = glibc_walk_from(pieces->heap, pieces->sink, stretch, stretch->start);
 	pieces->walk.in_pieces = pieces->threads > 1;
 	pieces->chunk = stretch->start;
-	if (is_empty(stretch))
+	if (is_empty(pieces, stretch))
 		return NULL;
-	return block_sink_region(pieces->sink, stretch->start, stretch->end, pieces->walk.number);
+	return block_sink_region(pieces->sink,
+				 glibc_region_start(stretch->start, pieces->heap->word),
+				 stretch->end, pieces->walk.number);
 }
 
 static struct error *walk_front(struct pieces *pieces, uint64_t end)
@@ -123,7 +126,7 @@ static void end_stretch(struct pieces *pieces, size_t number)
 	struct glibc_stretch *stretch = &pieces->stretches[number];
 	struct walk *walk = &pieces->walk;
 
-	if (is_empty(stretch))
+	if (is_empty(pieces, stretch))
 		return;
 	walk->arena->size += walk->end - stretch->start;
 	stretch->end = walk->end;
@@ -154,7 +157,7 @@ static struct error *join(struct pieces *pieces, const struct piece *piece,
 
 	if (piece->start == stretch->start)
 		TRY(begin_stretch(pieces, piece->stretch));
-	if (is_empty(stretch))
+	if (is_empty(pieces, stretch))
 		return NULL;
 	if (block_sink_count(middle->sink) > 0) {
 		TRY(walk_front(pieces, middle->first));
@@ -183,10 +186,11 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 	middle->walk.steps = ROW_STEPS;
 	middle->walk.in_pieces = middle->walk.from_the_middle = true;
 	middle->first = piece->start;
-	if (is_empty(stretch) || (piece->start != stretch->start &&
-				  !glibc_find_row(&middle->walk, &middle->first, stop)))
+	if (is_empty(pieces, stretch) || (piece->start != stretch->start &&
+					  !glibc_find_row(&middle->walk, &middle->first, stop)))
 		return NULL;
-	TRY(block_sink_region(middle->sink, middle->first, stretch->end, middle->walk.number));
+	TRY(block_sink_region(middle->sink, glibc_region_start(middle->first, pieces->heap->word),
+			      stretch->end, middle->walk.number));
 	middle->end = middle->first;
 	return glibc_walk_on(&middle->walk, &middle->end, stop);
 }
@@ -258,7 +262,7 @@ static struct error *walk_alone(struct pieces *pieces, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		TRY(begin_stretch(pieces, i));
-		if (!is_empty(&pieces->stretches[i]))
+		if (!is_empty(pieces, &pieces->stretches[i]))
 			TRY(walk_front(pieces, UINT64_MAX));
 		end_stretch(pieces, i);
 	}

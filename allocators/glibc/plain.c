@@ -22,12 +22,9 @@ struct batch {
 	size_t count;
 };
 
-static inline uint64_t batch_word(const struct batch *batch, uint64_t address)
+static inline uint64_t batch_word(const struct batch *batch, uint64_t address, unsigned int word)
 {
-	uint64_t word;
-
-	memcpy(&word, batch->bytes + (address - batch->start), sizeof(word));
-	return word;
+	return load_word(batch->bytes + (address - batch->start), word);
 }
 
 /* Fetching memory that is not mapped does nothing. */
@@ -72,46 +69,52 @@ static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop, struct
 
 /* Whether the sound chunk is plain. */
 static inline bool is_plain(const struct walk *walk, const struct batch *batch, uint64_t chunk,
-			    uint64_t size)
+			    uint64_t size, unsigned int word)
 {
-	return chunk < batch->stop && size < MOST_PLAIN && batch->end - chunk >= size + HEADER &&
+	return chunk < batch->stop && size < MOST_PLAIN &&
+	       batch->end - chunk >= size + glibc_header(word) &&
 	       chunk + size != walk->arena->top &&
-	       !(glibc_may_be_cache(size) && glibc_looks_like_cache(walk->heap, chunk + HEADER));
+	       !(glibc_may_be_cache(size, word) &&
+		 glibc_looks_like_cache(walk->heap, chunk + glibc_header(word)));
 }
 
-static inline void put(struct batch *batch, uint64_t distance, uint64_t size, uint64_t used)
+static inline void put(struct batch *batch, uint64_t distance, uint64_t size, uint64_t used,
+		       unsigned int word)
 {
-	uint64_t *word = &batch->used[batch->count / 64];
+	uint64_t *states = &batch->used[batch->count / 64];
 
 	if (batch->count % 64 == 0)
-		*word = 0;
-	*word |= used << (batch->count % 64);
+		*states = 0;
+	*states |= used << (batch->count % 64);
 	batch->extents[batch->count++] = (struct extent){
 		(uint32_t)(distance / 16),
-		(uint32_t)(size - 8),
+		(uint32_t)(size - word),
 	};
 }
 
-/* Add plain chunks to the batch; returns the first other one. */
-static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chunk, uint64_t base)
+/* Add plain chunks to the batch; returns the first other one. It is compiled for each size of
+ * words. */
+static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, struct batch *batch,
+							   uint64_t chunk, uint64_t base,
+							   unsigned int word)
 {
-	uint64_t header = batch_word(batch, chunk + 8);
+	uint64_t header = batch_word(batch, chunk + word, word);
 
 	while (batch->count < BLOCK_BATCH) {
 		uint64_t size = header_size(header), next = chunk + size;
 		uint64_t above;
 
-		if (!is_plain(walk, batch, chunk, size))
+		if (!is_plain(walk, batch, chunk, size, word))
 			break;
-		above = batch_word(batch, next + 8);
-		if (!glibc_is_sound(above, batch->odd_bits, walk->end - next))
+		above = batch_word(batch, next + word, word);
+		if (!glibc_is_sound(above, batch->odd_bits, walk->end - next, word))
 			break;
 		if (!(above & PREV_INUSE)) {
-			if (batch_word(batch, next) != size)
+			if (batch_word(batch, next, word) != size)
 				break;
 			glibc_add_links(walk->links, &walk->view, chunk);
 		}
-		put(batch, chunk + HEADER - base, size, above & PREV_INUSE);
+		put(batch, chunk + glibc_header(word) - base, size, above & PREV_INUSE, word);
 		fetch_ahead(batch, chunk, size);
 		chunk = next;
 		header = above;
@@ -119,17 +122,24 @@ static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chun
 	return chunk;
 }
 
+static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chunk, uint64_t base)
+{
+	return walk->heap->word == 4 ? fill(walk, batch, chunk, base, 4)
+				     : fill(walk, batch, chunk, base, 8);
+}
+
 struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
+	unsigned int word = walk->heap->word;
 	uint64_t first = *chunk, base, header;
 	struct batch batch;
 
 	if (!begin_batch(walk, first, stop, &batch) || first == walk->arena->top ||
-	    walk->end - first < MINIMUM_CHUNK || batch.end - first < MINIMUM_CHUNK)
+	    walk->end - first < walk->heap->minimum || batch.end - first < walk->heap->minimum)
 		return NULL;
-	header = batch_word(&batch, first + 8);
-	if (!sound_header(walk->arena, header, walk->end - first) ||
-	    !block_sink_base(walk->sink, first + HEADER, &base))
+	header = batch_word(&batch, first + word, word);
+	if (!sound_header(walk->arena, header, walk->end - first, word) ||
+	    !block_sink_base(walk->sink, first + walk->heap->header, &base))
 		return NULL;
 	*chunk = fill_batch(walk, &batch, first, base);
 	if (batch.count == 0)

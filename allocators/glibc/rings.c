@@ -61,7 +61,7 @@ static void leave_memos(const struct glibc_heap *heap, uint64_t chunk, uint64_t 
 
 		if (memo)
 			*memo = (struct memo){ chunk, head };
-		if (!view_word(&view, chunk + HEADER, &chunk))
+		if (!view_word(&view, chunk + heap->header, &chunk))
 			return;
 	}
 }
@@ -73,7 +73,7 @@ uint64_t glibc_ring_head(const struct glibc_heap *heap, uint64_t chunk,
 	struct cycle_search search = { .mark = chunk, .power = 1 };
 	uint64_t at = chunk, head = 0;
 
-	while (!recall(heap->rings, at, &head) && view_word(&view, at + HEADER, &at)) {
+	while (!recall(heap->rings, at, &head) && view_word(&view, at + heap->header, &at)) {
 		if (is_head(heap, at)) {
 			head = at;
 			break;

@@ -88,12 +88,13 @@ const char *glibc_tell_any_work(const struct glibc_heap *heap)
 }
 
 /* Whether the chunk at address is in use; its size with the header. */
-static bool is_used_chunk(const struct block_sink *sink, uint64_t chunk, uint64_t *ret_size)
+static bool is_used_chunk(const struct glibc_heap *heap, const struct block_sink *sink,
+			  uint64_t chunk, uint64_t *ret_size)
 {
 	struct block block;
 
-	if (chunk % 16 != 0 || !block_sink_find(sink, chunk + HEADER, &block) ||
-	    block.state != BLOCK_USED)
+	if (!glibc_may_be_chunk(chunk, heap->word) ||
+	    !block_sink_find(sink, chunk + heap->header, &block) || block.state != BLOCK_USED)
 		return false;
 	*ret_size = block.size;
 	return true;
@@ -107,12 +108,12 @@ static void free_chain(struct glibc_heap *heap, struct block_sink *sink, uint64_
 	uint64_t link, found;
 
 	for (size_t i = 0; i < MAXIMUM_CHAIN; i++) {
-		if (!view_word(&view, chunk + HEADER, &link))
+		if (!view_word(&view, chunk + heap->header, &link))
 			return;
-		link = glibc_demangle(heap, chunk + HEADER, link);
-		if (!is_used_chunk(sink, link, &found) || found != size)
+		link = glibc_demangle(heap, chunk + heap->header, link);
+		if (!is_used_chunk(heap, sink, link, &found) || found != size)
 			return;
-		block_sink_restate(sink, link + HEADER, BLOCK_FREE);
+		block_sink_restate(sink, link + heap->header, BLOCK_FREE);
 		chunk = link;
 	}
 }
@@ -121,10 +122,10 @@ static struct error *hold(struct glibc_heap *heap, struct block_sink *sink, uint
 {
 	uint64_t size;
 
-	if (!is_used_chunk(sink, chunk, &size))
+	if (!is_used_chunk(heap, sink, chunk, &size))
 		return NULL;
 	free_chain(heap, sink, chunk, size);
-	return block_sink_hold(sink, chunk + HEADER);
+	return block_sink_hold(sink, chunk + heap->header);
 }
 
 static struct error *hold_for_thread(struct glibc_heap *heap, struct block_sink *sink,
@@ -136,8 +137,8 @@ static struct error *hold_for_thread(struct glibc_heap *heap, struct block_sink 
 
 	for (unsigned int i = 0; i < registers; i++)
 		TRY(hold(heap, sink, thread->state->registers[i]));
-	for (uint64_t i = thread->used_from & ~UINT64_C(7);
-	     i < thread->stack_pointer + INNER_FRAMES; i += 8)
+	for (uint64_t i = thread->used_from & ~((uint64_t)heap->word - 1);
+	     i < thread->stack_pointer + INNER_FRAMES; i += heap->word)
 		if (view_word(&view, i, &word))
 			TRY(hold(heap, sink, word));
 	return NULL;

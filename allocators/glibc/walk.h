@@ -41,18 +41,19 @@ static inline uint64_t glibc_odd_bits(const struct glibc_arena *arena)
 	return 8 | IS_MMAPPED | (arena->main ? NON_MAIN_ARENA : 0);
 }
 
-static inline bool glibc_is_sound(uint64_t header, uint64_t odd_bits, uint64_t available)
+static inline bool glibc_is_sound(uint64_t header, uint64_t odd_bits, uint64_t available,
+				  unsigned int word)
 {
 	uint64_t size = header_size(header);
 
-	return !(header & odd_bits) && size >= MINIMUM_CHUNK && size <= available;
+	return !(header & odd_bits) && size >= glibc_minimum(word) && size <= available;
 }
 
 /* Whether a header can be that of a chunk with available bytes from it. */
 static inline bool sound_header(const struct glibc_arena *arena, uint64_t header,
-				uint64_t available)
+				uint64_t available, unsigned int word)
 {
-	return glibc_is_sound(header, glibc_odd_bits(arena), available);
+	return glibc_is_sound(header, glibc_odd_bits(arena), available, word);
 }
 
 /* Whether the sorted list, from *cursor on, has chunk; moves the cursor. */

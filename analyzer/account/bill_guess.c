@@ -60,7 +60,7 @@ static bool is_made_of(const struct image *image, const struct unknown *unknown,
 			continue;
 		}
 		for (uint64_t i = 0; i < 6 && word == 0; i++)
-			image_read_u64(image, at + 8 * i, &word);
+			image_read_word(image, at + image_word_size(image) * i, &word);
 		seen += word != 0;
 		found += word != 0 && pages->measure(image, at) != 0;
 	}
@@ -172,15 +172,15 @@ static bool find_bounds(struct guessing *guessing)
 static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t end,
 			  const char *guess)
 {
+	const unsigned int width = image_word_size(guessing->image);
 	uint64_t bounds = guessing->end - guessing->start, size;
 	const uint8_t *bytes;
 
 	for (; (bytes = next_bytes(guessing->image, &start, end, &size)); start += size) {
-		for (uint64_t i = 0; i + 8 <= size; i += 8) {
+		for (uint64_t i = 0; i + width <= size; i += width) {
+			uint64_t word = load_word(bytes + i, width);
 			struct unknown *unknown;
-			uint64_t word;
 
-			memcpy(&word, bytes + i, sizeof(word));
 			if (word - guessing->start >= bounds)
 				continue;
 			unknown = find_unknown(guessing->unknowns, word);

@@ -3,7 +3,7 @@
 #include "analyzer/heap/debug_header.h"
 
 /* A text that is shorter may as well be a few small numbers. */
-enum { LEAST_TEXT = 8, WORD = sizeof(uint64_t) };
+enum { LEAST_TEXT = 8 };
 
 void extents_init(struct extents *extents, const struct analysis *analysis)
 {
@@ -25,14 +25,12 @@ void extents_init(struct extents *extents, const struct analysis *analysis)
 static bool has_pointer(const struct extents *extents, const uint8_t *bytes, uint64_t offset,
 			uint64_t size)
 {
-	uint64_t word;
+	const unsigned int word = image_word_size(extents->view.image);
 
-	offset = (offset + WORD - 1) / WORD * WORD;
-	for (; offset + WORD <= size; offset += WORD) {
-		memcpy(&word, bytes + offset, sizeof(word));
-		if (heap_bounds_hold(&extents->bounds, word))
+	offset = (offset + word - 1) / word * word;
+	for (; offset + word <= size; offset += word)
+		if (heap_bounds_hold(&extents->bounds, load_word(bytes + offset, word)))
 			return true;
-	}
 	return false;
 }
 

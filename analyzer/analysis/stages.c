@@ -21,6 +21,12 @@ static struct error *build_program(struct analysis *analysis)
 	return program_create(analysis->image, &analysis->findings, &analysis->program);
 }
 
+/* Whether words are of 4 bytes: not all that looks at memory knows of these yet. */
+static bool is_narrow(const struct analysis *analysis)
+{
+	return image_word_size(analysis->image) != sizeof(uint64_t);
+}
+
 static struct heap_context heap_context_of(struct analysis *analysis)
 {
 	return (struct heap_context){
@@ -36,10 +42,10 @@ static struct error *build_heap(struct analysis *analysis)
 {
 	const struct heap_context context = heap_context_of(analysis);
 
-	if (image_word_size(analysis->image) != sizeof(uint64_t))
-		return error_create(
-			ERROR_NOT_SUPPORTED,
-			"the heaps of %s are not read yet: only mappings, modules, threads and registers are",
+	if (is_narrow(analysis))
+		findings_add(
+			&analysis->findings, FINDING_NOTE,
+			"of %s, only glibc's malloc and what refers to what is read yet: patterns, types, and the heaps and objects of others are not recognised",
 			analysis->image->arch->name);
 	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
@@ -54,8 +60,10 @@ static struct error *build_fibers(struct analysis *analysis)
 		.index = analysis->index,
 		.account = &analysis->account,
 	};
+	static const struct runtime *const none[] = { NULL };
 
-	return runtimes_create(analysis->runtime_kinds, &context, &analysis->runtimes);
+	return runtimes_create(is_narrow(analysis) ? none : analysis->runtime_kinds, &context,
+			       &analysis->runtimes);
 }
 
 static struct roots_input roots_input_of(struct analysis *analysis)
@@ -108,7 +116,7 @@ struct disguises_input analysis_disguises_input(struct analysis *analysis,
 		.incoming = analysis->incoming,
 		.in_use = in_use,
 		.wanted = wanted,
-		.disguises = DISGUISED_POINTERS,
+		.disguises = is_narrow(analysis) ? 0 : DISGUISED_POINTERS,
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};

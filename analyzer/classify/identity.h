@@ -45,7 +45,11 @@ static inline size_t identity_words_read(struct view *view, struct memory_range 
 	uint64_t size = range.end - range.start;
 	size_t count = size < IDENTITY_BYTES ? size / sizeof(*words) : IDENTITY_WORDS;
 
-	return view_read(view, range.start, words, count * sizeof(*words)) ? count : 0;
+	/* Those of 4 bytes are not looked into yet. */
+	return image_word_size(view->image) == sizeof(*words) &&
+			       view_read(view, range.start, words, count * sizeof(*words))
+		       ? count
+		       : 0;
 }
 
 /* Whether any of the words is within the bounds. */

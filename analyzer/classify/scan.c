@@ -101,6 +101,9 @@ static bool is_meant(const struct scan_input *input, const struct classifier *cl
 {
 	const struct runtime *runtime = classifier->runtime;
 
+	/* None knows of words of 4 bytes yet. */
+	if (image_word_size(input->image) != sizeof(uint64_t))
+		return false;
 	if (classifier->for_cxx && !input->cxx)
 		return false;
 	if (!runtime)
@@ -677,7 +680,7 @@ struct error *scan_memory(const struct scan_input *input, const struct scan_task
 	_cleanup_(scan_deinit) struct scan scan = {
 		.input = input,
 		.task = task,
-		.filter = word_filter_for(allocation_bounds(input->index)),
+		.filter = word_filter_for(allocation_bounds(input->index), 8),
 		.bounds = module_bounds_find(input->program),
 		.used = allocation_used(input->index),
 		.sources = task->sources ? task->sources

@@ -64,10 +64,12 @@ void signature_judge_destroy(struct signature_judge *judge)
 /* Whether one of the words from start on is an address in a module. */
 static bool refers(const struct signature_judge *judge, uint64_t start, uint64_t size)
 {
-	for (uint64_t offset = 0; offset + WORD <= size; offset += WORD) {
+	const unsigned int width = image_word_size(judge->input.image);
+
+	for (uint64_t offset = 0; offset + width <= size; offset += width) {
 		uint64_t word;
 
-		if (!image_read_u64(judge->input.image, start + offset, &word))
+		if (!image_read_word(judge->input.image, start + offset, &word))
 			return false;
 		if (program_find_module(judge->input.program, word))
 			return true;
@@ -113,7 +115,8 @@ static bool judge_unnamed(const struct signature_judge *judge, uint64_t word,
 		return word % CODE_ALIGNMENT == 0;
 	if (!image_bytes(judge->input.image, word, &available))
 		return true;
-	return word % WORD == 0 && refers(judge, word, SEARCHED_UNNAMED);
+	return word % image_word_size(judge->input.image) == 0 &&
+	       refers(judge, word, SEARCHED_UNNAMED);
 }
 
 static enum verdict find_verdict(struct signature_judge *judge, uint64_t word)
@@ -291,8 +294,9 @@ static bool is_whole(struct signature_reader *reader, uint64_t word)
 	uint64_t to_top;
 
 	return is_constant(reader, word) &&
-	       image_read_u64(reader->view.image, word - 16, &to_top) && to_top == 0 &&
-	       classes_is_class(reader->classes, word);
+	       image_read_word(reader->view.image, word - 2 * image_word_size(reader->view.image),
+			       &to_top) &&
+	       to_top == 0 && classes_is_class(reader->classes, word);
 }
 
 /*
@@ -309,11 +313,13 @@ static bool is_slab(struct signature_reader *reader, uint64_t vtable, uint64_t s
 
 	if (!reader->judge || !classes_is_class(reader->classes, vtable))
 		return false;
-	for (uint64_t i = 2 * WORD; i + WORD <= end && alike < 2; i += WORD) {
+	const unsigned int width = image_word_size(reader->view.image);
+
+	for (uint64_t i = 2 * width; i + width <= end && alike < 2; i += width) {
 		if (!view_word(&reader->view, start + i, &word))
 			return false;
 		alike += word == vtable;
-		if (several || word == vtable || word % WORD != 0 ||
+		if (several || word == vtable || word % width != 0 ||
 		    (word ^ vtable) >> NEAR_BITS != 0 || !is_whole(reader, word))
 			continue;
 		several = other && word != other;
@@ -338,7 +344,7 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 			return part.number;
 	}
 	if (!bitmap_get(allocation_used(reader->index), id) ||
-	    range.end - range.start < sizeof(word))
+	    range.end - range.start < image_word_size(reader->view.image))
 		return 0;
 	start = signature_object(reader, id, range.start);
 	if (!(reader->kept && kept_words_find(reader->kept, id, &word)) &&

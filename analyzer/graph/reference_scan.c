@@ -95,6 +95,7 @@ static void add_edges(struct scanner *scanner, uint32_t *lengths, const allocati
 static unsigned int judge(const struct scan *scan, struct scanner *scanner, allocation_id id,
 			  struct memory_range range)
 {
+	const unsigned int word = image_word_size(scan->image);
 	uint64_t words[FIRST_WORDS] = { 0 }, size;
 	const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
 
@@ -102,7 +103,8 @@ static unsigned int judge(const struct scan *scan, struct scanner *scanner, allo
 		return 0;
 	if (size > range.end - range.start)
 		size = range.end - range.start;
-	memcpy(words, bytes, size < sizeof(words) ? size & ~UINT64_C(7) : sizeof(words));
+	for (size_t i = 0; i < FIRST_WORDS && (i + 1) * word <= size; i++)
+		words[i] = load_word(bytes + i * word, word);
 	return allocation_stale_links(scan->index, range.start, words);
 }
 
@@ -111,7 +113,7 @@ static bool is_stale_link(const struct scan *scan, struct scanner *scanner, size
 {
 	allocation_id id = scanner->words.sources[slot];
 	struct memory_range range = allocation_range_near(scan->index, id, &scanner->source_hint);
-	uint64_t word = (scanner->words.places[slot] - range.start) / 8;
+	uint64_t word = (scanner->words.places[slot] - range.start) / image_word_size(scan->image);
 
 	if (word >= FIRST_WORDS)
 		return false;
@@ -181,8 +183,10 @@ static struct error *scan_words(const struct scan *scan, struct scanner *scanner
 				allocation_id source, uint64_t address, const uint8_t *bytes,
 				uint64_t size)
 {
-	for (uint64_t i = 0; i + 8 <= size; i += FILTER_BYTES) {
-		size_t left = (size - i) / 8;
+	const unsigned int word = image_word_size(scan->image);
+
+	for (uint64_t i = 0; i + word <= size; i += FILTER_WORDS * word) {
+		size_t left = (size - i) / word;
 
 		reference_words_add_of(&scanner->words, source, address + i, bytes + i,
 				       left < FILTER_WORDS ? left : FILTER_WORDS);
@@ -431,7 +435,8 @@ static struct error *run(struct scan *scan)
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		scan->scanners[i].view.image = scan->image;
 		scan->scanners[i].judged = NO_ALLOCATION;
-		reference_words_init(&scan->scanners[i].words, scan->index, scan->sources);
+		reference_words_init(&scan->scanners[i].words, scan->index, scan->sources,
+				     image_word_size(scan->image));
 		scan->scanners[i].edges.memory = &graph->arrays[i].memory;
 		scan->scanners[i].found.account = graph->account;
 	}
@@ -446,7 +451,7 @@ static struct error *run(struct scan *scan)
 /* Where the system has no addresses to join in, one thread scans. */
 static void keep_room(struct scan *scan)
 {
-	uint64_t most = scan->chunks.cut_bytes / sizeof(uint64_t);
+	uint64_t most = scan->chunks.cut_bytes / image_word_size(scan->image);
 	struct error *error;
 
 	if (scan->threads == 1)

@@ -67,9 +67,10 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 }
 
 /* How far the word at the offset in the region ends within the allocation. */
-static inline bool is_inside(const struct extent *extent, unsigned int shift, uint64_t offset)
+static inline bool is_inside(const struct extent *extent, unsigned int shift, uint64_t offset,
+			     unsigned int size)
 {
-	return offset - ((uint64_t)extent->start << shift) + 8 <= extent->size;
+	return offset - ((uint64_t)extent->start << shift) + size <= extent->size;
 }
 
 /* Collect the words of the mask in the window from that unit of the region on. */
@@ -77,16 +78,16 @@ static inline __attribute__((always_inline)) void collect(struct reference_words
 							  const struct stretch *stretch,
 							  uint64_t unit, const uint8_t *bytes,
 							  uint64_t mask, unsigned int shift,
-							  bool by_instruction)
+							  unsigned int size, bool by_instruction)
 {
 	const struct allocation_index *index = words->index;
 	const struct heap_region *region = &index->regions[stretch->region];
 	const struct region_layout *layout = region_layout(index, stretch->region);
 	const struct window window =
-		index_window(index, layout, unit, FILTER_BYTES >> shift, by_instruction);
-	const unsigned int unit_words = 1U << (shift - 3);
+		index_window(index, layout, unit, FILTER_WORDS * size >> shift, by_instruction);
+	const unsigned int unit_words = (1U << shift) / size;
 	/* Which words of the unit below a start are in no allocation. */
-	unsigned int all = (1U << unit_words) - 1, gap_words = (layout->gap + 7) / 8;
+	unsigned int all = (1U << unit_words) - 1, gap_words = (layout->gap + size - 1) / size;
 	unsigned int between = window.is_uneven ? 0 : all & ~(all >> gap_words);
 	uint64_t offset = unit << shift;
 	/* That of the last start below the window. */
@@ -102,9 +103,10 @@ static inline __attribute__((always_inline)) void collect(struct reference_words
 		bool is_between = window.nexts >> at & between >> (word % unit_words) & 1;
 
 		if (window.is_uneven)
-			is_between = !is_inside(&index->extents[source], shift, offset + 8 * word);
-		memcpy(&words->words[slot], bytes + 8 * (size_t)word, 8);
-		words->places[slot] = region->start + offset + 8 * word;
+			is_between = !is_inside(&index->extents[source], shift,
+						offset + size * word, size);
+		words->words[slot] = load_word(bytes + size * (size_t)word, size);
+		words->places[slot] = region->start + offset + size * word;
 		words->sources[slot] = source;
 		tail += !is_between & bitmap_get(words->owners, source);
 	}
@@ -129,37 +131,39 @@ static void fetch(struct reference_words *words)
 }
 
 /* Fetch what is read next, and once only: what lookups need is to stay in the cache. */
-static inline void fetch_ahead(const uint8_t *bytes)
+static inline void fetch_ahead(const uint8_t *bytes, unsigned int count)
 {
-	for (unsigned int i = 0; i < FILTER_BYTES; i += 64)
+	for (unsigned int i = 0; i < count; i += 64)
 		__builtin_prefetch(bytes + FETCH_AHEAD + i, 0, 0);
 }
 
 /* Collect from one window, whose words are those of the filter. */
 static inline __attribute__((always_inline)) void add(struct reference_words *words,
 						      const struct stretch *stretch,
-						      uint64_t *address, bool by_instruction)
+						      uint64_t *address, unsigned int word,
+						      bool by_instruction)
 {
 	const struct heap_region *region = &words->index->regions[stretch->region];
-	uint64_t offset = (*address - region->start) / FILTER_BYTES * FILTER_BYTES;
-	uint64_t skipped = *address - region->start - offset, size = FILTER_BYTES - skipped;
+	const unsigned int all = FILTER_WORDS * word;
+	uint64_t offset = (*address - region->start) / all * all;
+	uint64_t skipped = *address - region->start - offset, size = all - skipped;
 	const uint8_t *bytes = stretch->bytes + (*address - stretch->range.start);
 	uint64_t mask;
 
 	if (size > stretch->range.end - *address)
 		size = stretch->range.end - *address;
-	mask = word_filter_mask(&words->filter, bytes, size / 8) << (skipped / 8);
+	mask = word_filter_mask(&words->filter, bytes, size / word) << (skipped / word);
 	*address += size;
-	fetch_ahead(bytes);
+	fetch_ahead(bytes, all);
 	if (!mask)
 		return;
 	/* Each is compiled for its shift. */
 	if (region->shift == USUAL_SHIFT)
 		collect(words, stretch, offset >> USUAL_SHIFT, bytes - skipped, mask, USUAL_SHIFT,
-			by_instruction);
+			word, by_instruction);
 	else
 		collect(words, stretch, offset >> LEAST_SHIFT, bytes - skipped, mask, LEAST_SHIFT,
-			by_instruction);
+			word, by_instruction);
 	/* At once, but not all at once: beyond some, processors fetch none. */
 	fetch(words);
 }
@@ -167,7 +171,13 @@ static inline __attribute__((always_inline)) void add(struct reference_words *wo
 static void add_plainly(struct reference_words *words, const struct stretch *stretch,
 			uint64_t *address)
 {
-	add(words, stretch, address, false);
+	add(words, stretch, address, 8, false);
+}
+
+static void add_narrow(struct reference_words *words, const struct stretch *stretch,
+		       uint64_t *address)
+{
+	add(words, stretch, address, 4, false);
 }
 
 #ifdef __x86_64__
@@ -175,7 +185,7 @@ __attribute__((target("popcnt"))) static void add_by_counting(struct reference_w
 							      const struct stretch *stretch,
 							      uint64_t *address)
 {
-	add(words, stretch, address, true);
+	add(words, stretch, address, 8, true);
 }
 #endif
 
@@ -185,15 +195,20 @@ void reference_words_init_plain(struct reference_words *words, const struct allo
 	*words = (struct reference_words){
 		.index = index,
 		.owners = owners,
-		.filter = word_filter_for(allocation_bounds(index)),
+		.filter = word_filter_for(allocation_bounds(index), 8),
 		.add = add_plainly,
 	};
 }
 
 void reference_words_init(struct reference_words *words, const struct allocation_index *index,
-			  const struct bitmap *owners)
+			  const struct bitmap *owners, unsigned int word_size)
 {
 	reference_words_init_plain(words, index, owners);
+	if (word_size == 4) {
+		words->filter = word_filter_for(allocation_bounds(index), word_size);
+		words->add = add_narrow;
+		return;
+	}
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("popcnt"))
 		words->add = add_by_counting;

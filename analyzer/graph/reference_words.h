@@ -47,11 +47,11 @@ struct stretch {
 	const uint8_t *bytes;
 };
 
-/* None yet. Both are borrowed. */
+/* None yet. Words are of so many bytes, 8 or 4. What is pointed to is borrowed. */
 void reference_words_init(struct reference_words *words, const struct allocation_index *index,
-			  const struct bitmap *owners);
+			  const struct bitmap *owners, unsigned int word_size);
 
-/* The same without what newer processors have. */
+/* The same without what newer processors have, for words of 8 bytes. */
 void reference_words_init_plain(struct reference_words *words, const struct allocation_index *index,
 				const struct bitmap *owners);
 
@@ -66,13 +66,14 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 static inline void reference_words_add_of(struct reference_words *words, allocation_id source,
 					  uint64_t address, const uint8_t *bytes, size_t count)
 {
+	const unsigned int size = words->filter.word_size;
 	uint64_t mask = word_filter_mask(&words->filter, bytes, count);
 
 	for (; mask; mask &= mask - 1) {
-		uint64_t at = 8 * (uint64_t)__builtin_ctzll(mask);
+		uint64_t at = size * (uint64_t)__builtin_ctzll(mask);
 		size_t slot = words->tail++ % WORDS_AROUND;
 
-		memcpy(&words->words[slot], bytes + at, 8);
+		words->words[slot] = load_word(bytes + at, size);
 		words->places[slot] = address + at;
 		words->sources[slot] = source;
 	}

@@ -96,6 +96,20 @@ static struct error *add_memory(struct roots *roots, const struct region *region
 	return add_unclaimed(roots, rest);
 }
 
+/* Whether the core has it just as the file does, such as the headers of modules: no heap is in it.
+ */
+static bool is_as_in_file(const struct region *region)
+{
+	const struct mapping *mapping = region->mapping;
+	uint64_t size = region->end - region->start, offset;
+
+	if (!mapping || !mapping->file || mapping->file->partial)
+		return false;
+	offset = mapping->offset + (region->start - mapping->start);
+	return offset <= mapping->file->size && size <= mapping->file->size - offset &&
+	       memcmp(region->bytes, mapping->file->bytes + offset, size) == 0;
+}
+
 /*
  * Memory that was written at some time: what is writable, and what no longer is, such as data that
  * the loader relocated and then protected, and memory without rights at present, if the core has
@@ -107,7 +121,7 @@ static bool is_root(const struct roots *roots, const struct region *region)
 		return false;
 	if (region->rights & RIGHT_WRITE)
 		return true;
-	return region->origin == REGION_CORE &&
+	return region->origin == REGION_CORE && !is_as_in_file(region) &&
 	       (!(region->rights & RIGHT_EXECUTE) || is_jit_code(roots, region));
 }
 
@@ -201,19 +215,21 @@ static bool look_up(struct scan *scan)
 static bool collect(struct scan *scan, uint64_t address, const uint8_t *bytes)
 {
 	scan->places[scan->count] = address;
-	memcpy(&scan->words[scan->count++], bytes, sizeof(*scan->words));
+	scan->words[scan->count++] = load_word(bytes, scan->filter.word_size);
 	return scan->count < MOST_ADDRESSES || look_up(scan);
 }
 
 static bool scan_words(struct scan *scan, uint64_t address, const uint8_t *bytes, uint64_t size)
 {
-	for (uint64_t i = 0; i + 8 <= size; i += FILTER_BYTES) {
-		uint64_t left = size - i;
-		size_t words = left < FILTER_BYTES ? left / 8 : FILTER_WORDS;
+	const unsigned int word = scan->filter.word_size;
+
+	for (uint64_t i = 0; i + word <= size; i += FILTER_WORDS * word) {
+		uint64_t left = (size - i) / word;
+		size_t words = left < FILTER_WORDS ? left : FILTER_WORDS;
 		uint64_t mask = word_filter_mask(&scan->filter, bytes + i, words);
 
 		for (; mask; mask &= mask - 1) {
-			uint64_t at = i + 8 * (uint64_t)__builtin_ctzll(mask);
+			uint64_t at = i + word * (uint64_t)__builtin_ctzll(mask);
 
 			if (!collect(scan, address + at, bytes + at))
 				return false;
@@ -226,11 +242,11 @@ static bool scan_code(struct scan *scan, uint64_t address, const uint8_t *bytes,
 {
 	const struct heap_bounds bounds = scan->filter.bounds;
 
-	for (uint64_t i = 0; i + 8 <= size; i++) {
-		uint64_t word;
+	const unsigned int word = scan->filter.word_size;
 
-		memcpy(&word, bytes + i, sizeof(word));
-		if (heap_bounds_hold(&bounds, word) && !collect(scan, address + i, bytes + i))
+	for (uint64_t i = 0; i + word <= size; i++) {
+		if (heap_bounds_hold(&bounds, load_word(bytes + i, word)) &&
+		    !collect(scan, address + i, bytes + i))
 			return false;
 	}
 	return true;
@@ -263,9 +279,10 @@ static void scan_range(const struct roots *roots, struct root_range range,
 		.found = found,
 		.data = data,
 	};
+	const uint64_t word = roots->filter.word_size;
 
 	if (!range.is_code)
-		range.start = (range.start + 7) & ~UINT64_C(7);
+		range.start = (range.start + word - 1) & ~(word - 1);
 	while (range.start < range.end) {
 		uint64_t end = skip_hole(roots->input.image, &range), size;
 		const uint8_t *bytes = image_bytes(roots->input.image, range.start, &size);
@@ -339,10 +356,11 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t 
 			struct anchor *anchor,
 			bool (*visit)(void *data, const struct anchor *anchor), void *data)
 {
-	for (size_t i = 0; i + 8 <= size; i++) {
-		uint64_t word;
+	const unsigned int word_size = roots->filter.word_size;
 
-		memcpy(&word, bytes + i, sizeof(word));
+	for (size_t i = 0; i + word_size <= size; i++) {
+		uint64_t word = load_word(bytes + i, word_size);
+
 		if (!heap_bounds_hold(&roots->filter.bounds, word))
 			continue;
 		anchor->target = allocation_find(roots->input.index, word);
@@ -507,7 +525,8 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 	if (!roots)
 		return &error_no_memory;
 	roots->input = *input;
-	roots->filter = word_filter_for(allocation_bounds(input->index));
+	roots->filter =
+		word_filter_for(allocation_bounds(input->index), image_word_size(input->image));
 	roots->has_links = runtimes_have_links(input->runtimes);
 	roots->stacks.memory.account = input->account;
 	roots->ranges.memory.account = input->account;

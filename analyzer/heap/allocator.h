@@ -99,6 +99,8 @@ struct allocator {
 	const char *name;    /* required */
 	const char *summary; /* required */
 
+	bool narrow; /* it reads processes with words of 4 bytes, too */
+
 	/* Required: starts of blocks and regions are multiples of it; a power of two, 8 or more. */
 	unsigned int alignment;
 	/* Required: kinds of arenas and of free memory, in the bill's order; no name ends each. */

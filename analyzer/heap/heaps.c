@@ -159,6 +159,7 @@ static struct error *open_each(struct slots *slots)
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(slots->context.image);
 	struct heap_context context = slots->context;
+	bool is_narrow = image_word_size(context.image) == 4;
 	size_t kinds = 0;
 
 	context.owned = &slots->owned;
@@ -170,7 +171,11 @@ static struct error *open_each(struct slots *slots)
 		return &error_no_memory;
 	for (size_t i = 0; i < kinds; i++) {
 		struct heap *heap = NULL;
-		struct error *error = allocators[i]->open(&context, &heap);
+		struct error *error;
+
+		if (is_narrow && !allocators[i]->narrow)
+			continue;
+		error = allocators[i]->open(&context, &heap);
 
 		if (error)
 			return error_code(error) == ERROR_INTERRUPTED

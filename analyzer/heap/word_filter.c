@@ -151,13 +151,33 @@ const struct word_filter_kind *word_filter_kind(size_t number)
 	return number < sizeof(kinds) / sizeof(*kinds) ? &kinds[number] : NULL;
 }
 
-struct word_filter word_filter_for(struct heap_bounds bounds)
+uint64_t word_filter_narrow(const uint8_t *bytes, size_t words, const struct heap_bounds *bounds)
+{
+	uint64_t mask = 0;
+
+	for (size_t i = 0; i < words; i++) {
+		uint32_t word;
+
+		memcpy(&word, bytes + sizeof(word) * i, sizeof(word));
+		mask |= (uint64_t)heap_bounds_hold(bounds, word) << i;
+	}
+	return mask;
+}
+
+static uint64_t filter_narrow(const uint8_t *bytes, const struct heap_bounds *bounds)
+{
+	return word_filter_narrow(bytes, FILTER_WORDS, bounds);
+}
+
+struct word_filter word_filter_for(struct heap_bounds bounds, unsigned int word_size)
 {
 	bool is_wide = (bounds.size[0] | bounds.size[1]) >> 63;
 	size_t i = 0;
 
+	if (word_size == sizeof(uint32_t))
+		return (struct word_filter){ bounds, filter_narrow, word_size };
 	/* The last one runs anywhere, and takes all. */
 	while (!kinds[i].runs() || (is_wide && !kinds[i].takes_all))
 		i++;
-	return (struct word_filter){ bounds, kinds[i].filter };
+	return (struct word_filter){ bounds, kinds[i].filter, word_size };
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { FILTER_WORDS = 64, FILTER_BYTES = FILTER_WORDS * 8 };
+enum { FILTER_WORDS = 64, FILTER_BYTES = FILTER_WORDS * 8 /* of words of 8 bytes */ };
 
 /* A bit for each of the 64 words, aligned or not, that is within the bounds. */
 typedef uint64_t (*word_filter_function)(const uint8_t *bytes, const struct heap_bounds *bounds);
@@ -30,10 +30,14 @@ const struct word_filter_kind *word_filter_kind(size_t number);
 struct word_filter {
 	struct heap_bounds bounds;
 	word_filter_function filter;
+	unsigned int word_size; /* 8, or 4 */
 };
 
-/* The quickest filter for the bounds. */
-struct word_filter word_filter_for(struct heap_bounds bounds);
+/* The quickest filter for the bounds, and for words of that size, 8 or 4. */
+struct word_filter word_filter_for(struct heap_bounds bounds, unsigned int word_size);
+
+/* A bit for each of up to 64 words of 4 bytes. */
+uint64_t word_filter_narrow(const uint8_t *bytes, size_t words, const struct heap_bounds *bounds);
 
 /* A bit for each of up to 64 words: whether it is within the bounds. */
 static inline uint64_t word_filter_mask(const struct word_filter *filter, const uint8_t *bytes,
@@ -43,6 +47,8 @@ static inline uint64_t word_filter_mask(const struct word_filter *filter, const 
 
 	if (words == FILTER_WORDS)
 		return filter->filter(bytes, &filter->bounds);
+	if (filter->word_size == sizeof(uint32_t))
+		return word_filter_narrow(bytes, words, &filter->bounds);
 	for (size_t i = 0; i < words; i++) {
 		uint64_t word;
 

@@ -121,6 +121,12 @@ struct arch {
 		uint16_t self;	  /* its own address once more, which the first word is, too */
 		uint16_t dtv;	  /* behind the thread pointer */
 		uint16_t list, tid, cancel;
+		/*
+		 * Where robust_head.futex_offset is, which is -20; if it is not there, it and what
+		 * follows are 4 bytes further on, as in glibc of an unused number behind tid. 0:
+		 * alignment hides that.
+		 */
+		uint16_t robust;
 	} pthread;
 
 	/* The note with all vector registers, besides NT_FPREGSET. */

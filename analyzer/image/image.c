@@ -238,9 +238,12 @@ bool image_read_words(const struct image *image, uint64_t address, uint64_t *ret
 {
 	unsigned int size = image_word_size(image);
 
-	for (size_t i = 0; i < count; i++)
-		if (!image_read_word(image, address + i * size, &ret[i]))
-			return false;
+	if (!image_read(image, address, ret, count * size))
+		return false;
+	/* From the last one on: none is overwritten before it is read. */
+	if (size < sizeof(*ret))
+		for (size_t i = count; i-- > 0;)
+			ret[i] = load_word((const uint8_t *)ret + i * size, size);
 	return true;
 }
 
@@ -267,6 +270,19 @@ bool view_move(struct view *view, uint64_t address)
 	view->start = region->start;
 	view->size = region->end - region->start;
 	view->bytes = region->bytes;
+	view->least =
+		image_word_size(view->image) == sizeof(uint64_t) ? sizeof(uint64_t) : UINT64_MAX;
+	return true;
+}
+
+bool view_odd_word(const struct view *view, uint64_t address, const uint8_t *bytes, uint64_t known,
+		   uint64_t *ret)
+{
+	unsigned int size = image_word_size(view->image);
+
+	if (known < size)
+		return image_read_word(view->image, address, ret);
+	*ret = load_word(bytes, size);
 	return true;
 }
 

@@ -14,6 +14,7 @@ struct view {
 	const struct image *image;
 	uint64_t start, size; /* of the region read last */
 	const uint8_t *bytes;
+	uint64_t least; /* bytes to read a word of 8; none are enough where words are of 4 */
 };
 
 /* Make the region of address the one read last; false if it is absent. */
@@ -45,9 +46,21 @@ static inline bool view_read(struct view *view, uint64_t address, void *ret, siz
 	return true;
 }
 
+/* The same for a word of 4 bytes, or one that is not in one region. */
+bool view_odd_word(const struct view *view, uint64_t address, const uint8_t *bytes, uint64_t known,
+		   uint64_t *ret);
+
 static inline bool view_word(struct view *view, uint64_t address, uint64_t *ret)
 {
-	return view_read(view, address, ret, sizeof(*ret));
+	uint64_t known;
+	const uint8_t *bytes = view_bytes(view, address, &known);
+
+	if (!bytes)
+		return false;
+	if (known < view->least)
+		return view_odd_word(view, address, bytes, known, ret);
+	memcpy(ret, bytes, sizeof(*ret));
+	return true;
 }
 
 /* Fetch what may be read soon, if it is in the same region. */

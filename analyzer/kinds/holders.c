@@ -53,11 +53,12 @@ static bool visit_piece(struct search *search, struct piece piece, allocation_id
 	uint64_t target = allocation_start(search->index, held.id);
 	uint64_t size = allocation_size(search->index, held.id);
 
-	for (uint64_t i = 0; i + sizeof(uint64_t) <= piece.size; i += sizeof(uint64_t)) {
-		struct holding holding = { from, held.id, piece.offset + i, held.level };
-		uint64_t word;
+	const unsigned int size_of_word = image_word_size(search->image);
 
-		memcpy(&word, piece.bytes + i, sizeof(word));
+	for (uint64_t i = 0; i + size_of_word <= piece.size; i += size_of_word) {
+		struct holding holding = { from, held.id, piece.offset + i, held.level };
+		uint64_t word = load_word(piece.bytes + i, size_of_word);
+
 		if (word - target >= size || is_tainted(search, from, holding.offset))
 			continue;
 		*ret_holds = true;

@@ -14,7 +14,7 @@
  *
  *	63  61 60                  53 52    32 31            0
  *	| rank | word of the holder | step    | id of the holder |	an allocation
- *	| rank | address / 8                                     |	anything else
+ *	| rank | address / size of words                         |	anything else
  */
 enum rank { RANK_NONE, RANK_STATIC, RANK_OTHER, RANK_LIKE, RANK_INSIDE, RANK_STACK };
 
@@ -42,6 +42,7 @@ struct nameless {
 	const struct patterns *patterns;
 	const struct typing *typing;
 	const struct bitmap *members;
+	unsigned int word_size;
 	ARRAY(uint64_t) holders; /* by id; 0: none */
 	HASH_TABLE(struct step) steps;
 	HASH_TABLE(struct group) groups;
@@ -61,7 +62,7 @@ static struct holder find_holder(const struct nameless *nameless, allocation_id 
 	struct holder holder = { .rank = (enum rank)(noted >> RANK_SHIFT), .id = NO_ALLOCATION };
 
 	if (holder.rank == RANK_STATIC || holder.rank == RANK_STACK) {
-		holder.address = (noted & REST_MASK) * 8;
+		holder.address = (noted & REST_MASK) * nameless->word_size;
 	} else if (holder.rank != RANK_NONE) {
 		holder.id = (allocation_id)noted;
 		holder.step = noted >> STEP_SHIFT & STEP_MASK;
@@ -81,7 +82,7 @@ static void note(struct nameless *nameless, allocation_id id, enum rank rank, ui
 static bool note_anchor(void *data, const struct anchor *anchor)
 {
 	note(data, anchor->target, anchor->kind == ROOT_STATIC ? RANK_STATIC : RANK_STACK,
-	     anchor->address / 8);
+	     anchor->address / ((struct nameless *)data)->word_size);
 	return true;
 }
 
@@ -143,7 +144,7 @@ static uint64_t find_step(struct batch *batch, uint64_t offset)
 static void note_reference(struct batch *batch, size_t number, allocation_id target)
 {
 	struct memory_range range = allocation_range_near(batch->index, target, &batch->hint);
-	uint64_t offset = batch->places[number], word = offset / 8;
+	uint64_t offset = batch->places[number], word = offset / batch->nameless->word_size;
 	enum rank rank = RANK_OTHER;
 
 	set_source(batch, batch->sources[number]);
@@ -182,15 +183,17 @@ static void look_up(struct batch *batch)
 static void add_words(struct batch *batch, const struct word_filter *filter, allocation_id source,
 		      uint64_t offset, const uint8_t *bytes, uint64_t size)
 {
-	for (uint64_t done = 0; done + 8 <= size; done += FILTER_BYTES) {
-		uint64_t left = (size - done) / 8;
+	const unsigned int word = filter->word_size;
+
+	for (uint64_t done = 0; done + word <= size; done += FILTER_WORDS * word) {
+		uint64_t left = (size - done) / word;
 		uint64_t mask = word_filter_mask(filter, bytes + done,
 						 left < FILTER_WORDS ? left : FILTER_WORDS);
 
 		for (; mask; mask &= mask - 1) {
-			uint64_t at = done + 8 * (uint64_t)__builtin_ctzll(mask);
+			uint64_t at = done + word * (uint64_t)__builtin_ctzll(mask);
 
-			memcpy(&batch->words[batch->count], bytes + at, sizeof(uint64_t));
+			batch->words[batch->count] = load_word(bytes + at, word);
 			if (batch->pages &&
 			    !address_filter_may_have(batch->pages,
 						     batch->words[batch->count] >> PAGE_SHIFT))
@@ -240,7 +243,8 @@ static struct error *note_allocations(struct nameless *nameless)
 	struct analysis *analysis = nameless->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *pointerless = allocation_having(index, TRAIT_POINTERLESS);
-	const struct word_filter filter = word_filter_for(allocation_bounds(index));
+	const struct word_filter filter =
+		word_filter_for(allocation_bounds(index), nameless->word_size);
 	_cleanup_(address_filter_deinit) struct address_filter pages = { 0 };
 	struct batch batch = {
 		.nameless = nameless,
@@ -287,7 +291,8 @@ struct error *nameless_create(struct analysis *analysis, const struct patterns *
 
 	if (!nameless)
 		return &error_no_memory;
-	*nameless = (struct nameless){ analysis, patterns, typing, members };
+	*nameless = (struct nameless){ analysis, patterns, typing, members,
+				       image_word_size(analysis_image(analysis)) };
 	nameless->holders.memory.account = nameless->steps.memory.account =
 		nameless->groups.memory.account = analysis_account(analysis);
 	error = array_resize(&nameless->holders, members->count + 1);
@@ -542,8 +547,8 @@ static enum word_kind judge_words(const struct analysis *analysis, const allocat
 	for (size_t i = 0; i < count; i++) {
 		uint64_t word;
 
-		if (!image_read_u64(analysis_image(analysis),
-				    allocation_start(index, ids[i]) + offset, &word) ||
+		if (!image_read_word(analysis_image(analysis),
+				     allocation_start(index, ids[i]) + offset, &word) ||
 		    word == 0)
 			counts[WORD_ZERO]++;
 		else if (allocation_find(index, word) != NO_ALLOCATION ||
@@ -574,15 +579,16 @@ void nameless_shape(const struct analysis *analysis, const allocation_id *ids, s
 {
 	enum { MOST_WORDS = 8, MOST_RUNS = 4 };
 	uint64_t size = count ? allocation_size(analysis_index(analysis), ids[0]) : 0;
-	size_t words = size / 8 < MOST_WORDS ? size / 8 : MOST_WORDS, length = 0;
+	const unsigned int word = image_word_size(analysis_image(analysis));
+	size_t words = size / word < MOST_WORDS ? size / word : MOST_WORDS, length = 0;
 	size_t first = 0;
 
 	ret[0] = '\0';
 	for (size_t run = 0; first < words && run < MOST_RUNS; run++) {
-		enum word_kind kind = judge_words(analysis, ids, count, 8 * first);
+		enum word_kind kind = judge_words(analysis, ids, count, word * first);
 		size_t end = first + 1;
 
-		while (end < words && judge_words(analysis, ids, count, 8 * end) == kind)
+		while (end < words && judge_words(analysis, ids, count, word * end) == kind)
 			end++;
 		length += (size_t)snprintf(ret + length, SHAPE_TEXT_SIZE - length, "%s%s",
 					   run == 0 ? "" : " then ",

@@ -21,6 +21,8 @@
 #include <string.h>
 
 /* struct pthread (glibc, nptl/descr.h and tls.h), besides what the architecture tells */
+static const uint32_t ROBUST = (uint32_t)-20; /* robust_head.futex_offset */
+
 enum {
 	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of its list of stacks, { next, prev } */
 	PTHREAD_EXITING = 0x30,	  /* in cancelhandling: a thread has ended by itself */
@@ -85,11 +87,14 @@ bool descriptor_read(const struct image *image, uint64_t address, struct descrip
 		return false;
 	if (size > available)
 		size = available;
-	if (size <= cancel || size < tid + 24 || !image_read(image, address, bytes, size) ||
+	if (size <= cancel + sizeof(int32_t) || size < tid + 24 ||
+	    !image_read(image, address, bytes, size) ||
 	    (self && word(arch, bytes, self) != address) ||
 	    !find_block(arch, bytes, size, &descriptor))
 		return false;
 	memcpy(&descriptor.tid, bytes + tid, sizeof(int32_t));
+	if (arch->pthread.robust && (uint32_t)word(arch, bytes, arch->pthread.robust) != ROBUST)
+		cancel += sizeof(int32_t);
 	descriptor.exited = bytes[cancel] & PTHREAD_EXITING;
 	descriptor.freed = bytes[cancel] & PTHREAD_FREED;
 	/* joinid, which names the thread itself once it is detached */

@@ -368,7 +368,8 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 	const uint8_t *bytes;
 	bool any;
 
-	if (!annotating->rules)
+	/* Rules are not known of words of 4 bytes yet. */
+	if (!annotating->rules || image_word_size(reader->image) != sizeof(uint64_t))
 		return NULL;
 	TRY(judge(annotating, id, &any));
 	if (!any)

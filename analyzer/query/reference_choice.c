@@ -13,6 +13,7 @@ struct word_scan word_scan_of(const struct analysis *analysis, allocation_id id)
 		.image = analysis_image(analysis),
 		.start = start,
 		.at = start,
+		.word_size = image_word_size(analysis_image(analysis)),
 		.end = start + allocation_size(index, id),
 	};
 }
@@ -20,18 +21,18 @@ struct word_scan word_scan_of(const struct analysis *analysis, allocation_id id)
 /* Go to where the dump has a word again; false if that is nowhere. */
 static bool find_bytes(struct word_scan *scan)
 {
-	while (scan->end - scan->at >= sizeof(uint64_t)) {
+	while (scan->end - scan->at >= scan->word_size) {
 		const struct region *region;
 
 		scan->bytes = image_bytes(scan->image, scan->at, &scan->known);
 		if (scan->known > PIECE)
 			scan->known = PIECE;
-		if (scan->bytes && scan->known >= sizeof(uint64_t))
+		if (scan->bytes && scan->known >= scan->word_size)
 			return true;
 		region = image_find(scan->image, scan->at);
 		if (!region || region->end >= scan->end)
 			return false;
-		scan->at = (region->end + 7) & ~UINT64_C(7);
+		scan->at = (region->end + scan->word_size - 1) & ~(scan->word_size - 1);
 		if (scan->at >= scan->end)
 			return false;
 	}
@@ -48,21 +49,23 @@ static void skip_hole(struct word_scan *scan)
 		return;
 	next = image_next_data(scan->image, scan->at);
 	if (next > scan->at && next < scan->end)
-		scan->at = (next + 7) & ~UINT64_C(7);
+		scan->at = (next + scan->word_size - 1) & ~(scan->word_size - 1);
 }
 
 bool word_scan_next(struct word_scan *scan, uint64_t *ret_offset, uint64_t *ret_word)
 {
-	if (scan->end - scan->at < sizeof(*ret_word))
+	const uint64_t size = scan->word_size;
+
+	if (scan->end - scan->at < size)
 		return false;
-	if (scan->known < sizeof(*ret_word) && !find_bytes(scan))
+	if (scan->known < size && !find_bytes(scan))
 		return false;
-	memcpy(ret_word, scan->bytes, sizeof(*ret_word));
+	*ret_word = load_word(scan->bytes, (unsigned int)size);
 	*ret_offset = scan->at - scan->start;
-	scan->at += sizeof(*ret_word);
-	scan->bytes += sizeof(*ret_word);
-	scan->known -= sizeof(*ret_word);
-	if (scan->known < sizeof(*ret_word))
+	scan->at += size;
+	scan->bytes += size;
+	scan->known -= size;
+	if (scan->known < size)
 		skip_hole(scan);
 	return true;
 }
@@ -73,9 +76,11 @@ bool word_of_allocation(const struct analysis *analysis, allocation_id id, uint6
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t size = allocation_size(index, id);
 
-	if (size < sizeof(*ret) || offset > size - sizeof(*ret))
+	uint64_t word = image_word_size(analysis_image(analysis));
+
+	if (size < word || offset > size - word)
 		return false;
-	return image_read_u64(analysis_image(analysis), allocation_start(index, id) + offset, ret);
+	return image_read_word(analysis_image(analysis), allocation_start(index, id) + offset, ret);
 }
 
 void reference_choice_init(struct reference_choice *choice, struct analysis *analysis,

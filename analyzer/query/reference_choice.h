@@ -17,6 +17,7 @@ struct word_scan {
 	uint64_t start, at, end;
 	const uint8_t *bytes; /* at at; NULL: to be found */
 	uint64_t known;	      /* bytes there in a row */
+	uint64_t word_size;
 };
 
 struct word_scan word_scan_of(const struct analysis *analysis, allocation_id id);

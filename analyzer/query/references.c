@@ -50,7 +50,9 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 	const struct range_kind *kind = arguments->set->ranges;
 	uint64_t start = arguments->values[0], end = arguments->values[1];
 	struct search search = {
-		.kind = kind == &range_kind_relrefs ? SEARCH_RELATIVE : SEARCH_WORDS,
+		.kind = kind == &range_kind_relrefs			 ? SEARCH_RELATIVE
+			: image_word_size(analysis_image(analysis)) == 4 ? SEARCH_WORDS_32
+									 : SEARCH_WORDS,
 		.first = start,
 		.span = kind == &range_kind_rangerefs ? end - start : 1,
 	};

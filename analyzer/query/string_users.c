@@ -28,7 +28,7 @@ static void visit_strings(struct reader *reader, allocation_id id,
 	uint64_t words[STRING_WORDS];
 	struct cxx_string string;
 
-	if (!bytes)
+	if (!bytes || image_word_size(reader->image) != sizeof(uint64_t))
 		return;
 	if (size > known)
 		size = known;

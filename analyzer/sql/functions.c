@@ -96,8 +96,9 @@ static void words_function(sqlite3_context *context, int count, sqlite3_value **
 		return;
 	}
 	for (sqlite3_int64 i = 0; i < wanted && i < MOST_WORDS; i++) {
-		if (!image_read_u64(analysis_image(sql->analysis), address + 8 * (uint64_t)i,
-				    &word))
+		const struct image *image = analysis_image(sql->analysis);
+
+		if (!image_read_word(image, address + image_word_size(image) * (uint64_t)i, &word))
 			break;
 		if (i > 0)
 			writer_put(&writer, ' ');

@@ -192,11 +192,11 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 /* The stale links among the first words, a bit for each. */
 static unsigned int stale_links(const struct cursor *cursor, uint64_t start)
 {
+	const struct image *image = analysis_image(cursor->base.sql->analysis);
 	uint64_t words[4] = { 0 };
 
 	for (size_t i = 0; i < COUNT_OF(words); i++)
-		if (!image_read_u64(analysis_image(cursor->base.sql->analysis), start + 8 * i,
-				    &words[i]))
+		if (!image_read_word(image, start + image_word_size(image) * i, &words[i]))
 			words[i] = 0;
 	return allocation_stale_links(analysis_index(cursor->base.sql->analysis), start, words);
 }
@@ -222,7 +222,8 @@ static void begin_words(struct cursor *cursor)
 	fetch_targets(cursor, index);
 	cursor->words = allocation_range_near(index, cursor->source, &cursor->hint);
 	cursor->stale = stale_links(cursor, cursor->words.start);
-	cursor->place = cursor->words.start - 8;
+	cursor->place =
+		cursor->words.start - image_word_size(analysis_image(cursor->base.sql->analysis));
 	cursor->located_source = cursor->source;
 	cursor->located = 0;
 }
@@ -234,13 +235,15 @@ static bool find_word(struct cursor *cursor, allocation_id target)
 	struct memory_range range =
 		allocation_range_near(analysis_index(analysis), target, &cursor->target_hint);
 
-	for (uint64_t at = cursor->place + 8; at + 8 <= cursor->words.end; at += 8) {
+	const uint64_t word = image_word_size(analysis_image(analysis));
+
+	for (uint64_t at = cursor->place + word; at + word <= cursor->words.end; at += word) {
 		uint64_t offset = at - cursor->words.start;
 
 		cursor->place = at;
-		if (image_read_u64(analysis_image(analysis), at, &cursor->word) &&
+		if (image_read_word(analysis_image(analysis), at, &cursor->word) &&
 		    cursor->word - range.start < range.end - range.start &&
-		    !(offset < 32 && cursor->stale >> offset / 8 & 1))
+		    !(offset < 4 * word && cursor->stale >> offset / word & 1))
 			return true;
 	}
 	return false;

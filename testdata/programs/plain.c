@@ -45,7 +45,7 @@ static void lose(void *block, void *previous, size_t way)
 	if (way % 4 == 0)
 		*truth_last_word(block) = previous;
 	/* One past the end, and the size that malloc keeps before the start. */
-	near_misses[way] = way % 2 ? start + malloc_usable_size(block) : start - 8;
+	near_misses[way] = way % 2 ? start + malloc_usable_size(block) : start - sizeof(size_t);
 }
 
 static OUT_OF_LINE void populate_small(void)

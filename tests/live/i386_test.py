@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """
-Runs a program for i386 and checks that heapcore finds in its cores what is there.
+Runs programs for i386 and checks that heapcore finds in their cores what they say is there.
 """
 
 import unittest
 
 import harness
+import truth
 
 FLAGS = [*harness.FLAGS.split(), "-m32"]
 
@@ -25,9 +26,10 @@ class I386Test(harness.LiveTest):
         if not can_compile(self.folder):
             self.skipTest("there is no gcc for i386")
 
-    def start_truth(self, name):
+    def start_truth(self, name, **variables):
         self.compile(name, f"{name}.c", "truth.c", flags=FLAGS)
-        process = self.start(harness.still([self.path(name)]), truth=self.path("truth"))
+        process = self.start(harness.still([self.path(name)]), truth=self.path("truth"),
+                             **variables)
         harness.settle(process)
         return process
 
@@ -46,10 +48,22 @@ class I386Test(harness.LiveTest):
             self.assertLess(int(row["stack_pointer"], 16), int(row["stack_end"], 16))
             self.assertEqual(row["in_module"], "small")
 
+    def check_heap(self, core):
+        self.assertEqual(truth.check(harness.HEAPCORE, core, self.path("truth")), [])
+
     def test_program(self):
         process = self.start_truth("small")
-        self.check_program(harness.gcore(process, self.folder), process)
-        self.check_program(harness.kernel_core(process, self.folder), process)
+        cores = harness.gcore(process, self.folder), harness.kernel_core(process, self.folder)
+        for core in cores:
+            self.check_program(core, process)
+            self.check_heap(core)
+
+    def test_blocks_that_move_between_heap_and_mappings(self):
+        self.check_heap(harness.gcore(self.start_truth("realloc"), self.folder))
+
+    def test_no_thread_caches(self):
+        tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+        self.check_heap(harness.gcore(self.start_truth("plain", **tunables), self.folder))
 
 
 if __name__ == "__main__":

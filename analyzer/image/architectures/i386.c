@@ -87,7 +87,7 @@ const struct arch arch_i386 = {
 	.call_count = sizeof(calls) / sizeof(*calls),
 	.call_code = { 0xcd, 0x80 }, /* int $0x80 */
 	.call_code_size = 2,
-	.pthread = { .self = 8, .dtv = 4, .list = 96, .tid = 104, .cancel = 136 },
+	.pthread = { .self = 8, .dtv = 4, .list = 96, .tid = 104, .cancel = 128, .robust = 112 },
 	.vectors_note = NT_X86_XSTATE,
 	/* All parameters are on the stack. */
 	.parameters = { NOT_A_REGISTER, NOT_A_REGISTER, NOT_A_REGISTER, NOT_A_REGISTER,

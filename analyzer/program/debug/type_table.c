@@ -312,7 +312,9 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	table->types.memory.account = table->members.memory.account =
 		table->variables.memory.account = table->by_name.memory.account = account;
 	table->bounds.memory.account = table->variants.memory.account = account;
-	TRY(type_reader_read(&reader));
+	/* What has a type would be read as words of 8 bytes. */
+	if (image_word_size(debug->image) == sizeof(uint64_t))
+		TRY(type_reader_read(&reader));
 	TRY(link_all(&linker));
 	TRY(sort_names(table));
 	*ret = take(table);

@@ -124,7 +124,8 @@ struct error *rust_visit_references(const struct runtime_context *context,
 				    void *data)
 {
 	const struct allocation_index *index = context->index;
-	struct walk walk = { context, word_filter_for(allocation_bounds(index)), visit, data, 0 };
+	struct walk walk = { context, word_filter_for(allocation_bounds(index), 8), visit, data,
+			     0 };
 	struct view view = { .image = context->image };
 	size_t hint = 0;
 

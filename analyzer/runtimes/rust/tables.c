@@ -180,7 +180,7 @@ DEFINE_COMPARE(compare_tables, struct rust_table, ASCENDING(id), ASCENDING(rank)
 struct error *rust_find_tables(const struct runtime_context *context, struct rust_tables *ret)
 {
 	const struct image *image = context->image;
-	const struct word_filter filter = word_filter_for(allocation_bounds(context->index));
+	const struct word_filter filter = word_filter_for(allocation_bounds(context->index), 8);
 	struct table_search search = { context, ret, image->size * MOST_READ, 0 };
 	size_t kept = 0;
 

@@ -40,10 +40,12 @@ static void rings_init(struct rings *rings, uint64_t last)
 	core_init(&rings->core);
 	core_add(&rings->core, HEAP, CHUNK * COUNT, RIGHTS_RW);
 	for (uint64_t i = 0; i < COUNT; i++)
-		core_set(&rings->core, chunk_at(i) + HEADER,
+		core_set(&rings->core, chunk_at(i) + glibc_header(8),
 			 i + 1 < COUNT ? chunk_at(i + 1) : last);
 	core_write_file(&rings->core);
 	assert_no_error(image_open(rings->core.path, &rings->findings, &image));
+	rings->heap.word = image_word_size(image);
+	rings->heap.header = glibc_header(rings->heap.word);
 	rings->heap.context.image = image;
 	rings->heap.context.progress = &rings->progress;
 	rings->heap.rings = glibc_ring_memo_create();

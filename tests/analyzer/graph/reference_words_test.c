@@ -231,7 +231,7 @@ TEST(processors_collect_the_same)
 	make_world(&world);
 	used = allocation_used(world.index);
 	view = (struct view){ world.image };
-	reference_words_init(&words, world.index, used);
+	reference_words_init(&words, world.index, used, 8);
 	reference_words_init_plain(&others, world.index, used);
 	bitmap_for_each(id, used) {
 		allocation_id end = (allocation_id)model.count;

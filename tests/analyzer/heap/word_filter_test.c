@@ -53,7 +53,7 @@ static uint64_t likely_word(const struct heap_bounds *bounds)
 static void assert_kinds_agree(struct heap_bounds bounds)
 {
 	bool is_wide = (bounds.size[0] | bounds.size[1]) >> 63;
-	struct word_filter filter = word_filter_for(bounds);
+	struct word_filter filter = word_filter_for(bounds, 8);
 	uint8_t bytes[FILTER_BYTES + 8];
 
 	for (unsigned int chunk = 0; chunk < 200; chunk++) {
