@@ -126,6 +126,37 @@ static struct error *add_run(struct walk *walk, const struct zend_chunk *chunk,
 	return NULL;
 }
 
+/*
+ * Hold the types that functions in an arena return. Such an arena begins by { in use up to, end };
+ * of a function without parameters, the engine has the address behind the type alone, whose first
+ * word is 0: there, others have a name.
+ */
+static struct error *hold_return_types(struct walk *walk, uint32_t space, uint64_t start,
+				       uint64_t size)
+{
+	static const uint32_t bins[] = { 2, 3 }; /* up to 7.4, and since */
+	struct view view = { walk->view.image };
+	uint64_t words[2], word, name;
+	size_t unit;
+
+	if (!view_read(&view, start, words, sizeof(words)) || words[1] != start + size ||
+	    words[0] - start > size)
+		return NULL;
+	for (uint64_t at = start; at + sizeof(word) <= words[0]; at += sizeof(word)) {
+		if (!view_word(&view, at, &word) || word % ZEND_UNIT != 0)
+			continue;
+		for (size_t i = 0; i < 2; i++) {
+			uint64_t block = word - zend_bins[bins[i]].size;
+
+			if (is_block(walk, space, bins[i], block, &unit) &&
+			    !bitmap_get(&walk->free, unit) &&
+			    view_word(&walk->view, block, &name) && name == 0)
+				TRY(block_sink_hold(walk->sink, block));
+		}
+	}
+	return NULL;
+}
+
 /* How many pages from the number-th on are free. */
 static uint32_t count_free(const struct zend_head *head, uint32_t number)
 {
@@ -158,6 +189,11 @@ static struct error *add_pages(struct walk *walk, const struct zend_chunk *chunk
 	walk->in_region = true;
 	if (page.kind == ZEND_RUN)
 		return add_run(walk, chunk, &page);
+	if (page.kind == ZEND_LARGE) {
+		TRY(hold_return_types(walk, chunk->space, start, page.count * ZEND_PAGE));
+		if (!load(walk, chunk))
+			return NULL;
+	}
 	return add(walk, start, (uint64_t)*ret_count * ZEND_PAGE,
 		   page.kind == ZEND_FREE ? BLOCK_FREE : BLOCK_USED);
 }

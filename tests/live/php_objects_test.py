@@ -54,6 +54,9 @@ function drop_cycles() {{
 }}
 drop_cycles();
 
+function typed_alone(): ?Node {{ return null; }}
+class Typed {{ function alone(): Base {{ return new Base; }} }}
+
 function overwrite_the_stack($depth) {{
     $values = array_fill(0, 50, null);
     if ($depth)
@@ -97,6 +100,12 @@ class PhpObjects(php_programs.PhpTest):
             self.assertLessEqual(found[name], count)
             self.assertGreaterEqual(found[name], count - MOST_HELD)
         self.assertEqual(self.counts(core, "leaked"), {})
+        blocks = {row["address"] for row in
+                  harness.tables("-q", core, "list", "leaked").get("allocation", [])}
+        arenas = harness.tables("-q", core, "list", "arenas")["arena"]
+        heap = next(row["arena"] for row in arenas if row["allocator"] == "zend")
+        self.assertEqual([block for block in blocks if int(block, 16) >> 24 ==
+                          int(heap, 16) >> 24], [])
 
     def test_object_that_a_count_too_high_keeps_is_leaked(self):
         core = self.core()
