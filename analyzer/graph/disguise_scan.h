@@ -8,9 +8,9 @@
 #define ANALYZER_GRAPH_DISGUISE_SCAN_H
 
 #include "analyzer/base/array.h"
-#include "analyzer/heap/address_filter.h"
 #include "analyzer/graph/disguise.h"
 #include "analyzer/graph/roots.h"
+#include "analyzer/heap/address_filter.h"
 #include "analyzer/image/view.h"
 
 /* An address in disguise: that of a wanted one, and nothing speaks against. */

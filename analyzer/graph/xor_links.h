@@ -16,8 +16,8 @@
 #define ANALYZER_GRAPH_XOR_LINKS_H
 
 #include "analyzer/base/array.h"
-#include "analyzer/heap/address_filter.h"
 #include "analyzer/graph/disguise.h"
+#include "analyzer/heap/address_filter.h"
 #include "analyzer/image/view.h"
 
 enum {

@@ -70,7 +70,7 @@ struct allocation_index {
 	ARRAY(struct line) lines;	    /* of all regions, and one more */
 	ARRAY(struct region_layout) layouts;
 	struct heap_bounds bounds;
-	unsigned int least_shift; /* of the regions */
+	unsigned int least_shift;    /* of the regions */
 	stale_link_test stale_links; /* may be NULL */
 	const void *stale_link_data;
 	bool links_lead_anywhere;

@@ -139,7 +139,8 @@ static void name_arrays(struct typing *typing, struct arrays_table *table)
 		for (size_t i = 0; i < count && pointer == NO_TYPE; i++)
 			pointer = elect(typing, table, keys[i], id);
 		if (pointer != NO_TYPE && !typing_is_denied(typing, id, pointer))
-			typing->allocations.items[id].type = pointer << TYPE_SHIFT | IS_INFERRED | FIT_ARRAY;
+			typing->allocations.items[id].type =
+				pointer << TYPE_SHIFT | IS_INFERRED | FIT_ARRAY;
 	}
 }
 

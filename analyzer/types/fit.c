@@ -477,10 +477,9 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 			return error;
 		}
 	}
-	TRY(is_without_pointers(typing,
-				(struct memory_range){ range.start,
-						       range.start + count * type->size },
-				number, ret));
+	TRY(is_without_pointers(
+		typing, (struct memory_range){ range.start, range.start + count * type->size },
+		number, ret));
 	if (*ret)
 		return NULL;
 	between = count > SAMPLE ? count / SAMPLE : 1;

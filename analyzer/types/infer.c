@@ -295,14 +295,16 @@ static struct error *doubt_headers(struct inference *inference)
 		type_number known = known_type(typing, id);
 		size_t i;
 
-		if (known_fit(typing, id) != FIT_ONE || (typing->allocations.items[id].type & IS_INFERRED) ||
+		if (known_fit(typing, id) != FIT_ONE ||
+		    (typing->allocations.items[id].type & IS_INFERRED) ||
 		    typing_is_stated(typing, id) || !has_more_behind(typing, id))
 			continue;
 		TRY(inference_find_heirs(inference, known, &i));
 		for (; i < inference->heirs.count && inference->heirs.items[i].header == known; i++)
 			if (typing_type(typing, inference->heirs.items[i].type)->size <=
 			    allocation_size(typing->input.index, id))
-				typing->allocations.items[id].type = known << TYPE_SHIFT | FIT_PREFIX;
+				typing->allocations.items[id].type =
+					known << TYPE_SHIFT | FIT_PREFIX;
 	}
 	return NULL;
 }

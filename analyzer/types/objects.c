@@ -13,7 +13,7 @@ enum { MOST_VTABLES = 1 << 20 };
 
 struct objects {
 	struct typing *typing;
-	struct address_map types; /* by vtable, or what is none: then NO_TYPE */
+	struct address_map types;    /* by vtable, or what is none: then NO_TYPE */
 	const struct region *region; /* that a first word led to last; NULL: none */
 };
 

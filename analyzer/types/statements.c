@@ -99,7 +99,8 @@ static struct type_changes compare(const struct typing *typing, const struct fou
 	struct type_changes changes = { 0, 0 };
 
 	for (allocation_id id = 0; id < typing->allocations.count; id++) {
-		uint32_t old = before->allocations.items[id].type, now = typing->allocations.items[id].type;
+		uint32_t old = before->allocations.items[id].type,
+			 now = typing->allocations.items[id].type;
 		struct typed typed;
 
 		if (old == now || id == except)

@@ -102,14 +102,12 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 		return &error_no_memory;
 	*typing->last = (struct last_used){ .view = { input->image },
 					    .bounds = allocation_bounds(input->index) };
-	typing->allocations.memory.account =
-		typing->far_steps.memory.account = typing->origins.memory.account =
-			typing->queue.memory.account = typing->places.memory.account =
-				typing->headed.memory.account = typing->statements.memory.account =
-					typing->entered.memory.account =
-						typing->inner.memory.account =
-							typing->region_slots.memory.account =
-								account;
+	typing->allocations.memory.account = typing->far_steps.memory.account =
+		typing->origins.memory.account = typing->queue.memory.account =
+			typing->places.memory.account = typing->headed.memory.account =
+				typing->statements.memory.account = typing->entered.memory.account =
+					typing->inner.memory.account =
+						typing->region_slots.memory.account = account;
 	typing->variables.memory.account = typing->known.memory.account =
 		typing->nodes.memory.account = typing->paths.memory.account =
 			typing->contexts.memory.account = account;
@@ -144,7 +142,8 @@ bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret
 
 bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 {
-	if (id >= typing->allocations.count || !typing_decode(typing, typing->allocations.items[id].type, ret))
+	if (id >= typing->allocations.count ||
+	    !typing_decode(typing, typing->allocations.items[id].type, ret))
 		return false;
 	ret->is_stated = typing_is_stated(typing, id);
 	return true;

@@ -149,7 +149,7 @@ struct typing {
 	bool has_telling_headers;		/* of libc++: see nodes.c */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(struct known_allocation) allocations; /* by id */
-	ARRAY(struct kept_step) far_steps; /* from far behind the start of an allocation */
+	ARRAY(struct kept_step) far_steps;	    /* from far behind the start of an allocation */
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements; /* by allocation */
 	/* The following are released when all is typed. */

@@ -55,8 +55,8 @@ static bool are_buckets(struct reader *reader, const struct hash_table *table)
 static bool are_common(const struct reader *reader, const uint64_t *words, float *ret_load)
 {
 	return words[1] > 0 && words[1] <= UINT64_MAX / 8 &&
-	       words[3] <= allocation_count(reader->index) &&
-	       (words[2] == 0) == (words[3] == 0) && is_load(words[4], ret_load);
+	       words[3] <= allocation_count(reader->index) && (words[2] == 0) == (words[3] == 0) &&
+	       is_load(words[4], ret_load);
 }
 
 /* The table at the address of its pointer to its buckets, checked against itself. */

@@ -1,7 +1,6 @@
 #include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/array.h"
-#include "analyzer/runtimes/crystal/parts.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "analyzer/runtimes/crystal/parts.h"
+#include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/table.h"
 #include "analyzer/program/debug/names.h"
