@@ -24,27 +24,34 @@ void counts_deinit(struct counts *counts)
 {
 	bitmap_deinit(&counts->counted);
 	bitmap_deinit(&counts->collected);
+	bitmap_deinit(&counts->left);
 	array_release(&counts->lost);
+}
+
+static struct error *add_to(const struct search *search, struct bitmap *set, size_t id)
+{
+	if (!set->words)
+		TRY(bitmap_init(set, search->input->unreachable->count, search->input->account));
+	bitmap_set(set, id);
+	return NULL;
 }
 
 static struct error *find_counted(struct search *search)
 {
 	const struct counts_input *input = search->input;
-	struct bitmap *counted = &search->counts->counted;
-	struct bitmap *collected = &search->counts->collected;
+	struct counts *counts = search->counts;
 	struct object_liveness liveness;
 
 	bitmap_for_each(id, input->unreachable) {
 		if (!runtimes_count_of(input->runtimes, (allocation_id)id, &liveness))
 			continue;
-		if (!counted->words)
-			TRY(bitmap_init(counted, input->unreachable->count, input->account));
-		bitmap_set(counted, id);
-		if (runtimes_keep_cycle(input->runtimes, (allocation_id)id))
+		if (runtimes_have_left(input->runtimes, (allocation_id)id)) {
+			TRY(add_to(search, &counts->left, id));
 			continue;
-		if (!collected->words)
-			TRY(bitmap_init(collected, input->unreachable->count, input->account));
-		bitmap_set(collected, id);
+		}
+		TRY(add_to(search, &counts->counted, id));
+		if (!runtimes_keep_cycle(input->runtimes, (allocation_id)id))
+			TRY(add_to(search, &counts->collected, id));
 	}
 	return NULL;
 }

@@ -24,8 +24,9 @@ struct lost_count {
 };
 
 struct counts {
-	struct bitmap counted;	       /* objects with a count; no words: there are none */
-	struct bitmap collected;       /* those of them whose cycles a collector frees; likewise */
+	struct bitmap counted;	 /* objects with a count; no words: there are none */
+	struct bitmap collected; /* those of them whose cycles a collector frees; likewise */
+	struct bitmap left;	 /* not among them: those of a runtime that has ended; likewise */
 	ARRAY(struct lost_count) lost; /* those lost, by id */
 };
 

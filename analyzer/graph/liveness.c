@@ -145,6 +145,9 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 	};
 
 	TRY(bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account));
+	/* What a runtime left at its end is garbage, whatever led to it. */
+	if (!judge.collectable && counts && counts->left.words)
+		judge.collectable = &counts->left;
 	if (judge.collectable)
 		TRY(tell_apart(&judge));
 	if (counts && counts->collected.words)

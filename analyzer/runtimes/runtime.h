@@ -22,6 +22,7 @@ struct runtime;
 struct object_space {
 	const struct runtime *runtime;
 	bool has_objects; /* find_objects() found some */
+	bool has_ended;	  /* the program left them to the system: none is leaked by it */
 };
 
 /* What a runtime works on; all is borrowed and outlives the object space. */

@@ -243,6 +243,13 @@ bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id)
 	return space && space->runtime->keeps_cycles;
 }
 
+bool runtimes_have_left(const struct runtimes *list, allocation_id id)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->has_ended;
+}
+
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

@@ -58,6 +58,9 @@ bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct obj
 /* Whether it is, and no collector frees cycles of such. */
 bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id);
 
+/* Whether the runtime of the object has ended, and left it to the system. */
+bool runtimes_have_left(const struct runtimes *list, allocation_id id);
+
 /* Say what keeps a collector of cycles from freeing garbage. False: nothing is known to. */
 bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size);
 

@@ -142,14 +142,17 @@ struct error *perl_find_interpreters(struct perl *perl)
 	struct interpreter words;
 	size_t hint = 0;
 
+	perl->space.has_ended = true;
 	bitmap_for_each(i, allocation_used(index)) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)i, &hint);
 		uint64_t size = range.end - range.start;
 
 		if (size >= LEAST_SIZE && size <= MOST_SIZE &&
 		    view_read(&view, range.start, &words, sizeof(words)) &&
-		    is_interpreter(perl, &words))
+		    is_interpreter(perl, &words)) {
+			perl->space.has_ended = false;
 			TRY(add_interpreter(perl, range.start, &words));
+		}
 	}
 	return NULL;
 }
