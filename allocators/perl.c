@@ -72,21 +72,11 @@ static struct error *perl_open(const struct heap_context *context, struct heap *
  */
 static bool is_in_block(const struct block_sink *sink, struct perl_arena *arena)
 {
-	const struct region_place *places = sink->order.items;
-	uint64_t start = arena->address, end = start + arena->size;
-	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1), number;
-	const struct heap_region *region;
+	uint64_t start = arena->address;
 	struct block block;
 
-	if (above == 0 || places[above - 1].reach <= start)
+	if (block_sink_place(sink, start, start + arena->size, &block) != SINK_AROUND)
 		return false;
-	region = &sink->regions.items[places[above - 1].number];
-	if (region->start > start || region->end < end)
-		return false;
-	number = block_sink_number_below(sink, region, start);
-	if (number == sink->count)
-		return false;
-	block = block_sink_get(sink, region, number);
 	arena->room = block.size;
 	return block.state == BLOCK_USED && block.start == start && block.size >= arena->size;
 }

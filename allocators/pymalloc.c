@@ -189,11 +189,10 @@ static struct error *walk_arena(struct walk *walk, const struct pymalloc_arena *
 /* Whether the arena can be added to the sink: it lies apart from all others, or in one block. */
 static bool is_apart(const struct block_sink *sink, const struct pymalloc_arena *arena)
 {
-	const struct region_place *places = sink->order.items;
 	uint64_t start = arena->address, end = start + arena->geometry->arena;
-	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1);
+	struct block around;
 
-	return above == 0 || places[above - 1].reach <= start;
+	return block_sink_place(sink, start, end, &around) == SINK_APART;
 }
 
 /* Leave out arenas that overlap the regions of other heaps, which were walked before. */

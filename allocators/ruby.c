@@ -96,22 +96,18 @@ enum place { PLACE_APART, PLACE_NESTED, PLACE_OVERLAPS };
 
 static enum place find_place(const struct block_sink *sink, uint64_t start, uint64_t end)
 {
-	const struct region_place *places = sink->order.items;
-	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1), number;
-	const struct heap_region *region;
 	struct block block;
 
-	if (above == 0 || places[above - 1].reach <= start)
+	switch (block_sink_place(sink, start, end, &block)) {
+	case SINK_APART:
 		return PLACE_APART;
-	region = &sink->regions.items[places[above - 1].number];
-	if (region->start > start || region->end < end)
+	case SINK_AROUND:
+		return block.state == BLOCK_USED && end - block.start <= block.size
+			       ? PLACE_NESTED
+			       : PLACE_OVERLAPS;
+	default:
 		return PLACE_OVERLAPS;
-	number = block_sink_number_below(sink, region, start);
-	if (number == sink->count)
-		return PLACE_OVERLAPS;
-	block = block_sink_get(sink, region, number);
-	return block.state == BLOCK_USED && end - block.start <= block.size ? PLACE_NESTED
-									    : PLACE_OVERLAPS;
+	}
 }
 
 /* Leave out pages that are freed memory of other heaps, which were walked before. */

@@ -7,7 +7,6 @@
  */
 #include "allocators/zend/zend.h"
 
-#include "analyzer/base/list.h"
 #include "analyzer/heap/sink.h"
 
 #include <inttypes.h>
@@ -103,9 +102,9 @@ static struct error *drop_overlapping(struct zend_heap *heap, struct block_sink 
 	for (size_t i = 0; i < heap->chunks.count; i++) {
 		struct zend_chunk chunk = heap->chunks.items[i];
 		uint64_t end = chunk.start + chunk.size;
-		size_t above = LIST_ABOVE(sink->order.items, sink->order.count, start, end - 1);
+		struct block around;
 
-		if (above == 0 || sink->order.items[above - 1].reach <= chunk.start)
+		if (block_sink_place(sink, chunk.start, end, &around) == SINK_APART)
 			heap->chunks.items[kept++] = chunk;
 		else
 			findings_add(

@@ -44,7 +44,8 @@ struct classifier {
 	bool owners_later; /* claims tell no owner until all patterns are
 			      known */
 
-	/* Match a reference to exactly that offset of a used allocation. */
+	/* Match a reference to exactly that offset of a used allocation; only suspects are shown.
+	 */
 	void (*match)(struct reader *reader, const struct reference *reference);
 	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
 

@@ -121,8 +121,9 @@ static bool is_root(const struct roots *roots, const struct region *region)
 		return false;
 	if (region->rights & RIGHT_WRITE)
 		return true;
-	return region->origin == REGION_CORE && !is_as_in_file(region) &&
-	       (!(region->rights & RIGHT_EXECUTE) || is_jit_code(roots, region));
+	return region->origin == REGION_CORE &&
+	       (!(region->rights & RIGHT_EXECUTE) || is_jit_code(roots, region)) &&
+	       !is_as_in_file(region);
 }
 
 /* Whether the fiber runs on a thread's own stack, as the first one does. */

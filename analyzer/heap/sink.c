@@ -305,6 +305,25 @@ struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t
 	return array_append(&sink->claims, (struct memory_range){ start, end });
 }
 
+enum sink_place block_sink_place(const struct block_sink *sink, uint64_t start, uint64_t end,
+				 struct block *ret)
+{
+	const struct region_place *places = sink->order.items;
+	size_t above = LIST_ABOVE(places, sink->order.count, start, end - 1), number;
+	const struct heap_region *region;
+
+	if (above == 0 || places[above - 1].reach <= start)
+		return SINK_APART;
+	region = &sink->regions.items[places[above - 1].number];
+	if (region->start > start || region->end < end)
+		return SINK_ACROSS;
+	number = block_sink_number_below(sink, region, start);
+	if (number == sink->count)
+		return SINK_ACROSS;
+	*ret = block_sink_get(sink, region, number);
+	return SINK_AROUND;
+}
+
 size_t block_sink_number_below(const struct block_sink *sink, const struct heap_region *region,
 			       uint64_t address)
 {

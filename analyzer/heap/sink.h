@@ -89,6 +89,16 @@ void block_sink_clear(struct block_sink *sink);
  */
 struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece);
 
+/*
+ * Where a range lies, by the regions as block_sink_order() sorted them: apart from all; around,
+ * with *ret the last block of the region that starts at or below it, which may end before; or
+ * across what is there.
+ */
+enum sink_place { SINK_APART, SINK_AROUND, SINK_ACROSS };
+
+enum sink_place block_sink_place(const struct block_sink *sink, uint64_t start, uint64_t end,
+				 struct block *ret);
+
 /* The number of the last block of the region that starts at or below address, or sink->count. */
 size_t block_sink_number_below(const struct block_sink *sink, const struct heap_region *region,
 			       uint64_t address);

@@ -109,14 +109,11 @@ static bool read_deque(struct reader *reader, uint64_t address, struct memory_ra
 	return read_libstdcxx(reader, address, map, ret) || read_libcxx(reader, address, map, ret);
 }
 
-/* The reference from a deque to its map, which has room for at least one pointer. */
+/* The reference from a deque to its map. */
 static bool read_referrer(struct reader *reader, const struct reference *reference,
 			  struct deque *ret)
 {
-	uint64_t words[2];
-
-	return reference_words(reference, 1, 2, words) &&
-	       read_deque(reader, reference->address, reference->range, ret);
+	return read_deque(reader, reference->address, reference->range, ret);
 }
 
 static bool is_in_map(const uint64_t *words, uint64_t node)

@@ -26,10 +26,9 @@ static void match(struct reader *reader, const struct reference *reference)
 	uint64_t words[3]; /* first entry, pool, size */
 	uint64_t entry;
 
-	if (reference->source == NO_ALLOCATION && reference_words(reference, -1, 3, words) &&
-	    words[0] - range.start < range_size(range) && words[2] >= LEAST_SIZE &&
-	    reader_fits(reader, range, words[2]) && reader_word(reader, words[0], &entry) &&
-	    entry <= range.start + words[2] - words[0] &&
+	if (reference_words(reference, -1, 3, words) &&
+	    words[0] - range.start < range_size(range) && reader_fits(reader, range, words[2]) &&
+	    reader_word(reader, words[0], &entry) && entry <= range.start + words[2] - words[0] &&
 	    reader_in_module(reader, reference->address))
 		reader_claim(reader, reference->target, reference->address - 8);
 }

@@ -58,8 +58,8 @@ static void match(struct reader *reader, const struct reference *reference)
 	struct list list = { .address = reference->address };
 	uint64_t words[3], back;
 
-	if (!may_be_list(reader, reference) || !reference_words(reference, 0, 3, words) ||
-	    !reader_word(reader, words[0] + 8, &back) || back != reference->address)
+	if (!reference_words(reference, 0, 3, words) || !reader_word(reader, words[0] + 8, &back) ||
+	    back != reference->address)
 		return;
 	list.first = words[0];
 	list.size = words[2];

@@ -157,8 +157,7 @@ static void match_node(struct reader *reader, const struct reference *reference)
 {
 	struct hash_table table;
 
-	if (!may_be_to_node(reader, reference) ||
-	    !read_table(reader, reference->address - 16, &table))
+	if (!read_table(reader, reference->address - 16, &table))
 		return;
 	for (uint64_t i = 0, node = table.first; i < table.size && node; i++) {
 		struct memory_range range;
