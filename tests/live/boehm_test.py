@@ -27,6 +27,8 @@ LINKED = {
     "-static-stripped": ("-static -s", "-lgc"),
     "-static-sbrk": ("-static -DWITH_SBRK -Wl,--wrap=GC_unix_get_mem", "-lgc"),
 }
+# What is done with a core is the same code for all of them.
+LINKED_SANITIZED = ("", "-static-stripped", "-static-sbrk")
 # What describe says of each kind that the program knows.
 KINDS = {
     "normal": re.compile(r"an object$"),
@@ -250,7 +252,7 @@ def run(options):
     if obstacle and "kernel" in options.core_kinds:
         print(f"SKIPPED all cores by the kernel: {obstacle}")
         options.core_kinds = ["gcore"]
-    for suffix in LINKED:
+    for suffix in LINKED_SANITIZED if harness.SANITIZED else LINKED:
         try:
             for name, problems in run_cases(options, suffix, totals):
                 totals["failed" if problems else "passed"] += 1
