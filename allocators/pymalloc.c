@@ -282,6 +282,34 @@ static const struct pymalloc_arena *find_arena(const struct pymalloc_heap *heap,
 	return above > 0 && address - arena->address < arena->geometry->arena ? arena : NULL;
 }
 
+enum { UNIT_ARENA, UNIT_POOL };
+
+static const struct unit_kind unit_kinds[] = {
+	[UNIT_ARENA] = { "arena", .given_back = true },
+	[UNIT_POOL] = { "pool" },
+};
+
+static struct error *pymalloc_visit_units(const struct heap *base, unit_visit visit, void *data)
+{
+	struct view view = { of(base)->context.image };
+	struct pymalloc_pool pool;
+
+	array_for_each(arena, &of(base)->arenas) {
+		uint64_t end = arena->address + arena->geometry->arena;
+
+		TRY(visit(data, base->allocator,
+			  &(struct heap_unit){ &unit_kinds[UNIT_ARENA], arena->address, end, 0 }));
+		for (uint64_t at = pymalloc_first_pool(arena); at < arena->next_pool;
+		     at += arena->geometry->pool)
+			if (pymalloc_read_pool(&view, arena, at, &pool))
+				TRY(visit(data, base->allocator,
+					  &(struct heap_unit){ &unit_kinds[UNIT_POOL], at,
+							       at + arena->geometry->pool,
+							       pool.block }));
+	}
+	return NULL;
+}
+
 static bool pymalloc_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
 {
 	const struct pymalloc_heap *heap = of(base);
@@ -321,6 +349,7 @@ const struct allocator allocator_pymalloc = {
 	.arena = pymalloc_arena,
 	.lives_in = pymalloc_lives_in,
 	.free_kind = pymalloc_free_kind,
+	.visit_units = pymalloc_visit_units,
 	.tell = pymalloc_tell,
 	.tell_used = pymalloc_tell_used,
 };

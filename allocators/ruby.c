@@ -272,6 +272,17 @@ static unsigned int ruby_free_kind(const struct heap *base, size_t number, alloc
 	return page && page->used == 0 ? FREE_PAGE : FREE_SLOT;
 }
 
+static struct error *ruby_visit_units(const struct heap *base, unit_visit visit, void *data)
+{
+	static const struct unit_kind kind = { "page", .given_back = true };
+
+	array_for_each(page, &of(base)->pages.list)
+		TRY(visit(data, base->allocator,
+			  &(struct heap_unit){ &kind, page->address, ruby_slots_end(page),
+					       page->slot_size }));
+	return NULL;
+}
+
 static bool ruby_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
 {
 	const struct ruby_page *page = find_page(of(base), address);
@@ -295,5 +306,6 @@ const struct allocator allocator_ruby = {
 	.arena_count = ruby_arena_count,
 	.arena = ruby_arena,
 	.free_kind = ruby_free_kind,
+	.visit_units = ruby_visit_units,
 	.tell = ruby_tell,
 };

@@ -106,15 +106,15 @@ static uint64_t measure_arena(struct search *search, const struct pymalloc_arena
 	return bytes;
 }
 
-/* Set the arena of the number-th record by that geometry; returns how much of it is proved. */
-static uint64_t read_arena(struct search *search, uint64_t start, size_t number,
-			   const struct pymalloc_geometry *geometry, struct pymalloc_arena *ret)
+/* Set the arena of the number-th record by that geometry; false: it has none of that. */
+static bool read_arena(struct search *search, uint64_t start, size_t number,
+		       const struct pymalloc_geometry *geometry, struct pymalloc_arena *ret)
 {
 	uint64_t place = start + RECORD * number;
 	struct record record;
 
 	if (!view_read(&search->view, place, &record, sizeof(record)) || !record.address)
-		return 0;
+		return false;
 	*ret = (struct pymalloc_arena){
 		.address = record.address,
 		.next_pool = record.next_pool,
@@ -123,7 +123,7 @@ static uint64_t read_arena(struct search *search, uint64_t start, size_t number,
 		.free_pools = record.free_pools,
 		.geometry = geometry,
 	};
-	return fits(&record, ret) ? measure_arena(search, ret) : 0;
+	return fits(&record, ret);
 }
 
 /* The geometry by which most of the arenas is in pools; NULL: none. */
@@ -138,13 +138,22 @@ static const struct pymalloc_geometry *find_geometry(struct search *search, uint
 		uint64_t bytes = 0;
 
 		for (size_t i = 0; i < count; i++)
-			bytes += read_arena(search, start, i, geometry, &arena);
+			if (read_arena(search, start, i, geometry, &arena))
+				bytes += measure_arena(search, &arena);
 		if (bytes > most) {
 			most = bytes;
 			best = geometry;
 		}
 	}
 	return best;
+}
+
+/* An arena of free pools alone is kept for later; no pool proves it, but others of its array do. */
+static bool is_free(const struct pymalloc_arena *arena)
+{
+	uint64_t pools = pymalloc_pools_end(arena) - pymalloc_first_pool(arena);
+
+	return arena->free_pools == pools / arena->geometry->pool;
 }
 
 static struct error *add_table(struct search *search, uint64_t start, size_t count,
@@ -154,7 +163,8 @@ static struct error *add_table(struct search *search, uint64_t start, size_t cou
 	struct pymalloc_arena arena;
 
 	for (size_t i = 0; i < count; i++)
-		if (read_arena(search, start, i, geometry, &arena) > 0)
+		if (read_arena(search, start, i, geometry, &arena) &&
+		    (is_free(&arena) || measure_arena(search, &arena) > 0))
 			TRY(array_append(&heap->arenas, arena));
 	return array_append(&heap->tables, (struct memory_range){ start, start + RECORD * count });
 }

@@ -1,56 +1,74 @@
 #include "analyzer/account/pinned.h"
 
-struct search {
-	struct analysis *analysis;
-	const struct allocation_index *index;
-	const arena_number *only_arena; /* NULL: all */
-	struct pinnings *pinnings;
-	struct bitmap counted; /* allocations that are */
-};
+struct error *pinned_begin(struct analysis *analysis, struct pinnings *pinnings,
+			   struct pin_count *ret)
+{
+	struct memory_account *account = analysis_account(analysis);
+
+	*ret = (struct pin_count){ .analysis = analysis, .pinnings = pinnings };
+	pinnings->memory.account = account;
+	TRY(kind_need(analysis));
+	return bitmap_init(&ret->counted, allocation_count(analysis_index(analysis)), account);
+}
+
+void pinned_deinit(struct pin_count *count)
+{
+	bitmap_deinit(&count->counted);
+}
 
 /* The number of the pinning of the allocation, in which it is counted once. */
-static struct error *count_pinner(struct search *search, allocation_id id, uint32_t *ret)
+static struct error *count_pinner(struct pin_count *count, allocation_id id, size_t *ret)
 {
-	const struct analysis *analysis = search->analysis;
-	uint64_t size = allocation_size(search->index, id);
+	const struct analysis *analysis = count->analysis;
+	uint64_t size = allocation_size(analysis_index(analysis), id);
 	kind_key kind = kind_with_size(kind_of(analysis, analysis_patterns(analysis), id), size);
-	struct pinnings *pinnings = search->pinnings;
+	struct pinnings *pinnings = count->pinnings;
 	struct pinning *pinning = table_find(pinnings, kind, item, item->kind == kind);
 
 	if (!pinning) {
-		TRY(table_append(pinnings, kind, (struct pinning){ .kind = kind }));
+		TRY(table_append(pinnings, kind, (struct pinning){ .kind = kind, .example = id }));
 		pinning = pinnings->items + pinnings->count - 1;
 	}
-	*ret = (uint32_t)(pinning - pinnings->items);
-	if (!bitmap_get(&search->counted, id)) {
-		bitmap_set(&search->counted, id);
+	*ret = (size_t)(pinning - pinnings->items);
+	if (!bitmap_get(&count->counted, id)) {
+		bitmap_set(&count->counted, id);
 		pinning->count++;
 		pinning->bytes += size;
 	}
 	return NULL;
 }
 
+/* What does not divide evenly, the first ones have a byte more of. */
+struct error *pinned_add(struct pin_count *count, const allocation_id *ids, size_t id_count,
+			 uint64_t free, bool only_these)
+{
+	size_t first = 0, number;
+
+	for (size_t i = 0; i < id_count; i++) {
+		TRY(count_pinner(count, ids[i], &number));
+		if (i == 0)
+			first = number;
+		only_these = only_these && number == first;
+		count->pinnings->items[number].pinned += free / id_count + (i < free % id_count);
+	}
+	if (only_these)
+		count->pinnings->items[first].alone += free;
+	return NULL;
+}
+
+struct search {
+	struct pin_count *count;
+	const arena_number *only_arena; /* NULL: all */
+};
+
 static struct error *pin_page(void *data, const struct heap_page *page)
 {
 	struct search *search = data;
-	uint32_t numbers[MOST_PINNERS];
-	size_t count = page->pinner_count;
-	bool alone = !page->foreign;
 
-	if (count == 0 || (search->only_arena && *search->only_arena != page->arena))
+	if (page->pinner_count == 0 || (search->only_arena && *search->only_arena != page->arena))
 		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		TRY(count_pinner(search, page->pinners[i], &numbers[i]));
-		if (numbers[i] != numbers[0])
-			alone = false;
-	}
-	/* What does not divide evenly, the first ones have a byte more of. */
-	for (size_t i = 0; i < count; i++)
-		search->pinnings->items[numbers[i]].pinned +=
-			page->free / count + (i < page->free % count);
-	if (alone)
-		search->pinnings->items[numbers[0]].alone += page->free;
-	return NULL;
+	return pinned_add(search->count, page->pinners, page->pinner_count, page->free,
+			  !page->foreign);
 }
 
 /* What only a size or a pattern is known of comes last. */
@@ -70,39 +88,25 @@ static int compare_pinnings(const void *a, const void *b)
 	return (left->kind > right->kind) - (left->kind < right->kind);
 }
 
-static struct error *find_pinnings(struct search *search, struct fragments **ret_fragments)
+void pinned_sort(struct pinnings *pinnings)
 {
-	struct memory_account *account = analysis_account(search->analysis);
-	struct error *error;
-
-	TRY(kind_need(search->analysis));
-	TRY(bitmap_init(&search->counted, allocation_count(search->index), account));
-	search->pinnings->memory.account = account;
-	error = fragments_create(analysis_heaps(search->analysis), analysis_image(search->analysis),
-				 analysis_progress(search->analysis), pin_page, search,
-				 ret_fragments);
-	array_sort(search->pinnings, compare_pinnings);
-	return error;
+	array_sort(pinnings, compare_pinnings);
 }
 
 struct error *pinned_find(struct analysis *analysis, const arena_number *only_arena,
 			  struct pinnings *ret_pinnings, struct fragments **ret_fragments)
 {
-	struct search search = {
-		.analysis = analysis,
-		.index = analysis_index(analysis),
-		.only_arena = only_arena,
-		.pinnings = ret_pinnings,
-	};
+	_cleanup_(pinned_deinit) struct pin_count count = { 0 };
+	struct search search = { &count, only_arena };
 
-	if (ret_pinnings) {
-		struct error *error = find_pinnings(&search, ret_fragments);
-
-		bitmap_deinit(&search.counted);
-		return error;
-	}
-	return fragments_create(analysis_heaps(analysis), analysis_image(analysis),
-				analysis_progress(analysis), NULL, NULL, ret_fragments);
+	if (ret_pinnings)
+		TRY(pinned_begin(analysis, ret_pinnings, &count));
+	TRY(fragments_create(analysis_heaps(analysis), analysis_image(analysis),
+			     analysis_progress(analysis), ret_pinnings ? pin_page : NULL, &search,
+			     ret_fragments));
+	if (ret_pinnings)
+		pinned_sort(ret_pinnings);
+	return NULL;
 }
 
 /* Sums over pages. */

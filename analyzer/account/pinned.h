@@ -18,12 +18,33 @@ struct pinning {
 	uint64_t count, bytes; /* of those that pin something */
 	uint64_t pinned;       /* free bytes: their share */
 	uint64_t alone;	       /* free bytes on pages that they alone keep */
+	allocation_id example; /* the first that was counted */
 };
 
 /* By table_release(). */
 struct pinnings {
 	HASH_TABLE(struct pinning); /* most pinned first */
 };
+
+/* Counts what pins; see pinned_begin(). */
+struct pin_count {
+	const struct analysis *analysis;
+	struct pinnings *pinnings;
+	struct bitmap counted; /* allocations that are */
+};
+
+/* Begin to count, and build what that needs; pinnings are empty. Release it by pinned_deinit(). */
+struct error *pinned_begin(struct analysis *analysis, struct pinnings *pinnings,
+			   struct pin_count *ret);
+void pinned_deinit(struct pin_count *count);
+DEFINE_DEINIT(pinned_deinit, struct pin_count)
+
+/* What the used allocations, at least one, pin together; if only these do, also what alone. */
+struct error *pinned_add(struct pin_count *count, const allocation_id *ids, size_t id_count,
+			 uint64_t free, bool only_these);
+
+/* Most pinned first, once all is counted. */
+void pinned_sort(struct pinnings *pinnings);
 
 /*
  * Find out how free memory lies (STAGE_HEAP), and unless ret_pinnings is NULL what pins it; of all

@@ -94,6 +94,25 @@ struct spare {
 	arena_number arena;
 };
 
+/*
+ * Memory that an allocator uses for something else, or gives back, only as a whole: once nothing in
+ * it is in use. So a few blocks keep all of it.
+ */
+struct unit_kind {
+	const char *name; /* "pool", "page", "chunk" */
+	bool given_back;  /* an empty one may go back to the system; else to blocks of another size
+			   */
+};
+
+struct heap_unit {
+	const struct unit_kind *kind;
+	uint64_t start, end;
+	uint64_t block; /* the size of each block in it; 0: of several sizes */
+};
+
+typedef struct error *(*unit_visit)(void *data, const struct allocator *allocator,
+				    const struct heap_unit *unit);
+
 /* Slots without "required" may be NULL, false or 0; what that means is said of each. */
 struct allocator {
 	const char *name;    /* required */
@@ -159,6 +178,12 @@ struct allocator {
 	 */
 	void (*spare)(const struct heap *heap, const struct allocation_index *index,
 		      void (*visit)(void *data, const struct spare *spare), void *data);
+
+	/*
+	 * Visit the units of its memory; those of one kind do not overlap, but may be in one of
+	 * another. Their blocks are in the index. NULL: none are known.
+	 */
+	struct error *(*visit_units)(const struct heap *heap, unit_visit visit, void *data);
 
 	/*
 	 * Which of the first words of a used block are links that it left there, as a mask. NULL:

@@ -444,6 +444,16 @@ void heaps_visit_spare(const struct heaps *heaps,
 			slot->heap->allocator->spare(slot->heap, heaps->index, visit, data);
 }
 
+struct error *heaps_visit_units(const struct heaps *heaps, unit_visit visit, void *data)
+{
+	TRY(heaps_wake(heaps));
+	for_each_slot(slot, heaps->slots) {
+		if (slot->heap->allocator->visit_units)
+			TRY(slot->heap->allocator->visit_units(slot->heap, visit, data));
+	}
+	return NULL;
+}
+
 struct error *heaps_sort_free(const struct heaps *heaps)
 {
 	TRY(heaps_wake(heaps));

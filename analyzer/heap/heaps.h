@@ -62,6 +62,9 @@ const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id
 void heaps_visit_spare(const struct heaps *heaps,
 		       void (*visit)(void *data, const struct spare *spare), void *data);
 
+/* Visit the units that are used or given back as a whole; see the contract. */
+struct error *heaps_visit_units(const struct heaps *heaps, unit_visit visit, void *data);
+
 /* The heaps, one for each allocator, and the number of the first arena. */
 size_t heaps_count(const struct heaps *heaps);
 const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first);

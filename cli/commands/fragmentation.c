@@ -3,6 +3,7 @@
 #include "analyzer/base/text.h"
 #include "cli/command.h"
 #include "cli/views/rows.h"
+#include "cli/views/unit_rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -174,23 +175,11 @@ static void write_sizes(const struct fragmentation *fragmentation, bool by_arena
 	report_end_table(report);
 }
 
-/* What allocations of that name are, less their size, to be freed; NULL if memory is short. */
-static char *describe(struct kind_name name)
-{
-	if (name.pattern)
-		return format_text("%%%s", name.text);
-	if (name.text)
-		return strdup(name.text);
-	if (name.signature)
-		return format_text("signature 0x%" PRIx64, name.signature);
-	return strdup("unrecognized");
-}
-
 static struct error *write_pinning(const struct fragmentation *fragmentation,
 				   const struct pinning *pinning, struct report *report)
 {
 	struct kind_name name = kind_name(fragmentation->analysis, pinning->kind);
-	_cleanup_(free) char *text = describe(name);
+	_cleanup_(free) char *text = unit_rows_describe(name);
 
 	if (!text)
 		return &error_no_memory;
@@ -294,7 +283,7 @@ static struct error *write_end(const struct fragmentation *fragmentation,
 	} else if (named) {
 		kind_key kind = kind_of(analysis, analysis_patterns(analysis), end->holder);
 
-		text = describe(kind_name(analysis, kind_with_size(kind, size)));
+		text = unit_rows_describe(kind_name(analysis, kind_with_size(kind, size)));
 	}
 	if (named && !text)
 		return &error_no_memory;
@@ -452,6 +441,8 @@ static struct error *write_all(const struct fragmentation *fragmentation,
 	write_sizes(fragmentation, arguments->by_arena, report);
 	if (!arguments->quick)
 		TRY(write_pinnings(fragmentation, pinnings, report));
+	TRY(unit_rows(fragmentation->analysis, arguments->has_arena ? fragmentation->arenas : NULL,
+		      !arguments->quick, fragmentation->limit, report));
 	TRY(write_ends(fragmentation, !arguments->quick, report));
 	write_estimate(fragmentation, report);
 	return NULL;
