@@ -3,8 +3,7 @@
  */
 #include "analyzer/runtimes/php/objects.h"
 
-#include "analyzer/runtimes/php/space.h"
-#include "analyzer/runtimes/php/values.h"
+#include "analyzer/runtimes/php/engine.h"
 
 enum {
 	WORD = 8,
@@ -38,6 +37,10 @@ static void forget(struct php *php)
 	array_release(&php->classes);
 	array_release(&php->class_of);
 	name_pool_deinit(&php->names);
+	array_release(&php->named);
+	array_release(&php->parts);
+	array_release(&php->owned);
+	table_release(&php->owners);
 }
 
 void php_close(struct object_space *space)
@@ -163,6 +166,7 @@ static struct error *find_all(struct php *php)
 		TRY(array_append(&php->classes, (struct php_class){ .number = i }));
 	TRY(php_find_tables(php));
 	TRY(find_values(php));
+	php_find_engine(php);
 	php->space.has_objects = true;
 	return NULL;
 }

@@ -20,6 +20,13 @@ bool php_visit_bases(struct object_space *space, uint64_t number,
 bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset);
 bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		 uint64_t word);
+struct error *php_visit_frames(struct object_space *space, uint32_t thread,
+			       const struct frame_visitor *visitor);
+struct error *php_find_names(struct object_space *space, struct bitmap *ret);
+struct error *php_visit_references(struct object_space *space, allocation_id id,
+				   object_visitor *visit, void *data);
+void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		   bool with_content, char *ret, size_t size);
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
 
 #endif

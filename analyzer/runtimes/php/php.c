@@ -22,6 +22,10 @@ const struct runtime runtime_php = {
 	.is_link = php_is_link,
 	.is_counted = true,
 	.liveness = php_liveness,
+	.visit_frames = php_visit_frames,
+	.find_names = php_find_names,
+	.visit_references = php_visit_references,
+	.tell_path = php_tell_path,
 };
 
 /* The block of the elements of the array; NO_ALLOCATION: it has none. */

@@ -29,6 +29,26 @@ struct php_class {
 	bool is_named;
 };
 
+/* What php_find_engine() found, see engine.h. */
+struct php_engine {
+	const struct php_layout *layout;		 /* NULL: it is not known */
+	uint64_t place;					 /* of the top of the stack of calls */
+	uint64_t globals, functions, classes, constants; /* arrays */
+	uint64_t call;					 /* the innermost */
+	uint64_t words; /* of the table of words, less 1; 0: not known */
+};
+
+/* What has a name, for paths. */
+struct php_name {
+	allocation_id id;
+	const char *text;
+};
+
+struct php_owned {
+	allocation_id id;
+	uint64_t owner;
+};
+
 struct php {
 	struct object_space space;
 	struct runtime_context context;
@@ -37,6 +57,12 @@ struct php {
 	ARRAY(uint32_t) class_of;	 /* by allocation: its class, 0: none */
 	struct name_pool names;
 	uint64_t stack_top; /* of what is in use of the last page of the stack */
+	struct php_engine engine;
+	uint64_t steps; /* that walks may take yet: in a damaged core, all may share their tables */
+	ARRAY(struct php_name) named;
+	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */
+	ARRAY(struct php_owned) owned; /* parts, in the order in which they were found */
+	struct address_map owners;     /* by allocation: where a part is in that list */
 };
 
 /* The allocation's class, or NULL. */

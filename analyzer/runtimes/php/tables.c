@@ -164,7 +164,9 @@ struct error *php_find_tables(struct php *php)
 	const struct runtime_context *context = &php->context;
 	struct search search = { .php = php };
 
-	if (module_data_search(context->image, context->program, is_stack_top, &search))
+	php->engine.place =
+		module_data_search(context->image, context->program, is_stack_top, &search);
+	if (php->engine.place)
 		php->stack_top = search.found.start;
 	if (module_data_search(context->image, context->program, is_root_table, &search))
 		php->class_of.items[search.found.id] = PHP_ROOTS;

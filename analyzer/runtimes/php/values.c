@@ -31,6 +31,11 @@ bool php_array_data(const struct php_array *array, uint64_t *ret_start, uint64_t
 	return true;
 }
 
+bool php_array_is_packed(const struct php_array *array)
+{
+	return array->flags & PACKED;
+}
+
 bool php_read_text(struct view *view, uint64_t string, char *ret, size_t size)
 {
 	struct {

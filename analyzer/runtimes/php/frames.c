@@ -1,0 +1,218 @@
+#include "analyzer/runtimes/php/frames.h"
+
+#include "analyzer/runtimes/php/engine.h"
+#include "analyzer/runtimes/php/objects.h"
+
+#include "analyzer/base/text.h"
+
+#include <inttypes.h>
+
+enum {
+	WORD = 8,
+	OPERATION = 32, /* bytes of a zend_op */
+	LINE = 24,
+	SELF = 32, /* of a call */
+	MOST_TEXT = 512,
+	MOST_VALUE = 80,
+};
+
+struct reading {
+	struct php *php;
+	struct view view;
+	const struct frame_visitor *visitor;
+	void (*visit)(void *data, const struct php_variable *variable);
+	void *data;
+	struct php_function function; /* of the call at hand */
+	char name[MOST_TEXT];
+	uint64_t number;
+	struct error *error;
+};
+
+static void visit_variables(struct reading *reading, const struct php_call *call)
+{
+	const struct php_function *function = &reading->function;
+	struct php_variable variable = { .function = reading->name, .name = "this" };
+	char name[MOST_VALUE];
+	uint64_t text;
+
+	variable.place = call->address + SELF;
+	if (call->self)
+		reading->visit(reading->data, &variable);
+	variable.name = name;
+	variable.place = call->address + CALL_VARIABLES;
+	for (uint32_t i = 0; i < function->variables && !reading->error;
+	     i++, variable.place += PHP_VALUE)
+		if (view_word(&reading->view, function->names + (uint64_t)WORD * i, &text) &&
+		    php_read_text(&reading->view, text, name, sizeof(name)))
+			reading->visit(reading->data, &variable);
+}
+
+static bool read_call(struct reading *reading, const struct php_call *call)
+{
+	if (!php_read_function(reading->php, &reading->view, call->function, &reading->function))
+		return false;
+	php_tell_function(&reading->view, &reading->function, reading->name, sizeof(reading->name));
+	return true;
+}
+
+static void visit_call(void *data, const struct php_call *call)
+{
+	struct reading *reading = data;
+
+	if (!reading->error && read_call(reading, call) && reading->function.is_compiled)
+		visit_variables(reading, call);
+}
+
+void php_visit_variables(const struct php *php,
+			 void (*visit)(void *data, const struct php_variable *variable), void *data)
+{
+	struct reading reading = {
+		.php = (struct php *)php,
+		.view = { php->context.image },
+		.visit = visit,
+		.data = data,
+	};
+
+	php_visit_calls(php, visit_call, &reading);
+}
+
+static void tell_string(struct view *view, uint64_t address, char *ret, size_t size)
+{
+	uint64_t length = 0;
+	char text[MOST_VALUE];
+
+	if (!view_word(view, address + 2 * (uint64_t)WORD, &length))
+		ret[0] = '\0';
+	else if (length == 0)
+		snprintf(ret, size, "''");
+	else if (length < size - sizeof("''") && php_read_text(view, address, text, sizeof(text)) &&
+		 strlen(text) == length && text_run(text, length) == length)
+		snprintf(ret, size, "'%s'", text);
+	else
+		snprintf(ret, size, "%" PRIu64 " bytes", length);
+}
+
+/* The name of the value's class, and the value in short; an empty text if that says it all. */
+static const char *tell_value(struct reading *reading, const struct php_value *value, char *ret,
+			      size_t size)
+{
+	static const char *const plain[] = { "undefined", "null", "false", "true" };
+	allocation_id id = php_find_value(reading->php, value);
+	struct php_array array;
+	double number;
+
+	ret[0] = '\0';
+	if (value->type < COUNT_OF(plain))
+		return plain[value->type];
+	switch (value->type) {
+	case 4:
+		snprintf(ret, size, "%" PRId64, (int64_t)value->word);
+		return "int";
+	case 5:
+		memcpy(&number, &value->word, sizeof(number));
+		snprintf(ret, size, "%.17g", number);
+		return "float";
+	case TYPE_STRING:
+		tell_string(&reading->view, value->word, ret, size);
+		return "string";
+	case TYPE_ARRAY:
+		if (view_read(&reading->view, value->word, &array, sizeof(array)))
+			snprintf(ret, size, "%u element%s", array.count,
+				 array.count == 1 ? "" : "s");
+		return "array";
+	case TYPE_OBJECT:
+		if (id != NO_ALLOCATION) {
+			enum class_name_kind kind;
+
+			return php_class_name(&reading->php->space,
+					      php_class_of(&reading->php->space, id), &kind);
+		}
+		return "object";
+	default:
+		return value->type == TYPE_RESOURCE ? "resource" : "value";
+	}
+}
+
+static void visit_local(void *data, const struct php_variable *variable)
+{
+	struct reading *reading = data;
+	char name[MOST_VALUE + 1], text[MOST_VALUE];
+	struct runtime_local local = { .name = name, .address = variable->place };
+	struct php_value value;
+
+	if (!php_read_value(reading->php, &reading->view, variable->place, &value))
+		return;
+	if (value.type == TYPE_REFERENCE &&
+	    !php_read_value(reading->php, &reading->view, value.word + WORD, &value))
+		return;
+	if (value.type >= TYPE_STRING && value.type < TYPE_REFERENCE)
+		local.address = value.word;
+	snprintf(name, sizeof(name), "$%s", variable->name);
+	local.class_name = tell_value(reading, &value, text, sizeof(text));
+	local.value = text[0] ? text : NULL;
+	if (!local.class_name)
+		reading->error = &error_no_memory;
+	else if (value.type != 0)
+		reading->visitor->local(reading->visitor->data, &local);
+}
+
+static uint64_t find_line(struct reading *reading, const struct php_call *call)
+{
+	const struct php_function *function = &reading->function;
+	uint32_t line;
+
+	return call->operation - function->operations < (uint64_t)OPERATION * function->count &&
+			       view_read(&reading->view, call->operation + LINE, &line,
+					 sizeof(line))
+		       ? line
+		       : 0;
+}
+
+static void visit_frame(void *data, const struct php_call *call)
+{
+	struct reading *reading = data;
+	char file[MOST_TEXT];
+	struct runtime_frame found = { .number = reading->number };
+
+	if (reading->error || !read_call(reading, call))
+		return;
+	found.function = reading->name[0] ? reading->name : NULL;
+	if (!reading->function.is_compiled) {
+		found.kind = "in C";
+	} else {
+		if (php_read_text(&reading->view, reading->function.file, file, sizeof(file)))
+			found.file = file;
+		found.line = find_line(reading, call);
+		if (!found.function)
+			found.function = "{main}";
+	}
+	reading->visitor->frame(reading->visitor->data, &found);
+	reading->number++;
+	if (reading->function.is_compiled && reading->visitor->local)
+		visit_variables(reading, call);
+}
+
+struct error *php_visit_frames(struct object_space *space, uint32_t thread,
+			       const struct frame_visitor *visitor)
+{
+	struct php *php = (struct php *)space;
+	struct reading reading = {
+		.php = php,
+		.view = { php->context.image },
+		.visitor = visitor,
+		.visit = visit_local,
+		.data = &reading,
+	};
+	struct runtime_frame damage = { .damage = "a call of PHP is not there" };
+
+	/* Only a process's first thread runs the engine, unless it is built for several. */
+	if (!php->engine.layout ||
+	    (php->context.program->thread_count > 1 &&
+	     php->context.program->threads[thread].id != php->context.image->origin.process))
+		return NULL;
+	if (!php_visit_calls(php, visit_frame, &reading) && !reading.error) {
+		damage.number = reading.number;
+		visitor->frame(visitor->data, &damage);
+	}
+	return reading.error;
+}

@@ -1,0 +1,20 @@
+/*
+ * Calls of PHP that are running, and their variables.
+ */
+#ifndef ANALYZER_RUNTIMES_PHP_FRAMES_H
+#define ANALYZER_RUNTIMES_PHP_FRAMES_H
+
+#include "analyzer/runtimes/php/space.h"
+
+struct php_variable {
+	const char *function; /* empty: the code of a file */
+	const char *name;     /* without $ */
+	uint64_t place;	      /* of the value */
+};
+
+/* Visit the variables of all calls, the innermost first. */
+void php_visit_variables(const struct php *php,
+			 void (*visit)(void *data, const struct php_variable *variable),
+			 void *data);
+
+#endif

@@ -1,0 +1,427 @@
+/*
+ * How a program in PHP reaches a value: "$app->cache['user:17']->name". Paths begin at global
+ * variables, static members of classes, constants, variables of running functions and those that
+ * functions keep.
+ */
+#include "analyzer/runtimes/path_text.h"
+#include "analyzer/runtimes/php/engine.h"
+#include "analyzer/runtimes/php/frames.h"
+#include "analyzer/runtimes/php/objects.h"
+
+#include "analyzer/base/text.h"
+
+#include <inttypes.h>
+
+enum {
+	WORD = 8,
+	MOST_TEXT = 128,
+	MOST_BASES = 64,
+	PARENT = 16,
+	MEMBERS = 40, /* of an object: the first */
+	TABLE = 32,   /* of an object: members that its class does not declare */
+};
+
+/* A step from a value to another. */
+struct link {
+	enum { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE } kind;
+	struct php_item item; /* of an element, or of a dynamic member */
+	uint64_t offset;      /* of a declared member */
+	allocation_id target;
+};
+
+struct walk {
+	struct php *php;
+	struct view view;
+	bool (*follow)(void *data, const struct link *link); /* true: it is over */
+	void *data;
+	struct link link;
+	bool is_over;
+};
+
+static void follow(struct walk *walk, uint64_t place)
+{
+	struct php_value value;
+
+	if (!walk->is_over && php_read_value(walk->php, &walk->view, place, &value)) {
+		walk->link.target = php_find_value(walk->php, &value);
+		walk->is_over =
+			walk->link.target != NO_ALLOCATION && walk->follow(walk->data, &walk->link);
+	}
+}
+
+static bool follow_item(void *data, const struct php_item *item)
+{
+	struct walk *walk = data;
+
+	walk->link.item = *item;
+	follow(walk, item->place);
+	return walk->is_over;
+}
+
+/* What C code has before and behind the members of its object, such as a closure's variables. */
+static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uint64_t end)
+{
+	enum { MOST = 512 };
+	const struct allocation_index *index = walk->php->context.index;
+	uint64_t at = allocation_start(index, id), word;
+	uint64_t size = allocation_size(index, id), last = at + (size < MOST ? size : MOST);
+
+	walk->link.kind = LINK_INSIDE;
+	for (; at < last && last - at >= WORD && !walk->is_over; at += WORD) {
+		const struct php_class *class;
+		allocation_id target;
+
+		if ((at >= start && at < end) || !view_word(&walk->view, at, &word) || !word)
+			continue;
+		target = allocation_find(index, word);
+		class = target == NO_ALLOCATION ? NULL : php_class_at(walk->php, target);
+		if (!class || target == id ||
+		    (class->number < PHP_KINDS && class->number != PHP_ARRAY &&
+		     class->number != PHP_REFERENCE) ||
+		    allocation_start(index, target) + class->offset != word)
+			continue;
+		walk->link.target = target;
+		walk->is_over = walk->follow(walk->data, &walk->link);
+	}
+}
+
+static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
+{
+	enum { COUNT = 32 };
+	uint64_t members = address + MEMBERS;
+	uint64_t end = allocation_start(walk->php->context.index, id) +
+		       allocation_size(walk->php->context.index, id);
+	struct php_object object;
+	uint32_t count;
+
+	if (!view_read(&walk->view, address, &object, sizeof(object)) ||
+	    !view_read(&walk->view, object.class_entry + COUNT, &count, sizeof(count)) ||
+	    members > end)
+		return;
+	if (count > (end - members) / PHP_VALUE)
+		count = (uint32_t)((end - members) / PHP_VALUE);
+	walk->link.kind = LINK_MEMBER;
+	for (uint32_t i = 0; i < count && !walk->is_over; i++) {
+		walk->link.offset = MEMBERS + (uint64_t)PHP_VALUE * i;
+		follow(walk, members + (uint64_t)PHP_VALUE * i);
+	}
+	walk->link.kind = LINK_DYNAMIC;
+	if (!walk->is_over)
+		php_visit_items(walk->php, &walk->view, object.table, follow_item, walk);
+	walk_inside(walk, id, address, members + (uint64_t)PHP_VALUE * count);
+}
+
+static void walk_value(struct walk *walk, allocation_id id)
+{
+	const struct php_class *class = php_class_at(walk->php, id);
+	uint64_t address;
+
+	if (!class)
+		return;
+	address = allocation_start(walk->php->context.index, id) + class->offset;
+	if (class->number == PHP_REFERENCE) {
+		walk->link.kind = LINK_SAME;
+		follow(walk, address + WORD);
+	} else if (class->number == PHP_ARRAY) {
+		walk->link.kind = LINK_ELEMENT;
+		php_visit_items(walk->php, &walk->view, address, follow_item, walk);
+	} else if (class->number >= PHP_KINDS) {
+		walk_object(walk, id, address);
+	}
+}
+
+struct visiting {
+	object_visitor *visit;
+	void *data;
+	struct error *error;
+};
+
+static bool visit_link(void *data, const struct link *link)
+{
+	struct visiting *visiting = data;
+
+	visiting->error = visiting->visit(visiting->data, link->target);
+	return visiting->error != NULL;
+}
+
+struct error *php_visit_references(struct object_space *space, allocation_id id,
+				   object_visitor *visit, void *data)
+{
+	struct php *php = (struct php *)space;
+	struct visiting visiting = { visit, data, NULL };
+	struct walk walk = {
+		.php = php,
+		.view = { php->context.image },
+		.follow = visit_link,
+		.data = &visiting,
+	};
+
+	walk_value(&walk, id);
+	return visiting.error;
+}
+
+/* Writes the steps of a path. */
+struct telling {
+	struct php *php;
+	struct view view;
+	bool with_content;
+	allocation_id source, target;
+	uint64_t offset;	  /* of the member that is searched for */
+	struct php_member member; /* found */
+	bool is_found;
+	struct path_text path;
+};
+
+static bool is_name(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if (!(*at == '_' || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		      *at < 0 || (at > text && *at >= '0' && *at <= '9')))
+			return false;
+	return text[0] != '\0';
+}
+
+/* A short text that can be written as it is in a program. */
+static bool read_key(struct telling *telling, uint64_t key, char ret[MOST_TEXT])
+{
+	uint64_t length;
+
+	return view_word(&telling->view, key + 2 * WORD, &length) && length < MOST_TEXT &&
+	       php_read_text(&telling->view, key, ret, MOST_TEXT) && strlen(ret) == length &&
+	       text_run(ret, length) == length;
+}
+
+static void add_key(struct telling *telling, const struct php_item *item)
+{
+	char text[MOST_TEXT];
+
+	if (!telling->with_content) {
+		path_text_add(&telling->path, "[...]");
+	} else if (!item->key) {
+		path_text_add(&telling->path, "[%" PRId64 "]", (int64_t)item->number);
+	} else if (read_key(telling, item->key, text)) {
+		path_text_add(&telling->path, "['");
+		for (const char *at = text; *at; at++)
+			path_text_add(&telling->path, strchr("'\\", *at) ? "\\%c" : "%c", *at);
+		path_text_add(&telling->path, "']");
+	} else {
+		path_text_add(&telling->path, "[...]");
+	}
+}
+
+static bool find_member(void *data, const struct php_item *item)
+{
+	struct telling *telling = data;
+
+	telling->is_found = php_read_member(&telling->view, item, &telling->member) &&
+			    !(telling->member.flags & MEMBER_IS_STATIC) &&
+			    telling->member.offset == telling->offset;
+	return telling->is_found;
+}
+
+/* A private member that a class does not know is one of a class that it is derived from. */
+static void add_member(struct telling *telling, uint64_t offset)
+{
+	uint64_t class = php_class_of(&telling->php->space, telling->source);
+
+	telling->offset = offset;
+	telling->is_found = false;
+	for (int i = 0; i < MOST_BASES && class && !telling->is_found; i++) {
+		php_visit_items(telling->php, &telling->view, class + CLASS_MEMBERS, find_member,
+				telling);
+		if (!view_word(&telling->view, class + PARENT, &class))
+			break;
+	}
+	if (telling->is_found)
+		path_text_add(&telling->path, "->%s", telling->member.name);
+	else
+		path_text_add(&telling->path, "->{#%" PRIu64 "}", (offset - MEMBERS) / PHP_VALUE);
+}
+
+static void add_dynamic(struct telling *telling, const struct php_item *item)
+{
+	char text[MOST_TEXT];
+
+	if (!telling->with_content || !item->key || !read_key(telling, item->key, text))
+		path_text_add(&telling->path, "->{...}");
+	else
+		path_text_add(&telling->path, is_name(text) ? "->%s" : "->{'%s'}", text);
+}
+
+static bool tell_link(void *data, const struct link *link)
+{
+	struct telling *telling = data;
+
+	if (link->target != telling->target)
+		return false;
+	if (link->kind == LINK_ELEMENT)
+		add_key(telling, &link->item);
+	else if (link->kind == LINK_MEMBER)
+		add_member(telling, link->offset);
+	else if (link->kind == LINK_DYNAMIC)
+		add_dynamic(telling, &link->item);
+	else if (link->kind == LINK_INSIDE)
+		path_text_add(&telling->path, "->(inside)");
+	return true;
+}
+
+void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		   bool with_content, char *ret, size_t size)
+{
+	struct php *php = (struct php *)space;
+	struct telling telling = {
+		.php = php,
+		.view = { php->context.image },
+		.with_content = with_content,
+		.path = { ret, size, 0 },
+	};
+
+	ret[0] = '\0';
+	array_for_each(name, &php->named)
+		if (name->id == ids[0]) {
+			path_text_add(&telling.path, "%s", name->text);
+			break;
+		}
+	for (size_t i = 0; i + 1 < count; i++) {
+		struct walk walk = {
+			.php = php,
+			.view = { php->context.image },
+			.follow = tell_link,
+			.data = &telling,
+		};
+
+		telling.source = ids[i];
+		telling.target = ids[i + 1];
+		walk_value(&walk, ids[i]);
+	}
+}
+
+/* What has a name is gathered. */
+struct gathering {
+	struct php *php;
+	struct view view;
+	struct bitmap *names;
+	char before[3 * MOST_TEXT]; /* the name: what it is of */
+	uint64_t statics;	    /* of the class */
+	uint32_t count;
+	struct error *error;
+};
+
+static void gather(struct gathering *gathering, uint64_t place, const char *name)
+{
+	struct php *php = gathering->php;
+	struct php_name found = { NO_ALLOCATION, NULL };
+	struct php_value value;
+
+	if (!gathering->error && php_read_value(php, &gathering->view, place, &value))
+		found.id = php_find_value(php, &value);
+	if (found.id == NO_ALLOCATION || bitmap_get(gathering->names, found.id))
+		return;
+	found.text = name_pool_print(&php->names, "%s%s", gathering->before, name);
+	gathering->error = found.text ? array_append(&php->named, found) : &error_no_memory;
+	bitmap_set(gathering->names, found.id);
+}
+
+/* Variables and constants, which are named by their keys. */
+static bool gather_item(void *data, const struct php_item *item)
+{
+	struct gathering *gathering = data;
+	char name[MOST_TEXT];
+
+	if (item->key && php_read_text(&gathering->view, item->key, name, sizeof(name)))
+		gather(gathering, item->place, name);
+	return gathering->error != NULL;
+}
+
+/* What leads to the value of the constant begins with it. */
+static bool gather_constant(void *data, const struct php_item *item)
+{
+	struct gathering *gathering = data;
+	struct php_item constant = *item;
+
+	return view_word(&gathering->view, item->place, &constant.place) &&
+	       gather_item(gathering, &constant);
+}
+
+static bool gather_static(void *data, const struct php_item *item)
+{
+	struct gathering *gathering = data;
+	struct php_member member;
+
+	if (php_read_member(&gathering->view, item, &member) && (member.flags & MEMBER_IS_STATIC) &&
+	    member.offset < gathering->count)
+		gather(gathering, gathering->statics + (uint64_t)PHP_VALUE * member.offset,
+		       member.name);
+	return gathering->error != NULL;
+}
+
+/* Variables that a function keeps. */
+static bool gather_kept(void *data, const struct php_item *item)
+{
+	struct gathering *gathering = data;
+	struct php_function function;
+	char name[2 * MOST_TEXT];
+	uint64_t address;
+
+	if (!view_word(&gathering->view, item->place, &address) ||
+	    !php_read_function(gathering->php, &gathering->view, address, &function) ||
+	    !function.is_compiled || !function.statics)
+		return false;
+	php_tell_function(&gathering->view, &function, name, sizeof(name));
+	snprintf(gathering->before, sizeof(gathering->before), "%s(): static $", name);
+	php_visit_items(gathering->php, &gathering->view,
+			php_follow(gathering->php, &gathering->view, function.statics), gather_item,
+			gathering);
+	return gathering->error != NULL;
+}
+
+static bool gather_class(void *data, const struct php_item *item)
+{
+	struct gathering *gathering = data;
+	struct php *php = gathering->php;
+	struct view *view = &gathering->view;
+	char name[MOST_TEXT];
+	uint64_t class, text;
+
+	if (!view_word(view, item->place, &class) || !class || class % WORD != 0 ||
+	    !view_word(view, class + WORD, &text) || !php_read_text(view, text, name, sizeof(name)))
+		return false;
+	gathering->statics = php_static_members(php, view, class, &gathering->count);
+	snprintf(gathering->before, sizeof(gathering->before), "%s::$", name);
+	if (gathering->statics)
+		php_visit_items(php, view, class + CLASS_MEMBERS, gather_static, gathering);
+	snprintf(gathering->before, sizeof(gathering->before), "%s::", name);
+	php_visit_items(php, view, class + CLASS_CONSTANTS, gather_constant, gathering);
+	php_visit_items(php, view, class + CLASS_FUNCTIONS, gather_kept, gathering);
+	return gathering->error != NULL;
+}
+
+static void gather_variable(void *data, const struct php_variable *variable)
+{
+	struct gathering *gathering = data;
+
+	snprintf(gathering->before, sizeof(gathering->before), "%.256s(): $",
+		 variable->function[0] ? variable->function : "{main}");
+	if (variable->place)
+		gather(gathering, variable->place, variable->name);
+}
+
+struct error *php_find_names(struct object_space *space, struct bitmap *ret)
+{
+	struct php *php = (struct php *)space;
+	struct php_engine *engine = &php->engine;
+	struct gathering gathering = { php, { php->context.image }, ret, "$", 0, 0, NULL };
+
+	php->named.memory.account = php->context.account;
+	php->named.count = 0;
+	php->steps = php->context.image->size;
+	if (!engine->layout)
+		return NULL;
+	php_visit_items(php, &gathering.view, engine->globals, gather_item, &gathering);
+	php_visit_items(php, &gathering.view, engine->classes, gather_class, &gathering);
+	php_visit_items(php, &gathering.view, engine->functions, gather_kept, &gathering);
+	gathering.before[0] = '\0';
+	php_visit_items(php, &gathering.view, engine->constants, gather_constant, &gathering);
+	php_visit_variables(php, gather_variable, &gathering);
+	return gathering.error;
+}
