@@ -88,7 +88,7 @@ const struct command command_backtrace = {
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20 --locals",
 	.description =
-		"The innermost call comes first. Inlined functions are marked. Calls in Python follow those of the thread.",
+		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.places = places,

@@ -63,14 +63,17 @@ function overwrite_the_stack($depth) {{
         overwrite_the_stack($depth - 1);
 }}
 overwrite_the_stack(20);
-echo "collected ", gc_status()["collected"], "\\n";
+$internal = 0;
+foreach (array_merge(get_declared_classes(), get_declared_interfaces()) as $class)
+    $internal += (new \\ReflectionClass($class))->isInternal();
+echo "collected ", gc_status()["collected"], "\\n", "internal ", $internal, "\\n";
 """
 
 
 class PhpObjects(php_programs.PhpTest):
     def core(self):
-        core, said = self.core_of(PROGRAM)
-        self.assertEqual(said["collected"], 0)
+        core, self.said = self.core_of(PROGRAM)
+        self.assertEqual(self.said["collected"], 0)
         return core
 
     def counts(self, core, *words):
@@ -85,6 +88,17 @@ class PhpObjects(php_programs.PhpTest):
         self.assertEqual(found["reference"], OTHERS)
         self.assertGreater(found["array"], USERS + CYCLES)
         self.assertGreater(found["string"], 2 * USERS + CYCLES)
+
+    def test_nearly_all_memory_has_a_class_or_owner(self):
+        core = self.core()
+        groups = [row for row in harness.tables("-q", core, "summarize", "used")["group"]
+                  if row["match"] is None and row["string_size"] is None and row["size"] is None]
+        named = [row for row in groups if row["signature"] or row["pattern"]]
+        self.assertGreater(sum(row["bytes"] for row in named),
+                           0.9 * sum(row["bytes"] for row in groups))
+        # Classes of the program itself are in the arena of what was compiled.
+        self.assertEqual([row["count"] for row in groups if row["pattern"] == "PhpClass"],
+                         [self.said["internal"]])
 
     def test_objects_are_found_by_class_and_base(self):
         core = self.core()

@@ -40,6 +40,14 @@ static bool read_u32(struct view *view, uint64_t address, uint32_t *ret)
 	return view_read(view, address, ret, sizeof(*ret));
 }
 
+/* Functions that it declares. */
+static bool read_inner(const struct php_layout *layout, struct view *view, uint64_t address,
+		       struct php_function *ret)
+{
+	return !layout->inner || (read_u32(view, address + layout->inner, &ret->inner_count) &&
+				  view_word(view, address + layout->inner + 12, &ret->inner));
+}
+
 static bool read_compiled(const struct php_layout *layout, struct view *view, uint64_t address,
 			  struct php_function *ret)
 {
@@ -51,7 +59,7 @@ static bool read_compiled(const struct php_layout *layout, struct view *view, ui
 	       view_word(view, address + layout->statics, &ret->statics) &&
 	       view_word(view, address + layout->names, &ret->names) &&
 	       view_word(view, address + layout->file, &ret->file) &&
-	       read_u32(view, address + layout->file + WORD, &ret->line) && ret->count > 0 &&
+	       read_inner(layout, view, address, ret) && ret->count > 0 &&
 	       ret->count < MOST_OPERATIONS && ret->variables < ret->count + MOST_MEMBERS;
 }
 

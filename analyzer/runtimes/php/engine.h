@@ -18,8 +18,8 @@ struct php_layout {
 	uint16_t operations;
 	uint16_t statics; /* variables that keep their value */
 	uint16_t names;	  /* of variables */
-	uint16_t file;	  /* the line is behind it */
-	uint16_t inner; /* functions that it declares: u32 count, an unused word, table; 0: none */
+	uint16_t file;
+	uint16_t inner; /* u32, how many functions it declares, 12 bytes before these; 0: unknown */
 	uint8_t indirect; /* the type of a value that stands elsewhere */
 	bool has_lists;	  /* arrays without keys have values alone */
 	bool is_doubled;  /* an address that is not in the table of words is that of an address */
@@ -29,7 +29,8 @@ struct php_function {
 	bool is_compiled; /* it has what is below */
 	uint64_t name, scope;
 	uint64_t operations, names, file, statics;
-	uint32_t count, variables, line;
+	uint64_t inner; /* addresses of functions that it declares */
+	uint32_t count, variables, inner_count;
 };
 
 /* An element of an array: where its value stands, and its key: a string, or a number. */

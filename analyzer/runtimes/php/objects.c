@@ -160,13 +160,15 @@ static struct error *find_all(struct php *php)
 
 	php->numbers.memory.account = context->account;
 	php->classes.memory.account = context->account;
-	php->class_of.memory.account = context->account;
+	php->class_of.memory.account = php->parts.memory.account = context->account;
+	php->owned.memory.account = php->owners.memory.account = context->account;
 	TRY(array_resize(&php->class_of, allocation_count(context->index) + 1));
 	for (uint64_t i = 0; i < PHP_KINDS; i++)
 		TRY(array_append(&php->classes, (struct php_class){ .number = i }));
 	TRY(php_find_tables(php));
 	TRY(find_values(php));
 	php_find_engine(php);
+	TRY(php_find_parts(php));
 	php->space.has_objects = true;
 	return NULL;
 }

@@ -44,6 +44,20 @@ struct php_name {
 	const char *text;
 };
 
+/* What an allocation without a class is. */
+enum php_part {
+	PHP_PART_NONE,
+	PHP_PART_CLASS,
+	PHP_PART_FUNCTION,
+	PHP_PART_CODE,	 /* operations of a function, and its constants */
+	PHP_PART_NAMES,	 /* of a function's variables */
+	PHP_PART_MEMBER, /* what a class knows of a member or constant */
+	PHP_PART_TABLE,	 /* elements of an array that is in no block for itself */
+	PHP_PART_ELEMENTS,
+	PHP_PART_OTHER,
+};
+
+/* An allocation that is part of a value, class or function; owner: its address, 0: the engine. */
 struct php_owned {
 	allocation_id id;
 	uint64_t owner;
@@ -70,6 +84,9 @@ const struct php_class *php_class_at(const struct php *php, allocation_id id);
 
 /* The class that is described at address; *ret is 0 if none is. One that is new is added. */
 struct error *php_class_know(struct php *php, struct view *view, uint64_t address, uint32_t *ret);
+
+/* Find what belongs to classes, functions, the engine, and objects of C code. */
+struct error *php_find_parts(struct php *php);
 
 /* Find the table of objects and the roots of the collector, and set the class of what these have.
  */

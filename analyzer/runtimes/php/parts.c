@@ -1,0 +1,244 @@
+/*
+ * What the engine is made of, and what belongs to it: classes and functions, their code, tables,
+ * members; then what these, the engine's variables and objects of C code lead to, and is nothing
+ * else.
+ */
+#include "analyzer/runtimes/php/engine.h"
+
+#include "analyzer/runtimes/module_data.h"
+
+enum {
+	WORD = 8,
+	CLASS_SIZE = 456,    /* at least */
+	FUNCTION_SIZE = 224, /* at least */
+	ARGUMENTS = 40,	     /* of a function; what is returned is described before these */
+	MOST_INNER = 16,
+	MOST_MODULE = 1 << 26,
+};
+
+struct part_search {
+	struct php *php;
+	struct view view;
+	uint64_t owner;
+	int depth; /* of functions in functions */
+	struct error *error;
+};
+
+/* The block in use that begins at address, and is nothing yet; or NO_ALLOCATION. */
+static allocation_id find_free(const struct php *php, uint64_t address)
+{
+	const struct allocation_index *index = php->context.index;
+	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
+
+	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
+			       bitmap_get(allocation_used(index), id) && !php->class_of.items[id] &&
+			       !php->parts.items[id]
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+static bool claim(struct part_search *search, uint64_t address, enum php_part part)
+{
+	struct php *php = search->php;
+	allocation_id id = find_free(php, address);
+
+	if (search->error || id == NO_ALLOCATION)
+		return false;
+	php->parts.items[id] = (uint8_t)part;
+	search->error = address_map_add(&php->owners, id, (uint32_t)php->owned.count);
+	if (!search->error)
+		search->error = array_append(&php->owned, (struct php_owned){ id, search->owner });
+	return !search->error;
+}
+
+/* Claim what words in the range are the start of. */
+static void claim_words(struct part_search *search, uint64_t start, uint64_t size)
+{
+	struct heap_bounds bounds = allocation_bounds(search->php->context.index);
+	uint64_t word;
+
+	for (uint64_t i = 0; size - i >= WORD && i < size && !search->error; i += WORD)
+		if (view_word(&search->view, start + i, &word) && word % WORD == 0 &&
+		    heap_bounds_hold(&bounds, word))
+			claim(search, word, PHP_PART_OTHER);
+}
+
+static void claim_elements(struct part_search *search, uint64_t address, enum php_part part)
+{
+	struct php_array array;
+	uint64_t start, size;
+
+	if (view_read(&search->view, address, &array, sizeof(array)) &&
+	    php_type(&array.head) == TYPE_ARRAY && php_array_data(&array, &start, &size))
+		claim(search, start, part);
+}
+
+static void claim_function(struct part_search *search, uint64_t address)
+{
+	const struct allocation_index *index = search->php->context.index;
+	uint64_t owner = search->owner, arguments, inner;
+	struct php_function function;
+	allocation_id id;
+
+	if (!php_read_function(search->php, &search->view, address, &function) ||
+	    search->depth >= MOST_INNER)
+		return;
+	claim(search, address, PHP_PART_FUNCTION);
+	if (!function.is_compiled)
+		return;
+	search->owner = address;
+	if (claim(search, function.operations, PHP_PART_CODE)) {
+		claim(search, function.names, PHP_PART_NAMES);
+		id = view_word(&search->view, address + ARGUMENTS, &arguments) && arguments
+			     ? allocation_find(index, arguments - 1)
+			     : NO_ALLOCATION;
+		if (id != NO_ALLOCATION)
+			claim(search, allocation_start(index, id), PHP_PART_MEMBER);
+		claim_words(search, address, FUNCTION_SIZE);
+		search->depth++;
+		for (uint32_t i = 0; i < function.inner_count && search->php->steps > 0;
+		     i++, search->php->steps--)
+			if (view_word(&search->view, function.inner + (uint64_t)WORD * i, &inner))
+				claim_function(search, inner);
+		search->depth--;
+	}
+	search->owner = owner;
+}
+
+static bool visit_function(void *data, const struct php_item *item)
+{
+	struct part_search *search = data;
+	uint64_t address;
+
+	if (view_word(&search->view, item->place, &address))
+		claim_function(search, address);
+	return search->error != NULL;
+}
+
+static bool visit_member(void *data, const struct php_item *item)
+{
+	struct part_search *search = data;
+	uint64_t address;
+
+	if (view_word(&search->view, item->place, &address))
+		claim(search, address, PHP_PART_MEMBER);
+	return search->error != NULL;
+}
+
+static bool visit_class(void *data, const struct php_item *item)
+{
+	static const int arrays[] = { CLASS_FUNCTIONS, CLASS_MEMBERS, CLASS_CONSTANTS };
+	struct part_search *search = data;
+	uint64_t class;
+
+	if (!view_word(&search->view, item->place, &class) || !class || class % WORD != 0)
+		return false;
+	search->owner = class;
+	claim(search, class, PHP_PART_CLASS);
+	for (size_t i = 0; i < COUNT_OF(arrays); i++) {
+		claim_elements(search, class + (uint64_t)arrays[i], PHP_PART_TABLE);
+		php_visit_items(search->php, &search->view, class + (uint64_t)arrays[i],
+				arrays[i] == CLASS_FUNCTIONS ? visit_function : visit_member,
+				search);
+	}
+	claim_words(search, class, CLASS_SIZE);
+	return search->error != NULL;
+}
+
+static void visit_call(void *data, const struct php_call *call)
+{
+	claim_function(data, call->function);
+}
+
+/* Arrays that variables of modules are. */
+static bool visit_variable(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	struct part_search *search = data;
+
+	if ((word >> 32 & PHP_TYPE) == TYPE_ARRAY && (uint32_t)word)
+		claim_elements(search, place, PHP_PART_TABLE);
+	return search->error != NULL;
+}
+
+/* What C code may have in objects of the class. */
+static bool has_data(struct part_search *search, const struct php_class *class)
+{
+	enum { INTERNAL = 1 };
+	uint8_t kind;
+
+	return class->offset > 0 ||
+	       (view_read(&search->view, class->number, &kind, 1) && kind == INTERNAL);
+}
+
+/* Arrays that the engine keeps lead to what is no value of a program. */
+static bool is_persistent(struct part_search *search, uint64_t address)
+{
+	enum { PERSISTENT = 1 << 7 };
+	struct php_head head;
+
+	return view_read(&search->view, address, &head, sizeof(head)) && (head.info & PERSISTENT);
+}
+
+static void visit_values(struct part_search *search)
+{
+	struct php *php = search->php;
+	const struct allocation_index *index = php->context.index;
+	size_t hint = 0;
+
+	for (size_t i = 0; i < php->class_of.count - 1 && !search->error; i++) {
+		uint32_t number = php->class_of.items[i];
+		struct memory_range range;
+
+		if (number != PHP_ARRAY && number != PHP_ARENA && number < PHP_KINDS)
+			continue;
+		range = allocation_range_near(index, (allocation_id)i, &hint);
+		search->owner = range.start;
+		if (number == PHP_ARRAY && is_persistent(search, range.start))
+			claim_elements(search, range.start, PHP_PART_ELEMENTS);
+		else if (number == PHP_ARENA ||
+			 (number >= PHP_KINDS && has_data(search, &php->classes.items[number])))
+			claim_words(search, range.start, range.end - range.start);
+	}
+}
+
+/* Variables of the engine's own module. */
+static void visit_engine(struct part_search *search)
+{
+	const struct runtime_context *context = &search->php->context;
+	const struct module *module =
+		program_find_module(context->program, search->php->engine.place);
+
+	search->owner = 0;
+	for (size_t i = 0; module && i < context->image->region_count; i++) {
+		const struct region *region = &context->image->regions[i];
+
+		if (region->start >= module->start && region->end <= module->end &&
+		    (region->rights & RIGHT_WRITE) && region->end - region->start < MOST_MODULE)
+			claim_words(search, region->start, region->end - region->start);
+	}
+}
+
+struct error *php_find_parts(struct php *php)
+{
+	const struct runtime_context *context = &php->context;
+	struct part_search search = { .php = php, .view = { context->image } };
+
+	TRY(array_resize(&php->parts, php->class_of.count));
+	if (!php->engine.layout)
+		return NULL;
+	php_visit_items(php, &search.view, php->engine.classes, visit_class, &search);
+	search.owner = 0;
+	php_visit_items(php, &search.view, php->engine.functions, visit_function, &search);
+	php_visit_calls(php, visit_call, &search);
+	module_data_search(context->image, context->program, visit_variable, &search);
+	visit_values(&search);
+	visit_engine(&search);
+	for (size_t i = 0; i < php->owned.count && !search.error; i++) {
+		struct php_owned part = php->owned.items[i];
+
+		search.owner = part.owner;
+		claim_words(&search, allocation_start(context->index, part.id),
+			    allocation_size(context->index, part.id));
+	}
+	return search.error;
+}
