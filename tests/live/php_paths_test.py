@@ -92,6 +92,8 @@ class PhpPaths(php_programs.PhpTest):
         cls.process = harness.start(["php", "-n", cls.script])
         cls.addClassCleanup(harness.end, cls.process)
         harness.snap(cls.process, cls.core)
+        cls.found = harness.tables(cls.core, "sql", "SELECT address, class, path(address) AS path "
+                                   "FROM allocation WHERE class LIKE 'App%'")["result"]
 
     def number_of(self, address):
         """Of the object at address, as the engine has it."""
@@ -102,9 +104,8 @@ class PhpPaths(php_programs.PhpTest):
             core.close()
 
     def paths(self, name):
-        rows = harness.tables(self.core, "sql", "SELECT address, path(address) AS path "
-                              f"FROM allocation WHERE class LIKE '%{name}'")["result"]
-        return {int(str(row["address"]), 0): row["path"] for row in rows if row.get("path")}
+        return {int(str(row["address"]), 0): row["path"] for row in self.found
+                if row["class"].endswith(name) and row["path"]}
 
     def rows(self, name, *words):
         """Of all tables of that name."""

@@ -195,11 +195,9 @@ static void add_key(struct telling *telling, const struct php_item *item)
 {
 	char text[MOST_TEXT];
 
-	if (!telling->with_content) {
-		path_text_add(&telling->path, "[...]");
-	} else if (!item->key) {
+	if (telling->with_content && !item->key) {
 		path_text_add(&telling->path, "[%" PRId64 "]", (int64_t)item->number);
-	} else if (read_key(telling, item->key, text)) {
+	} else if (telling->with_content && read_key(telling, item->key, text)) {
 		path_text_add(&telling->path, "['");
 		for (const char *at = text; *at; at++)
 			path_text_add(&telling->path, strchr("'\\", *at) ? "\\%c" : "%c", *at);
