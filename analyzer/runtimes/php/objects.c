@@ -41,6 +41,7 @@ static void forget(struct php *php)
 	array_release(&php->parts);
 	array_release(&php->owned);
 	table_release(&php->owners);
+	table_release(&php->returned);
 }
 
 void php_close(struct object_space *space)
@@ -161,6 +162,7 @@ static struct error *find_all(struct php *php)
 	php->numbers.memory.account = context->account;
 	php->classes.memory.account = context->account;
 	php->class_of.memory.account = php->parts.memory.account = context->account;
+	php->returned.memory.account = context->account;
 	php->owned.memory.account = php->owners.memory.account = context->account;
 	TRY(array_resize(&php->class_of, allocation_count(context->index) + 1));
 	for (uint64_t i = 0; i < PHP_KINDS; i++)
@@ -221,6 +223,19 @@ bool php_is_link(const struct object_space *space, allocation_id source, allocat
 	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source];
 
 	return class == PHP_OBJECTS || class == PHP_ROOTS;
+}
+
+/* A function's address of what is known of its arguments may be where what it returns ends. */
+allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word)
+{
+	const struct php *php = (const struct php *)space;
+	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source], found;
+
+	if (source == NO_ALLOCATION || (class != PHP_ARENA && class < PHP_KINDS &&
+					php->parts.items[source] != PHP_PART_FUNCTION))
+		return NO_ALLOCATION;
+	found = address_map_find(&php->returned, word);
+	return found == NOT_IN_MAP ? NO_ALLOCATION : found;
 }
 
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)

@@ -27,6 +27,7 @@ struct error *php_visit_references(struct object_space *space, allocation_id id,
 				   object_visitor *visit, void *data);
 void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
 		   bool with_content, char *ret, size_t size);
+allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word);
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
 
 #endif

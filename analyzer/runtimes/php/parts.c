@@ -12,6 +12,7 @@ enum {
 	CLASS_SIZE = 456,    /* at least */
 	FUNCTION_SIZE = 224, /* at least */
 	ARGUMENTS = 40,	     /* of a function; what is returned is described before these */
+	RETURNS = 1 << 13,   /* a flag: the type of what it returns is known */
 	MOST_INNER = 16,
 	MOST_MODULE = 1 << 26,
 };
@@ -73,27 +74,51 @@ static void claim_elements(struct part_search *search, uint64_t address, enum ph
 		claim(search, start, part);
 }
 
+/*
+ * What is known of arguments stands behind what is known of the returned value; without arguments,
+ * the function has the address of the end of a block.
+ */
+static void claim_arguments(struct part_search *search, uint64_t function)
+{
+	struct php *php = search->php;
+	const struct allocation_index *index = php->context.index;
+	uint64_t words[ARGUMENTS / WORD + 1], arguments, start;
+	allocation_id id;
+
+	if (!view_read(&search->view, function, words, sizeof(words)) || !words[ARGUMENTS / WORD])
+		return;
+	arguments = words[ARGUMENTS / WORD];
+	if (!(words[0] >> 32 & RETURNS)) {
+		claim(search, arguments, PHP_PART_MEMBER);
+		return;
+	}
+	id = allocation_find(index, arguments - 1);
+	if (id == NO_ALLOCATION || php->class_of.items[id])
+		return;
+	start = allocation_start(index, id);
+	/* In the heap of PHP it may be that of the next block, too: zend/blocks.c holds these. */
+	if (arguments == start + allocation_size(index, id) &&
+	    allocation_find(index, arguments) == NO_ALLOCATION &&
+	    address_map_find(&php->returned, arguments) == NOT_IN_MAP)
+		search->error = address_map_add(&php->returned, arguments, id);
+	claim(search, start, PHP_PART_MEMBER);
+}
+
 static void claim_function(struct part_search *search, uint64_t address)
 {
-	const struct allocation_index *index = search->php->context.index;
-	uint64_t owner = search->owner, arguments, inner;
+	uint64_t owner = search->owner, inner;
 	struct php_function function;
-	allocation_id id;
 
 	if (!php_read_function(search->php, &search->view, address, &function) ||
 	    search->depth >= MOST_INNER)
 		return;
 	claim(search, address, PHP_PART_FUNCTION);
+	claim_arguments(search, address);
 	if (!function.is_compiled)
 		return;
 	search->owner = address;
 	if (claim(search, function.operations, PHP_PART_CODE)) {
 		claim(search, function.names, PHP_PART_NAMES);
-		id = view_word(&search->view, address + ARGUMENTS, &arguments) && arguments
-			     ? allocation_find(index, arguments - 1)
-			     : NO_ALLOCATION;
-		if (id != NO_ALLOCATION)
-			claim(search, allocation_start(index, id), PHP_PART_MEMBER);
 		claim_words(search, address, FUNCTION_SIZE);
 		search->depth++;
 		for (uint32_t i = 0; i < function.inner_count && search->php->steps > 0;

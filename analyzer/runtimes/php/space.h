@@ -76,6 +76,7 @@ struct php {
 	ARRAY(struct php_name) named;
 	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */
 	ARRAY(struct php_owned) owned; /* parts, in the order in which they were found */
+	struct address_map returned;   /* words that lead to the block before them, by parts.c */
 	struct address_map owners;     /* by allocation: where a part is in that list */
 };
 
