@@ -508,6 +508,7 @@ static struct typing_input typing_input_of(struct analysis *analysis)
 		.index = analysis->index,
 		.debug = analysis->debug,
 		.classes = analysis->classes,
+		.runtimes = analysis->runtimes,
 		.types = analysis->type_table,
 		.account = &analysis->account,
 		.progress = analysis->progress,

@@ -92,6 +92,27 @@ static char *name_maker(const struct grouping *grouping, uint64_t key)
 	return debug_header_text(analysis_image(grouping->analysis), &header);
 }
 
+/* "in one of: make_order() at shop.cr:12, restore() at shop.cr:80"; to be freed. */
+static char *name_makers(const struct grouping *grouping, uint64_t class)
+{
+	const char *makers[MOST_OBJECT_MAKERS];
+	size_t count =
+		class ? runtimes_find_makers(analysis_runtimes(grouping->analysis), class, makers)
+		      : 0;
+	char *text = NULL;
+	size_t size;
+	FILE *out = count ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%s%s", i ? ", " : "in one of: ", makers[i]);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
 static struct error *name_line(const struct grouping *grouping, uint64_t key, struct made *line)
 {
 	uint32_t type = (uint32_t)key;
@@ -109,6 +130,8 @@ static struct error *name_line(const struct grouping *grouping, uint64_t key, st
 	/* The file's name may be absent: then that is all. */
 	if (maker)
 		line->detail = name_maker(grouping, grouping->makers.items[maker - 1].key);
+	else if (type != NO_GROUP)
+		line->detail = name_makers(grouping, grouping->types->list[type].class);
 	return line->type ? NULL : &error_no_memory;
 }
 

@@ -1,6 +1,7 @@
 /*
  * Live allocations counted by type and by the place in the source that made them, as far as a
- * debugging allocator noted that (debug_header.h); those of which neither is known, by size.
+ * debugging allocator noted that (debug_header.h), or code tells it; those of which neither is
+ * known, by size.
  */
 #ifndef ANALYZER_KINDS_MAKERS_H
 #define ANALYZER_KINDS_MAKERS_H
@@ -9,8 +10,9 @@
 
 struct made {
 	uint64_t count, bytes;
-	char *type;   /* owned */
-	char *detail; /* "app.c:12", or "32 bytes each"; owned; NULL: nothing is known */
+	char *type; /* owned */
+	/* "app.c:12", "in one of: ...", or "32 bytes each"; owned; NULL: nothing is known */
+	char *detail;
 };
 
 struct made_list {

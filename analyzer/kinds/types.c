@@ -62,12 +62,20 @@ static struct error *name_all(const struct finder *finder)
 		return &error_no_memory;
 	for (; found->count < tallies->count; found->count++) {
 		const struct tally *tally = &tallies->items[found->count];
+		uint64_t signature = kind_signature(tally->key);
 		char *name = kind_text(finder->analysis, tally->key);
 
 		if (!name)
 			return &error_no_memory;
-		found->list[found->count] =
-			(struct type){ name, tally->count, tally->bytes, tally->number };
+		found->list[found->count] = (struct type){
+			.name = name,
+			.count = tally->count,
+			.bytes = tally->bytes,
+			.class = runtimes_have_class(analysis_runtimes(finder->analysis), signature)
+					 ? signature
+					 : 0,
+			.number = tally->number,
+		};
 	}
 	SORT(found->list, found->count, compare_names);
 	return NULL;

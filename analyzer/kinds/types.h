@@ -15,6 +15,7 @@
 struct type {
 	char *name; /* "Session", "%LongString"; "(class 12)": it has none */
 	uint64_t count, bytes;
+	uint64_t class;	 /* its number, if a runtime knows it; else 0 */
 	uint32_t number; /* for types_find() */
 };
 

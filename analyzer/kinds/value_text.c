@@ -135,6 +135,7 @@ static void print_target(struct printing *printing, uint64_t address)
 	const struct allocation_index *index = analysis_index(analysis);
 	allocation_id id = allocation_find(index, address);
 	const char *name = NULL;
+	uint64_t text, size;
 	struct typed typed;
 
 	if (id == NO_ALLOCATION) {
@@ -147,7 +148,14 @@ static void print_target(struct printing *printing, uint64_t address)
 		fputs(" (free)", printing->out);
 		return;
 	}
-	if (analysis_type_of(analysis, id, &typed))
+	if (address == allocation_start(index, id) &&
+	    runtimes_text(analysis_runtimes(analysis), id, &text, &size)) {
+		fputc(' ', printing->out);
+		print_text(printing, text, size);
+		return;
+	}
+	name = runtimes_type_name(analysis_runtimes(analysis), id);
+	if (!name && analysis_type_of(analysis, id, &typed))
 		name = typing_name(analysis_typing(analysis), typed);
 	if (!name && analysis_signature(analysis, id))
 		name = classes_name(analysis_classes(analysis), analysis_signature(analysis, id));
@@ -158,9 +166,10 @@ static void print_target(struct printing *printing, uint64_t address)
 			address - allocation_start(index, id), name);
 }
 
-static void print_pointer(struct printing *printing, const struct data_type *type, uint64_t address)
+/* What leads to the type, or to what is not known. */
+static void print_pointer(struct printing *printing, const struct data_type *target,
+			  uint64_t address)
 {
-	const struct data_type *target = type_get(printing->table, type->target);
 	uint64_t value;
 
 	if (!read_number(printing, address, sizeof(value), &value)) {
@@ -170,7 +179,7 @@ static void print_pointer(struct printing *printing, const struct data_type *typ
 	fprintf(printing->out, "0x%" PRIx64, value);
 	if (value == 0)
 		return;
-	if (target->kind == TYPE_CHARACTER &&
+	if (target && target->kind == TYPE_CHARACTER &&
 	    image_find(analysis_image(printing->analysis), value)) {
 		fputc(' ', printing->out);
 		if (print_text(printing, value, UINT64_MAX))
@@ -383,7 +392,7 @@ static void print_value(struct printing *printing, type_number number, uint64_t 
 			fprintf(printing->out, "(%" PRIu64 " bytes)", type->size);
 		break;
 	case TYPE_POINTER:
-		print_pointer(printing, type, address);
+		print_pointer(printing, type_get(printing->table, type->target), address);
 		break;
 	case TYPE_ARRAY:
 		print_array(printing, type, address, depth);
@@ -404,7 +413,7 @@ static bool begin(struct printing *printing, const struct analysis *analysis, ch
 {
 	*printing = (struct printing){
 		.analysis = analysis,
-		.table = typing_types(analysis_typing(analysis)),
+		.table = analysis_typing(analysis) ? typing_types(analysis_typing(analysis)) : NULL,
 		.out = open_memstream(ret, ret_size),
 		.left = MOST_ELEMENTS,
 	};
@@ -458,5 +467,30 @@ char *value_text_of_member(const struct analysis *analysis, const struct type_me
 		print_bits(&printing, member, address + member->offset);
 	else
 		print_value(&printing, member->type, address + member->offset, 0);
+	return finish(&printing, &text);
+}
+
+char *value_text_of_word(const struct analysis *analysis, uint64_t address)
+{
+	struct printing printing;
+	char *text;
+	size_t size;
+
+	if (!begin(&printing, analysis, &text, &size))
+		return NULL;
+	print_pointer(&printing, NULL, address);
+	return finish(&printing, &text);
+}
+
+char *value_text_of_text(const struct analysis *analysis, uint64_t address, uint64_t length)
+{
+	struct printing printing;
+	char *text;
+	size_t size;
+
+	if (!begin(&printing, analysis, &text, &size))
+		return NULL;
+	if (!print_text(&printing, address, length))
+		fputs("(absent)", printing.out);
 	return finish(&printing, &text);
 }

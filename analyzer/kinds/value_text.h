@@ -26,4 +26,10 @@ char *value_text_of_elements(const struct analysis *analysis, type_number elemen
 char *value_text_of_member(const struct analysis *analysis, const struct type_member *member,
 			   uint64_t address);
 
+/* Text of that size. Needs no types. */
+char *value_text_of_text(const struct analysis *analysis, uint64_t address, uint64_t size);
+
+/* The word at address, as a pointer. Needs no types. */
+char *value_text_of_word(const struct analysis *analysis, uint64_t address);
+
 #endif

@@ -91,6 +91,8 @@ struct object_code {
 	uint64_t line;	   /* 0: not known */
 };
 
+enum { MOST_OBJECT_MAKERS = 3 }; /* that are shown of a class */
+
 /* An error ends the visit. */
 typedef struct error *object_code_visitor(void *data, const struct object_code *code);
 
@@ -177,6 +179,16 @@ struct runtime {
 	 * within another; NULL: not known. Lives as long as the space.
 	 */
 	const char *(*field_name)(struct object_space *space, uint64_t number, uint64_t offset);
+	/* Optional, with field_name(): the text that the object is; false: it is none. */
+	bool (*text)(const struct object_space *space, allocation_id id, uint64_t *ret_start,
+		     uint64_t *ret_size);
+	/*
+	 * Optional: the functions of which one made each object of the class, as "make_order() at
+	 * shop.cr:12"; returns how many, 0 if there are more or not all are known. They live as
+	 * long as the space.
+	 */
+	size_t (*find_makers)(struct object_space *space, uint64_t number,
+			      const char *ret[static MOST_OBJECT_MAKERS]);
 	/*
 	 * Optional: whether the word at that offset of the object may be a reference. Others are
 	 * tainted, see patterns.h. NULL: all may.

@@ -389,6 +389,43 @@ const char *runtimes_field_name(const struct runtimes *list, allocation_id id, u
 		       : NULL;
 }
 
+bool runtimes_have_fields(const struct runtimes *list, allocation_id id)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->runtime->field_name;
+}
+
+const char *runtimes_type_name(const struct runtimes *list, allocation_id id)
+{
+	enum class_name_kind kind = CLASS_NUMBERED;
+	const char *name;
+
+	if (!runtimes_have_fields(list, id))
+		return NULL;
+	name = runtimes_class_name(list, runtimes_class_of(list, id), &kind);
+	return kind == CLASS_NAMED ? name : NULL;
+}
+
+size_t runtimes_find_makers(const struct runtimes *list, uint64_t number,
+			    const char *ret[static MOST_OBJECT_MAKERS])
+{
+	struct object_space *space = find_space(list, number);
+
+	return space && space->runtime->find_makers
+		       ? space->runtime->find_makers(space, number, ret)
+		       : 0;
+}
+
+bool runtimes_text(const struct runtimes *list, allocation_id id, uint64_t *ret_start,
+		   uint64_t *ret_size)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->runtime->text &&
+	       space->runtime->text(space, id, ret_start, ret_size);
+}
+
 bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program)
 {
 	for (size_t i = 0; kinds[i]; i++)

@@ -100,4 +100,19 @@ struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, 
 /* The member of the object at that offset; NULL: not known. */
 const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset);
 
+/*
+ * Whether the object has members at fixed offsets, of which debug information may tell; the name of
+ * its class, which is that of a type there; NULL: it is not known. list may be NULL.
+ */
+bool runtimes_have_fields(const struct runtimes *list, allocation_id id);
+const char *runtimes_type_name(const struct runtimes *list, allocation_id id);
+
+/* The functions of which one made each object of the class, see the slot find_makers. */
+size_t runtimes_find_makers(const struct runtimes *list, uint64_t number,
+			    const char *ret[static MOST_OBJECT_MAKERS]);
+
+/* The text that the object is; false: it is none. */
+bool runtimes_text(const struct runtimes *list, allocation_id id, uint64_t *ret_start,
+		   uint64_t *ret_size);
+
 #endif

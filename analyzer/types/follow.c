@@ -436,7 +436,7 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 		error = keep_step(typing, id, pointer);
 	if (error || !tells_type(typing, pointer, wanted, range) ||
 	    (known_type(typing, id) == wanted && known > FIT_REGION) ||
-	    typing_is_stated(typing, id))
+	    typing_is_settled(typing, id))
 		return error;
 	/* What was but a header of it may be known better. */
 	if (known == FIT_ONE && type_begins_with(typing, wanted, known_type(typing, id)))

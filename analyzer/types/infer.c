@@ -102,7 +102,7 @@ static struct error *gather(struct inference *inference)
 		uint32_t group;
 
 		if (!has_step(typing, id) || (typing->allocations.items[id].type & IS_INFERRED) ||
-		    typing_is_stated(typing, id) ||
+		    typing_is_settled(typing, id) ||
 		    (known_fit(typing, id) != FIT_NONE && !may_be_headed(typing, id)))
 			continue;
 		if (inference->untyped.count == MOST_UNTYPED) {
@@ -297,7 +297,7 @@ static struct error *doubt_headers(struct inference *inference)
 
 		if (known_fit(typing, id) != FIT_ONE ||
 		    (typing->allocations.items[id].type & IS_INFERRED) ||
-		    typing_is_stated(typing, id) || !has_more_behind(typing, id))
+		    typing_is_settled(typing, id) || !has_more_behind(typing, id))
 			continue;
 		TRY(inference_find_heirs(inference, known, &i));
 		for (; i < inference->heirs.count && inference->heirs.items[i].header == known; i++)

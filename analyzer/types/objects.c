@@ -3,10 +3,12 @@
 #include "analyzer/classify/classes.h"
 #include "analyzer/classify/type_names.h"
 #include "analyzer/image/view.h"
+#include "analyzer/runtimes/runtimes.h"
 
 /*
  * Objects of C++ classes, which begin with the address of a vtable: the class that it says is the
- * most derived one, whatever the pointers to the object say.
+ * most derived one, whatever the pointers to the object say. So is the class of an object that a
+ * runtime knows.
  */
 
 enum { MOST_VTABLES = 1 << 20 };
@@ -28,7 +30,7 @@ static struct error *find_class(struct objects *objects, uint64_t vtable, type_n
 	*ret = known == NOT_IN_MAP ? NO_TYPE : known;
 	if (known != NOT_IN_MAP || objects->types.count >= MOST_VTABLES)
 		return NULL;
-	name = classes_is_class(classes, vtable) &&
+	name = classes && classes_is_class(classes, vtable) &&
 			       classes_control_block(classes, vtable) == NO_CONTROL_BLOCK
 		       ? classes_full_name(classes, vtable)
 		       : NULL;
@@ -37,18 +39,41 @@ static struct error *find_class(struct objects *objects, uint64_t vtable, type_n
 	return address_map_add(&objects->types, vtable, *ret);
 }
 
-static struct error *set_object(struct objects *objects, allocation_id id, uint64_t word)
+/* Whether the allocation was made for a value of the type; is_known: something else says so. */
+static bool fits(struct typing *typing, allocation_id id, type_number number, bool is_known)
 {
-	struct typing *typing = objects->typing;
-	type_number number;
+	struct memory_range range = range_of(typing, id);
 
-	TRY(find_class(objects, word, &number));
+	return is_known ? typing_type(typing, number)->size <= range.end - range.start
+			: typing_fit_of_one(typing, range, number) == FIT_ONE;
+}
+
+static struct error *set_object(struct typing *typing, allocation_id id, type_number number,
+				bool is_known)
+{
 	if (number == NO_TYPE || typing_is_stated(typing, id) ||
 	    typing_is_denied(typing, id, number) ||
 	    (known_type(typing, id) == number && known_fit(typing, id) == FIT_ONE) ||
-	    typing_fit_of_one(typing, range_of(typing, id), number) != FIT_ONE)
+	    !fits(typing, id, number, is_known))
 		return NULL;
 	return typing_begin_at(typing, id, number, FIT_ONE, OF_VARIABLE | number);
+}
+
+/* The type of an object of a language whose debug information has its class. */
+static struct error *find_runtime_class(struct objects *objects, allocation_id id, type_number *ret)
+{
+	const struct typing *typing = objects->typing;
+	uint64_t class = runtimes_class_of(typing->input.runtimes, id);
+	uint32_t known = address_map_find(&objects->types, class);
+	const char *name;
+
+	*ret = known == NOT_IN_MAP ? NO_TYPE : known;
+	if (known != NOT_IN_MAP || objects->types.count >= MOST_VTABLES)
+		return NULL;
+	name = runtimes_type_name(typing->input.runtimes, id);
+	if (name)
+		*ret = type_find(typing->table, name);
+	return address_map_add(&objects->types, class, *ret);
 }
 
 /* Of an allocation, whether it may begin with the address of a vtable: what a file has. */
@@ -63,24 +88,36 @@ static bool may_be_object(struct objects *objects, uint64_t word)
 
 enum { AHEAD = 16 }; /* allocations whose first words are fetched */
 
+static struct error *set_one(struct objects *objects, allocation_id id)
+{
+	struct typing *typing = objects->typing;
+	struct memory_range range = range_of(typing, id);
+	type_number number = NO_TYPE;
+	bool is_known = runtimes_have_fields(typing->input.runtimes, id);
+	uint64_t word;
+
+	if (is_known)
+		TRY(find_runtime_class(objects, id, &number));
+	else if (range.end - range.start >= sizeof(word) && read_word(typing, range.start, &word) &&
+		 may_be_object(objects, word))
+		TRY(find_class(objects, word, &number));
+	return set_object(typing, id, number, is_known);
+}
+
 static struct error *set_all(struct objects *objects)
 {
 	const struct typing *typing = objects->typing;
 	const struct allocation_index *index = typing->input.index;
 	size_t count = allocation_count(index);
-	uint64_t told = 0, word;
+	uint64_t told = 0;
 
 	bitmap_for_each(id, allocation_used(index)) {
-		struct memory_range range = range_of(typing, (allocation_id)id);
-
 		if (id + AHEAD < count)
 			view_fetch(&typing->last->view,
 				   range_of(typing, (allocation_id)(id + AHEAD)).start);
 		if (!progress_pass(typing->input.progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		if (range.end - range.start >= sizeof(word) &&
-		    read_word(typing, range.start, &word) && may_be_object(objects, word))
-			TRY(set_object(objects, (allocation_id)id, word));
+		TRY(set_one(objects, (allocation_id)id));
 	}
 	return NULL;
 }
@@ -88,8 +125,15 @@ static struct error *set_all(struct objects *objects)
 struct error *typing_set_objects(struct typing *typing)
 {
 	struct objects objects = { typing, { .memory.account = typing->input.account }, NULL };
-	struct error *error = typing->input.classes ? set_all(&objects) : NULL;
+	struct error *error =
+		typing->input.classes || typing->input.runtimes ? set_all(&objects) : NULL;
 
 	table_release(&objects.types);
 	return error;
+}
+
+bool typing_is_settled(const struct typing *typing, allocation_id id)
+{
+	return typing_is_stated(typing, id) ||
+	       (known_fit(typing, id) == FIT_ONE && runtimes_type_name(typing->input.runtimes, id));
 }

@@ -68,12 +68,14 @@ struct type_step {
 };
 
 struct classes;
+struct runtimes;
 
 struct typing_input {
 	const struct image *image;
 	const struct allocation_index *index;
 	struct debug *debug;
-	struct classes *classes; /* NULL: no vtables are known */
+	struct classes *classes;	 /* NULL: no vtables are known */
+	const struct runtimes *runtimes; /* whose objects were looked for; or NULL */
 	const struct type_table *types;
 	struct memory_account *account;
 	struct progress *progress;

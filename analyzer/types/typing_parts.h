@@ -6,7 +6,7 @@
  *	follow.c     from each typed pointer to what it leads to, on and on
  *	contexts.c   by which members of which variable
  *	ahead.c      has memory fetched for that
- *	objects.c    objects of C++ classes, by their vtables
+ *	objects.c    objects of C++ classes, by their vtables, and of runtimes
  *	nodes.c      what links of containers lead to, which say less than the container's name
  *	rust.c       the same of Rust's library: elements, hash tables, what is behind "dyn"
  *	erased.c     what std::function and std::any hold
@@ -347,8 +347,11 @@ struct error *typing_follow_queue(struct typing *typing);
 
 /* ---- objects.c */
 
-/* Give objects of C++ classes the types of these. */
+/* Give objects of C++ classes, and of runtimes, the types of these. */
 struct error *typing_set_objects(struct typing *typing);
+
+/* Whether the user or a runtime says of which type the allocation is: nothing else does then. */
+bool typing_is_settled(const struct typing *typing, allocation_id id);
 
 /* ---- nodes.c */
 

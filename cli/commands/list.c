@@ -86,9 +86,14 @@ static bool write_allocation(void *data, allocation_id id)
 	struct typed typed;
 	bool is_typed = analysis_type_of(listing->analysis, id, &typed);
 	bool has_class = analysis_signature(listing->analysis, id) != 0;
-	/* Scripts for other tools expect words of objects. */
-	bool has_members = is_typed && typed.fit > FIT_PART && listing->shows_members &&
-			   (!has_class || listing->selection->is_address);
+	uint64_t text, text_size;
+	bool is_text = runtimes_text(analysis_runtimes(listing->analysis), id, &text, &text_size);
+	bool is_typed_whole = is_typed && typed.fit > FIT_PART && !is_text;
+	bool is_object = runtimes_have_fields(analysis_runtimes(listing->analysis), id);
+	/* Scripts for other tools expect words of objects of C++. */
+	bool has_members =
+		listing->shows_members &&
+		(is_object || (is_typed_whole && (!has_class || listing->selection->is_address)));
 
 	choose_table(listing, has_members);
 	enter_table(listing);
@@ -102,7 +107,10 @@ static bool write_allocation(void *data, allocation_id id)
 		   VALUE_IF(listing->contents && !has_members, &view));
 	if (has_members) {
 		leave_table(listing);
-		member_rows_of_allocation(report, listing->analysis, id, typed);
+		if (is_typed_whole)
+			member_rows_of_allocation(report, listing->analysis, id, typed);
+		else
+			member_rows_of_object(report, listing->analysis, id);
 	}
 	if (listing->annotating.rules)
 		write_annotations(listing, id);
@@ -299,7 +307,7 @@ const struct command command_show = {
 		   "show 55d0c0ffee10   # its members, where its type is known\n"
 		   "show stacks --show-up-to 80 --limit 1",
 	.description =
-		"Where debug information gives the type of an address, or of a set narrowed to a C type, contents are members with names and values, as in gdb. Otherwise, and with --ascii or --show-up-to, they are 8-byte words, four to a line, after the offset of the line.",
+		"Where debug information gives the type of an address, or of a set narrowed to a C type or a class of Crystal, contents are members with names and values, as in gdb. Of an object of Crystal without it, they are words by offset, each with what it leads to. Otherwise, and with --ascii or --show-up-to, they are 8-byte words, four to a line, after the offset of the line.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = contents_options,

@@ -196,3 +196,33 @@ void member_rows_of_allocation(struct report *report, const struct analysis *ana
 	}
 	report_end_table(report);
 }
+
+void member_rows_of_object(struct report *report, const struct analysis *analysis, allocation_id id)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	struct parts parts = { .report = report,
+			       .analysis = analysis,
+			       .start = allocation_start(index, id) };
+	uint64_t size = allocation_size(index, id), text, text_size;
+	char name[32];
+
+	report_begin_table(report, &table);
+	if (runtimes_text(analysis_runtimes(analysis), id, &text, &text_size)) {
+		write_part(&parts, text, NULL, NULL, value_text_of_text(analysis, text, text_size));
+		size = 0;
+	}
+	for (uint64_t offset = 0; offset + sizeof(uint64_t) <= size && !report_broken(report);
+	     offset += sizeof(uint64_t)) {
+		if (offset == MOST_ELEMENTS * sizeof(uint64_t)) {
+			snprintf(name, sizeof(name), "... and %" PRIu64 " more bytes",
+				 size - offset);
+			report_row(report, parts.start + offset, offset, ABSENT, ABSENT,
+				   (const char *)name);
+			break;
+		}
+		snprintf(name, sizeof(name), "+0x%" PRIx64, offset);
+		write_part(&parts, parts.start + offset, NULL, name,
+			   value_text_of_word(analysis, parts.start + offset));
+	}
+	report_end_table(report);
+}

@@ -11,4 +11,8 @@
 void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
 			       allocation_id id, struct typed typed);
 
+/* Of an object whose members have no names: its words, by offset; or the text that it is. */
+void member_rows_of_object(struct report *report, const struct analysis *analysis,
+			   allocation_id id);
+
 #endif

@@ -1,12 +1,14 @@
 # Makes objects of every kind that Crystal has, writes down what they are, and
 # waits to be dumped.
 #
-#	crystal_objects TRUTH
+#	crystal_objects TRUTH [BYTES]		so many for what each Scribble said
 #
 # Each line of the file TRUTH is one of
 #
 #	object ADDRESS TYPE-ID INSTANCE-SIZE NAME
 #	text ADDRESS BYTES			what a string holds
+#	field ADDRESS OFFSET NAME VALUE		of an object: a number, or of a string the text
+#	made LINE NAME				a line in which objects of a class are made
 #	buffer ADDRESS KIND OWNER		memory without a type id
 #	bound ADDRESS NAME			an object held by a method's Proc only
 #	stacked ADDRESS				held by the stack of a fiber only
@@ -40,6 +42,17 @@ class Truth
     @file << "text " << string.object_id.to_s(16) << ' '
     @file << string.bytesize << '\n'
     string
+  end
+
+  def field(object, offset : Int, name : String, value) : Nil
+    @file << "field " << object.object_id.to_s(16) << ' ' << offset << ' '
+    @file << name << ' ' << value << '\n'
+  end
+
+  # By whom the constructor in the caller's line was called.
+  def made(object : T, line = __LINE__) : T forall T
+    @file << "made " << line << ' ' << T.name << '\n'
+    object(object)
   end
 
   def buffer(address : UInt64, kind : String, owner) : Nil
@@ -220,31 +233,34 @@ end
 
 def make_animals(all, truth, count)
   count.times do |i|
-    dog = truth.object(Dog.new("dog #{i}", i))
+    dog = truth.made(Dog.new("dog #{i}", i))
     truth.text(dog.name)
-    puppy = truth.object(Puppy.new("puppy #{i}", i))
-    cat = truth.object(Cat.new("cat #{i}", i))
+    truth.field(dog, offsetof(Dog, @age), "age", i)
+    truth.field(dog, offsetof(Dog, @name), "name", dog.name)
+    puppy = truth.made(Puppy.new("puppy #{i}", i))
+    truth.field(puppy, offsetof(Puppy, @weight), "weight", 1.5)
+    cat = truth.made(Cat.new("cat #{i}", i))
     3.times { dog.meet(puppy) }
     dog.meet(cat)
     truth.object(dog.friends)
     truth.buffer(dog.buffer, "CrystalArrayBuffer", dog.friends.object_id)
-    mouse = truth.object(Mouse.new(i.to_f))
+    mouse = truth.made(Mouse.new(i.to_f))
     cat.prey = mouse if i.odd?
     all.dogs << dog
     all.puppies << puppy
     all.cats << cat
     all.mice << mouse
-    all.coins << truth.object(Coin.new(i / 2))
+    all.coins << truth.made(Coin.new(i / 2))
   end
 end
 
 def make_parcels(all, truth, count)
   count.times do |i|
-    all.parcels << truth.object(Parcel(Int32).new(i))
-    all.text_parcels << truth.object(Parcel(String).new("in a parcel #{i}"))
-    all.pairs << truth.object(Pair(Int32, String).new(i, "second #{i}"))
-    all.badges << truth.object(Zoo::Keeper::Badge.new(i.to_u64, Point.new(i, -i)))
-    all.empties << truth.object(Empty.new)
+    all.parcels << truth.made(Parcel(Int32).new(i))
+    all.text_parcels << truth.made(Parcel(String).new("in a parcel #{i}"))
+    all.pairs << truth.made(Pair(Int32, String).new(i, "second #{i}"))
+    all.badges << truth.made(Zoo::Keeper::Badge.new(i.to_u64, Point.new(i, -i)))
+    all.empties << truth.made(Empty.new)
     all.tuples << {name: "tuple #{i}", value: i}
   end
 end
@@ -267,7 +283,7 @@ def make_containers(all, truth, count)
     hash = truth.object(set.@hash)
     truth.buffer(hash.@entries.address, "CrystalHashEntries", hash.object_id)
     all.sets << set
-    queue = truth.object(Deque(Mouse).new)
+    queue = truth.made(Deque(Mouse).new)
     (i % 9).times { queue << all.mice[i % all.mice.size] }
     queue.shift? if i % 2 == 1
     truth.buffer(queue.@buffer.address, "CrystalDequeBuffer", queue.object_id)
@@ -357,7 +373,7 @@ class Scribble
     3.times { @pieces << Bytes.new(50) }
     @pages = Pointer(Pointer(UInt8)).malloc(2) { Pointer(UInt8).malloc(64) }
     @room = Pointer(UInt8).malloc(600)
-    @said = Pointer(UInt8).malloc(1000)
+    @said = Pointer(UInt8).malloc(SAID)
     @said.copy_from(line.to_unsafe, line.bytesize)
   end
 
@@ -377,7 +393,7 @@ end
 
 def make_scribbles(all, truth, count)
   count.times do |i|
-    scribble = truth.object(Scribble.new("what was said in line #{i}"))
+    scribble = truth.made(Scribble.new("what was said in line #{i}"))
     scribble.tell(truth)
     all.scribbles << scribble
   end
@@ -399,7 +415,7 @@ def make_keepers(all, truth)
       animals << animal
       by_name[animal.name] = animal
     end
-    keeper = truth.object(Zoo::Keeper.new(animals, by_name))
+    keeper = truth.made(Zoo::Keeper.new(animals, by_name))
     keeper.callback = all.procs[i]
     all.keepers << keeper
   end
@@ -410,7 +426,7 @@ def wait_deep(channel, truth, depth, seed)
   if depth > 0
     wait_deep(channel, truth, depth - 1, seed)
   else
-    mouse = truth.object(Mouse.new(seed.to_f))
+    mouse = truth.made(Mouse.new(seed.to_f))
     truth.stacked(mouse.object_id)
     received = channel.receive
     puts received, mouse
@@ -419,7 +435,7 @@ end
 
 def make_fibers(all, truth, count)
   count.times do |i|
-    channel = truth.object(Channel(Mouse).new)
+    channel = truth.made(Channel(Mouse).new)
     all.channels << channel
     all.fibers << spawn(name: "waiter-#{i}") do
       wait_deep(channel, truth, 10 * i, i)
@@ -455,6 +471,7 @@ end
 COUNT  = 200
 LOW    = 300 # more than there are types
 FIBERS =  10
+SAID   = (ARGV[1]? || "1000").to_i
 
 all = Everything.new
 truth = Truth.new(ARGV[0])

@@ -12,6 +12,7 @@ may be wrong.
 import collections
 import concurrent.futures
 import csv
+import json
 import os
 import re
 import shutil
@@ -81,6 +82,7 @@ class Truth:
         self.objects, self.buffers, self.counts = {}, {}, {}
         self.stacked, self.fibers, self.texts = set(), {}, {}
         self.bound, self.held = {}, {}
+        self.fields, self.made = [], collections.defaultdict(set)
         with open(path, encoding="utf-8") as file:
             for line in file:
                 word, *values = line.rstrip("\n").split(" ")
@@ -92,6 +94,13 @@ class Truth:
 
     def take_text(self, values):
         self.texts[int(values[0], 16)] = int(values[1])
+
+    def take_field(self, values):
+        self.fields.append((int(values[0], 16), int(values[1]), values[2],
+                            " ".join(values[3:])))
+
+    def take_made(self, values):
+        self.made[" ".join(values[1:])].add(int(values[0]))
 
     def take_buffer(self, values):
         self.buffers[int(values[0], 16)] = (values[1], int(values[2], 16))
@@ -163,12 +172,12 @@ class CrystalTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def take_core(self, name):
-        directory = self.path(f"{name}-core")
+    def take_core(self, name, *arguments):
+        directory = self.path("-".join([name, "core", *arguments]))
         os.mkdir(directory)
         self.addCleanup(shutil.rmtree, directory)
         truth = os.path.join(directory, "truth")
-        process = harness.start([self.path(name), truth], truth, directory)
+        process = harness.start([self.path(name), truth, *arguments], truth, directory)
         self.addCleanup(harness.end, process)
         # So that it waits where it will be waiting.
         harness.settle(process)
@@ -328,6 +337,72 @@ class CrystalTest(unittest.TestCase):
             [row["objects"] for row in core.rows("objects")
              if name in (row["class"] or "")], [])
 
+    def check_shown(self, truth, core, names=True):
+        """The members of objects, by name or else by word."""
+        shown = {}
+        for kind in ("Dog", "Puppy"):
+            text = core.run("show", "used", kind, "--format", "json")
+            for row in [row for table in json.loads(text)["tables"]
+                        if table["name"] == "member" for row in table["rows"]]:
+                start = int(row["address"], 16) - int(row["offset"], 16)
+                shown[start, int(row["offset"], 16)] = row
+        for address, offset, name, value in truth.fields:
+            row = shown[address, offset if names else offset & ~7]
+            self.assertEqual(row["member"], name if names else f"+{row['offset']}")
+            if name == "name":
+                self.assertRegex(row["value"], rf'^0x[0-9a-f]+ "{value}"$')
+            elif names:
+                self.assertEqual(float(row["value"]), float(value))
+            elif name == "age":
+                self.assertEqual(int(row["value"], 16), int(value))
+        self.assertFalse({name for _, _, name, _ in truth.fields} -
+                         {"age", "name", "weight"})
+        # Each object has the members of its own class.
+        dogs = {row["member"] for (address, _), row in shown.items()
+                if truth.objects[address] == "Dog"}
+        if names:
+            self.assertEqual(dogs, {"name", "age", "friends"})
+
+    def check_makers(self, truth, core, lines=True):
+        """Of the functions that it names, one made each object: none is missing."""
+        told = {}
+        for row in core.run("memprof", "allocations").splitlines()[1:]:
+            count, size, name, *detail = row.split("\t")
+            if detail and detail[0].startswith("in one of: "):
+                told[name] = detail[0].removeprefix("in one of: ").split(", ")
+        functions = self.functions_by_line()
+        for name, made in truth.made.items():
+            self.assertLessEqual(len(told[name]), 3)
+            if lines:
+                places = [re.sub(r" at .*:", ":", maker) for maker in told[name]]
+                self.assertLessEqual({f"{functions[line]}():{line}" for line in made},
+                                     set(places))
+            self.assertLessEqual({functions[line] for line in made},
+                                 {maker.split("(")[0] for maker in told[name]})
+        self.assertEqual([maker.split("(")[0] for maker in told["Bell"]], ["make_rings"])
+
+    def functions_by_line(self):
+        """The function around each line of the program."""
+        functions, name = {}, None
+        with open(PROGRAM, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                found = re.match(r"def (\w+)", line)
+                name = found.group(1) if found else name
+                functions[number] = name
+        return functions
+
+    def check_growth(self, core):
+        """What grew since is named after the member whose buffers they are."""
+        _, larger = self.take_core("debug", "9000")
+        first = harness.tables("-q", larger.path, "diff", core.path)["growth"][0]
+        name = "held by Scribble@said"
+        self.assertEqual(first["kind"], name)
+        self.assertGreaterEqual(int(first["growth"]), 200 * 7000)
+        gate = harness.ask(larger.path, "gate", "--compare", core.path, "--max-growth",
+                           "1M", expected=[1]).stdout
+        self.assertIn(name, gate)
+        self.assertIn("Check failed (--max-growth 1M)", gate)
+
     def check_all(self, truth, core):
         self.check_named(truth, core)
         self.check_counts(truth, core)
@@ -343,12 +418,17 @@ class CrystalTest(unittest.TestCase):
         self.check_explanation(truth, core)
         self.check_held(truth, core)
         self.check_member(truth, core)
+        self.check_shown(truth, core)
+        self.check_makers(truth, core)
+        self.check_growth(core)
 
     @unittest.skipIf(SANITIZED, "others are enough")
     def test_all_is_named_without_debug_information(self):
         truth, core = self.build_stripped("no-debug", "debug", "--strip-debug")
         self.check_all(truth, core)
         self.check_held(truth, core, names=False)
+        self.check_shown(truth, core, names=False)
+        self.check_makers(truth, core, lines=False)
 
     def test_all_is_named_in_a_static_program(self):
         self.check_all(*self.build("static"))

@@ -195,7 +195,7 @@ class MemprofTest(unittest.TestCase):
         first, *lines = self.core.run("memprof", "allocations").splitlines()
         self.assertEqual(int(first), len(lines))
         rows = [line.split("\t") for line in lines]
-        counts = {row[2]: int(row[0]) for row in rows if len(row) == 3}
+        counts = {row[2]: int(row[0]) for row in rows if row[2] != "(class 0)"}
         for name, count in self.truth.counts.items():
             self.assertEqual(counts[name], count)
         garbage = int(self.core.run("count", "garbage").split()[0])

@@ -105,6 +105,64 @@ bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(con
 	return false;
 }
 
+/* The same by symbols. */
+static bool find_around_by_symbol(struct debug *debug, uint64_t address,
+				  bool (*skips)(const char *function), struct inlined *ret)
+{
+	struct symbol symbol;
+
+	if (!debug_symbol(debug, address, &symbol) || symbol.kind != SYMBOL_FUNCTION ||
+	    skips(symbol.name))
+		return false;
+	*ret = (struct inlined){ symbol.name, NULL };
+	return true;
+}
+
+/* The name of what is not inlined: of Crystal, only the symbol has its class. */
+static const char *name_around(struct debug *debug, uint64_t address, Dwarf_Die *scope)
+{
+	struct symbol symbol;
+
+	return debug_symbol(debug, address, &symbol) && symbol.kind == SYMBOL_FUNCTION
+		       ? symbol.name
+		       : debug_entry_name(debug, scope);
+}
+
+bool debug_find_around(struct debug *debug, uint64_t address, bool (*skips)(const char *function),
+		       struct inlined *ret)
+{
+	Dwarf_Die scopes[MOST_SCOPES];
+	struct source_line line = { 0 };
+	struct code_place place;
+	size_t count = 0;
+
+	if (code_place_find(debug, address, &place))
+		count = code_scopes(&place, scopes);
+	if (count == 0)
+		return find_around_by_symbol(debug, address, skips, ret);
+	if (!source_line_find(&place.lines, place.address, &line))
+		line = (struct source_line){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		bool is_inlined = dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
+		const char *name;
+
+		if (!is_inlined && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
+			continue;
+		name = is_inlined ? debug_entry_name(debug, &scopes[i])
+				  : name_around(debug, address, &scopes[i]);
+		if (name && !skips(name)) {
+			*ret = (struct inlined){ name, line.file ? source_line_text(debug, &line)
+								 : NULL };
+			return true;
+		}
+		if (!is_inlined)
+			return false;
+		if (!inlined_call_find(&place, &scopes[i], &line))
+			line = (struct source_line){ 0 };
+	}
+	return false;
+}
+
 const char *debug_source(struct debug *debug, uint64_t address)
 {
 	struct source_line line;

@@ -82,7 +82,7 @@ void debug_visit_symbols(struct debug *debug, const struct module *module,
 /* A function that was inlined. */
 struct inlined {
 	const char *function;
-	const char *source; /* where it is declared, as "session.c:88" */
+	const char *source; /* where it is declared, as "session.c:88"; or NULL */
 };
 
 /*
@@ -91,6 +91,14 @@ struct inlined {
  */
 bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(const char *function),
 			struct inlined *ret, bool *ret_known);
+
+/*
+ * Of the functions inlined into each other at address, and the one around them, the innermost that
+ * the test does not skip; ret->source is where in it the address is. False: none, or it has no
+ * name.
+ */
+bool debug_find_around(struct debug *debug, uint64_t address, bool (*skips)(const char *function),
+		       struct inlined *ret);
 
 /* Where the code at address comes from, as "session.c:88"; NULL: not known. */
 const char *debug_source(struct debug *debug, uint64_t address);

@@ -75,6 +75,7 @@ struct code_reader {
 	struct code_state *state; /* of the path that is followed now */
 	struct pending pending[MOST_PENDING];
 	size_t pending_count;
+	bool missed; /* objects of the function */
 };
 
 struct error *code_reader_create(const struct image *image,
@@ -329,6 +330,8 @@ static bool find_made(struct code_reader *reader, const cs_x86_op *operand, size
 static struct made_object *split_made(struct code_reader *reader, size_t number)
 {
 	if (reader->made_count == MOST_MADE)
+		reader->missed = true;
+	if (reader->made_count == MOST_MADE)
 		return NULL;
 	reader->made[reader->made_count] = reader->made[number];
 	code_state_rename(reader->state, number, reader->made_count);
@@ -415,6 +418,8 @@ static void add_made(struct code_reader *reader, uint64_t maker, uint64_t size)
 	for (size_t i = number; i > 0 && reader->made[i - 1].call == made.call; i--)
 		if (reader->made[i - 1].size == size)
 			number = i - 1;
+	if (number == MOST_MADE)
+		reader->missed = true;
 	if (number == MOST_MADE)
 		return;
 	if (number == reader->made_count)
@@ -770,12 +775,14 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t en
 	size_t size, next = 0;
 
 	reader->made_count = 0;
+	reader->missed = true;
 	*ret = reader->made;
 	if (!code || end <= start || end - start > LONGEST_FUNCTION || available < end - start)
 		return 0;
 	size = end - start;
 	if (!find_targets(reader, code, size, start))
 		return 0;
+	reader->missed = false;
 	reader->paths[0] = (struct code_state){ 0 };
 	reader->path_count = 0;
 	reader->pending_count = 0;
@@ -784,4 +791,9 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t en
 		read_paths(reader);
 	}
 	return reader->made_count;
+}
+
+bool code_reader_missed(const struct code_reader *reader)
+{
+	return reader->missed;
 }

@@ -57,4 +57,7 @@ DEFINE_CLEANUP(code_reader_destroy, struct code_reader *)
 size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t end,
 			 const struct made_object **ret);
 
+/* Whether the function that was read last may make others, as it is too large to be followed. */
+bool code_reader_missed(const struct code_reader *reader);
+
 #endif

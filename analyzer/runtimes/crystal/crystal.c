@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/runtimes/crystal/callers.h"
 
 #include <string.h>
 
@@ -23,6 +24,8 @@ struct crystal {
 	struct bitmap objects;
 	ARRAY(struct kind) kinds; /* by type */
 	struct crystal_parts *parts;
+	struct debug *debug;
+	struct crystal_callers *callers; /* NULL: nobody asked yet */
 };
 
 static bool read_number(const struct crystal *crystal, allocation_id id, uint32_t *ret)
@@ -276,6 +279,8 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 
 static void forget_objects(struct crystal *crystal)
 {
+	if (crystal->callers)
+		crystal_callers_destroy(take(crystal->callers));
 	if (crystal->parts)
 		crystal_parts_destroy(take(crystal->parts));
 	if (crystal->types)
@@ -322,6 +327,7 @@ static struct error *learn_objects(struct object_space *space, struct debug *deb
 	struct error *error = crystal_types_create(context->image, context->program, debug,
 						   context->account, &crystal->types);
 
+	crystal->debug = debug;
 	if (!error && crystal->types) {
 		error = find_all_objects(crystal);
 		space->has_objects = !error;
@@ -392,6 +398,39 @@ static const char *field_name(struct object_space *space, uint64_t number, uint6
 	return crystal_type_field(((struct crystal *)space)->types, (uint32_t)number, offset);
 }
 
+static size_t find_makers(struct object_space *space, uint64_t number,
+			  const char *ret[static MOST_OBJECT_MAKERS])
+{
+	struct crystal *crystal = (struct crystal *)space;
+	const struct runtime_context *context = &crystal->context;
+	struct error *error = NULL;
+
+	if (is_part(space, number))
+		return 0;
+	if (!crystal->callers)
+		error = crystal_callers_create(crystal->types, context->image, crystal->debug,
+					       context->account, &crystal->callers);
+	/* Without memory for them, they are not known. */
+	if (error)
+		error_destroy(error);
+	return error ? 0 : crystal_callers_find(crystal->callers, (uint32_t)number, ret);
+}
+
+static bool text_of(const struct object_space *space, allocation_id id, uint64_t *ret_start,
+		    uint64_t *ret_size)
+{
+	const struct crystal *crystal = (const struct crystal *)space;
+	uint64_t start = allocation_start(crystal->context.index, id);
+	uint32_t size;
+
+	if (crystal_type_of(crystal, id) != STRING_TYPE ||
+	    !image_read_u32(crystal->context.image, start + sizeof(size), &size))
+		return false;
+	*ret_start = start + STRING_HEADER;
+	*ret_size = size;
+	return true;
+}
+
 uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
 {
 	uint32_t number = 0;
@@ -429,4 +468,6 @@ const struct runtime runtime_crystal = {
 	.part_of = part_of,
 	.visit_bases = visit_bases,
 	.field_name = field_name,
+	.text = text_of,
+	.find_makers = find_makers,
 };

@@ -34,6 +34,8 @@ uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id);
  * indices as it has room for entries; without any, it is searched from end to end. A Set is a Hash.
  * All are of Crystal 1.0 to 1.21, src/{string,array,deque,hash}.cr.
  */
+enum { STRING_HEADER = 12 }; /* bytes before a String's text */
+
 enum crystal_container {
 	CONTAINER_NONE,
 	CONTAINER_ARRAY,

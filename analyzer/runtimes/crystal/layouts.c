@@ -4,7 +4,6 @@
 
 enum {
 	GRANULE = 16,
-	STRING_HEADER = 12,
 	SMALLEST_HASH = 3, /* the power of two of its indices */
 	LARGEST_HASH = 31,
 };

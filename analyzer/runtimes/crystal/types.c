@@ -46,6 +46,7 @@ struct crystal_types {
 	struct function_list functions;
 	struct name_pool names;
 	ARRAY(struct entry) entries;	  /* by number, once all are found */
+	ARRAY(struct crystal_site) sites; /* by type, once all are found */
 	struct address_map fields_known;  /* types whose fields were read from debug information */
 	struct address_map fields;	  /* numbers of names, by type and offset */
 	ARRAY(const char *) field_names;  /* debug's */
@@ -57,6 +58,7 @@ void crystal_types_destroy(struct crystal_types *types)
 {
 	array_release(&types->functions);
 	array_release(&types->entries);
+	array_release(&types->sites);
 	array_release(&types->relations);
 	table_release(&types->fields_known);
 	table_release(&types->fields);
@@ -154,6 +156,11 @@ static void name_object(struct search *search, const struct memory_range *in,
 	symbol_name_deinit(&name);
 }
 
+static struct error *add_site(struct crystal_types *types, uint32_t type, uint64_t address)
+{
+	return array_append(&types->sites, (struct crystal_site){ type, address });
+}
+
 static struct error *search_function(struct search *search, const struct memory_range *function)
 {
 	const struct made_object *made;
@@ -168,12 +175,15 @@ static struct error *search_function(struct search *search, const struct memory_
 			.store = made[i].store,
 		};
 
+		if (made[i].type > STRING_TYPE && made[i].type < MOST_TYPES)
+			TRY(add_site(search->types, made[i].type, made[i].call));
 		if (!made_object_has_type(&made[i]))
 			continue;
 		name_object(search, function, &made[i], &entry);
 		TRY(array_append(&search->types->entries, entry));
 	}
-	return NULL;
+	return code_reader_missed(search->reader) ? add_site(search->types, 0, function->start)
+						  : NULL;
 }
 
 /* Whether there is no library but the vdso. */
@@ -226,6 +236,7 @@ static bool take_constant(void *data, const struct symbol *symbol)
 	return !search->error;
 }
 
+DEFINE_COMPARE(compare_sites, struct crystal_site, ASCENDING(type), ASCENDING(address))
 DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(type.number), DESCENDING(source))
 
 /* Whether objects of both are allocated alike. */
@@ -315,6 +326,7 @@ static struct error *find_types(struct crystal_types *types, struct memory_accou
 	TRY(search.error);
 	TRY(search_functions(&search, account));
 	merge_entries(types);
+	array_sort(&types->sites, compare_sites);
 	return NULL;
 }
 
@@ -336,6 +348,7 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 	types->debug = debug;
 	types->module = module;
 	types->entries.memory.account = account;
+	types->sites.memory.account = account;
 	types->relations.memory.account = account;
 	types->fields_known.memory.account = account;
 	types->fields.memory.account = account;
@@ -550,6 +563,18 @@ bool crystal_types_may_be_block(const struct crystal_types *types, uint64_t addr
 		return false;
 	return !debug_symbol(types->debug, address, &symbol) || symbol.start != address ||
 	       symbol.raw[0] == '~';
+}
+
+size_t crystal_types_sites(const struct crystal_types *types, const struct crystal_site **ret)
+{
+	*ret = types->sites.items;
+	return types->sites.count;
+}
+
+size_t crystal_types_functions(const struct crystal_types *types, const struct memory_range **ret)
+{
+	*ret = types->functions.items;
+	return types->functions.count;
 }
 
 const struct module *crystal_types_module(const struct crystal_types *types)

@@ -30,6 +30,12 @@ struct crystal_type {
 
 struct crystal_types;
 
+/* A call that makes an object of a type, or, with the number 0, a function that may make any. */
+struct crystal_site {
+	uint32_t type;
+	uint64_t address;
+};
+
 /* NULL in *ret and no error: the program is not written in Crystal. */
 struct error *crystal_types_create(const struct image *image, const struct program *program,
 				   struct debug *debug, struct memory_account *account,
@@ -72,6 +78,10 @@ bool crystal_types_have_function(const struct crystal_types *types, uint64_t add
  * it has a symbol, one that says so.
  */
 bool crystal_types_may_be_block(const struct crystal_types *types, uint64_t address);
+
+/* All of them, by type; functions by address. They live as long as types. */
+size_t crystal_types_sites(const struct crystal_types *types, const struct crystal_site **ret);
+size_t crystal_types_functions(const struct crystal_types *types, const struct memory_range **ret);
 
 /* The program. */
 const struct module *crystal_types_module(const struct crystal_types *types);
