@@ -195,6 +195,22 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 	}
 }
 
+/* Of blocks for small objects; a larger object has its blocks for itself. */
+static struct error *boehm_visit_units(const struct heap *base, unit_visit visit, void *data)
+{
+	static const struct unit_kind kind = { "block", .given_back = true };
+	const struct boehm_heap *heap = (const struct boehm_heap *)base;
+
+	list_for_each(collector, heap->collectors, heap->collector_count)
+		array_for_each(block, &collector->blocks)
+			if (is_small(collector, block))
+				TRY(visit(data, base->allocator,
+					  &(struct heap_unit){ &kind, block->start,
+							       block_end(collector, block),
+							       block->size }));
+	return NULL;
+}
+
 /* One byte may be added, so that the end of an object is in it; large ones are whole blocks. */
 static bool boehm_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
@@ -307,6 +323,7 @@ const struct allocator allocator_boehm = {
 	.arena_kinds = boehm_arena_kinds,
 	.free_kinds = boehm_free_kinds,
 	.free_kind = boehm_free_kind,
+	.visit_units = boehm_visit_units,
 	.spare = boehm_visit_spare,
 	.reserved = boehm_reserved,
 	.size_fits = boehm_size_fits,

@@ -175,6 +175,45 @@ static unsigned int zend_free_kind(const struct heap *heap, size_t number, alloc
 	return block.start % ZEND_PAGE == 0 && block.size % ZEND_PAGE == 0 ? FREE_PAGES : FREE_SLOT;
 }
 
+static struct error *visit_runs(const struct zend_heap *heap, const struct zend_chunk *chunk,
+				unit_visit visit, void *data)
+{
+	static const struct unit_kind kind = { "run" };
+	struct view view = { heap->context.image };
+	struct zend_head head;
+
+	if (!zend_read_head(&view, &heap->spaces.items[chunk->space], chunk->start, &head))
+		return NULL;
+	for (uint32_t i = 1, next; i < ZEND_PAGES; i = next) {
+		struct zend_page page = zend_read_page(&head, i);
+		uint64_t start = chunk->start + (uint64_t)i * ZEND_PAGE;
+
+		next = page.first + page.count > i ? page.first + page.count : i + 1;
+		if (page.kind == ZEND_RUN && page.first == i)
+			TRY(visit(data, heap->heap.allocator,
+				  &(struct heap_unit){ &kind, start,
+						       start + (uint64_t)page.count * ZEND_PAGE,
+						       zend_bins[page.bin].size }));
+	}
+	return NULL;
+}
+
+static struct error *zend_visit_units(const struct heap *base, unit_visit visit, void *data)
+{
+	static const struct unit_kind kind = { "chunk", .given_back = true };
+
+	array_for_each(chunk, &of(base)->chunks) {
+		if (chunk->kind != ZEND_CHUNK_RING && chunk->kind != ZEND_CHUNK_CACHED)
+			continue;
+		TRY(visit(
+			data, base->allocator,
+			&(struct heap_unit){ &kind, chunk->start, chunk->start + chunk->size, 0 }));
+		if (chunk->kind == ZEND_CHUNK_RING)
+			TRY(visit_runs(of(base), chunk, visit, data));
+	}
+	return NULL;
+}
+
 static bool zend_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
 	for (size_t i = 0; i < ZEND_BINS; i++)
@@ -240,6 +279,7 @@ const struct allocator allocator_zend = {
 	.arena = zend_arena,
 	.owned = zend_owned,
 	.free_kind = zend_free_kind,
+	.visit_units = zend_visit_units,
 	.size_fits = zend_size_fits,
 	.keeps = zend_keeps,
 	.tell = zend_tell,

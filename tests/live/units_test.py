@@ -11,6 +11,7 @@ import shutil
 import unittest
 
 import harness
+import php_programs
 import python_test
 
 EACH = 4000
@@ -44,6 +45,47 @@ File.write(ARGV[0], "pages #{{pages}} slots #{{slots[:TOTAL]}} free #{{slots[:FR
 STDOUT.write("ready\\n")
 STDOUT.flush
 sleep
+"""
+
+# Of 64 objects of a block, one is kept.
+COLLECTED = r"""
+#include <gc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 64000, EACH = 64 };
+
+static void *all[COUNT], *kept[COUNT / EACH];
+
+int main(int argc, char **argv)
+{
+	GC_init();
+	for (int i = 0; i < COUNT; i++)
+		all[i] = memset(GC_malloc(48), 0, 48);
+	for (int i = 0; i < COUNT; i += EACH)
+		kept[i / EACH] = all[i];
+	memset(all, 0, sizeof(all));
+	for (int i = 0; i < 3; i++)
+		GC_gcollect();
+	for (int i = 0; i < COUNT / EACH; i++)
+		printf("%p\n", kept[i]);
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+"""
+
+# Of the texts of a chunk of 2 MiB, one is kept.
+PHP = """
+$texts = [];
+for ($i = 0; $i < 20000; $i++)
+    $texts[] = str_repeat(chr(65 + $i % 26), 2000);
+$kept = [];
+for ($i = 0; $i < 20000; $i += 1000)
+    $kept[] = $texts[$i];
+unset($texts);
 """
 
 
@@ -112,6 +154,47 @@ class Units(harness.LiveTest):
                     for row in found.values())
         self.assertEqual(slots, truth["slots"])
         self.check_keepers(tables, "Kept", truth["kept"])
+
+    @unittest.skipUnless(os.path.exists("/usr/include/gc.h"), "there is no libgc-dev")
+    def test_blocks_of_a_collector_that_one_object_keeps(self):
+        program = self.compile("collected", text=COLLECTED, flags=["-lgc"])
+        process = self.start([program])
+        core = harness.snap(process, self.path("core"))
+        harness.end(process)
+        blocks = collections.Counter(
+            int(line, 16) >> 12 for line in process.said if line.startswith("0x"))
+        tables, found = units(core)
+        # Some have blocks for the next size.
+        rows = [row for row in found.values() if row["unit"] == "block"]
+        self.assertGreaterEqual(sum(row["count"] for row in rows), len(blocks))
+        self.assertGreaterEqual(sum(row["used"] for row in rows), 64 * sum(blocks.values()))
+        for row in rows:
+            self.assertEqual(row["used"] + row["free"], row["count"] * (
+                4096 // row["blocks_of"]) * row["blocks_of"])
+        nearly = sum(count <= 6 for count in blocks.values())
+        self.assertGreater(nearly, len(blocks) // 2)
+        self.assertGreaterEqual(sum(row["nearly_empty"] for row in rows), 0.95 * nearly)
+        self.assertEqual(sum(row["kept"] for row in tables["keeper"]),
+                         tables["nearly empty"][0]["free"])
+        self.assertGreaterEqual(sum(row["allocations"] for row in tables["keeper"]),
+                                0.95 * nearly)
+
+
+class PhpUnits(php_programs.PhpTest):
+    def test_chunks_and_runs_of_php(self):
+        core, said = self.core_of(PHP)
+        tables, found = units(core)
+        chunks = found["chunk", None]
+        self.assertEqual(chunks["count"], said["real"] >> 21)
+        self.assertLess(abs(chunks["used"] - said["usage"]), 1000)
+        self.assertGreater(chunks["nearly_empty"], chunks["count"] // 2)
+        run = found["run", 2048]
+        self.assertEqual((run["used"] + run["free"]) // 2048, 8 * run["count"])
+        row = next(row for row in tables["nearly empty"] if row["memory"] == "zend")
+        self.assertEqual((row["unit"], row["units"]), ("chunk", chunks["nearly_empty"]))
+        keepers = tables["keeper"]
+        self.assertEqual(sum(keeper["kept"] for keeper in keepers), row["free"])
+        self.assertEqual(keepers[0]["kind"], "string")
 
 
 if __name__ == "__main__":
