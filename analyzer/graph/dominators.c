@@ -475,15 +475,18 @@ static void look_at(const struct finder *finder, uint32_t number)
 /* Let what is needed to look at lower numbers be fetched in the meantime. */
 static void fetch_ahead(const struct finder *finder, uint32_t number)
 {
-	enum { STEP = 6 };
-	const struct vertex *all = vertices(finder);
+	enum { STEP = 16 };
+	struct vertex *all = vertices(finder);
 	const struct cross_edge *cross = finder->cross.items;
+	uint32_t source;
 
-	if (number <= 3 * STEP)
+	if (number <= 4 * STEP)
 		return;
-	__builtin_prefetch(&cross[all[number - 3 * STEP].dominator]);
-	__builtin_prefetch(&all[cross[all[number - 2 * STEP].dominator].source]);
-	__builtin_prefetch(&all[all[cross[all[number - STEP].dominator].source].ancestor]);
+	__builtin_prefetch(&cross[all[number - 4 * STEP].dominator]);
+	__builtin_prefetch(&all[cross[all[number - 3 * STEP].dominator].source]);
+	__builtin_prefetch(&all[all[cross[all[number - 2 * STEP].dominator].source].ancestor]);
+	source = all[cross[all[number - STEP].dominator].source].ancestor;
+	__builtin_prefetch(&all[all[source].ancestor]);
 	__builtin_prefetch(&all[all[all[number - STEP].ancestor].label]);
 }
 

@@ -244,11 +244,15 @@ bool locals_visit(struct debug *debug, const struct frame *frame, const struct f
 
 struct trace {
 	bool done;
+	bool is_named; /* else it has no names, and nothing that was inlined */
 	struct backtrace trace;
 	struct frame_state *states; /* of each of its frames */
 };
 
 void unwinder_destroy(struct unwinder *unwinder);
+
+/* The frames of the thread, which may have no names yet: those take debug information. Or NULL. */
+const struct trace *debug_frames(struct debug *debug, uint32_t thread);
 
 /* The calls of the thread, and of what saved these registers; NULL if memory is short. */
 const struct trace *debug_trace(struct debug *debug, uint32_t thread);

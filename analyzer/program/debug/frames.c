@@ -125,6 +125,85 @@ static bool add_frame(struct trace *trace, const struct frame *frame,
 	return true;
 }
 
+struct walk {
+	struct debug *debug;
+	struct trace *trace;
+	size_t physical;
+};
+
+static struct frame_state read_state(const struct arch *arch, Dwfl_Frame *handle)
+{
+	struct frame_state state = { .known = 0 };
+
+	for (unsigned int i = 0; i < arch->unwound_count; i++)
+		if (dwfl_frame_reg(handle, i, &state.registers[i]) == 0)
+			state.known |= UINT64_C(1) << i;
+	return state;
+}
+
+/* The last frame ends where the next one begins; so do those before it whose end is not known. */
+static void end_frames(struct trace *trace, uint64_t end)
+{
+	for (size_t i = trace->trace.count; i-- > 0 && !trace->trace.frames[i].end;)
+		trace->trace.frames[i].end = end;
+}
+
+static int take_frame(Dwfl_Frame *handle, void *data)
+{
+	struct walk *walk = data;
+	struct debug *debug = walk->debug;
+	const struct arch *arch = debug->image->arch;
+	uint8_t stack_pointer = arch_unwound_stack_pointer(arch);
+	struct frame_state state = read_state(arch, handle);
+	struct frame frame = { .stack_pointer = state.registers[stack_pointer] };
+	bool exact = true;
+
+	if (!dwfl_frame_pc(handle, &frame.address, &exact))
+		return DWARF_CB_ABORT;
+	/* The return address can be behind the end of a function. */
+	state.address = exact ? frame.address : frame.address - 1;
+	if (state.known >> stack_pointer & 1)
+		end_frames(walk->trace, frame.stack_pointer);
+	frame.module = program_find_module(debug->program, state.address);
+	if (!add_frame(walk->trace, &frame, &state))
+		return DWARF_CB_ABORT;
+	walk->trace->trace.cut = ++walk->physical == MOST_FRAMES;
+	return walk->trace->trace.cut ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+/* What libdwfl makes of the registers. */
+static void walk_from(struct debug *debug, const struct frame_state *start, struct trace *trace)
+{
+	struct walk walk = { .debug = debug, .trace = trace };
+
+	debug->unwinder->start = start;
+	if (debug->unwinder->attached && debug_session(debug))
+		dwfl_getthread_frames(debug->dwfl, ONE_THREAD, take_frame, &walk);
+}
+
+static void walk_thread(struct debug *debug, const struct thread *thread, struct trace *trace)
+{
+	struct frame_state start = { .address = thread->instruction };
+	struct frame first = {
+		.address = thread->instruction,
+		.stack_pointer = thread->stack_pointer,
+		.module = program_find_module(debug->program, thread->instruction),
+	};
+
+	start.known = arch_unwound(debug->image->arch, thread->state->registers, start.registers);
+	walk_from(debug, &start, trace);
+	/* Without libdwfl, or where it knows nothing, there is still the first. */
+	if (trace->trace.count == 0)
+		add_frame(trace, &first, &(struct frame_state){ .address = first.address });
+}
+
+static bool open_unwinder(struct debug *debug)
+{
+	if (!debug->unwinder)
+		debug->unwinder = create(debug);
+	return debug->unwinder != NULL;
+}
+
 /* Add a frame for each function of the place: those inlined into others come first. */
 static bool add_functions(struct debug *debug, struct trace *trace, struct code_place *place,
 			  struct frame frame, const struct frame_state *state)
@@ -178,39 +257,11 @@ static bool repeat_frames(struct trace *trace, const struct frame *frame,
 		struct frame copy = trace->trace.frames[i];
 
 		copy.stack_pointer = frame->stack_pointer;
-		copy.end = 0;
+		copy.end = frame->end;
 		if (!add_frame(trace, &copy, state))
 			return true;
 	}
 	return true;
-}
-
-struct walk {
-	struct debug *debug;
-	struct trace *trace;
-	size_t physical;
-};
-
-static struct frame_state read_state(const struct arch *arch, Dwfl_Frame *handle)
-{
-	struct frame_state state = { .known = 0 };
-
-	for (unsigned int i = 0; i < arch->unwound_count; i++)
-		if (dwfl_frame_reg(handle, i, &state.registers[i]) == 0)
-			state.known |= UINT64_C(1) << i;
-	return state;
-}
-
-/* The frames so far that have no end yet end where the next one begins. */
-static void end_frames(struct trace *trace, uint64_t end)
-{
-	for (size_t i = trace->trace.count; i-- > 0;) {
-		struct frame *frame = &trace->trace.frames[i];
-
-		if (frame->end)
-			break;
-		frame->end = end;
-	}
 }
 
 /* Add the frame with its function, those inlined into it first. */
@@ -220,7 +271,6 @@ static bool name_frame(struct debug *debug, struct trace *trace, struct frame fr
 	struct code_place place;
 	struct symbol symbol;
 
-	frame.module = program_find_module(debug->program, state->address);
 	if (debug_symbol(debug, state->address, &symbol))
 		frame.function = symbol.name;
 	if (!code_place_find(debug, state->address, &place))
@@ -228,62 +278,25 @@ static bool name_frame(struct debug *debug, struct trace *trace, struct frame fr
 	return add_functions(debug, trace, &place, frame, state);
 }
 
-static int take_frame(Dwfl_Frame *handle, void *data)
+/* A name for each frame, and the functions inlined there. */
+static void name_frames(struct debug *debug, struct trace *trace)
 {
-	struct walk *walk = data;
-	struct debug *debug = walk->debug;
-	const struct arch *arch = debug->image->arch;
-	uint8_t stack_pointer = arch_unwound_stack_pointer(arch);
-	struct frame_state state = read_state(arch, handle);
-	struct frame frame = { .stack_pointer = state.registers[stack_pointer] };
-	bool exact = true;
+	struct trace named = { .done = true, .is_named = true };
+	const struct frame *frames = trace->trace.frames;
 
-	if (!dwfl_frame_pc(handle, &frame.address, &exact))
-		return DWARF_CB_ABORT;
-	/* The return address can be behind the end of a function. */
-	state.address = exact ? frame.address : frame.address - 1;
-	if (state.known >> stack_pointer & 1)
-		end_frames(walk->trace, frame.stack_pointer);
-	if (!repeat_frames(walk->trace, &frame, &state) &&
-	    !name_frame(debug, walk->trace, frame, &state))
-		return DWARF_CB_ABORT;
-	walk->trace->trace.cut = ++walk->physical == MOST_FRAMES;
-	return walk->trace->trace.cut ? DWARF_CB_ABORT : DWARF_CB_OK;
+	if (trace->is_named)
+		return;
+	for (size_t i = 0; i < trace->trace.count; i++)
+		if (!repeat_frames(&named, &frames[i], &trace->states[i]) &&
+		    !name_frame(debug, &named, frames[i], &trace->states[i]))
+			break;
+	named.trace.cut = trace->trace.cut;
+	trace_deinit(trace);
+	*trace = named;
 }
 
-/* What libdwfl makes of the registers. */
-static void walk_from(struct debug *debug, const struct frame_state *start, struct trace *trace)
-{
-	struct walk walk = { .debug = debug, .trace = trace };
-
-	debug->unwinder->start = start;
-	if (debug->unwinder->attached && debug_session(debug))
-		dwfl_getthread_frames(debug->dwfl, ONE_THREAD, take_frame, &walk);
-}
-
-static void walk_thread(struct debug *debug, const struct thread *thread, struct trace *trace)
-{
-	struct frame_state start = { .address = thread->instruction };
-	struct frame first = {
-		.address = thread->instruction,
-		.stack_pointer = thread->stack_pointer,
-	};
-
-	start.known = arch_unwound(debug->image->arch, thread->state->registers, start.registers);
-	walk_from(debug, &start, trace);
-	/* Without libdwfl, or where it knows nothing, there is still the first. */
-	if (trace->trace.count == 0)
-		name_frame(debug, trace, first, &(struct frame_state){ .address = first.address });
-}
-
-static bool open_unwinder(struct debug *debug)
-{
-	if (!debug->unwinder)
-		debug->unwinder = create(debug);
-	return debug->unwinder != NULL;
-}
-
-const struct trace *debug_trace(struct debug *debug, uint32_t thread)
+/* The walk as it is, or NULL. */
+static struct trace *find_trace(struct debug *debug, uint32_t thread)
 {
 	struct trace *trace;
 
@@ -294,6 +307,20 @@ const struct trace *debug_trace(struct debug *debug, uint32_t thread)
 		trace->done = true;
 		walk_thread(debug, &debug->program->threads[thread], trace);
 	}
+	return trace;
+}
+
+const struct trace *debug_frames(struct debug *debug, uint32_t thread)
+{
+	return find_trace(debug, thread);
+}
+
+const struct trace *debug_trace(struct debug *debug, uint32_t thread)
+{
+	struct trace *trace = find_trace(debug, thread);
+
+	if (trace)
+		name_frames(debug, trace);
 	return trace;
 }
 
@@ -310,6 +337,7 @@ const struct trace *debug_trace_of(struct debug *debug, const struct frame_state
 	unwinder->saved_trace.done = true;
 	unwinder->saved = *saved;
 	walk_from(debug, saved, &unwinder->saved_trace);
+	name_frames(debug, &unwinder->saved_trace);
 	return &unwinder->saved_trace;
 }
 

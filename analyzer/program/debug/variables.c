@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/variables.h"
 
 #include "analyzer/program/debug/debug_parts.h"
+#include "analyzer/program/debug/type_reader.h"
 
 #include <string.h>
 
@@ -14,6 +15,8 @@ struct visit {
 	void *data;
 	const struct frame *frame;
 	const struct type_variable *variable; /* thread-local */
+	const struct module *module;	      /* of the last frame */
+	bool is_typed;
 };
 
 static bool visit_in_thread(void *data, uint64_t address)
@@ -63,15 +66,34 @@ static bool visit_local(void *data, const struct local_value *value, Dwarf_Die *
 	return found.type == NO_TYPE || visit->visit(visit->data, &found);
 }
 
+/*
+ * Where a module's types were not read, as those of the C library, its variables have none; and its
+ * debug information, which may have to be unpacked, is not needed.
+ */
+static bool may_have_types(struct visit *visit)
+{
+	const struct module *module = visit->frame->module;
+
+	if (module != visit->module) {
+		visit->module = module;
+		visit->is_typed =
+			module &&
+			debug_typed_module(visit->debug,
+					   (size_t)(module - visit->debug->program->modules));
+	}
+	return visit->is_typed;
+}
+
 static bool visit_frames(struct visit *visit, uint32_t thread)
 {
-	const struct trace *calls = debug_trace(visit->debug, thread);
+	const struct trace *calls = debug_frames(visit->debug, thread);
 
 	for (size_t i = 0; calls && i < calls->trace.count && i < MOST_FRAMES; i++) {
 		visit->frame = &calls->trace.frames[i];
 		/* Those inlined into a function are visited with it. */
-		if (!visit->frame->inlined && !locals_visit(visit->debug, visit->frame,
-							    &calls->states[i], visit_local, visit))
+		if (!visit->frame->inlined && may_have_types(visit) &&
+		    !locals_visit(visit->debug, visit->frame, &calls->states[i], visit_local,
+				  visit))
 			return false;
 	}
 	return true;
