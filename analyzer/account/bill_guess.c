@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
+#include "analyzer/heap/word_filter.h"
 
 enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
 
@@ -168,24 +169,41 @@ static bool find_bounds(struct guessing *guessing)
 	return guessing->end != 0;
 }
 
+/* Give what the words that have a bit refer to that guess. */
+static void set_guesses(const struct guessing *guessing, const uint8_t *bytes, uint64_t bits,
+			const char *guess)
+{
+	const unsigned int width = image_word_size(guessing->image);
+
+	for (; bits; bits &= bits - 1) {
+		uint64_t word = load_word(bytes + (uint64_t)__builtin_ctzll(bits) * width, width);
+		struct unknown *unknown = find_unknown(guessing->unknowns, word);
+
+		if (unknown)
+			set_guess(unknown, guess);
+	}
+}
+
 /* Give what [start, end) refers to that guess. */
 static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t end,
 			  const char *guess)
 {
-	const unsigned int width = image_word_size(guessing->image);
-	uint64_t bounds = guessing->end - guessing->start, size;
+	const uint64_t width = image_word_size(guessing->image);
+	const struct word_filter filter =
+		word_filter_for((struct heap_bounds){ { guessing->start, guessing->start },
+						      { guessing->end - guessing->start, 0 } },
+				(unsigned int)width);
 	const uint8_t *bytes;
+	uint64_t size;
 
 	for (; (bytes = next_bytes(guessing->image, &start, end, &size)); start += size) {
-		for (uint64_t i = 0; i + width <= size; i += width) {
-			uint64_t word = load_word(bytes + i, width);
-			struct unknown *unknown;
+		for (uint64_t i = 0; i + width <= size; i += FILTER_WORDS * width) {
+			uint64_t words = (size - i) / width;
 
-			if (word - guessing->start >= bounds)
-				continue;
-			unknown = find_unknown(guessing->unknowns, word);
-			if (unknown)
-				set_guess(unknown, guess);
+			if (words > FILTER_WORDS)
+				words = FILTER_WORDS;
+			set_guesses(guessing, bytes + i,
+				    word_filter_mask(&filter, bytes + i, words), guess);
 		}
 		image_advance(guessing->image, start, start + size);
 		TRY(progress_check(analysis_progress(guessing->analysis), size));

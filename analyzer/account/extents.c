@@ -5,6 +5,14 @@
 /* A text that is shorter may as well be a few small numbers. */
 enum { LEAST_TEXT = 8 };
 
+struct error *extents_need(struct analysis *analysis)
+{
+	return analysis_is_built(analysis, STAGE_PATTERNS) &&
+			       patterns_measure_nothing(analysis_patterns(analysis))
+		       ? NULL
+		       : analysis_need(analysis, STAGE_OWNERS);
+}
+
 void extents_init(struct extents *extents, const struct analysis *analysis)
 {
 	const struct allocation_index *index = analysis_index(analysis);

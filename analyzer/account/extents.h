@@ -36,7 +36,13 @@ struct extents {
 	size_t hint;
 };
 
-/* Needs STAGE_OWNERS. */
+/*
+ * Find what extents are told by: patterns, and owners unless there is nothing that these tell
+ * anything of.
+ */
+struct error *extents_need(struct analysis *analysis);
+
+/* Needs extents_need(). */
 void extents_init(struct extents *extents, const struct analysis *analysis);
 
 /* Of a used allocation. */

@@ -305,7 +305,7 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 		.found = ret,
 	};
 
-	TRY(analysis_need(analysis, STAGE_OWNERS));
+	TRY(extents_need(analysis));
 	if (depth == WASTE_ROWS)
 		TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(init_search(&search, members, most));

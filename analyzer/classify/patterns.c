@@ -82,6 +82,20 @@ struct error *patterns_find_owners(struct patterns *patterns)
 	return error;
 }
 
+bool patterns_measure_nothing(const struct patterns *patterns)
+{
+	bool seen[1 << 8 * sizeof(pattern_number)] = { false };
+
+	if (!patterns->numbers.items)
+		return false;
+	for (size_t i = 0; i < allocation_count(patterns->input.index); i++)
+		seen[patterns->numbers.items[i]] = true;
+	for (size_t i = 0; classifiers[i]; i++)
+		if (seen[i + 1] && classifiers[i]->measures)
+			return false;
+	return true;
+}
+
 DEFINE_COMPARE(compare_known, struct known, ASCENDING(id))
 
 static const struct known *find_known(const struct patterns *patterns, allocation_id id)

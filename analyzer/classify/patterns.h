@@ -33,6 +33,9 @@ struct error *patterns_create(const struct scan_input *input, struct patterns **
 struct error *patterns_find(struct patterns *patterns);
 struct error *patterns_find_owners(struct patterns *patterns);
 
+/* Whether patterns are known, and none of them could be measured by owners. */
+bool patterns_measure_nothing(const struct patterns *patterns);
+
 /*
  * Instead, find the patterns and owners of count allocations, in order of id; called again, of
  * others as well. sources has these, all that refers to them, and what patterns_lead_on() adds.

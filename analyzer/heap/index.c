@@ -284,17 +284,24 @@ uint64_t allocation_start(const struct allocation_index *index, allocation_id id
 	return extent_start(region_of(index, id), &index->extents[id]);
 }
 
+/* Not inlined: nearly all are small. */
+static __attribute__((noinline)) uint64_t large_size(const struct allocation_index *index,
+						     allocation_id id)
+{
+	const struct large_size key = { .id = id };
+	const struct large_size *large =
+		bsearch(&key, index->sink->large.items, index->sink->large.count, sizeof(key),
+			compare_large);
+
+	assert(large);
+	return large->size;
+}
+
 uint64_t allocation_size(const struct allocation_index *index, allocation_id id)
 {
 	uint32_t size = index->extents[id].size;
-	const struct large_size key = { .id = id }, *large;
 
-	if (size != LARGE_SIZE)
-		return size;
-	large = bsearch(&key, index->sink->large.items, index->sink->large.count, sizeof(key),
-			compare_large);
-	assert(large);
-	return large->size;
+	return size != LARGE_SIZE ? size : large_size(index, id);
 }
 
 void allocation_fetch_size(const struct allocation_index *index, allocation_id id)

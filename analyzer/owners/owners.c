@@ -153,7 +153,8 @@ static struct error *find_place(struct builder *builder, uint32_t parent, uint32
 static struct error *find_node(struct builder *builder, uint32_t parent, uint32_t name,
 			       uint32_t *ret)
 {
-	struct found_node *last = &builder->found.items[(parent * 31 + name) % FOUND_NODES];
+	uint64_t hash = node_key(parent, name) * UINT64_C(0x9e3779b97f4a7c15);
+	struct found_node *last = &builder->found.items[(hash >> 32) % FOUND_NODES];
 
 	/* Of lists and trees, most hang on their like. */
 	if (parent && builder->owners->nodes.items[parent].name == name) {
