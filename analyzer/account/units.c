@@ -3,6 +3,8 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 
+enum { NEARLY = 10 }; /* one in so many is in use */
+
 struct unit_search {
 	const struct allocation_index *index;
 	const arena_number *only_arena; /* NULL: all */
@@ -20,13 +22,13 @@ void units_deinit(struct units *units)
 	table_release(&units->keepers);
 }
 
-static struct unit_group *group_of(struct unit_search *search, const struct allocator *allocator,
+static struct unit_group *group_of(struct units *units, const char *memory,
 				   const struct heap_unit *unit)
 {
-	return table_obtain(&search->units->groups, unit->block, group,
-			    group->allocator == allocator && group->kind == unit->kind &&
+	return table_obtain(&units->groups, unit->block, group,
+			    group->memory == memory && group->kind == unit->kind &&
 				    group->block == unit->block,
-			    (struct unit_group){ allocator, unit->kind, unit->block });
+			    (struct unit_group){ memory, unit->kind, unit->block });
 }
 
 /* Add up what is in the unit. */
@@ -64,7 +66,6 @@ static bool is_chosen(const struct unit_search *search, size_t first)
 static struct error *count_unit(void *data, const struct allocator *allocator,
 				const struct heap_unit *unit)
 {
-	enum { NEARLY = 10 };
 	struct unit_search *search = data;
 	size_t count = allocation_count(search->index);
 	size_t first = BISECT(id, 0, count,
@@ -76,7 +77,7 @@ static struct error *count_unit(void *data, const struct allocator *allocator,
 	if (first == count || !is_chosen(search, first))
 		return NULL;
 	TRY(count_blocks(search, unit, first, &used, &free));
-	group = group_of(search, allocator, unit);
+	group = group_of(search->units, allocator->name, unit);
 	if (!group)
 		return &error_no_memory;
 	group->count++;
@@ -94,8 +95,68 @@ static struct error *count_unit(void *data, const struct allocator *allocator,
 		       : NULL;
 }
 
-DEFINE_COMPARE(compare_groups, struct unit_group, ALPHABETICAL(allocator->name), ASCENDING(kind),
+DEFINE_COMPARE(compare_groups, struct unit_group, ALPHABETICAL(memory), ASCENDING(kind),
 	       DESCENDING(free.bytes), ASCENDING(block))
+
+/* A page of objects that its runtime counts. */
+static struct error *count_page(struct units *units, const struct object_pages *pages,
+				const struct image *image, uint64_t page)
+{
+	static const struct unit_kind kind = { "chunk", .given_back = true };
+	uint64_t size = pages->measure(image, page), used, room;
+	const struct heap_unit unit = { &kind, page, page + size, 0 };
+	struct unit_group *group;
+
+	if (!size || !pages->fill(image, page, &used, &room) || used > room)
+		return NULL;
+	group = group_of(units, pages->use(image, page), &unit);
+	if (!group)
+		return &error_no_memory;
+	group->count++;
+	group->empty += used == 0;
+	group->used.bytes += used;
+	group->free.bytes += room - used;
+	group->sparse += used > 0 && used < room / NEARLY;
+	return NULL;
+}
+
+/* Holes of the dump are passed over. */
+static struct error *count_pages(struct units *units, const struct object_pages *pages,
+				 const struct image *image)
+{
+	uint64_t distance = pages->alignment[0];
+
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+		uint64_t at = (region->start + distance - 1) & ~(distance - 1);
+
+		while (at >= region->start && at < region->end) {
+			uint64_t data = image_next_data(image, at);
+
+			if (data - at < distance)
+				TRY(count_page(units, pages, image, at));
+			else
+				at = (data & ~(distance - 1)) - distance;
+			at += distance;
+		}
+	}
+	return NULL;
+}
+
+static struct error *count_runtimes(struct analysis *analysis, struct units *units)
+{
+	const struct runtimes *runtimes;
+
+	TRY(analysis_need(analysis, STAGE_FIBERS));
+	runtimes = analysis_runtimes(analysis);
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		const struct object_pages *pages = runtime_at(runtimes, i)->pages;
+
+		if (pages && pages->fill)
+			TRY(count_pages(units, pages, analysis_image(analysis)));
+	}
+	return NULL;
+}
 
 struct error *units_find(struct analysis *analysis, const arena_number *only_arena, bool keepers,
 			 struct units *ret)
@@ -117,6 +178,8 @@ struct error *units_find(struct analysis *analysis, const arena_number *only_are
 	progress_begin(search.progress, "looking at pools", 0);
 	error = heaps_visit_units(analysis_heaps(analysis), count_unit, &search);
 	array_release(&search.used);
+	if (!error && !only_arena)
+		error = count_runtimes(analysis, ret);
 	array_sort(&ret->groups, compare_groups);
 	pinned_sort(&ret->keepers);
 	return error;

@@ -1,6 +1,7 @@
 /*
  * How full the memory is that allocators use or give back only as a whole: pools and arenas of
- * pools, pages of slots, chunks (struct heap_unit); and what keeps that which is nearly empty.
+ * pools, pages of slots, chunks (struct heap_unit); and what keeps that which is nearly empty. Of
+ * pages whose objects only their runtime counts, it is not known what keeps them.
  *
  * A unit is nearly empty if something in it is in use, and nine tenths of it are free. What is in
  * use in one that could go back to the system keeps its free bytes; they are divided evenly among
@@ -13,7 +14,7 @@
 
 /* The units of one kind, with blocks of one size. */
 struct unit_group {
-	const struct allocator *allocator;
+	const char *memory; /* an allocator's name, or what a runtime calls its pages */
 	const struct unit_kind *kind;
 	uint64_t block; /* 0: of several sizes */
 	uint64_t count;
@@ -24,7 +25,7 @@ struct unit_group {
 };
 
 struct units {
-	HASH_TABLE(struct unit_group) groups; /* by allocator and kind, most free memory first */
+	HASH_TABLE(struct unit_group) groups; /* by memory and kind, most free memory first */
 	struct pinnings keepers; /* of those that are nearly empty, and could be given back */
 };
 

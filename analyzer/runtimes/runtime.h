@@ -77,6 +77,12 @@ struct object_pages {
 	uint64_t (*measure)(const struct image *image, uint64_t address);
 	/* Optional: what the page at address is for, instead of the name. */
 	const char *(*use)(const struct image *image, uint64_t address);
+	/*
+	 * Optional, with use(): the bytes of objects in the page at address, and its room for them;
+	 * false: that is not known.
+	 */
+	bool (*fill)(const struct image *image, uint64_t address, uint64_t *ret_used,
+		     uint64_t *ret_room);
 	/* One page alone counts; else most of a mapping must be such. */
 	bool is_certain;
 };

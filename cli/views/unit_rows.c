@@ -18,9 +18,9 @@ static void write_groups(const struct units *units, uint64_t limit, struct repor
 	for (size_t i = 0; i < units->groups.count && (!limit || i < limit); i++) {
 		const struct unit_group *group = &units->groups.items[i];
 
-		report_row(report, group->allocator->name, group->kind->name,
-			   value_nonzero(group->block), group->count, group->empty, group->sparse,
-			   group->used.bytes, group->free.bytes,
+		report_row(report, group->memory, group->kind->name, value_nonzero(group->block),
+			   group->count, group->empty, group->sparse, group->used.bytes,
+			   group->free.bytes,
 			   rows_share(group->used.bytes, group->used.bytes + group->free.bytes));
 	}
 	report_end_table(report);
@@ -46,16 +46,16 @@ static uint64_t write_kept(const struct units *units, struct report *report)
 		for (next = i; next < units->groups.count; next++) {
 			const struct unit_group *group = &units->groups.items[next];
 
-			if (group->allocator != first->allocator || group->kind != first->kind)
+			if (group->memory != first->memory || group->kind != first->kind)
 				break;
 			sum.sparse += group->sparse;
 			set_total_add(&sum.kept_by, group->kept_by);
 			set_total_add(&sum.kept, group->kept);
 		}
-		if (!first->kind->given_back || !sum.sparse)
+		if (!first->kind->given_back || !sum.kept_by.count)
 			continue;
-		report_row(report, first->allocator->name, first->kind->name, sum.sparse,
-			   sum.kept_by.count, sum.kept_by.bytes, sum.kept.bytes);
+		report_row(report, first->memory, first->kind->name, sum.sparse, sum.kept_by.count,
+			   sum.kept_by.bytes, sum.kept.bytes);
 		all += sum.kept.bytes;
 	}
 	report_end_table(report);

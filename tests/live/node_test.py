@@ -95,6 +95,7 @@ class Node(harness.LiveTest):
         with open(truth, encoding="utf-8") as file:
             self.truth = json.load(file)
         self.check_spaces()
+        self.check_fill()
         self.check_buffers()
         self.check_leaks()
 
@@ -112,6 +113,17 @@ class Node(harness.LiveTest):
         # An old chunk may be new since, or gone: those counted are of 256 KiB.
         self.assertAlmostEqual(found["V8's heap: old objects"], wanted["old objects"],
                                delta=2 * (256 << 10))
+
+    def check_fill(self):
+        """The bytes of objects in chunks, but for new objects and what was made since."""
+        rows = harness.tables("-q", self.core, "fragmentation", "--quick")["unit"]
+        found = {row["memory"].partition(": ")[2]: row for row in rows}
+        used = {space["space_name"]: space["space_used_size"]
+                for space in self.truth["spaces"]}
+        self.assertEqual(found["large objects"]["used"], used["large_object_space"])
+        self.assertNotIn("new objects", found)
+        old = sum(used.get(space, 0) for space in ("old_space", "map_space", "code_space"))
+        self.assertAlmostEqual(found["old objects"]["used"], old, delta=old / 20)
 
     def check_buffers(self):
         rows = harness.tables("-q", self.core, "list", "used", "%NodeBuffer")["allocation"]

@@ -50,11 +50,25 @@ static const char *use(const struct image *image, uint64_t address)
 					      : "V8's heap: old objects";
 }
 
+/* What is allocated in a chunk of new objects is not counted there: it is all of it. */
+static bool fill(const struct image *image, uint64_t address, uint64_t *ret_used,
+		 uint64_t *ret_room)
+{
+	struct chunk chunk;
+
+	if (!read_chunk(image, address, &chunk) || (chunk.flags & (FROM_PAGE | TO_PAGE)))
+		return false;
+	*ret_used = chunk.allocated;
+	*ret_room = chunk.end - chunk.start;
+	return true;
+}
+
 static const struct object_pages pages = {
 	.name = "V8's heap",
 	.alignment = { CHUNK_ALIGNMENT },
 	.measure = measure,
 	.use = use,
+	.fill = fill,
 	.is_certain = true,
 };
 
