@@ -369,6 +369,11 @@ const struct bitmap *allocation_having(const struct allocation_index *index, enu
 	return NULL;
 }
 
+void allocation_set_tag_bits(struct allocation_index *index, uint64_t tag_bits)
+{
+	index->bounds.tag_bits = tag_bits;
+}
+
 void allocation_set_stale_links(struct allocation_index *index, stale_link_test test,
 				const void *data, bool lead_anywhere)
 {

@@ -56,12 +56,14 @@ allocation_id allocation_find(const struct allocation_index *index, uint64_t add
  */
 struct heap_bounds {
 	uint64_t start[2], size[2];
+	uint64_t tag_bits; /* that are not looked at; see arch.h */
 };
 
 struct heap_bounds allocation_bounds(const struct allocation_index *index);
 
 static inline bool heap_bounds_hold(const struct heap_bounds *bounds, uint64_t address)
 {
+	address &= ~bounds->tag_bits;
 	return address - bounds->start[0] < bounds->size[0] ||
 	       address - bounds->start[1] < bounds->size[1];
 }
@@ -91,6 +93,9 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
  */
 typedef unsigned int (*stale_link_test)(const void *data, const struct allocation_index *index,
 					uint64_t start, const uint64_t words[4]);
+
+/* Set once, before the index is used: to find addresses, it does not look at these bits. */
+void allocation_set_tag_bits(struct allocation_index *index, uint64_t tag_bits);
 
 /*
  * Set once, before the index is used; data is borrowed. lead_anywhere: some may be in an allocation

@@ -80,9 +80,11 @@ static allocation_id check_end(const struct allocation_index *index, const struc
 void lookups_begin(const struct allocation_index *index, const uint64_t *addresses, size_t count,
 		   size_t *hint, struct lookup *ret)
 {
+	const uint64_t address_bits = ~index->bounds.tag_bits;
+
 	assert(count <= MOST_ADDRESSES);
 	for (size_t i = 0; i < count; i++) {
-		ret[i] = find_line(index, addresses[i], hint);
+		ret[i] = find_line(index, addresses[i] & address_bits, hint);
 		__builtin_prefetch(ret[i].line);
 	}
 }

@@ -164,6 +164,17 @@ uint64_t word_filter_narrow(const uint8_t *bytes, size_t words, const struct hea
 	return mask;
 }
 
+static uint64_t filter_tagged(const uint8_t *bytes, const struct heap_bounds *bounds)
+{
+	const uint64_t address_bits = ~bounds->tag_bits;
+	uint64_t words[FILTER_WORDS];
+
+	memcpy(words, bytes, sizeof(words));
+	for (unsigned int i = 0; i < FILTER_WORDS; i++)
+		words[i] &= address_bits;
+	return filter_plain((const uint8_t *)words, bounds);
+}
+
 static uint64_t filter_narrow(const uint8_t *bytes, const struct heap_bounds *bounds)
 {
 	return word_filter_narrow(bytes, FILTER_WORDS, bounds);
@@ -176,6 +187,8 @@ struct word_filter word_filter_for(struct heap_bounds bounds, unsigned int word_
 
 	if (word_size == sizeof(uint32_t))
 		return (struct word_filter){ bounds, filter_narrow, word_size };
+	if (bounds.tag_bits)
+		return (struct word_filter){ bounds, filter_tagged, word_size };
 	/* The last one runs anywhere, and takes all. */
 	while (!kinds[i].runs() || (is_wide && !kinds[i].takes_all))
 		i++;

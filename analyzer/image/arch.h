@@ -102,6 +102,7 @@ struct arch {
 
 	uint16_t red_zone;	    /* bytes below the stack pointer that a function may use */
 	uint8_t address_bits;	    /* of programs' addresses */
+	uint64_t tag_bits;	    /* of a pointer, that the processor ignores; optional */
 	uint32_t signal_stack_size; /* SIGSTKSZ */
 
 	/* The calls that anybody asks for, and the instruction that makes them. */

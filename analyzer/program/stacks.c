@@ -25,6 +25,7 @@ static const uint32_t ROBUST = (uint32_t)-20; /* robust_head.futex_offset */
 
 enum {
 	PTHREAD_ALIGNMENT = 64,	  /* of it, and so of its list of stacks, { next, prev } */
+	POINTER_ALIGNMENT = 16,	  /* the same if it lies below the thread pointer */
 	PTHREAD_EXITING = 0x30,	  /* in cancelhandling: a thread has ended by itself */
 	PTHREAD_FREED = 0x20,	  /* and was joined, or was detached */
 	PTHREAD_SIZE = 2304,	  /* at most about this much, in all versions */
@@ -51,7 +52,8 @@ static bool find_block(const struct arch *arch, const uint8_t *bytes, size_t siz
 		uint64_t block = word(arch, bytes, i), length = word(arch, bytes, i + step),
 			 guard = word(arch, bytes, i + 2 * step);
 
-		if (block == 0 || block > descriptor->address ||
+		/* No stack is larger than its address: a number before one is none. */
+		if (block > descriptor->address || length > block ||
 		    length <= descriptor->address - block ||
 		    length - (descriptor->address - block) > PTHREAD_REACH ||
 		    length > UINT64_MAX - block || length < SMALLEST_STACK || guard >= length ||
@@ -266,6 +268,7 @@ static struct error *scan_for_lists(struct program *program, const struct region
 	uint64_t looks = image_auxiliary(image, AT_BASE, 0) ? MOST_LOOKS : MOST;
 	unsigned int step = image_word_size(image);
 	uint64_t list = image->arch->pthread.list;
+	uint64_t alignment = image->arch->pthread.self ? PTHREAD_ALIGNMENT : POINTER_ALIGNMENT;
 
 	if (size > MOST)
 		size = MOST;
@@ -279,8 +282,8 @@ static struct error *scan_for_lists(struct program *program, const struct region
 		 * An empty list's head points at itself. What next leads to may have to be read
 		 * from the disk: it comes last.
 		 */
-		if (next < PAGE || (next - list) % PTHREAD_ALIGNMENT != 0 || next == head ||
-		    (last - list) % PTHREAD_ALIGNMENT != 0)
+		if (next < PAGE || (next - list) % alignment != 0 || next == head ||
+		    (last - list) % alignment != 0)
 			continue;
 		looks--;
 		if (!image_read_word(image, next + image_word_size(image), &back) || back != head ||

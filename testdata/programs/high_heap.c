@@ -16,6 +16,21 @@ static const uintptr_t HIGH_HEAP = 0x3700000000;
 static const uintptr_t STEP = (uintptr_t)1 << 30;
 static const uintptr_t PAGE = 4096;
 
+#ifdef __aarch64__
+static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
+{
+	register long x8 __asm__("x8") = call;
+	register uintptr_t x0 __asm__("x0") = first, x1 __asm__("x1") = second;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
+	return x0;
+}
+
+/* x0 is for the program: what the loader wants to be called in the end. */
+__asm__(".globl high_heap_start\n"
+	"high_heap_start:\n\t"
+	"stp x0, x30, [sp, #-16]!\n\tbl move_heap\n\tldp x0, x30, [sp], #16\n\tb _start\n");
+#else
 static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
 {
 	long result;
@@ -27,6 +42,12 @@ static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
 	return (uintptr_t)result;
 }
 
+/* rdx is for the program: what the loader wants to be called in the end. */
+__asm__(".globl high_heap_start\n"
+	"high_heap_start:\n\t"
+	"push %rdx\n\tpush %rdx\n\tcall move_heap\n\tpop %rdx\n\tpop %rdx\n\tjmp _start\n");
+#endif
+
 /* The break moves up step by step; what it leaves behind is given back. */
 __attribute__((used, no_stack_protector)) static void move_heap(void)
 {
@@ -37,8 +58,3 @@ __attribute__((used, no_stack_protector)) static void move_heap(void)
 		start += STEP;
 	}
 }
-
-/* rdx is for the program: what the loader wants to be called in the end. */
-__asm__(".globl high_heap_start\n"
-	"high_heap_start:\n\t"
-	"push %rdx\n\tpush %rdx\n\tcall move_heap\n\tpop %rdx\n\tpop %rdx\n\tjmp _start\n");

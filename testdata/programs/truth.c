@@ -107,6 +107,10 @@ static void add(uintptr_t address, size_t size, enum state state)
 
 	if (rank >= MAX_ENTRIES)
 		truth_fail("remember so many blocks");
+#ifdef __aarch64__
+	/* MTE's tags: others are given to the same memory later. */
+	address &= UINTPTR_MAX >> 8;
+#endif
 	table[rank] = (struct entry){ address ^ MASK, size, rank, state };
 }
 

@@ -352,6 +352,16 @@ def kernel_core(process, folder, by=signal.SIGABRT):
     return paths[0]
 
 
+def qemu_core(process, folder):
+    """The path of a core of the program that qemu runs, which qemu writes into the folder."""
+    process.send_signal(signal.SIGABRT)
+    process.wait(timeout=TIMEOUT)
+    paths = glob.glob(os.path.join(folder, "qemu_*.core"))
+    if len(paths) != 1:
+        raise RuntimeError(f"qemu left {len(paths)} cores")
+    return paths[0]
+
+
 def snap(process, path, *options):
     """The path of a core by heapcore."""
     ask("snap", "-q", *options, "-o", path, str(process.pid))

@@ -141,19 +141,19 @@ def start(options, case, directory):
     launcher = shlex.split(options.launcher)
     if "static" in case.suffix:
         launcher = []
+    launcher = shlex.split(options.emulator) + launcher
     tunables = {"GLIBC_TUNABLES": case.tunables} if case.tunables else {}
     return harness.start([*launcher, path, *case.arguments],
                          os.path.join(directory, "truth"), directory,
                          **tunables)
 
 
-TAKERS = {"gcore": harness.gcore, "kernel": harness.kernel_core}
+TAKERS = {"gcore": harness.gcore, "kernel": harness.kernel_core, "qemu": harness.qemu_core}
 
 
 def core_kinds(options, case):
     """The kernel's last, as its core is the end of the process."""
-    kinds = [kind for kind in ("gcore", "kernel")
-             if kind in options.core_kinds]
+    kinds = [kind for kind in TAKERS if kind in options.core_kinds]
     rare = case.tunables or case.suffix or case.program not in GCORE_PROGRAMS
     if rare and len(kinds) == 2 and not options.all_core_kinds:
         return ["kernel"]
@@ -218,6 +218,8 @@ def parse_options():
                         help="more flags, for those that are")
     parser.add_argument("--launcher", default="",
                         help="what to run dynamic programs by")
+    parser.add_argument("--emulator", default="",
+                        help="what to run programs of another machine by")
     parser.add_argument("--only", metavar="WORD", action="append",
                         help="cases whose name contains the word")
     parser.add_argument("--skip", metavar="WORD", action="append", default=[],

@@ -91,6 +91,7 @@ const struct arch arch_aarch64 = {
 	.return_is_register = true,
 	.signs_returns = true,
 	.address_bits = 52,
+	.tag_bits = UINT64_C(0xff) << 56, /* TBI; MTE uses four of them */
 	.signal_stack_size = 16384,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),

@@ -259,6 +259,20 @@ TEST(region_of_an_address_is_found)
 	assert_null(heap_region_find(index, 0x4000));
 }
 
+TEST(tag_bits_of_an_address_are_not_looked_at)
+{
+	_cleanup_(allocation_index_destroy) struct allocation_index *index =
+		INDEX(REGION(0x9000, 0xa000), BLOCK(0x9010, 24));
+	const uint64_t tag = UINT64_C(0xb4) << 56;
+
+	assert_int_equal(allocation_find(index, tag | 0x9018), NO_ALLOCATION);
+	allocation_set_tag_bits(index, UINT64_C(0xff) << 56);
+	assert_int_equal(allocation_find(index, tag | 0x9018), 0);
+	assert_int_equal(allocation_find(index, 0x9018), 0);
+	assert_int_equal(allocation_find(index, tag | 0x9028), NO_ALLOCATION);
+	assert_int_equal(allocation_find(index, UINT64_C(1) << 55 | 0x9018), NO_ALLOCATION);
+}
+
 TEST(index_of_nothing_finds_nothing)
 {
 	_cleanup_(allocation_index_destroy) struct allocation_index *index = INDEX({ 0 });

@@ -19,7 +19,10 @@ static uint64_t expected_mask(const uint8_t *bytes, const struct heap_bounds *bo
 		uint64_t word;
 
 		memcpy(&word, bytes + 8 * (size_t)i, sizeof(word));
-		mask |= (uint64_t)heap_bounds_hold(bounds, word) << i;
+		word &= ~bounds->tag_bits;
+		mask |= (uint64_t)(word - bounds->start[0] < bounds->size[0] ||
+				   word - bounds->start[1] < bounds->size[1])
+			<< i;
 	}
 	return mask;
 }
@@ -82,13 +85,33 @@ static void assert_kinds_agree(struct heap_bounds bounds)
 TEST(all_kinds_agree_at_random_bounds)
 {
 	for (unsigned int i = 0; i < 500; i++) {
-		struct heap_bounds bounds;
+		struct heap_bounds bounds = { .tag_bits = 0 };
 
 		for (unsigned int j = 0; j < 2; j++) {
 			bounds.start[j] = random_word() >> random_word() % 64;
 			bounds.size[j] = random_word() >> random_word() % 64;
 		}
 		assert_kinds_agree(bounds);
+	}
+}
+
+TEST(tag_bits_are_not_looked_at)
+{
+	const struct heap_bounds bounds = { { 0x55555a000000, 0xffff80000000 },
+					    { 1 << 28, 1 << 20 },
+					    UINT64_C(0xff) << 56 };
+	const struct word_filter filter = word_filter_for(bounds, 8);
+	uint64_t words[FILTER_WORDS];
+
+	for (unsigned int chunk = 0; chunk < 200; chunk++) {
+		const uint8_t *bytes = (const uint8_t *)words;
+
+		for (unsigned int i = 0; i < FILTER_WORDS; i++)
+			words[i] = likely_word(&bounds) ^ (random_word() & bounds.tag_bits);
+		assert_int_equal(word_filter_mask(&filter, bytes, FILTER_WORDS),
+				 expected_mask(bytes, &bounds));
+		assert_int_equal(word_filter_mask(&filter, bytes, 60),
+				 expected_mask(bytes, &bounds) & UINT64_MAX >> 4);
 	}
 }
 
