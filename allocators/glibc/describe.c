@@ -99,15 +99,21 @@ static bool may_be_bin(const struct glibc_heap *heap, uint64_t word)
 	return word - heap->arena_addresses.items[above - 1] < heap->arenas[0].layout->size;
 }
 
+/* Whether one of its chunks is there: an object in a nested heap may end as a chunk's header does.
+ */
 static bool is_chunk(const struct glibc_heap *heap, const struct allocation_index *index,
 		     uint64_t word)
 {
+	struct view view = { heap->context.image };
 	allocation_id id;
+	uint64_t size;
 
 	if (!glibc_may_be_chunk(word, heap->word))
 		return false;
 	id = allocation_find(index, word + heap->header);
-	return id != NO_ALLOCATION && allocation_start(index, id) == word + heap->header;
+	return id != NO_ALLOCATION && allocation_start(index, id) == word + heap->header &&
+	       view_word(&view, word + heap->word, &size) &&
+	       (size & ~FLAGS) - allocation_size(index, id) <= heap->header;
 }
 
 /*

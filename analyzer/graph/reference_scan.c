@@ -136,7 +136,8 @@ static void ask_runtimes(const struct scan *scan, const struct reference_words *
 		if (resolved != NO_ALLOCATION)
 			targets[i] = resolved;
 		if (targets[i] != NO_ALLOCATION &&
-		    runtimes_is_link(scan->runtimes, source, targets[i], word))
+		    runtimes_is_link(scan->runtimes, source, targets[i], word,
+				     words->places[first + i]))
 			targets[i] = NO_ALLOCATION;
 	}
 }

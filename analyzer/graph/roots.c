@@ -191,10 +191,10 @@ struct scan {
 	size_t count, hint;
 };
 
-static bool is_link(const struct scan *scan, allocation_id target, uint64_t word)
+static bool is_link(const struct scan *scan, allocation_id target, uint64_t word, uint64_t place)
 {
 	return scan->roots->has_links &&
-	       runtimes_is_link(scan->roots->input.runtimes, NO_ALLOCATION, target, word);
+	       runtimes_is_link(scan->roots->input.runtimes, NO_ALLOCATION, target, word, place);
 }
 
 /* Look up the words collected so far. False: found wants no more. */
@@ -206,7 +206,8 @@ static bool look_up(struct scan *scan)
 	scan->count = 0;
 	allocation_find_many(scan->roots->input.index, scan->words, count, &scan->hint, targets);
 	for (size_t i = 0; i < count; i++)
-		if (targets[i] != NO_ALLOCATION && !is_link(scan, targets[i], scan->words[i]) &&
+		if (targets[i] != NO_ALLOCATION &&
+		    !is_link(scan, targets[i], scan->words[i], scan->places[i]) &&
 		    !scan->found(scan->data, scan->places[i], targets[i]))
 			return false;
 	return true;

@@ -201,13 +201,14 @@ struct runtime {
 	 */
 	bool (*may_refer)(const struct object_space *space, allocation_id id, uint64_t offset);
 	/*
-	 * Optional: whether the word, in the allocation source or outside of all, is of the
-	 * runtime's own bookkeeping, though it is an address in target: then it is no reference.
+	 * Optional: whether the word at place, in the allocation source or outside of all, is of
+	 * the runtime's own bookkeeping, or left over, though it is an address in target: then it
+	 * is no reference.
 	 * find_objects() is called early, without debug information, and several threads may ask
 	 * at once.
 	 */
 	bool (*is_link)(const struct object_space *space, allocation_id source,
-			allocation_id target, uint64_t word);
+			allocation_id target, uint64_t word, uint64_t place);
 	/*
 	 * Optional, with is_link(), asked likewise: what the word of source refers to, though it is
 	 * not an address in it. NO_ALLOCATION: nothing else than what it is an address in.

@@ -210,13 +210,13 @@ bool runtimes_have_links(const struct runtimes *list)
 }
 
 bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
-		      uint64_t word)
+		      uint64_t word, uint64_t place)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct object_space *space = list->spaces[i];
 
 		if (space->has_objects && space->runtime->is_link &&
-		    space->runtime->is_link(space, source, target, word))
+		    space->runtime->is_link(space, source, target, word, place))
 			return true;
 	}
 	return false;

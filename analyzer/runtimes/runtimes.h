@@ -47,7 +47,7 @@ bool runtimes_are_certain(const struct runtimes *list, allocation_id id);
 /* Whether any has links, see its slot; whether the word is one. list may be NULL. */
 bool runtimes_have_links(const struct runtimes *list);
 bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
-		      uint64_t word);
+		      uint64_t word, uint64_t place);
 
 /* What the word refers to instead, see resolve(); NO_ALLOCATION: that is as it says. */
 allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source, uint64_t word);

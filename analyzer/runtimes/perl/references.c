@@ -115,7 +115,7 @@ static bool refers_to_head(const struct perl *perl, allocation_id source, alloca
 }
 
 bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		  uint64_t word)
+		  uint64_t word, uint64_t place)
 {
 	const struct perl *perl = of(space);
 	enum perl_part part = perl->parts.items[target];

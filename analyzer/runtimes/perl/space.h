@@ -125,7 +125,7 @@ struct error *perl_find_parts(struct perl *perl);
 
 /* The slots of struct runtime. */
 bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		  uint64_t word);
+		  uint64_t word, uint64_t place);
 allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word);
 bool perl_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
 

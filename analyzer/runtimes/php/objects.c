@@ -217,7 +217,7 @@ bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t 
 
 /* Both tables lead to values that they do not hold. */
 bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		 uint64_t word)
+		 uint64_t word, uint64_t place)
 {
 	const struct php *php = (const struct php *)space;
 	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source];

@@ -19,7 +19,7 @@ bool php_visit_bases(struct object_space *space, uint64_t number,
 		     bool (*visit)(void *data, const char *name), void *data);
 bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset);
 bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		 uint64_t word);
+		 uint64_t word, uint64_t place);
 struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 			       const struct frame_visitor *visitor);
 struct error *php_find_names(struct object_space *space, struct bitmap *ret);

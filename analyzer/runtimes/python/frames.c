@@ -520,6 +520,30 @@ static void visit_all(struct reading *reading, uint64_t frame)
 	}
 }
 
+struct error *python_threads_visit(struct python_threads *threads, struct python_types *types,
+				   const struct program *program,
+				   struct error *(*visit)(uint64_t state, void *data), void *data)
+{
+	static const uint64_t ways[] = { NEXT, PREVIOUS };
+	struct reading reading = { .view = { types->image }, .types = types, .program = program };
+
+	find_threads(threads, &reading);
+	if (!threads->layout)
+		return NULL;
+	TRY(visit(threads->state, data));
+	for (size_t way = 0; way < COUNT_OF(ways); way++) {
+		uint64_t state = threads->state;
+
+		for (int i = 0; i < MOST_STATES; i++) {
+			if (!view_word(&reading.view, state + ways[way], &state) || state == 0 ||
+			    state % WORD != 0)
+				break;
+			TRY(visit(state, data));
+		}
+	}
+	return NULL;
+}
+
 struct error *python_frames_visit(struct python_threads *threads, struct python_types *types,
 				  const struct program *program, uint32_t thread,
 				  const struct frame_visitor *visitor)

@@ -17,6 +17,11 @@ struct python_threads {
 	uint64_t state;			    /* the address of one */
 };
 
+/* Call visit with the address of the state of each thread, as far as they are found. */
+struct error *python_threads_visit(struct python_threads *threads, struct python_types *types,
+				   const struct program *program,
+				   struct error *(*visit)(uint64_t state, void *data), void *data);
+
 struct error *python_frames_visit(struct python_threads *threads, struct python_types *types,
 				  const struct program *program, uint32_t thread,
 				  const struct frame_visitor *visitor);

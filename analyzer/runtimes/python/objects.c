@@ -17,6 +17,7 @@
 
 #include "analyzer/runtimes/python/collector.h"
 #include "analyzer/runtimes/python/space.h"
+#include "analyzer/runtimes/python/stale.h"
 
 #include <inttypes.h>
 
@@ -30,9 +31,6 @@ enum {
 	VOTERS = 1 << 20,
 	SHORT_TEXT = 41, /* bytes of the smallest string, which is smaller than its type says */
 };
-
-/* Instead of the number of a type: the object is on a free list of its type. */
-#define DEAD UINT32_MAX
 
 /* Flags in links. */
 static const uint64_t FLAGS = 3;
@@ -60,6 +58,7 @@ static void forget(struct python *python)
 	python_types_deinit(&python->types);
 	array_release(&python->names);
 	array_release(&python->type_of);
+	array_release(&python->unused);
 }
 
 void python_close(struct object_space *space)
@@ -94,6 +93,34 @@ static struct error *find_dead(struct python *python, struct view *view, uint64_
 		return NULL;
 	flags = python->types.list.items[number].flags;
 	*ret = (flags & TYPE_COLLECTED) && !(flags & TYPE_HEAP);
+	return NULL;
+}
+
+/*
+ * From 3.13 on, an object on a free list of its type has the next one there where its count was.
+ * The words are those from its start on; links of the collector before it are zeros.
+ */
+static struct error *find_listed(struct python *python, struct view *view,
+				 struct memory_range range, const uint64_t *words, size_t steps,
+				 bool *ret)
+{
+	enum { LOWEST_ADDRESS = 1 << 16 };
+	uint64_t next = words[2 * steps], address = words[2 * steps + 1], there[2];
+	const struct python_type *type;
+	uint32_t number;
+
+	if (next % WORD != 0 || next < LOWEST_ADDRESS || !view_read(view, next, there, WORD * 2) ||
+	    there[1] != address || (there[0] != 0 && there[0] < LOWEST_ADDRESS))
+		return NULL;
+	TRY(python_types_know(&python->types, view, address, &number));
+	type = number == NOT_IN_MAP ? NULL : &python->types.list.items[number];
+	if (!type || (type->flags & TYPE_HEAP))
+		return NULL;
+	*ret = type->flags & TYPE_COLLECTED
+		       ? steps > 0 && words[2 * steps - 2] == 0 &&
+				 (words[2 * steps - 1] & ~FLAGS) == 0
+		       : steps == 0 && type->item == 0 &&
+				 range.end - range.start - type->size < HEADER_STEP;
 	return NULL;
 }
 
@@ -148,12 +175,16 @@ static struct error *read_candidate(struct python *python, struct view *view,
 	if (!view_read(view, range.start, words, count * WORD))
 		return NULL;
 	for (size_t i = 0; 2 * i + 1 < count; i++) {
+		if (!ret->is_dead)
+			TRY(find_listed(python, view, range, words, i, &ret->is_dead));
 		ret->may_link[i] = may_be_address(words[2 * i]) && may_be_address(words[2 * i + 1]);
 		if (is_count(words[2 * i]) &&
 		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i))
 			TRY(python_types_know(&python->types, view, words[2 * i + 1],
 					      &ret->type[i]));
 	}
+	if (ret->is_dead)
+		return NULL;
 	if (count > 3 && words[0] == 0 && (words[1] & ~FLAGS) == 0 && words[2] == 0)
 		return find_dead(python, view, words[3], &ret->is_dead);
 	if (count > 5 && words[0] == 0 && is_untracked(words[2]) && words[4] == 0)
@@ -248,7 +279,7 @@ static struct error *keep_type(struct python *python, allocation_id id,
 	uint64_t size = allocation_size(python->context.index, id);
 
 	if (candidate->is_dead)
-		python->type_of.items[id] = DEAD;
+		python->type_of.items[id] = PYTHON_DEAD;
 	for (size_t i = 0; i < HEADERS && !python->type_of.items[id]; i++) {
 		const struct python_type *type;
 		uint64_t needed;
@@ -276,6 +307,7 @@ static struct error *find_all(struct python *python)
 	TRY(array_resize(&python->type_of, allocation_count(context->index) + 1));
 	TRY(find_headers(python));
 	TRY(visit_used(python, SIZE_MAX, keep_type, NULL));
+	TRY(python_stale_find(python));
 	python->space.has_objects = python->types.list.count > 0;
 	return NULL;
 }
@@ -299,7 +331,7 @@ const struct python_type *python_type_of(const struct python *python, allocation
 {
 	uint32_t number = python->type_of.items[id];
 
-	return number && number != DEAD ? &python->types.list.items[number - 1] : NULL;
+	return number && number < PYTHON_ITEMS ? &python->types.list.items[number - 1] : NULL;
 }
 
 uint64_t python_class_of(const struct object_space *space, allocation_id id)
@@ -360,7 +392,7 @@ bool python_may_refer(const struct object_space *space, allocation_id id, uint64
 
 static bool is_dead(const struct python *python, allocation_id id)
 {
-	return python->type_of.items[id] == DEAD;
+	return python->type_of.items[id] == PYTHON_DEAD;
 }
 
 /* Include/cpython/weakrefobject.h: what a weak reference is to stands behind its type. */
@@ -380,7 +412,7 @@ static bool refers_weakly(const struct python *python, allocation_id source, uin
  * list leads to the next there, and has stale words besides.
  */
 bool python_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		    uint64_t word)
+		    uint64_t word, uint64_t place)
 {
 	const struct python *python = of(space);
 	const struct python_type *type = python_type_of(python, target);
@@ -389,9 +421,11 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 	if (source != NO_ALLOCATION && ((is_dead(python, source) && !is_dead(python, target)) ||
 					refers_weakly(python, source, word)))
 		return true;
-	return header >= python->links &&
-	       (word & ~FLAGS) ==
-		       allocation_start(python->context.index, target) + header - python->links;
+	if (header >= python->links &&
+	    (word & ~FLAGS) ==
+		    allocation_start(python->context.index, target) + header - python->links)
+		return true;
+	return python_is_stale(python, source, target, place);
 }
 
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size)

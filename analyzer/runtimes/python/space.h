@@ -16,14 +16,24 @@ struct python_name {
 
 enum { FLAG_SETS = 4 };
 
+/*
+ * What stands for the number of a type of what is no object: an object that is on a free list of
+ * its type; values of attributes, behind so many words; the items of the list, or
+ * the keys of the dict, of that id.
+ */
+#define PYTHON_DEAD   UINT32_MAX
+#define PYTHON_VALUES (UINT32_MAX - 8)
+#define PYTHON_ITEMS  (UINT32_C(1) << 31)
+
 struct python {
 	struct object_space space;
 	struct runtime_context context;
 	struct python_types types;
 	struct python_threads threads;
-	ARRAY(uint32_t) type_of;      /* by allocation: the number of the type + 1, 0 or DEAD */
-	uint8_t header_of[FLAG_SETS]; /* in steps */
-	uint64_t links;		      /* how far before an object those of the collector stand */
+	ARRAY(uint32_t) type_of; /* by allocation: the number of the type + 1, 0 or the above */
+	uint8_t header_of[FLAG_SETS];	   /* in steps */
+	ARRAY(struct memory_range) unused; /* of stacks of frames, see stale.h */
+	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_names() was called: */
 	ARRAY(struct python_name) names;
 	uint64_t steps;		  /* that visits of references may take yet */

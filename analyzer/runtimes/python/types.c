@@ -10,6 +10,7 @@ enum {
 	/* Of a type. */
 	NAME = 24,
 	SIZE = 32,
+	ITEM = 40,
 	FLAGS = 168,
 	BASE = 256,
 	DICT = 264,
@@ -35,6 +36,7 @@ static bool read_type(struct view *view, uint64_t address, struct python_type *r
 {
 	*ret = (struct python_type){ .address = address };
 	return view_word(view, address + SIZE, &ret->size) &&
+	       view_word(view, address + ITEM, &ret->item) && ret->item <= MOST_SIZE &&
 	       view_word(view, address + FLAGS, &ret->flags) && (ret->flags & TYPE_READY) &&
 	       ret->size >= 2 * WORD && ret->size <= MOST_SIZE;
 }

@@ -17,6 +17,7 @@
 
 /* Flags of types. */
 enum {
+	TYPE_INLINE_VALUES = 1 << 2,   /* 3.13 and later */
 	TYPE_MANAGED_WEAKREF = 1 << 3, /* 3.12 and later */
 	TYPE_MANAGED_DICT = 1 << 4,    /* 3.11 and later */
 	TYPE_HEAP = 1 << 9,	       /* made by the program, not by the compiler */
@@ -29,6 +30,7 @@ struct python_type {
 	uint64_t address;
 	uint64_t flags;
 	uint64_t size;	  /* of an object without items, less what stands before it */
+	uint64_t item;	  /* of each item */
 	const char *name; /* NULL: not asked for yet */
 	bool is_named;	  /* the name is its own */
 	bool is_weak;	  /* its objects do not hold what they refer to */

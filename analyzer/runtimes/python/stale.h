@@ -1,0 +1,20 @@
+/*
+ * Words that CPython does not use any more, or never wrote: what they lead to is not held by them.
+ *
+ * Where an object ends is known from its type and number of items; a block of the allocator is
+ * larger by up to 15 bytes, which hold what was there before. So do the bytes behind a string, what
+ * stands before and behind the values of attributes, and stacks of frames above their top.
+ */
+#ifndef ANALYZER_RUNTIMES_PYTHON_STALE_H
+#define ANALYZER_RUNTIMES_PYTHON_STALE_H
+
+#include "analyzer/runtimes/python/space.h"
+
+/* Find what python_is_stale() needs, once all objects are known. */
+struct error *python_stale_find(struct python *python);
+
+/* Whether the word at place, in the allocation source or in none, means nothing to target. */
+bool python_is_stale(const struct python *python, allocation_id source, allocation_id target,
+		     uint64_t place);
+
+#endif
