@@ -24,11 +24,11 @@ bool perl_read_head(struct view *view, uint64_t address, struct perl_head *ret)
 	return view_read(view, address, ret, sizeof(*ret));
 }
 
-/* Most heads of an arena do, also in a damaged one. */
+/* Most heads of an arena do, also in a damaged one. The count of one never used is anything. */
 static bool makes_sense(const struct perl_head *head)
 {
 	return head->body % WORD == 0 &&
-	       (perl_type(head) == PERL_FREE ? head->count == 0
+	       (perl_type(head) == PERL_FREE ? head->flags == PERL_FREE
 					     : perl_type(head) < PERL_TYPES && head->flags != 0);
 }
 

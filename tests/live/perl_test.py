@@ -25,8 +25,11 @@ sub new {{
     my ($class, $i) = @_;
     return bless {{ name => "user number $i", tags => [1 .. 3], call => sub {{ $i }} }}, $class;
 }}
-package Lost; package Kid; package Inside; package main;
+package Lost; package Kid; package Inside;
+package Derived; our @ISA = ("User"); package Further; our @ISA = ("Derived"); package main;
 
+our @derived = (Derived->new(0), map {{ Further->new($_) }} 1 .. 20);
+say_it("Derived", @derived);
 our @users = map {{ User->new($_) }} 1 .. {LIVE};
 say_it("User", @users);
 say_it("ARRAY", map {{ $_->{{tags}} }} @users);
@@ -110,9 +113,13 @@ class Perl(harness.LiveTest):
 
     def test_values_have_their_kinds_and_packages(self):
         for kind in KINDS:
-            self.assertTrue(numbers(self.core, "used", kind) == self.truth[kind], kind)
+            derived = self.truth["Derived"] if kind == "User" else set()
+            self.assertTrue(numbers(self.core, "used", kind) == self.truth[kind] | derived, kind)
         for kind in ("ARRAY", "CODE", "string", "number"):
             self.assertTrue(self.truth[kind] <= numbers(self.core, "used", kind), kind)
+
+    def test_packages_are_found_by_what_they_are_derived_from(self):
+        self.assertEqual(numbers(self.core, "used", "Derived"), self.truth["Derived"])
 
     def test_all_that_cycles_lost_is_leaked(self):
         leaked = numbers(self.core, "leaked")

@@ -129,6 +129,12 @@ static struct error *add_interpreter(struct perl *perl, uint64_t start,
 		if (!image_read_u64(perl->context.image, start + PERL_WORD * i, &address) ||
 		    !read_info(perl, address, &info))
 			continue;
+		TRY(array_append(&perl->interpreters,
+				 (struct perl_interpreter){
+					 .start = start,
+					 .info = start + PERL_WORD * i,
+					 .statement = start + PERL_WORD * (i - 2),
+				 }));
 		TRY(add_infos(perl, address, false));
 		return add_infos(perl, info.next, true);
 	}
@@ -155,4 +161,68 @@ struct error *perl_find_interpreters(struct perl *perl)
 		}
 	}
 	return NULL;
+}
+
+/* Code that is run once: not a subroutine. It is in no other code if it is the main program's. */
+static bool is_main(const struct perl *perl, struct view *view, uint64_t address)
+{
+	enum { AROUND = 80, FLAGS = 92, IS_UNIQUE = 0x100 };
+	struct perl_head head;
+	uint64_t around;
+	uint32_t flags;
+
+	return perl_find_head(perl, address) != NO_ALLOCATION &&
+	       perl_read_head(view, address, &head) && perl_type(&head) == PERL_PVCV &&
+	       view_word(view, head.body + AROUND, &around) && !around &&
+	       view_read(view, head.body + FLAGS, &flags, sizeof(flags)) && (flags & IS_UNIQUE);
+}
+
+/* Whether the names of the code's variables are as long as they say, with or without fields. */
+static int judge_names(struct view *view, uint64_t body, bool has_fields)
+{
+	enum { PADS = 72, LENGTH = 40, TEXT = 42, MOST = 1 << 10 };
+	uint64_t pads, table, list, names[2], name, text;
+	int right = 0;
+
+	if (!view_word(view, body + PADS, &pads) || !pads ||
+	    !view_word(view, pads + PERL_WORD, &table) || !view_word(view, table, &list) || !list ||
+	    !view_read(view, list, names, sizeof(names)))
+		return 0;
+	for (uint64_t i = 1; i <= names[0] && i < MOST; i++) {
+		uint64_t more = has_fields ? PERL_WORD : 0;
+
+		if (view_word(view, names[1] + PERL_WORD * i, &name) && name &&
+		    view_word(view, name, &text) && text)
+			right += text == name + TEXT + more;
+	}
+	return right;
+}
+
+void perl_learn_names(struct perl *perl)
+{
+	enum { MOST_LOOKED_AT = 1 << 12 };
+	struct view view = { perl->context.image };
+	uint32_t code = address_map_find(&perl->numbers, KIND_CODE);
+	int votes = 0, looked_at = 0;
+
+	array_for_each(interpreter, &perl->interpreters) {
+		for (uint64_t i = 0; i < MOST_SIZE && !interpreter->code; i += PERL_WORD) {
+			uint64_t word;
+
+			if (view_word(&view, interpreter->start + i, &word) &&
+			    is_main(perl, &view, word))
+				interpreter->code = word;
+		}
+	}
+	for (size_t i = 0; i < perl->parts.count && looked_at < MOST_LOOKED_AT; i++) {
+		struct perl_head head;
+
+		if (perl->parts.items[i] != PART_HEAD || perl->links.items[i] != code ||
+		    !perl_read_head(&view, allocation_start(perl->context.index, (allocation_id)i),
+				    &head))
+			continue;
+		votes += judge_names(&view, head.body, true) - judge_names(&view, head.body, false);
+		looked_at++;
+	}
+	perl->has_fields = votes > 0;
 }

@@ -51,6 +51,8 @@ static void forget(struct perl *perl)
 	name_pool_deinit(&perl->names);
 	array_release(&perl->live);
 	table_release(&perl->weak);
+	array_release(&perl->interpreters);
+	array_release(&perl->named);
 }
 
 void perl_close(struct object_space *space)
@@ -244,7 +246,7 @@ static struct error *find_all(struct perl *perl)
 	perl->parts.memory.account = perl->links.memory.account = context->account;
 	perl->found.memory.account = perl->numbers.memory.account = context->account;
 	perl->classes.memory.account = perl->live.memory.account = context->account;
-	perl->weak.memory.account = context->account;
+	perl->weak.memory.account = perl->interpreters.memory.account = context->account;
 	TRY(perl_find_arenas(context->image, &perl->arenas));
 	keep_indexed(perl);
 	if (perl->arenas.list.count == 0)
@@ -257,6 +259,7 @@ static struct error *find_all(struct perl *perl)
 	find_heads(perl);
 	TRY(find_classes(perl));
 	TRY(perl_find_interpreters(perl));
+	perl_learn_names(perl);
 	TRY(perl_find_parts(perl));
 	array_release(&perl->found);
 	perl->space.has_objects = perl->classes.count > 0;

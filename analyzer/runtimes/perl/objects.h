@@ -15,5 +15,7 @@ bool perl_has_class(const struct object_space *space, uint64_t number);
 size_t perl_class_count(const struct object_space *space);
 const char *perl_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind);
+bool perl_visit_bases(struct object_space *space, uint64_t number,
+		      bool (*visit)(void *data, const char *name), void *data);
 
 #endif

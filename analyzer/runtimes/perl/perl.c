@@ -18,11 +18,16 @@ const struct runtime runtime_perl = {
 	.has_class = perl_has_class,
 	.class_count = perl_class_count,
 	.class_name = perl_class_name,
+	.visit_bases = perl_visit_bases,
 	.is_link = perl_is_link,
 	.resolve = perl_resolve,
 	.is_counted = true,
 	.keeps_cycles = true,
 	.liveness = perl_liveness,
+	.visit_frames = perl_visit_frames,
+	.find_names = perl_find_names,
+	.visit_references = perl_visit_references,
+	.tell_path = perl_tell_path,
 	.leaks_note =
 		"Perl is loaded, but no arenas of its values were found: cycles of references that it never frees are not among what is leaked",
 };

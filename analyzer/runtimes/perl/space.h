@@ -85,6 +85,20 @@ struct perl_word {
 	uint64_t word;
 };
 
+/* One that is in use. */
+struct perl_interpreter {
+	uint64_t start;
+	uint64_t info, statement; /* places of words: of its contexts, of what it is at */
+	uint64_t code;		  /* of the main program; 0: not known */
+};
+
+/* What has a name, for paths. */
+struct perl_name {
+	allocation_id id;
+	bool is_aggregate; /* an array or hash */
+	const char *text;
+};
+
 struct perl {
 	struct object_space space;
 	struct runtime_context context;
@@ -97,6 +111,10 @@ struct perl {
 	struct name_pool names;
 	/* Of stacks and arguments, as far as they are in use; sorted once parts are found. */
 	ARRAY(struct perl_word) live;
+	ARRAY(struct perl_interpreter) interpreters;
+	bool has_fields; /* names of variables have a word more, from 5.38 on */
+	uint64_t steps;	 /* that walks may take yet: in a damaged core, all may share their parts */
+	ARRAY(struct perl_name) named;
 	struct address_map weak; /* of one that a hash knows: the hash's part that leads to it */
 };
 
@@ -123,7 +141,17 @@ struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t sta
 struct error *perl_find_interpreters(struct perl *perl);
 struct error *perl_find_parts(struct perl *perl);
 
+/* Learn where main programs are, and how names of variables are laid out. */
+void perl_learn_names(struct perl *perl);
+
 /* The slots of struct runtime. */
+struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
+				const struct frame_visitor *visitor);
+struct error *perl_find_names(struct object_space *space, struct bitmap *ret);
+struct error *perl_visit_references(struct object_space *space, allocation_id id,
+				    object_visitor *visit, void *data);
+void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		    bool with_content, char *ret, size_t size);
 bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place);
 allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word);

@@ -1,0 +1,67 @@
+/*
+ * How values of Perl lead to each other, in steps that the language has words for, and which calls
+ * are running. The layouts are those of av.h, hv.h, cv.h, pad.h, gv.h and cop.h from 5.24 on:
+ *
+ *	body of CODE  ... | package 32 | start | code | name 56 | file | pads 72 | around 80 | ... |
+ *	pads          last | table: names, values of the first call, of the one in it ... |
+ *	names         last | table: { text, package of `our`, ... , u8 length, u8 flags } ... |
+ *	context       u8 type, ... | ... | caller's statement 16 | ... | code 72 or 88 | i32 depth
+ *80 statement     ... | u32 line 36 | ... | file 48 | u32, u32 number 60 |
+ */
+#ifndef ANALYZER_RUNTIMES_PERL_LINKS_H
+#define ANALYZER_RUNTIMES_PERL_LINKS_H
+
+#include "analyzer/runtimes/perl/space.h"
+
+enum perl_link_kind {
+	LINK_REFERENT,
+	LINK_ITEM,
+	LINK_VALUE,    /* of a key of a hash */
+	LINK_VARIABLE, /* of CODE */
+	LINK_SLOT,     /* of a glob */
+};
+
+struct perl_link {
+	enum perl_link_kind kind;
+	uint64_t target; /* the head's address */
+	uint64_t number; /* of an item */
+	uint64_t text;	 /* the address of a key (HEK), or of a variable's name */
+	const char *slot;
+};
+
+/* Visit the links of the value until follow() returns true. */
+typedef bool perl_follow(void *data, const struct perl_link *link);
+void perl_visit_links(struct perl *perl, struct view *view, uint64_t address, perl_follow *follow,
+		      void *data);
+
+/* The same of the variables of CODE in the depth-th call of it; 0: in any. number: see below. */
+void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,
+			  uint32_t number, perl_follow *follow, void *data);
+
+/* Visit the slots of a glob. */
+void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob, perl_follow *follow,
+		      void *data);
+
+/* Visit the entries of a hash. */
+void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_head *head,
+			perl_follow *follow, void *data);
+
+/* "main::work"; empty: it has none. */
+void perl_tell_code(const struct perl *perl, struct view *view, uint64_t code, char *ret,
+		    size_t size);
+
+struct perl_call {
+	uint64_t code;	    /* 0: the main program */
+	uint64_t statement; /* that it is at */
+	uint64_t depth;	    /* in calls of the same code; 0: not known */
+	const char *kind;   /* what it is instead of a call */
+};
+
+/* Visit the calls of an interpreter, the innermost first; false: what is next makes no sense. */
+bool perl_visit_calls(const struct perl *perl, const struct perl_interpreter *interpreter,
+		      void (*visit)(void *data, const struct perl_call *call), void *data);
+
+/* The number of the statement, by which variables are in scope; 0: not known. */
+uint32_t perl_statement_number(struct view *view, uint64_t statement);
+
+#endif
