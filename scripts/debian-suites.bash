@@ -82,7 +82,7 @@ close_root()
 {
 	local directory=$1 name link target
 
-	for name in lib lib64; do
+	for name in lib lib32 lib64; do
 		if [ ! -e "$directory/$name" ]; then
 			ln -s "usr/$name" "$directory/$name"
 		fi

@@ -275,7 +275,7 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
  * bytes.
  */
 static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
-			struct glibc_parameters *ret)
+			struct glibc_parameters *ret, bool *ret_may_map)
 {
 	unsigned int word = image_word_size(view->image);
 	uint32_t counts[3];
@@ -290,12 +290,16 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
 		return false;
 	ret->mapped_count = counts[0];
 	ret->mapped_size = size;
+	*ret_may_map = counts[1] > 0;
 	return true;
 }
 
-/* Whether mp_.sbrk_base stands at address, and a first chunk at its value. */
+/*
+ * Whether mp_.sbrk_base stands at address, and a first chunk at its value. Where no chunk may be
+ * mmapped, it may as well be another address of the heap behind zeros.
+ */
 static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
-			 struct glibc_parameters *ret)
+			 struct glibc_parameters *ret, bool *ret_may_map)
 {
 	unsigned int word = image_word_size(near->image);
 	uint64_t base, size;
@@ -307,8 +311,8 @@ static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
 	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word))
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
-	return (word == 8 && read_counts(near, address, 4, ret)) ||
-	       read_counts(near, address, 0, ret);
+	return (word == 8 && read_counts(near, address, 4, ret, ret_may_map)) ||
+	       read_counts(near, address, 0, ret, ret_may_map);
 }
 
 /* mp_ is in the same data section as main_arena. */
@@ -324,6 +328,7 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR; i += heap->word) {
 		const struct region *region;
 		uint64_t base;
+		bool may_map;
 
 		if (i < home->start || i >= home->end ||
 		    (i >= arena->address && i < arena->address + arena->layout->size) ||
@@ -332,12 +337,13 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 		region = image_find(image, base);
 		if (!region || !(region->rights & RIGHT_WRITE) ||
 		    program_find_stack(heap->context.program, base) ||
-		    !is_sbrk_base(&near, &far, i, &found))
+		    !is_sbrk_base(&near, &far, i, &found, &may_map))
 			continue;
 		/* The best one leads to the region of top. */
-		if (region == top && found.base <= arena->top)
+		found.is_of_top = region == top && found.base <= arena->top;
+		if (found.is_of_top && may_map)
 			return found;
-		if (!best.base)
+		if (!best.base || (found.is_of_top && (!best.is_of_top || found.base < best.base)))
 			best = found;
 	}
 	return best;

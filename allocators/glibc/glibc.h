@@ -115,8 +115,9 @@ struct glibc_subheap {
 
 /* What was found of mp_: malloc's parameters and counts. */
 struct glibc_parameters {
-	size_t arena;  /* the number of theirs */
-	uint64_t base; /* sbrk_base: where the main heap begins; 0: unknown */
+	size_t arena;	/* the number of theirs */
+	uint64_t base;	/* sbrk_base: where the main heap begins; 0: unknown */
+	bool is_of_top; /* the heap's end is in the region of base */
 	uint32_t mapped_count;
 	uint64_t mapped_size;
 };

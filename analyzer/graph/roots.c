@@ -7,6 +7,7 @@
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/image/kernel_notes.h"
+#include "analyzer/program/symbols.h"
 #include "analyzer/runtimes/runtimes.h"
 
 #include <string.h>
@@ -64,12 +65,40 @@ static size_t first_stack(const struct roots *roots, uint64_t address)
 	return LIST_ABOVE(stacks, roots->stacks.count, end, address);
 }
 
+/*
+ * Where the region begins to differ from its file, in whole words: what is below, such as the
+ * headers of modules, refers to no heap. Of what is writable, only the first page is compared,
+ * which may begin by what the file has in front of a module's data.
+ */
+static uint64_t find_difference(const struct roots *roots, const struct region *region)
+{
+	const struct mapping *mapping = region->mapping;
+	uint64_t size = region->end - region->start, offset, same = 0;
+	const unsigned int word = roots->filter.word_size;
+
+	if (!mapping || !mapping->file || mapping->file->partial)
+		return region->start;
+	offset = mapping->offset + (region->start - mapping->start);
+	if (offset > mapping->file->size)
+		return region->start;
+	if (size > mapping->file->size - offset)
+		size = mapping->file->size - offset;
+	if ((region->rights & RIGHT_WRITE) && size > PAGE)
+		size = PAGE;
+	if (memcmp(region->bytes, mapping->file->bytes + offset, size) == 0)
+		return region->start + size / word * word;
+	while (size - same >= word &&
+	       memcmp(region->bytes + same, mapping->file->bytes + offset + same, word) == 0)
+		same += word;
+	return region->start + same;
+}
+
 /* Add the region, the dead parts of stacks in it left out. */
 static struct error *add_memory(struct roots *roots, const struct region *region)
 {
 	const struct stack *stacks = roots->stacks.items;
 	struct root_range rest = {
-		.start = region->start,
+		.start = find_difference(roots, region),
 		.end = region->end,
 		.kind = ROOT_STATIC,
 		.thread = NO_THREAD,
@@ -96,18 +125,19 @@ static struct error *add_memory(struct roots *roots, const struct region *region
 	return add_unclaimed(roots, rest);
 }
 
-/* Whether the core has it just as the file does, such as the headers of modules: no heap is in it.
+/*
+ * The dynamic loader's data that it protected: it was written before there was a heap. Bits that
+ * tell of the processor are among it, and a word of 4 of them may look like an address.
  */
-static bool is_as_in_file(const struct region *region)
+static bool precedes_heap(const struct roots *roots, const struct region *region)
 {
-	const struct mapping *mapping = region->mapping;
-	uint64_t size = region->end - region->start, offset;
+	const struct module *module;
+	uint64_t address;
 
-	if (!mapping || !mapping->file || mapping->file->partial)
+	if (roots->filter.word_size != sizeof(uint32_t))
 		return false;
-	offset = mapping->offset + (region->start - mapping->start);
-	return offset <= mapping->file->size && size <= mapping->file->size - offset &&
-	       memcmp(region->bytes, mapping->file->bytes + offset, size) == 0;
+	module = program_find_module(roots->input.program, region->start);
+	return module && module_find_variable(module, "_rtld_global_ro", &address);
 }
 
 /*
@@ -123,7 +153,7 @@ static bool is_root(const struct roots *roots, const struct region *region)
 		return true;
 	return region->origin == REGION_CORE &&
 	       (!(region->rights & RIGHT_EXECUTE) || is_jit_code(roots, region)) &&
-	       !is_as_in_file(region);
+	       !precedes_heap(roots, region);
 }
 
 /* Whether the fiber runs on a thread's own stack, as the first one does. */

@@ -6,6 +6,10 @@
  *
  * Nothing of libc can be used here: it has not begun yet.
  */
+#ifdef __i386__
+/* All addresses are low. */
+__asm__(".globl high_heap_start\nhigh_heap_start:\n\tjmp _start\n");
+#else
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -58,3 +62,4 @@ __attribute__((used, no_stack_protector)) static void move_heap(void)
 		start += STEP;
 	}
 }
+#endif

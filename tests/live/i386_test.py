@@ -26,8 +26,8 @@ class I386Test(harness.LiveTest):
         if not can_compile(self.folder):
             self.skipTest("there is no gcc for i386")
 
-    def start_truth(self, name, **variables):
-        self.compile(name, f"{name}.c", "truth.c", flags=FLAGS)
+    def start_truth(self, name, *flags, **variables):
+        self.compile(name, f"{name}.c", "truth.c", flags=[*FLAGS, *flags])
         process = self.start(harness.still([self.path(name)]), truth=self.path("truth"),
                              **variables)
         harness.settle(process)
@@ -61,9 +61,16 @@ class I386Test(harness.LiveTest):
     def test_blocks_that_move_between_heap_and_mappings(self):
         self.check_heap(harness.gcore(self.start_truth("realloc"), self.folder))
 
+    def test_threads_that_live_and_have_finished(self):
+        self.check_heap(harness.gcore(self.start_truth("threads"), self.folder))
+
     def test_no_thread_caches(self):
         tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
         self.check_heap(harness.gcore(self.start_truth("plain", **tunables), self.folder))
+
+    def test_static_program(self):
+        """The descriptor of its first thread stands in front of the heap."""
+        self.check_heap(harness.gcore(self.start_truth("plain", "-static"), self.folder))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ SHOWN_ADDRESSES = 10
 # What libc allocates for itself: thread control data, buffers and the like.
 MOST_UNLISTED_BLOCKS = 64
 EXIT_INCOMPLETE = 3
+# What a program maps for itself may be more than a part of a small process.
+FEW_BYTES = 128 << 10
 TIMEOUT = 120
 
 FREE_KINDS = ("tcache", "fast bin", "unsorted bin", "small bin", "large bin",
@@ -92,9 +94,9 @@ class BilledArena:
         return sum(amounts.get(kind, 0) for kind in REST_KINDS)
 
 
-def compare_sizes(free, info):
+def compare_sizes(free, info, header):
     """What is wrong with the sizes of free blocks outside of caches."""
-    found = info.counted(size + 8 for size in free.values())
+    found = info.counted(size + header for size in free.values())
     counted = info.counted(size for size, count in info.counts.items()
                            for _ in range(count))
     if found == counted:
@@ -202,6 +204,8 @@ class Analysis:
 
     def __init__(self, heapcore, core):
         self.heapcore, self.core = heapcore, core
+        with open(core, "rb") as file:
+            self.word = 4 if file.read(5)[4:] == b"\1" else 8
         self.statuses, self.errors = set(), ""
         self.leaked = self._enumerate("leaked")
         self.used = self._list("used", {"Used"})
@@ -371,10 +375,10 @@ class Check:
             self.problems += compare_malloc(self.analysis.bill_by_arena(),
                                             self.truth.malloc)
             self.problems += compare_sizes(self.analysis.uncached(),
-                                           self.truth.malloc)
+                                           self.truth.malloc, self.analysis.word)
         unexplained = sum(row["mapped"] for row in uses
                           if row["memory"] == "unexplained")
-        if unexplained * 100 > mapped and not self.truth.damaged:
+        if unexplained > max(mapped // 100, FEW_BYTES) and not self.truth.damaged:
             self.problems.append(f"{unexplained} bytes are unexplained")
 
     def _check_status(self):
