@@ -172,7 +172,8 @@ static const char *class_by_symbol(struct classes *classes, uint64_t address)
 	if (!debug_symbol(classes->debug, address - 1, &symbol) ||
 	    strncmp(symbol.name, prefix, sizeof(prefix) - 1) != 0 ||
 	    (address - symbol.start == symbol.size &&
-	     (!image_read_u64(classes->image, address - sizeof(type), &type) || type != 0)))
+	     (!image_read_word(classes->image, address - image_word_size(classes->image), &type) ||
+	      type != 0)))
 		return NULL;
 	return symbol.name + sizeof(prefix) - 1;
 }
@@ -200,7 +201,7 @@ static bool is_functional(const struct image *image, uint64_t address)
 
 		if (region && (region->rights & RIGHT_EXECUTE))
 			return true;
-		region = image_read_u64(image, address + i * sizeof(word), &word)
+		region = image_read_word(image, address + i * image_word_size(image), &word)
 				 ? image_find(image, word)
 				 : NULL;
 	}

@@ -32,6 +32,7 @@ struct classifier {
 	const char *summary;
 	const char *role; /* as "the body of a std::string" */
 	enum strength strength;
+	bool narrow;	   /* takes words of 4 bytes as well: see reader->word */
 	bool for_cxx;	   /* only where a C++ library is loaded */
 	bool holds_object; /* an object, perhaps, whose class says more */
 	bool is_text;  /* told by contents, which differ between runs: class and type say more */
@@ -47,7 +48,7 @@ struct classifier {
 	/* Match a reference to exactly that offset of a used allocation; only suspects are shown.
 	 */
 	void (*match)(struct reader *reader, const struct reference *reference);
-	uint64_t offset; /* at most MOST_OFFSET, a multiple of 8 */
+	uint64_t offset; /* in words, at most MOST_OFFSET */
 
 	/*
 	 * Whether match() may claim what this allocation refers to. Unless the classifier walks,
@@ -93,11 +94,11 @@ bool favors_first_word(struct reader *reader, struct memory_range range, uint64_
 extern const struct classifier *const classifiers[]; /* NULL at the end */
 
 /* A suspect() that keeps the words for which may(reader, reference) is true. */
-#define DEFINE_SUSPECT(name, may)                                                        \
-	static uint64_t name(const struct reader *reader, const struct reference *first, \
-			     uint64_t mask)                                              \
-	{                                                                                \
-		return references_filter(reader, first, mask, may);                      \
+#define DEFINE_SUSPECT(name, may)                                                          \
+	__attribute__((flatten)) static uint64_t name(                                     \
+		const struct reader *reader, const struct reference *first, uint64_t mask) \
+	{                                                                                  \
+		return references_filter(reader, first, mask, may);                        \
 	}
 
 /* The kind of the classifier that is asked. */

@@ -34,7 +34,7 @@ static unsigned int find_loaded(const struct program *program)
  * by names of types: what every type_info is made of, and the namespace of libc++. Where the dump
  * does not show that there is none, it may be either.
  */
-unsigned int cxx_find(const struct image *image, const struct program *program)
+static unsigned int find_libraries(const struct image *image, const struct program *program)
 {
 	static const char type_info[] = "N10__cxxabiv117__class_type_infoE";
 	static const char libcxx[] = "NSt3__1";
@@ -53,6 +53,14 @@ unsigned int cxx_find(const struct image *image, const struct program *program)
 	return module_holds(image, main, libcxx, strlen(libcxx)) ? LIBCXX : LIBSTDCXX;
 }
 
+unsigned int cxx_find(const struct image *image, const struct program *program)
+{
+	unsigned int found = find_libraries(image, program);
+
+	/* What libc++ has of words of 4 bytes was never looked at. */
+	return image_word_size(image) == sizeof(uint32_t) ? found & ~(unsigned int)LIBCXX : found;
+}
+
 /*
  * libstdc++, <bits/basic_string.h>: up to 15 bytes are kept in the string itself, where the
  * capacity stands otherwise.
@@ -60,22 +68,11 @@ unsigned int cxx_find(const struct image *image, const struct program *program)
  *	| pointer | length | capacity | unused |
  *	| pointer | length | text ...          |
  */
-enum { INLINE_CAPACITY = 15, INLINE_TEXT = 16 };
+enum { INLINE_CAPACITY = 15, INLINE_SIZE = INLINE_CAPACITY + 1, WORDS_BEFORE_TEXT = 2 };
 
-static bool read_short(uint64_t address, const uint64_t *words, struct cxx_string *ret)
+static uint64_t string_size(const struct reader *reader)
 {
-	if (words[0] != address + INLINE_TEXT || words[1] > INLINE_CAPACITY ||
-	    ((const char *)&words[2])[words[1]] != 0)
-		return false;
-	*ret = (struct cxx_string){
-		.kind = STRING_SHORT,
-		.size = 32,
-		.text = words[0],
-		.length = words[1],
-		.capacity = INLINE_CAPACITY,
-		.body = NO_ALLOCATION,
-	};
-	return true;
+	return WORDS_BEFORE_TEXT * (uint64_t)reader->word + INLINE_SIZE;
 }
 
 /* Whether there is a 0 at address, as behind the text of a string. */
@@ -85,6 +82,23 @@ static bool ends_at(struct reader *reader, uint64_t address)
 	const uint8_t *end = reader_bytes(reader, address, &size);
 
 	return end && *end == 0;
+}
+
+static bool read_short(struct reader *reader, uint64_t address, const uint64_t *words,
+		       struct cxx_string *ret)
+{
+	if (words[0] != address + WORDS_BEFORE_TEXT * (uint64_t)reader->word ||
+	    words[1] > INLINE_CAPACITY || !ends_at(reader, words[0] + words[1]))
+		return false;
+	*ret = (struct cxx_string){
+		.kind = STRING_SHORT,
+		.size = string_size(reader),
+		.text = words[0],
+		.length = words[1],
+		.capacity = INLINE_CAPACITY,
+		.body = NO_ALLOCATION,
+	};
+	return true;
 }
 
 bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
@@ -163,7 +177,7 @@ static bool read_long(struct reader *reader, uint64_t address, const uint64_t *w
 
 	*ret = (struct cxx_string){
 		.kind = STRING_LONG,
-		.size = 32,
+		.size = string_size(reader),
 		.text = words[0],
 		.length = words[1],
 		.capacity = words[2],
@@ -214,17 +228,18 @@ bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *
 		     uint64_t *ret_capacity)
 {
 	enum { MOST_REFERENCES = 1 << 24 };
+	const uint64_t text = cxx_shared_text(reader);
 	uint64_t words[3], length, capacity;
 	int32_t references;
 
-	if (range_size(body) <= SHARED_TEXT || !reader_words(reader, body.start, 3, words))
+	if (range_size(body) <= text || !reader_words(reader, body.start, 3, words))
 		return false;
 	length = words[0];
 	capacity = words[1];
 	references = (int32_t)words[2];
-	if (length > capacity || capacity == 0 || capacity >= range_size(body) - SHARED_TEXT ||
-	    !reader_fits(reader, body, capacity + SHARED_TEXT + 1) || references < -1 ||
-	    references > MOST_REFERENCES || !ends_at(reader, body.start + SHARED_TEXT + length))
+	if (length > capacity || capacity == 0 || capacity >= range_size(body) - text ||
+	    !reader_fits(reader, body, capacity + text + 1) || references < -1 ||
+	    references > MOST_REFERENCES || !ends_at(reader, body.start + text + length))
 		return false;
 	*ret_length = length;
 	*ret_capacity = capacity;
@@ -237,9 +252,9 @@ static bool read_shared(struct reader *reader, uint64_t text, struct cxx_string 
 
 	*ret = (struct cxx_string){
 		.kind = STRING_SHARED,
-		.size = 8,
+		.size = reader->word,
 		.text = text,
-		.body = reader_start(reader, text - SHARED_TEXT, &range),
+		.body = reader_start(reader, text - cxx_shared_text(reader), &range),
 	};
 	return ret->body != NO_ALLOCATION &&
 	       cxx_read_shared(reader, range, &ret->length, &ret->capacity);
@@ -248,11 +263,13 @@ static bool read_shared(struct reader *reader, uint64_t text, struct cxx_string 
 bool cxx_string_read(struct reader *reader, uint64_t address, const uint64_t *words, size_t count,
 		     struct cxx_string *ret)
 {
+	const size_t needed = string_size(reader) / reader->word;
+
 	if (reader->cxx & LIBSTDCXX) {
-		if (count >= 4 && read_short(address, words, ret))
+		if (count >= needed && read_short(reader, address, words, ret))
 			return true;
 		if (heap_bounds_hold(&reader->bounds, words[0])) {
-			if (count >= 4 && read_long(reader, address, words, ret))
+			if (count >= needed && read_long(reader, address, words, ret))
 				return true;
 			return read_shared(reader, words[0], ret);
 		}

@@ -23,8 +23,8 @@ struct cxx_string {
 	allocation_id body; /* that the text is in, unless it is short */
 };
 
-/* The most words that decide it. */
-enum { STRING_WORDS = 4 };
+/* The most words that decide it: of 8 bytes, 4 do. */
+enum { STRING_WORDS = 6 };
 
 /*
  * Whether body, an allocation, is one that a std::string of libstdc++ at address has its text in,
@@ -44,8 +44,13 @@ bool cxx_is_libcxx_size(uint64_t word);
 bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
 			uint64_t capacity);
 
-/* Whether body has a text that strings may share, SHARED_TEXT bytes behind its start. */
-enum { SHARED_TEXT = 24 };
+/* Whether body has a text that strings may share, so many words behind its start. */
+enum { SHARED_TEXT = 3 };
+
+static inline uint64_t cxx_shared_text(const struct reader *reader)
+{
+	return SHARED_TEXT * (uint64_t)reader->word;
+}
 
 bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *ret_length,
 		     uint64_t *ret_capacity);

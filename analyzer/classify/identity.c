@@ -6,11 +6,10 @@
 #include <string.h>
 
 enum {
-	WORD = sizeof(uint64_t),
-	/* Lists have heads that are smaller; tables of operations are not. */
-	SMALLEST_TABLE = 4 * WORD,
+	/* Words: lists have heads that are smaller; tables of operations are not. */
+	SMALLEST_TABLE = 4,
 	/* A table's first functions come early. */
-	SEARCHED_TABLE = 64 * WORD,
+	SEARCHED_TABLE = 64,
 };
 
 /* How much a word tells; the least is best. */
@@ -94,17 +93,32 @@ void identities_destroy(struct identities *identities)
 	free(identities);
 }
 
+size_t identity_narrow_words_read(struct view *view, struct memory_range range,
+				  uint64_t words[static IDENTITY_WORDS])
+{
+	uint32_t narrow[IDENTITY_WORDS];
+	uint64_t size = range.end - range.start;
+	size_t count = size < sizeof(narrow) ? size / sizeof(*narrow) : IDENTITY_WORDS;
+
+	if (!view_read(view, range.start, narrow, count * sizeof(*narrow)))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		words[i] = narrow[i];
+	return count;
+}
+
 /* By what the object's first words refer to. */
 static enum rank rank_contents(const struct identities *identities, const struct symbol *symbol)
 {
-	uint64_t end = symbol->size < SEARCHED_TABLE ? symbol->size : SEARCHED_TABLE;
+	const uint64_t width = image_word_size(identities->image), most = SEARCHED_TABLE * width;
+	uint64_t end = symbol->size < most ? symbol->size : most;
 	enum rank rank = RANK_NONE;
 
-	for (uint64_t offset = 0; offset + WORD <= end; offset += WORD) {
+	for (uint64_t offset = 0; offset + width <= end; offset += width) {
 		const struct region *region;
 		uint64_t word;
 
-		if (!image_read_u64(identities->image, symbol->start + offset, &word))
+		if (!image_read_word(identities->image, symbol->start + offset, &word))
 			break;
 		if (!module_bounds_hold(&identities->bounds, word))
 			continue;
@@ -121,7 +135,7 @@ static enum rank rank_data(const struct identities *identities, const struct sym
 	const struct region *region = image_find(identities->image, symbol->start);
 	enum rank rank;
 
-	if (!region || symbol->size < SMALLEST_TABLE)
+	if (!region || symbol->size < SMALLEST_TABLE * (uint64_t)image_word_size(identities->image))
 		return RANK_NONE;
 	rank = rank_contents(identities, symbol);
 	if (rank == RANK_CONSTANT && (region->rights & RIGHT_WRITE))
@@ -175,7 +189,8 @@ bool identity_find(struct identities *identities, struct view *view, struct memo
 		if (!target || target->rank >= best)
 			continue;
 		best = target->rank;
-		*ret = (struct identity){ target->name, words[i], i * WORD };
+		*ret = (struct identity){ target->name, words[i],
+					  i * image_word_size(identities->image) };
 	}
 	return best != RANK_NONE;
 }

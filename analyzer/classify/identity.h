@@ -38,6 +38,10 @@ static inline bool module_bounds_hold(const struct module_bounds *bounds, uint64
 	       address - ranges[1].start < ranges[1].end - ranges[1].start;
 }
 
+/* The same as below for words of 4 bytes. */
+size_t identity_narrow_words_read(struct view *view, struct memory_range range,
+				  uint64_t words[static IDENTITY_WORDS]);
+
 /* Read the first words of an allocation that has that range; how many there are. */
 static inline size_t identity_words_read(struct view *view, struct memory_range range,
 					 uint64_t words[static IDENTITY_WORDS])
@@ -45,11 +49,9 @@ static inline size_t identity_words_read(struct view *view, struct memory_range 
 	uint64_t size = range.end - range.start;
 	size_t count = size < IDENTITY_BYTES ? size / sizeof(*words) : IDENTITY_WORDS;
 
-	/* Those of 4 bytes are not looked into yet. */
-	return image_word_size(view->image) == sizeof(*words) &&
-			       view_read(view, range.start, words, count * sizeof(*words))
-		       ? count
-		       : 0;
+	if (image_word_size(view->image) != sizeof(*words))
+		return identity_narrow_words_read(view, range, words);
+	return view_read(view, range.start, words, count * sizeof(*words)) ? count : 0;
 }
 
 /* Whether any of the words is within the bounds. */

@@ -14,6 +14,7 @@ void reader_init(struct reader *reader, const struct image *image, const struct 
 		.program = program,
 		.index = index,
 		.used = allocation_used(index),
+		.word = image_word_size(image),
 		.bounds = allocation_bounds(index),
 	};
 	if (count == 0)
@@ -37,6 +38,15 @@ allocation_id reader_start(struct reader *reader, uint64_t address, struct memor
 		return NO_ALLOCATION;
 	*ret = range;
 	return id;
+}
+
+bool reader_narrow_words(struct reader *reader, uint64_t address, unsigned int count, uint64_t *ret)
+{
+	unsigned int i = 0;
+
+	while (i < count && reader_word(reader, address + reader->word * (uint64_t)i, &ret[i]))
+		i++;
+	return i == count;
 }
 
 bool reader_in_module(const struct reader *reader, uint64_t address)

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { MOST_OFFSET = 24, VERDICTS = 64, OVERVIEW_BITMAPS = 7 };
+enum { MOST_OFFSET = 3 /* words */, VERDICTS = 64, OVERVIEW_BITMAPS = 7 };
 
 /* Which libraries of C++ there are, whose containers differ. */
 enum cxx_library { LIBSTDCXX = 1, LIBCXX = 2 };
@@ -44,6 +44,7 @@ struct reader {
 	const struct bitmap *used;
 	struct heap_bounds bounds;
 	struct memory_range modules;	 /* from the first to the last */
+	unsigned int word;		 /* bytes of one: 8, or 4 */
 	unsigned int cxx;		 /* enum cxx_library, added up */
 	const struct runtimes *runtimes; /* NULL: no objects are known */
 	size_t hint;			 /* of the index */
@@ -74,6 +75,7 @@ void reader_init(struct reader *reader, const struct image *image, const struct 
 struct reference {
 	uint64_t address;	    /* where it stands */
 	const uint8_t *bytes;	    /* the same, in the dump */
+	unsigned int word;	    /* bytes of one: 8, or 4 */
 	struct memory_range holder; /* what is in the dump around it in a row */
 	allocation_id source;	    /* NO_ALLOCATION: the holder is a root */
 	allocation_id target;
@@ -125,10 +127,16 @@ static inline bool reader_word(struct reader *reader, uint64_t address, uint64_t
 	return view_word(&reader->view, address, ret);
 }
 
+/* The same for words of 4 bytes. */
+bool reader_narrow_words(struct reader *reader, uint64_t address, unsigned int count,
+			 uint64_t *ret);
+
 /* count words from address on. */
 static inline bool reader_words(struct reader *reader, uint64_t address, unsigned int count,
 				uint64_t *ret)
 {
+	if (reader->word != sizeof(*ret))
+		return reader_narrow_words(reader, address, count, ret);
 	return view_read(&reader->view, address, ret, count * sizeof(*ret));
 }
 
@@ -171,29 +179,36 @@ static inline bool reference_words(const struct reference *reference, int first,
 {
 	uint64_t before = reference->address - reference->holder.start;
 	uint64_t behind = reference->holder.end - reference->address;
+	const unsigned int word = reference->word;
 
-	if (first < 0 && before < 8 * (uint64_t)-first)
+	if (first < 0 && before < word * (uint64_t)-first)
 		return false;
-	if (first + (int)count > 0 && behind < 8 * (uint64_t)(first + (int)count))
+	if (first + (int)count > 0 && behind < word * (uint64_t)(first + (int)count))
 		return false;
-	memcpy(ret, reference->bytes + (int64_t)8 * first, count * sizeof(uint64_t));
+	if (word == sizeof(*ret))
+		memcpy(ret, reference->bytes + (int64_t)word * first, count * sizeof(*ret));
+	else
+		for (unsigned int i = 0; i < count; i++)
+			ret[i] = load_word(reference->bytes + (int64_t)word * (first + (int)i),
+					   word);
 	return true;
 }
 
 /*
- * Of the words that mask names, those which may is true of: see suspect() of classifier.h. It is
- * here so that may becomes part of the loop.
+ * Of the words of that size that mask names, those which may is true of: see suspect() of
+ * classifier.h. It is here so that may becomes part of the loop, made for one size.
  */
-static inline uint64_t references_filter(const struct reader *reader, const struct reference *first,
-					 uint64_t mask,
-					 bool (*may)(const struct reader *reader,
-						     const struct reference *reference))
+static inline __attribute__((always_inline)) uint64_t references_filter_sized(
+	const struct reader *reader, const struct reference *first, uint64_t mask,
+	unsigned int word,
+	bool (*may)(const struct reader *reader, const struct reference *reference))
 {
 	struct reference reference = *first;
 	uint64_t kept = 0;
 
+	reference.word = word;
 	for (; mask; mask &= mask - 1) {
-		uint64_t offset = 8 * (uint64_t)__builtin_ctzll(mask);
+		uint64_t offset = word * (uint64_t)__builtin_ctzll(mask);
 
 		reference.address = first->address + offset;
 		reference.bytes = first->bytes + offset;
@@ -201,6 +216,15 @@ static inline uint64_t references_filter(const struct reader *reader, const stru
 			kept |= mask & -mask;
 	}
 	return kept;
+}
+
+static inline __attribute__((always_inline)) uint64_t references_filter(
+	const struct reader *reader, const struct reference *first, uint64_t mask,
+	bool (*may)(const struct reader *reader, const struct reference *reference))
+{
+	if (first->word == sizeof(uint64_t))
+		return references_filter_sized(reader, first, mask, sizeof(uint64_t), may);
+	return references_filter_sized(reader, first, mask, sizeof(uint32_t), may);
 }
 
 /* Whether the allocation was made for wanted bytes, as its allocator rounds. */

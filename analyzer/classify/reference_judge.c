@@ -21,13 +21,19 @@ void reference_judge_set_source(struct reference_judge *judge, allocation_id sou
 	judge->has_facts = patterns_tell(judge->patterns, &judge->reader, source, &judge->facts);
 }
 
-/* A short string keeps its text in itself, 16 bytes that it points at. */
+/*
+ * A short string keeps its text in itself, behind the pointer to it and its length: 16 bytes, of
+ * which the last 8 are unused if the length is less.
+ */
 static bool is_behind_short_text(struct reader *reader, struct memory_range range, uint64_t address)
 {
 	uint64_t words[2]; /* the pointer to the text, and its length */
 
-	return address - range.start >= 24 && reader_words(reader, address - 24, 2, words) &&
-	       words[0] == address - 8 && words[1] < 8;
+	const uint64_t before = 2 * (uint64_t)reader->word;
+
+	return address - range.start >= before + 8 &&
+	       reader_words(reader, address - 8 - before, 2, words) && words[0] == address - 8 &&
+	       words[1] < 8;
 }
 
 const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset)

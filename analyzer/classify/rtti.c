@@ -5,7 +5,6 @@
 enum type_kind { TYPE_NONE, TYPE_CLASS, TYPE_SINGLE, TYPE_MULTIPLE };
 
 enum {
-	WORD = sizeof(uint64_t),
 	/* Names of instantiations of templates get long. */
 	LONGEST_MANGLED = 1 << 14,
 	/* A subobject lies no further inside of its object. */
@@ -25,15 +24,21 @@ static bool spend(uint64_t *budget, uint64_t cost)
 	return enough;
 }
 
+/* The offset of a word. */
+static uint64_t word_at(const struct image *image, unsigned int number)
+{
+	return number * (uint64_t)image_word_size(image);
+}
+
 static bool read_word(const struct image *image, uint64_t address, uint64_t *ret)
 {
-	return address % WORD == 0 && image_read_u64(image, address, ret);
+	return address % image_word_size(image) == 0 && image_read_word(image, address, ret);
 }
 
 /* The type_info of the class whose vtable's address point that is. */
 static bool read_type(const struct image *image, uint64_t vtable, uint64_t *ret)
 {
-	return vtable >= 2 * WORD && read_word(image, vtable - WORD, ret);
+	return vtable >= word_at(image, 2) && read_word(image, vtable - word_at(image, 1), ret);
 }
 
 static bool holds(const struct image *image, uint64_t address, uint64_t wanted)
@@ -63,7 +68,7 @@ static char *read_name(const struct image *image, uint64_t type, uint64_t *budge
 	size_t length;
 
 	*ret_known = false;
-	if (!read_word(image, type + WORD, &address))
+	if (!read_word(image, type + word_at(image, 1), &address))
 		return NULL;
 	bytes = image_bytes(image, address, &available);
 	if (!bytes)
@@ -111,7 +116,7 @@ static bool find_kinds(const struct image *image, uint64_t kind, struct kinds *r
 	return read_word(image, kind, &ret->single_vptr) &&
 	       read_type(image, ret->single_vptr, &ret->single) &&
 	       holds(image, ret->single, ret->single_vptr) &&
-	       read_word(image, ret->single + 2 * WORD, &ret->class) &&
+	       read_word(image, ret->single + word_at(image, 2), &ret->class) &&
 	       holds(image, ret->class, ret->single_vptr);
 }
 
@@ -134,7 +139,7 @@ static enum type_kind find_kind(const struct image *image, uint64_t type, uint64
 		found = TYPE_SINGLE;
 	else if (kind == kinds.class)
 		found = TYPE_CLASS;
-	else if (holds(image, kind + 2 * WORD, kinds.class))
+	else if (holds(image, kind + word_at(image, 2), kinds.class))
 		found = TYPE_MULTIPLE;
 	return found && may_be_named(image, kind, names[found], budget) ? found : TYPE_NONE;
 }
@@ -146,11 +151,12 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *budget)
 	bool known;
 
 	if (!read_type(image, vtable, &type) || type == 0 ||
-	    !read_word(image, vtable - 2 * WORD, &word))
+	    !read_word(image, vtable - word_at(image, 2), &word))
 		return 0;
 	/* That of a vtable for a base inside of the object is negative. */
-	offset_to_top = (int64_t)word;
-	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT || offset_to_top % WORD != 0 ||
+	offset_to_top = image_word_size(image) == sizeof(int32_t) ? (int32_t)word : (int64_t)word;
+	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT ||
+	    offset_to_top % (int)image_word_size(image) != 0 ||
 	    find_kind(image, type, budget) == TYPE_NONE)
 		return 0;
 	_cleanup_(free) char *name = read_name(image, type, budget, &known);
@@ -165,7 +171,7 @@ char *rtti_name(const struct image *image, uint64_t type, uint64_t *budget)
 	return read_name(image, type, budget, &known);
 }
 
-/* The addresses of the type's bases, count of them, WORD * step apart. */
+/* The address of the type's bases, of which there are so many, each of two words. */
 static uint64_t find_bases(const struct image *image, uint64_t type, uint64_t *budget,
 			   uint64_t *ret_address)
 {
@@ -173,13 +179,13 @@ static uint64_t find_bases(const struct image *image, uint64_t type, uint64_t *b
 
 	switch (find_kind(image, type, budget)) {
 	case TYPE_SINGLE:
-		*ret_address = type + 2 * WORD;
+		*ret_address = type + word_at(image, 2);
 		return 1;
 	case TYPE_MULTIPLE:
 		/* Flags and count are 32 bits each. */
-		if (!image_read_u32(image, type + 2 * WORD + 4, &count))
+		if (!image_read_u32(image, type + word_at(image, 2) + sizeof(count), &count))
 			return 0;
-		*ret_address = type + 3 * WORD;
+		*ret_address = type + word_at(image, 2) + 2 * sizeof(count);
 		return count < MOST_BASES ? count : MOST_BASES;
 	default:
 		return 0;
@@ -197,13 +203,13 @@ struct search {
 static bool search_bases(struct search *search, uint64_t type, unsigned int depth)
 {
 	/* A base and what kind of base it is. */
-	enum { STEP = 2 * WORD };
+	const uint64_t step = word_at(search->image, 2);
 	uint64_t address = 0, base;
 	uint64_t count = find_bases(search->image, type, search->budget, &address);
 
 	for (uint64_t i = 0; i < count && search->left > 0 && *search->budget > 0; i++) {
 		search->left--;
-		if (!read_word(search->image, address + i * STEP, &base))
+		if (!read_word(search->image, address + i * step, &base))
 			continue;
 		if (search->visit(search->data, base) ||
 		    (depth < DEEPEST_BASE && search_bases(search, base, depth + 1)))

@@ -10,7 +10,7 @@
 
 enum {
 	PIECE = 1 << 20, /* bytes of roots that are scanned in one go */
-	OFFSETS = MOST_OFFSET / 8 + 1,
+	OFFSETS = MOST_OFFSET + 1,
 	MOST_CLASSIFIERS = 128,
 	MOST_MATCHERS = 64, /* each has a bit of a word */
 };
@@ -24,7 +24,7 @@ struct piece {
 
 /* The filtered words of a row of memory. Small allocations beside each other share it. */
 struct row {
-	uint64_t start; /* a multiple of FILTER_BYTES */
+	uint64_t start; /* a multiple of FILTER_WORDS words */
 	uint64_t mask;
 	bool known;
 };
@@ -57,6 +57,7 @@ struct scan {
 	struct split_work work;
 	struct overview overview;
 	struct word_filter filter;
+	unsigned int word_shift; /* of bytes to words */
 	struct module_bounds bounds;
 	const struct bitmap *used;
 	const struct bitmap *sources;	  /* the used ones to scan */
@@ -91,7 +92,7 @@ static void add_matcher(struct matchers *matchers, uint8_t number)
 	const struct classifier *classifier = classifiers[number - 1];
 
 	assert(matchers->count < MOST_MATCHERS);
-	matchers->at[classifier->offset / 8] |= UINT64_C(1) << matchers->count;
+	matchers->at[classifier->offset] |= UINT64_C(1) << matchers->count;
 	matchers->suspects[matchers->count] = classifier->suspect;
 	matchers->numbers[matchers->count++] = number;
 }
@@ -101,8 +102,7 @@ static bool is_meant(const struct scan_input *input, const struct classifier *cl
 {
 	const struct runtime *runtime = classifier->runtime;
 
-	/* None knows of words of 4 bytes yet. */
-	if (image_word_size(input->image) != sizeof(uint64_t))
+	if (!classifier->narrow && image_word_size(input->image) != sizeof(uint64_t))
 		return false;
 	if (classifier->for_cxx && !input->cxx)
 		return false;
@@ -203,10 +203,10 @@ static void note_reference(struct scan *scan, const struct reference *reference,
 }
 
 static void show_reference(struct scan *scan, struct scanner *scanner,
-			   const struct reference *reference, uint64_t offset, size_t place)
+			   const struct reference *reference, size_t offset, size_t place)
 {
 	const struct matchers *matchers = &scan->matchers;
-	uint64_t suspects = scanner->suspects[place] & matchers->at[offset / 8];
+	uint64_t suspects = scanner->suspects[place] & matchers->at[offset];
 
 	if (offset == 0 && scan->overview.held.words)
 		note_reference(scan, reference, scanner->counted[place]);
@@ -236,8 +236,8 @@ static void look_up(struct scan *scan, struct scanner *scanner)
 		reference->range = allocation_range_near(scan->input->index, targets[i],
 							 &scanner->reader.hint);
 		offset = scanner->words[i] - reference->range.start;
-		if (offset <= MOST_OFFSET)
-			show_reference(scan, scanner, reference, offset, i);
+		if (offset >> scan->word_shift <= MOST_OFFSET)
+			show_reference(scan, scanner, reference, offset >> scan->word_shift, i);
 	}
 	scanner->count = 0;
 }
@@ -246,19 +246,21 @@ static void look_up(struct scan *scan, struct scanner *scanner)
  * The words from address on that may be references, by bit; *ret_count is how many words that is,
  * most at most. bytes is at address, in the region of the sources read last.
  */
-static uint64_t filter_words(const struct scan *scan, struct scanner *scanner, uint64_t address,
-			     const uint8_t *bytes, uint64_t most, size_t *ret_count)
+static inline __attribute__((always_inline)) uint64_t filter_words(
+	const struct scan *scan, struct scanner *scanner, uint64_t address, const uint8_t *bytes,
+	uint64_t most, unsigned int word, size_t *ret_count)
 {
 	const struct view *view = &scanner->sources;
 	struct row *row = &scanner->row;
-	uint64_t start = address & ~(uint64_t)(FILTER_BYTES - 1);
-	size_t first = (address - start) / 8;
+	const uint64_t filtered = (uint64_t)FILTER_WORDS * word;
+	uint64_t start = address & -filtered;
+	size_t first = (address - start) / word;
 	size_t count = most < FILTER_WORDS - first ? most : FILTER_WORDS - first;
 
 	*ret_count = count;
 	if (!row->known || start != row->start) {
-		if (address % 8 != 0 || start - view->start >= view->size ||
-		    view->size - (start - view->start) < FILTER_BYTES)
+		if (address % word != 0 || start - view->start >= view->size ||
+		    view->size - (start - view->start) < filtered)
 			return word_filter_mask(&scan->filter, bytes, count);
 		row->mask =
 			word_filter_mask(&scan->filter, bytes - (address - start), FILTER_WORDS);
@@ -300,22 +302,25 @@ static uint64_t suspects_of(const struct scan *scan, const struct scanner *scann
 }
 
 /* Collect those of the words that mask names, from the first reference on. */
-static void collect_words(struct scan *scan, struct scanner *scanner, const struct reference *first,
-			  uint64_t mask, bool counted)
+static inline __attribute__((always_inline)) void collect_words(struct scan *scan,
+								struct scanner *scanner,
+								const struct reference *first,
+								uint64_t mask, bool counted)
 {
+	const unsigned int size = first->word;
 	uint64_t all = find_suspects(scan, scanner, first, mask);
 
 	for (; all; all &= all - 1) {
 		unsigned int bit = (unsigned int)__builtin_ctzll(all);
 		struct reference *reference = &scanner->references[scanner->count];
-		uint64_t word;
+		size_t offset = (size_t)bit * size;
+		uint64_t word = load_word(first->bytes + offset, size);
 
-		memcpy(&word, first->bytes + 8 * (size_t)bit, sizeof(word));
-		if (word % 8 != 0)
+		if ((word & (size - 1)) != 0)
 			continue;
 		*reference = *first;
-		reference->address += 8 * (uint64_t)bit;
-		reference->bytes += 8 * (size_t)bit;
+		reference->address += offset;
+		reference->bytes += offset;
 		scanner->words[scanner->count] = word;
 		scanner->suspects[scanner->count] = suspects_of(scan, scanner, bit);
 		scanner->counted[scanner->count] = counted;
@@ -328,26 +333,39 @@ static void collect_words(struct scan *scan, struct scanner *scanner, const stru
  * Collect the words of [start, start + size) that may be references. bytes is at start, in the
  * region of the scanner's sources read last, and all of the holder is in a row with it.
  */
-static void scan_words(struct scan *scan, struct scanner *scanner, struct memory_range holder,
-		       uint64_t start, const uint8_t *bytes, uint64_t size, allocation_id source,
-		       bool counted)
+static inline __attribute__((always_inline)) void scan_words_of(
+	struct scan *scan, struct scanner *scanner, struct memory_range holder, uint64_t start,
+	const uint8_t *bytes, uint64_t size, allocation_id source, bool counted, unsigned int word)
 {
 	size_t count;
 
-	for (uint64_t i = 0; i + 8 <= size; i += 8 * count) {
-		uint64_t mask =
-			filter_words(scan, scanner, start + i, bytes + i, (size - i) / 8, &count);
+	for (uint64_t i = 0; i + word <= size; i += word * (uint64_t)count) {
+		uint64_t mask = filter_words(scan, scanner, start + i, bytes + i, (size - i) / word,
+					     word, &count);
 
 		if (mask)
 			collect_words(scan, scanner,
 				      &(struct reference){
 					      .address = start + i,
 					      .bytes = bytes + i,
+					      .word = word,
 					      .holder = holder,
 					      .source = source,
 				      },
 				      mask, counted);
 	}
+}
+
+static void scan_words(struct scan *scan, struct scanner *scanner, struct memory_range holder,
+		       uint64_t start, const uint8_t *bytes, uint64_t size, allocation_id source,
+		       bool counted)
+{
+	if (scan->filter.word_size == sizeof(uint64_t))
+		scan_words_of(scan, scanner, holder, start, bytes, size, source, counted,
+			      sizeof(uint64_t));
+	else
+		scan_words_of(scan, scanner, holder, start, bytes, size, source, counted,
+			      sizeof(uint32_t));
 }
 
 static void inspect(const uint8_t *inspectors, struct scanner *scanner,
@@ -389,7 +407,7 @@ static void keep_words(struct scan *scan, struct scanner *scanner, allocation_id
 	uint64_t words[IDENTITY_WORDS], first = 0;
 	size_t count = identity_words_read(&scanner->sources, range, words);
 
-	if (range_size(range) >= sizeof(first))
+	if (range_size(range) >= scan->filter.word_size)
 		view_word(&scanner->sources, range.start, &first);
 	kept_words_add(scan->input->kept, id, first,
 		       module_bounds_meet(&scan->bounds, words, count));
@@ -542,7 +560,8 @@ static struct error *scan_chunk(void *data, size_t turn, unsigned int thread)
  */
 static size_t cut_range(const struct scan *scan, struct root_range root, struct piece *pieces)
 {
-	uint64_t start = (root.start + 7) & ~UINT64_C(7);
+	const uint64_t word = scan->filter.word_size;
+	uint64_t start = (root.start + word - 1) & -word;
 	size_t count = 0;
 
 	while (start < root.end) {
@@ -677,10 +696,12 @@ DEFINE_DEINIT(scan_deinit, struct scan)
 
 struct error *scan_memory(const struct scan_input *input, const struct scan_task *task)
 {
+	const unsigned int word = image_word_size(input->image);
 	_cleanup_(scan_deinit) struct scan scan = {
 		.input = input,
 		.task = task,
-		.filter = word_filter_for(allocation_bounds(input->index), 8),
+		.filter = word_filter_for(allocation_bounds(input->index), word),
+		.word_shift = word == sizeof(uint64_t) ? 3 : 2,
 		.bounds = module_bounds_find(input->program),
 		.used = allocation_used(input->index),
 		.sources = task->sources ? task->sources

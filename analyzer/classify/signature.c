@@ -281,7 +281,7 @@ static uint64_t object_vtable(struct signature_reader *reader, const struct know
 {
 	uint64_t word;
 
-	if (size < known->object + sizeof(word) ||
+	if (size < known->object + image_word_size(reader->view.image) ||
 	    !view_word(&reader->view, start + known->object, &word) ||
 	    !classes_is_vtable(reader->classes, word))
 		return known->word;

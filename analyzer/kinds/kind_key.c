@@ -22,10 +22,11 @@ struct error *kind_need_types(struct analysis *analysis, const struct bitmap *me
 		       : NULL;
 }
 
-static kind_key identity_key(const struct identity *identity)
+static kind_key identity_key(const struct analysis *analysis, const struct identity *identity)
 {
 	return kind_make(BY_IDENTITY,
-			 identity->address << WORD_BITS | identity->offset / sizeof(uint64_t));
+			 identity->address << WORD_BITS |
+				 identity->offset / image_word_size(analysis_image(analysis)));
 }
 
 kind_key kind_of_pattern(pattern_number pattern)
@@ -70,7 +71,7 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 	if (signature)
 		return kind_make(BY_SIGNATURE, signature);
 	if (analysis_identity(analysis, id, &identity))
-		return identity_key(&identity);
+		return identity_key(analysis, &identity);
 	return typing && siblings_typed(analysis_siblings(analysis), id, &typed) ? type_key(typed)
 										 : KIND_UNKNOWN;
 }
@@ -170,7 +171,7 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 		break;
 	case BY_IDENTITY:
 		name.identity = extend(value >> WORD_BITS, KIND_TAG_SHIFT - WORD_BITS);
-		name.offset = (value & WORD_MASK) * sizeof(uint64_t);
+		name.offset = (value & WORD_MASK) * image_word_size(analysis_image(analysis));
 		name.text = identity_name(analysis_identities(analysis), name.identity);
 		break;
 	case BY_PATTERN:

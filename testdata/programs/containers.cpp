@@ -149,7 +149,7 @@ template <typename T> static void look_into(const std::deque<T> &deque)
 	/* There is always one, and one for what comes next. */
 	const void *block;
 
-	memcpy(&block, (const char *)&deque + 56, sizeof(block));
+	memcpy(&block, (const char *)&deque + 7 * sizeof(void *), sizeof(block));
 	tell("DequeBlock", block);
 #endif
 }

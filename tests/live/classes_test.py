@@ -40,6 +40,8 @@ VARIANTS = {
     "g++, old strings": ["g++", "-O1", "-D_GLIBCXX_USE_CXX11_ABI=0"],
     "g++, gone": ["g++", "-O2", "-s"],
     "g++, only symbols": ["g++", "-O2", "-fno-rtti"],
+    "g++, i386": ["g++", "-m32", "-O2", "-static", "-s"],
+    "g++, i386, only symbols": ["g++", "-m32", "-O2", "-fno-rtti"],
     "clang++ -O0": ["clang++", "-O0"],
     "clang++ -O2, stripped": ["clang++", "-O2", "-s"],
     "clang++ -O2, fixed": ["clang++", "-O2", "-no-pie"],
@@ -51,6 +53,7 @@ PURPOSES = {
     "g++, gone": GONE,
     "clang++, gone": GONE,
     "g++, only symbols": SYMBOLS_ONLY,
+    "g++, i386, only symbols": SYMBOLS_ONLY,
 }
 
 TOLD = re.compile(r"(class|base) (\d+) (.*)")
@@ -133,6 +136,8 @@ class ClassesTest(harness.LiveTest):
         try:
             path, truth = take_core(name, self.folder)
         except RuntimeError as error:
+            if "i386" in name:
+                self.skipTest("there is no g++ for i386")
             if "libc++" in name or "static" in name:
                 self.skipTest(f"cannot be built here: {error}")
             raise

@@ -25,6 +25,7 @@ VARIANTS = {
     "g++ -O2, fixed": ["g++", "-O2", "-no-pie"],
     "g++, copy on write": ["g++", "-O1", "-D_GLIBCXX_USE_CXX11_ABI=0"],
     "g++, library linked in": ["g++", "-O2", "-s", "-static-libstdc++"],
+    "g++, i386": ["g++", "-m32", "-O0"],
     "clang++ -O0": ["clang++", "-O0"],
     "clang++ -O2, stripped": ["clang++", "-O2", "-s"],
     "clang++, libc++": ["clang++", "-stdlib=libc++", "-O1", "-s"],
@@ -147,6 +148,8 @@ class ContainersTest(harness.LiveTest):
             harness.build(self.path("containers"), *words, "-std=c++17", "-pthread", PROGRAM,
                           "-ldl")
         except RuntimeError:
+            if "-m32" in words:
+                self.skipTest("there is no g++ for i386")
             if "libc++" in " ".join(words):
                 self.skipTest("there is no libc++")
             raise
@@ -155,7 +158,8 @@ class ContainersTest(harness.LiveTest):
         if not shutil.which(words[0]):
             self.skipTest(f"there is no {words[0]}")
         self.build(words)
-        library = self.compile("library.so", flags=["-shared", "-fPIC"], text=LIBRARY)
+        library = self.compile("library.so", text=LIBRARY, flags=[
+            "-shared", "-fPIC", *(["-m32"] if "-m32" in words else [])])
         process = self.start(
             [self.path("containers"), library, UNLOADED],
             truth=self.path("truth"))

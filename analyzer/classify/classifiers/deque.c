@@ -30,7 +30,7 @@ static bool is_iterator(struct reader *reader, struct memory_range map,
 	struct memory_range block = { 0 };
 	uint64_t first;
 
-	return iterator->node % 8 == 0 && iterator->node - map.start < range_size(map) &&
+	return iterator->node % reader->word == 0 && iterator->node - map.start < range_size(map) &&
 	       iterator->current >= iterator->first && iterator->current < iterator->last &&
 	       reader_word(reader, iterator->node, &first) && first == iterator->first &&
 	       reader_start(reader, first, &block) != NO_ALLOCATION &&
@@ -45,8 +45,8 @@ static bool read_libstdcxx(struct reader *reader, uint64_t address, struct memor
 	uint64_t words[WORDS];
 
 	if (!(reader->cxx & LIBSTDCXX) || !reader_words(reader, address, WORDS, words) ||
-	    words[0] != map.start || words[1] == 0 || words[1] > range_size(map) / 8 ||
-	    !reader_fits(reader, map, 8 * words[1]))
+	    words[0] != map.start || words[1] == 0 || words[1] > range_size(map) / reader->word ||
+	    !reader_fits(reader, map, reader->word * words[1]))
 		return false;
 	memcpy(&start, words + 2, sizeof(start));
 	memcpy(&finish, words + 6, sizeof(finish));
@@ -56,7 +56,7 @@ static bool read_libstdcxx(struct reader *reader, uint64_t address, struct memor
 		.begin = start.current,
 		.end = finish.current,
 		.block_size = start.last - start.first,
-		.map_size = 8 * words[1],
+		.map_size = reader->word * words[1],
 	};
 	return start.node <= finish.node &&
 	       start.last - start.first == finish.last - finish.first &&
@@ -116,9 +116,9 @@ static bool read_referrer(struct reader *reader, const struct reference *referen
 	return read_deque(reader, reference->address, reference->range, ret);
 }
 
-static bool is_in_map(const uint64_t *words, uint64_t node)
+static bool is_in_map(const struct reader *reader, const uint64_t *words, uint64_t node)
 {
-	return node - words[0] < 8 * words[1];
+	return node - words[0] < reader->word * words[1];
 }
 
 /* Whether the words agree with each other. */
@@ -127,8 +127,8 @@ static bool may_be_deque(const struct reader *reader, const struct reference *re
 	uint64_t words[WORDS];
 
 	return ((reader->cxx & LIBSTDCXX) && reference_words(reference, 0, WORDS, words) &&
-		words[1] > 0 && words[1] <= UINT64_MAX / 8 && is_in_map(words, words[5]) &&
-		is_in_map(words, words[9])) ||
+		words[1] > 0 && words[1] <= UINT64_MAX / 8 && is_in_map(reader, words, words[5]) &&
+		is_in_map(reader, words, words[9])) ||
 	       ((reader->cxx & LIBCXX) && reference_words(reference, 0, LIBCXX_WORDS, words) &&
 		words[1] >= words[0] && words[2] > words[1] && words[3] >= words[2]);
 }
@@ -151,10 +151,10 @@ static void tell_map(struct reader *reader, struct memory_range range, struct pa
 	if (!read_deque(reader, facts->owner, range, &deque))
 		return;
 	facts->unit = "blocks";
-	facts->length = (deque.last - deque.first) / 8 + 1;
+	facts->length = (deque.last - deque.first) / reader->word + 1;
 	facts->dead = "unused part of a deque's map";
 	facts->live_start = deque.first - range.start;
-	facts->live_end = deque.last + 8 - range.start;
+	facts->live_end = deque.last + reader->word - range.start;
 	facts->is_measured = true;
 	facts->asked = deque.map_size;
 }
@@ -164,6 +164,7 @@ const struct classifier classifier_deque_map = {
 	.summary = "the pointers to the blocks of a std::deque",
 	.role = "the map of the std::deque",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.match = match_map,
 	.suspect = suspect,
@@ -181,7 +182,7 @@ static void match_block(struct reader *reader, const struct reference *reference
 
 	if (!read_referrer(reader, reference, &deque))
 		return;
-	for (uint64_t at = deque.first; at <= deque.last; at += 8) {
+	for (uint64_t at = deque.first; at <= deque.last; at += reader->word) {
 		allocation_id id;
 
 		if (!reader_step(reader) || !reader_word(reader, at, &block))
@@ -245,6 +246,7 @@ const struct classifier classifier_deque_block = {
 	.summary = "some elements of a std::deque",
 	.role = "a block of the std::deque",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.walks = true,
 	.match = match_block,

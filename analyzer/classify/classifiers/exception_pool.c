@@ -30,7 +30,7 @@ static void match(struct reader *reader, const struct reference *reference)
 	    words[0] - range.start < range_size(range) && reader_fits(reader, range, words[2]) &&
 	    reader_word(reader, words[0], &entry) && entry <= range.start + words[2] - words[0] &&
 	    reader_in_module(reader, reference->address))
-		reader_claim(reader, reference->target, reference->address - 8);
+		reader_claim(reader, reference->target, reference->address - reader->word);
 }
 
 const struct classifier classifier_exception_pool = {
@@ -38,6 +38,7 @@ const struct classifier classifier_exception_pool = {
 	.summary = "what libstdc++ keeps for exceptions when memory is out",
 	.role = "libstdc++'s pool for exceptions, whose variable is",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.match = match,
 	.suspect = suspect,

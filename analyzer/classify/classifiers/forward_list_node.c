@@ -85,7 +85,7 @@ static bool starts_chain(struct reader *reader, allocation_id id)
 	struct memory_range range;
 	uint64_t next;
 
-	return allocation_size(reader->index, id) >= 2 * sizeof(next) &&
+	return allocation_size(reader->index, id) >= 2 * (uint64_t)reader->word &&
 	       allocation_size(reader->index, id) <= MOST_SIZE &&
 	       reader_word(reader, allocation_start(reader->index, id), &next) &&
 	       reader_start(reader, next, &range) != NO_ALLOCATION &&
@@ -99,6 +99,7 @@ static bool starts_chain(struct reader *reader, allocation_id id)
 static bool is_in_c_library(struct reader *reader, uint64_t address)
 {
 	static const char *const news[] = { "_Znwm", "_ZnwmSt11align_val_t", "_ZnwmRKSt9nothrow_t",
+					    "_Znwj", "_ZnwjSt11align_val_t", "_ZnwjRKSt9nothrow_t",
 					    NULL };
 	const struct module *module = program_find_module(reader->program, address);
 
@@ -114,10 +115,9 @@ static bool is_in_c_library(struct reader *reader, uint64_t address)
 static bool may_be_chained(const struct reader *reader, const struct reference *reference)
 {
 	const struct address_filter *chained = &reader->overview->chained;
-	uint64_t word;
 
-	memcpy(&word, reference->bytes, sizeof(word));
-	return !chained->bits.bytes || address_filter_may_have(chained, word);
+	return !chained->bits.bytes ||
+	       address_filter_may_have(chained, load_word(reference->bytes, reference->word));
 }
 
 DEFINE_SUSPECT(suspect, may_be_chained)
@@ -150,6 +150,7 @@ const struct classifier classifier_forward_list_node = {
 	.summary = "an element of a std::forward_list",
 	.role = "a node of the std::forward_list",
 	.strength = STRENGTH_CHAIN,
+	.narrow = true,
 	.for_cxx = true,
 	.walks = true,
 	.owners_later = true,

@@ -10,16 +10,17 @@
  *	| magic, flags | read: pointer, end, base |
  *	| write: base, pointer, end | buffer: base, end |
  */
-enum { FILE_MAGIC = 0xfbad, BUFFER_BASE = 7, METHODS = 0xd8 };
+enum { FILE_MAGIC = 0xfbad, BUFFER_BASE = 7, METHODS = 0xd8, NARROW_METHODS = 0x94 };
 
 static void inspect_file(struct reader *reader, const struct subject *subject)
 {
-	uint64_t methods;
+	const unsigned int word = reader->word;
+	const size_t methods = word == sizeof(uint32_t) ? NARROW_METHODS : METHODS;
 	uint32_t flags;
 
 	memcpy(&flags, subject->bytes, sizeof(flags));
-	memcpy(&methods, subject->bytes + METHODS, sizeof(methods));
-	if (flags >> 16 == FILE_MAGIC && reader_in_module(reader, methods))
+	if (flags >> 16 == FILE_MAGIC && subject->size >= methods + word &&
+	    reader_in_module(reader, load_word(subject->bytes + methods, word)))
 		reader_claim(reader, subject->id, 0);
 }
 
@@ -27,9 +28,10 @@ const struct classifier classifier_stdio_file = {
 	.name = "StdioFile",
 	.summary = "a FILE, made by fopen() or the like",
 	.role = "a FILE of the C library",
+	.narrow = true,
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect_file,
-	.least_size = METHODS + sizeof(uint64_t),
+	.least_size = NARROW_METHODS + sizeof(uint32_t),
 };
 
 static bool may_be_buffer(const struct reader *reader, const struct reference *reference)
@@ -51,7 +53,8 @@ static void match_buffer(struct reader *reader, const struct reference *referenc
 		return;
 	size = words[1] - words[0];
 	if (size > 0 && reader_fits(reader, reference->range, size))
-		reader_claim(reader, reference->target, reference->address - 8 * BUFFER_BASE);
+		reader_claim(reader, reference->target,
+			     reference->address - reader->word * (uint64_t)BUFFER_BASE);
 }
 
 /* Its contents stay only until they are read or written: none of it is spare. */
@@ -60,7 +63,7 @@ static void tell_buffer(struct reader *reader, struct memory_range range,
 {
 	uint64_t words[2];
 
-	if (!reader_words(reader, facts->owner + 8 * BUFFER_BASE, 2, words))
+	if (!reader_words(reader, facts->owner + reader->word * (uint64_t)BUFFER_BASE, 2, words))
 		return;
 	facts->unit = "bytes";
 	facts->length = words[1] - words[0];
@@ -72,6 +75,7 @@ const struct classifier classifier_stdio_buffer = {
 	.name = "StdioBuffer",
 	.summary = "the buffer of a FILE",
 	.role = "the buffer of the FILE",
+	.narrow = true,
 	.strength = STRENGTH_MARKED,
 	.match = match_buffer,
 	.suspect = suspect_buffer,
@@ -117,7 +121,8 @@ static bool is_line(struct reader *reader, struct memory_range range, uint64_t s
 }
 
 /* A size is below 2^31, which few words near a pointer are. */
-static bool may_be_line(const struct reader *reader, const struct reference *reference)
+static inline __attribute__((always_inline)) bool may_be_line(const struct reader *reader,
+							      const struct reference *reference)
 {
 	uint64_t word;
 
@@ -146,6 +151,7 @@ const struct classifier classifier_getdelim_line = {
 	.name = "GetdelimLine",
 	.summary = "a line read by getline() or getdelim()",
 	.role = "the line read by getline() for the pointer",
+	.narrow = true,
 	.strength = STRENGTH_SPAN,
 	.match = match_line,
 	.suspect = suspect_line,
@@ -195,6 +201,7 @@ const struct classifier classifier_locale_name = {
 	.name = "LocaleName",
 	.summary = "the name of the locale that setlocale() chose",
 	.role = "the name of the locale, kept",
+	.narrow = true,
 	.strength = STRENGTH_SPAN,
 	.match = match_locale_name,
 	.suspect = suspect_locale_name,
@@ -206,23 +213,27 @@ const struct classifier classifier_locale_name = {
  *	| descriptor, lock | allocation | size | offset | position | error |
  *	| data, as many bytes as the allocation says ...
  */
-enum { DIR_HEADER = 48, LEAST_DIR_DATA = 32768 };
+enum { DIR_HEADER = 48, NARROW_DIR_HEADER = 28, LEAST_DIR_DATA = 32768 };
 
 static void inspect_directory(struct reader *reader, const struct subject *subject)
 {
 	enum { MOST_DESCRIPTOR = 1 << 20 };
+	const unsigned int word = reader->word;
+	const uint64_t header = word == sizeof(uint32_t) ? NARROW_DIR_HEADER : DIR_HEADER;
 	struct {
 		int32_t descriptor, lock;
-		uint64_t allocation, size, offset;
 	} dir;
+	uint64_t words[3]; /* allocation, size, offset */
 
 	memcpy(&dir, subject->bytes, sizeof(dir));
+	for (unsigned int i = 0; i < 3; i++)
+		words[i] = load_word(subject->bytes + sizeof(dir) + i * word, word);
 	if (dir.descriptor < 0 || dir.descriptor > MOST_DESCRIPTOR || dir.lock < 0 ||
-	    dir.lock > 2 || dir.allocation < LEAST_DIR_DATA || dir.allocation % 4096 ||
-	    dir.size > dir.allocation || dir.offset > dir.size)
+	    dir.lock > 2 || words[0] < LEAST_DIR_DATA || words[0] % 4096 || words[1] > words[0] ||
+	    words[2] > words[1])
 		return;
-	if (dir.allocation <= range_size(subject->range) - DIR_HEADER &&
-	    reader_fits(reader, subject->range, DIR_HEADER + dir.allocation))
+	if (words[0] <= range_size(subject->range) - header &&
+	    reader_fits(reader, subject->range, header + words[0]))
 		reader_claim(reader, subject->id, 0);
 }
 
@@ -230,9 +241,10 @@ const struct classifier classifier_directory_stream = {
 	.name = "DirectoryStream",
 	.summary = "a DIR, made by opendir()",
 	.role = "a DIR of the C library, with its buffer",
+	.narrow = true,
 	.strength = STRENGTH_BUFFER,
 	.inspect = inspect_directory,
-	.least_size = DIR_HEADER + LEAST_DIR_DATA,
+	.least_size = NARROW_DIR_HEADER + LEAST_DIR_DATA,
 };
 
 /*
@@ -250,7 +262,8 @@ static void inspect_obstack(struct reader *reader, const struct subject *subject
 	struct memory_range before;
 	uint64_t words[2], limit;
 
-	memcpy(words, subject->bytes, sizeof(words));
+	words[0] = load_word(subject->bytes, reader->word);
+	words[1] = load_word(subject->bytes + reader->word, reader->word);
 	if (!names_its_end(reader, subject->range, words[0]))
 		return;
 	if (words[1] != 0 &&
@@ -264,6 +277,7 @@ const struct classifier classifier_obstack_chunk = {
 	.name = "ObstackChunk",
 	.summary = "memory from which an obstack takes objects in order",
 	.role = "a chunk of an obstack",
+	.narrow = true,
 	.strength = STRENGTH_BUFFER,
 	.inspect = inspect_obstack,
 	.least_size = 64,

@@ -25,7 +25,7 @@ static bool visit(struct reader *reader, const struct list *list, bool claim)
 		allocation_id id = reader_start(reader, node, &range);
 
 		if (id == NO_ALLOCATION || !reader_step(reader) ||
-		    range_size(range) < sizeof(words) + 1 ||
+		    range_size(range) < 2 * (uint64_t)reader->word + 1 ||
 		    !reader_words(reader, node, 2, words) || words[1] != back)
 			return false;
 		if (claim)
@@ -58,8 +58,8 @@ static void match(struct reader *reader, const struct reference *reference)
 	struct list list = { .address = reference->address };
 	uint64_t words[3], back;
 
-	if (!reference_words(reference, 0, 3, words) || !reader_word(reader, words[0] + 8, &back) ||
-	    back != reference->address)
+	if (!reference_words(reference, 0, 3, words) ||
+	    !reader_word(reader, words[0] + reader->word, &back) || back != reference->address)
 		return;
 	list.first = words[0];
 	list.size = words[2];
@@ -119,7 +119,7 @@ static void finish(struct reader *reader, struct overview *overview)
 static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	facts->unit = "elements";
-	reader_word(reader, facts->owner + 16, &facts->length);
+	reader_word(reader, facts->owner + 2 * (uint64_t)reader->word, &facts->length);
 }
 
 /* By the link to which its second word points back. */
@@ -136,6 +136,7 @@ const struct classifier classifier_list_node = {
 	.summary = "an element of a std::list",
 	.role = "a node of the std::list",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.walks = true,
 	.match = match,

@@ -8,23 +8,30 @@
 #include "analyzer/classify/classifier.h"
 
 /* A link map has been larger since glibc 2.3. */
-enum { LINK_MAP_LEAST_SIZE = 0x300 };
+enum { LINK_MAP_LEAST_SIZE = 0x300, NARROW_LEAST_SIZE = 0x180, LINK_MAP_WORDS = 6 };
 
 struct link_map {
 	uint64_t address, name, dynamic, next, previous, real;
 };
 
 /* Whether an allocation, of which size bytes are at hand, is a struct link_map. */
-static bool is_link_map(const struct reader *reader, struct memory_range range,
-			const uint8_t *bytes, uint64_t size)
+static inline __attribute__((always_inline)) bool is_link_map(const struct reader *reader,
+							      struct memory_range range,
+							      const uint8_t *bytes, uint64_t size)
 {
-	struct link_map map;
+	const unsigned int word = reader->word;
+	union {
+		uint64_t words[LINK_MAP_WORDS];
+		struct link_map map;
+	} read;
 
-	if (size < LINK_MAP_LEAST_SIZE)
+	if (size < (word == sizeof(uint32_t) ? NARROW_LEAST_SIZE : LINK_MAP_LEAST_SIZE) ||
+	    load_word(bytes + (LINK_MAP_WORDS - 1) * word, word) != range.start)
 		return false;
-	memcpy(&map, bytes, sizeof(map));
-	return map.real == range.start && map.name && map.previous % 8 == 0 && map.next % 8 == 0 &&
-	       reader_in_module(reader, map.dynamic) && map.dynamic > map.address;
+	for (unsigned int i = 0; i < LINK_MAP_WORDS; i++)
+		read.words[i] = load_word(bytes + i * word, word);
+	return read.map.name && read.map.previous % word == 0 && read.map.next % word == 0 &&
+	       reader_in_module(reader, read.map.dynamic) && read.map.dynamic > read.map.address;
 }
 
 static void inspect_link_map(struct reader *reader, const struct subject *subject)
@@ -37,9 +44,10 @@ const struct classifier classifier_link_map = {
 	.name = "LinkMap",
 	.summary = "what the loader knows of a library loaded later",
 	.role = "a link map of the loader",
+	.narrow = true,
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect_link_map,
-	.least_size = LINK_MAP_LEAST_SIZE,
+	.least_size = NARROW_LEAST_SIZE,
 };
 
 /* Whether a link map refers to it: names, lists of dependencies and of scopes, versions. */
@@ -69,33 +77,49 @@ static void match_data(struct reader *reader, const struct reference *reference)
  * glibc, elf/dl-find_object.c: a table of mappings of libraries, somewhere in the first 64 bytes,
  * knows what to free in the end:
  *
- *	| previous | to free | size | allocated | 32 bytes for each ... |
+ *	| previous | to free | size | allocated | 4 words for each, or 5 on i386 ... |
  */
-enum { TABLE_HEADER = 32, ENTRY = 32, SLACK = 128 };
+enum { HEADER_WORDS = 4, ENTRY = 32, NARROW_ENTRY = 20, SLACK = 128 };
 
-static bool is_mapping_table(const struct subject *subject, uint64_t gap)
+static inline __attribute__((always_inline)) bool is_mapping_table(const struct subject *subject,
+								   uint64_t gap, unsigned int word)
 {
-	uint64_t words[4], rest;
+	const uint64_t entry = word == sizeof(uint32_t) ? NARROW_ENTRY : ENTRY;
+	uint64_t words[HEADER_WORDS], rest;
 
-	memcpy(words, subject->bytes + gap, sizeof(words));
-	if (words[1] != subject->range.start)
+	if (load_word(subject->bytes + gap + word, word) != subject->range.start)
 		return false;
-	rest = range_size(subject->range) - gap - sizeof(words);
-	return words[2] <= words[3] && words[3] > 0 && words[3] <= rest / ENTRY &&
-	       rest - words[3] * ENTRY <= SLACK;
+	for (unsigned int i = 0; i < HEADER_WORDS; i++)
+		words[i] = load_word(subject->bytes + gap + i * word, word);
+	rest = range_size(subject->range) - gap - HEADER_WORDS * (uint64_t)word;
+	return words[2] <= words[3] && words[3] > 0 && words[3] <= rest / entry &&
+	       rest - words[3] * entry <= SLACK;
+}
+
+static inline __attribute__((always_inline)) void inspect_table_of(struct reader *reader,
+								   const struct subject *subject,
+								   unsigned int word)
+{
+	const uint64_t least = HEADER_WORDS * (uint64_t)word + ENTRY;
+
+	for (uint64_t gap = 0; gap <= 64 && subject->size >= gap + least; gap += 16)
+		if (is_mapping_table(subject, gap, word))
+			reader_claim(reader, subject->id, 0);
 }
 
 static void inspect_table(struct reader *reader, const struct subject *subject)
 {
-	for (uint64_t gap = 0; gap <= 64 && subject->size >= gap + TABLE_HEADER + ENTRY; gap += 16)
-		if (is_mapping_table(subject, gap))
-			reader_claim(reader, subject->id, 0);
+	if (reader->word == sizeof(uint64_t))
+		inspect_table_of(reader, subject, sizeof(uint64_t));
+	else
+		inspect_table_of(reader, subject, sizeof(uint32_t));
 }
 
 const struct classifier classifier_loader_data = {
 	.name = "LoaderData",
 	.summary = "names and lists of a library loaded later",
 	.role = "data of the loader, of the link map",
+	.narrow = true,
 	.strength = STRENGTH_RELATED,
 	.match = match_data,
 	.suspect = suspect_data,

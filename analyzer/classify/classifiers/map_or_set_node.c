@@ -13,35 +13,35 @@
  *	node	  | left | right | parent | is black | element ...
  */
 struct layout {
-	uint64_t parent, left, right; /* offsets in a node */
-	uint64_t colour;
-	int header; /* words from the header to the pointer to the root */
+	uint64_t parent, left, right, colour; /* words from a node's start */
+	int header;			      /* words from the header to the pointer to the root */
 };
 
-static const struct layout libstdcxx = { 8, 16, 24, 0, 1 };
-static const struct layout libcxx = { 16, 0, 8, 24, 0 };
+static const struct layout libstdcxx = { 1, 2, 3, 0, 1 };
+static const struct layout libcxx = { 2, 0, 1, 3, 0 };
 
 struct tree {
 	const struct layout *layout;
 	uint64_t header, root, size;
 };
 
-static uint64_t link_of(struct reader *reader, uint64_t node, uint64_t offset)
+static uint64_t link_of(struct reader *reader, uint64_t node, uint64_t number)
 {
 	uint64_t word;
 
-	return reader_word(reader, node + offset, &word) ? word : 0;
+	return reader_word(reader, node + reader->word * number, &word) ? word : 0;
 }
 
 /* The child, if it is a node whose parent node is. */
 static uint64_t child_of(struct reader *reader, const struct tree *tree, uint64_t node,
-			 uint64_t offset)
+			 uint64_t number)
 {
-	uint64_t child = link_of(reader, node, offset);
+	uint64_t child = link_of(reader, node, number);
 	struct memory_range range;
 
 	if (child == 0 || reader_start(reader, child, &range) == NO_ALLOCATION ||
-	    range_size(range) <= 32 - 8 || link_of(reader, child, tree->layout->parent) != node)
+	    range_size(range) <= 3 * (uint64_t)reader->word ||
+	    link_of(reader, child, tree->layout->parent) != node)
 		return 0;
 	return child;
 }
@@ -122,7 +122,7 @@ static bool read_tree(const struct reader *reader, const struct reference *refer
 	    !heap_bounds_hold(&reader->bounds, words[2]) ||
 	    !heap_bounds_hold(&reader->bounds, words[3]))
 		return false;
-	*ret = (struct tree){ &libstdcxx, reference->address - 8, words[1], words[4] };
+	*ret = (struct tree){ &libstdcxx, reference->address - reader->word, words[1], words[4] };
 	*ret_leftmost = words[2];
 	*ret_rightmost = words[3];
 	return true;
@@ -143,7 +143,7 @@ static void match(struct reader *reader, const struct reference *reference)
 	uint64_t leftmost, rightmost;
 	struct tree tree;
 
-	if (range_size(reference->range) > 24 &&
+	if (range_size(reference->range) > 3 * (uint64_t)reader->word &&
 	    read_tree(reader, reference, &tree, &leftmost, &rightmost) &&
 	    is_tree(reader, &tree, leftmost, rightmost))
 		claim_all(reader, &tree);
@@ -160,9 +160,9 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	    link_of(reader, words[1], libstdcxx.parent) == header)
 		facts->length = words[4];
 	else
-		facts->length = link_of(reader, header, 8);
+		facts->length = link_of(reader, header, 1);
 	/* The comparison of keys stands in front, in a word of its own. */
-	facts->owner -= 8;
+	facts->owner -= reader->word;
 }
 
 /* Whether the reference is one of its parent's links down to it. */
@@ -172,8 +172,9 @@ static bool is_link_down(struct reader *reader, const struct layout *layout, uin
 	uint64_t parent = link_of(reader, node, layout->parent);
 
 	if (parent == owner)
-		return address == owner + 8 * (uint64_t)layout->header;
-	return address == parent + layout->left || address == parent + layout->right;
+		return address == owner + reader->word * (uint64_t)layout->header;
+	return address == parent + reader->word * layout->left ||
+	       address == parent + reader->word * layout->right;
 }
 
 static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
@@ -190,6 +191,7 @@ const struct classifier classifier_map_or_set_node = {
 	.summary = "an element of a std::map, std::set or the like",
 	.role = "a node of the std::map or std::set",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.walks = true,
 	.match = match,

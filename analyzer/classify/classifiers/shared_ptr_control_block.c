@@ -15,8 +15,9 @@ static bool is_named(struct reader *reader, uint64_t vtable)
 	char name[LONGEST_CONTROL_BLOCK + 1] = "";
 	uint64_t type, address;
 
-	if (!reader_in_module(reader, vtable) || !reader_word(reader, vtable - 8, &type) ||
-	    !reader_word(reader, type + 8, &address) ||
+	if (!reader_in_module(reader, vtable) ||
+	    !reader_word(reader, vtable - reader->word, &type) ||
+	    !reader_word(reader, type + reader->word, &address) ||
 	    !image_read(reader->image, address, name, LONGEST_CONTROL_BLOCK))
 		return false;
 	return control_block_object(name) != NO_CONTROL_BLOCK;
@@ -38,19 +39,20 @@ static bool is_count(int64_t count)
 
 static void inspect(struct reader *reader, const struct subject *subject)
 {
-	uint64_t words[2];
+	const unsigned int word = reader->word;
+	uint64_t vtable;
 	int32_t counts[2];
 	int64_t long_count;
 
-	if (subject->size < sizeof(words))
+	if (subject->size < word + sizeof(counts))
 		return;
-	memcpy(words, subject->bytes, sizeof(words));
-	memcpy(counts, words + 1, sizeof(counts));
-	memcpy(&long_count, words + 1, sizeof(long_count));
-	if (words[0] % 8 == 0 && words[0] > 8 &&
-	    words[0] - reader->modules.start < range_size(reader->modules) &&
+	vtable = load_word(subject->bytes, word);
+	memcpy(counts, subject->bytes + word, sizeof(counts));
+	memcpy(&long_count, subject->bytes + word, sizeof(long_count));
+	if (vtable % word == 0 && vtable > word &&
+	    vtable - reader->modules.start < range_size(reader->modules) &&
 	    (is_count(long_count) || (is_count(counts[0]) && is_count(counts[1]))) &&
-	    is_control_vtable(reader, words[0]))
+	    is_control_vtable(reader, vtable))
 		reader_claim(reader, subject->id, 0);
 }
 
@@ -59,6 +61,7 @@ const struct classifier classifier_shared_ptr_control_block = {
 	.summary = "the counts of std::shared_ptr, and often what it points at",
 	.role = "the control block of a std::shared_ptr",
 	.strength = STRENGTH_MARKED,
+	.narrow = true,
 	.for_cxx = true,
 	.holds_object = true,
 	.inspect = inspect,

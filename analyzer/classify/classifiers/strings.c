@@ -69,6 +69,7 @@ const struct classifier classifier_long_string = {
 	.summary = "the text of a std::string too long to be kept in it",
 	.role = "the text of the std::string",
 	.strength = STRENGTH_BUFFER,
+	.narrow = true,
 	.for_cxx = true,
 	.match = match_long,
 	.suspect = suspect_long,
@@ -80,11 +81,11 @@ const struct classifier classifier_long_string = {
 /* Behind what allocations start by, not where they do. */
 static bool may_be_shared(const struct reader *reader, const struct reference *reference)
 {
-	uint64_t word;
+	uint64_t word = load_word(reference->bytes, reference->word);
 
-	memcpy(&word, reference->bytes, sizeof(word));
-	return (reader->cxx & LIBSTDCXX) &&
-	       (word - SHARED_TEXT) % allocation_alignment(reader->index) == 0;
+	return (reader->cxx & LIBSTDCXX) && (word - SHARED_TEXT * (uint64_t)reference->word) %
+							    allocation_alignment(reader->index) ==
+						    0;
 }
 
 DEFINE_SUSPECT(suspect_shared, may_be_shared)
@@ -105,9 +106,9 @@ static void tell_shared(struct reader *reader, struct memory_range range,
 	facts->unit = "characters";
 	facts->has_capacity = true;
 	facts->dead = "unused end of a string";
-	facts->live_end = SHARED_TEXT + facts->length + 1;
+	facts->live_end = cxx_shared_text(reader) + facts->length + 1;
 	facts->is_measured = true;
-	facts->asked = SHARED_TEXT + facts->capacity + 1;
+	facts->asked = cxx_shared_text(reader) + facts->capacity + 1;
 }
 
 const struct classifier classifier_cow_string_body = {
@@ -115,6 +116,7 @@ const struct classifier classifier_cow_string_body = {
 	.summary = "the text of a std::string that copies on write",
 	.role = "the body of the copy-on-write std::string",
 	.strength = STRENGTH_BUFFER,
+	.narrow = true,
 	.for_cxx = true,
 	.match = match_shared,
 	.suspect = suspect_shared,

@@ -27,14 +27,6 @@ static bool is_address_too(struct reader *reader, uint64_t word)
 	return word >= LEAST && word < END && image_find(reader->image, word);
 }
 
-static uint64_t word_at(const struct subject *subject, uint64_t offset)
-{
-	uint64_t word;
-
-	memcpy(&word, subject->bytes + offset, sizeof(word));
-	return word;
-}
-
 /*
  * What the allocator left in the first words of a block, links of its lists, by bit. Text overwrote
  * the first of them, but it puts two of a kind there: ask of the second one as if it were both.
@@ -42,10 +34,11 @@ static uint64_t word_at(const struct subject *subject, uint64_t offset)
 static unsigned int find_stale(struct reader *reader, const struct subject *subject)
 {
 	uint64_t words[STALE_WORDS] = { 0 }, start = subject->range.start;
+	const unsigned int word = reader->word;
 	unsigned int stale;
 
-	memcpy(words, subject->bytes,
-	       subject->size < sizeof(words) ? subject->size & ~UINT64_C(7) : sizeof(words));
+	for (unsigned int i = 0; i < STALE_WORDS && (i + 1) * word <= subject->size; i++)
+		words[i] = load_word(subject->bytes + i * word, word);
 	stale = allocation_stale_links(reader->index, start, words);
 	words[0] = words[1];
 	return stale | (allocation_stale_links(reader->index, start, words) & ~1u);
@@ -94,16 +87,16 @@ static bool is_plain(const struct subject *subject, uint64_t offset, uint64_t en
 
 /* Whether the words behind the end of the text are plain, or links of the allocator. */
 static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64_t size,
-			  unsigned int stale)
+			  unsigned int stale, unsigned int word)
 {
-	uint64_t offset = length / 8 * 8 + 8;
+	uint64_t offset = length / word * word + word;
 
-	while (offset < size && offset / 8 < STALE_WORDS && stale >> offset / 8 & 1)
-		offset += 8;
+	while (offset < size && offset / word < STALE_WORDS && stale >> offset / word & 1)
+		offset += word;
 	/* What a free block has at its end, its size with its header. */
-	if (offset + 8 <= size && size == range_size(subject->range) && size % 8 == 0 &&
-	    word_at(subject, size - 8) == size + 8)
-		size -= 8;
+	if (offset + word <= size && size == range_size(subject->range) && size % word == 0 &&
+	    load_word(subject->bytes + size - word, word) == size + word)
+		size -= word;
 	return is_plain(subject, offset, size);
 }
 
@@ -111,32 +104,39 @@ static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64
 static bool has_address(struct reader *reader, const struct subject *subject, uint64_t start,
 			uint64_t size, unsigned int stale)
 {
-	for (uint64_t i = start; i + 8 <= size; i += 8)
-		if (!(i / 8 < STALE_WORDS && stale >> i / 8 & 1) &&
-		    is_address_too(reader, word_at(subject, i)))
+	const unsigned int word = reader->word;
+
+	for (uint64_t i = start; i + word <= size; i += word)
+		if (!(i / word < STALE_WORDS && stale >> i / word & 1) &&
+		    is_address_too(reader, load_word(subject->bytes + i, word)))
 			return true;
 	return false;
 }
 
 /* Whether a letter or two overwrote the low bytes of the first of two links into the same list. */
-static bool cuts_link(const struct subject *subject, uint64_t length, unsigned int stale)
+static bool cuts_link(const struct subject *subject, uint64_t length, unsigned int stale,
+		      unsigned int word)
 {
 	return length < LEAST_LENGTH && stale & 2 &&
-	       (word_at(subject, 0) ^ word_at(subject, 8)) >> 8 * LEAST_LENGTH == 0;
+	       (load_word(subject->bytes, word) ^ load_word(subject->bytes + word, word)) >>
+			       8 * LEAST_LENGTH ==
+		       0;
 }
 
-static bool is_long_enough(const struct subject *subject, uint64_t length, unsigned int stale)
+static bool is_long_enough(const struct subject *subject, uint64_t length, unsigned int stale,
+			   unsigned int word)
 {
 	if (length >= CERTAIN_LENGTH)
 		return true;
 	return range_size(subject->range) <= length + MOST_ROOM &&
-	       (length >= LEAST_LENGTH || cuts_link(subject, length, stale));
+	       (length >= LEAST_LENGTH || cuts_link(subject, length, stale, word));
 }
 
 static void inspect_text(struct reader *reader, const struct subject *subject)
 {
 	uint64_t size = subject->size < MOST_INSPECTED ? subject->size : MOST_INSPECTED;
 	uint64_t length = text_run((const char *)subject->bytes, size);
+	const unsigned int word = reader->word;
 	unsigned int stale;
 
 	if (length == 0 ||
@@ -144,9 +144,10 @@ static void inspect_text(struct reader *reader, const struct subject *subject)
 	    (length == size ? size < MOST_INSPECTED : subject->bytes[length] != 0))
 		return;
 	stale = find_stale(reader, subject);
-	if (!(stale & 1) && is_long_enough(subject, length, stale) &&
-	    !mixes_scripts(subject->bytes, length) && is_rest_plain(subject, length, size, stale) &&
-	    !has_address(reader, subject, length < LEAST_LENGTH ? 8 : 0, size, stale))
+	if (!(stale & 1) && is_long_enough(subject, length, stale, word) &&
+	    !mixes_scripts(subject->bytes, length) &&
+	    is_rest_plain(subject, length, size, stale, word) &&
+	    !has_address(reader, subject, length < LEAST_LENGTH ? word : 0, size, stale))
 		reader_claim(reader, subject->id, 0);
 }
 
@@ -155,6 +156,7 @@ const struct classifier classifier_text = {
 	.summary = "text, by its contents",
 	.role = "text",
 	.strength = STRENGTH_TEXT,
+	.narrow = true,
 	.is_text = true,
 	.pointerless = true,
 	.inspect = inspect_text,

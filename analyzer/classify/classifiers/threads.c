@@ -4,7 +4,7 @@
  *
  * glibc, nptl/pthreadP.h and tls.h: a thread control block begins with its own address, that of the
  * vector, and its own again; or, where variables are above it, with that of the vector and a zero,
- * and the variables of the first module follow. The vector has two entries of 16 bytes in front,
+ * and the variables of the first module follow. The vector has two entries of two words in front,
  * of which only one is counted:
  *
  *	vector	| length |      | generation |     | block | to free | ...
@@ -13,7 +13,12 @@
 #include "analyzer/base/list.h"
 #include "analyzer/classify/classifier.h"
 
-enum { ENTRY = 16, MOST_ENTRIES = 1 << 16, MOST_BETWEEN = 1 << 16 };
+enum { ENTRY_WORDS = 2, MOST_ENTRIES = 1 << 16, MOST_BETWEEN = 1 << 16 };
+
+static uint64_t entry_size(const struct reader *reader)
+{
+	return ENTRY_WORDS * (uint64_t)reader->word;
+}
 
 /* The thread control block, if the reference is its own to its vector. */
 static uint64_t block_of(const struct reader *reader, const struct reference *reference)
@@ -28,8 +33,8 @@ static bool is_vector_reference(const struct reader *reader, const struct refere
 
 	if (!reader->image->arch->pthread.self)
 		return reference_words(reference, 0, 2, words) && words[1] == 0 &&
-		       image_read_u64(reader->image, words[0] + ENTRY, &first) &&
-		       first - block - ENTRY < MOST_BETWEEN;
+		       image_read_word(reader->image, words[0] + entry_size(reader), &first) &&
+		       first - block - entry_size(reader) < MOST_BETWEEN;
 	return reference_words(reference, -1, 3, words) && words[0] == block && words[2] == block;
 }
 
@@ -41,7 +46,7 @@ static bool has_length(struct reader *reader, struct memory_range range)
 	uint64_t length;
 
 	return reader_word(reader, range.start, &length) && length > 0 &&
-	       length < range_size(range) / ENTRY;
+	       length < range_size(range) / entry_size(reader);
 }
 
 static void match_vector(struct reader *reader, const struct reference *reference)
@@ -61,9 +66,10 @@ const struct classifier classifier_thread_vector = {
 	.name = "ThreadVector",
 	.summary = "a thread's table of its thread-local storage (dtv)",
 	.role = "the table of thread-local storage of the thread",
+	.narrow = true,
 	.strength = STRENGTH_MARKED,
 	.match = match_vector,
-	.offset = ENTRY,
+	.offset = ENTRY_WORDS,
 	.suspect = suspect_vector,
 	.tell = tell_vector,
 };
@@ -77,12 +83,13 @@ static void claim_blocks(struct reader *reader, uint64_t vector, uint64_t owner)
 	uint64_t length, entry[2];
 	struct memory_range range;
 
-	if (!reader_word(reader, vector - ENTRY, &length) || length > MOST_ENTRIES)
+	if (!reader_word(reader, vector - entry_size(reader), &length) || length > MOST_ENTRIES)
 		return;
 	for (uint64_t i = 1; i <= length; i++) {
 		allocation_id id;
 
-		if (!reader_step(reader) || !reader_words(reader, vector + i * ENTRY, 2, entry))
+		if (!reader_step(reader) ||
+		    !reader_words(reader, vector + i * entry_size(reader), 2, entry))
 			return;
 		id = reader_start(reader, entry[1], &range);
 		if (id != NO_ALLOCATION && entry[0] >= range.start && entry[0] < range.end)
@@ -118,7 +125,7 @@ static void finish_blocks(struct reader *reader, struct overview *overview)
 
 		if (is_known && reader_words(reader, block, 3, words) &&
 		    (!arch->pthread.self || (words[0] == block && words[2] == block)))
-			claim_blocks(reader, words[arch->pthread.dtv / 8], block);
+			claim_blocks(reader, words[arch->pthread.dtv / reader->word], block);
 	}
 }
 
@@ -126,9 +133,10 @@ const struct classifier classifier_thread_local_block = {
 	.name = "ThreadLocalBlock",
 	.summary = "a thread's variables of a library loaded later",
 	.role = "a block of thread-local variables of the thread",
+	.narrow = true,
 	.strength = STRENGTH_MARKED,
 	.match = match_block,
-	.offset = ENTRY,
+	.offset = ENTRY_WORDS,
 	.suspect = suspect_vector,
 	.leads_on = vector_leads_on,
 	.finish = finish_blocks,
@@ -149,6 +157,10 @@ static const struct layout {
 	{ 0x288, 64, 2, true },
 	{ 0x2f8, 76, 2, false },
 	{ 0x248, 64, 1, true },
+	/* Of words of 4 bytes. */
+	{ 0x18c, 64, 2, true },
+	{ 0x1cc, 76, 2, false },
+	{ 0x14c, 64, 1, true },
 };
 
 static bool is_cache(struct reader *reader, struct memory_range range, const struct layout *layout)
@@ -159,8 +171,7 @@ static bool is_cache(struct reader *reader, struct memory_range range, const str
 
 	if (range_size(range) != layout->size ||
 	    !image_read(reader->image, range.start, counters, size) ||
-	    !image_read(reader->image, range.start + size, entries,
-			layout->bins * sizeof(*entries)))
+	    !reader_words(reader, range.start + size, layout->bins, entries))
 		return false;
 	for (unsigned int i = 0; i < layout->bins; i++) {
 		const uint8_t *counter = counters + i * layout->counter_size;
@@ -191,7 +202,8 @@ static void finish_caches(struct reader *reader, struct overview *overview)
 		uint64_t pointer = overview->program->threads[i].thread_pointer;
 		uint64_t start = are_above ? pointer : pointer - MOST_VARIABLES, word;
 
-		for (uint64_t at = 0; at < MOST_VARIABLES && pointer >= MOST_VARIABLES; at += 8)
+		for (uint64_t at = 0; at < MOST_VARIABLES && pointer >= MOST_VARIABLES;
+		     at += reader->word)
 			if (reader_word(reader, start + at, &word))
 				find_cache(reader, word, pointer);
 	}
@@ -201,6 +213,7 @@ const struct classifier classifier_thread_cache = {
 	.name = "ThreadCache",
 	.summary = "malloc's list of what a thread has freed (tcache)",
 	.role = "malloc's cache of the thread",
+	.narrow = true,
 	.strength = STRENGTH_MARKED,
 	.finish = finish_caches,
 };

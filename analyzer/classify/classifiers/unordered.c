@@ -40,10 +40,11 @@ static bool is_load(uint64_t word, float *ret)
 /* Whether a bucket points at the table's link to the first node; without nodes all are empty. */
 static bool are_buckets(struct reader *reader, const struct hash_table *table)
 {
-	uint64_t word, link = table->address + 16;
+	uint64_t word, link = table->address + 2 * (uint64_t)reader->word;
 
 	for (uint64_t i = 0; i < table->bucket_count; i++) {
-		if (!reader_step(reader) || !reader_word(reader, table->buckets + 8 * i, &word))
+		if (!reader_step(reader) ||
+		    !reader_word(reader, table->buckets + reader->word * i, &word))
 			return false;
 		if (table->first ? word == link : word != 0)
 			return table->first != 0;
@@ -73,11 +74,11 @@ static bool read_table(struct reader *reader, uint64_t address, struct hash_tabl
 	ret->bucket_count = words[1];
 	ret->first = words[2];
 	ret->size = words[3];
-	if (ret->buckets == address + 8 * WORD_ONE) {
+	if (ret->buckets == address + reader->word * (uint64_t)WORD_ONE) {
 		if (!(reader->cxx & LIBSTDCXX) || ret->bucket_count != 1)
 			return false;
 	} else if (reader_start(reader, ret->buckets, &range) == NO_ALLOCATION ||
-		   !reader_fits(reader, range, 8 * ret->bucket_count)) {
+		   !reader_fits(reader, range, reader->word * ret->bucket_count)) {
 		return false;
 	}
 	return (!ret->first || reader_start(reader, ret->first, &range) != NO_ALLOCATION) &&
@@ -101,8 +102,8 @@ static void match_buckets(struct reader *reader, const struct reference *referen
 	uint64_t words[4]; /* bucket count, first node, size, load */
 
 	if (reference_words(reference, 1, 4, words) && words[0] > 0 &&
-	    words[0] <= range_size(reference->range) / 8 &&
-	    reader_fits(reader, reference->range, 8 * words[0]) &&
+	    words[0] <= range_size(reference->range) / reader->word &&
+	    reader_fits(reader, reference->range, reader->word * words[0]) &&
 	    read_table(reader, reference->address, &table))
 		reader_claim(reader, reference->target, table.address);
 }
@@ -123,9 +124,9 @@ static void tell_buckets(struct reader *reader, struct memory_range range,
 	needed = (uint64_t)buckets;
 	needed += (double)needed < buckets;
 	facts->is_measured = table.buckets == range.start;
-	facts->asked = facts->live_end = 8 * table.bucket_count;
+	facts->asked = facts->live_end = reader->word * table.bucket_count;
 	if (needed < table.bucket_count)
-		facts->scattered = 8 * (table.bucket_count - needed);
+		facts->scattered = reader->word * (table.bucket_count - needed);
 }
 
 const struct classifier classifier_unordered_map_or_set_buckets = {
@@ -133,6 +134,7 @@ const struct classifier classifier_unordered_map_or_set_buckets = {
 	.summary = "the hash table of a std::unordered_map or the like",
 	.role = "the buckets of the std::unordered_map or std::unordered_set",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.match = match_buckets,
 	.suspect = suspect_buckets,
@@ -147,8 +149,8 @@ static bool may_be_to_node(const struct reader *reader, const struct reference *
 	uint64_t words[COMMON_WORDS];
 	float load;
 
-	return reference_words(reference, -2, COMMON_WORDS, words) && words[0] % 8 == 0 &&
-	       words[3] > 0 && are_common(reader, words, &load);
+	return reference_words(reference, -2, COMMON_WORDS, words) &&
+	       words[0] % reference->word == 0 && words[3] > 0 && are_common(reader, words, &load);
 }
 
 DEFINE_SUSPECT(suspect_node, may_be_to_node)
@@ -157,7 +159,7 @@ static void match_node(struct reader *reader, const struct reference *reference)
 {
 	struct hash_table table;
 
-	if (!read_table(reader, reference->address - 16, &table))
+	if (!read_table(reader, reference->address - 2 * (uint64_t)reader->word, &table))
 		return;
 	for (uint64_t i = 0, node = table.first; i < table.size && node; i++) {
 		struct memory_range range;
@@ -174,7 +176,7 @@ static void match_node(struct reader *reader, const struct reference *reference)
 static void tell_node(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
 	facts->unit = "elements";
-	reader_word(reader, facts->owner + 24, &facts->length);
+	reader_word(reader, facts->owner + 3 * (uint64_t)reader->word, &facts->length);
 }
 
 /*
@@ -187,7 +189,7 @@ static bool favors_link(struct reader *reader, struct memory_range range, uint64
 	struct memory_range node = { 0 };
 	uint64_t buckets, word;
 
-	if (address == owner + 16)
+	if (address == owner + 2 * (uint64_t)reader->word)
 		return true;
 	return reader_word(reader, address, &word) && word == range.start &&
 	       reader_start(reader, address, &node) != NO_ALLOCATION &&
@@ -200,6 +202,7 @@ const struct classifier classifier_unordered_map_or_set_node = {
 	.summary = "an element of a std::unordered_map or the like",
 	.role = "a node of the std::unordered_map or std::unordered_set",
 	.strength = STRENGTH_LINKED,
+	.narrow = true,
 	.for_cxx = true,
 	.walks = true,
 	.match = match_node,

@@ -22,8 +22,9 @@ static bool is_span(const struct reader *reader, const struct memory_range *rang
 static bool is_bits(const struct reader *reader, const struct memory_range *range,
 		    const uint64_t *words)
 {
-	return (uint32_t)words[0] == 0 && (uint32_t)words[2] < 64 && words[1] % 8 == 0 &&
-	       words[3] % 8 == 0 && is_span(reader, range, words[1], words[3]);
+	return (uint32_t)words[0] == 0 && (uint32_t)words[2] < 8 * reader->word &&
+	       words[1] % reader->word == 0 && words[3] % reader->word == 0 &&
+	       is_span(reader, range, words[1], words[3]);
 }
 
 /* Whether the three may be pointers into one allocation. */
@@ -66,13 +67,13 @@ static bool read_ends(struct reader *reader, struct memory_range range, uint64_t
 {
 	uint64_t words[4]; /* behind the reference */
 
-	if (!reader_words(reader, owner + 8, 2, words))
+	if (!reader_words(reader, owner + reader->word, 2, words))
 		return false;
 	*ret_end = words[0];
 	*ret_capacity_end = words[1];
 	if (is_span(reader, &range, words[0], words[1]))
 		return true;
-	if (!reader_words(reader, owner + 8, 4, words))
+	if (!reader_words(reader, owner + reader->word, 4, words))
 		return false;
 	*ret_end = words[1] + ((uint32_t)words[2] + 7) / 8;
 	*ret_capacity_end = words[3];
@@ -100,6 +101,7 @@ const struct classifier classifier_vector_body = {
 	.summary = "the elements of a std::vector",
 	.role = "the body of the std::vector",
 	.strength = STRENGTH_SPAN,
+	.narrow = true,
 	.for_cxx = true,
 	.match = match,
 	.suspect = suspect,

@@ -38,6 +38,7 @@ struct symbol_table {
 	bool *apart;	      /* sections that are not loaded: no address is in them */
 	size_t section_count; /* of those, 0 if it is not known */
 	bool packed;	      /* a copy of libdwfl's table */
+	bool copied;	      /* symbols are owned */
 };
 
 struct symbol_tables {

@@ -8,6 +8,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/program/debug/debug_parts.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* So many lookups are done without an index. */
@@ -18,7 +19,7 @@ void symbol_tables_deinit(struct symbol_tables *tables)
 	for (size_t i = 0; i < tables->count; i++) {
 		free(tables->list[i].ordered);
 		free(tables->list[i].apart);
-		if (tables->list[i].packed)
+		if (tables->list[i].copied)
 			free((void *)tables->list[i].symbols);
 	}
 	*tables = (struct symbol_tables){ 0 };
@@ -50,11 +51,34 @@ static void add_table(struct symbol_tables *tables, struct symbol_table table)
 {
 	enum { MOST = sizeof(tables->list) / sizeof(*tables->list) };
 
-	if (tables->count >= MOST || table.count == 0)
+	if (tables->count >= MOST || table.count == 0) {
+		if (table.copied)
+			free((void *)table.symbols);
 		return;
+	}
 	if (!table.packed)
 		find_sections_apart(&table);
 	tables->list[tables->count++] = table;
+}
+
+/* Have a file's symbols, those of 32 bits copied; without any, the count is 0. */
+static void read_symbols(Elf *elf, Elf_Data *data, struct symbol_table *table)
+{
+	Elf64_Sym *symbols;
+	size_t count;
+
+	if (gelf_getclass(elf) == ELFCLASS64) {
+		table->symbols = data->d_buf;
+		table->count = data->d_size / sizeof(*symbols);
+		return;
+	}
+	count = data->d_size / sizeof(Elf32_Sym);
+	symbols = calloc(count, sizeof(*symbols));
+	for (size_t i = 0; symbols && i < count && i < INT_MAX; i++)
+		gelf_getsym(data, (int)i, &symbols[i]);
+	table->symbols = symbols;
+	table->count = symbols ? count : 0;
+	table->copied = true;
 }
 
 /* Add the file's table of that type (SHT_...), if it has one. */
@@ -62,7 +86,7 @@ static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
 {
 	Elf_Scn *section = NULL;
 
-	if (!elf || gelf_getclass(elf) != ELFCLASS64)
+	if (!elf)
 		return false;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
 		struct symbol_table table = { .elf = elf };
@@ -74,8 +98,7 @@ static bool add_section(struct symbol_tables *tables, Elf *elf, uint32_t type)
 		data = elf_getdata(section, NULL);
 		if (!data || !data->d_buf)
 			continue;
-		table.symbols = data->d_buf;
-		table.count = data->d_size / sizeof(Elf64_Sym);
+		read_symbols(elf, data, &table);
 		table.strings = header.sh_link;
 		add_table(tables, table);
 		return tables->count > 0;
@@ -91,7 +114,7 @@ static bool add_packed(struct debug_module *module)
 {
 	Dwfl_Module *dwfl = debug_module_dwfl(module);
 	int count = dwfl ? dwfl_module_getsymtab(dwfl) : 0;
-	struct symbol_table table = { .packed = true };
+	struct symbol_table table = { .packed = true, .copied = true };
 	Elf64_Sym *symbols;
 
 	if (count <= 0)
