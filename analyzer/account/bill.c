@@ -57,6 +57,8 @@ struct maker {
 	struct unknowns unknowns;
 	/* The runtime's pages that are being claimed. */
 	const struct object_pages *pages;
+	const struct named_range *memory; /* likewise */
+	size_t memory_count;
 	size_t pages_first; /* of its rows */
 };
 
@@ -259,6 +261,40 @@ static struct error *add_objects(struct maker *maker)
 	return NULL;
 }
 
+/* What a runtime has for itself of memory that nobody else has. */
+static struct error *claim_memory(void *data, row_number rest, uint64_t start, uint64_t end)
+{
+	const struct maker *maker = data;
+
+	for (size_t i = 0; i < maker->memory_count; i++) {
+		const struct memory_range *range = &maker->memory[i].range;
+		uint64_t from = range->start > start ? range->start : start;
+		uint64_t to = range->end < end ? range->end : end;
+		row_number row;
+
+		if (from >= to)
+			continue;
+		TRY(find_row(maker->ledger, maker->pages_first, maker->memory[i].name, &row));
+		TRY(ledger_claim(maker->ledger, from, to, row));
+	}
+	return NULL;
+}
+
+static struct error *add_memory(struct maker *maker)
+{
+	const struct runtimes *runtimes = analysis_runtimes(maker->analysis);
+
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		maker->memory = runtimes_memory(runtimes, i, &maker->memory_count);
+		if (!maker->memory_count)
+			continue;
+		maker->pages_first = ledger_row_count(maker->ledger);
+		TRY(ledger_rest(maker->ledger, claim_memory, maker));
+		TRY(ledger_settle(maker->ledger, NULL, NULL));
+	}
+	return NULL;
+}
+
 /* Whether the kernel names shared memory so, which is no file on a disk. */
 static bool is_shared_path(const char *path)
 {
@@ -388,7 +424,7 @@ static struct error *add_others(struct bill *bill, struct analysis *analysis)
 		.unknowns.memory.account = analysis_account(analysis),
 	};
 	struct error *(*const steps[])(struct maker * maker) = {
-		add_rows, add_stacks, add_fibers, add_thread_variables, add_objects,
+		add_rows, add_stacks, add_fibers, add_thread_variables, add_objects, add_memory,
 	};
 	struct error *error = NULL;
 

@@ -87,6 +87,12 @@ struct object_pages {
 	bool is_certain;
 };
 
+/* Memory that a runtime has for itself, in no heap. */
+struct named_range {
+	struct memory_range range;
+	const char *name; /* "Java's heap" */
+};
+
 /* Code that a program compiled: a method, a block, the body of a class. */
 struct object_code {
 	allocation_id id;
@@ -264,6 +270,9 @@ struct runtime {
 			  bool with_content, char *ret, size_t size);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
+	/* Optional: memory that it has for itself; they do not overlap, and live as long as the
+	 * space. */
+	const struct named_range *(*memory)(const struct object_space *space, size_t *ret_count);
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded,
 	 * and its objects are not known. */
 	const char *leaks_note;

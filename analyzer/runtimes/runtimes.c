@@ -144,6 +144,26 @@ const char *runtimes_packed(const struct runtimes *list)
 	return NULL;
 }
 
+const struct named_range *runtimes_memory(const struct runtimes *list, size_t number,
+					  size_t *ret_count)
+{
+	const struct object_space *space = list->spaces[number];
+
+	*ret_count = 0;
+	return space->runtime->memory ? space->runtime->memory(space, ret_count) : NULL;
+}
+
+static const char *memory_use(const struct runtimes *list, size_t number, uint64_t address)
+{
+	size_t count;
+	const struct named_range *ranges = runtimes_memory(list, number, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (address >= ranges[i].range.start && address < ranges[i].range.end)
+			return ranges[i].name;
+	return NULL;
+}
+
 struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime)
 {
 	for (size_t i = 0; list && i < list->count; i++)
@@ -315,7 +335,10 @@ const char *runtimes_page_use(const struct runtimes *list, const struct image *i
 		const struct object_pages *pages = list->spaces[i]->runtime->pages;
 		uint64_t least = pages && pages->use ? pages->alignment[0] : 0;
 		uint64_t page = least ? address & ~(least - 1) : 0;
+		const char *known = memory_use(list, i, address);
 
+		if (known)
+			return known;
 		for (size_t step = 0; least && step < MOST_STEPS && page >= region->start;
 		     step++, page -= least)
 			if (address - page < pages->measure(image, page))

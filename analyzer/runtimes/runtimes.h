@@ -27,6 +27,10 @@ const char *runtimes_packed(const struct runtimes *list);
 /* Whether one of its modules is loaded. */
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program);
 
+/* The memory that the number-th has for itself; *ret_count may be 0. */
+const struct named_range *runtimes_memory(const struct runtimes *list, size_t number,
+					  size_t *ret_count);
+
 /* Its objects; NULL: none are known. */
 struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime);
 
