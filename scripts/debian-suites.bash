@@ -9,6 +9,7 @@
 #	packages	what to unpack there
 #	sources		source packages to unpack there, as they are upstream
 #	dependencies	true: and all that these need (false by default)
+#	architecture	whose packages they are, as Debian calls it (amd64 by default)
 #	suites		those that are meant if the caller names none
 #	what		what a suite is fetched for, in a word
 # and defines run_suite, which is called with the name of each suite that could
@@ -22,6 +23,7 @@ fallback_mirror=http://deb.debian.org/debian/
 allow_missing=false
 fetch_only=false
 dependencies=${dependencies:-false}
+architecture=${architecture:-amd64}
 [ -v sources ] || sources=()
 named=()
 test_options=()
@@ -49,7 +51,7 @@ download()
 		-o "Dir::State::status=$apt/status"
 		-o "Dir::Etc::sourcelist=$apt/sources.list"
 		-o Dir::Etc::sourceparts=- -o Dir::Etc::preferencesparts=-
-		-o APT::Architecture=amd64 -o APT::Architectures=amd64
+		-o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture"
 		-o APT::Sandbox::User= -o Acquire::Languages=none
 		-o Acquire::Check-Valid-Until=false -o Acquire::Retries=3
 		-o APT::Update::Error-Mode=any -q

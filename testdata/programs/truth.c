@@ -357,11 +357,11 @@ static void clear_vector_registers(void)
 static inline void clear_general_registers(void)
 {
 	__asm__ volatile(
-		".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17\n\tmov x\\n, #0\n\t.endr"
+		".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18\n\tmov x\\n, #0\n\t.endr"
 		:
 		:
 		: "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
-		  "x13", "x14", "x15", "x16", "x17");
+		  "x13", "x14", "x15", "x16", "x17", "x18");
 }
 #endif
 

@@ -176,7 +176,7 @@ static bool is_name(const char *text)
 {
 	for (const char *at = text; *at; at++)
 		if (!(*at == '_' || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-		      *at < 0 || (at > text && *at >= '0' && *at <= '9')))
+		      (*at & 0x80) || (at > text && *at >= '0' && *at <= '9')))
 			return false;
 	return text[0] != '\0';
 }
