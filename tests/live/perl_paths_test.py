@@ -134,7 +134,7 @@ class PerlPaths(harness.LiveTest):
 
     def test_damage_is_bounded(self):
         for damaged in harness.damage(self.core, f"{self.folder}/damaged", 3000):
-            harness.ask("-q", damaged, expected=(0, 1, 3), input="backtrace --locals\n"
+            harness.ask("-q", damaged, expected=(0, 3), input="backtrace --locals\n"
                         "sql \"SELECT count(path(address)) FROM allocation "
                         "WHERE class = 'Entry'\"\n")
 
