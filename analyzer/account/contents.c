@@ -24,8 +24,14 @@ static const uint8_t *read_piece(struct view *view, uint64_t address, uint64_t s
 /* The zeros at the end of a piece that is not all zero. */
 static uint64_t count_zeros(const uint8_t *bytes, uint64_t size)
 {
-	uint64_t count = 0;
+	uint64_t count = 0, word;
 
+	while (size - count >= sizeof(word)) {
+		memcpy(&word, bytes + (size - count - sizeof(word)), sizeof(word));
+		if (word != 0)
+			return count + (uint64_t)__builtin_clzll(word) / 8;
+		count += sizeof(word);
+	}
 	while (bytes[size - 1 - count] == 0)
 		count++;
 	return count;

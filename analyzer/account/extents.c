@@ -7,7 +7,7 @@ enum { LEAST_TEXT = 8 };
 
 struct error *extents_need(struct analysis *analysis)
 {
-	return analysis_is_built(analysis, STAGE_PATTERNS) &&
+	return analysis_cost(analysis, STAGE_PATTERNS).built &&
 			       patterns_measure_nothing(analysis_patterns(analysis))
 		       ? NULL
 		       : analysis_need(analysis, STAGE_OWNERS);

@@ -122,11 +122,6 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 	return NULL;
 }
 
-bool analysis_is_built(const struct analysis *analysis, enum stage stage)
-{
-	return analysis->costs[stage].built;
-}
-
 static struct error *open_image(struct analysis *analysis, const char *path)
 {
 	const struct debug_options *given = analysis->options;

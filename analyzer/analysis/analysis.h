@@ -106,8 +106,6 @@ DEFINE_CLEANUP(analysis_destroy, struct analysis *)
  */
 struct error *analysis_need(struct analysis *analysis, enum stage stage);
 
-bool analysis_is_built(const struct analysis *analysis, enum stage stage);
-
 /*
  * No command follows that at hand: release what takes most as soon as it was used, which are the
  * references when the dominators are found, and these by analysis_spend_dominators(). They are

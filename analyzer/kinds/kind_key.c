@@ -53,6 +53,7 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 	struct identity identity;
 	struct typed typed;
 	uint64_t signature;
+	bool has_type;
 
 	if (typing && typing_is_stated(typing, id) && typing_of(typing, id, &typed))
 		return type_key(typed);
@@ -60,11 +61,13 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 	    !(pattern_is_plain(pattern) && typing && typing_of(typing, id, &typed)))
 		return kind_of_pattern(pattern);
 	signature = analysis_signature(analysis, id);
-	if (signature && (is_class(analysis, signature) ||
+	has_type = typing && typing_of(typing, id, &typed);
+	/* Only where something else is known, too, does it matter whether it is a class. */
+	if (signature && ((!has_type && pattern == NO_PATTERN) || is_class(analysis, signature) ||
 			  classes_is_class(analysis_classes(analysis), signature) ||
 			  classes_is_slab(analysis_classes(analysis), signature)))
 		return kind_make(BY_SIGNATURE, signature);
-	if (typing && typing_of(typing, id, &typed))
+	if (has_type)
 		return type_key(typed);
 	if (pattern != NO_PATTERN)
 		return kind_of_pattern(pattern);
