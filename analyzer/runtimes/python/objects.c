@@ -100,28 +100,27 @@ static struct error *find_dead(struct python *python, struct view *view, uint64_
  * From 3.13 on, an object on a free list of its type has the next one there where its count was.
  * The words are those from its start on; links of the collector before it are zeros.
  */
-static struct error *find_listed(struct python *python, struct view *view,
-				 struct memory_range range, const uint64_t *words, size_t steps,
-				 bool *ret)
+static bool is_listed(const struct python *python, struct view *view, struct memory_range range,
+		      const uint64_t *words, size_t steps)
 {
 	enum { LOWEST_ADDRESS = 1 << 16 };
 	uint64_t next = words[2 * steps], address = words[2 * steps + 1], there[2];
+	uint32_t number = next % WORD == 0 && next >= LOWEST_ADDRESS
+				  ? address_map_find(&python->types.numbers, address)
+				  : NOT_IN_MAP;
 	const struct python_type *type;
-	uint32_t number;
 
-	if (next % WORD != 0 || next < LOWEST_ADDRESS || !view_read(view, next, there, WORD * 2) ||
+	if (number == NOT_IN_MAP || !view_read(view, next, there, sizeof(there)) ||
 	    there[1] != address || (there[0] != 0 && there[0] < LOWEST_ADDRESS))
-		return NULL;
-	TRY(python_types_know(&python->types, view, address, &number));
-	type = number == NOT_IN_MAP ? NULL : &python->types.list.items[number];
-	if (!type || (type->flags & TYPE_HEAP))
-		return NULL;
-	*ret = type->flags & TYPE_COLLECTED
+		return false;
+	type = &python->types.list.items[number];
+	if (type->flags & TYPE_HEAP)
+		return false;
+	return type->flags & TYPE_COLLECTED
 		       ? steps > 0 && words[2 * steps - 2] == 0 &&
 				 (words[2 * steps - 1] & ~FLAGS) == 0
 		       : steps == 0 && type->item == 0 &&
 				 range.end - range.start - type->size < HEADER_STEP;
-	return NULL;
 }
 
 /* Whether links are there: none, or what is next has one back. */
@@ -175,8 +174,7 @@ static struct error *read_candidate(struct python *python, struct view *view,
 	if (!view_read(view, range.start, words, count * WORD))
 		return NULL;
 	for (size_t i = 0; 2 * i + 1 < count; i++) {
-		if (!ret->is_dead)
-			TRY(find_listed(python, view, range, words, i, &ret->is_dead));
+		ret->is_dead = ret->is_dead || is_listed(python, view, range, words, i);
 		ret->may_link[i] = may_be_address(words[2 * i]) && may_be_address(words[2 * i + 1]);
 		if (is_count(words[2 * i]) &&
 		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i))
@@ -371,7 +369,7 @@ bool python_visit_bases(struct object_space *space, uint64_t number,
 					data);
 }
 
-static uint64_t header_of(const struct python *python, const struct python_type *type)
+uint64_t python_header_of(const struct python *python, const struct python_type *type)
 {
 	return (uint64_t)HEADER_STEP * python->header_of[flag_set(type->flags)];
 }
@@ -379,13 +377,13 @@ static uint64_t header_of(const struct python *python, const struct python_type 
 uint64_t python_object_at(const struct python *python, allocation_id id)
 {
 	return allocation_start(python->context.index, id) +
-	       header_of(python, python_type_of(python, id));
+	       python_header_of(python, python_type_of(python, id));
 }
 
 bool python_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
 {
 	const struct python_type *type = python_type_of(of(space), id);
-	uint64_t header = type ? header_of(of(space), type) : 0, links = of(space)->links;
+	uint64_t header = type ? python_header_of(of(space), type) : 0, links = of(space)->links;
 
 	return header < links || offset >= header || offset < header - links;
 }
@@ -396,36 +394,53 @@ static bool is_dead(const struct python *python, allocation_id id)
 }
 
 /* Include/cpython/weakrefobject.h: what a weak reference is to stands behind its type. */
-static bool refers_weakly(const struct python *python, allocation_id source, uint64_t word)
+static bool refers_weakly(const struct python *python, const struct python_type *type,
+			  uint64_t address, uint64_t word)
 {
-	const struct python_type *type = python_type_of(python, source);
 	uint64_t object;
 
-	return type && type->is_weak &&
-	       image_read_u64(python->context.image,
-			      python_object_at(python, source) + 2 * (uint64_t)WORD, &object) &&
+	return type->is_weak &&
+	       image_read_u64(python->context.image, address + 2 * (uint64_t)WORD, &object) &&
 	       object == word;
 }
 
+/* Whether the word leads to the links of the object target; their lowest bits may be flags. */
+static bool leads_to_links(const struct python *python, allocation_id target, uint64_t word)
+{
+	const struct python_type *type = python_type_of(python, target);
+	uint64_t header = type ? python_header_of(python, type) : 0;
+
+	return header >= python->links &&
+	       (word & ~FLAGS) ==
+		       allocation_start(python->context.index, target) + header - python->links;
+}
+
 /*
- * All links of the collector lead to such links; their lowest bits may be flags. What is on a free
- * list leads to the next there, and has stale words besides.
+ * All links of the collector lead to such links. What is on a free list leads to the next there,
+ * and has stale words besides.
  */
 bool python_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		    uint64_t word, uint64_t place)
 {
 	const struct python *python = of(space);
-	const struct python_type *type = python_type_of(python, target);
-	uint64_t header = type ? header_of(python, type) : 0;
+	const struct python_type *type;
+	struct memory_range range;
+	size_t hint = 0;
 
-	if (source != NO_ALLOCATION && ((is_dead(python, source) && !is_dead(python, target)) ||
-					refers_weakly(python, source, word)))
+	if (source == NO_ALLOCATION)
+		return leads_to_links(python, target, word) ||
+		       python_is_stale(python, target, place);
+	type = python_type_of(python, source);
+	if (!type)
+		return (is_dead(python, source) && !is_dead(python, target)) ||
+		       leads_to_links(python, target, word) ||
+		       python_is_stale_in_block(python, source, target, place);
+	range = allocation_range_near(python->context.index, source, &hint);
+	range.start += python_header_of(python, type);
+	if (leads_to_links(python, target, word))
 		return true;
-	if (header >= python->links &&
-	    (word & ~FLAGS) ==
-		    allocation_start(python->context.index, target) + header - python->links)
-		return true;
-	return python_is_stale(python, source, target, place);
+	return place >= range.start && (refers_weakly(python, type, range.start, word) ||
+					python_is_stale_in_object(python, type, range, place));
 }
 
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size)

@@ -44,6 +44,9 @@ struct python {
 /* NULL: it is no object. */
 const struct python_type *python_type_of(const struct python *python, allocation_id id);
 
+/* How many bytes stand before objects of the type. */
+uint64_t python_header_of(const struct python *python, const struct python_type *type);
+
 /* The address of an object: an allocation may begin with what stands before it. */
 uint64_t python_object_at(const struct python *python, allocation_id id);
 

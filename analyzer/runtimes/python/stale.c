@@ -20,8 +20,7 @@ enum {
 	MOST_VALUES = 30,
 };
 
-static const uint64_t INT_FLAG = 1 << 24, LIST_FLAG = 1 << 25, BYTES_FLAG = 1 << 27,
-		      DICT_FLAG = 1 << 29;
+enum { INT_FLAG = 1 << 24, LIST_FLAG = 1 << 25, BYTES_FLAG = 1 << 27, DICT_FLAG = 1 << 29 };
 
 /*
  * The characters, the length, the hash and the state of a string are no references; its form for C
@@ -72,22 +71,23 @@ static bool is_behind_end(const struct python *python, const struct python_type 
 	return end <= size && size - end < (size % ROUNDED ? MOST_ROUNDED : ROUNDED) && at >= end;
 }
 
-static bool is_in_stale_part(const struct python *python, const struct python_type *type,
-			     allocation_id source, uint64_t place)
+bool python_is_stale_in_object(const struct python *python, const struct python_type *type,
+			       struct memory_range range, uint64_t place)
 {
-	uint64_t object = python_object_at(python, source), at = place - object;
-	uint64_t end = allocation_start(python->context.index, source) +
-		       allocation_size(python->context.index, source);
+	uint64_t object = range.start, at = place - object;
 
-	if (place < object + HEAD)
+	if (at < HEAD)
 		return false;
 	if (!(type->flags & TYPE_HEAP) && (type->flags & (INT_FLAG | BYTES_FLAG)))
 		return true;
 	if (!(type->flags & TYPE_HEAP) && (type->flags & TYPE_STRING))
 		return is_of_text(python, type, object, at);
+	/* Nearly all words are there. */
+	if (at < type->size)
+		return false;
 	if ((type->flags & TYPE_INLINE_VALUES) && (type->flags & TYPE_MANAGED_DICT))
 		return is_behind_values(python, type, object, at);
-	return is_behind_end(python, type, object, at, end - object);
+	return is_behind_end(python, type, object, at, range.end - object);
 }
 
 /*
@@ -180,35 +180,30 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 	return false;
 }
 
-static bool is_outside_of_objects(const struct python *python, allocation_id source,
-				  allocation_id target, uint64_t place)
+bool python_is_stale(const struct python *python, allocation_id target, uint64_t place)
 {
 	array_for_each(range, &python->unused) {
-		if (source == NO_ALLOCATION && place >= range->start && place < range->end)
+		if (place >= range->start && place < range->end)
 			return true;
 	}
 	return is_taken_off(python, target, place);
 }
 
-bool python_is_stale(const struct python *python, allocation_id source, allocation_id target,
-		     uint64_t place)
+bool python_is_stale_in_block(const struct python *python, allocation_id source,
+			      allocation_id target, uint64_t place)
 {
 	/* Up to 3.10, the state of an interpreter, which has free lists, is a block. */
 	enum { LEAST_STATE = 4096 };
-	uint32_t number = source == NO_ALLOCATION ? 0 : python->type_of.items[source];
-	const struct python_type *type;
+	uint32_t number = python->type_of.items[source];
 
-	if (source == NO_ALLOCATION ||
-	    (number == 0 && allocation_size(python->context.index, source) >= LEAST_STATE))
-		return is_outside_of_objects(python, source, target, place);
+	if (number == 0)
+		return allocation_size(python->context.index, source) >= LEAST_STATE &&
+		       is_taken_off(python, target, place);
 	if (number >= PYTHON_VALUES)
 		return number != PYTHON_DEAD &&
 		       is_no_value(python, source, WORD * (uint64_t)(number - PYTHON_VALUES),
 				   place);
-	if (number >= PYTHON_ITEMS)
-		return is_spare(python, source, number - PYTHON_ITEMS, place);
-	type = python_type_of(python, source);
-	return type && is_in_stale_part(python, type, source, place);
+	return is_spare(python, source, number - PYTHON_ITEMS, place);
 }
 
 /* Note the allocation that the word leads into, if that has values. */
@@ -239,31 +234,42 @@ static void note_items(struct python *python, allocation_id list, uint64_t word)
 		python->type_of.items[id] = PYTHON_ITEMS + list;
 }
 
+/* What the object of that type, behind header bytes, leads to. */
+static void note_parts(struct python *python, struct view *view, allocation_id id, uint64_t object,
+		       const struct python_type *type, uint64_t header)
+{
+	enum { BEFORE = 32, MOST_BEFORE = 2 }; /* words that may lead to values */
+	uint64_t word;
+
+	if ((type->flags & LIST_FLAG) && view_word(view, object + LIST_ITEMS, &word))
+		note_items(python, id, word);
+	if ((type->flags & DICT_FLAG) && view_word(view, object + DICT_KEYS, &word))
+		note_items(python, id, word);
+	if ((type->flags & DICT_FLAG) && view_word(view, object + DICT_VALUES, &word))
+		note_values(python, word);
+	if (!(type->flags & TYPE_MANAGED_DICT) || header < BEFORE)
+		return;
+	for (size_t i = 0; i < MOST_BEFORE; i++)
+		if (view_word(view, object - BEFORE + i * WORD, &word))
+			note_values(python, word);
+}
+
 /* The items of lists; and values of attributes, which are in blocks of their own up to 3.12. */
 static void find_parts(struct python *python)
 {
-	enum { BEFORE = 32, MOST_BEFORE = 2 }; /* words that may lead to them, before an object */
+	enum { FLAGS = LIST_FLAG | DICT_FLAG | TYPE_MANAGED_DICT };
+	struct view view = { python->context.image };
+	size_t hint = 0;
 
 	for (allocation_id id = 0; id < allocation_count(python->context.index); id++) {
 		const struct python_type *type = python_type_of(python, id);
-		uint64_t object = type ? python_object_at(python, id) : 0, word;
+		uint64_t header = type ? python_header_of(python, type) : 0;
 
-		if (type && (type->flags & LIST_FLAG) &&
-		    image_read_u64(python->context.image, object + LIST_ITEMS, &word))
-			note_items(python, id, word);
-		if (type && (type->flags & DICT_FLAG) &&
-		    image_read_u64(python->context.image, object + DICT_KEYS, &word))
-			note_items(python, id, word);
-		if (type && (type->flags & DICT_FLAG) &&
-		    image_read_u64(python->context.image, object + DICT_VALUES, &word))
-			note_values(python, word);
-		if (!type || !(type->flags & TYPE_MANAGED_DICT) ||
-		    object - allocation_start(python->context.index, id) < BEFORE)
-			continue;
-		for (size_t i = 0; i < MOST_BEFORE; i++)
-			if (image_read_u64(python->context.image, object - BEFORE + i * WORD,
-					   &word))
-				note_values(python, word);
+		if (type && (type->flags & FLAGS))
+			note_parts(python, &view, id,
+				   allocation_range_near(python->context.index, id, &hint).start +
+					   header,
+				   type, header);
 	}
 }
 
