@@ -10,8 +10,8 @@
  *	aligned:        | unused | prev | size+2 | user's memory ... |
  *	                         prev = from the page to here
  *
- * From glibc 2.43 on, size leaves out the last 16 bytes of the mapping, and the program may use 8
- * of them.
+ * From glibc 2.43 on, size leaves out as many bytes at the end of the mapping as a header has, and
+ * the program may use half of them.
  */
 #include "allocators/glibc/mapped_filter.h"
 #include "allocators/glibc/walk.h"
@@ -20,7 +20,6 @@
 
 enum {
 	PROGRESS_STEP = 1 << 20, /* bytes */
-	NEW_TAIL = 16, /* not in a mapped chunk's size since 2.43; not known of narrow ones */
 };
 
 enum find_kind {
@@ -127,8 +126,8 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
 	    !view_word(&scan->view, address, &before))
 		return false;
 	size &= ~(uint64_t)FLAGS;
-	if (heap->word == 8 && (address + size) % PAGE == PAGE - NEW_TAIL)
-		size += NEW_TAIL;
+	if ((address + size) % PAGE == PAGE - heap->header)
+		size += heap->header;
 	if (!glibc_may_be_chunk(address, heap->word) || before % heap->header != 0 ||
 	    size % heap->header != 0 || size < heap->minimum || before > address - low ||
 	    (address - before) % PAGE != 0 || size > UINT64_MAX - address ||
@@ -148,7 +147,7 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 	return view_word(&scan->view, chunk + scan->heap->word, &size) &&
 			       chunk + header_size(size) == end
 		       ? 0
-		       : NEW_TAIL;
+		       : scan->heap->header;
 }
 
 /*

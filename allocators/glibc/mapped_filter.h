@@ -41,7 +41,9 @@ static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
 	return size % 16 == IS_MMAPPED && (address - before) % PAGE == 0;
 }
 
-/* The same where words are of 4 bytes: what alignment left out below the chunk is not in its size.
+/*
+ * The same where words are of 4 bytes: what alignment left out below the chunk is not in its size,
+ * nor, since 2.43, as much at the end.
  */
 static inline bool mapped_filter_narrow(const uint8_t *bytes, uint64_t address)
 {
@@ -50,7 +52,7 @@ static inline bool mapped_filter_narrow(const uint8_t *bytes, uint64_t address)
 	memcpy(&before, bytes, sizeof(before));
 	memcpy(&size, bytes + 4, sizeof(size));
 	return (size & FLAGS) == IS_MMAPPED && (address - before) % PAGE == 0 &&
-	       (address + size - IS_MMAPPED) % PAGE == 0;
+	       (address + size - IS_MMAPPED + 8) % PAGE <= 8;
 }
 
 #endif

@@ -22,10 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS = 400, ROW = 200, RUN = 4096, WORD = 8, SKIPPED = 77 };
+enum { BLOCKS = 400, ROW = 200, RUN = 4096, WORD = sizeof(void *), SKIPPED = 77 };
 
 /* The same text over and over, as an overrun by a string leaves it. */
-#define NONSENSE 0x4141414141414141
+#define NONSENSE (UINTPTR_MAX / 0xff * 0x41)
 
 struct kind {
 	const char *name;
@@ -39,9 +39,9 @@ static void *volatile held[2][BLOCKS];
 static void *volatile held_in_row[ROW];
 
 /* What to overwrite, with what: words of the heap, but no block's start. */
-static uint64_t *target;
+static uintptr_t *target;
 static size_t target_count;
-static uint64_t replacement = NONSENSE;
+static uintptr_t replacement = NONSENSE;
 
 static OUT_OF_LINE void populate(size_t row)
 {
@@ -68,9 +68,9 @@ static OUT_OF_LINE void populate(size_t row)
 }
 
 /* Where the size of the chunk behind the block is. */
-static uint64_t *end_of(void *block)
+static uintptr_t *end_of(void *block)
 {
-	return (uint64_t *)((char *)block + malloc_usable_size(block));
+	return (uintptr_t *)((char *)block + malloc_usable_size(block));
 }
 
 static void destroy(void *block)
@@ -104,7 +104,7 @@ static void overrun(size_t size)
 	target = end_of(row[culprit]);
 	target_count = size / sizeof(*target);
 	for (size_t i = culprit + 1; i < ROW; i++)
-		if ((uint64_t *)row[i] <= target + target_count)
+		if ((uintptr_t *)row[i] <= target + target_count)
 			destroy(row[i]);
 }
 
@@ -160,7 +160,7 @@ static OUT_OF_LINE void finish_mapped(void)
 	destroy(second);
 	held_in_row[2] = third;
 	truth_kept(third);
-	target = (uint64_t *)second - 1;
+	target = (uintptr_t *)second - 1;
 	target_count = 1;
 }
 
@@ -226,7 +226,7 @@ static OUT_OF_LINE void finish_fastbin(void)
 	if (strverscmp(gnu_get_libc_version(), "2.43") >= 0)
 		exit(SKIPPED);
 	/* The first seven go to the cache. */
-	free_and_break(100, 60, 30, 7, 1);
+	free_and_break(12 * sizeof(void *), 60, 30, 7, 1);
 }
 
 static OUT_OF_LINE void finish_unsorted(void)
