@@ -61,9 +61,6 @@ class I386Test(harness.LiveTest):
     def test_blocks_that_move_between_heap_and_mappings(self):
         self.check_heap(harness.gcore(self.start_truth("realloc"), self.folder))
 
-    def test_threads_that_live_and_have_finished(self):
-        self.check_heap(harness.gcore(self.start_truth("threads"), self.folder))
-
     def test_no_thread_caches(self):
         tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
         self.check_heap(harness.gcore(self.start_truth("plain", **tunables), self.folder))
