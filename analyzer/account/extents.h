@@ -37,8 +37,7 @@ struct extents {
 };
 
 /*
- * Find what extents are told by: patterns, and owners unless there is nothing that these tell
- * anything of.
+ * Find what extents are known by: patterns, and owners unless these would say nothing.
  */
 struct error *extents_need(struct analysis *analysis);
 

@@ -14,8 +14,8 @@ SHOWN_ADDRESSES = 10
 # What libc allocates for itself: thread control data, buffers and the like.
 MOST_UNLISTED_BLOCKS = 64
 EXIT_INCOMPLETE = 3
-# What a program maps for itself may be more than a part of a small process.
-FEW_BYTES = 128 << 10
+# What a program maps for itself may be more than a part of a small process of 32 bits.
+FEW_BYTES = {4: 128 << 10, 8: 0}
 TIMEOUT = 120
 
 FREE_KINDS = ("tcache", "fast bin", "unsorted bin", "small bin", "large bin",
@@ -378,7 +378,8 @@ class Check:
                                            self.truth.malloc, self.analysis.word)
         unexplained = sum(row["mapped"] for row in uses
                           if row["memory"] == "unexplained")
-        if unexplained > max(mapped // 100, FEW_BYTES) and not self.truth.damaged:
+        few = FEW_BYTES[self.analysis.word]
+        if unexplained > max(mapped // 100, few) and not self.truth.damaged:
             self.problems.append(f"{unexplained} bytes are unexplained")
 
     def _check_status(self):
