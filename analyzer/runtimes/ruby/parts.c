@@ -34,7 +34,7 @@ static const struct part {
 /* Where the object starts that the reference is of by what is before it; 0: none. */
 static uint64_t find_object(const struct part *part, const struct reference *reference)
 {
-	uint64_t words[MOST_WORDS + 1];
+	uint64_t words[MOST_WORDS + 1] = { 0 };
 
 	for (unsigned int word = part->first; word <= part->last; word++)
 		if (reference_words(reference, -(int)word, word + 1, words) &&
