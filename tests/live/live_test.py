@@ -141,7 +141,7 @@ def start(options, case, directory):
     launcher = shlex.split(options.launcher)
     if "static" in case.suffix:
         launcher = []
-    launcher = shlex.split(options.emulator) + launcher
+    launcher = shlex.split(getattr(options, "emulator", "")) + launcher
     tunables = {"GLIBC_TUNABLES": case.tunables} if case.tunables else {}
     return harness.start([*launcher, path, *case.arguments],
                          os.path.join(directory, "truth"), directory,
