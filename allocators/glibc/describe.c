@@ -99,7 +99,8 @@ static bool may_be_bin(const struct glibc_heap *heap, uint64_t word)
 	return word - heap->arena_addresses.items[above - 1] < heap->arenas[0].layout->size;
 }
 
-/* Whether one of its chunks is there: an object in a nested heap may end as a chunk's header does.
+/*
+ * Whether one of its chunks is there: an object in a nested heap may end as a chunk's header does.
  */
 static bool is_chunk(const struct glibc_heap *heap, const struct allocation_index *index,
 		     uint64_t word)

@@ -17,6 +17,8 @@ struct printing {
 	const struct analysis *analysis;
 	const struct type_table *table;
 	FILE *out;
+	char *text; /* what was printed, once out is closed */
+	size_t size;
 	size_t left; /* elements that may be printed still */
 };
 
@@ -407,37 +409,33 @@ static void print_value(struct printing *printing, type_number number, uint64_t 
 	}
 }
 
-/* Begin to print into ret, which is complete once out is closed. */
-static bool begin(struct printing *printing, const struct analysis *analysis, char **ret,
-		  size_t *ret_size)
+static bool begin(struct printing *printing, const struct analysis *analysis)
 {
 	*printing = (struct printing){
 		.analysis = analysis,
 		.table = analysis_typing(analysis) ? typing_types(analysis_typing(analysis)) : NULL,
-		.out = open_memstream(ret, ret_size),
 		.left = MOST_ELEMENTS,
 	};
+	printing->out = open_memstream(&printing->text, &printing->size);
 	return printing->out;
 }
 
-static char *finish(struct printing *printing, char **text)
+static char *finish(struct printing *printing)
 {
 	if (fclose(printing->out) == 0)
-		return *text;
-	free(*text);
+		return printing->text;
+	free(printing->text);
 	return NULL;
 }
 
 char *value_text_of(const struct analysis *analysis, type_number type, uint64_t address)
 {
 	struct printing printing;
-	char *text;
-	size_t size;
 
-	if (!begin(&printing, analysis, &text, &size))
+	if (!begin(&printing, analysis))
 		return NULL;
 	print_value(&printing, type, address, 0);
-	return finish(&printing, &text);
+	return finish(&printing);
 }
 
 char *value_text_of_elements(const struct analysis *analysis, type_number element, uint64_t address,
@@ -445,52 +443,44 @@ char *value_text_of_elements(const struct analysis *analysis, type_number elemen
 {
 	const struct data_type array = { .kind = TYPE_ARRAY, .target = element, .count = count };
 	struct printing printing;
-	char *text;
-	size_t size;
 
-	if (!begin(&printing, analysis, &text, &size))
+	if (!begin(&printing, analysis))
 		return NULL;
 	print_array(&printing, &array, address, 0);
-	return finish(&printing, &text);
+	return finish(&printing);
 }
 
 char *value_text_of_member(const struct analysis *analysis, const struct type_member *member,
 			   uint64_t address)
 {
 	struct printing printing;
-	char *text;
-	size_t size;
 
-	if (!begin(&printing, analysis, &text, &size))
+	if (!begin(&printing, analysis))
 		return NULL;
 	if (member->bit_size)
 		print_bits(&printing, member, address + member->offset);
 	else
 		print_value(&printing, member->type, address + member->offset, 0);
-	return finish(&printing, &text);
+	return finish(&printing);
 }
 
 char *value_text_of_word(const struct analysis *analysis, uint64_t address)
 {
 	struct printing printing;
-	char *text;
-	size_t size;
 
-	if (!begin(&printing, analysis, &text, &size))
+	if (!begin(&printing, analysis))
 		return NULL;
 	print_pointer(&printing, NULL, address);
-	return finish(&printing, &text);
+	return finish(&printing);
 }
 
 char *value_text_of_text(const struct analysis *analysis, uint64_t address, uint64_t length)
 {
 	struct printing printing;
-	char *text;
-	size_t size;
 
-	if (!begin(&printing, analysis, &text, &size))
+	if (!begin(&printing, analysis))
 		return NULL;
 	if (!print_text(&printing, address, length))
 		fputs("(absent)", printing.out);
-	return finish(&printing, &text);
+	return finish(&printing);
 }

@@ -86,14 +86,14 @@ static bool write_allocation(void *data, allocation_id id)
 	struct typed typed;
 	bool is_typed = analysis_type_of(listing->analysis, id, &typed);
 	bool has_class = analysis_signature(listing->analysis, id) != 0;
+	const struct runtimes *runtimes = analysis_runtimes(listing->analysis);
 	uint64_t text, text_size;
-	bool is_text = runtimes_text(analysis_runtimes(listing->analysis), id, &text, &text_size);
-	bool is_typed_whole = is_typed && typed.fit > FIT_PART && !is_text;
-	bool is_object = runtimes_have_fields(analysis_runtimes(listing->analysis), id);
+	bool is_typed_whole = listing->shows_members && is_typed && typed.fit > FIT_PART &&
+			      !runtimes_text(runtimes, id, &text, &text_size);
 	/* Scripts for other tools expect words of objects of C++. */
-	bool has_members =
-		listing->shows_members &&
-		(is_object || (is_typed_whole && (!has_class || listing->selection->is_address)));
+	bool has_members = listing->shows_members &&
+			   (runtimes_have_fields(runtimes, id) ||
+			    (is_typed_whole && (!has_class || listing->selection->is_address)));
 
 	choose_table(listing, has_members);
 	enter_table(listing);

@@ -12,7 +12,6 @@ may be wrong.
 import collections
 import concurrent.futures
 import csv
-import json
 import os
 import re
 import shutil
@@ -341,9 +340,7 @@ class CrystalTest(unittest.TestCase):
         """The members of objects, by name or else by word."""
         shown = {}
         for kind in ("Dog", "Puppy"):
-            text = core.run("show", "used", kind, "--format", "json")
-            for row in [row for table in json.loads(text)["tables"]
-                        if table["name"] == "member" for row in table["rows"]]:
+            for row in harness.rows("member", core.path, "show", "used", kind, timeout=TIMEOUT):
                 start = int(row["address"], 16) - int(row["offset"], 16)
                 shown[start, int(row["offset"], 16)] = row
         for address, offset, name, value in truth.fields:

@@ -74,6 +74,13 @@ def tables(*words, **options):
             for table in json.loads(text)["tables"]}
 
 
+def rows(name, *words, **options):
+    """The rows of all tables of that name in an answer."""
+    text = ask("--format", "json", *words, **options).stdout
+    return [row for table in json.loads(text)["tables"] if table["name"] == name
+            for row in table["rows"]]
+
+
 def addresses(*words, **options):
     """The addresses that heapcore enumerates."""
     return {int(line, 16) for line in ask(*words, **options).stdout.split()}

@@ -5,7 +5,6 @@ heapcore says of its core, which must lead to the values that were asked for, by
 and it says its calls itself.
 """
 
-import json
 import shutil
 import tempfile
 import unittest
@@ -87,10 +86,7 @@ class PerlPaths(harness.LiveTest):
         harness.snap(cls.process, cls.core)
 
     def rows(self, name, *words):
-        """Of all tables of that name."""
-        text = harness.ask("--format", "json", self.core, *words).stdout
-        return [row for table in json.loads(text)["tables"] if table["name"] == name
-                for row in table["rows"]]
+        return harness.rows(name, self.core, *words)
 
     def test_paths_lead_to_their_values(self):
         found = {int(str(row["address"]), 0): row["path"] for row in self.rows(

@@ -5,7 +5,6 @@ heapcore says of its core, which must lead to the objects that were asked for, b
 and it says its calls itself.
 """
 
-import json
 import tempfile
 import unittest
 
@@ -108,10 +107,7 @@ class PhpPaths(php_programs.PhpTest):
                 if row["class"].endswith(name) and row["path"]}
 
     def rows(self, name, *words):
-        """Of all tables of that name."""
-        text = harness.ask("--format", "json", self.core, *words).stdout
-        return [row for table in json.loads(text)["tables"] if table["name"] == name
-                for row in table["rows"]]
+        return harness.rows(name, self.core, *words)
 
     def test_paths_lead_to_their_objects(self):
         paths = self.paths("Entry")
