@@ -283,7 +283,7 @@ static int look_into_core(int count, char **arguments)
 	return session_interrupted(&session) ? EXIT_INTERRUPTED : status;
 }
 
-/* What heapcore does besides looking into cores, by its first argument. */
+/* What heapcore does besides looking into cores, by its first argument that is no option. */
 static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);
@@ -296,12 +296,13 @@ static const struct mode {
 	{ COMPLETE, complete_main },
 };
 
-/* The rest of the command line is the mode's own, with options of its own. */
-static int run_mode(const struct mode *mode, int count, char **arguments)
+/* The rest of the command line is the mode's own, also the options in front of its name. */
+static int run_mode(const struct mode *mode, int place, int count, char **arguments)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "heapcore %s", mode->name);
+	memmove(&arguments[2], &arguments[1], ((size_t)place - 1) * sizeof(*arguments));
 	arguments[1] = name;
 	return mode->main(count - 1, arguments + 1);
 }
@@ -319,10 +320,13 @@ static void open_standard_files(void)
 
 int main(int count, char **arguments)
 {
+	int place;
+
 	open_standard_files();
 	setlocale(LC_CTYPE, "");
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes) && count > 1; i++)
-		if (strcmp(arguments[1], modes[i].name) == 0)
-			return run_mode(&modes[i], count, arguments);
+	place = options_end(count, arguments);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes) && place < count; i++)
+		if (strcmp(arguments[place], modes[i].name) == 0)
+			return run_mode(&modes[i], place, count, arguments);
 	return look_into_core(count, arguments);
 }

@@ -340,6 +340,15 @@ static const struct argp_option *find_option(const char *word, bool *ret_separat
 	return NULL;
 }
 
+int options_end(int count, char **arguments)
+{
+	int end = 1;
+
+	for (bool separate = false; end < count && find_option(arguments[end], &separate);)
+		end += separate ? 2 : 1;
+	return end < count ? end : count;
+}
+
 /* What was met of CORE and the command, from left to right. */
 struct met {
 	bool core;		       /* or what stands in its place */

@@ -54,6 +54,9 @@ struct options {
 extern const char program_usages[];
 extern const struct argp_option program_options[];
 
+/* The place of the first argument that is neither an option nor the value of one, or count. */
+int options_end(int count, char **arguments);
+
 /* All that options point to is in arguments. Exits if they are wrong. */
 void options_parse(int count, char **arguments, struct options *ret);
 void options_deinit(struct options *options);

@@ -53,7 +53,7 @@ def core_of(leaks, *flags):
     """A core of a shop that ran with these leaks; each time a new process."""
     number = len(os.listdir(FOLDER.name))
     path = os.path.join(FOLDER.name, f"core-{number}")
-    result = run("run", "-q", "--core", path, "-c", "count leaked", "--",
+    result = run("-q", "run", "--core", path, "-c", "count leaked", "--",
                  program(*flags), *leaks)
     assert result.returncode == 0, result
     return path
