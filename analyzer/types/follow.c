@@ -1,7 +1,6 @@
 #include "analyzer/types/typing_parts.h"
 
 #include "analyzer/base/bytes.h"
-#include "analyzer/program/debug/variables.h"
 
 #include <string.h>
 
@@ -10,23 +9,6 @@ enum {
 	MOST_PLACES = 1 << 20, /* with a type, that are no allocations */
 	LONGEST_HEADER = 17,   /* of a string: sds has the longest */
 	MOST_STEPS_BACK = 64,
-};
-
-/* A pointer in memory: where it stands, and what it is to point to. */
-struct pointer {
-	allocation_id from; /* or NO_ALLOCATION */
-	uint64_t offset;    /* in it */
-	uint64_t address, value;
-	allocation_id to; /* what is used and holds the value, or NO_ALLOCATION */
-	type_number target;
-	uint32_t context; /* of what it leads to */
-	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
-	uint32_t part;
-	bool is_choice;
-	bool is_table;	   /* it leads into the middle of a hash table */
-	bool has_rivals;   /* another pointer may stand there */
-	bool is_in_region; /* of from, whose own type does not tell what stands there */
-	bool is_doubtful;  /* it may stand behind all that the program asked for */
 };
 
 static struct origin origin_of(const struct pointer *pointer)
@@ -96,7 +78,6 @@ static struct error *add_place(struct typing *typing, const struct pointer *poin
 			       allocation_id in)
 {
 	uint64_t hash = hash_add(hash_add(0, pointer->value), pointer->target);
-	struct error *error;
 
 	if (pointer->value % sizeof(uint64_t) != 0 ||
 	    !is_aggregate(typing_type(typing, pointer->target)) ||
@@ -107,11 +88,11 @@ static struct error *add_place(struct typing *typing, const struct pointer *poin
 		typing_reach_limit(typing, "more than 1,048,576 values wait to be followed");
 		return NULL;
 	}
-	error = address_map_add(&typing->known, hash, 0);
-	return error ? error
-		     : array_append(&typing->places,
-				    (struct place){ pointer->value, pointer->target, in,
-						    pointer->context });
+	TRY(address_map_add(&typing->known, hash, 0));
+	if (in != NO_ALLOCATION)
+		TRY(typing_count_value(typing, in, pointer->target));
+	return array_append(&typing->places, (struct place){ pointer->value, pointer->target, in,
+							     pointer->context });
 }
 
 static void keep_type(struct typing *typing, allocation_id id, type_number number,
@@ -239,6 +220,32 @@ static struct error *add_inner(struct typing *typing, const struct pointer *poin
 }
 
 /*
+ * Whether the block was taken for one value with a tail, where another one of its type stands: it
+ * is a slab of these.
+ */
+static bool is_in_own_tail(const struct typing *typing, const struct pointer *pointer,
+			   allocation_id id)
+{
+	return known_fit(typing, id) == FIT_TAIL && known_type(typing, id) == pointer->target &&
+	       !typing_is_settled(typing, id) &&
+	       pointer->value - allocation_start(typing->input.index, id) >=
+		       typing_type(typing, pointer->target)->size;
+}
+
+/* What stands at the block's start is but the first of several. */
+static struct error *make_region(struct typing *typing, allocation_id id, type_number number)
+{
+	const struct pointer first = {
+		.value = allocation_start(typing->input.index, id),
+		.target = number,
+		.context = typing->contexts.items[id],
+	};
+
+	keep_type(typing, id, number, FIT_REGION, false);
+	return add_place(typing, &first, id);
+}
+
+/*
  * A structure somewhere in a block that has no type of its own, or one for its beginning only, as
  * pools have them, if what stands there looks like it.
  */
@@ -246,6 +253,7 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 				 allocation_id id)
 {
 	const struct data_type *target = typing_type(typing, pointer->target);
+	bool is_slab = is_in_own_tail(typing, pointer, id);
 	struct conformity conformity;
 	struct error *error;
 
@@ -256,7 +264,7 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	if (pointer->has_rivals || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
 	    pointer->value % sizeof(uint64_t) != 0 ||
 	    target->size > range_of(typing, id).end - pointer->value ||
-	    !has_room_for_regions(typing, id, pointer->value) ||
+	    !(is_slab || has_room_for_regions(typing, id, pointer->value)) ||
 	    typing_is_denied(typing, id, pointer->target))
 		return NULL;
 	error = typing_conforms(typing, pointer->value, pointer->target, &conformity);
@@ -268,6 +276,8 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 		TRY(keep_step(typing, id, pointer));
 	if (known_fit(typing, id) == FIT_NONE)
 		keep_type(typing, id, pointer->target, FIT_REGION, false);
+	if (is_slab)
+		TRY(make_region(typing, id, pointer->target));
 	return add_place(typing, pointer, id);
 }
 
@@ -397,11 +407,7 @@ static struct error *set_table(struct typing *typing, const struct pointer *poin
 	return typing_set(typing, id, pointer->target, FIT_TABLE, false);
 }
 
-/*
- * What a pointer leads to is of the type that it points to, if that fits better than what is known
- * of it.
- */
-static struct error *follow(struct typing *typing, const struct pointer *pointer)
+struct error *typing_follow(struct typing *typing, const struct pointer *pointer)
 {
 	allocation_id id = pointer->to;
 	const struct data_type *target = typing_type(typing, pointer->target);
@@ -449,6 +455,8 @@ static struct error *follow(struct typing *typing, const struct pointer *pointer
 		TRY(add_entered(typing, pointer, id));
 	if (fit <= known || typing_is_denied(typing, id, wanted))
 		return NULL;
+	if (fit == FIT_TAIL && known == FIT_REGION && known_type(typing, id) == wanted)
+		return add_place(typing, pointer, id);
 	if (!is_first)
 		error = keep_step(typing, id, pointer);
 	return error ? error : typing_set(typing, id, wanted, fit, pointer->is_choice);
@@ -483,301 +491,4 @@ struct error *typing_set_stated(struct typing *typing)
 				    fit == FIT_NONE ? FIT_PREFIX : fit, OF_VARIABLE | start));
 	}
 	return NULL;
-}
-
-/* What has a type, and whose pointers are to be followed: count values. */
-struct source {
-	allocation_id from; /* or NO_ALLOCATION */
-	uint64_t start;	    /* of that; or of the value */
-	uint64_t address, end;
-	uint64_t doubtful; /* what stands from there on may be what malloc gave more; 0: nothing */
-	type_number type;
-	uint64_t count;
-	uint32_t context;
-	bool is_array; /* of which some may never have been written */
-	bool is_in_region;
-};
-
-/*
- * Whether other pointers may stand in place of that slot. A number that may is no address of an
- * allocation but by chance.
- */
-static bool has_rivals(const struct slot *slots, size_t count, size_t number)
-{
-	const struct slot *slot = &slots[number];
-
-	return slot->is_choice &&
-	       ((number > 0 && slots[number - 1].offset == slot->offset) ||
-		(number + 1 < count && slots[number + 1].offset == slot->offset));
-}
-
-static struct error *follow_all(struct typing *typing, const struct source *source);
-
-/* Whether the pointer says no more than is known, as most do: lists and trees have many. */
-static bool is_nothing_new(const struct typing *typing, const struct pointer *pointer)
-{
-	allocation_id id = pointer->to;
-
-	return id != NO_ALLOCATION && !pointer->is_table &&
-	       known_type(typing, id) == pointer->target && known_fit(typing, id) > FIT_REGION &&
-	       has_step(typing, id) && range_of(typing, id).start == pointer->value;
-}
-
-/* Follow the pointer to what it leads to, which may be told by what stands beside it. */
-static struct error *follow_linked(struct typing *typing, const struct source *source,
-				   struct pointer *pointer, const struct slot *slot)
-{
-	const struct link link = { pointer->type, pointer->part, pointer->address, pointer->value };
-	struct linked linked = { .target = pointer->target };
-	struct source inside = *source;
-
-	TRY(typing_find_node(typing, &link, &linked));
-	pointer->target = linked.target;
-	pointer->is_table = linked.is_table;
-	if (!linked.inside && is_nothing_new(typing, pointer))
-		return NULL;
-	if (linked.is_told)
-		pointer->is_choice = pointer->has_rivals = false;
-	/* Lists and trees are of one context. */
-	pointer->context = pointer->target == source->type
-				   ? source->context
-				   : typing_enter_slot(typing, source->context, slot);
-	if (!linked.inside)
-		return follow(typing, pointer);
-	inside.address = linked.inside;
-	inside.type = linked.target;
-	inside.count = 1;
-	inside.context = pointer->context;
-	inside.is_array = false;
-	inside.is_in_region = pointer->from != NO_ALLOCATION;
-	return follow_all(typing, &inside);
-}
-
-static struct error *follow_all(struct typing *typing, const struct source *source)
-{
-	uint64_t size = typing_type(typing, source->type)->size;
-	struct error *error = NULL;
-
-	for (uint64_t i = 0; !error && i < source->count; i++) {
-		const struct slot *slots;
-		size_t count;
-
-		/* What is followed may move the slots. */
-		TRY(slots_of(&typing->slots, source->type, &slots, &count));
-		if (count == 0)
-			break;
-		if (source->is_array) {
-			struct conformity conformity;
-
-			TRY(typing_conforms(typing, source->address + i * size, source->type,
-					    &conformity));
-			if (conformity.is_violated)
-				continue;
-			TRY(slots_of(&typing->slots, source->type, &slots, &count));
-		}
-		for (size_t j = 0; !error && j < count; j++) {
-			uint64_t address = source->address + i * size + slots[j].offset;
-			struct pointer pointer = {
-				.from = source->from,
-				.offset = address - source->start,
-				.address = address,
-				.target = slots[j].target,
-				.type = source->type,
-				.part = slots[j].offset,
-				.is_choice = slots[j].is_choice,
-				.has_rivals = has_rivals(slots, count, j),
-				.is_in_region = source->is_in_region,
-				.is_doubtful = source->doubtful && address >= source->doubtful,
-			};
-
-			if (address >= source->end || !read_word(typing, address, &pointer.value) ||
-			    pointer.value == 0 ||
-			    !slot_stands(&typing->slots, typing->input.image, &slots[j], address))
-				continue;
-			pointer.to = find_used(typing, pointer.value);
-			error = follow_linked(typing, source, &pointer, &slots[j]);
-			if (!error)
-				error = slots_of(&typing->slots, source->type, &slots, &count);
-		}
-	}
-	return error;
-}
-
-/* What stands behind a structure, whose last member is an array of any size. */
-static struct error *follow_tail(struct typing *typing, const struct source *whole)
-{
-	struct source source = *whole;
-	uint64_t offset, size;
-
-	if (whole->is_array || !type_find_tail(typing, whole->type, &offset, &source.type))
-		return NULL;
-	size = typing_type(typing, source.type)->size;
-	if (size == 0 || offset >= whole->end - whole->address)
-		return NULL;
-	source.address += offset;
-	source.count = (source.end - source.address) / size;
-	source.is_array = is_aggregate(typing_type(typing, source.type));
-	return follow_all(typing, &source);
-}
-
-/* From where on a block may only have what malloc gave more than was asked for; 0: nowhere. */
-static uint64_t find_doubtful(const struct typing *typing, allocation_id id)
-{
-	struct memory_range range = range_of(typing, id);
-	enum type_fit fit = known_fit(typing, id);
-
-	if (fit == FIT_ONE)
-		return range.start + typing_type(typing, known_type(typing, id))->size;
-	return fit == FIT_ARRAY || fit == FIT_TAIL ? range.end - sizeof(uint64_t) : 0;
-}
-
-/* The values of a hash table that are there. */
-static struct error *follow_table(struct typing *typing, const struct source *whole)
-{
-	uint64_t size = typing_type(typing, whole->type)->size;
-	struct memory_range range = { whole->start, whole->end };
-	struct source source = *whole;
-	struct hash_table table;
-
-	if (!hash_table_of(typing->input.index, range, size, &table))
-		return NULL;
-	source.is_in_region = true;
-	source.doubtful = 0;
-	for (uint64_t i = 0; i < table.count; i++) {
-		uint8_t byte;
-
-		if (!read_bytes(typing, table.control + i, &byte, sizeof(byte)) ||
-		    byte & TABLE_EMPTY)
-			continue;
-		source.address = table.control - (i + 1) * size;
-		TRY(follow_all(typing, &source));
-	}
-	return NULL;
-}
-
-static struct error *follow_allocation(struct typing *typing, allocation_id id)
-{
-	struct memory_range range = range_of(typing, id);
-	type_number number = known_type(typing, id);
-	struct source source = {
-		.from = id,
-		.start = range.start,
-		.address = range.start,
-		.end = range.end,
-		.type = number,
-		.count = 1,
-		.context = typing->contexts.items[id],
-		.doubtful = find_doubtful(typing, id),
-	};
-
-	if (known_fit(typing, id) == FIT_ARRAY) {
-		source.count = (range.end - range.start) / typing_type(typing, number)->size;
-		source.is_array = is_aggregate(typing_type(typing, number));
-	}
-	if (known_fit(typing, id) == FIT_TABLE)
-		return follow_table(typing, &source);
-	if (known_fit(typing, id) == FIT_PART) {
-		uint64_t part;
-
-		TRY(typing_find_cut(typing, range, number, &part));
-		source.end = range.start + part;
-		return follow_all(typing, &source);
-	}
-	TRY(follow_all(typing, &source));
-	return follow_tail(typing, &source);
-}
-
-static struct error *follow_place(struct typing *typing, const struct place *place)
-{
-	struct source source = {
-		.from = place->in,
-		.start = place->address,
-		.address = place->address,
-		.end = UINT64_MAX,
-		.type = place->type,
-		.count = 1,
-		.context = place->context,
-		.is_in_region = place->in != NO_ALLOCATION,
-	};
-
-	if (place->in != NO_ALLOCATION)
-		source.start = allocation_start(typing->input.index, place->in);
-	return follow_all(typing, &source);
-}
-
-struct error *typing_follow_queue(struct typing *typing)
-{
-	struct error *error = NULL;
-	uint64_t told = 0, done = 0;
-
-	while (!error && (typing->queued_from < typing->queue.count || typing->places.count)) {
-		if (!progress_pass(typing->input.progress, ++done, &told))
-			return error_create(ERROR_INTERRUPTED, "interrupted");
-		if (typing->queued_from < typing->queue.count) {
-			typing_fetch_ahead(typing);
-			error = follow_allocation(typing,
-						  typing->queue.items[typing->queued_from++]);
-		} else {
-			struct place place = typing->places.items[--typing->places.count];
-
-			error = follow_place(typing, &place);
-		}
-		/* What was worked off goes when it is the larger part. */
-		if (typing->queued_from > 4096 && typing->queued_from > typing->queue.count / 2) {
-			typing->queue.count -= typing->queued_from;
-			memmove(typing->queue.items, typing->queue.items + typing->queued_from,
-				typing->queue.count * sizeof(*typing->queue.items));
-			typing->queued_from = 0;
-		}
-	}
-	return error;
-}
-
-struct visit {
-	struct typing *typing;
-	struct error *error;
-};
-
-static bool follow_variable(void *data, const struct typed_variable *variable)
-{
-	struct visit *visit = data;
-	const struct data_type *type = typing_type(visit->typing, variable->type);
-	uint32_t context = typing_enter_context(visit->typing, NO_CONTEXT,
-						OF_VARIABLE | variable->address, NO_MEMBER);
-
-	if (!variable->is_in_register) {
-		const struct source source = {
-			.from = NO_ALLOCATION,
-			.start = variable->address,
-			.address = variable->address,
-			.end = variable->size > UINT64_MAX - variable->address
-				       ? UINT64_MAX
-				       : variable->address + variable->size,
-			.type = variable->type,
-			.count = 1,
-			.context = context,
-		};
-
-		visit->error = follow_all(visit->typing, &source);
-	} else if (type->kind == TYPE_POINTER) {
-		const struct pointer pointer = {
-			.from = NO_ALLOCATION,
-			.address = variable->address,
-			.value = variable->value,
-			.to = find_used(visit->typing, variable->value),
-			.target = type->target,
-			.context = context,
-		};
-
-		visit->error = follow(visit->typing, &pointer);
-	}
-	return !visit->error;
-}
-
-struct error *typing_follow_variables(struct typing *typing)
-{
-	struct visit visit = { typing, NULL };
-
-	debug_visit_variables(typing->input.debug, typing->table, follow_variable, &visit);
-	return visit.error;
 }

@@ -42,6 +42,7 @@ struct found {
 	ARRAY(struct kept_step) far_steps;
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements;
+	struct region_values values;
 	size_t count;
 	const char *limit;
 };
@@ -52,11 +53,13 @@ static void found_deinit(struct found *found)
 	array_release(&found->far_steps);
 	array_release(&found->origins);
 	array_release(&found->statements);
+	table_release(&found->values);
 }
 DEFINE_DEINIT(found_deinit, struct found)
 
 static void swap_found(struct typing *typing, struct found *found)
 {
+	struct region_values values = typing->values;
 	size_t count = typing->count;
 	const char *limit = typing->limit;
 
@@ -64,8 +67,10 @@ static void swap_found(struct typing *typing, struct found *found)
 	array_swap(&typing->far_steps, &found->far_steps);
 	array_swap(&typing->origins, &found->origins);
 	array_swap(&typing->statements, &found->statements);
+	typing->values = found->values;
 	typing->count = found->count;
 	typing->limit = found->limit;
+	found->values = values;
 	found->count = count;
 	found->limit = limit;
 }
@@ -122,6 +127,7 @@ struct error *typing_state(struct typing *typing, const struct type_statement *s
 		.far_steps.memory.account = account,
 		.origins.memory.account = account,
 		.statements.memory.account = account,
+		.values.memory.account = account,
 	};
 	struct error *error;
 

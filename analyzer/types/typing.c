@@ -28,6 +28,7 @@ void typing_destroy(struct typing *typing)
 	array_release(&typing->allocations);
 	array_release(&typing->far_steps);
 	array_release(&typing->origins);
+	table_release(&typing->values);
 	free(typing->last);
 	free(typing);
 }
@@ -109,8 +110,8 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 					typing->inner.memory.account =
 						typing->region_slots.memory.account = account;
 	typing->variables.memory.account = typing->known.memory.account =
-		typing->nodes.memory.account = typing->paths.memory.account =
-			typing->contexts.memory.account = account;
+		typing->nodes.memory.account = typing->values.memory.account =
+			typing->paths.memory.account = typing->contexts.memory.account = account;
 	typing->table = input->types;
 	if (type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
 		error = make(typing);
@@ -236,6 +237,25 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 	ret->address = allocation_start(typing->input.index, ret->from) +
 		       (uint64_t)step.offset * sizeof(uint64_t);
 	return true;
+}
+
+struct error *typing_count_value(struct typing *typing, allocation_id in, type_number number)
+{
+	uint64_t key = region_key(in, number);
+	struct region_count *known = table_find(&typing->values, key, item, item->key == key);
+
+	if (!known)
+		return table_append(&typing->values, key, (struct region_count){ key, 1 });
+	known->count++;
+	return NULL;
+}
+
+uint32_t typing_values_in(const struct typing *typing, allocation_id id, type_number number)
+{
+	uint64_t key = region_key(id, number);
+	const struct region_count *known = table_find(&typing->values, key, item, item->key == key);
+
+	return known ? known->count : 0;
 }
 
 const char *typing_limit(const struct typing *typing)

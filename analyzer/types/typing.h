@@ -117,6 +117,9 @@ const char *typing_name(const struct typing *typing, struct typed typed);
  */
 bool typed_has_name(const struct typing *typing, struct typed typed, const char *name);
 
+/* How many values of the type pointers with types lead to within that allocation. */
+uint32_t typing_values_in(const struct typing *typing, allocation_id id, type_number number);
+
 /* False: nothing with a type led to it. It may have led to what has no type itself. */
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret);
 

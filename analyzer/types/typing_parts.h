@@ -3,7 +3,8 @@
  *
  *	typing.c     what was found, and its names
  *	fit.c        whether memory looks like a value of a type, and how well it fits a block
- *	follow.c     from each typed pointer to what it leads to, on and on
+ *	follow.c     what a typed pointer leads to
+ *	sources.c    all pointers of what has a type, on and on
  *	contexts.c   by which members of which variable
  *	ahead.c      has memory fetched for that
  *	objects.c    objects of C++ classes, by their vtables, and of runtimes
@@ -87,6 +88,21 @@ struct place {
 	uint32_t context;
 };
 
+/* How many values of each type are known to stand in each block. */
+struct region_count {
+	uint64_t key; /* see region_key() */
+	uint32_t count;
+};
+
+struct region_values {
+	HASH_TABLE(struct region_count);
+};
+
+static inline uint64_t region_key(allocation_id in, type_number type)
+{
+	return (uint64_t)in << 32 | type;
+}
+
 /* A value within a block that may be the header of something larger, whose tag says what. */
 struct headed {
 	uint64_t address;
@@ -151,6 +167,7 @@ struct typing {
 	ARRAY(struct known_allocation) allocations; /* by id */
 	ARRAY(struct kept_step) far_steps;	    /* from far behind the start of an allocation */
 	ARRAY(struct origin) origins;
+	struct region_values values;
 	ARRAY(struct type_statement) statements; /* by allocation */
 	/* The following are released when all is typed. */
 	ARRAY(uint32_t) contexts; /* by allocation */
@@ -247,6 +264,9 @@ bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret
 struct error *typing_find_all(struct typing *typing);
 void typing_release_work(struct typing *typing);
 
+/* One more value of the type stands in the block. */
+struct error *typing_count_value(struct typing *typing, allocation_id in, type_number number);
+
 /* ---- statements.c */
 
 bool typing_is_denied(const struct typing *typing, allocation_id id, type_number number);
@@ -326,6 +346,29 @@ uint32_t typing_enter_slot(struct typing *typing, uint32_t context, const struct
 
 /* ---- follow.c */
 
+/* A pointer in memory: where it stands, and what it is to point to. */
+struct pointer {
+	allocation_id from; /* or NO_ALLOCATION */
+	uint64_t offset;    /* in it */
+	uint64_t address, value;
+	allocation_id to; /* what is used and holds the value, or NO_ALLOCATION */
+	type_number target;
+	uint32_t context; /* of what it leads to */
+	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
+	uint32_t part;
+	bool is_choice;
+	bool is_table;	   /* it leads into the middle of a hash table */
+	bool has_rivals;   /* another pointer may stand there */
+	bool is_in_region; /* of from, whose own type does not tell what stands there */
+	bool is_doubtful;  /* it may stand behind all that the program asked for */
+};
+
+/*
+ * What the pointer leads to is of the type that it points to, if that fits better than what is
+ * known of it.
+ */
+struct error *typing_follow(struct typing *typing, const struct pointer *pointer);
+
 /* The allocation is of the type; its own pointers are to be followed. */
 struct error *typing_set(struct typing *typing, allocation_id id, type_number number,
 			 enum type_fit fit, bool is_inferred);
@@ -340,6 +383,8 @@ struct error *typing_begin_at(struct typing *typing, allocation_id id, type_numb
 
 /* Give allocations the types that the user stated. */
 struct error *typing_set_stated(struct typing *typing);
+
+/* ---- sources.c */
 
 /* Follow the pointers of all variables, or of what was set since. */
 struct error *typing_follow_variables(struct typing *typing);

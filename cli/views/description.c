@@ -179,6 +179,7 @@ static void report_type(struct report *report, const struct type_reason *reason,
 			const char *allocated_by)
 {
 	report_set(report, "type", reason->type);
+	report_set(report, "values", VALUE_IF(reason->values, (uint64_t)reason->values));
 	report_set(report, "sure", reason->sure);
 	report_set(report, reason->type ? "by" : "held by", (const char *)reason->path);
 	report_set(report, "allocated by", allocated_by);
@@ -264,12 +265,13 @@ static void write_annotations(struct describer *describer, allocation_id id)
 }
 
 /* Only one of the paths is there. */
-#define TYPE_COLUMNS                                                                      \
-	COLUMN("type", VALUE_TEXT), COLUMN("sure", VALUE_TEXT), COLUMN("by", VALUE_TEXT), \
-		COLUMN("held by", VALUE_TEXT), COLUMN("allocated by", VALUE_TEXT)
+#define TYPE_COLUMNS                                                                           \
+	COLUMN("type", VALUE_TEXT), COLUMN("values", VALUE_COUNT), COLUMN("sure", VALUE_TEXT), \
+		COLUMN("by", VALUE_TEXT), COLUMN("held by", VALUE_TEXT),                       \
+		COLUMN("allocated by", VALUE_TEXT)
 
 #define TYPE_SENTENCE \
-	"[\nIt is of type {type} ({sure}[: by {by}]).][\nIt is held by {held by}.][\nIt was allocated by {allocated by}.]"
+	"[\nIt is of type {type}[, of which {values} are known] ({sure}[: by {by}]).][\nIt is held by {held by}.][\nIt was allocated by {allocated by}.]"
 
 #define DESCRIBED_TABLE(name, sentence)                                      \
 	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \

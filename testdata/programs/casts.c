@@ -71,6 +71,9 @@ struct stone {
 	long weight, colour;
 };
 
+enum { CRATES = 50 };
+
+static struct crate *crates, *more_crates;
 static struct head *heads[100];
 static struct stone stone;
 
@@ -109,6 +112,14 @@ struct piece {
 	struct piece *next;
 	struct entry *entries;
 	long number;
+};
+
+/* The same, though each alone might fill the block with its label. */
+struct crate {
+	long number;
+	struct crate *next;
+	struct entry *entries;
+	char label[];
 };
 
 /* What is counted is a list or a name; only the kind of a value tells which. */
@@ -347,6 +358,26 @@ OUT_OF_LINE static void fill_pool(void)
 	}
 }
 
+/* From the slab's start on, or from its end on. */
+OUT_OF_LINE static void fill_crates(struct crate **first, int forwards)
+{
+	char *slab = make(CRATES * 64, "block with struct crate");
+
+	for (int i = 0; i < CRATES; i++) {
+		struct crate *crate = (struct crate *)(slab + (size_t)i * 64);
+
+		crate->number = i;
+		crate->entries = push(NULL, NULL);
+		sprintf(crate->label, "what is in crate %d", i);
+		if (i < CRATES - 1 && forwards)
+			crate->next = (struct crate *)((char *)crate + 64);
+		else if (i > 0 && !forwards)
+			crate->next = (struct crate *)((char *)crate - 64);
+		if (i == (forwards ? 0 : CRATES - 1))
+			*first = crate;
+	}
+}
+
 OUT_OF_LINE static void fill_slab(void)
 {
 	char *slab = make(32 + 100 * sizeof(struct branch), "block with struct branch");
@@ -467,6 +498,8 @@ OUT_OF_LINE static void fill(void)
 	fill_shelves();
 	fill_settings();
 	fill_pool();
+	fill_crates(&crates, 1);
+	fill_crates(&more_crates, 0);
 	fill_slab();
 	fill_stack();
 	stone.weight++;

@@ -9,7 +9,7 @@ import collections
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, snap, tables
+from harness import LiveTest, addresses, rows, snap, tables
 
 
 class CastsTest(LiveTest):
@@ -32,6 +32,9 @@ class CastsTest(LiveTest):
             with self.subTest(name=name, flags=flags, compiler=compiler):
                 self.assertEqual(addresses("-q", core, "enumerate", "used",
                                            name), expected)
+        slabs = rows("allocation", "-q", core, "describe", "used",
+                     "block with struct crate")
+        self.assertEqual([slab["values"] for slab in slabs], [50, 50])
 
     def test_gcc(self):
         self.check("-g", "-O2")
