@@ -239,8 +239,7 @@ bool type_reason_find(const struct analysis *analysis, allocation_id id, struct 
 			: typed.fit == FIT_ONE && step.from == NO_ALLOCATION && !step.led_to_other
 				? "certain"
 				: "typed";
-	if (typed.fit == FIT_REGION)
-		ret->values = typing_values_in(typing, id, typed.type);
+	ret->values = typing_values_in(typing, id, typed.type);
 	count = find_steps(typing, id, steps);
 	ret->path = count ? print_path(analysis, steps, count)
 			  : strdup("a path of more than 10,000 steps");

@@ -19,8 +19,9 @@
 struct type_reason {
 	const char *type; /* NULL: not known; lives as long as the analysis */
 	const char *sure; /* one of the words above, or "stated by the user"; static */
-	uint32_t values;  /* of the type that are known to stand in a block; 0: it is no block */
-	char *path;	  /* as "shop.customers[3].orders, 2 steps from shop"; owned; or NULL */
+	uint32_t values; /* of the type that are known to stand in the allocation; 0: it is no block
+			    of them */
+	char *path;	 /* as "shop.customers[3].orders, 2 steps from shop"; owned; or NULL */
 };
 
 /*

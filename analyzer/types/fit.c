@@ -220,9 +220,10 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 		if (is_known_otherwise(typing, id, slot->target))
 			return false;
 	}
-	/* The end of an array, too, may be pointed to. */
-	return target->size <= range.end - address || (target->size && address > range.start &&
-						       (address - range.start) % target->size == 0);
+	/* What is cut short is smaller than its type; pointers may lead to the end of an array. */
+	return known_type(typing, id) == slot->target || target->size <= range.end - address ||
+	       (target->size && address > range.start &&
+		(address - range.start) % target->size == 0);
 }
 
 /* In Rust, what is empty points to the number that its elements are aligned to. */
@@ -255,6 +256,20 @@ static bool is_padding(const struct typing *typing, type_number number, uint64_t
 		number = typing_enter(typing, number, &offset);
 	}
 	return false;
+}
+
+/*
+ * Whether a pointer to its own type stands in a structure that fills the allocation: it leads into
+ * the same one, which may hold several, or to one that is cut as short.
+ */
+static bool leads_to_own(const struct typing *typing, uint64_t address, allocation_id around)
+{
+	allocation_id id = find_used(typing, address);
+
+	return id == around ||
+	       (id != NO_ALLOCATION && allocation_start(typing->input.index, id) == address &&
+		allocation_size(typing->input.index, id) ==
+			allocation_size(typing->input.index, around));
 }
 
 /*
@@ -300,7 +315,7 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 			continue;
 		if (slots[next].is_choice ||
 		    (slots[next].target == number && around != NO_ALLOCATION &&
-		     find_used(typing, word) == around))
+		     leads_to_own(typing, word, around)))
 			confirm_choice(typing, ret, word);
 		else if (!is_null(typing, word) && !leads_right(typing, &slots[next], word, ret))
 			return NULL;

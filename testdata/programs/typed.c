@@ -66,6 +66,14 @@ struct expression {
 	double weights[4];
 };
 
+/* Most have the first two members only. */
+struct route {
+	char *host;
+	struct route *next;
+	struct customer *customer;
+	char description[200];
+};
+
 /* Later blocks of a pool begin with a span only. */
 struct span {
 	char *free, *end;
@@ -120,6 +128,7 @@ struct customer *best;
 struct hidden *hidden;
 __thread struct order *last_order;
 struct expression *sum;
+struct route *routes;
 char *reused;
 struct pool *pool;
 struct lid *lid;
@@ -190,6 +199,18 @@ static struct expression *make_leaf(const char *text)
 	return leaf;
 }
 
+OUT_OF_LINE static void fill_routes(void)
+{
+	for (int i = 0; i < 10; i++) {
+		struct route *route =
+			make(offsetof(struct route, customer), "part of struct route");
+
+		route->host = strcpy(make(20, "char[]"), "the next host");
+		route->next = routes;
+		routes = route;
+	}
+}
+
 /* Text in a block of which the last word was a pointer before. */
 static char *make_reused(void)
 {
@@ -257,6 +278,7 @@ OUT_OF_LINE static void fill_all(struct shop *local)
 	for (int i = 0; i < 50; i++)
 		fill(&shop.customers[i], i);
 	best = make(sizeof(*best), "struct customer");
+	fill_routes();
 	fill_pool();
 	fill_seats();
 	fill_circles();
