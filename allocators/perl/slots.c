@@ -235,6 +235,36 @@ static void claim(struct perl_arenas *arenas, struct view *view, struct perl_are
 }
 
 /*
+ * Whether an entry, in no chain, is that of a tied hash for one of its elements: hv_common() of
+ * hv.c makes its key, which is a value. An element leads to it, or the interpreter, to use it
+ * again.
+ */
+static bool is_of_tied(struct view *view, uint64_t entry)
+{
+	enum { KEY_LENGTH = 4, KEY_IS_VALUE = -2 };
+	uint64_t next, key;
+	int32_t length;
+
+	return view_word(view, entry, &next) && next == 0 && view_word(view, entry + WORD, &key) &&
+	       key != 0 && view_read(view, key + KEY_LENGTH, &length, sizeof(length)) &&
+	       length == KEY_IS_VALUE;
+}
+
+static void claim_of_tied(struct perl_arenas *arenas, struct view *view)
+{
+	array_for_each(arena, &arenas->list) {
+		if (arena->kind != PERL_ENTRIES || arena->slot == 0)
+			continue;
+		for (uint32_t i = 0; i < arena->size / arena->slot; i++) {
+			uint64_t entry = arena->address + (uint64_t)i * arena->slot;
+
+			if (!perl_bit(arena->claimed, i) && is_of_tied(view, entry))
+				set_bit(arena->claimed, i);
+		}
+	}
+}
+
+/*
  * A free body has a link to the next one, or none. One that is neither free nor of a head in an
  * arena is of a constant value, which is in the interpreter's struct.
  */
@@ -301,6 +331,7 @@ void perl_claim_slots(const struct image *image, struct perl_arenas *arenas)
 	drop_overlapping(arenas);
 	set_sizes(image, arenas);
 	visit_heads(image, arenas, claim, NULL);
+	claim_of_tied(arenas, &view);
 	array_for_each(arena, &arenas->list)
 		if (arena->kind == PERL_FREE)
 			arenas->damaged += count_bits(arena->doubtful);

@@ -152,8 +152,8 @@ struct error *analysis_need_leaks_to(struct analysis *analysis, allocation_id id
 	TRY(bitmap_init(&ancestors, allocation_count(analysis->index), &analysis->account));
 	TRY(add_ancestors(analysis, id, &ancestors, &is_few));
 	if (is_few)
-		TRY(leaks_create(analysis->graph, analysis->index, &ancestors, &analysis->account,
-				 analysis->progress, &analysis->few_leaks));
+		TRY(leaks_create(analysis->graph, analysis->index, analysis->runtimes, &ancestors,
+				 &analysis->account, analysis->progress, &analysis->few_leaks));
 	analysis->few_leaks_of = id;
 	/* What a root has lost with it, only going on from there tells. */
 	return !is_few || leak_root_find(analysis->few_leaks, id)

@@ -332,8 +332,9 @@ static struct error *build_collector(struct analysis *analysis)
 
 static struct error *build_leaks(struct analysis *analysis)
 {
-	return leaks_create(analysis->graph, analysis->index, &analysis->liveness.leaked,
-			    &analysis->account, analysis->progress, &analysis->leaks);
+	return leaks_create(analysis->graph, analysis->index, analysis->runtimes,
+			    &analysis->liveness.leaked, &analysis->account, analysis->progress,
+			    &analysis->leaks);
 }
 
 static struct error *build_incoming(struct analysis *analysis)
@@ -360,8 +361,8 @@ static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap 
 	TRY(bitmap_init(&lost, ret->count, &analysis->account));
 	bitmap_or(&lost, &liveness->garbage);
 	bitmap_or(&lost, &liveness->held);
-	TRY(leaks_create(analysis->graph, analysis->index, &lost, &analysis->account,
-			 analysis->progress, &roots));
+	TRY(leaks_create(analysis->graph, analysis->index, analysis->runtimes, &lost,
+			 &analysis->account, analysis->progress, &roots));
 	add_leak_roots(roots, ret);
 	return NULL;
 }

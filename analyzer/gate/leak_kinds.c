@@ -268,7 +268,8 @@ static struct error *add_likely(struct analysis *analysis, struct tally_table *n
 				struct leak_kinds *kinds)
 {
 	TRY(find_likely(analysis, &kinds->likely_lost));
-	TRY(leaks_create(analysis_graph(analysis), analysis_index(analysis), &kinds->likely_lost,
+	TRY(leaks_create(analysis_graph(analysis), analysis_index(analysis),
+			 analysis_runtimes(analysis), &kinds->likely_lost,
 			 analysis_account(analysis), analysis_progress(analysis),
 			 &kinds->likely_leaks));
 	kinds->likely.leaks = kinds->likely_leaks;

@@ -18,6 +18,7 @@ static const uint32_t UNOWNED = UINT32_MAX, SHARED = UINT32_MAX - 1;
 struct finder {
 	const struct graph *graph;
 	const struct allocation_index *index;
+	const struct runtimes *runtimes;
 	const struct bitmap *leaked;
 	const struct components *components;
 	struct progress *progress;
@@ -45,21 +46,45 @@ static void hand_down(const struct finder *finder, allocation_id id, uint32_t *o
 	}
 }
 
+/* How well the allocation names a ring. Classes that the program made are allocations, too. */
+enum merit { ANY, OBJECT, OBJECT_OF_PROGRAM };
+
+static enum merit merit_of(const struct finder *finder, allocation_id id)
+{
+	struct object_space *space = runtimes_space_of(finder->runtimes, id);
+	uint64_t class;
+
+	/* Objects of others may not be known yet: the answer is not to depend on that. */
+	if (!space || !space->runtime->is_link)
+		return ANY;
+	class = space->runtime->class_of(space, id);
+	return allocation_find(finder->index, class) != NO_ALLOCATION ? OBJECT_OF_PROGRAM : OBJECT;
+}
+
+static allocation_id find_name(const struct finder *finder, size_t begin, size_t end)
+{
+	allocation_id best = component_member(finder->components, begin);
+	enum merit most = merit_of(finder, best);
+
+	for (size_t i = begin + 1; i < end; i++) {
+		allocation_id id = component_member(finder->components, i);
+		enum merit merit = merit_of(finder, id);
+
+		if (merit > most || (merit == most && id < best)) {
+			best = id;
+			most = merit;
+		}
+	}
+	return best;
+}
+
 static struct error *add_root(struct leaks *leaks, const struct finder *finder, size_t begin,
 			      size_t end)
 {
-	allocation_id lowest = NO_ALLOCATION;
-
 	if (!LIST_GROW(leaks->roots, leaks->count))
 		return &error_no_memory;
-	for (size_t i = begin; i < end; i++) {
-		allocation_id id = component_member(finder->components, i);
-
-		if (id < lowest)
-			lowest = id;
-	}
 	leaks->roots[leaks->count++] = (struct leak_root){
-		.id = lowest,
+		.id = find_name(finder, begin, end),
 		.members = (uint32_t)(end - begin),
 	};
 	return NULL;
@@ -115,8 +140,9 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 DEFINE_COMPARE(compare_roots, struct leak_root, ASCENDING(id))
 
 struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
-			   const struct bitmap *leaked, struct memory_account *account,
-			   struct progress *progress, struct leaks **ret)
+			   const struct runtimes *runtimes, const struct bitmap *leaked,
+			   struct memory_account *account, struct progress *progress,
+			   struct leaks **ret)
 {
 	_cleanup_(leaks_destroy) struct leaks *leaks = calloc(1, sizeof(*leaks));
 	_cleanup_(components_destroy) struct components *components = NULL;
@@ -127,6 +153,7 @@ struct error *leaks_create(const struct graph *graph, const struct allocation_in
 	TRY(components_create(graph, leaked, account, progress, &components));
 	TRY(find_owners(&(struct finder){ .graph = graph,
 					  .index = index,
+					  .runtimes = runtimes,
 					  .leaked = leaked,
 					  .components = components,
 					  .progress = progress },

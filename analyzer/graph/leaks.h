@@ -10,29 +10,36 @@
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/graph/graph.h"
+#include "analyzer/runtimes/runtimes.h"
 
 struct leak_root {
-	allocation_id id;     /* the member with the lowest address */
+	allocation_id id;     /* the member that names it */
 	uint32_t members;     /* 1, or the allocations of a ring */
 	uint64_t owned_count; /* allocations, the members included */
 	uint64_t owned_bytes;
 };
 
-/* By address of their lowest member; what several of them reach is shared. */
+/*
+ * By address; what several of them reach is shared. A ring is named by an object of a class that
+ * the program made, else by any object, else by any member; of several, by that with the lowest
+ * address.
+ */
 struct leaks {
 	struct leak_root *roots;
 	size_t count;
 	uint64_t shared_count, shared_bytes;
 };
 
-/* leaked: a set of used allocations; no others that are lost refer to them. */
+/* leaked: a set of used allocations; no others that are lost refer to them. runtimes may be NULL.
+ */
 struct error *leaks_create(const struct graph *graph, const struct allocation_index *index,
-			   const struct bitmap *leaked, struct memory_account *account,
-			   struct progress *progress, struct leaks **ret);
+			   const struct runtimes *runtimes, const struct bitmap *leaked,
+			   struct memory_account *account, struct progress *progress,
+			   struct leaks **ret);
 void leaks_destroy(struct leaks *leaks);
 DEFINE_CLEANUP(leaks_destroy, struct leaks *)
 
-/* The leak root whose lowest member id is, or NULL. */
+/* The leak root that id names, or NULL. */
 const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id id);
 
 struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer);

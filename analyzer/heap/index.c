@@ -155,12 +155,16 @@ static void fill_lines(const struct allocation_index *index, size_t number)
 		before = sum_line(&lines[i], before);
 }
 
-/* Put the bounds around what lies on either side of the widest gap; the least shift of all. */
+/*
+ * Put the bounds around what lies on either side of the widest gap; the least shift of all. Words
+ * that are addresses a little before a region are within: to a runtime they may be references.
+ */
 static void find_bounds(struct allocation_index *index)
 {
+	enum { LEAST_GAP = 1 << 20, BEFORE = 64 };
 	const struct heap_region *regions = index->regions;
 	size_t count = index->region_count, split = 0;
-	uint64_t widest = 0;
+	uint64_t widest = LEAST_GAP;
 
 	if (count == 0)
 		return;
@@ -180,6 +184,12 @@ static void find_bounds(struct allocation_index *index)
 		(split ? regions[split - 1].end : regions[count - 1].end) - regions[0].start;
 	index->bounds.start[1] = regions[split].start;
 	index->bounds.size[1] = regions[count - 1].end - regions[split].start;
+	for (int i = 0; i < 2; i++) {
+		uint64_t before = index->bounds.start[i] < BEFORE ? 0 : BEFORE;
+
+		index->bounds.start[i] -= before;
+		index->bounds.size[i] += before;
+	}
 }
 
 /* Take over the sink's bits, giving back what was reserved too much. */

@@ -17,6 +17,33 @@ static bool read_source(const struct perl *perl, allocation_id id, struct perl_h
 			  sizeof(*ret));
 }
 
+/*
+ * C code takes memory as the room for a value's text, as Perl_my_cxt_init() of util.c does for an
+ * XS module's own data (MY_CXT), and keeps the text's address alone: that holds the value, too.
+ */
+static allocation_id find_room(const struct perl *perl, uint64_t word)
+{
+	const struct allocation_index *index = perl->context.index;
+	allocation_id text = allocation_find(index, word);
+	struct perl_head head;
+
+	if (text == NO_ALLOCATION || perl->parts.items[text] != PART_TEXT ||
+	    allocation_start(index, text) != word ||
+	    !read_source(perl, perl->links.items[text], &head))
+		return NO_ALLOCATION;
+	return perl_type(&head) == PERL_PV && head.value == word &&
+			       !(head.flags & (PERL_POK | PERL_ROK))
+		       ? perl->links.items[text]
+		       : NO_ALLOCATION;
+}
+
+static bool may_know_rooms(const struct perl *perl, allocation_id source)
+{
+	enum perl_part part = perl->parts.items[source];
+
+	return part == PART_INTERPRETER || part == PART_TEXT;
+}
+
 /* A head's address of its body may lie before that. */
 allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word)
 {
@@ -24,8 +51,12 @@ allocation_id perl_resolve(const struct object_space *space, allocation_id sourc
 	struct perl_head head;
 	uint64_t start;
 
-	if (source == NO_ALLOCATION || perl->parts.items[source] != PART_HEAD ||
-	    !read_source(perl, source, &head) || word != head.body ||
+	if (source == NO_ALLOCATION)
+		return NO_ALLOCATION;
+	if (may_know_rooms(perl, source))
+		return find_room(perl, word);
+	if (perl->parts.items[source] != PART_HEAD || !read_source(perl, source, &head) ||
+	    word != head.body ||
 	    !perl_find_body(&perl->arenas, allocation_start(perl->context.index, source), &head,
 			    &start) ||
 	    start == word || start == 0)
@@ -90,7 +121,8 @@ static bool refers_to_head(const struct perl *perl, allocation_id source, alloca
 	size_t above;
 
 	if (word != allocation_start(perl->context.index, target))
-		return false;
+		return source != NO_ALLOCATION && may_know_rooms(perl, source) &&
+		       find_room(perl, word) == target;
 	if (source == NO_ALLOCATION)
 		return true;
 	switch (perl->parts.items[source]) {

@@ -83,7 +83,7 @@ static void build(void)
 							     world.nodes[i].size, BLOCK_USED }));
 	assert_no_error(allocation_index_create(sink, &world.index));
 	block_sink_destroy(sink);
-	assert_no_error(leaks_create(&world.graph, world.index, &world.leaked, &world.account,
+	assert_no_error(leaks_create(&world.graph, world.index, NULL, &world.leaked, &world.account,
 				     &world.progress, &world.leaks));
 	assert_no_error(shape_context_init(&world.context, NULL, NULL, &world.leaked));
 }

@@ -6,7 +6,7 @@
 /* The members are leaked. */
 static struct error *find(struct world *world, struct leaks **ret)
 {
-	return leaks_create(&world->graph, world->index, &world->members, &world->account,
+	return leaks_create(&world->graph, world->index, NULL, &world->members, &world->account,
 			    &world->progress, ret);
 }
 
