@@ -187,11 +187,12 @@ static const struct set sets[] = {
 	  .example = "list stacks" },
 	{ "threads", "threads, each as its stack", STAGE_DEBUG, .ranges = &range_kind_threads,
 	  .example = "describe threads" },
-	{ "fibers", "fibers of Crystal, each as its stack", STAGE_FIBERS,
+	{ "fibers", "fibers of Crystal and Ruby, each as its stack", STAGE_FIBERS,
 	  .ranges = &range_kind_fibers,
 	  .example = "list fibers\n"
 		     "describe fibers",
-	  .description = "Crystal's lightweight threads. 'describe' shows the calls of each." },
+	  .description =
+		  "Threads that a program switches between by itself. 'describe' shows the calls of each." },
 	{ "modules", "the program and its libraries", STAGE_PROGRAM, .ranges = &range_kind_modules,
 	  .example = "list modules" },
 	{ "arenas", "the arenas of the allocators", STAGE_HEAP, .ranges = &range_kind_arenas,

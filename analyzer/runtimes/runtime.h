@@ -249,6 +249,9 @@ struct runtime {
 	 */
 	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
 				      const struct frame_visitor *visitor);
+	/* Optional, with find_fibers(): the same of one of its fibers that waits. */
+	struct error *(*visit_fiber_frames)(struct object_space *space, const struct fiber *fiber,
+					    const struct frame_visitor *visitor);
 	/*
 	 * Optional: add the objects to ret that programs reach by a name alone: modules, what
 	 * variables of running functions refer to. Called only if has_objects.

@@ -466,3 +466,13 @@ struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, 
 		       ? space->runtime->visit_frames(space, thread, visitor)
 		       : NULL;
 }
+
+struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const struct fiber *fiber,
+					  const struct frame_visitor *visitor)
+{
+	struct object_space *space = runtimes_space(list, fiber->runtime);
+
+	return space && fiber->runtime->visit_fiber_frames
+		       ? fiber->runtime->visit_fiber_frames(space, fiber, visitor)
+		       : NULL;
+}

@@ -101,6 +101,10 @@ bool runtimes_have_frames(const struct runtime *const *kinds, const struct progr
 struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, uint32_t thread,
 				    const struct frame_visitor *visitor);
 
+/* The same of a fiber that waits. */
+struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const struct fiber *fiber,
+					  const struct frame_visitor *visitor);
+
 /* The member of the object at that offset; NULL: not known. */
 const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset);
 

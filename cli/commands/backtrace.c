@@ -52,11 +52,20 @@ static struct error *write_thread(struct analysis *analysis, uint32_t number,
 	return thread_write_frames(analysis, number, arguments->limit, arguments->locals, report);
 }
 
-static struct error *write_fibers(struct analysis *analysis, uint64_t limit, struct report *report)
+static struct error *write_fibers(struct analysis *analysis,
+				  const struct backtrace_arguments *arguments,
+				  struct report *report)
 {
-	TRY(analysis_need(analysis, STAGE_FIBERS));
-	for (size_t i = 0; i < analysis_fibers(analysis)->count; i++)
-		fiber_describe(analysis, i, limit, report);
+	bool has_frames = runtimes_have_frames(runtime_kinds, analysis_program(analysis));
+
+	TRY(analysis_need(analysis, has_frames ? STAGE_OBJECTS : STAGE_FIBERS));
+	for (size_t i = 0; i < analysis_fibers(analysis)->count; i++) {
+		fiber_describe(analysis, i, arguments->limit, report);
+		if (has_frames)
+			TRY(fiber_write_frames(analysis, i, arguments->limit, arguments->locals,
+					       report));
+		calls_end(report);
+	}
 	return NULL;
 }
 
@@ -68,7 +77,7 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 	bool found = false;
 
 	if (arguments->fibers)
-		return write_fibers(analysis, arguments->limit, report);
+		return write_fibers(analysis, arguments, report);
 	for (size_t i = 0; i < program->thread_count; i++) {
 		if (arguments->has_thread && program->threads[i].id != arguments->thread)
 			continue;

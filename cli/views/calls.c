@@ -152,19 +152,27 @@ static void write_local(void *data, const struct runtime_local *local)
 	report_end_table(writer->report);
 }
 
+static struct frames_writer begin_frames(const struct analysis *analysis,
+					 const struct runtime *runtime, uint32_t thread,
+					 uint64_t limit, struct report *report)
+{
+	return (struct frames_writer){
+		.report = report,
+		.program = analysis_program(analysis),
+		.language = runtime->name,
+		.thread = thread,
+		.limit = limit,
+	};
+}
+
 struct error *thread_write_frames(struct analysis *analysis, uint32_t thread, uint64_t limit,
 				  bool with_locals, struct report *report)
 {
 	const struct runtimes *runtimes = analysis_runtimes(analysis);
 
 	for (size_t i = 0; i < runtime_count(runtimes); i++) {
-		struct frames_writer writer = {
-			.report = report,
-			.program = analysis_program(analysis),
-			.language = runtime_at(runtimes, i)->name,
-			.thread = thread,
-			.limit = limit,
-		};
+		struct frames_writer writer =
+			begin_frames(analysis, runtime_at(runtimes, i), thread, limit, report);
 		struct frame_visitor visitor = { &writer, write_frame,
 						 with_locals ? write_local : NULL };
 
@@ -211,6 +219,21 @@ static void write_fiber(struct analysis *analysis, const struct fiber *fiber, st
 	report_end_table(report);
 }
 
+struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint64_t limit,
+				 bool with_locals, struct report *report)
+{
+	const struct fiber *fiber = &analysis_fibers(analysis)->items[number];
+	struct frames_writer writer =
+		begin_frames(analysis, fiber->runtime, fiber->thread, limit, report);
+	struct frame_visitor visitor = { &writer, write_frame, with_locals ? write_local : NULL };
+
+	if (fiber->thread != NO_THREAD)
+		return thread_write_frames(analysis, fiber->thread, limit, with_locals, report);
+	TRY(runtimes_visit_fiber_frames(analysis_runtimes(analysis), fiber, &visitor));
+	rows_left_out(report, "calls", writer.count, limit);
+	return NULL;
+}
+
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, struct report *report)
 {
 	const struct fiber *fiber = &analysis_fibers(analysis)->items[number];
@@ -225,7 +248,6 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, st
 		if (calls)
 			calls_write(analysis, NO_THREAD, calls, limit, report);
 	}
-	calls_end(report);
 }
 
 const char *fiber_place(const struct analysis *analysis, uint64_t address)

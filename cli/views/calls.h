@@ -31,7 +31,11 @@ void calls_end(struct report *report);
 /* Write the thread, its registers and its calls. Needs STAGE_DEBUG. */
 void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report);
 
-/* Write the fiber and at most limit calls, all of them if it is 0. */
+/* The same of a fiber. */
+struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint64_t limit,
+				 bool with_locals, struct report *report);
+
+/* Write the fiber and at most limit calls, all of them if it is 0. calls_end() goes last. */
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 		    struct report *report);
 

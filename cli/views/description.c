@@ -622,6 +622,9 @@ static void describe_range(struct describer *describer, struct range range)
 	}
 	if (describer->selection->query.set->ranges == &range_kind_fibers) {
 		fiber_describe(analysis, range.number, SHOWN_CALLS, describer->report);
+		describer->error = fiber_write_frames(analysis, range.number, SHOWN_CALLS, false,
+						      describer->report);
+		calls_end(describer->report);
 		return;
 	}
 	if (range.start == 0)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
-The methods and blocks of Ruby that threads are in, and their variables: as the program says by
-Thread#backtrace_locations and by what it wrote down itself.
+The methods and blocks of Ruby that threads and fibers are in, and their variables: as the program
+says by Thread#backtrace_locations, by caller_locations in each fiber and by what it wrote down
+itself.
 """
 
 import json
@@ -73,15 +74,38 @@ def dive(depth)
   end
 end
 
-$places = {}
+class Waiter
+  def wait(depth)
+    if depth > 0
+      [depth].each { |one| wait(one - 1) }
+    else
+      stop
+    end
+  end
+
+  def stop
+    $fibers << caller_locations(0).map { |at| [at.label, at.path, at.lineno] } + [["", "", __LINE__ + 1]]
+    Fiber.yield
+  end
+end
+
+$places, $fibers = {}, []
+ended, unborn = Fiber.new { 1 }, Fiber.new { 2 }
+ended.resume
+waiting = (0..3).map { |depth| Fiber.new { held = "held by a fiber alone"; $places["held"] = place(held)
+                                           Waiter.new.wait(depth); held } }
+waiting.each(&:resume)
+by_thread = Thread.new { fiber = Fiber.new { Waiter.new.wait(5) }; fiber.resume; sleep }
+numbers = [1, 2, 3].each
+numbers.next
 threads = [Thread.new { Deep::Worker.new.made(5) }, Thread.new { dive(20) }]
 fibers = Thread.new { Fiber.new { inside = "in a fiber"; dive(2) }.resume }
 threads << fibers
-Thread.pass until $waits && threads.all? { |thread| thread.status == "sleep" }
+Thread.pass until $waits && by_thread.status == "sleep" && threads.all? { |thread| thread.status == "sleep" }
 truth = threads.map do |thread|
   thread.backtrace_locations.map { |at| [at.label, at.path, at.lineno] }
 end
-File.write(ARGV[0], JSON.generate([truth, $places]))
+File.write(ARGV[0], JSON.generate([truth, $fibers, $places]))
 puts "ready"
 $stdout.flush
 $stdin.read(1)
@@ -107,16 +131,25 @@ def label(function):
     return head + separator + name
 
 
-def read_threads(core, *words):
+def read_frames(core, *words):
+    """By thread, or by the fiber before them."""
     answer = harness.ask("-q", "--format", "json", core, "backtrace", *words).stdout
-    frames, variables = {}, {}
+    frames, variables, fiber = {}, {}, None
     for table in json.loads(answer)["tables"]:
         for row in table["rows"]:
+            fiber = row if table["name"] == "fiber" else fiber
+            whose = fiber["fiber"] if fiber else row.get("thread")
             if table["name"] == "frame" and row["language"] == "ruby":
-                frames.setdefault(row["thread"], []).append(row)
+                if not fiber or fiber["state"] == "waiting":
+                    frames.setdefault(whose, []).append(row)
             elif table["name"] == "local":
-                variables.setdefault((row["thread"], row["number"]), {})[row["name"]] = row
+                variables.setdefault((whose, row["number"]), {})[row["name"]] = row
     return frames, variables
+
+
+def by_label(frames):
+    return [[(label(row["function"]), row.get("source"), row.get("line")) for row in rows]
+            for rows in frames.values()]
 
 
 def address(value):
@@ -131,10 +164,9 @@ class Frames(harness.LiveTest):
             return core, *json.load(file)
 
     def test_frames_are_those_of_the_program(self):
-        core, truth, places = self.cored()
-        frames, variables = read_threads(core, "--locals")
-        found = [[(label(row["function"]), row.get("source"), row.get("line")) for row in rows]
-                 for rows in frames.values()]
+        core, truth, fibers, places = self.cored()
+        frames, variables = read_frames(core, "--locals")
+        found = by_label(frames)
         for wanted in truth:
             # What is in C has the place of what called it in Ruby.
             labels = [label(frame[0]) for frame in wanted]
@@ -144,7 +176,28 @@ class Frames(harness.LiveTest):
             for frame, expected in zip(same[0], wanted):
                 if frame[1]:
                     self.assertEqual(frame[1:], tuple(expected[1:]), expected)
+        self.check_the_fibers(core, fibers, places.pop("held"))
         self.check_the_deep_one(core, frames, variables, places)
+
+    def check_the_fibers(self, core, truth, held):
+        """They wrote that down one line before they waited in Fiber.yield."""
+        frames, variables = read_frames(core, "--fibers", "--locals")
+        found = [rows[1:] for rows in by_label(frames) if rows[0][0] == "yield"]
+        expected = []
+        for *rows, place in truth:
+            rows[0][2] = place[2]
+            expected.append([(label(name), path, line) for name, path, line in rows])
+        # Array#each is in C, or in Ruby with the place of what called it.
+        self.assertEqual(*(sorted([row for row in rows if row[0] != "each"] for rows in all_rows)
+                           for all_rows in (found, expected)))
+        # The enumerator's, and the first ones of two threads.
+        self.assertGreaterEqual(len(frames), len(truth) + 2)
+        place = f"0x{int(held, 16):x}"
+        self.assertIn(int(held, 16), [address(row["address"]) for known in variables.values()
+                                      for name, row in known.items() if name == "held"])
+        answer = harness.ask("-q", core, "explain", place).stdout
+        self.assertIn("The program reaches it as block (2 levels) in <main>.<locals>.held", answer)
+        self.assertIn("Stack address 0x", answer)
 
     def check_the_deep_one(self, core, frames, variables, places):
         thread, rows = next((thread, rows) for thread, rows in frames.items()
@@ -165,13 +218,13 @@ class Frames(harness.LiveTest):
         self.assertEqual(row["path"], "Session#handle.<locals>.options")
 
     def test_contents_are_left_out_on_request(self):
-        core, _, _ = self.cored()
+        core, *_ = self.cored()
         text = harness.ask("-q", "--no-content", core, "backtrace", "--locals").stdout
         self.assertIn("request = String at 0x", text)
         self.assertNotIn('"name"', text)
 
     def test_damage_does_no_harm(self):
-        core, _, _ = self.cored()
+        core, *_ = self.cored()
         for path in harness.damage(core, self.path("damaged"), 10000):
             harness.ask("-q", path, "backtrace", "--locals",
                         expected=(harness.FINE, harness.INCOMPLETE))

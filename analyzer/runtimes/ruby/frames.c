@@ -8,17 +8,23 @@ enum {
 	CLASS = 8,
 	DATA = 32,
 	MOST_FRAMES = 1 << 20,
+	MOST_LOOKED_AT = 64, /* words of threads and fibers */
 	MOST_TEXT = 512,
 	MOST_VALUE = 80,
 	/* Of what ep leads to. */
 	IS_LOCAL = 2, /* of flags: nothing is around */
 	OF_C = 0x55550001,
+	OF_NOTHING = 0x79990001,
 	KIND_BITS = 0x7fff0001,
 	TAG_BITS = 3,
 };
 
 struct context {
-	uint64_t stack, words, frame, tag, flags, fiber, thread, old_thread; /* up to 2.7 */
+	uint64_t stack, words, frame, tag, flags, fiber;
+	union {
+		uint64_t thread, old_fiber; /* up to 2.7 */
+	};
+	uint64_t old_thread;
 };
 
 struct call {
@@ -37,6 +43,7 @@ void ruby_calls_deinit(struct ruby_calls *calls)
 {
 	ruby_iseqs_deinit(&calls->iseqs);
 	array_release(&calls->threads);
+	array_release(&calls->fibers);
 }
 
 static uint64_t end_of(const struct context *context)
@@ -44,18 +51,33 @@ static uint64_t end_of(const struct context *context)
 	return context->stack + WORD * context->words;
 }
 
+static bool read_context(struct view *view, uint64_t address, struct context *ret)
+{
+	enum { MOST_STACK = 1 << 28 };
+
+	return address != 0 && address % WORD == 0 && view_read(view, address, ret, sizeof(*ret)) &&
+	       ret->words <= MOST_STACK && ret->stack % WORD == 0 && ret->frame % WORD == 0 &&
+	       ret->frame - ret->stack <= WORD * ret->words;
+}
+
 /* The context that a word of the thread leads to, and that leads back. */
 static bool find_context(struct view *view, uint64_t thread, struct context *ret)
 {
-	enum { MOST_WORDS = 64, MOST_STACK = 1 << 28 };
 	uint64_t word;
 
-	for (uint64_t i = 0; i < MOST_WORDS; i++)
-		if (view_word(view, thread + WORD * i, &word) && word != 0 && word % WORD == 0 &&
-		    view_read(view, word, ret, sizeof(*ret)) &&
-		    (ret->thread == thread || ret->old_thread == thread) &&
-		    ret->words <= MOST_STACK && ret->stack % WORD == 0 && ret->frame % WORD == 0 &&
-		    ret->frame - ret->stack <= WORD * ret->words)
+	for (uint64_t i = 0; i < MOST_LOOKED_AT; i++)
+		if (view_word(view, thread + WORD * i, &word) && read_context(view, word, ret) &&
+		    (ret->thread == thread || ret->old_thread == thread))
+			return true;
+	return false;
+}
+
+/* The context within a fiber, which leads back to it. */
+static bool find_context_in(struct view *view, uint64_t fiber, struct context *ret)
+{
+	for (uint64_t i = 0; i < MOST_LOOKED_AT; i++)
+		if (read_context(view, fiber + WORD * i, ret) &&
+		    (ret->fiber == fiber || ret->old_fiber == fiber))
 			return true;
 	return false;
 }
@@ -109,9 +131,10 @@ static void learn_frame_size(struct reading *reading)
 	}
 }
 
-static struct error *find_threads(struct reading *reading)
+static struct error *find_all(struct reading *reading)
 {
 	struct ruby *ruby = reading->ruby;
+	struct ruby_calls *calls = &ruby->calls;
 	size_t hint = 0;
 
 	bitmap_for_each(id, &ruby->slots.slots) {
@@ -123,10 +146,13 @@ static struct error *find_threads(struct reading *reading)
 		if (!view_word(&reading->view, start, &flags) || flags % RUBY_TYPES != RUBY_DATA)
 			continue;
 		type = ruby_find_data_type(ruby, &reading->view, start);
-		if (type && ruby_read_data_name(ruby->context.image, type, name) &&
-		    strcmp(name, "VM/thread") == 0 &&
-		    view_word(&reading->view, start + DATA, &data))
-			TRY(array_append(&ruby->calls.threads, data));
+		if (!type || !ruby_read_data_name(ruby->context.image, type, name) ||
+		    !view_word(&reading->view, start + DATA, &data))
+			continue;
+		if (strcmp(name, "VM/thread") == 0)
+			TRY(array_append(&calls->threads, data));
+		else if (strcmp(name, "fiber") == 0)
+			TRY(array_append(&calls->fibers, data));
 	}
 	return NULL;
 }
@@ -191,7 +217,8 @@ struct error *ruby_calls_learn(struct ruby *ruby)
 	if (calls->is_learned)
 		return NULL;
 	calls->threads.memory.account = ruby->context.account;
-	calls->threads.count = 0;
+	calls->fibers.memory.account = ruby->context.account;
+	calls->threads.count = calls->fibers.count = 0;
 	ruby_iseqs_deinit(&calls->iseqs);
 	calls->iseqs = (struct ruby_iseqs){ 0 };
 	TRY(ruby_iseqs_init(&calls->iseqs, &ruby->slots, ruby->context.account));
@@ -199,7 +226,7 @@ struct error *ruby_calls_learn(struct ruby *ruby)
 		ruby_symbols_deinit(&ruby->symbols);
 		TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
 	}
-	TRY(find_threads(&reading));
+	TRY(find_all(&reading));
 	learn_frame_size(&reading);
 	calls->are_apart = true;
 	for (uint32_t i = 0; i < ruby->context.program->thread_count && calls->are_apart; i++) {
@@ -358,6 +385,14 @@ static void visit_frame(struct reading *reading, const struct call *frame)
 	reading->number++;
 }
 
+/* The outermost frame of a process is of its first file, but of no call. */
+static bool is_of_nothing(struct reading *reading, const struct call *frame)
+{
+	uint64_t flags;
+
+	return view_word(&reading->view, frame->ep, &flags) && (flags & KIND_BITS) == OF_NOTHING;
+}
+
 static void visit_all(struct reading *reading, const struct context *context)
 {
 	uint64_t size = (uint64_t)WORD * reading->ruby->calls.frame_words, at = context->frame;
@@ -372,25 +407,61 @@ static void visit_all(struct reading *reading, const struct context *context)
 			reading->visitor->frame(reading->visitor->data, &damage);
 			return;
 		}
-		visit_frame(reading, &frame);
+		if (end_of(context) - at > size || !is_of_nothing(reading, &frame))
+			visit_frame(reading, &frame);
 	}
+}
+
+static struct error *begin(struct reading *reading, struct object_space *space,
+			   const struct frame_visitor *visitor)
+{
+	struct ruby *ruby = (struct ruby *)space;
+
+	*reading = (struct reading){ ruby, { ruby->context.image }, visitor };
+	return ruby_calls_learn(ruby);
 }
 
 struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
 				const struct frame_visitor *visitor)
 {
-	struct ruby *ruby = (struct ruby *)space;
-	struct reading reading = {
-		.ruby = ruby,
-		.view = { ruby->context.image },
-		.visitor = visitor,
-	};
+	struct reading reading;
 	struct context context;
 	uint64_t data;
 
-	TRY(ruby_calls_learn(ruby));
-	data = ruby->calls.frame_words ? find_thread(&reading, thread) : 0;
+	TRY(begin(&reading, space, visitor));
+	data = reading.ruby->calls.frame_words ? find_thread(&reading, thread) : 0;
 	if (data && find_context(&reading.view, data, &context))
 		visit_all(&reading, &context);
+	return reading.error;
+}
+
+static void visit_fiber(struct reading *reading, uint64_t data)
+{
+	struct context context;
+
+	reading->number = 0;
+	if (reading->ruby->calls.frame_words && find_context_in(&reading->view, data, &context))
+		visit_all(reading, &context);
+}
+
+struct error *ruby_visit_fiber_frames(struct object_space *space, const struct fiber *fiber,
+				      const struct frame_visitor *visitor)
+{
+	struct reading reading;
+	uint64_t data;
+
+	TRY(begin(&reading, space, visitor));
+	if (view_word(&reading.view, fiber->object + DATA, &data))
+		visit_fiber(&reading, data);
+	return reading.error;
+}
+
+struct error *ruby_visit_all_fibers(struct object_space *space, const struct frame_visitor *visitor)
+{
+	struct reading reading;
+
+	TRY(begin(&reading, space, visitor));
+	for (size_t i = 0; i < reading.ruby->calls.fibers.count && !reading.error; i++)
+		visit_fiber(&reading, reading.ruby->calls.fibers.items[i]);
 	return reading.error;
 }

@@ -1,9 +1,9 @@
 /*
- * The methods and blocks of Ruby that threads are in.
+ * The methods and blocks of Ruby that threads and fibers are in.
  *
  * rb_thread_t and rb_execution_context_t, vm_core.h: the data of a Thread leads to the context of
  * the fiber that it runs, which leads back. That has a stack of values, which grows upwards, and of
- * frames, which grows downwards from its end:
+ * frames, which grows downwards from its end. Each fiber has its context within its own data.
  *
  *	context | stack | words | frame | ... | thread |
  *	frame   | pc | sp | iseq | self | ep | ... |            6 to 8 words, by version
@@ -26,14 +26,21 @@ struct ruby_calls {
 	struct ruby_iseqs iseqs;
 	uint32_t frame_words;	 /* 0: no thread runs Ruby, or frames are unknown */
 	ARRAY(uint64_t) threads; /* data of Threads */
+	ARRAY(uint64_t) fibers;	 /* data of Fibers */
 };
 
 /* Learn it, unless it is. */
 struct error *ruby_calls_learn(struct ruby *ruby);
 void ruby_calls_deinit(struct ruby_calls *calls);
 
-/* The slot of struct runtime. */
+/* The slots of struct runtime. */
 struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
 				const struct frame_visitor *visitor);
+struct error *ruby_visit_fiber_frames(struct object_space *space, const struct fiber *fiber,
+				      const struct frame_visitor *visitor);
+
+/* The calls of all fibers, those that run among them. */
+struct error *ruby_visit_all_fibers(struct object_space *space,
+				    const struct frame_visitor *visitor);
 
 #endif

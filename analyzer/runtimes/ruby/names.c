@@ -257,7 +257,7 @@ static struct error *gather_locals(struct gathering *gathering)
 
 	for (uint32_t i = 0; i < ruby->context.program->thread_count; i++)
 		TRY(ruby_visit_frames(&ruby->space, i, &visitor));
-	return NULL;
+	return ruby_visit_all_fibers(&ruby->space, &visitor);
 }
 
 static void gather_object(struct gathering *gathering)

@@ -5,6 +5,8 @@
  */
 #include "allocators/ruby/ruby.h"
 #include "analyzer/runtimes/object_items.h"
+#include "analyzer/runtimes/ruby/fibers.h"
+#include "analyzer/runtimes/ruby/frames.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/space.h"
@@ -72,6 +74,8 @@ const struct runtime runtime_ruby = {
 	.modules = "ruby|libruby",
 	.open = ruby_open,
 	.close = ruby_close,
+	.find_fibers = ruby_find_fibers,
+	.fiber_registers = ruby_fiber_registers,
 	.find_objects = ruby_find_objects,
 	.is_certain = true,
 	.class_of = ruby_class_of,
@@ -81,6 +85,7 @@ const struct runtime runtime_ruby = {
 	.visit_bases = ruby_visit_bases,
 	.visit_code = ruby_visit_code,
 	.visit_frames = ruby_visit_frames,
+	.visit_fiber_frames = ruby_visit_fiber_frames,
 	.find_names = ruby_find_names,
 	.visit_references = ruby_visit_references,
 	.tell_path = ruby_tell_path,

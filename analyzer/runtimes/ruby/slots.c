@@ -283,7 +283,7 @@ static void learn(struct ruby_slots *slots)
 	slots->singleton = votes.singletons[1] > votes.singletons[0] ? LATER_SINGLETON : SINGLETON;
 }
 
-static struct error *find_slots(struct ruby_slots *slots)
+static void find_slots(struct ruby_slots *slots)
 {
 	const struct allocation_index *index = slots->index;
 	struct view view = { slots->image };
@@ -300,14 +300,19 @@ static struct error *find_slots(struct ruby_slots *slots)
 			bitmap_set(&slots->slots, id);
 	}
 	bitmap_and(&slots->slots, allocation_used(index));
+}
+
+struct error *ruby_slots_find(struct ruby_slots *slots, const struct runtime_context *context)
+{
+	*slots = (struct ruby_slots){ .image = context->image, .index = context->index };
+	TRY(bitmap_init(&slots->slots, allocation_count(context->index), context->account));
+	find_slots(slots);
 	return NULL;
 }
 
 struct error *ruby_slots_init(struct ruby_slots *slots, const struct runtime_context *context)
 {
-	*slots = (struct ruby_slots){ .image = context->image, .index = context->index };
-	TRY(bitmap_init(&slots->slots, allocation_count(context->index), context->account));
-	TRY(find_slots(slots));
+	TRY(ruby_slots_find(slots, context));
 	learn(slots);
 	return NULL;
 }

@@ -60,9 +60,13 @@ struct ruby_slots {
 	uint64_t name_key;	/* of that; 0: there are no names */
 };
 
-/* Learn all from the index; no slots if there are none. */
+/* Find them in the index alone; none if there are none. */
+struct error *ruby_slots_find(struct ruby_slots *slots, const struct runtime_context *context);
+
+/* The same, and learn all else. */
 struct error *ruby_slots_init(struct ruby_slots *slots, const struct runtime_context *context);
 void ruby_slots_deinit(struct ruby_slots *slots);
+DEFINE_DEINIT(ruby_slots_deinit, struct ruby_slots)
 
 /* The flags of the object whose slot begins there; 0: none does. */
 uint64_t ruby_slot_flags(const struct ruby_slots *slots, struct view *view, uint64_t address);

@@ -1,0 +1,193 @@
+#include "analyzer/runtimes/ruby/fibers.h"
+
+#include "analyzer/runtimes/ruby/objects.h"
+
+#include <elf.h>
+
+enum {
+	WORD = 8,
+	DATA = 32,
+	/* coroutine_transfer() of coroutine/amd64 pushes what calls preserve. */
+	SAVED_WORDS = 7,
+	RETURN_ADDRESS = 6,
+};
+
+/* Where one of the stacks is found in data, those of all are. */
+struct place {
+	uint64_t stack, pointer; /* in words; 0: no fiber has a stack of its own */
+};
+
+struct search {
+	const struct runtime_context *context;
+	struct view view;
+	struct place place;
+	ARRAY(struct fiber) first; /* those that may be on the stacks of threads: objects */
+};
+
+static bool is_code(const struct image *image, uint64_t address)
+{
+	const struct region *region = image_find(image, address);
+
+	return region && (region->rights & RIGHT_EXECUTE);
+}
+
+/* Whether a fiber that waits has left its registers there. */
+static bool is_saved(const struct image *image, uint64_t pointer)
+{
+	uint64_t address;
+
+	return pointer % WORD == 0 &&
+	       image_read_u64(image, pointer + WORD * RETURN_ADDRESS, &address) &&
+	       is_code(image, address);
+}
+
+static bool read_stack(struct view *view, uint64_t address, struct fiber *ret)
+{
+	enum { BASE, CURRENT, SIZE, AVAILABLE, WORDS };
+	uint64_t words[WORDS];
+
+	if (!view_read(view, address, words, sizeof(words)) || words[BASE] == 0 ||
+	    words[BASE] % PAGE != 0 || words[SIZE] == 0 || words[SIZE] % PAGE != 0 ||
+	    words[AVAILABLE] > words[SIZE] || words[CURRENT] - words[BASE] != words[AVAILABLE] ||
+	    words[BASE] > UINT64_MAX - words[SIZE])
+		return false;
+	ret->start = words[BASE];
+	ret->end = words[BASE] + words[SIZE];
+	return true;
+}
+
+/* The stack pointer is what leads into the stack and stands last before it. */
+static bool find_place(struct search *search, uint64_t data, struct place *ret)
+{
+	enum { MOST_WORDS = 128, FARTHEST = 16 };
+	struct fiber fiber;
+	uint64_t pointer;
+
+	for (uint64_t i = 1; i < MOST_WORDS; i++) {
+		if (!read_stack(&search->view, data + WORD * i, &fiber))
+			continue;
+		for (uint64_t j = i - 1; j > 0 && i - j < FARTHEST; j--)
+			if (view_word(&search->view, data + WORD * j, &pointer) &&
+			    pointer - fiber.start < fiber.end - fiber.start) {
+				*ret = (struct place){ i, j };
+				return true;
+			}
+	}
+	return false;
+}
+
+/* What runs on a thread has its registers there. */
+static void find_thread(const struct program *program, struct fiber *fiber)
+{
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
+
+		if (thread->stack_pointer - fiber->start >= fiber->end - fiber->start)
+			continue;
+		fiber->running = true;
+		fiber->thread = (uint32_t)i;
+		fiber->live = thread_live(thread, fiber->start);
+		return;
+	}
+}
+
+static struct error *add_fiber(struct search *search, uint64_t object, uint64_t data,
+			       struct fibers *fibers)
+{
+	struct fiber fiber = { .object = object, .thread = NO_THREAD };
+
+	if (!search->place.stack && !find_place(search, data, &search->place))
+		return array_append(&search->first, fiber);
+	if (!read_stack(&search->view, data + WORD * search->place.stack, &fiber))
+		return array_append(&search->first, fiber);
+	find_thread(search->context->program, &fiber);
+	if (!fiber.running &&
+	    (!view_word(&search->view, data + WORD * search->place.pointer, &fiber.live) ||
+	     fiber.live - fiber.start >= fiber.end - fiber.start ||
+	     !is_saved(search->context->image, fiber.live)))
+		return NULL;
+	return fibers_add(fibers, fiber);
+}
+
+/* One on the stack of a thread that runs another fiber. */
+static struct error *add_first(struct search *search, struct fiber fiber, struct fibers *fibers)
+{
+	const struct program *program = search->context->program;
+	const struct stack *stack;
+	uint64_t data;
+
+	if (!view_word(&search->view, fiber.object + DATA, &data) ||
+	    !view_word(&search->view, data + WORD * search->place.pointer, &fiber.live) ||
+	    !is_saved(search->context->image, fiber.live))
+		return NULL;
+	stack = program_find_stack(program, fiber.live);
+	if (!stack || stack->thread == NO_THREAD ||
+	    program->threads[stack->thread].stack_pointer - stack->start <
+		    stack->end - stack->start)
+		return NULL;
+	fiber.start = stack->start;
+	fiber.end = stack->end;
+	return fibers_add(fibers, fiber);
+}
+
+static struct error *find_all(struct search *search, const struct ruby *ruby,
+			      const struct ruby_slots *slots, struct fibers *fibers)
+{
+	char name[RUBY_MOST_NAME + 1];
+	size_t hint = 0;
+
+	bitmap_for_each(id, &slots->slots) {
+		uint64_t start =
+			allocation_range_near(slots->index, (allocation_id)id, &hint).start;
+		uint64_t flags, type, data;
+
+		if (!view_word(&search->view, start, &flags) || flags % RUBY_TYPES != RUBY_DATA)
+			continue;
+		type = ruby_find_data_type(ruby, &search->view, start);
+		if (type && ruby_read_data_name(slots->image, type, name) &&
+		    strcmp(name, "fiber") == 0 && view_word(&search->view, start + DATA, &data) &&
+		    data != 0)
+			TRY(add_fiber(search, start, data, fibers));
+	}
+	for (size_t i = 0; search->place.stack && i < search->first.count; i++)
+		TRY(add_first(search, search->first.items[i], fibers));
+	return NULL;
+}
+
+struct error *ruby_find_fibers(struct object_space *space, struct fibers *fibers)
+{
+	const struct ruby *ruby = (const struct ruby *)space;
+	_cleanup_(ruby_slots_deinit) struct ruby_slots slots = { 0 };
+	struct search search = { &ruby->context, { ruby->context.image } };
+	struct error *error;
+
+	if (ruby->context.image->arch->machine != EM_X86_64)
+		return NULL;
+	search.first.memory.account = ruby->context.account;
+	TRY(ruby_slots_find(&slots, &ruby->context));
+	error = find_all(&search, ruby, &slots, fibers);
+	array_release(&search.first);
+	return error;
+}
+
+bool ruby_fiber_registers(const struct image *image, const struct fiber *fiber,
+			  struct frame_state *ret)
+{
+	/* r15, r14, r13, r12, rbx, rbp */
+	static const uint8_t numbers[RETURN_ADDRESS] = { 15, 14, 13, 12, 3, 6 };
+	const struct arch *arch = image->arch;
+	uint64_t saved[SAVED_WORDS];
+
+	if (!image_read(image, fiber->live, saved, sizeof(saved)))
+		return false;
+	*ret = (struct frame_state){ .address = saved[RETURN_ADDRESS] };
+	for (size_t i = 0; i < RETURN_ADDRESS; i++) {
+		ret->registers[numbers[i]] = saved[i];
+		ret->known |= UINT64_C(1) << numbers[i];
+	}
+	ret->registers[arch->unwound_return] = ret->address;
+	ret->registers[arch_unwound_stack_pointer(arch)] = fiber->live + sizeof(saved);
+	ret->known |= UINT64_C(1) << arch->unwound_return |
+		      UINT64_C(1) << arch_unwound_stack_pointer(arch);
+	return true;
+}
