@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-Java: where its heap and its code cache are, against what the virtual machine says of them, and what
-only its heap holds of malloc's blocks.
+Java: where its heap, its classes and its code cache are, against what the virtual machine says of
+them, and what only its heap holds of malloc's blocks.
 """
 
 import os
@@ -44,7 +44,7 @@ public class Blocks {{
 
 @unittest.skipUnless(shutil.which("javac"), "there is no javac")
 class Jvm(harness.LiveTest):
-    """One core for all, as those of Java are large."""
+    """One core for all that does not depend on the collector, as those of Java are large."""
 
     def test_what_a_virtual_machine_says(self):
         with open(self.path("Blocks.java"), "w", encoding="utf-8") as file:
@@ -52,23 +52,48 @@ class Jvm(harness.LiveTest):
         result = harness.run("javac", "-nowarn", "-d", self.folder, self.path("Blocks.java"))
         self.assertEqual(result.returncode, 0, result.stderr)
         java = os.path.realpath(shutil.which("java"))
-        process = self.start([java, f"-Xmx{HEAP >> 20}m", "-XX:+UseSerialGC", "-cp",
-                              self.folder, "Blocks"])
-        self.code = harness.run(os.path.join(os.path.dirname(java), "jcmd"),
-                                str(process.pid), "Compiler.codecache").stdout
-        self.core = harness.snap(process, self.path("core"))
-        harness.end(process)
-        self.check_bill()
+        questions = self.path("questions")
+        with open(questions, "w", encoding="utf-8") as file:
+            file.write("Compiler.codecache\nGC.heap_info\n")
+        for collector in ("G1", "Serial"):
+            process = self.start([java, f"-Xmx{HEAP >> 20}m", f"-XX:+Use{collector}GC", "-cp",
+                                  self.folder, "Blocks"])
+            says = harness.run(os.path.join(os.path.dirname(java), "jcmd"), str(process.pid),
+                               "-f", questions).stdout
+            self.core = harness.snap(process, self.path(f"core.{collector}"))
+            harness.end(process)
+            rows = harness.tables("-q", self.core, "bill")["use"]
+            found = {row["use"]: row for row in rows}
+            self.assertEqual(HEAP, sum(row["mapped"] for row in rows
+                                       if row["use"].startswith("Java's heap: ")))
+            self.check_regions(found, says)
+        self.check_bill(found, says)
         self.check_leaks()
 
-    def check_bill(self):
-        """All that is reserved for objects, and for code as `jcmd` prints its bounds."""
-        rows = harness.tables("-q", self.core, "bill")["use"]
-        found = {row["use"]: row for row in rows}
-        self.assertEqual(found["Java's heap"]["mapped"], HEAP)
-        self.assertGreater(found["Java's heap"]["resident"], 0)
+    def check_regions(self, found, says):
+        """The regions of G1. What has run since they were counted may have taken another."""
+        said = re.search(r"region size (\d+)K, (\d+) young", says)
+        if said:
+            size, count = int(said[1]) << 10, int(said[2])
+            self.assertLessEqual(
+                abs(found["Java's heap: young"]["mapped"] - size * count), 2 * size)
+
+    def check_bill(self, found, says):
+        """Memory for classes, and all that is reserved for code as `jcmd` prints its bounds."""
+        self.assertGreater(found["Java's heap: young"]["resident"], 0)
+        said = re.search(r"Metaspace +used (\d+)K,.*committed (\d+)K.*\n *class space +"
+                         r"used (\d+)K,.*committed (\d+)K", says)
+        if said:
+            used, committed, class_used, class_committed = [int(text) << 10
+                                                            for text in said.groups()]
+            for use, least, most in (
+                    ("Java's metaspace", used - class_used, committed - class_committed),
+                    ("Java's compressed class space", class_used, class_committed)):
+                # What is used may be counted before it is written, and some is used since.
+                self.assertGreaterEqual(found[use]["resident"], least * 3 // 4, use)
+                self.assertLessEqual(found[use]["resident"], most + (1 << 20), use)
         bounds = [(int(start, 16), int(end, 16)) for start, end in re.findall(
-            r"bounds \[0x(\w+), 0x\w+, 0x(\w+)\]", self.code)]
+            r"bounds \[0x(\w+), 0x\w+, 0x(\w+)\]", says)]
         if bounds:
             self.assertEqual(found["Java's code cache"]["mapped"],
                              max(end for _, end in bounds) - min(start for start, _ in bounds))
