@@ -82,18 +82,18 @@ size_t starts_find(const struct analysis *analysis, allocation_id source,
 	uint64_t start = allocation_start(index, source), there;
 	uint64_t size = allocation_size(index, source);
 	const uint8_t *bytes = image_bytes(analysis_image(analysis), start, &there);
+	const unsigned int width = image_word_size(analysis_image(analysis));
 	size_t words, count = 0;
 
 	if (!bytes)
 		return 0;
-	words = (there < size ? there : size) / sizeof(uint64_t);
+	words = (there < size ? there : size) / width;
 	if (words > MOST_START_WORDS)
 		words = MOST_START_WORDS;
 	for (size_t i = 0; i < words; i++) {
 		allocation_id target;
-		uint64_t word;
+		uint64_t word = load_word(bytes + i * width, width);
 
-		memcpy(&word, bytes + i * sizeof(word), sizeof(word));
 		target = allocation_find(index, word);
 		if (target != NO_ALLOCATION && target != source &&
 		    allocation_start(index, target) == word)

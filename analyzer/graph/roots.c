@@ -4,6 +4,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/graph/secrets.h"
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/image/kernel_notes.h"
@@ -17,6 +18,7 @@ enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 struct roots {
 	struct roots_input input;
 	struct word_filter filter;
+	struct secrets secrets;
 	bool has_links;		    /* see runtimes_is_link() */
 	ARRAY(struct stack) stacks; /* those of fibers, too; by address */
 	ARRAY(struct root_range) ranges;
@@ -230,6 +232,8 @@ static bool is_link(const struct scan *scan, allocation_id target, uint64_t word
 /* Look up the words collected so far. False: found wants no more. */
 static bool look_up(struct scan *scan)
 {
+	const struct roots *roots = scan->roots;
+	const bool narrow = scan->filter.word_size == sizeof(uint32_t);
 	allocation_id targets[MOST_ADDRESSES];
 	size_t count = scan->count;
 
@@ -238,6 +242,7 @@ static bool look_up(struct scan *scan)
 	for (size_t i = 0; i < count; i++)
 		if (targets[i] != NO_ALLOCATION &&
 		    !is_link(scan, targets[i], scan->words[i], scan->places[i]) &&
+		    !(narrow && is_secret(&roots->secrets, scan->words[i], scan->places[i])) &&
 		    !scan->found(scan->data, scan->places[i], targets[i]))
 			return false;
 	return true;
@@ -559,6 +564,7 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 	roots->input = *input;
 	roots->filter =
 		word_filter_for(allocation_bounds(input->index), image_word_size(input->image));
+	roots->secrets = secrets_of(input->program);
 	roots->has_links = runtimes_have_links(input->runtimes);
 	roots->stacks.memory.account = input->account;
 	roots->ranges.memory.account = input->account;

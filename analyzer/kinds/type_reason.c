@@ -125,6 +125,7 @@ static void print_field(const struct analysis *analysis, allocation_id id, uint6
 char *type_field(const struct analysis *analysis, allocation_id from, allocation_id to)
 {
 	const struct allocation_index *index = analysis_index(analysis);
+	const unsigned int width = image_word_size(analysis_image(analysis));
 	uint64_t start = allocation_start(index, from), count, word;
 	struct typed typed;
 	char *text = NULL;
@@ -133,11 +134,11 @@ char *type_field(const struct analysis *analysis, allocation_id from, allocation
 
 	if (!typing_of(analysis_typing(analysis), from, &typed) || typed_is_within(typed))
 		return NULL;
-	count = allocation_size(index, from) / sizeof(word);
+	count = allocation_size(index, from) / width;
 	for (uint64_t i = 0; i < count && i < MOST_SEARCHED; i++) {
-		uint64_t address = start + i * sizeof(word);
+		uint64_t address = start + i * width;
 
-		if (!image_read_u64(analysis_image(analysis), address, &word) ||
+		if (!image_read_word(analysis_image(analysis), address, &word) ||
 		    word - allocation_start(index, to) >= allocation_size(index, to))
 			continue;
 		out = open_memstream(&text, &size);

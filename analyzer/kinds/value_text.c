@@ -174,7 +174,7 @@ static void print_pointer(struct printing *printing, const struct data_type *tar
 {
 	uint64_t value;
 
-	if (!read_number(printing, address, sizeof(value), &value)) {
+	if (!image_read_word(analysis_image(printing->analysis), address, &value)) {
 		fputs("(absent)", printing->out);
 		return;
 	}
@@ -316,6 +316,7 @@ static bool print_counted(struct printing *printing, const struct data_type *typ
 	static const char *const texts[] = { "alloc::string::String", "&str",
 					     "alloc::boxed::Box<str" };
 	static const char *const vec = "alloc::vec::Vec<";
+	const struct image *image = analysis_image(printing->analysis);
 	bool is_text = begins_with_any(type->name, texts, COUNT_OF(texts));
 	uint64_t length_at = address, text_at = address, length, text;
 
@@ -323,8 +324,7 @@ static bool print_counted(struct printing *printing, const struct data_type *typ
 	    !(find_inner(printing, type, TYPE_NUMBER, "len", 0, &length_at) ||
 	      find_inner(printing, type, TYPE_NUMBER, "length", 0, &length_at)) ||
 	    !find_inner(printing, type, TYPE_POINTER, NULL, 0, &text_at) ||
-	    !read_number(printing, length_at, sizeof(length), &length) ||
-	    !read_number(printing, text_at, sizeof(text), &text))
+	    !image_read_word(image, length_at, &length) || !image_read_word(image, text_at, &text))
 		return false;
 	if (is_text && length > 0)
 		return print_text(printing, text, length);

@@ -77,11 +77,12 @@ static bool scan_for(const struct search *search, allocation_id source, allocati
  * Whether the reference is one for the graph, too, which leaves out words that an allocator forgot
  * in the first words of a block.
  */
-static bool is_edge(struct edges edges, uint64_t at, allocation_id target)
+static bool is_edge(const struct search *search, struct edges edges, uint64_t at,
+		    allocation_id target)
 {
 	enum { FIRST_WORDS = 4 };
 
-	if (at >= FIRST_WORDS * sizeof(uint64_t))
+	if (at >= FIRST_WORDS * image_word_size(analysis_image(search->source->analysis)))
 		return true;
 	for (size_t i = 0; i < edges.count; i++)
 		if (edges.targets[i] == target)
@@ -104,7 +105,7 @@ static struct error *follow_word(const struct search *search, struct edges edges
 	    !refers(search, search->from, at, word, target, rule->has_extension_offset,
 		    rule->extension_offset))
 		return NULL;
-	return is_edge(edges, at, target) ? array_append(search->ids, target) : NULL;
+	return is_edge(search, edges, at, target) ? array_append(search->ids, target) : NULL;
 }
 
 /* `->B@10`: what any word refers to, at the offset. */

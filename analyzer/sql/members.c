@@ -327,7 +327,7 @@ static void result_target(const struct cursor *cursor, const struct member *memb
 	uint64_t word;
 
 	if (type_get(cursor->types, member->type)->kind != TYPE_POINTER ||
-	    !image_read_u64(analysis_image(analysis), cursor->start + member->offset, &word))
+	    !image_read_word(analysis_image(analysis), cursor->start + member->offset, &word))
 		return;
 	id = allocation_find(analysis_index(analysis), word);
 	if (id != NO_ALLOCATION)

@@ -36,14 +36,16 @@ static void fetch_contents(const struct typing *typing, size_t first)
 /* Those of the first words that may be pointers into the heap. */
 static size_t read_words(const struct typing *typing, size_t first, uint64_t *ret)
 {
+	const uint64_t width = typing->word;
 	size_t count = 0;
 
 	for (size_t i = first; i < turn_end(typing, first); i++) {
 		struct memory_range range = range_of(typing, typing->queue.items[i]);
+		uint64_t left = range.end - range.start;
 
-		for (uint64_t at = range.start; range.end - at >= sizeof(uint64_t) &&
-						at < range.start + WORDS * sizeof(uint64_t);
-		     at += sizeof(uint64_t)) {
+		if (left > WORDS * width)
+			left = WORDS * width;
+		for (uint64_t at = range.start; left >= width; at += width, left -= width) {
 			if (!read_word(typing, at, &ret[count]))
 				break;
 			count += heap_bounds_hold(&typing->last->bounds, ret[count]);

@@ -45,7 +45,7 @@ static type_number type_of_element(const struct typing *typing, allocation_id id
 static void count_elements(const struct typing *typing, struct memory_range range,
 			   struct arrays *arrays)
 {
-	for (uint64_t at = range.start; range.end - at >= sizeof(at); at += sizeof(at)) {
+	for (uint64_t at = range.start; range.end - at >= typing->word; at += typing->word) {
 		type_number type;
 		allocation_id id;
 		uint64_t word;

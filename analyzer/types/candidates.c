@@ -22,7 +22,7 @@ const struct slot *inference_slot_to(struct typing *typing, allocation_id id, ui
 		return slot_at(&typing->slots, origin->type, origin->offset);
 	}
 	from = step.from - FROM_ALLOCATION;
-	offset = (uint64_t)step.offset * sizeof(uint64_t);
+	offset = (uint64_t)step.offset * typing->word;
 	*ret_address = allocation_start(typing->input.index, from) + offset;
 	in_region = table_find(&typing->region_slots, *ret_address, item,
 			       item->address == *ret_address);

@@ -92,7 +92,7 @@ struct error *inference_test(const struct inference *inference, allocation_id id
 	score->told += conformity.confirmed + behind.confirmed > conformity.vague + behind.vague;
 	score->known += conformity.known;
 	score->exact += behind.has_tail || fit == FIT_PREFIX ||
-			is_just_as_large(range, typing_type(typing, type)->size);
+			is_just_as_large(typing, range, typing_type(typing, type)->size);
 	score->pointers += conformity.exact;
 	score->doubts += conformity.doubtful + behind.doubtful;
 	return NULL;

@@ -75,7 +75,7 @@ static bool read_pointer(const struct typing *typing, const struct entered *ente
 	return step.from >= FROM_ALLOCATION &&
 	       read_word(typing,
 			 allocation_start(typing->input.index, step.from - FROM_ALLOCATION) +
-				 (uint64_t)step.offset * sizeof(uint64_t),
+				 (uint64_t)step.offset * typing->word,
 			 ret);
 }
 
@@ -142,7 +142,7 @@ static struct error *fits_group(struct typing *typing, const struct contained *g
 		confirmed += is_confirmed;
 	}
 	*ret = right * 100 >= all * LEAST_RIGHT &&
-	       (group->offset % sizeof(uint64_t) != 0 || confirmed * 2 >= all);
+	       (group->offset % typing->word != 0 || confirmed * 2 >= all);
 	return NULL;
 }
 

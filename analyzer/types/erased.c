@@ -19,7 +19,9 @@
 
 enum { DEEPEST = 24 };
 
-/* The holders; the word that may be the pointer is at offset, and the manager's address so far on.
+/*
+ * The holders, in words: the one that may be the pointer is at offset, and the manager's address so
+ * far on.
  */
 static const struct holder {
 	const char *name;
@@ -27,9 +29,9 @@ static const struct holder {
 	int64_t manager;
 	uint64_t room; /* for a small value */
 } holders[] = {
-	{ "std::_Function_base", 0, 16, 16 },
-	{ "std::any", 8, -8, 8 },
-	{ "std::__1::any", 8, -8, 24 },
+	{ "std::_Function_base", 0, 2, 2 },
+	{ "std::any", 1, -1, 1 },
+	{ "std::__1::any", 1, -1, 3 },
 };
 
 /* What manages: members of these class templates, by the name of the argument that is the type. */
@@ -66,7 +68,8 @@ static uint32_t search_holder(const struct typing *typing, type_number number, u
 		const char *name = typing_type(typing, number)->name;
 
 		for (uint32_t j = 0; name && j < COUNT_OF(holders); j++)
-			if (offset == holders[j].offset && strcmp(name, holders[j].name) == 0)
+			if (offset == holders[j].offset * typing->word &&
+			    strcmp(name, holders[j].name) == 0)
 				found = j;
 		number = typing_enter(typing, number, &offset);
 	}
@@ -116,7 +119,7 @@ static struct error *find_held(struct typing *typing, const struct link *link,
 {
 	const struct data_type *type = typing_type(typing, number);
 	bool is_outside = manager->where == OUTSIDE ||
-			  (manager->where == EITHER && type->size > holder->room);
+			  (manager->where == EITHER && type->size > holder->room * typing->word);
 	bool is_inside = !is_outside && (manager->where == INSIDE || type->kind == TYPE_POINTER ||
 					 is_plain_closure(typing, type));
 
@@ -164,14 +167,14 @@ static struct error *find_object_class(struct typing *typing, uint64_t address, 
 		return NULL;
 	*ret = NO_TYPE;
 	for (uint64_t i = 0; *ret == NO_TYPE && i < FUNCTIONS; i++)
-		if (read_word(typing, vtable + i * sizeof(function), &function))
+		if (read_word(typing, vtable + i * typing->word, &function))
 			*ret = debug_class_of(typing->input.debug, typing->table, function, object);
 	return address_map_add(&typing->nodes, hash, *ret);
 }
 
 static struct error *find_object(struct typing *typing, const struct link *link, struct linked *ret)
 {
-	enum { ROOM = 32 }; /* before the pointer */
+	enum { ROOM = 4 }; /* words before the pointer */
 	type_number class;
 
 	TRY(find_object_class(typing, link->value, &class));
@@ -179,7 +182,7 @@ static struct error *find_object(struct typing *typing, const struct link *link,
 		return NULL;
 	ret->target = class;
 	ret->is_told = true;
-	ret->inside = link->address - link->value <= ROOM ? link->value : 0;
+	ret->inside = link->address - link->value <= ROOM * typing->word ? link->value : 0;
 	return NULL;
 }
 
@@ -199,7 +202,9 @@ struct error *typing_find_erased(struct typing *typing, const struct link *link,
 		TRY(address_map_add(&typing->nodes, hash, known));
 	}
 	if (known == COUNT_OF(holders) ||
-	    !read_word(typing, link->address + (uint64_t)holders[known].manager, &manager))
+	    !read_word(typing,
+		       link->address + (uint64_t)(holders[known].manager * (int64_t)typing->word),
+		       &manager))
 		return NULL;
 	TRY(find_manager(typing, manager, &found));
 	return found ? find_held(typing, link, &holders[known],

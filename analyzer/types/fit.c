@@ -15,7 +15,7 @@ enum {
 	LEAST_LENGTH = 3,	 /* of text that fills its block */
 	MOST_ROOM = 24,		 /* behind it */
 	MOST_COMPARED = 1 << 15, /* bytes of a value */
-	LEAST_PART = 16,	 /* bytes of a structure that is cut short */
+	LEAST_PART = 2,		 /* words of a structure that is cut short */
 	MOST_TAILS = 4,		 /* structures that end each other */
 	ENOUGH_FUNCTIONS = 3,
 };
@@ -23,12 +23,11 @@ enum {
 /* Whether a word of the range, of which the first are read, refers to the heap. */
 static bool refers_to_heap(const struct typing *typing, struct memory_range range)
 {
-	uint64_t word;
+	const uint64_t width = typing->word, most = SAMPLED_WORDS * width;
+	uint64_t left = range.end - range.start < most ? range.end - range.start : most, word;
 
-	for (uint64_t i = 0; i < SAMPLED_WORDS && (i + 1) * sizeof(word) <= range.end - range.start;
-	     i++)
-		if (read_word(typing, range.start + i * sizeof(word), &word) &&
-		    find_used(typing, word) != NO_ALLOCATION)
+	for (uint64_t at = range.start; left >= width; at += width, left -= width)
+		if (read_word(typing, at, &word) && find_used(typing, word) != NO_ALLOCATION)
 			return true;
 	return false;
 }
@@ -69,7 +68,7 @@ bool is_text(const struct typing *typing, uint64_t address)
 	if (!read_bytes(typing, address, bytes, sizeof(bytes)))
 		return false;
 	/* Bytes of a pointer may be letters, too. */
-	memcpy(&word, bytes, sizeof(word));
+	word = load_word((const uint8_t *)bytes, typing->word);
 	if (find_used(typing, word) != NO_ALLOCATION)
 		return false;
 	length = text_run(bytes, sizeof(bytes));
@@ -145,11 +144,11 @@ static bool is_other_variable(const struct typing *typing, uint64_t address, typ
 	return known != (type_number)NOT_IN_MAP && !may_begin_with(typing, known, number, 0);
 }
 
-bool is_just_as_large(struct memory_range range, uint64_t size)
+bool is_just_as_large(const struct typing *typing, struct memory_range range, uint64_t size)
 {
 	uint64_t available = range.end - range.start;
 
-	return available - size < 2 * sizeof(uint64_t) || available <= 3 * sizeof(uint64_t);
+	return available - size < MALLOC_UNIT || available <= 3 * typing->word;
 }
 
 static void confirm_vaguely(struct conformity *conformity, allocation_id id)
@@ -209,7 +208,7 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 	if (address == range.start) {
 		bool is_exact = known_type(typing, id) == slot->target ||
 				(target->size <= range.end - range.start &&
-				 is_just_as_large(range, target->size)) ||
+				 is_just_as_large(typing, range, target->size)) ||
 				(known_fit(typing, id) >= FIT_TAIL &&
 				 type_begins_with(typing, known_type(typing, id), slot->target));
 
@@ -292,7 +291,7 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 		return error;
 	if (size > MOST_COMPARED)
 		size = MOST_COMPARED;
-	for (offset = 0; offset + sizeof(uint64_t) <= size; offset += sizeof(uint64_t)) {
+	for (offset = 0; offset + typing->word <= size; offset += typing->word) {
 		uint64_t word;
 
 		*ret_offset = offset;
@@ -347,7 +346,7 @@ struct error *typing_find_cut(struct typing *typing, struct memory_range range, 
 	TRY(compare_words(typing, range.start, number,
 			  type->size < available ? type->size : available,
 			  find_used(typing, range.start), &conformity, &offset));
-	if (offset < LEAST_PART || conformity.confirmed == 0)
+	if (offset < LEAST_PART * typing->word || conformity.confirmed == 0)
 		return NULL;
 	range.start += offset;
 	if (offset * 2 >= type->size || !refers_to_heap(typing, range))
@@ -415,14 +414,14 @@ struct error *typing_conforms_pointers(struct typing *typing, struct memory_rang
 				       type_number pointer, struct conformity *ret)
 {
 	type_number target = typing_type(typing, pointer)->target;
-	uint64_t count = (range.end - range.start) / sizeof(uint64_t), tested = 0;
+	uint64_t count = (range.end - range.start) / typing->word, tested = 0;
 
 	*ret = (struct conformity){ .is_violated = true };
 	for (uint64_t i = 0; i < count && tested < SAMPLE; i++) {
 		struct conformity one;
 		uint64_t word;
 
-		if (!read_word(typing, range.start + i * sizeof(word), &word))
+		if (!read_word(typing, range.start + i * typing->word, &word))
 			return NULL;
 		if (word == 0)
 			continue;
@@ -448,7 +447,7 @@ static struct error *is_without_pointers(struct typing *typing, struct memory_ra
 
 	TRY(slots_of(&typing->slots, number, &slots, &count));
 	*ret = count == 0 && elements.end - elements.start <= MOST_COMPARED;
-	for (uint64_t at = elements.start; *ret && at < elements.end; at += sizeof(word))
+	for (uint64_t at = elements.start; *ret && at < elements.end; at += typing->word)
 		*ret = read_word(typing, at, &word) &&
 		       !heap_bounds_hold(&typing->last->bounds, word);
 	return NULL;
@@ -548,7 +547,7 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 	element = typing_type(typing, element_number);
 	if (element->kind == TYPE_CHARACTER || element->kind == TYPE_NUMBER) {
 		ret->confirmed = element->kind == TYPE_CHARACTER && is_text(typing, range.start);
-		range.start += -range.start % sizeof(uint64_t);
+		range.start += -range.start % typing->word;
 		ret->is_violated =
 			!ret->confirmed && range.start < range.end && refers_to_heap(typing, range);
 		return NULL;
@@ -575,7 +574,7 @@ static bool points_behind_itself(struct typing *typing, struct memory_range rang
 {
 	uint64_t size = typing_type(typing, number)->size, word;
 
-	for (uint64_t i = 0; i + sizeof(word) <= size && i < MOST_COMPARED; i += sizeof(word))
+	for (uint64_t i = 0; i + typing->word <= size && i < MOST_COMPARED; i += typing->word)
 		if (slot_at(&typing->slots, number, i) &&
 		    read_word(typing, range.start + i, &word) && word >= range.start + size &&
 		    word < range.end)
@@ -614,7 +613,7 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 	if (is_aggregate(type) && allocation_fits(typing->input.index, range, type->size, true)) {
 		*ret = FIT_ONE;
 		/* malloc does not split off what is too small, but two may be meant as well. */
-		if (!is_just_as_large(range, type->size) && type->size >= 2 * sizeof(uint64_t))
+		if (!is_just_as_large(typing, range, type->size) && type->size >= 2 * typing->word)
 			error = fits_as_array(typing, range, number, &is_array);
 		if (is_array)
 			*ret = FIT_ARRAY;

@@ -23,7 +23,7 @@ static struct error *make_step(struct typing *typing, const struct pointer *poin
 			       struct kept_step *ret)
 {
 	*ret = (struct kept_step){ pointer->from + FROM_ALLOCATION,
-				   (uint32_t)(pointer->offset / sizeof(uint64_t)) };
+				   (uint32_t)(pointer->offset / typing->word) };
 	if (pointer->from == NO_ALLOCATION) {
 		*ret = (struct kept_step){ 0 };
 		if (typing->origins.count >= MOST_ORIGINS)
@@ -79,7 +79,7 @@ static struct error *add_place(struct typing *typing, const struct pointer *poin
 {
 	uint64_t hash = hash_add(hash_add(0, pointer->value), pointer->target);
 
-	if (pointer->value % sizeof(uint64_t) != 0 ||
+	if (pointer->value % typing->word != 0 ||
 	    !is_aggregate(typing_type(typing, pointer->target)) ||
 	    !image_find(typing->input.image, pointer->value) ||
 	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
@@ -201,7 +201,7 @@ static struct error *add_inner(struct typing *typing, const struct pointer *poin
 	uint64_t hash = hash_add(hash_add(3, pointer->value), pointer->address);
 	struct kept_step step;
 
-	if (pointer->context == NO_CONTEXT || pointer->value % sizeof(uint64_t) != 0 ||
+	if (pointer->context == NO_CONTEXT || pointer->value % typing->word != 0 ||
 	    pointer->type == NO_TYPE || typing->inner.count >= MOST_PLACES ||
 	    !has_room_for_regions(typing, id, pointer->value) ||
 	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
@@ -261,8 +261,8 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 		TRY(add_inner(typing, pointer, id));
 	if (target->kind == TYPE_CHARACTER || target->kind == TYPE_NONE)
 		return add_entered(typing, pointer, id);
-	if (pointer->has_rivals || !is_aggregate(target) || target->size < sizeof(uint64_t) ||
-	    pointer->value % sizeof(uint64_t) != 0 ||
+	if (pointer->has_rivals || !is_aggregate(target) || target->size < typing->word ||
+	    pointer->value % typing->word != 0 ||
 	    target->size > range_of(typing, id).end - pointer->value ||
 	    !(is_slab || has_room_for_regions(typing, id, pointer->value)) ||
 	    typing_is_denied(typing, id, pointer->target))
@@ -319,7 +319,7 @@ static struct error *find_first_part(struct typing *typing, struct memory_range 
 	if (type->kind != TYPE_STRUCTURE || type->member_count < 2 || members->offset != 0)
 		return NULL;
 	first = typing_type(typing, members->type);
-	if (first->kind != TYPE_STRUCTURE || first->size < 2 * sizeof(uint64_t) ||
+	if (first->kind != TYPE_STRUCTURE || first->size < 2 * typing->word ||
 	    first->size > range.end - range.start)
 		return NULL;
 	TRY(typing_conforms(typing, range.start, members->type, &conformity));
@@ -349,7 +349,7 @@ static struct error *find_fit(struct typing *typing, uint64_t address, struct me
 	 */
 	if (*ret != FIT_NONE && is_aggregate(type) &&
 	    (is_text(typing, range.start) ||
-	     (*ret == FIT_ONE && !is_just_as_large(range, type->size)))) {
+	     (*ret == FIT_ONE && !is_just_as_large(typing, range, type->size)))) {
 		struct conformity conformity;
 
 		TRY(typing_conforms(typing, range.start, wanted, &conformity));
@@ -387,7 +387,7 @@ static struct error *leads_to_its_like(struct typing *typing, const struct point
 	*ret = false;
 	if (pointer->value != range.start || !is_aggregate(target) ||
 	    target->size > range.end - range.start ||
-	    range.end - range.start - target->size >= 2 * sizeof(uint64_t))
+	    range.end - range.start - target->size >= MALLOC_UNIT)
 		return NULL;
 	TRY(typing_conforms(typing, pointer->value, pointer->target, &conformity));
 	*ret = !conformity.is_violated && conformity.confirmed > conformity.vague;

@@ -27,7 +27,7 @@ static bool has_more_behind(const struct typing *typing, allocation_id id)
 
 	return (fit == FIT_PREFIX || fit == FIT_ONE) &&
 	       allocation_size(typing->input.index, id) >=
-		       typing_type(typing, known_type(typing, id))->size + 2 * sizeof(uint64_t);
+		       typing_type(typing, known_type(typing, id))->size + MALLOC_UNIT;
 }
 
 /*
@@ -115,7 +115,7 @@ static struct error *gather(struct inference *inference)
 			(struct untyped){
 				.group = group,
 				.size = (uint32_t)(allocation_size(typing->input.index, id) /
-						   sizeof(uint64_t)),
+						   typing->word),
 				.id = id,
 			});
 	}

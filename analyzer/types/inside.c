@@ -17,7 +17,7 @@ enum {
 	MOST_WORDS = 1 << 16, /* of a block */
 	MOST_TESTS = 1 << 28, /* words of values, in all blocks */
 	MOST_CANDIDATES = 16,
-	LEAST_SIZE = 2 * sizeof(uint64_t),
+	LEAST_WORDS = 2,
 };
 
 struct search {
@@ -58,7 +58,7 @@ static struct error *do_choices_agree(struct typing *typing, uint64_t address, t
 
 static bool is_free(const struct search *search, uint64_t word, uint64_t size)
 {
-	for (uint64_t i = 0; i * sizeof(uint64_t) < size; i++)
+	for (uint64_t i = 0; i * search->typing->word < size; i++)
 		if (search->taken.items[word + i])
 			return false;
 	return true;
@@ -69,7 +69,7 @@ static struct error *find_at(struct search *search, uint64_t word, const struct 
 			     size_t count, bool are_exact, type_number *ret)
 {
 	struct typing *typing = search->typing;
-	uint64_t address = search->range.start + word * sizeof(uint64_t);
+	uint64_t address = search->range.start + word * typing->word;
 	uint32_t most = 0;
 
 	*ret = NO_TYPE;
@@ -78,10 +78,10 @@ static struct error *find_at(struct search *search, uint64_t word, const struct 
 		struct conformity conformity;
 		bool is_agreed;
 
-		if (size < LEAST_SIZE || size > search->range.end - address ||
+		if (size < LEAST_WORDS * typing->word || size > search->range.end - address ||
 		    !is_free(search, word, size))
 			continue;
-		search->tests += size / sizeof(uint64_t);
+		search->tests += size / typing->word;
 		TRY(typing_conforms(typing, address, casts[i].type, &conformity));
 		if (conformity.is_violated || conformity.doubtful || conformity.confirmed <= most ||
 		    (are_exact && !conformity.exact))
@@ -101,7 +101,7 @@ static struct error *search_block(struct search *search, const struct cast *cast
 	struct typing *typing = search->typing;
 
 	for (uint64_t word = 0; word < search->taken.count && search->tests < MOST_TESTS; word++) {
-		struct headed found = { .address = search->range.start + word * sizeof(uint64_t),
+		struct headed found = { .address = search->range.start + word * typing->word,
 					.in = search->entered->id,
 					.step = search->entered->step };
 		type_number type;
@@ -114,7 +114,7 @@ static struct error *search_block(struct search *search, const struct cast *cast
 			typing, search->entered->context, hash_add(INSIDE_OF(0), type),
 			typing->paths.items[search->entered->context].place);
 		TRY(typing_add_region(typing, &found, type));
-		for (uint64_t i = 0; i * sizeof(uint64_t) < typing_type(typing, type)->size; i++)
+		for (uint64_t i = 0; i * typing->word < typing_type(typing, type)->size; i++)
 			search->taken.items[word + i] = true;
 	}
 	return NULL;
@@ -138,8 +138,7 @@ struct error *typing_search_inside(struct typing *typing, const struct casts *ca
 		count = casts_of(casts, INSIDE_OF(place), &found);
 		search.entered = entered;
 		search.range = range_of(typing, entered->id);
-		words = (search.range.end - search.range.start + sizeof(uint64_t) - 1) /
-			sizeof(uint64_t);
+		words = (search.range.end - search.range.start + typing->word - 1) / typing->word;
 		if (count == 0 || count > MOST_CANDIDATES || words > MOST_WORDS)
 			continue;
 		array_release(&search.taken);

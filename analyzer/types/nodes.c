@@ -214,6 +214,8 @@ type_number typing_enter(const struct typing *typing, type_number number, uint64
 {
 	const struct data_type *type = typing_type(typing, number);
 	const struct type_member *members = type_members(typing->table, type);
+	type_number kept;
+	bool points;
 
 	if (type->kind == TYPE_ARRAY && typing_type(typing, type->target)->size) {
 		*offset %= typing_type(typing, type->target)->size;
@@ -221,11 +223,14 @@ type_number typing_enter(const struct typing *typing, type_number number, uint64
 	}
 	if (type->kind != TYPE_STRUCTURE && !is_maybe_uninit(type))
 		return NO_TYPE;
+	kept = slots_find_kept(typing->table, type, &points);
+	if (kept != NO_TYPE && !points)
+		return kept;
 	for (size_t i = 0; i < type->member_count; i++) {
 		uint64_t size = typing_type(typing, members[i].type)->size;
 
 		if (members[i].offset <= *offset && *offset - members[i].offset < size &&
-		    size >= sizeof(uint64_t)) {
+		    size >= typing->word) {
 			*offset -= members[i].offset;
 			return members[i].type;
 		}

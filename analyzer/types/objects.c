@@ -79,7 +79,7 @@ static struct error *find_runtime_class(struct objects *objects, allocation_id i
 /* Of an allocation, whether it may begin with the address of a vtable: what a file has. */
 static bool may_be_object(struct objects *objects, uint64_t word)
 {
-	if (word == 0 || word % sizeof(word) != 0)
+	if (word == 0 || word % objects->typing->word != 0)
 		return false;
 	if (!objects->region || word < objects->region->start || word >= objects->region->end)
 		objects->region = image_find(objects->typing->input.image, word);
@@ -98,7 +98,7 @@ static struct error *set_one(struct objects *objects, allocation_id id)
 
 	if (is_known)
 		TRY(find_runtime_class(objects, id, &number));
-	else if (range.end - range.start >= sizeof(word) && read_word(typing, range.start, &word) &&
+	else if (range.end - range.start >= typing->word && read_word(typing, range.start, &word) &&
 		 may_be_object(objects, word))
 		TRY(find_class(objects, word, &number));
 	return set_object(typing, id, number, is_known);

@@ -101,7 +101,7 @@ static bool find_mask(const struct typing *typing, const struct data_type *type,
 	}
 	if (!mask || !control)
 		return false;
-	*ret = ((int64_t)mask->offset - (int64_t)control->offset) / (int64_t)sizeof(uint64_t);
+	*ret = ((int64_t)mask->offset - (int64_t)control->offset) / (int64_t)typing->word;
 	return *ret > -MASK_BEFORE && *ret < MASK_BEFORE;
 }
 
@@ -217,7 +217,7 @@ static struct error *find_elements(struct typing *typing, const struct link *lin
 	mask = (int64_t)(known >> MASK_SHIFT) - MASK_BEFORE;
 	known &= (UINT32_C(1) << MASK_SHIFT) - 1;
 	if (is_table(typing, link, known,
-		     link->address + (uint64_t)(mask * (int64_t)sizeof(uint64_t)))) {
+		     link->address + (uint64_t)(mask * (int64_t)typing->word))) {
 		ret->target = known;
 		ret->is_table = true;
 	}
@@ -265,7 +265,7 @@ static struct error *find_dyn(struct typing *typing, const struct link *link, co
 	uint32_t known;
 	char *name;
 
-	if (!read_word(typing, link->address + sizeof(vtable), &vtable))
+	if (!read_word(typing, link->address + typing->word, &vtable))
 		return NULL;
 	hash = hash_add(2, vtable);
 	known = address_map_find(&typing->nodes, hash);

@@ -19,7 +19,7 @@ struct error *slot_table_init(struct slot_table *table, const struct type_table 
 {
 	struct error *error;
 
-	*table = (struct slot_table){ .types = types };
+	*table = (struct slot_table){ .types = types, .word = type_word_size(types) };
 	table->slots.memory.account = table->ranges.memory.account = account;
 	table->guards.memory.account = account;
 	error = array_resize(&table->ranges, type_count(types));
@@ -111,7 +111,7 @@ static struct error *add_pointer(const struct making *making, type_number target
 		.guards = (uint32_t)table->guards.count,
 	};
 
-	if (part->offset % sizeof(uint64_t) != 0)
+	if (part->offset % table->word != 0)
 		return NULL;
 	if (table->guards.count > MOST_SLOTS)
 		slot.is_choice = true;
@@ -407,13 +407,8 @@ static type_number find_argument(const struct type_table *types, const char *sta
 	return name ? type_find(types, name) : NO_TYPE;
 }
 
-/*
- * The type that the bytes of libstdc++'s "__gnu_cxx::__aligned_membuf<shop::Item>" are kept for, in
- * nodes of containers and beside counts; NO_TYPE: it is none such, or has no name of its own.
- * *ret_points: it is a pointer to that.
- */
-static type_number find_kept(const struct type_table *types, const struct data_type *type,
-			     bool *ret_points)
+type_number slots_find_kept(const struct type_table *types, const struct data_type *type,
+			    bool *ret_points)
 {
 	static const char *const names[] = { "__gnu_cxx::__aligned_membuf<",
 					     "__gnu_cxx::__aligned_buffer<" };
@@ -448,7 +443,7 @@ static struct error *add_storage(const struct making *making, const struct data_
 	struct part part = *whole;
 
 	part.is_choice = true;
-	for (uint64_t offset = 0; offset < type->size; offset += sizeof(uint64_t)) {
+	for (uint64_t offset = 0; offset < type->size; offset += making->table->word) {
 		part.offset = whole->offset + offset;
 		TRY(add_pointer(making, NO_TYPE, &part));
 	}
@@ -461,7 +456,7 @@ static struct error *add_structure(const struct making *making, const struct dat
 {
 	bool points = false;
 	const struct counted *kind = find_counted(type);
-	type_number kept = find_kept(making->table->types, type, &points);
+	type_number kept = slots_find_kept(making->table->types, type, &points);
 	struct type_variant length;
 	struct part part = *whole;
 
@@ -585,7 +580,7 @@ struct error *slots_are_all(struct slot_table *table, type_number type, bool *re
 	TRY(slots_of(table, type, &slots, &count));
 	for (size_t i = 0; slots && i < count; i++)
 		words += i == 0 || slots[i].offset != slots[i - 1].offset;
-	*ret = words * sizeof(uint64_t) >= type_get(table->types, type)->size;
+	*ret = words * table->word >= type_get(table->types, type)->size;
 	return NULL;
 }
 

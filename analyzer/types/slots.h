@@ -36,6 +36,7 @@ struct slot_range {
 /* All is borrowed from the table, which outlives it. */
 struct slot_table {
 	const struct type_table *types;
+	unsigned int word; /* bytes of one */
 	ARRAY(struct slot) slots;
 	ARRAY(struct slot_range) ranges; /* by type */
 	/* How far before the slot a number stands, and which it is: modulo 2^32, in offset. */
@@ -63,6 +64,14 @@ static inline struct error *slots_of(struct slot_table *table, type_number type,
 	*ret_count = table->slots.items ? range->count : 0;
 	return error;
 }
+
+/*
+ * The type that the bytes of libstdc++'s "__gnu_cxx::__aligned_membuf<shop::Item>" are kept for, in
+ * nodes of containers and beside counts; NO_TYPE: it is none such, or has no name of its own.
+ * *ret_points: it is a pointer to that.
+ */
+type_number slots_find_kept(const struct type_table *types, const struct data_type *type,
+			    bool *ret_points);
 
 /* Whether a value of the type is no more than slots. */
 struct error *slots_are_all(struct slot_table *table, type_number type, bool *ret);

@@ -147,7 +147,7 @@ static uint64_t find_doubtful(const struct typing *typing, allocation_id id)
 
 	if (fit == FIT_ONE)
 		return range.start + typing_type(typing, known_type(typing, id))->size;
-	return fit == FIT_ARRAY || fit == FIT_TAIL ? range.end - sizeof(uint64_t) : 0;
+	return fit == FIT_ARRAY || fit == FIT_TAIL ? range.end - typing->word : 0;
 }
 
 /* The values of a hash table that are there. */

@@ -113,6 +113,7 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 		typing->nodes.memory.account = typing->values.memory.account =
 			typing->paths.memory.account = typing->contexts.memory.account = account;
 	typing->table = input->types;
+	typing->word = image_word_size(input->image);
 	if (type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
 		error = make(typing);
 		typing_release_work(typing);
@@ -235,7 +236,7 @@ bool typing_step_to(const struct typing *typing, allocation_id id, struct type_s
 	ret->is_in_register = ret->led_to_other = false;
 	ret->from = step.from - FROM_ALLOCATION;
 	ret->address = allocation_start(typing->input.index, ret->from) +
-		       (uint64_t)step.offset * sizeof(uint64_t);
+		       (uint64_t)step.offset * typing->word;
 	return true;
 }
 

@@ -59,6 +59,9 @@ struct known_allocation {
 	struct short_step step;
 } __attribute__((packed));
 
+/* What malloc gives is less than that more than was asked for. */
+enum { MALLOC_UNIT = 16 };
+
 enum { BY_ORIGIN = 1, BY_FAR_STEP, AT_START };
 
 /* A pointer that is in no allocation. */
@@ -156,6 +159,7 @@ struct typing {
 	struct typing_input input;
 	struct last_used *last; /* which changes whenever something is read */
 	const struct type_table *table;
+	unsigned int word; /* bytes of one */
 	struct slot_table slots;
 	const char *limit;			/* the first that was reached: see typing_limit() */
 	type_number character;			/* "char"; NO_TYPE: there is none */
@@ -286,7 +290,7 @@ struct conformity {
 };
 
 /* Whether nothing is left of the range but what malloc rounds, or the smallest chunk has. */
-bool is_just_as_large(struct memory_range range, uint64_t size);
+bool is_just_as_large(const struct typing *typing, struct memory_range range, uint64_t size);
 
 /* Whether text stands at that address: printable bytes up to a zero, or of some length. */
 bool is_text(const struct typing *typing, uint64_t address);

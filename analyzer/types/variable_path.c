@@ -88,7 +88,7 @@ static struct error *go_to(const struct parser *parser, struct value *value, uin
 static struct error *read_pointer(const struct parser *parser, const struct value *value,
 				  uint64_t *ret)
 {
-	if (image_read_u64(parser->context->image, value->address, ret))
+	if (image_read_word(parser->context->image, value->address, ret))
 		return NULL;
 	return error_create(ERROR_USAGE, "'%.*s', at 0x%" PRIx64 ", is not in the core",
 			    (int)(value->to - value->from), value->from, value->address);
@@ -507,7 +507,7 @@ struct error *variable_path_find(const struct variable_context *context, const c
 			      type_of(&parser, &value)->kind == TYPE_POINTER,
 	};
 	ret->is_present =
-		ret->is_pointer && image_read_u64(context->image, value.address, &ret->points_to);
+		ret->is_pointer && image_read_word(context->image, value.address, &ret->points_to);
 	return NULL;
 }
 

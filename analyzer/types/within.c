@@ -29,7 +29,7 @@ static bool fills_room(const struct inference *inference, const struct headed *h
 {
 	uint64_t size = typing_type(inference->typing, type)->size;
 
-	return size <= headed->room && headed->room - size < 2 * sizeof(uint64_t);
+	return size <= headed->room && headed->room - size < MALLOC_UNIT;
 }
 
 static struct error *test_region(struct inference *inference, const struct headed *headed,
@@ -116,7 +116,7 @@ static struct error *test_inner(struct inference *inference, const struct inner 
 	struct conformity conformity;
 
 	inference->tests++;
-	if (!is_aggregate(described) || described->size < 2 * sizeof(uint64_t) ||
+	if (!is_aggregate(described) || described->size < 2 * typing->word ||
 	    described->size > range_of(typing, inner->in).end - inner->address)
 		return NULL;
 	TRY(typing_conforms(typing, inner->address, type, &conformity));

@@ -203,6 +203,7 @@ void member_rows_of_object(struct report *report, const struct analysis *analysi
 	struct parts parts = { .report = report,
 			       .analysis = analysis,
 			       .start = allocation_start(index, id) };
+	const unsigned int word = image_word_size(analysis_image(analysis));
 	uint64_t size = allocation_size(index, id), text, text_size;
 	char name[32];
 
@@ -211,9 +212,8 @@ void member_rows_of_object(struct report *report, const struct analysis *analysi
 		write_part(&parts, text, NULL, NULL, value_text_of_text(analysis, text, text_size));
 		size = 0;
 	}
-	for (uint64_t offset = 0; offset + sizeof(uint64_t) <= size && !report_broken(report);
-	     offset += sizeof(uint64_t)) {
-		if (offset == MOST_ELEMENTS * sizeof(uint64_t)) {
+	for (uint64_t offset = 0; offset + word <= size && !report_broken(report); offset += word) {
+		if (offset == MOST_ELEMENTS * word) {
 			snprintf(name, sizeof(name), "... and %" PRIu64 " more bytes",
 				 size - offset);
 			report_row(report, parts.start + offset, offset, ABSENT, ABSENT,

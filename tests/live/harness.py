@@ -375,6 +375,13 @@ def snap(process, path, *options):
     return path
 
 
+def core_of(process, folder, flags):
+    """The same; by gdb of programs for i386, which heapcore does not take cores of."""
+    if "-m32" in flags:
+        return gcore(process, folder)
+    return snap(process, os.path.join(folder, "core"))
+
+
 def damage(core, path, words):
     """Three times, the core with so many words overwritten by those before, at path."""
     with open(core, "rb") as file:
@@ -387,6 +394,15 @@ def damage(core, path, words):
         with open(path, "wb") as file:
             file.write(damaged)
         yield path
+
+
+def needs_i386(compiler="gcc"):
+    """Skipped where the compiler has no libraries for i386."""
+    header = "new" if "++" in compiler else "stdlib.h"
+    result = run(compiler, "-m32", "-x", "c++" if "++" in compiler else "c", "-o", "/dev/null",
+                 "-", input=f"#include <{header}>\nint main() {{ return 0; }}\n", stdin=None)
+    if result.returncode != 0:
+        raise Skipped(f"there is no {compiler} for i386")
 
 
 class LiveTest(unittest.TestCase):

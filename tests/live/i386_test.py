@@ -11,20 +11,12 @@ import truth
 FLAGS = [*harness.FLAGS.split(), "-m32"]
 
 
-def can_compile(folder):
-    """Whether gcc has what it takes for i386."""
-    result = harness.run("gcc", "-m32", "-x", "c", "-o", f"{folder}/empty", "-",
-                         input="#include <stdlib.h>\nint main(void) { return 0; }\n", stdin=None)
-    return result.returncode == 0
-
-
 class I386Test(harness.LiveTest):
     """Cores of 32-bit words, by gdb and by the kernel."""
 
     def setUp(self):
         super().setUp()
-        if not can_compile(self.folder):
-            self.skipTest("there is no gcc for i386")
+        harness.needs_i386()
 
     def start_truth(self, name, *flags, **variables):
         self.compile(name, f"{name}.c", "truth.c", flags=[*FLAGS, *flags])
@@ -60,6 +52,9 @@ class I386Test(harness.LiveTest):
 
     def test_blocks_that_move_between_heap_and_mappings(self):
         self.check_heap(harness.gcore(self.start_truth("realloc"), self.folder))
+
+    def test_threads_that_live_and_have_finished(self):
+        self.check_heap(harness.gcore(self.start_truth("threads"), self.folder))
 
     def test_no_thread_caches(self):
         tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}

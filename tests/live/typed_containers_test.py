@@ -11,7 +11,7 @@ import shutil
 import unittest
 
 import harness
-from harness import LiveTest, addresses, addresses_said, ask, snap
+from harness import LiveTest, addresses, addresses_said, ask, core_of, needs_i386
 
 PLACES = 17
 
@@ -31,7 +31,7 @@ class TypedContainersTest(LiveTest):
         process = self.start([program])
         truth = addresses_said(process)
         self.assertEqual(len(truth), PLACES)
-        core = snap(process, self.path("core"))
+        core = core_of(process, self.folder, flags)
         found = addresses("-q", core, "enumerate", "used", "shop::Leaf")
         for where, made in truth.items():
             with self.subTest(where=where, flags=flags, compiler=compiler):
@@ -48,6 +48,10 @@ class TypedContainersTest(LiveTest):
         self.assertEqual(len(names), 1)
         self.assertEqual(
             len(addresses("-q", core, "enumerate", "used", names[0])), 1)
+
+    def test_i386(self):
+        needs_i386("g++")
+        self.check("-O1", "-m32")
 
     @unittest.skipUnless(has_libcxx(), "no libc++")
     def test_libcxx(self):

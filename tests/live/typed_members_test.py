@@ -9,7 +9,7 @@ import collections
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, ask, snap
+from harness import LiveTest, addresses, ask, core_of, needs_i386
 
 # Only std::string's text and vectors' elements are made besides.
 FLAGS = ("-std=c++17", "-g")
@@ -25,7 +25,7 @@ class TypedMembersTest(LiveTest):
             address, _, name = line.strip().partition(" ")
             if name:
                 truth[name].append(int(address, 16))
-        return snap(process, self.path("core")), truth
+        return core_of(process, self.folder, flags), truth
 
     def check(self, *flags, compiler="g++"):
         core, truth = self.core(*flags, compiler=compiler)
@@ -43,6 +43,10 @@ class TypedMembersTest(LiveTest):
         self.assertIn(
             "It is of type shop::Route (typed: by hidden[1]->route.",
             ask("-q", core, "describe", f"{truth['shop::Route'][-1]:x}").stdout)
+
+    def test_i386(self):
+        needs_i386("g++")
+        self.check("-O2", "-m32")
 
     @unittest.skipUnless(shutil.which("clang++"), "no clang++")
     def test_clang(self):

@@ -10,7 +10,7 @@ import re
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, ask, snap, tables
+from harness import LiveTest, addresses, ask, core_of, needs_i386, snap, tables
 
 UNKNOWN = "?"
 
@@ -28,7 +28,7 @@ class TypesTest(LiveTest):
             if name:
                 self.last[name] = int(address, 16)
                 truth[name].add(self.last[name])
-        return snap(process, self.path("core")), truth
+        return core_of(process, self.folder, flags), truth
 
     def check(self, *flags, compiler="gcc", unknown=()):
         core, truth = self.core(*flags, compiler=compiler)
@@ -64,6 +64,10 @@ class TypesTest(LiveTest):
     @unittest.skipUnless(shutil.which("clang"), "no clang")
     def test_clang(self):
         self.check("-g", "-O2", compiler="clang")
+
+    def test_i386(self):
+        needs_i386()
+        self.check("-g", "-O2", "-m32")
 
     def test_what_an_address_is_and_why(self):
         core, _ = self.core("-g", "-O2")

@@ -216,7 +216,7 @@ static const char *path_to(struct debug *debug, const struct symbol *symbol, uin
 	uint64_t bias;
 
 	/* Of a number or a pointer, the name says all. */
-	if (symbol->size <= 8 || !debug_module_dwarf(module, &bias) ||
+	if (symbol->size <= image_word_size(debug->image) || !debug_module_dwarf(module, &bias) ||
 	    !static_variable_find(module, symbol->start - bias, &variable))
 		return NULL;
 	return debug_path_into(debug, &variable, address - symbol->start);

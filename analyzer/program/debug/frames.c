@@ -48,7 +48,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *d
 {
 	const struct debug *debug = data;
 
-	if (!image_read_u64(debug->image, address, ret))
+	if (!image_read_word(debug->image, address, ret))
 		return false;
 	*ret = program_unsigned(debug->program, *ret);
 	return true;

@@ -208,7 +208,8 @@ static const char *name_variable(struct debug *debug, struct debug_module *modul
 		return name_pool_print(&debug->names, "the variables+0x%" PRIx64, offset);
 	name = name_demangle(&debug->names, symbol.raw);
 	offset -= symbol.start;
-	if (symbol.size > 8 && thread_local_variable_find(module, symbol.start, &variable))
+	if (symbol.size > image_word_size(debug->image) &&
+	    thread_local_variable_find(module, symbol.start, &variable))
 		path = debug_path_into(debug, &variable, offset);
 	if (path)
 		return name_pool_print(&debug->names, "%s%s", name, path);

@@ -3,10 +3,10 @@
  * variables of a module.
  *
  * DWARF has no index for that. But where a variable is stands in .debug_info as a few bytes, of
- * known form: their number, DW_OP_addr, the address. One pass over the section for that form finds
- * all candidates, and keeps 8 bytes of each; only the entry around the right one is then read.
- * Where compilers write DW_OP_addrx, the number of the address in .debug_addr, that is looked for
- * in the one unit to which the number belongs.
+ * known form: their number, DW_OP_addr, the address, which is a word of the process. One pass over
+ * the section for that form finds all candidates, and keeps 8 bytes of each; only the entry around
+ * the right one is then read. Where compilers write DW_OP_addrx, the number of the address in
+ * .debug_addr, that is looked for in the one unit to which the number belongs.
  */
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
@@ -20,6 +20,14 @@ enum {
 	MOST_HITS = 1 << 20,
 	MOST_LEVELS = 64,
 	MOST_THREAD_LOCAL = 1 << 24, /* bytes of a module */
+};
+
+enum { FORM_BYTES = 2 };
+
+/* The first bytes of where a variable is, and how many of the number behind them there are. */
+struct form {
+	uint8_t bytes[FORM_BYTES];
+	unsigned int width;
 };
 
 void static_index_deinit(struct static_index *index)
@@ -37,14 +45,15 @@ static bool find_data(Elf *elf, uint64_t *ret_start, uint64_t *ret_end)
 	if (!elf || elf_getphdrnum(elf, &count) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		const Elf64_Phdr *header = elf64_getphdr(elf);
+		GElf_Phdr header;
 
-		if (!header || header[i].p_type != PT_LOAD || !(header[i].p_flags & PF_W))
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		    !(header.p_flags & PF_W))
 			continue;
-		if (header[i].p_vaddr < start)
-			start = header[i].p_vaddr;
-		if (header[i].p_vaddr + header[i].p_memsz > end)
-			end = header[i].p_vaddr + header[i].p_memsz;
+		if (header.p_vaddr < start)
+			start = header.p_vaddr;
+		if (header.p_vaddr + header.p_memsz > end)
+			end = header.p_vaddr + header.p_memsz;
 	}
 	*ret_start = start;
 	*ret_end = end;
@@ -84,17 +93,17 @@ static const uint8_t *find_form(const uint8_t *start, const uint8_t *end, const 
  * Look for the form, and a number behind it that the index is of, in the bytes from start on; those
  * behind end are there.
  */
-static bool scan(struct static_index *index, const uint8_t form[2], const uint8_t *section,
+static bool scan(struct static_index *index, struct form form, const uint8_t *section,
 		 const uint8_t *start, const uint8_t *end)
 {
 	uint64_t address;
 
 	while (start < end) {
-		const uint8_t *found = find_form(start, end, form);
+		const uint8_t *found = find_form(start, end, form.bytes);
 
 		if (!found)
 			return true;
-		memcpy(&address, found + 2, sizeof(address));
+		address = load_word(found + FORM_BYTES, form.width);
 		if (address - index->start < index->end - index->start &&
 		    !add_hit(index, (struct static_hit){ (uint32_t)(address - index->start),
 							 (uint32_t)(found - section) }))
@@ -121,15 +130,15 @@ static void forget(Dwarf *dwarf, const uint8_t *start, const uint8_t *end)
 
 DEFINE_COMPARE(compare_hits, struct static_hit, ASCENDING(address), ASCENDING(offset))
 
-static void fill_index(struct static_index *index, const uint8_t form[2], Dwarf *dwarf)
+static void fill_index(struct static_index *index, struct form form, Dwarf *dwarf)
 {
 	struct cursor section = debug_section(dwarf, ".debug_info");
 	size_t size = cursor_left(&section);
-	enum { FORM = 2 + sizeof(uint64_t) };
+	const size_t whole = FORM_BYTES + form.width;
 
-	if (size < FORM || size > UINT32_MAX)
+	if (size < whole || size > UINT32_MAX)
 		return;
-	size -= FORM - 1;
+	size -= whole - 1;
 	for (size_t i = 0; i < size; i += PIECE) {
 		const uint8_t *start = section.at + i;
 		const uint8_t *end = start + (size - i < PIECE ? size - i : PIECE);
@@ -183,8 +192,8 @@ static bool is_variable_at(Dwarf_Die *entry, uint8_t atom, uint64_t number)
 	return dwarf_tag(entry) == DW_TAG_variable &&
 	       dwarf_attr(entry, DW_AT_location, &attribute) &&
 	       dwarf_getlocation(&attribute, &operations, &count) == 0 &&
-	       count == (atom == DW_OP_const8u ? 2 : 1) && operations[0].atom == atom &&
-	       operations[0].number == number;
+	       count == (atom == DW_OP_addr || atom == DW_OP_addrx ? 1 : 2) &&
+	       operations[0].atom == atom && operations[0].number == number;
 }
 
 static bool find_hit(const struct static_index *index, Dwarf *dwarf, uint8_t atom, uint64_t address,
@@ -249,7 +258,7 @@ static bool find_numbered(Dwarf *dwarf, Dwarf_Die *unit, uint64_t number, Dwarf_
 	return false;
 }
 
-static bool find_by_number(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
+static bool find_by_number(Dwarf *dwarf, uint64_t address, unsigned int width, Dwarf_Die *ret)
 {
 	struct cursor section = debug_section(dwarf, ".debug_addr");
 	const uint8_t *found = section.at;
@@ -257,12 +266,11 @@ static bool find_by_number(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
 	uint64_t base = 0;
 
 	while (found && found < section.end &&
-	       (found = memmem(found, (size_t)(section.end - found), &address, sizeof(address)))) {
+	       (found = memmem(found, (size_t)(section.end - found), &address, width))) {
 		uint64_t offset = (uint64_t)(found - section.at);
 
-		if (unit_of_address(dwarf, offset, &unit, &base) &&
-		    (offset - base) % sizeof(address) == 0 &&
-		    find_numbered(dwarf, &unit, (offset - base) / sizeof(address), ret))
+		if (unit_of_address(dwarf, offset, &unit, &base) && (offset - base) % width == 0 &&
+		    find_numbered(dwarf, &unit, (offset - base) / width, ret))
 			return true;
 		found++;
 	}
@@ -271,7 +279,8 @@ static bool find_by_number(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
 
 bool static_variable_find(struct debug_module *module, uint64_t address, Dwarf_Die *ret)
 {
-	static const uint8_t form[] = { 1 + sizeof(uint64_t), DW_OP_addr };
+	const unsigned int width = image_word_size(module->debug->image);
+	const struct form form = { { (uint8_t)(1 + width), DW_OP_addr }, width };
 	struct static_index *index = &module->static_variables;
 	uint64_t bias;
 	Dwarf *dwarf = debug_module_dwarf(module, &bias);
@@ -284,12 +293,14 @@ bool static_variable_find(struct debug_module *module, uint64_t address, Dwarf_D
 			fill_index(index, form, dwarf);
 	}
 	return find_hit(index, dwarf, DW_OP_addr, address, ret) ||
-	       find_by_number(dwarf, address, ret);
+	       find_by_number(dwarf, address, width, ret);
 }
 
 bool thread_local_variable_find(struct debug_module *module, uint64_t offset, Dwarf_Die *ret)
 {
-	static const uint8_t form[] = { 2 + sizeof(uint64_t), DW_OP_const8u };
+	const unsigned int width = image_word_size(module->debug->image);
+	const uint8_t atom = width == sizeof(uint32_t) ? DW_OP_const4u : DW_OP_const8u;
+	const struct form form = { { (uint8_t)(2 + width), atom }, width };
 	struct static_index *index = &module->thread_local_variables;
 	uint64_t bias;
 	Dwarf *dwarf = debug_module_dwarf(module, &bias);
@@ -301,5 +312,5 @@ bool thread_local_variable_find(struct debug_module *module, uint64_t offset, Dw
 		index->end = MOST_THREAD_LOCAL;
 		fill_index(index, form, dwarf);
 	}
-	return find_hit(index, dwarf, DW_OP_const8u, offset, ret);
+	return find_hit(index, dwarf, atom, offset, ret);
 }

@@ -13,6 +13,7 @@
  *	       1 |      0 | self | table --->  | size |  | 1: address | 2: ...
  */
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
 #include "analyzer/image/mapped_file.h"
@@ -27,7 +28,6 @@ enum {
 	OWN_RANGES = 2,	      /* control block and table */
 	LINK_MAP_SIZE = 2048, /* more than it has in any version */
 	CONTROL_BLOCK = 2304, /* struct pthread */
-	TABLE_ENTRY = 16,
 };
 
 /* The thread-local variables of a module. */
@@ -59,8 +59,8 @@ static bool read_numbers(struct debug *debug, uint64_t map, struct tls_module *m
 {
 	uint64_t words[7];
 
-	for (uint64_t i = 0; i < LINK_MAP_SIZE; i += 8) {
-		if (!image_read(debug->image, map + i, words, sizeof(words)))
+	for (uint64_t i = 0; i < LINK_MAP_SIZE; i += image_word_size(debug->image)) {
+		if (!image_read_words(debug->image, map + i, words, COUNT_OF(words)))
 			return false;
 		if (words[0] != module->image || words[1] != module->file_size ||
 		    words[2] != module->size || words[6] == 0 || words[6] > MOST_MODULES)
@@ -114,6 +114,12 @@ static void find_modules(struct debug *debug)
 	number_modules(debug);
 }
 
+/* Bytes of an entry of a table: two words. */
+static unsigned int entry_size(const struct image *image)
+{
+	return 2 * image_word_size(image);
+}
+
 /* Where the thread's control block has the address of its table. */
 static uint64_t thread_table(const struct image *image, const struct thread *thread)
 {
@@ -127,9 +133,11 @@ static uint64_t find_block(struct debug *debug, const struct thread *thread,
 	uint64_t table, size, block;
 
 	if (module->number > 0 &&
-	    image_read_u64(debug->image, thread_table(debug->image, thread), &table) &&
-	    image_read_u64(debug->image, table - TABLE_ENTRY, &size) && module->number <= size &&
-	    image_read_u64(debug->image, table + module->number * TABLE_ENTRY, &block) &&
+	    image_read_word(debug->image, thread_table(debug->image, thread), &table) &&
+	    image_read_word(debug->image, table - entry_size(debug->image), &size) &&
+	    module->number <= size &&
+	    image_read_word(debug->image, table + module->number * entry_size(debug->image),
+			    &block) &&
 	    block + 1 > PAGE) /* -1: not allocated */
 		return block;
 	if (!module->offset)
@@ -144,11 +152,12 @@ static bool find_table(struct debug *debug, const struct thread *thread, uint64_
 {
 	uint64_t count;
 
-	if (!image_read_u64(debug->image, thread_table(debug->image, thread), ret) ||
-	    !image_read_u64(debug->image, *ret - TABLE_ENTRY, &count) || count > MOST_MODULES)
+	if (!image_read_word(debug->image, thread_table(debug->image, thread), ret) ||
+	    !image_read_word(debug->image, *ret - entry_size(debug->image), &count) ||
+	    count > MOST_MODULES)
 		return false;
-	*ret -= TABLE_ENTRY;
-	*ret_size = (count + 2) * TABLE_ENTRY;
+	*ret -= entry_size(debug->image);
+	*ret_size = (count + 2) * entry_size(debug->image);
 	return true;
 }
 
@@ -171,7 +180,7 @@ static bool has_control_block(const struct debug *debug, const struct thread *th
 
 	if (!debug->image->arch->pthread.self)
 		return thread->pointer_source != POINTER_UNKNOWN;
-	return image_read_u64(debug->image, thread->thread_pointer, &self) &&
+	return image_read_word(debug->image, thread->thread_pointer, &self) &&
 	       self == thread->thread_pointer;
 }
 

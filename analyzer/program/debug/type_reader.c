@@ -612,7 +612,7 @@ static struct error *read_entry(struct type_reader *reader, Dwarf_Die *entry,
 	case DW_TAG_rvalue_reference_type:
 		return add_raw(reader, entry,
 			       (struct raw){ .kind = TYPE_POINTER,
-					     .size = sizeof(uint64_t),
+					     .size = image_word_size(reader->debug->image),
 					     .target = type_address(entry) });
 	case DW_TAG_typedef:
 	case DW_TAG_const_type:

@@ -10,6 +10,7 @@
 
 struct type_table {
 	struct name_pool *names;
+	unsigned int word_size;
 	ARRAY(struct data_type) types;
 	ARRAY(struct type_member) members;
 	ARRAY(struct type_variant) variants;
@@ -309,12 +310,11 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	if (!table)
 		return &error_no_memory;
 	table->names = &debug->names;
+	table->word_size = image_word_size(debug->image);
 	table->types.memory.account = table->members.memory.account =
 		table->variables.memory.account = table->by_name.memory.account = account;
 	table->bounds.memory.account = table->variants.memory.account = account;
-	/* What has a type would be read as words of 8 bytes. */
-	if (image_word_size(debug->image) == sizeof(uint64_t))
-		TRY(type_reader_read(&reader));
+	TRY(type_reader_read(&reader));
 	TRY(link_all(&linker));
 	TRY(sort_names(table));
 	*ret = take(table);
@@ -339,6 +339,11 @@ type_number type_of_entry(const struct type_table *table, const void *entry)
 		find_entry(table->entries.items, table->entries.count, (uint64_t)(uintptr_t)entry);
 
 	return number == NOT_IN_MAP ? NO_TYPE : number;
+}
+
+unsigned int type_word_size(const struct type_table *table)
+{
+	return table->word_size;
 }
 
 size_t type_count(const struct type_table *table)

@@ -27,6 +27,9 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 void type_table_destroy(struct type_table *table);
 DEFINE_CLEANUP(type_table_destroy, struct type_table *)
 
+/* Bytes of a word of the process, and so of a pointer. */
+unsigned int type_word_size(const struct type_table *table);
+
 /* Types are the numbers from 1 to the count less 1. */
 size_t type_count(const struct type_table *table);
 const struct data_type *type_get(const struct type_table *table, type_number number);

@@ -1,0 +1,35 @@
+/*
+ * Words that only look like references: what glibc makes of the process's random numbers.
+ *
+ * The kernel hands each process 16 random bytes (AT_RANDOM). glibc takes the first word of them,
+ * its lowest byte cleared, as what guards frames, and the second as what encodes pointers
+ * (PTR_MANGLE): an encoded one is the pointer xor that word, rotated left by twice its size plus
+ * one, in bits. Encoded are
+ *
+ *	the stack pointer and the program counter, side by side, of each jmp_buf: one is in the
+ *	first frame of every thread
+ *	| 2 to 4 | function |	in libc's list of what is called at exit
+ *
+ * Such a word is as random. One of 8 bytes is never the address of a block; of those of 4, which a
+ * thread has some of, one in a thousand is, and would hide a leak in one run of thirty.
+ * Sources: sysdeps/unix/sysv/linux/{dl-osinfo,i386/pointer_guard,x86_64/pointer_guard}.h,
+ * sysdeps/{i386,x86_64}/jmpbuf-offsets.h and stdlib/exit.h of glibc 2.36. On other processors, and
+ * with other C libraries, nothing is found.
+ */
+#ifndef ANALYZER_GRAPH_SECRETS_H
+#define ANALYZER_GRAPH_SECRETS_H
+
+#include "analyzer/program/program.h"
+
+struct secrets {
+	const struct program *program;
+	uint64_t random; /* the address of the random bytes; 0: there are none */
+	uint64_t frame_guard, pointer_guard;
+};
+
+struct secrets secrets_of(const struct program *program);
+
+/* Whether the word, which stands at place outside of heaps, is made of them. */
+bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place);
+
+#endif

@@ -1,0 +1,76 @@
+#include "analyzer/graph/secrets.h"
+
+#include "tests/analyzer/world.h"
+
+static const uint64_t CODE = 0x7f0000000000, STACK = 0x7ffc00000000, LENGTH = 0x2000,
+		      RSP = STACK + 0x1000, RANDOM = STACK + LENGTH - 0x100,
+		      GUARD = 0x123456789abcdef0, FRAMES = 0xfedcba9876543200;
+
+static void populate(struct world *world)
+{
+	world_init(world);
+	core_add(&world->core, CODE, LENGTH, RIGHT_READ | RIGHT_EXECUTE);
+	world_add_stack(world, STACK, LENGTH, RSP);
+	core_set(&world->core, RANDOM, FRAMES + 0x77);
+	core_set(&world->core, RANDOM + 8, GUARD);
+}
+
+static struct secrets secrets_in(struct world *world)
+{
+	world_open(world);
+	world_find_program(world);
+	return secrets_of(world->program);
+}
+
+static uint64_t encode(uint64_t pointer)
+{
+	uint64_t word = pointer ^ GUARD;
+
+	return word << 17 | word >> 47;
+}
+
+TEST(guards_and_the_random_bytes_are_secrets)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct secrets secrets;
+
+	populate(&world);
+	secrets = secrets_in(&world);
+	assert_true(is_secret(&secrets, FRAMES, RSP));
+	assert_true(is_secret(&secrets, GUARD, RSP));
+	assert_false(is_secret(&secrets, FRAMES + 0x77, RSP));
+	for (uint64_t place = RANDOM - 7; place < RANDOM + 16; place++)
+		assert_true(is_secret(&secrets, 1, place));
+	assert_false(is_secret(&secrets, 1, RANDOM - 8));
+	assert_false(is_secret(&secrets, 1, RANDOM + 16));
+}
+
+TEST(encoded_pointers_are_secrets_side_by_side)
+{
+	_cleanup_(world_deinit) struct world world;
+	const uint64_t stack = encode(RSP + 0x100), code = encode(CODE + 0x234);
+	struct secrets secrets;
+
+	populate(&world);
+	core_set(&world.core, RSP + 16, stack);
+	core_set(&world.core, RSP + 24, code);
+	core_set(&world.core, RSP + 48, code);
+	core_set(&world.core, RSP + 64, stack);
+	secrets = secrets_in(&world);
+	assert_true(is_secret(&secrets, stack, RSP + 16));
+	assert_true(is_secret(&secrets, code, RSP + 24));
+	assert_false(is_secret(&secrets, code, RSP + 48));
+	assert_false(is_secret(&secrets, stack, RSP + 64));
+	assert_false(is_secret(&secrets, RSP + 0x100, RSP + 16));
+}
+
+TEST(without_random_bytes_there_are_no_secrets)
+{
+	_cleanup_(world_deinit) struct world world;
+	struct secrets secrets;
+
+	world_init(&world);
+	core_add(&world.core, CODE, LENGTH, RIGHTS_RW);
+	secrets = secrets_in(&world);
+	assert_false(is_secret(&secrets, 0, CODE));
+}
