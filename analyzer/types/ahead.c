@@ -5,7 +5,7 @@
  * waited for. So a turn of the queue is taken at once: while it is worked off, what the next turns
  * need is fetched, the last of it the targets of the first pointers.
  */
-enum { TURN = 8, WORDS = MOST_ADDRESSES / TURN, LINE = 64 };
+enum { TURN = 8, WORDS = MOST_ADDRESSES / TURN, LINE = 64, LINES = 3 };
 
 static size_t turn_end(const struct typing *typing, size_t first)
 {
@@ -54,21 +54,37 @@ static size_t read_words(const struct typing *typing, size_t first, uint64_t *re
 	return count;
 }
 
+/* What is known of the targets of a turn, which tells whether they are going to be read. */
 static void fetch_targets(const struct typing *typing, size_t first)
 {
-	uint64_t words[MOST_ADDRESSES + 1];
-	allocation_id ids[MOST_ADDRESSES];
-	size_t count = read_words(typing, first, words);
+	struct targets_ahead *ahead = &typing->last->ahead;
 	const uint64_t *used = allocation_used(typing->input.index)->words;
 
-	allocation_find_many(typing->input.index, words, count, &typing->last->hint, ids);
-	for (size_t i = 0; i < count; i++) {
-		*found_place(typing->last, words[i]) = (struct found_address){ words[i], ids[i] };
-		if (ids[i] == NO_ALLOCATION)
+	ahead->count = read_words(typing, first, ahead->words);
+	allocation_find_many(typing->input.index, ahead->words, ahead->count, &typing->last->hint,
+			     ahead->ids);
+	for (size_t i = 0; i < ahead->count; i++) {
+		allocation_id id = ahead->ids[i];
+
+		*found_place(typing->last, ahead->words[i]) =
+			(struct found_address){ ahead->words[i], id };
+		if (id == NO_ALLOCATION)
 			continue;
-		view_fetch(&typing->last->view, words[i]);
-		__builtin_prefetch(&used[ids[i] / 64]);
-		__builtin_prefetch(&typing->allocations.items[ids[i]]);
+		__builtin_prefetch(&used[id / 64]);
+		__builtin_prefetch(&typing->allocations.items[id]);
+	}
+}
+
+/* What is not known yet is read; most of what lists and trees point to is known. */
+static void fetch_unknown(const struct typing *typing)
+{
+	const struct targets_ahead *ahead = &typing->last->ahead;
+
+	for (size_t i = 0; i < ahead->count; i++) {
+		if (ahead->ids[i] == NO_ALLOCATION || known_fit(typing, ahead->ids[i]) > FIT_REGION)
+			continue;
+		for (uint64_t line = 0; line < LINES; line++)
+			view_fetch(&typing->last->view, ahead->words[i] + line * LINE);
 	}
 }
 
@@ -78,10 +94,14 @@ void typing_fetch_ahead(const struct typing *typing)
 
 	if (first % TURN != 0)
 		return;
-	for (size_t turn = 0; turn < 3 && first < typing->queue.count; turn++, first += TURN) {
-		if (turn == 0)
+	fetch_unknown(typing);
+	for (size_t turn = 1; turn <= 3; turn++) {
+		first += TURN;
+		if (first >= typing->queue.count)
+			break;
+		if (turn == 1)
 			fetch_targets(typing, first);
-		else if (turn == 1)
+		else if (turn == 2)
 			fetch_contents(typing, first);
 		else
 			fetch_extents(typing, first);

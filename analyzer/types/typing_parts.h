@@ -136,6 +136,13 @@ struct entered {
 	struct kept_step step;
 };
 
+/* What the pointers of allocations that are followed soon lead to: see ahead.c. */
+struct targets_ahead {
+	size_t count;
+	uint64_t words[MOST_ADDRESSES + 1];
+	allocation_id ids[MOST_ADDRESSES];
+};
+
 /*
  * Where memory was read, and which addresses were looked up, last: the same, and what is near, is
  * found faster.
@@ -148,6 +155,7 @@ struct last_used {
 		uint64_t address; /* 0: none */
 		allocation_id id;
 	} found[256];
+	struct targets_ahead ahead;
 };
 
 static inline struct found_address *found_place(struct last_used *last, uint64_t address)
