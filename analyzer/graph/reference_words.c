@@ -187,6 +187,13 @@ __attribute__((target("popcnt"))) static void add_by_counting(struct reference_w
 {
 	add(words, stretch, address, 8, true);
 }
+
+__attribute__((target("popcnt"))) static void add_narrow_by_counting(struct reference_words *words,
+								     const struct stretch *stretch,
+								     uint64_t *address)
+{
+	add(words, stretch, address, 4, true);
+}
 #endif
 
 void reference_words_init_plain(struct reference_words *words, const struct allocation_index *index,
@@ -203,15 +210,16 @@ void reference_words_init_plain(struct reference_words *words, const struct allo
 void reference_words_init(struct reference_words *words, const struct allocation_index *index,
 			  const struct bitmap *owners, unsigned int word_size)
 {
+	const bool is_narrow = word_size == sizeof(uint32_t);
+
 	reference_words_init_plain(words, index, owners);
-	if (word_size == 4) {
+	if (is_narrow) {
 		words->filter = word_filter_for(allocation_bounds(index), word_size);
 		words->add = add_narrow;
-		return;
 	}
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("popcnt"))
-		words->add = add_by_counting;
+		words->add = is_narrow ? add_narrow_by_counting : add_by_counting;
 #endif
 }
 

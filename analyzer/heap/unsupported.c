@@ -12,7 +12,8 @@ static const struct {
 	const char *name;
 	const char *libraries[2];
 	const char *functions[4];
-	const char *read; /* what of it is read otherwise */
+	const char *read; /* what of it is read otherwise, where words are of 8 bytes */
+	bool narrow;	  /* unsupported only where they are of 4 */
 } unsupported[] = {
 	{ "jemalloc",
 	  { "/libjemalloc" },
@@ -39,6 +40,7 @@ static const struct {
 	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
 	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
 	{ GO, { NULL }, { "runtime.mallocgc" } },
+	{ "the Boehm collector", { "/libgc.so" }, { "GC_malloc_many" }, .narrow = true },
 };
 
 enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
@@ -47,6 +49,17 @@ enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
 static const char GO_MARK[] = "\xff Go buildinf:";
 enum { GO_MARK_REACH = 64 << 10 };
 
+static bool is_narrow(const struct heap_context *context)
+{
+	return image_word_size(context->image) == sizeof(uint32_t);
+}
+
+/* Whether the number-th one is unsupported in such a process. */
+static bool concerns(const struct heap_context *context, size_t number)
+{
+	return is_narrow(context) || !unsupported[number].narrow;
+}
+
 /* The functions of all, for one pass over the symbols of a module. */
 struct function_names {
 	const char *names[NAMES];
@@ -54,12 +67,13 @@ struct function_names {
 	size_t count;
 };
 
-static struct function_names list_names(void)
+static struct function_names list_names(const struct heap_context *context)
 {
 	struct function_names list = { .count = 0 };
 
 	for (size_t i = 0; i < UNSUPPORTED; i++)
-		for (size_t j = 0; j < 4 && unsupported[i].functions[j]; j++) {
+		for (size_t j = 0; j < 4 && unsupported[i].functions[j] && concerns(context, i);
+		     j++) {
 			list.owners[list.count] = i;
 			list.names[list.count++] = unsupported[i].functions[j];
 		}
@@ -117,7 +131,7 @@ static int allocator_of(const struct heap_context *context, const struct module 
 	uint64_t defined;
 
 	for (size_t i = 0; i < UNSUPPORTED; i++)
-		if (is_library_of(module, i))
+		if (is_library_of(module, i) && concerns(context, i))
 			return (int)i;
 	defined = module_defines(module, list->names);
 	for (size_t i = 0; i < list->count; i++)
@@ -154,6 +168,11 @@ static void report(const struct heap_context *context, const struct module *modu
 			context->findings, FINDING_NOTE,
 			"%s defines malloc: unless it calls libc's, what it allocated is not counted",
 			module->path);
+	else if (number < UNSUPPORTED && is_narrow(context))
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"%s is loaded (%s), and its heap is not read where words are of 4 bytes: what it allocated is not counted",
+			unsupported[number].name, module->path);
 	else if (number < UNSUPPORTED && unsupported[number].read)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
@@ -171,7 +190,7 @@ bool report_unsupported(const struct heap_context *context,
 			bool (*is_understood)(const void *data, const struct module *module),
 			const void *data)
 {
-	struct function_names list = list_names();
+	struct function_names list = list_names(context);
 	bool found = false;
 
 	list_for_each(module, context->program->modules, context->program->module_count) {

@@ -21,7 +21,8 @@ struct word_filter_kind {
 	const char *name;
 	bool (*runs)(void); /* on this processor */
 	word_filter_function filter;
-	bool takes_all; /* any bounds; else those below 2^63 bytes */
+	word_filter_function narrow; /* of words of 4 bytes; bounds are below 4 GiB */
+	bool takes_all;		     /* any bounds; else those below 2^63 bytes */
 };
 
 /* The number-th kind, the quickest first; NULL: there are no more. */

@@ -95,6 +95,37 @@ TEST(all_kinds_agree_at_random_bounds)
 	}
 }
 
+TEST(all_kinds_agree_on_words_of_4_bytes)
+{
+	uint32_t words[FILTER_WORDS + 1];
+
+	for (unsigned int chunk = 0; chunk < 20000; chunk++) {
+		const uint8_t *bytes = (const uint8_t *)words + chunk % 4;
+		struct heap_bounds bounds = { .tag_bits = 0 };
+		struct word_filter filter;
+		uint64_t expected;
+
+		for (unsigned int i = 0; i < 2; i++) {
+			bounds.start[i] = (uint32_t)random_word() >> random_word() % 32;
+			bounds.size[i] = (uint32_t)random_word() >> random_word() % 32;
+			if (bounds.size[i] > UINT32_MAX - bounds.start[i] || chunk % 8 == i)
+				bounds.size[i] = 0;
+		}
+		/* One in a thousand has bounds that no vector takes. */
+		if (chunk % 1000 == 0)
+			bounds.size[0] = UINT64_C(1) << 32;
+		for (unsigned int i = 0; i <= FILTER_WORDS; i++)
+			words[i] = (uint32_t)likely_word(&bounds);
+		expected = word_filter_narrow(bytes, FILTER_WORDS, &bounds);
+		filter = word_filter_for(bounds, 4);
+		assert_int_equal(word_filter_mask(&filter, bytes, FILTER_WORDS), expected);
+		for (size_t i = 0; chunk % 1000 && word_filter_kind(i); i++)
+			if (word_filter_kind(i)->runs())
+				assert_int_equal(word_filter_kind(i)->narrow(bytes, &bounds),
+						 expected);
+	}
+}
+
 TEST(tag_bits_are_not_looked_at)
 {
 	const struct heap_bounds bounds = { { 0x55555a000000, 0xffff80000000 },
