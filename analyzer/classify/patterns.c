@@ -15,8 +15,9 @@ struct known {
 struct patterns {
 	struct scan_input input;
 	ARRAY(pattern_number) numbers; /* by allocation; items are NULL until they are known */
-	ARRAY(uint64_t) owners;	       /* the same */
-	ARRAY(struct known) few;       /* by id; unused once those of all are known */
+	ARRAY(uint64_t) owners;	       /* the same, or by the number here: */
+	struct ranks places;	 /* of what is no object for certain, which has none; if any is */
+	ARRAY(struct known) few; /* by id; unused once those of all are known */
 };
 
 struct error *patterns_create(const struct scan_input *input, struct patterns **ret)
@@ -40,6 +41,7 @@ static struct error *scan(struct patterns *patterns, enum scan_aim aim)
 		.aim = aim,
 		.patterns = patterns->numbers.items,
 		.owners = patterns->owners.items,
+		.places = patterns->places.members.words ? &patterns->places : NULL,
 	};
 
 	return scan_memory(&patterns->input, &task);
@@ -59,6 +61,22 @@ struct error *patterns_find(struct patterns *patterns)
 	return error;
 }
 
+/* Number what may have an owner, if others certainly have none. */
+static struct error *find_places(struct patterns *patterns)
+{
+	const struct bitmap *used = allocation_used(patterns->input.index);
+	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
+
+	if (!runtimes_have_certain(patterns->input.runtimes))
+		return NULL;
+	TRY(bitmap_init(&members, used->count, patterns->input.account));
+	bitmap_for_each(id, used) {
+		if (!runtimes_are_certain(patterns->input.runtimes, (allocation_id)id))
+			bitmap_set(&members, id);
+	}
+	return ranks_init(&patterns->places, &members, patterns->input.account);
+}
+
 struct error *patterns_find_owners(struct patterns *patterns)
 {
 	size_t count = allocation_count(patterns->input.index) + 1;
@@ -67,7 +85,11 @@ struct error *patterns_find_owners(struct patterns *patterns)
 
 	if (patterns->owners.items)
 		return NULL;
-	error = array_resize(&patterns->owners, count);
+	error = find_places(patterns);
+	if (!error)
+		error = array_resize(&patterns->owners, patterns->places.members.words
+								? patterns->places.count + 1
+								: count);
 	if (!error && !known)
 		error = array_resize(&patterns->numbers, count);
 	if (!error)
@@ -77,6 +99,7 @@ struct error *patterns_find_owners(struct patterns *patterns)
 	if (!error)
 		return NULL;
 	array_release(&patterns->owners);
+	ranks_deinit(&patterns->places);
 	if (!known)
 		array_release(&patterns->numbers);
 	return error;
@@ -178,6 +201,7 @@ void patterns_destroy(struct patterns *patterns)
 {
 	array_release(&patterns->numbers);
 	array_release(&patterns->owners);
+	ranks_deinit(&patterns->places);
 	array_release(&patterns->few);
 	free(patterns);
 }
@@ -254,8 +278,12 @@ uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
 {
 	const struct known *known;
 
-	if (patterns->owners.items)
+	if (patterns->owners.items && !patterns->places.members.words)
 		return patterns->owners.items[id];
+	if (patterns->owners.items)
+		return bitmap_get(&patterns->places.members, id)
+			       ? patterns->owners.items[ranks_of(&patterns->places, id)]
+			       : 0;
 	known = find_known(patterns, id);
 	return known ? known->owner : 0;
 }

@@ -70,14 +70,23 @@ bool reader_draw_steps(struct reader *reader)
 	return drawn > 0;
 }
 
+/* Where claims to the allocation and its owner are, or NULL: it cannot have any. */
+static uint64_t *place_of(const struct reader *reader, uint64_t *items, allocation_id id)
+{
+	if (!reader->places)
+		return &items[id];
+	return bitmap_get(&reader->places->members, id) ? &items[ranks_of(reader->places, id)]
+							: NULL;
+}
+
 /* Of several owners, the one with the lowest address is kept. */
 static void note_owner(struct reader *reader, allocation_id id, uint64_t owner)
 {
-	uint64_t *place = &reader->owners[id];
-	uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
+	uint64_t *place = place_of(reader, reader->owners, id), before;
 
-	if (reader->patterns[id] != reader->number)
+	if (!place || reader->patterns[id] != reader->number)
 		return;
+	before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	while ((before == 0 || owner < before) &&
 	       !__atomic_compare_exchange_n(place, &before, owner, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
@@ -109,9 +118,11 @@ static uint8_t claimed_number(uint64_t claim)
 
 static void note_claim(struct reader *reader, uint64_t *place, uint64_t owner)
 {
-	uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
-	uint64_t claim = make_claim(reader->number, owner);
+	uint64_t claim = make_claim(reader->number, owner), before;
 
+	if (!place)
+		return;
+	before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	while (claim > before && !__atomic_compare_exchange_n(place, &before, claim, true,
 							      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
@@ -134,18 +145,33 @@ uint8_t reader_take_claim(uint64_t claim, uint64_t *ret_owner)
 	return claimed_number(claim);
 }
 
-void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns)
+void reader_take_claims(uint64_t *claims, const struct ranks *places, size_t count,
+			uint8_t *patterns)
 {
+	size_t id = places ? bitmap_next(&places->members, 0) : 0;
+
 	/* Untouched pages of either array stay so. */
-	for (size_t id = 0; id < count; id++)
-		if (claims[id])
-			patterns[id] = reader_take_claim(claims[id], &claims[id]);
+	for (size_t i = 0; i < count; i++) {
+		if (claims[i])
+			patterns[id] = reader_take_claim(claims[i], &claims[i]);
+		id = places ? bitmap_next(&places->members, id + 1) : id + 1;
+	}
+}
+
+uint64_t reader_owner(const struct reader *reader, allocation_id id)
+{
+	const uint64_t *place = reader->owners ? place_of(reader, reader->owners, id) : NULL;
+
+	return place ? *place : 0;
 }
 
 bool reader_has_claim(const struct reader *reader, allocation_id id)
 {
-	return (reader->claims ? claimed_number(reader->claims[id]) : reader->patterns[id]) ==
-	       reader->number;
+	const uint64_t *claim = reader->claims ? place_of(reader, reader->claims, id) : NULL;
+
+	if (reader->claims)
+		return claim && claimed_number(*claim) == reader->number;
+	return reader->patterns[id] == reader->number;
 }
 
 static bool is_stronger(uint8_t number, uint8_t other)
@@ -169,7 +195,7 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 		return;
 	}
 	if (reader->claims) {
-		note_claim(reader, &reader->claims[id], owner);
+		note_claim(reader, place_of(reader, reader->claims, id), owner);
 		return;
 	}
 	if (reader->owners) {

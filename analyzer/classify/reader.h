@@ -9,6 +9,7 @@
 #define ANALYZER_CLASSIFY_READER_H
 
 #include "analyzer/base/progress.h"
+#include "analyzer/base/ranks.h"
 #include "analyzer/heap/address_filter.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"
@@ -61,8 +62,10 @@ struct reader {
 	const struct few_claims *few; /* of these alone; NULL: of all, as follows */
 	uint64_t *claims;	      /* see reader_take_claims() */
 	uint64_t *owners;	      /* of those whose patterns are known */
-	uint8_t *patterns;	      /* known, or to be found */
-	uint8_t number;		      /* of the classifier that is asked */
+	const struct ranks *
+		places; /* where in the last two the only ones that can have any are; NULL: by id */
+	uint8_t *patterns; /* known, or to be found */
+	uint8_t number;	   /* of the classifier that is asked */
 	struct overview *overview;
 	const struct progress *progress; /* may end walks; or NULL */
 };
@@ -164,14 +167,18 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner);
 /* Whether the allocation is the classifier's, by the claims so far. */
 bool reader_has_claim(const struct reader *reader, allocation_id id);
 
+/* The owner that is known so far; 0: none, or owners are not looked for. */
+uint64_t reader_owner(const struct reader *reader, allocation_id id);
+
 /* The pattern of a claim; *ret_owner is its owner. */
 uint8_t reader_take_claim(uint64_t claim, uint64_t *ret_owner);
 
 /*
  * A pattern and its owner in one number, so that threads can claim both at once. Make count of
- * these owners, in place, and put the patterns, if any, where they belong.
+ * these owners, in place, and put the patterns, if any, where they belong. places may be NULL.
  */
-void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns);
+void reader_take_claims(uint64_t *claims, const struct ranks *places, size_t count,
+			uint8_t *patterns);
 
 /* count words from the first-th behind the reference on; 0 is itself. */
 static inline bool reference_words(const struct reference *reference, int first, unsigned int count,

@@ -669,6 +669,7 @@ static struct error *run(struct scan *scan)
 		reader->budget = &scan->steps;
 		reader->few = task->few;
 		reader->patterns = task->patterns;
+		reader->places = task->places;
 		if (task->aim == SCAN_BOTH)
 			reader->claims = task->owners;
 		else
@@ -679,7 +680,10 @@ static struct error *run(struct scan *scan)
 	TRY(split_work_run(&scan->work, input->progress, chunks, threads, scan_chunk, scan));
 	finish(scan);
 	if (task->aim == SCAN_BOTH && !task->few)
-		reader_take_claims(task->owners, allocation_count(input->index), task->patterns);
+		reader_take_claims(task->owners, task->places,
+				   task->places ? task->places->count
+						: allocation_count(input->index),
+				   task->patterns);
 	return NULL;
 }
 

@@ -9,15 +9,9 @@
  */
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"
-#include "analyzer/graph/reference_words.h"
-#include "analyzer/runtimes/runtimes.h"
+#include "analyzer/graph/references.h"
 
 #include <string.h>
-
-enum {
-	FIRST_WORDS = 4,
-	PIECE = 1 << 20, /* bytes of an allocation scanned at a time */
-};
 
 struct edge_list {
 	struct memory *memory; /* allocation_id */
@@ -29,13 +23,10 @@ struct scanner {
 	struct edge_list edges;
 	/* Of a chunk, to be joined to what others found; or of a share. */
 	struct memory found;
-	bool is_part; /* of an allocation, whose edges are counted later */
-	size_t source_hint;
-	struct reference_words words;		/* to be looked up together */
+	bool is_part;	   /* of an allocation, whose edges are counted later */
+	uint32_t *lengths; /* of the graph's rows */
+	struct references references;
 	allocation_id last_source, last_target; /* of the edge added last */
-	allocation_id judged;			/* whose stale links are known; or none's */
-	unsigned int stale_links;
-	struct view view;
 };
 
 /* The edges of shares that are cut. Only the holder of the baton changes it. */
@@ -49,7 +40,7 @@ struct joint {
 struct scan {
 	const struct image *image;
 	const struct allocation_index *index;
-	const struct runtimes *runtimes; /* that have links; or NULL */
+	const struct runtimes *runtimes; /* or NULL */
 	const struct bitmap *sources;	 /* that may refer to anything */
 	struct progress *progress;
 	struct graph *graph;
@@ -65,14 +56,18 @@ struct scan {
  * done, a row's word counts its edges. Which words are edges cannot be foretold, so there is no
  * branch for that.
  */
-static void add_edges(struct scanner *scanner, uint32_t *lengths, const allocation_id *sources,
-		      const allocation_id *targets, size_t count)
+static struct error *add_edges(void *data, const allocation_id *sources,
+			       const allocation_id *targets, size_t count)
 {
-	allocation_id *edges = scanner->edges.memory->bytes;
+	struct scanner *scanner = data;
 	allocation_id last_source = scanner->last_source;
 	allocation_id last_target = scanner->last_target;
 	size_t edge_count = scanner->edges.count;
+	uint32_t *lengths = scanner->lengths;
+	allocation_id *edges;
 
+	TRY(memory_reserve(scanner->edges.memory, (edge_count + count) * sizeof(*edges)));
+	edges = scanner->edges.memory->bytes;
 	for (size_t i = 0; i < count; i++) {
 		allocation_id source = sources[i], target = targets[i];
 		bool is_new = (target != last_target) | (source != last_source);
@@ -89,187 +84,28 @@ static void add_edges(struct scanner *scanner, uint32_t *lengths, const allocati
 	scanner->edges.count = edge_count;
 	scanner->last_source = last_source;
 	scanner->last_target = last_target;
-}
-
-/* Which of the first words of the allocation are links of the allocator's. */
-static unsigned int judge(const struct scan *scan, struct scanner *scanner, allocation_id id,
-			  struct memory_range range)
-{
-	const unsigned int word = image_word_size(scan->image);
-	uint64_t words[FIRST_WORDS] = { 0 }, size;
-	const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
-
-	if (!bytes)
-		return 0;
-	if (size > range.end - range.start)
-		size = range.end - range.start;
-	for (size_t i = 0; i < FIRST_WORDS && (i + 1) * word <= size; i++)
-		words[i] = load_word(bytes + i * word, word);
-	return allocation_stale_links(scan->index, range.start, words);
-}
-
-/* Whether the word in the slot is such a link. */
-static bool is_stale_link(const struct scan *scan, struct scanner *scanner, size_t slot)
-{
-	allocation_id id = scanner->words.sources[slot];
-	struct memory_range range = allocation_range_near(scan->index, id, &scanner->source_hint);
-	uint64_t word = (scanner->words.places[slot] - range.start) / image_word_size(scan->image);
-
-	if (word >= FIRST_WORDS)
-		return false;
-	if (scanner->judged != id)
-		scanner->stale_links = judge(scan, scanner, id, range);
-	scanner->judged = id;
-	return scanner->stale_links >> word & 1;
-}
-
-/* The targets of words from the slot on become what a runtime says; none of those that are links.
- */
-static void ask_runtimes(const struct scan *scan, const struct reference_words *words, size_t first,
-			 allocation_id *targets, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		allocation_id source = words->sources[first + i];
-		uint64_t word = words->words[first + i];
-		allocation_id resolved = runtimes_resolve(scan->runtimes, source, word);
-
-		if (resolved != NO_ALLOCATION)
-			targets[i] = resolved;
-		if (targets[i] != NO_ALLOCATION &&
-		    runtimes_is_link(scan->runtimes, source, targets[i], word,
-				     words->places[first + i]))
-			targets[i] = NO_ALLOCATION;
-	}
-}
-
-/* Look up words if there are enough, or all, and add edges for references. */
-static struct error *look_up(const struct scan *scan, struct scanner *scanner, bool all)
-{
-	struct reference_words *words = &scanner->words;
-	allocation_id targets[MOST_ADDRESSES];
-	uint64_t headers;
-	size_t count, first;
-
-	while ((count = reference_words_look_up(words, all, &first, targets, &headers))) {
-		size_t edges = scanner->edges.count + count;
-
-		TRY(memory_reserve(scanner->edges.memory, edges * sizeof(*targets)));
-		if (allocation_stale_links_lead_anywhere(scan->index))
-			headers = UINT64_MAX >> (64 - count);
-		for (; headers; headers &= headers - 1) {
-			size_t i = (size_t)__builtin_ctzll(headers);
-
-			if (targets[i] != NO_ALLOCATION && is_stale_link(scan, scanner, first + i))
-				targets[i] = NO_ALLOCATION;
-		}
-		if (scan->runtimes)
-			ask_runtimes(scan, words, first, targets, count);
-		add_edges(scanner, scan->graph->words.items, words->sources + first, targets,
-			  count);
-	}
 	return NULL;
-}
-
-/* Where in the range the dump has something again, at the earliest. */
-static uint64_t end_of_absence(const struct scan *scan, struct memory_range range)
-{
-	const struct region *region = image_find(scan->image, range.start);
-	uint64_t end = region ? region->end : range.end;
-
-	return end < range.end ? end : range.end;
-}
-
-/* Collect the words that may be references. */
-static struct error *scan_words(const struct scan *scan, struct scanner *scanner,
-				allocation_id source, uint64_t address, const uint8_t *bytes,
-				uint64_t size)
-{
-	const unsigned int word = image_word_size(scan->image);
-
-	for (uint64_t i = 0; i + word <= size; i += FILTER_WORDS * word) {
-		size_t left = (size - i) / word;
-
-		reference_words_add_of(&scanner->words, source, address + i, bytes + i,
-				       left < FILTER_WORDS ? left : FILTER_WORDS);
-		TRY(look_up(scan, scanner, false));
-	}
-	return NULL;
-}
-
-/* Scan the range of the allocation. */
-static struct error *scan_allocation(const struct scan *scan, struct scanner *scanner,
-				     struct memory_range range, allocation_id source)
-{
-	while (range.start < range.end) {
-		uint64_t size;
-		const uint8_t *bytes = view_bytes(&scanner->view, range.start, &size);
-
-		/* What is absent refers to nothing; findings tell of it. */
-		if (!bytes) {
-			range.start = end_of_absence(scan, range);
-			continue;
-		}
-		if (size > range.end - range.start)
-			size = range.end - range.start;
-		if (size > PIECE)
-			size = PIECE;
-		TRY(scan_words(scan, scanner, source, range.start, bytes, size));
-		range.start += size;
-		/* What was never touched is a hole of the dump. */
-		if (size == PIECE && range.start < range.end)
-			range.start = image_next_data(scan->image, range.start);
-	}
-	return NULL;
-}
-
-static struct error *scan_stretch(const struct scan *scan, struct scanner *scanner,
-				  const struct stretch *stretch)
-{
-	uint64_t address = stretch->range.start;
-
-	while (address < stretch->range.end) {
-		scanner->words.add(&scanner->words, stretch, &address);
-		TRY(look_up(scan, scanner, false));
-	}
-	return NULL;
-}
-
-/* Scan from id on, below end, as much as goes at once; *id is what is next. */
-static struct error *scan_some(const struct scan *scan, struct scanner *scanner, allocation_id end,
-			       allocation_id *id, uint64_t *bytes)
-{
-	struct memory_range range;
-	struct stretch stretch;
-
-	if (stretch_find(&scanner->words, &scanner->view, *id, end, &scanner->source_hint,
-			 &stretch)) {
-		*id = stretch.end;
-		*bytes += stretch.range.end - stretch.range.start;
-		return scan_stretch(scan, scanner, &stretch);
-	}
-	range = allocation_range_near(scan->index, *id, &scanner->source_hint);
-	*bytes += range.end - range.start;
-	return scan_allocation(scan, scanner, range, (*id)++);
 }
 
 /* Scan all of the chunk; *bytes counts up what that was. */
 static struct error *scan_chunk(const struct scan *scan, struct scanner *scanner,
 				const struct work_chunk *chunk, uint64_t *bytes)
 {
+	struct references *references = &scanner->references;
 	size_t next = bitmap_next(scan->sources, chunk->first);
 
 	if (chunk->part.start < chunk->part.end) {
 		*bytes += chunk->part.end - chunk->part.start;
-		TRY(scan_allocation(scan, scanner, chunk->part, chunk->first));
+		TRY(references_read_part(references, chunk->part, chunk->first));
 		next = chunk->end;
 	}
 	while (next < chunk->end) {
 		allocation_id id = (allocation_id)next;
 
-		TRY(scan_some(scan, scanner, chunk->end, &id, bytes));
+		TRY(references_read_some(references, chunk->end, &id, bytes));
 		next = bitmap_next(scan->sources, id);
 	}
-	return look_up(scan, scanner, true);
+	return references_end(references);
 }
 
 /* The rows of a share begin behind so many edges of an array. */
@@ -434,12 +270,15 @@ static struct error *run(struct scan *scan)
 	if (!counts || !scan->scanners)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < scan->threads; i++) {
-		scan->scanners[i].view.image = scan->image;
-		scan->scanners[i].judged = NO_ALLOCATION;
-		reference_words_init(&scan->scanners[i].words, scan->index, scan->sources,
-				     image_word_size(scan->image));
-		scan->scanners[i].edges.memory = &graph->arrays[i].memory;
-		scan->scanners[i].found.account = graph->account;
+		struct scanner *scanner = &scan->scanners[i];
+
+		references_init(&scanner->references, scan->image, scan->index, scan->runtimes,
+				scan->sources);
+		scanner->references.pass = add_edges;
+		scanner->references.data = scanner;
+		scanner->lengths = graph->words.items;
+		scanner->edges.memory = &graph->arrays[i].memory;
+		scanner->found.account = graph->account;
 	}
 	TRY(split_work_run(&scan->work, scan->progress, scan->chunks.count, scan->threads,
 			   take_chunk, scan));
@@ -495,7 +334,7 @@ struct error *graph_create(const struct image *image, const struct allocation_in
 	_cleanup_(scan_deinit) struct scan scan = {
 		.image = image,
 		.index = index,
-		.runtimes = runtimes_have_links(runtimes) ? runtimes : NULL,
+		.runtimes = runtimes,
 		.progress = progress,
 		.threads = parallel_threads_for(progress),
 		.joint.last_source = NO_ALLOCATION,

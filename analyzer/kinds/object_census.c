@@ -1,5 +1,9 @@
 #include "analyzer/kinds/object_census.h"
 
+#include "analyzer/base/ranks.h"
+#include "analyzer/classify/reader.h"
+#include "analyzer/graph/references.h"
+#include "analyzer/heap/heaps.h"
 #include "analyzer/kinds/retained.h"
 
 #include <string.h>
@@ -8,12 +12,17 @@ struct counting {
 	const struct object_census_input *input;
 	struct object_finder finder;
 	struct object_census *census;
-	ARRAY(uint32_t) numbers;      /* by allocation: of the group, or NO_GROUP */
+	struct bitmap sources;	      /* the members that are objects */
+	struct ranks blocks;	      /* what is used and no object */
+	ARRAY(uint32_t) numbers;      /* of blocks: of the group, or NO_GROUP */
 	ARRAY(allocation_id) reached; /* blocks, nearest first */
+	struct references references;
 };
 
 static void counting_deinit(struct counting *counting)
 {
+	bitmap_deinit(&counting->sources);
+	ranks_deinit(&counting->blocks);
 	array_release(&counting->numbers);
 	array_release(&counting->reached);
 }
@@ -35,7 +44,6 @@ static bool has_plain_runtime(const struct runtimes *runtimes)
 struct error *object_finder_begin(struct analysis *analysis, struct object_finder *ret)
 {
 	TRY(analysis_need(analysis, STAGE_CLASSES));
-	TRY(analysis_need(analysis, STAGE_GRAPH));
 	TRY(analysis_need(analysis, STAGE_OWNERS));
 	*ret = (struct object_finder){
 		.analysis = analysis,
@@ -61,22 +69,41 @@ kind_key object_class_key(const struct object_finder *finder, allocation_id id)
 		       : KIND_UNKNOWN;
 }
 
-/* The number of the group that the key has. */
-static struct error *find_group(struct counting *counting, kind_key key, uint32_t *ret)
+/* The number of the group that an object with the key is counted in. */
+static struct error *find_group(struct counting *counting, allocation_id id, kind_key key,
+				uint32_t *ret)
 {
+	const struct object_census_input *input = counting->input;
 	struct object_census *census = counting->census;
-	const struct object_group *found =
-		table_find(&census->groups, key, group, group->key == key);
-	struct object_group group = { .key = key };
+	const struct object_group *found;
+	struct object_group group = { 0 };
 
+	if (input->key_of)
+		key = input->key_of(input->data, id);
+	found = table_find(&census->groups, key, one, one->key == key);
 	if (found) {
 		*ret = (uint32_t)(found - census->groups.items);
 		return NULL;
 	}
-	if (!counting->input->key_of)
-		group.name = kind_name(counting->input->analysis, key).text;
+	group.key = key;
+	if (!input->key_of)
+		group.name = kind_name(input->analysis, key).text;
 	*ret = (uint32_t)census->groups.count;
 	return table_append(&census->groups, key, group);
+}
+
+static struct error *count_object(struct counting *counting, allocation_id id, kind_key key,
+				  uint64_t bytes)
+{
+	struct object_group *group;
+	uint32_t number;
+
+	TRY(find_group(counting, id, key, &number));
+	group = &counting->census->groups.items[number];
+	group->count++;
+	group->bytes += bytes;
+	bitmap_set(&counting->sources, id);
+	return NULL;
 }
 
 static struct error *count_objects(struct counting *counting)
@@ -84,58 +111,68 @@ static struct error *count_objects(struct counting *counting)
 	struct analysis *analysis = counting->input->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	struct progress *progress = analysis_progress(analysis);
-	size_t hint = 0;
+	struct memory_account *account = analysis_account(analysis);
+	_cleanup_(bitmap_deinit) struct bitmap blocks = { 0 };
 	uint64_t passed = 0;
+	size_t hint = 0;
 
 	progress_begin(progress, "counting objects", allocation_count(index));
-	TRY(array_resize(&counting->numbers, allocation_count(index)));
-	memset(counting->numbers.items, 0xff, allocation_count(index) * sizeof(uint32_t));
-	bitmap_for_each(i, counting->input->members) {
+	TRY(bitmap_init(&counting->sources, allocation_count(index), account));
+	TRY(bitmap_init(&blocks, allocation_count(index), account));
+	bitmap_for_each(i, allocation_used(index)) {
 		allocation_id id = (allocation_id)i;
 		kind_key key = object_class_key(&counting->finder, id);
-		struct object_group *group;
-		struct memory_range range;
 
 		TRY(progress_check_at(progress, i, &passed));
 		if (key == KIND_UNKNOWN)
-			continue;
-		if (counting->input->key_of)
-			key = counting->input->key_of(counting->input->data, id);
-		TRY(find_group(counting, key, &counting->numbers.items[id]));
-		group = &counting->census->groups.items[counting->numbers.items[id]];
-		range = allocation_range_near(index, id, &hint);
-		group->count++;
-		group->bytes += range.end - range.start;
+			bitmap_set(&blocks, i);
+		else if (bitmap_get(counting->input->members, i))
+			TRY(count_object(counting, id, key,
+					 range_size(allocation_range_near(index, id, &hint))));
 	}
-	return NULL;
+	return ranks_init(&counting->blocks, &blocks, account);
 }
 
 static struct error *add_retained(struct counting *counting)
 {
 	struct object_census *census = counting->census;
+	struct analysis *analysis = counting->input->analysis;
 	_cleanup_(free) uint64_t *bytes = calloc(census->groups.count + 1, sizeof(*bytes));
+	_cleanup_(array_release) ARRAY(uint32_t) numbers = {
+		.memory.account = analysis_account(analysis),
+	};
 
 	if (!bytes)
 		return &error_no_memory;
-	TRY(retained_by_group(analysis_dominators(counting->input->analysis),
-			      counting->numbers.items, NULL, census->groups.count, bytes));
+	TRY(array_resize(&numbers, allocation_count(analysis_index(analysis))));
+	memset(numbers.items, 0xff, numbers.count * sizeof(*numbers.items));
+	bitmap_for_each(id, &counting->sources)
+		TRY(find_group(counting, (allocation_id)id,
+			       object_class_key(&counting->finder, (allocation_id)id),
+			       &numbers.items[id]));
+	TRY(retained_by_group(analysis_dominators(analysis), numbers.items, NULL,
+			      census->groups.count, bytes));
 	for (size_t i = 0; i < census->groups.count; i++)
 		census->groups.items[i].retained = bytes[i];
 	return NULL;
 }
 
-/* Count the allocation for the group, unless it is an object or counted already. */
-static struct error *count_block(struct counting *counting, allocation_id id, uint32_t number)
+/* Count the block, if it is not yet, for the group of who leads to it: an object, or a block. */
+static struct error *count_block(struct counting *counting, allocation_id id, allocation_id by)
 {
-	const struct allocation_index *index = analysis_index(counting->input->analysis);
-	struct object_group *group = &counting->census->groups.items[number];
+	const struct ranks *blocks = &counting->blocks;
+	uint32_t *number = &counting->numbers.items[ranks_of(blocks, id)];
+	struct object_group *group;
 
-	if (counting->numbers.items[id] != NO_GROUP || !bitmap_get(allocation_used(index), id) ||
-	    object_class_key(&counting->finder, id) != KIND_UNKNOWN)
+	if (*number != NO_GROUP)
 		return NULL;
-	counting->numbers.items[id] = number;
+	if (bitmap_get(&blocks->members, by))
+		*number = counting->numbers.items[ranks_of(blocks, by)];
+	else
+		TRY(find_group(counting, by, object_class_key(&counting->finder, by), number));
+	group = &counting->census->groups.items[*number];
 	group->blocks++;
-	group->block_bytes += allocation_size(index, id);
+	group->block_bytes += allocation_size(analysis_index(counting->input->analysis), id);
 	return array_append(&counting->reached, id);
 }
 
@@ -144,45 +181,96 @@ static struct error *count_owned(struct counting *counting)
 {
 	const struct allocation_index *index = analysis_index(counting->input->analysis);
 
-	bitmap_for_each(i, allocation_used(index)) {
-		allocation_id id = (allocation_id)i, owner;
-		uint64_t address = patterns_owner(counting->finder.patterns, id);
+	bitmap_for_each(i, &counting->blocks.members) {
+		uint64_t address = patterns_owner(counting->finder.patterns, (allocation_id)i);
+		allocation_id owner = address ? allocation_find(index, address) : NO_ALLOCATION;
 
-		owner = address ? allocation_find(index, address) : NO_ALLOCATION;
-		if (owner != NO_ALLOCATION &&
-		    object_class_key(&counting->finder, owner) != KIND_UNKNOWN &&
-		    counting->numbers.items[owner] != NO_GROUP)
-			TRY(count_block(counting, id, counting->numbers.items[owner]));
+		if (owner != NO_ALLOCATION && bitmap_get(&counting->sources, owner))
+			TRY(count_block(counting, (allocation_id)i, owner));
 	}
 	return NULL;
 }
 
-/* Count the blocks that the object, or block of one, refers to. */
-static struct error *reach_from(struct counting *counting, allocation_id id)
+static struct error *take_references(void *data, const allocation_id *sources,
+				     const allocation_id *targets, size_t count)
 {
-	struct edges edges = graph_outgoing(analysis_graph(counting->input->analysis), id);
-	uint32_t number = counting->numbers.items[id];
+	struct counting *counting = data;
 
-	for (size_t i = 0; i < edges.count; i++)
-		TRY(count_block(counting, edges.targets[i], number));
+	for (size_t i = 0; i < count; i++)
+		if (targets[i] != NO_ALLOCATION &&
+		    bitmap_get(&counting->blocks.members, targets[i]))
+			TRY(count_block(counting, targets[i], sources[i]));
 	return NULL;
+}
+
+/* Count the blocks that objects refer to. */
+static struct error *read_objects(struct counting *counting)
+{
+	enum { AT_ONCE = 1 << 13 };
+	struct analysis *analysis = counting->input->analysis;
+	const struct bitmap *sources = &counting->sources;
+	size_t next = bitmap_next(sources, 0);
+	uint64_t passed = 0, bytes = 0;
+
+	progress_begin(analysis_progress(analysis), "finding what objects are made of",
+		       sources->count);
+	while (next < sources->count) {
+		allocation_id id = (allocation_id)next;
+		size_t end = next + AT_ONCE < sources->count ? next + AT_ONCE : sources->count;
+
+		TRY(allocations_check(analysis_image(analysis), analysis_index(analysis),
+				      analysis_progress(analysis), next, &passed));
+		TRY(references_read_some(&counting->references, (allocation_id)end, &id, &bytes));
+		next = bitmap_next(sources, id);
+	}
+	return NULL;
+}
+
+/* Count what the blocks lead to, which are more and more. */
+static struct error *read_blocks(struct counting *counting)
+{
+	struct analysis *analysis = counting->input->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *pointerless = allocation_having(index, TRAIT_POINTERLESS);
+	size_t hint = 0;
+
+	for (size_t i = 0;;) {
+		for (; i < counting->reached.count; i++) {
+			allocation_id id = counting->reached.items[i];
+
+			TRY(progress_check(analysis_progress(analysis), 1));
+			if (!pointerless || !bitmap_get(pointerless, id))
+				TRY(references_read_part(&counting->references,
+							 allocation_range_near(index, id, &hint),
+							 id));
+		}
+		TRY(references_end(&counting->references));
+		if (i == counting->reached.count)
+			return NULL;
+	}
 }
 
 static struct error *count_blocks(struct counting *counting)
 {
-	struct progress *progress = analysis_progress(counting->input->analysis);
-	uint64_t passed = 0;
+	struct analysis *analysis = counting->input->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *pointerless = allocation_having(index, TRAIT_POINTERLESS);
 
-	progress_begin(progress, "finding what objects are made of", counting->numbers.count);
+	TRY(array_resize(&counting->numbers, counting->blocks.count));
+	if (counting->numbers.count)
+		memset(counting->numbers.items, 0xff,
+		       counting->numbers.count * sizeof(*counting->numbers.items));
 	TRY(count_owned(counting));
-	bitmap_for_each(id, counting->input->members) {
-		TRY(progress_check_at(progress, id, &passed));
-		if (object_class_key(&counting->finder, (allocation_id)id) != KIND_UNKNOWN)
-			TRY(reach_from(counting, (allocation_id)id));
-	}
-	for (size_t i = 0; i < counting->reached.count; i++)
-		TRY(reach_from(counting, counting->reached.items[i]));
-	return NULL;
+	if (pointerless)
+		bitmap_minus(&counting->sources, pointerless);
+	TRY(heaps_wake(analysis_heaps(analysis)));
+	references_init(&counting->references, analysis_image(analysis), index,
+			analysis_runtimes(analysis), &counting->sources);
+	counting->references.wanted = &counting->blocks.members;
+	counting->references.pass = take_references;
+	counting->references.data = counting;
+	TRY(read_objects(counting));
+	return read_blocks(counting);
 }
 
 static int compare_numbers(uint64_t number, uint64_t other)

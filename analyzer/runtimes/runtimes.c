@@ -212,6 +212,14 @@ struct object_space *runtimes_space_of(const struct runtimes *list, allocation_i
 	return NULL;
 }
 
+bool runtimes_have_certain(const struct runtimes *list)
+{
+	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
+		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_certain)
+			return true;
+	return false;
+}
+
 bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
 {
 	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)

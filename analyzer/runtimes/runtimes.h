@@ -45,7 +45,8 @@ bool runtimes_have_objects(const struct runtimes *list);
 /* The space that the object is in; NULL: it is none. list may be NULL. */
 struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id);
 
-/* Whether it is an object for certain, and so of no pattern. list may be NULL. */
+/* Whether any, or it, is an object for certain, and so of no pattern. list may be NULL. */
+bool runtimes_have_certain(const struct runtimes *list);
 bool runtimes_are_certain(const struct runtimes *list, allocation_id id);
 
 /* Whether any has links, see its slot; whether the word is one. list may be NULL. */

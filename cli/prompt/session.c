@@ -234,9 +234,8 @@ static void report_costs(struct report *report, const struct analysis *analysis)
 		total.wall += cost.wall;
 		total.processor += cost.processor;
 		total.memory += cost.memory;
-		if (cost.peak > total.peak)
-			total.peak = cost.peak;
 	}
+	total.peak = atomic_load(&analysis_account((struct analysis *)analysis)->peak);
 	report_cost(report, "total", &total);
 	report_end_table(report);
 }

@@ -70,7 +70,7 @@ static void claim(struct reader *reader, allocation_id first, uint64_t count)
 {
 	uint64_t node = allocation_start(reader->index, first);
 	uint64_t size = allocation_size(reader->index, first);
-	uint64_t owner = reader->owners ? reader->owners[first] : 0;
+	uint64_t owner = reader_owner(reader, first);
 	allocation_id id;
 
 	for (; count; count--) {

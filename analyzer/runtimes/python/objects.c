@@ -57,7 +57,10 @@ static void forget(struct python *python)
 {
 	python_types_deinit(&python->types);
 	array_release(&python->names);
-	array_release(&python->type_of);
+	array_release(&python->numbers.low);
+	array_release(&python->numbers.high);
+	ranks_deinit(&python->lists);
+	array_release(&python->list_of);
 	array_release(&python->unused);
 }
 
@@ -271,14 +274,28 @@ static bool has_header(const struct python *python, const struct python_type *ty
 		candidate->may_link[steps - links]);
 }
 
+static struct error *set_type(struct python *python, allocation_id id, uint32_t number)
+{
+	struct python_numbers *numbers = &python->numbers;
+
+	if (number + 1 >= LOW_END && !numbers->high.items)
+		TRY(array_resize(&numbers->high, numbers->low.count));
+	numbers->low.items[id] = (uint16_t)((number + 1) % LOW_END);
+	if (numbers->high.items)
+		numbers->high.items[id] = (uint16_t)((number + 1) / LOW_END);
+	return NULL;
+}
+
 static struct error *keep_type(struct python *python, allocation_id id,
 			       const struct candidate *candidate, void *data)
 {
 	uint64_t size = allocation_size(python->context.index, id);
 
-	if (candidate->is_dead)
-		python->type_of.items[id] = PYTHON_DEAD;
-	for (size_t i = 0; i < HEADERS && !python->type_of.items[id]; i++) {
+	if (candidate->is_dead) {
+		python_mark(python, id, PYTHON_DEAD);
+		return NULL;
+	}
+	for (size_t i = 0; i < HEADERS; i++) {
 		const struct python_type *type;
 		uint64_t needed;
 
@@ -288,7 +305,7 @@ static struct error *keep_type(struct python *python, allocation_id id,
 		needed = type->flags & TYPE_STRING && type->size > SHORT_TEXT ? SHORT_TEXT
 									      : type->size;
 		if (has_header(python, type, i, candidate) && i * HEADER_STEP + needed <= size)
-			python->type_of.items[id] = candidate->type[i] + 1;
+			return set_type(python, id, candidate->type[i]);
 	}
 	return NULL;
 }
@@ -297,12 +314,14 @@ static struct error *find_all(struct python *python)
 {
 	const struct runtime_context *context = &python->context;
 
-	python->type_of.memory.account = context->account;
+	python->numbers.low.memory.account = context->account;
+	python->numbers.high.memory.account = context->account;
+	python->list_of.memory.account = context->account;
 	python->names.memory.account = context->account;
 	TRY(python_types_init(&python->types, context->image, context->program, context->account));
 	if (!python->types.root)
 		return NULL;
-	TRY(array_resize(&python->type_of, allocation_count(context->index) + 1));
+	TRY(array_resize(&python->numbers.low, allocation_count(context->index) + 1));
 	TRY(find_headers(python));
 	TRY(visit_used(python, SIZE_MAX, keep_type, NULL));
 	TRY(python_stale_find(python));
@@ -327,9 +346,9 @@ static const struct python *of(const struct object_space *space)
 
 const struct python_type *python_type_of(const struct python *python, allocation_id id)
 {
-	uint32_t number = python->type_of.items[id];
+	uint32_t number = python_number_of(python, id);
 
-	return number && number < PYTHON_ITEMS ? &python->types.list.items[number - 1] : NULL;
+	return number && number < PYTHON_MARKS ? &python->types.list.items[number - 1] : NULL;
 }
 
 uint64_t python_class_of(const struct object_space *space, allocation_id id)
@@ -390,7 +409,7 @@ bool python_may_refer(const struct object_space *space, allocation_id id, uint64
 
 static bool is_dead(const struct python *python, allocation_id id)
 {
-	return python->type_of.items[id] == PYTHON_DEAD;
+	return python_number_of(python, id) == PYTHON_DEAD;
 }
 
 /* Include/cpython/weakrefobject.h: what a weak reference is to stands behind its type. */

@@ -721,7 +721,7 @@ struct error *python_find_names(struct object_space *space, struct bitmap *ret)
 	python->steps = context->image->size; /* eight for each word */
 	TRY(learn_types(python, &module));
 	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
-		if (python->type_of.items[id] == module + 1)
+		if (python_number_of(python, id) == module + 1)
 			gather_modules(&gathering, (allocation_id)id);
 	for (uint32_t i = 0; i < context->program->thread_count && !gathering.error; i++)
 		TRY(python_visit_frames(space, i, &visitor));

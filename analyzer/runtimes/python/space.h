@@ -4,6 +4,7 @@
 #ifndef ANALYZER_RUNTIMES_PYTHON_SPACE_H
 #define ANALYZER_RUNTIMES_PYTHON_SPACE_H
 
+#include "analyzer/base/ranks.h"
 #include "analyzer/runtimes/python/frames.h"
 #include "analyzer/runtimes/python/types.h"
 #include "analyzer/runtimes/runtime.h"
@@ -17,20 +18,32 @@ struct python_name {
 enum { FLAG_SETS = 4 };
 
 /*
- * What stands for the number of a type of what is no object: an object that is on a free list of
- * its type; values of attributes, behind so many words; the items of the list, or
- * the keys of the dict, of that id.
+ * What each allocation is, by a number: 0 is nothing known, a type's number + 1 an object of that,
+ * and a mark what is no object: an object that is on a free list of its type; the keys of a dict;
+ * the items of a list; values of attributes, behind so many words.
  */
-#define PYTHON_DEAD   UINT32_MAX
-#define PYTHON_VALUES (UINT32_MAX - 8)
-#define PYTHON_ITEMS  (UINT32_C(1) << 31)
+#define PYTHON_MARKS  (UINT32_MAX - 31)
+#define PYTHON_DEAD   (PYTHON_MARKS + 0)
+#define PYTHON_KEYS   (PYTHON_MARKS + 1)
+#define PYTHON_ITEMS  (PYTHON_MARKS + 2)
+#define PYTHON_VALUES (PYTHON_MARKS + 8)
+
+/* Marks, and the numbers of as many types as most programs have, are in two bytes each. */
+struct python_numbers {
+	ARRAY(uint16_t) low;  /* by allocation: from LOW_END on, marks */
+	ARRAY(uint16_t) high; /* the same, of multiples of LOW_END; none if all are 0 */
+};
+
+enum { LOW_END = UINT16_MAX - 31 };
 
 struct python {
 	struct object_space space;
 	struct runtime_context context;
 	struct python_types types;
 	struct python_threads threads;
-	ARRAY(uint32_t) type_of; /* by allocation: the number of the type + 1, 0 or the above */
+	struct python_numbers numbers;
+	struct ranks lists; /* the items of lists, and whose each are */
+	ARRAY(allocation_id) list_of;
 	uint8_t header_of[FLAG_SETS];	   /* in steps */
 	ARRAY(struct memory_range) unused; /* of stacks of frames, see stale.h */
 	uint64_t links; /* how far before an object those of the collector stand */
@@ -40,6 +53,20 @@ struct python {
 	unsigned int string_head; /* see values.h */
 	bool values_are_counted;  /* those of attributes, from 3.13 on */
 };
+
+static inline uint32_t python_number_of(const struct python *python, allocation_id id)
+{
+	uint32_t low = python->numbers.low.items[id];
+
+	if (low >= LOW_END)
+		return PYTHON_MARKS + (low - LOW_END);
+	return python->numbers.high.items ? low + python->numbers.high.items[id] * LOW_END : low;
+}
+
+static inline void python_mark(struct python *python, allocation_id id, uint32_t mark)
+{
+	python->numbers.low.items[id] = (uint16_t)(LOW_END + (mark - PYTHON_MARKS));
+}
 
 /* NULL: it is no object. */
 const struct python_type *python_type_of(const struct python *python, allocation_id id);

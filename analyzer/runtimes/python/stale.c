@@ -135,16 +135,12 @@ static bool is_behind_entries(const struct python *python, allocation_id keys, u
 			       head[3] * (kind == 0 ? GENERAL_ENTRY : ENTRY);
 }
 
-/* Whether the word is behind the items that the list has, or the entries of the dict. */
-static bool is_spare(const struct python *python, allocation_id items, allocation_id list,
-		     uint64_t place)
+/* Whether the word is behind the items that the list has. */
+static bool is_spare(const struct python *python, allocation_id items, uint64_t at)
 {
-	const struct python_type *type = python_type_of(python, list);
-	uint64_t at = place - allocation_start(python->context.index, items);
+	allocation_id list = python->list_of.items[ranks_of(&python->lists, items)];
 	uint64_t count;
 
-	if (type->flags & DICT_FLAG)
-		return is_behind_entries(python, items, at);
 	return image_read_u64(python->context.image, python_object_at(python, list) + ITEMS,
 			      &count) &&
 	       at / WORD >= count;
@@ -169,7 +165,7 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 
 		if (image_read_u64(python->context.image, place - i * WORD, &word))
 			id = allocation_find(python->context.index, word);
-		is_dead = id != NO_ALLOCATION && python->type_of.items[id] == PYTHON_DEAD &&
+		is_dead = id != NO_ALLOCATION && python_number_of(python, id) == PYTHON_DEAD &&
 			  image_read_u64(python->context.image, word + TYPE, &object_type) &&
 			  object_type == type->address;
 		/* Below the first one is something else. */
@@ -194,16 +190,18 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
 {
 	/* Up to 3.10, the state of an interpreter, which has free lists, is a block. */
 	enum { LEAST_STATE = 4096 };
-	uint32_t number = python->type_of.items[source];
+	uint32_t number = python_number_of(python, source);
+	uint64_t at;
 
 	if (number == 0)
 		return allocation_size(python->context.index, source) >= LEAST_STATE &&
 		       is_taken_off(python, target, place);
 	if (number >= PYTHON_VALUES)
-		return number != PYTHON_DEAD &&
-		       is_no_value(python, source, WORD * (uint64_t)(number - PYTHON_VALUES),
+		return is_no_value(python, source, WORD * (uint64_t)(number - PYTHON_VALUES),
 				   place);
-	return is_spare(python, source, number - PYTHON_ITEMS, place);
+	at = place - allocation_start(python->context.index, source);
+	return (number == PYTHON_KEYS && is_behind_entries(python, source, at)) ||
+	       (number == PYTHON_ITEMS && is_spare(python, source, at));
 }
 
 /* Note the allocation that the word leads into, if that has values. */
@@ -214,63 +212,111 @@ static void note_values(struct python *python, uint64_t word)
 	allocation_id id = values ? allocation_find(python->context.index, values) : NO_ALLOCATION;
 	uint8_t told;
 
-	if (id == NO_ALLOCATION || python->type_of.items[id] ||
+	if (id == NO_ALLOCATION || python_number_of(python, id) ||
 	    !bitmap_get(allocation_used(python->context.index), id))
 		return;
 	before = values - allocation_start(python->context.index, id);
 	if (before >= WORD && before <= MOST_VALUES + 2 && before % WORD == 0 &&
 	    image_read(python->context.image, values - 1, &told, 1) && told == before)
-		python->type_of.items[id] = PYTHON_VALUES + (uint32_t)(before / WORD);
+		python_mark(python, id, PYTHON_VALUES + (uint32_t)(before / WORD));
 }
 
-/* Note that the word leads to the items of the list, or the keys of the dict. */
-static void note_items(struct python *python, allocation_id list, uint64_t word)
+/* The items of a list. */
+struct part {
+	allocation_id items, list;
+};
+
+/* Working storage of find_parts(). */
+struct search {
+	struct python *python;
+	struct view view;
+	ARRAY(struct part) parts;
+	struct bitmap items;
+};
+
+/* Note that the word leads to the items of the list, or the keys of the dict, whose mark that is.
+ */
+static struct error *note_items(struct search *search, allocation_id list, uint64_t word,
+				uint32_t mark)
 {
+	struct python *python = search->python;
 	allocation_id id = word ? allocation_find(python->context.index, word) : NO_ALLOCATION;
 
-	if (id != NO_ALLOCATION && !python->type_of.items[id] &&
-	    allocation_start(python->context.index, id) == word &&
-	    list < PYTHON_VALUES - PYTHON_ITEMS)
-		python->type_of.items[id] = PYTHON_ITEMS + list;
+	if (id == NO_ALLOCATION || python_number_of(python, id) ||
+	    allocation_start(python->context.index, id) != word)
+		return NULL;
+	python_mark(python, id, mark);
+	if (mark == PYTHON_KEYS)
+		return NULL;
+	bitmap_set(&search->items, id);
+	return array_append(&search->parts, (struct part){ id, list });
 }
 
 /* What the object of that type, behind header bytes, leads to. */
-static void note_parts(struct python *python, struct view *view, allocation_id id, uint64_t object,
-		       const struct python_type *type, uint64_t header)
+static struct error *note_parts(struct search *search, allocation_id id, uint64_t object,
+				const struct python_type *type, uint64_t header)
 {
+	struct python *python = search->python;
+	struct view *view = &search->view;
 	enum { BEFORE = 32, MOST_BEFORE = 2 }; /* words that may lead to values */
 	uint64_t word;
 
 	if ((type->flags & LIST_FLAG) && view_word(view, object + LIST_ITEMS, &word))
-		note_items(python, id, word);
+		TRY(note_items(search, id, word, PYTHON_ITEMS));
 	if ((type->flags & DICT_FLAG) && view_word(view, object + DICT_KEYS, &word))
-		note_items(python, id, word);
+		TRY(note_items(search, id, word, PYTHON_KEYS));
 	if ((type->flags & DICT_FLAG) && view_word(view, object + DICT_VALUES, &word))
 		note_values(python, word);
 	if (!(type->flags & TYPE_MANAGED_DICT) || header < BEFORE)
-		return;
+		return NULL;
 	for (size_t i = 0; i < MOST_BEFORE; i++)
 		if (view_word(view, object - BEFORE + i * WORD, &word))
 			note_values(python, word);
+	return NULL;
 }
 
+static struct error *keep_lists(struct search *search)
+{
+	struct python *python = search->python;
+
+	TRY(ranks_init(&python->lists, &search->items, python->context.account));
+	TRY(array_resize(&python->list_of, python->lists.count));
+	array_for_each(part, &search->parts)
+		python->list_of.items[ranks_of(&python->lists, part->items)] = part->list;
+	return NULL;
+}
+
+static void search_deinit(struct search *search)
+{
+	array_release(&search->parts);
+	bitmap_deinit(&search->items);
+}
+DEFINE_DEINIT(search_deinit, struct search)
+
 /* The items of lists; and values of attributes, which are in blocks of their own up to 3.12. */
-static void find_parts(struct python *python)
+static struct error *find_parts(struct python *python)
 {
 	enum { FLAGS = LIST_FLAG | DICT_FLAG | TYPE_MANAGED_DICT };
-	struct view view = { python->context.image };
+	const struct runtime_context *context = &python->context;
+	_cleanup_(search_deinit) struct search search = {
+		.python = python,
+		.view.image = context->image,
+		.parts.memory.account = context->account,
+	};
 	size_t hint = 0;
 
-	for (allocation_id id = 0; id < allocation_count(python->context.index); id++) {
+	TRY(bitmap_init(&search.items, allocation_count(context->index), context->account));
+	for (allocation_id id = 0; id < allocation_count(context->index); id++) {
 		const struct python_type *type = python_type_of(python, id);
 		uint64_t header = type ? python_header_of(python, type) : 0;
 
 		if (type && (type->flags & FLAGS))
-			note_parts(python, &view, id,
-				   allocation_range_near(python->context.index, id, &hint).start +
-					   header,
-				   type, header);
+			TRY(note_parts(&search, id,
+				       allocation_range_near(context->index, id, &hint).start +
+					       header,
+				       type, header));
 	}
+	return keep_lists(&search);
 }
 
 /*
@@ -319,7 +365,7 @@ static struct error *find_chunks(uint64_t state, void *data)
 struct error *python_stale_find(struct python *python)
 {
 	python->unused.memory.account = python->context.account;
-	find_parts(python);
+	TRY(find_parts(python));
 	return python_threads_visit(&python->threads, &python->types, python->context.program,
 				    find_chunks, python);
 }
