@@ -57,6 +57,15 @@ allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address)
 		       : NO_ALLOCATION;
 }
 
+bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t object)
+{
+	unsigned int type = ruby_slot_flags(&ruby->slots, view, object) % RUBY_TYPES;
+	char name[RUBY_MOST_NAME + 1];
+
+	return (type == RUBY_CLASS || type == RUBY_MODULE) &&
+	       ruby_read_name(&ruby->slots, view, object, name);
+}
+
 bool ruby_read_id_table(struct view *view, uint64_t address, struct ruby_id_table *ret)
 {
 	return address != 0 && address % WORD == 0 && view_read(view, address, ret, sizeof(*ret)) &&

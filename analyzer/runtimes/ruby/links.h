@@ -82,6 +82,12 @@ void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t t
 		    uint64_t which, uint64_t number);
 bool ruby_walk_step(struct ruby_walk *walk);
 
+/*
+ * Whether it is a class or module with a name. These are reached by constants alone: Shop::LIST
+ * says more than options[:app]::LIST, and the same.
+ */
+bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t object);
+
 /* Its class, behind singletons and modules; 0: none. */
 uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object);
 

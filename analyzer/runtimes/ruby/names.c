@@ -228,6 +228,7 @@ static struct error *gather_globals(struct gathering *gathering)
 /* The running function that is visited, whose variables follow. */
 struct gathering_locals {
 	struct gathering *gathering;
+	struct view view;
 	char function[RUBY_MOST_NAME + 1];
 };
 
@@ -244,6 +245,8 @@ static void gather_local(void *data, const struct runtime_local *local)
 	struct gathering_locals *locals = data;
 	char text[2 * RUBY_MOST_NAME + sizeof(".<locals>.")];
 
+	if (ruby_is_constant_class(locals->gathering->ruby, &locals->view, local->address))
+		return;
 	snprintf(text, sizeof(text), "%s.<locals>.%s", locals->function, local->name);
 	gather(locals->gathering, local->address, text);
 }
@@ -252,7 +255,7 @@ static void gather_local(void *data, const struct runtime_local *local)
 static struct error *gather_locals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
-	struct gathering_locals locals = { gathering, "" };
+	struct gathering_locals locals = { gathering, { ruby->context.image }, "" };
 	const struct frame_visitor visitor = { &locals, keep_function, gather_local };
 
 	for (uint32_t i = 0; i < ruby->context.program->thread_count; i++)

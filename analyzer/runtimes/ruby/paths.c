@@ -17,6 +17,7 @@ enum {
 
 struct visiting {
 	const struct ruby *ruby;
+	struct view view;
 	object_visitor *visit;
 	void *data;
 	struct error *error;
@@ -25,9 +26,11 @@ struct visiting {
 static bool visit_link(void *data, const struct ruby_link *link)
 {
 	struct visiting *visiting = data;
+	bool is_constant = link->kind == LINK_CONSTANT || link->kind == LINK_PRIVATE;
 	allocation_id id = ruby_find_object(visiting->ruby, link->target);
 
-	if (id != NO_ALLOCATION)
+	if (id != NO_ALLOCATION &&
+	    (is_constant || !ruby_is_constant_class(visiting->ruby, &visiting->view, link->target)))
 		visiting->error = visiting->visit(visiting->data, id);
 	return visiting->error != NULL;
 }
@@ -36,7 +39,7 @@ struct error *ruby_visit_references(struct object_space *space, allocation_id id
 				    object_visitor *visit, void *data)
 {
 	struct ruby *ruby = (struct ruby *)space;
-	struct visiting visiting = { ruby, visit, data, NULL };
+	struct visiting visiting = { ruby, { ruby->context.image }, visit, data, NULL };
 	struct ruby_walk walk = ruby_walk_begin(ruby, visit_link, &visiting);
 
 	walk.steps = ruby->steps;
@@ -237,7 +240,7 @@ static void tell_name(struct telling *telling, allocation_id id)
 	for (size_t i = 0; i < ruby->named.count; i++)
 		if (ruby->named.items[i].id == id) {
 			path_text_add(&telling->path, "%s", ruby->named.items[i].text);
-			telling->is_at_start = ruby->named.items[i].text[0] != '$';
+			telling->is_at_start = strcmp(ruby->named.items[i].text, "Object") == 0;
 			return;
 		}
 }
