@@ -241,6 +241,8 @@ bool type_reason_find(const struct analysis *analysis, allocation_id id, struct 
 				? "certain"
 				: "typed";
 	ret->values = typing_values_in(typing, id, typed.type);
+	if (ret->values == 1)
+		ret->values = 0;
 	count = find_steps(typing, id, steps);
 	ret->path = count ? print_path(analysis, steps, count)
 			  : strdup("a path of more than 10,000 steps");

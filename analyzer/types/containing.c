@@ -64,21 +64,6 @@ static struct error *find_containers(struct containing *search)
 	return NULL;
 }
 
-/* The pointer that led into the block; false: it is in a register. */
-static bool read_pointer(const struct typing *typing, const struct entered *entered, uint64_t *ret)
-{
-	struct kept_step step = entered->step;
-
-	if (step.from == FROM_ORIGIN)
-		return typing->origins.items[step.offset].type != NO_TYPE &&
-		       read_word(typing, typing->origins.items[step.offset].address, ret);
-	return step.from >= FROM_ALLOCATION &&
-	       read_word(typing,
-			 allocation_start(typing->input.index, step.from - FROM_ALLOCATION) +
-				 (uint64_t)step.offset * typing->word,
-			 ret);
-}
-
 /* What else is known of a block is but the text. */
 static bool is_open(const struct typing *typing, allocation_id id)
 {
@@ -96,9 +81,9 @@ static struct error *gather(struct containing *search)
 		struct memory_range range = range_of(typing, entered->id);
 		uint64_t pointer;
 
-		if (!is_open(typing, entered->id) || !read_pointer(typing, entered, &pointer) ||
-		    pointer <= range.start || pointer >= range.end ||
-		    pointer - range.start > UINT32_MAX ||
+		if (!is_open(typing, entered->id) ||
+		    !typing_read_step(typing, entered->step, &pointer) || pointer <= range.start ||
+		    pointer >= range.end || pointer - range.start > UINT32_MAX ||
 		    !is_filled_with_text(typing, (struct memory_range){ pointer, range.end },
 					 pointer))
 			continue;

@@ -12,6 +12,7 @@ static void inference_deinit(struct inference *inference)
 {
 	casts_deinit(&inference->casts);
 	array_release(&inference->untyped);
+	array_release(&inference->embedded);
 	array_release(&inference->candidates);
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
@@ -30,14 +31,10 @@ static bool has_more_behind(const struct typing *typing, allocation_id id)
 		       typing_type(typing, known_type(typing, id))->size + MALLOC_UNIT;
 }
 
-/*
- * Whether the type of the allocation may be but its header: there is more behind it, and a byte in
- * it that may say what.
- */
-static bool may_be_headed(const struct typing *typing, allocation_id id)
+/* Whether a byte in it may say what stands behind the type of the allocation, its header. */
+static bool has_tag(const struct typing *typing, allocation_id id)
 {
-	return has_more_behind(typing, id) &&
-	       tag_of(typing->table, typing_type(typing, known_type(typing, id))) != NO_TAG;
+	return tag_of(typing->table, typing_type(typing, known_type(typing, id))) != NO_TAG;
 }
 
 /* The byte that tells what the allocation is, as far as there is one: in it, or beside the slot. */
@@ -96,14 +93,19 @@ static struct error *gather(struct inference *inference)
 	struct typing *typing = inference->typing;
 	struct error *error = NULL;
 
-	inference->untyped.count = 0;
+	inference->untyped.count = inference->embedded.count = 0;
 	table_release(&inference->groups);
 	for (allocation_id id = 0; !error && id < typing->allocations.count; id++) {
 		uint32_t group;
+		bool has_more;
 
 		if (!has_step(typing, id) || (typing->allocations.items[id].type & IS_INFERRED) ||
-		    typing_is_settled(typing, id) ||
-		    (known_fit(typing, id) != FIT_NONE && !may_be_headed(typing, id)))
+		    typing_is_settled(typing, id))
+			continue;
+		has_more = has_more_behind(typing, id);
+		if (known_fit(typing, id) == FIT_REGION || has_more)
+			TRY(inference_add_embedded(inference, id));
+		if (known_fit(typing, id) != FIT_NONE && !(has_more && has_tag(typing, id)))
 			continue;
 		if (inference->untyped.count == MOST_UNTYPED) {
 			typing_reach_limit(typing, "more than 16,777,216 allocations have no type");
@@ -135,9 +137,8 @@ static struct error *assign(struct inference *inference, allocation_id id, type_
 	return typing_set(inference->typing, id, type, fit, true);
 }
 
-/* Assign what was chosen, or what each by itself can only be. */
-static struct error *assign_group(struct inference *inference, const struct group *group,
-				  type_number type)
+struct error *inference_assign_group(struct inference *inference, const struct group *group,
+				     type_number type)
 {
 	for (size_t i = 0; i < group->count; i++) {
 		type_number chosen = type;
@@ -195,7 +196,7 @@ static struct error *infer_sizes(struct inference *inference, const struct group
 			TRY(group->is_headed ? choose_by_tag(inference, &part, ballot, &type)
 					     : inference_choose(inference, &part, &type));
 		if (type != NO_TYPE || !group->is_headed)
-			TRY(assign_group(inference, &part, type));
+			TRY(inference_assign_group(inference, &part, type));
 	}
 	return NULL;
 }
@@ -208,7 +209,7 @@ static struct error *infer_candidates(struct inference *inference, const struct 
 
 	TRY(choose_by_tag(inference, group, ballot, &type));
 	return type == NO_TYPE ? infer_sizes(inference, group, ballot)
-			       : assign_group(inference, group, type);
+			       : inference_assign_group(inference, group, type);
 }
 
 static struct error *infer_group(struct inference *inference, const struct group *group)
@@ -230,7 +231,7 @@ static struct error *infer_group(struct inference *inference, const struct group
 	TRY(inference_choose(inference, group, &type));
 	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
 		return NULL;
-	return assign_group(inference, group, type);
+	return inference_assign_group(inference, group, type);
 }
 
 /* What headers with each tag are of, as far as that is known, speaks for all others with it. */
@@ -315,6 +316,7 @@ struct error *typing_infer(struct typing *typing)
 	_cleanup_(inference_deinit) struct inference inference = {
 		.typing = typing,
 		.untyped.memory.account = account,
+		.embedded.memory.account = account,
 		.candidates.memory.account = account,
 		.scores.memory.account = account,
 		.heirs.memory.account = account,
@@ -332,11 +334,13 @@ struct error *typing_infer(struct typing *typing)
 		.progress = typing->input.progress,
 	};
 	struct error *error = gather(&inference);
+	bool asks_code = inference.untyped.count || typing->headed.count || typing->entered.count ||
+			 typing->inner.count;
 
-	if (error || (inference.untyped.count == 0 && typing->headed.count == 0 &&
-		      typing->entered.count == 0 && typing->inner.count == 0))
+	if (error || (!asks_code && inference.embedded.count == 0))
 		return error;
-	error = casts_read(&inference.casts, &input);
+	if (asks_code)
+		error = casts_read(&inference.casts, &input);
 	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
 		error = typing_find_containing(typing);
 		if (!error)
@@ -353,6 +357,8 @@ struct error *typing_infer(struct typing *typing)
 		inference.by_next_tag = false;
 		if (!error)
 			error = infer_regions(&inference);
+		if (!error)
+			error = infer_embedded(&inference);
 		if (error || (typing->queued_from == typing->queue.count && !typing->places.count))
 			break;
 		error = typing_follow_queue(typing);

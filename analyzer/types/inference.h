@@ -11,6 +11,7 @@
  *	choice.c     which candidate they look like
  *	arrays.c     arrays of "void *", by what is in others
  *	within.c     the same for what stands within blocks
+ *	embedded.c   what lists lead to whose links are members of it
  */
 #ifndef ANALYZER_TYPES_INFERENCE_H
 #define ANALYZER_TYPES_INFERENCE_H
@@ -54,14 +55,15 @@ struct inference {
 	struct typing *typing;
 	struct casts casts;
 	ARRAY(struct untyped) untyped;
-	ARRAY(type_number) candidates; /* of the group */
-	size_t choice_count;	       /* of these, the first are members of the union */
-	bool has_pointers;	       /* a member of the union leads to an array of pointers */
-	bool is_named;		       /* the only one, by the tag */
-	bool is_rivalled;	       /* one is a structure of nothing but pointers */
-	bool by_next_tag;	       /* the second number beside a slot tells what it is */
-	bool is_exact;		       /* one leads to what is just as large as it says */
-	ARRAY(struct score) scores;    /* of the candidates */
+	ARRAY(struct untyped) embedded; /* of which a member is known, or the first one */
+	ARRAY(type_number) candidates;	/* of the group */
+	size_t choice_count;		/* of these, the first are members of the union */
+	bool has_pointers;		/* a member of the union leads to an array of pointers */
+	bool is_named;			/* the only one, by the tag */
+	bool is_rivalled;		/* one is a structure of nothing but pointers */
+	bool by_next_tag;		/* the second number beside a slot tells what it is */
+	bool is_exact;			/* one leads to what is just as large as it says */
+	ARRAY(struct score) scores;	/* of the candidates */
 	ARRAY(struct heir) heirs;
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
 	struct address_map groups;  /* by a hash of what all of one share: their numbers */
@@ -74,6 +76,12 @@ static inline size_t sample_size(size_t count)
 {
 	return count < SAMPLE ? count : SAMPLE;
 }
+
+/* ---- infer.c */
+
+/* Assign what was chosen, or, if that is NO_TYPE, what each by itself can only be. */
+struct error *inference_assign_group(struct inference *inference, const struct group *group,
+				     type_number type);
 
 /* ---- candidates.c */
 
@@ -123,6 +131,14 @@ struct error *infer_inner(struct inference *inference);
 
 /* What stands within blocks and has a header. */
 struct error *infer_regions(struct inference *inference);
+
+/* ---- embedded.c */
+
+/* Add a block in which a value of its known type stands to those that are looked at. */
+struct error *inference_add_embedded(struct inference *inference, allocation_id id);
+
+/* What all these are. */
+struct error *infer_embedded(struct inference *inference);
 
 /* ---- arrays.c */
 

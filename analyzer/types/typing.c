@@ -219,6 +219,18 @@ struct error *typing_set_step(struct typing *typing, allocation_id id, struct ke
 	return NULL;
 }
 
+bool typing_read_step(const struct typing *typing, struct kept_step step, uint64_t *ret)
+{
+	if (step.from == FROM_ORIGIN)
+		return typing->origins.items[step.offset].type != NO_TYPE &&
+		       read_word(typing, typing->origins.items[step.offset].address, ret);
+	return step.from >= FROM_ALLOCATION &&
+	       read_word(typing,
+			 allocation_start(typing->input.index, step.from - FROM_ALLOCATION) +
+				 (uint64_t)step.offset * typing->word,
+			 ret);
+}
+
 bool typing_step_to(const struct typing *typing, allocation_id id, struct type_step *ret)
 {
 	struct kept_step step;

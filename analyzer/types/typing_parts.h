@@ -231,6 +231,9 @@ static inline bool has_step(const struct typing *typing, allocation_id id)
 struct kept_step typing_step(const struct typing *typing, allocation_id id);
 struct error *typing_set_step(struct typing *typing, allocation_id id, struct kept_step step);
 
+/* The pointer that the step is; false: it is in a register, or there is no step. */
+bool typing_read_step(const struct typing *typing, struct kept_step step, uint64_t *ret);
+
 static inline struct memory_range range_of(const struct typing *typing, allocation_id id)
 {
 	return allocation_range_near(typing->input.index, id, &typing->last->hint);

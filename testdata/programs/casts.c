@@ -71,7 +71,27 @@ struct stone {
 	long weight, colour;
 };
 
+/* Lists that lead to the links in what they link, of which only code knows where it begins. */
+struct link {
+	struct link *next, *previous;
+};
+
+struct job {
+	char *title;
+	struct link jobs;
+	struct entry *entries;
+};
+
+struct worker {
+	long number;
+	struct link workers;
+	struct job *job;
+};
+
 enum { CRATES = 50 };
+
+static struct link jobs = { &jobs, &jobs }, workers = { &workers, &workers },
+		   others = { &others, &others };
 
 static struct crate *crates, *more_crates;
 static struct head *heads[100];
@@ -467,6 +487,33 @@ OUT_OF_LINE static void fill_settings(void)
 	}
 }
 
+static void add_link(struct link *list, struct link *link)
+{
+	link->previous = list;
+	link->next = list->next;
+	list->next->previous = link;
+	list->next = link;
+}
+
+OUT_OF_LINE static void fill_lists(void)
+{
+	for (int i = 0; i < 30; i++) {
+		struct job *job = make(sizeof(*job), "struct job");
+		struct worker *worker = make(sizeof(*worker), "struct worker");
+		/* The program has no structure for these. */
+		struct link *other = make(80, "block, beginning with struct link");
+
+		job->title = make_text("what is to be done");
+		job->entries = push(NULL, NULL);
+		worker->number = i;
+		worker->job = job;
+		add_link(&jobs, &job->jobs);
+		add_link(&workers, &worker->workers);
+		add_link(&others, other);
+		((struct link **)other)[3] = other;
+	}
+}
+
 OUT_OF_LINE static void fill(void)
 {
 	for (int i = 0; i < 200; i++) {
@@ -497,6 +544,7 @@ OUT_OF_LINE static void fill(void)
 		bag.items[i] = make_note();
 	fill_shelves();
 	fill_settings();
+	fill_lists();
 	fill_pool();
 	fill_crates(&crates, 1);
 	fill_crates(&more_crates, 0);

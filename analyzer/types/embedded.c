@@ -1,0 +1,153 @@
+#include "analyzer/types/inference.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/base/sort.h"
+
+/*
+ * Lists and trees of which the links are members of what they link:
+ *
+ *	struct link { struct link *next, *previous; };
+ *	struct job { char *name; struct link jobs; };
+ *
+ * Their pointers lead to the link, and code subtracts where it stands in the structure. Allocations
+ * of one size, equally far into which pointers from the same members lead to a link, are a group.
+ * Candidates are the structures that are just as large and have such a member there.
+ */
+
+enum { MOST_ROUNDING = 32 }; /* bytes that malloc gives more than was asked for */
+
+struct sized {
+	uint64_t size;
+	type_number type;
+};
+
+DEFINE_COMPARE(compare_sizes, struct sized, ASCENDING(size), ASCENDING(type))
+DEFINE_COMPARE(compare_embedded, struct untyped, ASCENDING(group), ASCENDING(size), ASCENDING(id))
+
+/* All structures, by size. */
+struct structures {
+	ARRAY(struct sized) all;
+};
+
+static struct error *find_structures(const struct typing *typing, struct structures *ret)
+{
+	for (type_number i = 1; i < type_count(typing->table); i++) {
+		const struct data_type *type = typing_type(typing, i);
+
+		if (type->kind == TYPE_STRUCTURE && type->size >= 2 * typing->word)
+			TRY(array_append(&ret->all, (struct sized){ type->size, i }));
+	}
+	array_sort(&ret->all, compare_sizes);
+	return NULL;
+}
+
+/* Whether the structure has a member of that type there, or a member of it has. */
+static bool has_member_at(const struct typing *typing, type_number number, type_number member,
+			  uint64_t offset)
+{
+	enum { DEEPEST = 8 };
+
+	for (size_t i = 0; i < DEEPEST && number != NO_TYPE; i++) {
+		number = typing_enter(typing, number, &offset);
+		if (number == member && offset == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Where the link stands in the allocation; false: no pointer to it led there. */
+static bool find_link(const struct typing *typing, allocation_id id, uint64_t *ret)
+{
+	struct memory_range range = range_of(typing, id);
+	uint64_t pointer;
+
+	if (!typing_read_step(typing, typing_step(typing, id), &pointer) || pointer < range.start ||
+	    pointer >= range.end)
+		return false;
+	*ret = pointer - range.start;
+	return true;
+}
+
+struct error *inference_add_embedded(struct inference *inference, allocation_id id)
+{
+	const struct typing *typing = inference->typing;
+	uint64_t size = allocation_size(typing->input.index, id), offset, hash;
+	uint32_t group;
+
+	if (!find_link(typing, id, &offset))
+		return NULL;
+	hash = hash_add(hash_add(hash_add(1, known_type(typing, id)), offset),
+			typing->contexts.items[id]);
+	group = address_map_find(&inference->groups, hash);
+	if (group == NOT_IN_MAP) {
+		group = (uint32_t)inference->groups.count;
+		TRY(address_map_add(&inference->groups, hash, group));
+	}
+	return array_append(&inference->embedded,
+			    (struct untyped){ group, (uint32_t)(size / typing->word), id });
+}
+
+/* What is just as large as the allocation, and has the link where it stands in that. */
+static struct error *gather_candidates(struct inference *inference,
+				       const struct structures *structures, allocation_id id)
+{
+	struct typing *typing = inference->typing;
+	struct memory_range range = range_of(typing, id);
+	uint64_t size = range.end - range.start, offset = 0;
+	const struct sized *all = structures->all.items;
+	size_t i = BISECT(j, 0, structures->all.count, all[j].size + MOST_ROUNDING < size);
+
+	inference->candidates.count = inference->choice_count = 0;
+	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
+	if (!find_link(typing, id, &offset))
+		return NULL;
+	for (; i < structures->all.count && all[i].size <= size; i++)
+		if (allocation_fits(typing->input.index, range, all[i].size, true) &&
+		    has_member_at(typing, all[i].type, known_type(typing, id), offset))
+			TRY(inference_add_candidate(inference, all[i].type, false));
+	return NULL;
+}
+
+static struct error *infer_group(struct inference *inference, const struct structures *structures,
+				 const struct group *group)
+{
+	type_number type;
+
+	TRY(gather_candidates(inference, structures, group->items->id));
+	TRY(inference_choose(inference, group, &type));
+	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
+		return NULL;
+	return inference_assign_group(inference, group, type);
+}
+
+static struct error *infer_groups(struct inference *inference, const struct structures *structures)
+{
+	const struct untyped *all = inference->embedded.items;
+	size_t count = inference->embedded.count;
+
+	for (size_t i = 0, next; i < count && inference->tests <= MOST_TESTS; i = next) {
+		for (next = i + 1; next < count && all[next].group == all[i].group &&
+				   all[next].size == all[i].size;
+		     next++)
+			;
+		TRY(infer_group(inference, structures,
+				&(struct group){ &all[i], next - i, false }));
+	}
+	return NULL;
+}
+
+struct error *infer_embedded(struct inference *inference)
+{
+	struct structures structures = {
+		.all.memory.account = inference->typing->input.account,
+	};
+	struct error *error = NULL;
+
+	array_sort(&inference->embedded, compare_embedded);
+	if (inference->embedded.count)
+		error = find_structures(inference->typing, &structures);
+	if (!error)
+		error = infer_groups(inference, &structures);
+	array_release(&structures.all);
+	return error;
+}
