@@ -2,8 +2,19 @@
 
 enum {
 	RANDOM_BYTES = 16,
-	/* Kinds of functions that exit() calls. */
-	LEAST_KIND = 2,
+	FRAME = 4096, /* bytes of a frame with a jmp_buf, at most */
+
+	/* In words of tcbhead_t, which the thread pointer leads to. */
+	FRAME_GUARD_AT = 5,
+	POINTER_GUARD_AT = 6,
+
+	/* In words of exit()'s list: its head, and an entry. */
+	COUNT_AT = 1,
+	HEAD_WORDS = 2,
+	ENTRY_WORDS = 4,
+	FUNCTION_AT = 1,
+	MODULE_AT = 3,
+	MOST_ENTRIES = 32,
 	MOST_KIND = 4,
 };
 
@@ -32,54 +43,86 @@ static uint64_t decode(const struct secrets *secrets, uint64_t word)
 	return turned ^ secrets->pointer_guard;
 }
 
-static bool has_rights(const struct secrets *secrets, uint64_t address, unsigned int rights)
+static unsigned int word_size(const struct secrets *secrets)
+{
+	return image_word_size(secrets->program->image);
+}
+
+/* The word so many behind the place, or before it; 0: it is not in the dump. */
+static uint64_t word_at(const struct secrets *secrets, uint64_t place, int64_t number)
+{
+	int64_t offset = number * (int64_t)word_size(secrets);
+	uint64_t word;
+
+	return image_read_word(secrets->program->image, place + (uint64_t)offset, &word) ? word : 0;
+}
+
+static bool is_code(const struct secrets *secrets, uint64_t address)
 {
 	const struct region *region = image_find(secrets->program->image, address);
 
-	return region && (region->rights & rights) == rights;
+	return region && (region->rights & RIGHT_EXECUTE);
 }
 
-/* The same of the word at that place. */
-static bool decodes(const struct secrets *secrets, uint64_t place, unsigned int rights)
+/* Whether a jmp_buf has its stack pointer at the place, and behind it the program counter. */
+static bool is_jump(const struct secrets *secrets, uint64_t place)
 {
-	uint64_t word;
+	uint64_t pointer = decode(secrets, word_at(secrets, place, 0));
 
-	return image_read_word(secrets->program->image, place, &word) &&
-	       has_rights(secrets, decode(secrets, word), rights);
+	return place - pointer - 1 < FRAME &&
+	       is_code(secrets, decode(secrets, word_at(secrets, place, 1)));
 }
 
-static bool is_in_jump(const struct secrets *secrets, uint64_t decoded, uint64_t place)
-{
-	const unsigned int size = image_word_size(secrets->program->image);
-
-	if (has_rights(secrets, decoded, RIGHT_WRITE))
-		return decodes(secrets, place + size, RIGHT_EXECUTE);
-	return has_rights(secrets, decoded, RIGHT_EXECUTE) &&
-	       decodes(secrets, place - size, RIGHT_WRITE);
-}
-
+/* Whether the word at the place is the function of an entry of libc's list for exit(). */
 static bool is_called_at_exit(const struct secrets *secrets, uint64_t decoded, uint64_t place)
 {
 	const struct module *module = program_find_module(secrets->program, place);
-	const struct image *image = secrets->program->image;
-	uint64_t kind;
+	uint64_t owner = word_at(secrets, place, MODULE_AT - FUNCTION_AT);
 
-	return module && module_is_libc(module) &&
-	       image_read_word(image, place - image_word_size(image), &kind) &&
-	       kind >= LEAST_KIND && kind <= MOST_KIND &&
-	       has_rights(secrets, decoded, RIGHT_EXECUTE);
+	if (!module || !module_is_libc(module) || !is_code(secrets, decoded) ||
+	    (owner && !program_find_module(secrets->program, owner)))
+		return false;
+	for (int64_t i = 0; i < MOST_ENTRIES; i++) {
+		int64_t entry = -FUNCTION_AT - i * ENTRY_WORDS, head = entry - HEAD_WORDS;
+		uint64_t count = word_at(secrets, place, head + COUNT_AT);
+
+		if (word_at(secrets, place, entry) > MOST_KIND)
+			return false;
+		if (word_at(secrets, place, head) == 0 && count > (uint64_t)i &&
+		    count <= MOST_ENTRIES)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the word at the place is that of a thread's control block. */
+static bool is_of_thread(const struct secrets *secrets, uint64_t place, unsigned int number)
+{
+	const struct program *program = secrets->program;
+	const uint64_t offset = (uint64_t)number * word_size(secrets);
+
+	for (size_t i = 0; i < program->thread_count; i++)
+		if (program->threads[i].thread_pointer + offset == place)
+			return true;
+	return false;
+}
+
+static bool is_guard(const struct secrets *secrets, uint64_t word, uint64_t place)
+{
+	if (word == secrets->frame_guard)
+		return program_find_stack(secrets->program, place) ||
+		       is_of_thread(secrets, place, FRAME_GUARD_AT);
+	return word == secrets->pointer_guard && is_of_thread(secrets, place, POINTER_GUARD_AT);
 }
 
 bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place)
 {
-	uint64_t decoded;
+	const unsigned int size = word_size(secrets);
 
 	if (!secrets->random)
 		return false;
-	if (word == secrets->frame_guard || word == secrets->pointer_guard ||
-	    place + image_word_size(secrets->program->image) - 1 - secrets->random <
-		    RANDOM_BYTES + image_word_size(secrets->program->image) - 1)
-		return true;
-	decoded = decode(secrets, word);
-	return is_in_jump(secrets, decoded, place) || is_called_at_exit(secrets, decoded, place);
+	return place + size - 1 - secrets->random < RANDOM_BYTES + size - 1 ||
+	       is_guard(secrets, word, place) || is_jump(secrets, place) ||
+	       is_jump(secrets, place - size) ||
+	       is_called_at_exit(secrets, decode(secrets, word), place);
 }

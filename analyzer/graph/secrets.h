@@ -7,14 +7,17 @@
  * one, in bits. Encoded are
  *
  *	the stack pointer and the program counter, side by side, of each jmp_buf: one is in the
- *	first frame of every thread
- *	| 2 to 4 | function |	in libc's list of what is called at exit
+ *	first frame of every thread, whose stack pointer is not far below it
+ *	| next | count | kind, function, argument, module | ... in libc's list for exit()
  *
  * Such a word is as random. One of 8 bytes is never the address of a block; of those of 4, which a
- * thread has some of, one in a thousand is, and would hide a leak in one run of thirty.
+ * thread has some of, one in a thousand is, and would hide a leak in one run of thirty. But in a
+ * large process, many a pointer could be taken for an encoded one: so a secret is known by where it
+ * stands as well as by what it is.
+ *
  * Sources: sysdeps/unix/sysv/linux/{dl-osinfo,i386/pointer_guard,x86_64/pointer_guard}.h,
- * sysdeps/{i386,x86_64}/jmpbuf-offsets.h and stdlib/exit.h of glibc 2.36. On other processors, and
- * with other C libraries, nothing is found.
+ * sysdeps/{i386,x86_64}/{jmpbuf-offsets,nptl/tls}.h and stdlib/exit.h of glibc 2.36. On other
+ * processors, and with other C libraries, nothing is found.
  */
 #ifndef ANALYZER_GRAPH_SECRETS_H
 #define ANALYZER_GRAPH_SECRETS_H

@@ -92,14 +92,14 @@ static uint64_t tell_module(const struct annotated_place *place, struct writer *
 	put(out, " of ");
 	put(out, module_name(module));
 	if (!debug_symbol(debug, address, &symbol))
-		return sizeof(address);
+		return place->reader->word;
 	put(out, ", ");
 	put(out, symbol.name);
 	if (address > symbol.start) {
 		put(out, "+0x");
 		writer_hexadecimal(out, address - symbol.start);
 	}
-	return sizeof(address);
+	return place->reader->word;
 }
 
 static uint64_t tell_allocation(const struct annotated_place *place, struct writer *out)
@@ -129,7 +129,7 @@ static uint64_t tell_allocation(const struct annotated_place *place, struct writ
 		put(out, name);
 		put(out, ")");
 	}
-	return sizeof(address);
+	return place->reader->word;
 }
 
 static const struct annotator annotators[] = {
@@ -365,11 +365,11 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 	struct annotated_place place = { annotating->analysis, reader };
 	uint64_t start, size, known;
 	struct progress *progress = analysis_progress(annotating->analysis);
+	const unsigned int word = reader->word;
 	const uint8_t *bytes;
 	bool any;
 
-	/* Rules are not known of words of 4 bytes yet. */
-	if (!annotating->rules || image_word_size(reader->image) != sizeof(uint64_t))
+	if (!annotating->rules)
 		return NULL;
 	TRY(judge(annotating, id, &any));
 	if (!any)
@@ -381,22 +381,23 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 		return NULL;
 	if (size > known)
 		size = known;
-	for (uint64_t offset = 0; size - offset >= 8;) {
+	for (uint64_t offset = 0; size - offset >= word;) {
 		struct annotation annotation;
 		uint64_t told;
 
 		TRY(progress_glance(progress));
 		place.address = start + offset;
-		place.count = (size - offset) / 8;
+		place.count = (size - offset) / word;
 		if (place.count > STRING_WORDS)
 			place.count = STRING_WORDS;
-		memcpy(place.words, bytes + offset, place.count * 8);
+		for (size_t i = 0; i < place.count; i++)
+			place.words[i] = load_word(bytes + offset + i * word, word);
 		told = annotate_place(annotating, &place, offset, &annotation);
 		if (annotating->text.failed)
 			return &error_no_memory;
 		if (told && !found(data, &annotation))
 			return NULL;
-		offset += told ? told : 8;
+		offset += told ? told : word;
 	}
 	return NULL;
 }

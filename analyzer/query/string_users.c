@@ -25,21 +25,23 @@ static void visit_strings(struct reader *reader, allocation_id id,
 	uint64_t start = allocation_start(reader->index, id);
 	uint64_t size = allocation_size(reader->index, id), known;
 	const uint8_t *bytes = reader_bytes(reader, start, &known);
+	const unsigned int word = reader->word;
 	uint64_t words[STRING_WORDS];
 	struct cxx_string string;
 
-	if (!bytes || image_word_size(reader->image) != sizeof(uint64_t))
+	if (!bytes)
 		return;
 	if (size > known)
 		size = known;
-	for (uint64_t at = 0; size - at >= 8;) {
-		uint64_t count = (size - at) / 8;
+	for (uint64_t at = 0; size - at >= word;) {
+		uint64_t count = (size - at) / word;
 
 		if (count > STRING_WORDS)
 			count = STRING_WORDS;
-		memcpy(words, bytes + at, count * sizeof(*words));
+		for (size_t i = 0; i < count; i++)
+			words[i] = load_word(bytes + at + i * word, word);
 		if (!cxx_string_read(reader, start + at, words, count, &string)) {
-			at += 8;
+			at += word;
 			continue;
 		}
 		if (!found(data, at, &string))

@@ -37,7 +37,8 @@ TEST(guards_and_the_random_bytes_are_secrets)
 	populate(&world);
 	secrets = secrets_in(&world);
 	assert_true(is_secret(&secrets, FRAMES, RSP));
-	assert_true(is_secret(&secrets, GUARD, RSP));
+	assert_false(is_secret(&secrets, FRAMES, CODE));
+	assert_false(is_secret(&secrets, GUARD, RSP));
 	assert_false(is_secret(&secrets, FRAMES + 0x77, RSP));
 	for (uint64_t place = RANDOM - 7; place < RANDOM + 16; place++)
 		assert_true(is_secret(&secrets, 1, place));
@@ -48,7 +49,8 @@ TEST(guards_and_the_random_bytes_are_secrets)
 TEST(encoded_pointers_are_secrets_side_by_side)
 {
 	_cleanup_(world_deinit) struct world world;
-	const uint64_t stack = encode(RSP + 0x100), code = encode(CODE + 0x234);
+	const uint64_t stack = encode(RSP), code = encode(CODE + 0x234),
+		       above = encode(RSP + 0x100);
 	struct secrets secrets;
 
 	populate(&world);
@@ -56,12 +58,16 @@ TEST(encoded_pointers_are_secrets_side_by_side)
 	core_set(&world.core, RSP + 24, code);
 	core_set(&world.core, RSP + 48, code);
 	core_set(&world.core, RSP + 64, stack);
+	/* Not below it. */
+	core_set(&world.core, RSP + 80, above);
+	core_set(&world.core, RSP + 88, code);
 	secrets = secrets_in(&world);
 	assert_true(is_secret(&secrets, stack, RSP + 16));
 	assert_true(is_secret(&secrets, code, RSP + 24));
 	assert_false(is_secret(&secrets, code, RSP + 48));
 	assert_false(is_secret(&secrets, stack, RSP + 64));
-	assert_false(is_secret(&secrets, RSP + 0x100, RSP + 16));
+	assert_false(is_secret(&secrets, above, RSP + 80));
+	assert_false(is_secret(&secrets, code, RSP + 88));
 }
 
 TEST(without_random_bytes_there_are_no_secrets)
