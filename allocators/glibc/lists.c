@@ -148,16 +148,26 @@ static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_
 	return members;
 }
 
-/* Where the thread's static TLS is: up to the thread pointer. */
+/* Static TLS is up to the thread pointer, or from there on. */
+static bool tls_is_above(const struct glibc_heap *heap)
+{
+	return heap->context.image->arch->pthread.pointer != 0;
+}
+
 static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thread)
 {
 	const struct program *program = heap->context.program;
-	uint64_t end = program->threads[thread].thread_pointer & ~((uint64_t)heap->word - 1);
-	const struct region *region = image_find(heap->context.image, end);
-	struct memory_range tls = { end, end };
+	uint64_t pointer = program->threads[thread].thread_pointer & ~((uint64_t)heap->word - 1);
+	const struct region *region = image_find(heap->context.image, pointer);
+	struct memory_range tls = { pointer, pointer };
 
-	if (region)
-		tls.start = end - region->start > TLS_REACH ? end - TLS_REACH : region->start;
+	if (!region)
+		return tls;
+	if (tls_is_above(heap))
+		tls.end += region->end - pointer > TLS_REACH ? TLS_REACH : region->end - pointer;
+	else
+		tls.start -=
+			pointer - region->start > TLS_REACH ? TLS_REACH : pointer - region->start;
 	return tls;
 }
 
@@ -172,7 +182,7 @@ static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near, st
 }
 
 /*
- * The distance of libc's variable tcache below the thread pointer, the same for all threads; 0: not
+ * The distance of libc's variable tcache from the thread pointer, the same for all threads; 0: not
  * known. It is found in the thread with the least memory there: above the stacks of others, TLS
  * looks like frames, which may be full of pointers.
  */
@@ -197,7 +207,7 @@ static uint64_t find_tcache_offset(const struct glibc_heap *heap)
 			continue;
 		if (offset)
 			return 0;
-		offset = least.end - i;
+		offset = tls_is_above(heap) ? i - least.start : least.end - i;
 	}
 	return offset;
 }
@@ -221,7 +231,9 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 		uint64_t tcache;
 
 		if (offset && tls.end - tls.start >= offset &&
-		    leads_to_tcache(heap, &near, &far, tls.end - offset, &tcache)) {
+		    leads_to_tcache(heap, &near, &far,
+				    tls_is_above(heap) ? tls.start + offset : tls.end - offset,
+				    &tcache)) {
 			TRY(add_tcache(heap, i, tcache));
 			continue;
 		}

@@ -137,7 +137,7 @@ static void set_questions(const struct heaps *heaps)
 		anywhere |= heaps_arena_allocator(heaps, i)->links_lead_anywhere;
 	allocation_set_stale_links(heaps->index, find_stale_links, heaps->slots, anywhere);
 	allocation_set_rounding(heaps->index, fits, heaps);
-	allocation_set_tag_bits(heaps->index, heaps->slots->context.image->arch->tag_bits);
+	allocation_set_tag_bits(heaps->index, heaps->slots->context.program->ignored_bits);
 }
 
 /* Let the next ones know what memory is the heap's. */

@@ -133,6 +133,12 @@ struct arch {
 	/* The note with all vector registers, besides NT_FPREGSET. */
 	uint32_t vectors_note;
 	/*
+	 * The note that says which bits of a pointer may be a signature: two words, of data and of
+	 * code; and whether the instruction takes a signed pointer to data. Both are optional.
+	 */
+	uint32_t signature_note;
+	bool (*takes_signed_data)(uint32_t instruction);
+	/*
 	 * A vector register that the note has in pieces, put together, of which so many bytes are
 	 * known; 0: there is none with this number. Optional.
 	 */

@@ -151,6 +151,10 @@ struct image {
 	struct loaded_list loaded; /* by the dynamic loader */
 	struct image_thread *threads;
 	size_t thread_count;
+	/* Bits of pointers that may be a signature; 0: the dump does not say. */
+	struct {
+		uint64_t data, code;
+	} signatures;
 	struct auxiliary_value {
 		uint64_t type, value;
 	} * auxiliary;

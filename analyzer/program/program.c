@@ -52,6 +52,7 @@ struct error *program_create(const struct image *image, struct findings *finding
 	program->image = image;
 	program->pthread_pointer = image->arch->pthread.pointer;
 	TRY(program_find_modules(program));
+	program_find_signatures(program);
 	TRY(read_threads(program));
 	TRY(program_find_stacks(program));
 	program_report_missing(program, findings);
@@ -73,22 +74,6 @@ const struct module *program_find_module(const struct program *program, uint64_t
 	size_t above = LIST_ABOVE(modules, program->module_count, start, address);
 
 	return above > 0 && address < modules[above - 1].end ? &modules[above - 1] : NULL;
-}
-
-uint64_t program_unsigned(const struct program *program, uint64_t word)
-{
-	/* As many bits as addresses may have; those above are the signature. */
-	static const uint8_t sizes[] = { 52, 48, 47, 42, 39 };
-
-	if (!program->image->arch->signs_returns || program_find_module(program, word))
-		return word;
-	for (size_t i = 0; i < sizeof(sizes); i++) {
-		uint64_t address = word & ((UINT64_C(1) << sizes[i]) - 1);
-
-		if (program_find_module(program, address))
-			return address;
-	}
-	return word;
 }
 
 bool program_knows_modules(const struct program *program)

@@ -74,6 +74,8 @@ struct program {
 	size_t stack_count;
 	/* How far above the start of a struct pthread its thread pointer is. */
 	uint16_t pthread_pointer;
+	/* Bits of a pointer that are no part of the address: of code, and of data. */
+	uint64_t code_signature, ignored_bits;
 };
 
 struct error *program_create(const struct image *image, struct findings *findings,

@@ -48,6 +48,12 @@ static const struct arch_register registers[] = {
 	{ "pstate", NOT_A_REGISTER },
 };
 
+/* AUTDA, AUTDB, AUTDZA and AUTDZB; constants amid code look like LDRAA too often. */
+static bool takes_signed_data(uint32_t instruction)
+{
+	return (instruction & 0xffffd800) == 0xdac11800;
+}
+
 static const struct arch_call calls[] = {
 	{ 93, SYSTEM_CALL_EXIT },     /* exit */
 	{ 94, SYSTEM_CALL_EXIT },     /* exit_group */
@@ -90,6 +96,8 @@ const struct arch arch_aarch64 = {
 	.unwound_return = 30,
 	.return_is_register = true,
 	.signs_returns = true,
+	.signature_note = NT_ARM_PAC_MASK,
+	.takes_signed_data = takes_signed_data,
 	.address_bits = 52,
 	.tag_bits = UINT64_C(0xff) << 56, /* TBI; MTE uses four of them */
 	.signal_stack_size = 16384,

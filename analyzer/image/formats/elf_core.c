@@ -197,6 +197,15 @@ static void read_thread_pointer(struct core *core, const uint8_t *note, size_t s
 		thread->thread_pointer = load_word(note, arch_word_size(arch));
 }
 
+/* The same for all threads. */
+static void read_signatures(struct core *core, const uint8_t *note, size_t size)
+{
+	if (size < 2 * sizeof(uint64_t))
+		return;
+	core->image->signatures.data = load_word(note, sizeof(uint64_t));
+	core->image->signatures.code = load_word(note + sizeof(uint64_t), sizeof(uint64_t));
+}
+
 static struct error *read_auxiliary(struct core *core, const uint8_t *note, size_t size)
 {
 	size_t word = arch_word_size(core->image->arch);
@@ -302,6 +311,8 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note, const c
 	else if (arch->thread_pointer == NOT_A_REGISTER &&
 		 note->n_type == arch->thread_pointer_note)
 		read_thread_pointer(core, description, note->n_descsz);
+	else if (arch->signature_note && note->n_type == arch->signature_note)
+		read_signatures(core, description, note->n_descsz);
 	switch (note->n_type) {
 	case NT_PRSTATUS:
 		return read_status(core, description, note->n_descsz);

@@ -203,6 +203,52 @@ TEST(aarch64_threads_have_their_calls_and_pointers)
 	assert_int_equal(program->stacks[0].live, BLOCK + 0x3000);
 }
 
+enum { AUTDA_X0_X1 = 0xdac11820 };
+
+/* The bits that are no part of a pointer to data, and to code, of a core with such notes and code.
+ */
+static void check_signatures(const uint64_t masks[2], uint32_t instruction, bool has_code,
+			     uint64_t data, uint64_t code)
+{
+	static const uint64_t CODE = 0x400000, STACK = UINT64_C(0xfffffffdf000);
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	_cleanup_(program_destroy) struct program *program = NULL;
+
+	core_init(&core);
+	core.header.e_machine = EM_AARCH64;
+	if (has_code) {
+		core_add(&core, CODE, PAGE, RIGHT_READ | RIGHT_EXECUTE);
+		core_set(&core, CODE + 16, instruction);
+	} else {
+		core_add_part(&core, CODE, PAGE, 0, RIGHT_READ | RIGHT_EXECUTE);
+	}
+	core_add(&core, STACK, PAGE, RIGHTS_RW);
+	add_aarch64_thread(&core, 11, CODE + 16, 0, 0);
+	if (masks)
+		core_add_note(&core, "LINUX", NT_ARM_PAC_MASK, masks, 2 * sizeof(*masks));
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_no_error(program_create(image, &findings, &program));
+	assert_int_equal(program->ignored_bits, data);
+	assert_int_equal(program->code_signature, code);
+}
+
+TEST(signatures_of_aarch64_are_where_the_core_says)
+{
+	static const uint64_t TAGS = UINT64_C(0xff) << 56, ABOVE = UINT64_MAX << 48;
+	static const uint64_t said[] = { UINT64_C(0x7f) << 48, UINT64_C(0x70) << 48 };
+	static const uint64_t all[] = { UINT64_MAX, UINT64_MAX };
+
+	check_signatures(said, AUTDA_X0_X1, true, TAGS | said[0], said[1]);
+	check_signatures(said, SVC_0, true, TAGS, said[1]);
+	check_signatures(said, 0, false, TAGS | said[0], said[1]);
+	check_signatures(all, AUTDA_X0_X1, true, ABOVE, ABOVE);
+	check_signatures(NULL, AUTDA_X0_X1, true, ABOVE, ABOVE);
+	check_signatures(NULL, 0, false, TAGS, ABOVE);
+}
+
 TEST(a_machine_that_nothing_describes_is_refused)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };

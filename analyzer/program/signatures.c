@@ -1,0 +1,73 @@
+/*
+ * Which bits of a pointer are no part of its address: tags, which the processor ignores, and
+ * signatures (PAC of AArch64), which a function makes and another one takes off.
+ *
+ * The kernel's cores say which bits a signature has (NT_ARM_PAC_MASK). Those of qemu do not: then
+ * it is all above the highest address. Return addresses are signed in any program. Hardly any signs
+ * pointers to data, and to ignore more bits makes addresses of more numbers. So these are taken for
+ * signed where some code expects it, and where the processor can sign but not all code is at hand.
+ */
+#include "analyzer/program/program_parts.h"
+
+/* The bits above all addresses of the process. */
+static uint64_t bits_above(const struct image *image)
+{
+	uint64_t last = image->region_count ? image->regions[image->region_count - 1].end - 1 : 0;
+
+	return last >> 63 ? 0 : UINT64_MAX << (last ? 64 - __builtin_clzll(last) : 0);
+}
+
+/* Whether the region has an instruction that takes signed data, or might have. */
+static bool may_take_signed_data(const struct image *image, const struct region *region)
+{
+	uint64_t size = region->end - region->start;
+	uint32_t instruction;
+
+	if (!(region->rights & RIGHT_EXECUTE))
+		return false;
+	if (!region->bytes)
+		return image->signatures.data != 0;
+	for (uint64_t i = 0; size - i >= sizeof(instruction); i += sizeof(instruction)) {
+		memcpy(&instruction, region->bytes + i, sizeof(instruction));
+		if (image->arch->takes_signed_data(instruction))
+			return true;
+	}
+	return false;
+}
+
+static bool may_sign_data(const struct image *image)
+{
+	size_t i = 0;
+
+	if (!image->arch->takes_signed_data)
+		return false;
+	while (i < image->region_count && !may_take_signed_data(image, &image->regions[i]))
+		i++;
+	return i < image->region_count;
+}
+
+/* What the dump says, which may be anything. */
+static uint64_t usable(uint64_t said, uint64_t above)
+{
+	return said ? said & above : above;
+}
+
+void program_find_signatures(struct program *program)
+{
+	const struct image *image = program->image;
+	uint64_t above = bits_above(image);
+
+	program->ignored_bits = image->arch->tag_bits;
+	if (!image->arch->signs_returns)
+		return;
+	program->code_signature = usable(image->signatures.code, above);
+	if (may_sign_data(image))
+		program->ignored_bits |= usable(image->signatures.data, above);
+}
+
+uint64_t program_unsigned(const struct program *program, uint64_t word)
+{
+	uint64_t address = word & ~program->code_signature;
+
+	return program_find_module(program, address) ? address : word;
+}
