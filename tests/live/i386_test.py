@@ -11,6 +11,31 @@ import truth
 FLAGS = [*harness.FLAGS.split(), "-m32"]
 
 
+STRINGS = r"""
+#include <cstdio>
+#include <string>
+#include <unistd.h>
+
+struct Person {
+	std::string name, address;
+	virtual ~Person() = default;
+};
+
+Person *person;
+
+int main()
+{
+	person = new Person;
+	person->name = "short";
+	person->address = std::string(40, 'a');
+	puts("ready");
+	fflush(stdout);
+	pause();
+	return person->name.empty();
+}
+"""
+
+
 class I386Test(harness.LiveTest):
     """Cores of 32-bit words, by gdb and by the kernel."""
 
@@ -59,6 +84,17 @@ class I386Test(harness.LiveTest):
     def test_no_thread_caches(self):
         tunables = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
         self.check_heap(harness.gcore(self.start_truth("plain", **tunables), self.folder))
+
+    def test_strings_in_objects(self):
+        harness.needs_i386("g++")
+        program = self.compile("strings", text=STRINGS, compiler="g++", flags=["-m32", "-O1"])
+        core = harness.gcore(self.start([program]), self.folder)
+        shown = harness.ask("-q", core, "show", "used", "Person", "--annotate", "Person.*").stdout
+        self.assertIn('offsets 0x4 to 0x1c: SSOString, length 5, "short"', shown)
+        self.assertIn("offsets 0x1c to 0x34: LongString, length 40, ", shown)
+        uses = harness.tables("-q", core, "summarize", "stringusers")["string use"]
+        self.assertEqual({row["at_offset"]: row["long"] for row in uses
+                          if row.get("name") == "Person"}, {"0x4": 0, "0x1c": 1})
 
     def test_static_program(self):
         """The descriptor of its first thread stands in front of the heap."""
