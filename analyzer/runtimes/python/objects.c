@@ -188,7 +188,8 @@ static struct error *read_candidate(struct python *python, struct view *view,
 		return NULL;
 	if (count > 3 && words[0] == 0 && (words[1] & ~FLAGS) == 0 && words[2] == 0)
 		return find_dead(python, view, words[3], &ret->is_dead);
-	if (count > 5 && words[0] == 0 && is_untracked(words[2]) && words[4] == 0)
+	/* Links of a frame that the collector never watched were never written. */
+	if (count > 5 && is_untracked(words[2]) && words[4] == 0)
 		return find_dead(python, view, words[5], &ret->is_dead);
 	return NULL;
 }

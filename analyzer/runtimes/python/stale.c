@@ -146,6 +146,41 @@ static bool is_spare(const struct python *python, allocation_id items, uint64_t 
 	       at / WORD >= count;
 }
 
+/* Whether the word at that place leads to the start of a dict or list of the type. */
+static bool leads_to_like(const struct python *python, const struct python_type *type,
+			  uint64_t place)
+{
+	uint64_t word;
+	allocation_id id;
+
+	if (!image_read_u64(python->context.image, place, &word))
+		return false;
+	id = allocation_find(python->context.index, word);
+	return id != NO_ALLOCATION && python_type_of(python, id) == type &&
+	       python_object_at(python, id) == word;
+}
+
+/*
+ * Whether the place is in so long a row of such words in the interpreter's own data that it can
+ * only be a free list, of which none are free.
+ */
+static bool is_in_list(const struct python *python, const struct python_type *type, uint64_t place)
+{
+	enum { ROW = 8 };
+	const struct program *program = python->context.program;
+	const struct module *module = program_find_module(program, place);
+	unsigned int below = 0, above = 0;
+
+	if (!(type->flags & (DICT_FLAG | LIST_FLAG)) || !module ||
+	    module != program_find_module(program, python->types.root))
+		return false;
+	while (below < ROW && leads_to_like(python, type, place - (below + 1) * WORD))
+		below++;
+	while (above < ROW && leads_to_like(python, type, place + (above + 1) * WORD))
+		above++;
+	return below + 1 + above >= ROW;
+}
+
 /*
  * Up to 3.12, a free list of dicts or lists is an array of 80: those that are free, then what was
  * taken off before, and is in use again. Whether the word is of the latter.
@@ -170,7 +205,7 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 			  object_type == type->address;
 		/* Below the first one is something else. */
 		if (id == NO_ALLOCATION || (seen && !is_dead))
-			return seen;
+			return seen || is_in_list(python, type, place);
 		seen = seen || is_dead;
 	}
 	return false;

@@ -129,6 +129,33 @@ TEST(links_of_older_versions_hold_nothing)
 				 i == 0);
 }
 
+/* Up to 3.9, code keeps the frame of its last call; 3.7 does not write its links. */
+TEST(frame_that_was_never_watched_holds_nothing_once_it_is_dead)
+{
+	enum { OLD = 64, DEAD = 1 };
+	START(interpreter);
+	uint64_t first = interpreter_add_pool(&interpreter, OLD / 16 - 1, BLOCKS) + POOL_HEADER;
+	const struct allocation_index *index;
+
+	for (uint64_t i = 0; i < BLOCKS; i++) {
+		uint64_t at = first + i * OLD;
+
+		core_set(&interpreter.core, at, i == DEAD ? NAMES : 0);
+		core_set(&interpreter.core, at + 8, i == DEAD ? NAMES : 0);
+		core_set(&interpreter.core, at + 16, -UINT64_C(4));
+		core_set(&interpreter.core, at + 32, i != DEAD);
+		core_set(&interpreter.core, at + 40, SESSION);
+		core_set(&interpreter.core, at + 48, i < 2 ? at + OLD + 32 : 0);
+	}
+	core_set(&interpreter.core, DATA + 0x3000, first + 32);
+	open_objects(&interpreter);
+	index = analysis_index(interpreter.analysis);
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		assert_int_equal(bitmap_get(analysis_anchored(interpreter.analysis),
+					    allocation_find(index, first + i * OLD)),
+				 i <= DEAD);
+}
+
 TEST(objects_are_as_large_as_their_type_says)
 {
 	START(interpreter);
