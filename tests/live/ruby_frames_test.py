@@ -183,6 +183,8 @@ class Frames(harness.LiveTest):
             for frame, expected in zip(same[0], wanted):
                 if frame[1]:
                     self.assertEqual(frame[1:], tuple(expected[1:]), expected)
+        answer = harness.ask("-q", core, "describe", "used", "%RubyStack").stdout
+        self.assertIn("It is the values and frames of the object at 0x", answer)
         self.check_the_fibers(core, fibers, places.pop("held"))
         answer = harness.ask("-q", core, "explain", places.pop("kept")).stdout
         self.assertIn("The program reaches it as Session::KEPT\n", answer)

@@ -109,7 +109,15 @@ static struct error *add_fiber(struct search *search, uint64_t object, uint64_t 
 	return fibers_add(fibers, fiber);
 }
 
-/* One on the stack of a thread that runs another fiber. */
+/* Whether the stack is that of a thread that runs a fiber now. */
+static bool is_left(const struct program *program, const struct stack *stack)
+{
+	if (stack->thread == NO_THREAD)
+		return stack->kind == STACK_MAIN;
+	return program->threads[stack->thread].stack_pointer - stack->start >=
+	       stack->end - stack->start;
+}
+
 static struct error *add_first(struct search *search, struct fiber fiber, struct fibers *fibers)
 {
 	const struct program *program = search->context->program;
@@ -121,9 +129,7 @@ static struct error *add_first(struct search *search, struct fiber fiber, struct
 	    !is_saved(search->context->image, fiber.live))
 		return NULL;
 	stack = program_find_stack(program, fiber.live);
-	if (!stack || stack->thread == NO_THREAD ||
-	    program->threads[stack->thread].stack_pointer - stack->start <
-		    stack->end - stack->start)
+	if (!stack || !is_left(program, stack))
 		return NULL;
 	fiber.start = stack->start;
 	fiber.end = stack->end;
