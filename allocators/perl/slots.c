@@ -284,6 +284,98 @@ static bool may_be_free(const struct perl_arenas *arenas, struct view *view,
 	       perl_slot_at(next_arena, next, &slot);
 }
 
+/* The entry that an unclaimed one leads to, if that is unclaimed, too. */
+static struct perl_arena *next_unclaimed(const struct perl_arenas *arenas, struct view *view,
+					 uint64_t entry, uint64_t *ret_next, uint32_t *ret_slot)
+{
+	struct perl_arena *arena;
+
+	if (!view_word(view, entry, ret_next) || !*ret_next)
+		return NULL;
+	arena = perl_find_arena(arenas, *ret_next);
+	return arena && arena->kind == PERL_ENTRIES && perl_slot_at(arena, *ret_next, ret_slot) &&
+			       !perl_bit(arena->claimed, *ret_slot)
+		       ? arena
+		       : NULL;
+}
+
+/* Call visit for each entry that is not claimed. */
+static void visit_unclaimed(struct perl_arenas *arenas, struct view *view,
+			    void (*visit)(struct perl_arenas *arenas, struct view *view,
+					  struct perl_arena *arena, uint32_t slot, void *data),
+			    void *data)
+{
+	array_for_each(arena, &arenas->list)
+		for (uint32_t i = 0; arena->kind == PERL_ENTRIES && arena->slot > 0 &&
+				     i < arena->size / arena->slot;
+		     i++)
+			if (!perl_bit(arena->claimed, i))
+				visit(arenas, view, arena, i, data);
+}
+
+/* For a while, doubtful entries are those to which others lead. */
+static void mark_next(struct perl_arenas *arenas, struct view *view, struct perl_arena *arena,
+		      uint32_t slot, void *data)
+{
+	uint64_t next;
+	uint32_t next_slot;
+	struct perl_arena *of_next = next_unclaimed(
+		arenas, view, arena->address + (uint64_t)slot * arena->slot, &next, &next_slot);
+
+	if (of_next)
+		set_bit(of_next->doubtful, next_slot);
+}
+
+struct chain {
+	uint64_t start, length;
+};
+
+static void measure_chain(struct perl_arenas *arenas, struct view *view, struct perl_arena *arena,
+			  uint32_t slot, void *data)
+{
+	struct chain *longest = data, chain = { arena->address + (uint64_t)slot * arena->slot, 1 };
+	uint64_t entry = chain.start;
+	uint32_t next_slot;
+
+	if (perl_bit(arena->doubtful, slot))
+		return;
+	for (; arenas->steps > 0 && next_unclaimed(arenas, view, entry, &entry, &next_slot);
+	     arenas->steps--)
+		chain.length++;
+	if (chain.length > longest->length)
+		*longest = chain;
+}
+
+static void mark_doubtful(struct perl_arenas *arenas, struct view *view, struct perl_arena *arena,
+			  uint32_t slot, void *data)
+{
+	set_bit(arena->doubtful, slot);
+}
+
+/*
+ * Where heads are damaged, entries of their hashes are not claimed, and lead to each other as free
+ * ones do. But of these there is one list.
+ */
+static void doubt_entries(struct perl_arenas *arenas, struct view *view)
+{
+	struct chain longest = { 0 };
+	struct perl_arena *arena;
+	uint64_t entry;
+	uint32_t slot;
+
+	visit_unclaimed(arenas, view, mark_next, NULL);
+	visit_unclaimed(arenas, view, measure_chain, &longest);
+	visit_unclaimed(arenas, view, mark_doubtful, NULL);
+	entry = longest.start;
+	arena = entry ? perl_find_arena(arenas, entry) : NULL;
+	if (arena && !perl_slot_at(arena, entry, &slot))
+		arena = NULL;
+	for (uint64_t i = 0; i < longest.length && arena; i++) {
+		arena->doubtful[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+		arena = next_unclaimed(arenas, view, entry, &entry, &slot);
+	}
+}
+
 static unsigned int count_bits(const uint64_t *bits)
 {
 	unsigned int count = 0;
@@ -336,6 +428,8 @@ void perl_claim_slots(const struct image *image, struct perl_arenas *arenas)
 		if (arena->kind == PERL_FREE)
 			arenas->damaged += count_bits(arena->doubtful);
 	array_for_each(arena, &arenas->list)
-		if (arena->slot > 0)
+		if (arena->slot > 0 && (arena->kind != PERL_ENTRIES || arenas->damaged == 0))
 			doubt(arenas, &view, arena);
+	if (arenas->damaged > 0)
+		doubt_entries(arenas, &view);
 }

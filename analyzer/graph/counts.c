@@ -56,8 +56,8 @@ static struct error *find_counted(struct search *search)
 	return NULL;
 }
 
-/* Count the word if it is a reference. */
-static void count_word(struct search *search, uint64_t word)
+/* Count the word, at place in the source, if it is a reference. */
+static void count_word(struct search *search, allocation_id source, uint64_t place, uint64_t word)
 {
 	const struct counts_input *input = search->input;
 	struct object_liveness liveness;
@@ -69,11 +69,13 @@ static void count_word(struct search *search, uint64_t word)
 	if (target == NO_ALLOCATION || !bitmap_get(&search->counts->counted, target) ||
 	    search->found.items[target] == UINT32_MAX)
 		return;
-	if (runtimes_count_of(input->runtimes, target, &liveness) && liveness.address == word)
+	if (runtimes_count_of(input->runtimes, target, &liveness) && liveness.address == word &&
+	    !runtimes_is_link(input->runtimes, source, target, word, place))
 		search->found.items[target]++;
 }
 
-static void count_words(struct search *search, struct view *view, struct memory_range range)
+static void count_words(struct search *search, struct view *view, allocation_id source,
+			struct memory_range range)
 {
 	while (range.start < range.end) {
 		uint64_t size, word;
@@ -85,7 +87,7 @@ static void count_words(struct search *search, struct view *view, struct memory_
 			size = range.end - range.start;
 		for (uint64_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
 			memcpy(&word, bytes + i, sizeof(word));
-			count_word(search, word);
+			count_word(search, source, range.start + i, word);
 		}
 		range.start += size;
 	}
@@ -102,7 +104,7 @@ static struct error *count_references(struct search *search)
 	TRY(array_resize(&search->found, input->unreachable->count));
 	bitmap_for_each(id, input->unreachable) {
 		TRY(progress_check_at(input->progress, id, &passed));
-		count_words(search, &view,
+		count_words(search, &view, (allocation_id)id,
 			    allocation_range_near(input->index, (allocation_id)id, &hint));
 	}
 	return NULL;

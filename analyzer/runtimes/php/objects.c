@@ -38,6 +38,7 @@ static void forget(struct php *php)
 	array_release(&php->class_of);
 	name_pool_deinit(&php->names);
 	array_release(&php->named);
+	array_release(&php->elements);
 	array_release(&php->parts);
 	array_release(&php->owned);
 	table_release(&php->owners);
@@ -162,13 +163,14 @@ static struct error *find_all(struct php *php)
 	php->numbers.memory.account = context->account;
 	php->classes.memory.account = context->account;
 	php->class_of.memory.account = php->parts.memory.account = context->account;
-	php->returned.memory.account = context->account;
+	php->returned.memory.account = php->elements.memory.account = context->account;
 	php->owned.memory.account = php->owners.memory.account = context->account;
 	TRY(array_resize(&php->class_of, allocation_count(context->index) + 1));
 	for (uint64_t i = 0; i < PHP_KINDS; i++)
 		TRY(array_append(&php->classes, (struct php_class){ .number = i }));
 	TRY(php_find_tables(php));
 	TRY(find_values(php));
+	TRY(php_find_elements(php));
 	php_find_engine(php);
 	TRY(php_find_parts(php));
 	php->space.has_objects = true;
@@ -215,14 +217,15 @@ bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t 
 	       offset < top - start;
 }
 
-/* Both tables lead to values that they do not hold. */
+/* Both tables lead to values that they do not hold, and arrays have had others. */
 bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		 uint64_t word, uint64_t place)
 {
 	const struct php *php = (const struct php *)space;
 	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source];
 
-	return class == PHP_OBJECTS || class == PHP_ROOTS;
+	return class == PHP_OBJECTS || class == PHP_ROOTS ||
+	       (source != NO_ALLOCATION && class == 0 && php_is_stale_element(php, source, place));
 }
 
 /* A function's address of what is known of its arguments may be where what it returns ends. */

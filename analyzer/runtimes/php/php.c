@@ -29,21 +29,6 @@ const struct runtime runtime_php = {
 	.tell_path = php_tell_path,
 };
 
-/* The block of the elements of the array; NO_ALLOCATION: it has none. */
-static allocation_id find_elements(struct reader *reader, const struct php_array *array)
-{
-	uint64_t start, size;
-	allocation_id id;
-
-	if (!php_array_data(array, &start, &size))
-		return NO_ALLOCATION;
-	id = allocation_find(reader->index, start);
-	return id != NO_ALLOCATION && allocation_start(reader->index, id) == start &&
-			       size <= allocation_size(reader->index, id)
-		       ? id
-		       : NO_ALLOCATION;
-}
-
 static void inspect_elements(struct reader *reader, const struct subject *subject)
 {
 	const struct php *php = (const struct php *)runtimes_space(reader->runtimes, &runtime_php);
@@ -53,7 +38,7 @@ static void inspect_elements(struct reader *reader, const struct subject *subjec
 	if (!php || php->class_of.items[subject->id] != PHP_ARRAY)
 		return;
 	memcpy(&array, subject->bytes, sizeof(array));
-	id = find_elements(reader, &array);
+	id = php_elements_of(reader->index, &array);
 	if (id != NO_ALLOCATION)
 		reader_claim(reader, id, subject->range.start);
 }
@@ -67,6 +52,8 @@ static void tell_elements(struct reader *reader, struct memory_range range,
 	if (!image_read(reader->image, facts->owner, &array, sizeof(array)) ||
 	    !php_array_data(&array, &start, &size) || start != range.start)
 		return;
+	size = array.data - start +
+	       (uint64_t)array.size * php_array_unit(&array, range.end - range.start);
 	facts->unit = "elements";
 	facts->length = array.count;
 	facts->has_capacity = true;

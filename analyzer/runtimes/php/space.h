@@ -63,6 +63,12 @@ struct php_owned {
 	uint64_t owner;
 };
 
+/* The block of the elements of the array at an address, which has room for more than it has. */
+struct php_elements {
+	allocation_id id;
+	uint64_t array;
+};
+
 struct php {
 	struct object_space space;
 	struct runtime_context context;
@@ -70,7 +76,8 @@ struct php {
 	ARRAY(struct php_class) classes; /* the kinds first */
 	ARRAY(uint32_t) class_of;	 /* by allocation: its class, 0: none */
 	struct name_pool names;
-	uint64_t stack_top; /* of what is in use of the last page of the stack */
+	ARRAY(struct php_elements) elements; /* by id */
+	uint64_t stack_top;		     /* of what is in use of the last page of the stack */
 	struct php_engine engine;
 	uint64_t steps; /* that walks may take yet: in a damaged core, all may share their tables */
 	ARRAY(struct php_name) named;
@@ -88,6 +95,14 @@ struct error *php_class_know(struct php *php, struct view *view, uint64_t addres
 
 /* Find what belongs to classes, functions, the engine, and objects of C code. */
 struct error *php_find_parts(struct php *php);
+
+/* The block of the elements of the array; NO_ALLOCATION: it has none. */
+struct php_array;
+allocation_id php_elements_of(const struct allocation_index *index, const struct php_array *array);
+
+/* Find the arrays with room; the words there are references to nothing. */
+struct error *php_find_elements(struct php *php);
+bool php_is_stale_element(const struct php *php, allocation_id id, uint64_t place);
 
 /* Find the table of objects and the roots of the collector, and set the class of what these have.
  */

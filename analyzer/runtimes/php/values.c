@@ -31,6 +31,16 @@ bool php_array_data(const struct php_array *array, uint64_t *ret_start, uint64_t
 	return true;
 }
 
+unsigned int php_array_unit(const struct php_array *array, uint64_t block_size)
+{
+	uint64_t start, size;
+
+	return php_array_data(array, &start, &size) && array->flags & PACKED &&
+			       block_size < array->data - start + (uint64_t)array->size * PHP_BUCKET
+		       ? PHP_VALUE
+		       : PHP_BUCKET;
+}
+
 bool php_array_is_packed(const struct php_array *array)
 {
 	return array->flags & PACKED;

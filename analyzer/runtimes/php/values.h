@@ -61,6 +61,9 @@ static inline enum php_type php_type(const struct php_head *head)
  * none. */
 bool php_array_data(const struct php_array *array, uint64_t *ret_start, uint64_t *ret_size);
 
+/* Bytes of an element of the array, by the size of the block that has its data. */
+unsigned int php_array_unit(const struct php_array *array, uint64_t block_size);
+
 /* Whether it has no keys, but for the places of its elements. */
 bool php_array_is_packed(const struct php_array *array);
 
