@@ -415,6 +415,13 @@ char *escape_text(const char *text)
 	return escaped;
 }
 
+char *text_as_is(const char *text)
+{
+	size_t size = strlen(text);
+
+	return text_run(text, size) == size ? strdup(text) : escape_text(text);
+}
+
 char *format_text(const char *format, ...)
 {
 	va_list arguments;

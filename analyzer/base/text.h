@@ -89,4 +89,7 @@ char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* A copy of text, escaped, to be freed. NULL if memory is short. */
 char *escape_text(const char *text);
 
+/* The same, for machines: what is printable as a whole is copied as it is. */
+char *text_as_is(const char *text);
+
 #endif

@@ -10,6 +10,7 @@ enum { NO_CODE = UINT32_MAX };
 struct counting {
 	struct code_census *census;
 	const struct bitmap *members;
+	const struct runtimes *runtimes;
 	ARRAY(uint32_t) numbers; /* by allocation: of the label's group, or NO_CODE */
 };
 
@@ -65,7 +66,12 @@ static struct error *add_code(void *data, const struct object_code *code)
 			     (struct code_group){ code->owner, code->path, folded, .labels = 1 });
 	if (!group)
 		return &error_no_memory;
-	counting->numbers.items[code->id] = (uint32_t)(group - census->labels.items);
+	if (runtimes_space_of(counting->runtimes, code->id)) {
+		counting->numbers.items[code->id] = (uint32_t)(group - census->labels.items);
+	} else {
+		group->count++;
+		group->bytes += code->bytes;
+	}
 	return NULL;
 }
 
@@ -94,8 +100,8 @@ static struct error *count(struct counting *counting, struct analysis *analysis)
 		if (kind_value(object->key) == NO_CODE)
 			continue;
 		group = &counting->census->labels.items[kind_value(object->key)];
-		group->count = object->count;
-		group->bytes = object->bytes + object->block_bytes;
+		group->count += object->count;
+		group->bytes += object->bytes + object->block_bytes;
 	}
 	return NULL;
 }
@@ -149,6 +155,7 @@ struct error *code_census_take(struct analysis *analysis, const struct bitmap *m
 	_cleanup_(counting_deinit) struct counting counting = {
 		.census = &census,
 		.members = members,
+		.runtimes = analysis_runtimes(analysis),
 		.numbers.memory.account = account,
 	};
 

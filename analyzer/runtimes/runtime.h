@@ -101,6 +101,7 @@ struct object_code {
 	const char *path;  /* of its source */
 	const char *label; /* what it is called there */
 	uint64_t line;	   /* 0: not known */
+	uint64_t bytes;	   /* of it and of what it is made of, where it is no object */
 };
 
 enum { MOST_OBJECT_MAKERS = 3 }; /* that are shown of a class */

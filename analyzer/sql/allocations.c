@@ -416,7 +416,7 @@ static void result_class(sqlite3_context *context, const struct analysis *analys
 	      classes_is_class(analysis_classes(analysis), signature)))
 		return;
 	name = kind_text(analysis, kind_make(BY_SIGNATURE, signature));
-	escaped = name ? escape_text(name) : NULL;
+	escaped = name ? text_as_is(name) : NULL;
 	if (escaped)
 		sqlite3_result_text(context, escaped, -1, SQLITE_TRANSIENT);
 	else
@@ -430,7 +430,7 @@ static void result_type(sqlite3_context *context, const struct analysis *analysi
 
 	if (!analysis_type_of(analysis, id, &typed))
 		return;
-	escaped = escape_text(typing_name(analysis_typing(analysis), typed));
+	escaped = text_as_is(typing_name(analysis_typing(analysis), typed));
 	if (escaped)
 		sqlite3_result_text(context, escaped, -1, SQLITE_TRANSIENT);
 }

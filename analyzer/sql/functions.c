@@ -49,7 +49,7 @@ static bool begin(sqlite3_context *context, sqlite3_value *value, enum stage sta
 
 void sql_result_escaped(sqlite3_context *context, const char *text)
 {
-	char *escaped = text ? escape_text(text) : NULL;
+	char *escaped = text ? text_as_is(text) : NULL;
 
 	if (escaped)
 		sqlite3_result_text(context, escaped, -1, free);

@@ -91,7 +91,7 @@ static struct error *name_all(struct naming *naming)
 						     ? strdup("unrecognized")
 						     : kind_text(analysis, tally->key);
 
-		naming->list[i] = (struct sql_kind){ tally->key, name ? escape_text(name) : NULL,
+		naming->list[i] = (struct sql_kind){ tally->key, name ? text_as_is(name) : NULL,
 						     tally->count, tally->bytes, (uint32_t)i };
 		if (!naming->list[i].name)
 			return &error_no_memory;

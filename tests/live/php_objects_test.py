@@ -106,6 +106,18 @@ class PhpObjects(php_programs.PhpTest):
             total = harness.tables("-q", core, "count", "used", name)["total"][0]
             self.assertEqual(total["count"], count)
 
+    def test_sql_has_names_of_classes_as_they_are(self):
+        query = r"SELECT count(*) AS count FROM allocation WHERE class = 'App\User'"
+        rows = harness.tables("-q", self.core(), "sql", query)["result"]
+        self.assertEqual([row["count"] for row in rows], [USERS])
+
+    def test_functions_have_class_and_name(self):
+        rows = harness.tables("-q", self.core(), "summarize", "iseqs")["code label"]
+        found = {(row["class"], row["label"]): row for row in rows}
+        for name in ((None, "App\\drop_cycles"), ("App\\Typed", "alone"), (None, "{main}")):
+            self.assertEqual(found[name]["iseqs"], 1)
+            self.assertGreater(found[name]["bytes"], 0)
+
     def test_dropped_cycles_are_garbage_and_nothing_else_is(self):
         core = self.core()
         found = self.counts(core, "garbage")

@@ -185,6 +185,38 @@ static bool visit_variable(struct view *view, uint64_t place, uint64_t word, voi
 	return search->error != NULL;
 }
 
+static uint32_t find_closures(struct part_search *search)
+{
+	enum { CLASS_NAME = 8 };
+	const struct php *php = search->php;
+	char name[sizeof("Closure") + 1];
+	uint64_t text;
+
+	for (uint32_t i = PHP_KINDS; i < php->classes.count; i++)
+		if (view_word(&search->view, php->classes.items[i].number + CLASS_NAME, &text) &&
+		    php_read_text(&search->view, text, name, sizeof(name)) &&
+		    strcmp(name, "Closure") == 0)
+			return i;
+	return 0;
+}
+
+/* zend_closures.c: a closure's function stands behind the object. */
+static void visit_closures(struct part_search *search)
+{
+	enum { FUNCTION = 56 };
+	const struct php *php = search->php;
+	uint32_t closures = find_closures(search);
+	size_t hint = 0;
+
+	for (size_t i = 0; closures && i < php->class_of.count - 1 && !search->error; i++) {
+		if (php->class_of.items[i] != closures)
+			continue;
+		search->owner =
+			allocation_range_near(php->context.index, (allocation_id)i, &hint).start;
+		claim_function(search, search->owner + FUNCTION);
+	}
+}
+
 /* What C code may have in objects of the class. */
 static bool has_data(struct part_search *search, const struct php_class *class)
 {
@@ -256,6 +288,7 @@ struct error *php_find_parts(struct php *php)
 	php_visit_items(php, &search.view, php->engine.functions, visit_function, &search);
 	php_visit_calls(php, visit_call, &search);
 	module_data_search(context->image, context->program, visit_variable, &search);
+	visit_closures(&search);
 	visit_values(&search);
 	visit_engine(&search);
 	for (size_t i = 0; i < php->owned.count && !search.error; i++) {
