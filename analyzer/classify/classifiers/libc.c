@@ -252,9 +252,13 @@ const struct classifier classifier_directory_stream = {
  *
  *	| limit: the chunk's end | the chunk before, or null | objects ...
  */
-static bool names_its_end(const struct reader *reader, struct memory_range range, uint64_t limit)
+static bool names_its_end(struct reader *reader, struct memory_range range, uint64_t limit)
 {
-	return limit > range.start && reader_fits(reader, range, limit - range.start);
+	struct memory_range next;
+
+	/* Where blocks follow each other, it may be a link of a list of free ones to the next. */
+	return limit > range.start && reader_fits(reader, range, limit - range.start) &&
+	       reader_start(reader, limit, &next) == NO_ALLOCATION;
 }
 
 static void inspect_obstack(struct reader *reader, const struct subject *subject)
