@@ -234,20 +234,27 @@ static void claim(struct perl_arenas *arenas, struct view *view, struct perl_are
 		claim_entries(arenas, view, &hash);
 }
 
+static bool has_value_for_key(struct view *view, uint64_t entry)
+{
+	enum { KEY_LENGTH = 4, KEY_IS_VALUE = -2 };
+	uint64_t key;
+	int32_t length;
+
+	return view_word(view, entry + WORD, &key) && key != 0 &&
+	       view_read(view, key + KEY_LENGTH, &length, sizeof(length)) && length == KEY_IS_VALUE;
+}
+
 /*
  * Whether an entry, in no chain, is that of a tied hash for one of its elements: hv_common() of
- * hv.c makes its key, which is a value. An element leads to it, or the interpreter, to use it
- * again.
+ * hv.c makes its key, which is a value. An element leads to it, or the interpreter to a list of
+ * such, to use them again.
  */
 static bool is_of_tied(struct view *view, uint64_t entry)
 {
-	enum { KEY_LENGTH = 4, KEY_IS_VALUE = -2 };
-	uint64_t next, key;
-	int32_t length;
+	uint64_t next;
 
-	return view_word(view, entry, &next) && next == 0 && view_word(view, entry + WORD, &key) &&
-	       key != 0 && view_read(view, key + KEY_LENGTH, &length, sizeof(length)) &&
-	       length == KEY_IS_VALUE;
+	return has_value_for_key(view, entry) && view_word(view, entry, &next) &&
+	       (next == 0 || has_value_for_key(view, next));
 }
 
 static void claim_of_tied(struct perl_arenas *arenas, struct view *view)

@@ -27,6 +27,7 @@ struct error *php_open(const struct runtime_context *context, struct object_spac
 	if (!php)
 		return &error_no_memory;
 	php->context = *context;
+	php->ranges.memory.account = context->account;
 	*ret = &php->space;
 	return NULL;
 }
@@ -48,6 +49,7 @@ static void forget(struct php *php)
 void php_close(struct object_space *space)
 {
 	forget(of(space));
+	array_release(&of(space)->ranges);
 	free(space);
 }
 
@@ -179,7 +181,10 @@ static struct error *find_all(struct php *php)
 
 struct error *php_find_objects(struct object_space *space, struct debug *debug)
 {
-	struct error *error = find_all(of(space));
+	struct error *error = php_find_shared(of(space));
+
+	if (!error)
+		error = find_all(of(space));
 
 	if (!space->has_objects)
 		forget(of(space));

@@ -25,6 +25,7 @@ struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 struct error *php_find_names(struct object_space *space, struct bitmap *ret);
 struct error *php_visit_references(struct object_space *space, allocation_id id,
 				   object_visitor *visit, void *data);
+const struct named_range *php_memory(const struct object_space *space, size_t *ret_count);
 struct error *php_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
 void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
 		   bool with_content, char *ret, size_t size);

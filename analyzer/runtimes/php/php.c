@@ -23,6 +23,7 @@ const struct runtime runtime_php = {
 	.resolve = php_resolve,
 	.is_counted = true,
 	.liveness = php_liveness,
+	.memory = php_memory,
 	.visit_code = php_visit_code,
 	.visit_frames = php_visit_frames,
 	.find_names = php_find_names,

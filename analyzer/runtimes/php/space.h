@@ -77,7 +77,8 @@ struct php {
 	ARRAY(uint32_t) class_of;	 /* by allocation: its class, 0: none */
 	struct name_pool names;
 	ARRAY(struct php_elements) elements; /* by id */
-	uint64_t stack_top;		     /* of what is in use of the last page of the stack */
+	ARRAY(struct named_range) ranges;
+	uint64_t stack_top; /* of what is in use of the last page of the stack */
 	struct php_engine engine;
 	uint64_t steps; /* that walks may take yet: in a damaged core, all may share their tables */
 	ARRAY(struct php_name) named;
@@ -103,6 +104,9 @@ allocation_id php_elements_of(const struct allocation_index *index, const struct
 /* Find the arrays with room; the words there are references to nothing. */
 struct error *php_find_elements(struct php *php);
 bool php_is_stale_element(const struct php *php, allocation_id id, uint64_t place);
+
+/* Find what opcache shares with other processes. */
+struct error *php_find_shared(struct php *php);
 
 /* Find the table of objects and the roots of the collector, and set the class of what these have.
  */
