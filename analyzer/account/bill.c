@@ -1,5 +1,7 @@
 #include "analyzer/account/bill_parts.h"
 
+#include "analyzer/base/list.h"
+
 #include <elf.h>
 
 /* Rows of the bill, behind those of heaps. */
@@ -266,7 +268,9 @@ static struct error *claim_memory(void *data, row_number rest, uint64_t start, u
 {
 	const struct maker *maker = data;
 
-	for (size_t i = 0; i < maker->memory_count; i++) {
+	size_t first = LIST_ABOVE(maker->memory, maker->memory_count, range.end, start);
+
+	for (size_t i = first; i < maker->memory_count && maker->memory[i].range.start < end; i++) {
 		const struct memory_range *range = &maker->memory[i].range;
 		uint64_t from = range->start > start ? range->start : start;
 		uint64_t to = range->end < end ? range->end : end;

@@ -99,7 +99,7 @@ static bool is_node(const struct module *module)
 	       strncmp(name, "libnode.so", strlen("libnode.so")) == 0;
 }
 
-static bool is_in_go(const struct image *image, const struct module *module)
+bool module_is_in_go(const struct image *image, const struct module *module)
 {
 	list_for_each(region, image->regions, image->region_count) {
 		uint64_t size = region->end - region->start;
@@ -139,7 +139,7 @@ static int allocator_of(const struct heap_context *context, const struct module 
 			return (int)list->owners[i];
 	return module == program_find_module(context->program,
 					     image_auxiliary(context->image, AT_ENTRY, 0)) &&
-			       is_in_go(context->image, module)
+			       module_is_in_go(context->image, module)
 		       ? number_of(GO)
 		       : -1;
 }

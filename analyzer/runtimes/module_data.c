@@ -20,8 +20,8 @@ static uint64_t search_region(const struct image *image, const struct region *re
 	return 0;
 }
 
-static uint64_t search_module(const struct image *image, const struct module *module,
-			      module_word_test test, void *data)
+uint64_t module_data_search_in(const struct image *image, const struct module *module,
+			       module_word_test test, void *data)
 {
 	size_t first = BISECT(i, 0, image->region_count, image->regions[i].end <= module->start);
 	uint64_t found = 0;
@@ -46,6 +46,6 @@ uint64_t module_data_search(const struct image *image, const struct program *pro
 	uint64_t found = 0;
 
 	for (size_t i = 0; i < program->module_count && !found; i++)
-		found = search_module(image, &program->modules[i], test, data);
+		found = module_data_search_in(image, &program->modules[i], test, data);
 	return found;
 }

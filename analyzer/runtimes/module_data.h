@@ -14,4 +14,8 @@ typedef bool (*module_word_test)(struct view *view, uint64_t place, uint64_t wor
 uint64_t module_data_search(const struct image *image, const struct program *program,
 			    module_word_test test, void *data);
 
+/* The same in the data of one module. */
+uint64_t module_data_search_in(const struct image *image, const struct module *module,
+			       module_word_test test, void *data);
+
 #endif

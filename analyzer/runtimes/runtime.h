@@ -223,6 +223,13 @@ struct runtime {
 	allocation_id (*resolve)(const struct object_space *space, allocation_id source,
 				 uint64_t word);
 	/*
+	 * Optional, of a runtime without find_objects(): whether the word at place, in the
+	 * allocation source or outside of all, was left over by what was there before: then it is
+	 * no reference. Several threads may ask at once.
+	 */
+	bool (*is_left_over)(const struct object_space *space, allocation_id source,
+			     uint64_t place);
+	/*
 	 * Objects with a count are freed when all references are gone, and cycles of them by a
 	 * collector, unless it keeps them: then these are leaked. Needs is_link().
 	 */
@@ -274,8 +281,10 @@ struct runtime {
 			  bool with_content, char *ret, size_t size);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
-	/* Optional: memory that it has for itself; they do not overlap, and live as long as the
-	 * space. */
+	/*
+	 * Optional: memory that it has for itself, by address; they do not overlap, and live as
+	 * long as the space.
+	 */
 	const struct named_range *(*memory)(const struct object_space *space, size_t *ret_count);
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded,
 	 * and its objects are not known. */

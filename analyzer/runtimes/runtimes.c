@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/runtimes.h"
 
+#include "analyzer/base/list.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -157,11 +159,9 @@ static const char *memory_use(const struct runtimes *list, size_t number, uint64
 {
 	size_t count;
 	const struct named_range *ranges = runtimes_memory(list, number, &count);
+	size_t i = LIST_ABOVE(ranges, count, range.end, address);
 
-	for (size_t i = 0; i < count; i++)
-		if (address >= ranges[i].range.start && address < ranges[i].range.end)
-			return ranges[i].name;
-	return NULL;
+	return i < count && ranges[i].range.start <= address ? ranges[i].name : NULL;
 }
 
 struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime)
@@ -231,9 +231,12 @@ bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
 
 bool runtimes_have_links(const struct runtimes *list)
 {
-	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
-		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_link)
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct runtime *runtime = list->spaces[i]->runtime;
+
+		if (runtime->is_left_over || (list->spaces[i]->has_objects && runtime->is_link))
 			return true;
+	}
 	return false;
 }
 
@@ -242,9 +245,11 @@ bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocat
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct object_space *space = list->spaces[i];
+		const struct runtime *runtime = space->runtime;
 
-		if (space->has_objects && space->runtime->is_link &&
-		    space->runtime->is_link(space, source, target, word, place))
+		if ((runtime->is_left_over && runtime->is_left_over(space, source, place)) ||
+		    (space->has_objects && runtime->is_link &&
+		     runtime->is_link(space, source, target, word, place)))
 			return true;
 	}
 	return false;

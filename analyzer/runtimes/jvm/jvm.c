@@ -5,6 +5,7 @@
  * Objects of Java are no allocations; their heap is a root as all other memory is.
  */
 #include "analyzer/base/macros.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/runtimes/jvm/space.h"
 
 #include <stdlib.h>
@@ -44,11 +45,21 @@ static void close_space(struct object_space *space)
 	free(jvm);
 }
 
+/* They begin with their range. */
+static int compare_ranges(const void *first, const void *second)
+{
+	const struct memory_range *left = first, *right = second;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
 static struct error *find_all(struct jvm *jvm)
 {
 	TRY(jvm_find_heap(jvm));
 	TRY(find_code(jvm));
-	return jvm_find_classes(jvm);
+	TRY(jvm_find_classes(jvm));
+	array_sort(&jvm->ranges, compare_ranges);
+	return NULL;
 }
 
 static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
