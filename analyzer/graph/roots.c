@@ -407,6 +407,26 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t 
 	return true;
 }
 
+/* The same of all vector registers as the dump has them, in up to three parts. */
+static bool visit_state(const struct roots *roots, const struct image_thread *state,
+			struct anchor *anchor,
+			bool (*visit)(void *data, const struct anchor *anchor), void *data)
+{
+	const struct arch *arch = roots->input.image->arch;
+	size_t start = 0, size = state->vectors_size;
+
+	for (size_t i = 0; i < 2 && size >= arch->vectors_head[1].end; i++) {
+		size_t end = arch->vectors_head[i].start;
+
+		if (end > start &&
+		    !visit_bytes(roots, state->vectors + start, end - start, anchor, visit, data))
+			return false;
+		start = arch->vectors_head[i].end;
+	}
+	return start >= size ||
+	       visit_bytes(roots, state->vectors + start, size - start, anchor, visit, data);
+}
+
 /* Visits the registers that a thread uses, the vector ones at every byte. */
 static bool visit_registers(const struct roots *roots, uint32_t number,
 			    bool (*visit)(void *data, const struct anchor *anchor), void *data)
@@ -428,7 +448,7 @@ static bool visit_registers(const struct roots *roots, uint32_t number,
 		return true;
 	anchor.register_name = VECTOR_REGISTER;
 	/* The state as it is, then what its layout tears apart. */
-	if (!visit_bytes(roots, state->vectors, state->vectors_size, &anchor, visit, data))
+	if (!visit_state(roots, state, &anchor, visit, data))
 		return false;
 	if (!arch->read_vector)
 		return true;

@@ -132,6 +132,10 @@ struct arch {
 
 	/* The note with all vector registers, besides NT_FPREGSET. */
 	uint32_t vectors_note;
+	/* Bytes of a note that has all of these which are no register's, by address. Optional. */
+	struct {
+		uint16_t start, end;
+	} vectors_head[2];
 	/*
 	 * The note that says which bits of a pointer may be a signature: two words, of data and of
 	 * code; and whether the instruction takes a signed pointer to data. Both are optional.

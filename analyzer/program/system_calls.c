@@ -243,12 +243,22 @@ static void leave(const struct program *program, struct thread *thread)
 	}
 }
 
+/* On i386, libc calls a function of the kernel's, in the vdso, which makes the call. */
+static bool waits_in_vdso(const struct program *program, const struct thread *thread)
+{
+	const struct module *module = program_find_module(program, thread->instruction);
+
+	return thread->system_call != SYSTEM_CALL_NONE && module &&
+	       strcmp(module->path, "[vdso]") == 0 &&
+	       thread_is_at_call(program->image, thread->instruction);
+}
+
 void thread_find_use(const struct program *program, struct thread *thread)
 {
 	bool waits = thread->system_call != SYSTEM_CALL_NONE &&
 		     follows_system_call(program, thread->instruction);
 
-	thread->vectors_used = !waits;
+	thread->vectors_used = !waits && !waits_in_vdso(program, thread);
 	if (thread->system_call != SYSTEM_CALL_EXIT) {
 		memcpy(thread->registers, thread->state->registers, sizeof(thread->registers));
 		return;

@@ -89,6 +89,8 @@ const struct arch arch_i386 = {
 	.call_code_size = 2,
 	.pthread = { .self = 8, .dtv = 4, .list = 96, .tid = 104, .cancel = 128, .robust = 112 },
 	.vectors_note = NT_X86_XSTATE,
+	/* Control words; what is reserved, and the header of XSAVE: Intel SDM 1, 13.4. */
+	.vectors_head = { { 0, 32 }, { 416, 576 } },
 	/* All parameters are on the stack. */
 	.parameters = { NOT_A_REGISTER, NOT_A_REGISTER, NOT_A_REGISTER, NOT_A_REGISTER,
 			NOT_A_REGISTER, NOT_A_REGISTER },

@@ -149,6 +149,8 @@ const struct arch arch_x86_64 = {
 	.call_code_size = 2,
 	.pthread = { .self = 16, .dtv = 8, .list = 704, .tid = 720, .cancel = 776 },
 	.vectors_note = NT_X86_XSTATE,
+	/* Control words; what is reserved, and the header of XSAVE: Intel SDM 1, 13.4. */
+	.vectors_head = { { 0, 32 }, { 416, 576 } },
 	.read_vector = read_vector,
 	.parameters = { 5, 4, 1, 2, 8, 9 },
 	.result = 0,

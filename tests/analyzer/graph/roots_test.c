@@ -244,6 +244,22 @@ TEST(vector_register_holds_references_at_any_byte)
 	assert_targets(&world, 0, 0, 0xf);
 }
 
+TEST(what_is_beside_vector_registers_is_no_reference)
+{
+	enum { CONTROL = 16, RESERVED = 464, HEADER = 512 };
+	_cleanup_(world_deinit) struct world world;
+	const uint64_t target = at(0);
+
+	populate(&world);
+	world.vectors_size = 832;
+	memcpy(world.vectors + CONTROL, &target, sizeof(target));
+	memcpy(world.vectors + RESERVED, &target, sizeof(target));
+	memcpy(world.vectors + HEADER, &target, sizeof(target));
+	set_vector(&world, 0, 15, 8, at(1));
+	find_roots(&world);
+	assert_targets(&world, 0, 0, 1 << 1);
+}
+
 TEST(wide_vector_register_is_torn_in_three)
 {
 	static const struct {
