@@ -1,7 +1,5 @@
 #include "analyzer/types/inference.h"
 
-enum { LONG_TEXT = 40 };
-
 /* Whether it may be what a member of the union leads to, cut short: a rival of what fits. */
 static struct error *test_part(const struct inference *inference, struct memory_range range,
 			       type_number type, struct score *score, enum type_fit *ret_fit)
@@ -47,16 +45,6 @@ static struct error *test_elements(struct typing *typing, struct memory_range ra
 	return NULL;
 }
 
-/*
- * Whether it is text and nothing else, though it may look like a structure that ends with text.
- * What is shorter may be a pointer, all bytes of which are letters.
- */
-static bool is_long_text(const struct typing *typing, struct memory_range range)
-{
-	return range.end - range.start >= LONG_TEXT &&
-	       is_filled_with_text(typing, range, range.start);
-}
-
 struct error *inference_test(const struct inference *inference, allocation_id id, type_number type,
 			     struct score *score, enum type_fit *ret_fit)
 {
@@ -64,6 +52,7 @@ struct error *inference_test(const struct inference *inference, allocation_id id
 	struct memory_range range = range_of(typing, id);
 	struct conformity conformity, behind = { .is_violated = false };
 	enum type_fit fit = typing_fit_of_one(typing, range, type);
+	bool leads_to_text;
 
 	*ret_fit = FIT_NONE;
 	if (!is_aggregate(typing_type(typing, type)))
@@ -77,6 +66,9 @@ struct error *inference_test(const struct inference *inference, allocation_id id
 	if (!conformity.is_violated)
 		TRY(typing_conforms_behind(typing, range, type, &behind));
 	if (conformity.is_violated || behind.is_violated)
+		return NULL;
+	TRY(typing_leads_to_text(typing, range.start, type, &leads_to_text));
+	if (leads_to_text)
 		return NULL;
 	/* Arrays of pointers, which are rivals, are looked at as closely. */
 	if (inference->has_pointers) {

@@ -14,6 +14,7 @@ enum {
 	LONGEST_TEXT = 4096,
 	LEAST_LENGTH = 3,	 /* of text that fills its block */
 	MOST_ROOM = 24,		 /* behind it */
+	LONG_TEXT = 40,		 /* bytes of a block */
 	MOST_COMPARED = 1 << 15, /* bytes of a value */
 	LEAST_PART = 2,		 /* words of a structure that is cut short */
 	MOST_TAILS = 4,		 /* structures that end each other */
@@ -408,6 +409,51 @@ struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, ty
 			error = slots_of(&typing->slots, number, &slots, &count);
 	}
 	return error;
+}
+
+bool is_long_text(const struct typing *typing, struct memory_range range)
+{
+	return range.end - range.start >= LONG_TEXT &&
+	       is_filled_with_text(typing, range, range.start);
+}
+
+/* Whether text stands where the pointer to a structure leads, and no pointer that such one has. */
+static struct error *is_to_text(struct typing *typing, const struct slot *slot, uint64_t address,
+				bool *ret)
+{
+	allocation_id id = find_used(typing, address);
+	struct conformity conformity;
+
+	*ret = id != NO_ALLOCATION && !slot->is_choice &&
+	       is_aggregate(typing_type(typing, slot->target)) && is_text(typing, address) &&
+	       range_of(typing, id).start == address &&
+	       is_filled_with_text(typing, range_of(typing, id), address);
+	if (!*ret)
+		return NULL;
+	TRY(typing_conforms(typing, address, slot->target, &conformity));
+	*ret = conformity.confirmed == 0;
+	return NULL;
+}
+
+struct error *typing_leads_to_text(struct typing *typing, uint64_t address, type_number number,
+				   bool *ret)
+{
+	const struct slot *slots;
+	size_t count;
+
+	TRY(slots_of(&typing->slots, number, &slots, &count));
+	*ret = false;
+	for (size_t i = 0; i < count && i < SAMPLE && !*ret; i++) {
+		struct slot slot = slots[i];
+		uint64_t word;
+
+		if (!read_word(typing, address + slot.offset, &word))
+			continue;
+		TRY(is_to_text(typing, &slot, word, ret));
+		/* What was looked at may have moved the slots. */
+		TRY(slots_of(&typing->slots, number, &slots, &count));
+	}
+	return NULL;
 }
 
 struct error *typing_conforms_pointers(struct typing *typing, struct memory_range range,

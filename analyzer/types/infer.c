@@ -22,13 +22,32 @@ static void inference_deinit(struct inference *inference)
 }
 DEFINE_DEINIT(inference_deinit, struct inference)
 
+/* Whether all members of the structure are pointers to others of it: nobody allocates it alone. */
+static bool is_link(const struct typing *typing, const struct data_type *type)
+{
+	enum { MOST_LINKS = 3 };
+	const struct type_member *members = type_members(typing->table, type);
+	bool is_link = type->kind == TYPE_STRUCTURE && type->member_count > 0 &&
+		       type->member_count <= MOST_LINKS;
+
+	for (size_t i = 0; is_link && i < type->member_count; i++) {
+		const struct data_type *member = typing_type(typing, members[i].type);
+
+		is_link =
+			member->kind == TYPE_POINTER && typing_type(typing, member->target) == type;
+	}
+	return is_link;
+}
+
+/* Whether more stands behind the value of the known type than malloc may have given. */
 static bool has_more_behind(const struct typing *typing, allocation_id id)
 {
 	enum type_fit fit = known_fit(typing, id);
+	const struct data_type *type = typing_type(typing, known_type(typing, id));
 
 	return (fit == FIT_PREFIX || fit == FIT_ONE) &&
 	       allocation_size(typing->input.index, id) >=
-		       typing_type(typing, known_type(typing, id))->size + MALLOC_UNIT;
+		       type->size + (is_link(typing, type) ? 1 : 2) * typing->word;
 }
 
 /* Whether a byte in it may say what stands behind the type of the allocation, its header. */
@@ -103,7 +122,9 @@ static struct error *gather(struct inference *inference)
 		    typing_is_settled(typing, id))
 			continue;
 		has_more = has_more_behind(typing, id);
-		if (known_fit(typing, id) == FIT_REGION || has_more)
+		if (known_fit(typing, id) == FIT_REGION ||
+		    (has_more && (known_fit(typing, id) == FIT_PREFIX ||
+				  is_link(typing, typing_type(typing, known_type(typing, id))))))
 			TRY(inference_add_embedded(inference, id));
 		if (known_fit(typing, id) != FIT_NONE && !(has_more && has_tag(typing, id)))
 			continue;

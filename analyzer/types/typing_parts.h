@@ -309,6 +309,12 @@ bool is_text(const struct typing *typing, uint64_t address);
 /* Whether text stands there in the block, which ends with it but for what malloc rounds. */
 bool is_filled_with_text(const struct typing *typing, struct memory_range range, uint64_t address);
 
+/*
+ * Whether it is text and nothing else, though it may look like a structure that ends with text.
+ * What is shorter may be a pointer, all bytes of which are letters.
+ */
+bool is_long_text(const struct typing *typing, struct memory_range range);
+
 /* The last member if it may be of any size: where it begins, and the type of its elements. */
 bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
 		    type_number *ret_element);
@@ -333,6 +339,10 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 /* Whether what the pointers of a value lead to looks like what they say, too. */
 struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, type_number number,
 				     struct conformity *ret);
+
+/* Whether a pointer to a structure in the value leads to text instead. */
+struct error *typing_leads_to_text(struct typing *typing, uint64_t address, type_number number,
+				   bool *ret);
 
 /*
  * Whether the range looks like an array of pointers of that type, each null or to what looks like

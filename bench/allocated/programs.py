@@ -330,6 +330,67 @@ def start_tmux(run):
     return wait_until_idle(pid)
 
 
+def connect_all(run, path, count):
+    """Clients of a server's socket, once there is one."""
+    while not path.exists():
+        time.sleep(0.1)
+    time.sleep(0.5)
+    for _ in range(count):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(path))
+        run.stack.callback(client.close)
+        yield client
+
+
+def start_haproxy(run):
+    path = run.folder / "socket"
+    rules = "".join(f"use_backend b{i} if {{ hdr(host) -i h{i}.example }}\n"
+                    for i in range(1000))
+    servers = "".join(f"""backend b{i}
+        server s{i} 127.0.0.1:{20000 + i}
+        http-request set-header X-Backend {i}\n""" for i in range(1000))
+    config = run.write("haproxy.cfg", f"""global
+        maxconn 400
+        nbthread 2
+        defaults
+        mode http
+        timeout client 300s
+        timeout server 300s
+        timeout connect 300s
+        frontend f
+        bind unix@{path}
+        {rules}default_backend b0\n{servers}""")
+    process = run.open("-db", "-f", str(config))
+    for number, client in enumerate(connect_all(run, path, 200)):
+        client.sendall(f"GET / HTTP/1.1\r\nHost: h{number}.example\r\n"
+                       f"X-Text: {'x' * 500}\r\n".encode())
+    return wait_until_idle(process.pid)
+
+
+def start_memcached(run):
+    path = run.folder / "socket"
+    process = run.open("-u", "root", "-s", str(path), "-m", "64", "-t", "2")
+    for number, client in enumerate(connect_all(run, path, 50)):
+        for i in range(ITEMS // 25):
+            value = "v" * (10 + i * 7 % 2000)
+            client.sendall(f"set key:{number}:{i} 0 0 {len(value)}\r\n{value}"
+                           "\r\n".encode())
+            client.recv(100)
+    return wait_until_idle(process.pid)
+
+
+def start_dnsmasq(run):
+    lines = [f"address=/host{i}.example/10.0.{i // 250}.{i % 250}\n"
+             for i in range(3000)]
+    lines += [f"txt-record=t{i}.example,some text {i}\n" for i in range(500)]
+    lines += [f"dhcp-host=00:00:00:00:{i // 250:02}:{i % 250 % 100:02},h{i}\n"
+              for i in range(100)]
+    config = run.write("dnsmasq.conf", "".join(lines))
+    process = run.open("-k", "-C", str(config), "-u", "root", "--port=0",
+                       "--no-resolv", "--pid-file=", "--cache-size=5000")
+    return wait_until_idle(process.pid)
+
+
 def start_nginx(run):
     servers = "".join(f"""
         server {{
@@ -588,6 +649,13 @@ PROGRAMS = (
             f"CFLAGS='{FLAGS}' LDFLAGS=-g && {MAKE} -C Src", "Src/zsh",
             start_zsh,
             Site(wrappers=r"z\w*alloc|hcalloc", functions={"ztrdup": "char"}),
+            held_out=True),
+    Program("haproxy", "haproxy", f"{MAKE} TARGET=linux-glibc haproxy",
+            "haproxy", start_haproxy, held_out=True),
+    Program("memcached", "memcached", f"./configure -q CFLAGS='{FLAGS}' && "
+            f"{MAKE} memcached", "memcached", start_memcached, held_out=True),
+    Program("dnsmasq", "dnsmasq", f"{MAKE} CFLAGS='{FLAGS}'",
+            "src/dnsmasq", start_dnsmasq, Site(wrappers=r"whine_malloc|safe_malloc"),
             held_out=True),
     Program("cppcheck", "cppcheck", f"{MAKE} CXXFLAGS='{FLAGS} -DNDEBUG' "
             "cppcheck", "cppcheck", start_cppcheck, held_out=True),
