@@ -161,9 +161,24 @@ static bool may_pass_on(const struct module *module)
 	return module_needs(module, names) != 0;
 }
 
+static bool has_libc(const struct heap_context *context)
+{
+	const struct program *program = context->program;
+	bool has_libc = false;
+
+	for (size_t i = 0; i < program->module_count; i++)
+		has_libc |= module_is_libc(&program->modules[i]);
+	return has_libc;
+}
+
 static void report(const struct heap_context *context, const struct module *module, int number)
 {
-	if (number == UNSUPPORTED && may_pass_on(module))
+	if (number < UNSUPPORTED && strcmp(unsupported[number].name, GO) == 0 && has_libc(context))
+		findings_add(
+			context->findings, FINDING_NOTE,
+			"%s is in Go: objects of Go are no allocations here, and hold what they refer to until Go frees them",
+			module->path);
+	else if (number == UNSUPPORTED && may_pass_on(module))
 		findings_add(
 			context->findings, FINDING_NOTE,
 			"%s defines malloc: unless it calls libc's, what it allocated is not counted",
@@ -208,13 +223,10 @@ bool report_unsupported(const struct heap_context *context,
 
 void report_no_heap(const struct heap_context *context)
 {
-	bool libc = false;
-
-	for (size_t i = 0; i < context->program->module_count; i++)
-		libc |= module_is_libc(&context->program->modules[i]);
 	findings_add(
 		context->findings, FINDING_INCOMPLETE,
 		"no heap was found: %s. Counts of 0 mean nothing",
-		libc ? "libc is loaded, but its data (main_arena) is not in the core"
-		     : "neither glibc's malloc nor any other known allocator is seen in the core");
+		has_libc(context)
+			? "libc is loaded, but its data (main_arena) is not in the core"
+			: "neither glibc's malloc nor any other known allocator is seen in the core");
 }

@@ -20,7 +20,7 @@ struct type_reason {
 	const char *type; /* NULL: not known; lives as long as the analysis */
 	const char *sure; /* one of the words above, or "stated by the user"; static */
 	uint32_t values;  /* of the type that are known to stand in it, if several are; else 0 */
-	char *path;	 /* as "shop.customers[3].orders, 2 steps from shop"; owned; or NULL */
+	char *path;	  /* as "shop.customers[3].orders, 2 steps from shop"; owned; or NULL */
 };
 
 /*

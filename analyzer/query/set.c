@@ -236,8 +236,8 @@ static const struct set sets[] = {
 		     "list stringusers app::Session --limit 3",
 	  .description =
 		  "'summarize' counts strings by class and offset: empty, short and long ones, and the bytes of the long ones." },
-	{ "iseqs", "compiled methods, blocks and bodies of classes of Ruby, functions of PHP", STAGE_OBJECTS,
-	  .select = select_code,
+	{ "iseqs", "compiled methods, blocks and bodies of classes of Ruby, functions of PHP",
+	  STAGE_OBJECTS, .select = select_code,
 	  .example = "summarize iseqs\n"
 		     "list iseqs --sort-by bytes --limit 10",
 	  .description =
