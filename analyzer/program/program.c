@@ -52,7 +52,7 @@ struct error *program_create(const struct image *image, struct findings *finding
 	program->image = image;
 	program->pthread_pointer = image->arch->pthread.pointer;
 	TRY(program_find_modules(program));
-	program_find_signatures(program);
+	program_find_signatures(program, findings);
 	TRY(read_threads(program));
 	TRY(program_find_stacks(program));
 	program_report_missing(program, findings);

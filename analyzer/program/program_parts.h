@@ -8,7 +8,7 @@
 
 /* In this order, each once. */
 struct error *program_find_modules(struct program *program);
-void program_find_signatures(struct program *program);
+void program_find_signatures(struct program *program, struct findings *findings);
 void program_check_thread_pointers(struct program *program);
 struct error *program_find_stacks(struct program *program);
 

@@ -17,33 +17,34 @@ static uint64_t bits_above(const struct image *image)
 	return last >> 63 ? 0 : UINT64_MAX << (last ? 64 - __builtin_clzll(last) : 0);
 }
 
-/* Whether the region has an instruction that takes signed data, or might have. */
-static bool may_take_signed_data(const struct image *image, const struct region *region)
+enum signed_data { NO_SIGNED_DATA, PERHAPS_SIGNED_DATA, SIGNED_DATA };
+
+/* Whether the region has an instruction that takes signed data. */
+static enum signed_data taken_by(const struct image *image, const struct region *region)
 {
 	uint64_t size = region->end - region->start;
 	uint32_t instruction;
 
 	if (!(region->rights & RIGHT_EXECUTE))
-		return false;
+		return NO_SIGNED_DATA;
 	if (!region->bytes)
-		return image->signatures.data != 0;
+		return image->signatures.data ? PERHAPS_SIGNED_DATA : NO_SIGNED_DATA;
 	for (uint64_t i = 0; size - i >= sizeof(instruction); i += sizeof(instruction)) {
 		memcpy(&instruction, region->bytes + i, sizeof(instruction));
 		if (image->arch->takes_signed_data(instruction))
-			return true;
+			return SIGNED_DATA;
 	}
-	return false;
+	return NO_SIGNED_DATA;
 }
 
-static bool may_sign_data(const struct image *image)
+static enum signed_data signed_data_of(const struct image *image)
 {
-	size_t i = 0;
+	enum signed_data taken = NO_SIGNED_DATA;
 
-	if (!image->arch->takes_signed_data)
-		return false;
-	while (i < image->region_count && !may_take_signed_data(image, &image->regions[i]))
-		i++;
-	return i < image->region_count;
+	if (image->arch->takes_signed_data)
+		for (size_t i = 0; i < image->region_count && taken == NO_SIGNED_DATA; i++)
+			taken = taken_by(image, &image->regions[i]);
+	return taken;
 }
 
 /* What the dump says, which may be anything. */
@@ -52,17 +53,23 @@ static uint64_t usable(uint64_t said, uint64_t above)
 	return said ? said & above : above;
 }
 
-void program_find_signatures(struct program *program)
+void program_find_signatures(struct program *program, struct findings *findings)
 {
 	const struct image *image = program->image;
 	uint64_t above = bits_above(image);
+	enum signed_data signed_data;
 
 	program->ignored_bits = image->arch->tag_bits;
 	if (!image->arch->signs_returns)
 		return;
 	program->code_signature = usable(image->signatures.code, above);
-	if (may_sign_data(image))
+	signed_data = signed_data_of(image);
+	if (signed_data != NO_SIGNED_DATA)
 		program->ignored_bits |= usable(image->signatures.data, above);
+	if (signed_data == PERHAPS_SIGNED_DATA)
+		findings_add(
+			findings, FINDING_NOTE,
+			"pointers may be signed here, as not all code is at hand to say: so more numbers look like addresses, and may hold leaks (--sysroot DIR has the program's files)");
 }
 
 uint64_t program_unsigned(const struct program *program, uint64_t word)

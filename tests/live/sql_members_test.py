@@ -61,7 +61,7 @@ int main(void)
 # What the second node holds, by path.
 VALUES = {
     "small": -5, "large": -1, "real": -2.5, "single": 0.25, "letter": -1, "flag": 1, "state": 7,
-    "low": 5, "high": -3, "name": "it's \\n", "corner.x": 1, "corner.y": -2, "corners[0].x": 3,
+    "low": 5, "high": -3, "name": "it's \n", "corner.x": 1, "corner.y": -2, "corners[0].x": 3,
     "corners[0].y": 4, "corners[1].x": 5, "corners[1].y": 6, "as_number": 42, "next": 0,
 }
 
