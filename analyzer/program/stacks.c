@@ -229,6 +229,22 @@ static struct error *add_finished(struct program *program, const struct descript
 	return add_stack(program, stack);
 }
 
+/*
+ * Whether the descriptor's thread has ended. The kernel clears its number only when the thread is
+ * gone, which it may not be yet, though it runs no more of the program, and is not in the dump.
+ */
+static bool has_ended(const struct program *program, const struct descriptor *descriptor)
+{
+	bool has_ended = descriptor->tid <= 0 || descriptor->exited;
+
+	for (size_t i = 0; descriptor->tid > 0 && has_ended && i < program->thread_count; i++) {
+		uint64_t pointer = program->threads[i].thread_pointer;
+
+		has_ended = pointer && thread_descriptor(program, pointer) != descriptor->address;
+	}
+	return has_ended;
+}
+
 /* Walk the list of stacks whose head stands at address, if there is one. */
 static struct error *walk_list(struct program *program, uint64_t head, uint64_t next)
 {
@@ -243,7 +259,7 @@ static struct error *walk_list(struct program *program, uint64_t head, uint64_t 
 		    back != previous ||
 		    !descriptor_read(image, next - arch->pthread.list, &descriptor))
 			return NULL;
-		if (descriptor.tid <= 0)
+		if (has_ended(program, &descriptor))
 			TRY(add_finished(program, &descriptor));
 		previous = next;
 		if (!image_read_word(image, next, &next))

@@ -325,6 +325,25 @@ TEST(detached_thread_that_has_ended_is_over)
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 }
 
+/* The kernel clears the number a moment later than the thread's last instruction. */
+TEST(thread_that_has_ended_is_over_though_it_has_its_number)
+{
+	const uint64_t running = BLOCK + 0x100000;
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process);
+	add_thread(&process, 11, MAIN + 0x4000, DATA + 0x400);
+	add_block(&process, BLOCK, 12);
+	core_set(&process.core, DESCRIPTOR + IN_PTHREAD_CANCEL, EXITING | 0x20);
+	add_block(&process, running, 13);
+	core_set(&process.core, running + (DESCRIPTOR - BLOCK) + IN_PTHREAD_CANCEL, 0);
+	link_block(&process, BLOCK);
+	link_block(&process, running);
+	process_open(&process);
+	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
+	assert_null(program_find_stack(process.program, running));
+}
+
 TEST(running_threads_on_the_list_are_not_finished)
 {
 	const uint64_t second = BLOCK + 0x100000, third = BLOCK + 0x200000;
