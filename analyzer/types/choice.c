@@ -1,5 +1,7 @@
 #include "analyzer/types/inference.h"
 
+enum { LONG_TEXT = 40 };
+
 /* Whether it may be what a member of the union leads to, cut short: a rival of what fits. */
 static struct error *test_part(const struct inference *inference, struct memory_range range,
 			       type_number type, struct score *score, enum type_fit *ret_fit)
@@ -43,6 +45,16 @@ static struct error *test_elements(struct typing *typing, struct memory_range ra
 	score->exact += conformity.confirmed > 0 || !is_character;
 	score->known += conformity.known;
 	return NULL;
+}
+
+/*
+ * Whether it is text and nothing else, though it may look like a structure that ends with text.
+ * What is shorter may be a pointer, all bytes of which are letters.
+ */
+static bool is_long_text(const struct typing *typing, struct memory_range range)
+{
+	return range.end - range.start >= LONG_TEXT &&
+	       is_filled_with_text(typing, range, range.start);
 }
 
 struct error *inference_test(const struct inference *inference, allocation_id id, type_number type,

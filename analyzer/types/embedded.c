@@ -101,7 +101,7 @@ static struct error *gather_candidates(struct inference *inference,
 	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
 	if (!find_link(typing, id, &offset))
 		return NULL;
-	for (; i < structures->all.count && all[i].size <= size; i++)
+	for (; i < structures->all.count && all[i].size <= size; i++, inference->tests++)
 		if (allocation_fits(typing->input.index, range, all[i].size, true) &&
 		    has_member_at(typing, all[i].type, known_type(typing, id), offset))
 			TRY(inference_add_candidate(inference, all[i].type, false));

@@ -14,7 +14,6 @@ enum {
 	LONGEST_TEXT = 4096,
 	LEAST_LENGTH = 3,	 /* of text that fills its block */
 	MOST_ROOM = 24,		 /* behind it */
-	LONG_TEXT = 40,		 /* bytes of a block */
 	MOST_COMPARED = 1 << 15, /* bytes of a value */
 	LEAST_PART = 2,		 /* words of a structure that is cut short */
 	MOST_TAILS = 4,		 /* structures that end each other */
@@ -409,12 +408,6 @@ struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, ty
 			error = slots_of(&typing->slots, number, &slots, &count);
 	}
 	return error;
-}
-
-bool is_long_text(const struct typing *typing, struct memory_range range)
-{
-	return range.end - range.start >= LONG_TEXT &&
-	       is_filled_with_text(typing, range, range.start);
 }
 
 /* Whether text stands where the pointer to a structure leads, and no pointer that such one has. */

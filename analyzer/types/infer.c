@@ -285,11 +285,8 @@ static struct error *for_each_group(struct inference *inference,
 			;
 		if (!progress_step(inference->typing->input.progress, 0))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		if (inference->tests > MOST_TESTS) {
-			typing_reach_limit(inference->typing,
-					   "more than 67,108,864 comparisons with candidates");
+		if (inference->tests > MOST_TESTS)
 			break;
-		}
 		error = visit(inference, &(struct group){ first, next - i,
 							  known_fit(inference->typing, first->id) !=
 								  FIT_NONE });
@@ -384,6 +381,8 @@ struct error *typing_infer(struct typing *typing)
 			break;
 		error = typing_follow_queue(typing);
 	}
+	if (inference.tests > MOST_TESTS)
+		typing_reach_limit(typing, "more than 67,108,864 comparisons with candidates");
 	if (!error)
 		error = infer_arrays(typing);
 	return error ? error : doubt_headers(&inference);

@@ -309,12 +309,6 @@ bool is_text(const struct typing *typing, uint64_t address);
 /* Whether text stands there in the block, which ends with it but for what malloc rounds. */
 bool is_filled_with_text(const struct typing *typing, struct memory_range range, uint64_t address);
 
-/*
- * Whether it is text and nothing else, though it may look like a structure that ends with text.
- * What is shorter may be a pointer, all bytes of which are letters.
- */
-bool is_long_text(const struct typing *typing, struct memory_range range);
-
 /* The last member if it may be of any size: where it begins, and the type of its elements. */
 bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
 		    type_number *ret_element);
