@@ -22,6 +22,8 @@
 
 #include <stdlib.h>
 
+#define ADDRESSES (UINT64_C(1) << 48) /* no heap is above */
+
 enum {
 	LEVELS = 5,
 	FIRST_BITS = 14, /* of the room of the first summary; others have 3 more each */
@@ -31,6 +33,7 @@ enum {
 	REACH = 4 << 10, /* what follows what within mheap_ */
 	MOST_RANGES = 1 << 12,
 	MOST_SPANS = 1 << 24,
+	MOST_TABLES = 1 << 14, /* looked at one by one: for 512 GiB of heap */
 	CHECKED_SPANS = 16,
 	PAGE_BITS = 13,
 	RANGE_ALIGNMENT = 4 << 20,
@@ -113,7 +116,7 @@ static struct error *read_ranges(struct go *go, uint64_t place)
 	for (uint64_t i = 0; i < slice.count; i++, last = range.end) {
 		if (!image_read(go->image, slice.start + i * sizeof(range), &range,
 				sizeof(range)) ||
-		    range.start < last || range.end <= range.start ||
+		    range.start < last || range.end <= range.start || range.end > ADDRESSES ||
 		    (range.start | range.end) % RANGE_ALIGNMENT != 0) {
 			go->in_use.count = 0;
 			return NULL;
@@ -310,7 +313,8 @@ static struct error *add_other(struct go *go, uint64_t start, uint64_t end, cons
 {
 	size_t first = LIST_ABOVE(go->ranges.items, go->heap_ranges, range.end, start);
 
-	if (start >= end || (first < go->heap_ranges && go->ranges.items[first].range.start < end))
+	if (start >= end || go->ranges.count - go->heap_ranges == MOST_TABLES ||
+	    (first < go->heap_ranges && go->ranges.items[first].range.start < end))
 		return NULL;
 	for (size_t i = go->heap_ranges; i < go->ranges.count; i++)
 		if (start < go->ranges.items[i].range.end && end > go->ranges.items[i].range.start)

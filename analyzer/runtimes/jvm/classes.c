@@ -11,7 +11,12 @@
 #include "analyzer/base/macros.h"
 #include "analyzer/runtimes/jvm/space.h"
 
-enum { PIECE = 4 << 20, MOST_CLASSES = 1 << 20, FIRST_VERSION = 16 };
+enum {
+	PIECE = 4 << 20,
+	MOST_PIECES = 1 << 12, /* looked at one by one */
+	MOST_CLASSES = 1 << 18,
+	FIRST_VERSION = 16,
+};
 
 /* A piece of metaspace. */
 struct piece {
@@ -59,6 +64,8 @@ static struct error *find_piece(struct search *search, uint64_t address, struct 
 		*ret = &search->pieces.items[number];
 		return NULL;
 	}
+	if (search->pieces.count == MOST_PIECES)
+		return NULL;
 	search->last = search->pieces.count;
 	TRY(array_append(&search->pieces, (struct piece){ .start = start }));
 	*ret = &search->pieces.items[search->last];
