@@ -16,28 +16,20 @@
 
 enum { MOST_ROUNDING = 32 }; /* bytes that malloc gives more than was asked for */
 
-struct sized {
-	uint64_t size;
-	type_number type;
-};
-
 DEFINE_COMPARE(compare_sizes, struct sized, ASCENDING(size), ASCENDING(type))
 DEFINE_COMPARE(compare_embedded, struct untyped, ASCENDING(group), ASCENDING(size), ASCENDING(id))
 
-/* All structures, by size. */
-struct structures {
-	ARRAY(struct sized) all;
-};
-
-static struct error *find_structures(const struct typing *typing, struct structures *ret)
+static struct error *find_structures(struct inference *inference)
 {
+	const struct typing *typing = inference->typing;
+
 	for (type_number i = 1; i < type_count(typing->table); i++) {
 		const struct data_type *type = typing_type(typing, i);
 
 		if (type->kind == TYPE_STRUCTURE && type->size >= 2 * typing->word)
-			TRY(array_append(&ret->all, (struct sized){ type->size, i }));
+			TRY(array_append(&inference->structures, (struct sized){ type->size, i }));
 	}
-	array_sort(&ret->all, compare_sizes);
+	array_sort(&inference->structures, compare_sizes);
 	return NULL;
 }
 
@@ -88,66 +80,50 @@ struct error *inference_add_embedded(struct inference *inference, allocation_id 
 }
 
 /* What is just as large as the allocation, and has the link where it stands in that. */
-static struct error *gather_candidates(struct inference *inference,
-				       const struct structures *structures, allocation_id id)
+static struct error *gather_candidates(struct inference *inference, allocation_id id)
 {
 	struct typing *typing = inference->typing;
 	struct memory_range range = range_of(typing, id);
 	uint64_t size = range.end - range.start, offset = 0;
-	const struct sized *all = structures->all.items;
-	size_t i = BISECT(j, 0, structures->all.count, all[j].size + MOST_ROUNDING < size);
+	const struct sized *all = inference->structures.items;
+	size_t i = BISECT(j, 0, inference->structures.count, all[j].size + MOST_ROUNDING < size);
 
 	inference->candidates.count = inference->choice_count = 0;
 	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
 	if (!find_link(typing, id, &offset))
 		return NULL;
-	for (; i < structures->all.count && all[i].size <= size; i++, inference->tests++)
+	for (; i < inference->structures.count && all[i].size <= size; i++, inference->tests++)
 		if (allocation_fits(typing->input.index, range, all[i].size, true) &&
 		    has_member_at(typing, all[i].type, known_type(typing, id), offset))
 			TRY(inference_add_candidate(inference, all[i].type, false));
 	return NULL;
 }
 
-static struct error *infer_group(struct inference *inference, const struct structures *structures,
-				 const struct group *group)
+static struct error *infer_group(struct inference *inference, const struct group *group)
 {
 	type_number type;
 
-	TRY(gather_candidates(inference, structures, group->items->id));
+	TRY(gather_candidates(inference, group->items->id));
 	TRY(inference_choose(inference, group, &type));
 	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
 		return NULL;
 	return inference_assign_group(inference, group, type);
 }
 
-static struct error *infer_groups(struct inference *inference, const struct structures *structures)
+struct error *infer_embedded(struct inference *inference)
 {
 	const struct untyped *all = inference->embedded.items;
 	size_t count = inference->embedded.count;
 
+	array_sort(&inference->embedded, compare_embedded);
+	if (count > 0 && inference->structures.count == 0)
+		TRY(find_structures(inference));
 	for (size_t i = 0, next; i < count && inference->tests <= MOST_TESTS; i = next) {
 		for (next = i + 1; next < count && all[next].group == all[i].group &&
 				   all[next].size == all[i].size;
 		     next++)
 			;
-		TRY(infer_group(inference, structures,
-				&(struct group){ &all[i], next - i, false }));
+		TRY(infer_group(inference, &(struct group){ &all[i], next - i, false }));
 	}
 	return NULL;
-}
-
-struct error *infer_embedded(struct inference *inference)
-{
-	struct structures structures = {
-		.all.memory.account = inference->typing->input.account,
-	};
-	struct error *error = NULL;
-
-	array_sort(&inference->embedded, compare_embedded);
-	if (inference->embedded.count)
-		error = find_structures(inference->typing, &structures);
-	if (!error)
-		error = infer_groups(inference, &structures);
-	array_release(&structures.all);
-	return error;
 }

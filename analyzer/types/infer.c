@@ -16,6 +16,7 @@ static void inference_deinit(struct inference *inference)
 	array_release(&inference->candidates);
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
+	array_release(&inference->structures);
 	table_release(&inference->headers);
 	table_release(&inference->groups);
 	votes_release(&inference->votes);
@@ -338,6 +339,7 @@ struct error *typing_infer(struct typing *typing)
 		.candidates.memory.account = account,
 		.scores.memory.account = account,
 		.heirs.memory.account = account,
+		.structures.memory.account = account,
 		.headers.memory.account = account,
 		.groups.memory.account = account,
 		.votes.all.memory.account = account,

@@ -37,6 +37,12 @@ struct group {
 	bool is_headed; /* of these the header is known */
 };
 
+/* A structure, by its size. */
+struct sized {
+	uint64_t size;
+	type_number type;
+};
+
 /* A type that begins as another one does, which is its header. */
 struct heir {
 	type_number header, type;
@@ -65,6 +71,7 @@ struct inference {
 	bool is_exact;			/* one leads to what is just as large as it says */
 	ARRAY(struct score) scores;	/* of the candidates */
 	ARRAY(struct heir) heirs;
+	ARRAY(struct sized) structures; /* all, by size; once embedded ones are looked for */
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
 	struct address_map groups;  /* by a hash of what all of one share: their numbers */
 	struct votes votes;

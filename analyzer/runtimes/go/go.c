@@ -239,13 +239,8 @@ static struct error *add_span(struct go *go, const uint8_t bytes[static SPAN_SIZ
 	}
 }
 
-/* Both kinds begin with their range. */
-static int compare_ranges(const void *first, const void *second)
-{
-	const struct memory_range *left = first, *right = second;
-
-	return (left->start > right->start) - (left->start < right->start);
-}
+DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
+DEFINE_COMPARE(compare_objects, struct span, ASCENDING(range.start))
 
 /* Add a range of the heap, behind all others of it. */
 static struct error *add(struct go *go, uint64_t start, uint64_t end, const char *name)
@@ -302,7 +297,7 @@ static struct error *add_heap(struct go *go)
 		TRY(array_append(&spans, span));
 	}
 	array_sort(&spans, compare_ranges);
-	array_sort(&go->objects, compare_ranges);
+	array_sort(&go->objects, compare_objects);
 	TRY(divide(go, spans.items, spans.count));
 	go->heap_ranges = go->ranges.count;
 	return NULL;

@@ -9,6 +9,7 @@
  *					Klass | next | constants | methods |
  */
 #include "analyzer/base/macros.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/runtimes/jvm/space.h"
 
 enum {
@@ -120,12 +121,7 @@ static struct error *find_pieces(struct search *search)
 	return NULL;
 }
 
-static int compare_pieces(const void *first, const void *second)
-{
-	const struct piece *left = first, *right = second;
-
-	return left->start < right->start ? -1 : left->start > right->start;
-}
+DEFINE_COMPARE(compare_pieces, struct piece, ASCENDING(start))
 
 static struct error *add_pieces(struct jvm *jvm, struct search *search)
 {

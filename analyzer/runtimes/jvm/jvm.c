@@ -45,13 +45,7 @@ static void close_space(struct object_space *space)
 	free(jvm);
 }
 
-/* They begin with their range. */
-static int compare_ranges(const void *first, const void *second)
-{
-	const struct memory_range *left = first, *right = second;
-
-	return (left->start > right->start) - (left->start < right->start);
-}
+DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
 
 static struct error *find_all(struct jvm *jvm)
 {
