@@ -126,7 +126,7 @@ static struct error *write_suspects(struct page *page, const char *words)
 {
 	static const struct table table = TABLE(
 		"suspect",
-		"{owner} holds 0x{retained}({retained,}) bytes, {percent} % of what is used[; most below {count,} {kind}, such as {example}[ ({path})]].",
+		"{owner} holds 0x{retained}({retained,}) bytes, {percent} % of what is used[; most is in or below {count,} {count|allocation|allocations} of {kind}, such as {example}[ ({path})]].",
 		{ "owner", VALUE_TEXT }, { "retained", VALUE_BYTES }, { "percent", VALUE_NUMBER },
 		{ "count", VALUE_COUNT }, { "kind", VALUE_TEXT }, { "example", VALUE_ADDRESS },
 		{ "path", VALUE_TEXT });
