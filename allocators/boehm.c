@@ -83,6 +83,7 @@ static struct error *boehm_walk(struct heap *base, arena_number first, struct bl
 	struct boehm_heap *heap = (struct boehm_heap *)base;
 
 	heap->first_arena = first;
+	block_sink_align(sink, 2 * image_word_size(heap->context.image));
 	for (size_t i = 0; i < heap->collector_count; i++) {
 		struct collector *collector = &heap->collectors[i];
 
@@ -214,7 +215,7 @@ static struct error *boehm_visit_units(const struct heap *base, unit_visit visit
 /* One byte may be added, so that the end of an object is in it; large ones are whole blocks. */
 static bool boehm_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
-	return exactly ? size - wanted <= GRANULE : rounds_like_malloc(size, wanted);
+	return exactly ? size - wanted <= LARGEST_GRANULE : rounds_like_malloc(size, wanted);
 }
 
 static bool boehm_lives_in(const struct heap *base, uint64_t start, uint64_t end)
@@ -251,8 +252,9 @@ static bool has_procedures(const struct heap_context *context, const struct coll
 
 	array_for_each(block, &collector->blocks) {
 		if (!is_free(block) && !block->pointerless && block->kind >= KIND_FIRST_OWN &&
-		    image_read_u64(context->image, block->header + HEADER_DESCRIPTOR,
-				   &descriptor) &&
+		    image_read_word(context->image,
+				    block->header + words(collector, HEADER_DESCRIPTOR),
+				    &descriptor) &&
 		    (descriptor & TAGS) == TAG_PROCEDURE)
 			return true;
 	}
@@ -268,7 +270,7 @@ static enum more_roots find_more_roots(const struct heap_context *context,
 	if (has_procedures(context, collector))
 		return MORE_ROOTS_CALLBACK;
 	if (!module || !module_find_variable(module, "GC_push_other_roots", &variable) ||
-	    !image_read_u64(context->image, variable, &function))
+	    !image_read_word(context->image, variable, &function))
 		return MORE_ROOTS_UNKNOWN;
 	return is_default(module, function) ? MORE_ROOTS_NONE : MORE_ROOTS_CALLBACK;
 }
@@ -301,20 +303,20 @@ static bool boehm_read_debug_header(const struct image *image, uint64_t start,
 				    struct debug_header *ret)
 {
 	static const uint64_t MARK = 0xFEDCEDCBFEDCEDCB;
-	uint64_t words[4];
+	const uint64_t size = UINT64_C(4) * image_word_size(image);
+	uint64_t words[4], mark = image_word_size(image) == sizeof(MARK) ? MARK : (uint32_t)MARK;
 
-	if (!image_read(image, start, words, sizeof(words)) ||
-	    (words[3] ^ MARK) != start + sizeof(words))
+	if (!image_read_words(image, start, words, 4) || (words[3] ^ mark) != start + size)
 		return false;
-	*ret = (struct debug_header){ words[0], (uint32_t)words[1], start + sizeof(words),
-				      words[2] };
+	*ret = (struct debug_header){ words[0], (uint32_t)words[1], start + size, words[2] };
 	return true;
 }
 
 const struct allocator allocator_boehm = {
 	.name = "boehm",
 	.summary = "the Boehm-Demers-Weiser collector, 7.2 and later",
-	.alignment = GRANULE,
+	.narrow = true,
+	.alignment = LARGEST_GRANULE,
 	.open = boehm_open,
 	.walk = boehm_walk,
 	.arena_count = boehm_arena_count,

@@ -17,20 +17,24 @@ static bool is_linked(struct view *view, const struct boehm_geometry *geometry, 
 
 	if (index == 0)
 		return true;
-	return index % 8 == 0 && view_word(view, index_field(geometry, index, link), &back) &&
-	       back == address && view_word(view, index_field(geometry, index, INDEX_KEY), &key) &&
+	return index % geometry->word == 0 &&
+	       view_word(view, index_field(geometry, index, link), &back) && back == address &&
+	       view_word(view, index_field(geometry, index, INDEX_KEY), &key) &&
 	       view_word(view, index_field(geometry, address, INDEX_KEY), &own_key) &&
 	       (upward ? key > own_key : key < own_key);
 }
 
+/* On i386, the kernel gives memory from the lowest addresses on to who asks for it there, as bdwgc.
+ */
 bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, uint64_t address)
 {
 	uint64_t key, upward, downward;
 
-	return view_word(view, index_field(geometry, address, INDEX_KEY), &key) && key != 0 &&
+	return view_word(view, index_field(geometry, address, INDEX_KEY), &key) &&
 	       key < UINT64_C(1) << (47 - key_shift(geometry)) &&
 	       view_word(view, index_field(geometry, address, INDEX_UPWARD), &upward) &&
 	       view_word(view, index_field(geometry, address, INDEX_DOWNWARD), &downward) &&
+	       (key != 0 || (geometry->word == sizeof(uint32_t) && upward != 0)) &&
 	       is_linked(view, geometry, upward, address, true) &&
 	       is_linked(view, geometry, downward, address, false);
 }
@@ -39,29 +43,29 @@ bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, ui
 static bool read_header(const struct boehm_geometry *geometry, const struct image *image,
 			uint64_t header, uint64_t start, struct boehm_block *ret)
 {
-	uint8_t bytes[HEADER_TAIL];
-	uint64_t block, descriptor;
+	uint8_t bytes[8 * HEADER_TAIL];
+	const unsigned int word = geometry->word;
+	const uint8_t *small = bytes + HEADER_BYTES * word;
 	uint64_t mask = (UINT64_C(1) << geometry->log_block) - 1;
 
-	if (header % 8 != 0 || !image_read(image, header, bytes, sizeof(bytes)))
+	if (header % word != 0 || !image_read(image, header, bytes, HEADER_TAIL * word))
 		return false;
 	*ret = (struct boehm_block){
 		.start = start,
 		.header = header,
-		.kind = bytes[HEADER_KIND],
-		.flags = bytes[HEADER_FLAGS],
+		.size = load_word(bytes + HEADER_SIZE * word, word),
+		.kind = small[HEADER_KIND],
+		.flags = small[HEADER_FLAGS],
+		.pointerless = load_word(bytes + HEADER_DESCRIPTOR * word, word) == 0,
 	};
-	memcpy(&block, bytes + HEADER_BLOCK, sizeof(block));
-	memcpy(&ret->swept, bytes + HEADER_SWEPT, sizeof(ret->swept));
-	memcpy(&ret->size, bytes + HEADER_SIZE, sizeof(ret->size));
-	memcpy(&descriptor, bytes + HEADER_DESCRIPTOR, sizeof(descriptor));
-	ret->pointerless = descriptor == 0;
+	memcpy(&ret->swept, small + HEADER_SWEPT, sizeof(ret->swept));
 	if (ret->size == 0 || ret->size > UINT64_C(1) << 47 || (ret->flags & ~FLAGS_KNOWN))
 		return false;
 	/* The header of a free run keeps the kind and block that it had before. */
 	if (is_free(ret))
 		return (ret->size & mask) == 0;
-	return ret->kind < MOST_KINDS && block == start && ret->size % GRANULE == 0;
+	return ret->kind < MOST_KINDS && ret->size % granule(geometry) == 0 &&
+	       load_word(bytes + HEADER_BLOCK * word, word) == start;
 }
 
 bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geometry,
@@ -76,7 +80,7 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 	for (uint64_t i = 0; i < UINT64_C(1) << geometry->log_index && seen < GLANCE; i++) {
 		struct boehm_block block;
 
-		if (!view_word(view, address + 8 * i, &slot))
+		if (!view_word(view, address + geometry->word * i, &slot))
 			return false;
 		if (slot >> geometry->log_block == 0)
 			continue;
@@ -122,7 +126,7 @@ static struct error *read_index(struct collector *collector, struct view *view, 
 		struct boehm_block block;
 		uint64_t slot;
 
-		if (!view_word(view, index + 8 * i, &slot)) {
+		if (!view_word(view, index + geometry->word * i, &slot)) {
 			collector->bad_slots++;
 			return NULL;
 		}
@@ -148,7 +152,7 @@ static void find_nils(struct collector *collector, struct view *view, uint64_t i
 	const struct boehm_geometry *geometry = &collector->geometry;
 	uint64_t nils, key, first;
 
-	if (!collector->nils &&
+	if (!collector->nils && geometry->word == sizeof(uint64_t) &&
 	    view_word(view, index_field(geometry, index, INDEX_HASH_LINK), &nils) && nils &&
 	    view_word(view, index_field(geometry, nils, INDEX_KEY), &key) && key == 0 &&
 	    view_word(view, nils, &first) && first == 0)
@@ -218,28 +222,29 @@ const struct boehm_block *boehm_find_object(const struct collector *collector, u
 }
 
 /* Where hb_marks is. */
-static uint64_t marks_offset(enum boehm_variant variant)
+static uint64_t marks_offset(const struct collector *collector)
 {
-	static const uint64_t offsets[] = {
-		[VARIANT_A] = 72,
-		[VARIANT_B] = 64,
-		[VARIANT_C] = 56,
+	static const uint64_t numbers[] = {
+		[VARIANT_A] = 9,
+		[VARIANT_B] = 8,
+		[VARIANT_C] = 7,
 	};
 
-	return offsets[variant];
+	return words(collector, numbers[collector->variant]);
 }
 
 /* A block has a mark for each granule, or for as many objects. */
 static uint64_t mark_count(const struct collector *collector)
 {
-	return block_bytes(collector) / GRANULE;
+	return block_bytes(collector) / granule(&collector->geometry);
 }
 
 /* The number of the mark of the block's slot-th object. */
 static uint64_t mark_number(const struct collector *collector, const struct boehm_block *block,
 			    uint64_t slot)
 {
-	return collector->variant == VARIANT_C ? slot : slot * block->size / GRANULE;
+	return collector->variant == VARIANT_C ? slot
+					       : slot * block->size / granule(&collector->geometry);
 }
 
 uint64_t boehm_header_size(const struct collector *collector)
@@ -247,7 +252,7 @@ uint64_t boehm_header_size(const struct collector *collector)
 	uint64_t count = mark_count(collector) + 1;
 	uint64_t size = collector->byte_marks ? count : (count + 63) / 64 * 8;
 
-	return marks_offset(collector->variant) + ((size + 7) & ~UINT64_C(7));
+	return marks_offset(collector) + ((size + 7) & ~UINT64_C(7));
 }
 
 /* The variant by a header; false: it does not tell. */
@@ -255,12 +260,14 @@ static bool tell_variant(const struct collector *collector, const struct image *
 			 const struct boehm_block *block, enum boehm_variant *ret)
 {
 	uint64_t inverse = (UINT64_C(1) << 32) / block->size;
-	uint64_t tail[2];
+	uint64_t bytes = block->header + words(collector, HEADER_BYTES), tail[2];
 	uint32_t stated;
 
-	if (is_free(block) || !image_read_u32(image, block->header + HEADER_INVERSE, &stated) ||
-	    !image_read(image, block->header + HEADER_TAIL, tail, sizeof(tail)))
+	if (is_free(block) || !image_read_u32(image, bytes + HEADER_INVERSE, &stated) ||
+	    !image_read_words(image, block->header + words(collector, HEADER_TAIL), tail, 2))
 		return false;
+	if (collector->geometry.word != sizeof(uint64_t))
+		stated = 0;
 	if (is_small(collector, block) ? stated - inverse <= 1 : stated == INVERSE_OF_LARGE)
 		*ret = VARIANT_C;
 	else if (tail[0] > UINT16_MAX) /* hb_map */
@@ -335,7 +342,7 @@ void boehm_read_marks(const struct collector *collector, const struct image *ima
 	uint64_t count = mark_count(collector) + 1;
 	uint64_t size = collector->byte_marks ? count : (count + 7) / 8;
 
-	if (!image_read(image, block->header + marks_offset(collector->variant), ret->bytes, size))
+	if (!image_read(image, block->header + marks_offset(collector), ret->bytes, size))
 		memset(ret->bytes, 0, size);
 }
 

@@ -1,8 +1,9 @@
 /*
  * The heap of the Boehm-Demers-Weiser collector (bdwgc, libgc) in a dump.
  *
- * Layouts are those of include/private/gc_priv.h of bdwgc 7.2 to 8.3 on x86-64. No version number
- *is read: where versions differ, the layout that fits the dump counts.
+ * Layouts are those of include/private/gc_priv.h of bdwgc 7.2 to 8.3, in words of the process: of 8
+ * bytes, or of 4 on i386, where granules are half as large, too. No version number is read: where
+ * versions differ, the layout that fits the dump counts.
  *
  *	module's data     bottom_index             hblkhdr
  *	GC_arrays ------> | slots | links | key |-> | size, kind, marks ... |
@@ -24,8 +25,8 @@
 #include "analyzer/image/view.h"
 
 enum {
-	GRANULE = 16,
-	ARRAYS_HEAD = 1504, /* bytes of GC_arrays before the free lists, at most */
+	LARGEST_GRANULE = 16,
+	ARRAYS_HEAD = 188, /* words of GC_arrays before the free lists, at most */
 	FLAG_UNMAPPED = 2,
 	FLAG_FREE = 4,
 	FLAGS_KNOWN = 0x3f,
@@ -38,32 +39,37 @@ enum {
 	KIND_FIRST_OWN = 4, /* kinds that the program made */
 };
 
-/* hblkhdr. */
+/* hblkhdr, by words. The link at its start is on a list of blocks to be swept. */
 enum {
-	HEADER_NEXT = 0, /* on a list of blocks to be swept */
-	HEADER_BLOCK = 16,
-	HEADER_KIND = 24,
-	HEADER_FLAGS = 25,
-	HEADER_SWEPT = 26,
-	HEADER_INVERSE = 28, /* hb_inv_sz, of variant C */
-	HEADER_SIZE = 32,
-	HEADER_DESCRIPTOR = 40,
-	HEADER_TAIL = 48, /* differs between versions and builds */
+	HEADER_BLOCK = 2,
+	HEADER_BYTES = 3, /* see below */
+	HEADER_SIZE = 4,
+	HEADER_DESCRIPTOR = 5,
+	HEADER_TAIL = 6, /* differs between versions and builds */
 };
 
-enum { KIND_RECLAIM = 8 /* ok_reclaim_list, in GC_obj_kinds */ };
+/* In the word HEADER_BYTES, by bytes. */
+enum {
+	HEADER_KIND = 0,
+	HEADER_FLAGS = 1,
+	HEADER_SWEPT = 2,
+	HEADER_INVERSE = 4, /* hb_inv_sz, of variant C */
+};
+
+enum { KIND_RECLAIM = 1 /* the word ok_reclaim_list, in GC_obj_kinds */ };
 
 /* How a build of the collector cuts memory. */
 struct boehm_geometry {
 	unsigned int log_block; /* HBLKSIZE is 1 << log_block */
 	unsigned int log_index; /* a bottom_index has 1 << log_index slots */
+	unsigned int word;	/* bytes: 8 or 4 */
 };
 
 /* The fields of hblkhdr from HEADER_TAIL on. */
 enum boehm_variant {
 	VARIANT_A, /* 7.2 and 7.4 */
 	VARIANT_B, /* from 7.6 on */
-	VARIANT_C, /* a mark for each object, not for each 16 bytes */
+	VARIANT_C, /* a mark for each object, not for each granule; known with words of 8 bytes */
 };
 
 /* A block of objects, a large object's run of blocks, or a free run. */
@@ -126,6 +132,24 @@ struct boehm_heap {
 	arena_number first_arena;
 };
 
+/* Bytes of so many words. */
+static inline uint64_t words(const struct collector *collector, uint64_t count)
+{
+	return collector->geometry.word * count;
+}
+
+/* Of a word: what it hides, if it is complemented. */
+static inline uint64_t complement(const struct collector *collector, uint64_t word)
+{
+	return word ^ UINT64_MAX >> (64 - 8 * collector->geometry.word);
+}
+
+/* Sizes of objects are multiples of it. */
+static inline unsigned int granule(const struct boehm_geometry *geometry)
+{
+	return 2 * geometry->word;
+}
+
 static inline uint64_t block_bytes(const struct collector *collector)
 {
 	return UINT64_C(1) << collector->geometry.log_block;
@@ -177,19 +201,20 @@ static inline unsigned int key_shift(const struct boehm_geometry *geometry)
 	return geometry->log_block + geometry->log_index;
 }
 
-/* The fields of a bottom_index behind its slots. */
+/* The fields of a bottom_index behind its slots, by words. */
 enum index_field {
-	INDEX_UPWARD = 0,     /* asc_link */
-	INDEX_DOWNWARD = 8,   /* desc_link */
-	INDEX_KEY = 16,	      /* see key_shift() */
-	INDEX_HASH_LINK = 24, /* the next with the same low bits of the key, or GC_all_nils */
-	INDEX_TAIL = 32,
+	INDEX_UPWARD,	 /* asc_link */
+	INDEX_DOWNWARD,	 /* desc_link */
+	INDEX_KEY,	 /* see key_shift() */
+	INDEX_HASH_LINK, /* the next with the same low bits of the key, or GC_all_nils; only with
+			    words of 8 bytes */
+	INDEX_TAIL,
 };
 
 static inline uint64_t index_field(const struct boehm_geometry *geometry, uint64_t index,
 				   enum index_field field)
 {
-	return index + (UINT64_C(8) << geometry->log_index) + field;
+	return index + geometry->word * ((UINT64_C(1) << geometry->log_index) + field);
 }
 
 static inline uint64_t index_size(const struct boehm_geometry *geometry)
@@ -206,7 +231,7 @@ static inline uint64_t kind_entry(const struct collector *collector, size_t kind
 /* How many heads the free lists of a kind have. */
 static inline uint64_t list_heads(const struct collector *collector)
 {
-	return largest_small(collector) / GRANULE + 1;
+	return largest_small(collector) / granule(&collector->geometry) + 1;
 }
 
 /*
@@ -269,7 +294,7 @@ void boehm_calibrate(struct collector *collector, const struct image *image);
 
 /* The marks of a block's objects. */
 struct marks {
-	uint8_t bytes[(1 << 16) / GRANULE + 1]; /* of the largest blocks */
+	uint8_t bytes[(1 << 16) / 8 + 1]; /* of the largest blocks */
 };
 
 /* Read the marks of the block; none are set if they are not in the dump. */
@@ -288,7 +313,8 @@ uint64_t boehm_header_size(const struct collector *collector);
  */
 
 /* Whether size_map is at address; *ret_extra: objects have an extra byte. */
-bool boehm_is_size_map(struct view *view, uint64_t address, bool *ret_extra);
+bool boehm_is_size_map(struct view *view, const struct boehm_geometry *geometry, uint64_t address,
+		       bool *ret_extra);
 
 /* Find the lists, and fill in the free objects. */
 struct error *boehm_read_lists(struct collector *collector, const struct heap_context *context);

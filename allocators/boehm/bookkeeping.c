@@ -5,11 +5,11 @@ enum {
 	SMALLEST_SECTION = 1 << 16, /* only parts of others are smaller */
 
 	/* A mark stack, of { address, descriptor }. */
-	ENTRY = 16,
+	ENTRY = 2,	       /* words */
 	FEWEST_ENTRIES = 4096, /* INITIAL_MARK_STACK_SIZE, LOCAL_... */
-	NEAR = 128,	       /* bytes between its variables, at most */
+	NEAR = 16,	       /* words between its variables, at most */
 	/* A marker, a thread of the collector, has a mark stack in its frames. */
-	LOCAL_STACK = FEWEST_ENTRIES * ENTRY,
+	LOCAL_STACK = FEWEST_ENTRIES * ENTRY, /* words */
 	MARKER_FRAMES = 16384,
 	THREAD_WORDS = 8, /* of GC_Thread_Rep: one is its pthread_t */
 };
@@ -43,12 +43,14 @@ static bool is_spare(const struct collector *collector, struct view *view, uint6
 	uint64_t block, kinds, size;
 	size_t hint = 0;
 
-	return address % GRANULE == 0 && view_word(view, address + HEADER_BLOCK, &block) &&
+	return address % granule(&collector->geometry) == 0 &&
+	       view_word(view, address + words(collector, HEADER_BLOCK), &block) &&
 	       block % block_bytes(collector) == 0 &&
-	       view_word(view, address + HEADER_KIND, &kinds) && (kinds & UINT8_MAX) < MOST_KINDS &&
-	       (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
-	       view_word(view, address + HEADER_SIZE, &size) && size % GRANULE == 0 &&
-	       size >> 47 == 0 && !boehm_find_block(collector, address, &hint);
+	       view_word(view, address + words(collector, HEADER_BYTES), &kinds) &&
+	       (kinds & UINT8_MAX) < MOST_KINDS && (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
+	       view_word(view, address + words(collector, HEADER_SIZE), &size) &&
+	       size % granule(&collector->geometry) == 0 && size >> 47 == 0 &&
+	       !boehm_find_block(collector, address, &hint);
 }
 
 /* Add the free headers on the list that begins at address, if all members are such. */
@@ -75,10 +77,11 @@ struct error *boehm_find_spares(struct collector *collector, const struct heap_c
 	struct view view = { context->image };
 	uint64_t most = context->image->size / boehm_header_size(collector);
 
-	for (uint64_t i = 0; i < ARRAYS_HEAD && collector->freelists; i += 8) {
+	for (uint64_t i = ARRAYS_HEAD; i > 0 && collector->freelists; i--) {
 		uint64_t word;
 
-		if (view_word(&view, collector->freelists - ARRAYS_HEAD + i, &word) && word >= PAGE)
+		if (view_word(&view, collector->freelists - words(collector, i), &word) &&
+		    word >= PAGE)
 			TRY(read_spares(collector, &view, word, most));
 	}
 	return NULL;
@@ -126,7 +129,7 @@ struct claims {
 static struct error *claim_arrays(struct claims *claims)
 {
 	const struct collector *collector = claims->collector;
-	uint64_t end = collector->size_map + 8 * (largest_small(collector) + 1);
+	uint64_t end = collector->size_map + words(collector, largest_small(collector) + 1);
 
 	return collector->freelists ? block_sink_claim(claims->sink, collector->freelists, end)
 				    : NULL;
@@ -139,9 +142,12 @@ static struct error *claim_reclaim_lists(struct claims *claims)
 	uint64_t list;
 
 	for (size_t kind = 0; kind < collector->kind_count; kind++)
-		if (view_word(&claims->view, kind_entry(collector, kind) + KIND_RECLAIM, &list) &&
+		if (view_word(&claims->view,
+			      kind_entry(collector, kind) + words(collector, KIND_RECLAIM),
+			      &list) &&
 		    list)
-			TRY(block_sink_claim(claims->sink, list, list + 8 * list_heads(collector)));
+			TRY(block_sink_claim(claims->sink, list,
+					     list + words(collector, list_heads(collector))));
 	return NULL;
 }
 
@@ -157,8 +163,8 @@ static bool is_section(struct claims *claims, uint64_t address)
 	uint64_t start, size;
 
 	if (!view_word(&claims->view, address, &start) || start == 0 || start % PAGE != 0 ||
-	    !view_word(&claims->view, address + 8, &size) || size == 0 || size % PAGE != 0 ||
-	    size > collector->size + collector->unmapped)
+	    !view_word(&claims->view, address + words(claims->collector, 1), &size) || size == 0 ||
+	    size % PAGE != 0 || size > collector->size + collector->unmapped)
 		return false;
 	block = boehm_find_block(collector, start, &claims->hint);
 	if (!block || block->start != start ||
@@ -171,16 +177,18 @@ static bool is_section(struct claims *claims, uint64_t address)
 /* Claim the list of sections at the word, or where it points to. */
 static struct error *claim_sections(struct claims *claims, uint64_t where, uint64_t word)
 {
+	const uint64_t step = words(claims->collector, 2);
 	uint64_t address = where, end, start, size;
 
-	if (word % 8 != 0)
+	if (word % claims->collector->geometry.word != 0)
 		return NULL;
 	if (!is_section(claims, where))
 		address = word;
-	if (!view_word(&claims->view, address + 8, &size) || size < SMALLEST_SECTION)
+	if (!view_word(&claims->view, address + words(claims->collector, 1), &size) ||
+	    size < SMALLEST_SECTION)
 		return NULL;
-	for (end = address; end - address < UINT64_C(16) * MOST_SECTIONS && is_section(claims, end);
-	     end += 16) {
+	for (end = address; end - address < step * MOST_SECTIONS && is_section(claims, end);
+	     end += step) {
 		if (!view_word(&claims->view, end, &start))
 			break;
 		TRY(array_append(&claims->sections, start));
@@ -197,18 +205,18 @@ static struct error *claim_notes(struct claims *claims)
 	const uint64_t *starts = claims->sections.items;
 	uint64_t end = claims->collector->freelists;
 
-	for (uint64_t i = 8; i <= ARRAYS_HEAD && end; i += 8) {
-		uint64_t word;
+	for (uint64_t i = 1; i <= ARRAYS_HEAD && end; i++) {
+		uint64_t at = end - words(claims->collector, i), word;
 		size_t j = 0;
 
-		if (!view_word(&claims->view, end - i, &word) || word == 0)
+		if (!view_word(&claims->view, at, &word) || word == 0)
 			continue;
 		while (j < claims->sections.count && starts[j] != word)
 			j++;
 		if (j == claims->sections.count ||
 		    boehm_is_internal(claims->collector, claims->context->image, word))
 			continue;
-		TRY(block_sink_claim(claims->sink, end - i, end - i + 8));
+		TRY(block_sink_claim(claims->sink, at, at + words(claims->collector, 1)));
 	}
 	return NULL;
 }
@@ -235,16 +243,19 @@ static bool is_mark_stack(struct claims *claims, uint64_t where, uint64_t word,
 {
 	if (word < FEWEST_ENTRIES || word > UINT32_MAX || word & (word - 1))
 		return false;
-	for (uint64_t i = 0; i < 2 * NEAR; i += 8) {
+	const uint64_t first = where - words(claims->collector, NEAR);
+
+	for (uint64_t i = 0; i < UINT64_C(2) * NEAR; i++) {
 		uint64_t start, end = 0;
 		bool ends = false;
 
-		if (!view_word(&claims->view, where - NEAR + i, &start) || start % PAGE != 0 ||
-		    start == 0)
+		if (!view_word(&claims->view, first + words(claims->collector, i), &start) ||
+		    start % PAGE != 0 || start == 0)
 			continue;
-		for (uint64_t j = 0; j < 2 * NEAR && !ends; j += 8)
-			ends = view_word(&claims->view, where - NEAR + j, &end) &&
-			       end - start == word * ENTRY;
+		for (uint64_t j = 0; j < UINT64_C(2) * NEAR && !ends; j++)
+			ends = view_word(&claims->view, first + words(claims->collector, j),
+					 &end) &&
+			       end - start == words(claims->collector, word * ENTRY);
 		if (!ends || !can_be_scratch(claims, start, end))
 			continue;
 		*ret = (struct memory_range){ start, end };
@@ -258,15 +269,15 @@ static bool is_mark_stack(struct claims *claims, uint64_t where, uint64_t word,
 static uint64_t find_mark_stack_size(struct claims *claims)
 {
 	const struct collector *collector = claims->collector;
-	uint64_t address = collector->freelists - ARRAYS_HEAD, word;
+	uint64_t address = collector->freelists - words(collector, ARRAYS_HEAD), word;
 	struct memory_range stack;
 
 	if (!collector->freelists)
 		return 0;
 	while (address < collector->freelists &&
 	       !(view_word(&claims->view, address, &word) && word == collector->index))
-		address += 8;
-	for (; address < collector->freelists; address += 8)
+		address += words(collector, 1);
+	for (; address < collector->freelists; address += words(collector, 1))
 		if (view_word(&claims->view, address, &word) &&
 		    is_mark_stack(claims, address, word, &stack))
 			return address;
@@ -281,22 +292,24 @@ bool boehm_mark_state(const struct collector *collector, const struct heap_conte
 				 .view = { context->image } };
 	uint64_t size = find_mark_stack_size(&claims);
 
-	return size && image_read_u32(context->image, size + 8, ret);
+	return size && image_read_u32(context->image, size + words(collector, 1), ret);
 }
 
 /* Whether GC_mark_stack, its limit and top begin at where. */
 static bool is_stack_row(struct claims *claims, uint64_t where, uint64_t start,
 			 struct memory_range *ret)
 {
+	const uint64_t entry = words(claims->collector, ENTRY);
 	uint64_t end, top, size;
 
-	if (start % PAGE != 0 || !view_word(&claims->view, where + 8, &end) ||
-	    !view_word(&claims->view, where + 16, &top))
+	if (start % PAGE != 0 ||
+	    !view_word(&claims->view, where + words(claims->collector, 1), &end) ||
+	    !view_word(&claims->view, where + words(claims->collector, 2), &top))
 		return false;
 	size = end - start;
 	/* top is one entry below the start of an empty stack. */
-	if (size < LOCAL_STACK || size > UINT32_MAX || size & (size - 1) ||
-	    (top - start) % ENTRY != 0 || top + ENTRY - start > size ||
+	if (size < words(claims->collector, LOCAL_STACK) || size > UINT32_MAX ||
+	    size & (size - 1) || (top - start) % entry != 0 || top + entry - start > size ||
 	    !can_be_scratch(claims, start, end))
 		return false;
 	*ret = (struct memory_range){ start, end };
@@ -309,7 +322,7 @@ static struct error *claim_mark_stack(struct claims *claims, uint64_t where, uin
 
 	if (is_stack_row(claims, where, word, &stack)) {
 		/* The limit may happen to be where a block starts. */
-		TRY(block_sink_claim(claims->sink, where, where + 24));
+		TRY(block_sink_claim(claims->sink, where, where + words(claims->collector, 3)));
 		return block_sink_claim(claims->sink, stack.start, stack.end);
 	}
 	if (!is_mark_stack(claims, where, word, &stack))
@@ -320,12 +333,13 @@ static struct error *claim_mark_stack(struct claims *claims, uint64_t where, uin
 /* Claim the mark stack of the collecting thread, if others help it. */
 static struct error *claim_local_stack(struct claims *claims)
 {
+	const uint64_t length = words(claims->collector, LOCAL_STACK);
 	uint64_t size = find_mark_stack_size(claims), start;
 
-	if (!size || !view_word(&claims->view, size - 16, &start) || !start ||
-	    !can_be_scratch(claims, start, start + LOCAL_STACK))
+	if (!size || !view_word(&claims->view, size - words(claims->collector, 2), &start) ||
+	    !start || !can_be_scratch(claims, start, start + length))
 		return NULL;
-	return block_sink_claim(claims->sink, start, start + LOCAL_STACK);
+	return block_sink_claim(claims->sink, start, start + length);
 }
 
 /* Whether the thread is one of those that the collector stops. */
@@ -337,7 +351,7 @@ static bool is_registered(struct claims *claims, const struct thread *thread)
 		for (uint64_t j = 0; j < THREAD_WORDS; j++) {
 			uint64_t word;
 
-			if (view_word(&claims->view, all[i] + 8 * j, &word) &&
+			if (view_word(&claims->view, all[i] + words(claims->collector, j), &word) &&
 			    word == thread->thread_pointer)
 				return true;
 		}
@@ -359,7 +373,7 @@ static struct error *claim_marker(struct claims *claims, uint64_t word)
 			continue;
 		stack = &program->stacks[thread->stack];
 		if (stack->kind != STACK_THREAD || word <= stack->live || word > stack->live_end ||
-		    word - stack->live - LOCAL_STACK > MARKER_FRAMES ||
+		    word - stack->live - words(claims->collector, LOCAL_STACK) > MARKER_FRAMES ||
 		    is_registered(claims, thread))
 			return NULL;
 		return block_sink_claim(claims->sink, stack->live, word);

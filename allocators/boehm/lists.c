@@ -12,14 +12,13 @@
 #include <inttypes.h>
 
 enum {
-	TINY_LISTS = 25, /* TINY_FREELISTS: of a thread, for a kind */
 	MOST_ARRAYS = 4, /* before gcj_freelists, by version */
 	LEAST_ARRAYS = 2,
 	LEAST_FILLED = 20, /* entries of an array that are never 0 */
 
-	/* A GC_Thread_Rep, by version. */
-	SMALLEST_THREAD = 512,
-	LARGEST_THREAD = 4096,
+	/* Words of a GC_Thread_Rep, by version. */
+	SMALLEST_THREAD = 64,
+	LARGEST_THREAD = 512,
 	MOST_THREADS = 1 << 16,
 
 	PROGRESS_STEP = 1 << 14, /* objects of a list */
@@ -27,6 +26,12 @@ enum {
 };
 
 static const int ANY_KIND = -1;
+
+/* TINY_FREELISTS: of a thread, for a kind. */
+static uint64_t tiny_lists(const struct boehm_geometry *geometry)
+{
+	return geometry->word == sizeof(uint32_t) ? 33 : 25;
+}
 
 struct search {
 	ARRAY(int32_t) links; /* see note_links() */
@@ -46,17 +51,19 @@ static bool goes_on(struct search *search)
 	return !search->interrupted;
 }
 
-bool boehm_is_size_map(struct view *view, uint64_t address, bool *ret_extra)
+bool boehm_is_size_map(struct view *view, const struct boehm_geometry *geometry, uint64_t address,
+		       bool *ret_extra)
 {
+	const uint64_t size = geometry->word, unit = granule(geometry);
 	uint64_t word, extra;
 
 	if (!view_word(view, address, &word) || word != 1 ||
-	    !view_word(view, address + UINT64_C(8) * GRANULE, &word))
+	    !view_word(view, address + size * unit, &word))
 		return false;
 	extra = word == 2;
-	for (uint64_t i = 1; i + extra <= (TINY_LISTS - 1) * GRANULE; i++)
-		if (!view_word(view, address + 8 * i, &word) ||
-		    word != (i + extra + GRANULE - 1) / GRANULE)
+	for (uint64_t i = 1; i + extra <= (tiny_lists(geometry) - 1) * unit; i++)
+		if (!view_word(view, address + size * i, &word) ||
+		    word != (i + extra + unit - 1) / unit)
 			return false;
 	*ret_extra = extra;
 	return true;
@@ -68,15 +75,15 @@ static struct error *look_for_map(void *data, uint64_t where, uint64_t word)
 	struct collector *collector = search->collector;
 
 	if (word == 1 && !collector->size_map &&
-	    boehm_is_size_map(&search->view, where, &collector->extra_byte))
+	    boehm_is_size_map(&search->view, &collector->geometry, where, &collector->extra_byte))
 		collector->size_map = where;
 	return NULL;
 }
 
 /* The size of objects on the list of that number. */
-static uint64_t list_size(uint64_t number)
+static uint64_t list_size(const struct collector *collector, uint64_t number)
 {
-	return GRANULE * (number ? number : 1);
+	return granule(&collector->geometry) * (number ? number : 1);
 }
 
 /* Whether an object that starts at address may be on such a list. */
@@ -101,12 +108,12 @@ static void count_heads(struct search *search, uint64_t address, size_t *ret_goo
 	*ret_good = *ret_bad = 0;
 	for (uint64_t i = 0; i < 4 * heads; i++) {
 		uint64_t head = 0, number;
-		bool known = view_word(&search->view, address + 8 * i, &head);
+		bool known = view_word(&search->view, address + words(search->collector, i), &head);
 
 		if (known && head == 0)
 			continue;
-		if (known &&
-		    fits_list(search, head, list_size(i % heads), list_kinds[i / heads], &number))
+		if (known && fits_list(search, head, list_size(search->collector, i % heads),
+				       list_kinds[i / heads], &number))
 			(*ret_good)++;
 		else
 			(*ret_bad)++;
@@ -116,13 +123,13 @@ static void count_heads(struct search *search, uint64_t address, size_t *ret_goo
 /* Find the heads: versions differ in the variables between them and size_map. */
 static void find_heads(struct search *search)
 {
-	static const uint64_t gaps[] = { 0, 16, 24 };
+	static const uint64_t gaps[] = { 0, 2, 3 }; /* words */
 	struct collector *collector = search->collector;
-	uint64_t size = 8 * 4 * list_heads(collector);
+	uint64_t size = 4 * list_heads(collector);
 	size_t best_good = 0, best_bad = SIZE_MAX;
 
 	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
-		uint64_t address = collector->size_map - gaps[i] - size;
+		uint64_t address = collector->size_map - words(collector, gaps[i] + size);
 		size_t good, bad;
 
 		count_heads(search, address, &good, &bad);
@@ -143,27 +150,28 @@ static uint64_t heads_of(const struct collector *collector, int kind)
 
 	while (list_kinds[i] != kind)
 		i++;
-	return collector->freelists + 8 * i * list_heads(collector);
+	return collector->freelists + words(collector, i * list_heads(collector));
 }
 
 /* GC_obj_kinds begins with the heads of each kind. */
 static struct error *look_for_kinds(void *data, uint64_t where, uint64_t word)
 {
-	static const uint64_t sizes[] = { 48, 32, 40 };
+	static const uint64_t sizes[] = { 48, 32, 40, 0 }, narrow[] = { 28, 20, 24, 0 };
 	struct search *search = data;
 	struct collector *collector = search->collector;
+	const bool is_narrow = collector->geometry.word == sizeof(uint32_t);
 	uint64_t normal, uncollectable;
 
 	if (collector->kinds || word != heads_of(collector, KIND_ATOMIC))
 		return NULL;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (!view_word(&search->view, where + sizes[i], &normal) ||
+	for (const uint64_t *size = is_narrow ? narrow : sizes; *size; size++) {
+		if (!view_word(&search->view, where + *size, &normal) ||
 		    normal != heads_of(collector, KIND_NORMAL) ||
-		    !view_word(&search->view, where + 2 * sizes[i], &uncollectable) ||
+		    !view_word(&search->view, where + 2 * *size, &uncollectable) ||
 		    uncollectable != heads_of(collector, KIND_UNCOLLECTABLE))
 			continue;
 		collector->kinds = where;
-		collector->kind_size = sizes[i];
+		collector->kind_size = *size;
 		return NULL;
 	}
 	return NULL;
@@ -184,7 +192,8 @@ static void count_kinds(struct search *search)
 		if (!view_word(&search->view, kind_entry(collector, collector->kind_count), &heads))
 			return;
 		block = boehm_find_object(collector, heads, &search->hint, &number);
-		if (!block || block->kind != KIND_ATOMIC || block->size < 8 * list_heads(collector))
+		if (!block || block->kind != KIND_ATOMIC ||
+		    block->size < words(collector, list_heads(collector)))
 			return;
 	}
 }
@@ -198,25 +207,26 @@ static void count_kinds(struct search *search)
  */
 static const int32_t LINK_UNKNOWN = 0, LINK_END = INT32_MIN;
 
-static int32_t make_link(uint64_t object, uint64_t next)
+static int32_t make_link(int64_t unit, uint64_t object, uint64_t next)
 {
 	int64_t distance = (int64_t)(next - object);
 
 	if (next == 0)
 		return LINK_END;
-	if (distance % GRANULE != 0 || distance / GRANULE <= INT32_MIN ||
-	    distance / GRANULE > INT32_MAX)
+	if (distance % unit != 0 || distance / unit <= INT32_MIN || distance / unit > INT32_MAX)
 		return LINK_UNKNOWN;
-	return (int32_t)(distance / GRANULE);
+	return (int32_t)(distance / unit);
 }
 
 static void note_block(struct search *search, const struct boehm_block *block)
 {
+	const int64_t unit = granule(&search->collector->geometry);
+
 	for (uint64_t i = 0; i < object_slots(search->collector, block); i++) {
 		uint64_t object = block->start + i * block->size, next;
 
 		if (view_word(&search->view, object, &next))
-			search->links.items[block->first + i] = make_link(object, next);
+			search->links.items[block->first + i] = make_link(unit, object, next);
 	}
 }
 
@@ -228,7 +238,8 @@ static struct error *note_links(struct search *search)
 	const struct image *image = search->context->image;
 
 	/* A damaged heap may seem to have more objects than there is room for. */
-	if (image_fits(image) || collector->object_count > image->size / GRANULE)
+	if (image_fits(image) ||
+	    collector->object_count > image->size / granule(&collector->geometry))
 		return NULL;
 	TRY(array_resize(&search->links, collector->object_count));
 	/* From the last, because what comes next begins with the first. */
@@ -250,7 +261,9 @@ static bool follow_link(struct search *search, uint64_t object, uint64_t number,
 
 	if (link == LINK_UNKNOWN)
 		return view_word(&search->view, object, ret);
-	*ret = link == LINK_END ? 0 : object + (uint64_t)((int64_t)link * GRANULE);
+	*ret = link == LINK_END
+		       ? 0
+		       : object + (uint64_t)((int64_t)link * granule(&search->collector->geometry));
 	return true;
 }
 
@@ -289,8 +302,9 @@ static void walk_heads(struct search *search, uint64_t heads, int kind)
 	for (uint64_t i = 0; i < list_heads(search->collector); i++) {
 		uint64_t head;
 
-		if (view_word(&search->view, heads + 8 * i, &head))
-			walk_list(search, head, list_size(i), kind, &search->collector->listed);
+		if (view_word(&search->view, heads + words(search->collector, i), &head))
+			walk_list(search, head, list_size(search->collector, i), kind,
+				  &search->collector->listed);
 	}
 }
 
@@ -319,15 +333,15 @@ static bool is_thread_array(struct search *search, uint64_t address)
 {
 	size_t filled = 0, heads = 0;
 
-	for (uint64_t i = 0; i < TINY_LISTS; i++) {
+	for (uint64_t i = 0; i < tiny_lists(&search->collector->geometry); i++) {
 		uint64_t word, number;
 
-		if (!view_word(&search->view, address + 8 * i, &word))
+		if (!view_word(&search->view, address + words(search->collector, i), &word))
 			return false;
 		filled += word != 0;
 		if (is_counter(search->collector, word))
 			continue;
-		if (!fits_list(search, word, list_size(i), ANY_KIND, &number))
+		if (!fits_list(search, word, list_size(search->collector, i), ANY_KIND, &number))
 			return false;
 		heads++;
 	}
@@ -336,13 +350,14 @@ static bool is_thread_array(struct search *search, uint64_t address)
 
 static void walk_thread_array(struct search *search, uint64_t address)
 {
-	for (uint64_t i = 0; i < TINY_LISTS; i++) {
+	for (uint64_t i = 0; i < tiny_lists(&search->collector->geometry); i++) {
 		uint64_t word, number;
 
-		if (view_word(&search->view, address + 8 * i, &word) &&
+		if (view_word(&search->view, address + words(search->collector, i), &word) &&
 		    !is_counter(search->collector, word) &&
-		    fits_list(search, word, list_size(i), ANY_KIND, &number))
-			walk_list(search, word, list_size(i), ANY_KIND, &search->collector->cached);
+		    fits_list(search, word, list_size(search->collector, i), ANY_KIND, &number))
+			walk_list(search, word, list_size(search->collector, i), ANY_KIND,
+				  &search->collector->cached);
 	}
 }
 
@@ -352,7 +367,7 @@ static void walk_thread_array(struct search *search, uint64_t address)
  */
 static bool walk_thread(struct search *search, uint64_t address)
 {
-	const uint64_t size = UINT64_C(8) * TINY_LISTS;
+	const uint64_t size = words(search->collector, tiny_lists(&search->collector->geometry));
 	uint64_t arrays = 0;
 
 	while (arrays < MOST_ARRAYS && is_thread_array(search, address - (arrays + 1) * size))
@@ -371,10 +386,13 @@ static bool walk_thread(struct search *search, uint64_t address)
 /* Look for a thread's lists in an object that may be a GC_Thread_Rep. */
 static bool look_into(struct search *search, uint64_t object, uint64_t size)
 {
-	for (uint64_t offset = 0; offset < size; offset += 8) {
+	const unsigned int step = search->collector->geometry.word;
+
+	for (uint64_t offset = 0; offset < size; offset += step) {
 		uint64_t word;
 
-		if (view_word(&search->view, object + offset, &word) && word == UINT64_MAX &&
+		if (view_word(&search->view, object + offset, &word) &&
+		    word == complement(search->collector, 0) &&
 		    walk_thread(search, object + offset))
 			return true;
 	}
@@ -390,7 +408,7 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 	struct search *search = data;
 	struct collector *collector = search->collector;
 
-	if (word == UINT64_MAX) {
+	if (word == complement(collector, 0)) {
 		walk_thread(search, where);
 		return NULL;
 	}
@@ -399,8 +417,10 @@ static struct error *look_for_threads(void *data, uint64_t where, uint64_t word)
 		const struct boehm_block *block =
 			boehm_find_object(collector, word, &search->hint, &number);
 
-		if (!block || block->kind != KIND_NORMAL || block->size < SMALLEST_THREAD ||
-		    block->size > LARGEST_THREAD || !look_into(search, word, block->size))
+		if (!block || block->kind != KIND_NORMAL ||
+		    block->size < words(collector, SMALLEST_THREAD) ||
+		    block->size > words(collector, LARGEST_THREAD) ||
+		    !look_into(search, word, block->size))
 			return NULL;
 		TRY(array_append(&collector->threads, word));
 		if (!view_word(&search->view, word, &word))

@@ -45,7 +45,7 @@ static bool waits_again(const struct collector *collector, struct view *view, ui
 		if (block->swept == cycle)
 			return true;
 		(*steps)++;
-		address = block->header + HEADER_NEXT;
+		address = block->header;
 	}
 	return false;
 }
@@ -57,11 +57,12 @@ static bool is_followed(const struct collector *collector, struct view *view, ui
 	for (size_t kind = 0; kind < collector->kind_count; kind++) {
 		uint64_t list;
 
-		if (!view_word(view, kind_entry(collector, kind) + KIND_RECLAIM, &list) ||
+		if (!view_word(view, kind_entry(collector, kind) + words(collector, KIND_RECLAIM),
+			       &list) ||
 		    list == 0)
 			continue;
 		for (uint64_t i = 0; i < list_heads(collector); i++)
-			if (waits_again(collector, view, list + 8 * i, cycle, &steps))
+			if (waits_again(collector, view, list + words(collector, i), cycle, &steps))
 				return true;
 	}
 	return false;
@@ -75,7 +76,7 @@ static bool read_cycle(const struct collector *collector, const struct heap_cont
 	uint64_t address;
 
 	return module && module_find_variable(module, "GC_gc_no", &address) &&
-	       image_read_u64(context->image, address, ret) &&
+	       image_read_word(context->image, address, ret) &&
 	       (int16_t)((uint16_t)*ret - latest) >= 0;
 }
 
@@ -85,7 +86,7 @@ static bool is_stopped(const struct collector *collector, struct view *view,
 {
 	if (thread->system_call != SYSTEM_CALL_SUSPEND)
 		return false;
-	for (uint64_t i = 0; i < FRAMES; i += 8) {
+	for (uint64_t i = 0; i < FRAMES; i += collector->geometry.word) {
 		const struct region *region;
 		uint64_t word;
 

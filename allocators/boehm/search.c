@@ -10,9 +10,12 @@
 
 #include <string.h>
 
-/* The usual one first; SMALL_CONFIG has small blocks and large indexes. */
+/*
+ * The usual one first; SMALL_CONFIG has small blocks and large indexes. Words are those of the
+ * process.
+ */
 static const struct boehm_geometry geometries[] = {
-	{ 12, 10 }, { 10, 11 }, { 13, 10 }, { 14, 10 }, { 16, 10 },
+	{ 12, 10, 0 }, { 10, 11, 0 }, { 13, 10, 0 }, { 14, 10, 0 }, { 16, 10, 0 },
 };
 
 enum {
@@ -39,6 +42,8 @@ struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image 
 			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
 			       void *data)
 {
+	const unsigned int size = image_word_size(image);
+
 	while (*cursor < image->region_count && image->regions[*cursor].end <= start)
 		(*cursor)++;
 	for (size_t i = *cursor; i < image->region_count; i++) {
@@ -50,19 +55,19 @@ struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image 
 			break;
 		if (!region->bytes || !(region->rights & RIGHT_WRITE))
 			continue;
-		for (uint64_t at = first; at < stop && stop - at >= 8; at += 8) {
+		for (uint64_t at = first; at < stop && stop - at >= size; at += size) {
 			/* Skip holes of the dump. */
 			if (at == first || at % PAGE == 0) {
 				uint64_t next = image_next_data(image, at);
 
-				if (next >= stop || stop - next < 8)
+				if (next >= stop || stop - next < size)
 					break;
 				if (next > at)
-					at = (next + 7) & ~UINT64_C(7);
-				if (stop - at < 8)
+					at = (next + size - 1) & ~(uint64_t)(size - 1);
+				if (stop - at < size)
 					break;
 			}
-			memcpy(&word, region->bytes + (at - region->start), sizeof(word));
+			word = load_word(region->bytes + (at - region->start), size);
 			if (word)
 				TRY(visit(data, at, word));
 		}
@@ -88,12 +93,8 @@ static bool may_point(struct search *search, uint64_t word)
 	if (word - search->view.start < search->view.size)
 		return true;
 	region = image_find(search->heap->context.image, word);
-	if (can_hold_index(region)) {
-		search->view.start = region->start;
-		search->view.size = region->end - region->start;
-		search->view.bytes = region->bytes;
-		return true;
-	}
+	if (can_hold_index(region))
+		return view_move(&search->view, word);
 	search->miss = region ? region->start : page_below(word);
 	search->miss_end = region ? region->end : search->miss + PAGE;
 	return false;
@@ -169,22 +170,24 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 /* Add the collector, if it is new, to which the word leads that stands at where. */
 static struct error *look(struct search *search, uint64_t word, uint64_t where)
 {
-	list_for_each(geometry, geometries, GEOMETRIES) {
+	for (size_t i = 0; i < GEOMETRIES; i++) {
+		struct boehm_geometry geometry = geometries[i];
 		struct view view = search->view;
 		size_t before = search->heap->collector_count;
 		uint64_t index;
 
-		if (!boehm_is_index(&view, geometry, word))
+		geometry.word = image_word_size(view.image);
+		if (!boehm_is_index(&view, &geometry, word))
 			continue;
 		if (is_known(search->heap, word))
 			return NULL;
 		if (search->glances >= MOST_GLANCES || search->decoys >= MOST_DECOYS)
 			continue;
 		search->glances++;
-		if (!boehm_leads_to_blocks(&view, geometry, word))
+		if (!boehm_leads_to_blocks(&view, &geometry, word))
 			continue;
-		index = lowest_index(&view, geometry, word);
-		TRY(add_collector(search, geometry, index, where));
+		index = lowest_index(&view, &geometry, word);
+		TRY(add_collector(search, &geometry, index, where));
 		if (search->heap->collector_count > before)
 			return NULL;
 	}
@@ -195,10 +198,11 @@ static struct error *look_for_map(void *data, uint64_t where, uint64_t word)
 {
 	struct search *search = data;
 	struct view view = { search->heap->context.image };
+	struct boehm_geometry geometry = { .word = image_word_size(view.image) };
 	bool extra;
 
 	if (word == 1 && !search->has_size_map)
-		search->has_size_map = boehm_is_size_map(&view, where, &extra);
+		search->has_size_map = boehm_is_size_map(&view, &geometry, where, &extra);
 	return NULL;
 }
 

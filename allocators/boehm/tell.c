@@ -13,10 +13,10 @@ enum internal {
 };
 
 enum {
-	LINK_SIZE = 32, /* struct disappearing_link, in granules */
-	/* struct finalizable_object, without and with an extra byte. */
-	FINALIZER_SIZE = 48,
-	FINALIZER_EXTRA_SIZE = 64,
+	LINK_SIZE = 4, /* words of struct disappearing_link, in granules */
+	/* Those of struct finalizable_object, without and with an extra byte. */
+	FINALIZER_SIZE = 6,
+	FINALIZER_EXTRA_SIZE = 8,
 	FEWEST_SLOTS = 8,    /* of a table */
 	MOST_ENTRIES = 4096, /* of a table, to be read */
 };
@@ -52,10 +52,11 @@ static bool is_link(struct look *look, uint64_t address)
 	size_t hint = 0;
 
 	return view_word(&look->view, address, &where) &&
-	       view_word(&look->view, address + 8, &next) &&
-	       view_word(&look->view, address + 16, &object) &&
-	       boehm_find_block(look->collector, ~object, &hint) && is_link_or_end(look, next) &&
-	       view_word(&look->view, ~where, &word);
+	       view_word(&look->view, address + words(look->collector, 1), &next) &&
+	       view_word(&look->view, address + words(look->collector, 2), &object) &&
+	       boehm_find_block(look->collector, complement(look->collector, object), &hint) &&
+	       is_link_or_end(look, next) &&
+	       view_word(&look->view, complement(look->collector, where), &word);
 }
 
 /* A dump may have no code, and only name the file that is mapped. */
@@ -73,9 +74,9 @@ static bool is_finalizer(struct look *look, uint64_t address)
 	uint64_t object, next, function;
 
 	if (!view_word(&look->view, address, &object) ||
-	    !view_word(&look->view, address + 8, &next) ||
-	    !view_word(&look->view, address + 16, &function) || !object_at(look, ~object) ||
-	    !is_link_or_end(look, next))
+	    !view_word(&look->view, address + words(look->collector, 1), &next) ||
+	    !view_word(&look->view, address + words(look->collector, 2), &function) ||
+	    !object_at(look, complement(look->collector, object)) || !is_link_or_end(look, next))
 		return false;
 	return can_be_code(look->view.image, function);
 }
@@ -86,9 +87,10 @@ static enum internal entry_at(struct look *look, uint64_t address)
 
 	if (!block || block->kind != KIND_NORMAL)
 		return INTERNAL_NONE;
-	if (block->size == LINK_SIZE && is_link(look, address))
+	if (block->size == words(look->collector, LINK_SIZE) && is_link(look, address))
 		return INTERNAL_LINK;
-	if ((block->size == FINALIZER_SIZE || block->size == FINALIZER_EXTRA_SIZE) &&
+	if ((block->size == words(look->collector, FINALIZER_SIZE) ||
+	     block->size == words(look->collector, FINALIZER_EXTRA_SIZE)) &&
 	    is_finalizer(look, address))
 		return INTERNAL_FINALIZER;
 	return INTERNAL_NONE;
@@ -99,8 +101,9 @@ static bool is_in_arrays(struct look *look, uint64_t address)
 {
 	uint64_t end = look->collector->freelists, word;
 
-	for (uint64_t i = 8; i <= ARRAYS_HEAD && end; i += 8)
-		if (view_word(&look->view, end - i, &word) && word == address)
+	for (uint64_t i = 1; i <= ARRAYS_HEAD && end; i++)
+		if (view_word(&look->view, end - words(look->collector, i), &word) &&
+		    word == address)
 			return true;
 	return false;
 }
@@ -112,17 +115,18 @@ static bool is_in_arrays(struct look *look, uint64_t address)
  */
 static bool is_table(struct look *look, uint64_t address, uint64_t size)
 {
+	const unsigned int step = look->collector->geometry.word;
 	uint64_t slots = FEWEST_SLOTS;
 	size_t entries = 0;
 
-	if (size < 8 * slots + look->collector->extra_byte)
+	if (size < step * slots + look->collector->extra_byte)
 		return false;
-	while (16 * slots + look->collector->extra_byte <= size)
+	while (2 * step * slots + look->collector->extra_byte <= size)
 		slots *= 2;
-	for (uint64_t i = 0; i < size / 8 && entries < MOST_ENTRIES; i++) {
+	for (uint64_t i = 0; i < size / step && entries < MOST_ENTRIES; i++) {
 		uint64_t word;
 
-		if (!view_word(&look->view, address + 8 * i, &word) || word == 0)
+		if (!view_word(&look->view, address + step * i, &word) || word == 0)
 			continue;
 		if (i >= slots || entry_at(look, word) == INTERNAL_NONE)
 			return false;

@@ -13,7 +13,6 @@ static const struct {
 	const char *libraries[2];
 	const char *functions[4];
 	const char *read; /* what of it is read otherwise, where words are of 8 bytes */
-	bool narrow;	  /* unsupported only where they are of 4 */
 } unsupported[] = {
 	{ "jemalloc",
 	  { "/libjemalloc" },
@@ -40,7 +39,6 @@ static const struct {
 	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
 	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
 	{ GO, { NULL }, { "runtime.mallocgc" } },
-	{ "the Boehm collector", { "/libgc.so" }, { "GC_malloc_many" }, .narrow = true },
 };
 
 enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
@@ -52,12 +50,6 @@ enum { GO_MARK_REACH = 64 << 10 };
 static bool is_narrow(const struct heap_context *context)
 {
 	return image_word_size(context->image) == sizeof(uint32_t);
-}
-
-/* Whether the number-th one is unsupported in such a process. */
-static bool concerns(const struct heap_context *context, size_t number)
-{
-	return is_narrow(context) || !unsupported[number].narrow;
 }
 
 /* The functions of all, for one pass over the symbols of a module. */
@@ -72,8 +64,7 @@ static struct function_names list_names(const struct heap_context *context)
 	struct function_names list = { .count = 0 };
 
 	for (size_t i = 0; i < UNSUPPORTED; i++)
-		for (size_t j = 0; j < 4 && unsupported[i].functions[j] && concerns(context, i);
-		     j++) {
+		for (size_t j = 0; j < 4 && unsupported[i].functions[j]; j++) {
 			list.owners[list.count] = i;
 			list.names[list.count++] = unsupported[i].functions[j];
 		}
@@ -131,7 +122,7 @@ static int allocator_of(const struct heap_context *context, const struct module 
 	uint64_t defined;
 
 	for (size_t i = 0; i < UNSUPPORTED; i++)
-		if (is_library_of(module, i) && concerns(context, i))
+		if (is_library_of(module, i))
 			return (int)i;
 	defined = module_defines(module, list->names);
 	for (size_t i = 0; i < list->count; i++)

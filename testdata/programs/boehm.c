@@ -33,12 +33,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* How many of each thread, and of malloc(). */
+#ifndef OBJECTS
+#define OBJECTS 6000
+#define BLOCKS	1000
+#endif
+
 enum {
 	THREADS = 4,
-	OBJECTS = 6000, /* of each thread */
 	LARGEST = 1 << 16,
 	SCRUBBED = 65536,
-	BLOCKS = 1000, /* of malloc() */
 	BLOCK = 3000,
 	OWN_WORDS = 2,
 	TYPED_WORDS = 8,

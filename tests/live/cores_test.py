@@ -2,6 +2,7 @@
 """Checks heapcore by the cores that are kept in testdata/cores."""
 
 import argparse
+import collections
 import glob
 import lzma
 import os
@@ -9,6 +10,7 @@ import shutil
 import sys
 import tempfile
 
+import boehm_test
 import harness
 import truth
 
@@ -21,6 +23,12 @@ SAID = {"bookworm-small-aarch64_kernel": "pointers may be signed here"}
 def unpack(packed, path):
     with lzma.open(packed) as source, open(path, "wb") as target:
         shutil.copyfileobj(source, target)
+
+
+def check(heapcore, core, name, truth_path):
+    if "-boehm" in name:
+        return boehm_test.check(heapcore, core, name, truth_path, collections.Counter())
+    return truth.check(heapcore, core, truth_path)
 
 
 def main():
@@ -41,7 +49,7 @@ def main():
             truth_path = os.path.join(directory, "truth")
             unpack(os.path.join(CORES, name + SUFFIX), core)
             unpack(os.path.join(CORES, name + ".truth.xz"), truth_path)
-            problems = truth.check(options.heapcore, core, truth_path)
+            problems = check(options.heapcore, core, name, truth_path)
             said = harness.ask(core, "count", "leaked", expected=(0, 3)).stderr
         if SAID.get(name, "") not in said:
             problems.append(f"it does not say that {SAID[name]}")
