@@ -36,7 +36,7 @@ static void zend_close(struct heap *base)
 
 	array_release(&heap->spaces);
 	array_release(&heap->chunks);
-	array_release(&heap->huge);
+	array_release(&heap->others);
 	array_release(&heap->owned);
 	array_release(&heap->nodes);
 	free(heap);
@@ -52,7 +52,7 @@ static void set_account(struct zend_heap *heap, struct memory_account *account)
 {
 	heap->spaces.memory.account = account;
 	heap->chunks.memory.account = account;
-	heap->huge.memory.account = account;
+	heap->others.memory.account = account;
 	heap->owned.memory.account = account;
 	heap->nodes.memory.account = account;
 }

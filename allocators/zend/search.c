@@ -26,7 +26,7 @@ enum {
 	LEAST_MAP = ZEND_HEAP + FREE_WORDS + ZEND_BINS * 8 + LEAST_MAIN + 64,
 	MOST_MAP = ZEND_PAGE - ZEND_PAGES * 4,
 	FIRST_PAGE = 0x40000001, /* in the map */
-	MOST_HUGE = 1 << 20,
+	MOST_OTHERS = 1 << 20,
 };
 
 struct search {
@@ -178,33 +178,56 @@ static struct zend_chunk *chunk_at(struct zend_heap *heap, uint64_t start)
 	return above > 0 && chunk->start == start ? chunk : NULL;
 }
 
-/* Follow links from a chunk on, up to one that is of a list already; returns where that ended. */
-static uint64_t follow(struct search *search, uint32_t space, uint64_t start,
-		       enum zend_chunk_kind kind)
+/* Between requests, the heads of cached chunks are cleared, but for their links. */
+static bool is_cleared(struct search *search, uint64_t chunk)
 {
-	uint64_t at = start;
-	struct zend_chunk *chunk;
+	const struct region *region = image_find(search->heap->context.image, chunk);
+	uint64_t words[4];
 
-	while ((chunk = chunk_at(search->heap, at)) != NULL && chunk->space == space &&
-	       chunk->kind == ZEND_CHUNK_UNKNOWN) {
-		chunk->kind = kind;
+	return is_chunk_address(chunk) && region && (region->rights & RIGHT_WRITE) &&
+	       !region->mapping && view_read(&search->view, chunk, words, sizeof(words)) &&
+	       !words[0] && !words[2] && !words[3];
+}
+
+/* Follow links from a chunk on, up to one that is of a list already; sets where that ended. */
+static struct error *follow(struct search *search, uint32_t space, uint64_t start,
+			    enum zend_chunk_kind kind, uint64_t *ret_end)
+{
+	struct zend_heap *heap = search->heap;
+	uint64_t at = start;
+
+	for (;;) {
+		struct zend_chunk *chunk = chunk_at(heap, at);
+
+		if (chunk && chunk->space == space && chunk->kind == ZEND_CHUNK_UNKNOWN)
+			chunk->kind = kind;
+		else if (!chunk && kind == ZEND_CHUNK_CACHED && heap->others.count < MOST_OTHERS &&
+			 is_cleared(search, at))
+			TRY(array_append(&heap->others,
+					 (struct zend_chunk){ at, ZEND_CHUNK, space, kind }));
+		else
+			break;
 		if (!view_word(&search->view, at + NEXT_WORD, &at))
 			break;
 	}
-	return at;
+	*ret_end = at;
+	return NULL;
 }
 
-static void read_lists(struct search *search)
+static struct error *read_lists(struct search *search)
 {
 	struct zend_heap *heap = search->heap;
+	uint64_t ring_end, cached_end;
 
 	for (uint32_t i = 0; i < heap->spaces.count; i++) {
 		const struct zend_space *space = &heap->spaces.items[i];
 
-		if (follow(search, i, space->main, ZEND_CHUNK_RING) != space->main ||
-		    follow(search, i, space->cached, ZEND_CHUNK_CACHED) != 0)
+		TRY(follow(search, i, space->main, ZEND_CHUNK_RING, &ring_end));
+		TRY(follow(search, i, space->cached, ZEND_CHUNK_CACHED, &cached_end));
+		if (ring_end != space->main || cached_end != 0)
 			heap_damage_note(&heap->rings, space->main);
 	}
+	return NULL;
 }
 
 /* Drop what is on no list, unless its head is sound: then a list lost it. */
@@ -233,7 +256,7 @@ static struct error *read_huge(struct search *search, uint32_t number)
 	uint64_t at = heap->spaces.items[number].huge, words[3];
 	size_t count = 0;
 
-	for (; at && count < MOST_HUGE; at = words[2], count++) {
+	for (; at && count < MOST_OTHERS; at = words[2], count++) {
 		const struct zend_chunk *chunk = zend_find_chunk(heap, at);
 
 		if (!chunk || chunk->space != number ||
@@ -242,8 +265,8 @@ static struct error *read_huge(struct search *search, uint32_t number)
 		    words[1] >> 47)
 			break;
 		TRY(array_append(&heap->nodes, at));
-		TRY(array_append(&heap->huge, (struct zend_chunk){ words[0], words[1], number,
-								   ZEND_CHUNK_HUGE }));
+		TRY(array_append(&heap->others, (struct zend_chunk){ words[0], words[1], number,
+								     ZEND_CHUNK_HUGE }));
 	}
 	if (at)
 		heap_damage_note(&heap->huge_damage, at);
@@ -286,11 +309,11 @@ struct error *zend_search(struct zend_heap *heap)
 
 	TRY(look_around(&search));
 	assign(&search);
-	read_lists(&search);
+	TRY(read_lists(&search));
 	drop_strangers(&search);
 	for (uint32_t i = 0; i < heap->spaces.count; i++)
 		TRY(read_huge(&search, i));
-	array_for_each(block, &heap->huge)
+	array_for_each(block, &heap->others)
 		TRY(array_append(&heap->chunks, *block));
 	drop_overlapping(heap);
 	if (heap->nodes.count > 0)

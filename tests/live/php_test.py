@@ -4,7 +4,12 @@ The heap of PHP: a program says what its engine counts, and heapcore must find
 the same, to the byte.
 """
 
+import os
+import socket
+import time
 import unittest
+import urllib.error
+import urllib.request
 
 import harness
 import php_programs
@@ -58,6 +63,34 @@ class Php(php_programs.PhpTest):
         rows = harness.tables("-q", core, "list", "arenas")["arena"]
         self.assertEqual({row["allocator"] for row in rows}, {"glibc"})
         self.assertEqual(said["usage"], 0)
+
+    def test_between_requests_what_the_engine_keeps_has_an_owner(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            place = f"127.0.0.1:{server.getsockname()[1]}"
+        script, core = self.path("index.php"), self.path("core")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("<?php $a = []; for ($i = 0; $i < 200000; $i++) $a[] = \"x$i\";")
+        process = harness.launch(["php", "-n", "-S", place, "-t", os.path.dirname(script)],
+                                 stderr=harness.subprocess.DEVNULL)
+        self.addCleanup(harness.end, process)
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://{place}/") as answer:
+                    self.assertEqual(answer.read(), b"")
+                break
+            except urllib.error.URLError:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+        harness.snap(process, core)
+        shares = harness.tables("-q", core, "sql", """
+            select sum(size) as bytes, sum(iif(class is null and pattern is null, 0, size)) as named
+            from allocation""")["result"]
+        self.assertGreater(shares[0]["named"], 0.9 * shares[0]["bytes"])
+        uses = {row["use"]: row["mapped"] for row in harness.tables("-q", core, "bill")["use"]
+                if row["memory"] == "zend"}
+        self.assertGreater(uses["cached chunks"], 0)
+        self.assertNotIn("broken", harness.ask(core, "count", "leaked").stderr)
 
     def test_damage_is_said_and_bounded(self):
         core, _ = self.core_of(PROGRAM)

@@ -6,7 +6,8 @@
  * record of the names of its columns, with _ for blanks, the first being "row", the table's name.
  * Addresses are hexadecimal with 0x, all else is decimal; what is absent is empty. Control
  * characters in the dump's text are escaped here as well, so that no record ends within a value.
- * In csv, text that a spreadsheet would take for a formula has a ' in front. In tsv, nothing is
+ * In csv, a backslash means nothing, and stands as it is; text that a spreadsheet would take for a
+ * formula has a ' in front. In tsv, nothing is
  * quoted: tabs and ends of lines within text are written as \t and \n.
  */
 
@@ -35,7 +36,7 @@ static void write_quoted(struct writer *writer, const char *text)
 
 		if (buffer[0] == '"')
 			writer_put(writer, '"');
-		writer_bytes(writer, buffer, length);
+		writer_bytes(writer, buffer, *text == '\\' ? 1 : length);
 		text += taken;
 		size -= taken;
 	}

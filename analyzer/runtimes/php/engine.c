@@ -21,13 +21,13 @@ enum {
 
 static const struct php_layout layouts[] = {
 	/* 7.4 */
-	{ 60, 52, 64, 80, 96, 136, 0, 13, false, true },
+	{ 60, 52, 64, 80, 96, 136, 48, 0, 13, false, true },
 	/* 8.0, 8.1 */
-	{ 68, 60, 72, 88, 104, 144, 0, 12, false, false },
+	{ 68, 60, 72, 88, 104, 144, 56, 0, 12, false, false },
 	/* 8.2, 8.3 */
-	{ 80, 76, 88, 96, 112, 152, 180, 12, true, false },
+	{ 80, 76, 88, 96, 112, 152, 72, 180, 12, true, false },
 	/* 8.4 */
-	{ 96, 92, 104, 112, 128, 168, 188, 12, true, false },
+	{ 96, 92, 104, 112, 128, 168, 88, 188, 12, true, false },
 };
 
 struct function_words {
@@ -233,20 +233,36 @@ struct votes {
 	size_t counts[sizeof(layouts) / sizeof(*layouts)];
 };
 
+/* Whether the function at address makes sense with that layout. */
+static bool fits(struct votes *votes, const struct php_layout *layout, uint64_t address)
+{
+	struct view *view = &votes->view;
+	struct php_function function;
+	uint64_t line, handler;
+	const struct region *code;
+	char file[4];
+
+	if (!read_function(layout, view, address, &function))
+		return false;
+	if (function.is_compiled)
+		return function.operations % WORD == 0 &&
+		       view_word(view, function.operations + 24, &line) &&
+		       php_read_text(view, function.file, file, sizeof(file));
+	if (!view_word(view, address + layout->handler, &handler))
+		return false;
+	code = image_find(votes->php->context.image, handler);
+	return code && (code->rights & RIGHT_EXECUTE);
+}
+
 static bool vote(void *data, const struct php_item *item)
 {
 	struct votes *votes = data;
-	struct php_function function;
-	uint64_t address, line;
-	char file[4];
+	uint64_t address;
 
 	if (!view_word(&votes->view, item->place, &address))
 		return false;
 	for (size_t i = 0; i < COUNT_OF(layouts); i++)
-		if (read_function(&layouts[i], &votes->view, address, &function) &&
-		    function.is_compiled && function.operations % WORD == 0 &&
-		    view_word(&votes->view, function.operations + 24, &line) &&
-		    php_read_text(&votes->view, function.file, file, sizeof(file)))
+		if (fits(votes, &layouts[i], address))
 			votes->counts[i]++;
 	return false;
 }
@@ -333,7 +349,11 @@ void php_find_engine(struct php *php)
 	    !view_word(&view, place + CONSTANTS, &engine->constants) ||
 	    !view_word(&view, place + CALL, &engine->call))
 		return;
-	engine->globals = place + GLOBALS;
+	engine->globals = engine->is_idle ? 0 : place + GLOBALS;
+	if (engine->is_idle)
+		engine->call = 0;
+	if (engine->is_before_first)
+		engine->constants = 0;
 	choose_layout(php);
 	if (engine->layout)
 		find_words(php);

@@ -19,6 +19,7 @@ struct php_layout {
 	uint16_t statics; /* variables that keep their value */
 	uint16_t names;	  /* of variables */
 	uint16_t file;
+	uint16_t handler; /* of a function of C code: its address */
 	uint16_t inner; /* u32, how many functions it declares, 12 bytes before these; 0: unknown */
 	uint8_t indirect; /* the type of a value that stands elsewhere */
 	bool has_lists;	  /* arrays without keys have values alone */

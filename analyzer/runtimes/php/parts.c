@@ -25,15 +25,30 @@ struct part_search {
 	struct error *error;
 };
 
-/* The block in use that begins at address, and is nothing yet; or NO_ALLOCATION. */
-static allocation_id find_free(const struct php *php, uint64_t address)
+/*
+ * Whether what C code has begins at address: at the block's start, or behind the size that SQLite
+ * writes before its blocks (mem1.c).
+ */
+static bool is_start(struct part_search *search, allocation_id id, uint64_t address)
 {
+	const struct allocation_index *index = search->php->context.index;
+	uint64_t start = allocation_start(index, id), size = allocation_size(index, id), asked;
+
+	return address == start ||
+	       (address == start + WORD && view_word(&search->view, start, &asked) && asked > 0 &&
+		asked <= size - WORD && size - WORD - asked < (uint64_t)2 * WORD);
+}
+
+/* The block in use of which that is the start, and that is nothing yet; or NO_ALLOCATION. */
+static allocation_id find_free(struct part_search *search, uint64_t address)
+{
+	const struct php *php = search->php;
 	const struct allocation_index *index = php->context.index;
 	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
 
-	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
-			       bitmap_get(allocation_used(index), id) && !php->class_of.items[id] &&
-			       !php->parts.items[id]
+	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
+			       !php->class_of.items[id] && !php->parts.items[id] &&
+			       is_start(search, id, address)
 		       ? id
 		       : NO_ALLOCATION;
 }
@@ -41,7 +56,7 @@ static allocation_id find_free(const struct php *php, uint64_t address)
 static bool claim(struct part_search *search, uint64_t address, enum php_part part)
 {
 	struct php *php = search->php;
-	allocation_id id = find_free(php, address);
+	allocation_id id = find_free(search, address);
 
 	if (search->error || id == NO_ALLOCATION)
 		return false;

@@ -35,7 +35,9 @@ struct php_engine {
 	uint64_t place;					 /* of the top of the stack of calls */
 	uint64_t globals, functions, classes, constants; /* arrays */
 	uint64_t call;					 /* the innermost */
-	uint64_t words; /* of the table of words, less 1; 0: not known */
+	bool is_idle;	      /* between requests: there are neither variables nor calls */
+	bool is_before_first; /* nor are constants known */
+	uint64_t words;	      /* of the table of words, less 1; 0: not known */
 };
 
 /* What has a name, for paths. */

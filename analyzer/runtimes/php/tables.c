@@ -24,6 +24,7 @@ struct table {
 struct search {
 	const struct php *php;
 	struct table found;
+	bool is_before_first;
 };
 
 static bool find_table(const struct php *php, uint64_t start, struct table *ret)
@@ -159,15 +160,72 @@ static bool is_stack_top(struct view *view, uint64_t place, uint64_t word, void 
 	return true;
 }
 
+static bool read_table(struct view *view, uint64_t address, struct php_array *ret)
+{
+	return address && address % WORD == 0 && view_read(view, address, ret, sizeof(*ret)) &&
+	       php_type(&ret->head) == TYPE_ARRAY && php_array_is_sound(ret) && ret->count > 0;
+}
+
+/* Whether the array's first element is a function of C code. */
+static bool has_function(struct view *view, const struct php_array *array)
+{
+	enum { INTERNAL = 1 };
+	uint64_t function, name;
+	uint8_t kind;
+	char text[2];
+
+	return view_word(view, array->data, &function) &&
+	       view_read(view, function, &kind, sizeof(kind)) && kind == INTERNAL &&
+	       view_word(view, function + WORD, &name) && php_read_text(view, name, text, 2);
+}
+
+/*
+ * EG(function_table), before EG(class_table), EG(zend_constants) and the stack, which is gone
+ * between requests; before the first request, CG(function_table), which has no stack behind it.
+ */
+static bool is_function_table(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	enum { STACK = 3, STACK_SIZE = 256 << 10, LEAST_FUNCTIONS = 100 };
+	const struct search *search = data;
+	uint64_t words[6];
+	struct php_array functions, other;
+
+	return word && read_table(view, word, &functions) && functions.count >= LEAST_FUNCTIONS &&
+	       has_function(view, &functions) && view_read(view, place, words, sizeof(words)) &&
+	       read_table(view, words[1], &other) && read_table(view, words[2], &other) &&
+	       (search->is_before_first || (words[STACK + 1] - words[STACK + 2] == STACK_SIZE &&
+					    words[STACK] - words[STACK + 2] <= STACK_SIZE));
+}
+
+/* Where the stack is, or else was. */
+static void find_place(struct php *php, struct search *search)
+{
+	const struct runtime_context *context = &php->context;
+	struct php_engine *engine = &php->engine;
+	uint64_t place;
+
+	engine->place = module_data_search(context->image, context->program, is_stack_top, search);
+	if (engine->place) {
+		php->stack_top = search->found.start;
+		return;
+	}
+	engine->is_idle = true;
+	place = module_data_search(context->image, context->program, is_function_table, search);
+	if (!place) {
+		search->is_before_first = true;
+		place = module_data_search(context->image, context->program, is_function_table,
+					   search);
+	}
+	engine->is_before_first = search->is_before_first;
+	engine->place = place ? place + (uint64_t)3 * WORD : 0;
+}
+
 struct error *php_find_tables(struct php *php)
 {
 	const struct runtime_context *context = &php->context;
 	struct search search = { .php = php };
 
-	php->engine.place =
-		module_data_search(context->image, context->program, is_stack_top, &search);
-	if (php->engine.place)
-		php->stack_top = search.found.start;
+	find_place(php, &search);
 	if (module_data_search(context->image, context->program, is_root_table, &search))
 		php->class_of.items[search.found.id] = PHP_ROOTS;
 	if (!module_data_search(context->image, context->program, is_object_table, &search))

@@ -133,6 +133,30 @@ TEST(blocks_are_free_that_lists_have)
 	}
 }
 
+TEST(cached_chunks_are_found_whose_head_was_cleared)
+{
+	MADE(made, &recent);
+
+	core_set(&made.process.core, CACHED, 0);
+	core_set(&made.process.core, CACHED + 24, 0);
+	process_open(&made.process);
+	assert_block(&made.process, CACHED, BYTES, BLOCK_FREE);
+	assert_free_kind(&made.process, CACHED, "cached chunks");
+	assert_int_equal(count_incomplete(&made.process), 0);
+}
+
+TEST(cleared_chunks_in_a_ring_are_damage)
+{
+	MADE(made, &recent);
+
+	core_set(&made.process.core, CACHED, 0);
+	core_set(&made.process.core, CACHED + 24, 0);
+	core_set(&made.process.core, CACHED + 8, CACHED);
+	process_open(&made.process);
+	assert_block(&made.process, CACHED, BYTES, BLOCK_FREE);
+	assert_true(count_incomplete(&made.process) > 0);
+}
+
 TEST(pages_chunks_and_huge_blocks_are_found)
 {
 	MADE(made, &recent);

@@ -35,6 +35,17 @@ TEST(separators_are_quoted_and_control_is_escaped)
 				  "thing,\"map<int, \"\"x\"\">\",a\\x0d\\nb\\x1b\r\n");
 }
 
+TEST(backslashes_are_as_they_are)
+{
+	static const struct table table = TABLE("class", NULL, { "name", VALUE_TEXT });
+	struct reported reported;
+
+	reported_open(&reported, "csv", false);
+	report_single(&reported.report, &table, "App\\Node");
+	reported_close(&reported, "row,name\r\n"
+				  "class,App\\Node\r\n");
+}
+
 TEST(text_is_no_formula)
 {
 	static const struct table table = TABLE("class", NULL, { "name", VALUE_TEXT });
