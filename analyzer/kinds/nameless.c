@@ -350,7 +350,7 @@ struct error *nameless_key(struct nameless *nameless, allocation_id id, kind_key
 
 	*ret = plain;
 	if (holder.rank == RANK_NONE ||
-	    (kind_tag(plain) != BY_SIZE && !is_held_by_object(nameless, &holder)))
+	    (kind_tag(plain) == BY_PATTERN && !is_held_by_object(nameless, &holder)))
 		return NULL;
 	step = find_place(nameless, &holder);
 	group = table_obtain(&nameless->groups, hash_add(hash_add(holder.rank, step), plain), one,

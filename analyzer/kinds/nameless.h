@@ -25,8 +25,8 @@ void nameless_destroy(struct nameless *nameless);
 DEFINE_CLEANUP(nameless_destroy, struct nameless *)
 
 /*
- * The key of a member: BY_HOLDER, or plain where nothing refers to it. Plain is BY_SIZE; or that of
- * a text, of which only an object of a runtime's class counts as a holder.
+ * The key of a member: BY_HOLDER, or plain where nothing refers to it. Plain is what its size and
+ * owner make; or that of a text, of which only an object of a runtime's class counts as a holder.
  */
 struct error *nameless_key(struct nameless *nameless, allocation_id id, kind_key plain,
 			   kind_key *ret);

@@ -1,6 +1,5 @@
 #include "analyzer/kinds/object_census.h"
 
-#include "analyzer/base/ranks.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/graph/references.h"
 #include "analyzer/heap/heaps.h"
@@ -13,8 +12,6 @@ struct counting {
 	struct object_finder finder;
 	struct object_census *census;
 	struct bitmap sources;	      /* the members that are objects */
-	struct ranks blocks;	      /* what is used and no object */
-	ARRAY(uint32_t) numbers;      /* of blocks: of the group, or NO_GROUP */
 	ARRAY(allocation_id) reached; /* blocks, nearest first */
 	struct references references;
 };
@@ -22,8 +19,6 @@ struct counting {
 static void counting_deinit(struct counting *counting)
 {
 	bitmap_deinit(&counting->sources);
-	ranks_deinit(&counting->blocks);
-	array_release(&counting->numbers);
 	array_release(&counting->reached);
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
@@ -31,6 +26,8 @@ DEFINE_DEINIT(counting_deinit, struct counting)
 void object_census_deinit(struct object_census *census)
 {
 	table_release(&census->groups);
+	ranks_deinit(&census->blocks);
+	array_release(&census->owners);
 }
 
 static bool has_plain_runtime(const struct runtimes *runtimes)
@@ -130,7 +127,7 @@ static struct error *count_objects(struct counting *counting)
 			TRY(count_object(counting, id, key,
 					 range_size(allocation_range_near(index, id, &hint))));
 	}
-	return ranks_init(&counting->blocks, &blocks, account);
+	return ranks_init(&counting->census->blocks, &blocks, account);
 }
 
 static struct error *add_retained(struct counting *counting)
@@ -160,14 +157,15 @@ static struct error *add_retained(struct counting *counting)
 /* Count the block, if it is not yet, for the group of who leads to it: an object, or a block. */
 static struct error *count_block(struct counting *counting, allocation_id id, allocation_id by)
 {
-	const struct ranks *blocks = &counting->blocks;
-	uint32_t *number = &counting->numbers.items[ranks_of(blocks, id)];
+	const struct ranks *blocks = &counting->census->blocks;
+	const uint32_t *owners = counting->census->owners.items;
+	uint32_t *number = &counting->census->owners.items[ranks_of(blocks, id)];
 	struct object_group *group;
 
 	if (*number != NO_GROUP)
 		return NULL;
 	if (bitmap_get(&blocks->members, by))
-		*number = counting->numbers.items[ranks_of(blocks, by)];
+		*number = owners[ranks_of(blocks, by)];
 	else
 		TRY(find_group(counting, by, object_class_key(&counting->finder, by), number));
 	group = &counting->census->groups.items[*number];
@@ -181,7 +179,7 @@ static struct error *count_owned(struct counting *counting)
 {
 	const struct allocation_index *index = analysis_index(counting->input->analysis);
 
-	bitmap_for_each(i, &counting->blocks.members) {
+	bitmap_for_each(i, &counting->census->blocks.members) {
 		uint64_t address = patterns_owner(counting->finder.patterns, (allocation_id)i);
 		allocation_id owner = address ? allocation_find(index, address) : NO_ALLOCATION;
 
@@ -198,7 +196,7 @@ static struct error *take_references(void *data, const allocation_id *sources,
 
 	for (size_t i = 0; i < count; i++)
 		if (targets[i] != NO_ALLOCATION &&
-		    bitmap_get(&counting->blocks.members, targets[i]))
+		    bitmap_get(&counting->census->blocks.members, targets[i]))
 			TRY(count_block(counting, targets[i], sources[i]));
 	return NULL;
 }
@@ -255,18 +253,19 @@ static struct error *count_blocks(struct counting *counting)
 	struct analysis *analysis = counting->input->analysis;
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *pointerless = allocation_having(index, TRAIT_POINTERLESS);
+	struct object_census *census = counting->census;
 
-	TRY(array_resize(&counting->numbers, counting->blocks.count));
-	if (counting->numbers.count)
-		memset(counting->numbers.items, 0xff,
-		       counting->numbers.count * sizeof(*counting->numbers.items));
+	TRY(array_resize(&census->owners, census->blocks.count));
+	if (census->owners.count)
+		memset(census->owners.items, 0xff,
+		       census->owners.count * sizeof(*census->owners.items));
 	TRY(count_owned(counting));
 	if (pointerless)
 		bitmap_minus(&counting->sources, pointerless);
 	TRY(heaps_wake(analysis_heaps(analysis)));
 	references_init(&counting->references, analysis_image(analysis), index,
 			analysis_runtimes(analysis), &counting->sources);
-	counting->references.wanted = &counting->blocks.members;
+	counting->references.wanted = &census->blocks.members;
 	counting->references.pass = take_references;
 	counting->references.data = counting;
 	TRY(read_objects(counting));
@@ -307,9 +306,20 @@ static void finish(struct counting *counting)
 		total->blocks += group->blocks;
 		total->block_bytes += group->block_bytes;
 	}
+	if (counting->input->keeps_owners)
+		return;
+	array_release(&census->owners);
+	ranks_deinit(&census->blocks);
 	if (census->groups.count)
 		qsort_r(census->groups.items, census->groups.count, sizeof(*census->groups.items),
 			compare_groups, (void *)counting->input);
+}
+
+uint32_t object_census_owner(const struct object_census *census, allocation_id id)
+{
+	return bitmap_get(&census->blocks.members, id)
+		       ? census->owners.items[ranks_of(&census->blocks, id)]
+		       : NO_GROUP;
 }
 
 struct error *object_census_take(const struct object_census_input *input, struct object_census *ret)
@@ -317,11 +327,11 @@ struct error *object_census_take(const struct object_census_input *input, struct
 	struct memory_account *account = analysis_account(input->analysis);
 	_cleanup_(object_census_deinit) struct object_census census = {
 		.groups.memory.account = account,
+		.owners.memory.account = account,
 	};
 	_cleanup_(counting_deinit) struct counting counting = {
 		.input = input,
 		.census = &census,
-		.numbers.memory.account = account,
 		.reached.memory.account = account,
 	};
 

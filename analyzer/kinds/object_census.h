@@ -9,6 +9,7 @@
 #ifndef ANALYZER_KINDS_OBJECT_CENSUS_H
 #define ANALYZER_KINDS_OBJECT_CENSUS_H
 
+#include "analyzer/base/ranks.h"
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
 
@@ -40,6 +41,9 @@ struct object_census {
 		HASH_TABLE(struct object_group);
 	} groups;
 	struct object_group total; /* without a key; nothing retained */
+	/* Only with keeps_owners: */
+	struct ranks blocks;	/* what is used and no object */
+	ARRAY(uint32_t) owners; /* by number of the block: of the group, or NO_GROUP */
 };
 
 struct object_census_input {
@@ -47,10 +51,14 @@ struct object_census_input {
 	const struct bitmap *members; /* of what is asked for: only these objects */
 	enum object_order order;      /* bytes: with those of blocks */
 	bool retained;
+	bool keeps_owners; /* instead of the order */
 	/* Optional: what to count a member by, an object of a class, instead of that. */
 	kind_key (*key_of)(const void *data, allocation_id id);
 	const void *data; /* of key_of() */
 };
+
+/* The number of the group that the block counts with, or NO_GROUP. */
+uint32_t object_census_owner(const struct object_census *census, allocation_id id);
 
 /* Build what is needed to know which members are objects, and count; ret is all zeros. */
 struct error *object_census_take(const struct object_census_input *input,

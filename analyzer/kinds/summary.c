@@ -12,11 +12,16 @@ struct counting {
 	struct tally_table kinds;
 	ARRAY(struct kind_samples) samples; /* by number of the kind */
 	ARRAY(uint32_t) numbers;	    /* of kinds, by id; only if needed */
-	bool finds_holders;
-	struct bitmap unnamed;	   /* members whose holders are to be found */
+	bool finds_holders, finds_owners;
+	struct bitmap unnamed;	   /* members whose holders or owners are to be found */
 	struct bitmap texts;	   /* the same, where a runtime's objects may hold them */
 	struct nameless *nameless; /* these, once they are; or NULL */
+	struct object_census owners;
 };
+
+/* The value of a key BY_OWNER: the number of the group of owners, and the size. */
+enum { OWNER_SHIFT = 40, MOST_OWNERS = 1 << (KIND_TAG_SHIFT - OWNER_SHIFT) };
+static const uint64_t OWNED_SIZE_MASK = (UINT64_C(1) << OWNER_SHIFT) - 1;
 
 static void counting_deinit(struct counting *counting)
 {
@@ -25,6 +30,7 @@ static void counting_deinit(struct counting *counting)
 	array_release(&counting->numbers);
 	bitmap_deinit(&counting->unnamed);
 	bitmap_deinit(&counting->texts);
+	object_census_deinit(&counting->owners);
 	if (counting->nameless)
 		nameless_destroy(counting->nameless);
 }
@@ -34,8 +40,14 @@ void kind_summary_deinit(struct kind_summary *summary)
 {
 	array_release(&summary->lines);
 	array_release(&summary->groups);
+	object_census_deinit(&summary->owners);
 	if (summary->nameless)
 		nameless_destroy(summary->nameless);
+}
+
+const struct object_group *kind_summary_owner(const struct kind_summary *summary, kind_key key)
+{
+	return &summary->owners.groups.items[kind_value(key) >> OWNER_SHIFT];
 }
 
 /* Keep one wherever the number of those so far is a power of two. */
@@ -70,7 +82,7 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	uint64_t size = allocation_size(analysis_index(analysis), id);
 	kind_key key = kind_typed(analysis, counting->patterns, counting->typing, id);
 
-	if (key == KIND_UNKNOWN && counting->finds_holders) {
+	if (key == KIND_UNKNOWN && counting->unnamed.count) {
 		bitmap_set(&counting->unnamed, id);
 		return NULL;
 	}
@@ -85,11 +97,29 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 /* What it is apart from its holder. */
 static kind_key plain_key(const struct counting *counting, allocation_id id, uint64_t size)
 {
-	bool is_text = counting->texts.count && bitmap_get(&counting->texts, id);
+	uint32_t owner = NO_GROUP;
 
-	return kind_with_size(is_text ? kind_of_pattern(patterns_of(counting->patterns, id))
-				      : KIND_UNKNOWN,
-			      size);
+	if (counting->texts.count && bitmap_get(&counting->texts, id))
+		return kind_with_size(kind_of_pattern(patterns_of(counting->patterns, id)), size);
+	if (counting->owners.groups.count)
+		owner = object_census_owner(&counting->owners, id);
+	return owner < MOST_OWNERS && size <= OWNED_SIZE_MASK
+		       ? kind_make(BY_OWNER, (uint64_t)owner << OWNER_SHIFT | size)
+		       : kind_with_size(KIND_UNKNOWN, size);
+}
+
+static struct error *find_owners(struct counting *counting)
+{
+	struct analysis *analysis = counting->input->analysis;
+	const struct object_census_input input = {
+		.analysis = analysis,
+		.members = allocation_used(analysis_index(analysis)),
+		.keeps_owners = true,
+	};
+
+	return counting->finds_owners && bitmap_weight(&counting->unnamed) > 0
+		       ? object_census_take(&input, &counting->owners)
+		       : NULL;
 }
 
 /* Of too many, no holders are found: that would take longer than all the rest. */
@@ -100,7 +130,7 @@ static struct error *find_holders(struct counting *counting)
 	size_t count = bitmap_weight(unnamed);
 	size_t text_count = bitmap_weight(&counting->texts);
 
-	if (count + text_count == 0 || count > MOST_HELD)
+	if (!counting->finds_holders || count + text_count == 0 || count > MOST_HELD)
 		return NULL;
 	if (text_count > 0 && text_count <= MOST_HELD - count)
 		bitmap_or(unnamed, &counting->texts);
@@ -114,8 +144,7 @@ static struct error *add_unnamed(struct counting *counting)
 	struct analysis *analysis = counting->input->analysis;
 	size_t hint = 0;
 
-	if (!counting->finds_holders)
-		return NULL;
+	TRY(find_owners(counting));
 	TRY(find_holders(counting));
 	if (counting->texts.count)
 		bitmap_or(&counting->unnamed, &counting->texts);
@@ -172,9 +201,10 @@ static struct error *find_patterns(struct counting *counting)
 	TRY(kind_need_types(analysis, members));
 	counting->typing = analysis_typing(analysis);
 	counting->finds_holders = !leaked && !counting->input->retained;
-	if (!counting->finds_holders)
+	counting->finds_owners = !leaked && runtime_count(analysis_runtimes(analysis)) > 0;
+	if (!counting->finds_holders && !counting->finds_owners)
 		return NULL;
-	if (runtimes_have_objects(analysis_runtimes(analysis)))
+	if (counting->finds_holders && runtimes_have_objects(analysis_runtimes(analysis)))
 		TRY(bitmap_init(&counting->texts, members->count, analysis_account(analysis)));
 	return bitmap_init(&counting->unnamed, members->count, analysis_account(analysis));
 }
@@ -253,6 +283,14 @@ static kind_key key_without_holder(const struct counting *counting, kind_key key
 	return counting->nameless ? nameless_plain(counting->nameless, key) : key;
 }
 
+/* The size of what has nothing else in common, else 0. */
+static uint64_t plain_size(kind_key plain)
+{
+	return kind_tag(plain) == BY_SIZE    ? kind_value(plain)
+	       : kind_tag(plain) == BY_OWNER ? kind_value(plain) & OWNED_SIZE_MASK
+					     : 0;
+}
+
 /* Names are limited (classes.h): those that come first get theirs. */
 static struct error *make_lines(struct counting *counting, struct kind_summary *summary)
 {
@@ -268,7 +306,7 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 			.tally = kinds->items[i],
 			.plain = plain,
 			.name = kind_name_in_form(input->analysis, plain, input->full_names),
-			.size = kind_tag(plain) == BY_SIZE ? kind_value(plain) : 0,
+			.size = plain_size(plain),
 			.samples = counting->samples.items[kinds->items[i].number],
 		};
 	}
@@ -292,6 +330,14 @@ static int compare_sizes(const struct kind_summary_input *input, const struct ki
 	return input->order(&tally, &other_tally);
 }
 
+static int compare_owners(kind_key key, kind_key other)
+{
+	uint64_t owner = kind_value(key) >> OWNER_SHIFT;
+	uint64_t other_owner = kind_value(other) >> OWNER_SHIFT;
+
+	return owner < other_owner ? -1 : owner > other_owner;
+}
+
 /* Those of a group together, in order; identities by address. */
 static int compare_lines(const void *a, const void *b, void *data)
 {
@@ -306,6 +352,8 @@ static int compare_lines(const void *a, const void *b, void *data)
 		return tally_compare_keys(&left->tally, &right->tally);
 	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		difference = compare_names(left->name, right->name);
+	else if (kind_tag(key) == BY_OWNER)
+		difference = compare_owners(key, other);
 	else if (kind_pattern(key) != kind_pattern(other))
 		difference = kind_pattern(key) < kind_pattern(other) ? -1 : 1;
 	if (!difference && left->size != right->size)
@@ -321,6 +369,8 @@ static bool are_of_one_group(const struct kind_line *line, const struct kind_lin
 		return false;
 	if (kind_tag(key) == BY_SIGNATURE || kind_tag(key) == BY_TYPE)
 		return line->name && other->name && strcmp(line->name, other->name) == 0;
+	if (kind_tag(key) == BY_OWNER)
+		return compare_owners(key, other->plain) == 0;
 	return kind_tag(key) != BY_IDENTITY && kind_pattern(key) == kind_pattern(other->plain);
 }
 
@@ -451,6 +501,7 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	if (input->retained)
 		TRY(add_retained_of_groups(&counting, ret));
 	ret->nameless = take(counting.nameless);
+	ret->owners = take_struct(counting.owners);
 	if (ret->groups.count)
 		qsort_r(ret->groups.items, ret->groups.count, sizeof(struct kind_group),
 			compare_groups, (void *)input);

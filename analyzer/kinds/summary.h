@@ -2,13 +2,18 @@
  * Allocations counted by kind.
  *
  * A line counts what has one key; a group, lines that are one thing to a reader: the signatures of
- * a class, a pattern or nothing known in several sizes. Lines of a group follow each other.
+ * a class, a pattern, blocks of one class's objects or nothing known in several sizes. Lines of a
+ * group follow each other.
  */
 #ifndef ANALYZER_KINDS_SUMMARY_H
 #define ANALYZER_KINDS_SUMMARY_H
 
 #include "analyzer/kinds/nameless.h"
+#include "analyzer/kinds/object_census.h"
 #include "analyzer/kinds/tally.h"
+
+/* Nothing is known but the size, and whose block it is: keys have both. */
+enum { BY_OWNER = BY_HOLDER + 1 };
 
 /* Some of a kind, from all over the heap rather than what the libraries allocated first. */
 enum { KIND_SAMPLES = 8 };
@@ -46,7 +51,8 @@ struct kind_group {
 struct kind_summary {
 	ARRAY(struct kind_line) lines;
 	ARRAY(struct kind_group) groups;
-	struct nameless *nameless; /* of keys BY_HOLDER; NULL: there are none */
+	struct nameless *nameless;   /* of keys BY_HOLDER; NULL: there are none */
+	struct object_census owners; /* of keys BY_OWNER */
 };
 
 struct kind_summary_input {
@@ -57,6 +63,9 @@ struct kind_summary_input {
 	bool retained;				    /* needs STAGE_DOMINATORS */
 	bool full_names;			    /* as the compiler wrote them */
 };
+
+/* The class of the objects that blocks of such a key belong to. */
+const struct object_group *kind_summary_owner(const struct kind_summary *summary, kind_key key);
 
 /* Build what is needed, and count; ret is all zeros. */
 struct error *kind_summary_find(const struct kind_summary_input *input, struct kind_summary *ret);

@@ -303,26 +303,29 @@ static void write_heaps(struct report *report, const struct analysis *analysis,
  *	Unrecognized allocations have 21 instances taking 0x600(1,536) bytes.
  *	   Unrecognized allocations of size 0x28, two pointers then numbers, have 21 instances ...
  *	Signature 55bd4cec3b10 (app::Session) has 5 instances ...
+ *	Blocks of Regexp have 2 instances ...
+ *	   Blocks of size 0x1c8, pointers, have 2 instances ...
  */
 struct summary_writer {
 	struct analysis *analysis;
 	const struct set_query *query;
 	struct report *report;
 	uint64_t written;
-	const struct nameless *nameless; /* or NULL */
-	char text[SHAPE_TEXT_SIZE];	 /* of the row that is being written */
+	const struct kind_summary *summary;
+	char text[SHAPE_TEXT_SIZE]; /* of the row that is being written */
 };
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][   Strings of size 0x{string size} have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
-	{ "match", VALUE_BYTES }, { "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
-	{ "group", VALUE_TEXT }, { "string size", VALUE_BYTES }, { "size", VALUE_BYTES },
-	{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES },
-	{ "such as", VALUE_TEXT }, { "shape", VALUE_TEXT }, { "held by", VALUE_TEXT },
-	{ "path", VALUE_TEXT }, { "allocated by", VALUE_TEXT });
+	{ "match", VALUE_BYTES }, { "blocks of", VALUE_TEXT }, { "block size", VALUE_BYTES },
+	{ "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "group", VALUE_TEXT },
+	{ "string size", VALUE_BYTES }, { "size", VALUE_BYTES }, { "count", VALUE_COUNT },
+	{ "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES }, { "such as", VALUE_TEXT },
+	{ "shape", VALUE_TEXT }, { "held by", VALUE_TEXT }, { "path", VALUE_TEXT },
+	{ "allocated by", VALUE_TEXT });
 
 static bool is_within_limit(struct summary_writer *writer)
 {
@@ -379,10 +382,12 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	struct kind_name name = kind_name(writer->analysis, lines->plain);
 	struct report *report = writer->report;
 	_cleanup_(free) char *makers = NULL;
+	const struct object_group *owner;
+	char number[CLASS_NAME_SIZE];
 
 	if (!is_within_limit(writer))
 		return NULL;
-	switch (group->by) {
+	switch ((int)group->by) {
 	case BY_SIGNATURE:
 		report_set(report, group->count > 1 ? "several named" : "name", group->name);
 		if (group->count == 1)
@@ -404,6 +409,11 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	case BY_IDENTITY:
 		report_set(report, "identity", group->name);
 		report_set(report, "offset", name.offset);
+		break;
+	case BY_OWNER:
+		owner = kind_summary_owner(writer->summary, lines->plain);
+		class_number_name(kind_signature(owner->key), number);
+		report_set(report, "blocks of", owner->name ? owner->name : number);
 		break;
 	default:
 		report_set(report, "group", "Unrecognized allocations");
@@ -433,7 +443,7 @@ static void set_contents(struct summary_writer *writer, const struct kind_line *
 	}
 	nameless_shape(writer->analysis, line->samples.ids, kind_samples_count(&line->samples),
 		       writer->text);
-	report_set(report, "size", line->size);
+	report_set(report, kind_tag(line->plain) == BY_OWNER ? "block size" : "size", line->size);
 	report_set(report, "shape", *writer->text ? writer->text : NULL);
 }
 
@@ -443,8 +453,8 @@ static struct error *write_held(struct summary_writer *writer, const struct kind
 	_cleanup_(free) char *holder = NULL, *path = NULL;
 
 	if (kind_tag(line->tally.key) == BY_HOLDER) {
-		holder = nameless_holder(writer->nameless, line->tally.key);
-		path = nameless_path(writer->nameless, kind_samples_last(&line->samples));
+		holder = nameless_holder(writer->summary->nameless, line->tally.key);
+		path = nameless_path(writer->summary->nameless, kind_samples_last(&line->samples));
 		if (!holder || !path)
 			return &error_no_memory;
 	}
@@ -506,7 +516,7 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 {
 	_cleanup_(kind_summary_deinit) struct kind_summary summary = { 0 };
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct summary_writer writer = { analysis, query, report };
+	struct summary_writer writer = { analysis, query, report, .summary = &summary };
 	struct set_query unordered = *query;
 	struct kind_summary_input input;
 	struct error *error = NULL;
@@ -515,7 +525,6 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 	TRY(query_select(analysis, &unordered, &members));
 	input = make_input(analysis, query, &members);
 	TRY(kind_summary_find(&input, &summary));
-	writer.nameless = summary.nameless;
 	report_begin_table(report, &kind_table);
 	for (size_t i = 0; !error && i < summary.groups.count; i++)
 		error = write_group(&writer, &summary.groups.items[i],
@@ -559,7 +568,7 @@ const struct command command_summarize = {
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by its size, with the shape of its words, what holds it, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root, and with debug information which function allocated these: start there.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by the class of the object whose block it is, see 'objects'; else by its size. Both are by size, with the shape of the words, what holds them, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root, and with debug information which function allocated these: start there.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = &contents_options[SELECTION_OPTIONS],

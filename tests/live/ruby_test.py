@@ -185,6 +185,19 @@ class Ruby(harness.LiveTest):
         self.assertLess(first["bytes"], 1.6 * sum(
             size for key, size in bytes_wanted.items() if key[0] == "Generated"))
 
+    def check_blocks(self, core):
+        """Blocks that are nothing else are counted by the class of their objects."""
+        groups = rows(core, "summarize", "used", name="group")
+        classes = {row["class"]: row["with_blocks"] - row["bytes"]
+                   for row in rows(core, "objects", name="class")}
+        blocks = {row["blocks_of"]: row["bytes"] for row in groups if row["blocks_of"]}
+        self.assertGreater(blocks["imemo_iseq"], 0.1 * classes["imemo_iseq"])
+        self.assertGreater(len(blocks), 10)
+        for name, size in blocks.items():
+            self.assertLessEqual(size, classes[name], name)
+        unknown = sum(row["bytes"] for row in groups if row["group"] == "Unrecognized allocations")
+        self.assertLess(unknown, 0.2 * sum(blocks.values()))
+
     def test_slots_are_used_or_free(self):
         core, truth = self.core_of()
         arenas = [row for row in rows(core, "list", "arenas", name="arena")
@@ -205,6 +218,7 @@ class Ruby(harness.LiveTest):
         comparable = addresses(core, "used", "Comparable")
         self.assertLess(addresses(core, "used", "Admin"), comparable)
         self.assertFalse(comparable & addresses(core, "used", "Deep::Thing"))
+        self.check_blocks(core)
 
     def test_what_no_root_leads_to_is_garbage(self):
         core, truth = self.core_of()
