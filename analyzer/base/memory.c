@@ -127,7 +127,7 @@ struct error *memory_resize(struct memory *memory, size_t size)
 		leave_room(memory);
 	if (size == memory->size)
 		return NULL;
-	assert(memory->account);
+	assert(memory->account && !memory->gone);
 	if (size == 0) {
 		memory_release(memory);
 		return NULL;
@@ -167,6 +167,18 @@ struct error *memory_reserve(struct memory *memory, size_t size)
 	return memory_resize(memory, whole_pages(size));
 }
 
+size_t memory_give_back(struct memory *memory, size_t start, size_t end)
+{
+	assert(memory->account && !memory->room && start <= end && end <= memory->size);
+	start = whole_pages(start);
+	end -= end % (size_t)getpagesize();
+	if (start >= end || madvise((uint8_t *)memory->bytes + start, end - start, MADV_DONTNEED))
+		return end;
+	memory->gone += end - start;
+	account_subtract(memory->account, end - start);
+	return end;
+}
+
 void memory_release(struct memory *memory)
 {
 	if (memory->room)
@@ -175,8 +187,9 @@ void memory_release(struct memory *memory)
 		return;
 	if (memory->account) {
 		munmap(memory->bytes, memory->size);
-		account_subtract(memory->account, memory->size);
+		account_subtract(memory->account, memory->size - memory->gone);
 	}
 	memory->bytes = NULL;
 	memory->size = 0;
+	memory->gone = 0;
 }

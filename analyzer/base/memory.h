@@ -30,6 +30,7 @@ struct memory {
 	size_t size;
 	struct memory_account *account;
 	size_t room; /* bytes of addresses kept for it; 0: none */
+	size_t gone; /* bytes given back */
 };
 
 /*
@@ -50,6 +51,12 @@ struct error *memory_keep_room(struct memory *memory, size_t most);
 
 /* Give it size bytes, no less than it has, nor more than there is room for. */
 struct error *memory_fill_room(struct memory *memory, size_t size);
+
+/*
+ * Give back the whole pages from start up to end, each once: nobody reads them any more, and the
+ * array may only be released then. Returns the end of these pages.
+ */
+size_t memory_give_back(struct memory *memory, size_t start, size_t end);
 
 /* Release it; the array is empty then, and may grow again. */
 void memory_release(struct memory *memory);

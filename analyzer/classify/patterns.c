@@ -5,6 +5,8 @@
 #include "analyzer/classify/cxx.h"
 #include "analyzer/classify/scan.h"
 
+#include <assert.h>
+
 /* Of few allocations. */
 struct known {
 	allocation_id id;
@@ -14,10 +16,11 @@ struct known {
 
 struct patterns {
 	struct scan_input input;
-	ARRAY(pattern_number) numbers; /* by allocation; items are NULL until they are known */
-	ARRAY(uint64_t) owners;	       /* the same, or by the number here: */
-	struct ranks places;	 /* of what is no object for certain, which has none; if any is */
-	ARRAY(struct known) few; /* by id; unused once those of all are known */
+	/* By allocation, or by the number of what is no object for certain, if any is. */
+	ARRAY(pattern_number) numbers; /* items are NULL until they are known */
+	ARRAY(uint64_t) owners;	       /* the same */
+	struct ranks places;	       /* those numbers: others have neither */
+	ARRAY(struct known) few;       /* by id; unused once those of all are known */
 };
 
 struct error *patterns_create(const struct scan_input *input, struct patterns **ret)
@@ -47,27 +50,13 @@ static struct error *scan(struct patterns *patterns, enum scan_aim aim)
 	return scan_memory(&patterns->input, &task);
 }
 
-struct error *patterns_find(struct patterns *patterns)
-{
-	struct error *error;
-
-	if (patterns->numbers.items)
-		return NULL;
-	error = array_resize(&patterns->numbers, allocation_count(patterns->input.index) + 1);
-	if (!error)
-		error = scan(patterns, SCAN_PATTERNS);
-	if (error)
-		array_release(&patterns->numbers);
-	return error;
-}
-
-/* Number what may have an owner, if others certainly have none. */
+/* Number what may have a pattern, if others certainly have none. */
 static struct error *find_places(struct patterns *patterns)
 {
 	const struct bitmap *used = allocation_used(patterns->input.index);
 	_cleanup_(bitmap_deinit) struct bitmap members = { 0 };
 
-	if (!runtimes_have_certain(patterns->input.runtimes))
+	if (patterns->places.members.words || !runtimes_have_certain(patterns->input.runtimes))
 		return NULL;
 	TRY(bitmap_init(&members, used->count, patterns->input.account));
 	bitmap_for_each(id, used) {
@@ -77,9 +66,43 @@ static struct error *find_places(struct patterns *patterns)
 	return ranks_init(&patterns->places, &members, patterns->input.account);
 }
 
+/* How many items the arrays have. */
+static size_t place_count(const struct patterns *patterns)
+{
+	return patterns->places.members.words ? patterns->places.count
+					      : allocation_count(patterns->input.index);
+}
+
+/* Whether the allocation has an item in them, and where. */
+static bool find_place(const struct patterns *patterns, allocation_id id, size_t *ret)
+{
+	*ret = id;
+	if (!patterns->places.members.words)
+		return true;
+	if (!bitmap_get(&patterns->places.members, id))
+		return false;
+	*ret = ranks_of(&patterns->places, id);
+	return true;
+}
+
+struct error *patterns_find(struct patterns *patterns)
+{
+	struct error *error;
+
+	if (patterns->numbers.items)
+		return NULL;
+	error = find_places(patterns);
+	if (!error)
+		error = array_resize(&patterns->numbers, place_count(patterns) + 1);
+	if (!error)
+		error = scan(patterns, SCAN_PATTERNS);
+	if (error)
+		array_release(&patterns->numbers);
+	return error;
+}
+
 struct error *patterns_find_owners(struct patterns *patterns)
 {
-	size_t count = allocation_count(patterns->input.index) + 1;
 	bool known = patterns->numbers.items;
 	struct error *error;
 
@@ -87,11 +110,9 @@ struct error *patterns_find_owners(struct patterns *patterns)
 		return NULL;
 	error = find_places(patterns);
 	if (!error)
-		error = array_resize(&patterns->owners, patterns->places.members.words
-								? patterns->places.count + 1
-								: count);
+		error = array_resize(&patterns->owners, place_count(patterns) + 1);
 	if (!error && !known)
-		error = array_resize(&patterns->numbers, count);
+		error = array_resize(&patterns->numbers, place_count(patterns) + 1);
 	if (!error)
 		error = scan(patterns, known ? SCAN_OWNERS : SCAN_BOTH);
 	if (!error && !known)
@@ -99,7 +120,6 @@ struct error *patterns_find_owners(struct patterns *patterns)
 	if (!error)
 		return NULL;
 	array_release(&patterns->owners);
-	ranks_deinit(&patterns->places);
 	if (!known)
 		array_release(&patterns->numbers);
 	return error;
@@ -111,7 +131,7 @@ bool patterns_measure_nothing(const struct patterns *patterns)
 
 	if (!patterns->numbers.items)
 		return false;
-	for (size_t i = 0; i < allocation_count(patterns->input.index); i++)
+	for (size_t i = 0; i < place_count(patterns); i++)
 		seen[patterns->numbers.items[i]] = true;
 	for (size_t i = 0; classifiers[i]; i++)
 		if (seen[i + 1] && classifiers[i]->measures)
@@ -166,6 +186,7 @@ struct error *patterns_find_few(struct patterns *patterns, const allocation_id *
 
 struct error *patterns_save(const struct patterns *patterns, struct side_writer *writer)
 {
+	assert(!patterns->places.members.words);
 	return side_writer_array(writer, SIDE_LEAKED_PATTERNS, patterns->numbers.items,
 				 allocation_count(patterns->input.index));
 }
@@ -209,9 +230,11 @@ void patterns_destroy(struct patterns *patterns)
 pattern_number patterns_of(const struct patterns *patterns, allocation_id id)
 {
 	const struct known *known;
+	size_t place;
 
 	if (patterns->numbers.items)
-		return patterns->numbers.items[id];
+		return find_place(patterns, id, &place) ? patterns->numbers.items[place]
+							: NO_PATTERN;
 	known = find_known(patterns, id);
 	return known ? known->number : NO_PATTERN;
 }
@@ -277,13 +300,10 @@ static struct memory_range range_of(const struct patterns *patterns, allocation_
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id)
 {
 	const struct known *known;
+	size_t place;
 
-	if (patterns->owners.items && !patterns->places.members.words)
-		return patterns->owners.items[id];
 	if (patterns->owners.items)
-		return bitmap_get(&patterns->places.members, id)
-			       ? patterns->owners.items[ranks_of(&patterns->places, id)]
-			       : 0;
+		return find_place(patterns, id, &place) ? patterns->owners.items[place] : 0;
 	known = find_known(patterns, id);
 	return known ? known->owner : 0;
 }

@@ -70,21 +70,24 @@ bool reader_draw_steps(struct reader *reader)
 	return drawn > 0;
 }
 
-/* Where claims to the allocation and its owner are, or NULL: it cannot have any. */
-static uint64_t *place_of(const struct reader *reader, uint64_t *items, allocation_id id)
+/* Whether anything may be known of the allocation, and where. */
+static bool find_place(const struct reader *reader, allocation_id id, size_t *ret)
 {
+	*ret = id;
 	if (!reader->places)
-		return &items[id];
-	return bitmap_get(&reader->places->members, id) ? &items[ranks_of(reader->places, id)]
-							: NULL;
+		return true;
+	if (!bitmap_get(&reader->places->members, id))
+		return false;
+	*ret = ranks_of(reader->places, id);
+	return true;
 }
 
 /* Of several owners, the one with the lowest address is kept. */
-static void note_owner(struct reader *reader, allocation_id id, uint64_t owner)
+static void note_owner(struct reader *reader, size_t number, uint64_t owner)
 {
-	uint64_t *place = place_of(reader, reader->owners, id), before;
+	uint64_t *place = &reader->owners[number], before;
 
-	if (!place || reader->patterns[id] != reader->number)
+	if (reader->patterns[number] != reader->number)
 		return;
 	before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	while ((before == 0 || owner < before) &&
@@ -120,8 +123,6 @@ static void note_claim(struct reader *reader, uint64_t *place, uint64_t owner)
 {
 	uint64_t claim = make_claim(reader->number, owner), before;
 
-	if (!place)
-		return;
 	before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	while (claim > before && !__atomic_compare_exchange_n(place, &before, claim, true,
 							      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -145,33 +146,30 @@ uint8_t reader_take_claim(uint64_t claim, uint64_t *ret_owner)
 	return claimed_number(claim);
 }
 
-void reader_take_claims(uint64_t *claims, const struct ranks *places, size_t count,
-			uint8_t *patterns)
+void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns)
 {
-	size_t id = places ? bitmap_next(&places->members, 0) : 0;
-
 	/* Untouched pages of either array stay so. */
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (claims[i])
-			patterns[id] = reader_take_claim(claims[i], &claims[i]);
-		id = places ? bitmap_next(&places->members, id + 1) : id + 1;
-	}
+			patterns[i] = reader_take_claim(claims[i], &claims[i]);
 }
 
 uint64_t reader_owner(const struct reader *reader, allocation_id id)
 {
-	const uint64_t *place = reader->owners ? place_of(reader, reader->owners, id) : NULL;
+	size_t place;
 
-	return place ? *place : 0;
+	return reader->owners && find_place(reader, id, &place) ? reader->owners[place] : 0;
 }
 
 bool reader_has_claim(const struct reader *reader, allocation_id id)
 {
-	const uint64_t *claim = reader->claims ? place_of(reader, reader->claims, id) : NULL;
+	size_t place;
 
+	if (!find_place(reader, id, &place))
+		return false;
 	if (reader->claims)
-		return claim && claimed_number(*claim) == reader->number;
-	return reader->patterns[id] == reader->number;
+		return claimed_number(reader->claims[place]) == reader->number;
+	return reader->patterns[place] == reader->number;
 }
 
 static bool is_stronger(uint8_t number, uint8_t other)
@@ -185,8 +183,8 @@ static bool is_stronger(uint8_t number, uint8_t other)
 
 void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 {
-	uint8_t *place = &reader->patterns[id];
-	uint8_t before;
+	uint8_t *place, before;
+	size_t number;
 
 	if (runtimes_are_certain(reader->runtimes, id))
 		return;
@@ -194,14 +192,17 @@ void reader_claim(struct reader *reader, allocation_id id, uint64_t owner)
 		note_claim_to_few(reader, id, owner);
 		return;
 	}
+	if (!find_place(reader, id, &number))
+		return;
 	if (reader->claims) {
-		note_claim(reader, place_of(reader, reader->claims, id), owner);
+		note_claim(reader, &reader->claims[number], owner);
 		return;
 	}
 	if (reader->owners) {
-		note_owner(reader, id, owner);
+		note_owner(reader, number, owner);
 		return;
 	}
+	place = &reader->patterns[number];
 	before = __atomic_load_n(place, __ATOMIC_RELAXED);
 	while (is_stronger(reader->number, before) &&
 	       !__atomic_compare_exchange_n(place, &before, reader->number, true, __ATOMIC_RELAXED,

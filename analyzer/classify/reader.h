@@ -59,13 +59,13 @@ struct reader {
 	 * Where claims go, by allocation: at most one of the first two. Without any, nothing can be
 	 * claimed.
 	 */
-	const struct few_claims *few; /* of these alone; NULL: of all, as follows */
+	const struct few_claims *few; /* of these alone, by id; NULL: of all, as follows */
 	uint64_t *claims;	      /* see reader_take_claims() */
 	uint64_t *owners;	      /* of those whose patterns are known */
-	const struct ranks *
-		places; /* where in the last two the only ones that can have any are; NULL: by id */
-	uint8_t *patterns; /* known, or to be found */
-	uint8_t number;	   /* of the classifier that is asked */
+	uint8_t *patterns;	      /* known, or to be found */
+	/* By the number here instead, where others cannot have any; or NULL. */
+	const struct ranks *places;
+	uint8_t number; /* of the classifier that is asked */
 	struct overview *overview;
 	const struct progress *progress; /* may end walks; or NULL */
 };
@@ -175,10 +175,9 @@ uint8_t reader_take_claim(uint64_t claim, uint64_t *ret_owner);
 
 /*
  * A pattern and its owner in one number, so that threads can claim both at once. Make count of
- * these owners, in place, and put the patterns, if any, where they belong. places may be NULL.
+ * these owners, in place, and put the patterns, if any, in the other array.
  */
-void reader_take_claims(uint64_t *claims, const struct ranks *places, size_t count,
-			uint8_t *patterns);
+void reader_take_claims(uint64_t *claims, size_t count, uint8_t *patterns);
 
 /* count words from the first-th behind the reference on; 0 is itself. */
 static inline bool reference_words(const struct reference *reference, int first, unsigned int count,

@@ -140,18 +140,24 @@ static bool finds_patterns(const struct scan *scan)
 	return scan->task->aim == SCAN_PATTERNS || scan->task->aim == SCAN_BOTH;
 }
 
+/* How many items the arrays of the task have. */
+static size_t place_count(const struct scan *scan)
+{
+	return scan->task->places ? scan->task->places->count
+				  : allocation_count(scan->input->index);
+}
+
 /*
  * The numbers of classifiers that may find anything: if only owners are looked for, that of a
  * pattern which some allocation has.
  */
 static void find_present(const struct scan *scan, bool *ret)
 {
-	const struct scan_input *input = scan->input;
-	size_t count = finds_patterns(scan) ? 0 : allocation_count(input->index);
+	size_t count = finds_patterns(scan) ? 0 : place_count(scan);
 
 	memset(ret, finds_patterns(scan), MOST_CLASSIFIERS + 1);
-	for (size_t id = 0; id < count; id++)
-		ret[scan->task->patterns[id]] = true;
+	for (size_t i = 0; i < count; i++)
+		ret[scan->task->patterns[i]] = true;
 }
 
 static void choose_classifiers(struct scan *scan)
@@ -680,10 +686,7 @@ static struct error *run(struct scan *scan)
 	TRY(split_work_run(&scan->work, input->progress, chunks, threads, scan_chunk, scan));
 	finish(scan);
 	if (task->aim == SCAN_BOTH && !task->few)
-		reader_take_claims(task->owners, task->places,
-				   task->places ? task->places->count
-						: allocation_count(input->index),
-				   task->patterns);
+		reader_take_claims(task->owners, place_count(scan), task->patterns);
 	return NULL;
 }
 

@@ -40,7 +40,7 @@ struct scan_task {
 	const struct few_claims *few; /* NULL: claims go to patterns and owners */
 	uint8_t *patterns;	      /* by allocation; zero where not known */
 	uint64_t *owners;	      /* the same; NULL: not asked for */
-	const struct ranks *places;   /* by the number here instead, for owners; or NULL */
+	const struct ranks *places;   /* both by the number here instead; or NULL */
 };
 
 /* Whether only an allocation, what refers to it and what scan_leads_on() has may claim it. */

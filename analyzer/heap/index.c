@@ -34,8 +34,10 @@ static struct error *sort_sink(struct block_sink *sink)
 		return NULL;
 	SORT(regions, sink->regions.count, compare_regions);
 	TRY(block_sink_create(sink->account, &sorted));
-	for (size_t i = 0; i < sink->regions.count; i++)
+	for (size_t i = 0; i < sink->regions.count; i++) {
 		TRY(block_sink_move_region(sink, sorted, &regions[i]));
+		block_sink_forget(sink, &regions[i]);
+	}
 	block_sink_replace(sink, sorted);
 	return NULL;
 }

@@ -169,6 +169,7 @@ static struct error *rebuild(struct block_sink *sink, const struct nested_region
 			next++;
 		TRY(next > first ? cut_region(sink, &regions[i], inner + first, next - first, to)
 				 : block_sink_move_region(sink, to, &regions[i]));
+		block_sink_forget(sink, &regions[i]);
 	}
 	block_sink_replace(sink, to);
 	return NULL;

@@ -32,8 +32,8 @@ struct nesting {
 
 /*
  * Cut regions of the sink around those that lie in their used blocks; what does not fit wholly into
- * one block stays as it is. firsts has the first arena of each of the heaps. ret_nesting may have
- * blocks even on error.
+ * one block stays as it is. firsts has the first arena of each of the heaps. On error, ret_nesting
+ * may have blocks, and the sink may only be destroyed.
  */
 struct error *nesting_resolve(struct block_sink *sink, const arena_number *firsts, size_t heaps,
 			      struct nesting *ret_nesting);

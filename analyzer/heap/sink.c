@@ -575,6 +575,20 @@ struct error *block_sink_move_region(const struct block_sink *from, struct block
 	return append_blocks(to, from, region->first, region->count, 0);
 }
 
+void block_sink_forget(struct block_sink *sink, const struct heap_region *region)
+{
+	enum { AT_ONCE = 1 << 20 };
+	size_t start = region->first * sizeof(struct extent);
+	bool follows = start == sink->forgotten_end;
+
+	if (!follows || start - sink->forgotten >= AT_ONCE)
+		sink->forgotten =
+			memory_give_back(&sink->extents, sink->forgotten, sink->forgotten_end);
+	if (!follows)
+		sink->forgotten = start;
+	sink->forgotten_end = start + region->count * sizeof(struct extent);
+}
+
 void block_sink_replace(struct block_sink *sink, struct block_sink *by)
 {
 	struct block_sink old = *sink;

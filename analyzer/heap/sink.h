@@ -46,6 +46,7 @@ struct block_sink {
 	ARRAY(struct memory_range) claims;
 	ARRAY(uint64_t) held;		  /* starts of blocks */
 	ARRAY(struct region_place) order; /* by start */
+	size_t forgotten, forgotten_end;  /* extents that are read no more, in bytes, there yet */
 };
 
 struct region_place {
@@ -110,6 +111,12 @@ struct block block_sink_get(const struct block_sink *sink, const struct heap_reg
 /* Add a region of one sink, and its blocks, to another. */
 struct error *block_sink_move_region(const struct block_sink *from, struct block_sink *to,
 				     const struct heap_region *region);
+
+/*
+ * The blocks of the region, which are in another sink now, are read here no more: so a copy does
+ * not stand beside all that it is made of. The sink may only be destroyed or replaced then.
+ */
+void block_sink_forget(struct block_sink *sink, const struct heap_region *region);
 
 /* Give the sink the regions of the other one, which gets the old ones; claims and what is held
  * stay. */

@@ -52,6 +52,28 @@ TEST(what_was_given_up_is_zero_when_it_comes_back)
 	memory_release(&memory);
 }
 
+TEST(what_is_given_back_counts_no_more)
+{
+	enum { STEP = 1 << 16 };
+	struct memory_account account = { 0 };
+	struct memory memory = { .account = &account };
+	const unsigned char *bytes;
+
+	assert_no_error(memory_resize(&memory, 5 * STEP));
+	memset(memory.bytes, 0xaa, memory.size);
+	assert_int_equal(memory_give_back(&memory, 1, STEP + 1), STEP);
+	assert_int_equal(memory_give_back(&memory, STEP, STEP + 1), STEP);
+	assert_true(account.used > 4 * STEP && account.used < 5 * STEP);
+	memory_give_back(&memory, 2 * STEP, 4 * STEP);
+	assert_true(account.used < 3 * STEP);
+	bytes = memory.bytes;
+	assert_int_equal(bytes[0], 0xaa);
+	assert_int_equal(bytes[2 * STEP - 1], 0xaa);
+	assert_int_equal(bytes[4 * STEP], 0xaa);
+	memory_release(&memory);
+	assert_int_equal(account.used, 0);
+}
+
 TEST(reserving_gives_at_least_what_is_asked_for)
 {
 	struct memory_account account = { 0 };
