@@ -297,27 +297,28 @@ static struct error *add_arenas(struct bill *bill, const struct heap *heap, aren
 	return NULL;
 }
 
-/* An arena with a name for its used blocks has a row for these, the last one. */
+/* Arenas with a name for their used blocks have rows for these, the last ones. */
 static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_number first,
 			      struct arena_accounts sum)
 {
 	size_t count = heap->allocator->arena_count(heap);
-	struct amount apart = { 0 };
-	const char *name = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		struct arena arena = heap->allocator->arena(heap, i);
 		struct arena_accounts accounts = bill->heaps.arenas[first + i];
 
-		if (arena.kind->used) {
-			name = arena.kind->used;
-			apart = accounts.amounts[ACCOUNT_USED];
+		if (heap->allocator->arena(heap, i).kind->used)
 			accounts.amounts[ACCOUNT_USED] = (struct amount){ 0 };
-		}
 		arena_accounts_add(&sum, &accounts);
 	}
 	TRY(add_accounts(bill, heap, heap->allocator->name, &sum));
-	return apart.mapped ? add_row(bill, heap->allocator->name, name, apart) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = heap->allocator->arena(heap, i).kind->used;
+		struct amount used = bill->heaps.arenas[first + i].amounts[ACCOUNT_USED];
+
+		if (name && used.mapped)
+			TRY(add_row(bill, heap->allocator->name, name, used));
+	}
+	return NULL;
 }
 
 static struct error *add_rows(struct bill *bill, const struct heaps *heaps, bool by_arena)

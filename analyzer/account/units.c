@@ -98,16 +98,18 @@ static struct error *count_unit(void *data, const struct allocator *allocator,
 DEFINE_COMPARE(compare_groups, struct unit_group, ALPHABETICAL(memory), ASCENDING(kind),
 	       DESCENDING(free.bytes), ASCENDING(block))
 
-/* A page of objects that its runtime counts. */
+/* A page of objects that its runtime counts, unless the objects are allocations. */
 static struct error *count_page(struct units *units, const struct object_pages *pages,
-				const struct image *image, uint64_t page)
+				const struct image *image, const struct allocation_index *index,
+				uint64_t page)
 {
 	static const struct unit_kind kind = { "chunk", .given_back = true };
 	uint64_t size = pages->measure(image, page), used, room;
 	const struct heap_unit unit = { &kind, page, page + size, 0 };
 	struct unit_group *group;
 
-	if (!size || !pages->fill(image, page, &used, &room) || used > room)
+	if (!size || heap_region_find(index, page + size / 2) ||
+	    !pages->fill(image, page, &used, &room) || used > room)
 		return NULL;
 	group = group_of(units, pages->use(image, page), &unit);
 	if (!group)
@@ -122,7 +124,7 @@ static struct error *count_page(struct units *units, const struct object_pages *
 
 /* Holes of the dump are passed over. */
 static struct error *count_pages(struct units *units, const struct object_pages *pages,
-				 const struct image *image)
+				 const struct image *image, const struct allocation_index *index)
 {
 	uint64_t distance = pages->alignment[0];
 
@@ -134,7 +136,7 @@ static struct error *count_pages(struct units *units, const struct object_pages 
 			uint64_t data = image_next_data(image, at);
 
 			if (data - at < distance)
-				TRY(count_page(units, pages, image, at));
+				TRY(count_page(units, pages, image, index, at));
 			else
 				at = (data & ~(distance - 1)) - distance;
 			at += distance;
@@ -153,7 +155,8 @@ static struct error *count_runtimes(struct analysis *analysis, struct units *uni
 		const struct object_pages *pages = runtime_at(runtimes, i)->pages;
 
 		if (pages && pages->fill)
-			TRY(count_pages(units, pages, analysis_image(analysis)));
+			TRY(count_pages(units, pages, analysis_image(analysis),
+					analysis_index(analysis)));
 	}
 	return NULL;
 }

@@ -1,14 +1,57 @@
 /*
- * Node.js: V8's heap, and the memory of its Buffers.
+ * Node.js: the objects of JavaScript, and the memory of its Buffers.
  *
- * V8's objects are no allocations; its heap is memory outside of heaps, and a root: a word of it
- * that is not tagged, such as the address of a buffer, is an address as any other.
+ * Objects are allocations if V8 says of itself how they are laid out, see allocators/v8/v8.h. Of
+ * other versions, V8's heap is memory outside of heaps, and a root: a word of it that is not
+ * tagged, such as the address of a buffer, is an address as any other.
+ *
+ * Classes are names of constructors, and, in parentheses, what V8 has for itself. The class of a
+ * Map's objects is found once for the Map.
  */
 #ifndef ANALYZER_RUNTIMES_NODE_NODE_H
 #define ANALYZER_RUNTIMES_NODE_NODE_H
 
+#include "allocators/v8/v8.h"
+#include "analyzer/base/address_map.h"
+#include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
+enum { NODE_MOST_NAME = 256 };
+
+struct node {
+	struct object_space space;
+	struct runtime_context context;
+	struct v8_heap_parts parts;
+	ARRAY(uint32_t) classes;    /* by allocation: the number of its class, 0 if it has none */
+	ARRAY(const char *) names;  /* of classes; number 0 is none */
+	struct address_map numbers; /* of the addresses of these names, which are unique: classes */
+	struct address_map maps;    /* of addresses of maps: the classes of their objects */
+	struct name_pool pool;
+	ARRAY(struct named_range) heads; /* of chunks */
+};
+
 extern const struct runtime runtime_node;
+
+/* Gets a property: the tagged addresses of its name and value, or a small number; true: enough. */
+typedef bool property_visitor(void *data, uint64_t name, uint64_t value);
+
+/* Visit the properties with names of the object at address. */
+bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_visitor *visit,
+			   void *data);
+
+/* The name of the function that the word is the tagged address of; false: it has none. */
+bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
+
+/* The slots of struct runtime. */
+struct error *node_open(const struct runtime_context *context, struct object_space **ret);
+void node_close(struct object_space *space);
+struct error *node_find_objects(struct object_space *space, struct debug *debug);
+uint64_t node_class_of(const struct object_space *space, allocation_id id);
+bool node_has_class(const struct object_space *space, uint64_t number);
+size_t node_class_count(const struct object_space *space);
+const char *node_class_name(struct object_space *space, uint64_t number,
+			    enum class_name_kind *ret_kind);
+bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		  uint64_t word, uint64_t place);
 
 #endif

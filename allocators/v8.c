@@ -1,0 +1,209 @@
+/*
+ * Objects of JavaScript in the heap of V8: see v8/v8.h.
+ *
+ * A collector frees them, and none of its memory is a root, but for code and what is only read.
+ */
+#include "allocators/v8/v8.h"
+
+#include "analyzer/heap/sink.h"
+
+enum { ARENAS = V8_LARGE + 1 };
+
+static const struct free_kind free_kinds[] = { { "free in V8" }, { NULL } };
+
+static const struct arena_kind arena_kinds[ARENAS + 1] = {
+	[V8_NEW] = { .name = "v8-new", .group = "V8's heap: new objects", .used = "new objects" },
+	[V8_OLD] = { .name = "v8-old", .group = "V8's heap: old objects", .used = "old objects" },
+	[V8_LARGE] = { .name = "v8-large",
+		       .group = "V8's heap: large objects",
+		       .used = "large objects" },
+	{ NULL },
+};
+
+struct v8_heap {
+	struct heap heap;
+	struct heap_context context;
+	struct v8_heap_parts parts;
+	uint64_t sizes[ARENAS]; /* bytes of chunks */
+};
+
+static const struct v8_heap *of(const struct heap *heap)
+{
+	return (const struct v8_heap *)heap;
+}
+
+static void v8_close(struct heap *base)
+{
+	struct v8_heap *heap = (struct v8_heap *)base;
+
+	v8_release(&heap->parts);
+	free(heap);
+}
+
+static void cleanup_v8_close(struct v8_heap **heap)
+{
+	if (*heap)
+		v8_close(&(*heap)->heap);
+}
+
+static struct error *v8_open(const struct heap_context *context, struct heap **ret)
+{
+	_cleanup_(v8_close) struct v8_heap *heap = NULL;
+
+	*ret = NULL;
+	if (!program_has_module(context->program, "node"))
+		return NULL;
+	heap = calloc(1, sizeof(*heap));
+	if (!heap)
+		return &error_no_memory;
+	heap->context = *context;
+	heap->parts.chunks.memory.account = heap->parts.labs.memory.account = context->account;
+	TRY(v8_find(context->image, context->program, &heap->parts));
+	if (heap->parts.chunks.count > 0)
+		*ret = &take(heap)->heap;
+	return NULL;
+}
+
+/* The first that begins in the chunk at or above address, or NULL. */
+static const struct v8_lab *find_lab(const struct v8_heap_parts *parts,
+				     const struct v8_chunk *chunk, uint64_t address)
+{
+	const struct v8_lab *best = NULL;
+
+	array_for_each(lab, &parts->labs)
+		if (lab->top >= address && lab->top < chunk->end && (!best || lab->top < best->top))
+			best = lab;
+	return best;
+}
+
+/* Behind what new objects come from, there are none yet. */
+static struct block free_lab(const struct v8_chunk *chunk, const struct v8_lab *lab)
+{
+	uint64_t end = chunk->space == V8_NEW ? chunk->end : lab->limit;
+
+	return (struct block){ lab->top, end - lab->top, BLOCK_FREE, 0 };
+}
+
+/* Whether nothing was ever written there. */
+static bool is_blank(struct view *view, uint64_t start, uint64_t end)
+{
+	uint64_t word;
+
+	for (uint64_t at = start; at < end; at += V8_WORD)
+		if (!view_word(view, at, &word) || word != 0)
+			return false;
+	return true;
+}
+
+static struct block block_of(uint64_t start, const struct v8_object *object)
+{
+	struct block block = { start, object->size, BLOCK_FREE, 0 };
+
+	if (!object->is_free) {
+		block.state = BLOCK_USED;
+		block.traits = TRAIT_COLLECTABLE | (object->is_plain ? TRAIT_POINTERLESS : 0);
+	}
+	return block;
+}
+
+/*
+ * What cannot be walked stays outside of the heap, and so is a root: pages that are not swept yet,
+ * with objects whose maps are gone, and what a collection is at.
+ */
+static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chunk,
+				arena_number arena, struct block_sink *sink)
+{
+	struct v8_reader reader = { { heap->context.image }, &heap->parts.layout, 0, 0 };
+	const struct v8_lab *lab = find_lab(&heap->parts, chunk, chunk->start);
+	struct block block = { chunk->start, 0, BLOCK_FREE, 0 };
+
+	while (block.start < chunk->end) {
+		struct v8_object object;
+
+		if (lab && lab->top == block.start) {
+			block = free_lab(chunk, lab);
+		} else if (v8_read_object(&reader, block.start, lab ? lab->top : chunk->end,
+					  &object)) {
+			block = block_of(block.start, &object);
+		} else {
+			block = (struct block){ block.start, chunk->end - block.start, BLOCK_FREE,
+						0 };
+			if (chunk->space != V8_NEW ||
+			    !is_blank(&reader.view, block.start, chunk->end))
+				break;
+		}
+		if (block.start == chunk->start)
+			TRY(block_sink_region(sink, chunk->start, chunk->end, arena));
+		TRY(block_sink_add(sink, block));
+		block.start += block.size;
+		if (lab && lab->top < block.start)
+			lab = find_lab(&heap->parts, chunk, block.start);
+	}
+	if (block.start > chunk->start && block.start < chunk->end)
+		block_sink_cut(sink, block.start);
+	return NULL;
+}
+
+static struct error *v8_walk(struct heap *base, arena_number first, struct block_sink *sink)
+{
+	struct v8_heap *heap = (struct v8_heap *)base;
+
+	TRY(block_sink_order(sink));
+	block_sink_align(sink, V8_WORD);
+	array_for_each(chunk, &heap->parts.chunks) {
+		struct block block;
+
+		if (!v8_is_walked(chunk) ||
+		    block_sink_place(sink, chunk->start, chunk->end, &block) != SINK_APART)
+			continue;
+		heap->sizes[chunk->space] += chunk->size;
+		TRY(walk_chunk(heap, chunk, first + (arena_number)chunk->space, sink));
+	}
+	return NULL;
+}
+
+static size_t v8_arena_count(const struct heap *heap)
+{
+	return ARENAS;
+}
+
+static struct arena v8_arena(const struct heap *heap, size_t number)
+{
+	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
+}
+
+static struct error *v8_visit_units(const struct heap *base, unit_visit visit, void *data)
+{
+	static const struct unit_kind kind = { "chunk", .given_back = true };
+
+	array_for_each(chunk, &of(base)->parts.chunks)
+		if (v8_is_walked(chunk) && chunk->space != V8_NEW)
+			TRY(visit(data, base->allocator,
+				  &(struct heap_unit){ &kind, chunk->start, chunk->end, 0 }));
+	return NULL;
+}
+
+static size_t v8_holds(const struct heap *base, uint64_t address)
+{
+	const struct v8_chunk *chunks = of(base)->parts.chunks.items;
+	size_t i = LIST_ABOVE(chunks, of(base)->parts.chunks.count, address, address);
+
+	return i > 0 && address < chunks[i - 1].start && v8_is_walked(&chunks[i - 1])
+		       ? (size_t)chunks[i - 1].space
+		       : NO_ARENA;
+}
+
+const struct allocator allocator_v8 = {
+	.name = "v8",
+	.summary = "objects of JavaScript in V8's heap, of Node.js 18 to 20",
+	.alignment = V8_WORD,
+	.arena_kinds = arena_kinds,
+	.free_kinds = free_kinds,
+	.open = v8_open,
+	.close = v8_close,
+	.walk = v8_walk,
+	.arena_count = v8_arena_count,
+	.arena = v8_arena,
+	.visit_units = v8_visit_units,
+	.holds = v8_holds,
+};

@@ -1,0 +1,153 @@
+#include "allocators/v8/v8.h"
+
+#include "analyzer/base/macros.h"
+
+enum {
+	MOST_HEAD = 64 << 10,
+	IS_EXECUTABLE = 1 << 0,
+	FROM_PAGE = 1 << 3,
+	TO_PAGE = 1 << 4,
+	MOST_HEAPS = 64,
+	MOST_LABS = 1024,
+	/* An Isolate begins with IsolateData, which has the ends of what is allocated from. */
+	ISOLATE = 128 << 10,
+};
+
+static const uint64_t LARGEST_CHUNK = UINT64_C(1) << 40;
+
+struct head {
+	uint64_t size, flags, heap;
+	uint64_t start, end;
+	uint64_t allocated;
+};
+
+static bool is_executable(const struct image *image, uint64_t address)
+{
+	const struct region *region = image_find(image, address);
+
+	return region && (region->rights & RIGHT_EXECUTE);
+}
+
+/* Flags of large chunks differ between versions; their size does not. */
+static enum v8_space space_of(const struct image *image, uint64_t address, const struct head *head)
+{
+	if ((head->flags & IS_EXECUTABLE) || is_executable(image, head->start))
+		return V8_CODE;
+	if (head->flags & (FROM_PAGE | TO_PAGE))
+		return V8_NEW;
+	return head->heap == 0 ? V8_READ_ONLY : head->size > V8_CHUNK_ALIGNMENT ? V8_LARGE : V8_OLD;
+}
+
+bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk *ret)
+{
+	struct head head;
+
+	if (!image_read(image, address, &head, sizeof(head)) || head.size == 0 ||
+	    head.size % PAGE != 0 || head.size > LARGEST_CHUNK ||
+	    head.start - address >= MOST_HEAD || head.start - address < sizeof(head) ||
+	    (head.start | head.end) % V8_WORD != 0 || head.end <= head.start ||
+	    head.end - address > head.size || head.allocated > head.end - head.start)
+		return false;
+	*ret = (struct v8_chunk){
+		.address = address,
+		.size = head.size,
+		.start = head.start,
+		.end = head.end,
+		.allocated = head.allocated,
+		.heap = head.heap,
+		.space = space_of(image, address, &head),
+		.is_from = (head.flags & FROM_PAGE) != 0,
+	};
+	return true;
+}
+
+static struct error *find_chunks_in(const struct image *image, const struct region *region,
+				    struct v8_heap_parts *parts)
+{
+	static const uint64_t MASK = V8_CHUNK_ALIGNMENT - 1;
+	struct v8_chunk chunk;
+
+	for (uint64_t at = (region->start + MASK) & ~MASK; at >= region->start && at < region->end;
+	     at = (image_next_data(image, at + V8_CHUNK_ALIGNMENT) + MASK) & ~MASK)
+		if (v8_read_chunk(image, at, &chunk))
+			TRY(array_append(&parts->chunks, chunk));
+	return NULL;
+}
+
+/* The chunk that address is among the objects of, or NULL. */
+static const struct v8_chunk *find_chunk(const struct v8_heap_parts *parts, uint64_t address)
+{
+	const struct v8_chunk *chunks = parts->chunks.items;
+	size_t i = LIST_ABOVE(chunks, parts->chunks.count, address, address);
+
+	return i > 0 && address >= chunks[i - 1].start && address <= chunks[i - 1].end
+		       ? &chunks[i - 1]
+		       : NULL;
+}
+
+/* LinearAllocationArea: start, top, limit. */
+static struct error *find_labs(const struct image *image, uint64_t heap,
+			       struct v8_heap_parts *parts)
+{
+	struct view view = { image };
+	uint64_t words[3];
+
+	for (uint64_t at = heap > ISOLATE ? heap - ISOLATE : 0; at < heap; at += V8_WORD) {
+		const struct v8_chunk *chunk;
+
+		if (!view_read(&view, at, words, sizeof(words)) ||
+		    ((words[0] | words[1] | words[2]) & (V8_WORD - 1)) != 0 ||
+		    words[0] > words[1] || words[1] >= words[2])
+			continue;
+		chunk = find_chunk(parts, words[0]);
+		if (chunk && words[2] <= chunk->end && parts->labs.count < MOST_LABS)
+			TRY(array_append(&parts->labs, (struct v8_lab){ words[1], words[2] }));
+	}
+	return NULL;
+}
+
+static struct error *find_all_labs(const struct image *image, struct v8_heap_parts *parts)
+{
+	uint64_t heaps[MOST_HEAPS];
+	size_t count = 0;
+
+	array_for_each(chunk, &parts->chunks) {
+		size_t i = 0;
+
+		while (i < count && heaps[i] != chunk->heap)
+			i++;
+		if (i < count || count == MOST_HEAPS || chunk->heap == 0)
+			continue;
+		heaps[count++] = chunk->heap;
+		TRY(find_labs(image, chunk->heap, parts));
+	}
+	return NULL;
+}
+
+/* A chunk within another is none. */
+static void drop_nested(struct v8_heap_parts *parts)
+{
+	size_t kept = 0;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < parts->chunks.count; i++) {
+		struct v8_chunk chunk = parts->chunks.items[i];
+
+		if (chunk.address < end)
+			continue;
+		end = chunk.address + chunk.size;
+		parts->chunks.items[kept++] = chunk;
+	}
+	parts->chunks.count = kept;
+}
+
+struct error *v8_find(const struct image *image, const struct program *program,
+		      struct v8_heap_parts *ret)
+{
+	if (!v8_find_layout(image, program, &ret->layout))
+		return NULL;
+	for (size_t i = 0; i < image->region_count; i++)
+		TRY(find_chunks_in(image, &image->regions[i], ret));
+	drop_nested(ret);
+	return find_all_labs(image, ret);
+}

@@ -1,0 +1,169 @@
+#include "allocators/v8/v8.h"
+
+#include "analyzer/base/macros.h"
+#include "analyzer/program/symbols.h"
+
+/* A type with a name that debuggers know. */
+struct known_type {
+	const char *symbol;
+	enum v8_rule rule;
+	const char *label;
+};
+
+static const struct known_type types[] = {
+	{ "v8dbg_type_FixedDoubleArray__FIXED_DOUBLE_ARRAY_TYPE", V8_DOUBLES, "(numbers)" },
+	{ "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE", V8_BYTES, "(bytes)" },
+	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", V8_BYTECODE, "(bytecode)" },
+	{ "v8dbg_type_EmbedderDataArray__EMBEDDER_DATA_ARRAY_TYPE", V8_ARRAY, "(array)" },
+	{ "v8dbg_type_PropertyArray__PROPERTY_ARRAY_TYPE", V8_PROPERTIES, "(properties)" },
+	{ "v8dbg_type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", V8_ARRAY, "(weak array)" },
+	{ "v8dbg_type_WeakArrayList__WEAK_ARRAY_LIST_TYPE", V8_LIST, "(weak array)" },
+	{ "v8dbg_type_DescriptorArray__DESCRIPTOR_ARRAY_TYPE", V8_DESCRIPTORS, "(object shape)" },
+	{ "v8dbg_type_StrongDescriptorArray__STRONG_DESCRIPTOR_ARRAY_TYPE", V8_DESCRIPTORS,
+	  "(object shape)" },
+	{ "v8dbg_type_FeedbackVector__FEEDBACK_VECTOR_TYPE", V8_UNKNOWN, "(feedback)" },
+	{ "v8dbg_type_FeedbackCell__FEEDBACK_CELL_TYPE", V8_UNKNOWN, "(feedback)" },
+	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", V8_UNKNOWN,
+	  "(function data)" },
+	{ "v8dbg_type_PreparseData__PREPARSE_DATA_TYPE", V8_UNKNOWN, "(function data)" },
+	{ "v8dbg_type_UncompiledDataWithPreparseData__UNCOMPILED_DATA_WITH_PREPARSE_DATA_TYPE",
+	  V8_UNKNOWN, "(function data)" },
+	{ "v8dbg_type_UncompiledDataWithoutPreparseData__UNCOMPILED_DATA_WITHOUT_PREPARSE_DATA_TYPE",
+	  V8_UNKNOWN, "(function data)" },
+	{ "v8dbg_type_Script__SCRIPT_TYPE", V8_UNKNOWN, "(script)" },
+	{ "v8dbg_type_Code__CODE_TYPE", V8_UNKNOWN, "(code)" },
+	{ "v8dbg_type_CodeDataContainer__CODE_DATA_CONTAINER_TYPE", V8_UNKNOWN, "(code)" },
+	{ "v8dbg_type_Symbol__SYMBOL_TYPE", V8_UNKNOWN, "(symbol)" },
+	{ "v8dbg_type_PropertyCell__PROPERTY_CELL_TYPE", V8_UNKNOWN, "(variable)" },
+	{ "v8dbg_type_Cell__CELL_TYPE", V8_UNKNOWN, "(variable)" },
+};
+
+static bool find_module(const struct program *program, const struct module **ret)
+{
+	uint64_t address;
+
+	for (size_t i = 0; i < program->module_count; i++) {
+		*ret = &program->modules[i];
+		if (strstr((*ret)->path, "node") &&
+		    module_find_variable(*ret, "v8dbg_type_Map__MAP_TYPE", &address))
+			return true;
+	}
+	return false;
+}
+
+static bool read_number(const struct image *image, const struct module *module, const char *name,
+			uint32_t *ret)
+{
+	uint64_t address;
+
+	return module_find_variable(module, name, &address) && image_read_u32(image, address, ret);
+}
+
+/* The number of a type that has a rule. */
+static bool read_type(const struct image *image, const struct module *module, const char *name,
+		      uint32_t *ret)
+{
+	return read_number(image, module, name, ret) && *ret + 1 < V8_TYPES;
+}
+
+static void set(struct v8_layout *layout, uint32_t type, enum v8_rule rule, const char *label)
+{
+	layout->rules[type] = (uint8_t)rule;
+	layout->labels[type] = label;
+}
+
+/* Types that debuggers are not told of stand between those that they are. */
+static bool add_arrays(const struct image *image, const struct module *module,
+		       struct v8_layout *layout)
+{
+	uint32_t first, end, weak, embedder;
+
+	if (!read_type(image, module, "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", &first) ||
+	    !read_type(image, module, "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE", &end) ||
+	    !read_type(image, module, "v8dbg_type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", &weak) ||
+	    !read_type(image, module, "v8dbg_type_EmbedderDataArray__EMBEDDER_DATA_ARRAY_TYPE",
+		       &embedder) ||
+	    first > end || layout->last_context >= V8_TYPES)
+		return false;
+	for (uint32_t type = first; type < end; type++)
+		set(layout, type, V8_ARRAY, "(array)");
+	for (uint32_t type = layout->first_context; type <= layout->last_context; type++)
+		set(layout, type, V8_ARRAY, "(context)");
+	set(layout, weak + 1, V8_ARRAY, "(object shape)");   /* TransitionArray */
+	set(layout, embedder + 1, V8_UNKNOWN, "(feedback)"); /* FeedbackMetadata */
+	return true;
+}
+
+bool v8_find_layout(const struct image *image, const struct program *program, struct v8_layout *ret)
+{
+	const struct module *module;
+	uint32_t type, place, prefix;
+
+	*ret = (struct v8_layout){ 0 };
+	if (!find_module(program, &module))
+		return false;
+	const struct {
+		const char *name;
+		uint32_t *ret;
+	} numbers[] = {
+		{ "v8dbg_type_Map__MAP_TYPE", &ret->map_type },
+		{ "v8dbg_type_JSFunction__JS_FUNCTION_TYPE", &ret->function_type },
+		{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", &ret->shared_type },
+		{ "v8dbg_FirstNonstringType", &ret->first_string_end },
+		{ "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &ret->free_type },
+		{ "v8dbg_type_HeapNumber__HEAP_NUMBER_TYPE", &ret->number_type },
+		{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", &ret->scope_type },
+		{ "v8dbg_FirstContextType", &ret->first_context },
+		{ "v8dbg_LastContextType", &ret->last_context },
+		{ "v8dbg_StringRepresentationMask", &ret->representation },
+		{ "v8dbg_SeqStringTag", &ret->sequential },
+		{ "v8dbg_StringEncodingMask", &ret->encoding },
+		{ "v8dbg_OneByteStringTag", &ret->one_byte },
+		{ "v8dbg_class_String__length__int32_t", &ret->text_length },
+		{ "v8dbg_class_SeqOneByteString__chars__char", &ret->text },
+		{ "v8dbg_class_BytecodeArray__data__uintptr_t", &ret->bytecode },
+		{ "v8dbg_class_Map__constructor_or_back_pointer__Object", &ret->constructor },
+		{ "v8dbg_class_JSFunction__shared__SharedFunctionInfo", &ret->shared },
+		{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", &ret->name },
+		{ "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+		  &ret->script },
+		{ "v8dbg_class_JSFunction__context__Context", &ret->context },
+		{ "v8dbg_bit_field3_number_of_own_descriptors_shift", &ret->count_shift },
+		{ "v8dbg_bit_field3_number_of_own_descriptors_mask", &ret->count_mask },
+		{ "v8dbg_bit_field3_is_dictionary_map_shift", &ret->dictionary_shift },
+		{ "v8dbg_prop_location_mask", &ret->location_mask },
+		{ "v8dbg_prop_index_shift", &ret->index_shift },
+		{ "v8dbg_prop_index_mask", &ret->index_mask },
+		{ "v8dbg_namedictionary_prefix_start_index", &ret->dictionary },
+		{ "v8dbg_namedictionaryshape_prefix_size", &prefix },
+		{ "v8dbg_type_JSGlobalObject__JS_GLOBAL_OBJECT_TYPE", &ret->global_type },
+		{ "v8dbg_type_PropertyCell__PROPERTY_CELL_TYPE", &ret->cell_type },
+		{ "v8dbg_type_Script__SCRIPT_TYPE", &ret->script_type },
+	};
+	for (size_t i = 0; i < COUNT_OF(numbers); i++)
+		if (!read_number(image, module, numbers[i].name, numbers[i].ret))
+			return false;
+	ret->dictionary += prefix;
+	ret->count_shift &= 31;
+	ret->index_shift &= 31;
+	/* Maps are read at these places; pointers are not compressed. */
+	if (!read_number(image, module, "v8dbg_class_Map__instance_type__uint16_t", &place) ||
+	    place != 12 || !read_number(image, module, "v8dbg_TaggedSize", &place) ||
+	    place != V8_WORD ||
+	    !read_type(image, module, "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &type) ||
+	    ret->first_string_end > V8_TYPES || !add_arrays(image, module, ret))
+		return false;
+	ret->rules[type] = V8_FREE;
+	for (size_t i = 0; i < COUNT_OF(types); i++)
+		if (read_type(image, module, types[i].symbol, &type))
+			set(ret, type, types[i].rule, types[i].label);
+	if (ret->map_type < V8_TYPES)
+		ret->labels[ret->map_type] = "(object shape)";
+	if (ret->scope_type < V8_TYPES)
+		ret->labels[ret->scope_type] = "(function data)";
+	if (ret->number_type < V8_TYPES)
+		ret->labels[ret->number_type] = "(number)";
+	for (type = 0; type < ret->first_string_end; type++)
+		ret->labels[type] = "(string)";
+	return true;
+}

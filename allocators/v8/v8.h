@@ -1,0 +1,157 @@
+/*
+ * The heap of V8, the engine of Node.js 18 to 20: chunks, and the objects in them.
+ *
+ *	chunk, at a multiple of 256 KiB (BasicMemoryChunk)
+ *	| size | flags | heap | start | end | allocated | ... |     objects     |
+ *	                          start of objects ^                        end ^
+ *	object	| map, + 1 | ... |
+ *	Map	| map of maps, + 1 | size in words, ... | type, ... |
+ *
+ * src/heap/basic-memory-chunk.h and src/objects/map.h, the same in V8 10.2 and 11.3. An address of
+ * an object is kept with 1 added, or 3 if it is weak. Objects follow each other: free memory in
+ * between is an object of its own, but for what the program allocates from just now, [top, limit).
+ * Which number a type has, and where members are, V8 says of itself in variables called v8dbg_...,
+ * made for debuggers, which stripped programs have, too, as they are exported.
+ */
+#ifndef ALLOCATORS_V8_V8_H
+#define ALLOCATORS_V8_V8_H
+
+#include "analyzer/heap/allocator.h"
+#include "analyzer/image/view.h"
+
+enum {
+	V8_CHUNK_ALIGNMENT = 256 << 10,
+	V8_WORD = 8,
+	V8_TAGS = 3, /* of an address: */
+	V8_STRONG = 1,
+	V8_WEAK = 3,
+	V8_TYPES = 512, /* types of what is not of JavaScript have numbers below */
+};
+
+enum v8_space { V8_NEW, V8_OLD, V8_LARGE, V8_CODE, V8_READ_ONLY, V8_SPACES };
+
+struct v8_chunk {
+	uint64_t address, size;
+	uint64_t start, end; /* of the objects */
+	uint64_t allocated;
+	uint64_t heap; /* the struct Heap that it belongs to */
+	enum v8_space space;
+	bool is_from; /* new objects were there before the last collection of those */
+};
+
+/* Read the chunk at address, a multiple of V8_CHUNK_ALIGNMENT; false: none is there. */
+bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk *ret);
+
+/* How the size of an object is found, whose map does not say it. */
+enum v8_rule {
+	V8_UNKNOWN, /* up to the next map */
+	V8_ARRAY,
+	V8_DOUBLES,
+	V8_LIST,
+	V8_PROPERTIES,
+	V8_BYTES,
+	V8_BYTECODE,
+	V8_DESCRIPTORS,
+	V8_FREE,
+};
+
+/* What V8 says of itself. */
+struct v8_layout {
+	uint32_t map_type;
+	uint32_t function_type, shared_type;
+	uint32_t first_string_end; /* types below are texts */
+	uint32_t free_type, number_type, scope_type;
+	uint32_t first_context, last_context;
+	uint32_t representation, sequential, encoding, one_byte; /* of texts */
+	uint32_t text_length, text;
+	uint32_t bytecode;
+	uint32_t constructor;	  /* of a Map */
+	uint32_t shared, name;	  /* of a JSFunction, a SharedFunctionInfo */
+	uint32_t context, script; /* the same */
+	/* Bits of a Map's third field. */
+	uint32_t count_shift, count_mask, dictionary_shift;
+	/* Of the details of a property. */
+	uint32_t location_mask, index_shift, index_mask;
+	uint32_t dictionary; /* items before the first entry of a dictionary */
+	uint32_t global_type, cell_type, script_type;
+	uint8_t rules[V8_TYPES];      /* enum v8_rule */
+	const char *labels[V8_TYPES]; /* what objects of the type are; NULL: nothing special */
+};
+
+/* False: it does not say it. */
+bool v8_find_layout(const struct image *image, const struct program *program,
+		    struct v8_layout *ret);
+
+struct v8_lab {
+	uint64_t top, limit;
+};
+
+struct v8_heap_parts {
+	struct v8_layout layout;
+	ARRAY(struct v8_chunk) chunks; /* by address */
+	ARRAY(struct v8_lab) labs;     /* what is allocated from just now */
+};
+
+/* Find all chunks, and the layout; without one, there are no chunks in the list. */
+struct error *v8_find(const struct image *image, const struct program *program,
+		      struct v8_heap_parts *ret);
+
+static inline void v8_release(struct v8_heap_parts *parts)
+{
+	array_release(&parts->chunks);
+	array_release(&parts->labs);
+}
+
+/* Whether its objects are blocks: code and what is only read are roots. */
+static inline bool v8_is_walked(const struct v8_chunk *chunk)
+{
+	return chunk->space != V8_CODE && chunk->space != V8_READ_ONLY;
+}
+
+/* Reads objects; each thread has one of its own. */
+struct v8_reader {
+	struct view view;
+	const struct v8_layout *layout;
+	uint64_t meta;	/* the map of maps, as it was seen last */
+	uint64_t steps; /* taken along lists, see v8_step() */
+};
+
+/* False: a damaged dump has us go round and round. */
+static inline bool v8_step(struct v8_reader *reader)
+{
+	static const uint64_t MOST_STEPS = UINT64_C(1) << 28;
+
+	return reader->steps++ < MOST_STEPS;
+}
+
+struct v8_map {
+	uint64_t address;
+	uint32_t type;
+	uint32_t size; /* of objects; 0: it differs */
+};
+
+/* The map that the word is the tagged address of; false: it is none. */
+bool v8_read_map(struct v8_reader *reader, uint64_t word, struct v8_map *ret);
+
+/* The map of the object that the word is the tagged address of. */
+static inline bool v8_map_of(struct v8_reader *reader, uint64_t word, struct v8_map *ret)
+{
+	return (word & V8_TAGS) == V8_STRONG && view_word(&reader->view, word - V8_STRONG, &word) &&
+	       v8_read_map(reader, word, ret);
+}
+
+struct v8_object {
+	struct v8_map map;
+	uint64_t size;
+	bool is_free;
+	bool is_plain; /* it has no references but to its map */
+};
+
+/* The object at address, which ends at end at most; false: none is there. */
+bool v8_read_object(struct v8_reader *reader, uint64_t address, uint64_t end,
+		    struct v8_object *ret);
+
+/* The text of the tagged address of a string in one piece; what is not ASCII becomes '?'. */
+bool v8_read_text(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
+
+#endif

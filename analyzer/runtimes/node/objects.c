@@ -1,0 +1,283 @@
+#include "analyzer/runtimes/node/node.h"
+
+/* Of a Map, src/objects/map.tq. */
+enum {
+	MAP_MORE_BITS = 15,
+	IS_OF_BASE = 1 << 0,
+	MAP_BITS = 16,
+	IS_PROTOTYPE = 1 << 20,
+	MAP_PROTOTYPE = 24,
+};
+
+enum { MOST_INLINE_NAMES = 75 };
+
+/* ScopeInfo of src/objects/scope-info.tq, and bits of its flags. */
+enum {
+	SCOPE_FLAGS = 8,
+	SCOPE_COUNT = 24, /* of variables in its context */
+	SCOPE_NAMES = 32,
+	HAS_CLASS_VARIABLE = 1 << 10,
+	HAS_NAME = 3 << 12,
+};
+
+static struct node *of(struct object_space *space)
+{
+	return (struct node *)space;
+}
+
+static const struct node *known(const struct object_space *space)
+{
+	return (const struct node *)space;
+}
+
+struct error *node_open(const struct runtime_context *context, struct object_space **ret)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return &error_no_memory;
+	node->context = *context;
+	*ret = &node->space;
+	return NULL;
+}
+
+static void forget(struct node *node)
+{
+	v8_release(&node->parts);
+	array_release(&node->classes);
+	array_release(&node->names);
+	array_release(&node->heads);
+	table_release(&node->numbers);
+	table_release(&node->maps);
+	name_pool_deinit(&node->pool);
+}
+
+void node_close(struct object_space *space)
+{
+	forget(of(space));
+	free(space);
+}
+
+/* The number of the class of that name, a new one if there is none. */
+static struct error *name_class(struct node *node, const char *name, uint32_t *ret)
+{
+	const char *kept = name_pool_print(&node->pool, "%s", name);
+
+	if (!kept)
+		return &error_no_memory;
+	*ret = address_map_find(&node->numbers, (uintptr_t)kept);
+	if (*ret != NOT_IN_MAP)
+		return NULL;
+	*ret = (uint32_t)node->names.count;
+	TRY(array_append(&node->names, kept));
+	return address_map_add(&node->numbers, (uintptr_t)kept, *ret);
+}
+
+/* The name of a function that was compiled: behind those of its variables. */
+static bool read_scope_name(struct v8_reader *reader, uint64_t scope, char *ret, size_t size)
+{
+	uint64_t flags, count, name;
+
+	if (!view_word(&reader->view, scope + SCOPE_FLAGS, &flags) ||
+	    !view_word(&reader->view, scope + SCOPE_COUNT, &count))
+		return false;
+	flags >>= 32;
+	count >>= 32;
+	return (flags & HAS_NAME) &&
+	       view_word(&reader->view,
+			 scope + SCOPE_NAMES +
+				 V8_WORD * (count + (count < MOST_INLINE_NAMES ? count : 1) +
+					    ((flags & HAS_CLASS_VARIABLE) != 0)),
+			 &name) &&
+	       v8_read_text(reader, name, ret, size);
+}
+
+bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size)
+{
+	const struct v8_layout *layout = reader->layout;
+	uint64_t shared, name;
+	struct v8_map map;
+
+	/* Constructors of classes, promises and so on have types of their own. */
+	if ((word & V8_TAGS) != V8_STRONG ||
+	    !view_word(&reader->view, word - V8_STRONG + layout->shared, &shared) ||
+	    !v8_map_of(reader, shared, &map) || map.type != layout->shared_type ||
+	    !view_word(&reader->view, shared - V8_STRONG + layout->name, &name) ||
+	    !v8_map_of(reader, name, &map))
+		return false;
+	return (map.type == layout->scope_type
+			? read_scope_name(reader, name - V8_STRONG, ret, size)
+			: v8_read_text(reader, name, ret, size)) &&
+	       ret[0];
+}
+
+/* A map that was derived from another has that where the first has the constructor. */
+static bool read_mapped_constructor(struct v8_reader *reader, uint64_t map, char *ret, size_t size)
+{
+	struct v8_map next;
+	uint64_t word;
+
+	while (v8_step(reader)) {
+		if (!view_word(&reader->view, map + reader->layout->constructor, &word) ||
+		    !v8_map_of(reader, word, &next))
+			return false;
+		if (next.type != reader->layout->map_type)
+			return node_read_function(reader, word, ret, size);
+		map = word - V8_STRONG;
+	}
+	return false;
+}
+
+struct constructor_search {
+	struct v8_reader *reader;
+	char *ret;
+	size_t size;
+	bool is_found;
+};
+
+static bool check_constructor(void *data, uint64_t name, uint64_t value)
+{
+	struct constructor_search *search = data;
+	char text[sizeof("constructor") + 1];
+
+	if (!v8_read_text(search->reader, name, text, sizeof(text)) ||
+	    strcmp(text, "constructor") != 0)
+		return false;
+	search->is_found = node_read_function(search->reader, value, search->ret, search->size);
+	return true;
+}
+
+/*
+ * The map has the constructor of the class that an object's class is derived from at the top: which
+ * that is itself, the prototype says. A prototype is an Object, or a Function.
+ */
+static bool read_constructor(struct v8_reader *reader, uint64_t map, char *ret, size_t size)
+{
+	struct constructor_search search = { reader, ret, size, false };
+	uint64_t prototype;
+	uint32_t bits;
+	uint8_t more;
+
+	if (!view_read(&reader->view, map + MAP_MORE_BITS, &more, sizeof(more)) ||
+	    !view_read(&reader->view, map + MAP_BITS, &bits, sizeof(bits)))
+		return false;
+	if (bits & IS_PROTOTYPE)
+		return read_mapped_constructor(reader, map, ret, size) &&
+		       strcmp(ret, "Function") == 0;
+	if ((more & IS_OF_BASE) || !view_word(&reader->view, map + MAP_PROTOTYPE, &prototype) ||
+	    (prototype & V8_TAGS) != V8_STRONG)
+		return read_mapped_constructor(reader, map, ret, size);
+	node_visit_properties(reader, prototype - V8_STRONG, check_constructor, &search);
+	return search.is_found || read_mapped_constructor(reader, map, ret, size);
+}
+
+/* Objects of JavaScript have types above all others; without a constructor, they are Objects. */
+static struct error *find_class(struct node *node, struct v8_reader *reader,
+				const struct v8_map *map, uint32_t *ret)
+{
+	char name[NODE_MOST_NAME];
+
+	*ret = address_map_find(&node->maps, map->address);
+	if (*ret != NOT_IN_MAP)
+		return NULL;
+	if (map->type < V8_TYPES)
+		TRY(name_class(node,
+			       reader->layout->labels[map->type] ? reader->layout->labels[map->type]
+								 : "(other)",
+			       ret));
+	else if (read_constructor(reader, map->address, name, sizeof(name)))
+		TRY(name_class(node, name, ret));
+	else
+		TRY(name_class(node,
+			       map->type == reader->layout->function_type ? "Function" : "Object",
+			       ret));
+	return address_map_add(&node->maps, map->address, *ret);
+}
+
+static struct error *find_objects_in(struct node *node, struct v8_reader *reader,
+				     const struct v8_chunk *chunk)
+{
+	const struct allocation_index *index = node->context.index;
+	size_t hint = 0;
+
+	for (uint64_t at = chunk->start; at < chunk->end;) {
+		allocation_id id = allocation_find(index, at);
+		struct memory_range range;
+		struct v8_map map;
+		uint64_t word;
+
+		if (id == NO_ALLOCATION)
+			break;
+		range = allocation_range_near(index, id, &hint);
+		if (range.start != at || range.end > chunk->end)
+			break;
+		if (bitmap_get(allocation_used(index), id) && view_word(&reader->view, at, &word) &&
+		    v8_read_map(reader, word, &map))
+			TRY(find_class(node, reader, &map, &node->classes.items[id]));
+		at = range.end;
+	}
+	return NULL;
+}
+
+static struct error *find_all(struct node *node)
+{
+	const struct runtime_context *context = &node->context;
+	struct v8_reader reader = { { context->image }, &node->parts.layout, 0, 0 };
+
+	node->parts.chunks.memory.account = node->parts.labs.memory.account = context->account;
+	node->classes.memory.account = node->names.memory.account = context->account;
+	node->numbers.memory.account = node->maps.memory.account = context->account;
+	node->heads.memory.account = context->account;
+	TRY(v8_find(context->image, context->program, &node->parts));
+	TRY(array_resize(&node->classes, allocation_count(context->index)));
+	TRY(array_append(&node->names, NULL));
+	array_for_each(chunk, &node->parts.chunks)
+		if (v8_is_walked(chunk))
+			TRY(find_objects_in(node, &reader, chunk));
+	node->space.has_objects = node->names.count > 1;
+	return NULL;
+}
+
+struct error *node_find_objects(struct object_space *space, struct debug *debug)
+{
+	struct node *node = of(space);
+	struct error *error = find_all(node);
+
+	if (!space->has_objects) {
+		forget(node);
+		*node = (struct node){ .space = node->space, .context = node->context };
+	}
+	return error;
+}
+
+uint64_t node_class_of(const struct object_space *space, allocation_id id)
+{
+	return known(space)->classes.items[id];
+}
+
+bool node_has_class(const struct object_space *space, uint64_t number)
+{
+	return number > 0 && number < known(space)->names.count;
+}
+
+size_t node_class_count(const struct object_space *space)
+{
+	return known(space)->names.count - 1;
+}
+
+const char *node_class_name(struct object_space *space, uint64_t number,
+			    enum class_name_kind *ret_kind)
+{
+	*ret_kind = CLASS_NAMED;
+	return known(space)->names.items[number];
+}
+
+/* The collector does not follow weak addresses. */
+bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		  uint64_t word, uint64_t place)
+{
+	const struct node *node = known(space);
+
+	return source != NO_ALLOCATION && (word & V8_TAGS) == V8_WEAK &&
+	       node->classes.items[source] != 0 && node->classes.items[target] != 0;
+}
