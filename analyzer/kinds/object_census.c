@@ -260,7 +260,7 @@ static struct error *count_blocks(struct counting *counting)
 		memset(census->owners.items, 0xff,
 		       census->owners.count * sizeof(*census->owners.items));
 	/* Nearly all of them, as a rule: an array that grows would have a quarter more. */
-	TRY(array_reserve(&counting->reached, counting->blocks.count));
+	TRY(array_reserve(&counting->reached, census->blocks.count));
 	TRY(count_owned(counting));
 	if (pointerless)
 		bitmap_minus(&counting->sources, pointerless);
