@@ -49,7 +49,7 @@ static void cleanup_pymalloc_close(struct pymalloc_heap **heap)
 }
 
 /* Whether it is named as a free-threaded interpreter is: python3.13t, libpython3.13t.so.1.0. */
-static bool is_free_threaded(const struct module *module)
+static bool has_free_threaded_name(const struct module *module)
 {
 	const char *name = strstr(module_name(module), "python3.");
 
@@ -61,17 +61,19 @@ static bool is_free_threaded(const struct module *module)
 	return *name == 't';
 }
 
-static void report_free_threaded(const struct heap_context *context)
+static void find_free_threaded(struct pymalloc_heap *heap)
 {
-	list_for_each(module, context->program->modules, context->program->module_count) {
-		if (!is_free_threaded(module))
-			continue;
-		findings_add(
-			context->findings, FINDING_INCOMPLETE,
-			"%s is a free-threaded Python, whose objects are in mimalloc's heap, which is not supported: they are not counted",
-			module->path);
+	const struct program *program = heap->context.program;
+
+	for (size_t i = 0; i < program->module_count && !heap->free_threaded; i++)
+		if (has_free_threaded_name(&program->modules[i]))
+			heap->free_threaded = &program->modules[i];
+	if (!heap->free_threaded)
 		return;
-	}
+	findings_add(
+		heap->context.findings, FINDING_INCOMPLETE,
+		"%s is a free-threaded Python: its objects, in a mimalloc heap of its own, are not read. They are not counted, and neither classes nor calls of Python have names; as memory outside of heaps, they keep what they refer to from being called leaked",
+		heap->free_threaded->path);
 }
 
 static struct error *pymalloc_open(const struct heap_context *context, struct heap **ret)
@@ -81,7 +83,6 @@ static struct error *pymalloc_open(const struct heap_context *context, struct he
 	*ret = NULL;
 	if (!program_has_module(context->program, "python"))
 		return NULL;
-	report_free_threaded(context);
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)
 		return &error_no_memory;
@@ -89,11 +90,12 @@ static struct error *pymalloc_open(const struct heap_context *context, struct he
 	heap->arenas.memory.account = context->account;
 	heap->tables.memory.account = context->account;
 	TRY(pymalloc_search(heap));
+	find_free_threaded(heap);
 	if (heap->gave_up)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
 			"the search for Python's arenas was ended, as it led to more records than the core can have: small objects may be missing");
-	if (heap->arenas.count > 0)
+	if (heap->arenas.count > 0 || heap->free_threaded)
 		*ret = &take(heap)->heap;
 	return NULL;
 }
@@ -248,13 +250,13 @@ static struct arena pymalloc_arena(const struct heap *heap, size_t number)
 	return (struct arena){ arena_kinds, arena->address, arena->geometry->arena };
 }
 
-/* The interpreter has a mimalloc from 3.13 on, which it uses if it has no pymalloc. */
+/* The interpreter has a mimalloc from 3.13 on; that it uses it is said already. */
 static bool pymalloc_lives_in(const struct heap *heap, uint64_t start, uint64_t end)
 {
 	const struct module *module = program_find_module(of(heap)->context.program, start);
 
-	return module && end <= module->end && strstr(module_name(module), "python") &&
-	       !is_free_threaded(module);
+	return module && end <= module->end &&
+	       (strstr(module_name(module), "python") || module == of(heap)->free_threaded);
 }
 
 static unsigned int pymalloc_free_kind(const struct heap *heap, size_t number, allocation_id id,
@@ -276,10 +278,12 @@ static unsigned int pymalloc_free_kind(const struct heap *heap, size_t number, a
 /* The arena that has the address, or NULL. */
 static const struct pymalloc_arena *find_arena(const struct pymalloc_heap *heap, uint64_t address)
 {
-	size_t above = LIST_ABOVE(heap->arenas.items, heap->arenas.count, address, address);
-	const struct pymalloc_arena *arena = heap->arenas.items + above - 1;
+	const struct pymalloc_arena *arenas = heap->arenas.items;
+	size_t above = LIST_ABOVE(arenas, heap->arenas.count, address, address);
 
-	return above > 0 && address - arena->address < arena->geometry->arena ? arena : NULL;
+	return above > 0 && address - arenas[above - 1].address < arenas[above - 1].geometry->arena
+		       ? &arenas[above - 1]
+		       : NULL;
 }
 
 enum { UNIT_ARENA, UNIT_POOL };

@@ -69,6 +69,7 @@ struct pymalloc_heap {
 	ARRAY(struct pymalloc_arena) arenas; /* by address; they do not overlap */
 	ARRAY(struct memory_range) tables;   /* of records */
 	bool gave_up;			     /* the search was too long */
+	const struct module *free_threaded;  /* an interpreter that has no arenas; or NULL */
 };
 
 /* Find the arrays of records, and the arenas that these name. */

@@ -18,6 +18,8 @@ enum {
 	MOST_TABLES = 256,
 };
 
+static const uint64_t COOKIE = UINT64_C(0x7970677562656478); /* "xdebugpy" */
+
 struct record {
 	uint64_t address, next_pool;
 	uint32_t free_pools, all_pools;
@@ -194,6 +196,20 @@ static struct error *look(struct search *search, uint64_t start)
 	return geometry ? add_table(search, start, count, geometry) : NULL;
 }
 
+/*
+ * Include/internal/pycore_debug_offsets.h, from 3.13 on: _PyRuntime begins with
+ *
+ *	| cookie "xdebugpy" | u64 version | u64 free_threaded |
+ */
+static void look_at_cookie(struct search *search, uint64_t place)
+{
+	enum { FLAG_OFFSET = 16 };
+	uint64_t flag;
+
+	if (view_word(&search->view, place + FLAG_OFFSET, &flag) && flag == 1)
+		search->heap->free_threaded = search->module;
+}
+
 /* Look where the words of [start, end) of the region lead. */
 static struct error *search_words(struct search *search, const struct region *region,
 				  uint64_t start, uint64_t end)
@@ -210,7 +226,9 @@ static struct error *search_words(struct search *search, const struct region *re
 			continue;
 		}
 		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
-		if (word && word != last)
+		if (word == COOKIE)
+			look_at_cookie(search, at);
+		else if (word && word != last)
 			TRY(look(search, word));
 		last = word;
 		at += sizeof(word);

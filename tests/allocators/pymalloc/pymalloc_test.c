@@ -218,16 +218,36 @@ TEST(program_without_python_is_not_searched)
 	assert_int_equal(heaps_arena_count(analysis_heaps(interpreter.analysis)), 0);
 }
 
-TEST(free_threaded_interpreter_is_said_to_be_unsupported)
+/* That it is free-threaded is said, once, and nothing else. */
+static void assert_free_threaded(const struct interpreter *interpreter, bool expected)
+{
+	const struct findings *findings = analysis_findings(interpreter->analysis);
+	size_t found = 0;
+
+	for (size_t i = 0; i < findings->count; i++)
+		found += strstr(findings->list[i].message, "free-threaded") != NULL;
+	assert_int_equal(found, expected);
+	assert_int_equal(incomplete(interpreter), expected);
+}
+
+TEST(free_threaded_interpreter_is_known_by_its_name)
 {
 	_cleanup_(interpreter_deinit) struct interpreter interpreter;
-	const struct findings *findings;
-	bool found = false;
 
 	interpreter_init(&interpreter, &pymalloc_geometries[0], "/usr/lib/libpython3.13t.so.1.0");
 	interpreter_open(&interpreter);
-	findings = analysis_findings(interpreter.analysis);
-	for (size_t i = 0; i < findings->count; i++)
-		found |= strstr(findings->list[i].message, "mimalloc") != NULL;
-	assert_true(found);
+	assert_free_threaded(&interpreter, true);
+}
+
+TEST(free_threaded_interpreter_is_known_by_its_table_of_offsets)
+{
+	for (uint64_t flag = 0; flag < 2; flag++) {
+		START(interpreter, 0);
+
+		interpreter_add_pool(&interpreter, 3, 4);
+		core_set(&interpreter.core, DATA + 0x200, UINT64_C(0x7970677562656478));
+		core_set(&interpreter.core, DATA + 0x210, flag);
+		interpreter_open(&interpreter);
+		assert_free_threaded(&interpreter, flag);
+	}
 }
