@@ -529,6 +529,9 @@ static struct error *build_types(struct analysis *analysis)
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
+	/* Of what an interpreter runs, it would tell little. */
+	if (!runtimes_have_objects(analysis->runtimes))
+		debug_miss_types(analysis->debug);
 	TRY(typing_create(&input, &analysis->typing));
 	note_limit(analysis);
 	return NULL;

@@ -223,6 +223,9 @@ static bool read_libcxx(struct reader *reader, const uint64_t *words, struct cxx
  * in front of which stands
  *
  *	| length | capacity | references less 1, or -1 | text ... 0
+ *
+ * A body without text is left out, though clear() may make one: MariaDB's my_malloc() puts the same
+ * words, with the size for the capacity, in front of each block, and many begin with a zero.
  */
 bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *ret_length,
 		     uint64_t *ret_capacity)
@@ -237,7 +240,7 @@ bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *
 	length = words[0];
 	capacity = words[1];
 	references = (int32_t)words[2];
-	if (length > capacity || capacity == 0 || capacity >= range_size(body) - text ||
+	if (length == 0 || length > capacity || capacity >= range_size(body) - text ||
 	    !reader_fits(reader, body, capacity + text + 1) || references < -1 ||
 	    references > MOST_REFERENCES || !ends_at(reader, body.start + text + length))
 		return false;

@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/debug.h"
 
 #include "analyzer/program/debug/debug_parts.h"
+#include "analyzer/program/debug/type_reader.h"
 
 #include <dwarf.h>
 #include <inttypes.h>
@@ -192,20 +193,40 @@ static const char *file_obstacle(const struct debug_module *module,
 	}
 }
 
+/* The module's path and build-id; lives as long as struct debug. */
+static const char *module_title(struct debug_module *module)
+{
+	char id[2 * sizeof(module->id.bytes) + 1] = "", *next = id;
+
+	for (size_t i = 0; i < module->id.size; i++)
+		next += snprintf(next, 3, "%02x", module->id.bytes[i]);
+	return name_pool_print(&module->debug->names, "%s%s%s%s", module->module->path,
+			       *id ? " (build-id " : "", id, *id ? ")" : "");
+}
+
 void debug_miss_names(struct debug *debug, uint64_t address)
 {
 	struct debug_module *module = debug_find_module(debug, address);
-	char id[2 * sizeof(module->id.bytes) + 1] = "", *next = id;
 
 	if (!module || module->names_missed || module->module->state == FILE_USED ||
 	    module->module->path[0] == '[' || module_has_constants(debug->image, module->module))
 		return;
 	module->names_missed = true;
-	for (size_t i = 0; i < module->id.size; i++)
-		next += snprintf(next, 3, "%02x", module->id.bytes[i]);
-	findings_add(debug->findings, FINDING_NOTE, "names of classes need %s%s%s%s, %s",
-		     module->module->path, *id ? " (build-id " : "", id, *id ? ")" : "",
-		     file_obstacle(module, &debug->options));
+	findings_add(debug->findings, FINDING_NOTE, "names of classes need %s, %s",
+		     module_title(module), file_obstacle(module, &debug->options));
+}
+
+void debug_miss_types(struct debug *debug)
+{
+	struct debug_module *module =
+		debug_find_module(debug, image_auxiliary(debug->image, AT_ENTRY, 0));
+
+	if (module && !debug_has_types(module))
+		findings_add(
+			debug->findings, FINDING_NOTE,
+			"there is no debug information of %s, which would name types: install its package (Debian: %s-dbgsym)%s",
+			module_title(module), module_name(module->module),
+			debug->options.debuginfod ? "" : ", or use --debuginfod");
 }
 
 /* The way from the start of a variable to address, by its type; or NULL. */

@@ -109,6 +109,9 @@ const char *debug_source(struct debug *debug, uint64_t address);
  */
 void debug_miss_names(struct debug *debug, uint64_t address);
 
+/* Say that the program has no debug information, if so. */
+void debug_miss_types(struct debug *debug);
+
 /*
  * An address in a module, as "cache+0x18 (libfoo.so)" or, by its debug information, "cache.entries
  * (libfoo.so)"; as "libfoo.so+0x4018" where nothing has a name. NULL: it is in no module.

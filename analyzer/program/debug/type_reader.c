@@ -701,14 +701,19 @@ static bool has_types(Elf *elf)
 		       debug_section_find(elf, ".zdebug_info", &header));
 }
 
-/* By its files alone: libdw takes its time. */
+/* libdw takes its time. */
+bool debug_has_types(struct debug_module *module)
+{
+	return has_types(debug_module_main(module)) || has_types(debug_module_separate(module));
+}
+
 static bool is_wanted(struct debug_module *module)
 {
 	static const char loader[] = "ld-linux";
 
 	return !module_is_libc(module->module) &&
 	       strncmp(module_name(module->module), loader, strlen(loader)) != 0 &&
-	       (has_types(debug_module_main(module)) || has_types(debug_module_separate(module)));
+	       debug_has_types(module);
 }
 
 struct debug_module *debug_typed_module(struct debug *debug, size_t number)

@@ -88,6 +88,9 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 void type_reader_deinit(struct type_reader *reader);
 DEFINE_DEINIT(type_reader_deinit, struct type_reader)
 
+/* Whether its files, of which libdw is not asked, have debug information. */
+bool debug_has_types(struct debug_module *module);
+
 /* The module of the program, by its number, if its types are to be read; else NULL. */
 struct debug_module *debug_typed_module(struct debug *debug, size_t number);
 
