@@ -6,6 +6,7 @@ of what class, and what it refers to; then some of them are dropped.
 
 import collections
 import json
+import os
 import re
 import shutil
 import unittest
@@ -84,6 +85,22 @@ File.open(ARGV[0], "w") {{ |file| ObjectSpace.dump_all(output: file, full: true)
 puts "ready"
 $stdout.flush
 $stdin.read(1)
+"""
+
+# The debugger takes a core while the collector runs; getppid() says when that begins.
+COLLECTS = """
+require "objspace"
+class User
+  def initialize(i) @name, @tags, @a, @b, @c = "user %d with a long name" % i, [i, "tag %030d" % i], 1, 2, 3 end
+end
+$users = (0...1000).to_h { |i| ["key %d" % i, User.new(i)] }
+4.times { GC.start }
+GC.disable
+600.times { |i| Regexp.new("dropped #{i}.*") }
+File.open(ARGV[0], "w") { |file| ObjectSpace.dump_all(output: file, full: true) }
+GC.enable
+Process.ppid
+ARGV[1] == "compact" ? GC.compact : GC.start
 """
 
 
@@ -234,6 +251,36 @@ class Ruby(harness.LiveTest):
         for name in ("User", "Admin", "Deep::Thing", "Deep::Point"):
             total = rows(core, "count", "garbage", name, name="total")[0]
             self.assertEqual((name, total["count"]), (name, 0))
+
+    def check_collecting(self, function, calls, *words):
+        script, truth, core = self.path("collects"), self.path(function), self.path("gcore")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(COLLECTS)
+        result = harness.run(
+            "gdb", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off",
+            "-ex", "tbreak getppid", "-ex", "run", "-ex", f"break {function}", "-ex", f"ignore 2 {calls}",
+            "-ex", "continue", "-ex", f"gcore {core}", "-ex", "kill", "--args", "ruby", script, truth, *words)
+        if not os.path.exists(core):
+            raise harness.Skipped(f"gdb took no core in {function}(): {result.stdout[-300:]}")
+        truth = Truth(truth)
+        old = {address for address in truth.reachable()
+               if truth.objects[address].get("flags", {}).get("old")}
+        self.assertGreater(len(old), 5000)
+        sets = {which: {short(row["address"]): row["name"] for row in rows(core, "list", which)}
+                for which in ("used", "garbage", "leaked")}
+        self.assertEqual(old - set(sets["used"]), set())
+        self.assertEqual((set(sets["leaked"]) | set(sets["garbage"])) & old, set())
+        # Ruby has a few of its own, but no text of an object is among them.
+        self.assertLess(len(sets["leaked"]), 100)
+        self.assertEqual([list(sets[which].values()).count("User") for which in ("used", "garbage")],
+                         [1000, 0])
+        os.remove(core)
+
+    @unittest.skipUnless(shutil.which("gdb"), "there is no gdb")
+    def test_core_amid_a_collection_loses_nothing(self):
+        for case in (("rb_gc_mark_movable", 20), ("onig_free", 200), ("rb_gc_location", 500, "compact")):
+            with self.subTest(case=case):
+                self.check_collecting(*case)
 
     def test_nothing_is_at_risk(self):
         core, _ = self.core_of()
