@@ -117,6 +117,9 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		{ "v8dbg_LastContextType", &ret->last_context },
 		{ "v8dbg_StringRepresentationMask", &ret->representation },
 		{ "v8dbg_SeqStringTag", &ret->sequential },
+		{ "v8dbg_ConsStringTag", &ret->joined },
+		{ "v8dbg_SlicedStringTag", &ret->sliced },
+		{ "v8dbg_ThinStringTag", &ret->thin },
 		{ "v8dbg_StringEncodingMask", &ret->encoding },
 		{ "v8dbg_OneByteStringTag", &ret->one_byte },
 		{ "v8dbg_class_String__length__int32_t", &ret->text_length },
@@ -139,6 +142,12 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		{ "v8dbg_type_JSGlobalObject__JS_GLOBAL_OBJECT_TYPE", &ret->global_type },
 		{ "v8dbg_type_PropertyCell__PROPERTY_CELL_TYPE", &ret->cell_type },
 		{ "v8dbg_type_Script__SCRIPT_TYPE", &ret->script_type },
+		{ "v8dbg_class_Script__name__Object", &ret->script_name },
+		{ "v8dbg_type_JSMap__JS_MAP_TYPE", &ret->hash_type },
+		{ "v8dbg_type_JSSet__JS_SET_TYPE", &ret->set_type },
+		{ "v8dbg_type_JSTypedArray__JS_TYPED_ARRAY_TYPE", &ret->typed_array_type },
+		{ "v8dbg_type_JSArrayBuffer__JS_ARRAY_BUFFER_TYPE", &ret->array_buffer_type },
+		{ "v8dbg_elements_dictionary_elements", &ret->dictionary_elements },
 	};
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
 		if (!read_number(image, module, numbers[i].name, numbers[i].ret))
@@ -161,6 +170,8 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		ret->labels[ret->map_type] = "(object shape)";
 	if (ret->scope_type < V8_TYPES)
 		ret->labels[ret->scope_type] = "(function data)";
+	if (ret->global_type < V8_TYPES)
+		ret->labels[ret->global_type] = "(global object)";
 	if (ret->number_type < V8_TYPES)
 		ret->labels[ret->number_type] = "(number)";
 	for (type = 0; type < ret->first_string_end; type++)

@@ -140,29 +140,68 @@ bool v8_read_object(struct v8_reader *reader, uint64_t address, uint64_t end, st
 	return ret->size <= end - address;
 }
 
-bool v8_read_text(struct v8_reader *reader, uint64_t word, char *ret, size_t size)
+/* The text of a string in one piece, from that letter on. */
+static size_t read_piece(struct v8_reader *reader, uint64_t address, const struct v8_map *map,
+			 uint64_t from, char *ret, size_t size)
 {
 	const struct v8_layout *layout = reader->layout;
-	uint64_t address = word - V8_STRONG;
-	struct v8_map map;
-	uint32_t length, width;
+	uint64_t width = (map->type & layout->encoding) == layout->one_byte ? 1 : 2;
+	size_t used = 0;
 
-	if (!v8_map_of(reader, word, &map) || !is_in_one_piece(layout, map.type) ||
-	    !view_read(&reader->view, address + layout->text_length, &length, sizeof(length)))
-		return false;
-	width = (map.type & layout->encoding) == layout->one_byte ? 1 : 2;
-	if (length > size - 1)
-		length = (uint32_t)size - 1;
-	for (uint32_t i = 0; i < length; i++) {
+	for (; used < size; used++) {
 		uint16_t letter = 0;
 
-		if (!view_read(&reader->view, address + layout->text + (uint64_t)i * width, &letter,
-			       width))
-			return false;
-		ret[i] = '?';
-		if (letter >= ' ' && letter < 0x7f)
-			ret[i] = (char)letter;
+		if (!view_read(&reader->view, address + layout->text + (from + used) * width,
+			       &letter, width))
+			break;
+		ret[used] = letter >= ' ' && letter < 0x7f ? (char)letter : '?';
 	}
-	ret[length] = '\0';
-	return true;
+	return used;
+}
+
+/*
+ * A string that was joined refers to both parts, one that was cut out to the whole and the place in
+ * it, and a thin one to another that is the same. Returns how much was read; 0: nothing.
+ */
+static size_t read_text(struct v8_reader *reader, uint64_t word, uint64_t from, char *ret,
+			size_t size, unsigned int depth)
+{
+	enum { FIRST = 16, SECOND = 24, DEEPEST = 8 };
+	const struct v8_layout *layout = reader->layout;
+	uint64_t address = word - V8_STRONG, first, second;
+	struct v8_map map;
+	uint32_t length, representation;
+	size_t used;
+
+	if (depth > DEEPEST || !v8_map_of(reader, word, &map) || !is_text(layout, map.type) ||
+	    !view_read(&reader->view, address + layout->text_length, &length, sizeof(length)) ||
+	    from >= length)
+		return 0;
+	if (size > length - from)
+		size = length - from;
+	if (is_in_one_piece(layout, map.type))
+		return read_piece(reader, address, &map, from, ret, size);
+	representation = map.type & layout->representation;
+	if (!view_word(&reader->view, address + FIRST, &first))
+		return 0;
+	if (representation == layout->thin)
+		return read_text(reader, first, from, ret, size, depth + 1);
+	if (!view_word(&reader->view, address + SECOND, &second))
+		return 0;
+	if (representation == layout->sliced)
+		return read_text(reader, first, from + (second >> 32), ret, size, depth + 1);
+	if (representation != layout->joined || from > 0)
+		return 0;
+	used = read_text(reader, first, 0, ret, size, depth + 1);
+	return used + (used && used < size
+			       ? read_text(reader, second, 0, ret + used, size - used, depth + 1)
+			       : 0);
+}
+
+bool v8_read_text(struct v8_reader *reader, uint64_t word, char *ret, size_t size)
+{
+	size_t used = read_text(reader, word, 0, ret, size - 1, 0);
+
+	ret[used] = '\0';
+	return used > 0;
 }

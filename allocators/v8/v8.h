@@ -25,7 +25,8 @@ enum {
 	V8_TAGS = 3, /* of an address: */
 	V8_STRONG = 1,
 	V8_WEAK = 3,
-	V8_TYPES = 512, /* types of what is not of JavaScript have numbers below */
+	V8_TYPES =
+		512, /* types of what is not of JavaScript have numbers below, see v8_is_script() */
 };
 
 enum v8_space { V8_NEW, V8_OLD, V8_LARGE, V8_CODE, V8_READ_ONLY, V8_SPACES };
@@ -63,6 +64,7 @@ struct v8_layout {
 	uint32_t free_type, number_type, scope_type;
 	uint32_t first_context, last_context;
 	uint32_t representation, sequential, encoding, one_byte; /* of texts */
+	uint32_t joined, sliced, thin;
 	uint32_t text_length, text;
 	uint32_t bytecode;
 	uint32_t constructor;	  /* of a Map */
@@ -74,6 +76,9 @@ struct v8_layout {
 	uint32_t location_mask, index_shift, index_mask;
 	uint32_t dictionary; /* items before the first entry of a dictionary */
 	uint32_t global_type, cell_type, script_type;
+	uint32_t hash_type, set_type, typed_array_type, array_buffer_type;
+	uint32_t script_name;
+	uint32_t dictionary_elements; /* the kind of elements that are a table by number */
 	uint8_t rules[V8_TYPES];      /* enum v8_rule */
 	const char *labels[V8_TYPES]; /* what objects of the type are; NULL: nothing special */
 };
@@ -147,11 +152,20 @@ struct v8_object {
 	bool is_plain; /* it has no references but to its map */
 };
 
+/* Whether objects of the type are of JavaScript. */
+static inline bool v8_is_script(const struct v8_layout *layout, uint32_t type)
+{
+	return type >= V8_TYPES || type == layout->global_type;
+}
+
 /* The object at address, which ends at end at most; false: none is there. */
 bool v8_read_object(struct v8_reader *reader, uint64_t address, uint64_t end,
 		    struct v8_object *ret);
 
-/* The text of the tagged address of a string in one piece; what is not ASCII becomes '?'. */
+/*
+ * The text of the tagged address of a string, or its beginning; what is not ASCII becomes '?'.
+ * False: it is none, or outside of V8's heap.
+ */
 bool v8_read_text(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
 
 #endif

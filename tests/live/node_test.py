@@ -70,6 +70,10 @@ function Legacy(n) { this.n = n; }
 globalThis.orders = [];
 for (let i = 0; i < 3000; i++) orders.push(new Order(i));
 for (let i = 0; i < 500; i++) orders.push(new RushOrder(i), new Legacy(i), new Legacy(-i));
+class Session {}
+const sessions = new Map();
+sessions.set('user ' + 7, new Session());
+globalThis.session = () => sessions.get('user 7');
 globalThis.objects = [];
 for (let i = 0; i < 50000; i++) objects.push({ n: i, s: 'text ' + i });
 gc();
@@ -125,8 +129,12 @@ class Node(harness.LiveTest):
             self.assertEqual(found[name]["objects"], count, name)
         self.assertGreaterEqual(found["Object"]["objects"], 50000)
         self.assertGreaterEqual(found["Buffer"]["objects"], 150)
-        garbage = harness.tables("-q", self.core, "count", "garbage")["total"]
-        self.assertLess(garbage[0]["bytes"], 1 << 20)
+        for name, path in (("RushOrder", r"globalThis\.orders\[\d+\]"),
+                           ("Session", r"sessions\.get\('user 7'\)")):
+            row = harness.tables("-q", self.core, "list", "used", name, "--limit",
+                                 "1")["allocation"][0]
+            self.assertRegex(harness.ask("-q", self.core, "explain", row["address"]).stdout,
+                             f"The program reaches it as .*{path}")
 
     def check_fill(self):
         """How full chunks are, of which a few objects keep each."""
@@ -147,10 +155,10 @@ class Node(harness.LiveTest):
         self.assertLess(abs(sum(sizes) - total), room + total / 20)
         large = max(rows, key=lambda row: row["size"])["address"]
         self.assertRegex(harness.ask("-q", self.core, "describe", large).stdout,
-                         rf"It is the memory of the BackingStore at 0x[0-9a-f]+: length "
+                         rf"It is the memory of the ArrayBuffer or its store at 0x[0-9a-f]+: length "
                          rf"{max(self.truth['kept'])}, capacity")
         self.assertRegex(harness.ask("-q", self.core, "explain", large).stdout,
-                         "Buffer")
+                         r"The program reaches what owns it as globalThis\.kept\[152\]")
 
     def check_leaks(self):
         """What only V8's heap refers to is held."""

@@ -52,6 +52,9 @@ const struct runtime runtime_node = {
 	.class_count = node_class_count,
 	.class_name = node_class_name,
 	.is_link = node_is_link,
+	.find_names = node_find_names,
+	.visit_references = node_visit_references,
+	.tell_path = node_tell_path,
 	.pages = &pages,
 	.leaks_note =
 		"Node.js is loaded: V8's objects are no allocations here, and hold what they refer to until V8 frees them",

@@ -18,6 +18,12 @@
 
 enum { NODE_MOST_NAME = 256 };
 
+/* What has a name, for paths: the global object, variables of a script's own scope. */
+struct node_name {
+	allocation_id id;
+	const char *text;
+};
+
 struct node {
 	struct object_space space;
 	struct runtime_context context;
@@ -27,7 +33,7 @@ struct node {
 	struct address_map numbers; /* of the addresses of these names, which are unique: classes */
 	struct address_map maps;    /* of addresses of maps: the classes of their objects */
 	struct name_pool pool;
-	ARRAY(struct named_range) heads; /* of chunks */
+	ARRAY(struct node_name) named;
 };
 
 extern const struct runtime runtime_node;
@@ -51,6 +57,11 @@ bool node_has_class(const struct object_space *space, uint64_t number);
 size_t node_class_count(const struct object_space *space);
 const char *node_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind);
+struct error *node_find_names(struct object_space *space, struct bitmap *ret);
+struct error *node_visit_references(struct object_space *space, allocation_id id,
+				    object_visitor *visit, void *data);
+void node_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		    bool with_content, char *ret, size_t size);
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place);
 

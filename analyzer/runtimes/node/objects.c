@@ -46,7 +46,7 @@ static void forget(struct node *node)
 	v8_release(&node->parts);
 	array_release(&node->classes);
 	array_release(&node->names);
-	array_release(&node->heads);
+	array_release(&node->named);
 	table_release(&node->numbers);
 	table_release(&node->maps);
 	name_pool_deinit(&node->pool);
@@ -227,7 +227,7 @@ static struct error *find_all(struct node *node)
 	node->parts.chunks.memory.account = node->parts.labs.memory.account = context->account;
 	node->classes.memory.account = node->names.memory.account = context->account;
 	node->numbers.memory.account = node->maps.memory.account = context->account;
-	node->heads.memory.account = context->account;
+	node->named.memory.account = context->account;
 	TRY(v8_find(context->image, context->program, &node->parts));
 	TRY(array_resize(&node->classes, allocation_count(context->index)));
 	TRY(array_append(&node->names, NULL));

@@ -127,7 +127,8 @@ bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_
 	struct visit each = { reader, address, { 0 }, visit, data };
 	uint32_t bits;
 
-	if (!v8_map_of(reader, address + V8_STRONG, &each.map) || each.map.type < V8_TYPES ||
+	if (!v8_map_of(reader, address + V8_STRONG, &each.map) ||
+	    !v8_is_script(reader->layout, each.map.type) ||
 	    !view_read(&reader->view, each.map.address + MAP_BITS, &bits, sizeof(bits)))
 		return false;
 	return bits >> (reader->layout->dictionary_shift & 31) & 1 ? visit_table(&each)

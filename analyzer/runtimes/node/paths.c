@@ -1,0 +1,476 @@
+/*
+ * How a program in JavaScript reaches its objects: "globalThis.users.get('anna').orders[3]".
+ *
+ *	object		| map | properties | elements | ...
+ *	Map, Set	| map | properties | elements | table |
+ *	view		| map | properties | elements | buffer | ...
+ *	Context		| map | length | scope | previous | variables ...
+ *	table		| map | length | count | deleted | buckets | ... | entries ...
+ *
+ * An entry of a Map's table is a key, a value and a link, of a Set's a key and a link: src/objects/
+ * ordered-hash-table.h and contexts.h of V8 10.2 and 11.3. Names are the global object, and the
+ * scope of a script of its own, a module of Node.js, by the file's name.
+ */
+#include "analyzer/runtimes/node/node.h"
+#include "analyzer/runtimes/path_text.h"
+
+#include <inttypes.h>
+
+enum {
+	MAP_MORE_BITS = 15,
+	MAP_BITS = 16,
+	ELEMENTS_SHIFT = 2,
+	LENGTH = 8,
+	ITEMS = 16, /* of arrays and contexts */
+	ELEMENTS = 16,
+	TABLE = 24, /* or the buffer of a view */
+	SCOPE_FLAGS = 8,
+	HAS_EXTENSION = 1 << 26,
+	SCOPE_COUNT = 24,
+	SCOPE_NAMES = 32,
+	MOST_SCOPE_NAMES = 75, /* more are in a table, which is not read */
+	FIRST_NUMBER = 4,      /* items before the entries of a table by number */
+	NUMBER_ENTRY = 3,
+	BUCKETS = 3,
+	MOST_KEY = 80,
+};
+
+enum step {
+	STEP_PROPERTY,
+	STEP_INDEX,
+	STEP_ENTRY,
+	STEP_MEMBER,
+	STEP_VARIABLE,
+	STEP_CLOSURE,
+	STEP_BUFFER,
+};
+
+struct edge {
+	enum step step;
+	uint64_t name; /* a tagged address, a small number, or an index */
+	uint64_t value;
+};
+
+/* True ends the visit. */
+typedef bool edge_visitor(void *data, const struct edge *edge);
+
+struct walk {
+	const struct node *node;
+	struct v8_reader reader;
+	edge_visitor *visit;
+	void *data;
+	bool is_table; /* names of properties may be contents, as of a cache */
+};
+
+static bool is_object(uint64_t word)
+{
+	return (word & V8_TAGS) == V8_STRONG;
+}
+
+static bool follow(const struct walk *walk, enum step step, uint64_t name, uint64_t value)
+{
+	return is_object(value) && walk->visit(walk->data, &(struct edge){ step, name, value });
+}
+
+static bool word_at(struct walk *walk, uint64_t address, uint64_t *ret)
+{
+	return view_word(&walk->reader.view, address, ret);
+}
+
+static bool is_array(const struct walk *walk, const struct v8_map *map)
+{
+	return map->type < V8_TYPES && walk->reader.layout->rules[map->type] == V8_ARRAY;
+}
+
+/* The array that the word at place is the tagged address of, and how many items it has. */
+static bool find_array(struct walk *walk, uint64_t place, uint64_t *ret, uint64_t *ret_count)
+{
+	struct v8_map map;
+
+	if (!word_at(walk, place, ret) || !v8_map_of(&walk->reader, *ret, &map) ||
+	    !is_array(walk, &map) || !word_at(walk, *ret - V8_STRONG + LENGTH, ret_count))
+		return false;
+	*ret_count >>= 32;
+	*ret += ITEMS - V8_STRONG;
+	return true;
+}
+
+static bool visit_elements(struct walk *walk, uint64_t object, const struct v8_map *map)
+{
+	uint64_t items, count, key, value;
+	uint8_t bits;
+
+	if (!view_read(&walk->reader.view, map->address + MAP_MORE_BITS, &bits, 1) ||
+	    !find_array(walk, object + ELEMENTS, &items, &count))
+		return false;
+	if (bits >> ELEMENTS_SHIFT == walk->reader.layout->dictionary_elements) {
+		for (uint64_t i = FIRST_NUMBER; i + NUMBER_ENTRY <= count; i += NUMBER_ENTRY) {
+			if (!word_at(walk, items + i * V8_WORD, &key) ||
+			    !word_at(walk, items + (i + 1) * V8_WORD, &value))
+				return false;
+			if (!is_object(key) && follow(walk, STEP_INDEX, key >> 32, value))
+				return true;
+		}
+		return false;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		if (!word_at(walk, items + i * V8_WORD, &value))
+			return false;
+		if (follow(walk, STEP_INDEX, i, value))
+			return true;
+	}
+	return false;
+}
+
+/* Of a Map or Set. Entries that were deleted have words that lead to no object. */
+static bool visit_entries(struct walk *walk, uint64_t object, bool is_map)
+{
+	uint64_t items, count, buckets, key, value;
+	uint64_t size = is_map ? 3 : 2;
+
+	if (!find_array(walk, object + TABLE, &items, &count) || count < BUCKETS ||
+	    !word_at(walk, items + (BUCKETS - 1) * V8_WORD, &buckets))
+		return false;
+	for (uint64_t i = BUCKETS + (buckets >> 32); i + size <= count; i += size) {
+		if (!word_at(walk, items + i * V8_WORD, &key) ||
+		    !word_at(walk, items + (i + 1) * V8_WORD, &value))
+			return false;
+		if ((is_map && follow(walk, STEP_ENTRY, key, value)) ||
+		    follow(walk, STEP_MEMBER, 0, key))
+			return true;
+	}
+	return false;
+}
+
+/* The name of that number of a scope's variables; false: it is not known. */
+static bool read_scope_name(struct walk *walk, uint64_t context, uint64_t number, uint64_t *ret)
+{
+	uint64_t scope, flags, count, first;
+
+	if (!word_at(walk, context + ITEMS, &scope) || !is_object(scope) ||
+	    !word_at(walk, scope - V8_STRONG + SCOPE_FLAGS, &flags) ||
+	    !word_at(walk, scope - V8_STRONG + SCOPE_COUNT, &count))
+		return false;
+	first = flags >> 32 & HAS_EXTENSION ? 3 : 2;
+	count >>= 32;
+	return number >= first && number - first < count && count < MOST_SCOPE_NAMES &&
+	       word_at(walk, scope - V8_STRONG + SCOPE_NAMES + (number - first) * V8_WORD, ret);
+}
+
+static bool visit_variables(struct walk *walk, uint64_t context)
+{
+	enum { FIRST = 2 };
+	uint64_t count, name, value;
+
+	if (!word_at(walk, context + LENGTH, &count))
+		return false;
+	count >>= 32;
+	for (uint64_t i = FIRST; i < count; i++) {
+		if (!word_at(walk, context + ITEMS + i * V8_WORD, &value))
+			return false;
+		if (!is_object(value))
+			continue;
+		if (!read_scope_name(walk, context, i, &name))
+			name = 0;
+		if (follow(walk, STEP_VARIABLE, name, value))
+			return true;
+	}
+	return false;
+}
+
+static bool is_context(const struct walk *walk, const struct v8_map *map)
+{
+	return map->type >= walk->reader.layout->first_context &&
+	       map->type <= walk->reader.layout->last_context;
+}
+
+/* The context that the word at place is the tagged address of. */
+static bool find_context(struct walk *walk, uint64_t place, uint64_t *ret)
+{
+	struct v8_map map;
+
+	if (!word_at(walk, place, ret) || !v8_map_of(&walk->reader, *ret, &map) ||
+	    !is_context(walk, &map))
+		return false;
+	*ret -= V8_STRONG;
+	return true;
+}
+
+/* The data that a function shares with others that were made at the same place. */
+static bool find_shared(struct walk *walk, uint64_t object, uint64_t *ret)
+{
+	struct v8_map map;
+
+	return word_at(walk, object + walk->reader.layout->shared, ret) &&
+	       v8_map_of(&walk->reader, *ret, &map) && map.type == walk->reader.layout->shared_type;
+}
+
+static bool visit_closure(struct walk *walk, uint64_t object)
+{
+	uint64_t shared, context;
+
+	return find_shared(walk, object, &shared) &&
+	       find_context(walk, object + walk->reader.layout->context, &context) &&
+	       follow(walk, STEP_CLOSURE, 0, context + V8_STRONG);
+}
+
+static bool take_property(void *data, uint64_t name, uint64_t value)
+{
+	return follow(data, STEP_PROPERTY, name, value);
+}
+
+/* Visit what the object at address refers to, in words of the language. */
+static void visit_edges(struct walk *walk, uint64_t address)
+{
+	const struct v8_layout *layout = walk->reader.layout;
+	struct v8_map map;
+	uint64_t word;
+
+	uint32_t bits;
+
+	walk->reader.steps = 0;
+	if (!v8_map_of(&walk->reader, address + V8_STRONG, &map))
+		return;
+	if (is_context(walk, &map)) {
+		visit_variables(walk, address);
+		return;
+	}
+	walk->is_table =
+		map.type != layout->global_type &&
+		view_read(&walk->reader.view, map.address + MAP_BITS, &bits, sizeof(bits)) &&
+		bits >> (layout->dictionary_shift & 31) & 1;
+	if (!v8_is_script(layout, map.type) ||
+	    node_visit_properties(&walk->reader, address, take_property, walk) ||
+	    visit_elements(walk, address, &map))
+		return;
+	if (map.type == layout->hash_type || map.type == layout->set_type)
+		visit_entries(walk, address, map.type == layout->hash_type);
+	else if (map.type == layout->typed_array_type) {
+		if (word_at(walk, address + TABLE, &word))
+			follow(walk, STEP_BUFFER, 0, word);
+	} else {
+		visit_closure(walk, address);
+	}
+}
+
+static struct walk walk_of(const struct node *node, edge_visitor *visit, void *data)
+{
+	return (struct walk){
+		.node = node,
+		.reader = { { node->context.image }, &node->parts.layout, 0, 0 },
+		.visit = visit,
+		.data = data,
+	};
+}
+
+/* The object that the word is the tagged address of. */
+static allocation_id find_object(const struct node *node, uint64_t word)
+{
+	allocation_id id = allocation_find(node->context.index, word - V8_STRONG);
+
+	return id != NO_ALLOCATION && node->classes.items[id] ? id : NO_ALLOCATION;
+}
+
+struct reaching {
+	const struct node *node;
+	object_visitor *visit;
+	void *data;
+	struct error *error;
+};
+
+static bool reach(void *data, const struct edge *edge)
+{
+	struct reaching *reaching = data;
+	allocation_id id = find_object(reaching->node, edge->value);
+
+	if (id != NO_ALLOCATION)
+		reaching->error = reaching->visit(reaching->data, id);
+	return reaching->error != NULL;
+}
+
+struct error *node_visit_references(struct object_space *space, allocation_id id,
+				    object_visitor *visit, void *data)
+{
+	const struct node *node = (const struct node *)space;
+	struct reaching reaching = { node, visit, data, NULL };
+	struct walk walk = walk_of(node, reach, &reaching);
+
+	visit_edges(&walk, allocation_start(node->context.index, id));
+	return reaching.error;
+}
+
+struct telling {
+	struct walk *walk;
+	struct path_text path;
+	uint64_t target; /* tagged */
+	bool is_first, with_content;
+};
+
+static bool is_name(const char *text)
+{
+	size_t length =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$");
+
+	return length > 0 && !text[length] && (text[0] < '0' || text[0] > '9');
+}
+
+/* Numbers end in 0. */
+static void tell_key(struct telling *telling, const struct edge *edge)
+{
+	char text[MOST_KEY];
+
+	if (!telling->with_content)
+		path_text_add(&telling->path, ".get(...)");
+	else if (!(edge->name & 1))
+		path_text_add(&telling->path, ".get(%d)", (int)(edge->name >> 32));
+	else if (v8_read_text(&telling->walk->reader, edge->name, text, sizeof(text)))
+		path_text_add(&telling->path, ".get('%s')", text);
+	else
+		path_text_add(&telling->path, ".get(object)");
+}
+
+static void tell_property(struct telling *telling, const struct edge *edge)
+{
+	char text[MOST_KEY];
+
+	if (telling->walk->is_table && !telling->with_content)
+		path_text_add(&telling->path, "[...]");
+	else if (!v8_read_text(&telling->walk->reader, edge->name, text, sizeof(text)))
+		path_text_add(&telling->path, "[symbol]");
+	else if (is_name(text))
+		path_text_add(&telling->path, ".%s", text);
+	else
+		path_text_add(&telling->path, "['%s']", text);
+}
+
+static bool tell(void *data, const struct edge *edge)
+{
+	struct telling *telling = data;
+	char text[MOST_KEY];
+
+	if (edge->value != telling->target)
+		return false;
+	switch (edge->step) {
+	case STEP_PROPERTY:
+		tell_property(telling, edge);
+		break;
+	case STEP_INDEX:
+		path_text_add(&telling->path, "[%" PRIu64 "]", edge->name);
+		break;
+	case STEP_ENTRY:
+		tell_key(telling, edge);
+		break;
+	case STEP_MEMBER:
+		path_text_add(&telling->path, ".(member)");
+		break;
+	case STEP_VARIABLE:
+		/* The first follows the name of a file. */
+		path_text_add(&telling->path, "%s%s", telling->is_first ? ": " : ".",
+			      edge->name && v8_read_text(&telling->walk->reader, edge->name, text,
+							 sizeof(text))
+				      ? text
+				      : "(variable)");
+		break;
+	case STEP_CLOSURE:
+		path_text_add(&telling->path, ".(closure)");
+		break;
+	case STEP_BUFFER:
+		path_text_add(&telling->path, ".buffer");
+		break;
+	}
+	return true;
+}
+
+void node_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		    bool with_content, char *ret, size_t size)
+{
+	const struct node *node = (const struct node *)space;
+	struct telling telling = {
+		.path = { ret, size, 0 },
+		.with_content = with_content,
+	};
+	struct walk walk = walk_of(node, tell, &telling);
+
+	telling.walk = &walk;
+	ret[0] = '\0';
+	array_for_each(name, &node->named)
+		if (name->id == ids[0]) {
+			path_text_add(&telling.path, "%s", name->text);
+			break;
+		}
+	for (size_t i = 0; i + 1 < count; i++) {
+		telling.is_first = i == 0;
+		telling.target = allocation_start(node->context.index, ids[i + 1]) + V8_STRONG;
+		visit_edges(&walk, allocation_start(node->context.index, ids[i]));
+	}
+}
+
+static struct error *add_name(struct node *node, struct bitmap *names, allocation_id id,
+			      const char *text)
+{
+	struct node_name name = { id, name_pool_print(&node->pool, "%s", text) };
+
+	if (!name.text)
+		return &error_no_memory;
+	bitmap_set(names, id);
+	return array_append(&node->named, name);
+}
+
+/* The file of the script that the function is of; scripts within Node.js have other names. */
+static bool read_file(struct walk *walk, uint64_t shared, char *ret, size_t size)
+{
+	const struct v8_layout *layout = walk->reader.layout;
+	uint64_t script, name;
+	struct v8_map map;
+
+	return word_at(walk, shared - V8_STRONG + layout->script, &script) &&
+	       v8_map_of(&walk->reader, script, &map) && map.type == layout->script_type &&
+	       word_at(walk, script - V8_STRONG + layout->script_name, &name) &&
+	       v8_read_text(&walk->reader, name, ret, size) &&
+	       (ret[0] == '/' || strncmp(ret, "file:", 5) == 0);
+}
+
+/* The scope of a script has none around it but that of all. */
+static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t function,
+				  struct bitmap *names)
+{
+	char file[NODE_MOST_NAME];
+	uint64_t shared, context, outer, none;
+	allocation_id id;
+
+	if (!find_shared(walk, function, &shared) ||
+	    !find_context(walk, function + walk->reader.layout->context, &context) ||
+	    !find_context(walk, context + ITEMS + V8_WORD, &outer) ||
+	    find_context(walk, outer + ITEMS + V8_WORD, &none))
+		return NULL;
+	id = find_object(node, context + V8_STRONG);
+	if (id == NO_ALLOCATION || bitmap_get(names, id) ||
+	    !read_file(walk, shared, file, sizeof(file)))
+		return NULL;
+	return add_name(node, names, id, file);
+}
+
+struct error *node_find_names(struct object_space *space, struct bitmap *ret)
+{
+	struct node *node = (struct node *)space;
+	struct walk walk = walk_of(node, NULL, NULL);
+	size_t hint = 0;
+
+	node->named.count = 0;
+	for (size_t i = 0; i < node->classes.count; i++) {
+		struct v8_map map;
+		uint64_t start;
+
+		if (!node->classes.items[i])
+			continue;
+		start = allocation_range_near(node->context.index, (allocation_id)i, &hint).start;
+		if (!v8_map_of(&walk.reader, start + V8_STRONG, &map) ||
+		    !v8_is_script(&node->parts.layout, map.type))
+			continue;
+		if (map.type == node->parts.layout.global_type)
+			TRY(add_name(node, ret, (allocation_id)i, "globalThis"));
+		else
+			TRY(gather_scope(node, &walk, start, ret));
+	}
+	return NULL;
+}
