@@ -129,6 +129,15 @@ struct runtime_local {
 	const char *value; /* in short; NULL: class and address say it all */
 };
 
+/* What an object has by a name or key. Texts are untrusted. */
+struct runtime_member {
+	uint64_t place;	  /* where the value stands, in the object or elsewhere */
+	const char *name; /* NULL: it has none */
+	const char *class_name;
+	uint64_t address;  /* of what the value refers to; 0: nothing */
+	const char *value; /* in short, contents of memory; NULL: class and address say it all */
+};
+
 /* Gets the calls of a thread, and what is in them; all is borrowed until it returns. */
 struct frame_visitor {
 	void *data;
@@ -279,6 +288,13 @@ struct runtime {
 	 */
 	void (*tell_path)(struct object_space *space, const allocation_id *ids, size_t count,
 			  bool with_content, char *ret, size_t size);
+	/*
+	 * Optional: visit what the object has by name or key, until visit() returns false. Keys
+	 * that are contents of memory are left out without with_content.
+	 */
+	struct error *(*visit_members)(
+		struct object_space *space, allocation_id id, bool with_content,
+		bool (*visit)(void *data, const struct runtime_member *member), void *data);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
 	/*

@@ -425,6 +425,32 @@ const char *runtimes_field_name(const struct runtimes *list, allocation_id id, u
 		       : NULL;
 }
 
+struct error *runtimes_visit_members(const struct runtimes *list, allocation_id id,
+				     bool with_content,
+				     bool (*visit)(void *data, const struct runtime_member *member),
+				     void *data)
+{
+	struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->runtime->visit_members
+		       ? space->runtime->visit_members(space, id, with_content, visit, data)
+		       : NULL;
+}
+
+static bool note_member(void *data, const struct runtime_member *member)
+{
+	(void)member;
+	*(bool *)data = true;
+	return false;
+}
+
+bool runtimes_have_members(const struct runtimes *list, allocation_id id)
+{
+	bool found = false;
+
+	return !runtimes_visit_members(list, id, false, note_member, &found) && found;
+}
+
 bool runtimes_have_fields(const struct runtimes *list, allocation_id id)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

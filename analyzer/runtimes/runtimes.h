@@ -116,6 +116,15 @@ const char *runtimes_field_name(const struct runtimes *list, allocation_id id, u
 bool runtimes_have_fields(const struct runtimes *list, allocation_id id);
 const char *runtimes_type_name(const struct runtimes *list, allocation_id id);
 
+/* Visit what the object has by name or key, see the slot. */
+struct error *runtimes_visit_members(const struct runtimes *list, allocation_id id,
+				     bool with_content,
+				     bool (*visit)(void *data, const struct runtime_member *member),
+				     void *data);
+
+/* Whether that is anything. */
+bool runtimes_have_members(const struct runtimes *list, allocation_id id);
+
 /* The functions of which one made each object of the class, see the slot find_makers. */
 size_t runtimes_find_makers(const struct runtimes *list, uint64_t number,
 			    const char *ret[static MOST_OBJECT_MAKERS]);

@@ -91,8 +91,9 @@ static bool write_allocation(void *data, allocation_id id)
 	bool is_typed_whole = listing->shows_members && is_typed && typed.fit > FIT_PART &&
 			      !runtimes_text(runtimes, id, &text, &text_size);
 	/* Scripts for other tools expect words of objects of C++. */
+	bool is_named = listing->shows_members && runtimes_have_members(runtimes, id);
 	bool has_members = listing->shows_members &&
-			   (runtimes_have_fields(runtimes, id) ||
+			   (is_named || runtimes_have_fields(runtimes, id) ||
 			    (is_typed_whole && (!has_class || listing->selection->is_address)));
 
 	choose_table(listing, has_members);
@@ -107,7 +108,9 @@ static bool write_allocation(void *data, allocation_id id)
 		   VALUE_IF(listing->contents && !has_members, &view));
 	if (has_members) {
 		leave_table(listing);
-		if (is_typed_whole)
+		if (is_named)
+			listing->error = member_rows_of_value(report, listing->analysis, id);
+		else if (is_typed_whole)
 			member_rows_of_allocation(report, listing->analysis, id, typed);
 		else
 			member_rows_of_object(report, listing->analysis, id);
@@ -307,7 +310,7 @@ const struct command command_show = {
 		   "show 55d0c0ffee10   # its members, where its type is known\n"
 		   "show stacks --show-up-to 80 --limit 1",
 	.description =
-		"Where debug information gives the type of an address, or of a set narrowed to a C type or a class of Crystal, contents are members with names and values, as in gdb. Of an object of Crystal without it, they are words by offset, each with what it leads to. Otherwise, and with --ascii or --show-up-to, they are 8-byte words, four to a line, after the offset of the line.",
+		"Where debug information gives the type of an address, or of a set narrowed to a C type or a class of Crystal, contents are members with names and values, as in gdb. Members of objects of PHP and elements of its arrays have names and keys without it. Of an object of Crystal without it, they are words by offset, each with what it leads to. Otherwise, and with --ascii or --show-up-to, they are 8-byte words, four to a line, after the offset of the line.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = contents_options,

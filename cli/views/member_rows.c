@@ -226,3 +226,47 @@ void member_rows_of_object(struct report *report, const struct analysis *analysi
 	}
 	report_end_table(report);
 }
+
+struct naming {
+	struct report *report;
+	struct memory_range object;
+	uint64_t count;
+};
+
+static bool write_named(void *data, const struct runtime_member *member)
+{
+	struct naming *naming = data;
+	const char *content = report_content(naming->report, member->value);
+	uint64_t offset = member->place - naming->object.start;
+	bool is_inside = offset < naming->object.end - naming->object.start;
+	char text[512];
+
+	if (naming->count++ == MOST_ELEMENTS) {
+		report_row(naming->report, member->place, ABSENT, ABSENT, ABSENT, "... and more");
+		return false;
+	}
+	if (member->address)
+		snprintf(text, sizeof(text), "0x%" PRIx64 " (%s)%s%s", member->address,
+			 member->class_name, content ? " " : "", content ? content : "");
+	else
+		snprintf(text, sizeof(text), "%s", content ? content : member->class_name);
+	report_row(naming->report, member->place, VALUE_IF(is_inside, offset), member->class_name,
+		   member->name, (const char *)text);
+	return !report_broken(naming->report);
+}
+
+struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
+				   allocation_id id)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t start = allocation_start(index, id);
+	struct naming naming = { report, { start, start + allocation_size(index, id) }, 0 };
+	struct error *error;
+
+	report_begin_table(report, &table);
+	error = runtimes_visit_members(analysis_runtimes(analysis), id,
+				       report_content(report, "") != report_left_out, write_named,
+				       &naming);
+	report_end_table(report);
+	return error;
+}

@@ -15,4 +15,8 @@ void member_rows_of_allocation(struct report *report, const struct analysis *ana
 void member_rows_of_object(struct report *report, const struct analysis *analysis,
 			   allocation_id id);
 
+/* Of an object that has them by name or key, see runtimes_have_members(). */
+struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
+				   allocation_id id);
+
 #endif

@@ -151,9 +151,29 @@ class PhpPaths(php_programs.PhpTest):
         self.assertEqual({row["class"] for row in rows if row["name"] == "$this"},
                          {r"App\Cache"})
 
+    def members(self, class_name):
+        shown = self.rows("member", "show", "used", class_name)
+        return {row["member"]: row for row in shown}
+
+    def test_members_are_shown_by_name_and_key(self):
+        cache = self.members(r"App\Cache")
+        # The first is of the class that it is derived from.
+        self.assertEqual(set(cache), {"own", "items", "secret", "guard", "dynamic", "odd name"})
+        self.assertEqual(cache["items"]["type"], "array")
+        self.assertRegex(cache["items"]["value"], rf"^0x[0-9a-f]+ \(array\) {ENTRIES} elements$")
+        self.assertEqual(int(cache["items"]["offset"], 16) % 16, 8)
+        self.assertIsNone(cache["dynamic"]["offset"])
+        self.assertEqual({cache[name]["type"] for name in ("own", "dynamic", "odd name")},
+                         {r"App\Entry"})
+        items = cache["items"]["value"].split()[0][2:]
+        elements = self.rows("member", "show", items)
+        self.assertEqual([row["member"] for row in elements][:2], ["['user:0']", "['user:1']"])
+        hidden = harness.ask("--no-content", self.core, "show", items).stdout
+        self.assertEqual((hidden.count("[...] = "), hidden.count("user:")), (200, 0))
+
     def test_damage_is_bounded(self):
         for damaged in harness.damage(self.core, self.path("damaged"), 2000):
-            harness.ask("-q", damaged, expected=(0, 3), input="backtrace --locals\n"
+            harness.ask("-q", damaged, expected=(0, 3), input="backtrace --locals\nshow used App\\Cache\nshow used array\n"
                         "sql \"SELECT count(path(address)) FROM allocation "
                         "WHERE class LIKE 'App%'\"\n")
 

@@ -76,6 +76,16 @@ struct php_member {
 	char name[128];		/* without a class before it */
 };
 bool php_read_member(struct view *view, const struct php_item *item, struct php_member *ret);
+/* The member at that offset of objects of the class. */
+bool php_member_at(struct php *php, struct view *view, uint64_t class, uint64_t offset,
+		   struct php_member *ret);
+/* Read the object at address, in a block up to end; returns how many members its class declares. */
+uint32_t php_count_members(struct view *view, uint64_t address, uint64_t end,
+			   struct php_object *ret);
+
+/* A short text that can be written as it is in a program. */
+enum { PHP_MOST_KEY = 128 };
+bool php_read_key(struct view *view, uint64_t key, char ret[static PHP_MOST_KEY]);
 
 /* "App\Cache::wait" */
 void php_tell_function(struct view *view, const struct php_function *function, char *ret,

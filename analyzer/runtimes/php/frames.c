@@ -92,12 +92,11 @@ static void tell_string(struct view *view, uint64_t address, char *ret, size_t s
 		snprintf(ret, size, "%" PRIu64 " bytes", length);
 }
 
-/* The name of the value's class, and the value in short; an empty text if that says it all. */
-static const char *tell_value(struct reading *reading, const struct php_value *value, char *ret,
-			      size_t size)
+const char *php_tell_value(struct php *php, struct view *view, const struct php_value *value,
+			   char *ret, size_t size)
 {
 	static const char *const plain[] = { "undefined", "null", "false", "true" };
-	allocation_id id = php_find_value(reading->php, value);
+	allocation_id id = php_find_value(php, value);
 	struct php_array array;
 	double number;
 
@@ -113,10 +112,10 @@ static const char *tell_value(struct reading *reading, const struct php_value *v
 		snprintf(ret, size, "%.17g", number);
 		return "float";
 	case TYPE_STRING:
-		tell_string(&reading->view, value->word, ret, size);
+		tell_string(view, value->word, ret, size);
 		return "string";
 	case TYPE_ARRAY:
-		if (view_read(&reading->view, value->word, &array, sizeof(array)))
+		if (view_read(view, value->word, &array, sizeof(array)))
 			snprintf(ret, size, "%u element%s", array.count,
 				 array.count == 1 ? "" : "s");
 		return "array";
@@ -124,12 +123,13 @@ static const char *tell_value(struct reading *reading, const struct php_value *v
 		if (id != NO_ALLOCATION) {
 			enum class_name_kind kind;
 
-			return php_class_name(&reading->php->space,
-					      php_class_of(&reading->php->space, id), &kind);
+			return php_class_name(&php->space, php_class_of(&php->space, id), &kind);
 		}
 		return "object";
 	default:
-		return value->type == TYPE_RESOURCE ? "resource" : "value";
+		return value->type == TYPE_RESOURCE ? "resource"
+		       : value->type >= PHP_POINTER ? "pointer"
+						    : "value";
 	}
 }
 
@@ -148,7 +148,7 @@ static void visit_local(void *data, const struct php_variable *variable)
 	if (value.type >= TYPE_STRING && value.type < TYPE_REFERENCE)
 		local.address = value.word;
 	snprintf(name, sizeof(name), "$%s", variable->name);
-	local.class_name = tell_value(reading, &value, text, sizeof(text));
+	local.class_name = php_tell_value(reading->php, &reading->view, &value, text, sizeof(text));
 	local.value = text[0] ? text : NULL;
 	if (!local.class_name)
 		reading->error = &error_no_memory;

@@ -17,4 +17,12 @@ void php_visit_variables(const struct php *php,
 			 void (*visit)(void *data, const struct php_variable *variable),
 			 void *data);
 
+/*
+ * The name of the value's class, and the value in short; an empty text if that says it all. NULL:
+ * memory is short.
+ */
+struct php_value;
+const char *php_tell_value(struct php *php, struct view *view, const struct php_value *value,
+			   char *ret, size_t size);
+
 #endif

@@ -31,5 +31,8 @@ void php_tell_path(struct object_space *space, const allocation_id *ids, size_t 
 		   bool with_content, char *ret, size_t size);
 allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word);
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
+struct error *php_visit_members(struct object_space *space, allocation_id id, bool with_content,
+				bool (*each)(void *data, const struct runtime_member *member),
+				void *data);
 
 #endif

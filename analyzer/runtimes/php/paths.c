@@ -14,11 +14,8 @@
 
 enum {
 	WORD = 8,
-	MOST_TEXT = 128,
-	MOST_BASES = 64,
-	PARENT = 16,
-	MEMBERS = 40, /* of an object: the first */
-	TABLE = 32,   /* of an object: members that its class does not declare */
+	MOST_TEXT = PHP_MOST_KEY,
+	MEMBERS = PHP_OBJECT_HEAD, /* of an object: the first */
 };
 
 /* A step from a value to another. */
@@ -85,21 +82,32 @@ static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uin
 	}
 }
 
-static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
+uint32_t php_count_members(struct view *view, uint64_t address, uint64_t end,
+			   struct php_object *ret)
 {
 	enum { COUNT = 32 };
+	uint64_t members = address + MEMBERS;
+	uint32_t count;
+
+	if (!view_read(view, address, ret, sizeof(*ret)) ||
+	    !view_read(view, ret->class_entry + COUNT, &count, sizeof(count)) || members > end) {
+		*ret = (struct php_object){ 0 };
+		return 0;
+	}
+	return count > (end - members) / PHP_VALUE ? (uint32_t)((end - members) / PHP_VALUE)
+						   : count;
+}
+
+static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
+{
 	uint64_t members = address + MEMBERS;
 	uint64_t end = allocation_start(walk->php->context.index, id) +
 		       allocation_size(walk->php->context.index, id);
 	struct php_object object;
-	uint32_t count;
+	uint32_t count = php_count_members(&walk->view, address, end, &object);
 
-	if (!view_read(&walk->view, address, &object, sizeof(object)) ||
-	    !view_read(&walk->view, object.class_entry + COUNT, &count, sizeof(count)) ||
-	    members > end)
+	if (!object.class_entry)
 		return;
-	if (count > (end - members) / PHP_VALUE)
-		count = (uint32_t)((end - members) / PHP_VALUE);
 	walk->link.kind = LINK_MEMBER;
 	for (uint32_t i = 0; i < count && !walk->is_over; i++) {
 		walk->link.offset = MEMBERS + (uint64_t)PHP_VALUE * i;
@@ -166,9 +174,6 @@ struct telling {
 	struct view view;
 	bool with_content;
 	allocation_id source, target;
-	uint64_t offset;	  /* of the member that is searched for */
-	struct php_member member; /* found */
-	bool is_found;
 	struct path_text path;
 };
 
@@ -181,23 +186,13 @@ static bool is_name(const char *text)
 	return text[0] != '\0';
 }
 
-/* A short text that can be written as it is in a program. */
-static bool read_key(struct telling *telling, uint64_t key, char ret[MOST_TEXT])
-{
-	uint64_t length;
-
-	return view_word(&telling->view, key + 2 * WORD, &length) && length < MOST_TEXT &&
-	       php_read_text(&telling->view, key, ret, MOST_TEXT) && strlen(ret) == length &&
-	       text_run(ret, length) == length;
-}
-
 static void add_key(struct telling *telling, const struct php_item *item)
 {
 	char text[MOST_TEXT];
 
 	if (telling->with_content && !item->key) {
 		path_text_add(&telling->path, "[%" PRId64 "]", (int64_t)item->number);
-	} else if (telling->with_content && read_key(telling, item->key, text)) {
+	} else if (telling->with_content && php_read_key(&telling->view, item->key, text)) {
 		path_text_add(&telling->path, "['");
 		for (const char *at = text; *at; at++)
 			path_text_add(&telling->path, strchr("'\\", *at) ? "\\%c" : "%c", *at);
@@ -207,31 +202,13 @@ static void add_key(struct telling *telling, const struct php_item *item)
 	}
 }
 
-static bool find_member(void *data, const struct php_item *item)
-{
-	struct telling *telling = data;
-
-	telling->is_found = php_read_member(&telling->view, item, &telling->member) &&
-			    !(telling->member.flags & MEMBER_IS_STATIC) &&
-			    telling->member.offset == telling->offset;
-	return telling->is_found;
-}
-
-/* A private member that a class does not know is one of a class that it is derived from. */
 static void add_member(struct telling *telling, uint64_t offset)
 {
 	uint64_t class = php_class_of(&telling->php->space, telling->source);
+	struct php_member member;
 
-	telling->offset = offset;
-	telling->is_found = false;
-	for (int i = 0; i < MOST_BASES && class && !telling->is_found; i++) {
-		php_visit_items(telling->php, &telling->view, class + CLASS_MEMBERS, find_member,
-				telling);
-		if (!view_word(&telling->view, class + PARENT, &class))
-			break;
-	}
-	if (telling->is_found)
-		path_text_add(&telling->path, "->%s", telling->member.name);
+	if (php_member_at(telling->php, &telling->view, class, offset, &member))
+		path_text_add(&telling->path, "->%s", member.name);
 	else
 		path_text_add(&telling->path, "->{#%" PRIu64 "}", (offset - MEMBERS) / PHP_VALUE);
 }
@@ -240,7 +217,7 @@ static void add_dynamic(struct telling *telling, const struct php_item *item)
 {
 	char text[MOST_TEXT];
 
-	if (!telling->with_content || !item->key || !read_key(telling, item->key, text))
+	if (!telling->with_content || !item->key || !php_read_key(&telling->view, item->key, text))
 		path_text_add(&telling->path, "->{...}");
 	else
 		path_text_add(&telling->path, is_name(text) ? "->%s" : "->{'%s'}", text);

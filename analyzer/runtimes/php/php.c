@@ -29,6 +29,7 @@ const struct runtime runtime_php = {
 	.find_names = php_find_names,
 	.visit_references = php_visit_references,
 	.tell_path = php_tell_path,
+	.visit_members = php_visit_members,
 };
 
 static void inspect_elements(struct reader *reader, const struct subject *subject)
