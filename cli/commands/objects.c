@@ -93,10 +93,20 @@ static void write_total(const struct object_census *census, struct report *repor
 /* What looks like an answer may be none. */
 static void note_none(struct analysis *analysis, const struct object_census *census)
 {
-	if (census->groups.count == 0 && !runtimes_have_objects(analysis_runtimes(analysis)))
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
+	char text[64];
+
+	if (census->groups.count > 0 || runtimes_have_objects(runtimes))
+		return;
+	if (runtime_count(runtimes) == 0)
 		analysis_note(
 			analysis,
 			"no runtime of a language whose objects are known is in this process");
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		snprintf(text, sizeof(text), "no objects of %s were found",
+			 runtime_at(runtimes, i)->name);
+		analysis_note(analysis, text);
+	}
 }
 
 static struct error *objects_run(struct analysis *analysis, const void *input,

@@ -9,8 +9,10 @@ import json
 import os
 import re
 import shutil
+import struct
 import unittest
 
+import broken
 import harness
 
 # Stacks, stale words and the heads of pages hold some, and what these lead to; how many differs
@@ -274,7 +276,26 @@ class Ruby(harness.LiveTest):
         self.assertLess(len(sets["leaked"]), 100)
         self.assertEqual([list(sets[which].values()).count("User") for which in ("used", "garbage")],
                          [1000, 0])
+        self.check_damage(core, truth.objects, set(sets["leaked"]))
         os.remove(core)
+
+    def check_damage(self, core, objects, leaked):
+        """Without heads of pages, objects are not counted, and what they hold is not leaked."""
+        words = broken.Core(core)
+        with open(core, "r+b") as file:
+            for page in {int(address, 16) & ~0x3fff for address in objects}:
+                try:
+                    offset = words.offset(page)
+                    head, = struct.unpack("<Q", words.read(page, 8))
+                    start = struct.unpack("<12Q", words.read(head, 96))
+                except ValueError:
+                    continue
+                if any(page < word <= page + 0x200 for word in start):
+                    file.seek(offset)
+                    file.write(bytes(8))
+        run = harness.ask(core, "list", "leaked")
+        self.assertIn("Ruby is loaded, but no pages", run.stderr)
+        self.assertLessEqual(addresses(core, "leaked"), leaked)
 
     @unittest.skipUnless(shutil.which("gdb"), "there is no gdb")
     def test_core_amid_a_collection_loses_nothing(self):

@@ -92,6 +92,8 @@ const struct runtime runtime_ruby = {
 	.packed = "catch table", /* of rescue and ensure, in iseqs */
 	.integer = &integer,
 	.pages = &pages,
+	.leaks_note =
+		"Ruby is loaded, but no pages of its objects were found: what they refer to is not leaked, though Ruby may have dropped them",
 };
 
 /*
