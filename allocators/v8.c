@@ -128,8 +128,7 @@ static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chu
 		} else {
 			block = (struct block){ block.start, chunk->end - block.start, BLOCK_FREE,
 						0 };
-			if (chunk->space != V8_NEW ||
-			    !is_blank(&reader.view, block.start, chunk->end))
+			if (!is_blank(&reader.view, block.start, chunk->end))
 				break;
 		}
 		if (block.start == chunk->start)

@@ -118,8 +118,9 @@ class Node(harness.LiveTest):
             name = SPACES.get(space["space_name"])
             used[name] = used.get(name, 0) + space["space_used_size"]
         self.assertEqual(found["v8-large"]["used"], used["large"])
-        # Fillers of one or two words count for Node.js, too.
-        self.assertAlmostEqual(found["v8-old"]["used"], used["old"], delta=used["old"] / 50)
+        # Fillers of one or two words count for Node.js, too, and 18 has what it allocates from.
+        self.assertAlmostEqual(found["v8-old"]["used"], used["old"],
+                               delta=used["old"] / 50 + (256 << 10))
 
     def check_classes(self):
         """A constructor's own name, also of a class that is derived from another."""
