@@ -31,7 +31,7 @@ bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, ui
 	uint64_t key, upward, downward;
 
 	return view_word(view, index_field(geometry, address, INDEX_KEY), &key) &&
-	       key < UINT64_C(1) << (47 - key_shift(geometry)) &&
+	       key < UINT64_C(1) << (view->image->arch->address_bits - key_shift(geometry)) &&
 	       view_word(view, index_field(geometry, address, INDEX_UPWARD), &upward) &&
 	       view_word(view, index_field(geometry, address, INDEX_DOWNWARD), &downward) &&
 	       (key != 0 || (geometry->word == sizeof(uint32_t) && upward != 0)) &&

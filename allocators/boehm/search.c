@@ -87,7 +87,7 @@ static bool may_point(struct search *search, uint64_t word)
 {
 	const struct region *region;
 
-	if (word % 8 != 0 || word < PAGE || word >> 47 ||
+	if (word % 8 != 0 || word < PAGE || !image_may_address(search->view.image, word) ||
 	    word - search->miss < search->miss_end - search->miss)
 		return false;
 	if (word - search->view.start < search->view.size)

@@ -64,7 +64,7 @@ static bool is_record(const struct image *image, struct view *view, uint64_t add
 	uint64_t words[RECORD_WORDS];
 
 	if (!view_word(view, address, ret_start) || *ret_start < PAGE ||
-	    *ret_start % HUGE_BYTES != 0 || *ret_start >> 47 ||
+	    *ret_start % HUGE_BYTES != 0 || !image_may_address(image, *ret_start) ||
 	    !is_anonymous_memory(image, *ret_start) ||
 	    !view_read(view, address, words, sizeof(words)))
 		return false;

@@ -58,7 +58,7 @@ static void list_numbers(struct search *search)
 /* Whether the page with these metadata has its blocks in this slice, from its start on. */
 static bool is_page(const struct mimalloc_page *page, uint64_t slice)
 {
-	return page->bytes >= BYTES_LEAST && page->bytes >> 47 == 0 && page->first >> 47 == 0 &&
+	return page->bytes >= BYTES_LEAST && page->bytes >> 47 == 0 &&
 	       page->first % ALIGNMENT == 0 && page->first >> SLICE_SHIFT == slice &&
 	       page->capacity > 0 && page->capacity <= page->reserved &&
 	       page->used <= page->capacity && page->metadata % ALIGNMENT == 0;
@@ -236,8 +236,8 @@ static bool read_arena(struct view *view, uint64_t address, struct mimalloc_segm
 }
 
 /* The memory that the page was allocated from: slices of the arena, or what the system gave. */
-static bool read_range(const struct mimalloc_segment *arena, const struct mimalloc_page *page,
-		       struct memory_range *ret)
+static bool read_range(const struct image *image, const struct mimalloc_segment *arena,
+		       const struct mimalloc_page *page, struct memory_range *ret)
 {
 	uint64_t size = page->memory[1];
 
@@ -246,8 +246,8 @@ static bool read_range(const struct mimalloc_segment *arena, const struct mimall
 		ret->start = arena->start + (size & UINT32_MAX) * SLICE_BYTES;
 		ret->end = ret->start + (size >> 32) * SLICE_BYTES;
 	}
-	return ret->start >> 47 == 0 && ret->end >> 47 == 0 && ret->start % PAGE == 0 &&
-	       ret->start <= page->start && ret->end >= page->end;
+	return image_may_address(image, ret->start) && image_may_address(image, ret->end) &&
+	       ret->start % PAGE == 0 && ret->start <= page->start && ret->end >= page->end;
 }
 
 /* Where the memory of the page begins, be it with its metadata. */
@@ -302,8 +302,9 @@ static struct error *read_memory(struct mimalloc_heap *heap)
 		struct memory_range range;
 
 		TRY(find_arena(heap, page, &arena));
-		if ((page->memory[1] >> 32 && !arena) || !read_range(arena, page, &range) ||
-		    range.end > next || range.start < end)
+		if ((page->memory[1] >> 32 && !arena) ||
+		    !read_range(heap->context.image, arena, page, &range) || range.end > next ||
+		    range.start < end)
 			continue;
 		extend_page(heap, page, range);
 		end = range.end;

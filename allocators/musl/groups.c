@@ -70,8 +70,8 @@ static struct error *add_meta(struct musl_heap *heap, struct view *view, uint64_
 	group.meta = meta;
 	if (!image_read_u64(heap->context.image, group.start, &back))
 		heap_damage_note(&heap->absent, meta);
-	else if (back != meta || group.stride == 0 || group.stride >> 47 || group.start >> 47 ||
-		 group.start % UNIT != 0)
+	else if (back != meta || group.stride == 0 || group.stride >> 47 ||
+		 !image_may_address(heap->context.image, group.start) || group.start % UNIT != 0)
 		heap_damage_note(&heap->strangers, meta);
 	else
 		return array_append(&heap->groups, group);

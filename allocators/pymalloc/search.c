@@ -186,7 +186,7 @@ static struct error *look(struct search *search, uint64_t start)
 	const struct pymalloc_geometry *geometry;
 	size_t count;
 
-	if (start % 16 != 0 || start < PAGE || start >> 47)
+	if (start % 16 != 0 || start < PAGE || !image_may_address(search->view.image, start))
 		return NULL;
 	count = count_records(search, start);
 	if (count == 0 || is_known(search->heap, start) ||

@@ -34,9 +34,10 @@ struct search {
 	struct view view;
 };
 
-static bool is_chunk_address(uint64_t address)
+static bool is_chunk_address(const struct search *search, uint64_t address)
 {
-	return address && address % ZEND_CHUNK == 0 && address >> 47 == 0;
+	return address && address % ZEND_CHUNK == 0 &&
+	       image_may_address(search->view.image, address);
 }
 
 /* Whether the chunk's bits of free pages are as many as it says, and its head is taken. */
@@ -103,7 +104,7 @@ static struct error *look(struct search *search, uint64_t chunk)
 	uint64_t word;
 
 	if (!view_word(&search->view, chunk, &word) || word % ZEND_CHUNK != ZEND_HEAP ||
-	    !is_chunk_address(word - ZEND_HEAP))
+	    !is_chunk_address(search, word - ZEND_HEAP))
 		return NULL;
 	if (word == chunk + ZEND_HEAP) {
 		if (read_space(search, chunk, word + FREE_WORDS, &space) ||
@@ -184,7 +185,7 @@ static bool is_cleared(struct search *search, uint64_t chunk)
 	const struct region *region = image_find(search->heap->context.image, chunk);
 	uint64_t words[4];
 
-	return is_chunk_address(chunk) && region && (region->rights & RIGHT_WRITE) &&
+	return is_chunk_address(search, chunk) && region && (region->rights & RIGHT_WRITE) &&
 	       !region->mapping && view_read(&search->view, chunk, words, sizeof(words)) &&
 	       !words[0] && !words[2] && !words[3];
 }
@@ -261,8 +262,8 @@ static struct error *read_huge(struct search *search, uint32_t number)
 
 		if (!chunk || chunk->space != number ||
 		    !view_read(&search->view, at, words, sizeof(words)) ||
-		    !is_chunk_address(words[0]) || words[1] == 0 || words[1] % ZEND_PAGE != 0 ||
-		    words[1] >> 47)
+		    !is_chunk_address(search, words[0]) || words[1] == 0 ||
+		    words[1] % ZEND_PAGE != 0 || words[1] >> 47)
 			break;
 		TRY(array_append(&heap->nodes, at));
 		TRY(array_append(&heap->others, (struct zend_chunk){ words[0], words[1], number,

@@ -267,6 +267,12 @@ static inline unsigned int image_word_size(const struct image *image)
 	return arch_word_size(image->arch);
 }
 
+/* Whether the word is low enough for an address of a program. */
+static inline bool image_may_address(const struct image *image, uint64_t word)
+{
+	return word >> image->arch->address_bits == 0;
+}
+
 /* The file mapping at address, or NULL. */
 const struct mapping *image_find_mapping(const struct image *image, uint64_t address);
 

@@ -22,9 +22,10 @@ enum {
 /* Whether a word of characters is an address at the same time. */
 static bool is_address_too(struct reader *reader, uint64_t word)
 {
-	static const uint64_t LEAST = 1 << 16, END = UINT64_C(1) << 47;
+	static const uint64_t LEAST = 1 << 16;
 
-	return word >= LEAST && word < END && image_find(reader->image, word);
+	return word >= LEAST && image_may_address(reader->image, word) &&
+	       image_find(reader->image, word);
 }
 
 /*

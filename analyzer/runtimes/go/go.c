@@ -20,6 +20,7 @@
 #include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/runtime.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #define ADDRESSES (UINT64_C(1) << 48) /* no heap is above */
@@ -323,11 +324,12 @@ static struct error *add_table(struct go *go, uint64_t start, uint64_t size)
 }
 
 /* The place in the arenas that a map has where the arena of address is. */
-static uint64_t map_place(uint64_t map, uint64_t address)
+static uint64_t map_place(const struct go *go, uint64_t map, uint64_t address)
 {
-	const uint64_t middle = UINT64_C(1) << 47;
+	/* arenaBaseOffset: negative addresses come first on x86-64. */
+	const uint64_t lowest = go->image->arch->machine == EM_X86_64 ? ADDRESSES / 2 : 0;
 
-	return map + ((address + middle) >> ARENA_BITS) * sizeof(uint64_t);
+	return map + ((address + lowest) >> ARENA_BITS) * sizeof(uint64_t);
 }
 
 /* Where an arena has the spans of its pages: behind bits for its words, up to 1.21. 0: nowhere. */
@@ -352,16 +354,16 @@ static struct error *add_arenas(struct go *go, uint64_t place, bool *ret_found)
 
 	*ret_found = false;
 	if (!image_read_u64(go->image, place, &map) ||
-	    !image_read_u64(go->image, map_place(map, go->known), &arena))
+	    !image_read_u64(go->image, map_place(go, map, go->known), &arena))
 		return NULL;
 	end = end_of_arena(go, arena);
 	if (end == 0)
 		return NULL;
 	*ret_found = true;
-	TRY(add_table(go, map, map_place(0, 0) * 2));
+	TRY(add_table(go, map, (ADDRESSES >> ARENA_BITS) * sizeof(uint64_t)));
 	array_for_each(range, &go->in_use)
 		for (uint64_t at = range->start & ~(step - 1); at < range->end; at += step)
-			if (image_read_u64(go->image, map_place(map, at), &arena) && arena) {
+			if (image_read_u64(go->image, map_place(go, map, at), &arena) && arena) {
 				TRY(add_table(go, arena, end));
 				TRY(add_other(go, range->end, at + step, RESERVED));
 			}

@@ -150,14 +150,6 @@ static bool is_sound(struct view *view, uint64_t place, uint64_t word, size_t st
 	       (steps == OLD_LINKS / HEADER_STEP && is_linked(view, place - OLD_LINKS));
 }
 
-/* Whether the word may be an address of a program: text, as a rule, is none. */
-static bool may_be_address(uint64_t word)
-{
-	enum { ADDRESS_BITS = 47 };
-
-	return word >> ADDRESS_BITS == 0;
-}
-
 /* The collector's own count, up to 3.7, of an object that it does not watch; from 3.4 on doubled.
  */
 static bool is_untracked(uint64_t word)
@@ -178,7 +170,8 @@ static struct error *read_candidate(struct python *python, struct view *view,
 		return NULL;
 	for (size_t i = 0; 2 * i + 1 < count; i++) {
 		ret->is_dead = ret->is_dead || is_listed(python, view, range, words, i);
-		ret->may_link[i] = may_be_address(words[2 * i]) && may_be_address(words[2 * i + 1]);
+		/* As a rule, text could not be addresses. */
+		ret->may_link[i] = image_may_address(view->image, words[2 * i] | words[2 * i + 1]);
 		if (is_count(words[2 * i]) &&
 		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i))
 			TRY(python_types_know(&python->types, view, words[2 * i + 1],

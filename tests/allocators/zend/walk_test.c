@@ -157,6 +157,19 @@ TEST(cleared_chunks_in_a_ring_are_damage)
 	assert_true(count_incomplete(&made.process) > 0);
 }
 
+TEST(huge_blocks_are_found_at_addresses_of_aarch64)
+{
+	static const uint64_t high = 0xfffff0000000;
+	MADE(made, &recent);
+	struct core *core = &made.process.core;
+
+	core->header.e_machine = EM_AARCH64;
+	core_add(core, high, HUGE_BYTES, RIGHTS_RW);
+	core_set(core, page_of(CHUNK, NODE_RUN), high);
+	process_open(&made.process);
+	assert_block(&made.process, high, HUGE_BYTES, BLOCK_USED);
+}
+
 TEST(pages_chunks_and_huge_blocks_are_found)
 {
 	MADE(made, &recent);
