@@ -9,13 +9,17 @@
 #include "analyzer/base/list.h"
 #include "analyzer/image/elf_headers.h"
 #include "analyzer/image/format.h"
+#include "analyzer/image/memory_tags.h"
 #include "analyzer/image/own_notes.h"
 
 #include <elf.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { MEMORY_TAGS = PT_LOPROC + 2 }; /* PT_AARCH64_MEMTAG_MTE */
 
 struct core {
 	uint8_t *bytes;
@@ -24,6 +28,7 @@ struct core {
 	struct image *image;
 	struct image_thread thread; /* being read */
 	bool has_thread;
+	struct tagged_memory tagged;
 	uint64_t needed; /* the size of a complete file */
 	uint64_t taken;	 /* bytes of the file that segments and notes had */
 };
@@ -386,6 +391,17 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 	return finish_thread(core);
 }
 
+/* A mapping with tags, which stand in a segment of their own. */
+static struct error *add_tagged(struct core *core, const GElf_Phdr *header)
+{
+	uint64_t end;
+
+	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end))
+		return NULL;
+	return LIST_APPEND(core->tagged.ranges, core->tagged.count,
+			   ((struct note_range){ header->p_vaddr, end }));
+}
+
 static struct error *read_headers(struct core *core, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -402,6 +418,8 @@ static struct error *read_headers(struct core *core, size_t count)
 			TRY(add_segment(core, i, &header));
 		else if (header.p_type == PT_NOTE)
 			TRY(read_notes(core, &header));
+		else if (header.p_type == MEMORY_TAGS && core->image->arch->tag_bits)
+			TRY(add_tagged(core, &header));
 	}
 	return NULL;
 }
@@ -432,6 +450,8 @@ static struct error *elf_read(uint8_t *bytes, size_t size, struct image *image)
 	need(&core, header.e_phoff, count * elf_segment_size(&header));
 	error = read_headers(&core, count);
 	elf_end(core.elf);
+	image_clear_memory_tags(image, &core.tagged);
+	free(core.tagged.ranges);
 	if (core.needed > size)
 		image->missing = core.needed - size;
 	return error;

@@ -449,3 +449,28 @@ TEST(note_that_ends_nowhere_is_reported)
 	assert_int_equal(image->thread_count, 0);
 	assert_true(findings_incomplete(&findings));
 }
+
+/* Of the segments, the last says that memory has tags. */
+TEST(tags_of_memory_are_no_part_of_pointers_to_it)
+{
+	static const uint64_t START = 0xfffff7000000, TAG = UINT64_C(3) << 56;
+	static const Elf64_Word MEMORY_TAGS = 0x70000002;
+	const uint64_t words[] = { TAG | (START + 8), TAG | (START + PAGE + 8), START + 8,
+				   (TAG << 4) | (START + 8) };
+	const uint64_t wanted[] = { START + 8, words[1], words[2], words[3] };
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = NULL;
+	uint64_t found[4];
+
+	core_init(&core);
+	core.header.e_machine = EM_AARCH64;
+	memcpy(core_add(&core, START, PAGE, RIGHTS_RW), words, sizeof(words));
+	core_add_part(&core, START, PAGE, 0, 0);
+	core_write_file(&core);
+	core_write_at(&core, &MEMORY_TAGS, sizeof(MEMORY_TAGS),
+		      sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr));
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read(image, START, found, sizeof(found)));
+	assert_memory_equal(found, wanted, sizeof(wanted));
+}

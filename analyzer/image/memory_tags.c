@@ -1,0 +1,74 @@
+#include "analyzer/image/memory_tags.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TAG_SHIFT = 56, TAGS = 16, WORD = 8, PIECE = 1 << 16 };
+
+DEFINE_COMPARE(compare_ranges, struct note_range, ASCENDING(start))
+
+static void clear_tag(const struct tagged_memory *tagged, uint64_t *word)
+{
+	uint64_t tag = *word >> TAG_SHIFT, address = *word & (UINT64_MAX >> (64 - TAG_SHIFT));
+	size_t above;
+
+	if (tag == 0 || tag >= TAGS)
+		return;
+	above = LIST_ABOVE(tagged->ranges, tagged->count, start, address);
+	/* What is right behind an object has its tag, too. */
+	if (above > 0 && address <= tagged->ranges[above - 1].end)
+		*word = address;
+}
+
+/* The offset of the next data in the dump's file from that one on; end: there is none. */
+static uint64_t next_data(const struct image *image, uint64_t offset, uint64_t end)
+{
+	off_t data = lseek(image->fd, (off_t)offset, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? end : offset;
+	return (uint64_t)data < end ? (uint64_t)data : end;
+}
+
+/* Only words with tags are written to: other pages remain those of the file. */
+static void clear_bytes(const struct image *image, const struct tagged_memory *tagged,
+			uint64_t offset, uint64_t size)
+{
+	uint64_t end = size - size % WORD;
+
+	for (uint64_t at = 0; at < end; at += WORD) {
+		uint64_t word, before;
+
+		if (at % PIECE == 0) {
+			uint64_t data = next_data(image, offset + at, offset + end);
+
+			if (data == offset + end)
+				return;
+			at = (data - offset) / PIECE * PIECE;
+		}
+		memcpy(&before, image->bytes + offset + at, WORD);
+		word = before;
+		clear_tag(tagged, &word);
+		if (word != before)
+			memcpy(image->bytes + offset + at, &word, WORD);
+	}
+}
+
+void image_clear_memory_tags(struct image *image, struct tagged_memory *tagged)
+{
+	if (tagged->count == 0)
+		return;
+	SORT(tagged->ranges, tagged->count, compare_ranges);
+	list_for_each(region, image->regions, image->region_count)
+		if (region->bytes && region->origin == REGION_CORE &&
+		    (region->rights & RIGHT_WRITE))
+			clear_bytes(image, tagged, (uint64_t)(region->bytes - image->bytes),
+				    region->end - region->start);
+	list_for_each(thread, image->threads, image->thread_count)
+		for (size_t i = 0; i < image->arch->register_count; i++)
+			clear_tag(tagged, &thread->registers[i]);
+}
