@@ -82,6 +82,35 @@ os.read(0, 1)
 """
 
 
+# A type whose function for the collector waits: the process stops in the middle
+# of a collection, when the links of all older objects have counts in them.
+TRAP = """
+class Slot(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int), ("function", ctypes.c_void_p)]
+
+class Spec(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_int),
+                ("item", ctypes.c_int), ("flags", ctypes.c_uint),
+                ("slots", ctypes.POINTER(Slot))]
+
+TRAVERSE, COLLECTED = 71, 1 << 14
+pause = ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p)
+slots = (Slot * 2)(Slot(TRAVERSE, pause.value))
+spec = Spec(b"trap.Trap", 16, 0, COLLECTED, slots)
+api.PyType_FromSpec.restype = ctypes.py_object
+trap = api.PyType_FromSpec(ctypes.byref(spec))()
+parent = os.getpid()
+if os.fork() == 0:
+    state = "R"
+    while state != "S":
+        with open(f"/proc/{parent}/stat") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+    os.write(1, b"ready\\n")
+    os._exit(0)
+gc.collect()
+"""
+
+
 def read_truth(path):
     truth = {}
     with open(path, encoding="utf-8") as file:
@@ -136,6 +165,12 @@ class Lost(harness.LiveTest):
 
     def test_without_pymalloc_they_are_the_same(self):
         self.check(*self.core_of("gc.disable()", PYTHONMALLOC="malloc"))
+
+    def test_in_the_middle_of_a_collection_they_are_the_same(self):
+        core, truth = self.core_of("gc.disable()", TRAP)
+        self.check(core, truth)
+        answer = harness.ask(core, "count", "garbage")
+        self.assertEqual(is_noted(truth), "was at work" in answer.stderr)
 
     def test_frozen_objects_are_told(self):
         core, truth = self.core_of("gc.set_threshold(100000)",

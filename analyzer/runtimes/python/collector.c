@@ -3,9 +3,11 @@
  * interpreter's module:
  *
  *	| ... enabled, debug, - | generation 0 | 1 | 2 | its address | permanent generation |
+ *	| statistics of each generation: 3 words | collecting, - |
  *
  * A generation is | next | previous | threshold, count |, and heads a ring of its objects' links.
- * enabled and debug are ints. Other versions may have them elsewhere: then nothing is known.
+ * enabled, debug and collecting are ints. Other versions may have them elsewhere: then nothing is
+ *known.
  */
 #include "analyzer/runtimes/python/collector.h"
 
@@ -17,6 +19,7 @@ enum {
 	GENERATIONS = 3,
 	ADDRESS = GENERATIONS * GENERATION, /* offsets from generation 0 */
 	PERMANENT = ADDRESS + WORD,
+	COLLECTING = PERMANENT + GENERATION + GENERATIONS * 3 * WORD,
 	ENABLED_BEFORE = 12, /* bytes before generation 0 */
 };
 
@@ -31,19 +34,20 @@ static bool is_ring(struct view *view, uint64_t head)
 	       (back & ~FLAGS) == head;
 }
 
-static bool are_rings(struct view *view, uint64_t first, uint64_t count)
+/* In the middle of a collection, that of one generation has counts in place of links. */
+static bool are_rings(struct view *view, uint64_t first)
 {
-	for (uint64_t i = 0; i < count; i++)
-		if (!is_ring(view, first + GENERATION * i))
-			return false;
-	return true;
+	unsigned int rings = 0;
+
+	for (uint64_t i = 0; i < GENERATIONS; i++)
+		rings += is_ring(view, first + GENERATION * i);
+	return rings >= GENERATIONS - 1;
 }
 
 /* Whether the word is the address of generation 0, which stands before it. */
 static bool is_state(struct view *view, uint64_t place, uint64_t word, void *data)
 {
-	return word == place - ADDRESS && are_rings(view, word, GENERATIONS) &&
-	       is_ring(view, word + PERMANENT);
+	return word == place - ADDRESS && are_rings(view, word) && is_ring(view, word + PERMANENT);
 }
 
 static uint64_t count_ring(struct view *view, uint64_t head)
@@ -67,12 +71,15 @@ bool python_collector_find(const struct image *image, const struct program *prog
 	uint64_t place = module_data_search(image, program, is_state, NULL),
 		 first = place - ADDRESS;
 	struct view view = { image };
-	uint32_t enabled;
+	uint32_t enabled, collecting;
 
 	if (!place || !view_read(&view, first - ENABLED_BEFORE, &enabled, sizeof(enabled)) ||
 	    enabled > 1)
 		return false;
 	ret->is_enabled = enabled;
+	ret->is_collecting =
+		view_read(&view, first + COLLECTING, &collecting, sizeof(collecting)) &&
+		collecting == 1;
 	ret->frozen = count_ring(&view, first + PERMANENT);
 	return true;
 }

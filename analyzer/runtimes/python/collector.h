@@ -9,7 +9,8 @@
 
 struct python_collector {
 	bool is_enabled;
-	uint64_t frozen; /* objects that gc.freeze() set aside */
+	bool is_collecting; /* the core is from the middle of a collection */
+	uint64_t frozen;    /* objects that gc.freeze() set aside */
 };
 
 /* False: it is not where it is searched for. */

@@ -462,9 +462,13 @@ bool python_tell_collector(const struct object_space *space, char *ret, size_t s
 	struct python_collector collector;
 
 	if (!python_collector_find(context->image, context->program, &collector) ||
-	    (collector.is_enabled && !collector.frozen))
+	    (collector.is_enabled && !collector.frozen && !collector.is_collecting))
 		return false;
-	if (!collector.is_enabled)
+	if (collector.is_collecting)
+		snprintf(
+			ret, size,
+			"Python's collector was at work: what it was about to free is garbage yet");
+	else if (!collector.is_enabled)
 		snprintf(
 			ret, size,
 			"the program switched Python's collector off (gc.disable()): garbage stays until gc.collect() is called");
