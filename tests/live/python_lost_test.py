@@ -5,12 +5,16 @@ too high, and cycles that the collector did not free, as it is switched off.
 """
 
 import os
+import struct
 import unittest
 
+import core_file
 import harness
 import python_test
 
 LOST, CYCLES = 100, 1000
+INCOMPLETE = (0, 3)  # statuses, also of a damaged core
+WORD, POOL = 8, 16 << 10  # bytes; multiples of 4 KiB are pools up to 3.9
 # Of cycles: words on the stack may hold two, with all that they lead to.
 MOST_HELD = 2 * CYCLES // 200
 
@@ -125,6 +129,16 @@ def is_noted(truth):
     return max(truth["version"]) >> 16 == 0x030b
 
 
+def write_words(core, words):
+    """Overwrite words of the core, by address."""
+    opened = core_file.Core(core)
+    with open(core, "r+b") as file:
+        for address, word in words.items():
+            file.seek(opened.offset_of(address))
+            file.write(struct.pack("<Q", word))
+    opened.close()
+
+
 @unittest.skipUnless(os.path.exists(python_test.SYSTEM),
                      "no python3 of the system")
 class Lost(harness.LiveTest):
@@ -133,8 +147,11 @@ class Lost(harness.LiveTest):
         core, truth = self.core_of_script(python_test.SYSTEM, text, **variables)
         return core, read_truth(truth)
 
-    def find(self, core, words, addresses):
-        blocks = python_test.Blocks(python_test.sizes(core, *words.split()))
+    def find(self, core, words, addresses, expected=(harness.FINE,)):
+        rows = harness.tables("-q", core, "list", *words.split(),
+                              expected=expected)["allocation"]
+        blocks = python_test.Blocks(
+            {int(row["address"], 16): row["size"] for row in rows})
         return {address for address in addresses
                 if blocks.around(address) is not None}
 
@@ -171,6 +188,23 @@ class Lost(harness.LiveTest):
         self.check(core, truth)
         answer = harness.ask(core, "count", "garbage")
         self.assertEqual(is_noted(truth), "was at work" in answer.stderr)
+
+    def test_damage_costs_only_itself(self):
+        core, truth = self.core_of("gc.disable()")
+        live = sorted(truth["live"])
+        pools = {address & -POOL for address in live[::100]}
+        words = {address + WORD: 16 for address in live[1::7]}  # types
+        words.update({address: 1 << 40 for address in live[2::7]})  # counts
+        words.update({address + 2 * WORD: 1 << 60 for address in live[3::7]})
+        words.update({pool: 1 << 20 for pool in pools})  # blocks in use
+        write_words(core, words)
+        for words in ("leaked", "garbage", "heldbygarbage"):
+            self.assertEqual(self.find(core, words, truth["live"], INCOMPLETE),
+                             set())
+        answer = harness.ask(core, "objects", expected=INCOMPLETE)
+        self.assertIn("pools of Python's arenas that make no sense: "
+                      f"{len(pools)}", answer.stderr)
+        self.assertIn("__main__.Live", answer.stdout)
 
     def test_frozen_objects_are_told(self):
         core, truth = self.core_of("gc.set_threshold(100000)",
