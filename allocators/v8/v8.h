@@ -124,7 +124,7 @@ struct v8_reader {
 /* False: a damaged dump has us go round and round. */
 static inline bool v8_step(struct v8_reader *reader)
 {
-	static const uint64_t MOST_STEPS = UINT64_C(1) << 28;
+	static const uint64_t MOST_STEPS = UINT64_C(1) << 31;
 
 	return reader->steps++ < MOST_STEPS;
 }

@@ -34,6 +34,7 @@ struct node {
 	struct address_map maps;    /* of addresses of maps: the classes of their objects */
 	struct name_pool pool;
 	ARRAY(struct node_name) named;
+	uint64_t steps; /* that the search for paths took, see v8_step() */
 };
 
 extern const struct runtime runtime_node;

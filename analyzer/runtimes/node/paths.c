@@ -74,7 +74,7 @@ static bool follow(const struct walk *walk, enum step step, uint64_t name, uint6
 
 static bool word_at(struct walk *walk, uint64_t address, uint64_t *ret)
 {
-	return view_word(&walk->reader.view, address, ret);
+	return v8_step(&walk->reader) && view_word(&walk->reader.view, address, ret);
 }
 
 static bool is_array(const struct walk *walk, const struct v8_map *map)
@@ -228,7 +228,6 @@ static void visit_edges(struct walk *walk, uint64_t address)
 
 	uint32_t bits;
 
-	walk->reader.steps = 0;
 	if (!v8_map_of(&walk->reader, address + V8_STRONG, &map))
 		return;
 	if (is_context(walk, &map)) {
@@ -291,11 +290,14 @@ static bool reach(void *data, const struct edge *edge)
 struct error *node_visit_references(struct object_space *space, allocation_id id,
 				    object_visitor *visit, void *data)
 {
-	const struct node *node = (const struct node *)space;
+	struct node *node = (struct node *)space;
 	struct reaching reaching = { node, visit, data, NULL };
 	struct walk walk = walk_of(node, reach, &reaching);
 
+	/* In a damaged dump, all objects may have the same elements. */
+	walk.reader.steps = node->steps;
 	visit_edges(&walk, allocation_start(node->context.index, id));
+	node->steps = walk.reader.steps;
 	return reaching.error;
 }
 
@@ -457,6 +459,7 @@ struct error *node_find_names(struct object_space *space, struct bitmap *ret)
 	size_t hint = 0;
 
 	node->named.count = 0;
+	node->steps = 0;
 	for (size_t i = 0; i < node->classes.count; i++) {
 		struct v8_map map;
 		uint64_t start;
