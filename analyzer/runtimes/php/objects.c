@@ -222,14 +222,18 @@ bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t 
 	       offset < top - start;
 }
 
-/* Both tables lead to values that they do not hold, and arrays have had others. */
+/*
+ * Both tables lead to values that they do not hold, and arrays have had others. What the collector
+ * is about to free is its own, and marked so: by then, nothing else may lead to it.
+ */
 bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		 uint64_t word, uint64_t place)
 {
+	enum { IS_GARBAGE = 2 };
 	const struct php *php = (const struct php *)space;
 	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source];
 
-	return class == PHP_OBJECTS || class == PHP_ROOTS ||
+	return class == PHP_OBJECTS || (class == PHP_ROOTS && !(word & IS_GARBAGE)) ||
 	       (source != NO_ALLOCATION && class == 0 && php_is_stale_element(php, source, place));
 }
 
