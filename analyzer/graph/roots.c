@@ -233,7 +233,8 @@ static bool is_link(const struct scan *scan, allocation_id target, uint64_t word
 static bool look_up(struct scan *scan)
 {
 	const struct roots *roots = scan->roots;
-	const bool narrow = scan->filter.word_size == sizeof(uint32_t);
+	const struct arch *arch = roots->input.image->arch;
+	const bool doubtful = scan->filter.word_size == sizeof(uint32_t) || arch->module_pointer;
 	allocation_id targets[MOST_ADDRESSES];
 	size_t count = scan->count;
 
@@ -242,7 +243,7 @@ static bool look_up(struct scan *scan)
 	for (size_t i = 0; i < count; i++)
 		if (targets[i] != NO_ALLOCATION &&
 		    !is_link(scan, targets[i], scan->words[i], scan->places[i]) &&
-		    !(narrow && is_secret(&roots->secrets, scan->words[i], scan->places[i])) &&
+		    !(doubtful && is_secret(&roots->secrets, scan->words[i], scan->places[i])) &&
 		    !scan->found(scan->data, scan->places[i], targets[i]))
 			return false;
 	return true;

@@ -115,10 +115,24 @@ static bool is_guard(const struct secrets *secrets, uint64_t word, uint64_t plac
 	return word == secrets->pointer_guard && is_of_thread(secrets, place, POINTER_GUARD_AT);
 }
 
+/* Whether a frame has saved here what points near the data of a module. */
+static bool is_module_pointer(const struct secrets *secrets, uint64_t word, uint64_t place)
+{
+	const struct program *program = secrets->program;
+	const uint8_t number = program->image->arch->module_pointer;
+
+	for (size_t i = 0; number && i < program->thread_count; i++)
+		if (program->threads[i].state->registers[number] == word)
+			return program_find_stack(program, place);
+	return false;
+}
+
 bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place)
 {
 	const unsigned int size = word_size(secrets);
 
+	if (is_module_pointer(secrets, word, place))
+		return true;
 	if (!secrets->random)
 		return false;
 	return place + size - 1 - secrets->random < RANDOM_BYTES + size - 1 ||

@@ -1,5 +1,6 @@
 /*
- * Words that only look like references: what glibc makes of the process's random numbers.
+ * Words that only look like references: what glibc makes of the process's random numbers, and on
+ * some machines what a frame has saved that points near the data of a module, whatever is there.
  *
  * The kernel hands each process 16 random bytes (AT_RANDOM). glibc takes the first word of them,
  * its lowest byte cleared, as what guards frames, and the second as what encodes pointers
@@ -32,7 +33,10 @@ struct secrets {
 
 struct secrets secrets_of(const struct program *program);
 
-/* Whether the word, which stands at place outside of heaps, is made of them. */
+/*
+ * Whether the word, which stands at place outside of heaps, is one. Only words of 4 bytes, and
+ * those of machines with a module_pointer, are worth the question.
+ */
 bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place);
 
 #endif

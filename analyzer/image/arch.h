@@ -25,7 +25,7 @@
 enum {
 	PAGE = 4096, /* bytes: pages of every architecture are as large, or a multiple */
 	MOST_REGISTERS = 40,
-	MOST_UNWOUND = 32,     /* DWARF numbers of registers are smaller */
+	MOST_UNWOUND = 33,     /* DWARF numbers of registers are smaller, but for return_column */
 	NOT_A_REGISTER = 0xff, /* in place of a register, or of its DWARF number */
 	VECTOR_SIZE = 64,      /* bytes of a vector register, at most */
 };
@@ -84,6 +84,16 @@ struct arch {
 	uint8_t system_call;
 	bool calls_by_code;
 	uint8_t thread_pointer; /* or NOT_A_REGISTER: a note of its own has it */
+	/*
+	 * Optional: the register that points near the data of the module that runs, perhaps behind
+	 * it, and is saved in frames; 0: none.
+	 */
+	uint8_t module_pointer;
+	/*
+	 * Optional: how far above what is the thread pointer here the register points, as
+	 * instructions reach below it, too.
+	 */
+	uint16_t thread_pointer_bias;
 	uint32_t thread_pointer_note;
 	/* Optional: what of that note it is, of a thread with these registers; 0: not known. */
 	uint64_t (*find_thread_pointer)(const uint64_t *registers, const uint8_t *note,
@@ -98,18 +108,19 @@ struct arch {
 	 */
 	uint8_t unwound_count, unwound_return;
 	bool return_is_register;
-	bool signs_returns; /* upper bits of return addresses may be a signature */
+	uint8_t return_column; /* the DWARF number of unwound_return, if it is another; optional */
+	bool signs_returns;    /* upper bits of return addresses may be a signature */
 
 	uint16_t red_zone;	    /* bytes below the stack pointer that a function may use */
 	uint8_t address_bits;	    /* of programs' addresses */
 	uint64_t tag_bits;	    /* of a pointer, that the processor ignores; optional */
 	uint32_t signal_stack_size; /* SIGSTKSZ */
 
-	/* The calls that anybody asks for, and the instruction that makes them. */
+	/* The calls that anybody asks for, and the instructions that make them, one at least. */
 	const struct arch_call *calls;
 	size_t call_count;
-	uint8_t call_code[4];
-	uint8_t call_code_size;
+	uint8_t call_codes[2][4];
+	uint8_t call_code_count, call_code_size;
 
 	/*
 	 * glibc's struct pthread, which is the thread control block or stands next to it: how far
@@ -120,7 +131,12 @@ struct arch {
 		uint16_t pointer; /* 0: TLS is below it (variant II), else above (variant I) */
 		uint16_t most;	  /* pointer in any version */
 		uint16_t self;	  /* its own address once more, which the first word is, too */
-		uint16_t dtv;	  /* behind the thread pointer */
+		int16_t dtv;	  /* from the thread pointer on: where the dtv's address is */
+		/*
+		 * The same of the variables of the first module, above (variant I), but for their
+		 * alignment; words between it and the dtv's address are 0.
+		 */
+		uint16_t variables;
 		uint16_t list, tid, cancel;
 		/*
 		 * Where robust_head.futex_offset is, which is -20; if it is not there, it and what
@@ -197,10 +213,10 @@ static inline enum system_call arch_system_call(const struct arch *arch, uint64_
  * Registers, which are in the order of the table, by their DWARF numbers; those without stay as
  * they are. Returns a bit for each that has one.
  */
-static inline uint32_t arch_unwound(const struct arch *arch, const uint64_t *registers,
+static inline uint64_t arch_unwound(const struct arch *arch, const uint64_t *registers,
 				    uint64_t ret[static MOST_UNWOUND])
 {
-	uint32_t known = 0;
+	uint64_t known = 0;
 
 	for (size_t i = 0; i < arch->register_count; i++) {
 		uint8_t number = arch->registers[i].unwound;
@@ -208,9 +224,15 @@ static inline uint32_t arch_unwound(const struct arch *arch, const uint64_t *reg
 		if (number == NOT_A_REGISTER)
 			continue;
 		ret[number] = registers[i];
-		known |= UINT32_C(1) << number;
+		known |= UINT64_C(1) << number;
 	}
 	return known;
+}
+
+/* What DWARF calls a register that is this number here. */
+static inline unsigned int arch_dwarf_number(const struct arch *arch, unsigned int number)
+{
+	return arch->return_column && number == arch->unwound_return ? arch->return_column : number;
 }
 
 static inline uint8_t arch_unwound_stack_pointer(const struct arch *arch)

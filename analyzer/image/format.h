@@ -33,6 +33,9 @@ struct error *image_set_machine(struct image *image, unsigned int machine, unsig
 /* The error that a dump is what nothing here supports, such as "of a big-endian machine". */
 struct error *image_refuse_machine(const struct image *image, const char *what);
 
+/* What an e_machine that is not, or only partly, supported is called; NULL: unknown. */
+const char *image_machine_name(unsigned int machine);
+
 /*
  * A mapping of the process, [start, end), whose first present bytes the dump holds; bytes points at
  * them. The next lost ones it was to hold. The origin is REGION_FILE if they are what the mapped

@@ -63,14 +63,14 @@ struct error *image_add_mapping(struct image *image, struct mapping mapping)
 	return LIST_APPEND(image->mappings, image->mapping_count, mapping);
 }
 
-static const char *machine_name(unsigned int machine)
+const char *image_machine_name(unsigned int machine)
 {
 	static const struct {
 		unsigned int machine;
 		const char *name;
 	} names[] = {
 		{ EM_386, "i386" },    { EM_AARCH64, "aarch64" }, { EM_ARM, "arm" },
-		{ EM_PPC64, "ppc64" }, { EM_S390, "s390" },	  { EM_RISCV, "riscv" },
+		{ EM_PPC64, "ppc64" }, { EM_S390, "s390" },	  { EM_RISCV, "riscv32" },
 		{ EM_X86_64, "x32" }, /* of the other class, so not supported */
 	};
 
@@ -98,7 +98,7 @@ struct error *image_refuse_machine(const struct image *image, const char *what)
 
 struct error *image_set_machine(struct image *image, unsigned int machine, unsigned int class)
 {
-	const char *name = machine_name(machine);
+	const char *name = image_machine_name(machine);
 	char what[48];
 
 	for (size_t i = 0; image->architectures[i]; i++) {

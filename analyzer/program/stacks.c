@@ -208,7 +208,7 @@ static struct error *add_thread_stacks(struct program *program)
  */
 static struct error *add_finished(struct program *program, const struct descriptor *descriptor)
 {
-	size_t dtv = program->image->arch->pthread.dtv;
+	uint64_t dtv = (uint64_t)program->image->arch->pthread.dtv;
 	bool over = descriptor->tid < 0 || descriptor->detached || descriptor->freed;
 	struct stack stack = {
 		.kind = STACK_FINISHED,

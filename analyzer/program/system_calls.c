@@ -80,7 +80,8 @@ static bool restore(const struct expression_context *context, Dwarf_Frame *rules
 	Dwarf_Op storage[3], *operations;
 	size_t count;
 
-	if (dwarf_frame_register(rules, number, storage, &operations, &count))
+	if (dwarf_frame_register(rules, (int)arch_dwarf_number(arch, number), storage, &operations,
+				 &count))
 		return false;
 	*ret = 0;
 	if (count > 0)
@@ -164,10 +165,14 @@ static bool is_c_library(const struct module *module)
 static bool is_call(const struct image *image, uint64_t address)
 {
 	const struct arch *arch = image->arch;
-	uint8_t bytes[sizeof(arch->call_code)];
+	uint8_t bytes[sizeof(arch->call_codes[0])];
 
-	return image_read(image, address, bytes, arch->call_code_size) &&
-	       memcmp(bytes, arch->call_code, arch->call_code_size) == 0;
+	if (!image_read(image, address, bytes, arch->call_code_size))
+		return false;
+	for (size_t i = 0; i < arch->call_code_count; i++)
+		if (memcmp(bytes, arch->call_codes[i], arch->call_code_size) == 0)
+			return true;
+	return false;
 }
 
 bool thread_is_at_call(const struct image *image, uint64_t instruction)
@@ -255,12 +260,18 @@ static bool waits_in_vdso(const struct program *program, const struct thread *th
 
 void thread_find_use(const struct program *program, struct thread *thread)
 {
+	const struct arch *arch = program->image->arch;
 	bool waits = thread->system_call != SYSTEM_CALL_NONE &&
 		     follows_system_call(program, thread->instruction);
 
 	thread->vectors_used = !waits && !waits_in_vdso(program, thread);
 	if (thread->system_call != SYSTEM_CALL_EXIT) {
 		memcpy(thread->registers, thread->state->registers, sizeof(thread->registers));
+		/* Where such registers point is no concern of the program's. */
+		if (arch->thread_pointer_bias)
+			thread->registers[arch->thread_pointer] -= arch->thread_pointer_bias;
+		if (arch->module_pointer)
+			thread->registers[arch->module_pointer] = 0;
 		return;
 	}
 	thread->vectors_used = false;

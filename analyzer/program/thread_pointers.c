@@ -10,9 +10,10 @@
  * Where thread-local variables are above the block (variant I), it has the address of the table
  * (dtv) of them instead, of which the first are right behind the block. How far below it struct
  * pthread begins depends on the version of glibc: where a number of a thread stands there, and is
- * on glibc's list of stacks.
+ * on glibc's list of stacks. The thread pointer is the start of the block or, on other machines,
+ * its end.
  *
- *	struct pthread        thread pointer
+ *	struct pthread        block
  *	| list | number | ... | table | 0 | variables of module 1 | ...
  */
 #include "analyzer/program/program_parts.h"
@@ -47,13 +48,19 @@ struct search {
 
 static bool has_table(const struct image *image, uint64_t address)
 {
-	uint64_t words[2], count, block, table;
+	uint64_t count, block, table, unused, between;
+	int64_t dtv = image->arch->pthread.dtv, variables = image->arch->pthread.variables;
 
-	return image_read(image, address, words, sizeof(words)) &&
-	       (table = words[0]) % TABLE_ENTRY == 0 && table >= PAGE && words[1] == 0 &&
-	       image_read_u64(image, table - TABLE_ENTRY, &count) && count - 1 < MOST_ENTRIES &&
+	if (!image_read_u64(image, address + (uint64_t)dtv, &table) || table % TABLE_ENTRY != 0 ||
+	    table < PAGE)
+		return false;
+	for (between = (uint64_t)(variables - dtv) - 8; between > 0; between -= 8)
+		if (!image_read_u64(image, address + (uint64_t)variables - between, &unused) ||
+		    unused != 0)
+			return false;
+	return image_read_u64(image, table - TABLE_ENTRY, &count) && count - 1 < MOST_ENTRIES &&
 	       image_read_u64(image, table + TABLE_ENTRY, &block) &&
-	       block - address - sizeof(words) < MOST_BETWEEN;
+	       block - address - (uint64_t)variables < MOST_BETWEEN;
 }
 
 static bool is_block(const struct image *image, uint64_t address)

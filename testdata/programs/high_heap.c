@@ -34,6 +34,42 @@ static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
 __asm__(".globl high_heap_start\n"
 	"high_heap_start:\n\t"
 	"stp x0, x30, [sp, #-16]!\n\tbl move_heap\n\tldp x0, x30, [sp], #16\n\tb _start\n");
+#elif defined(__riscv)
+static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
+{
+	register long a7 __asm__("a7") = call;
+	register uintptr_t a0 __asm__("a0") = first, a1 __asm__("a1") = second;
+
+	__asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1) : "memory");
+	return a0;
+}
+
+/* a0 is for the program: what the loader wants to be called in the end. */
+__asm__(".globl high_heap_start\n"
+	"high_heap_start:\n\t"
+	"addi sp, sp, -16\n\tsd a0, 0(sp)\n\tcall move_heap\n\t"
+	"ld a0, 0(sp)\n\taddi sp, sp, 16\n\ttail _start\n");
+#elif defined(__powerpc64__)
+static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
+{
+	register long r0 __asm__("r0") = call;
+	register uintptr_t r3 __asm__("r3") = first, r4 __asm__("r4") = second;
+
+	__asm__ volatile("sc"
+			 : "+r"(r0), "+r"(r3), "+r"(r4)
+			 :
+			 : "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cr0", "ctr",
+			   "memory");
+	return r3;
+}
+
+/* r7 is for the program: what the loader wants to be called in the end; r12 is where it begins. */
+__asm__(".globl high_heap_start\n"
+	"high_heap_start:\n\t"
+	"stdu 1, -64(1)\n\tstd 7, 48(1)\n\tbl move_heap\n\tnop\n\t"
+	"ld 7, 48(1)\n\taddi 1, 1, 64\n\tbcl 20, 31, 1f\n1:\tmflr 12\n\t"
+	"addis 12, 12, (_start - 1b)@ha\n\taddi 12, 12, (_start - 1b)@l\n\t"
+	"mtctr 12\n\tbctr\n");
 #else
 static uintptr_t ask_kernel(long call, uintptr_t first, uintptr_t second)
 {

@@ -363,6 +363,36 @@ static inline void clear_general_registers(void)
 		: "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
 		  "x13", "x14", "x15", "x16", "x17", "x18");
 }
+#elif defined(__riscv)
+static void clear_vector_registers(void)
+{
+	__asm__ volatile(
+		".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31\n\tfmv.d.x f\\n, zero\n\t.endr");
+}
+
+static inline void clear_general_registers(void)
+{
+	__asm__ volatile(
+		".irp n, t0, t1, t2, t3, t4, t5, t6, a0, a1, a2, a3, a4, a5, a6, a7\n\tli \\n, 0\n\t.endr"
+		:
+		:
+		: "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a0", "a1", "a2", "a3", "a4", "a5",
+		  "a6", "a7");
+}
+#elif defined(__powerpc64__)
+static void clear_vector_registers(void)
+{
+	__asm__ volatile(
+		".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63\n\txxlxor \\n, \\n, \\n\n\t.endr");
+}
+
+static inline void clear_general_registers(void)
+{
+	__asm__ volatile(".irp n, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12\n\tli \\n, 0\n\t.endr"
+			 :
+			 :
+			 : "r0", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12");
+}
 #endif
 
 OUT_OF_LINE void truth_scrub(void)
@@ -408,6 +438,29 @@ static inline long system_call(long number, long first, const void *second, long
 
 	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
 	return x0;
+}
+#elif defined(__riscv)
+static inline long system_call(long number, long first, const void *second, long third)
+{
+	register long a7 __asm__("a7") = number, a0 __asm__("a0") = first, a2 __asm__("a2") = third,
+			 a3 __asm__("a3") = 0;
+	register const void *a1 __asm__("a1") = second;
+
+	__asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2), "r"(a3) : "memory");
+	return a0;
+}
+#elif defined(__powerpc64__)
+static inline long system_call(long number, long first, const void *second, long third)
+{
+	register long r0 __asm__("r0") = number, r3 __asm__("r3") = first, r5 __asm__("r5") = third,
+			 r6 __asm__("r6") = 0;
+	register const void *r4 __asm__("r4") = second;
+
+	__asm__ volatile("sc"
+			 : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6)
+			 :
+			 : "r7", "r8", "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");
+	return r3;
 }
 #endif
 

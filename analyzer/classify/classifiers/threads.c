@@ -23,18 +23,22 @@ static uint64_t entry_size(const struct reader *reader)
 /* The thread control block, if the reference is its own to its vector. */
 static uint64_t block_of(const struct reader *reader, const struct reference *reference)
 {
-	return reference->address - reader->image->arch->pthread.dtv;
+	return reference->address - (uint64_t)reader->image->arch->pthread.dtv;
 }
 
 /* Whether a thread control block refers to its vector here. */
 static bool is_vector_reference(const struct reader *reader, const struct reference *reference)
 {
-	uint64_t block = block_of(reader, reference), words[3], first;
+	const struct arch *arch = reader->image->arch;
+	uint64_t block = block_of(reader, reference), words[3], first, variables;
 
-	if (!reader->image->arch->pthread.self)
-		return reference_words(reference, 0, 2, words) && words[1] == 0 &&
+	if (!arch->pthread.self) {
+		variables = block + arch->pthread.variables;
+		return reference_words(reference, 0, 2, words) &&
+		       (words[1] == 0 || reference->address + reader->word == variables) &&
 		       image_read_word(reader->image, words[0] + entry_size(reader), &first) &&
-		       first - block - entry_size(reader) < MOST_BETWEEN;
+		       first - variables < MOST_BETWEEN;
+	}
 	return reference_words(reference, -1, 3, words) && words[0] == block && words[2] == block;
 }
 
@@ -120,12 +124,13 @@ static void finish_blocks(struct reader *reader, struct overview *overview)
 	const struct arch *arch = reader->image->arch;
 
 	list_for_each(thread, overview->program->threads, overview->program->thread_count) {
-		uint64_t block = thread->thread_pointer, words[3];
+		uint64_t block = thread->thread_pointer, words[3], vector;
 		bool is_known = thread->pointer_source != POINTER_UNKNOWN;
 
 		if (is_known && reader_words(reader, block, 3, words) &&
-		    (!arch->pthread.self || (words[0] == block && words[2] == block)))
-			claim_blocks(reader, words[arch->pthread.dtv / reader->word], block);
+		    (!arch->pthread.self || (words[0] == block && words[2] == block)) &&
+		    reader_word(reader, block + (uint64_t)arch->pthread.dtv, &vector))
+			claim_blocks(reader, vector, block);
 	}
 }
 

@@ -103,9 +103,15 @@ const struct arch arch_aarch64 = {
 	.signal_stack_size = 16384,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),
-	.call_code = { 0x01, 0x00, 0x00, 0xd4 }, /* svc #0 */
+	.call_codes = { { 0x01, 0x00, 0x00, 0xd4 } }, /* svc #0 */
+	.call_code_count = 1,
 	.call_code_size = 4,
-	.pthread = { .pointer = 1536, .most = 2560, .list = 192, .tid = 208, .cancel = 264 },
+	.pthread = { .pointer = 1536,
+		     .most = 2560,
+		     .variables = 16,
+		     .list = 192,
+		     .tid = 208,
+		     .cancel = 264 },
 	.vectors_note = NT_ARM_SVE,
 	.parameters = { 0, 1, 2, 3, 4, 5 },
 	.result = 0,

@@ -85,7 +85,8 @@ const struct arch arch_i386 = {
 	.signal_stack_size = 8192,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),
-	.call_code = { 0xcd, 0x80 }, /* int $0x80 */
+	.call_codes = { { 0xcd, 0x80 } }, /* int $0x80 */
+	.call_code_count = 1,
 	.call_code_size = 2,
 	.pthread = { .self = 8, .dtv = 4, .list = 96, .tid = 104, .cancel = 128, .robust = 112 },
 	.vectors_note = NT_X86_XSTATE,

@@ -145,7 +145,8 @@ const struct arch arch_x86_64 = {
 	.signal_stack_size = 8192,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),
-	.call_code = { 0x0f, 0x05 }, /* syscall */
+	.call_codes = { { 0x0f, 0x05 } }, /* syscall */
+	.call_code_count = 1,
 	.call_code_size = 2,
 	.pthread = { .self = 16, .dtv = 8, .list = 704, .tid = 720, .cancel = 776 },
 	.vectors_note = NT_X86_XSTATE,

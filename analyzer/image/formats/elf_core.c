@@ -38,6 +38,17 @@ static bool elf_recognise(const uint8_t *bytes, size_t size)
 	return size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
 }
 
+static struct error *refuse_big_endian(const struct core *core, uint16_t machine)
+{
+	const char *name = image_machine_name(__builtin_bswap16(machine));
+	char what[64];
+
+	if (!name)
+		return image_refuse_machine(core->image, "of a big-endian machine");
+	snprintf(what, sizeof(what), "a core of %s, a big-endian machine", name);
+	return image_refuse_machine(core->image, what);
+}
+
 /* Say what the file is if it is not a core that can be read here. */
 static struct error *check_kind(const struct core *core)
 {
@@ -48,7 +59,7 @@ static struct error *check_kind(const struct core *core)
 		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
 	/* e_type and e_machine stand at the same place in 32-bit files. */
 	if (ident[EI_DATA] != ELFDATA2LSB)
-		return image_refuse_machine(core->image, "of a big-endian machine");
+		return refuse_big_endian(core, header->e_machine);
 	if (header->e_type != ET_CORE)
 		return error_create(ERROR_NOT_SUPPORTED, "is an ELF %s, not a core",
 				    header->e_type == ET_REL	? "object file"
@@ -157,8 +168,9 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 	thread->signal = signal;
 	for (size_t i = 0; i < arch->register_count; i++)
 		thread->registers[i] = load_word(note + arch->status.registers + i * word, word);
-	if (arch->thread_pointer != NOT_A_REGISTER)
-		thread->thread_pointer = thread->registers[arch->thread_pointer];
+	if (arch->thread_pointer != NOT_A_REGISTER && thread->registers[arch->thread_pointer])
+		thread->thread_pointer =
+			thread->registers[arch->thread_pointer] - arch->thread_pointer_bias;
 	core->has_thread = true;
 	return NULL;
 }

@@ -56,9 +56,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *d
 
 static bool get_thread(Dwfl *dwfl, pid_t number, void *data, void **ret)
 {
-	const struct debug *debug = data;
-
-	*ret = (void *)debug->unwinder->start;
+	*ret = data;
 	return true;
 }
 
@@ -69,11 +67,14 @@ static pid_t next_thread(Dwfl *dwfl, void *data, void **thread)
 
 static bool set_registers(Dwfl_Thread *handle, void *data)
 {
-	const struct frame_state *start = data;
+	const struct debug *debug = data;
+	const struct arch *arch = debug->image->arch;
+	const struct frame_state *start = debug->unwinder->start;
 
-	for (int i = 0; i < MOST_UNWOUND; i++)
+	for (unsigned int i = 0; i < MOST_UNWOUND; i++)
 		if (start->known >> i & 1 &&
-		    !dwfl_thread_state_registers(handle, i, 1, &start->registers[i]))
+		    !dwfl_thread_state_registers(handle, (int)arch_dwarf_number(arch, i), 1,
+						 &start->registers[i]))
 			return false;
 	dwfl_thread_state_register_pc(handle, start->address);
 	return true;
@@ -136,7 +137,7 @@ static struct frame_state read_state(const struct arch *arch, Dwfl_Frame *handle
 	struct frame_state state = { .known = 0 };
 
 	for (unsigned int i = 0; i < arch->unwound_count; i++)
-		if (dwfl_frame_reg(handle, i, &state.registers[i]) == 0)
+		if (dwfl_frame_reg(handle, arch_dwarf_number(arch, i), &state.registers[i]) == 0)
 			state.known |= UINT64_C(1) << i;
 	return state;
 }

@@ -123,7 +123,7 @@ static unsigned int entry_size(const struct image *image)
 /* Where the thread's control block has the address of its table. */
 static uint64_t thread_table(const struct image *image, const struct thread *thread)
 {
-	return thread->thread_pointer + image->arch->pthread.dtv;
+	return thread->thread_pointer + (uint64_t)image->arch->pthread.dtv;
 }
 
 /* Where the thread has the module's variables; 0: nowhere yet. */
@@ -164,9 +164,9 @@ static bool find_table(struct debug *debug, const struct thread *thread, uint64_
 /* struct pthread and the thread control block, which may be one. */
 static uint64_t control_block_size(const struct program *program)
 {
-	enum { SMALL_BLOCK = 16 }; /* { dtv, private } */
-
-	return program->pthread_pointer ? program->pthread_pointer + SMALL_BLOCK : CONTROL_BLOCK;
+	return program->pthread_pointer
+		       ? program->pthread_pointer + program->image->arch->pthread.variables
+		       : CONTROL_BLOCK;
 }
 
 static void add_range(struct tls *tls, uint64_t start, uint64_t size, struct tls_place place)
@@ -266,7 +266,7 @@ bool debug_static_tls(struct debug *debug, uint32_t number, uint64_t *ret_start,
 		if (!debug->program->pthread_pointer) {
 			if (block < *ret_start && pointer - block <= most)
 				*ret_start = block;
-		} else if (block > pointer && block - pointer <= most &&
+		} else if (block >= pointer && block - pointer <= most &&
 			   block + tls->modules[i].size > *ret_end) {
 			*ret_end = block + tls->modules[i].size;
 		}

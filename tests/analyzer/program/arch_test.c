@@ -51,9 +51,14 @@ static const struct arch toy = {
 	.signal_stack_size = 4096,
 	.calls = toy_calls,
 	.call_count = 1,
-	.call_code = { 0x77 },
+	.call_codes = { { 0x77 } },
+	.call_code_count = 1,
 	.call_code_size = 1,
-	.pthread = { .pointer = TOY_PTHREAD_SIZE, .list = 192, .tid = 208, .cancel = 264 },
+	.pthread = { .pointer = TOY_PTHREAD_SIZE,
+		     .variables = 16,
+		     .list = 192,
+		     .tid = 208,
+		     .cancel = 264 },
 };
 
 static const struct arch *const toys[] = { &toy, NULL };
@@ -140,67 +145,94 @@ static const struct arch *find_arch(unsigned int machine)
 	return NULL;
 }
 
-enum { SVC_0 = 0xd4000001, EXIT_GROUP = 94 };
+enum { SVC_0 = 0xd4000001 };
 
-static void add_aarch64_thread(struct core *core, uint32_t id, uint64_t place, uint64_t call,
-			       uint64_t thread_pointer)
+/* As the kernel and qemu have it: its registers, and a note of its thread pointer if it needs one.
+ */
+static void add_thread(struct core *core, const struct arch *arch, uint32_t id, uint64_t place,
+		       uint64_t call, uint64_t thread_pointer)
 {
-	struct {
-		uint32_t information[3];
-		uint16_t signal, padding;
-		uint64_t signals[2];
-		uint32_t id, parent, group, session;
-		uint64_t times[8], registers[34], valid;
-	} status = { .id = id, .signal = 6 };
+	uint64_t registers[MOST_REGISTERS] = { 0 };
+	uint8_t status[512] = { 0 };
+	uint16_t signal = 6;
 
-	status.registers[8] = call;
-	status.registers[31] = BLOCK + 0x3000;
-	status.registers[32] = place;
-	core_add_note(core, "CORE", NT_PRSTATUS, &status, sizeof(status));
-	core_add_note(core, "LINUX", NT_ARM_TLS, &thread_pointer, sizeof(thread_pointer));
+	registers[arch->instruction] = place;
+	registers[arch->stack_pointer] = BLOCK + 0x3000;
+	registers[arch->system_call] = call;
+	if (arch->thread_pointer != NOT_A_REGISTER && thread_pointer)
+		registers[arch->thread_pointer] = thread_pointer + arch->thread_pointer_bias;
+	memcpy(status + arch->status.signal, &signal, sizeof(signal));
+	memcpy(status + arch->status.thread, &id, sizeof(id));
+	memcpy(status + arch->status.registers, registers, arch->register_count * sizeof(uint64_t));
+	core_add_note(core, "CORE", NT_PRSTATUS, status, arch->status.size);
+	if (arch->thread_pointer == NOT_A_REGISTER)
+		core_add_note(core, "LINUX", arch->thread_pointer_note, &thread_pointer,
+			      sizeof(thread_pointer));
 }
 
-/* As the kernel has them: a thread that is to call again stands at the instruction. */
-TEST(aarch64_threads_have_their_calls_and_pointers)
+/*
+ * A thread that is to call again stands at the instruction that calls, another one that waits
+ * behind it.
+ */
+static void check_threads(unsigned int machine, uint32_t instruction, uint64_t exit_group,
+			  uint16_t distance)
 {
-	static const uint64_t CODE = 0x400000, PTHREAD = POINTER - 1824;
+	static const uint64_t CODE = 0x400000;
+	const uint64_t pthread = POINTER - distance;
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(image_close) struct image *image = NULL;
 	_cleanup_(program_destroy) struct program *program = NULL;
-	const struct arch *arch = find_arch(EM_AARCH64);
+	const struct arch *arch = find_arch(machine);
 	static const enum system_call calls[] = { SYSTEM_CALL_EXIT, SYSTEM_CALL_EXIT,
 						  SYSTEM_CALL_NONE };
 
 	core_init(&core);
-	core.header.e_machine = EM_AARCH64;
+	core.header.e_machine = (Elf64_Half)machine;
 	core_add(&core, CODE, PAGE, RIGHT_READ | RIGHT_EXECUTE);
-	core_set(&core, CODE + 16, SVC_0);
+	core_set(&core, CODE + 16, instruction);
 	core_add(&core, BLOCK, SIZE, RIGHTS_RW);
-	core_set(&core, POINTER, TABLE);
+	core_set(&core, POINTER + (uint64_t)arch->pthread.dtv, TABLE);
 	core_set(&core, TABLE - 16, 1);
-	core_set(&core, TABLE + 16, POINTER + 16);
-	core_set(&core, PTHREAD + arch->pthread.tid, 12);
-	core_set(&core, PTHREAD + arch->pthread.list, MAIN);
-	core_set(&core, PTHREAD + 400, BLOCK);
-	core_set(&core, PTHREAD + 408, SIZE);
+	core_set(&core, TABLE + 16, POINTER + arch->pthread.variables);
+	core_set(&core, pthread + arch->pthread.tid, 12);
+	core_set(&core, pthread + arch->pthread.list, MAIN);
+	core_set(&core, pthread + 400, BLOCK);
+	core_set(&core, pthread + 408, SIZE);
 	core_add(&core, MAIN, MAIN_SIZE, RIGHTS_RW);
-	core_set(&core, MAIN + 8, PTHREAD + arch->pthread.list);
-	add_aarch64_thread(&core, 11, CODE + 16, EXIT_GROUP, 0);
-	add_aarch64_thread(&core, 12, CODE + 20, EXIT_GROUP, POINTER);
-	add_aarch64_thread(&core, 13, CODE + 24, EXIT_GROUP, 0);
+	core_set(&core, MAIN + 8, pthread + arch->pthread.list);
+	add_thread(&core, arch, 11, CODE + 16, exit_group, 0);
+	add_thread(&core, arch, 12, CODE + 20, exit_group, POINTER);
+	add_thread(&core, arch, 13, CODE + 24, exit_group, 0);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
+	assert_ptr_equal(image->arch, arch);
 	assert_no_error(program_create(image, &findings, &program));
 	assert_int_equal(program->thread_count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(program->threads[i].system_call, calls[i]);
 	assert_int_equal(program->threads[1].pointer_source, POINTER_TOLD);
 	assert_int_equal(program->threads[1].thread_pointer, POINTER);
-	assert_int_equal(program->pthread_pointer, 1824);
+	assert_int_equal(program->pthread_pointer, distance);
 	assert_int_equal(program->stack_count, 1);
 	assert_int_equal(program->stacks[0].start, BLOCK);
-	assert_int_equal(program->stacks[0].live, BLOCK + 0x3000);
+	assert_int_equal(program->stacks[0].live, BLOCK + 0x3000 - arch->red_zone);
+}
+
+TEST(threads_of_aarch64_have_their_calls_and_pointers)
+{
+	check_threads(EM_AARCH64, SVC_0, 94, 1824);
+}
+
+TEST(threads_of_riscv64_have_their_calls_and_pointers)
+{
+	check_threads(EM_RISCV, 0x73, 94, 1872);
+}
+
+TEST(threads_of_ppc64le_have_their_calls_and_pointers)
+{
+	check_threads(EM_PPC64, 0x44000002, 234, 1984);
+	check_threads(EM_PPC64, 0x44000001, 234, 1984);
 }
 
 enum { AUTDA_X0_X1 = 0xdac11820 };
@@ -225,7 +257,7 @@ static void check_signatures(const uint64_t masks[2], uint32_t instruction, bool
 		core_add_part(&core, CODE, PAGE, 0, RIGHT_READ | RIGHT_EXECUTE);
 	}
 	core_add(&core, STACK, PAGE, RIGHTS_RW);
-	add_aarch64_thread(&core, 11, CODE + 16, 0, 0);
+	add_thread(&core, find_arch(EM_AARCH64), 11, CODE + 16, 0, 0);
 	if (masks)
 		core_add_note(&core, "LINUX", NT_ARM_PAC_MASK, masks, 2 * sizeof(*masks));
 	core_write_file(&core);
@@ -257,9 +289,10 @@ TEST(a_machine_that_nothing_describes_is_refused)
 	char message[128];
 
 	make_toy_core(&core);
-	snprintf(message, sizeof(message),
-		 "%s: is a core of machine 4660; only aarch64, i386 and x86-64 are supported",
-		 core.path);
+	snprintf(
+		message, sizeof(message),
+		"%s: is a core of machine 4660; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported",
+		core.path);
 	assert_error(image_open(core.path, &findings, &image), ERROR_NOT_SUPPORTED, message);
 }
 

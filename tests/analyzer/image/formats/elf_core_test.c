@@ -58,6 +58,9 @@ TEST(program_is_no_core)
 		     "/proc/self/exe: is an ELF program or library, not a core");
 }
 
+/* As in the header of a big-endian core. */
+#define SWAPPED(machine) ((Elf64_Half)((machine) >> 8 | (machine) << 8))
+
 TEST(core_of_another_machine_is_named)
 {
 	static const struct {
@@ -66,15 +69,19 @@ TEST(core_of_another_machine_is_named)
 		const char *message;
 	} cases[] = {
 		{ ELFCLASS32, ELFDATA2LSB, EM_ARM,
-		  "is a core of arm; only aarch64, i386 and x86-64 are supported" },
+		  "is a core of arm; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
 		{ ELFCLASS32, ELFDATA2LSB, EM_X86_64,
-		  "is a core of x32; only aarch64, i386 and x86-64 are supported" },
-		{ ELFCLASS64, ELFDATA2LSB, EM_RISCV,
-		  "is a core of riscv; only aarch64, i386 and x86-64 are supported" },
+		  "is a core of x32; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
+		{ ELFCLASS32, ELFDATA2LSB, EM_RISCV,
+		  "is a core of riscv32; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
 		{ ELFCLASS64, ELFDATA2LSB, 999,
-		  "is a core of machine 999; only aarch64, i386 and x86-64 are supported" },
-		{ ELFCLASS64, ELFDATA2MSB, EM_S390,
-		  "is of a big-endian machine; only aarch64, i386 and x86-64 are supported" },
+		  "is a core of machine 999; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
+		{ ELFCLASS64, ELFDATA2MSB, SWAPPED(EM_S390),
+		  "is a core of s390, a big-endian machine; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
+		{ ELFCLASS64, ELFDATA2MSB, SWAPPED(EM_PPC64),
+		  "is a core of ppc64, a big-endian machine; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
+		{ ELFCLASS64, ELFDATA2MSB, SWAPPED(999),
+		  "is of a big-endian machine; only aarch64, i386, ppc64le, riscv64 and x86-64 are supported" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -1,0 +1,116 @@
+/*
+ * RISC-V Linux of 64 bits with glibc, LP64D: the psABI of RISC-V (calling convention, DWARF),
+ * struct user_regs_struct of Linux's <asm/ptrace.h>, struct pthread of glibc's nptl/descr.h and
+ * tcbhead_t of its sysdeps/riscv/nptl/tls.h: it lies below the thread pointer, which is the start
+ * of the variables, and struct pthread below that.
+ */
+#include "analyzer/image/arch.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+
+enum register_number { PC = 0, SP = 2, TP = 4, A7 = 17 };
+
+enum {
+	/* capstone has them from 5.0 on: cs_arch and cs_mode; before, it says that it has not. */
+	DISASSEMBLER_RISCV = 15,
+	DISASSEMBLER_64 = 1 << 1,
+	DISASSEMBLER_COMPRESSED = 1 << 2,
+	VECTORS_NOTE = 0x901, /* NT_RISCV_VECTOR of Linux 6.5 */
+};
+
+/* x1 to x31 by the names of the calling convention. */
+static const struct arch_register registers[] = {
+	{ "pc", NOT_A_REGISTER },
+	{ "ra", 1 },
+	{ "sp", 2 },
+	{ "gp", 3 },
+	{ "tp", 4 },
+	{ "t0", 5 },
+	{ "t1", 6 },
+	{ "t2", 7 },
+	{ "s0", 8, true },
+	{ "s1", 9, true },
+	{ "a0", 10 },
+	{ "a1", 11 },
+	{ "a2", 12 },
+	{ "a3", 13 },
+	{ "a4", 14 },
+	{ "a5", 15 },
+	{ "a6", 16 },
+	{ "a7", 17 },
+	{ "s2", 18, true },
+	{ "s3", 19, true },
+	{ "s4", 20, true },
+	{ "s5", 21, true },
+	{ "s6", 22, true },
+	{ "s7", 23, true },
+	{ "s8", 24, true },
+	{ "s9", 25, true },
+	{ "s10", 26, true },
+	{ "s11", 27, true },
+	{ "t3", 28 },
+	{ "t4", 29 },
+	{ "t5", 30 },
+	{ "t6", 31 },
+};
+
+static const struct arch_call calls[] = {
+	{ 93, SYSTEM_CALL_EXIT },     /* exit */
+	{ 94, SYSTEM_CALL_EXIT },     /* exit_group */
+	{ 131, SYSTEM_CALL_TGKILL },  /* tgkill */
+	{ 133, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
+	{ 214, SYSTEM_CALL_MEMORY },  /* brk */
+	{ 215, SYSTEM_CALL_MEMORY },  /* munmap */
+	{ 216, SYSTEM_CALL_MEMORY },  /* mremap */
+	{ 222, SYSTEM_CALL_MEMORY },  /* mmap */
+	{ 226, SYSTEM_CALL_MEMORY },  /* mprotect */
+	{ 233, SYSTEM_CALL_MEMORY },  /* madvise */
+};
+
+const struct arch arch_riscv64 = {
+	.name = "riscv64",
+	.machine = EM_RISCV,
+	.class = ELFCLASS64,
+	.loader = "ld-linux-riscv64-lp64d.so.1",
+	.status = { .size = 376, .signal = 12, .thread = 32, .registers = 112 },
+	.registers = registers,
+	.register_count = sizeof(registers) / sizeof(*registers),
+	.stack_pointer = SP,
+	.instruction = PC,
+	.system_call = A7,
+	.calls_by_code = true,
+	.thread_pointer = TP,
+	.shown = {
+		"a0 {a0}  a1 {a1}  a2 {a2}  a3 {a3}\n"
+		"a4 {a4}  a5 {a5}  a6 {a6}  a7 {a7}\n"
+		"t0 {t0}  t1 {t1}  t2 {t2}  t3 {t3}",
+		"t4 {t4}  t5 {t5}  t6 {t6}  s0 {s0}\n"
+		"s1 {s1}  s2 {s2}  s3 {s3}  s4 {s4}\n"
+		"s5 {s5}  s6 {s6}  s7 {s7}  s8 {s8}",
+		"s9 {s9}  s10 {s10}  s11 {s11}  ra {ra}\n"
+		"gp {gp}  tp {tp}  sp {sp}  pc {pc}",
+	},
+	.unwound_count = 32,
+	.unwound_return = 1,
+	.return_is_register = true,
+	.address_bits = 56, /* Sv57; 47 and 38 with Sv48 and Sv39 */
+	.signal_stack_size = 8192,
+	.calls = calls,
+	.call_count = sizeof(calls) / sizeof(*calls),
+	.call_codes = { { 0x73, 0x00, 0x00, 0x00 } }, /* ecall */
+	.call_code_count = 1,
+	.call_code_size = 4,
+	.pthread = { .pointer = 1536,
+		     .most = 2560,
+		     .dtv = -16,
+		     .list = 192,
+		     .tid = 208,
+		     .cancel = 264 },
+	.vectors_note = VECTORS_NOTE,
+	.parameters = { 10, 11, 12, 13, 14, 15 },
+	.result = 10,
+	.frame_pointer = 8,
+	.disassembler = DISASSEMBLER_RISCV,
+	.disassembler_mode = DISASSEMBLER_64 | DISASSEMBLER_COMPRESSED,
+};
