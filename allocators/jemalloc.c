@@ -16,6 +16,7 @@ void jemalloc_destroy(struct jemalloc *je)
 	array_release(&je->bases);
 	array_release(&je->cached);
 	array_release(&je->stacks);
+	array_release(&je->bins);
 	array_release(&je->arenas);
 	free(je);
 }
@@ -241,6 +242,7 @@ static bool jemalloc_lives_in(const struct heap *base, uint64_t start, uint64_t 
 const struct allocator allocator_jemalloc = {
 	.name = "jemalloc",
 	.summary = "jemalloc 5.0 to 5.3",
+	.narrow = true,
 	.alignment = ALIGNMENT,
 	.open = jemalloc_open,
 	.walk = jemalloc_walk,

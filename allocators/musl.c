@@ -131,7 +131,8 @@ static bool musl_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 static bool tell_area(const struct musl_heap *heap, uint64_t address, char *ret, size_t size)
 {
 	array_for_each(group, &heap->groups)
-		if (address - group->meta < META_BYTES || address - group->start < UNIT) {
+		if (address - group->meta < meta_bytes(heap->context.image) ||
+		    address - group->start < UNIT) {
 			snprintf(ret, size, "the %s of the group at %#" PRIx64,
 				 address - group->start < UNIT ? "header" : "meta", group->start);
 			return true;
@@ -163,6 +164,7 @@ static bool musl_tell(const struct heap *base, uint64_t address, char *ret, size
 const struct allocator allocator_musl = {
 	.name = "musl",
 	.summary = "musl's malloc from 1.2.1 on",
+	.narrow = true,
 	.alignment = UNIT,
 	.open = musl_open,
 	.walk = musl_walk,

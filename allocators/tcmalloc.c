@@ -234,7 +234,7 @@ static bool tell_span(const struct tcmalloc *tc, uint64_t address, char *ret, si
 static bool tell_metadata(const struct tcmalloc *tc, uint64_t address, char *ret, size_t size)
 {
 	array_for_each(cache, &tc->caches)
-		if (address - cache->address < LISTS_BYTES + CACHE_REST) {
+		if (address - cache->address < lists_bytes(tc) + CACHE_REST) {
 			snprintf(ret, size,
 				 cache->thread ? "in the cache of thread %" PRIu32
 					       : "in a thread's cache",
@@ -242,7 +242,7 @@ static bool tell_metadata(const struct tcmalloc *tc, uint64_t address, char *ret
 			return true;
 		}
 	array_for_each(span, &tc->spans)
-		if (address - span->metadata < SPAN_BYTES) {
+		if (address - span->metadata < span_bytes(tc)) {
 			snprintf(ret, size, "the metadata of the span at %#" PRIx64, span->start);
 			return true;
 		}
@@ -258,8 +258,7 @@ static bool tell_rest(const struct tcmalloc *tc, uint64_t address, char *ret, si
 {
 	if (address - tc->central.start < tc->central.end - tc->central.start)
 		snprintf(ret, size, "in the central caches");
-	else if (address - tc->root < UINT64_C(8)
-					      << (ADDRESS_BITS - tc->page_shift - tc->leaf_bits))
+	else if (address - tc->root < tcmalloc_root_bytes(tc))
 		snprintf(ret, size, "in the root of the page map");
 	else
 		return false;
@@ -283,6 +282,7 @@ static bool tcmalloc_tell(const struct heap *base, uint64_t address, char *ret, 
 const struct allocator allocator_tcmalloc = {
 	.name = "tcmalloc",
 	.summary = "gperftools' tcmalloc 2.8 to 2.18",
+	.narrow = true,
 	.alignment = ALIGNMENT,
 	.open = tcmalloc_open,
 	.walk = tcmalloc_walk,

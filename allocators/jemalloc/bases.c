@@ -15,10 +15,7 @@
 
 enum {
 	BLOCK_UNIT = 2 << 20,
-	BLOCK_SIZE = 0,
-	BLOCK_NEXT = 8,
-	BLOCK_REST = 24,
-	BLOCK_REST_SIZE = 32,
+	BLOCK_BITS = 8,	    /* bytes, behind the first two words */
 	UNITS_MOST = 8,	    /* of a block, before its arena */
 	BLOCKS_MOST = 4096, /* of a base */
 	BASE_NEAR = 4096,   /* the base is so near to the start of its block */
@@ -37,18 +34,18 @@ struct base_search {
 static bool is_block(struct view *view, uint64_t start, struct memory_range *ret,
 		     uint64_t *ret_next)
 {
-	uint64_t words[BLOCK_REST_SIZE / 8 + 1], size, rest;
+	const unsigned int word = image_word_size(view->image);
+	const uint64_t second = start + 2 * word + BLOCK_BITS;
+	uint64_t size, rest, rest_size;
 
-	if (!view_read(view, start, words, sizeof(words)))
+	if (!view_word(view, start, &size) || !view_word(view, start + word, ret_next) ||
+	    !view_word(view, second, &rest) || !view_word(view, second + word, &rest_size))
 		return false;
-	size = words[BLOCK_SIZE / 8];
-	rest = words[BLOCK_REST / 8] - start;
-	if (size == 0 || size % BLOCK_UNIT != 0 || size >> 47 ||
-	    words[BLOCK_NEXT / 8] % BLOCK_UNIT != 0 || rest > size ||
-	    words[BLOCK_REST_SIZE / 8] != size - rest)
+	rest -= start;
+	if (size == 0 || size % BLOCK_UNIT != 0 || size >> 47 || *ret_next % BLOCK_UNIT != 0 ||
+	    rest > size || rest_size != size - rest)
 		return false;
 	*ret = (struct memory_range){ start, start + size };
-	*ret_next = words[BLOCK_NEXT / 8];
 	return true;
 }
 
@@ -84,7 +81,7 @@ static bool is_base(struct view *view, uint64_t address, uint64_t *ret_newest)
 	if (address % METADATA_UNIT != 0 || address % BLOCK_UNIT >= BASE_NEAR ||
 	    !is_block(view, address / BLOCK_UNIT * BLOCK_UNIT, &block, &next) || next != 0)
 		return false;
-	for (uint64_t at = address; at < address + BASE_HEAD; at += 8)
+	for (uint64_t at = address; at < address + BASE_HEAD; at += image_word_size(view->image))
 		if (view_word(view, at, ret_newest) && *ret_newest &&
 		    *ret_newest % BLOCK_UNIT == 0 && leads_to(view, *ret_newest, block.start))
 			return true;
@@ -107,7 +104,7 @@ static struct error *look_for_base(struct base_search *search, uint64_t address,
 {
 	uint64_t end = block->end - address < ARENA_BYTES ? block->end : address + ARENA_BYTES;
 
-	for (uint64_t at = address; at < end; at += 8) {
+	for (uint64_t at = address; at < end; at += search->je->geometry.word) {
 		uint64_t word, newest;
 		uint32_t index;
 
@@ -143,16 +140,16 @@ static struct error *search_region(struct base_search *search, const struct regi
 	const struct jemalloc *je = search->je;
 	uint64_t at = region->start > je->start ? region->start : je->start, word;
 	uint64_t end = region->end < je->end ? region->end : je->end;
-	uint64_t root_bytes = UINT64_C(8) << je->geometry.bits[0];
+	const uint64_t size = je->geometry.word, root_bytes = node_bytes(&je->geometry, 0);
 
-	for (at = (at + 7) & ~UINT64_C(7); at < end && end - at >= 8; at += 8) {
+	for (at = (at + size - 1) & ~(size - 1); at < end && end - at >= size; at += size) {
 		if (at - je->root < root_bytes)
 			continue;
 		if (at % PAGE == 0)
-			at = (image_next_data(search->view.image, at) + 7) & ~UINT64_C(7);
-		if (at >= end || end - at < 8)
+			at = (image_next_data(search->view.image, at) + size - 1) & ~(size - 1);
+		if (at >= end || end - at < size)
 			break;
-		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
+		word = load_word(region->bytes + (at - region->start), je->geometry.word);
 		if (word)
 			TRY(look_for_arena(search, word));
 	}
@@ -226,6 +223,8 @@ struct error *jemalloc_claim_metadata(const struct jemalloc *je, struct block_si
 		if (!jemalloc_find_base(je, extent->metadata))
 			TRY(block_sink_claim(sink, extent->metadata,
 					     extent->metadata + METADATA_BYTES));
+	array_for_each(bins, &je->bins)
+		TRY(block_sink_claim(sink, bins->start, bins->end));
 	array_for_each(stack, &je->stacks) {
 		struct memory_range range;
 		unsigned int class;

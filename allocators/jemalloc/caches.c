@@ -3,7 +3,7 @@
  *
  * An arena lists the descriptors of the caches of its threads, those that the program made itself
  * among them: { next, previous, bins, from 5.1 to 5.2 also bins of large classes }. A bin is of 24
- * bytes, for the class of its number. Its regions are on a stack:
+ * bytes, on i386 of 20, for the class of its number. Its regions are on a stack:
  *
  *	5.3	{ top, requests, 16 bits each: low water, full, empty, ... }	top up to empty
  *	5.0	{ low water, count, requests, end }			count words below end
@@ -15,7 +15,7 @@
 #include "allocators/jemalloc/jemalloc.h"
 
 enum {
-	BIN_BYTES = 24,
+	MOST_BIN = 24,
 	MOST_CACHED = 1 << 13,
 	MOST_CACHES = 1 << 20,
 	ARENA_BYTES = 256 << 10,
@@ -39,42 +39,59 @@ struct cache_search {
 	bool falls; /* the form of the bins: from 5.3 on */
 };
 
+static unsigned int word_of(const struct cache_search *search)
+{
+	return search->je->geometry.word;
+}
+
+static uint64_t bin_bytes(const struct cache_search *search)
+{
+	return word_of(search) == sizeof(uint64_t) ? MOST_BIN : 20;
+}
+
 static bool is_readable(struct cache_search *search, uint64_t address)
 {
 	uint64_t word;
 
-	return address % 8 == 0 && view_word(&search->stacks, address, &word);
+	return address % word_of(search) == 0 && view_word(&search->stacks, address, &word);
 }
 
 /* The form from 5.3 on. */
-static bool read_falling(struct cache_search *search, const uint64_t words[3], struct bin *ret)
+static bool read_falling(struct cache_search *search, const uint8_t *bytes, struct bin *ret)
 {
-	uint16_t full = (uint16_t)(words[2] >> 16), empty = (uint16_t)(words[2] >> 32);
-	uint16_t used = (uint16_t)(empty - words[0]), room = (uint16_t)(empty - full);
+	const unsigned int word = word_of(search);
+	uint64_t top = load_word(bytes, word);
+	uint16_t ends[3], used, room;
 
-	if (used > room || used % 8 != 0 || room % 8 != 0)
+	memcpy(ends, bytes + word + sizeof(uint64_t), sizeof(ends));
+	used = (uint16_t)(ends[2] - top);
+	room = (uint16_t)(ends[2] - ends[1]);
+	if (used > room || used % word != 0 || room % word != 0)
 		return false;
-	*ret = (struct bin){ words[0], used / 8, words[0] + used - room, words[0] + used };
+	*ret = (struct bin){ top, used / word, top + used - room, top + used };
 	return is_readable(search, ret->stack);
 }
 
-static bool read_rising(struct cache_search *search, const uint64_t words[3], struct bin *ret)
+static bool read_rising(struct cache_search *search, const uint8_t *bytes, struct bin *ret)
 {
-	uint64_t count = words[0] >> 32;
-	uint32_t low = (uint32_t)words[0];
+	const unsigned int word = word_of(search);
+	uint64_t end = load_word(bytes + 2 * sizeof(uint64_t), word);
+	uint32_t low, count;
 
-	if (count > MOST_CACHED || (low > count && low != UINT32_MAX) || words[2] < PAGE)
+	memcpy(&low, bytes, sizeof(low));
+	memcpy(&count, bytes + sizeof(low), sizeof(count));
+	if (count > MOST_CACHED || (low > count && low != UINT32_MAX) || end < PAGE)
 		return false;
-	*ret = (struct bin){ words[2] - 8 * count, count, words[2] - 8, words[2] };
+	*ret = (struct bin){ end - word * (uint64_t)count, count, end - word, end };
 	return is_readable(search, ret->stack) && is_readable(search, ret->first);
 }
 
 static bool read_bin(struct cache_search *search, uint64_t address, struct bin *ret)
 {
-	uint64_t words[3];
+	uint8_t bytes[MOST_BIN];
 
-	return view_read(&search->view, address, words, sizeof(words)) &&
-	       (search->falls ? read_falling(search, words, ret) : read_rising(search, words, ret));
+	return view_read(&search->view, address, bytes, bin_bytes(search)) &&
+	       (search->falls ? read_falling(search, bytes, ret) : read_rising(search, bytes, ret));
 }
 
 /*
@@ -86,7 +103,7 @@ static unsigned int count_bins(struct cache_search *search, uint64_t address, un
 	struct bin bin;
 	unsigned int count = 0;
 
-	while (count < most && read_bin(search, address + (uint64_t)BIN_BYTES * count, &bin))
+	while (count < most && read_bin(search, address + bin_bytes(search) * count, &bin))
 		count++;
 	return count;
 }
@@ -123,7 +140,7 @@ static uint64_t count_strangers(struct cache_search *search, const struct bin *b
 
 	for (uint64_t i = 0; i < bin->count; i++)
 		strangers +=
-			!view_word(&search->stacks, bin->first + 8 * i, &word) ||
+			!view_word(&search->stacks, bin->first + word_of(search) * i, &word) ||
 			(!is_of_class(search->je, word, class) && !is_in_transit(search->je, word));
 	return strangers;
 }
@@ -135,12 +152,12 @@ static struct error *add_bin(struct cache_search *search, const struct bin *bin,
 	for (uint64_t i = 0; i < bin->count; i++) {
 		uint64_t word;
 
-		if (!view_word(&search->stacks, bin->first + 8 * i, &word))
+		if (!view_word(&search->stacks, bin->first + word_of(search) * i, &word))
 			word = 0;
 		if (is_of_class(je, word, class))
 			TRY(array_append(&je->cached, word));
 		else if (!is_in_transit(je, word))
-			note_damage(&je->strangers, bin->first + 8 * i);
+			note_damage(&je->strangers, bin->first + word_of(search) * i);
 	}
 	return NULL;
 }
@@ -148,13 +165,15 @@ static struct error *add_bin(struct cache_search *search, const struct bin *bin,
 static struct error *add_bins(struct cache_search *search, uint64_t address, unsigned int count,
 			      unsigned int class)
 {
+	const struct memory_range range = { address, address + bin_bytes(search) * count };
+
 	for (unsigned int i = 0; i < count; i++) {
 		struct bin bin;
 
-		if (read_bin(search, address + (uint64_t)BIN_BYTES * i, &bin))
+		if (read_bin(search, address + bin_bytes(search) * i, &bin))
 			TRY(add_bin(search, &bin, class + i));
 	}
-	return NULL;
+	return count > 0 ? array_append(&search->je->bins, range) : NULL;
 }
 
 /* How many bins of large classes are at address; none have strangers if they are to be believed. */
@@ -163,8 +182,7 @@ static unsigned int count_large(struct cache_search *search, uint64_t address)
 	unsigned int class = search->je->layout.small_count, count = 0;
 	struct bin bin;
 
-	while (count < LARGE_BINS &&
-	       read_bin(search, address + (uint64_t)BIN_BYTES * count, &bin) &&
+	while (count < LARGE_BINS && read_bin(search, address + bin_bytes(search) * count, &bin) &&
 	       count_strangers(search, &bin, class + count) == 0)
 		count++;
 	return count;
@@ -210,17 +228,20 @@ static bool has_bins(struct cache_search *search, uint64_t address)
 
 /* A descriptor. */
 struct descriptor {
-	uint64_t next, previous, small, large;
+	uint64_t next, small, large;
 };
 
 static bool is_descriptor(struct cache_search *search, uint64_t address, struct descriptor *ret)
 {
+	const unsigned int word = word_of(search);
 	uint64_t previous;
 
-	return address >= PAGE && address % 8 == 0 &&
-	       view_read(&search->view, address, ret, sizeof(*ret)) && ret->small >= PAGE &&
-	       ret->small % 8 == 0 && ret->next >= PAGE &&
-	       view_word(&search->view, ret->next + 8, &previous) && previous == address &&
+	return address >= PAGE && address % word == 0 &&
+	       view_word(&search->view, address, &ret->next) &&
+	       view_word(&search->view, address + 2 * word, &ret->small) &&
+	       view_word(&search->view, address + 3 * word, &ret->large) && ret->small >= PAGE &&
+	       ret->small % word == 0 && ret->next >= PAGE &&
+	       view_word(&search->view, ret->next + word, &previous) && previous == address &&
 	       has_bins(search, ret->small);
 }
 
@@ -236,7 +257,7 @@ static struct error *add_ring(struct cache_search *search, uint64_t first)
 		if (!is_descriptor(search, address, &descriptor))
 			return NULL;
 		large = search->falls ? descriptor.small +
-						(uint64_t)BIN_BYTES * search->je->layout.small_count
+						bin_bytes(search) * search->je->layout.small_count
 				      : descriptor.large;
 		TRY(add_cache(search, descriptor.small, large));
 		TRY(progress_check(search->context->progress, 0));
@@ -248,7 +269,7 @@ static struct error *add_ring(struct cache_search *search, uint64_t first)
 /* Bins of large classes behind those of small ones: at most so far, and none has strangers. */
 static uint64_t find_large(struct cache_search *search, uint64_t end)
 {
-	for (uint64_t at = end; at < end + GAP_BYTES; at += 8)
+	for (uint64_t at = end; at < end + GAP_BYTES; at += word_of(search))
 		if (count_large(search, at) > 0)
 			return at;
 	return end;
@@ -258,7 +279,7 @@ static uint64_t find_large(struct cache_search *search, uint64_t end)
 static bool is_old_cache(struct cache_search *search, uint64_t address, uint64_t *ret_next)
 {
 	uint64_t bins = address + OLD_BINS;
-	uint64_t end = bins + (uint64_t)BIN_BYTES * search->je->layout.small_count;
+	uint64_t end = bins + bin_bytes(search) * search->je->layout.small_count;
 
 	return address <= UINT64_MAX - ARENA_BYTES && view_word(&search->view, end, ret_next) &&
 	       *ret_next >= PAGE && has_bins(search, bins) && !search->falls;
@@ -266,7 +287,7 @@ static bool is_old_cache(struct cache_search *search, uint64_t address, uint64_t
 
 static struct error *add_old_ring(struct cache_search *search, uint64_t first)
 {
-	uint64_t bytes = (uint64_t)BIN_BYTES * search->je->layout.small_count;
+	uint64_t bytes = bin_bytes(search) * search->je->layout.small_count;
 	uint64_t address = first, next;
 
 	do {
@@ -291,10 +312,10 @@ static struct error *search_arena(struct cache_search *search, const struct jema
 	for (uint64_t at = arena->address;
 	     base && at < base->end && at - arena->address < ARENA_BYTES &&
 	     search->je->cache_count == before;
-	     at += 8) {
+	     at += word_of(search)) {
 		uint64_t word;
 
-		if (view_word(&words, at, &word) && word >= PAGE && word % 8 == 0)
+		if (view_word(&words, at, &word) && word >= PAGE && word % word_of(search) == 0)
 			TRY(look(search, word));
 	}
 	return NULL;
@@ -303,16 +324,44 @@ static struct error *search_arena(struct cache_search *search, const struct jema
 /* Search the thread-local memory of a thread, on the side of its pointer where variables are. */
 static struct error *search_thread(struct cache_search *search, uint64_t thread_pointer)
 {
-	uint64_t bytes = (uint64_t)BIN_BYTES * search->je->layout.small_count;
+	uint64_t bytes = bin_bytes(search) * search->je->layout.small_count;
 	bool are_above = search->context->image->arch->pthread.pointer != 0;
 	uint64_t end = thread_pointer + (are_above ? TLS_BYTES : 0);
 
-	for (uint64_t at = end - TLS_BYTES; at < end; at += 8) {
+	for (uint64_t at = end - TLS_BYTES; at < end; at += word_of(search)) {
 		if (!has_bins(search, at))
 			continue;
 		TRY(add_cache(search, at, find_large(search, at + bytes)));
 		at += bytes;
 	}
+	return NULL;
+}
+
+/* Whether a leaf of the tree is at address. */
+static bool is_known_leaf(const struct jemalloc *je, uint64_t address)
+{
+	array_for_each(leaf, &je->leaves)
+		if (leaf->start == address)
+			return true;
+	return false;
+}
+
+/*
+ * Note the thread's cache of leaves (rtree_ctx): { the lowest address that the leaf is for, leaf }.
+ * The former is a multiple of 4 MiB on i386, and may lie in a block; otherwise, they are too rare.
+ */
+static struct error *note_keys(struct cache_search *search, uint64_t thread_pointer)
+{
+	const struct jemalloc_geometry *geometry = &search->je->geometry;
+	const uint64_t reach = UINT64_C(1) << (geometry->log_page + leaf_bits(geometry));
+	const unsigned int word = geometry->word;
+	uint64_t key, leaf;
+
+	for (uint64_t at = thread_pointer - TLS_BYTES; at < thread_pointer; at += word)
+		if (view_word(&search->view, at, &key) && key && key % reach == 0 &&
+		    view_word(&search->view, at + word, &leaf) && is_known_leaf(search->je, leaf))
+			TRY(array_append(&search->je->bins,
+					 (struct memory_range){ at, at + word }));
 	return NULL;
 }
 
@@ -351,6 +400,10 @@ struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_contex
 		list_for_each(thread, program->threads, program->thread_count)
 			if (thread->thread_pointer > TLS_BYTES)
 				TRY(search_thread(&search, thread->thread_pointer & ~UINT64_C(7)));
+	if (je->geometry.word == sizeof(uint32_t))
+		list_for_each(thread, program->threads, program->thread_count)
+			if (thread->thread_pointer > TLS_BYTES)
+				TRY(note_keys(&search, thread->thread_pointer & ~UINT64_C(3)));
 	SORT(je->cached.items, je->cached.count, compare_u64);
 	SORT(je->stacks.items, je->stacks.count, compare_u64);
 	je->cached.count = drop_repeated(je->cached.items, je->cached.count);

@@ -15,8 +15,9 @@ static uint64_t largest_small(unsigned int log_page)
 }
 
 void jemalloc_set_classes(struct jemalloc_layout *layout, unsigned int log_quantum,
-			  unsigned int log_page)
+			  unsigned int log_page, unsigned int word)
 {
+	const unsigned int largest = 8 * word - 2;
 	unsigned int count = 0;
 	uint64_t quantum = UINT64_C(1) << log_quantum;
 
@@ -24,12 +25,13 @@ void jemalloc_set_classes(struct jemalloc_layout *layout, unsigned int log_quant
 		layout->classes[count++] = UINT64_C(1) << i;
 	for (unsigned int i = 1; i <= GROUP; i++)
 		layout->classes[count++] = i * quantum;
-	for (unsigned int i = log_quantum + 2; i < 63; i++)
-		for (unsigned int j = 1; j <= GROUP && (i < 62 || j < GROUP); j++)
+	for (unsigned int i = log_quantum + 2; i <= largest; i++)
+		for (unsigned int j = 1; j <= GROUP && (i < largest || j < GROUP); j++)
 			layout->classes[count++] =
 				(UINT64_C(1) << i) + j * (UINT64_C(1) << (i - 2));
 	layout->log_quantum = log_quantum;
 	layout->class_count = count;
+	layout->class_bits = word == sizeof(uint64_t) ? 8 : 7;
 	for (layout->small_count = 0;
 	     layout->classes[layout->small_count] <= largest_small(log_page);)
 		layout->small_count++;

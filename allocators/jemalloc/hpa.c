@@ -149,7 +149,8 @@ struct error *jemalloc_find_huge_pages(struct jemalloc *je, const struct heap_co
 	size_t count = je->extents.count;
 
 	if (je->layout.class_shift != CLASS_SHIFT || je->geometry.log_page != LOG_USUAL_PAGE ||
-	    je->bases.count == 0 || je->arenas.count == 0 || !has_huge(je))
+	    je->geometry.word != sizeof(uint64_t) || je->bases.count == 0 ||
+	    je->arenas.count == 0 || !has_huge(je))
 		return NULL;
 	list.memory.account = context->account;
 	error = find_records(je, context->image, &list);

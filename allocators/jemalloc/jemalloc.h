@@ -3,7 +3,8 @@
  *
  * Layouts are those of include/jemalloc/internal (rtree.h, extent_structs.h or edata.h,
  *cache_bin.h, base.h) of jemalloc 5.0.1, 5.2.1, 5.3.0 and 5.3.1. No version is read: where versions
- *and builds differ, the layout counts that fits the dump.
+ *and builds differ, the layout counts that fits the dump. Words are those of the process: of 4
+ *bytes on i386.
  *
  *	module's data     leaf                         metadata (extent_t, edata_t)
  *	rtree root -----> | element for each page | -> | bits | address | size ... bitmap |
@@ -35,9 +36,8 @@ enum {
 
 /* The metadata of an extent: what is at the same place in all versions. */
 enum {
-	METADATA_BITS = 0,
-	METADATA_ADDRESS = 8,
-	METADATA_SIZE = 16, /* the bits below a page are a serial number */
+	METADATA_ADDRESS = 8, /* behind 64 bits of flags and numbers; */
+	/* the next word is the size, of which the bits below a page are a serial number */
 	METADATA_UNIT = 64, /* it is aligned to that */
 	METADATA_BYTES = 128,
 	BITS_ARENA = MOST_ARENAS - 1,
@@ -49,7 +49,8 @@ struct jemalloc_geometry {
 	unsigned int log_page;
 	unsigned int levels;
 	unsigned int bits[MOST_LEVELS]; /* of each level, from the root on */
-	bool is_compact;		/* an element of a leaf is one word; otherwise two */
+	unsigned int element; /* words of an element of a leaf; 1: the metadata share it */
+	unsigned int word;    /* bytes: 8 or 4 */
 };
 
 enum extent_state { EXTENT_ACTIVE, EXTENT_DIRTY, EXTENT_MUZZY, EXTENT_RETAINED };
@@ -57,7 +58,8 @@ enum extent_state { EXTENT_ACTIVE, EXTENT_DIRTY, EXTENT_MUZZY, EXTENT_RETAINED }
 /* Where the fields of an extent's bits are, and what they count in. */
 struct jemalloc_layout {
 	unsigned int state_shift;
-	unsigned int class_shift;	/* 8 bits; the number of free regions follows */
+	unsigned int class_shift;	/* the number of free regions follows the class */
+	unsigned int class_bits;	/* 8; 7 where fewer classes are enough: on i386 */
 	unsigned int bitmap;		/* the offset of a slab's bitmap in its metadata */
 	unsigned int log_quantum;	/* size classes are multiples of it */
 	unsigned int class_count;	/* of free extents, the class is this number */
@@ -111,6 +113,7 @@ struct jemalloc {
 	struct range_list bases;    /* blocks of memory for metadata, by address */
 	struct address_list cached; /* regions in caches of threads, by address */
 	struct address_list stacks; /* allocations that hold the stacks of these caches */
+	struct range_list bins; /* the caches, whose numbers may look like addresses; leaf keys */
 	size_t cache_count;
 
 	ARRAY(struct jemalloc_arena) arenas; /* by index */
@@ -142,7 +145,7 @@ static inline uint64_t extent_end(const struct jemalloc_extent *extent)
 static inline unsigned int extent_class(const struct jemalloc_layout *layout,
 					const struct jemalloc_extent *extent)
 {
-	return extent->bits >> layout->class_shift & UINT8_MAX;
+	return extent->bits >> layout->class_shift & ((1U << layout->class_bits) - 1);
 }
 
 /* The state, or a larger number: a thread is changing the extent. */
@@ -199,7 +202,8 @@ static inline uint32_t stated_free(const struct jemalloc_geometry *geometry,
 {
 	unsigned int width = geometry->log_page - 3 + 1;
 
-	return (uint32_t)(extent->bits >> (layout->class_shift + 8) & ((1U << width) - 1));
+	return (uint32_t)(extent->bits >> (layout->class_shift + layout->class_bits) &
+			  ((1U << width) - 1));
 }
 
 static inline void note_damage(struct jemalloc_damage *damage, uint64_t address)
@@ -214,7 +218,7 @@ static inline void note_damage(struct jemalloc_damage *damage, uint64_t address)
 
 /* Fill in the sizes of the classes and how many there are. */
 void jemalloc_set_classes(struct jemalloc_layout *layout, unsigned int log_quantum,
-			  unsigned int log_page);
+			  unsigned int log_page, unsigned int word);
 
 /* Whether an allocation of size bytes is what wanted bytes get, with either quantum. */
 bool jemalloc_size_fits(uint64_t size, uint64_t wanted, bool exactly);
@@ -231,7 +235,7 @@ struct error *jemalloc_search(struct jemalloc_heap *heap);
  */
 
 extern const struct jemalloc_geometry jemalloc_geometries[];
-enum { GEOMETRIES = 6 };
+enum { GEOMETRIES = 8 };
 
 static inline unsigned int leaf_bits(const struct jemalloc_geometry *geometry)
 {
@@ -240,7 +244,7 @@ static inline unsigned int leaf_bits(const struct jemalloc_geometry *geometry)
 
 static inline uint64_t element_bytes(const struct jemalloc_geometry *geometry)
 {
-	return geometry->is_compact ? 8 : 16;
+	return geometry->element * geometry->word;
 }
 
 static inline uint64_t leaf_bytes(const struct jemalloc_geometry *geometry)
@@ -255,9 +259,14 @@ static inline uint64_t leaf_bytes(const struct jemalloc_geometry *geometry)
 bool jemalloc_next_element(struct view *view, const struct jemalloc_geometry *geometry,
 			   uint64_t leaf, uint64_t *number, uint64_t *ret_metadata);
 
-/* The same of an inner node, or the root, of 1 << bits words. */
-bool jemalloc_next_node(struct view *view, unsigned int bits, uint64_t node, uint64_t *number,
-			uint64_t *ret_child);
+/* The same of an inner node, or the root, by its level. */
+bool jemalloc_next_node(struct view *view, const struct jemalloc_geometry *geometry,
+			unsigned int level, uint64_t node, uint64_t *number, uint64_t *ret_child);
+
+static inline uint64_t node_bytes(const struct jemalloc_geometry *geometry, unsigned int level)
+{
+	return (uint64_t)geometry->word << geometry->bits[level];
+}
 
 /* Read all extents that the tree names at the page where they begin. */
 struct error *jemalloc_read_extents(struct jemalloc *je, const struct heap_context *context);
@@ -272,7 +281,9 @@ bool jemalloc_choose_layout(struct jemalloc *je, const struct image *image);
 /* Leave out what cannot be, and note where the first of it is. */
 struct error *jemalloc_check_extents(struct jemalloc *je, const struct image *image);
 
-/* The bitmap of a slab, of (count + 63) / 64 words: set bits are free regions. */
+/*
+ * The bitmap of a slab, as (count + 63) / 64 words that were 0 before: set bits are free regions.
+ */
 bool jemalloc_read_bitmap(struct view *view, const struct jemalloc_layout *layout,
 			  const struct jemalloc_extent *slab, uint64_t count,
 			  uint64_t ret[MOST_BITMAP_WORDS]);

@@ -8,8 +8,8 @@
 #include "allocators/jemalloc/jemalloc.h"
 
 enum {
-	SAMPLE = 2000, /* extents that vote */
-	BITMAP_FIRST = 40,
+	SAMPLE = 2000,	   /* extents that vote */
+	BITMAP_FIRST = 40, /* with words of 8 bytes; else half of it, as are steps */
 	BITMAP_LAST = 104,
 	BITMAP_USUAL = 64, /* in 5.0 to 5.3 */
 	QUANTUM_LEAST = 3,
@@ -27,7 +27,10 @@ bool jemalloc_read_bitmap(struct view *view, const struct jemalloc_layout *layou
 			  const struct jemalloc_extent *slab, uint64_t count,
 			  uint64_t ret[MOST_BITMAP_WORDS])
 {
-	return view_read(view, slab->metadata + layout->bitmap, ret, (count + 63) / 64 * 8);
+	const uint64_t word = image_word_size(view->image);
+
+	return view_read(view, slab->metadata + layout->bitmap, ret,
+			 (count + 8 * word - 1) / (8 * word) * word);
 }
 
 uint32_t jemalloc_count_bits(const uint64_t *words, uint64_t count, bool *ret_beyond)
@@ -111,7 +114,10 @@ static size_t count_fits(const struct jemalloc *je, struct view *view,
 static void try_layout(struct jemalloc *je, struct view *view, struct jemalloc_layout *layout,
 		       size_t step, size_t *most)
 {
-	for (layout->bitmap = BITMAP_FIRST; layout->bitmap <= BITMAP_LAST; layout->bitmap += 8) {
+	const unsigned int word = je->geometry.word;
+
+	for (layout->bitmap = BITMAP_FIRST / 8 * word; layout->bitmap <= BITMAP_LAST;
+	     layout->bitmap += word) {
 		size_t fits = count_fits(je, view, layout, step);
 
 		if (fits > *most || (fits == *most && layout->bitmap == BITMAP_USUAL)) {
@@ -142,7 +148,8 @@ bool jemalloc_choose_layout(struct jemalloc *je, const struct image *image)
 			struct jemalloc_layout layout = { .state_shift = shifts[i].state,
 							  .class_shift = shifts[i].class };
 
-			jemalloc_set_classes(&layout, quantum, je->geometry.log_page);
+			jemalloc_set_classes(&layout, quantum, je->geometry.log_page,
+					     je->geometry.word);
 			try_layout(je, &view, &layout, step, &most);
 		}
 	je->padding = find_padding(je);

@@ -16,9 +16,11 @@ enum { PROGRESS_STEP = 1 << 16 };
 
 /* RTREE_HEIGHT and rtree_levels: two levels for up to 36 bits, otherwise three. */
 const struct jemalloc_geometry jemalloc_geometries[GEOMETRIES] = {
-	{ 12, 2, { 18, 18 }, true },	  { 12, 3, { 15, 15, 15 }, false },
-	{ 16, 2, { 16, 16 }, true },	  { 14, 2, { 17, 17 }, true },
-	{ 16, 3, { 13, 14, 14 }, false }, { 14, 3, { 14, 14, 15 }, false },
+	{ 12, 2, { 18, 18 }, 1, 8 },	 { 12, 3, { 15, 15, 15 }, 2, 8 },
+	{ 16, 2, { 16, 16 }, 1, 8 },	 { 14, 2, { 17, 17 }, 1, 8 },
+	{ 16, 3, { 13, 14, 14 }, 2, 8 }, { 14, 3, { 14, 14, 15 }, 2, 8 },
+	{ 12, 2, { 10, 10 }, 2, 4 }, /* i386, 5.3 */
+	{ 12, 2, { 10, 10 }, 3, 4 }, /* 5.0 to 5.2 */
 };
 
 static const uint64_t ADDRESS_BITS = (UINT64_C(1) << 48) - 1;
@@ -32,7 +34,7 @@ bool jemalloc_next_element(struct view *view, const struct jemalloc_geometry *ge
 	while ((address = find_word(view, address, end, size, &word)) < end) {
 		*number = (address - leaf) / size;
 		*ret_metadata = word & ~(uint64_t)(METADATA_UNIT - 1);
-		if (geometry->is_compact)
+		if (geometry->element == 1)
 			*ret_metadata &= ADDRESS_BITS;
 		if (*ret_metadata)
 			return true;
@@ -41,13 +43,13 @@ bool jemalloc_next_element(struct view *view, const struct jemalloc_geometry *ge
 	return false;
 }
 
-bool jemalloc_next_node(struct view *view, unsigned int bits, uint64_t node, uint64_t *number,
-			uint64_t *ret_child)
+bool jemalloc_next_node(struct view *view, const struct jemalloc_geometry *geometry,
+			unsigned int level, uint64_t node, uint64_t *number, uint64_t *ret_child)
 {
-	uint64_t end = node + (UINT64_C(8) << bits);
-	uint64_t address = find_word(view, node + 8 * *number, end, 8, ret_child);
+	uint64_t end = node + node_bytes(geometry, level), word = geometry->word;
+	uint64_t address = find_word(view, node + word * *number, end, word, ret_child);
 
-	*number = (address - node) / 8;
+	*number = (address - node) / word;
 	return address < end;
 }
 
@@ -65,24 +67,27 @@ struct reading {
 static struct error *read_extent(struct reading *reading, uint64_t metadata, uint64_t page)
 {
 	struct jemalloc *je = reading->je;
-	uint64_t words[3], mask = page_size(je) - 1;
+	uint64_t bits, address, size, mask = page_size(je) - 1;
+	uint64_t place = metadata + METADATA_ADDRESS;
 
-	if (!view_read(&reading->metadata, metadata, words, sizeof(words)) ||
-	    (words[METADATA_ADDRESS / 8] & ~mask) != page)
+	if (!view_read(&reading->metadata, metadata, &bits, sizeof(bits)) ||
+	    !view_word(&reading->metadata, place, &address) || (address & ~mask) != page ||
+	    !view_word(&reading->metadata, place + je->geometry.word, &size))
 		return NULL;
 	return array_append(&je->extents, (struct jemalloc_extent){
 						  .start = page,
 						  .metadata = metadata,
-						  .bits = words[METADATA_BITS / 8],
-						  .bytes = words[METADATA_SIZE / 8] & ~mask,
-						  .offset = words[METADATA_ADDRESS / 8] & mask,
+						  .bits = bits,
+						  .bytes = size & ~mask,
+						  .offset = address & mask,
 					  });
 }
 
 static struct error *note_node(struct reading *reading, uint64_t node, uint64_t bytes,
 			       bool *ret_go_on)
 {
-	*ret_go_on = node % 8 == 0 && node <= UINT64_MAX - bytes && bytes <= reading->budget;
+	*ret_go_on = node % reading->je->geometry.word == 0 && node <= UINT64_MAX - bytes &&
+		     bytes <= reading->budget;
 	if (!*ret_go_on)
 		return NULL;
 	reading->budget -= bytes;
@@ -111,14 +116,14 @@ static struct error *read_leaf(struct reading *reading, uint64_t leaf, uint64_t 
 
 static struct error *read_inner(struct reading *reading, uint64_t node, uint64_t upper)
 {
-	unsigned int bits = reading->je->geometry.bits[1];
+	const struct jemalloc_geometry *geometry = &reading->je->geometry;
 	uint64_t leaf;
 	bool go_on;
 
-	TRY(note_node(reading, node, UINT64_C(8) << bits, &go_on));
-	for (uint64_t i = 0; go_on && jemalloc_next_node(&reading->nodes, bits, node, &i, &leaf);
-	     i++)
-		TRY(read_leaf(reading, leaf, upper << bits | i));
+	TRY(note_node(reading, node, node_bytes(geometry, 1), &go_on));
+	for (uint64_t i = 0;
+	     go_on && jemalloc_next_node(&reading->nodes, geometry, 1, node, &i, &leaf); i++)
+		TRY(read_leaf(reading, leaf, upper << geometry->bits[1] | i));
 	return NULL;
 }
 
@@ -131,11 +136,11 @@ struct error *jemalloc_read_extents(struct jemalloc *je, const struct heap_conte
 		.metadata = { context->image },
 		.budget = image_held_bytes(context->image),
 	};
-	unsigned int bits = je->geometry.bits[0];
 	struct view root = { context->image };
 	uint64_t child;
 
-	for (uint64_t i = 0; jemalloc_next_node(&root, bits, je->root, &i, &child); i++) {
+	for (uint64_t i = 0; jemalloc_next_node(&root, &je->geometry, 0, je->root, &i, &child);
+	     i++) {
 		reading.last = 0;
 		if (je->geometry.levels == 2)
 			TRY(read_leaf(&reading, child, i));

@@ -112,7 +112,7 @@ static bool is_inner(struct search *search, const struct jemalloc_geometry *geom
 	struct view nodes = { search->heap->context.image };
 
 	for (unsigned int n = 0;
-	     n < CHILDREN_MOST && jemalloc_next_node(&nodes, geometry->bits[1], address, &i, &leaf);
+	     n < CHILDREN_MOST && jemalloc_next_node(&nodes, geometry, 1, address, &i, &leaf);
 	     n++, i++) {
 		if (!may_be_node(search, leaf) || !reaches(search, leaf, leaf_bytes(geometry)))
 			return false;
@@ -130,7 +130,7 @@ static bool is_node(struct search *search, const struct jemalloc_geometry *geome
 	if (geometry->levels == 2)
 		return reaches(search, address, leaf_bytes(geometry)) &&
 		       is_leaf(search, geometry, address, ret_upper);
-	return reaches(search, address, UINT64_C(8) << geometry->bits[1]) &&
+	return reaches(search, address, node_bytes(geometry, 1)) &&
 	       is_inner(search, geometry, address, ret_upper);
 }
 
@@ -142,6 +142,7 @@ static void account(struct jemalloc *je, struct memory_account *account)
 	je->bases.memory.account = account;
 	je->cached.memory.account = account;
 	je->stacks.memory.account = account;
+	je->bins.memory.account = account;
 	je->arenas.memory.account = account;
 }
 
@@ -189,10 +190,11 @@ static struct error *look(struct search *search, uint64_t where, uint64_t word)
 	list_for_each(geometry, jemalloc_geometries, GEOMETRIES) {
 		uint64_t upper, root;
 
-		if (!is_node(search, geometry, word, &upper) ||
-		    upper > (where - search->module->start) / 8)
+		if (geometry->word != image_word_size(search->heap->context.image) ||
+		    !is_node(search, geometry, word, &upper) ||
+		    upper > (where - search->module->start) / geometry->word)
 			continue;
-		root = where - 8 * upper;
+		root = where - geometry->word * upper;
 		if (is_known(search, root) || search->decoys == DECOYS_MOST)
 			return NULL;
 		return add_root(search, geometry, root);
@@ -203,12 +205,17 @@ static struct error *look(struct search *search, uint64_t where, uint64_t word)
 /* Whether the module has the table of size classes, of either quantum. */
 static bool has_classes(const struct search *search)
 {
+	const struct image *image = search->heap->context.image;
+	const unsigned int word = image_word_size(image);
+
 	for (unsigned int quantum = 3; quantum <= 4; quantum++) {
 		struct jemalloc_layout layout;
+		uint8_t row[ROW_WORDS * sizeof(uint64_t)];
 
-		jemalloc_set_classes(&layout, quantum, 12);
-		if (module_holds(search->heap->context.image, search->module, layout.classes,
-				 ROW_WORDS * sizeof(uint64_t)))
+		jemalloc_set_classes(&layout, quantum, 12, word);
+		for (size_t i = 0; i < ROW_WORDS; i++)
+			memcpy(row + i * word, &layout.classes[i], word);
+		if (module_holds(image, search->module, row, (size_t)ROW_WORDS * word))
 			return true;
 	}
 	return false;
@@ -233,15 +240,16 @@ static struct error *search_range(struct search *search, const struct region *re
 				  uint64_t first, uint64_t stop)
 {
 	const struct image *image = search->heap->context.image;
+	const unsigned int size = image_word_size(image);
 	uint64_t word;
 
-	for (uint64_t at = first; at < stop && stop - at >= 8; at += 8) {
+	for (uint64_t at = first; at < stop && stop - at >= size; at += size) {
 		if (at == first || at % PAGE == 0) {
-			at = (image_next_data(image, at) + 7) & ~UINT64_C(7);
-			if (at >= stop || stop - at < 8)
+			at = (image_next_data(image, at) + size - 1) & ~(uint64_t)(size - 1);
+			if (at >= stop || stop - at < size)
 				break;
 		}
-		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
+		word = load_word(region->bytes + (at - region->start), size);
 		if (!word || !may_be_node(search, word))
 			continue;
 		if (!goes_on(search))

@@ -54,7 +54,7 @@ static bool tell_node(const struct jemalloc *je, uint64_t address, char *ret, si
 			snprintf(ret, size, "in the radix tree of extents");
 			return true;
 		}
-	if (address - je->root >= UINT64_C(8) << je->geometry.bits[0])
+	if (address - je->root >= node_bytes(&je->geometry, 0))
 		return false;
 	snprintf(ret, size, "in the root of the radix tree of extents");
 	return true;

@@ -199,7 +199,7 @@ static struct error *try_form(struct jemalloc4_heap *heap, const struct chunk_fo
 	struct jemalloc_layout *classes = &heap->layout;
 	struct chunk_reading reading = { .form = form, .view = &view, .bias = find_bias(form) };
 
-	jemalloc_set_classes(classes, 3, LOG_PAGE);
+	jemalloc_set_classes(classes, 3, LOG_PAGE, 8);
 	reading.small_count = classes->small_count;
 	for (size_t i = 0; i < image->region_count; i++) {
 		const struct region *region = &image->regions[i];
@@ -244,7 +244,7 @@ static void set_classes(struct jemalloc4_heap *heap, unsigned int log_quantum)
 {
 	struct jemalloc_layout *layout = &heap->layout;
 
-	jemalloc_set_classes(layout, log_quantum, LOG_PAGE);
+	jemalloc_set_classes(layout, log_quantum, LOG_PAGE, 8);
 	while (!heap->form->run_bytes && layout->classes[layout->small_count - 1] >= PAGE)
 		layout->small_count--;
 }

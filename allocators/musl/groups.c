@@ -38,6 +38,21 @@ struct meta_words {
 	uint64_t bits;
 };
 
+/* Read the meta at address. */
+static bool read_meta(struct view *view, uint64_t address, struct meta_words *ret)
+{
+	uint32_t narrow[6];
+
+	if (image_word_size(view->image) == sizeof(uint64_t))
+		return view_read(view, address, ret, sizeof(*ret));
+	if (!view_read(view, address, narrow, sizeof(narrow)))
+		return false;
+	*ret =
+		(struct meta_words){ narrow[0], narrow[1], narrow[2],
+				     narrow[3], narrow[4], narrow[5] };
+	return true;
+}
+
 /* The group of the meta; false: it has none. */
 static bool read_group(const struct meta_words *words, struct musl_group *ret)
 {
@@ -65,10 +80,10 @@ static struct error *add_meta(struct musl_heap *heap, struct view *view, uint64_
 	struct musl_group group;
 	uint64_t back;
 
-	if (!view_read(view, meta, &words, sizeof(words)) || !read_group(&words, &group))
+	if (!read_meta(view, meta, &words) || !read_group(&words, &group))
 		return NULL;
 	group.meta = meta;
-	if (!image_read_u64(heap->context.image, group.start, &back))
+	if (!image_read_word(heap->context.image, group.start, &back))
 		heap_damage_note(&heap->absent, meta);
 	else if (back != meta || group.stride == 0 || group.stride >> 47 ||
 		 !image_may_address(heap->context.image, group.start) || group.start % UNIT != 0)
@@ -81,21 +96,23 @@ static struct error *add_meta(struct musl_heap *heap, struct view *view, uint64_
 static struct error *read_area(struct musl_heap *heap, struct view *view, uint64_t area,
 			       uint64_t *ret_next)
 {
-	uint64_t head[AREA_HEAD / 8], count;
+	const struct image *image = heap->context.image;
+	const uint64_t next = area + sizeof(heap->secret);
+	uint64_t secret;
+	uint32_t count;
 
 	*ret_next = 0;
-	if (area % AREA_BYTES != 0 || !view_read(view, area, head, sizeof(head)) ||
-	    head[0] != heap->secret) {
+	if (area % AREA_BYTES != 0 || !view_read(view, area, &secret, sizeof(secret)) ||
+	    secret != heap->secret || !view_word(view, next, ret_next) ||
+	    !view_read(view, next + image_word_size(image), &count, sizeof(count))) {
 		heap_damage_note(&heap->strangers, area);
 		return NULL;
 	}
-	count = (uint32_t)head[2];
-	if (count > (AREA_BYTES - AREA_HEAD) / META_BYTES)
-		count = (AREA_BYTES - AREA_HEAD) / META_BYTES;
+	if (count > most_metas(image))
+		count = most_metas(image);
 	TRY(array_append(&heap->areas, (struct memory_range){ area, area + AREA_BYTES }));
 	for (uint64_t i = 0; i < count; i++)
-		TRY(add_meta(heap, view, area + AREA_HEAD + META_BYTES * i));
-	*ret_next = head[1];
+		TRY(add_meta(heap, view, area + area_head(image) + meta_bytes(image) * i));
 	return NULL;
 }
 

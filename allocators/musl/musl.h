@@ -1,7 +1,8 @@
 /*
  * The heap of musl 1.2 (mallocng) in a dump.
  *
- * Layouts are those of src/malloc/mallocng (meta.h, malloc.c) of musl 1.2.1 to 1.2.6.
+ * Layouts are those of src/malloc/mallocng (meta.h, malloc.c) of musl 1.2.1 to 1.2.6. Words are
+ *those of the process: of 4 bytes on i386.
  *
  *	libc's data             meta area, 4 KiB           group
  *	| secret ... head | --> | secret | next | metas |  | meta | slot | slot | slot ... |
@@ -23,8 +24,6 @@
 enum {
 	UNIT = 16, /* blocks begin at multiples of it */
 	AREA_BYTES = 4096,
-	AREA_HEAD = 24, /* secret, next, number of metas */
-	META_BYTES = 40,
 	SLOT_HEADER = 4, /* before a block; so the last 4 bytes of a slot belong to the next */
 	MOST_DEPTH = 8,	 /* of groups in each other */
 };
@@ -51,6 +50,23 @@ struct musl_heap {
 	uint64_t bytes;			  /* of groups that are in no other */
 	struct heap_damage absent, strangers, overlaps, headers;
 };
+
+/* Secret, of 64 bits; next; number of metas. */
+static inline unsigned int area_head(const struct image *image)
+{
+	return 8 + 2 * image_word_size(image);
+}
+
+/* Four words, and two masks of 32 bits. */
+static inline unsigned int meta_bytes(const struct image *image)
+{
+	return 8 + 4 * image_word_size(image);
+}
+
+static inline unsigned int most_metas(const struct image *image)
+{
+	return (AREA_BYTES - area_head(image)) / meta_bytes(image);
+}
 
 static inline uint64_t slot_start(const struct musl_group *group, unsigned int number)
 {

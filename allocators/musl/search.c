@@ -14,12 +14,13 @@ struct search {
 /* Whether the first group that a meta of the area names, names the meta. */
 static bool is_area(struct search *search, uint64_t area)
 {
+	const struct image *image = search->heap->context.image;
 	uint64_t back;
 
-	for (unsigned int i = 0; i < (AREA_BYTES - AREA_HEAD) / META_BYTES; i++) {
-		uint64_t meta = area + AREA_HEAD + META_BYTES * (uint64_t)i, group;
+	for (uint64_t i = 0; i < most_metas(image); i++) {
+		uint64_t meta = area + area_head(image) + meta_bytes(image) * i, group;
 
-		if (!view_word(&search->view, meta + 16, &group))
+		if (!view_word(&search->view, meta + 2 * image_word_size(image), &group))
 			return false;
 		if (group)
 			return view_word(&search->groups, group, &back) && back == meta;
@@ -31,14 +32,17 @@ static struct error *look(void *data, uint64_t where, uint64_t word)
 {
 	struct search *search = data;
 	struct musl_heap *heap = search->heap;
-	uint64_t secret, words[SECRET_WORDS];
+	const unsigned int size = image_word_size(heap->context.image);
+	uint64_t secret;
+	uint8_t before[SECRET_WORDS * sizeof(uint64_t)];
 
 	if (heap->head || word < PAGE || word % AREA_BYTES != 0 ||
-	    !view_word(&search->view, word, &secret) || secret == 0 ||
-	    !view_read(&search->groups, where - sizeof(words), words, sizeof(words)))
+	    !view_read(&search->view, word, &secret, sizeof(secret)) || secret == 0 ||
+	    !view_read(&search->groups, where - (uint64_t)SECRET_WORDS * size, before,
+		       (size_t)SECRET_WORDS * size))
 		return NULL;
-	for (unsigned int i = 0; i < SECRET_WORDS; i++)
-		if (words[i] == secret && is_area(search, word)) {
+	for (unsigned int i = 0; i + sizeof(secret) <= SECRET_WORDS * size; i += size)
+		if (memcmp(before + i, &secret, sizeof(secret)) == 0 && is_area(search, word)) {
 			heap->head = where;
 			heap->secret = secret;
 			return NULL;

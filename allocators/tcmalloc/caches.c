@@ -1,8 +1,8 @@
 /*
  * What is freed and kept for use soon.
  *
- * A thread's cache (thread_cache.h) has a list of 32 bytes for each size class, and links to other
- * caches behind these; a variable of the module leads to the first:
+ * A thread's cache (thread_cache.h) has a list of four words for each size class, and links to
+ *other caches behind these; a variable of the module leads to the first:
  *
  *	| first object | length | low water | longest | overages | size of the class | ...
  *
@@ -16,23 +16,22 @@
 #include "allocators/tcmalloc/tcmalloc.h"
 
 enum {
-	LIST_LENGTH = 8,
-	LIST_SIZE = 24,
 	MOST_CACHES = 1 << 13,
-	/* Of a central cache, from the class on. */
-	CENTRAL_EMPTY = 8,
-	CENTRAL_NONEMPTY = CENTRAL_EMPTY + SPAN_BYTES,
-	CENTRAL_BATCHES = CENTRAL_NONEMPTY + SPAN_BYTES + 16,
+	/* Of a central cache, from the class on: words. */
+	CENTRAL_EMPTY = 1,
+	CENTRAL_NONEMPTY = CENTRAL_EMPTY + SPAN_WORDS,
+	CENTRAL_BATCHES = CENTRAL_NONEMPTY + SPAN_WORDS + 2,
 	MOST_BATCHES = 64,
-	CENTRAL_USED = CENTRAL_BATCHES + 16 * MOST_BATCHES,
-	STRIDE_LEAST = CENTRAL_USED + 16,
-	STRIDE_MOST = STRIDE_LEAST + 256,
+	CENTRAL_USED = CENTRAL_BATCHES + 2 * MOST_BATCHES,
+	/* How much longer each is, in bytes. */
+	REST_LEAST = 16,
+	REST_MOST = REST_LEAST + 256,
 	CENTRALS_WANTED = 8,
 	/* Metadata so near to each other are in memory for metadata. */
 	METADATA_GAP = 128 << 10,
 	/* They are cut from the start of chunks of this size. */
 	METADATA_CHUNK = METADATA_GAP,
-	TRACE_BYTES = 264, /* of the stack of a sampled allocation */
+	TRACE_WORDS = 33, /* of the stack of a sampled allocation */
 };
 
 struct cache_search {
@@ -93,10 +92,10 @@ static bool is_cache(struct cache_search *search, uint64_t address)
 	const struct tcmalloc *tc = search->tc;
 	uint32_t size;
 
-	if (address < PAGE || address % 8 != 0 || address >> ADDRESS_BITS)
+	if (address < PAGE || address % tc->word != 0 || address >> ADDRESS_BITS)
 		return false;
 	for (unsigned int i = tc->class_count - 1; i > 0; i--)
-		if (!view_read(&search->view, address + LIST_BYTES * i + LIST_SIZE, &size,
+		if (!view_read(&search->view, address + list_bytes(tc) * i + 3 * tc->word, &size,
 			       sizeof(size)) ||
 		    size != tc->classes[i])
 			return false;
@@ -115,9 +114,10 @@ static bool is_known(const struct tcmalloc *tc, uint64_t address)
 static uint32_t find_thread(struct cache_search *search, uint64_t cache)
 {
 	const struct program *program = search->context->program;
+	const uint64_t rest = cache + lists_bytes(search->tc);
 	uint64_t word;
 
-	for (uint64_t at = cache + LISTS_BYTES; at < cache + LISTS_BYTES + CACHE_REST; at += 8)
+	for (uint64_t at = rest; at < rest + CACHE_REST; at += search->tc->word)
 		list_for_each(thread, program->threads, program->thread_count)
 			if (view_word(&search->view, at, &word) && word &&
 			    word == thread->thread_pointer)
@@ -141,18 +141,18 @@ static bool is_ring(struct cache_search *search, uint64_t address)
 {
 	struct span_words head, next;
 
-	return view_read(&search->view, address, &head, sizeof(head)) && head.next &&
-	       head.previous && view_read(&search->objects, head.next, &next, sizeof(next)) &&
-	       next.previous == address;
+	return read_span_words(&search->view, address, &head) && head.next && head.previous &&
+	       read_span_words(&search->objects, head.next, &next) && next.previous == address;
 }
 
 static bool is_central(struct cache_search *search, uint64_t address, uint64_t class)
 {
+	const unsigned int size = search->tc->word;
 	uint64_t word;
 
 	return view_word(&search->view, address, &word) && word == class &&
-	       is_ring(search, address + CENTRAL_EMPTY) &&
-	       is_ring(search, address + CENTRAL_NONEMPTY);
+	       is_ring(search, address + CENTRAL_EMPTY * size) &&
+	       is_ring(search, address + CENTRAL_NONEMPTY * size);
 }
 
 /* Note the central caches if that of class 1 is at address. */
@@ -162,7 +162,8 @@ static void look_for_central(struct cache_search *search, uint64_t address)
 
 	if (tc->central.start || !is_central(search, address, 1))
 		return;
-	for (uint64_t stride = STRIDE_LEAST; stride <= STRIDE_MOST; stride += 8) {
+	for (uint64_t rest = REST_LEAST; rest <= REST_MOST; rest += tc->word) {
+		const uint64_t stride = CENTRAL_USED * (uint64_t)tc->word + rest;
 		uint64_t class = 2;
 
 		while (class < tc->class_count &&
@@ -191,12 +192,12 @@ static struct error *read_cache(struct cache_search *search, uint32_t number)
 	uint64_t address = tc->caches.items[number].address;
 
 	for (unsigned int i = 1; i < tc->class_count; i++) {
-		uint64_t list = address + LIST_BYTES * i, first;
-		uint32_t length;
+		uint64_t list = address + list_bytes(tc) * i, first;
+		uint32_t length = 0;
 		bool is_whole;
 
 		if (!view_word(&search->view, list, &first) ||
-		    !view_read(&search->view, list + LIST_LENGTH, &length, sizeof(length)))
+		    !view_read(&search->view, list + tc->word, &length, tc->word / 2))
 			continue;
 		TRY(add_list(search, first, length, 0, i, number, &is_whole));
 		if (!is_whole)
@@ -212,20 +213,22 @@ static struct error *read_cache(struct cache_search *search, uint32_t number)
 static struct error *read_central(struct cache_search *search, uint64_t address, unsigned int class)
 {
 	struct tcmalloc *tc = search->tc;
+	const uint64_t place = address + CENTRAL_USED * (uint64_t)tc->word;
 	uint32_t used;
 
-	if (!view_read(&search->view, address + CENTRAL_USED, &used, sizeof(used)) ||
-	    used > MOST_BATCHES) {
-		heap_damage_note(&tc->lists, address + CENTRAL_USED);
+	if (!view_read(&search->view, place, &used, sizeof(used)) || used > MOST_BATCHES) {
+		heap_damage_note(&tc->lists, place);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < used; i++) {
-		uint64_t batch = address + CENTRAL_BATCHES + 16 * (uint64_t)i, ends[2];
+		uint64_t batch = address + (CENTRAL_BATCHES + 2 * (uint64_t)i) * tc->word;
+		uint64_t first, last;
 		size_t before = tc->cached.count;
 		bool is_whole = false;
 
-		if (view_read(&search->view, batch, ends, sizeof(ends)))
-			TRY(add_list(search, ends[0], MOST_OBJECTS, ends[1], class, TRANSFER_CACHE,
+		if (view_word(&search->view, batch, &first) &&
+		    view_word(&search->view, batch + tc->word, &last))
+			TRY(add_list(search, first, MOST_OBJECTS, last, class, TRANSFER_CACHE,
 				     &is_whole));
 		if (!is_whole)
 			heap_damage_note(&tc->lists, batch);
@@ -251,9 +254,9 @@ static struct error *follow_caches(struct cache_search *search)
 	struct tcmalloc *tc = search->tc;
 
 	for (uint32_t i = 0; i < tc->caches.count; i++) {
-		uint64_t rest = tc->caches.items[i].address + LISTS_BYTES, word;
+		uint64_t rest = tc->caches.items[i].address + lists_bytes(tc), word;
 
-		for (uint64_t at = rest; at < rest + CACHE_REST; at += 8)
+		for (uint64_t at = rest; at < rest + CACHE_REST; at += tc->word)
 			if (view_word(&search->objects, at, &word))
 				TRY(look_for_cache(search, word));
 		TRY(read_cache(search, i));
@@ -298,13 +301,14 @@ static struct error *look_for_chunk(void *data, uint64_t where, uint64_t word)
 {
 	struct cache_search *search = data;
 	const struct image *image = search->context->image;
-	uint64_t words[4], start, end;
+	const unsigned int size = search->tc->word;
+	uint64_t left, in_use, start, end;
 
 	if (word >> ADDRESS_BITS || word < METADATA_CHUNK ||
-	    !view_read(&search->view, where, words, sizeof(words)) || words[1] == 0 ||
-	    words[1] >= METADATA_CHUNK || (uint32_t)words[3] == 0 || words[3] >> 32)
+	    !view_word(&search->view, where + size, &left) || left == 0 || left >= METADATA_CHUNK ||
+	    !view_word(&search->view, where + 3 * size, &in_use) || in_use == 0 || in_use >> 32)
 		return NULL;
-	end = word + words[1];
+	end = word + left;
 	start = end - METADATA_CHUNK;
 	if (end % PAGE != 0 || !has_metadata(search->tc, start, word) ||
 	    !has_metadata(search->tc, start, end) || !is_anonymous_memory(image, start) ||
@@ -317,12 +321,14 @@ static struct error *look_for_chunk(void *data, uint64_t where, uint64_t word)
 static struct error *add_metadata(struct tcmalloc *tc, const struct tcmalloc_span *span)
 {
 	TRY(array_append(&tc->metadata,
-			 (struct memory_range){ span->metadata, span->metadata + SPAN_BYTES }));
+			 (struct memory_range){ span->metadata, span->metadata + span_bytes(tc) }));
 	if (!span_is_sampled(span) || span_location(span) != SPAN_IN_USE ||
 	    tcmalloc_find_span(tc, span->objects) || span->objects >> ADDRESS_BITS)
 		return NULL;
-	return array_append(&tc->metadata,
-			    (struct memory_range){ span->objects, span->objects + TRACE_BYTES });
+	return array_append(
+		&tc->metadata,
+		(struct memory_range){ span->objects,
+				       span->objects + TRACE_WORDS * (uint64_t)tc->word });
 }
 
 static struct error *find_metadata(struct cache_search *search)
@@ -335,7 +341,7 @@ static struct error *find_metadata(struct cache_search *search)
 		TRY(array_append(
 			&tc->metadata,
 			(struct memory_range){ cache->address,
-					       cache->address + LISTS_BYTES + CACHE_REST }));
+					       cache->address + lists_bytes(tc) + CACHE_REST }));
 	array_for_each(leaf, &tc->leaves)
 		TRY(array_append(&tc->metadata, *leaf));
 	join_metadata(tc);

@@ -7,7 +7,7 @@
  */
 #include "allocators/tcmalloc/tcmalloc.h"
 
-enum { LARGEST_CLASS = 256 << 10, FEWEST_CLASSES = 20, LEAF_BITS_LEAST = 15, LEAF_BITS_MOST = 18 };
+enum { LARGEST_CLASS = 256 << 10, FEWEST_CLASSES = 20, LEAF_BITS_MOST = 18, LEAF_BITS = 4 };
 
 struct search {
 	struct tcmalloc_heap *heap;
@@ -54,17 +54,19 @@ static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
 	struct search *search = data;
 	struct tcmalloc *tc = search->tc;
 
-	if (tc->root || word < PAGE || word % 8 != 0 || word >> ADDRESS_BITS ||
+	const unsigned int most = LEAF_BITS_MOST - (ADDRESS_BITS - address_bits(tc)) / 2;
+
+	if (tc->root || word < PAGE || word % tc->word != 0 || word >> ADDRESS_BITS ||
 	    !is_anonymous_memory(search->view.image, word))
 		return NULL;
-	for (unsigned int bits = LEAF_BITS_MOST; bits >= LEAF_BITS_LEAST && !tc->root; bits--) {
+	for (unsigned int bits = most; bits > most - LEAF_BITS && !tc->root; bits--) {
 		uint64_t upper;
 		bool fits;
 
 		if (!tcmalloc_is_leaf(&search->view, &search->spans, bits, word, &upper) ||
-		    upper > (where - tc->module->start) / 8)
+		    upper > (where - tc->module->start) / tc->word)
 			continue;
-		tc->root = where - 8 * upper;
+		tc->root = where - tc->word * upper;
 		tc->leaf_bits = bits;
 		TRY(tcmalloc_read_spans(tc, &search->heap->context, &fits));
 		if (!fits)
@@ -73,13 +75,15 @@ static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
 	return NULL;
 }
 
-static struct tcmalloc *create(const struct module *module, struct memory_account *account)
+static struct tcmalloc *create(const struct module *module, unsigned int word,
+			       struct memory_account *account)
 {
 	struct tcmalloc *tc = calloc(1, sizeof(*tc));
 
 	if (!tc)
 		return NULL;
 	tc->module = module;
+	tc->word = word;
 	tc->spans.memory.account = account;
 	tc->leaves.memory.account = account;
 	tc->caches.memory.account = account;
@@ -97,7 +101,8 @@ static void cleanup_tcmalloc_destroy(struct tcmalloc **tc)
 static struct error *search_module(struct search *search, const struct module *module)
 {
 	struct tcmalloc_heap *heap = search->heap;
-	_cleanup_(tcmalloc_destroy) struct tcmalloc *tc = create(module, heap->context.account);
+	_cleanup_(tcmalloc_destroy) struct tcmalloc *tc =
+		create(module, image_word_size(heap->context.image), heap->context.account);
 
 	if (!tc)
 		return &error_no_memory;

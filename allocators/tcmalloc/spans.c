@@ -26,28 +26,29 @@ enum { PAGE_SHIFTS = sizeof(page_shifts) / sizeof(page_shifts[0]) };
 
 static bool read_span(struct view *view, uint64_t address, struct span_words *ret)
 {
-	return address >= PAGE && address % 8 == 0 && view_read(view, address, ret, sizeof(*ret)) &&
-	       ret->length > 0 && ret->length >> (ADDRESS_BITS - 12) == 0 &&
-	       ret->start >> (ADDRESS_BITS - 12) == 0;
+	return address >= PAGE && address % image_word_size(view->image) == 0 &&
+	       read_span_words(view, address, ret) && ret->length > 0 &&
+	       ret->length >> (ADDRESS_BITS - 12) == 0 && ret->start >> (ADDRESS_BITS - 12) == 0;
 }
 
 bool tcmalloc_is_leaf(struct view *view, struct view *spans, unsigned int leaf_bits,
 		      uint64_t address, uint64_t *ret_upper)
 {
-	uint64_t mask = (UINT64_C(1) << leaf_bits) - 1, end = address + 8 * (mask + 1);
+	uint64_t mask = (UINT64_C(1) << leaf_bits) - 1, size = image_word_size(view->image);
+	uint64_t end = address + size * (mask + 1);
 	uint64_t at = address, word, last = 0;
 	unsigned int matches = 0, misses = 0;
 
-	for (unsigned int i = 0; i < ELEMENTS_MOST && matches < MATCHES_MOST; i++, at += 8) {
+	for (unsigned int i = 0; i < ELEMENTS_MOST && matches < MATCHES_MOST; i++, at += size) {
 		struct span_words span;
 
-		at = find_word(view, at, end, 8, &word);
+		at = find_word(view, at, end, size, &word);
 		if (at >= end)
 			break;
 		if (word == last)
 			continue;
 		last = word;
-		if (read_span(spans, word, &span) && (span.start & mask) == (at - address) / 8 &&
+		if (read_span(spans, word, &span) && (span.start & mask) == (at - address) / size &&
 		    (matches == 0 || span.start >> leaf_bits == *ret_upper)) {
 			*ret_upper = span.start >> leaf_bits;
 			matches++;
@@ -70,17 +71,18 @@ struct reading {
 static struct error *read_leaf(struct reading *reading, uint64_t leaf, uint64_t upper)
 {
 	struct tcmalloc *tc = reading->tc;
-	uint64_t bytes = UINT64_C(8) << tc->leaf_bits, word, last = 0;
+	const uint64_t size = tc->word, bytes = size << tc->leaf_bits;
+	uint64_t word, last = 0;
 
-	if (leaf % 8 != 0 || leaf > UINT64_MAX - bytes || bytes > reading->budget ||
+	if (leaf % size != 0 || leaf > UINT64_MAX - bytes || bytes > reading->budget ||
 	    !is_anonymous_memory(reading->context->image, leaf))
 		return NULL;
 	reading->budget -= bytes;
 	TRY(array_append(&tc->leaves, (struct memory_range){ leaf, leaf + bytes }));
 	for (uint64_t at = leaf;
-	     (at = find_word(&reading->nodes, at, leaf + bytes, 8, &word)) < leaf + bytes;
-	     at += 8) {
-		uint64_t page = upper << tc->leaf_bits | (at - leaf) / 8;
+	     (at = find_word(&reading->nodes, at, leaf + bytes, size, &word)) < leaf + bytes;
+	     at += size) {
+		uint64_t page = upper << tc->leaf_bits | (at - leaf) / size;
 		struct span_words span;
 
 		if (++reading->steps % PROGRESS_STEP == 0)
@@ -111,8 +113,9 @@ static struct error *read_page_map(struct tcmalloc *tc, const struct heap_contex
 
 	if (end > tc->module->end)
 		end = tc->module->end;
-	for (uint64_t at = tc->root; (at = find_word(&root, at, end, 8, &leaf)) < end; at += 8)
-		TRY(read_leaf(&reading, leaf, (at - tc->root) / 8));
+	for (uint64_t at = tc->root; (at = find_word(&root, at, end, tc->word, &leaf)) < end;
+	     at += tc->word)
+		TRY(read_leaf(&reading, leaf, (at - tc->root) / tc->word));
 	return NULL;
 }
 
@@ -188,7 +191,7 @@ struct error *tcmalloc_read_spans(struct tcmalloc *tc, const struct heap_context
 {
 	*ret = false;
 	for (unsigned int i = 0; i < PAGE_SHIFTS && !*ret; i++) {
-		if ((ADDRESS_BITS - page_shifts[i] + 1) / 2 != tc->leaf_bits)
+		if ((address_bits(tc) - page_shifts[i] + 1) / 2 != tc->leaf_bits)
 			continue;
 		tc->page_shift = page_shifts[i];
 		tc->spans.count = 0;

@@ -2,7 +2,8 @@
  * The heap of gperftools' tcmalloc 2.8 to 2.18 in a dump.
  *
  * Layouts are those of src (pagemap.h, span.h, page_heap.h, central_freelist.h, thread_cache.h,
- * common.h) of gperftools 2.8.1, 2.10, 2.16 and 2.18.1; they are the same in all.
+ * common.h) of gperftools 2.8.1, 2.10, 2.16 and 2.18.1; they are the same in all. Words are those
+ *of the process: of 4 bytes on i386.
  *
  *	module's data     leaf                        Span
  *	page map root --> | word for each page | ---> | start | length | ... | objects | bits |
@@ -25,11 +26,9 @@ enum {
 	ALIGNMENT = 8,
 	MOST_CLASSES = 128,
 	MOST_OBJECTS = 1 << 16, /* of a span: they are counted by 16 bits */
-	SPAN_BYTES = 48,
-	LIST_BYTES = 32, /* of a thread cache, for each class */
-	LISTS_BYTES = LIST_BYTES * MOST_CLASSES,
-	CACHE_REST = 128, /* behind the lists: links to other caches, among others */
-	ADDRESS_BITS = 48,
+	SPAN_WORDS = 6,
+	CACHE_REST = 128,  /* behind the lists: links to other caches, among others */
+	ADDRESS_BITS = 48, /* at most: see address_bits() */
 };
 
 /* A Span, as the program has it. */
@@ -91,6 +90,7 @@ struct tcmalloc_cache {
 struct tcmalloc {
 	const struct module *module;
 	uint64_t root;
+	unsigned int word; /* bytes: 8 or 4 */
 	unsigned int page_shift, leaf_bits;
 	unsigned int class_count; /* with class 0, which has no size */
 	uint64_t classes[MOST_CLASSES];
@@ -115,9 +115,46 @@ struct tcmalloc_heap {
 	arena_number first_arena;
 };
 
+static inline unsigned int address_bits(const struct tcmalloc *tc)
+{
+	return tc->word == sizeof(uint64_t) ? ADDRESS_BITS : 32;
+}
+
 static inline uint64_t tcmalloc_root_bytes(const struct tcmalloc *tc)
 {
-	return UINT64_C(8) << (ADDRESS_BITS - tc->page_shift - tc->leaf_bits);
+	return (uint64_t)tc->word << (address_bits(tc) - tc->page_shift - tc->leaf_bits);
+}
+
+static inline uint64_t span_bytes(const struct tcmalloc *tc)
+{
+	return SPAN_WORDS * (uint64_t)tc->word;
+}
+
+/* Of a thread cache, for each class: a word, four numbers of half a word, and a size. */
+static inline uint64_t list_bytes(const struct tcmalloc *tc)
+{
+	return 4 * (uint64_t)tc->word;
+}
+
+/* Of all classes, behind which is the rest of a thread cache. */
+static inline uint64_t lists_bytes(const struct tcmalloc *tc)
+{
+	return list_bytes(tc) * MOST_CLASSES;
+}
+
+/* Read the Span at address. */
+static inline bool read_span_words(struct view *view, uint64_t address, struct span_words *ret)
+{
+	uint32_t narrow[SPAN_WORDS];
+
+	if (image_word_size(view->image) == sizeof(uint64_t))
+		return view_read(view, address, ret, sizeof(*ret));
+	if (!view_read(view, address, narrow, sizeof(narrow)))
+		return false;
+	*ret =
+		(struct span_words){ narrow[0], narrow[1], narrow[2],
+				     narrow[3], narrow[4], narrow[5] };
+	return true;
 }
 
 void tcmalloc_destroy(struct tcmalloc *tc);

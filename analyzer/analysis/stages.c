@@ -45,7 +45,7 @@ static struct error *build_heap(struct analysis *analysis)
 	if (is_narrow(analysis))
 		findings_add(
 			&analysis->findings, FINDING_NOTE,
-			"of %s, disguised pointers, and the heaps and objects of others than glibc, the Boehm collector and C++ are not read yet",
+			"of %s, disguised pointers, mimalloc, and heaps and objects of interpreters are not read yet",
 			analysis->image->arch->name);
 	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);

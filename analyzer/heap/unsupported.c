@@ -12,22 +12,29 @@ static const struct {
 	const char *name;
 	const char *libraries[2];
 	const char *functions[4];
-	const char *read; /* what of it is read otherwise, where words are of 8 bytes */
+	const char *read;   /* what of it is read otherwise, where words are of 8 bytes, */
+	const char *narrow; /* and where they are of 4 */
 } unsupported[] = {
 	{ "jemalloc",
 	  { "/libjemalloc" },
 	  { "mallctl", "je_mallctl", "_rjem_mallctl" },
-	  "versions 3.6, 4.5 and 5.0 to 5.3" },
+	  "versions 3.6, 4.5 and 5.0 to 5.3",
+	  "versions 5.0 to 5.3" },
 	{ "mozjemalloc",
 	  { "/libmozglue" },
 	  { "jemalloc_stats_internal", "jemalloc_thread_local_arena" } },
 	{ "Google's tcmalloc", { NULL }, { "TCMallocInternalMalloc" } },
-	{ "tcmalloc", { "/libtcmalloc" }, { "tc_malloc" }, "versions 2.8 to 2.18 of gperftools" },
+	{ "tcmalloc",
+	  { "/libtcmalloc" },
+	  { "tc_malloc" },
+	  "versions 2.8 to 2.18 of gperftools",
+	  "versions 2.8 to 2.18 of gperftools" },
 	{ "mimalloc", { "/libmimalloc" }, { "mi_malloc" }, "versions 1.7 to 3.6" },
 	{ "musl's malloc",
 	  { "/ld-musl-", "-musl/libc.so" },
 	  { "__libc_malloc_impl", "__malloc_donate" },
-	  "versions from 1.0 on" },
+	  "versions from 1.0 on",
+	  "versions from 1.2.1 on" },
 	{ "snmalloc", { "/libsnmalloc" }, { "sn_rust_alloc" } },
 	{ "Hoard", { "/libhoard" }, { NULL } },
 	{ "hardened_malloc", { "/libhardened_malloc" }, { NULL } },
@@ -174,7 +181,8 @@ static void report(const struct heap_context *context, const struct module *modu
 			context->findings, FINDING_NOTE,
 			"%s defines malloc: unless it calls libc's, what it allocated is not counted",
 			module->path);
-	else if (number < UNSUPPORTED && is_narrow(context))
+	else if (number < UNSUPPORTED && is_narrow(context) && unsupported[number].read &&
+		 !unsupported[number].narrow)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
 			"%s is loaded (%s), and its heap is not read where words are of 4 bytes: what it allocated is not counted",
@@ -183,7 +191,8 @@ static void report(const struct heap_context *context, const struct module *modu
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
 			"%s is loaded (%s), and its heap could not be read: only %s are, undamaged. What it allocated is not counted",
-			unsupported[number].name, module->path, unsupported[number].read);
+			unsupported[number].name, module->path,
+			is_narrow(context) ? unsupported[number].narrow : unsupported[number].read);
 	else
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,

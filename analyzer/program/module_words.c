@@ -2,21 +2,20 @@
 
 #include "analyzer/base/list.h"
 
-#include <string.h>
-
 static struct error *visit_region(const struct image *image, const struct region *region,
 				  uint64_t at, uint64_t end,
 				  struct error *(*visit)(void *data, uint64_t where, uint64_t word),
 				  void *data)
 {
-	uint64_t word;
+	const unsigned int size = image_word_size(image);
+	uint64_t word, mask = size - 1;
 
-	for (at = (at + 7) & ~UINT64_C(7); at < end && end - at >= 8; at += 8) {
+	for (at = (at + mask) & ~mask; at < end && end - at >= size; at += size) {
 		if (at % PAGE == 0)
-			at = (image_next_data(image, at) + 7) & ~UINT64_C(7);
-		if (at >= end || end - at < 8)
+			at = (image_next_data(image, at) + mask) & ~mask;
+		if (at >= end || end - at < size)
 			break;
-		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
+		word = load_word(region->bytes + (at - region->start), size);
 		if (word)
 			TRY(visit(data, at, word));
 	}

@@ -66,7 +66,7 @@ class PreloadedTest(harness.LiveTest):
 
     def snapped(self, *arguments, **variables):
         process, known = self.run_program(*arguments, **variables)
-        core = harness.snap(process, self.path(f"core-{process.pid}"))
+        core = harness.core_of(process, self.folder, FLAGS)
         harness.end(process)
         return core, known
 
