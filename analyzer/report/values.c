@@ -2,7 +2,18 @@
 
 #include <ctype.h>
 
-enum { WORD_SIZE = 8, WORD_WIDTH = 16, LINE_SIZE = 0x20, SHORT_LINE_SIZE = 0x10 };
+enum { WORD_SIZE = 8, LINE_SIZE = 0x20, SHORT_LINE_SIZE = 0x10 };
+
+static size_t word_size(const struct memory_view *view)
+{
+	return view->word ? view->word : WORD_SIZE;
+}
+
+/* In characters: two for each byte. */
+static size_t word_width(const struct memory_view *view)
+{
+	return 2 * word_size(view);
+}
 
 static size_t hexadecimal_width(uint64_t number)
 {
@@ -12,20 +23,22 @@ static size_t hexadecimal_width(uint64_t number)
 }
 
 /* The word that bytes begin with, or what there is of it. */
-static void write_word(struct writer *writer, const uint8_t *bytes, size_t size)
+static void write_word(struct writer *writer, const uint8_t *bytes, size_t size,
+		       const struct memory_view *view)
 {
 	uint64_t word = 0;
 
-	memcpy(&word, bytes, size < WORD_SIZE ? size : WORD_SIZE);
-	writer_pad(writer, WORD_WIDTH - hexadecimal_width(word));
+	memcpy(&word, bytes, size < word_size(view) ? size : word_size(view));
+	writer_pad(writer, word_width(view) - hexadecimal_width(word));
 	writer_hexadecimal(writer, word);
 }
 
-static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size, size_t line_size)
+static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size, size_t line_size,
+			const struct memory_view *view)
 {
-	size_t words = (size + WORD_SIZE - 1) / WORD_SIZE;
+	size_t words = (size + word_size(view) - 1) / word_size(view);
 
-	writer_pad(writer, (line_size / WORD_SIZE - words) * (WORD_WIDTH + 1));
+	writer_pad(writer, (line_size / word_size(view) - words) * (word_width(view) + 1));
 	writer_pad(writer, 3);
 	for (size_t i = 0; i < size; i++)
 		writer_put(writer, bytes[i] < ' ' || bytes[i] > '~' ? '.' : (char)bytes[i]);
@@ -34,14 +47,14 @@ static void write_ascii(struct writer *writer, const uint8_t *bytes, size_t size
 static void write_line(struct writer *writer, const uint8_t *bytes, size_t size, size_t line_size,
 		       const struct memory_view *view)
 {
-	for (size_t i = 0; i < size; i += WORD_SIZE) {
+	for (size_t i = 0; i < size; i += word_size(view)) {
 		if (i > 0)
 			writer_put(writer, ' ');
-		write_word(writer, bytes + i, size - i);
+		write_word(writer, bytes + i, size - i, view);
 	}
 	if (view->ascii)
-		write_ascii(writer, bytes, size, line_size);
-	else if (view->blank && size <= line_size - WORD_SIZE)
+		write_ascii(writer, bytes, size, line_size, view);
+	else if (view->blank && size <= line_size - word_size(view))
 		writer_put(writer, ' ');
 }
 
@@ -67,7 +80,8 @@ static void write_absent(struct writer *writer, uint64_t size)
 /* Half of LINE_SIZE where a whole one does not fit behind a label of that width. */
 static size_t choose_line_size(const struct memory_view *view, size_t label)
 {
-	size_t width = label + (label ? 2 : 0) + LINE_SIZE / WORD_SIZE * (WORD_WIDTH + 1) - 1;
+	size_t width =
+		label + (label ? 2 : 0) + LINE_SIZE / word_size(view) * (word_width(view) + 1) - 1;
 
 	if (view->ascii)
 		width += 3 + LINE_SIZE;

@@ -69,7 +69,7 @@ const struct command command_dump = {
 	.words = "ADDRESS LENGTH",
 	.example = "dump 7ffd1c0a2000 100 --ascii",
 	.description =
-		"Memory is shown as 8-byte words, four to a line, after the address of the line.",
+		"Memory is shown as words, 32 bytes to a line, after the address of the line.",
 	.word = WORD_ADDRESS,
 	.options = options,
 	.parse = dump_parse,

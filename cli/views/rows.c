@@ -146,6 +146,7 @@ struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t
 		.address = start,
 		.size = size,
 		.origin = start,
+		.word = image_word_size(analysis_image(analysis)),
 		.ascii = selection->ascii,
 		.bytes = shown_bytes,
 		.source = analysis,

@@ -13,11 +13,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#ifdef __i386__
+enum { BASIC_SLOTS = 6, AVX_SLOTS = 0, AVX512_SLOTS = 0 };
+#else
 enum { BASIC_SLOTS = 8, AVX_SLOTS = 3, AVX512_SLOTS = 2 };
+#endif
 enum { SLOTS = BASIC_SLOTS + AVX_SLOTS + AVX512_SLOTS, HOLDERS = 2 };
 enum { AVX = 1, AVX512 = 2 };
 
-#define MASK 0x6c3a9f0055aa1278
+#define MASK ((uintptr_t)0x6c3a9f0055aa1278)
 
 /* Masked, as memory must not hold these. */
 static uint64_t slots[HOLDERS][SLOTS];
@@ -56,10 +60,30 @@ static OUT_OF_LINE void populate(void)
 	}
 }
 
+/* clang-format off */
+#ifdef __i386__
+/* Load slot number into eax. */
+#define LOAD(number) "movl 8*" #number "(%%edi), %%eax; xorl %%ecx, %%eax;"
+
+static OUT_OF_LINE _Noreturn void hold(const uint64_t *masked)
+{
+	__asm__ volatile(
+		LOAD(0) "movl %%eax, %%ebx;"
+		LOAD(1) "movl %%eax, %%ebp;"
+		LOAD(2) "movd %%eax, %%mm3;"
+		LOAD(3) "movd %%eax, %%xmm5;"
+		LOAD(4) "movd %%eax, %%xmm6; pslldq $8, %%xmm6;"
+		LOAD(5) "movd %%eax, %%xmm7; pslldq $3, %%xmm7;"
+		"xorl %%edi, %%edi; lock incl (%%edx);2: movl $29, %%eax; int $0x80; jmp 2b" /* pause */
+		:
+		: "D"(masked), "d"(&holding), "c"(MASK)
+		: "memory");
+	__builtin_unreachable();
+}
+#else
 /* Load slot number into rax. */
 #define LOAD(number) "movq 8*" #number "(%%rdi), %%rax; xorq %%rcx, %%rax;"
 
-/* clang-format off */
 static OUT_OF_LINE _Noreturn void hold(const uint64_t *masked)
 {
 	__asm__ volatile(
@@ -87,6 +111,7 @@ static OUT_OF_LINE _Noreturn void hold(const uint64_t *masked)
 		: "memory");
 	__builtin_unreachable();
 }
+#endif
 /* clang-format on */
 
 static void *second_holder(void *argument)
