@@ -80,10 +80,10 @@ struct table {
 struct memory_view {
 	uint64_t address, size;
 	uint64_t origin; /* what is shown as 0: address shows offsets */
-	size_t word;	 /* bytes of a word; 0: 8 */
 	bool ascii;	 /* show characters, too */
 	bool blank;	 /* behind the last word of a line that is not full */
 	size_t room;	 /* how wide lines may be, in characters; 0: as wide as they are */
+	size_t word;	 /* bytes of a word; 0: 8 */
 	/*
 	 * The bytes at address, *ret_size of them in a row; NULL if these *ret_size bytes are
 	 * absent. No bytes at all end it early.

@@ -56,7 +56,7 @@ class I386Test(harness.LiveTest):
         files = {row["path"].split("/")[-1]: row["file"] for row in modules}
         self.assertEqual(files["small"], "used")
         start = next(row["start"] for row in modules if row["path"].endswith("/small"))
-        dumped = harness.ask("-q", core, "dump", start, "20").stdout
+        dumped = harness.ask("-q", core, "dump", start, "32").stdout
         self.assertRegex(dumped, r"^[0-9a-f]+: 464c457f( [ 0-9a-f]{8}){7}\n")
         self.assertEqual(files["libc.so.6"], "used")
         self.assertEqual(files["ld-linux.so.2"], "used")

@@ -339,6 +339,12 @@ TEST(lines_of_memory_begin_with_their_offset)
 		     "20:                0                7\n");
 }
 
+TEST(words_of_memory_are_as_long_as_those_of_the_process)
+{
+	check_memory((struct memory_view){ 0x1000, 0x18, 0x1000, .word = 4 },
+		     "76543210 fedcba98 6c6c6548 77202c6f 646c726f       21\n");
+}
+
 TEST(memory_by_address_always_begins_with_it)
 {
 	check_memory((struct memory_view){ 0x1028, 0x8, 0, false }, "1028:                7\n");
