@@ -104,6 +104,16 @@ struct signature_reader analysis_signatures(const struct analysis *analysis);
 /* To find the patterns of all allocations. */
 struct scan_input analysis_scan_input(struct analysis *analysis);
 
+/* Whether words are of 4 bytes: not all that looks at memory knows of these yet. */
+static inline bool analysis_is_narrow(const struct analysis *analysis)
+{
+	return image_word_size(analysis->image) != sizeof(uint64_t);
+}
+
+/* Recipes whose stages are built by files of their own. */
+struct error *build_reachability(struct analysis *analysis);
+struct error *build_collector(struct analysis *analysis);
+
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
 			    struct bitmap *ret);

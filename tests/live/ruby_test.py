@@ -294,6 +294,8 @@ class Ruby(harness.LiveTest):
                     file.seek(offset)
                     file.write(bytes(8))
         self.assertIn("no objects of ruby were found", harness.ask(core, "objects").stderr)
+        self.assertIn("Ruby is loaded, but no pages",
+                      harness.ask(core, "list", "leaked").stderr)
         self.assertLessEqual(addresses(core, "leaked"), leaked)
 
     @unittest.skipUnless(shutil.which("gdb"), "there is no gdb")

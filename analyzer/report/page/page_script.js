@@ -276,11 +276,12 @@
 		if (row.pattern) return `%${row.pattern}`;
 		const name = row.type || row.name || row["several named"] || row.identity || row.signature || row.group;
 		if (name) return name;
+		if (row["blocks of"]) return `blocks of ${row["blocks of"]}`;
 		return `unrecognized of size ${grouped(row.size)}${row.shape ? `, ${row.shape}` : ""}`;
 	}
 	/* Text has sums and their parts below each other; here each allocation is in one row, so that they can be sorted. */
 	function isCountedElsewhere(row) {
-		return row.match !== null || row["string size"] !== null || row["one of several"] !== null ||
+		return row.match !== null || row["string size"] !== null || row["block size"] !== null || row["one of several"] !== null ||
 			row.group === "Unrecognized allocations";
 	}
 	function kindTable(table) {
