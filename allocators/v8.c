@@ -84,14 +84,17 @@ static struct block free_lab(const struct v8_chunk *chunk, const struct v8_lab *
 	return (struct block){ lab->top, end - lab->top, BLOCK_FREE, 0 };
 }
 
-/* Whether nothing was ever written there. */
+/* Whether nothing was ever written there. A core may have terabytes of holes. */
 static bool is_blank(struct view *view, uint64_t start, uint64_t end)
 {
 	uint64_t word;
 
-	for (uint64_t at = start; at < end; at += V8_WORD)
-		if (!view_word(view, at, &word) || word != 0)
+	for (uint64_t at = start; at < end; at += V8_WORD) {
+		if (at % V8_CHUNK_ALIGNMENT == 0)
+			at = image_next_data(view->image, at);
+		if (at < end && (!view_word(view, at, &word) || word != 0))
 			return false;
+	}
 	return true;
 }
 

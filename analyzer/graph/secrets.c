@@ -1,5 +1,7 @@
 #include "analyzer/graph/secrets.h"
 
+#include "analyzer/base/macros.h"
+
 enum {
 	RANDOM_BYTES = 16,
 	FRAME = 4096, /* bytes of a frame with a jmp_buf, at most */
@@ -18,14 +20,39 @@ enum {
 	MOST_KIND = 4,
 };
 
+static bool has_module_pointer(const struct secrets *secrets, uint64_t word)
+{
+	for (size_t i = 0; i < secrets->module_pointer_count; i++)
+		if (secrets->module_pointers[i] == word)
+			return true;
+	return false;
+}
+
+static void find_module_pointers(struct secrets *secrets)
+{
+	const struct program *program = secrets->program;
+	const uint8_t number = program->image->arch->module_pointer;
+	const size_t most = COUNT_OF(secrets->module_pointers);
+
+	for (size_t i = 0;
+	     number && i < program->thread_count && secrets->module_pointer_count < most; i++) {
+		uint64_t pointer = program->threads[i].state->registers[number];
+
+		if (!has_module_pointer(secrets, pointer))
+			secrets->module_pointers[secrets->module_pointer_count++] = pointer;
+	}
+}
+
 struct secrets secrets_of(const struct program *program)
 {
 	const struct image *image = program->image;
-	struct secrets secrets = { program, image_auxiliary(image, AT_RANDOM, 0), 0, 0 };
-	uint64_t words[2];
+	uint64_t random = image_auxiliary(image, AT_RANDOM, 0), words[2];
+	struct secrets secrets = { .program = program };
 
-	if (!secrets.random || !image_read_words(image, secrets.random, words, 2))
-		return (struct secrets){ .program = program };
+	find_module_pointers(&secrets);
+	if (!random || !image_read_words(image, random, words, 2))
+		return secrets;
+	secrets.random = random;
 	secrets.frame_guard = words[0] & ~UINT64_C(0xff);
 	secrets.pointer_guard = words[1];
 	return secrets;
@@ -115,23 +142,12 @@ static bool is_guard(const struct secrets *secrets, uint64_t word, uint64_t plac
 	return word == secrets->pointer_guard && is_of_thread(secrets, place, POINTER_GUARD_AT);
 }
 
-/* Whether a frame has saved here what points near the data of a module. */
-static bool is_module_pointer(const struct secrets *secrets, uint64_t word, uint64_t place)
-{
-	const struct program *program = secrets->program;
-	const uint8_t number = program->image->arch->module_pointer;
-
-	for (size_t i = 0; number && i < program->thread_count; i++)
-		if (program->threads[i].state->registers[number] == word)
-			return program_find_stack(program, place);
-	return false;
-}
-
 bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place)
 {
 	const unsigned int size = word_size(secrets);
 
-	if (is_module_pointer(secrets, word, place))
+	/* A frame has saved it. */
+	if (has_module_pointer(secrets, word) && program_find_stack(secrets->program, place))
 		return true;
 	if (!secrets->random)
 		return false;

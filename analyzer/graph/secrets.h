@@ -29,6 +29,8 @@ struct secrets {
 	const struct program *program;
 	uint64_t random; /* the address of the random bytes; 0: there are none */
 	uint64_t frame_guard, pointer_guard;
+	uint64_t module_pointers[16]; /* that threads have, each once */
+	size_t module_pointer_count;
 };
 
 struct secrets secrets_of(const struct program *program);

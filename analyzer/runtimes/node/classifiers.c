@@ -2,8 +2,7 @@
  * The memory of a Buffer or an ArrayBuffer.
  *
  *	BackingStore	| memory | length | most | room | ...		an allocation
- *	JSArrayBuffer	| ... | length | most | memory | extension | ...	an object of
- *JavaScript
+ *	JSArrayBuffer	| ... | length | most | memory | extension | ...	an object
  *
  * src/objects/backing-store.h of V8 10.2 and 11.3: the most that a buffer may grow to, and the room
  * that it has, are as much as its length unless it can be resized.
