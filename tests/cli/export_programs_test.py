@@ -4,6 +4,7 @@ for: each opens them, and its sums are those of `count used`.
 """
 
 import json
+import os
 import shutil
 import socket
 import unittest
@@ -153,6 +154,7 @@ class Programs(harness.LiveTest):
 
 
 @needs("dot", "go", "heaptrack_print", "chromium", "ms_print")
+@unittest.skipIf("sanitize" in os.environ["BUILD_DIR"], "others are enough")
 class ExportProgramsTest(Programs):
     @needs("ruby")
     def test_ruby(self):
