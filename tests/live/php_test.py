@@ -84,7 +84,7 @@ class Php(php_programs.PhpTest):
                 time.sleep(0.05)
         harness.snap(process, core)
         shares = harness.tables("-q", core, "sql", """
-            select sum(size) as bytes, sum(iif(class is null and pattern is null, 0, size)) as named
+            select sum(size) as bytes, sum(case when class is null and pattern is null then 0 else size end) as named
             from allocation""")["result"]
         self.assertGreater(shares[0]["named"], 0.9 * shares[0]["bytes"])
         uses = {row["use"]: row["mapped"] for row in harness.tables("-q", core, "bill")["use"]
