@@ -46,14 +46,20 @@ static bool is_of_text(const struct python *python, const struct python_type *ty
 	return (at >= HEAD && at < STATE + WORD) || at >= end;
 }
 
-/* From 3.13 on: | capacity, size, embedded, valid | values ... | order of keys |. */
+/*
+ * From 3.13 on: | capacity, size, embedded, valid | values ... | order of keys |. The rest of the
+ * first word must make sense: otherwise it does not say where values end.
+ */
 static bool is_behind_values(const struct python *python, const struct python_type *type,
 			     uint64_t object, uint64_t at)
 {
-	uint8_t capacity;
+	struct {
+		uint8_t capacity, size, embedded, valid;
+	} head;
 
-	return image_read(python->context.image, object + type->size, &capacity, 1) &&
-	       at >= type->size + WORD + WORD * (uint64_t)capacity;
+	return image_read(python->context.image, object + type->size, &head, sizeof(head)) &&
+	       head.capacity > 0 && head.size <= head.capacity && head.embedded == 1 &&
+	       head.valid <= 1 && at >= type->size + WORD + WORD * (uint64_t)head.capacity;
 }
 
 /* Whether the word is behind the last item, where the allocator rounded up. */
