@@ -84,8 +84,11 @@ static struct block free_lab(const struct v8_chunk *chunk, const struct v8_lab *
 	return (struct block){ lab->top, end - lab->top, BLOCK_FREE, 0 };
 }
 
-/* Whether nothing was ever written there. A core may have terabytes of holes. */
-static bool is_blank(struct view *view, uint64_t start, uint64_t end)
+/*
+ * The end of what was never written to from start on: other threads of V8 allocate there, too, and
+ * where is not known. A core may have terabytes of holes.
+ */
+static uint64_t find_blank_end(struct view *view, uint64_t start, uint64_t end)
 {
 	uint64_t word;
 
@@ -93,9 +96,9 @@ static bool is_blank(struct view *view, uint64_t start, uint64_t end)
 		if (at % V8_CHUNK_ALIGNMENT == 0)
 			at = image_next_data(view->image, at);
 		if (at < end && (!view_word(view, at, &word) || word != 0))
-			return false;
+			return at;
 	}
-	return true;
+	return end;
 }
 
 static struct block block_of(uint64_t start, const struct v8_object *object)
@@ -121,18 +124,18 @@ static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chu
 	struct block block = { chunk->start, 0, BLOCK_FREE, 0 };
 
 	while (block.start < chunk->end) {
+		uint64_t end = lab ? lab->top : chunk->end;
 		struct v8_object object;
 
 		if (lab && lab->top == block.start) {
 			block = free_lab(chunk, lab);
-		} else if (v8_read_object(&reader, block.start, lab ? lab->top : chunk->end,
-					  &object)) {
+		} else if (v8_read_object(&reader, block.start, end, &object)) {
 			block = block_of(block.start, &object);
 		} else {
-			block = (struct block){ block.start, chunk->end - block.start, BLOCK_FREE,
-						0 };
-			if (!is_blank(&reader.view, block.start, chunk->end))
+			end = find_blank_end(&reader.view, block.start, end);
+			if (end == block.start)
 				break;
+			block = (struct block){ block.start, end - block.start, BLOCK_FREE, 0 };
 		}
 		if (block.start == chunk->start)
 			TRY(block_sink_region(sink, chunk->start, chunk->end, arena));

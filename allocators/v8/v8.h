@@ -21,6 +21,7 @@
 
 enum {
 	V8_CHUNK_ALIGNMENT = 256 << 10,
+	V8_START = 24, /* in a chunk: where its objects begin */
 	V8_WORD = 8,
 	V8_TAGS = 3, /* of an address: */
 	V8_STRONG = 1,

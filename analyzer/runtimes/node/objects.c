@@ -272,12 +272,18 @@ const char *node_class_name(struct object_space *space, uint64_t number,
 	return known(space)->names.items[number];
 }
 
-/* The collector does not follow weak addresses. */
+/*
+ * The collector does not follow weak addresses, nor what the head of a chunk says of where its
+ * objects begin.
+ */
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place)
 {
 	const struct node *node = known(space);
 
-	return source != NO_ALLOCATION && (word & V8_TAGS) == V8_WEAK &&
-	       node->classes.items[source] != 0 && node->classes.items[target] != 0;
+	if (!node->classes.items[target])
+		return false;
+	if (source == NO_ALLOCATION)
+		return place % V8_CHUNK_ALIGNMENT == V8_START && word - place < V8_CHUNK_ALIGNMENT;
+	return (word & V8_TAGS) == V8_WEAK && node->classes.items[source] != 0;
 }
