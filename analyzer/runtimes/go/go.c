@@ -157,18 +157,32 @@ static bool has_span(const struct go *go, uint64_t number, uint8_t bytes[static 
 	       read_span(go, *ret_span, bytes, ret);
 }
 
+/* A processor of Go keeps some in stock (mspancache): those were not used yet. */
+static bool is_unused(const struct go *go, uint64_t span)
+{
+	uint64_t words[2];
+
+	return image_read(go->image, span + SPAN_START, words, sizeof(words)) && !words[0] &&
+	       !words[1];
+}
+
 static bool are_spans(struct go *go, uint64_t place)
 {
 	uint8_t bytes[SPAN_SIZE];
 	struct memory_range range;
-	uint64_t span;
+	uint64_t used = 0, i;
 
 	if (!read_slice(go->image, place, MOST_SPANS, &go->spans))
 		return false;
-	for (uint64_t i = 0; i < go->spans.count && i < CHECKED_SPANS; i++)
-		if (!has_span(go, i, bytes, &range, &span))
+	for (i = 0; i < go->spans.count && i < CHECKED_SPANS; i++) {
+		uint64_t span = 0;
+
+		if (has_span(go, i, bytes, &range, &span))
+			used++;
+		else if (!is_unused(go, span))
 			return false;
-	return true;
+	}
+	return used > i / 8;
 }
 
 static bool read_objects(const struct layout *layout, const uint8_t bytes[static SPAN_SIZE],
