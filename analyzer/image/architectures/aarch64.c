@@ -4,7 +4,7 @@
  * nptl/descr.h. Its size, by which it lies below the thread pointer, is 1792 bytes in 2.31, 1856 in
  * 2.36, 1824 in 2.41 and 2.43.
  */
-#include "analyzer/image/arch.h"
+#include "analyzer/image/generic_calls.h"
 
 #include <capstone/capstone.h>
 #include <elf.h>
@@ -54,19 +54,6 @@ static bool takes_signed_data(uint32_t instruction)
 	return (instruction & 0xffffd800) == 0xdac11800;
 }
 
-static const struct arch_call calls[] = {
-	{ 93, SYSTEM_CALL_EXIT },     /* exit */
-	{ 94, SYSTEM_CALL_EXIT },     /* exit_group */
-	{ 131, SYSTEM_CALL_TGKILL },  /* tgkill */
-	{ 133, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
-	{ 214, SYSTEM_CALL_MEMORY },  /* brk */
-	{ 215, SYSTEM_CALL_MEMORY },  /* munmap */
-	{ 216, SYSTEM_CALL_MEMORY },  /* mremap */
-	{ 222, SYSTEM_CALL_MEMORY },  /* mmap */
-	{ 226, SYSTEM_CALL_MEMORY },  /* mprotect */
-	{ 233, SYSTEM_CALL_MEMORY },  /* madvise */
-};
-
 const struct arch arch_aarch64 = {
 	.name = "aarch64",
 	.machine = EM_AARCH64,
@@ -101,8 +88,8 @@ const struct arch arch_aarch64 = {
 	.address_bits = 52,
 	.tag_bits = UINT64_C(0xff) << 56, /* TBI; MTE uses four of them */
 	.signal_stack_size = 16384,
-	.calls = calls,
-	.call_count = sizeof(calls) / sizeof(*calls),
+	.calls = generic_calls,
+	.call_count = sizeof(generic_calls) / sizeof(*generic_calls),
 	.call_codes = { { 0x01, 0x00, 0x00, 0xd4 } }, /* svc #0 */
 	.call_code_count = 1,
 	.call_code_size = 4,

@@ -4,7 +4,7 @@
  * tcbhead_t of its sysdeps/riscv/nptl/tls.h: it lies below the thread pointer, which is the start
  * of the variables, and struct pthread below that.
  */
-#include "analyzer/image/arch.h"
+#include "analyzer/image/generic_calls.h"
 
 #include <capstone/capstone.h>
 #include <elf.h>
@@ -55,19 +55,6 @@ static const struct arch_register registers[] = {
 	{ "t6", 31 },
 };
 
-static const struct arch_call calls[] = {
-	{ 93, SYSTEM_CALL_EXIT },     /* exit */
-	{ 94, SYSTEM_CALL_EXIT },     /* exit_group */
-	{ 131, SYSTEM_CALL_TGKILL },  /* tgkill */
-	{ 133, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
-	{ 214, SYSTEM_CALL_MEMORY },  /* brk */
-	{ 215, SYSTEM_CALL_MEMORY },  /* munmap */
-	{ 216, SYSTEM_CALL_MEMORY },  /* mremap */
-	{ 222, SYSTEM_CALL_MEMORY },  /* mmap */
-	{ 226, SYSTEM_CALL_MEMORY },  /* mprotect */
-	{ 233, SYSTEM_CALL_MEMORY },  /* madvise */
-};
-
 const struct arch arch_riscv64 = {
 	.name = "riscv64",
 	.machine = EM_RISCV,
@@ -96,8 +83,8 @@ const struct arch arch_riscv64 = {
 	.return_is_register = true,
 	.address_bits = 56, /* Sv57; 47 and 38 with Sv48 and Sv39 */
 	.signal_stack_size = 8192,
-	.calls = calls,
-	.call_count = sizeof(calls) / sizeof(*calls),
+	.calls = generic_calls,
+	.call_count = sizeof(generic_calls) / sizeof(*generic_calls),
 	.call_codes = { { 0x73, 0x00, 0x00, 0x00 } }, /* ecall */
 	.call_code_count = 1,
 	.call_code_size = 4,
