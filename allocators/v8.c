@@ -59,6 +59,7 @@ static struct error *v8_open(const struct heap_context *context, struct heap **r
 	heap->context = *context;
 	heap->parts.chunks.memory.account = heap->parts.labs.memory.account = context->account;
 	TRY(v8_find(context->image, context->program, &heap->parts));
+	TRY(v8_find_labs(context->image, &heap->parts));
 	if (heap->parts.chunks.count > 0)
 		*ret = &take(heap)->heap;
 	return NULL;

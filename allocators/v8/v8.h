@@ -102,6 +102,9 @@ struct v8_heap_parts {
 struct error *v8_find(const struct image *image, const struct program *program,
 		      struct v8_heap_parts *ret);
 
+/* Find what is allocated from, in the chunks found. */
+struct error *v8_find_labs(const struct image *image, struct v8_heap_parts *parts);
+
 static inline void v8_release(struct v8_heap_parts *parts)
 {
 	array_release(&parts->chunks);

@@ -42,6 +42,9 @@ extern const struct runtime runtime_node;
 /* Gets a property: the tagged addresses of its name and value, or a small number; true: enough. */
 typedef bool property_visitor(void *data, uint64_t name, uint64_t value);
 
+/* Whether the properties of objects with that map are a table, as names were added as in one. */
+bool node_has_table(struct v8_reader *reader, const struct v8_map *map);
+
 /* Visit the properties with names of the object at address. */
 bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_visitor *visit,
 			   void *data);

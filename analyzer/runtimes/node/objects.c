@@ -224,7 +224,7 @@ static struct error *find_all(struct node *node)
 	const struct runtime_context *context = &node->context;
 	struct v8_reader reader = { { context->image }, &node->parts.layout, 0, 0 };
 
-	node->parts.chunks.memory.account = node->parts.labs.memory.account = context->account;
+	node->parts.chunks.memory.account = context->account;
 	node->classes.memory.account = node->names.memory.account = context->account;
 	node->numbers.memory.account = node->maps.memory.account = context->account;
 	node->named.memory.account = context->account;

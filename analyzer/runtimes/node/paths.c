@@ -18,7 +18,6 @@
 
 enum {
 	MAP_MORE_BITS = 15,
-	MAP_BITS = 16,
 	ELEMENTS_SHIFT = 2,
 	LENGTH = 8,
 	ITEMS = 16, /* of arrays and contexts */
@@ -226,18 +225,13 @@ static void visit_edges(struct walk *walk, uint64_t address)
 	struct v8_map map;
 	uint64_t word;
 
-	uint32_t bits;
-
 	if (!v8_map_of(&walk->reader, address + V8_STRONG, &map))
 		return;
 	if (is_context(walk, &map)) {
 		visit_variables(walk, address);
 		return;
 	}
-	walk->is_table =
-		map.type != layout->global_type &&
-		view_read(&walk->reader.view, map.address + MAP_BITS, &bits, sizeof(bits)) &&
-		bits >> (layout->dictionary_shift & 31) & 1;
+	walk->is_table = map.type != layout->global_type && node_has_table(&walk->reader, &map);
 	if (!v8_is_script(layout, map.type) ||
 	    node_visit_properties(&walk->reader, address, take_property, walk) ||
 	    visit_elements(walk, address, &map))

@@ -121,6 +121,19 @@ static bool visit_table(const struct visit *visit)
 	return false;
 }
 
+static bool says_table(const struct v8_layout *layout, uint32_t bits)
+{
+	return bits >> (layout->dictionary_shift & 31) & 1;
+}
+
+bool node_has_table(struct v8_reader *reader, const struct v8_map *map)
+{
+	uint32_t bits;
+
+	return view_read(&reader->view, map->address + MAP_BITS, &bits, sizeof(bits)) &&
+	       says_table(reader->layout, bits);
+}
+
 bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_visitor *visit,
 			   void *data)
 {
@@ -131,6 +144,5 @@ bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_
 	    !v8_is_script(reader->layout, each.map.type) ||
 	    !view_read(&reader->view, each.map.address + MAP_BITS, &bits, sizeof(bits)))
 		return false;
-	return bits >> (reader->layout->dictionary_shift & 31) & 1 ? visit_table(&each)
-								   : visit_fast(&each, bits);
+	return says_table(reader->layout, bits) ? visit_table(&each) : visit_fast(&each, bits);
 }
