@@ -239,11 +239,13 @@ static bool look_up(struct scan *scan)
 	size_t count = scan->count;
 
 	scan->count = 0;
-	allocation_find_many(scan->roots->input.index, scan->words, count, &scan->hint, targets);
+	allocation_find_many(roots->input.index, scan->words, count, &scan->hint, targets);
 	for (size_t i = 0; i < count; i++)
 		if (targets[i] != NO_ALLOCATION &&
 		    !is_link(scan, targets[i], scan->words[i], scan->places[i]) &&
 		    !(doubtful && is_secret(&roots->secrets, scan->words[i], scan->places[i])) &&
+		    !is_of_cache(&roots->secrets, roots->input.index, targets[i], scan->words[i],
+				 scan->places[i]) &&
 		    !scan->found(scan->data, scan->places[i], targets[i]))
 			return false;
 	return true;

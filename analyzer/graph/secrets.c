@@ -47,7 +47,10 @@ struct secrets secrets_of(const struct program *program)
 {
 	const struct image *image = program->image;
 	uint64_t random = image_auxiliary(image, AT_RANDOM, 0), words[2];
-	struct secrets secrets = { .program = program };
+	struct secrets secrets = {
+		.program = program,
+		.loader = program_find_module(program, image_auxiliary(image, AT_BASE, 0)),
+	};
 
 	find_module_pointers(&secrets);
 	if (!random || !image_read_words(image, random, words, 2))
@@ -155,4 +158,13 @@ bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place)
 	       is_guard(secrets, word, place) || is_jump(secrets, place) ||
 	       is_jump(secrets, place - size) ||
 	       is_called_at_exit(secrets, decode(secrets, word), place);
+}
+
+bool is_of_cache(const struct secrets *secrets, const struct allocation_index *index,
+		 allocation_id target, uint64_t word, uint64_t place)
+{
+	const struct module *loader = secrets->loader;
+
+	return loader && place - loader->start < loader->end - loader->start &&
+	       word - allocation_start(index, target) >= PAGE;
 }

@@ -1,6 +1,7 @@
 /*
- * Words that only look like references: what glibc makes of the process's random numbers, and on
- * some machines what a frame has saved that points near the data of a module, whatever is there.
+ * Words that only look like references: what glibc makes of the process's random numbers, on some
+ * machines what a frame has saved that points near the data of a module, whatever is there, and
+ * where the loader had a file mapped.
  *
  * The kernel hands each process 16 random bytes (AT_RANDOM). glibc takes the first word of them,
  * its lowest byte cleared, as what guards frames, and the second as what encodes pointers
@@ -16,18 +17,25 @@
  * large process, many a pointer could be taken for an encoded one: so a secret is known by where it
  * stands as well as by what it is.
  *
- * Sources: sysdeps/unix/sysv/linux/{dl-osinfo,i386/pointer_guard,x86_64/pointer_guard}.h,
+ * glibc's loader maps /etc/ld.so.cache, unmaps it when the program starts, and keeps the address
+ * of its new part (cache_new). malloc may map a large block there, in whose middle that word is: it
+ * would hide the block's leak, or name the loader as its owner.
+ *
+ * Sources: elf/dl-cache.c,
+ *sysdeps/unix/sysv/linux/{dl-osinfo,i386/pointer_guard,x86_64/pointer_guard}.h,
  * sysdeps/{i386,x86_64}/{jmpbuf-offsets,nptl/tls}.h and stdlib/exit.h of glibc 2.36. On other
  * processors, and with other C libraries, nothing is found.
  */
 #ifndef ANALYZER_GRAPH_SECRETS_H
 #define ANALYZER_GRAPH_SECRETS_H
 
+#include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
 
 struct secrets {
 	const struct program *program;
-	uint64_t random; /* the address of the random bytes; 0: there are none */
+	const struct module *loader; /* NULL: unknown */
+	uint64_t random;	     /* the address of the random bytes; 0: there are none */
 	uint64_t frame_guard, pointer_guard;
 	uint64_t module_pointers[16]; /* that threads have, each once */
 	size_t module_pointer_count;
@@ -40,5 +48,13 @@ struct secrets secrets_of(const struct program *program);
  * those of machines with a module_pointer, are worth the question.
  */
 bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place);
+
+/*
+ * Whether the word, which stands at place and is in the target, is what the loader keeps of its
+ * cache. It has no other address a page or more into an allocation, except of stacks that the
+ * program provided, which their threads hold.
+ */
+bool is_of_cache(const struct secrets *secrets, const struct allocation_index *index,
+		 allocation_id target, uint64_t word, uint64_t place);
 
 #endif

@@ -99,10 +99,15 @@ static bool is_node(const struct module *module)
 
 bool module_is_in_go(const struct image *image, const struct module *module)
 {
-	list_for_each(region, image->regions, image->region_count) {
+	size_t first = LIST_ABOVE(image->regions, image->region_count, end, module->start);
+
+	/* From its first region: a hostile dump has many modules and regions. */
+	for (const struct region *region = image->regions + first;
+	     region < image->regions + image->region_count && region->end <= module->end;
+	     region++) {
 		uint64_t size = region->end - region->start;
 
-		if (!region->bytes || region->start < module->start || region->end > module->end ||
+		if (!region->bytes || region->start < module->start ||
 		    (region->rights & RIGHT_EXECUTE))
 			continue;
 		if (memmem(region->bytes, size < GO_MARK_REACH ? size : GO_MARK_REACH, GO_MARK,

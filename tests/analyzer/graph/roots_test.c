@@ -121,6 +121,25 @@ TEST(unaligned_word_in_memory_is_no_reference)
 	assert_targets(&world, 0, 0, 0);
 }
 
+TEST(what_the_loader_keeps_of_its_cache_is_no_reference)
+{
+	static const uint64_t LOADER = 0x7f1000000000, MAPPED = 0x7f2000000010;
+	_cleanup_(world_deinit) struct world world;
+
+	world_init(&world);
+	core_add(&world.core, DATA, LENGTH, RIGHTS_RW);
+	core_add_module(&world.core, LOADER, LENGTH, "/lib64/ld-linux-x86-64.so.2");
+	core_add_auxiliary(&world.core, AT_BASE, LOADER);
+	core_note_files(&world.core);
+	world_add_blocks(&world, 4, MAPPED, 4 * PAGE, 4 * PAGE - 16);
+	core_set(&world.core, LOADER + PAGE, MAPPED - 16 + 2 * PAGE);
+	/* What it does refer to, and what others do. */
+	core_set(&world.core, LOADER + PAGE + 8, MAPPED + 4 * PAGE);
+	core_set(&world.core, DATA, MAPPED + 8 * PAGE - 16 + 2 * PAGE);
+	find_roots(&world);
+	assert_targets(&world, 1 << 1 | 1 << 2, 0, 0);
+}
+
 TEST(dead_stack_is_no_root_but_its_red_zone_is)
 {
 	_cleanup_(world_deinit) struct world world;
