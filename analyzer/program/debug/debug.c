@@ -220,21 +220,19 @@ void debug_miss_types(struct debug *debug)
 {
 	struct debug_module *module =
 		debug_find_module(debug, image_auxiliary(debug->image, AT_ENTRY, 0));
-	const char *name;
 
 	if (!module || !debug_module_main(module) || debug_has_types(module))
 		return;
-	name = module_name(module->module);
 	if (strncmp(module->module->path, "/usr/", strlen("/usr/")) != 0)
 		findings_add(
 			debug->findings, FINDING_NOTE,
 			"%s has no debug information, which would name types: compile it with -g",
-			name);
+			module_name(module->module));
 	else
 		findings_add(
 			debug->findings, FINDING_NOTE,
-			"there is no debug information of %s, which would name types: install its package (as %s-dbgsym)%s",
-			module_title(module), name,
+			"there is no debug information of %s, which would name types: install the debug package (-dbgsym, -debuginfo) of its package%s",
+			module_title(module),
 			debug->options.debuginfod ? "" : ", or use --debuginfod");
 }
 
