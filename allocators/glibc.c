@@ -10,6 +10,8 @@
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/rings.h"
 #include "allocators/glibc/walk.h"
+#include "analyzer/base/list.h"
+#include "analyzer/image/memory_tags.h"
 
 #include <inttypes.h>
 
@@ -39,6 +41,19 @@ static void cleanup_glibc_close(struct glibc_heap **heap)
 {
 	if (*heap)
 		glibc_close(&(*heap)->heap);
+}
+
+/*
+ * Whether malloc gives tags to its blocks: then it asks for memory with tags. The kernel's word on
+ * how a thread uses tags would not tell, as any program may use them.
+ */
+static bool gives_tags(const struct glibc_heap *heap)
+{
+	list_for_each(arena, heap->arenas, heap->arena_count) {
+		if (image_has_memory_tags(heap->context.image, arena->top))
+			return true;
+	}
+	return false;
 }
 
 static struct error *glibc_open(const struct heap_context *context, struct heap **ret)
@@ -77,6 +92,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 		*ret = NULL;
 		return NULL;
 	}
+	heap->overhead = gives_tags(heap) ? heap->header : heap->word;
 	glibc_find_work(heap);
 	*ret = &take(heap)->heap;
 	return NULL;
@@ -263,7 +279,7 @@ static unsigned int glibc_free_kind(const struct heap *base, size_t number, allo
 				    struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
-	uint64_t chunk = block.start - heap->header, size = block.size + heap->word;
+	uint64_t chunk = block.start - heap->header, size = block.size + heap->overhead;
 
 	if (block.state == BLOCK_CACHED)
 		return FREE_TCACHE;
@@ -278,16 +294,16 @@ static unsigned int glibc_free_kind(const struct heap *base, size_t number, allo
 
 static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
-	/* All but a word of a chunk, whose size is a multiple of 16. */
-	const unsigned int word = size % ALIGNMENT == ALIGNMENT - 4 ? 4 : 8;
-	uint64_t chunk = (wanted + word + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+	/* All but a word of a chunk, whose size is a multiple of 16; or but the header. */
+	const unsigned int overhead = ALIGNMENT - size % ALIGNMENT, word = overhead == 4 ? 4 : 8;
+	uint64_t chunk = (wanted + overhead + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 
 	if (!exactly)
 		return rounds_like_malloc(size, wanted);
 	if (chunk < glibc_minimum(word))
 		chunk = glibc_minimum(word);
 	/* A rest of 16 bytes would be no chunk, unless words are of 4. */
-	return size == chunk - word || (word == 8 && size == chunk - word + 16);
+	return size == chunk - overhead || (word == 8 && size == chunk - overhead + 16);
 }
 
 static bool glibc_lives_in(const struct heap *base, uint64_t start, uint64_t end)

@@ -342,8 +342,8 @@ static struct error *claim_local_stack(struct claims *claims)
 	return block_sink_claim(claims->sink, start, start + length);
 }
 
-/* Whether the thread is one of those that the collector stops. */
-static bool is_registered(struct claims *claims, const struct thread *thread)
+/* Whether the thread of that pthread_t is one of those that the collector stops. */
+static bool is_registered(struct claims *claims, uint64_t self)
 {
 	const uint64_t *all = claims->collector->threads.items;
 
@@ -352,7 +352,7 @@ static bool is_registered(struct claims *claims, const struct thread *thread)
 			uint64_t word;
 
 			if (view_word(&claims->view, all[i] + words(claims->collector, j), &word) &&
-			    word == thread->thread_pointer)
+			    word == self)
 				return true;
 		}
 	return false;
@@ -369,12 +369,13 @@ static struct error *claim_marker(struct claims *claims, uint64_t word)
 	list_for_each(thread, program->threads, program->thread_count) {
 		const struct stack *stack;
 
-		if (thread->thread_pointer != word || thread->stack == NO_STACK)
+		if (thread_descriptor(program, thread->thread_pointer) != word ||
+		    thread->stack == NO_STACK)
 			continue;
 		stack = &program->stacks[thread->stack];
 		if (stack->kind != STACK_THREAD || word <= stack->live || word > stack->live_end ||
 		    word - stack->live - words(claims->collector, LOCAL_STACK) > MARKER_FRAMES ||
-		    is_registered(claims, thread))
+		    is_registered(claims, word))
 			return NULL;
 		return block_sink_claim(claims->sink, stack->live, word);
 	}

@@ -350,7 +350,7 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 {
 	uint64_t size = header_size(header), next = chunk + size;
 	unsigned int word = walk->heap->word;
-	uint64_t above = PREV_INUSE, below = 0, usable = size - word;
+	uint64_t above = PREV_INUSE, below = 0, usable = size - walk->heap->overhead;
 	bool believed = true;
 
 	*ret_next = next;

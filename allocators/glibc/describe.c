@@ -17,7 +17,7 @@ struct memory_range glibc_extent(const struct heap *base, size_t number, struct 
 		return (struct memory_range){ 0, UINT64_MAX };
 	/* The last word of a block is the next chunk's, except of top. */
 	if (!kind || !kind->ends_heap)
-		end -= heap->word;
+		end -= glibc_shared(heap);
 	return (struct memory_range){ chunk, end };
 }
 
@@ -25,7 +25,7 @@ bool glibc_keeps(const struct heap *base, struct block block)
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 
-	return glibc_may_be_cache(block.size + heap->word, heap->word) &&
+	return glibc_may_be_cache(block.size + heap->overhead, heap->word) &&
 	       number_list_has(&heap->tcaches, block.start);
 }
 
@@ -221,7 +221,7 @@ static void visit_region(const struct search *search)
 			return;
 		}
 		/* The last word of a free block belongs to the next chunk. */
-		end = range.end - search->heap->word;
+		end = range.end - glibc_shared(search->heap);
 	}
 	tell_spare(search, page_above(chunk + LINK_WORDS * search->heap->word), page_below(end),
 		   SPARE_INSIDE);

@@ -12,7 +12,8 @@
  * Offsets are those of words of 8 bytes: SIZE_SZ of malloc.c. With words of 4, all but the
  *alignment of the user's memory are half of it, so that chunks begin at 8 above a multiple of 16.
  *
- * prev belongs to the chunk below while that is in use. A chunk is free if the next one's
+ * prev belongs to the chunk below while that is in use, or to none if malloc gives memory tags
+ * (glibc.mem.tagging of aarch64), as these are of 16 bytes. A chunk is free if the next one's
  *PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
  *set.
  */
@@ -151,6 +152,8 @@ struct glibc_heap {
 	struct heap_context context;
 	unsigned int word;	  /* bytes, 8 or 4 */
 	uint64_t header, minimum; /* as the functions above have them */
+	/* Bytes of a chunk that are not its block's: a word, or with memory tags the header. */
+	uint64_t overhead;
 	struct glibc_arena *arenas;
 	size_t arena_count;
 	struct address_map arena_numbers;
@@ -261,6 +264,12 @@ static inline uint64_t glibc_chunk_above(uint64_t address, unsigned int word)
 	uint64_t offset = glibc_offset(word);
 
 	return ((address + ALIGNMENT - 1 - offset) & ~(uint64_t)(ALIGNMENT - 1)) + offset;
+}
+
+/* Bytes of the next chunk that a block may use. */
+static inline uint64_t glibc_shared(const struct glibc_heap *heap)
+{
+	return heap->header - heap->overhead;
 }
 
 /* The last one at or below address. */

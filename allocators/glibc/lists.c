@@ -511,7 +511,7 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 static bool is_lost_fast(struct settling *settling, struct block block)
 {
 	const struct glibc_heap *heap = settling->heap;
-	uint64_t link, target, size = block.size + heap->word;
+	uint64_t link, target, size = block.size + heap->overhead;
 
 	if (size > glibc_largest_fast(heap) || !view_word(&settling->view, block.start, &link))
 		return false;

@@ -457,7 +457,7 @@ static struct error *emit_chunk(struct scan *scan, const struct find *find)
 	struct block block = {
 		.start = find->chunk + heap->header,
 		.size = find->end - find->chunk - heap->header -
-			mapped_tail(scan, find->chunk, find->end) / 2,
+			(mapped_tail(scan, find->chunk, find->end) ? heap->overhead : 0),
 		.state = BLOCK_USED,
 	};
 

@@ -79,7 +79,7 @@ static inline bool is_plain(const struct walk *walk, const struct batch *batch, 
 }
 
 static inline void put(struct batch *batch, uint64_t distance, uint64_t size, uint64_t used,
-		       unsigned int word)
+		       unsigned int overhead)
 {
 	uint64_t *states = &batch->used[batch->count / 64];
 
@@ -88,15 +88,15 @@ static inline void put(struct batch *batch, uint64_t distance, uint64_t size, ui
 	*states |= used << (batch->count % 64);
 	batch->extents[batch->count++] = (struct extent){
 		(uint32_t)(distance / 16),
-		(uint32_t)(size - word),
+		(uint32_t)(size - overhead),
 	};
 }
 
 /* Add plain chunks to the batch; returns the first other one. It is compiled for each size of
- * words. */
+ * words and overhead. */
 static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, struct batch *batch,
 							   uint64_t chunk, uint64_t base,
-							   unsigned int word)
+							   unsigned int word, unsigned int overhead)
 {
 	uint64_t header = batch_word(batch, chunk + word, word);
 
@@ -114,7 +114,7 @@ static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, st
 				break;
 			glibc_add_links(walk->links, &walk->view, chunk);
 		}
-		put(batch, chunk + glibc_header(word) - base, size, above & PREV_INUSE, word);
+		put(batch, chunk + glibc_header(word) - base, size, above & PREV_INUSE, overhead);
 		fetch_ahead(batch, chunk, size);
 		chunk = next;
 		header = above;
@@ -124,8 +124,10 @@ static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, st
 
 static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chunk, uint64_t base)
 {
-	return walk->heap->word == 4 ? fill(walk, batch, chunk, base, 4)
-				     : fill(walk, batch, chunk, base, 8);
+	if (walk->heap->word == 4)
+		return fill(walk, batch, chunk, base, 4, 4);
+	return walk->heap->overhead == 8 ? fill(walk, batch, chunk, base, 8, 8)
+					 : fill(walk, batch, chunk, base, 8, 16);
 }
 
 struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk, uint64_t stop)

@@ -16,7 +16,8 @@ enum {
 	HEAP_WORDS = 600, /* in which the number of its thread is */
 	HEAP_KEYS = 24,	  /* behind that number, in bytes */
 	MOST_HEAPS = 1 << 12,
-	PADDING = 8, /* at the end of a block, where that is checked */
+	MOST_VARIABLES = 1 << 12, /* bytes of thread-local ones */
+	PADDING = 8,		  /* at the end of a block, where that is checked */
 };
 
 static const uint32_t CANARY_MASK = 0xffffff00; /* later versions leave out the lowest byte */
@@ -163,11 +164,24 @@ static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, 
 	return NULL;
 }
 
+/*
+ * Whether word is the number of a thread: its thread pointer or, by compilers or versions that know
+ * no way to read it, the first word there, which is the same on x86, or, if it has no register to
+ * itself, the address of a thread-local variable, which is above.
+ */
 static bool is_thread(const struct program *program, uint64_t word)
 {
-	list_for_each(thread, program->threads, program->thread_count)
-		if (word && thread->thread_pointer == word)
+	const uint64_t above = program->pthread_pointer ? MOST_VARIABLES : 1;
+	struct view view = { program->image };
+
+	list_for_each(thread, program->threads, program->thread_count) {
+		uint64_t pointer = thread->thread_pointer, first;
+
+		if (word && pointer &&
+		    (word - pointer < above ||
+		     (view_word(&view, pointer, &first) && first == word)))
 			return true;
+	}
 	return false;
 }
 

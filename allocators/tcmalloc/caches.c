@@ -110,7 +110,7 @@ static bool is_known(const struct tcmalloc *tc, uint64_t address)
 	return false;
 }
 
-/* A word behind the lists is the thread's pointer. */
+/* A word behind the lists is what pthread_self() returned. */
 static uint32_t find_thread(struct cache_search *search, uint64_t cache)
 {
 	const struct program *program = search->context->program;
@@ -120,7 +120,7 @@ static uint32_t find_thread(struct cache_search *search, uint64_t cache)
 	for (uint64_t at = rest; at < rest + CACHE_REST; at += search->tc->word)
 		list_for_each(thread, program->threads, program->thread_count)
 			if (view_word(&search->view, at, &word) && word &&
-			    word == thread->thread_pointer)
+			    word == thread_descriptor(program, thread->thread_pointer))
 				return thread->id;
 	return 0;
 }

@@ -148,6 +148,9 @@ struct image {
 	size_t cut_count;
 	void *zeros; /* as many as the largest untouched part needs */
 	uint64_t zeros_size;
+	/* Memory that has tags (MTE), by address; see memory_tags.h. */
+	struct note_range *tagged;
+	size_t tagged_count;
 	struct loaded_list loaded; /* by the dynamic loader */
 	struct image_thread *threads;
 	size_t thread_count;

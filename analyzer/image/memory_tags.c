@@ -11,16 +11,32 @@ enum { TAG_SHIFT = 56, TAGS = 16, WORD = 8, PIECE = 1 << 16 };
 
 DEFINE_COMPARE(compare_ranges, struct note_range, ASCENDING(start))
 
-static void clear_tag(const struct tagged_memory *tagged, uint64_t *word)
+/* The last tagged memory that begins at or below address, or NULL. */
+static const struct note_range *tagged_below(const struct image *image, uint64_t address)
+{
+	const struct note_range *tagged = image->tagged;
+	size_t above = LIST_ABOVE(tagged, image->tagged_count, start, address);
+
+	return above > 0 ? &tagged[above - 1] : NULL;
+}
+
+bool image_has_memory_tags(const struct image *image, uint64_t address)
+{
+	const struct note_range *below = tagged_below(image, address);
+
+	return below && address < below->end;
+}
+
+static void clear_tag(const struct image *image, uint64_t *word)
 {
 	uint64_t tag = *word >> TAG_SHIFT, address = *word & (UINT64_MAX >> (64 - TAG_SHIFT));
-	size_t above;
+	const struct note_range *below;
 
 	if (tag == 0 || tag >= TAGS)
 		return;
-	above = LIST_ABOVE(tagged->ranges, tagged->count, start, address);
+	below = tagged_below(image, address);
 	/* What is right behind an object has its tag, too. */
-	if (above > 0 && address <= tagged->ranges[above - 1].end)
+	if (below && address <= below->end)
 		*word = address;
 }
 
@@ -35,8 +51,7 @@ static uint64_t next_data(const struct image *image, uint64_t offset, uint64_t e
 }
 
 /* Only words with tags are written to: other pages remain those of the file. */
-static void clear_bytes(const struct image *image, const struct tagged_memory *tagged,
-			uint64_t offset, uint64_t size)
+static void clear_bytes(const struct image *image, uint64_t offset, uint64_t size)
 {
 	uint64_t end = size - size % WORD;
 
@@ -52,23 +67,23 @@ static void clear_bytes(const struct image *image, const struct tagged_memory *t
 		}
 		memcpy(&before, image->bytes + offset + at, WORD);
 		word = before;
-		clear_tag(tagged, &word);
+		clear_tag(image, &word);
 		if (word != before)
 			memcpy(image->bytes + offset + at, &word, WORD);
 	}
 }
 
-void image_clear_memory_tags(struct image *image, struct tagged_memory *tagged)
+void image_clear_memory_tags(struct image *image)
 {
-	if (tagged->count == 0)
+	if (image->tagged_count == 0)
 		return;
-	SORT(tagged->ranges, tagged->count, compare_ranges);
+	SORT(image->tagged, image->tagged_count, compare_ranges);
 	list_for_each(region, image->regions, image->region_count)
 		if (region->bytes && region->origin == REGION_CORE &&
 		    (region->rights & RIGHT_WRITE))
-			clear_bytes(image, tagged, (uint64_t)(region->bytes - image->bytes),
+			clear_bytes(image, (uint64_t)(region->bytes - image->bytes),
 				    region->end - region->start);
 	list_for_each(thread, image->threads, image->thread_count)
 		for (size_t i = 0; i < image->arch->register_count; i++)
-			clear_tag(tagged, &thread->registers[i]);
+			clear_tag(image, &thread->registers[i]);
 }

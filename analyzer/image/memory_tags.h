@@ -8,16 +8,13 @@
 
 #include "analyzer/image/image.h"
 
-/* Memory that has tags, as the dump says. */
-struct tagged_memory {
-	struct note_range *ranges;
-	size_t count;
-};
-
 /*
- * Clear the tags of words in writable memory and registers that are addresses of tagged memory. The
- * dump's bytes must be writable; the ranges are sorted.
+ * Sort image->tagged, and clear the tags of words in writable memory and registers that are
+ * addresses of that memory. The dump's bytes must be writable.
  */
-void image_clear_memory_tags(struct image *image, struct tagged_memory *tagged);
+void image_clear_memory_tags(struct image *image);
+
+/* Whether the dump says that the memory there has tags. */
+bool image_has_memory_tags(const struct image *image, uint64_t address);
 
 #endif

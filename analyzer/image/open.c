@@ -486,6 +486,7 @@ void image_close(struct image *image)
 	if (image->zeros)
 		munmap(image->zeros, image->zeros_size);
 	free(image->cuts);
+	free(image->tagged);
 	file_table_deinit(&image->files);
 	loaded_list_deinit(&image->loaded);
 	free(image->auxiliary);

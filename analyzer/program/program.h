@@ -117,7 +117,7 @@ static inline bool program_has_module(const struct program *program, const char 
 	return false;
 }
 
-/* Where the struct pthread of a thread with that pointer begins. */
+/* Where the struct pthread of a thread with that pointer begins: what pthread_self() returns. */
 static inline uint64_t thread_descriptor(const struct program *program, uint64_t thread_pointer)
 {
 	return thread_pointer - program->pthread_pointer;

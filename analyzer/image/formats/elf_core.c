@@ -28,7 +28,6 @@ struct core {
 	struct image *image;
 	struct image_thread thread; /* being read */
 	bool has_thread;
-	struct tagged_memory tagged;
 	uint64_t needed; /* the size of a complete file */
 	uint64_t taken;	 /* bytes of the file that segments and notes had */
 };
@@ -410,7 +409,7 @@ static struct error *add_tagged(struct core *core, const GElf_Phdr *header)
 
 	if (__builtin_add_overflow(header->p_vaddr, header->p_memsz, &end))
 		return NULL;
-	return LIST_APPEND(core->tagged.ranges, core->tagged.count,
+	return LIST_APPEND(core->image->tagged, core->image->tagged_count,
 			   ((struct note_range){ header->p_vaddr, end }));
 }
 
@@ -462,8 +461,7 @@ static struct error *elf_read(uint8_t *bytes, size_t size, struct image *image)
 	need(&core, header.e_phoff, count * elf_segment_size(&header));
 	error = read_headers(&core, count);
 	elf_end(core.elf);
-	image_clear_memory_tags(image, &core.tagged);
-	free(core.tagged.ranges);
+	image_clear_memory_tags(image);
 	if (core.needed > size)
 		image->missing = core.needed - size;
 	return error;

@@ -137,10 +137,10 @@ static void visit_call(void *data, const struct perl_call *call)
 static bool runs(const struct perl *perl, const struct thread *thread, uint64_t interpreter)
 {
 	struct view view = { perl->context.image };
-	uint64_t word;
+	uint64_t block = thread_descriptor(perl->context.program, thread->thread_pointer), word;
 
 	for (uint64_t i = 0; thread->thread_pointer && i < MOST_PTHREAD; i += PERL_WORD)
-		if (view_word(&view, thread->thread_pointer + i, &word) && word == interpreter)
+		if (view_word(&view, block + i, &word) && word == interpreter)
 			return true;
 	return false;
 }

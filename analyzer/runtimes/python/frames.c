@@ -78,7 +78,7 @@ struct reading {
 	const struct program *program;
 	const struct python_layout *layout;
 	const struct frame_visitor *visitor;
-	uint64_t thread_pointer; /* 0: of any thread */
+	uint64_t self; /* what pthread_self() returns; 0: of any thread */
 	struct error *error;
 };
 
@@ -177,12 +177,20 @@ static uint64_t frame_of(struct reading *reading, uint64_t state)
 	return skip_entries(reading, frame);
 }
 
-static bool is_thread_pointer(const struct reading *reading, uint64_t word)
+/* What pthread_self() returns in that thread, or 0. */
+static uint64_t self_of(const struct program *program, size_t thread)
 {
-	if (reading->thread_pointer)
-		return word == reading->thread_pointer;
+	uint64_t pointer = program->threads[thread].thread_pointer;
+
+	return pointer ? thread_descriptor(program, pointer) : 0;
+}
+
+static bool is_self(const struct reading *reading, uint64_t word)
+{
+	if (reading->self)
+		return word == reading->self;
 	for (size_t i = 0; word && i < reading->program->thread_count; i++)
-		if (reading->program->threads[i].thread_pointer == word)
+		if (self_of(reading->program, i) == word)
 			return true;
 	return false;
 }
@@ -195,7 +203,7 @@ static bool is_of_thread(struct reading *reading, uint64_t state)
 
 		if (!view_word(&reading->view, state + at, &word))
 			return false;
-		if (is_thread_pointer(reading, word))
+		if (is_self(reading, word))
 			return true;
 	}
 	return false;
@@ -217,7 +225,7 @@ static uint64_t find_state(struct reading *reading, uint64_t state, uint64_t tow
 {
 	for (int i = 0; i < MOST_STATES && state != 0; i++) {
 		*ret_frame = frame_of(reading, state);
-		if ((!reading->thread_pointer || is_of_thread(reading, state)) &&
+		if ((!reading->self || is_of_thread(reading, state)) &&
 		    code_of(reading, *ret_frame))
 			return state;
 		if (!view_word(&reading->view, state + towards, &state) || state % WORD != 0)
@@ -558,11 +566,11 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 
 	find_threads(threads, &reading);
 	reading.layout = threads->layout;
-	reading.thread_pointer = program->threads[thread].thread_pointer;
+	reading.self = self_of(program, thread);
 	/* Said once: a program that embeds Python, as gdb does, may run none. */
 	if (!threads->layout && thread == 0)
 		visit_damage(&reading, 0, "no thread runs Python, or none was found that does");
-	else if (threads->layout && reading.thread_pointer &&
+	else if (threads->layout && reading.self &&
 		 (find_state(&reading, threads->state, NEXT, &frame) ||
 		  find_state(&reading, threads->state, PREVIOUS, &frame)))
 		visit_all(&reading, frame);

@@ -200,11 +200,13 @@ static bool leads_to_word(struct reading *reading, uint64_t thread, uint64_t wan
 static uint64_t find_thread(struct reading *reading, uint32_t number)
 {
 	const struct ruby_calls *calls = &reading->ruby->calls;
-	uint64_t pointer = reading->ruby->context.program->threads[number].thread_pointer;
+	const struct program *program = reading->ruby->context.program;
+	uint64_t pointer = program->threads[number].thread_pointer;
+	uint64_t self = thread_descriptor(program, pointer);
 
 	array_for_each(thread, &calls->threads)
-		if (pointer != 0 && (calls->are_apart ? leads_to_word(reading, *thread, pointer)
-						      : has_word(&reading->view, *thread, pointer)))
+		if (pointer != 0 && (calls->are_apart ? leads_to_word(reading, *thread, self)
+						      : has_word(&reading->view, *thread, self)))
 			return *thread;
 	return 0;
 }

@@ -279,3 +279,40 @@ TEST(progress_is_told_of_all_that_is_walked)
 	assert_in_range(done, MORE / 2, HEAP_SIZE + MORE + 4 * PAGE);
 	assert_sound(&process);
 }
+
+/* As glibc.mem.tagging of aarch64 makes malloc do it. */
+TEST(where_memory_has_tags_blocks_end_with_their_chunks)
+{
+	static const uint64_t MAPPED = 0x7e1000000000, PIECE = 0x21000;
+	static const struct glibc_version *const versions[] = { &GLIBC_2_36, &GLIBC_2_43 };
+	const struct note_range heap = { HEAP, HEAP + HEAP_SIZE };
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t used, cached, freed, mapped;
+		struct image *image;
+
+		process_init(&process, versions[i]);
+		used = process_allocate(&process, SIZE);
+		cached = process_allocate(&process, SIZE);
+		freed = process_allocate(&process, SIZE);
+		process_allocate(&process, SIZE);
+		process_finish(&process);
+		process_cache(&process, cached);
+		process_free(&process, freed);
+		core_add(&process.core, MAPPED, PIECE, RIGHTS_RW);
+		mapped = process_map(&process, MAPPED, PIECE, 0);
+		process_open(&process, STAGE_IMAGE);
+		image = (struct image *)analysis_image(process.analysis);
+		image->tagged = malloc(sizeof(heap));
+		assert_non_null(image->tagged);
+		*image->tagged = heap;
+		image->tagged_count = 1;
+		assert_no_error(analysis_need(process.analysis, STAGE_HEAP));
+		assert_block(&process, used, SIZE - 16, BLOCK_USED);
+		assert_block(&process, cached, SIZE - 16, BLOCK_CACHED);
+		assert_block(&process, freed, SIZE - 16, BLOCK_FREE);
+		assert_block(&process, mapped, PIECE - 16 - versions[i]->map_tail, BLOCK_USED);
+		assert_sound(&process);
+	}
+}
