@@ -33,6 +33,11 @@ static const struct perl_heap *of(const struct heap *heap)
 	return (const struct perl_heap *)heap;
 }
 
+const struct perl_arenas *perl_heap_arenas(const struct heap *heap)
+{
+	return &of(heap)->arenas;
+}
+
 static void perl_close(struct heap *base)
 {
 	struct perl_heap *heap = (struct perl_heap *)base;

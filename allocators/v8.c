@@ -32,6 +32,11 @@ static const struct v8_heap *of(const struct heap *heap)
 	return (const struct v8_heap *)heap;
 }
 
+const struct v8_heap_parts *v8_parts_of(const struct heap *heap)
+{
+	return &of(heap)->parts;
+}
+
 static void v8_close(struct heap *base)
 {
 	struct v8_heap *heap = (struct v8_heap *)base;
@@ -59,7 +64,6 @@ static struct error *v8_open(const struct heap_context *context, struct heap **r
 	heap->context = *context;
 	heap->parts.chunks.memory.account = heap->parts.labs.memory.account = context->account;
 	TRY(v8_find(context->image, context->program, &heap->parts));
-	TRY(v8_find_labs(context->image, &heap->parts));
 	if (heap->parts.chunks.count > 0)
 		*ret = &take(heap)->heap;
 	return NULL;

@@ -87,6 +87,10 @@ struct perl_arenas {
 	uint64_t damaged;		   /* heads that make no sense */
 };
 
+/* Those of a heap of Perl, with the slots that are in use. */
+extern const struct allocator allocator_perl;
+const struct perl_arenas *perl_heap_arenas(const struct heap *heap);
+
 /* Find all arenas of the dump, also freed ones, in any order: these are to be left out. */
 struct error *perl_find_arenas(const struct image *image, struct perl_arenas *ret);
 void perl_arenas_deinit(struct perl_arenas *arenas);

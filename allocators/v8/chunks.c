@@ -106,7 +106,7 @@ static struct error *find_labs(const struct image *image, uint64_t heap,
 	return NULL;
 }
 
-struct error *v8_find_labs(const struct image *image, struct v8_heap_parts *parts)
+static struct error *find_all_labs(const struct image *image, struct v8_heap_parts *parts)
 {
 	uint64_t heaps[MOST_HEAPS];
 	size_t count = 0;
@@ -149,5 +149,5 @@ struct error *v8_find(const struct image *image, const struct program *program,
 	for (size_t i = 0; i < image->region_count; i++)
 		TRY(find_chunks_in(image, &image->regions[i], ret));
 	drop_nested(ret);
-	return NULL;
+	return find_all_labs(image, ret);
 }

@@ -98,12 +98,13 @@ struct v8_heap_parts {
 	ARRAY(struct v8_lab) labs;     /* what is allocated from just now */
 };
 
-/* Find all chunks, and the layout; without one, there are no chunks in the list. */
+/* Find all; without a layout, there are no chunks in the list. */
 struct error *v8_find(const struct image *image, const struct program *program,
 		      struct v8_heap_parts *ret);
 
-/* Find what is allocated from, in the chunks found. */
-struct error *v8_find_labs(const struct image *image, struct v8_heap_parts *parts);
+/* Those of a heap of V8, which has chunks. */
+extern const struct allocator allocator_v8;
+const struct v8_heap_parts *v8_parts_of(const struct heap *heap);
 
 static inline void v8_release(struct v8_heap_parts *parts)
 {

@@ -49,6 +49,7 @@ static struct error *build_fibers(struct analysis *analysis)
 	const struct runtime_context context = {
 		.image = analysis->image,
 		.program = analysis->program,
+		.heaps = analysis->heaps,
 		.index = analysis->index,
 		.account = &analysis->account,
 	};

@@ -535,6 +535,17 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_nu
 	return slot->heap;
 }
 
+struct error *heaps_find(const struct heaps *heaps, const struct allocator *allocator,
+			 const struct heap **ret)
+{
+	TRY(heaps_wake(heaps));
+	*ret = NULL;
+	for_each_slot(slot, heaps->slots)
+		if (slot->heap->allocator == allocator)
+			*ret = slot->heap;
+	return NULL;
+}
+
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
 					     size_t *ret_count)
 {

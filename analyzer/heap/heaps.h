@@ -69,6 +69,10 @@ struct error *heaps_visit_units(const struct heaps *heaps, unit_visit visit, voi
 size_t heaps_count(const struct heaps *heaps);
 const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first);
 
+/* The heap of that allocator, which is opened and walked by now; NULL: the process has none. */
+struct error *heaps_find(const struct heaps *heaps, const struct allocator *allocator,
+			 const struct heap **ret);
+
 /* What the allocator claims for itself, in any order; ranges may overlap, also with regions. */
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
 					     size_t *ret_count);

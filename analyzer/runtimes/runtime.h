@@ -13,6 +13,7 @@
 #ifndef ANALYZER_RUNTIMES_RUNTIME_H
 #define ANALYZER_RUNTIMES_RUNTIME_H
 
+#include "analyzer/heap/heaps.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/debug.h"
 #include "analyzer/runtimes/fibers.h"
@@ -31,6 +32,7 @@ struct runtime_context {
 	const struct program *program;
 	const struct allocation_index *index;
 	struct memory_account *account;
+	const struct heaps *heaps; /* which the index is of */
 };
 
 /* How much the name of a class says. */

@@ -27,7 +27,7 @@ struct node_name {
 struct node {
 	struct object_space space;
 	struct runtime_context context;
-	struct v8_heap_parts parts;
+	const struct v8_heap_parts *parts; /* of the heap */
 	ARRAY(uint32_t) classes;    /* by allocation: the number of its class, 0 if it has none */
 	ARRAY(const char *) names;  /* of classes; number 0 is none */
 	struct address_map numbers; /* of the addresses of these names, which are unique: classes */
@@ -48,6 +48,17 @@ bool node_has_table(struct v8_reader *reader, const struct v8_map *map);
 /* Visit the properties with names of the object at address. */
 bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_visitor *visit,
 			   void *data);
+
+/* What V8 knows of a function's variables, ScopeInfo of src/objects/scope-info.tq. */
+struct node_scope {
+	uint32_t flags;
+	uint32_t count; /* of variables that closures have, too */
+	uint64_t names; /* where those of these begin, then more; see has_names */
+	bool has_names; /* else they are in a table, which is not read */
+};
+
+/* Read the one at address; false: it was not dumped. */
+bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_scope *ret);
 
 /* The name of the function that the word is the tagged address of; false: it has none. */
 bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);

@@ -9,13 +9,8 @@ enum {
 	MAP_PROTOTYPE = 24,
 };
 
-enum { MOST_INLINE_NAMES = 75 };
-
-/* ScopeInfo of src/objects/scope-info.tq, and bits of its flags. */
+/* Flags of scopes. */
 enum {
-	SCOPE_FLAGS = 8,
-	SCOPE_COUNT = 24, /* of variables in its context */
-	SCOPE_NAMES = 32,
 	HAS_CLASS_VARIABLE = 1 << 10,
 	HAS_NAME = 3 << 12,
 };
@@ -43,7 +38,6 @@ struct error *node_open(const struct runtime_context *context, struct object_spa
 
 static void forget(struct node *node)
 {
-	v8_release(&node->parts);
 	array_release(&node->classes);
 	array_release(&node->names);
 	array_release(&node->named);
@@ -73,22 +67,29 @@ static struct error *name_class(struct node *node, const char *name, uint32_t *r
 	return address_map_add(&node->numbers, (uintptr_t)kept, *ret);
 }
 
-/* The name of a function that was compiled: behind those of its variables. */
-static bool read_scope_name(struct v8_reader *reader, uint64_t scope, char *ret, size_t size)
+bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_scope *ret)
 {
-	uint64_t flags, count, name;
+	enum { FLAGS = 12, COUNT = 28, NAMES = 32, MOST_NAMES = 75 };
 
-	if (!view_word(&reader->view, scope + SCOPE_FLAGS, &flags) ||
-	    !view_word(&reader->view, scope + SCOPE_COUNT, &count))
+	ret->names = address + NAMES;
+	if (!view_read(&reader->view, address + FLAGS, &ret->flags, sizeof(ret->flags)) ||
+	    !view_read(&reader->view, address + COUNT, &ret->count, sizeof(ret->count)))
 		return false;
-	flags >>= 32;
-	count >>= 32;
-	return (flags & HAS_NAME) &&
-	       view_word(&reader->view,
-			 scope + SCOPE_NAMES +
-				 V8_WORD * (count + (count < MOST_INLINE_NAMES ? count : 1) +
-					    ((flags & HAS_CLASS_VARIABLE) != 0)),
-			 &name) &&
+	ret->has_names = ret->count < MOST_NAMES;
+	return true;
+}
+
+/* The name of a function that was compiled: behind names and details of its variables. */
+static bool read_scope_name(struct v8_reader *reader, uint64_t address, char *ret, size_t size)
+{
+	struct node_scope scope;
+	uint64_t words, name;
+
+	if (!node_read_scope(reader, address, &scope) || !(scope.flags & HAS_NAME))
+		return false;
+	words = (uint64_t)scope.count + (scope.has_names ? scope.count : 1) +
+		((scope.flags & HAS_CLASS_VARIABLE) != 0);
+	return view_word(&reader->view, scope.names + V8_WORD * words, &name) &&
 	       v8_read_text(reader, name, ret, size);
 }
 
@@ -222,16 +223,20 @@ static struct error *find_objects_in(struct node *node, struct v8_reader *reader
 static struct error *find_all(struct node *node)
 {
 	const struct runtime_context *context = &node->context;
-	struct v8_reader reader = { { context->image }, &node->parts.layout, 0, 0 };
+	struct v8_reader reader = { { context->image } };
+	const struct heap *heap;
 
-	node->parts.chunks.memory.account = context->account;
+	TRY(heaps_find(context->heaps, &allocator_v8, &heap));
+	if (!heap)
+		return NULL;
+	node->parts = v8_parts_of(heap);
+	reader.layout = &node->parts->layout;
 	node->classes.memory.account = node->names.memory.account = context->account;
 	node->numbers.memory.account = node->maps.memory.account = context->account;
 	node->named.memory.account = context->account;
-	TRY(v8_find(context->image, context->program, &node->parts));
 	TRY(array_resize(&node->classes, allocation_count(context->index)));
 	TRY(array_append(&node->names, NULL));
-	array_for_each(chunk, &node->parts.chunks)
+	array_for_each(chunk, &node->parts->chunks)
 		if (v8_is_walked(chunk))
 			TRY(find_objects_in(node, &reader, chunk));
 	node->space.has_objects = node->names.count > 1;

@@ -22,13 +22,9 @@ enum {
 	LENGTH = 8,
 	ITEMS = 16, /* of arrays and contexts */
 	ELEMENTS = 16,
-	TABLE = 24, /* or the buffer of a view */
-	SCOPE_FLAGS = 8,
-	HAS_EXTENSION = 1 << 26,
-	SCOPE_COUNT = 24,
-	SCOPE_NAMES = 32,
-	MOST_SCOPE_NAMES = 75, /* more are in a table, which is not read */
-	FIRST_NUMBER = 4,      /* items before the entries of a table by number */
+	TABLE = 24,		 /* or the buffer of a view */
+	HAS_EXTENSION = 1 << 26, /* of a scope */
+	FIRST_NUMBER = 4,	 /* items before the entries of a table by number */
 	NUMBER_ENTRY = 3,
 	BUCKETS = 3,
 	MOST_KEY = 80,
@@ -142,18 +138,17 @@ static bool visit_entries(struct walk *walk, uint64_t object, bool is_map)
 }
 
 /* The name of that number of a scope's variables; false: it is not known. */
-static bool read_scope_name(struct walk *walk, uint64_t context, uint64_t number, uint64_t *ret)
+static bool read_variable_name(struct walk *walk, uint64_t context, uint64_t number, uint64_t *ret)
 {
-	uint64_t scope, flags, count, first;
+	struct node_scope scope;
+	uint64_t word, first;
 
-	if (!word_at(walk, context + ITEMS, &scope) || !is_object(scope) ||
-	    !word_at(walk, scope - V8_STRONG + SCOPE_FLAGS, &flags) ||
-	    !word_at(walk, scope - V8_STRONG + SCOPE_COUNT, &count))
+	if (!word_at(walk, context + ITEMS, &word) || !is_object(word) ||
+	    !node_read_scope(&walk->reader, word - V8_STRONG, &scope) || !scope.has_names)
 		return false;
-	first = flags >> 32 & HAS_EXTENSION ? 3 : 2;
-	count >>= 32;
-	return number >= first && number - first < count && count < MOST_SCOPE_NAMES &&
-	       word_at(walk, scope - V8_STRONG + SCOPE_NAMES + (number - first) * V8_WORD, ret);
+	first = scope.flags & HAS_EXTENSION ? 3 : 2;
+	return number >= first && number - first < scope.count &&
+	       word_at(walk, scope.names + (number - first) * V8_WORD, ret);
 }
 
 static bool visit_variables(struct walk *walk, uint64_t context)
@@ -169,7 +164,7 @@ static bool visit_variables(struct walk *walk, uint64_t context)
 			return false;
 		if (!is_object(value))
 			continue;
-		if (!read_scope_name(walk, context, i, &name))
+		if (!read_variable_name(walk, context, i, &name))
 			name = 0;
 		if (follow(walk, STEP_VARIABLE, name, value))
 			return true;
@@ -250,7 +245,7 @@ static struct walk walk_of(const struct node *node, edge_visitor *visit, void *d
 {
 	return (struct walk){
 		.node = node,
-		.reader = { { node->context.image }, &node->parts.layout, 0, 0 },
+		.reader = { { node->context.image }, &node->parts->layout, 0, 0 },
 		.visit = visit,
 		.data = data,
 	};
@@ -462,9 +457,9 @@ struct error *node_find_names(struct object_space *space, struct bitmap *ret)
 			continue;
 		start = allocation_range_near(node->context.index, (allocation_id)i, &hint).start;
 		if (!v8_map_of(&walk.reader, start + V8_STRONG, &map) ||
-		    !v8_is_script(&node->parts.layout, map.type))
+		    !v8_is_script(&node->parts->layout, map.type))
 			continue;
-		if (map.type == node->parts.layout.global_type)
+		if (map.type == node->parts->layout.global_type)
 			TRY(add_name(node, ret, (allocation_id)i, "globalThis"));
 		else
 			TRY(gather_scope(node, &walk, start, ret));

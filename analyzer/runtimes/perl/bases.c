@@ -75,7 +75,7 @@ bool perl_visit_bases(struct object_space *space, uint64_t number,
 
 	if (perl_find_head(perl, number) == NO_ALLOCATION ||
 	    !perl_read_head(&view, number, &head) ||
-	    !perl_read_hash(&perl->arenas, &view, &head, &hash))
+	    !perl_read_hash(perl->arenas, &view, &head, &hash))
 		return false;
 	perl->steps = perl->context.image->size;
 	if (hash.more && view_word(&view, hash.more + ORDERS, &orders) && orders &&

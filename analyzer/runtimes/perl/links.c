@@ -59,7 +59,7 @@ void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_
 	struct perl_hash hash;
 	uint64_t entry;
 
-	if (!perl_read_hash(&perl->arenas, view, head, &hash))
+	if (!perl_read_hash(perl->arenas, view, head, &hash))
 		return;
 	for (uint64_t i = 0; i < hash.chains && perl->steps > 0; i++, perl->steps--) {
 		if (!view_word(view, hash.table + PERL_WORD * i, &entry))

@@ -42,7 +42,6 @@ struct error *perl_open(const struct runtime_context *context, struct object_spa
 
 static void forget(struct perl *perl)
 {
-	perl_arenas_deinit(&perl->arenas);
 	array_release(&perl->parts);
 	array_release(&perl->links);
 	array_release(&perl->found);
@@ -94,7 +93,7 @@ bool perl_read_package(const struct perl *perl, struct view *view, uint64_t stas
 	int32_t names;
 
 	return perl_find_head(perl, stash) != NO_ALLOCATION && perl_read_head(view, stash, &head) &&
-	       perl_read_hash(&perl->arenas, view, &head, &hash) && hash.more &&
+	       perl_read_hash(perl->arenas, view, &head, &hash) && hash.more &&
 	       view_word(view, hash.more + NAME, &name) && name &&
 	       view_read(view, hash.more + NAMES, &names, sizeof(names)) &&
 	       (names == 0 || view_word(view, name, &name)) && perl_read_key(view, name, ret, size);
@@ -172,7 +171,7 @@ static void find_heads(struct perl *perl)
 {
 	const struct allocation_index *index = perl->context.index;
 
-	array_for_each(arena, &perl->arenas.list) {
+	array_for_each(arena, &perl->arenas->list) {
 		if (arena->kind != PERL_FREE)
 			continue;
 		for (uint32_t i = 1; i < arena->size / arena->slot; i++) {
@@ -181,41 +180,13 @@ static void find_heads(struct perl *perl)
 						   ? allocation_find(index, start)
 						   : NO_ALLOCATION;
 
-			/* The arena may be freed memory. */
+			/* Not if damage made it overlap another. */
 			if (id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
 			    allocation_start(index, id) == start &&
 			    allocation_size(index, id) == arena->slot)
 				perl->parts.items[id] = PART_HEAD;
 		}
 	}
-}
-
-/* Whether there are slots in the index where the arena is. */
-static bool is_indexed(const struct allocation_index *index, const struct perl_arena *arena)
-{
-	enum { MOST_SLOT = 512 };
-	uint64_t end = arena->address + arena->size;
-
-	for (uint64_t at = arena->address; at < end; at += PERL_WORD) {
-		allocation_id id = allocation_find(index, at);
-
-		if (id != NO_ALLOCATION)
-			return allocation_start(index, id) >= arena->address &&
-			       allocation_size(index, id) < MOST_SLOT;
-	}
-	return false;
-}
-
-/* Leave out the arenas that the allocator did not take for such. */
-static void keep_indexed(struct perl *perl)
-{
-	struct perl_arenas *arenas = &perl->arenas;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < arenas->list.count; i++)
-		if (is_indexed(perl->context.index, &arenas->list.items[i]))
-			arenas->list.items[kept++] = arenas->list.items[i];
-	arenas->list.count = kept;
 }
 
 static struct error *find_classes(struct perl *perl)
@@ -241,17 +212,16 @@ static struct error *find_all(struct perl *perl)
 {
 	const struct runtime_context *context = &perl->context;
 	size_t count = allocation_count(context->index);
+	const struct heap *heap;
 
-	perl->arenas.list.memory.account = perl->arenas.tables.memory.account = context->account;
+	TRY(heaps_find(context->heaps, &allocator_perl, &heap));
+	if (!heap)
+		return NULL;
+	perl->arenas = perl_heap_arenas(heap);
 	perl->parts.memory.account = perl->links.memory.account = context->account;
 	perl->found.memory.account = perl->numbers.memory.account = context->account;
 	perl->classes.memory.account = perl->live.memory.account = context->account;
 	perl->weak.memory.account = perl->interpreters.memory.account = context->account;
-	TRY(perl_find_arenas(context->image, &perl->arenas));
-	keep_indexed(perl);
-	if (perl->arenas.list.count == 0)
-		return NULL;
-	perl_claim_slots(context->image, &perl->arenas);
 	TRY(array_resize(&perl->parts, count));
 	TRY(array_resize(&perl->links, count));
 	if (count > 0)

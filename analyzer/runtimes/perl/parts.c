@@ -132,7 +132,7 @@ static struct error *find_first(struct part_search *search)
 
 	if (perl_type(&search->head) >= PERL_PVMG)
 		TRY(claim_magic(search));
-	if (perl_read_hash(&search->perl->arenas, &search->view, &search->head, &hash))
+	if (perl_read_hash(search->perl->arenas, &search->view, &search->head, &hash))
 		TRY(find_weak(search, &hash));
 	return NULL;
 }
@@ -167,7 +167,7 @@ static struct error *claim_entries(struct part_search *search, uint64_t entry, b
 	uint64_t key;
 
 	while (entry && search->steps > 0) {
-		const struct perl_arena *arena = perl_find_arena(&perl->arenas, entry);
+		const struct perl_arena *arena = perl_find_arena(perl->arenas, entry);
 		allocation_id id = perl_claim_part(
 			perl, entry, arena ? PART_ENTRY : PART_SHARED_KEY, search->id);
 
@@ -188,7 +188,7 @@ static struct error *claim_hash(struct part_search *search)
 	struct perl_hash hash;
 	uint64_t entry;
 
-	if (!perl_read_hash(&search->perl->arenas, &search->view, &search->head, &hash))
+	if (!perl_read_hash(search->perl->arenas, &search->view, &search->head, &hash))
 		return NULL;
 	TRY(claim(search, hash.table, PART_CHAINS));
 	for (uint64_t i = 0; i < hash.chains && search->steps > 0; i++, search->steps--) {
@@ -198,7 +198,7 @@ static struct error *claim_hash(struct part_search *search)
 	}
 	/* The entry that an iterator is at may be in no chain any more. */
 	if (hash.more && word_at(search, hash.more + 2 * (uint64_t)PERL_WORD, &entry) &&
-	    perl_find_arena(&search->perl->arenas, entry))
+	    perl_find_arena(search->perl->arenas, entry))
 		TRY(claim_entries(search, entry, has_own_keys));
 	return NULL;
 }
@@ -298,7 +298,7 @@ static struct error *claim_body(struct part_search *search)
 	struct perl *perl = search->perl;
 	uint64_t address = allocation_start(perl->context.index, search->id), body;
 
-	if (!perl_find_body(&perl->arenas, address, &search->head, &body) || !body)
+	if (!perl_find_body(perl->arenas, address, &search->head, &body) || !body)
 		return NULL;
 	if (perl_type(&search->head) < PERL_PVMG) {
 		perl_claim_part(perl, body, PART_BODY, search->id);
@@ -346,10 +346,10 @@ struct error *perl_find_parts(struct perl *perl)
 	struct part_search search = {
 		.perl = perl,
 		.view = { perl->context.image },
-		.steps = perl->arenas.steps,
+		.steps = perl->arenas->steps,
 	};
 
-	array_for_each(table, &perl->arenas.tables)
+	array_for_each(table, &perl->arenas->tables)
 		perl_claim_part(perl, table->start, PART_TABLE, NO_ALLOCATION);
 	TRY(visit_heads(&search, find_first));
 	TRY(visit_heads(&search, claim_body));

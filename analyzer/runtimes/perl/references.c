@@ -57,7 +57,7 @@ allocation_id perl_resolve(const struct object_space *space, allocation_id sourc
 		return find_room(perl, word);
 	if (perl->parts.items[source] != PART_HEAD || !read_source(perl, source, &head) ||
 	    word != head.body ||
-	    !perl_find_body(&perl->arenas, allocation_start(perl->context.index, source), &head,
+	    !perl_find_body(perl->arenas, allocation_start(perl->context.index, source), &head,
 			    &start) ||
 	    start == word || start == 0)
 		return NO_ALLOCATION;

@@ -102,8 +102,8 @@ struct perl_name {
 struct perl {
 	struct object_space space;
 	struct runtime_context context;
-	struct perl_arenas arenas;
-	ARRAY(uint8_t) parts;	    /* by allocation: enum perl_part */
+	const struct perl_arenas *arenas; /* of the heap */
+	ARRAY(uint8_t) parts;		  /* by allocation: enum perl_part */
 	ARRAY(uint32_t) links;	    /* of a head, its class; else the owner, or NO_ALLOCATION */
 	ARRAY(allocation_id) found; /* parts, to be searched for more */
 	struct address_map numbers; /* of classes: where they are in the list */
