@@ -7,9 +7,28 @@
 enum {
 	WORD = 8,
 	DATA = 32,
-	/* coroutine_transfer() of coroutine/amd64 pushes what calls preserve. */
-	SAVED_WORDS = 7,
-	RETURN_ADDRESS = 6,
+	MOST_SAVED = 26, /* words */
+};
+
+/*
+ * What coroutine_transfer() leaves where its stack pointer is: registers that calls preserve, by
+ * their DWARF numbers, and the return address. From coroutine/MACHINE/Context.S of Ruby 2.7 to 3.4.
+ */
+struct saved {
+	uint16_t machine;
+	uint8_t words, return_address; /* the number of its word */
+	/* The word that must be the same as the return address, or 0, if a fiber has not begun. */
+	uint8_t link;
+	uint8_t first, count; /* words with registers */
+	uint8_t registers[12];
+};
+
+static const struct saved layouts[] = {
+	{ EM_X86_64, 7, 6, 6, 0, 6, { 15, 14, 13, 12, 3, 6 } },
+	{ EM_AARCH64, 22, 20, 19, 8, 11, { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 } },
+	/* From 3.3 on: the return address may be signed. */
+	{ EM_AARCH64, 20, 19, 19, 8, 11, { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 } },
+	{ EM_RISCV, 26, 24, 24, 0, 12, { 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27 } },
 };
 
 /* Where one of the stacks is found in data, those of all are. */
@@ -31,14 +50,40 @@ static bool is_code(const struct image *image, uint64_t address)
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
-/* Whether a fiber that waits has left its registers there. */
+/* The registers that a fiber that waits has left there; NULL: it has left none. */
+static const struct saved *find_saved(const struct image *image, uint64_t pointer,
+				      uint64_t words[MOST_SAVED])
+{
+	for (size_t i = 0; pointer % WORD == 0 && i < sizeof(layouts) / sizeof(*layouts); i++) {
+		const struct saved *layout = &layouts[i];
+		uint64_t address, link;
+
+		if (layout->machine != image->arch->machine ||
+		    !image_read(image, pointer, words, WORD * layout->words))
+			continue;
+		address = words[layout->return_address] & ~image->signatures.code;
+		link = words[layout->link];
+		if (!is_code(image, address) || (link && link != words[layout->return_address]))
+			continue;
+		words[layout->return_address] = address;
+		return layout;
+	}
+	return NULL;
+}
+
 static bool is_saved(const struct image *image, uint64_t pointer)
 {
-	uint64_t address;
+	uint64_t words[MOST_SAVED];
 
-	return pointer % WORD == 0 &&
-	       image_read_u64(image, pointer + WORD * RETURN_ADDRESS, &address) &&
-	       is_code(image, address);
+	return find_saved(image, pointer, words) != NULL;
+}
+
+static bool knows_machine(const struct arch *arch)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+		if (layouts[i].machine == arch->machine)
+			return true;
+	return false;
 }
 
 static bool read_stack(struct view *view, uint64_t address, struct fiber *ret)
@@ -167,7 +212,7 @@ struct error *ruby_find_fibers(struct object_space *space, struct fibers *fibers
 	struct search search = { &ruby->context, { ruby->context.image } };
 	struct error *error;
 
-	if (ruby->context.image->arch->machine != EM_X86_64)
+	if (!knows_machine(ruby->context.image->arch))
 		return NULL;
 	search.first.memory.account = ruby->context.account;
 	TRY(ruby_slots_find(&slots, &ruby->context));
@@ -179,20 +224,19 @@ struct error *ruby_find_fibers(struct object_space *space, struct fibers *fibers
 bool ruby_fiber_registers(const struct image *image, const struct fiber *fiber,
 			  struct frame_state *ret)
 {
-	/* r15, r14, r13, r12, rbx, rbp */
-	static const uint8_t numbers[RETURN_ADDRESS] = { 15, 14, 13, 12, 3, 6 };
 	const struct arch *arch = image->arch;
-	uint64_t saved[SAVED_WORDS];
+	uint64_t words[MOST_SAVED];
+	const struct saved *saved = find_saved(image, fiber->live, words);
 
-	if (!image_read(image, fiber->live, saved, sizeof(saved)))
+	if (!saved)
 		return false;
-	*ret = (struct frame_state){ .address = saved[RETURN_ADDRESS] };
-	for (size_t i = 0; i < RETURN_ADDRESS; i++) {
-		ret->registers[numbers[i]] = saved[i];
-		ret->known |= UINT64_C(1) << numbers[i];
+	*ret = (struct frame_state){ .address = words[saved->return_address] };
+	for (size_t i = 0; i < saved->count; i++) {
+		ret->registers[saved->registers[i]] = words[saved->first + i];
+		ret->known |= UINT64_C(1) << saved->registers[i];
 	}
 	ret->registers[arch->unwound_return] = ret->address;
-	ret->registers[arch_unwound_stack_pointer(arch)] = fiber->live + sizeof(saved);
+	ret->registers[arch_unwound_stack_pointer(arch)] = fiber->live + WORD * saved->words;
 	ret->known |= UINT64_C(1) << arch->unwound_return |
 		      UINT64_C(1) << arch_unwound_stack_pointer(arch);
 	return true;
