@@ -24,8 +24,17 @@ static bool is_linked(struct view *view, const struct boehm_geometry *geometry, 
 	       (upward ? key > own_key : key < own_key);
 }
 
-/* On i386, the kernel gives memory from the lowest addresses on to who asks for it there, as bdwgc.
+/*
+ * On i386, the kernel gives memory from the lowest addresses on to who asks for it there, as bdwgc.
+ * A small heap has one index then, whose key and links are 0: few programs have memory there.
  */
+static bool may_lack_key(const struct view *view, const struct boehm_geometry *geometry,
+			 uint64_t upward)
+{
+	return geometry->word == sizeof(uint32_t) &&
+	       (upward != 0 || view->image->regions[0].start >> key_shift(geometry) == 0);
+}
+
 bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, uint64_t address)
 {
 	uint64_t key, upward, downward;
@@ -34,7 +43,7 @@ bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, ui
 	       key < UINT64_C(1) << (view->image->arch->address_bits - key_shift(geometry)) &&
 	       view_word(view, index_field(geometry, address, INDEX_UPWARD), &upward) &&
 	       view_word(view, index_field(geometry, address, INDEX_DOWNWARD), &downward) &&
-	       (key != 0 || (geometry->word == sizeof(uint32_t) && upward != 0)) &&
+	       (key != 0 || may_lack_key(view, geometry, upward)) &&
 	       is_linked(view, geometry, upward, address, true) &&
 	       is_linked(view, geometry, downward, address, false);
 }

@@ -30,15 +30,30 @@ static struct heap_context heap_context_of(struct analysis *analysis)
 	};
 }
 
+/* What is not read yet of a process with words of 4 bytes. */
+static void note_narrow(struct analysis *analysis)
+{
+	struct findings *findings = &analysis->findings;
+
+	findings_add(findings, FINDING_NOTE, "of %s, disguised pointers are not read yet",
+		     analysis->image->arch->name);
+	for (const struct runtime *const *kind = analysis->runtime_kinds; *kind; kind++)
+		if (runtime_is_loaded(*kind, analysis->program))
+			findings_add(
+				findings, FINDING_NOTE,
+				"%s is loaded, whose objects are not read where words are of 4 bytes: they are not counted, and memory that it has outside of known heaps is a root%s",
+				(*kind)->name,
+				(*kind)->integer
+					? "; a block whose address only an integer has looks leaked"
+					: "");
+}
+
 static struct error *build_heap(struct analysis *analysis)
 {
 	const struct heap_context context = heap_context_of(analysis);
 
 	if (analysis_is_narrow(analysis))
-		findings_add(
-			&analysis->findings, FINDING_NOTE,
-			"of %s, disguised pointers, mimalloc, and heaps and objects of interpreters are not read yet",
-			analysis->image->arch->name);
+		note_narrow(analysis);
 	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
 	return NULL;

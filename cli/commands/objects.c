@@ -99,9 +99,7 @@ static void note_none(struct analysis *analysis, const struct object_census *cen
 	if (census->groups.count > 0 || runtimes_have_objects(runtimes))
 		return;
 	if (runtime_count(runtimes) == 0)
-		analysis_note(
-			analysis,
-			"no runtime of a language whose objects are known is in this process");
+		analysis_note(analysis, "the objects of no language are known in this process");
 	for (size_t i = 0; i < runtime_count(runtimes); i++) {
 		snprintf(text, sizeof(text), "no objects of %s were found",
 			 runtime_at(runtimes, i)->name);
