@@ -4,6 +4,8 @@
 
 enum {
 	MOST_HEAD = 64 << 10,
+	LEAST_HEAD = 2 * V8_WORD,
+
 	IS_EXECUTABLE = 1 << 0,
 	FROM_PAGE = 1 << 3,
 	TO_PAGE = 1 << 4,
@@ -19,6 +21,8 @@ struct head {
 	uint64_t size, flags, heap;
 	uint64_t start, end;
 	uint64_t allocated;
+	uint64_t start_place;
+	bool is_early; /* up to V8 11 */
 };
 
 static bool is_executable(const struct image *image, uint64_t address)
@@ -29,24 +33,75 @@ static bool is_executable(const struct image *image, uint64_t address)
 }
 
 /* Flags of large chunks differ between versions; their size does not. */
-static enum v8_space space_of(const struct image *image, uint64_t address, const struct head *head)
+static enum v8_space space_of(const struct image *image, const struct head *head)
 {
-	if ((head->flags & IS_EXECUTABLE) || is_executable(image, head->start))
+	if ((head->is_early && (head->flags & IS_EXECUTABLE)) || is_executable(image, head->start))
 		return V8_CODE;
 	if (head->flags & (FROM_PAGE | TO_PAGE))
 		return V8_NEW;
 	return head->heap == 0 ? V8_READ_ONLY : head->size > V8_CHUNK_ALIGNMENT ? V8_LARGE : V8_OLD;
 }
 
+/*
+ * Where flags come first, the address of the rest follows: of the chunk itself, or of a block of
+ * malloc with
+ *
+ *	| allocator | chunk | size | allocated | wasted | reached | size | end | heap | start |
+ */
+static bool read_apart(const struct image *image, uint64_t address, const uint64_t *words,
+		       struct head *ret)
+{
+	enum { CHUNK = 1, ALLOCATED = 3, SIZE = 6, END, HEAP, START, WORDS };
+	uint64_t apart[WORDS];
+
+	if (words[1] % V8_WORD != 0 || !image_read(image, words[1], apart, sizeof(apart)) ||
+	    apart[CHUNK] != address)
+		return false;
+	*ret = (struct head){
+		.flags = words[0],
+		.size = apart[SIZE],
+		.heap = apart[HEAP],
+		.start = apart[START],
+		.end = apart[END],
+		.allocated = apart[ALLOCATED],
+		.start_place = words[1] + START * V8_WORD,
+	};
+	return true;
+}
+
+static bool read_head(const struct image *image, uint64_t address, struct head *ret)
+{
+	enum { WORDS = 7 };
+	uint64_t words[WORDS];
+	size_t first; /* word of what came first up to V8 11, a size */
+
+	if (!image_read(image, address, words, sizeof(words)))
+		return false;
+	if (words[1] != address && words[0] <= UINT32_MAX && read_apart(image, address, words, ret))
+		return true;
+	first = words[1] == address ? 2 : 0;
+	*ret = (struct head){
+		.flags = words[first ? 0 : 1],
+		.size = words[first],
+		.heap = words[first ? 3 : 2],
+		.start = words[first ? 4 : 3],
+		.end = words[first ? 5 : 4],
+		.allocated = words[first ? 6 : 5],
+		.start_place = address + V8_WORD * (first ? 4 : 3),
+		.is_early = first == 0,
+	};
+	return true;
+}
+
 bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk *ret)
 {
 	struct head head;
 
-	if (!image_read(image, address, &head, sizeof(head)) || head.size == 0 ||
-	    head.size % PAGE != 0 || head.size > LARGEST_CHUNK ||
-	    head.start - address >= MOST_HEAD || head.start - address < sizeof(head) ||
-	    (head.start | head.end) % V8_WORD != 0 || head.end <= head.start ||
-	    head.end - address > head.size || head.allocated > head.end - head.start)
+	if (!read_head(image, address, &head) || head.size == 0 || head.size % PAGE != 0 ||
+	    head.size > LARGEST_CHUNK || head.start - address >= MOST_HEAD ||
+	    head.start - address < LEAST_HEAD || (head.start | head.end) % V8_WORD != 0 ||
+	    head.end <= head.start || head.end - address > head.size ||
+	    head.allocated > head.end - head.start)
 		return false;
 	*ret = (struct v8_chunk){
 		.address = address,
@@ -55,7 +110,8 @@ bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk 
 		.end = head.end,
 		.allocated = head.allocated,
 		.heap = head.heap,
-		.space = space_of(image, address, &head),
+		.start_place = head.start_place,
+		.space = space_of(image, &head),
 		.is_from = (head.flags & FROM_PAGE) != 0,
 	};
 	return true;
@@ -74,8 +130,7 @@ static struct error *find_chunks_in(const struct image *image, const struct regi
 	return NULL;
 }
 
-/* The chunk that address is among the objects of, or NULL. */
-static const struct v8_chunk *find_chunk(const struct v8_heap_parts *parts, uint64_t address)
+const struct v8_chunk *v8_find_chunk(const struct v8_heap_parts *parts, uint64_t address)
 {
 	const struct v8_chunk *chunks = parts->chunks.items;
 	size_t i = LIST_ABOVE(chunks, parts->chunks.count, address, address);
@@ -99,7 +154,7 @@ static struct error *find_labs(const struct image *image, uint64_t heap,
 		    ((words[0] | words[1] | words[2]) & (V8_WORD - 1)) != 0 ||
 		    words[0] > words[1] || words[1] >= words[2])
 			continue;
-		chunk = find_chunk(parts, words[0]);
+		chunk = v8_find_chunk(parts, words[0]);
 		if (chunk && words[2] <= chunk->end && parts->labs.count < MOST_LABS)
 			TRY(array_append(&parts->labs, (struct v8_lab){ words[1], words[2] }));
 	}

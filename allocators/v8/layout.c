@@ -3,6 +3,8 @@
 #include "analyzer/base/macros.h"
 #include "analyzer/program/symbols.h"
 
+enum { VIEW_BUFFER = 24 };
+
 /* A type with a name that debuggers know. */
 struct known_type {
 	const char *symbol;
@@ -36,6 +38,23 @@ static const struct known_type types[] = {
 	{ "v8dbg_type_Symbol__SYMBOL_TYPE", V8_UNKNOWN, "(symbol)" },
 	{ "v8dbg_type_PropertyCell__PROPERTY_CELL_TYPE", V8_UNKNOWN, "(variable)" },
 	{ "v8dbg_type_Cell__CELL_TYPE", V8_UNKNOWN, "(variable)" },
+	/* Up to V8 11, these are between the others. */
+	{ "v8dbg_type_ArrayList__ARRAY_LIST_TYPE", V8_LIST, "(array)" },
+	{ "v8dbg_type_ClosureFeedbackCellArray__CLOSURE_FEEDBACK_CELL_ARRAY_TYPE", V8_ARRAY,
+	  "(feedback)" },
+	{ "v8dbg_type_ObjectBoilerplateDescription__OBJECT_BOILERPLATE_DESCRIPTION_TYPE",
+	  V8_UNKNOWN, "(array)" },
+	{ "v8dbg_type_ScriptContextTable__SCRIPT_CONTEXT_TABLE_TYPE", V8_UNKNOWN, "(array)" },
+	{ "v8dbg_type_RegExpMatchInfo__REG_EXP_MATCH_INFO_TYPE", V8_UNKNOWN, "(array)" },
+	{ "v8dbg_type_TrustedFixedArray__TRUSTED_FIXED_ARRAY_TYPE", V8_ARRAY, "(array)" },
+	{ "v8dbg_type_ProtectedFixedArray__PROTECTED_FIXED_ARRAY_TYPE", V8_ARRAY, "(array)" },
+	{ "v8dbg_type_TrustedWeakFixedArray__TRUSTED_WEAK_FIXED_ARRAY_TYPE", V8_ARRAY,
+	  "(weak array)" },
+	{ "v8dbg_type_ProtectedWeakFixedArray__PROTECTED_WEAK_FIXED_ARRAY_TYPE", V8_ARRAY,
+	  "(weak array)" },
+	{ "v8dbg_type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", V8_BYTES, "(bytes)" },
+	{ "v8dbg_type_BytecodeWrapper__BYTECODE_WRAPPER_TYPE", V8_UNKNOWN, "(bytecode)" },
+	{ "v8dbg_type_CodeWrapper__CODE_WRAPPER_TYPE", V8_UNKNOWN, "(code)" },
 };
 
 static bool find_module(const struct program *program, const struct module **ret)
@@ -59,11 +78,38 @@ static bool read_number(const struct image *image, const struct module *module, 
 	return module_find_variable(module, name, &address) && image_read_u32(image, address, ret);
 }
 
+/* Names that say a member's type, too, which differs between versions: up to V8 11, 12, 13. */
+struct changed_number {
+	const char *names[3];
+	uint32_t *ret;
+};
+
+static bool read_changed(const struct image *image, const struct module *module,
+			 const struct changed_number *number)
+{
+	for (size_t i = 0; i < COUNT_OF(number->names) && number->names[i]; i++)
+		if (read_number(image, module, number->names[i], number->ret))
+			return true;
+	return false;
+}
+
 /* The number of a type that has a rule. */
 static bool read_type(const struct image *image, const struct module *module, const char *name,
 		      uint32_t *ret)
 {
 	return read_number(image, module, name, ret) && *ret + 1 < V8_TYPES;
+}
+
+/* V8 13 does not say which type free memory has: the one before holes. It counts words there. */
+static bool read_free_type(const struct image *image, const struct module *module,
+			   struct v8_layout *ret)
+{
+	ret->free_unit = 1;
+	if (read_type(image, module, "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &ret->free_type))
+		return true;
+	ret->free_unit = V8_WORD;
+	return read_type(image, module, "v8dbg_type_Hole__HOLE_TYPE", &ret->free_type) &&
+	       ret->free_type-- > 0;
 }
 
 static void set(struct v8_layout *layout, uint32_t type, enum v8_rule rule, const char *label)
@@ -97,7 +143,7 @@ static bool add_arrays(const struct image *image, const struct module *module,
 bool v8_find_layout(const struct image *image, const struct program *program, struct v8_layout *ret)
 {
 	const struct module *module;
-	uint32_t type, place, prefix;
+	uint32_t type, place, prefix, first_name;
 
 	*ret = (struct v8_layout){ 0 };
 	if (!find_module(program, &module))
@@ -110,7 +156,6 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		{ "v8dbg_type_JSFunction__JS_FUNCTION_TYPE", &ret->function_type },
 		{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", &ret->shared_type },
 		{ "v8dbg_FirstNonstringType", &ret->first_string_end },
-		{ "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &ret->free_type },
 		{ "v8dbg_type_HeapNumber__HEAP_NUMBER_TYPE", &ret->number_type },
 		{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", &ret->scope_type },
 		{ "v8dbg_FirstContextType", &ret->first_context },
@@ -125,11 +170,7 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		{ "v8dbg_class_String__length__int32_t", &ret->text_length },
 		{ "v8dbg_class_SeqOneByteString__chars__char", &ret->text },
 		{ "v8dbg_class_BytecodeArray__data__uintptr_t", &ret->bytecode },
-		{ "v8dbg_class_Map__constructor_or_back_pointer__Object", &ret->constructor },
 		{ "v8dbg_class_JSFunction__shared__SharedFunctionInfo", &ret->shared },
-		{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", &ret->name },
-		{ "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
-		  &ret->script },
 		{ "v8dbg_class_JSFunction__context__Context", &ret->context },
 		{ "v8dbg_bit_field3_number_of_own_descriptors_shift", &ret->count_shift },
 		{ "v8dbg_bit_field3_number_of_own_descriptors_mask", &ret->count_mask },
@@ -148,21 +189,46 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		{ "v8dbg_type_JSTypedArray__JS_TYPED_ARRAY_TYPE", &ret->typed_array_type },
 		{ "v8dbg_type_JSArrayBuffer__JS_ARRAY_BUFFER_TYPE", &ret->array_buffer_type },
 		{ "v8dbg_elements_dictionary_elements", &ret->dictionary_elements },
+		{ "v8dbg_scopeinfo_idx_first_vars", &first_name },
+	};
+	const struct changed_number changed[] = {
+		{ { "v8dbg_class_Map__constructor_or_back_pointer__Object",
+		    "v8dbg_class_Map__constructor_or_back_pointer__Tagged_Object_" },
+		  &ret->constructor },
+		{ { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object",
+		    "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+		    "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_" },
+		  &ret->name },
+		{ { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+		    "v8dbg_class_SharedFunctionInfo__raw_script__Tagged_Object_" },
+		  &ret->script },
+	};
+	/* The first member of an ArrayBuffer, in the place of which a view has its buffer. */
+	const struct changed_number buffer = {
+		{ "v8dbg_class_JSArrayBuffer__detach_key__Object",
+		  "v8dbg_class_JSArrayBuffer__detach_key__Tagged_Object_" },
+		&ret->view_buffer,
 	};
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
 		if (!read_number(image, module, numbers[i].name, numbers[i].ret))
 			return false;
+	for (size_t i = 0; i < COUNT_OF(changed); i++)
+		if (!read_changed(image, module, &changed[i]))
+			return false;
+	/* V8 10 does not say it. */
+	if (!read_changed(image, module, &buffer))
+		ret->view_buffer = VIEW_BUFFER;
+	ret->scope_names = (1 + first_name) * V8_WORD;
 	ret->dictionary += prefix;
 	ret->count_shift &= 31;
 	ret->index_shift &= 31;
 	/* Maps are read at these places; pointers are not compressed. */
 	if (!read_number(image, module, "v8dbg_class_Map__instance_type__uint16_t", &place) ||
 	    place != 12 || !read_number(image, module, "v8dbg_TaggedSize", &place) ||
-	    place != V8_WORD ||
-	    !read_type(image, module, "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &type) ||
+	    place != V8_WORD || !read_free_type(image, module, ret) ||
 	    ret->first_string_end > V8_TYPES || !add_arrays(image, module, ret))
 		return false;
-	ret->rules[type] = V8_FREE;
+	ret->rules[ret->free_type] = V8_FREE;
 	for (size_t i = 0; i < COUNT_OF(types); i++)
 		if (read_type(image, module, types[i].symbol, &type))
 			set(ret, type, types[i].rule, types[i].label);

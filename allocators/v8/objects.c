@@ -87,7 +87,7 @@ static uint64_t size_by_rule(struct v8_reader *reader, uint64_t address, uint32_
 	case V8_DESCRIPTORS:
 		return DESCRIPTOR + (word & UINT16_MAX) * DESCRIPTOR;
 	case V8_FREE:
-		return length;
+		return length * reader->layout->free_unit;
 	case V8_UNKNOWN:
 		break;
 	}
@@ -137,7 +137,7 @@ bool v8_read_object(struct v8_reader *reader, uint64_t address, uint64_t end, st
 	ret->is_free = map->type == layout->free_type || map->type + 1 == layout->free_type;
 	ret->is_plain = is_in_one_piece(layout, map->type) || rule == V8_BYTES ||
 			rule == V8_DOUBLES || map->type == layout->number_type;
-	return ret->size <= end - address;
+	return ret->size % V8_WORD == 0 && ret->size <= end - address;
 }
 
 /* The text of a string in one piece, from that letter on. */

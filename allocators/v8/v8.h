@@ -1,5 +1,5 @@
 /*
- * The heap of V8, the engine of Node.js 18 to 20: chunks, and the objects in them.
+ * The heap of V8, the engine of Node.js 18 to 24: chunks, and the objects in them.
  *
  *	chunk, at a multiple of 256 KiB (BasicMemoryChunk)
  *	| size | flags | heap | start | end | allocated | ... |     objects     |
@@ -7,7 +7,9 @@
  *	object	| map, + 1 | ... |
  *	Map	| map of maps, + 1 | size in words, ... | type, ... |
  *
- * src/heap/basic-memory-chunk.h and src/objects/map.h, the same in V8 10.2 and 11.3. An address of
+ * src/heap/basic-memory-chunk.h and src/objects/map.h of V8 10.2 and 11.3. In 12.4, flags and the
+ * chunk's own address come first; in 13.6, flags and the address of the rest, which is from malloc
+ * (src/heap/memory-chunk.h, base-page.h). An address of
  * an object is kept with 1 added, or 3 if it is weak. Objects follow each other: free memory in
  * between is an object of its own, but for what the program allocates from just now, [top, limit).
  * Which number a type has, and where members are, V8 says of itself in variables called v8dbg_...,
@@ -21,7 +23,6 @@
 
 enum {
 	V8_CHUNK_ALIGNMENT = 256 << 10,
-	V8_START = 24, /* in a chunk: where its objects begin */
 	V8_WORD = 8,
 	V8_TAGS = 3, /* of an address: */
 	V8_STRONG = 1,
@@ -36,7 +37,8 @@ struct v8_chunk {
 	uint64_t address, size;
 	uint64_t start, end; /* of the objects */
 	uint64_t allocated;
-	uint64_t heap; /* the struct Heap that it belongs to */
+	uint64_t heap;	      /* the struct Heap that it belongs to */
+	uint64_t start_place; /* of the word that says where the objects begin */
 	enum v8_space space;
 	bool is_from; /* new objects were there before the last collection of those */
 };
@@ -63,6 +65,7 @@ struct v8_layout {
 	uint32_t function_type, shared_type;
 	uint32_t first_string_end; /* types below are texts */
 	uint32_t free_type, number_type, scope_type;
+	uint32_t free_unit; /* of the length of free memory, in bytes */
 	uint32_t first_context, last_context;
 	uint32_t representation, sequential, encoding, one_byte; /* of texts */
 	uint32_t joined, sliced, thin;
@@ -78,6 +81,8 @@ struct v8_layout {
 	uint32_t dictionary; /* items before the first entry of a dictionary */
 	uint32_t global_type, cell_type, script_type;
 	uint32_t hash_type, set_type, typed_array_type, array_buffer_type;
+	uint32_t view_buffer; /* of a view of a buffer: the JSArrayBuffer */
+	uint32_t scope_names; /* of a ScopeInfo: the first name */
 	uint32_t script_name;
 	uint32_t dictionary_elements; /* the kind of elements that are a table by number */
 	uint8_t rules[V8_TYPES];      /* enum v8_rule */
@@ -105,6 +110,9 @@ struct error *v8_find(const struct image *image, const struct program *program,
 /* Those of a heap of V8, which has chunks. */
 extern const struct allocator allocator_v8;
 const struct v8_heap_parts *v8_parts_of(const struct heap *heap);
+
+/* The chunk that address is among the objects of, or the end of, or NULL. */
+const struct v8_chunk *v8_find_chunk(const struct v8_heap_parts *parts, uint64_t address);
 
 static inline void v8_release(struct v8_heap_parts *parts)
 {

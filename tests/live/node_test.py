@@ -16,7 +16,7 @@ HELD, LOST, LOST_SIZE, HELD_SIZE = 40, 20, 151536, 1432
 # What malloc may give more than is asked for: of its heaps, and of blocks with a mapping.
 ROUNDING, PAGE, MAPPED = 24, 4096, 64 << 10
 SPACES = {"new_space": "new", "new_large_object_space": "large", "large_object_space": "large",
-          "old_space": "old", "map_space": "old"}
+          "old_space": "old", "map_space": "old", "trusted_space": "old"}
 
 ADDON = f"""
 #include <stdlib.h>
@@ -164,6 +164,8 @@ class Node(harness.LiveTest):
     def check_leaks(self):
         """What only V8's heap refers to is held."""
         rows = harness.tables("-q", self.core, "list", "leaked")["allocation"]
+        # OpenSSL in Node.js 24 loses a block: no word of the core refers to it.
+        rows = [row for row in rows if row["identity"] != "zlib_stateful_method"]
         wrong = [row for row in rows if not has_room(row["size"], LOST_SIZE)]
         self.assertEqual(wrong, [])
         # A stack may still have one.

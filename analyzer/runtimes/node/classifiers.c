@@ -32,13 +32,13 @@ static bool is_store(const uint64_t words[static WORDS], struct memory_range ran
 
 /*
  * Length, most and memory in a JSArrayBuffer: the room is as much as the most. From 11 on, a word
- * more is before them.
+ * more is before them, and from 13 on another.
  */
-enum { BUFFER_WORDS = 3, MEMORY = 40, LATER_MEMORY = 48 };
+enum { BUFFER_WORDS = 3, MEMORY = 40, LAST_MEMORY = 56 };
 
 static bool is_memory_word(uint64_t offset)
 {
-	return offset == MEMORY || offset == LATER_MEMORY;
+	return offset >= MEMORY && offset <= LAST_MEMORY && offset % V8_WORD == 0;
 }
 
 /* Read them up to the word at address. */
@@ -100,12 +100,14 @@ static void match(struct reader *reader, const struct reference *reference)
 
 static void tell(struct reader *reader, struct memory_range range, struct pattern_facts *facts)
 {
-	uint64_t words[WORDS];
+	uint64_t words[WORDS], place = MEMORY;
 
 	if (!facts->owner)
 		return;
-	if ((read_buffer(reader, facts->owner + MEMORY, words) && is_buffer(words, range)) ||
-	    (read_buffer(reader, facts->owner + LATER_MEMORY, words) && is_buffer(words, range))) {
+	while (place <= LAST_MEMORY &&
+	       !(read_buffer(reader, facts->owner + place, words) && is_buffer(words, range)))
+		place += V8_WORD;
+	if (place <= LAST_MEMORY) {
 		facts->length = words[0];
 		facts->capacity = words[1];
 	} else if (reader_words(reader, facts->owner, WORDS, words) && is_store(words, range)) {

@@ -67,14 +67,17 @@ static struct error *name_class(struct node *node, const char *name, uint32_t *r
 	return address_map_add(&node->numbers, (uintptr_t)kept, *ret);
 }
 
+/* Flags are a small number, in the upper half, or from V8 13 on a plain one. */
 bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_scope *ret)
 {
-	enum { FLAGS = 12, COUNT = 28, NAMES = 32, MOST_NAMES = 75 };
+	enum { FLAGS = 8, COUNT = 28, MOST_NAMES = 75 };
+	uint64_t flags;
 
-	ret->names = address + NAMES;
-	if (!view_read(&reader->view, address + FLAGS, &ret->flags, sizeof(ret->flags)) ||
+	ret->names = address + reader->layout->scope_names;
+	if (!view_word(&reader->view, address + FLAGS, &flags) ||
 	    !view_read(&reader->view, address + COUNT, &ret->count, sizeof(ret->count)))
 		return false;
+	ret->flags = (uint32_t)(flags | flags >> 32);
 	ret->has_names = ret->count < MOST_NAMES;
 	return true;
 }
@@ -285,10 +288,14 @@ bool node_is_link(const struct object_space *space, allocation_id source, alloca
 		  uint64_t word, uint64_t place)
 {
 	const struct node *node = known(space);
+	const struct v8_chunk *chunk;
 
 	if (!node->classes.items[target])
 		return false;
-	if (source == NO_ALLOCATION)
-		return place % V8_CHUNK_ALIGNMENT == V8_START && word - place < V8_CHUNK_ALIGNMENT;
-	return (word & V8_TAGS) == V8_WEAK && node->classes.items[source] != 0;
+	if ((word & V8_TAGS) == 0) {
+		chunk = v8_find_chunk(node->parts, word);
+		return chunk && word == chunk->start && place == chunk->start_place;
+	}
+	return source != NO_ALLOCATION && (word & V8_TAGS) == V8_WEAK &&
+	       node->classes.items[source] != 0;
 }

@@ -22,7 +22,7 @@ enum {
 	LENGTH = 8,
 	ITEMS = 16, /* of arrays and contexts */
 	ELEMENTS = 16,
-	TABLE = 24,		 /* or the buffer of a view */
+	TABLE = 24,
 	HAS_EXTENSION = 1 << 26, /* of a scope */
 	FIRST_NUMBER = 4,	 /* items before the entries of a table by number */
 	NUMBER_ENTRY = 3,
@@ -234,7 +234,7 @@ static void visit_edges(struct walk *walk, uint64_t address)
 	if (map.type == layout->hash_type || map.type == layout->set_type)
 		visit_entries(walk, address, map.type == layout->hash_type);
 	else if (map.type == layout->typed_array_type) {
-		if (word_at(walk, address + TABLE, &word))
+		if (word_at(walk, address + layout->view_buffer, &word))
 			follow(walk, STEP_BUFFER, 0, word);
 	} else {
 		visit_closure(walk, address);
