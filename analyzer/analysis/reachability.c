@@ -168,11 +168,24 @@ struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
 	return NULL;
 }
 
+void analysis_note_collection(struct analysis *analysis)
+{
+	const char *name = runtimes_collecting(analysis->runtimes);
+
+	if (name && !analysis->collection_noted)
+		findings_add(
+			&analysis->findings, FINDING_NOTE,
+			"the collector of %s was at work: what it was about to free is in use or garbage yet",
+			name);
+	analysis->collection_noted = true;
+}
+
 /* What only a collector would free stays, if that does not run. */
 static void note_collector(struct analysis *analysis)
 {
 	char text[160];
 
+	analysis_note_collection(analysis);
 	if (analysis->liveness.garbage.words &&
 	    runtimes_tell_collector(analysis->runtimes, text, sizeof(text)))
 		findings_add(&analysis->findings, FINDING_NOTE, "%s", text);

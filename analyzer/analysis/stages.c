@@ -185,7 +185,9 @@ static struct error *build_debug(struct analysis *analysis)
 
 static struct error *build_objects(struct analysis *analysis)
 {
-	return runtimes_find_objects(analysis->runtimes, analysis->debug);
+	TRY(runtimes_find_objects(analysis->runtimes, analysis->debug));
+	analysis_note_collection(analysis);
+	return NULL;
 }
 
 static struct error *build_object_paths(struct analysis *analysis)

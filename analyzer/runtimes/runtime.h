@@ -247,6 +247,8 @@ struct runtime {
 	bool is_counted, keeps_cycles;
 	/* Optional, with is_counted: a note on what keeps the collector from freeing garbage. */
 	bool (*tell_collector)(const struct object_space *space, char *ret, size_t size);
+	/* Optional: whether the core is from the middle of a collection. */
+	bool (*is_collecting)(const struct object_space *space);
 	/* Optional: how the object is kept. False: that is not known. */
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);

@@ -303,6 +303,18 @@ bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size
 	return false;
 }
 
+const char *runtimes_collecting(const struct runtimes *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct object_space *space = list->spaces[i];
+
+		if (space->has_objects && space->runtime->is_collecting &&
+		    space->runtime->is_collecting(space))
+			return space->runtime->name;
+	}
+	return NULL;
+}
+
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

@@ -70,6 +70,19 @@ echo "collected ", gc_status()["collected"], "\\n", "internal ", $internal, "\\n
 """
 
 
+# Each object becomes a root of the collector, which gives it the object's own number.
+ROOTS = f"""
+class Node {{ public $self; public $text; }}
+class Slow extends Node {{ function __destruct() {{ echo "ready\\n"; sleep(600); }} }}
+function drop($class) {{
+    $node = new $class;
+    $node->self = $node;
+}}
+for ($i = 0; $i < {CYCLES}; $i++)
+    drop("Node");
+"""
+
+
 class PhpObjects(php_programs.PhpTest):
     def core(self):
         core, self.said = self.core_of(PROGRAM)
@@ -132,6 +145,21 @@ class PhpObjects(php_programs.PhpTest):
         heap = next(row["arena"] for row in arenas if row["allocator"] == "zend")
         self.assertEqual([block for block in blocks if int(block, 16) >> 24 ==
                           int(heap, 16) >> 24], [])
+
+    def test_collector_that_is_off_is_told(self):
+        core, _ = self.core_of(ROOTS + "gc_disable();")
+        answer = harness.ask(core, "count", "garbage", "Node")
+        self.assertIn("(gc_disable())", answer.stderr)
+        self.assertGreaterEqual(int(answer.stdout.replace(",", "").split()[0]),
+                                CYCLES - MOST_HELD)
+
+    def test_middle_of_a_collection_is_told(self):
+        core, _ = self.core_of(ROOTS + 'drop("Slow"); gc_collect_cycles();')
+        for words in (("count", "garbage"), ("count", "leaked"), ("objects",)):
+            answer = harness.ask(core, *words)
+            self.assertIn("the collector of php was at work", answer.stderr)
+            if words[0] == "count":
+                self.assertTrue(answer.stdout.startswith("0 "), answer.stdout)
 
     def test_object_that_a_count_too_high_keeps_is_leaked(self):
         core = self.core()

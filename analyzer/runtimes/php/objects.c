@@ -250,6 +250,40 @@ allocation_id php_resolve(const struct object_space *space, allocation_id source
 	return found == NOT_IN_MAP ? NO_ALLOCATION : found;
 }
 
+/* struct _zend_gc_globals of zend_gc.c, the same from 7.3 to 8.4: { roots, bools ... }. */
+enum { COLLECTOR_ENABLED, COLLECTOR_ACTIVE };
+
+static bool collector_says(const struct object_space *space, uint64_t number, bool *ret)
+{
+	const struct php *php = (const struct php *)space;
+	uint8_t flag;
+
+	if (!php->collector ||
+	    !image_read(php->context.image, php->collector + WORD + number, &flag, sizeof(flag)))
+		return false;
+	*ret = flag == 1;
+	return true;
+}
+
+bool php_is_collecting(const struct object_space *space)
+{
+	bool is_active;
+
+	return collector_says(space, COLLECTOR_ACTIVE, &is_active) && is_active;
+}
+
+bool php_tell_collector(const struct object_space *space, char *ret, size_t size)
+{
+	bool is_enabled;
+
+	if (!collector_says(space, COLLECTOR_ENABLED, &is_enabled) || is_enabled)
+		return false;
+	snprintf(
+		ret, size,
+		"the program switched PHP's collector off (gc_disable()): garbage stays until gc_collect_cycles() is called");
+	return true;
+}
+
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)
 {
 	const struct php *php = (const struct php *)space;

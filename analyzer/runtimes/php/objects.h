@@ -30,6 +30,8 @@ struct error *php_visit_code(struct object_space *space, object_code_visitor *vi
 void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
 		   bool with_content, char *ret, size_t size);
 allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word);
+bool php_tell_collector(const struct object_space *space, char *ret, size_t size);
+bool php_is_collecting(const struct object_space *space);
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
 struct error *php_visit_members(struct object_space *space, allocation_id id, bool with_content,
 				bool (*each)(void *data, const struct runtime_member *member),

@@ -80,6 +80,7 @@ struct php {
 	struct name_pool names;
 	ARRAY(struct php_elements) elements; /* by id */
 	ARRAY(struct named_range) ranges;
+	uint64_t collector; /* of its variables; 0: they are not known */
 	uint64_t stack_top; /* of what is in use of the last page of the stack */
 	struct php_engine engine;
 	uint64_t steps; /* that walks may take yet: in a damaged core, all may share their tables */

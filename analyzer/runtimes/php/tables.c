@@ -6,7 +6,7 @@
  *
  * Both tables are arrays of words. That of objects has each at the place of its number; free places
  * are odd. The place of a root is in its own bits; the lowest two bits of the word are flags, and 1
- * if the place is free.
+ * if the place is free. An object may have the same number in both.
  */
 #include "analyzer/runtimes/php/space.h"
 #include "analyzer/runtimes/php/values.h"
@@ -102,7 +102,8 @@ static bool is_root_table(struct view *view, uint64_t place, uint64_t word, void
 	uint64_t right = 0, wrong = 0, entry;
 	struct table *table = &search->found;
 
-	if (!word || !find_table(search->php, word, table))
+	if (!word || !find_table(search->php, word, table) ||
+	    search->php->class_of.items[table->id] == PHP_OBJECTS)
 		return false;
 	for (uint64_t i = 1; i < table->count && i < MOST_LOOKED_AT; i++) {
 		if (!view_word(view, table->start + WORD * i, &entry))
@@ -226,10 +227,13 @@ struct error *php_find_tables(struct php *php)
 	struct search search = { .php = php };
 
 	find_place(php, &search);
-	if (module_data_search(context->image, context->program, is_root_table, &search))
+	if (module_data_search(context->image, context->program, is_object_table, &search)) {
+		php->class_of.items[search.found.id] = PHP_OBJECTS;
+		TRY(know_objects(php, &search.found));
+	}
+	php->collector =
+		module_data_search(context->image, context->program, is_root_table, &search);
+	if (php->collector)
 		php->class_of.items[search.found.id] = PHP_ROOTS;
-	if (!module_data_search(context->image, context->program, is_object_table, &search))
-		return NULL;
-	php->class_of.items[search.found.id] = PHP_OBJECTS;
-	return know_objects(php, &search.found);
+	return NULL;
 }

@@ -1,11 +1,10 @@
 /*
- * The state of CPython's collector of cycles, of 3.11.
+ * The state of CPython's collector of cycles, of 3.7 to 3.13.
  */
 #ifndef ANALYZER_RUNTIMES_PYTHON_COLLECTOR_H
 #define ANALYZER_RUNTIMES_PYTHON_COLLECTOR_H
 
-#include "analyzer/image/view.h"
-#include "analyzer/program/program.h"
+#include "analyzer/runtimes/runtime.h"
 
 struct python_collector {
 	bool is_enabled;
@@ -14,7 +13,6 @@ struct python_collector {
 };
 
 /* False: it is not where it is searched for. */
-bool python_collector_find(const struct image *image, const struct program *program,
-			   struct python_collector *ret);
+bool python_collector_find(const struct runtime_context *context, struct python_collector *ret);
 
 #endif

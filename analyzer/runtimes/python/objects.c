@@ -458,17 +458,12 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size)
 {
-	const struct runtime_context *context = &of(space)->context;
 	struct python_collector collector;
 
-	if (!python_collector_find(context->image, context->program, &collector) ||
-	    (collector.is_enabled && !collector.frozen && !collector.is_collecting))
+	if (!python_collector_find(&of(space)->context, &collector) ||
+	    (collector.is_enabled && !collector.frozen))
 		return false;
-	if (collector.is_collecting)
-		snprintf(
-			ret, size,
-			"Python's collector was at work: what it was about to free is garbage yet");
-	else if (!collector.is_enabled)
+	if (!collector.is_enabled)
 		snprintf(
 			ret, size,
 			"the program switched Python's collector off (gc.disable()): garbage stays until gc.collect() is called");
@@ -479,6 +474,13 @@ bool python_tell_collector(const struct object_space *space, char *ret, size_t s
 			" objects of Python are frozen (gc.freeze()): if they are garbage, they stay",
 			collector.frozen);
 	return true;
+}
+
+bool python_is_collecting(const struct object_space *space)
+{
+	struct python_collector collector;
+
+	return python_collector_find(&of(space)->context, &collector) && collector.is_collecting;
 }
 
 bool python_liveness(const struct object_space *space, allocation_id id,

@@ -21,6 +21,7 @@ bool python_may_refer(const struct object_space *space, allocation_id id, uint64
 bool python_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		    uint64_t word, uint64_t place);
 bool python_tell_collector(const struct object_space *space, char *ret, size_t size);
+bool python_is_collecting(const struct object_space *space);
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret);
 struct error *python_find_names(struct object_space *space, struct bitmap *ret);

@@ -125,6 +125,7 @@ const struct runtime runtime_python = {
 	.is_link = python_is_link,
 	.is_counted = true,
 	.tell_collector = python_tell_collector,
+	.is_collecting = python_is_collecting,
 	.liveness = python_liveness,
 	.visit_frames = python_visit_frames,
 	.find_names = python_find_names,
