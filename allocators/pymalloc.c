@@ -109,15 +109,11 @@ static struct error *add_free(struct block_sink *sink, uint64_t start, uint64_t 
 static struct error *add_pool(struct block_sink *sink, uint64_t address,
 			      const struct pymalloc_pool *pool)
 {
-	uint64_t start = address + POOL_HEADER;
+	uint64_t start = address + POOL_HEADER, used[FREE_WORDS];
 
-	for (uint32_t i = 0; i < pool->carved; i++) {
-		bool is_free = pool->free[i / 64] >> i % 64 & 1;
-
-		TRY(block_sink_add(sink,
-				   (struct block){ start + (uint64_t)i * pool->block, pool->block,
-						   is_free ? BLOCK_FREE : BLOCK_USED }));
-	}
+	for (size_t i = 0; i < FREE_WORDS; i++)
+		used[i] = ~pool->free[i];
+	TRY(block_sink_add_row(sink, start, pool->block, used, NULL, pool->carved));
 	return add_free(sink, start + (uint64_t)pool->carved * pool->block,
 			start + (uint64_t)pool->capacity * pool->block);
 }
