@@ -239,8 +239,8 @@ static void look_up(struct scan *scan, struct scanner *scanner)
 		    !bitmap_get(scan->used, targets[i]))
 			continue;
 		reference->target = targets[i];
-		reference->range = allocation_range_near(scan->input->index, targets[i],
-							 &scanner->reader.hint);
+		reference->range =
+			allocation_range_around(scan->input->index, targets[i], scanner->words[i]);
 		offset = scanner->words[i] - reference->range.start;
 		if (offset >> scan->word_shift <= MOST_OFFSET)
 			show_reference(scan, scanner, reference, offset >> scan->word_shift, i);

@@ -160,8 +160,9 @@ static void fill_lines(const struct allocation_index *index, size_t number)
 /*
  * Put the bounds around what lies on either side of the widest gap; the least shift of all. Words
  * that are addresses a little before a region are within: to a runtime they may be references.
+ * Returns the first region behind the gap; 0: there is none.
  */
-static void find_bounds(struct allocation_index *index)
+static size_t find_bounds(struct allocation_index *index)
 {
 	enum { LEAST_GAP = 1 << 20, BEFORE = 64 };
 	const struct heap_region *regions = index->regions;
@@ -169,7 +170,7 @@ static void find_bounds(struct allocation_index *index)
 	uint64_t widest = LEAST_GAP;
 
 	if (count == 0)
-		return;
+		return 0;
 	index->least_shift = regions[0].shift;
 	for (size_t i = 1; i < count; i++) {
 		uint64_t gap = regions[i].start - regions[i - 1].end;
@@ -192,6 +193,28 @@ static void find_bounds(struct allocation_index *index)
 		index->bounds.start[i] -= before;
 		index->bounds.size[i] += before;
 	}
+	return split;
+}
+
+/* Of the bounds that hold the regions [first, end). */
+static struct error *make_guide(struct allocation_index *index, int bounds, size_t first,
+				size_t end)
+{
+	struct region_guide *guide = &index->guides[bounds];
+	const struct heap_region *regions = index->regions;
+	uint64_t start = index->bounds.start[bounds], size = index->bounds.size[bounds];
+	size_t region = first;
+
+	while (size >> guide->shift > end - first)
+		guide->shift++;
+	TRY(array_resize(&guide->last, (size >> guide->shift) + 2));
+	for (size_t i = 0; i < guide->last.count; i++) {
+		while (region + 1 < end &&
+		       regions[region + 1].start - start <= (uint64_t)i << guide->shift)
+			region++;
+		guide->last.items[i] = (uint32_t)region;
+	}
+	return NULL;
 }
 
 /* Take over the sink's bits, giving back what was reserved too much. */
@@ -215,6 +238,7 @@ static struct error *take_traits(struct allocation_index *index)
 static struct error *build(struct allocation_index *index)
 {
 	struct block_sink *sink = index->sink;
+	size_t split;
 
 	TRY(sort_sink(sink));
 	TRY(join_claims(sink));
@@ -230,8 +254,9 @@ static struct error *build(struct allocation_index *index)
 	TRY(reserve_lines(index));
 	for (size_t i = 0; i < index->region_count; i++)
 		fill_lines(index, i);
-	find_bounds(index);
-	return NULL;
+	split = find_bounds(index);
+	TRY(make_guide(index, 0, 0, split ? split : index->region_count));
+	return split ? make_guide(index, 1, split, index->region_count) : NULL;
 }
 
 struct error *allocation_index_create(struct block_sink *sink, struct allocation_index **ret)
@@ -243,6 +268,8 @@ struct error *allocation_index_create(struct block_sink *sink, struct allocation
 		return &error_no_memory;
 	index->lines.memory.account = sink->account;
 	index->layouts.memory.account = sink->account;
+	index->guides[0].last.memory.account = sink->account;
+	index->guides[1].last.memory.account = sink->account;
 	index->lookups_end = lookups_end_kind(1);
 	if (!index->lookups_end)
 		index->lookups_end = lookups_end_kind(0);
@@ -265,6 +292,8 @@ void allocation_index_destroy(struct allocation_index *index)
 		bitmap_deinit(&index->traits[i]);
 	array_release(&index->lines);
 	array_release(&index->layouts);
+	array_release(&index->guides[0].last);
+	array_release(&index->guides[1].last);
 	if (index->sink)
 		block_sink_destroy(index->sink);
 	free(index);
@@ -350,6 +379,14 @@ uint64_t allocation_alignment(const struct allocation_index *index)
 struct heap_bounds allocation_bounds(const struct allocation_index *index)
 {
 	return index->bounds;
+}
+
+struct memory_range allocation_range_around(const struct allocation_index *index, allocation_id id,
+					    uint64_t address)
+{
+	size_t hint = find_region(index, address & ~index->bounds.tag_bits);
+
+	return allocation_range_near(index, id, &hint);
 }
 
 allocation_id allocation_find(const struct allocation_index *index, uint64_t address)

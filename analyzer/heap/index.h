@@ -47,6 +47,10 @@ enum block_state allocation_state(const struct allocation_index *index, allocati
 struct memory_range allocation_range_near(const struct allocation_index *index, allocation_id id,
 					  size_t *hint);
 
+/* The same, where an address in the allocation is known. */
+struct memory_range allocation_range_around(const struct allocation_index *index, allocation_id id,
+					    uint64_t address);
+
 /* The allocation, used or free, that holds address, or NO_ALLOCATION. */
 allocation_id allocation_find(const struct allocation_index *index, uint64_t address);
 

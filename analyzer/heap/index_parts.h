@@ -36,6 +36,16 @@ struct region_layout {
 
 enum { GAPS_VARY = (1 << MOST_SHIFT) + 1 };
 
+/*
+ * Narrows the search for a region by address: one of the bounds is cut into stretches of equal
+ * size, no more than it has regions, and for each, last has the last region that starts at or below
+ * its start.
+ */
+struct region_guide {
+	unsigned int shift;   /* of bytes to stretches */
+	ARRAY(uint32_t) last; /* one more than stretches */
+};
+
 /* A lookup in steps, so that several can be under way: each step fetches the next one's memory. */
 struct lookup {
 	const struct heap_region *region; /* NULL: in none */
@@ -70,8 +80,9 @@ struct allocation_index {
 	ARRAY(struct line) lines;	    /* of all regions, and one more */
 	ARRAY(struct region_layout) layouts;
 	struct heap_bounds bounds;
-	unsigned int least_shift;    /* of the regions */
-	stale_link_test stale_links; /* may be NULL */
+	struct region_guide guides[2]; /* of the bounds */
+	unsigned int least_shift;      /* of the regions */
+	stale_link_test stale_links;   /* may be NULL */
 	const void *stale_link_data;
 	bool links_lead_anywhere;
 	rounding_test rounding; /* may be NULL */
@@ -85,11 +96,23 @@ static inline const struct region_layout *region_layout(const struct allocation_
 	return index->layouts.items + region;
 }
 
-/* The number of the last region that starts at or below address, or the first. */
+/* The number of the only region that may hold the address. */
 static inline size_t find_region(const struct allocation_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->region_count;
 
+	for (int i = 0; i < 2; i++) {
+		const struct region_guide *guide = &index->guides[i];
+		uint64_t offset = address - index->bounds.start[i];
+
+		if (offset < index->bounds.size[i]) {
+			const uint32_t *last = guide->last.items + (offset >> guide->shift);
+
+			low = last[0];
+			high = last[1] + 1;
+			break;
+		}
+	}
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 

@@ -213,8 +213,12 @@ static void assert_lookups(const struct allocation_index *index)
 
 			assert_int_equal(found[j], expected);
 			assert_int_equal(allocation_find(index, addresses[j]), expected);
-			if (expected != NO_ALLOCATION)
-				assert_true(heap_bounds_hold(&bounds, addresses[j]));
+			if (expected == NO_ALLOCATION)
+				continue;
+			assert_int_equal(
+				allocation_range_around(index, expected, addresses[j]).start,
+				model.blocks[expected].start);
+			assert_true(heap_bounds_hold(&bounds, addresses[j]));
 		}
 		assert_targets(index, addresses, count, found);
 	}
