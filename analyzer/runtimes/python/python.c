@@ -208,6 +208,48 @@ static const struct item_layout layouts[] = {
 	[SET] = { 6, 5, read_set, "entries", NULL },
 };
 
+/* Whether an object may begin so: an address of a heap is no count of references. */
+static bool may_be_head(const struct reader *reader, const uint64_t *words)
+{
+	return words[0] != 0 && words[1] % WORD == 0 &&
+	       (words[0] <= UINT32_MAX || !heap_bounds_hold(&reader->bounds, words[0]));
+}
+
+/* Whether a heap has room for so many words. */
+static bool may_have_words(const struct reader *reader, uint64_t count)
+{
+	return count <= reader->bounds.size[0] / WORD || count <= reader->bounds.size[1] / WORD;
+}
+
+static bool may_be_list(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[5];
+
+	return reference_words(reference, -3, 5, words) && words[2] <= words[4] &&
+	       may_have_words(reader, words[4]) && may_be_head(reader, words);
+}
+
+static bool may_be_dict(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[5];
+
+	return reference_words(reference, -4, 5, words) && may_have_words(reader, words[2]) &&
+	       may_be_head(reader, words);
+}
+
+static bool may_be_set(const struct reader *reader, const struct reference *reference)
+{
+	uint64_t words[6];
+
+	return reference_words(reference, -5, 6, words) && words[3] <= words[2] &&
+	       words[2] <= words[4] && (words[4] & (words[4] + 1)) == 0 &&
+	       may_be_head(reader, words);
+}
+
+DEFINE_SUSPECT(suspect_list, may_be_list)
+DEFINE_SUSPECT(suspect_dict, may_be_dict)
+DEFINE_SUSPECT(suspect_set, may_be_set)
+
 static void match(struct reader *reader, const struct reference *reference)
 {
 	object_items_match(&layouts[reader_kind(reader)], reader, reference);
@@ -225,15 +267,15 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	}
 
 const struct classifier classifier_python_dict_entries =
-	PYTHON(.name = "PythonDictEntries", .kind = DICT,
+	PYTHON(.name = "PythonDictEntries", .kind = DICT, .suspect = suspect_dict,
 	       .summary = "the keys, and mostly the values, of a dict of Python",
 	       .role = "the entries of the dict");
 
 const struct classifier classifier_python_list_items =
-	PYTHON(.name = "PythonListItems", .kind = LIST, .summary = "the items of a list of Python",
-	       .role = "the items of the list");
+	PYTHON(.name = "PythonListItems", .kind = LIST, .suspect = suspect_list,
+	       .summary = "the items of a list of Python", .role = "the items of the list");
 
 const struct classifier classifier_python_set_entries =
-	PYTHON(.name = "PythonSetEntries", .kind = SET,
+	PYTHON(.name = "PythonSetEntries", .kind = SET, .suspect = suspect_set,
 	       .summary = "the entries of a set or frozenset of Python",
 	       .role = "the entries of the set");
