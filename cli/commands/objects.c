@@ -90,13 +90,14 @@ static void write_total(const struct object_census *census, struct report *repor
 		      total->blocks, total->bytes + total->block_bytes);
 }
 
-/* What looks like an answer may be none. */
+/* What looks like an answer may be none; where answers may be wrong, why was said. */
 static void note_none(struct analysis *analysis, const struct object_census *census)
 {
 	const struct runtimes *runtimes = analysis_runtimes(analysis);
 	char text[64];
 
-	if (census->groups.count > 0 || runtimes_have_objects(runtimes))
+	if (census->groups.count > 0 || runtimes_have_objects(runtimes) ||
+	    findings_incomplete(analysis_findings(analysis)))
 		return;
 	if (runtime_count(runtimes) == 0)
 		analysis_note(analysis, "the objects of no language are known in this process");
