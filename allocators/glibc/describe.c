@@ -158,7 +158,18 @@ struct search {
 	void *data;
 	const struct heap_region *region;
 	const struct glibc_arena *arena;
+	uint64_t page; /* bytes, as the kernel has them */
 };
+
+static uint64_t whole_below(const struct search *search, uint64_t address)
+{
+	return address & ~(search->page - 1);
+}
+
+static uint64_t whole_above(const struct search *search, uint64_t address)
+{
+	return whole_below(search, address + search->page - 1);
+}
 
 static void tell_spare(const struct search *search, uint64_t start, uint64_t end,
 		       enum spare_kind kind)
@@ -189,10 +200,11 @@ static void visit_top(const struct search *search, uint64_t chunk, uint64_t end)
 
 	if (search->arena->main && is_break(search, chunk, end)) {
 		if (size > least + 1)
-			tell_spare(search, end - page_below(size - least - 1), end, SPARE_END);
+			tell_spare(search, end - whole_below(search, size - least - 1), end,
+				   SPARE_END);
 	} else {
-		tell_spare(search, page_above(chunk + search->heap->header), page_below(end),
-			   SPARE_KEPT);
+		tell_spare(search, whole_above(search, chunk + search->heap->header),
+			   whole_below(search, end), SPARE_KEPT);
 	}
 }
 
@@ -212,8 +224,9 @@ static void visit_region(const struct search *search)
 			continue;
 		range = allocation_range_near(search->index, (allocation_id)id, &hint);
 		if (range.start - search->heap->header != end) {
-			tell_spare(search, page_above(chunk + LINK_WORDS * search->heap->word),
-				   page_below(end), SPARE_INSIDE);
+			tell_spare(search,
+				   whole_above(search, chunk + LINK_WORDS * search->heap->word),
+				   whole_below(search, end), SPARE_INSIDE);
 			chunk = range.start - search->heap->header;
 		}
 		if (range.start - search->heap->header == search->arena->top) {
@@ -223,8 +236,8 @@ static void visit_region(const struct search *search)
 		/* The last word of a free block belongs to the next chunk. */
 		end = range.end - glibc_shared(search->heap);
 	}
-	tell_spare(search, page_above(chunk + LINK_WORDS * search->heap->word), page_below(end),
-		   SPARE_INSIDE);
+	tell_spare(search, whole_above(search, chunk + LINK_WORDS * search->heap->word),
+		   whole_below(search, end), SPARE_INSIDE);
 }
 
 void glibc_visit_spare(const struct heap *base, const struct allocation_index *index,
@@ -232,7 +245,8 @@ void glibc_visit_spare(const struct heap *base, const struct allocation_index *i
 {
 	const struct glibc_heap *heap = (const struct glibc_heap *)base;
 	for (size_t i = 0; i < heap_region_count(index); i++) {
-		struct search search = { heap, index, visit, data };
+		struct search search = { heap, index, visit, data,
+					 .page = image_page_size(heap->context.image) };
 		arena_number arena;
 
 		search.region = heap_region(index, i);

@@ -261,6 +261,14 @@ uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fall
 	return fallback;
 }
 
+uint64_t image_page_size(const struct image *image)
+{
+	enum { LARGEST_PAGE = 1 << 18 };
+	uint64_t size = image_auxiliary(image, AT_PAGESZ, PAGE);
+
+	return size >= PAGE && size <= LARGEST_PAGE && !(size & (size - 1)) ? size : PAGE;
+}
+
 bool view_move(struct view *view, uint64_t address)
 {
 	const struct region *region = image_find(view->image, address);

@@ -285,6 +285,9 @@ bool image_signal_is_foreign(const struct image *image, const struct image_threa
 /* The auxiliary vector's value for type (AT_...), or fallback. */
 uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback);
 
+/* Bytes of the pages of the kernel that ran the process: PAGE, or some such as 64 KiB. */
+uint64_t image_page_size(const struct image *image);
+
 /* Report what the dump lacks of the process's writable memory; image_open() does. */
 struct error *image_report_absence(const struct image *image, struct findings *findings);
 

@@ -124,3 +124,22 @@ TEST(end_below_memory_of_others_is_kept)
 	assert_int_equal(spares.count, 1);
 	assert_spare(&spares.list[0], 0x9000, HEAP_SIZE, SPARE_KEPT);
 }
+
+TEST(pages_are_those_of_the_kernel)
+{
+	enum { LARGE = 1 << 14 };
+	_cleanup_(process_deinit) struct process process;
+	uint64_t inside;
+	struct spares spares;
+
+	process_init(&process, &GLIBC_2_36);
+	core_add_auxiliary(&process.core, AT_PAGESZ, LARGE);
+	fill_to(&process, 0x1000);
+	inside = free_to(&process, 0x9800);
+	process_allocate(&process, 0x40);
+	process_free(&process, inside);
+	spares = find(&process);
+	assert_int_equal(spares.count, 2);
+	assert_spare(&spares.list[0], LARGE, 2 * LARGE, SPARE_INSIDE);
+	assert_spare(&spares.list[1], 3 * LARGE, HEAP_SIZE, SPARE_END);
+}

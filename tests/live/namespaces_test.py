@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""
+Processes in namespaces of their own, as in a container: of users, mounts,
+process numbers and times. Cores of them, from outside and by the kernel, are
+read as any other, and times are those of the outside.
+"""
+
+import glob
+import os
+import signal
+import time
+import unittest
+
+import harness
+import truth
+
+UNSHARE = ("unshare", "-rmpfT", "--kill-child", "--boottime", "100000", "--monotonic", "5000")
+SECONDS = 60
+
+
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        child, = map(int, file.read().split())
+    return child
+
+
+class NamespacesTest(harness.LiveTest):
+    def check(self, core):
+        self.assertEqual(truth.check(harness.HEAPCORE, core, self.path("truth")), [])
+        threads = harness.tables(core, "list", "threads")["thread"]
+        self.assertEqual(len(threads), 2)
+        return {row["thread"] for row in threads}
+
+    def test_cores_are_read_as_any_other(self):
+        if harness.run(*UNSHARE, "true").returncode != 0:
+            self.skipTest("no namespaces may be made")
+        program = self.compile("small", "small.c", "truth.c", flags=("-O2", "-pthread"))
+        # The first process of a namespace would not be ended by the signal.
+        outer = self.start([*UNSHARE, "sh", "-c", '"$0"; true', program],
+                           truth=self.path("truth"))
+        pid = child_of(child_of(outer.pid))
+        core = self.path("snapped")
+        harness.ask("snap", "-q", "-o", core, str(pid))
+        self.assertIn(pid, self.check(core))
+        row, = harness.rows("result", core, "sql", "SELECT time FROM core")
+        self.assertLess(abs(time.time() - row["time"]), SECONDS)
+        obstacle = harness.kernel_core_obstacle()
+        if obstacle:
+            self.skipTest(obstacle)
+        os.kill(pid, signal.SIGABRT)
+        outer.wait(timeout=harness.TIMEOUT)
+        core, = glob.glob(self.path("core*"))
+        self.check(core)
+
+
+if __name__ == "__main__":
+    unittest.main()
