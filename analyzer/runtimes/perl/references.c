@@ -146,6 +146,15 @@ static bool refers_to_head(const struct perl *perl, allocation_id source, alloca
 	}
 }
 
+/* The last word of a head that is of no type yet is of what was there before: new_SV() of sv.c. */
+static bool is_blank(const struct perl *perl, allocation_id source)
+{
+	struct perl_head head;
+
+	return source != NO_ALLOCATION && perl->parts.items[source] == PART_HEAD &&
+	       read_source(perl, source, &head) && perl_type(&head) == PERL_NULL;
+}
+
 bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place)
 {
@@ -154,6 +163,8 @@ bool perl_is_link(const struct object_space *space, allocation_id source, alloca
 
 	if (part == PART_HEAD)
 		return !refers_to_head(perl, source, target, word);
+	if (is_blank(perl, source))
+		return true;
 	if (source != NO_ALLOCATION && (perl->parts.items[source] == PART_ITEMS ||
 					perl->parts.items[source] == PART_ARGUMENTS))
 		return true;
