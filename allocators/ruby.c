@@ -1,5 +1,5 @@
 /*
- * The slots of Ruby's objects: MRI 2.7 to 3.4; and up to 3.2, what young ones hold.
+ * The slots of Ruby's objects: MRI 2.7 to 4.0; and up to 3.2, what young ones hold.
  *
  * Nothing is needed but the dump's memory; see ruby/ruby.h for the layout. Slots may be collected;
  * what an object has apart from its slot is from malloc(). Ruby marks from memory of malloc(), too,
@@ -296,7 +296,7 @@ static bool ruby_tell(const struct heap *base, uint64_t address, char *ret, size
 
 const struct allocator allocator_ruby = {
 	.name = "ruby",
-	.summary = "slots of Ruby's objects, 2.7 to 3.4, and the transient heap",
+	.summary = "slots of Ruby's objects, 2.7 to 4.0, and the transient heap",
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -1,5 +1,5 @@
 /*
- * The heap of MRI, Ruby's interpreter: gc.c, 2.7 to 3.4.
+ * The heap of MRI, Ruby's interpreter: gc.c, 2.7 to 3.4, and gc/default/default.c of 4.0.
  *
  * An object is a slot of a page; all slots of a page have one size. The head of a page leads to its
  * struct heap_page, which is from malloc() and leads back to the first slot:

@@ -259,7 +259,7 @@ static void write_data(struct dumping *dumping, const struct dumped *object)
 
 static void write_imemo(struct dumping *dumping, const struct dumped *object)
 {
-	const char *name = ruby_imemo_name((object->flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS);
+	const char *name = ruby_imemo_name(ruby_imemo_kind(&dumping->ruby->slots, object->flags));
 
 	write_text_of(dumping, "imemo_type", name ? name : "unknown");
 }
@@ -412,7 +412,7 @@ static struct error *dump_all_write(const struct export *export, struct writer *
 		return error_create(ERROR_USAGE,
 				    "'dump_all' is of objects of Ruby, and there are none");
 	dumping.view.image = dumping.ruby->context.image;
-	dumping.has_two_bits = find_two_bits(&dumping);
+	dumping.has_two_bits = !dumping.ruby->slots.has_boxes && find_two_bits(&dumping);
 	error = ruby_references_init(&dumping.references, dumping.ruby,
 				     root_targets(analysis_roots(export->analysis), ROOT_STATIC));
 	if (!error)

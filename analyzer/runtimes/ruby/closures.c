@@ -99,15 +99,17 @@ static void walk_block(struct ruby_walk *walk, uint64_t data, bool is_proc)
 	walk_levels(walk, is_proc ? LINK_PROC_LOCAL : LINK_LOCAL, words[EP]);
 }
 
-/* From 3.3 on, small data is in the object itself. */
-static bool find_data(struct view *view, uint64_t object, uint64_t *ret)
+/* From 3.3 on, small data is in the object itself; from 4.0 on, another bit says so. */
+static bool find_data(const struct ruby_slots *slots, struct view *view, uint64_t object,
+		      uint64_t *ret)
 {
-	enum { TYPED = 24, IS_EMBEDDED = 2 };
+	enum { TYPED = 24, IS_EMBEDDED = 2, IS_EMBEDDED_LATER = 1 };
 	uint64_t typed;
 
 	*ret = object + DATA;
 	return view_word(view, object + TYPED, &typed) &&
-	       ((typed & IS_EMBEDDED) || view_word(view, object + DATA, ret));
+	       ((typed & (slots->has_boxes ? IS_EMBEDDED_LATER : IS_EMBEDDED)) ||
+		view_word(view, object + DATA, ret));
 }
 
 void ruby_walk_data(struct ruby_walk *walk, uint64_t object)
@@ -117,7 +119,7 @@ void ruby_walk_data(struct ruby_walk *walk, uint64_t object)
 	char name[RUBY_MOST_NAME + 1];
 
 	if (!type || !ruby_read_data_name(ruby->context.image, type, name) ||
-	    !find_data(&walk->view, object, &data))
+	    !find_data(&ruby->slots, &walk->view, object, &data))
 		return;
 	if (strcmp(name, "proc") == 0 || strcmp(name, "binding") == 0)
 		walk_block(walk, data, name[0] == 'p');

@@ -6,7 +6,7 @@ enum {
 	BODY_WORDS = 48,
 	MOST_NESTED = 64, /* blocks in blocks */
 	HALVES = 2,	  /* of a word: what has 4 bytes */
-	/* Of a body, in words before the iseq around. */
+	/* Of a body, in words before the iseq around; from 4.0 on, one more. */
 	LINES = 6,
 	NAMES = 2,
 	LINE_COUNT = 2, /* behind LINES */
@@ -21,6 +21,12 @@ enum {
 struct body {
 	uint64_t words[BODY_WORDS];
 };
+
+static uint32_t place_before(const struct ruby_iseqs *iseqs, uint32_t words)
+{
+	words += iseqs->slots->has_boxes;
+	return iseqs->parent_word > words ? iseqs->parent_word - words : 0;
+}
 
 static unsigned int body_type(const struct body *body)
 {
@@ -116,7 +122,7 @@ static void vote_for_count(const struct ruby_iseqs *iseqs, const struct body *bo
 {
 	enum { LEAST = 3 };
 	const struct allocation_index *index = iseqs->slots->index;
-	uint64_t names = body->words[iseqs->parent_word - NAMES], most_names = 0, least = 0;
+	uint64_t names = body->words[place_before(iseqs, NAMES)], most_names = 0, least = 0;
 	allocation_id id = names ? allocation_find(index, names) : NO_ALLOCATION;
 
 	if (id != NO_ALLOCATION) {
@@ -130,7 +136,7 @@ static void vote_for_count(const struct ruby_iseqs *iseqs, const struct body *bo
 /* Whether the block of lines is too small for lines of 12 bytes. */
 static bool has_short_lines(const struct ruby_iseqs *iseqs, const struct body *body)
 {
-	const uint64_t *lines = &body->words[iseqs->parent_word - LINES];
+	const uint64_t *lines = &body->words[place_before(iseqs, LINES)];
 	allocation_id id =
 		lines[0] ? allocation_find(iseqs->slots->index, lines[0]) : NO_ALLOCATION;
 
@@ -308,7 +314,7 @@ bool ruby_iseq_locals(const struct ruby_iseqs *iseqs, struct view *view, uint64_
 	if (iseqs->count_place == 0 || !is_iseq(iseqs->slots, view, iseq) ||
 	    !read_body(iseqs->slots, view, iseq, &body))
 		return false;
-	*ret_names = body.words[iseqs->parent_word - NAMES];
+	*ret_names = body.words[place_before(iseqs, NAMES)];
 	*ret_count = half(&body, iseqs->count_place);
 	return *ret_count <= MOST_NAMES;
 }
@@ -364,7 +370,7 @@ uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint6
 	if (iseqs->parent_word < LINES || !is_iseq(iseqs->slots, view, iseq) ||
 	    !read_body(iseqs->slots, view, iseq, &body))
 		return 0;
-	lines = &body.words[iseqs->parent_word - LINES];
+	lines = &body.words[place_before(iseqs, LINES)];
 	count = (uint32_t)lines[LINE_COUNT];
 	place = (instruction - body.words[CODE]) / WORD;
 	if (place > body.words[0] >> 32)

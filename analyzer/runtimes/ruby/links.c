@@ -8,7 +8,6 @@ enum {
 	CLASS = 8,
 	CONTENTS = 16,
 	/* Of flags. */
-	EMBEDDED = 1 << 13, /* of objects */
 	HAS_PROC = 1 << 14, /* of a Hash: what it has for missing keys is a Proc */
 	HAS_TABLE = 1 << 15,
 	BOUND_SHIFT = 20, /* of a Hash without a table */
@@ -241,14 +240,45 @@ static void emit_entry(struct ruby_walk *walk, uint64_t number, uint64_t key, ui
 	emit_variable(walk, ruby_serial(key), value);
 }
 
+/* struct rb_shape of 4.0. */
+struct later_shape {
+	uint64_t edges, name, ancestors;
+	uint32_t parent;
+	uint16_t next_index, capacity;
+	uint8_t type, padding[7];
+};
+
+/* From 4.0 on, the number of a shape has bits above that say more of the object. */
+bool ruby_read_shape(const struct ruby *ruby, struct view *view, uint64_t number,
+		     struct ruby_shape *ret)
+{
+	enum { NUMBER_BITS = 0x7ffff, HAS_TABLE_INSTEAD = 1 << 24 };
+	struct later_shape later;
+
+	if (!ruby->slots.has_boxes)
+		return number < ruby->shape_count &&
+		       view_read(view, ruby->shapes + number * sizeof(*ret), ret, sizeof(*ret));
+	if ((number & HAS_TABLE_INSTEAD) || (number & NUMBER_BITS) >= ruby->shape_count ||
+	    !view_read(view, ruby->shapes + (number & NUMBER_BITS) * sizeof(later), &later,
+		       sizeof(later)))
+		return false;
+	*ret = (struct ruby_shape){
+		.edges = later.edges,
+		.name = later.name,
+		.next_index = later.next_index,
+		.type = later.type,
+		.parent = later.parent,
+	};
+	return true;
+}
+
 uint64_t ruby_variable_count(const struct ruby *ruby, uint64_t flags)
 {
-	uint64_t number = flags >> SHAPE_SHIFT;
 	struct view view = { ruby->context.image };
 	struct ruby_shape shape;
 
-	if (!ruby->slots.has_length_behind || number >= ruby->shape_count ||
-	    !view_read(&view, ruby->shapes + number * sizeof(shape), &shape, sizeof(shape)) ||
+	if (!ruby->slots.has_length_behind ||
+	    !ruby_read_shape(ruby, &view, flags >> SHAPE_SHIFT, &shape) ||
 	    shape.type > SHAPE_MOST_KNOWN)
 		return RUBY_NO_COUNT;
 	return shape.next_index;
@@ -261,10 +291,8 @@ static void walk_shapes(struct ruby_walk *walk, uint64_t flags, uint64_t values)
 	const struct ruby *ruby = walk->ruby;
 	struct ruby_shape shape;
 
-	for (int i = 0; i < MOST_CHAIN && number < ruby->shape_count && ruby_walk_step(walk); i++) {
-		if (!view_read(&walk->view, ruby->shapes + number * sizeof(shape), &shape,
-			       sizeof(shape)) ||
-		    shape.type == SHAPE_ROOT)
+	for (int i = 0; i < MOST_CHAIN && ruby_walk_step(walk); i++) {
+		if (!ruby_read_shape(ruby, &walk->view, number, &shape) || shape.type == SHAPE_ROOT)
 			return;
 		if (shape.type == SHAPE_VARIABLE && shape.next_index > 0 &&
 		    view_word(&walk->view, values + (uint64_t)WORD * (shape.next_index - 1),
@@ -304,7 +332,7 @@ uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object)
 
 static void walk_old_object(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 {
-	enum { PLACES = 32, EXTENSION = 24, MOST_EMBEDDED = 3 };
+	enum { PLACES = 32, EXTENSION = 24, MOST_EMBEDDED = 3, EMBEDDED = 1 << 13 };
 	struct values values = { object + CONTENTS, MOST_EMBEDDED };
 	uint64_t places;
 
@@ -323,6 +351,17 @@ static void walk_old_object(struct ruby_walk *walk, uint64_t object, uint64_t fl
 	walk_table(walk, places, visit_place, &values);
 }
 
+/* struct rb_fields, internal/imemo.h of 4.0: its values are as those of a T_OBJECT. */
+static void walk_fields(struct ruby_walk *walk, uint64_t fields)
+{
+	uint64_t flags, values = fields + CONTENTS;
+
+	if (view_word(&walk->view, fields, &flags) &&
+	    (ruby_is_embedded(&walk->ruby->slots, flags) ||
+	     view_word(&walk->view, values, &values)))
+		walk_shapes(walk, flags, values);
+}
+
 /* struct gen_ivtbl: | u32 count | values |; their places are those of a T_OBJECT. */
 static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 {
@@ -335,6 +374,10 @@ static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 	if (id == NOT_IN_MAP)
 		return;
 	values.first = allocation_start(ruby->context.index, id) + WORD;
+	if (ruby->slots.has_boxes) {
+		walk_fields(walk, allocation_start(ruby->context.index, id));
+		return;
+	}
 	values.count = allocation_size(ruby->context.index, id) / WORD - 1;
 	if (ruby->slots.has_length_behind)
 		walk_shapes(walk, flags, values.first);
@@ -349,7 +392,8 @@ static void walk_plain_object(struct ruby_walk *walk, uint64_t object, uint64_t 
 
 	if (!walk->ruby->slots.has_length_behind)
 		walk_old_object(walk, object, flags);
-	else if ((flags & EMBEDDED) || view_word(&walk->view, values, &values))
+	else if (ruby_is_embedded(&walk->ruby->slots, flags) ||
+		 view_word(&walk->view, values, &values))
 		walk_shapes(walk, flags, values);
 }
 
@@ -374,6 +418,7 @@ void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
 		EXTENSION = 24,
 		VARIABLES = 32,
 		CONSTANTS = 40,
+		LATER_CONSTANTS = 56,
 		OLD_VARIABLES = 8,
 		OLD_CONSTANTS = 24
 	};
@@ -388,8 +433,14 @@ void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
 		variables = extension + OLD_VARIABLES;
 		constants = extension + OLD_CONSTANTS;
 	}
+	if (walk->ruby->slots.has_boxes)
+		constants = class + LATER_CONSTANTS;
 	if (view_word(&walk->view, constants, &constants))
 		ruby_walk_id_table(walk, constants, visit_constant, NULL);
+	if (walk->ruby->slots.has_boxes) {
+		walk_apart(walk, class, flags);
+		return;
+	}
 	if (!view_word(&walk->view, variables, &variables) || variables == 0)
 		return;
 	if (is_old)
@@ -447,7 +498,8 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 		walk_struct(walk, object, flags);
 	else if (type == RUBY_DATA)
 		ruby_walk_data(walk, object);
-	if (flags & RUBY_HAS_APART)
+	if ((flags & RUBY_HAS_APART) ||
+	    (walk->ruby->slots.has_boxes && type != RUBY_CLASS && type != RUBY_MODULE))
 		walk_apart(walk, object, flags);
 	walk_nameless_class(walk, id);
 	ruby_walk_singleton(walk, object);

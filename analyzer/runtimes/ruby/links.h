@@ -1,6 +1,6 @@
 /*
  * Links: references from an object of MRI, or from a block that it has for itself, such as the
- * table of a Hash, that the language has words for. The layouts are those of 3.1 and 3.3:
+ * table of a Hash, that the language has words for. The layouts are those of 3.1, 3.3 and 4.0:
  * variable.c, shape.h, id_table.c, constant.h, internal/class.h, internal/hash.h, st.h.
  *
  *	T_OBJECT | flags | class | values ...                  embedded
@@ -10,6 +10,9 @@
  *	T_CLASS 3.1 | flags | class | super | extension |
  *	  extension | places | variables | methods | constants | ...
  *	T_CLASS 3.3 | u32 flags, u32 shape | class | super | methods | variables | constants | ...
+ *
+ *	T_CLASS 4.0 | u32 flags, u32 shape | class | object_id | box | super | fields | methods | ...
+ *	  fields (T_IMEMO) | u32 flags, u32 shape | owner | values ... |
  *
  * 3.1 has a table of the variables' places for each class. In 3.3, all shapes stand in a row: each
  * adds the name of one variable to the shape that it comes from.
@@ -124,7 +127,7 @@ uint64_t ruby_variable_count(const struct ruby *ruby, uint64_t flags);
 uint64_t ruby_hash_size(struct view *view, uint64_t object, uint64_t size);
 uint64_t ruby_hash_default(uint64_t object, uint64_t size);
 
-/* struct rb_shape, shape.h. */
+/* struct rb_shape, shape.h of 3.3; see ruby_read_shape(). */
 struct ruby_shape {
 	uint64_t edges, name;
 	uint32_t next_index, capacity;
@@ -134,6 +137,10 @@ struct ruby_shape {
 };
 
 /* Then frozen, T_OBJECT, and one that is too complex for values in a row. */
+/* That of an object with those flags, or of a shape's parent; false: its values are in no row. */
+bool ruby_read_shape(const struct ruby *ruby, struct view *view, uint64_t number,
+		     struct ruby_shape *ret);
+
 enum ruby_shape_type { SHAPE_ROOT, SHAPE_VARIABLE, SHAPE_MOST_KNOWN = 3 };
 
 #endif

@@ -2,6 +2,7 @@
  * What objects of Ruby are reached by a name alone: Object, and what global variables refer to.
  * Where names stand in a process is learned on the way.
  */
+#include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/ruby/links.h"
 
 enum { WORD = 8 };
@@ -129,6 +130,75 @@ static void learn_shapes(struct ruby *ruby, struct view *view, uint64_t address)
 	ruby->shape_count = (uint32_t)words[2];
 }
 
+/* rb_shape_tree of 4.0, a variable: | all | root | capacities | u32 count |. */
+static bool is_shape_tree(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	enum { MOST_SHAPES = 1 << 19 };
+	struct ruby *ruby = data;
+	struct ruby_shape root;
+	uint64_t words[3];
+
+	if (word == 0 || word % WORD != 0 || !view_read(view, place + WORD, words, sizeof(words)) ||
+	    words[0] != word || (uint32_t)words[2] == 0 || (uint32_t)words[2] > MOST_SHAPES)
+		return false;
+	ruby->shapes = word;
+	ruby->shape_count = (uint32_t)words[2];
+	return ruby_read_shape(ruby, view, 0, &root) && root.name == 0 &&
+	       root.parent == UINT32_MAX && root.type == SHAPE_ROOT && root.next_index == 0;
+}
+
+/*
+ * Whether the object of variables is in use by the one that it names as its owner: others were
+ * before. Classes and data lead to it; of others, both have the same shape.
+ */
+static bool is_in_use(const struct ruby *ruby, struct view *view, uint64_t fields, uint64_t flags,
+		      uint64_t owner)
+{
+	enum { OF_CLASS = 40, OF_DATA = 16, SHAPE_SHIFT = 32, NUMBER_BITS = 0x7ffff };
+	uint64_t owner_flags = ruby_slot_flags(&ruby->slots, view, owner), word;
+
+	switch (owner_flags % RUBY_TYPES) {
+	case 0:
+		return false;
+	case RUBY_CLASS:
+	case RUBY_MODULE:
+	case RUBY_ICLASS:
+		return view_word(view, owner + OF_CLASS, &word) && word == fields;
+	case RUBY_DATA:
+		return view_word(view, owner + OF_DATA, &word) && word == fields;
+	default:
+		return ((flags ^ owner_flags) >> SHAPE_SHIFT & NUMBER_BITS) == 0;
+	}
+}
+
+/* Each object of variables has the one that they are of for its class. */
+static struct error *learn_fields(struct ruby *ruby, struct view *view)
+{
+	enum { CLASS = 8 };
+	size_t hint = 0;
+
+	bitmap_for_each(id, &ruby->slots.slots) {
+		uint64_t start =
+			allocation_range_near(ruby->context.index, (allocation_id)id, &hint).start;
+		uint64_t flags, owner;
+
+		if (view_word(view, start, &flags) && flags % RUBY_TYPES == RUBY_IMEMO &&
+		    ruby_imemo_kind(&ruby->slots, flags) == RUBY_FIELDS &&
+		    view_word(view, start + CLASS, &owner) &&
+		    is_in_use(ruby, view, start, flags, owner) &&
+		    address_map_find(&ruby->apart, owner) == NOT_IN_MAP)
+			TRY(address_map_add(&ruby->apart, owner, (uint32_t)id));
+	}
+	return NULL;
+}
+
+static struct error *learn_boxed(struct ruby *ruby, struct view *view)
+{
+	if (!module_data_search(ruby->context.image, ruby->context.program, is_shape_tree, ruby))
+		ruby->shapes = ruby->shape_count = 0;
+	return learn_fields(ruby, view);
+}
+
 /* struct st_table; an entry of it has the hash of a deleted one if it is none. */
 struct entry {
 	uint64_t hash, key, value;
@@ -214,8 +284,10 @@ static struct error *gather_globals(struct gathering *gathering)
 
 		if (bitmap_get(&ruby->slots.slots, id))
 			continue;
-		learn_shapes(ruby, &walk.view, start);
-		TRY(learn_apart(ruby, &walk.view, start));
+		if (!ruby->slots.has_boxes) {
+			learn_shapes(ruby, &walk.view, start);
+			TRY(learn_apart(ruby, &walk.view, start));
+		}
 		if (is_found || !is_global_table(&walk.view, start))
 			continue;
 		is_found = true;
@@ -291,6 +363,8 @@ struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
 	ruby_symbols_deinit(&ruby->symbols);
 	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
 	learn_table_type(ruby, &view);
+	if (ruby->slots.has_boxes)
+		TRY(learn_boxed(ruby, &view));
 	gather_object(&gathering);
 	TRY(gather_globals(&gathering));
 	TRY(ruby_calls_learn(ruby));

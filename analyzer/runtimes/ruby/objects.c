@@ -66,18 +66,21 @@ bool ruby_read_data_name(const struct image *image, uint64_t type, char ret[RUBY
 	return length > 0 && length < RUBY_MOST_NAME && ret[length] == '\0';
 }
 
-/* struct RTypedData: the type is followed by 1, or by 3 if the data is embedded. */
+/*
+ * struct RTypedData: the type is followed by 1, or by 3 if the data is embedded. From 4.0 on, a
+ * flag says that there is one; it stands a word later, with 1 added if the data is embedded.
+ */
 uint64_t ruby_find_data_type(const struct ruby *ruby, struct view *view, uint64_t address)
 {
-	enum { TYPE = 16, TYPED = 24, MOST_TYPED = 3 };
+	enum { FLAGS, TYPE = 2, TYPED, WORDS, MOST_TYPED = 3, IS_TYPED = 1 << 6, IS_EMBEDDED = 1 };
 	char name[RUBY_MOST_NAME + 1];
-	uint64_t type, typed;
+	uint64_t words[WORDS], type;
 
-	if (!view_word(view, address + TYPE, &type) || !view_word(view, address + TYPED, &typed) ||
-	    typed == 0 || typed > MOST_TYPED ||
-	    !ruby_read_data_name(ruby->context.image, type, name))
+	if (!view_read(view, address, words, sizeof(words)) || words[TYPED] == 0 ||
+	    (words[TYPED] > MOST_TYPED && !(words[FLAGS] & IS_TYPED)))
 		return 0;
-	return type;
+	type = words[TYPED] > MOST_TYPED ? words[TYPED] & ~(uint64_t)IS_EMBEDDED : words[TYPE];
+	return ruby_read_data_name(ruby->context.image, type, name) ? type : 0;
 }
 
 /* The class of the object at address, which has one. */
@@ -88,7 +91,7 @@ static uint64_t find_class(const struct ruby *ruby, struct view *view, uint64_t 
 	uint64_t class = 0;
 
 	if (type == RUBY_IMEMO)
-		return RUBY_TYPES + (flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS;
+		return RUBY_TYPES + ruby_imemo_kind(&ruby->slots, flags);
 	if (type == RUBY_ICLASS || type == RUBY_NODE || !view_word(view, address + CLASS, &class))
 		return type;
 	class = ruby_real_class(&ruby->slots, view, class);

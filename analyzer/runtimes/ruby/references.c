@@ -6,8 +6,7 @@ enum {
 	WORD = 8,
 	CLASS = 8,
 	CONTENTS = 16,
-	DATA = 32,	    /* of T_DATA */
-	EMBEDDED = 1 << 13, /* of T_OBJECT */
+	DATA = 32, /* of T_DATA */
 	CLASS_EXTENSION = 24,
 };
 
@@ -270,6 +269,11 @@ static void take_elements(struct ruby_references *references, allocation_id obje
 	count_blocks(references, object, type == RUBY_HASH);
 }
 
+static void take_one(struct ruby_references *references, uint64_t place)
+{
+	take_objects(references, place, place + WORD);
+}
+
 /*
  * A value is an object, or a block: rb_const_entry_t has two objects behind its first word, so has
  * what caches a class variable, and struct rb_class_cc_entries, vm_callinfo.h, has a list:
@@ -295,12 +299,14 @@ static void take_item(struct ruby_walk *walk, const struct ruby_id_item *item, v
 		take_objects(references, words[LAST], words[LAST] + PAIR * count);
 }
 
+/* From 4.0 on, that of calls is an object. */
 static void take_id_table(struct ruby_references *references, uint64_t place)
 {
 	struct ruby_walk walk = ruby_walk_begin(references->ruby, NULL, NULL);
 	struct ruby_id_table table;
 	uint64_t address;
 
+	take_one(references, place);
 	if (!view_word(&references->view, place, &address) ||
 	    count_block(references, address) == NO_ALLOCATION ||
 	    !ruby_read_id_table(&references->view, address, &table))
@@ -318,15 +324,9 @@ static void take_id_table(struct ruby_references *references, uint64_t place)
 static const struct class_layout {
 	uint64_t methods, variables, constants, callable, calls;
 	uint64_t class_variables, attached, includer, name; /* 0: none, or not marked */
-} class_layouts[] = {
-	{ 16, 8, 24, 32, 40, 48, 0, 0, 0 },
-	{ 24, 32, 40, 48, 56, 64, 128, 136, 152 },
-};
-
-static void take_one(struct ruby_references *references, uint64_t place)
-{
-	take_objects(references, place, place + WORD);
-}
+} old_class_layout = { 16, 8, 24, 32, 40, 48, 0, 0, 0 },
+  class_layout = { 24, 32, 40, 48, 56, 64, 128, 136, 152 },
+  boxed_class_layout = { 48, 40, 56, 64, 72, 80, 136, 136, 152 };
 
 static void take_table(struct ruby_references *references, uint64_t place)
 {
@@ -385,10 +385,14 @@ static void take_included(struct ruby_references *references, uint64_t start, ui
 static void take_class(struct ruby_references *references, uint64_t start, uint64_t flags)
 {
 	bool is_old = !references->ruby->slots.has_length_behind;
-	const struct class_layout *layout = &class_layouts[!is_old];
-	uint64_t at = start;
+	bool has_boxes = references->ruby->slots.has_boxes;
+	const struct class_layout *layout = is_old	? &old_class_layout
+					    : has_boxes ? &boxed_class_layout
+							: &class_layout;
+	uint64_t at = start, super = ruby_super(&references->ruby->slots, &references->view, start);
 
-	take_one(references, start + CONTENTS); /* what it inherits from */
+	if (super)
+		take_word(references, super);
 	if (is_old && (!view_word(&references->view, start + CLASS_EXTENSION, &at) ||
 		       count_block(references, at) == NO_ALLOCATION))
 		return;
@@ -404,7 +408,10 @@ static void take_class(struct ruby_references *references, uint64_t start, uint6
 		take_table(references, at + layout->variables);
 		return;
 	}
-	take_class_variables(references, at + layout->variables, flags);
+	if (has_boxes)
+		take_one(references, at + layout->variables);
+	else
+		take_class_variables(references, at + layout->variables, flags);
 	take_one(references, at + layout->attached);
 	take_one(references, at + layout->name);
 }
@@ -454,7 +461,7 @@ static void take_variables(struct ruby_references *references, allocation_id obj
 		take_elements(references, object, start, RUBY_OBJECT);
 	} else if (count == RUBY_NO_COUNT) {
 		take_words(references, start + CONTENTS, end);
-	} else if (flags & EMBEDDED) {
+	} else if (ruby_is_embedded(&references->ruby->slots, flags)) {
 		take_objects(references, start + CONTENTS, start + CONTENTS + WORD * count);
 	} else if (view_word(&references->view, start + CONTENTS, &values)) {
 		count_block(references, values);
@@ -474,12 +481,14 @@ static void take_iseq(struct ruby_references *references, uint64_t start, uint64
 		BODY = 16,
 		CODE = 8,
 		PARENT = 160,
-		OLD_PARENT = 168,
+		LATER_PARENT = 168, /* up to 3.1, and from 4.0 on */
 		LINES = 48,
 		MOST_CODE = 1 << 24
 	};
 	bool is_old = !references->ruby->slots.has_length_behind;
-	uint64_t body, parent = is_old ? OLD_PARENT : PARENT, words[2];
+	bool has_boxes = references->ruby->slots.has_boxes;
+	uint64_t body, parent = is_old || has_boxes ? LATER_PARENT : PARENT, words[2];
+	uint64_t lines = parent - LINES - (has_boxes ? WORD : 0);
 	allocation_id id;
 
 	take_objects(references, start + CLASS, end);
@@ -495,8 +504,8 @@ static void take_iseq(struct ruby_references *references, uint64_t start, uint64
 	words[0] >>= 32;
 	if (count_block(references, words[1]) != NO_ALLOCATION && words[0] < MOST_CODE)
 		take_objects(references, words[1], words[1] + WORD * words[0]);
-	take_words(references, body + CODE + WORD, body + parent - LINES);
-	for (uint64_t place = parent - LINES; place < parent - WORD; place += WORD)
+	take_words(references, body + CODE + WORD, body + lines);
+	for (uint64_t place = lines; place < parent - WORD; place += WORD)
 		if (view_word(&references->view, body + place, &words[0]))
 			count_block(references, words[0]);
 	take_words(references, body + parent - WORD, body + parent + WORD);
@@ -525,7 +534,7 @@ static void take_method(struct ruby_references *references, uint64_t start)
 static void take_imemo(struct ruby_references *references, uint64_t flags, uint64_t start,
 		       uint64_t end)
 {
-	switch ((flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS) {
+	switch (ruby_imemo_kind(&references->ruby->slots, flags)) {
 	case RUBY_ENV:
 		take_env(references, start);
 		break;
@@ -550,6 +559,9 @@ static void take_imemo(struct ruby_references *references, uint64_t flags, uint6
 		break;
 	case RUBY_ISEQ:
 		take_iseq(references, start, end);
+		break;
+	case RUBY_FIELDS:
+		take_variables(references, NO_ALLOCATION, start, end, flags);
 		break;
 	default:
 		take_words(references, start + CLASS, end);
@@ -611,6 +623,10 @@ static void take_apart(struct ruby_references *references, uint64_t start)
 
 	if (id == NOT_IN_MAP)
 		return;
+	if (is_slot(references, id)) {
+		add(references, id);
+		return;
+	}
 	block = allocation_start(index, id);
 	count_block(references, block);
 	if (view_read(&references->view, block, &count, sizeof(count)) &&
@@ -636,7 +652,7 @@ struct error *ruby_references_find(struct ruby_references *references, allocatio
 	if (class_id != NO_ALLOCATION)
 		see(references, class_id);
 	take_object(references, object, flags);
-	if (flags & RUBY_HAS_APART)
+	if ((flags & RUBY_HAS_APART) || references->ruby->slots.has_boxes)
 		take_apart(references, start);
 	search(references);
 	return references->error;

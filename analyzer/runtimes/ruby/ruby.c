@@ -1,5 +1,5 @@
 /*
- * MRI, Ruby's interpreter, 2.x to 3.4.
+ * MRI, Ruby's interpreter, 2.x to 4.0.
  *
  * Objects are slots of pages, see allocators/ruby/ruby.h, and objects.h here.
  */

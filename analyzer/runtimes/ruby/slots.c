@@ -10,7 +10,8 @@ enum {
 	CLASS = 8,
 	/* Of classes. */
 	SUPER = 16,
-	EXTENSION = 24, /* up to 3.1, it is apart */
+	LATER_SUPER = 32, /* from 4.0 on, behind object_id and box */
+	EXTENSION = 24,	  /* up to 3.1, it is apart */
 	FIRST_MEMBER = 3,
 	MOST_BASES = 256,
 	SLOT_WORDS = (RUBY_BASE_SLOT << (RUBY_SLOT_SIZES - 1)) / WORD,
@@ -213,6 +214,7 @@ struct votes {
 	size_t classes;
 	size_t words[SLOT_WORDS]; /* which one of a class leads to its name */
 	size_t singletons[2];	  /* which flag the class of a class has */
+	size_t supers[2];	  /* which word leads to a class */
 	struct {
 		uint64_t key;
 		size_t count;
@@ -244,6 +246,13 @@ static void vote_by_table(const struct ruby_slots *slots, struct view *view, uin
 			vote_for_key(votes, entry.key);
 }
 
+static bool is_class(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	unsigned int type = type_at(slots, view, address);
+
+	return type == RUBY_CLASS || type == RUBY_MODULE || type == RUBY_ICLASS;
+}
+
 static void vote(const struct ruby_slots *slots, struct view *view, uint64_t address, uint64_t size,
 		 void *data)
 {
@@ -256,6 +265,8 @@ static void vote(const struct ruby_slots *slots, struct view *view, uint64_t add
 	for (size_t i = FIRST_MEMBER; i < size / WORD; i++)
 		votes->words[i] += is_name(slots, view, words[i]);
 	vote_by_table(slots, view, address, votes);
+	votes->supers[0] += is_class(slots, view, words[SUPER / WORD]);
+	votes->supers[1] += is_class(slots, view, words[LATER_SUPER / WORD]);
 	class = ruby_slot_flags(slots, view, words[CLASS / WORD]);
 	class &= ~words[0]; /* 2.7 has the other flag for something else, in both */
 	votes->singletons[0] += (class & SINGLETON) != 0;
@@ -280,6 +291,7 @@ static void learn(struct ruby_slots *slots)
 		slots->name_word = (uint32_t)best;
 	else if (votes.keys[best_key].count > 0)
 		slots->name_key = votes.keys[best_key].key;
+	slots->has_boxes = votes.supers[1] > votes.supers[0];
 	slots->singleton = votes.singletons[1] > votes.singletons[0] ? LATER_SINGLETON : SINGLETON;
 }
 
@@ -350,11 +362,10 @@ bool ruby_read_name(const struct ruby_slots *slots, struct view *view, uint64_t 
 
 uint64_t ruby_super(const struct ruby_slots *slots, struct view *view, uint64_t address)
 {
-	unsigned int type = type_at(slots, view, address);
 	uint64_t super;
 
-	if ((type != RUBY_CLASS && type != RUBY_MODULE && type != RUBY_ICLASS) ||
-	    !view_word(view, address + SUPER, &super))
+	if (!is_class(slots, view, address) ||
+	    !view_word(view, address + (slots->has_boxes ? LATER_SUPER : SUPER), &super))
 		return 0;
 	return super;
 }
@@ -378,9 +389,10 @@ uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint
 static bool is_attached(const struct ruby_slots *slots, struct view *view, uint64_t address,
 			uint64_t object)
 {
+	unsigned int type = type_at(slots, view, object);
 	uint64_t class;
 
-	return ruby_slot_flags(slots, view, object) && view_word(view, object + CLASS, &class) &&
+	return type != 0 && type != RUBY_IMEMO && view_word(view, object + CLASS, &class) &&
 	       class == address;
 }
 

@@ -30,7 +30,7 @@ enum ruby_type {
 	RUBY_TYPES = 32,
 };
 
-/* Kinds of T_IMEMO, internal/imemo.h: bits 12 to 15 of the flags. */
+/* Kinds of T_IMEMO, internal/imemo.h: bits 12 to 15 of the flags; see ruby_imemo_kind(). */
 enum ruby_imemo {
 	RUBY_ENV = 0,
 	RUBY_CREF = 1,
@@ -41,6 +41,7 @@ enum ruby_imemo {
 	RUBY_CALLINFO = 11,
 	RUBY_CALLCACHE = 12,
 	RUBY_CONSTCACHE = 13,
+	RUBY_FIELDS = 14, /* from 4.0 on: instance variables of what has no room for them */
 	RUBY_IMEMO_SHIFT = 12,
 	RUBY_IMEMO_KINDS = 16,
 };
@@ -56,6 +57,7 @@ struct ruby_slots {
 	struct bitmap slots;	/* used allocations that are slots */
 	bool has_length_behind; /* strings have their length behind the class: 3.2 and later */
 	uint64_t singleton;	/* the flag of singleton classes */
+	bool has_boxes;		/* 4.0: classes have an object_id and a box before all else */
 	uint32_t name_word;	/* of a class; 0: the name is in its table: */
 	uint64_t name_key;	/* of that; 0: there are no names */
 };
@@ -76,6 +78,23 @@ static inline bool ruby_is_imemo(uint64_t flags, enum ruby_imemo kind)
 {
 	return flags % RUBY_TYPES == RUBY_IMEMO &&
 	       (flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS == kind;
+}
+
+/* The kind of a T_IMEMO. 4.0 has one less, so those behind have smaller numbers there. */
+static inline uint64_t ruby_imemo_kind(const struct ruby_slots *slots, uint64_t flags)
+{
+	enum { FIRST_MOVED = 10 };
+	uint64_t kind = (flags >> RUBY_IMEMO_SHIFT) % RUBY_IMEMO_KINDS;
+
+	return kind + (slots->has_boxes && kind >= FIRST_MOVED && kind < RUBY_IMEMO_KINDS - 1);
+}
+
+/* Whether instance variables of a T_OBJECT, or of what has those of another, are in its slot. */
+static inline bool ruby_is_embedded(const struct ruby_slots *slots, uint64_t flags)
+{
+	enum { EMBEDDED = 1 << 13, APART = 1 << 16 };
+
+	return slots->has_boxes ? !(flags & APART) : (flags & EMBEDDED) != 0;
 }
 
 /* Copy the start of a string, at most size - 1 bytes. */
