@@ -160,9 +160,11 @@ static void check_counts(struct glibc_heap *heap, const struct block_sink *sink)
 			" bytes, which malloc counts, were not found. The heap may be damaged at %#" PRIx64
 			": the allocation below it, at %#" PRIx64 " of size %#" PRIx64
 			", may have been overrun",
-			count - heap->mapped_count, size - heap->mapped_size, heap->mapped_gap,
+			count - heap->mapped_count,
+			size > heap->mapped_size ? size - heap->mapped_size : 0, heap->mapped_gap,
 			below.start, below.size);
-	else if (count && (count != heap->mapped_count || size != heap->mapped_size))
+	else if (count &&
+		 (count != heap->mapped_count || (size % PAGE == 0 && size != heap->mapped_size)))
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
 			     "malloc counts %" PRIu64 " mmapped chunks of %" PRIu64
 			     " bytes, but %" PRIu64 " of %" PRIu64 " bytes were found",

@@ -272,9 +272,10 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
  * malloc's own count of mmapped chunks, from what stands before sbrk_base: n_mmaps, n_mmaps_max,
  * max_n_mmaps and no_dyn_threshold (ints), then mmapped_mem and max_mmapped_mem. From 2.35 on,
  * hp_flags moves n_mmaps down by an int, and 4 bytes of padding follow, unless words are of 4
- * bytes.
+ * bytes. Sizes are multiples of unit: of pages or, from 2.43 on, where each realloc() of a
+ * mapping adds 16 bytes too many, of these.
  */
-static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
+static bool read_counts(struct view *view, uint64_t address, uint64_t shift, uint64_t unit,
 			struct glibc_parameters *ret, bool *ret_may_map)
 {
 	unsigned int word = image_word_size(view->image);
@@ -284,9 +285,9 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
 	if (!image_read(view->image, address - 2 * word - 16 - shift, counts, sizeof(counts)) ||
 	    !view_word(view, address - 2 * word, &size) || !view_word(view, address - word, &most))
 		return false;
-	/* Sizes are whole pages, and 0 just where the counts are. */
-	if (counts[0] > counts[1] || counts[0] > counts[2] || size > most || size % PAGE != 0 ||
-	    most % PAGE != 0 || (counts[0] == 0) != (size == 0) || (counts[2] == 0) != (most == 0))
+	/* Sizes are 0 just where the counts are. */
+	if (counts[0] > counts[1] || counts[0] > counts[2] || size > most || size % unit != 0 ||
+	    most % unit != 0 || (counts[0] == 0) != (size == 0) || (counts[2] == 0) != (most == 0))
 		return false;
 	ret->mapped_count = counts[0];
 	ret->mapped_size = size;
@@ -298,7 +299,7 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift,
  * Whether mp_.sbrk_base stands at address, and a first chunk at its value. Where no chunk may be
  * mmapped, it may as well be another address of the heap behind zeros.
  */
-static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
+static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address, uint64_t unit,
 			 struct glibc_parameters *ret, bool *ret_may_map)
 {
 	unsigned int word = image_word_size(near->image);
@@ -311,8 +312,8 @@ static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address,
 	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word))
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
-	return (word == 8 && read_counts(near, address, 4, ret, ret_may_map)) ||
-	       read_counts(near, address, 0, ret, ret_may_map);
+	return (word == 8 && read_counts(near, address, 4, unit, ret, ret_may_map)) ||
+	       read_counts(near, address, 0, unit, ret, ret_may_map);
 }
 
 /* mp_ is in the same data section as main_arena. */
@@ -324,6 +325,7 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 	const struct region *top = image_find(image, arena->top);
 	struct view near = { image }, far = { image };
 	struct glibc_parameters best = { 0 }, found;
+	const uint64_t unit = arena->layout->fastbins ? PAGE : ALIGNMENT;
 
 	for (uint64_t i = arena->address - NEAR; i < arena->address + NEAR; i += heap->word) {
 		const struct region *region;
@@ -337,7 +339,7 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 		region = image_find(image, base);
 		if (!region || !(region->rights & RIGHT_WRITE) ||
 		    program_find_stack(heap->context.program, base) ||
-		    !is_sbrk_base(&near, &far, i, &found, &may_map))
+		    !is_sbrk_base(&near, &far, i, unit, &found, &may_map))
 			continue;
 		/* The best one leads to the region of top. */
 		found.is_of_top = region == top && found.base <= arena->top;

@@ -190,3 +190,36 @@ TEST(piece_of_the_main_arena_is_found_in_a_mapping)
 		assert_sound(&process);
 	}
 }
+
+/* As each realloc() of a mapping adds 16 bytes too many. */
+TEST(chunks_are_counted_though_their_bytes_are_counted_wrong)
+{
+	enum { DRIFT = 5 * 16 };
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process, &GLIBC_2_43);
+	process_finish(&process);
+	core_add(&process.core, MAPPING, LENGTH, RIGHTS_RW);
+	process_map(&process, MAPPING, LENGTH, 0);
+	process.mapped_size += DRIFT;
+	process_open(&process, STAGE_HEAP);
+	assert_sound(&process);
+}
+
+TEST(chunk_that_is_missed_is_so_though_bytes_are_counted_wrong)
+{
+	enum { DRIFT = 5 * 16 };
+	_cleanup_(process_deinit) struct process process;
+
+	process_init(&process, &GLIBC_2_43);
+	process_finish(&process);
+	core_add(&process.core, MAPPING, LENGTH, RIGHTS_RW);
+	process_map(&process, MAPPING, LENGTH, 0);
+	process.mapped_size += DRIFT;
+	process.mapped_count++;
+	process_open(&process, STAGE_HEAP);
+	assert_incomplete(
+		&process,
+		"malloc counts 2 mmapped chunks of %d bytes, but 1 of %d bytes were found",
+		(int)LENGTH + DRIFT, (int)LENGTH);
+}
