@@ -169,6 +169,18 @@ class Perl(harness.LiveTest):
         self.assertLessEqual(len(self.truth["Lost"] - leaked),
                              MOST_HELD * len(self.truth["Lost"]))
 
+    def test_value_without_a_type_holds_nothing(self):
+        path = f"{self.folder}/blank"
+        shutil.copy(self.core, path)
+        texts = numbers(path, "leaked", "%PerlStringText")
+        core = core_file.Core(path)
+        blank = [address for address in sorted(numbers(path, "used", "undef"))[:1000]
+                 if core.read(address + 12, 1) == b"\0"]
+        core.close()
+        self.assertGreater(min(len(blank), len(texts)), 0)
+        write_words(path, {place + 16: text for place, text in zip(blank, sorted(texts))})
+        self.assertEqual(numbers(path, "leaked", "%PerlStringText"), texts)
+
     def test_any_damage_ends(self):
         for path in harness.damage(self.core, f"{self.folder}/noise", 3000):
             harness.ask(path, "objects", expected=(harness.FINE, harness.INCOMPLETE))
