@@ -11,7 +11,8 @@ enum {
 	/* Of classes. */
 	SUPER = 16,
 	LATER_SUPER = 32, /* from 4.0 on, behind object_id and box */
-	EXTENSION = 24,	  /* up to 3.1, it is apart */
+	LATER_ATTACHED = 136,
+	EXTENSION = 24, /* up to 3.1, it is apart */
 	FIRST_MEMBER = 3,
 	MOST_BASES = 256,
 	SLOT_WORDS = (RUBY_BASE_SLOT << (RUBY_SLOT_SIZES - 1)) / WORD,
@@ -411,6 +412,11 @@ uint64_t ruby_attached(const struct ruby_slots *slots, struct view *view, uint64
 				      sizeof(entry)) &&
 			    is_attached(slots, view, address, entry.value))
 				return entry.value;
+	if (slots->has_boxes)
+		return view_word(view, address + LATER_ATTACHED, &word) &&
+				       is_attached(slots, view, address, word)
+			       ? word
+			       : 0;
 	for (size_t i = FIRST_MEMBER; slots->name_word && i < SLOT_WORDS / 4; i++)
 		if (view_word(view, address + i * WORD, &word) &&
 		    is_attached(slots, view, address, word))
