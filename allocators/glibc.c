@@ -66,6 +66,8 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->word = image_word_size(context->image);
 	heap->header = glibc_header(heap->word);
 	heap->minimum = glibc_minimum(heap->word);
+	heap->grain = ALIGNMENT;
+	heap->caches = true;
 	heap->piece_steps = 2 * context->image->size / heap->minimum;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
@@ -79,13 +81,6 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->rings = glibc_ring_memo_create();
 	heap->links.seed = secret_factor();
 	TRY(glibc_find_arenas(heap));
-	if (heap->too_old) {
-		findings_add(
-			context->findings, FINDING_INCOMPLETE,
-			"malloc is that of glibc before 2.26, which is not read where words are of 4 bytes: its allocations are not counted");
-		*ret = NULL;
-		return NULL;
-	}
 	TRY(glibc_find_orphans(heap));
 	TRY(glibc_complete_arenas(heap));
 	if (heap->home == 0 && heap->arena_count == 0) {
@@ -209,6 +204,7 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 		calloc(heap->parameters_count + 1, sizeof(*done));
 	size_t done_count = 0;
 
+	block_sink_align(sink, heap->grain);
 	TRY(done ? glibc_collect_lists(heap) : &error_no_memory);
 	heap->first_arena = first;
 	heap->first_block = block_sink_count(sink);
@@ -296,16 +292,22 @@ static unsigned int glibc_free_kind(const struct heap *base, size_t number, allo
 
 static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 {
-	/* All but a word of a chunk, whose size is a multiple of 16; or but the header. */
-	const unsigned int overhead = ALIGNMENT - size % ALIGNMENT, word = overhead == 4 ? 4 : 8;
-	uint64_t chunk = (wanted + overhead + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+	/*
+	 * All but a word of a chunk, whose size is a multiple of 16, or but the header. With words
+	 * of 4 and before 2.26, it is one of 8: where 12 is left of 16, either way gives that size
+	 * for the same bytes.
+	 */
+	const bool narrow = size % 8 == 4;
+	const unsigned int word = narrow ? 4 : 8, grain = 2 * word;
+	const uint64_t overhead = narrow ? word : ALIGNMENT - size % ALIGNMENT;
+	uint64_t chunk = (wanted + overhead + grain - 1) & ~((uint64_t)grain - 1);
 
 	if (!exactly)
 		return rounds_like_malloc(size, wanted);
 	if (chunk < glibc_minimum(word))
 		chunk = glibc_minimum(word);
-	/* A rest of 16 bytes would be no chunk, unless words are of 4. */
-	return size == chunk - overhead || (word == 8 && size == chunk - overhead + 16);
+	/* A rest of half the least chunk would be none. */
+	return size == chunk - overhead || size == chunk - overhead + grain;
 }
 
 static bool glibc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
@@ -325,7 +327,7 @@ static bool glibc_is_used(const struct heap *heap)
 
 const struct allocator allocator_glibc = {
 	.name = "glibc",
-	.summary = "malloc of the GNU C library, 2.23 and later",
+	.summary = "malloc of the GNU C library, 2.12 and later",
 	.alignment = ALIGNMENT,
 	.narrow = true,
 	.open = glibc_open,

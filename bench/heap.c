@@ -130,9 +130,9 @@ static const struct kind kind_page = { "page" };
 static const struct kind kind_session = { "session" };
 
 /* Nobody reads them, so without volatile nobody would write them. */
-static uint64_t *volatile anchors[ANCHOR_COUNT];
-static uint64_t *volatile large;
-static uint64_t *volatile arrays[ARRAYS];
+static uintptr_t *volatile anchors[ANCHOR_COUNT];
+static uintptr_t *volatile large;
+static uintptr_t *volatile arrays[ARRAYS];
 
 enum shape { SHAPE_LIST, SHAPE_DOUBLE_LIST, SHAPE_RING, SHAPE_TREE };
 
@@ -223,8 +223,14 @@ static size_t size_of(uint64_t random)
 	return 16 + extent % 112;
 }
 
+/* Nearly any word of 4 bytes may be an address, but for those near the end of memory. */
+static uintptr_t no_address(uint64_t word)
+{
+	return sizeof(uintptr_t) == 8 ? (uintptr_t)word : (uintptr_t)(word | 0xff000000);
+}
+
 /* Text, small numbers, fractions or nothing, over all that may be used. */
-static void fill(uint64_t *words, uint64_t random)
+static void fill(uintptr_t *words, uint64_t random)
 {
 	size_t word_count = heap_size(words) / sizeof(*words);
 	unsigned type = random & 3;
@@ -233,13 +239,13 @@ static void fill(uint64_t *words, uint64_t random)
 		random = random * 6364136223846793005 + 1442695040888963407;
 		switch (type) {
 		case 0:
-			words[i] = 0x2020202020202020 | (random & 0x5f5f5f5f5f5f5f5f);
+			words[i] = no_address(0x2020202020202020 | (random & 0x5f5f5f5f5f5f5f5f));
 			break;
 		case 1:
-			words[i] = random >> 44;
+			words[i] = (uintptr_t)(random >> 44);
 			break;
 		case 2:
-			words[i] = 0x3ff0000000000000 | random >> 12;
+			words[i] = no_address(0x3ff0000000000000 | random >> 12);
 			break;
 		default:
 			words[i] = 0;
@@ -250,28 +256,28 @@ static void fill(uint64_t *words, uint64_t random)
 
 static uint64_t allocate(size_t size, uint64_t random)
 {
-	size_t least = LEAST_WORDS * sizeof(uint64_t);
-	uint64_t *words = heap_allocate(size < least ? least : size);
+	size_t least = LEAST_WORDS * sizeof(uintptr_t);
+	uintptr_t *words = heap_allocate(size < least ? least : size);
 
 	if (!words)
 		fail("allocate");
 	fill(words, random);
-	return (uint64_t)words ^ MASK;
+	return (uintptr_t)words ^ MASK;
 }
 
 static void release(uint64_t masked)
 {
-	heap_free((void *)(masked ^ MASK));
+	heap_free((void *)(uintptr_t)(masked ^ MASK));
 }
 
-static uint64_t *words_of(const struct builder *builder, uint32_t id)
+static uintptr_t *words_of(const struct builder *builder, uint32_t id)
 {
-	return (uint64_t *)(builder->allocations[id] ^ MASK);
+	return (uintptr_t *)(uintptr_t)(builder->allocations[id] ^ MASK);
 }
 
 static size_t word_count_of(const struct builder *builder, uint32_t id)
 {
-	return heap_size(words_of(builder, id)) / sizeof(uint64_t);
+	return heap_size(words_of(builder, id)) / sizeof(uintptr_t);
 }
 
 static void set_kind(const struct builder *builder, uint32_t id, uint64_t random)
@@ -285,7 +291,7 @@ static void set_kind(const struct builder *builder, uint32_t id, uint64_t random
 
 	/* Half of the objects have none. */
 	if (random % 8 < 4)
-		words_of(builder, id)[WORD_KIND] = (uint64_t)kinds[random % 8];
+		words_of(builder, id)[WORD_KIND] = (uintptr_t)kinds[random % 8];
 }
 
 /*
@@ -352,7 +358,7 @@ static void choose_leaked(struct builder *builder)
 
 static void refer(struct builder *builder, uint32_t from, size_t word, uint32_t to)
 {
-	words_of(builder, from)[word] = (uint64_t)words_of(builder, to);
+	words_of(builder, from)[word] = (uintptr_t)words_of(builder, to);
 	builder->truth.reference_count++;
 }
 
@@ -497,14 +503,14 @@ static void free_the_rest(struct builder *builder)
 static void add_arrays(struct builder *builder)
 {
 	for (uint64_t i = 0; i < ARRAYS; i++) {
-		uint64_t *words = heap_allocate(ARRAY_POINTERS * sizeof(*words));
+		uintptr_t *words = heap_allocate(ARRAY_POINTERS * sizeof(*words));
 
 		if (!words)
 			fail("allocate");
 		for (uint64_t j = 0; j < ARRAY_POINTERS; j++) {
 			uint64_t random = random_of(PURPOSE_ELEMENT, i * ARRAY_POINTERS + j);
 
-			words[j] = (uint64_t)words_of(
+			words[j] = (uintptr_t)words_of(
 				builder, builder->anchored[random % builder->anchored_count]);
 		}
 		arrays[i] = words;
@@ -559,7 +565,7 @@ __attribute__((noinline)) static struct truth build(uint32_t count, bool with_ar
 
 __attribute__((noinline)) static void add_large(struct truth *truth)
 {
-	uint64_t *words = heap_allocate(LARGE_BYTES);
+	uintptr_t *words = heap_allocate(LARGE_BYTES);
 
 	if (!words)
 		fail("allocate");
@@ -596,7 +602,11 @@ static void clear_vector_registers(void)
 	unsigned int eax, ebx, ecx, edx;
 
 	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_OSXSAVE))
+#ifdef __i386__
+		__asm__ volatile("xrstor %0"
+#else
 		__asm__ volatile("xrstor64 %0"
+#endif
 				 :
 				 : "m"(state), "a"(x87_to_avx512), "d"(0)
 				 : "memory");
@@ -611,6 +621,21 @@ static void wait_for_core(void)
 	static const char ready[] = "ready\n";
 	long written = SYS_write;
 
+#ifdef __i386__
+	__asm__ volatile("int $0x80"
+			 : "+a"(written)
+			 : "b"(STDOUT_FILENO), "c"(ready), "d"(sizeof(ready) - 1)
+			 : "memory");
+	for (;;) {
+		long number = SYS_pause;
+
+		__asm__ volatile(
+			"pxor %%xmm0, %%xmm0\n\tpxor %%xmm1, %%xmm1\n\tpxor %%xmm2, %%xmm2\n\tpxor %%xmm3, %%xmm3\n\tint $0x80"
+			: "+a"(number)
+			: "D"(0), "S"(0), "d"(0), "b"(0), "c"(0)
+			: "memory");
+	}
+#else
 	__asm__ volatile("syscall"
 			 : "+a"(written)
 			 : "D"(STDOUT_FILENO), "S"(ready), "d"(sizeof(ready) - 1)
@@ -625,6 +650,7 @@ static void wait_for_core(void)
 			: "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
 			  "xmm1", "xmm2", "xmm3", "memory");
 	}
+#endif
 }
 
 int main(int argc, char **argv)

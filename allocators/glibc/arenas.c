@@ -9,24 +9,32 @@ enum {
 	SMALLEST_ARENA = 1068,
 	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
 	PROGRESS_STEP = 1 << 20, /* bytes */
-	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
-	RING_STEPS = 16,	 /* for each arena that there may be: rings are followed once */
+	MOST_THREADS = 1 << 16,
+	MINIMUM_SELF_BINS = 32, /* empty or well linked, of 127 */
+	RING_STEPS = 16,	/* for each arena that there may be: rings are followed once */
 };
 
-enum { LAYOUTS = 3 };
+enum { LAYOUTS = 5 };
 
-/* fastbins, top, bins, next, system_mem, sizeof */
+/*
+ * fastbins, top, bins, next, system_mem, sizeof, grain, caches. Those before 2.26 differ in what
+ * stands between next and system_mem: next_free or nothing, and since 2.23 attached_threads.
+ */
 static const struct arena_layout wide_layouts[LAYOUTS] = {
-	{ 16, 96, 112, 2160, 2184, 2200 }, /* 2.26: have_fastchunks is new */
-	{ 0, 8, 24, 2072, 2096, 2112 },	   /* 2.43: no fast bins any more */
-	{ 8, 88, 104, 2152, 2176, 2192 },  /* before 2.26 */
+	{ 16, 96, 112, 2160, 2184, 2200, 16, true }, /* 2.26: have_fastchunks is new */
+	{ 0, 8, 24, 2072, 2096, 2112, 16, true },    /* 2.43: no fast bins any more */
+	{ 8, 88, 104, 2152, 2168, 2184, 16, false }, /* 2.10 to 2.22 */
+	{ 8, 88, 104, 2152, 2160, 2176, 16, false }, /* 2.10, without PER_THREAD */
+	{ 8, 88, 104, 2152, 2176, 2192, 16, false }, /* 2.23 to 2.25 */
 };
 
-/* With words of 4 bytes. Before 2.26, chunks were multiples of 8, which are not read. */
+/* With words of 4 bytes. Before 2.26, chunks were multiples of 8. */
 static const struct arena_layout narrow_layouts[LAYOUTS] = {
-	{ 12, 56, 64, 1096, 1108, 1116 }, /* 2.26 */
-	{ 0, 8, 16, 1048, 1060, 1068 },	  /* 2.43 */
-	{ 8, 48, 56, 1088, 1100, 1108 },  /* before 2.26 */
+	{ 12, 56, 64, 1096, 1108, 1116, 16, true }, /* 2.26 */
+	{ 0, 8, 16, 1048, 1060, 1068, 16, true },   /* 2.43 */
+	{ 8, 48, 56, 1088, 1096, 1104, 8, false },  /* 2.10 to 2.22 */
+	{ 8, 48, 56, 1088, 1092, 1100, 8, false },  /* 2.10, without PER_THREAD */
+	{ 8, 48, 56, 1088, 1100, 1108, 8, false },  /* 2.23 to 2.25 */
 };
 
 static const struct arena_layout *layouts_for(unsigned int word)
@@ -47,6 +55,10 @@ struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 	if (!glibc_knows_arena(heap, arena.address))
 		TRY(address_map_add(&heap->arena_numbers, arena.address,
 				    (uint32_t)heap->arena_count));
+	if (heap->arena_count == 0) {
+		heap->grain = arena.layout->grain;
+		heap->caches = arena.layout->caches;
+	}
 	heap->arenas[heap->arena_count++] = arena;
 	return NULL;
 }
@@ -84,7 +96,49 @@ static bool heads_subheap(const struct image *image, uint64_t address)
 	const struct region *region = image_find(image, address);
 	uint64_t distance = address % (1 << 20);
 
-	return region && !region->mapping && (distance == 32 || distance == 48 || distance == 24);
+	return region && !region->mapping &&
+	       (distance == 32 || distance == 48 || distance == 24 || distance == 16);
+}
+
+/* Whether attached_threads stands before system_mem, as since 2.23. */
+static bool has_attached(const struct arena_layout *layout, unsigned int word)
+{
+	return layout->system_memory - layout->next == 3 * (uint64_t)word;
+}
+
+/*
+ * Whether next_free, system_mem and max_system_mem are where the layout has them, of several that
+ * only differ in that; the one with attached_threads is what is left.
+ */
+static bool is_of_version(struct view *view, const struct arena_layout *layout, uint64_t address)
+{
+	unsigned int word = image_word_size(view->image);
+	uint64_t behind = address + layout->next + word, system, most, free_arena;
+
+	if (has_attached(layout, word))
+		return true;
+	if (address + layout->system_memory != behind &&
+	    (!view_word(view, behind, &free_arena) ||
+	     (free_arena != 0 && !bins_fit(view, free_arena + layout->bins))))
+		return false;
+	return view_word(view, address + layout->system_memory, &system) &&
+	       view_word(view, address + layout->system_memory + word, &most) && system >= PAGE &&
+	       system <= most;
+}
+
+/* The same by the first arena of the ring that has memory. */
+static bool ring_is_of_version(struct glibc_heap *heap, struct view *view,
+			       const struct arena_layout *layout, uint64_t address)
+{
+	uint64_t place = address;
+
+	for (; heap->ring_steps > 0; heap->ring_steps--) {
+		if (is_of_version(view, layout, place))
+			return true;
+		if (!view_word(view, place + layout->next, &place) || place == address)
+			break;
+	}
+	return false;
 }
 
 const struct arena_layout *glibc_any_layout(unsigned int word)
@@ -103,6 +157,7 @@ bool glibc_read_arena(struct view *view, uint64_t address, struct glibc_arena *r
 		};
 
 		if (!bins_fit(view, address + layouts[i].bins) ||
+		    !is_of_version(view, &layouts[i], address) ||
 		    !view_word(view, address + layouts[i].top, &arena.top) ||
 		    !view_word(view, address + layouts[i].system_memory, &arena.stated_size))
 			continue;
@@ -158,11 +213,10 @@ static bool ring_closes(struct glibc_heap *heap, struct view *view,
  */
 static bool counts_fit(struct view *view, const struct arena_layout *layout, uint64_t address)
 {
-	enum { MOST_THREADS = 1 << 16 };
 	unsigned int word = image_word_size(view->image);
 	uint64_t attached, system, most;
 
-	return word == 8 ||
+	return word == 8 || !has_attached(layout, word) ||
 	       (view_word(view, address + layout->next + 2 * word, &attached) &&
 		attached < MOST_THREADS &&
 		view_word(view, address + layout->system_memory, &system) &&
@@ -181,7 +235,8 @@ static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 
 		if (!glibc_knows_arena(heap, address) && bins_fit(&view, bins) &&
 		    counts_fit(&view, &layouts[i], address) &&
-		    ring_closes(heap, &view, &layouts[i], address))
+		    ring_closes(heap, &view, &layouts[i], address) &&
+		    ring_is_of_version(heap, &view, &layouts[i], address))
 			return add_ring(heap, &view, &layouts[i], address);
 	}
 	return NULL;
@@ -189,7 +244,8 @@ static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 
 /*
  * Whether malloc was never called by the libc whose main arena has its field next at address: it
- * points at the arena, all before it is still zero, and one thread is attached.
+ * points at the arena, all before it is still zero, and one thread is attached, where that is
+ * counted.
  */
 static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 {
@@ -202,7 +258,8 @@ static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 
 		if (next != address - layouts[i].next || !view_word(view, address + size, &word) ||
 		    word != 0 || /* next_free */
-		    !view_word(view, address + 2 * size, &attached) || attached != 1)
+		    !view_word(view, address + 2 * size, &attached) ||
+		    attached != (has_attached(&layouts[i], size) ? 1 : 0))
 			continue;
 		for (uint64_t j = next; j < address && zero; j += size)
 			zero = view_word(view, j, &word) && word == 0;
@@ -269,11 +326,10 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 }
 
 /*
- * malloc's own count of mmapped chunks, from what stands before sbrk_base: n_mmaps, n_mmaps_max,
- * max_n_mmaps and no_dyn_threshold (ints), then mmapped_mem and max_mmapped_mem. From 2.35 on,
- * hp_flags moves n_mmaps down by an int, and 4 bytes of padding follow, unless words are of 4
- * bytes. Sizes are multiples of unit: of pages or, from 2.43 on, where each realloc() of a
- * mapping adds 16 bytes too many, of these.
+ * malloc's own count of mmapped chunks, from what stands before address: n_mmaps, n_mmaps_max,
+ * max_n_mmaps and no_dyn_threshold (ints), shift bytes of other fields, then mmapped_mem and
+ * max_mmapped_mem. Sizes are multiples of unit: of pages or, from 2.43 on, where each realloc() of
+ * a mapping adds 16 bytes too many, of these.
  */
 static bool read_counts(struct view *view, uint64_t address, uint64_t shift, uint64_t unit,
 			struct glibc_parameters *ret, bool *ret_may_map)
@@ -296,24 +352,41 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift, uin
 }
 
 /*
+ * The same before 2.24, where max_total_mem, always 0, stands before sbrk_base; before 2.15,
+ * pagesize follows no_dyn_threshold.
+ */
+static bool read_old_counts(struct view *view, uint64_t address, struct glibc_parameters *ret,
+			    bool *ret_may_map)
+{
+	unsigned int word = image_word_size(view->image);
+	uint64_t total;
+
+	return view_word(view, address - word, &total) && total == 0 &&
+	       (read_counts(view, address - word, 0, PAGE, ret, ret_may_map) ||
+		read_counts(view, address - word, word, PAGE, ret, ret_may_map));
+}
+
+/*
  * Whether mp_.sbrk_base stands at address, and a first chunk at its value. Where no chunk may be
  * mmapped, it may as well be another address of the heap behind zeros.
  */
-static bool is_sbrk_base(struct view *near, struct view *far, uint64_t address, uint64_t unit,
-			 struct glibc_parameters *ret, bool *ret_may_map)
+static bool is_sbrk_base(const struct glibc_heap *heap, struct view *near, struct view *far,
+			 uint64_t address, uint64_t unit, struct glibc_parameters *ret,
+			 bool *ret_may_map)
 {
-	unsigned int word = image_word_size(near->image);
+	unsigned int word = heap->word;
 	uint64_t base, size;
 
 	if (!view_word(near, address, &base) || base < PAGE)
 		return false;
-	base = glibc_chunk_above(base, word);
+	base = glibc_chunk_above(heap, base);
 	if (!view_word(far, base + word, &size) || !(size & PREV_INUSE) ||
 	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word))
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
 	return (word == 8 && read_counts(near, address, 4, unit, ret, ret_may_map)) ||
-	       read_counts(near, address, 0, unit, ret, ret_may_map);
+	       read_counts(near, address, 0, unit, ret, ret_may_map) ||
+	       (!heap->caches && read_old_counts(near, address, ret, ret_may_map));
 }
 
 /* mp_ is in the same data section as main_arena. */
@@ -339,7 +412,7 @@ static struct glibc_parameters find_parameters(struct glibc_heap *heap,
 		region = image_find(image, base);
 		if (!region || !(region->rights & RIGHT_WRITE) ||
 		    program_find_stack(heap->context.program, base) ||
-		    !is_sbrk_base(&near, &far, i, unit, &found, &may_map))
+		    !is_sbrk_base(heap, &near, &far, i, unit, &found, &may_map))
 			continue;
 		/* The best one leads to the region of top. */
 		found.is_of_top = region == top && found.base <= arena->top;
@@ -359,7 +432,7 @@ static struct error *add_parameters(struct glibc_heap *heap, const struct glibc_
 
 	if (!parameters.base && arena->stated_size && top && (top->rights & RIGHT_WRITE) &&
 	    !top->mapping)
-		parameters.base = glibc_chunk_above(top->start, heap->word);
+		parameters.base = glibc_chunk_above(heap, top->start);
 	parameters.arena = (size_t)(arena - heap->arenas);
 	return LIST_APPEND(heap->parameters, heap->parameters_count, parameters);
 }
@@ -423,18 +496,16 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t st
 		return false;
 	if (arena->address - start < PAGE)
 		first = arena->address + arena->layout->size;
-	else if (word == 4)
-		first = start + 24;
-	else if (view_word(view, start + 48 + 8, &end) && (end & PREV_INUSE) &&
+	else if (word == 8 && view_word(view, start + 48 + 8, &end) && (end & PREV_INUSE) &&
 		 header_size(end) >= glibc_fence(word))
 		first = start + 48;
 	else
-		first = start + 32;
+		first = start + glibc_heap_head(word, heap->grain);
 	*ret = (struct glibc_subheap){
 		.start = start,
 		.end = start + size,
 		.limit = start + most,
-		.first = glibc_chunk_above(first, word),
+		.first = glibc_chunk_above(heap, first),
 		.arena = number,
 	};
 	return true;
@@ -527,7 +598,6 @@ struct error *glibc_find_arenas(struct glibc_heap *heap)
 			TRY(add_parameters(heap, &heap->arenas[i]));
 	if (heap->parameters_count > 0)
 		heap->home = heap->arenas[0].address;
-	heap->too_old = heap->arena_count > 0 && heap->arenas[0].layout == &narrow_layouts[2];
 	return NULL;
 }
 

@@ -66,7 +66,7 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		if (view_is_absent(&view, chunk))
 			return NULL;
 		*ret_broken = last + heap->header;
-		if (!glibc_may_be_chunk(chunk, heap->word) || cycle_closes(&search, chunk) ||
+		if (!glibc_may_be_chunk(heap, chunk) || cycle_closes(&search, chunk) ||
 		    !view_word(&view, chunk + bk, &back))
 			return NULL;
 		/* Either link may be wrong; a chunk's own is the likely one. */

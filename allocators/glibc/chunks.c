@@ -71,7 +71,7 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 			*ret_end = chunk + header_size(size);
 			return *ret_end <= end;
 		case STEP_FENCE:
-			*ret_end = chunk + glibc_fences(heap->word);
+			*ret_end = chunk + glibc_fences(heap);
 			return *ret_end <= end && chunk > start;
 		case STEP_BROKEN:
 			return false;
@@ -121,8 +121,9 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 	const struct number_list *vouched = &walk->heap->vouched;
 	unsigned int word = walk->heap->word;
 
-	for (address = glibc_chunk_above(address, word);
-	     walk->end - address >= walk->heap->minimum && address < walk->end; address += 16) {
+	for (address = glibc_chunk_above(walk->heap, address);
+	     walk->end - address >= walk->heap->minimum && address < walk->end;
+	     address += walk->heap->grain) {
 		const struct memory_range *other =
 			owned_memory_find(walk->heap->context.owned, address);
 		uint64_t header;
@@ -130,7 +131,7 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 		if (address == walk->arena->top)
 			return address;
 		if (other && address >= other->start) {
-			address = glibc_chunk_above(other->end, word) - 16;
+			address = glibc_chunk_above(walk->heap, other->end) - walk->heap->grain;
 			continue;
 		}
 		if (!view_word(&walk->view, address + word, &header)) {
@@ -139,7 +140,7 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 
 			if (!region || region->end >= walk->end)
 				break;
-			address = glibc_chunk_below(region->end - 1, word);
+			address = glibc_chunk_below(walk->heap, region->end - 1);
 			continue;
 		}
 		if (!sound_header(walk->arena, header, walk->end - address, word))
@@ -153,7 +154,7 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 
 static struct error *begin_region(struct walk *walk, uint64_t start)
 {
-	return block_sink_region(walk->sink, glibc_region_start(start, walk->heap->word), walk->end,
+	return block_sink_region(walk->sink, glibc_region_start(walk->heap, start), walk->end,
 				 walk->number);
 }
 
@@ -290,7 +291,7 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *re
 /* Behind a fence, memory that others got by sbrk() may follow, and then a chunk: *ret_chunk. */
 static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
-	uint64_t behind = chunk + glibc_fences(walk->heap->word);
+	uint64_t behind = chunk + glibc_fences(walk->heap);
 
 	if (behind > walk->end)
 		behind = walk->end;
@@ -325,7 +326,7 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 {
 	uint64_t header = 0, size, end;
 	/* It ends with a page, whatever that makes of its size. */
-	const uint64_t odd = glibc_offset(walk->heap->word);
+	const uint64_t odd = glibc_offset(walk->heap);
 
 	view_word(&walk->view, top + walk->heap->word, &header);
 	size = header_size(header);
@@ -466,9 +467,9 @@ static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *r
 bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
 	unsigned int word = walk->heap->word;
-	uint64_t start = glibc_chunk_above(*chunk, word);
+	uint64_t start = glibc_chunk_above(walk->heap, *chunk);
 
-	for (uint64_t at = start; at < stop && at - start < NEAR; at += 16) {
+	for (uint64_t at = start; at < stop && at - start < NEAR; at += walk->heap->grain) {
 		uint64_t header;
 
 		if (view_word(&walk->view, at + word, &header) &&

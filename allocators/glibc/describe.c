@@ -47,8 +47,8 @@ struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_si
 		if (!heap->arenas[i].main)
 			continue;
 		base = heap->parameters[number++].base;
-		/* With words of 4 bytes, the region of the heap has it. */
-		if (padding && base > padding && heap->word == 8)
+		/* Where chunks are at 8 above a multiple of 16, the region of the heap has it. */
+		if (padding && base > padding && glibc_offset(heap) == 0)
 			TRY(block_sink_claim(sink, base - padding, base));
 	}
 	return NULL;
@@ -109,7 +109,7 @@ static bool is_chunk(const struct glibc_heap *heap, const struct allocation_inde
 	allocation_id id;
 	uint64_t size;
 
-	if (!glibc_may_be_chunk(word, heap->word))
+	if (!glibc_may_be_chunk(heap, word))
 		return false;
 	id = allocation_find(index, word + heap->header);
 	return id != NO_ALLOCATION && allocation_start(index, id) == word + heap->header &&

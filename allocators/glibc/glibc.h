@@ -1,16 +1,17 @@
 /*
  * glibc malloc's heap in a dump: what its parts share.
  *
- * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.23 to 2.43 on x86-64, and of
- * 2.26 to 2.42 where words are of 4 bytes. No version number is trusted, because distributions
- * backport: where versions differ, the layout that fits the dump counts.
+ * Layouts are those of malloc/malloc.c and malloc/arena.c of glibc 2.12 to 2.43. No version number
+ * is trusted, because distributions backport: where versions differ, the layout that fits the dump
+ * counts.
  *
  *	chunk             user's memory
  *	| prev | size+flags | fd | bk | ...          | prev | size ...
  *	p      p+8          p+16                     p+size
  *
  * Offsets are those of words of 8 bytes: SIZE_SZ of malloc.c. With words of 4, all but the
- *alignment of the user's memory are half of it, so that chunks begin at 8 above a multiple of 16.
+ * alignment of the user's memory are half of it, so that chunks begin at 8 above a multiple of 16;
+ * before 2.26, that is half as well: then chunks begin at any multiple of 8.
  *
  * prev belongs to the chunk below while that is in use, or to none if malloc gives memory tags
  * (glibc.mem.tagging of aarch64), as these are of 16 bytes. A chunk is free if the next one's
@@ -33,7 +34,8 @@ enum {
 	NON_MAIN_ARENA = 4,
 	FLAGS = 7,
 
-	ALIGNMENT = 16, /* of the user's memory, and of sizes of chunks */
+	ALIGNMENT = 16, /* of the user's memory, and of sizes of chunks, unless they are narrow and
+			   old */
 	BINS = 127,
 };
 
@@ -51,24 +53,6 @@ static inline uint64_t glibc_minimum(unsigned int word) /* chunk */
 static inline uint64_t glibc_fence(unsigned int word) /* the size of a fencepost */
 {
 	return 2 * (uint64_t)word;
-}
-
-/* What chunks' addresses are above a multiple of ALIGNMENT. */
-static inline uint64_t glibc_offset(unsigned int word)
-{
-	return glibc_header(word) % ALIGNMENT;
-}
-
-/* Where a region begins whose first chunk is that: at a multiple of ALIGNMENT. */
-static inline uint64_t glibc_region_start(uint64_t chunk, unsigned int word)
-{
-	return chunk - glibc_offset(word);
-}
-
-/* From the first fence on, both and what alignment left behind them. */
-static inline uint64_t glibc_fences(unsigned int word)
-{
-	return 2 * glibc_fence(word) + glibc_offset(word);
 }
 
 /* Where free chunks are kept, by number in glibc_free_kinds. */
@@ -89,6 +73,8 @@ struct arena_layout {
 	uint64_t next; /* arena in the ring of all */
 	uint64_t system_memory;
 	uint64_t size;
+	unsigned int grain; /* alignment of the user's memory */
+	bool caches;	    /* threads have one: tcache */
 };
 
 struct glibc_arena {
@@ -154,6 +140,8 @@ struct glibc_heap {
 	uint64_t header, minimum; /* as the functions above have them */
 	/* Bytes of a chunk that are not its block's: a word, or with memory tags the header. */
 	uint64_t overhead;
+	unsigned int grain; /* the first arena's; of all, as one libc's */
+	bool caches;
 	struct glibc_arena *arenas;
 	size_t arena_count;
 	struct address_map arena_numbers;
@@ -176,7 +164,6 @@ struct glibc_heap {
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;
 	bool cache_damaged, fast_damaged;
-	bool too_old; /* its chunks are multiples of 8, which are not read */
 	struct glibc_broken_list *broken;
 	size_t broken_count;
 
@@ -197,6 +184,51 @@ struct glibc_heap {
 	struct glibc_ring_memo *rings; /* see rings.h; NULL: memory was short */
 };
 
+/* What chunks' addresses are above a multiple of heap->grain. */
+static inline uint64_t glibc_offset(const struct glibc_heap *heap)
+{
+	return heap->header % heap->grain;
+}
+
+/* Where a region begins whose first chunk is that: at a multiple of heap->grain. */
+static inline uint64_t glibc_region_start(const struct glibc_heap *heap, uint64_t chunk)
+{
+	return chunk - glibc_offset(heap);
+}
+
+/* From the first fence on, both and what alignment left behind them. */
+static inline uint64_t glibc_fences(const struct glibc_heap *heap)
+{
+	return 2 * glibc_fence(heap->word) + glibc_offset(heap);
+}
+
+/* The size of heap_info, behind which an arena or a chunk follows: user's memory is aligned. */
+static inline uint64_t glibc_heap_head(unsigned int word, unsigned int grain)
+{
+	return 4 * word + (-6 * (uint64_t)word & (grain - 1));
+}
+
+/* The first place of a chunk at or above address. */
+static inline uint64_t glibc_chunk_above(const struct glibc_heap *heap, uint64_t address)
+{
+	uint64_t offset = glibc_offset(heap), grain = heap->grain;
+
+	return ((address + grain - 1 - offset) & ~(grain - 1)) + offset;
+}
+
+/* The last one at or below address. */
+static inline uint64_t glibc_chunk_below(const struct glibc_heap *heap, uint64_t address)
+{
+	uint64_t offset = glibc_offset(heap);
+
+	return ((address - offset) & ~((uint64_t)heap->grain - 1)) + offset;
+}
+
+static inline bool glibc_may_be_chunk(const struct glibc_heap *heap, uint64_t address)
+{
+	return address % heap->grain == glibc_offset(heap);
+}
+
 /* Whether a main arena has a piece that was not found. Alignment takes less than a page. */
 static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 {
@@ -210,7 +242,7 @@ static inline uint64_t glibc_bin_size(const struct glibc_heap *heap, unsigned in
 	return heap->minimum + UINT64_C(16) * bin;
 }
 
-/* The same of that fast bin. Of narrow ones, each other one has chunks. */
+/* The same of that fast bin. Of narrow ones, each other one has chunks since 2.26. */
 static inline uint64_t glibc_fast_size(const struct glibc_heap *heap, unsigned int bin)
 {
 	return heap->minimum + 2 * (uint64_t)heap->word * bin;
@@ -218,7 +250,7 @@ static inline uint64_t glibc_fast_size(const struct glibc_heap *heap, unsigned i
 
 static inline unsigned int glibc_fastbins(const struct glibc_heap *heap)
 {
-	return heap->word == 4 ? 11 : 10;
+	return heap->word == 4 && heap->grain == ALIGNMENT ? 11 : 10;
 }
 
 static inline uint64_t glibc_largest_fast(const struct glibc_heap *heap)
@@ -229,7 +261,7 @@ static inline uint64_t glibc_largest_fast(const struct glibc_heap *heap)
 /* The largest chunk in a small bin. */
 static inline uint64_t glibc_largest_small(const struct glibc_heap *heap)
 {
-	return heap->word == 4 ? 0x3e0 : 0x3f0;
+	return heap->word == 8 ? 0x3f0 : heap->grain == ALIGNMENT ? 0x3e0 : 0x1f8;
 }
 
 static inline uint64_t glibc_fastbin(const struct glibc_heap *heap, const struct glibc_arena *arena,
@@ -258,31 +290,10 @@ static inline uint64_t view_chunk_size(struct view *view, uint64_t chunk)
 	return view_word(view, chunk + image_word_size(view->image), &size) ? header_size(size) : 0;
 }
 
-/* The first place of a chunk at or above address. */
-static inline uint64_t glibc_chunk_above(uint64_t address, unsigned int word)
-{
-	uint64_t offset = glibc_offset(word);
-
-	return ((address + ALIGNMENT - 1 - offset) & ~(uint64_t)(ALIGNMENT - 1)) + offset;
-}
-
 /* Bytes of the next chunk that a block may use. */
 static inline uint64_t glibc_shared(const struct glibc_heap *heap)
 {
 	return heap->header - heap->overhead;
-}
-
-/* The last one at or below address. */
-static inline uint64_t glibc_chunk_below(uint64_t address, unsigned int word)
-{
-	uint64_t offset = glibc_offset(word);
-
-	return ((address - offset) & ~(uint64_t)(ALIGNMENT - 1)) + offset;
-}
-
-static inline bool glibc_may_be_chunk(uint64_t address, unsigned int word)
-{
-	return address % ALIGNMENT == glibc_offset(word);
 }
 
 /* Sort, and drop repeats. The others take a sorted list. */

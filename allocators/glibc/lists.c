@@ -66,7 +66,7 @@ static bool fits_bin(const struct glibc_heap *heap, struct view *view, uint64_t 
 {
 	uint64_t size;
 
-	if (user % ALIGNMENT != 0 || user < heap->header)
+	if (user % heap->grain != 0 || user < heap->header)
 		return false;
 	size = view_chunk_size(view, user - heap->header);
 	if (bin < SMALL_TCACHE_BINS)
@@ -107,7 +107,7 @@ static bool fields_fit(const struct tcache *tcache)
 static bool find_fields(const struct glibc_heap *heap, struct view *view, uint64_t address,
 			struct tcache *ret)
 {
-	if (address % ALIGNMENT != 0 || address < heap->header)
+	if (!heap->caches || address % ALIGNMENT != 0 || address < heap->header)
 		return false;
 	ret->layout = find_layout(view_chunk_size(view, address - heap->header), heap->word);
 	ret->address = address;
@@ -403,7 +403,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 			arena->put_off |= 1U << bin;
 			return NULL;
 		}
-		if (!glibc_may_be_chunk(chunk, heap->word) || cycle_closes(&search, chunk) ||
+		if (!glibc_may_be_chunk(heap, chunk) || cycle_closes(&search, chunk) ||
 		    view_chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + heap->header, &link)) {
 			heap->fast_damaged = true;
@@ -518,7 +518,7 @@ static bool is_lost_fast(struct settling *settling, struct block block)
 	target = glibc_demangle(heap, block.start, link);
 	if (target == 0)
 		return heap->mangled;
-	return glibc_may_be_chunk(target, heap->word) &&
+	return glibc_may_be_chunk(heap, target) &&
 	       view_chunk_size(&settling->target, target) == size;
 }
 

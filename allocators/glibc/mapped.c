@@ -60,7 +60,7 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
  */
 static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 {
-	const uint64_t offset = glibc_offset(scan->heap->word);
+	const uint64_t offset = glibc_offset(scan->heap);
 	const uint64_t places[] = {
 		stack->start - scan->heap->header,
 		page_below(stack->start - 1) + offset,
@@ -128,7 +128,7 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
 	size &= ~(uint64_t)FLAGS;
 	if ((address + size) % PAGE == PAGE - heap->header)
 		size += heap->header;
-	if (!glibc_may_be_chunk(address, heap->word) || before % heap->header != 0 ||
+	if (!glibc_may_be_chunk(heap, address) || before % heap->header != 0 ||
 	    size % heap->header != 0 || size < heap->minimum || before > address - low ||
 	    (address - before) % PAGE != 0 || size > UINT64_MAX - address ||
 	    (address + size) % PAGE != 0 || meets_taken(scan, address, address + size) ||
@@ -157,10 +157,10 @@ static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 static uint64_t aligned_chunk(struct scan *scan, uint64_t start, uint64_t end)
 {
 	const uint64_t header = scan->heap->header, word = scan->heap->word;
-	const uint64_t first = glibc_chunk_above(start, scan->heap->word);
+	const uint64_t first = glibc_chunk_above(scan->heap, start);
 	uint64_t tail = mapped_tail(scan, first, end);
 
-	for (uint64_t alignment = 2 * ALIGNMENT; alignment < end - start; alignment *= 2) {
+	for (uint64_t alignment = 2 * scan->heap->grain; alignment < end - start; alignment *= 2) {
 		uint64_t user = (first + 2 * header + alignment - 1) & ~(alignment - 1);
 
 		/* The next multiple, if this one left too little room below it. */
@@ -220,7 +220,7 @@ static bool may_be_piece(struct scan *scan, uint64_t start)
 static struct error *try_place(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
 			       uint64_t *ret_next)
 {
-	const uint64_t offset = glibc_offset(scan->heap->word);
+	const uint64_t offset = glibc_offset(scan->heap);
 	struct find find = { .kind = FIND_CHUNK };
 	struct glibc_arena *arena;
 
@@ -235,10 +235,10 @@ static struct error *try_place(struct scan *scan, uint64_t address, uint64_t low
 		find.start = find.chunk = address;
 		find.arena = (size_t)(arena - scan->heap->arenas);
 	} else {
-		*ret_next = address + 16;
+		*ret_next = address + scan->heap->grain;
 		return NULL;
 	}
-	*ret_next = glibc_chunk_above(find.end, scan->heap->word);
+	*ret_next = glibc_chunk_above(scan->heap, find.end);
 	return array_append(&scan->finds, find);
 }
 
@@ -247,7 +247,7 @@ static bool is_candidate(const struct scan *scan, const struct region *region, u
 {
 	const uint8_t *bytes = region->bytes + (place - region->start);
 
-	return (place % PAGE == glibc_offset(scan->heap->word) && scan->lacking.count > 0) ||
+	return (place % PAGE == glibc_offset(scan->heap) && scan->lacking.count > 0) ||
 	       (scan->heap->word == 4 ? mapped_filter_narrow(bytes, place)
 				      : mapped_filter_one(bytes, place));
 }
@@ -264,7 +264,7 @@ static uint64_t find_candidate(const struct scan *scan, const struct region *reg
 		    end - address < FILTERED_BYTES) {
 			if (is_candidate(scan, region, address))
 				return address;
-			address += 16;
+			address += scan->heap->grain;
 			continue;
 		}
 		found = scan->filter(bytes, address);
@@ -318,22 +318,22 @@ static struct error *scan_gap(struct scan *scan, const struct region *region,
 	const struct image *image = heap->context.image;
 	uint64_t address, first, end;
 
-	first = glibc_chunk_above(gap.start, heap->word);
-	gap.start = glibc_region_start(first, heap->word);
+	first = glibc_chunk_above(heap, gap.start);
+	gap.start = glibc_region_start(heap, first);
 	if (gap.start >= gap.end || gap.end - gap.start < heap->minimum)
 		return NULL;
 	/* Places from there on have too little room. */
-	end = glibc_chunk_below(gap.end - heap->minimum, heap->word) + 16;
+	end = glibc_chunk_below(heap, gap.end - heap->minimum) + heap->grain;
 	address = first;
 	while (address < end) {
 		uint64_t hole;
 
-		address = glibc_chunk_below(image_next_data(image, address), heap->word);
+		address = glibc_chunk_below(heap, image_next_data(image, address));
 		if (address < gap.start)
 			address = first;
 		if (address >= end)
 			break;
-		hole = glibc_chunk_above(image_next_hole(image, address), heap->word);
+		hole = glibc_chunk_above(heap, image_next_hole(image, address));
 		TRY(scan_data(scan, region, gap, address, hole > address && hole < end ? hole : end,
 			      &address));
 	}

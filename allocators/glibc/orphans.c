@@ -10,7 +10,7 @@ enum { SUBHEAP_BORDER = 1 << 20, HEAD_SIZES = 2 };
 /* The arena at the head of the heap at start, if there is one. */
 static bool find_head(struct view *view, uint64_t start, struct glibc_arena *ret)
 {
-	static const uint64_t sizes[][HEAD_SIZES] = { { 32, 48 }, { 24, 24 } };
+	static const uint64_t sizes[][HEAD_SIZES] = { { 32, 48 }, { 24, 16 } };
 	const uint64_t *head_sizes = sizes[image_word_size(view->image) == 4];
 	uint64_t owner;
 
@@ -56,10 +56,11 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 }
 
 /* Whether the first chunk of the mapping has the size of a thread's cache. */
-static bool starts_with_tcache(struct view *view, const struct region *region)
+static bool starts_with_tcache(const struct glibc_heap *heap, struct view *view,
+			       const struct region *region)
 {
-	unsigned int word = image_word_size(view->image);
-	uint64_t chunk = glibc_chunk_above(region->start, word), before, size;
+	unsigned int word = heap->word;
+	uint64_t chunk = glibc_chunk_above(heap, region->start), before, size;
 
 	/* Reading in a hole would make the kernel fill some of it. */
 	if (image_next_data(view->image, region->start) != region->start)
@@ -73,7 +74,7 @@ static struct error *add_main_heap(struct glibc_heap *heap, const struct region 
 {
 	TRY(LIST_APPEND(heap->parameters, heap->parameters_count,
 			(struct glibc_parameters){
-				.base = glibc_chunk_above(region->start, heap->word),
+				.base = glibc_chunk_above(heap, region->start),
 				.arena = heap->arena_count,
 			}));
 	return glibc_add_arena(heap, (struct glibc_arena){
@@ -108,7 +109,7 @@ static struct error *find_main_heap(struct glibc_heap *heap)
 
 	list_for_each(region, image->regions, image->region_count) {
 		if (may_be_heap(region) && heap->parameters_count == 0 &&
-		    starts_with_tcache(&view, region))
+		    starts_with_tcache(heap, &view, region))
 			TRY(add_main_heap(heap, region));
 	}
 	if (heap->arena_count > 0)

@@ -97,8 +97,7 @@ static struct error *cut(struct pieces *pieces, size_t number)
 
 static bool is_empty(const struct pieces *pieces, const struct glibc_stretch *stretch)
 {
-	return !glibc_may_be_chunk(stretch->start, pieces->heap->word) ||
-	       stretch->start >= stretch->end;
+	return !glibc_may_be_chunk(pieces->heap, stretch->start) || stretch->start >= stretch->end;
 }
 
 static struct error *begin_stretch(struct pieces *pieces, size_t number)
@@ -111,8 +110,7 @@ static struct error *begin_stretch(struct pieces *pieces, size_t number)
 	pieces->chunk = stretch->start;
 	if (is_empty(pieces, stretch))
 		return NULL;
-	return block_sink_region(pieces->sink,
-				 glibc_region_start(stretch->start, pieces->heap->word),
+	return block_sink_region(pieces->sink, glibc_region_start(pieces->heap, stretch->start),
 				 stretch->end, pieces->walk.number);
 }
 
@@ -189,7 +187,7 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 	if (is_empty(pieces, stretch) || (piece->start != stretch->start &&
 					  !glibc_find_row(&middle->walk, &middle->first, stop)))
 		return NULL;
-	TRY(block_sink_region(middle->sink, glibc_region_start(middle->first, pieces->heap->word),
+	TRY(block_sink_region(middle->sink, glibc_region_start(pieces->heap, middle->first),
 			      stretch->end, middle->walk.number));
 	middle->end = middle->first;
 	return glibc_walk_on(&middle->walk, &middle->end, stop);
@@ -228,6 +226,7 @@ static struct error *make_middles(struct pieces *pieces)
 	for (unsigned int i = 0; i < pieces->threads; i++) {
 		pieces->middles[i].suspects.memory.account = account;
 		TRY(block_sink_create(account, &pieces->middles[i].sink));
+		block_sink_align(pieces->middles[i].sink, pieces->heap->grain);
 	}
 	return NULL;
 }

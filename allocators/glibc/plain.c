@@ -79,7 +79,7 @@ static inline bool is_plain(const struct walk *walk, const struct batch *batch, 
 }
 
 static inline void put(struct batch *batch, uint64_t distance, uint64_t size, uint64_t used,
-		       unsigned int overhead)
+		       unsigned int overhead, unsigned int grain)
 {
 	uint64_t *states = &batch->used[batch->count / 64];
 
@@ -87,16 +87,17 @@ static inline void put(struct batch *batch, uint64_t distance, uint64_t size, ui
 		*states = 0;
 	*states |= used << (batch->count % 64);
 	batch->extents[batch->count++] = (struct extent){
-		(uint32_t)(distance / 16),
+		(uint32_t)(distance / grain),
 		(uint32_t)(size - overhead),
 	};
 }
 
 /* Add plain chunks to the batch; returns the first other one. It is compiled for each size of
- * words and overhead. */
+ * words, overhead, and what chunks are multiples of. */
 static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, struct batch *batch,
 							   uint64_t chunk, uint64_t base,
-							   unsigned int word, unsigned int overhead)
+							   unsigned int word, unsigned int overhead,
+							   unsigned int grain)
 {
 	uint64_t header = batch_word(batch, chunk + word, word);
 
@@ -114,7 +115,8 @@ static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, st
 				break;
 			glibc_add_links(walk->links, &walk->view, chunk);
 		}
-		put(batch, chunk + glibc_header(word) - base, size, above & PREV_INUSE, overhead);
+		put(batch, chunk + glibc_header(word) - base, size, above & PREV_INUSE, overhead,
+		    grain);
 		fetch_ahead(batch, chunk, size);
 		chunk = next;
 		header = above;
@@ -125,9 +127,11 @@ static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, st
 static uint64_t fill_batch(struct walk *walk, struct batch *batch, uint64_t chunk, uint64_t base)
 {
 	if (walk->heap->word == 4)
-		return fill(walk, batch, chunk, base, 4, 4);
-	return walk->heap->overhead == 8 ? fill(walk, batch, chunk, base, 8, 8)
-					 : fill(walk, batch, chunk, base, 8, 16);
+		return walk->heap->grain == ALIGNMENT
+			       ? fill(walk, batch, chunk, base, 4, 4, ALIGNMENT)
+			       : fill(walk, batch, chunk, base, 4, 4, 8);
+	return walk->heap->overhead == 8 ? fill(walk, batch, chunk, base, 8, 8, ALIGNMENT)
+					 : fill(walk, batch, chunk, base, 8, 16, ALIGNMENT);
 }
 
 struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk, uint64_t stop)
@@ -147,6 +151,6 @@ struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk, uint64_t stop
 	if (batch.count == 0)
 		return NULL;
 	walk->previous_size = batch.extents[batch.count - 1].size;
-	walk->previous = base + UINT64_C(16) * batch.extents[batch.count - 1].start;
+	walk->previous = base + (uint64_t)walk->heap->grain * batch.extents[batch.count - 1].start;
 	return block_sink_add_many(walk->sink, batch.extents, batch.used, batch.count);
 }

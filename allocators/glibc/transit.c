@@ -93,7 +93,7 @@ static bool is_used_chunk(const struct glibc_heap *heap, const struct block_sink
 {
 	struct block block;
 
-	if (!glibc_may_be_chunk(chunk, heap->word) ||
+	if (!glibc_may_be_chunk(heap, chunk) ||
 	    !block_sink_find(sink, chunk + heap->header, &block) || block.state != BLOCK_USED)
 		return false;
 	*ret_size = block.size;

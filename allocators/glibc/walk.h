@@ -38,7 +38,8 @@ struct walk {
 /* Bits that no header of a chunk of the arena has. */
 static inline uint64_t glibc_odd_bits(const struct glibc_arena *arena)
 {
-	return 8 | IS_MMAPPED | (arena->main ? NON_MAIN_ARENA : 0);
+	return ((arena->layout->grain - 1) & ~(uint64_t)FLAGS) | IS_MMAPPED |
+	       (arena->main ? NON_MAIN_ARENA : 0);
 }
 
 static inline bool glibc_is_sound(uint64_t header, uint64_t odd_bits, uint64_t available,

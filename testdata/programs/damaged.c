@@ -225,8 +225,9 @@ static OUT_OF_LINE void finish_fastbin(void)
 	/* Since this version, malloc does without. */
 	if (strverscmp(gnu_get_libc_version(), "2.43") >= 0)
 		exit(SKIPPED);
-	/* The first seven go to the cache. */
-	free_and_break(12 * sizeof(void *), 60, 30, 7, 1);
+	/* The first seven go to the cache, if there is one. */
+	free_and_break(12 * sizeof(void *), 60, 30,
+		       strverscmp(gnu_get_libc_version(), "2.26") >= 0 ? 7 : 0, 1);
 }
 
 static OUT_OF_LINE void finish_unsorted(void)

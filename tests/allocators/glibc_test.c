@@ -40,11 +40,15 @@ TEST(each_chunk_has_its_size_and_state)
 
 TEST(chunks_in_fast_bins_are_free)
 {
-	for (size_t i = 0; i < VERSIONS && versions[i]->fastbins; i++) {
+	static const struct glibc_version *const with_fast_bins[] = {
+		&GLIBC_2_11, &GLIBC_2_19, &GLIBC_2_25, &GLIBC_2_31, &GLIBC_2_36,
+	};
+
+	for (size_t i = 0; i < sizeof(with_fast_bins) / sizeof(*with_fast_bins); i++) {
 		_cleanup_(process_deinit) struct process process;
 		uint64_t chunks[6];
 
-		process_init(&process, versions[i]);
+		process_init(&process, with_fast_bins[i]);
 		for (int j = 0; j < 6; j++)
 			chunks[j] = process_allocate(&process, 0x20 + 0x10 * (j / 3));
 		for (int j = 0; j < 5; j++)
@@ -55,6 +59,49 @@ TEST(chunks_in_fast_bins_are_free)
 			assert_block(&process, chunks[j], 0x18 + 0x10 * (j / 3), BLOCK_FREE);
 		assert_block(&process, chunks[5], 0x28, BLOCK_USED);
 		assert_sound(&process);
+	}
+}
+
+static const struct glibc_version *const old_versions[] = { &GLIBC_2_11, &GLIBC_2_19, &GLIBC_2_25 };
+
+enum { OLD_VERSIONS = sizeof(old_versions) / sizeof(*old_versions) };
+
+/* A chunk of the size of one, full of zeros, which a thread points at. */
+TEST(before_2_26_threads_have_no_cache)
+{
+	for (size_t i = 0; i < OLD_VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t freed, used;
+
+		process_init(&process, old_versions[i]);
+		freed = process_allocate(&process, 0x110);
+		used = process_allocate(&process, 0x40);
+		process_free(&process, freed);
+		/* As a count and a first member. */
+		process_cache(&process, used);
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		assert_block(&process, process.cache, 0x288, BLOCK_USED);
+		assert_block(&process, freed, 0x108, BLOCK_FREE);
+		assert_block(&process, used, 0x38, BLOCK_USED);
+		assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 0).stated_size,
+				 HEAP_SIZE);
+		assert_sound(&process);
+	}
+}
+
+/* malloc's counts were elsewhere in its parameters. */
+TEST(missing_mapped_chunks_are_told_of_old_versions)
+{
+	for (size_t i = 0; i < OLD_VERSIONS; i++) {
+		_cleanup_(process_deinit) struct process process;
+
+		process_init(&process, old_versions[i]);
+		process.mapped_count = 1;
+		process.mapped_size = 0x21000;
+		process_finish(&process);
+		process_open(&process, STAGE_HEAP);
+		assert_incomplete(&process, "malloc counts 1 mmapped chunks of 135168 bytes");
 	}
 }
 

@@ -4,9 +4,7 @@
 #include "tests/allocators/glibc/process.h"
 
 static const struct glibc_version *const versions[] = {
-	&GLIBC_2_31,
-	&GLIBC_2_36,
-	&GLIBC_2_43,
+	&GLIBC_2_11, &GLIBC_2_19, &GLIBC_2_25, &GLIBC_2_31, &GLIBC_2_36, &GLIBC_2_43,
 };
 
 enum { VERSIONS = sizeof(versions) / sizeof(versions[0]) };

@@ -29,9 +29,21 @@ struct glibc_version {
 	bool mangled;
 	unsigned int cache_bins;
 	bool counts;	   /* the cache counts its members, else free slots */
-	uint64_t flags;	   /* 4 where mp_ has hp_flags, else 0 */
+	uint64_t flags;	   /* bytes of mp_ between its counts of chunks and of bytes */
 	uint64_t map_tail; /* not in the size of an mmapped chunk */
 	uint64_t subheap_head;
+	uint64_t total; /* bytes of mp_ before sbrk_base */
+};
+
+/* Before 2.26, threads have no cache: what process_init() makes is any chunk. */
+static const struct glibc_version GLIBC_2_11 = {
+	"2.11", 8, 88, 104, 2152, 2160, 2176, false, 64, true, 8, 0, 32, 8,
+};
+static const struct glibc_version GLIBC_2_19 = {
+	"2.19", 8, 88, 104, 2152, 2168, 2184, false, 64, true, 0, 0, 32, 8,
+};
+static const struct glibc_version GLIBC_2_25 = {
+	"2.25", 8, 88, 104, 2152, 2176, 2192, false, 64, true, 0, 0, 32,
 };
 
 static const struct glibc_version GLIBC_2_31 = {
@@ -210,18 +222,20 @@ static inline void process_finish(struct process *process)
 
 	core_set(core, ARENA + version->top, process->next);
 	core_set(core, ARENA + version->system_memory, HEAP_SIZE);
+	core_set(core, ARENA + version->system_memory + 8, HEAP_SIZE);
 	core_set(core, process->next + 8, (HEAP + HEAP_SIZE - process->next) | IN_USE);
 }
 
 /* malloc's parameters, with its count of mmapped chunks. */
 static inline void process_add_parameters(struct process *process)
 {
+	const uint64_t sizes = SBRK_BASE - process->version->total - 16;
 	struct core *core = &process->core;
 	const uint32_t counts[] = { process->mapped_count, 65536, process->mapped_count };
 
-	memcpy(core_at(core, SBRK_BASE - 32 - process->version->flags, 12), counts, sizeof(counts));
-	core_set(core, SBRK_BASE - 16, process->mapped_size);
-	core_set(core, SBRK_BASE - 8, process->mapped_size);
+	memcpy(core_at(core, sizes - 16 - process->version->flags, 12), counts, sizeof(counts));
+	core_set(core, sizes, process->mapped_size);
+	core_set(core, sizes + 8, process->mapped_size);
 	core_set(core, SBRK_BASE, HEAP);
 }
 
