@@ -375,7 +375,9 @@ static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 		return;
 	values.first = allocation_start(ruby->context.index, id) + WORD;
 	if (ruby->slots.has_boxes) {
-		walk_fields(walk, allocation_start(ruby->context.index, id));
+		/* As references they are those of the object in between. */
+		if (!walk->with_hidden)
+			walk_fields(walk, allocation_start(ruby->context.index, id));
 		return;
 	}
 	values.count = allocation_size(ruby->context.index, id) / WORD - 1;

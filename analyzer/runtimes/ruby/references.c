@@ -570,14 +570,18 @@ static void take_imemo(struct ruby_references *references, uint64_t flags, uint6
 
 static void take_object(struct ruby_references *references, allocation_id object, uint64_t flags)
 {
-	enum { REGEXP_SOURCE = 24 };
+	enum { REGEXP_SOURCE = 24, SYMBOL_TEXT = 24 };
 	uint64_t start = allocation_start(index_of(references), object);
 	uint64_t end = start + allocation_size(index_of(references), object);
 
 	switch (flags % RUBY_TYPES) {
+	case RUBY_SYMBOL: /* its text, struct RSymbol */
+		if (references->ruby->slots.has_boxes)
+			take_one(references, start + SYMBOL_TEXT);
+		count_blocks(references, object, false);
+		break;
 	case RUBY_FLOAT:
 	case RUBY_BIGNUM:
-	case RUBY_SYMBOL:
 		count_blocks(references, object, false);
 		break;
 	case RUBY_STRING:
