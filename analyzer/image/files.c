@@ -173,7 +173,7 @@ static int open_handle(const char *sysroot, const char *path)
  * that the kernel makes up as they are read, as /proc/kmsg, pass for regular ones, but have no
  * size.
  */
-int file_open_below(const char *sysroot, const char *path)
+static int open_regular(const char *sysroot, const char *path)
 {
 	_cleanup_(close) int handle = open_handle(sysroot, path);
 	char self[64];
@@ -184,6 +184,25 @@ int file_open_below(const char *sysroot, const char *path)
 		return -1;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
 	return open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* The path below sysroot of what path names within it; NULL: path does not begin with sysroot. */
+static const char *find_inner_path(const char *sysroot, const char *path)
+{
+	_cleanup_(free) char *root = realpath(sysroot, NULL);
+	size_t length = root ? strlen(root) : 0;
+
+	return length > 1 && strncmp(path, root, length) == 0 && path[length] == '/' ? path + length
+										     : NULL;
+}
+
+/* Of a process in a chroot, Linux names files as the machine around it does. */
+int file_open_below(const char *sysroot, const char *path)
+{
+	int fd = open_regular(sysroot, path);
+	const char *inner = fd < 0 && sysroot ? find_inner_path(sysroot, path) : NULL;
+
+	return inner ? open_regular(sysroot, inner) : fd;
 }
 
 /* Map the file; bytes stay NULL if it is not there or not fit. */

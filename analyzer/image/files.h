@@ -6,7 +6,8 @@
  * can then be read from it.
  *
  * A sysroot is a folder that stands for the root of the machine on which the process ran: paths,
- * and the links on their way, are looked up below it.
+ * and the links on their way, are looked up below it. A path that begins with the sysroot itself,
+ * as those of a chroot do, is also that of the file there.
  */
 #ifndef ANALYZER_IMAGE_FILES_H
 #define ANALYZER_IMAGE_FILES_H

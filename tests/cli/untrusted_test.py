@@ -102,6 +102,21 @@ class NamedFilesTest(Place):
         os.makedirs(os.path.dirname(inside))
         shutil.copy(self.copy, inside)
         self.assertIn(FUNCTION, self.calls("--sysroot", root))
+        self.check_links(inside, root)
+
+    def test_paths_may_begin_with_the_sysroot(self):
+        for root in (self.folder, self.folder + "/", os.path.relpath(self.folder)):
+            self.assertIn(FUNCTION, self.calls("--sysroot", root))
+        self.assertNotIn(FUNCTION, self.calls("--sysroot", self.folder[:-1]))
+        outside = tempfile.NamedTemporaryFile(prefix="heapcore-")
+        with outside, open(self.copy, "rb") as file:
+            shutil.copyfileobj(file, outside)
+            outside.flush()
+            self.put(lambda path: os.symlink(outside.name, path))
+            self.assertIn(FUNCTION, self.calls())
+            self.assertNotIn(FUNCTION, self.calls("--sysroot", self.folder))
+
+    def check_links(self, inside, root):
         up = "../" * 20
         for target in (self.copy, up + self.copy):
             os.unlink(inside)
