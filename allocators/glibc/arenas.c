@@ -68,23 +68,29 @@ bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address)
 	return address_map_find(&heap->arena_numbers, address) != NOT_IN_MAP;
 }
 
-/* Whether enough bins are empty, or have a member that points back. */
+/* Whether the bin is empty, or has a member that points back. */
+static bool bin_fits(struct view *view, uint64_t bin)
+{
+	const uint64_t word = image_word_size(view->image), fd = 2 * word, bk = 3 * word;
+	uint64_t first, last, back;
+
+	return view_word(view, bin + fd, &first) && view_word(view, bin + bk, &last) &&
+	       ((first == bin && last == bin) ||
+		(view_word(view, first + bk, &back) && back == bin));
+}
+
+/*
+ * Whether enough of the bins fit, and none behind the last: else they are the end of something that
+ * begins further up, whose own bins look like a link, counts and sizes.
+ */
 static bool bins_fit(struct view *view, uint64_t bins)
 {
+	const uint64_t size = 2 * image_word_size(view->image);
 	unsigned int fit = 0;
 
-	const uint64_t word = image_word_size(view->image), fd = 2 * word, bk = 3 * word;
-
-	for (unsigned int i = 0; i < BINS; i++) {
-		uint64_t bin = bins + i * 2 * word - 2 * word, first, last, back;
-
-		if (!view_word(view, bin + fd, &first) || !view_word(view, bin + bk, &last))
-			return false;
-		if ((first == bin && last == bin) ||
-		    (view_word(view, first + bk, &back) && back == bin))
-			fit++;
-	}
-	return fit >= MINIMUM_SELF_BINS;
+	for (unsigned int i = 0; i < BINS; i++)
+		fit += bin_fits(view, bins + i * size - size);
+	return fit >= MINIMUM_SELF_BINS && !bin_fits(view, bins + BINS * size - size);
 }
 
 /*
