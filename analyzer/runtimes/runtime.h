@@ -252,6 +252,9 @@ struct runtime {
 	/* Optional: how the object is kept. False: that is not known. */
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);
+	/* Optional: where its collector moved the object to, and the class of what is there now. */
+	bool (*find_move)(const struct object_space *space, allocation_id id, uint64_t *ret_address,
+			  uint64_t *ret_class);
 
 	/* Optional: visit all compiled code, by address. */
 	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,

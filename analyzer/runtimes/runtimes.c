@@ -315,11 +315,30 @@ const char *runtimes_collecting(const struct runtimes *list)
 	return NULL;
 }
 
+static bool tell_move(const struct runtimes *list, allocation_id id, char *ret, size_t size)
+{
+	enum { MOST_NAME = 80 }; /* the address stands behind it */
+	const struct object_space *space = runtimes_space_of(list, id);
+	uint64_t address, class;
+	enum class_name_kind kind;
+	const char *name;
+
+	if (!space || !space->runtime->find_move ||
+	    !space->runtime->find_move(space, id, &address, &class))
+		return false;
+	name = runtimes_class_name(list, class, &kind);
+	snprintf(ret, size, "what its collector left of the %.*s that is now at %#" PRIx64,
+		 MOST_NAME, name ? name : "object", address);
+	return true;
+}
+
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size)
 {
 	const struct object_space *space = runtimes_space_of(list, id);
 	struct object_liveness liveness = { 0 };
 
+	if (tell_move(list, id, ret, size))
+		return true;
 	if (!space || !space->runtime->liveness || !space->runtime->liveness(space, id, &liveness))
 		return false;
 	if (liveness.has_count && !liveness.is_immortal)

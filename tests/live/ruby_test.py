@@ -279,8 +279,28 @@ class Ruby(harness.LiveTest):
         self.assertLess(len(sets["leaked"]), 100)
         self.assertEqual([list(sets[which].values()).count("User") for which in ("used", "garbage")],
                          [1000, 0])
+        if "compact" in words:
+            self.check_moves(core, truth, [address for address in old if sets["used"][address] == "T_MOVED"])
         self.check_damage(core, truth.objects, set(sets["leaked"]))
         os.remove(core)
+
+    def check_moves(self, core, truth, moved):
+        """What was moved says where it is now, and as what."""
+        moved = sorted(moved)[:200]
+        answers = harness.ask("-q", core, *(word for address in moved
+                                            for word in ("-c", f"describe {address}"))).stdout.split("\n\n")
+        now = [re.search(r"left of the (.*) that is now at (0x\w+)$", answer) for answer in answers if answer]
+        self.assertGreater(len(moved), 50)
+        self.assertEqual([found and found[1] for found in now],
+                         [truth.class_of(truth.objects[address]) for address in moved])
+        self.assertEqual({found[2] for found in now} - addresses(core, "used"), set())
+        offset = broken.Core(core).offset(int(moved[0], 16))
+        with open(core, "r+b") as file:
+            file.seek(offset + 8)
+            file.write(struct.pack("<2Q", int(now[0][2], 16) + 8, 2 ** 64 - 8))
+        answer = harness.ask("-q", core, "explain", moved[0]).stdout
+        self.assertIn("T_MOVED", answer)
+        self.assertNotIn("is now", answer)
 
     def check_damage(self, core, objects, leaked):
         """Without heads of pages, objects are not counted, and what they hold is not leaked."""

@@ -10,6 +10,7 @@
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/space.h"
+#include "analyzer/runtimes/ruby/values.h"
 
 enum { WORD = 8 };
 
@@ -83,6 +84,7 @@ const struct runtime runtime_ruby = {
 	.class_count = ruby_class_count,
 	.class_name = ruby_class_name,
 	.visit_bases = ruby_visit_bases,
+	.find_move = ruby_find_move,
 	.visit_code = ruby_visit_code,
 	.visit_frames = ruby_visit_frames,
 	.visit_fiber_frames = ruby_visit_fiber_frames,

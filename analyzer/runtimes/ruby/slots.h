@@ -27,6 +27,7 @@ enum ruby_type {
 	RUBY_IMEMO = 26,
 	RUBY_NODE = 27,
 	RUBY_ICLASS = 28,
+	RUBY_MOVED = 30,
 	RUBY_TYPES = 32,
 };
 

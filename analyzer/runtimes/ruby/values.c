@@ -130,3 +130,30 @@ bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value,
 		return tell_object(ruby, view, value, ret, size);
 	return true;
 }
+
+/*
+ * struct RMoved, gc.c: the new address stands behind the flags in 2.7, and from 3.0 on a word
+ * later, behind one that is no address of an object.
+ */
+bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
+		    uint64_t *ret_class)
+{
+	enum { FLAGS, PLACES, WORDS = 3 };
+	const struct ruby *ruby = (const struct ruby *)space;
+	struct view view = { ruby->context.image };
+	uint64_t words[WORDS];
+
+	if (!view_read(&view, allocation_start(ruby->context.index, id), words, sizeof(words)) ||
+	    words[FLAGS] % RUBY_TYPES != RUBY_MOVED)
+		return false;
+	for (size_t i = PLACES; i < WORDS; i++) {
+		allocation_id now = ruby_find_object(ruby, words[i]);
+
+		if (now == NO_ALLOCATION)
+			continue;
+		*ret_address = words[i];
+		*ret_class = ruby_class_of(space, now);
+		return true;
+	}
+	return false;
+}

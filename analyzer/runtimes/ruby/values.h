@@ -1,5 +1,5 @@
 /*
- * Values of Ruby in short: of what class they are, and what they say.
+ * Values of Ruby in short: of what class they are, what they say, and where they were moved to.
  */
 #ifndef ANALYZER_RUNTIMES_RUBY_VALUES_H
 #define ANALYZER_RUNTIMES_RUBY_VALUES_H
@@ -12,5 +12,9 @@ const char *ruby_value_class(struct ruby *ruby, struct view *view, uint64_t valu
 /* Write what a number, a symbol, a short text or a container says; false: the class says it all. */
 bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value, char *ret,
 		     size_t size);
+
+/* The slot of struct runtime. */
+bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
+		    uint64_t *ret_class);
 
 #endif
