@@ -387,7 +387,8 @@ static bool is_sbrk_base(const struct glibc_heap *heap, struct view *near, struc
 		return false;
 	base = glibc_chunk_above(heap, base);
 	if (!view_word(far, base + word, &size) || !(size & PREV_INUSE) ||
-	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word))
+	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word) ||
+	    !image_find(heap->context.image, base + header_size(size) - 1))
 		return false;
 	*ret = (struct glibc_parameters){ .base = base };
 	return (word == 8 && read_counts(near, address, 4, unit, ret, ret_may_map)) ||
