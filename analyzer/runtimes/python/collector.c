@@ -5,9 +5,10 @@
  *	| statistics of each generation: 3 words | collecting, - |
  *
  * A generation is | next | previous | threshold, count |, and heads a ring of its objects' links.
- * enabled, debug and collecting are ints. In 3.7 (pycore_mem.h), heads are aligned to 16 bytes. It
- * is in the data of the interpreter's module, but in 3.9 and 3.10 in a block, that of the
- * interpreter's state, to which the data leads.
+ * enabled, debug and collecting are ints. In 3.7 (pycore_mem.h), generations are aligned to 16
+ * bytes; in the 3.13.5 of Debian 13 to 4, so that padding follows them, not debug. The state is in
+ * the data of the interpreter's module, but in 3.9 and 3.10 in a block, that of the interpreter's
+ * state, to which the data leads.
  */
 #include "analyzer/runtimes/python/collector.h"
 
@@ -22,10 +23,10 @@ enum {
 	MOST_BLOCKS = 256, /* that may be one */
 };
 
-/* Bytes of a generation; from the first to the permanent one, and back to `enabled`. */
+/* Bytes: of a generation; from the first to its address, and the permanent one; back to enabled. */
 static const struct geometry {
-	uint64_t generation, permanent, enabled;
-} geometries[] = { { 24, 80, 12 }, { 48, 160, 20 } };
+	uint64_t generation, address, permanent, enabled;
+} geometries[] = { { 24, 72, 80, 12 }, { 24, 76, 84, 8 }, { 48, 144, 160, 20 } };
 
 struct search {
 	const struct runtime_context *context;
@@ -61,7 +62,7 @@ static bool is_state(struct search *search, struct view *view, uint64_t place, u
 	for (size_t i = 0; i < COUNT_OF(geometries); i++) {
 		const struct geometry *geometry = &geometries[i];
 
-		if (word != place - GENERATIONS * geometry->generation ||
+		if (word != place - geometry->address ||
 		    !are_rings(view, word, geometry->generation) ||
 		    !is_ring(view, word + geometry->permanent))
 			continue;

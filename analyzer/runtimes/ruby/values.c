@@ -132,8 +132,8 @@ bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value,
 }
 
 /*
- * struct RMoved, gc.c: the new address stands behind the flags in 2.7, and from 3.0 on a word
- * later, behind one that is no address of an object.
+ * What gc.c leaves in a slot of type T_MOVED: the new address stands behind the flags in 2.7, and
+ * from 3.0 on a word later, behind one that is no address of an object.
  */
 bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
 		    uint64_t *ret_class)
