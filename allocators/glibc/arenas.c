@@ -9,9 +9,8 @@ enum {
 	SMALLEST_ARENA = 1068,
 	NEAR = 16 << 10,	 /* how far mp_ may be from main_arena */
 	PROGRESS_STEP = 1 << 20, /* bytes */
-	MOST_THREADS = 1 << 16,
-	MINIMUM_SELF_BINS = 32, /* empty or well linked, of 127 */
-	RING_STEPS = 16,	/* for each arena that there may be: rings are followed once */
+	MINIMUM_SELF_BINS = 32,	 /* empty or well linked, of 127 */
+	RING_STEPS = 16,	 /* for each arena that there may be: rings are followed once */
 };
 
 enum { LAYOUTS = 5 };
@@ -106,6 +105,17 @@ static bool heads_subheap(const struct image *image, uint64_t address)
 	       (distance == 32 || distance == 48 || distance == 24 || distance == 16);
 }
 
+/* Whether system_mem is no less than that, nor more than max_system_mem. */
+static bool sizes_fit(struct view *view, const struct arena_layout *layout, uint64_t address,
+		      uint64_t least)
+{
+	uint64_t place = address + layout->system_memory, system, most;
+
+	return view_word(view, place, &system) &&
+	       view_word(view, place + image_word_size(view->image), &most) && system >= least &&
+	       system <= most;
+}
+
 /* Whether attached_threads stands before system_mem, as since 2.23. */
 static bool has_attached(const struct arena_layout *layout, unsigned int word)
 {
@@ -119,7 +129,7 @@ static bool has_attached(const struct arena_layout *layout, unsigned int word)
 static bool is_of_version(struct view *view, const struct arena_layout *layout, uint64_t address)
 {
 	unsigned int word = image_word_size(view->image);
-	uint64_t behind = address + layout->next + word, system, most, free_arena;
+	uint64_t behind = address + layout->next + word, free_arena;
 
 	if (has_attached(layout, word))
 		return true;
@@ -127,9 +137,7 @@ static bool is_of_version(struct view *view, const struct arena_layout *layout, 
 	    (!view_word(view, behind, &free_arena) ||
 	     (free_arena != 0 && !bins_fit(view, free_arena + layout->bins))))
 		return false;
-	return view_word(view, address + layout->system_memory, &system) &&
-	       view_word(view, address + layout->system_memory + word, &most) && system >= PAGE &&
-	       system <= most;
+	return sizes_fit(view, layout, address, PAGE);
 }
 
 /* The same by the first arena of the ring that has memory. */
@@ -219,14 +227,13 @@ static bool ring_closes(struct glibc_heap *heap, struct view *view,
  */
 static bool counts_fit(struct view *view, const struct arena_layout *layout, uint64_t address)
 {
+	enum { MOST_THREADS = 1 << 16 };
 	unsigned int word = image_word_size(view->image);
-	uint64_t attached, system, most;
+	uint64_t attached;
 
 	return word == 8 || !has_attached(layout, word) ||
 	       (view_word(view, address + layout->next + 2 * word, &attached) &&
-		attached < MOST_THREADS &&
-		view_word(view, address + layout->system_memory, &system) &&
-		view_word(view, address + layout->system_memory + word, &most) && system <= most);
+		attached < MOST_THREADS && sizes_fit(view, layout, address, 0));
 }
 
 /* Add the arenas if the last bin of a main one ends at end. */

@@ -15,8 +15,8 @@
  *
  * prev belongs to the chunk below while that is in use, or to none if malloc gives memory tags
  * (glibc.mem.tagging of aarch64), as these are of 16 bytes. A chunk is free if the next one's
- *PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
- *set.
+ * PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
+ * set.
  */
 #ifndef ALLOCATORS_GLIBC_GLIBC_H
 #define ALLOCATORS_GLIBC_GLIBC_H

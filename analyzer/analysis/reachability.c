@@ -170,14 +170,17 @@ struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
 
 void analysis_note_collection(struct analysis *analysis)
 {
-	const char *name = runtimes_collecting(analysis->runtimes);
+	const char *name;
 
-	if (name && !analysis->collection_noted)
+	if (analysis->collection_noted)
+		return;
+	analysis->collection_noted = true;
+	name = runtimes_collecting(analysis->runtimes);
+	if (name)
 		findings_add(
 			&analysis->findings, FINDING_NOTE,
 			"the collector of %s was at work: what it was about to free is in use or garbage yet",
 			name);
-	analysis->collection_noted = true;
 }
 
 /* What only a collector would free stays, if that does not run. */

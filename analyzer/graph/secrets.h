@@ -22,7 +22,7 @@
  * would hide the block's leak, or name the loader as its owner.
  *
  * Sources: elf/dl-cache.c,
- *sysdeps/unix/sysv/linux/{dl-osinfo,i386/pointer_guard,x86_64/pointer_guard}.h,
+ * sysdeps/unix/sysv/linux/{dl-osinfo,i386/pointer_guard,x86_64/pointer_guard}.h,
  * sysdeps/{i386,x86_64}/{jmpbuf-offsets,nptl/tls}.h and stdlib/exit.h of glibc 2.36. On other
  * processors, and with other C libraries, nothing is found.
  */

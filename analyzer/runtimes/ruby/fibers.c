@@ -54,7 +54,7 @@ static bool is_code(const struct image *image, uint64_t address)
 static const struct saved *find_saved(const struct image *image, uint64_t pointer,
 				      uint64_t words[MOST_SAVED])
 {
-	for (size_t i = 0; pointer % WORD == 0 && i < sizeof(layouts) / sizeof(*layouts); i++) {
+	for (size_t i = 0; pointer % WORD == 0 && i < COUNT_OF(layouts); i++) {
 		const struct saved *layout = &layouts[i];
 		uint64_t address, link;
 
@@ -80,7 +80,7 @@ static bool is_saved(const struct image *image, uint64_t pointer)
 
 static bool knows_machine(const struct arch *arch)
 {
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+	for (size_t i = 0; i < COUNT_OF(layouts); i++)
 		if (layouts[i].machine == arch->machine)
 			return true;
 	return false;
