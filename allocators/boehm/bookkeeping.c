@@ -37,7 +37,10 @@ static struct error *append_pages(struct range_list *ranges, uint64_t start, uin
 	return append_range(ranges, page_below(start), page_above(start + size));
 }
 
-/* Whether a former header is at address: it is unchanged but for the link in its first word. */
+/*
+ * Whether a former header is at address: it is unchanged but for the link in its first word. What
+ * was never one, as where the collector's memory ends, has no size.
+ */
 static bool is_spare(const struct collector *collector, struct view *view, uint64_t address)
 {
 	uint64_t block, kinds, size;
@@ -48,7 +51,7 @@ static bool is_spare(const struct collector *collector, struct view *view, uint6
 	       block % block_bytes(collector) == 0 &&
 	       view_word(view, address + words(collector, HEADER_BYTES), &kinds) &&
 	       (kinds & UINT8_MAX) < MOST_KINDS && (kinds >> 8 & UINT8_MAX) <= FLAGS_KNOWN &&
-	       view_word(view, address + words(collector, HEADER_SIZE), &size) &&
+	       view_word(view, address + words(collector, HEADER_SIZE), &size) && size > 0 &&
 	       size % granule(&collector->geometry) == 0 && size >> 47 == 0 &&
 	       !boehm_find_block(collector, address, &hint);
 }
@@ -224,12 +227,13 @@ static struct error *claim_notes(struct claims *claims)
 /* Whether [start, end) may be memory of the collector outside of blocks. */
 static bool can_be_scratch(const struct claims *claims, uint64_t start, uint64_t end)
 {
+	const struct program *program = claims->context->program;
 	const struct region *region = image_find(claims->context->image, start);
 	size_t hint = 0;
 
 	return start % PAGE == 0 && region && region->end >= end &&
 	       (region->rights & RIGHT_WRITE) && !region->mapping &&
-	       !program_find_stack(claims->context->program, start) &&
+	       !program_find_stack(program, start) && !program_find_stack(program, end - 1) &&
 	       !boehm_find_block(claims->collector, start, &hint) &&
 	       !boehm_find_block(claims->collector, end - 1, &hint);
 }

@@ -1,6 +1,7 @@
 #include "analyzer/account/bill_parts.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/program/tls.h"
 
 #include <elf.h>
 
@@ -186,14 +187,17 @@ static struct error *add_fibers(struct maker *maker)
  */
 static struct error *add_thread_variables(struct maker *maker)
 {
-	TRY(analysis_need(maker->analysis, STAGE_DEBUG));
-	for (uint32_t i = 0; i < maker->program->thread_count; i++) {
-		uint64_t start, end;
+	const struct program *program = maker->program;
 
-		if (debug_static_tls(analysis_debug(maker->analysis), i, &start, &end) &&
-		    !program_find_module(maker->program, end))
-			TRY(ledger_claim(maker->ledger, page_below(start), page_above(end),
-					 maker->rows[ROW_LOADER]));
+	list_for_each(thread, program->threads, program->thread_count) {
+		struct memory_range range;
+
+		if (!thread_has_control_block(program, thread))
+			continue;
+		range = thread_static_memory(program, thread);
+		if (!program_find_module(program, range.end))
+			TRY(ledger_claim(maker->ledger, page_below(range.start),
+					 page_above(range.end), maker->rows[ROW_LOADER]));
 	}
 	return ledger_settle(maker->ledger, NULL, NULL);
 }
@@ -336,10 +340,10 @@ static bool is_of_kernel(const struct maker *maker, const struct region *region)
 	       !(region->rights & (RIGHT_WRITE | RIGHT_EXECUTE)) && region->origin == REGION_ABSENT;
 }
 
-/* The row for memory that is not anonymous; ROWS if it is. */
-static enum row row_of(const struct maker *maker, const struct region *region)
+/* The row for memory from start on, in that region, that is not anonymous; ROWS if it is. */
+static enum row row_of(const struct maker *maker, const struct region *region, uint64_t start)
 {
-	bool module = program_find_module(maker->program, region->start);
+	bool module = program_find_module(maker->program, start);
 
 	if (is_of_kernel(maker, region))
 		return ROW_KERNEL;
@@ -382,7 +386,7 @@ static struct error *take_rest(void *data, row_number number, uint64_t start, ui
 	struct maker *maker = data;
 	const struct region *region = image_find(maker->image, start);
 	const struct module *module = program_find_module(maker->program, start);
-	enum row row = row_of(maker, region);
+	enum row row = row_of(maker, region, start);
 
 	if (row == ROWS)
 		return add_unknown(&maker->unknowns, region, start, end);

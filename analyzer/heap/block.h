@@ -10,6 +10,7 @@
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/memory.h"
+#include "analyzer/base/ranges.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,13 +86,6 @@ struct heap_region {
 	uint32_t shift;
 };
 
-struct memory_range {
-	uint64_t start, end; /* [start, end) */
-};
-
-/* Sort the ranges, and join those that overlap or touch; returns how many are left. */
-size_t memory_ranges_join(struct memory_range *ranges, size_t count);
-
 struct block_sink;
 
 /* A sink to walk heaps into, then to be made an index. */
@@ -137,7 +131,17 @@ bool block_sink_below(const struct block_sink *sink, uint64_t address, struct bl
 void block_sink_visit_used(struct block_sink *sink, size_t first,
 			   bool (*visit)(void *data, struct block block), void *data);
 
-/* [start, end) is bookkeeping of the allocator. */
+/* [start, end) is bookkeeping of the allocator, but for what block_sink_protect() was told of. */
 struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t end);
+
+/*
+ * These ranges, by address and apart, are known to be no allocator's: claims and regions that
+ * cover some leave it out, whatever their allocator takes its neighbours for. Only a block may
+ * hold it, as memory of malloc() that the program made a thread's stack of. They are borrowed.
+ */
+void block_sink_protect(struct block_sink *sink, const struct memory_range *ranges, size_t count);
+
+/* Claim the number-th region, as all are once all blocks are known. */
+struct error *block_sink_claim_region(struct block_sink *sink, size_t number);
 
 #endif

@@ -203,6 +203,9 @@ static struct error *keep_claims(struct heap_slot *slot, const struct block_sink
 
 static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 {
+	const struct program *program = slots->context.program;
+
+	block_sink_protect(sink, program->thread_memory, program->thread_memory_count);
 	for (size_t i = 0; i < slots->count; i++) {
 		struct heap *heap = slots->list[i].heap;
 		size_t claims = sink->claims.count;

@@ -46,8 +46,7 @@ static struct error *sort_sink(struct block_sink *sink)
 static struct error *join_claims(struct block_sink *sink)
 {
 	for (size_t i = 0; i < sink->regions.count; i++)
-		TRY(block_sink_claim(sink, sink->regions.items[i].start,
-				     sink->regions.items[i].end));
+		TRY(block_sink_claim_region(sink, i));
 	sink->claims.count = memory_ranges_join(sink->claims.items, sink->claims.count);
 	return NULL;
 }

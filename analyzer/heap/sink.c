@@ -6,22 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-DEFINE_COMPARE(compare_ranges, struct memory_range, ASCENDING(start))
-
-size_t memory_ranges_join(struct memory_range *ranges, size_t count)
-{
-	size_t kept = 0;
-
-	SORT(ranges, count, compare_ranges);
-	for (size_t i = 0; i < count; i++) {
-		if (kept == 0 || ranges[i].start > ranges[kept - 1].end)
-			ranges[kept++] = ranges[i];
-		else if (ranges[i].end > ranges[kept - 1].end)
-			ranges[kept - 1].end = ranges[i].end;
-	}
-	return kept;
-}
-
 static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
 
 /* How far from its start the extents of a region can tell. */
@@ -300,9 +284,55 @@ void block_sink_cut(struct block_sink *sink, uint64_t end)
 	last_region(sink)->end = end;
 }
 
+void block_sink_protect(struct block_sink *sink, const struct memory_range *ranges, size_t count)
+{
+	sink->protected = ranges;
+	sink->protected_count = count;
+}
+
+/* Whether a block of the region has memory of the range. */
+static bool has_block(const struct block_sink *sink, const struct heap_region *region,
+		      const struct memory_range *range)
+{
+	uint64_t last = (range->end < region->end ? range->end : region->end) - 1;
+	size_t number = block_sink_number_below(sink, region, last);
+	struct block block;
+
+	if (number == sink->count)
+		return false;
+	block = block_sink_get(sink, region, number);
+	return block.start > range->start || block.size > range->start - block.start;
+}
+
+/* Claim [start, end) around what is protected, if it is in no block of the region, if any. */
+static struct error *claim_around(struct block_sink *sink, uint64_t start, uint64_t end,
+				  const struct heap_region *region)
+{
+	const struct memory_range *protected = sink->protected;
+	size_t count = sink->protected_count, i = LIST_ABOVE(protected, count, end, start);
+
+	for (; i < count && protected[i].start < end; i++) {
+		if (region && has_block(sink, region, &protected[i]))
+			continue;
+		if (protected[i].start > start)
+			TRY(array_append(&sink->claims,
+					 (struct memory_range){ start, protected[i].start }));
+		start = protected[i].end;
+	}
+	return start < end ? array_append(&sink->claims, (struct memory_range){ start, end })
+			   : NULL;
+}
+
 struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t end)
 {
-	return array_append(&sink->claims, (struct memory_range){ start, end });
+	return claim_around(sink, start, end, NULL);
+}
+
+struct error *block_sink_claim_region(struct block_sink *sink, size_t number)
+{
+	struct heap_region region = sink->regions.items[number];
+
+	return claim_around(sink, region.start, region.end, &region);
 }
 
 enum sink_place block_sink_place(const struct block_sink *sink, uint64_t start, uint64_t end,
@@ -595,6 +625,7 @@ void block_sink_replace(struct block_sink *sink, struct block_sink *by)
 
 	array_swap(&old.claims, &by->claims);
 	array_swap(&old.held, &by->held);
+	block_sink_protect(by, sink->protected, sink->protected_count);
 	*sink = *by;
 	*by = old;
 }

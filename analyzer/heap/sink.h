@@ -44,6 +44,8 @@ struct block_sink {
 	struct memory traits[BLOCK_TRAITS];
 	ARRAY(struct large_size) large;
 	ARRAY(struct memory_range) claims;
+	const struct memory_range *protected; /* see block_sink_protect() */
+	size_t protected_count;
 	ARRAY(uint64_t) held;		  /* starts of blocks */
 	ARRAY(struct region_place) order; /* by start */
 	size_t forgotten, forgotten_end;  /* extents that are read no more, in bytes, there yet */

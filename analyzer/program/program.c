@@ -55,6 +55,7 @@ struct error *program_create(const struct image *image, struct findings *finding
 	program_find_signatures(program, findings);
 	TRY(read_threads(program));
 	TRY(program_find_stacks(program));
+	TRY(program_find_thread_memory(program));
 	program_report_missing(program, findings);
 	*ret = take(program);
 	return NULL;
@@ -65,6 +66,8 @@ void program_destroy(struct program *program)
 	free(program->modules);
 	free(program->threads);
 	free(program->stacks);
+	free(program->tls_modules);
+	free(program->thread_memory);
 	free(program);
 }
 

@@ -8,6 +8,7 @@
 #ifndef ANALYZER_PROGRAM_PROGRAM_H
 #define ANALYZER_PROGRAM_PROGRAM_H
 
+#include "analyzer/base/ranges.h"
 #include "analyzer/image/image.h"
 
 #include <string.h>
@@ -72,6 +73,14 @@ struct program {
 	size_t thread_count;
 	struct stack *stacks; /* by address */
 	size_t stack_count;
+	struct tls_module *tls_modules; /* modules with thread-local variables; see tls.h */
+	size_t tls_module_count;
+	/*
+	 * What the C library keeps of threads: control blocks, tables of variables, and the
+	 * variables next to them; of threads that ended, what is alive. By address, apart.
+	 */
+	struct memory_range *thread_memory;
+	size_t thread_memory_count;
 	/* How far above the start of a struct pthread its thread pointer is. */
 	uint16_t pthread_pointer;
 	/* Bits of a pointer that are no part of the address: of code, and of data. */

@@ -11,6 +11,7 @@ struct error *program_find_modules(struct program *program);
 void program_find_signatures(struct program *program, struct findings *findings);
 void program_check_thread_pointers(struct program *program);
 struct error *program_find_stacks(struct program *program);
+struct error *program_find_thread_memory(struct program *program);
 
 /* Whether the thread stands at or behind the instruction that calls the system. */
 bool thread_is_at_call(const struct image *image, uint64_t instruction);

@@ -154,12 +154,6 @@ const char *debug_saved_place(struct debug *debug, const struct frame_state *sav
 const char *debug_thread_local(struct debug *debug, uint64_t address);
 
 /*
- * The thread's variables below its thread pointer, and its control block above. false: it has no
- * control block, as in Go without C.
- */
-bool debug_static_tls(struct debug *debug, uint32_t thread, uint64_t *ret_start, uint64_t *ret_end);
-
-/*
  * The function as it is shown, as "serve()"; without a name, "libfoo.so+0x18". NULL: it is in no
  * module.
  */

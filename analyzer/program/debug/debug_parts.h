@@ -86,8 +86,6 @@ enum { NAMED_PLACES = 64 };
 
 struct tls {
 	bool made;
-	struct tls_module *modules;
-	size_t module_count;
 	struct tls_range *ranges; /* of all threads, by address */
 	size_t range_count;
 };

@@ -233,20 +233,35 @@ TEST(collector_is_found_behind_a_table)
 	assert_state(&collected, block, BLOCK_USED, false);
 }
 
+static bool is_claimed(const struct collected *collected, uint64_t address)
+{
+	const struct allocation_index *index = analysis_index(collected->analysis);
+	size_t number = heap_claim_above(index, address);
+
+	return number < heap_claim_count(index) && heap_claim(index, number).start <= address;
+}
+
 TEST(bookkeeping_is_no_root)
 {
 	START(collected, &BUILD_8_2);
 	uint64_t block = add_small(&collected, 32, NORMAL, CYCLE);
-	uint64_t header = header_of(&collected, block);
-	const struct allocation_index *index;
-	bool claimed = false;
 
 	collected_open(&collected);
-	index = analysis_index(collected.analysis);
-	for (size_t i = 0; i < heap_claim_count(index); i++) {
-		struct memory_range claim = heap_claim(index, i);
+	assert_true(is_claimed(&collected, header_of(&collected, block)));
+}
 
-		claimed |= claim.start <= header && claim.end > header + 16;
-	}
-	assert_true(claimed);
+/* Where the collector's memory ends, the kernel may have put that of others right behind it. */
+TEST(what_follows_the_memory_of_the_collector_is_not_its_own)
+{
+	START(collected, &BUILD_8_2);
+	const uint64_t end = SCRATCH + SCRATCH_SIZE / 2, spare = SCRATCH + SCRATCH_SIZE / 4;
+
+	add_small(&collected, 32, NORMAL, CYCLE);
+	core_set(&collected.core, LISTS - 16, end);
+	core_set(&collected.core, LISTS - 8, spare);
+	core_set(&collected.core, spare + 16, HEAP + 3 * PAGE);
+	core_set(&collected.core, spare + 32, 64);
+	collected_open(&collected);
+	assert_true(is_claimed(&collected, spare));
+	assert_false(is_claimed(&collected, end));
 }

@@ -302,3 +302,26 @@ TEST(region_that_was_cut_claims_no_more_than_is_left)
 	assert_int_equal(heap_claim(index, 0).end, 0x1800);
 	assert_int_equal(allocation_find(index, 0x1010), 0);
 }
+
+TEST(claims_and_regions_leave_out_what_is_protected_unless_a_block_holds_it)
+{
+	static const struct memory_range protected[] = { { 0x1800, 0x1900 },
+							 { 0x2040, 0x2050 },
+							 { 0x2f00, 0x3100 } };
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
+
+	block_sink_protect(sink, protected, 3);
+	begin(sink, 0x4000, 0x5000);
+	begin(sink, 0x2000, 0x3000);
+	add(sink, 0x2010, 0x100, BLOCK_USED);
+	assert_no_error(block_sink_claim(sink, 0x1000, 0x2000));
+	assert_no_error(block_sink_claim(sink, 0x1810, 0x18f0));
+	assert_no_error(allocation_index_create(sink, &index));
+	assert_int_equal(heap_claim_count(index), 3);
+	assert_int_equal(heap_claim(index, 0).start, 0x1000);
+	assert_int_equal(heap_claim(index, 0).end, 0x1800);
+	assert_int_equal(heap_claim(index, 1).start, 0x1900);
+	assert_int_equal(heap_claim(index, 1).end, 0x2f00);
+	assert_int_equal(heap_claim(index, 2).start, 0x4000);
+}

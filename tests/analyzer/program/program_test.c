@@ -273,6 +273,26 @@ TEST(memory_without_a_descriptor_is_no_stack)
 	assert_null(program_find_stack(process.program, BLOCK + 0x10000));
 }
 
+/* Of threads that run and of those that ended: no allocator may take it for its own. */
+TEST(control_blocks_of_threads_are_their_memory)
+{
+	static const uint64_t ended = BLOCK + 2 * SIZE, distance = DESCRIPTOR - BLOCK;
+	_cleanup_(process_deinit) struct process process;
+	const struct memory_range *memory;
+
+	process_init(&process);
+	add_block(&process, BLOCK, 12);
+	add_block(&process, ended, -1);
+	link_block(&process, ended);
+	add_thread(&process, 12, BLOCK + 0x4000, DESCRIPTOR);
+	process_open(&process);
+	memory = process.program->thread_memory;
+	assert_int_equal(process.program->thread_memory_count, 2);
+	assert_int_equal(memory[0].start, DESCRIPTOR);
+	assert_true(memory[0].end > DESCRIPTOR + 0x200);
+	assert_int_equal(memory[1].start, ended + distance);
+}
+
 TEST(of_a_joined_thread_only_its_tls_table_is_alive)
 {
 	_cleanup_(process_deinit) struct process process;

@@ -1,0 +1,17 @@
+/*
+ * Ranges of addresses.
+ */
+#ifndef ANALYZER_BASE_RANGES_H
+#define ANALYZER_BASE_RANGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct memory_range {
+	uint64_t start, end; /* [start, end) */
+};
+
+/* Sort the ranges, and join those that overlap or touch; returns how many are left. */
+size_t memory_ranges_join(struct memory_range *ranges, size_t count);
+
+#endif
