@@ -1,6 +1,7 @@
 #include "allocators/glibc/lists.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/program/tls.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -154,13 +155,33 @@ static bool tls_is_above(const struct glibc_heap *heap)
 	return heap->context.image->arch->pthread.pointer != 0;
 }
 
+/* The variables of the module with the main arena, if it is known where the thread has them. */
+static bool find_variables(const struct glibc_heap *heap, uint32_t thread, struct memory_range *ret)
+{
+	const struct program *program = heap->context.program;
+	const struct module *libc = program_find_module(program, heap->home);
+
+	list_for_each(module, program->tls_modules, program->tls_module_count) {
+		if (module->module != libc)
+			continue;
+		ret->start = thread_variables(program, &program->threads[thread], module);
+		ret->end = ret->start + module->size;
+		return ret->start != 0 && ret->start % heap->word == 0 && module->size <= TLS_REACH;
+	}
+	return false;
+}
+
+/* Where the variable tcache is; of unknown memory next to the thread pointer, all that may be. */
 static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thread)
 {
 	const struct program *program = heap->context.program;
 	uint64_t pointer = program->threads[thread].thread_pointer & ~((uint64_t)heap->word - 1);
 	const struct region *region = image_find(heap->context.image, pointer);
-	struct memory_range tls = { pointer, pointer };
+	struct memory_range tls;
 
+	if (find_variables(heap, thread, &tls))
+		return tls;
+	tls = (struct memory_range){ pointer, pointer };
 	if (!region)
 		return tls;
 	if (tls_is_above(heap))

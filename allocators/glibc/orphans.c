@@ -55,32 +55,43 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 	return NULL;
 }
 
-/* Whether the first chunk of the mapping has the size of a thread's cache. */
-static bool starts_with_tcache(const struct glibc_heap *heap, struct view *view,
-			       const struct region *region)
+/*
+ * Where memory of sbrk() begins in the region: at its start or, where the kernel merged it with the
+ * variables of a program, right behind those.
+ */
+static uint64_t heap_start(const struct glibc_heap *heap, const struct region *region)
+{
+	const struct module *module = program_find_module(heap->context.program, region->start);
+	uint64_t end = module ? page_above(module->end) : region->start;
+
+	return end < region->end ? end : region->start;
+}
+
+/* Whether the first chunk from start on has the size of a thread's cache. */
+static bool starts_with_tcache(const struct glibc_heap *heap, struct view *view, uint64_t start)
 {
 	unsigned int word = heap->word;
-	uint64_t chunk = glibc_chunk_above(heap, region->start), before, size;
+	uint64_t chunk = glibc_chunk_above(heap, start), before, size;
 
 	/* Reading in a hole would make the kernel fill some of it. */
-	if (image_next_data(view->image, region->start) != region->start)
+	if (image_next_data(view->image, start) != start)
 		return false;
 	return view_word(view, chunk, &before) && before == 0 &&
 	       view_word(view, chunk + word, &size) && (size & FLAGS) == PREV_INUSE &&
 	       glibc_has_cache_size(header_size(size), word);
 }
 
-static struct error *add_main_heap(struct glibc_heap *heap, const struct region *region)
+static struct error *add_main_heap(struct glibc_heap *heap, uint64_t start, uint64_t end)
 {
 	TRY(LIST_APPEND(heap->parameters, heap->parameters_count,
 			(struct glibc_parameters){
-				.base = glibc_chunk_above(heap, region->start),
+				.base = glibc_chunk_above(heap, start),
 				.arena = heap->arena_count,
 			}));
 	return glibc_add_arena(heap, (struct glibc_arena){
 					     .layout = glibc_any_layout(heap->word),
 					     .main = true,
-					     .stated_size = region->end - region->start,
+					     .stated_size = end - start,
 				     });
 }
 
@@ -108,9 +119,11 @@ static struct error *find_main_heap(struct glibc_heap *heap)
 	struct view view = { image };
 
 	list_for_each(region, image->regions, image->region_count) {
+		uint64_t start = heap_start(heap, region);
+
 		if (may_be_heap(region) && heap->parameters_count == 0 &&
-		    starts_with_tcache(heap, &view, region))
-			TRY(add_main_heap(heap, region));
+		    starts_with_tcache(heap, &view, start))
+			TRY(add_main_heap(heap, start, region->end));
 	}
 	if (heap->arena_count > 0)
 		findings_add(

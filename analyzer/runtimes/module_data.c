@@ -4,39 +4,46 @@
 
 enum { WORD = 8 };
 
-/* Search [start, end) of a region. */
-static uint64_t search_region(const struct image *image, const struct region *region,
-			      uint64_t start, uint64_t end, module_word_test test, void *data)
+bool module_data_next(const struct image *image, const struct module *module, size_t *number,
+		      struct memory_range *ret)
 {
-	struct view view = { image };
+	if (*number == 0)
+		*number = BISECT(i, 0, image->region_count, image->regions[i].end <= module->start);
+	while (*number < image->region_count) {
+		const struct region *region = &image->regions[(*number)++];
 
-	for (uint64_t at = start; at < end && end - at >= WORD; at += WORD) {
-		uint64_t word;
-
-		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
-		if (test(&view, at, word, data))
-			return at;
+		if (region->start >= module->end)
+			return false;
+		ret->start = region->start > module->start ? region->start : module->start;
+		ret->end = region->end < module->end ? region->end : module->end;
+		if (region->bytes && (region->rights & RIGHT_WRITE) && !region->untouched)
+			return true;
 	}
+	return false;
+}
+
+/* Search a piece of the data. */
+static uint64_t search_piece(const struct image *image, struct memory_range piece,
+			     module_word_test test, void *data)
+{
+	struct view view = { image }, words = view;
+	uint64_t at = (piece.start + WORD - 1) / WORD * WORD, word;
+
+	for (; at < piece.end && piece.end - at >= WORD; at += WORD)
+		if (view_read(&words, at, &word, sizeof(word)) && test(&view, at, word, data))
+			return at;
 	return 0;
 }
 
 uint64_t module_data_search_in(const struct image *image, const struct module *module,
 			       module_word_test test, void *data)
 {
-	size_t first = BISECT(i, 0, image->region_count, image->regions[i].end <= module->start);
+	struct memory_range piece;
 	uint64_t found = 0;
+	size_t number = 0;
 
-	for (size_t i = first; i < image->region_count && !found; i++) {
-		const struct region *region = &image->regions[i];
-		uint64_t start = region->start > module->start ? region->start : module->start;
-		uint64_t end = region->end < module->end ? region->end : module->end;
-
-		if (region->start >= module->end)
-			break;
-		if (region->bytes && (region->rights & RIGHT_WRITE) && !region->untouched)
-			found = search_region(image, region, (start + WORD - 1) / WORD * WORD, end,
-					      test, data);
-	}
+	while (!found && module_data_next(image, module, &number, &piece))
+		found = search_piece(image, piece, test, data);
 	return found;
 }
 

@@ -18,4 +18,12 @@ uint64_t module_data_search(const struct image *image, const struct program *pro
 uint64_t module_data_search_in(const struct image *image, const struct module *module,
 			       module_word_test test, void *data);
 
+/*
+ * The module's writable data piece by piece: in the region with that number, 0 at first, or a later
+ * one. The kernel may have merged the last with memory of others, which is left out. false: no
+ * more.
+ */
+bool module_data_next(const struct image *image, const struct module *module, size_t *number,
+		      struct memory_range *ret);
+
 #endif

@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/runtimes/module_data.h"
 
 #include <string.h>
 
@@ -101,15 +102,11 @@ static void read_all(struct search *search,
 	const struct allocation_index *index = search->context->index;
 	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 	const struct module *module = crystal_types_module(search->types);
+	struct memory_range piece;
+	size_t number = 0;
 
-	for (size_t i = 0; i < search->context->image->region_count; i++) {
-		const struct region *region = &search->context->image->regions[i];
-
-		if (region->start >= module->start && region->end <= module->end &&
-		    (region->rights & RIGHT_WRITE))
-			read_range(search, NO_ALLOCATION, region->start,
-				   region->end - region->start, take_words);
-	}
+	while (module_data_next(search->context->image, module, &number, &piece))
+		read_range(search, NO_ALLOCATION, piece.start, piece.end - piece.start, take_words);
 	bitmap_for_each(id, allocation_used(index))
 		if (!atomic || !bitmap_get(atomic, id))
 			read_range(search, (allocation_id)id,

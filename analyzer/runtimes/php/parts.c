@@ -280,14 +280,13 @@ static void visit_engine(struct part_search *search)
 	const struct module *module =
 		program_find_module(context->program, search->php->engine.place);
 
-	search->owner = 0;
-	for (size_t i = 0; module && i < context->image->region_count; i++) {
-		const struct region *region = &context->image->regions[i];
+	struct memory_range piece;
+	size_t number = 0;
 
-		if (region->start >= module->start && region->end <= module->end &&
-		    (region->rights & RIGHT_WRITE) && region->end - region->start < MOST_MODULE)
-			claim_words(search, region->start, region->end - region->start);
-	}
+	search->owner = 0;
+	while (module && module_data_next(context->image, module, &number, &piece))
+		if (piece.end - piece.start < MOST_MODULE)
+			claim_words(search, piece.start, piece.end - piece.start);
 }
 
 struct error *php_find_parts(struct php *php)
