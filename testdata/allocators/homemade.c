@@ -1,8 +1,9 @@
 /*
  * The home-made allocator of testdata/programs/homemade.c: an allocator that only tests link.
  *
- * A mapping begins with a magic word and areas. Blocks lie side by side in an area, from its base
- * on; a bitmap tells where they start, another which are in use.
+ * A mapping begins with a magic word and areas; the kernel may have merged it with others. Blocks
+ * lie side by side in an area, from its base on; a bitmap tells where they start, another which are
+ * in use.
  */
 #include "analyzer/base/error.h"
 #include "analyzer/heap/allocator.h"
@@ -65,16 +66,31 @@ static bool read_areas(const struct image *image, uint64_t address, struct homem
 			  control.area_count * sizeof(struct area));
 }
 
+static bool find_areas(const struct image *image, struct homemade_heap *ret)
+{
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+
+		if (!region->bytes || !(region->rights & RIGHT_WRITE))
+			continue;
+		for (uint64_t at = region->start; at < region->end; at += PAGE) {
+			at = image_next_data(image, at) & ~(uint64_t)(PAGE - 1);
+			if (at < region->end && read_areas(image, at, ret))
+				return true;
+		}
+	}
+	return false;
+}
+
 static struct error *homemade_open(const struct heap_context *context, struct heap **ret)
 {
 	struct homemade_heap *heap = calloc(1, sizeof(*heap));
-	bool found = false;
+	bool found;
 
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	for (size_t i = 0; i < context->image->region_count && !found; i++)
-		found = read_areas(context->image, context->image->regions[i].start, heap);
+	found = find_areas(context->image, heap);
 	*ret = found ? &heap->heap : NULL;
 	if (!found)
 		free(heap);

@@ -4,7 +4,8 @@ heapcore's answers.
 
 Nothing is tried twice. What made a test fail by chance, a number that looks
 like a pointer, depends on where memory lies: programs start without address
-space randomisation, with the same environment each time.
+space randomisation, with the same environment each time, in a layout that is
+chosen anew and printed (layouts.py).
 """
 
 import collections
@@ -24,6 +25,9 @@ import sys
 import tempfile
 import time
 import unittest
+
+import layouts
+from layouts import still  # for tests, too
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -89,22 +93,6 @@ def addresses(*words, **options):
 def number(text):
     """A number as heapcore prints it, in groups of digits."""
     return int(text.replace(",", ""))
-
-
-@functools.cache
-def needs_no_randomisation():
-    """Whether a program may be started where memory lies as it did before."""
-    allowed = run("setarch", "-R", "true").returncode == 0
-    if not allowed:
-        print("addresses differ from run to run: 'setarch -R' is not allowed")
-    return allowed
-
-
-def still(command):
-    """The command, whose memory lies where it lay in the run before."""
-    if not needs_no_randomisation():
-        return list(command)
-    return ["setarch", "-R", *command]
 
 
 def valgrind(*words):
@@ -266,13 +254,18 @@ def end(process):
                 pipe.close()
 
 
-def launch(command, folder=None, **options):
-    """A process, which may not be ready yet."""
+def launch(command, folder=None, layout=None, **options):
+    """A process, which may not be ready yet; in that layout, or in one that is chosen."""
     options.setdefault("stdin", subprocess.PIPE)
     options.setdefault("stdout", subprocess.PIPE)
-    options.setdefault("env", environment())
-    process = subprocess.Popen(still(command), cwd=folder, text=True,
-                               preexec_fn=allow_cores, **options)
+    layout = layout or layouts.choose(os.path.basename(command[0]))
+    command, options["env"] = layouts.apply(layout, command, options.get("env") or environment())
+
+    def prepare():
+        allow_cores()
+        layouts.limit_stack(layout)
+
+    process = subprocess.Popen(command, cwd=folder, text=True, preexec_fn=prepare, **options)
     process.said = []
     return process
 
@@ -289,16 +282,16 @@ def wait_for_line(process, *lines):
                        f"{process.returncode}")
 
 
-def start(command, truth=None, folder=None, **variables):
+def start(command, truth=None, folder=None, layout=None, **variables):
     """
     A process, once it waits: with its truth written to that file, or with a
     line "ready" on its output, of which the lines before are process.said.
     """
     if not truth:
-        process = launch(command, folder, env=environment(**variables))
+        process = launch(command, folder, layout, env=environment(**variables))
         wait_for_line(process, "ready")
         return process
-    process = launch(command, folder, stdin=subprocess.DEVNULL, stdout=None,
+    process = launch(command, folder, layout, stdin=subprocess.DEVNULL, stdout=None,
                      env=environment(HEAPCORE_TRUTH=truth, **variables))
     wait_for_truth(process, truth)
     return process
