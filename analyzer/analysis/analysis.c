@@ -109,7 +109,7 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 {
 	if (analysis->costs[stage].built)
 		return NULL;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < COUNT_OF(analysis_recipes[stage].needs); i++) {
 		enum stage below = analysis_recipes[stage].needs[i];
 
 		if (below != stage)
@@ -205,6 +205,7 @@ void analysis_destroy(struct analysis *analysis)
 	cleanup_runtimes_destroy(&analysis->runtimes);
 	cleanup_debug_destroy(&analysis->debug);
 	cleanup_dominators_destroy(&analysis->dominators);
+	cleanup_variables_destroy(&analysis->variables);
 	disguises_deinit(&analysis->disguised);
 	cleanup_graph_destroy(&analysis->incoming);
 	bitmap_deinit(&analysis->not_disguised);
@@ -285,6 +286,7 @@ PART(const struct graph *, graph, STAGE_GRAPH, analysis->graph)
 PART(const struct graph *, incoming, STAGE_INCOMING, analysis->incoming)
 PART(const struct leaks *, leaks, STAGE_LEAKS, analysis->leaks)
 PART(const struct dominators *, dominators, STAGE_DOMINATORS, analysis->dominators)
+PART(const struct variables *, variables, STAGE_IMAGE, analysis->variables)
 PART(const struct disguises *, disguised, STAGE_IMAGE, &analysis->disguised)
 PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
 PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)

@@ -28,6 +28,7 @@
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/liveness.h"
 #include "analyzer/graph/roots.h"
+#include "analyzer/graph/variables.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/named_sets.h"
 #include "analyzer/image/image.h"
@@ -195,6 +196,8 @@ const struct leaks *analysis_leaks(const struct analysis *analysis);
 struct error *analysis_need_leaks_to(struct analysis *analysis, allocation_id id);
 const struct leaks *analysis_leaks_to(const struct analysis *analysis, allocation_id id);
 const struct dominators *analysis_dominators(const struct analysis *analysis);
+/* The roots of these, which stay when they are spent; NULL: they were never found. */
+const struct variables *analysis_variables(const struct analysis *analysis);
 /* What stands in disguise of what is leaked, by target. */
 const struct disguises *analysis_disguised(const struct analysis *analysis);
 

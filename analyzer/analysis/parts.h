@@ -38,7 +38,8 @@ struct analysis {
 	struct graph *incoming;
 	struct graph *incoming_lost; /* of what is unreachable; NULL: not asked for */
 	struct dominators *dominators;
-	struct disguises disguised; /* by target */
+	struct variables *variables; /* which these begin at */
+	struct disguises disguised;  /* by target */
 	const struct debug_options *options;
 	struct debug *debug;
 	struct classes *classes;
@@ -75,7 +76,7 @@ struct analysis {
 struct recipe {
 	const char *name;
 	const char *unit;
-	enum stage needs[2]; /* STAGE_IMAGE, which is always there: no more */
+	enum stage needs[3]; /* STAGE_IMAGE, which is always there: no more */
 	struct error *(*build)(struct analysis *analysis);
 	uint64_t (*count)(const struct analysis *analysis); /* of units, once it is there */
 	/* To a side file, and from one; NULL: it is not kept. */

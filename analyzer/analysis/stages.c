@@ -132,11 +132,28 @@ static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap 
 	return NULL;
 }
 
-/* The dominator tree begins at what roots refer to, and at leak roots. */
+static struct error *find_variables(struct analysis *analysis)
+{
+	const struct variables_input input = {
+		.image = analysis->image,
+		.program = analysis->program,
+		.runtimes = analysis->runtimes,
+		.roots = analysis->roots,
+		.targets = allocation_used(analysis->index),
+		.debug = analysis->debug,
+		.account = &analysis->account,
+	};
+
+	cleanup_variables_destroy(&analysis->variables);
+	analysis->variables = NULL;
+	return variables_create(&input, &analysis->variables);
+}
+
+/* The dominator tree begins at variables, and at leak roots. */
 static struct error *build_dominators(struct analysis *analysis)
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
-	const struct dominators_input input = {
+	struct dominators_input input = {
 		.graph = analysis->graph,
 		.spent = analysis->saves_memory ? &analysis->graph : NULL,
 		.index = analysis->index,
@@ -148,12 +165,13 @@ static struct error *build_dominators(struct analysis *analysis)
 	};
 	struct error *error;
 
+	TRY(find_variables(analysis));
+	input.roots = variables_roots(analysis->variables);
 	TRY(bitmap_init(&entries, allocation_count(analysis->index), &analysis->account));
-	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
-		bitmap_or(&entries, root_targets(analysis->roots, kind));
 	add_leak_roots(analysis->leaks, &entries);
 	TRY(add_garbage_roots(analysis, &entries));
 	error = dominators_create(&input, &analysis->dominators);
+	variables_spend_targets(analysis->variables);
 	analysis->costs[STAGE_GRAPH].built = analysis->graph != NULL;
 	return error;
 }
@@ -537,7 +555,7 @@ const struct recipe analysis_recipes[STAGES] = {
 	[STAGE_INCOMING] = { "incoming", "references", { STAGE_GRAPH }, MADE(incoming, incoming) },
 	[STAGE_DOMINATORS] = { "dominators",
 			       "allocations",
-			       { STAGE_LEAKS, STAGE_GRAPH },
+			       { STAGE_LEAKS, STAGE_GRAPH, STAGE_OBJECTS },
 			       MADE(dominators, dominators) },
 	[STAGE_RETAINED] = { "retained",
 			     "allocations",

@@ -3,7 +3,6 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
-#include "analyzer/query/place.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -214,132 +213,63 @@ struct finder {
 	struct census *census;
 	const struct dominators *tree;
 	ARRAY(struct level) levels; /* the innermost last */
-	ARRAY(kind_key) anchors;    /* by id: of the root that refers to it, or 0 */
 	struct tally_table hashes;  /* of the names of variables */
-	struct error *error;
 };
 
 static void finder_deinit(struct finder *finder)
 {
 	array_release(&finder->levels);
-	array_release(&finder->anchors);
 	table_release(&finder->hashes);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
-/*
- * "cache.entries[3] (libfoo.so)", "cache+0x18 (libfoo.so)" and "errno_buffer of thread 4711
- * (libfoo.so)" without what differs between parts of a variable, or between threads. To be freed;
- * NULL if memory is short.
- */
-static char *whole_variable(const char *name)
+/* The key of a variable, by its name. */
+static struct error *add_holder(struct finder *finder, const char *name, kind_key *ret)
 {
-	const char *module = strstr(name, " (");
-	const char *thread = strstr(name, " of thread ");
-	size_t length;
-
-	/* Names without a namespace begin with that parenthesis, too. */
-	for (const char *next = module; next; next = strstr(next + 1, " ("))
-		module = next;
-	if (!module)
-		return strndup(name, strcspn(name, "+"));
-	length = strcspn(name, "[+.");
-	if (thread && (size_t)(thread - name) < length)
-		length = (size_t)(thread - name);
-	if (length > (size_t)(module - name))
-		length = (size_t)(module - name);
-	return format_text("%.*s%s", (int)length, name, module);
-}
-
-/* The key of the variable, whose name is taken over. */
-static struct error *add_holder(struct finder *finder, char *name, kind_key *ret)
-{
-	_cleanup_(free) char *owned = name;
 	struct census *census = finder->census;
-	struct tally one = { .count = 1 };
+	struct tally one = { .count = 1, .key = hash_text(0, name) };
+	_cleanup_(free) char *owned = NULL;
 	uint32_t number;
 
-	if (!name)
-		return &error_no_memory;
-	one.key = hash_text(0, name);
 	TRY(tally_add_numbered(&finder->hashes, one, &number));
 	*ret = kind_make(BY_HOLDER, number);
 	if (number < census->holder_count)
 		return NULL;
-	return LIST_APPEND(census->holders, census->holder_count, take(owned));
+	owned = strdup(name);
+	return owned ? LIST_APPEND(census->holders, census->holder_count, take(owned))
+		     : &error_no_memory;
 }
 
-/* To be freed; NULL if memory is short. */
-static char *name_static(const struct analysis *analysis, uint64_t address)
+static struct error *variable_key(struct finder *finder, const struct variable *variable,
+				  kind_key *ret)
 {
-	struct debug *debug = analysis_debug(analysis);
-	const char *name = debug_thread_local(debug, address);
-	struct place place;
-
-	if (name)
-		return whole_variable(name);
-	place = place_find(analysis, address);
-	if (place.kind == PLACE_MODULE)
-		name = debug_name(debug, address);
-	if (name)
-		return whole_variable(name);
-	return strdup(place.region && place.region->mapping ? place.region->mapping->path
-							    : "anonymous memory");
-}
-
-static bool visit_anchor(void *data, const struct anchor *anchor)
-{
-	struct finder *finder = data;
-	kind_key *key = finder->anchors.items + anchor->target;
-
-	/* The first is static, if any is. */
-	if (*key)
-		return true;
-	if (anchor->kind == ROOT_STACK)
-		*key = kind_make(BY_OTHER, OTHER_STACK);
-	else if (anchor->kind == ROOT_REGISTER)
-		*key = kind_make(BY_OTHER, OTHER_REGISTER);
-	else if (anchor->kind == ROOT_KERNEL)
-		*key = kind_make(BY_OTHER, OTHER_KERNEL);
-	else
-		finder->error = add_holder(
-			finder, name_static(finder->census->analysis, anchor->address), key);
-	return !finder->error;
-}
-
-/* Those at the top of the tree, which no other dominates. */
-static struct error *find_tops(struct finder *finder, struct bitmap *ret)
-{
-	const struct analysis *analysis = finder->census->analysis;
-	size_t count = dominators_count(finder->tree);
-
-	TRY(bitmap_init(ret, allocation_count(analysis_index(analysis)),
-			finder->anchors.memory.account));
-	for (size_t i = 0; i < count;) {
-		bitmap_set(ret, dominators_at(finder->tree, i));
-		i = dominators_end(finder->tree, i);
+	switch (variable->kind) {
+	case ROOT_STACK:
+		*ret = kind_make(BY_OTHER, OTHER_STACK);
+		return NULL;
+	case ROOT_REGISTER:
+		*ret = kind_make(BY_OTHER, OTHER_REGISTER);
+		return NULL;
+	case ROOT_KERNEL:
+		*ret = kind_make(BY_OTHER, OTHER_KERNEL);
+		return NULL;
+	default:
+		return add_holder(finder, variable->name, ret);
 	}
-	return NULL;
 }
 
-static struct error *find_anchors(struct finder *finder)
+/* The key of what holds a position that no allocation dominates. */
+static struct error *top_key(struct finder *finder, size_t position, kind_key *ret)
 {
 	const struct analysis *analysis = finder->census->analysis;
-	_cleanup_(bitmap_deinit) struct bitmap tops = { 0 };
+	const struct bitmap *anchored = analysis_anchored(analysis);
+	size_t root = dominators_root_of(finder->tree, position);
+	bool is_held = bitmap_get(anchored, dominators_at(finder->tree, position));
 
-	TRY(find_tops(finder, &tops));
-	TRY(array_resize(&finder->anchors, tops.count));
-	roots_visit(analysis_roots(analysis), &tops, visit_anchor, finder);
-	return finder->error;
-}
-
-static kind_key top_key(const struct finder *finder, allocation_id id)
-{
-	const struct bitmap *anchored = analysis_anchored(finder->census->analysis);
-	kind_key key = finder->anchors.items[id];
-
-	return key ? key
-		   : kind_make(BY_OTHER, bitmap_get(anchored, id) ? OTHER_SEVERAL : OTHER_NONE);
+	if (root != NO_ROOT)
+		return variable_key(finder, variables_at(analysis_variables(analysis), root), ret);
+	*ret = kind_make(BY_OTHER, is_held ? OTHER_SEVERAL : OTHER_NONE);
+	return NULL;
 }
 
 static struct error *count_position(struct finder *finder, size_t position)
@@ -347,14 +277,15 @@ static struct error *count_position(struct finder *finder, size_t position)
 	const struct analysis *analysis = finder->census->analysis;
 	allocation_id id = dominators_at(finder->tree, position);
 	size_t end = dominators_end(finder->tree, position);
-	struct level *top;
 	kind_key key, own;
 
 	while (finder->levels.count &&
 	       finder->levels.items[finder->levels.count - 1].end <= position)
 		finder->levels.count--;
-	top = finder->levels.items + finder->levels.count;
-	key = finder->levels.count ? top[-1].key : top_key(finder, id);
+	if (finder->levels.count)
+		key = finder->levels.items[finder->levels.count - 1].key;
+	else
+		TRY(top_key(finder, position, &key));
 	TRY(count_key(finder->census, key, allocation_size(analysis_index(analysis), id),
 		      finder->census->numbers.items + id));
 	if (end == position + 1)
@@ -372,11 +303,10 @@ static struct error *count_owners(struct census *census)
 		.census = census,
 		.tree = analysis_dominators(census->analysis),
 		.levels.memory.account = account,
-		.anchors.memory.account = account,
 		.hashes.memory.account = account,
 	};
 	size_t count = dominators_count(finder.tree);
-	struct error *error = find_anchors(&finder);
+	struct error *error = NULL;
 	uint64_t told = 0;
 
 	progress_begin(progress, "finding owners", count);

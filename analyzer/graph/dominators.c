@@ -8,12 +8,13 @@
  * The algorithm is that of Lengauer and Tarjan, in its simple form, whose time grows with the
  * references and the logarithm of the allocations, whatever the heap looks like.
  *
- * Allocations are numbered from 1 on in the order of a depth-first search; 0 is the virtual root
- * that refers to all entries. The semidominator of a vertex is the lowest one from which a way
- * leads to it over none but higher ones. Going down from the highest number, what was looked at
- * forms a forest, in which the least semidominator on the way up is asked for, and the ways are
- * shortened as they are gone. A vertex whose semidominator is not its parent waits on the list of
- * that semidominator until the forest has grown up to it.
+ * Roots and allocations are numbered from 1 on in the order of a depth-first search; 0 is the
+ * virtual root that refers to all roots and entries. Until then, a root has the id behind those of
+ * the allocations and of the roots before it. The semidominator of a vertex is the lowest one from
+ * which a way leads to it over none but higher ones. Going down from the highest number, what was
+ * looked at forms a forest, in which the least semidominator on the way up is asked for, and the
+ * ways are shortened as they are gone. A vertex whose semidominator is not its parent waits on the
+ * list of that semidominator until the forest has grown up to it.
  *
  * What refers to nothing and is referred to by one only, as most texts and buffers, hangs on that
  * one, and leads nowhere: it is left out of the search, and gets its number behind all others.
@@ -77,6 +78,7 @@ struct finder {
 	ARRAY(struct open_vertex) open;	  /* those on the way that have more edges to follow */
 	uint32_t count;			  /* of numbers given, 0 not counted */
 	uint32_t earlier;		  /* the last number of earlier ranks */
+	allocation_id first_root;	  /* the id of the first root */
 	struct known_edge known[KNOWN_EDGES];
 	size_t first_known, known_count; /* their places, modulo KNOWN_EDGES */
 };
@@ -89,6 +91,7 @@ struct place {
 
 struct dominators {
 	size_t count;
+	ARRAY(struct positions) roots;
 	ARRAY(uint32_t) positions; /* by id, or NOT_USED; empty until they are needed */
 	const struct allocation_index *index;
 	struct memory memory; /* of what follows, by position */
@@ -113,6 +116,17 @@ static struct error *step(const struct finder *finder, size_t chunk)
 					  : NULL;
 }
 
+static struct edges edges_of(const struct finder *finder, allocation_id id)
+{
+	const struct dominator_roots *roots = &finder->input->roots;
+	size_t root = id - finder->first_root;
+
+	if (id < finder->first_root)
+		return graph_outgoing(finder->input->graph, id);
+	return (struct edges){ roots->targets + roots->offsets[root],
+			       roots->offsets[root + 1] - roots->offsets[root] };
+}
+
 enum { FETCHED = 4 };
 
 static void fetch_targets(const struct finder *finder, allocation_id id)
@@ -123,25 +137,29 @@ static void fetch_targets(const struct finder *finder, allocation_id id)
 		__builtin_prefetch(&finder->numbers.items[edges.targets[i]]);
 }
 
+static void count_source(struct finder *finder, allocation_id id)
+{
+	struct edges edges = edges_of(finder, id);
+	uint32_t source = id + 1;
+
+	for (size_t i = 0; i < edges.count; i++) {
+		uint32_t *seen = &finder->numbers.items[edges.targets[i]];
+
+		*seen = *seen == 0 || *seen == source ? source : SEVERAL;
+	}
+}
+
 /* By id, the one that refers to it, and 1 added; SEVERAL; or 0. */
 static struct error *count_sources(struct finder *finder)
 {
-	const struct graph *graph = finder->input->graph;
-	uint32_t *sources = finder->numbers.items;
-
 	bitmap_for_each(id, allocation_used(finder->input->index)) {
-		struct edges edges = graph_outgoing(graph, (allocation_id)id);
-		uint32_t source = (uint32_t)id + 1;
-
-		if (id + AHEAD < finder->numbers.count)
+		if (id + AHEAD < finder->first_root)
 			fetch_targets(finder, (allocation_id)(id + AHEAD));
-		for (size_t i = 0; i < edges.count; i++) {
-			uint32_t *seen = &sources[edges.targets[i]];
-
-			*seen = *seen == 0 || *seen == source ? source : SEVERAL;
-		}
+		count_source(finder, (allocation_id)id);
 		TRY(step(finder, id));
 	}
+	for (size_t i = 0; i < finder->input->roots.count; i++)
+		count_source(finder, finder->first_root + (allocation_id)i);
 	return NULL;
 }
 
@@ -170,14 +188,15 @@ static struct error *find_left_out(struct finder *finder)
 static struct error *finder_init(struct finder *finder)
 {
 	const struct bitmap *used = allocation_used(finder->input->index);
-	size_t count = used->count, searched;
+	size_t count = used->count, roots = finder->input->roots.count, searched;
 
-	TRY(array_resize(&finder->numbers, count));
+	finder->first_root = (allocation_id)count;
+	TRY(array_resize(&finder->numbers, count + roots));
 	TRY(count_sources(finder));
 	TRY(find_left_out(finder));
 	TRY(bitmap_init(&finder->closed, count, finder->input->account));
 	bitmap_copy(&finder->closed, &finder->left_out);
-	searched = count - bitmap_weight(&finder->left_out);
+	searched = count + roots - bitmap_weight(&finder->left_out);
 	TRY(bitmap_init(&finder->returning, searched + 1, finder->input->account));
 	TRY(memory_resize(&finder->vertices, (searched + 1) * sizeof(*parents(finder))));
 	return array_append(&finder->cross, (struct cross_edge){ 0 });
@@ -201,7 +220,8 @@ static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
 	uint32_t number = ++finder->count;
 
 	finder->numbers.items[id] = number;
-	bitmap_set(&finder->closed, id);
+	if (id < finder->first_root)
+		bitmap_set(&finder->closed, id);
 	parents(finder)[number] = parent;
 	return number;
 }
@@ -281,7 +301,7 @@ static struct error *skip_closed(struct finder *finder, struct open_vertex *vert
  */
 static struct error *find_next(struct finder *finder, struct open_vertex vertex, allocation_id *ret)
 {
-	struct edges edges = graph_outgoing(finder->input->graph, vertex.id);
+	struct edges edges = edges_of(finder, vertex.id);
 
 	if (vertex.place == 0)
 		fetch_rows(finder, edges);
@@ -294,7 +314,7 @@ static struct error *find_next(struct finder *finder, struct open_vertex vertex,
 	return vertex.place == edges.count ? NULL : array_append(&finder->open, vertex);
 }
 
-/* Number all that the entry leads to. */
+/* Number all that the entry, or the root, leads to. */
 static struct error *number_from(struct finder *finder, allocation_id entry)
 {
 	struct open_vertex at = { enter(finder, entry, ROOT), entry, 0 };
@@ -343,11 +363,25 @@ static struct error *number_rank(struct finder *finder, enum rank rank, const st
 	return NULL;
 }
 
+static struct error *number_roots(struct finder *finder)
+{
+	const struct dominator_roots *roots = &finder->input->roots;
+
+	for (size_t i = 0; i < roots->count; i++) {
+		if (i > 0 && roots->ranks[i] != roots->ranks[i - 1])
+			finder->earlier = finder->count;
+		TRY(number_from(finder, finder->first_root + (allocation_id)i));
+	}
+	finder->earlier = finder->count;
+	return NULL;
+}
+
 /* Earlier ranks first, as they refer to nothing of later ones. */
 static struct error *number_all(struct finder *finder)
 {
 	const struct dominators_input *input = finder->input;
 
+	TRY(number_roots(finder));
 	for (enum rank rank = 0; rank < RANKS; rank++) {
 		TRY(number_rank(finder, rank, input->entries));
 		TRY(number_rank(finder, rank, allocation_used(input->index)));
@@ -513,7 +547,8 @@ static struct error *find_dominators(struct finder *finder)
 static struct error *add_left_out(struct finder *finder)
 {
 	uint32_t *numbers = finder->numbers.items;
-	size_t count = bitmap_weight(allocation_used(finder->input->index));
+	size_t count =
+		bitmap_weight(allocation_used(finder->input->index)) + finder->input->roots.count;
 
 	TRY(memory_resize(&finder->vertices, (count + 1) * sizeof(struct vertex)));
 	bitmap_and(&finder->left_out, allocation_used(finder->input->index));
@@ -526,11 +561,21 @@ static struct error *add_left_out(struct finder *finder)
 	return NULL;
 }
 
-/* How many each dominates into semi, and its position into label. */
+/* The number of a root; they are given in order. */
+static uint32_t root_number(const struct finder *finder, size_t root)
+{
+	return root < finder->input->roots.count ? finder->numbers.items[finder->first_root + root]
+						 : UINT32_MAX;
+}
+
+/* How many allocations each dominates into semi, and its position into label: roots have none. */
 static void place_vertices(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
+	size_t root = 0;
 
+	for (size_t i = 0; i < finder->input->roots.count; i++)
+		all[root_number(finder, i)].semi = 0;
 	for (uint32_t number = finder->count; number > 0; number--)
 		all[all[number].dominator].semi += all[number].semi;
 	/* ancestor: where the next that hangs on it goes. */
@@ -538,10 +583,26 @@ static void place_vertices(struct finder *finder)
 	for (uint32_t number = 1; number <= finder->count; number++) {
 		struct vertex *above = &all[all[number].dominator];
 
+		bool is_root = number == root_number(finder, root);
+
+		root += is_root;
 		all[number].label = above->ancestor;
-		all[number].ancestor = above->ancestor + 1;
+		all[number].ancestor = above->ancestor + !is_root;
 		above->ancestor += all[number].semi;
 	}
+}
+
+static struct error *place_roots(const struct finder *finder, struct dominators *dominators)
+{
+	dominators->roots.memory.account = finder->input->account;
+	TRY(array_resize(&dominators->roots, finder->input->roots.count));
+	for (size_t i = 0; i < dominators->roots.count; i++) {
+		const struct vertex *vertex = &vertices(finder)[root_number(finder, i)];
+
+		dominators->roots.items[i] =
+			(struct positions){ vertex->label, vertex->label + vertex->semi };
+	}
+	return NULL;
 }
 
 /*
@@ -552,7 +613,7 @@ static void move_to_positions(struct finder *finder)
 {
 	struct vertex *all = vertices(finder);
 	const uint32_t *numbers = finder->numbers.items;
-	size_t end = finder->numbers.count;
+	size_t end = finder->first_root;
 
 	for (size_t id = 0; id < end; id++) {
 		const struct vertex *vertex = &all[numbers[id]];
@@ -574,7 +635,7 @@ static struct error *lay_out(struct finder *finder, struct dominators *dominator
 {
 	const struct vertex *all = vertices(finder);
 	struct place *places = finder->vertices.bytes;
-	size_t count = finder->count, blocks = count / BLOCK + 2;
+	size_t count = finder->count - finder->input->roots.count, blocks = count / BLOCK + 2;
 	uint64_t *sums, sum = 0;
 	uint16_t *rest;
 
@@ -595,14 +656,12 @@ static struct error *lay_out(struct finder *finder, struct dominators *dominator
 			sum += allocation_size(finder->input->index, places[i].id);
 	}
 	sums[count / BLOCK + 1] = sum;
-	*dominators = (struct dominators){
-		.count = count,
-		.index = finder->input->index,
-		.memory = finder->vertices,
-		.places = places,
-		.sums = sums,
-		.rest = rest,
-	};
+	dominators->count = count;
+	dominators->index = finder->input->index;
+	dominators->memory = finder->vertices;
+	dominators->places = places;
+	dominators->sums = sums;
+	dominators->rest = rest;
 	dominators->positions.memory.account = finder->input->account;
 	finder->vertices = (struct memory){ 0 };
 	return NULL;
@@ -629,6 +688,7 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 	TRY(find_dominators(&finder));
 	TRY(add_left_out(&finder));
 	place_vertices(&finder);
+	TRY(place_roots(&finder, dominators));
 	move_to_positions(&finder);
 	return lay_out(&finder, dominators);
 }
@@ -640,6 +700,9 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 
 	if (!dominators)
 		return &error_no_memory;
+	if (input->roots.count >= SEVERAL - allocation_used(input->index)->count)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "more than 4,294,967,295 allocations and roots");
 	progress_begin(input->progress, "finding who alone holds what",
 		       2 * bitmap_weight(allocation_used(input->index)));
 	TRY(find_tree(input, dominators));
@@ -649,6 +712,7 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 
 void dominators_destroy(struct dominators *dominators)
 {
+	array_release(&dominators->roots);
 	array_release(&dominators->positions);
 	memory_release(&dominators->memory);
 	free(dominators);
@@ -667,6 +731,28 @@ allocation_id dominators_at(const struct dominators *dominators, size_t position
 size_t dominators_end(const struct dominators *dominators, size_t position)
 {
 	return dominators->places[position].end;
+}
+
+struct positions dominators_root(const struct dominators *dominators, size_t root)
+{
+	return dominators->roots.items[root];
+}
+
+/* Of roots that begin at one position, only the last holds anything. */
+size_t dominators_root_of(const struct dominators *dominators, size_t position)
+{
+	const struct positions *roots = dominators->roots.items;
+	size_t first = 0, end = dominators->roots.count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (roots[middle].begin <= position)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first > 0 && position < roots[first - 1].end ? first - 1 : NO_ROOT;
 }
 
 struct error *dominators_find_positions(struct dominators *dominators)

@@ -1,9 +1,13 @@
 /*
  * Who alone holds what: the dominator tree of the used allocations.
  *
- * An allocation dominates those to which every way leads over it, itself included: without it, they
- * would not be held. Ways begin at the entries, which are what roots refer to, and the leak roots.
- * What an allocation retains is what it dominates.
+ * An allocation dominates those to which every path leads through it, itself included: without it,
+ * they would not be held. Paths begin at the roots, each of which is one however many of its words
+ * refer to the heap, and at the entries, such as leak roots. What an allocation retains is what it
+ * dominates; so a root, or nothing, holds it alone.
+ *
+ * Roots are ranked: what a root of an earlier rank leads to is not shared with later ones, as a
+ * word that passes on a stack does not hold what a static variable holds.
  *
  * Nothing that is lost holds what is alive: references from leaked memory to anchored memory, as
  * from a stale word, do not count. Nor do those from leaked memory to garbage, which its collector
@@ -28,10 +32,19 @@
 
 struct dominators;
 
+/* In order of rank. */
+struct dominator_roots {
+	size_t count;
+	const uint8_t *ranks;
+	const uint32_t *offsets; /* of the first target of each, and behind all */
+	const allocation_id *targets;
+};
+
 struct dominators_input {
 	const struct graph *graph;
 	struct graph **spent; /* the same, to be destroyed once it was searched; or NULL */
 	const struct allocation_index *index;
+	struct dominator_roots roots;
 	const struct bitmap *entries; /* used allocations */
 	/* Used ones, too. In neither is garbage, and what only that holds. */
 	const struct bitmap *anchored, *leaked;
@@ -39,10 +52,7 @@ struct dominators_input {
 	struct progress *progress;
 };
 
-/*
- * Used allocations to which no entry leads are taken for entries, too, where nothing else holds
- * them.
- */
+/* Used allocations to which neither leads are entries, too, where nothing else holds them. */
 struct error *dominators_create(const struct dominators_input *input, struct dominators **ret);
 void dominators_destroy(struct dominators *dominators);
 DEFINE_CLEANUP(dominators_destroy, struct dominators *)
@@ -53,6 +63,17 @@ allocation_id dominators_at(const struct dominators *dominators, size_t position
 
 /* Behind the last of those that the one at position dominates. */
 size_t dominators_end(const struct dominators *dominators, size_t position);
+
+/* The positions of what a root alone holds: [begin, end). */
+struct positions {
+	uint32_t begin, end;
+};
+
+struct positions dominators_root(const struct dominators *dominators, size_t root);
+
+/* The root that alone holds what stands at position, or NO_ROOT: several roots do, or none. */
+size_t dominators_root_of(const struct dominators *dominators, size_t position);
+static const size_t NO_ROOT = SIZE_MAX;
 
 /* Call this before the two below are asked (STAGE_RETAINED); 4 bytes more for an allocation. */
 struct error *dominators_find_positions(struct dominators *dominators);

@@ -109,6 +109,7 @@ struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t
 		TRY(find_text(names,
 			      (struct owner_name){
 				      .text = text_of(names->analysis, key),
+				      .by_power = kind_tag(key) == BY_POWER,
 				      .by = kind_tag(key) == BY_POWER
 						    ? BY_SIZE
 						    : (enum known_by)kind_tag(key),
@@ -118,4 +119,12 @@ struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t
 	if (names->kinds.count >= MOST_NAMES)
 		return NULL;
 	return table_append(&names->kinds, key, (struct owner_name_entry){ key, *ret });
+}
+
+char *owner_kind_text(const struct analysis *analysis, kind_key key, allocation_id id)
+{
+	uint64_t size = allocation_size(analysis_index(analysis), id);
+
+	return text_of(analysis,
+		       key == KIND_UNKNOWN ? kind_make(BY_SIZE, size) : kind_without_word(key));
 }

@@ -13,6 +13,7 @@
 
 struct owner_name {
 	char *text;	  /* owned */
+	bool by_power;	  /* unrecognized, of sizes up to twice the least */
 	enum known_by by; /* BY_NOTHING: a root, or what many have in common */
 	uint64_t address; /* of a signature or a variable; 0: none */
 };
@@ -47,5 +48,8 @@ static inline const char *owner_text(const struct owner_names *names, uint32_t n
 {
 	return names->list.items[number].text;
 }
+
+/* What an allocation of that kind is called; of KIND_UNKNOWN, by its size. To be freed. */
+char *owner_kind_text(const struct analysis *analysis, kind_key key, allocation_id id);
 
 #endif

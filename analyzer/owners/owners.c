@@ -43,30 +43,29 @@ void owners_deinit(struct owners *owners)
 	array_release(&owners->of);
 }
 
-/* The kinds are those of `tree`. */
-static struct error *build_needed(struct builder *builder)
+struct error *owners_need(struct analysis *analysis)
 {
-	struct analysis *analysis = builder->analysis;
-
 	/* First, for they take most memory. */
 	TRY(analysis_need(analysis, STAGE_DOMINATORS));
 	TRY(kind_need(analysis));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
-	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
-	builder->patterns = analysis_patterns(analysis);
-	builder->typing = analysis_typing(analysis);
-	return NULL;
+	return analysis_need(analysis, STAGE_LEAKED_TYPES);
 }
 
-/* Until kinds have names, those of roots take their place. */
 static struct error *name_roots(struct builder *builder)
 {
 	const struct dominators *tree = analysis_dominators(builder->analysis);
-	const uint16_t *names = builder->names.items;
+	size_t last = NO_ROOT;
+	uint16_t name = 0;
 
-	TRY(owner_roots_find(builder->analysis, &builder->owners->names, builder->names.items));
-	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i))
-		TRY(array_append(&builder->roots, names[dominators_at(tree, i)]));
+	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i)) {
+		size_t root = dominators_root_of(tree, i);
+
+		if (root == NO_ROOT || root != last)
+			TRY(owner_root_name(builder->analysis, i, &builder->owners->names, &name));
+		TRY(array_append(&builder->roots, name));
+		last = root;
+	}
 	return NULL;
 }
 
@@ -117,14 +116,24 @@ static struct error *append_node(struct builder *builder, uint32_t parent, uint3
 			    (struct owner_node){ parent, name, depth, NO_ALLOCATION });
 }
 
-/* Where the kind is on the path to the node, or 0. */
+/*
+ * The node of the kind a few levels above, or 0: nodes of a chain are in turns with what is theirs.
+ * What a container holds is no link, and neither are allocations of about the same size.
+ */
 static uint32_t find_above(const struct owners *owners, uint32_t node, uint32_t name)
 {
+	enum { MOST_PERIOD = 4 };
+	const struct owner_name *names = owners->names.list.items;
 	const struct owner_node *nodes = owners->nodes.items;
 
-	while (node && nodes[node].name != name)
+	if (names[name].by_power)
+		return 0;
+	for (size_t i = 0; i < MOST_PERIOD && names[nodes[node].name].by != BY_PATTERN; i++) {
+		if (nodes[node].name == name)
+			return node;
 		node = nodes[node].parent;
-	return node;
+	}
+	return 0;
 }
 
 static bool has_room(const struct owners *owners, uint32_t parent)
@@ -305,7 +314,9 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	uint16_t name;
 
 	ret->nodes.memory.account = ret->of.memory.account = account;
-	TRY(build_needed(&builder));
+	TRY(owners_need(analysis));
+	builder.patterns = analysis_patterns(analysis);
+	builder.typing = analysis_typing(analysis);
 	TRY(array_resize(&builder.found, FOUND_NODES));
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));

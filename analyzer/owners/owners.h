@@ -53,6 +53,9 @@ struct owners {
 	of; /* if asked for: the node of each allocation that is used, or a member */
 };
 
+/* Build the dominators, and what the names of kinds rest on. */
+struct error *owners_need(struct analysis *analysis);
+
 /* Build what is needed, and the tree of those members; ret is all zeros. */
 struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool of_each,
 			  struct owners *ret);

@@ -66,8 +66,8 @@ const struct command command_tree = {
 		   "tree leaked --depth 2",
 	.description =
 		"Each line is a kind of what the line above alone holds: 'retained' is what would be freed with it, and 'bytes' its own part. "
-		"What is of the kind of one of its owners, as the next node of a list, is counted with that owner. "
-		"What several roots hold together belongs to none of them. Without a set, all that is used counts.",
+		"The nodes of a list or a tree are one line. "
+		"What several roots share belongs to none of them, but a static variable is not said to share with a passing word on a stack. Without a set, all that is used counts.",
 	.word = WORD_SET,
 	.arguments_size = sizeof(struct tree_arguments),
 	.release = selection_release,

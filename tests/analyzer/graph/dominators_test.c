@@ -2,12 +2,13 @@
 
 #include "tests/analyzer/graph/made_world.h"
 
-/* Roots refer to the entries; the members are anchored. */
-static struct error *find_spending(struct world *world, struct graph **spent,
-				   struct dominators **ret)
+/* The members are anchored. */
+static struct error *find_below(struct world *world, struct dominator_roots roots,
+				struct graph **spent, struct dominators **ret)
 {
 	const struct dominators_input input = {
 		.graph = &world->graph,
+		.roots = roots,
 		.spent = spent,
 		.index = world->index,
 		.entries = &world->roots,
@@ -21,9 +22,40 @@ static struct error *find_spending(struct world *world, struct graph **spent,
 	return dominators_find_positions(*ret);
 }
 
+static struct error *find_spending(struct world *world, struct graph **spent,
+				   struct dominators **ret)
+{
+	return find_below(world, (struct dominator_roots){ 0 }, spent, ret);
+}
+
 static struct error *find(struct world *world, struct dominators **ret)
 {
 	return find_spending(world, NULL, ret);
+}
+
+/* Two roots, of which the first refers to a and c, and the second, of that rank, to d and e. */
+static struct error *find_below_two(struct world *world, uint8_t rank, struct dominators **ret)
+{
+	static const uint32_t offsets[] = { 0, 2, 4 };
+	static const allocation_id targets[] = { 0, 2, 3, 4 };
+	const uint8_t ranks[] = { 0, rank };
+
+	return find_below(world, (struct dominator_roots){ 2, ranks, offsets, targets }, NULL, ret);
+}
+
+static uint64_t held_by_root(const struct dominators *tree, size_t root)
+{
+	struct positions held = dominators_root(tree, root);
+
+	return dominators_bytes(tree, held.begin, held.end);
+}
+
+static size_t root_of(const struct dominators *tree, allocation_id id)
+{
+	size_t position;
+
+	assert_true(dominators_position(tree, id, &position));
+	return dominators_root_of(tree, position);
 }
 
 static bool dominates(const struct dominators *tree, allocation_id holder, allocation_id id)
@@ -67,6 +99,45 @@ TEST(what_an_entry_is_no_other_retains)
 	world_draw(&world, "root>ac a>b>c");
 	assert_no_error(find(&world, &tree));
 	ASSERT_RETAINED(tree, 8 + 9, 9, 10);
+}
+
+TEST(all_that_a_root_refers_to_is_held_by_it)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+
+	world_draw(&world, "a>b c>b d>f e>f");
+	assert_no_error(find_below_two(&world, 0, &tree));
+	ASSERT_RETAINED(tree, 8, 9, 10, 11, 12, 13);
+	assert_int_equal(dominators_count(tree), 6);
+	assert_int_equal(held_by_root(tree, 0), 8 + 9 + 10);
+	assert_int_equal(held_by_root(tree, 1), 11 + 12 + 13);
+	assert_int_equal(root_of(tree, 1), 0);
+	assert_int_equal(root_of(tree, 5), 1);
+}
+
+TEST(what_roots_of_one_rank_lead_to_is_held_by_neither)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+
+	world_draw(&world, "a>b c>b d>b e>b");
+	assert_no_error(find_below_two(&world, 0, &tree));
+	assert_int_equal(held_by_root(tree, 0), 8 + 10);
+	assert_int_equal(held_by_root(tree, 1), 11 + 12);
+	assert_int_equal(root_of(tree, 1), NO_ROOT);
+}
+
+TEST(a_root_of_a_later_rank_takes_nothing_from_an_earlier_one)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+
+	world_draw(&world, "a>b c>bd d>f e>f");
+	assert_no_error(find_below_two(&world, 1, &tree));
+	assert_int_equal(held_by_root(tree, 0), 8 + 9 + 10 + 11 + 13);
+	assert_int_equal(held_by_root(tree, 1), 12);
+	assert_true(dominates(tree, 2, 5));
 }
 
 /* A chain that is anchored, one of garbage, and one that is leaked. */

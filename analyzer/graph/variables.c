@@ -1,0 +1,359 @@
+#include "analyzer/graph/variables.h"
+
+#include "analyzer/base/table.h"
+#include "analyzer/base/text.h"
+#include "analyzer/runtimes/runtimes.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Targets that a variable refers to by words that follow each other. */
+struct run {
+	enum lasting lasting;
+	uint32_t variable, count;
+	size_t begin; /* among all that are found */
+};
+
+/* A variable by the hash of its name and its address. */
+struct known {
+	uint64_t hash;
+	uint32_t number;
+};
+
+/* What comes later counts as the first variable; and of pages, it is not asked what is in them. */
+enum { MOST_VARIABLES = 1 << 20, MOST_PAGES = 1 << 14 };
+
+static const uint64_t PAGE_BYTES = 4096;
+
+struct variables {
+	ARRAY(struct variable) list;
+	ARRAY(uint8_t) ranks;
+	ARRAY(uint32_t) offsets;
+	ARRAY(allocation_id) targets;
+};
+
+/* Anchors come by kind and address, so the last variable is often the next, too. */
+struct finder {
+	const struct variables_input *input;
+	ARRAY(struct variable) list; /* in the order in which they are found */
+	HASH_TABLE(struct known) known;
+	ARRAY(struct run) runs;
+	ARRAY(allocation_id) found; /* of all runs */
+	struct memory_range last;   /* addresses in the last variable */
+	enum root_kind last_kind;
+	uint32_t last_number;
+	size_t pages_asked; /* what an interpreter has in them */
+	struct error *error;
+};
+
+static void finder_deinit(struct finder *finder)
+{
+	array_for_each(variable, &finder->list)
+		free(variable->name);
+	array_release(&finder->list);
+	table_release(&finder->known);
+	array_release(&finder->runs);
+	array_release(&finder->found);
+}
+DEFINE_DEINIT(finder_deinit, struct finder)
+
+void variables_destroy(struct variables *variables)
+{
+	array_for_each(variable, &variables->list)
+		free(variable->name);
+	array_release(&variables->list);
+	array_release(&variables->ranks);
+	array_release(&variables->offsets);
+	array_release(&variables->targets);
+	free(variables);
+}
+
+static struct variable of_module(struct finder *finder, const struct module *module,
+				 uint64_t address)
+{
+	struct variable variable = { .module = module, .lasting = LASTING_STATIC };
+	struct symbol symbol;
+
+	if (!debug_symbol(finder->input->debug, address, &symbol)) {
+		variable.name = format_text("static data of %s", module_name(module));
+		return variable;
+	}
+	if (symbol.size)
+		finder->last = (struct memory_range){ symbol.start, symbol.start + symbol.size };
+	variable.name = format_text("%s (%s)", symbol.name, module_name(module));
+	variable.address = symbol.start;
+	return variable;
+}
+
+/* "errno_buffer of thread 4711 (libfoo.so)" is one variable for all threads. */
+static char *thread_local_text(const char *name)
+{
+	const char *thread = strstr(name, " of thread ");
+	const char *behind = thread ? strchr(thread, '(') : NULL;
+
+	if (!thread)
+		return strdup(name);
+	return format_text("thread-local %.*s%s%s", (int)(thread - name), name, behind ? " " : "",
+			   behind ? behind : "");
+}
+
+/* Whether variables of a thread's own may stand in the range. */
+static bool holds_thread_locals(const struct program *program, struct memory_range range)
+{
+	for (size_t i = 0; i < program->thread_memory_count; i++)
+		if (program->thread_memory[i].start < range.end &&
+		    program->thread_memory[i].end > range.start)
+			return true;
+	return false;
+}
+
+static const char *mapping_name(struct finder *finder, uint64_t address)
+{
+	const struct variables_input *input = finder->input;
+	const char *name = NULL;
+	const struct region *region;
+
+	if (finder->pages_asked++ < MOST_PAGES)
+		name = runtimes_page_use(input->runtimes, input->image, address);
+	if (name)
+		return name;
+	region = image_find(input->image, address);
+	return region && region->mapping ? region->mapping->path : "memory outside of heaps";
+}
+
+/* Memory that is in no module: a page is of one variable, but for thread-local ones. */
+static struct variable of_mapping(struct finder *finder, uint64_t address)
+{
+	struct memory_range page = { address & -PAGE_BYTES, (address & -PAGE_BYTES) + PAGE_BYTES };
+	struct variable variable = { .lasting = LASTING_THREAD_LOCAL };
+	const char *name = debug_thread_local(finder->input->debug, address);
+
+	if (name) {
+		variable.name = thread_local_text(name);
+		return variable;
+	}
+	if (!holds_thread_locals(finder->input->program, page))
+		finder->last = page;
+	variable.name = strdup(mapping_name(finder, address));
+	variable.lasting = LASTING_STATIC;
+	return variable;
+}
+
+static struct variable of_static(struct finder *finder, uint64_t address)
+{
+	const struct module *module = program_find_module(finder->input->program, address);
+
+	return module ? of_module(finder, module, address) : of_mapping(finder, address);
+}
+
+/* The function whose frame the address is in. */
+static const char *find_function(struct finder *finder, const struct anchor *anchor)
+{
+	struct debug *debug = finder->input->debug;
+	const struct backtrace *calls = debug_backtrace(debug, anchor->thread);
+
+	for (size_t i = 0; calls && i < calls->count; i++) {
+		const struct frame *frame = &calls->frames[i];
+
+		if (frame->inlined || anchor->address < frame->stack_pointer ||
+		    anchor->address >= frame->end)
+			continue;
+		finder->last = (struct memory_range){ frame->stack_pointer, frame->end };
+		return debug_frame_function(debug, frame);
+	}
+	return NULL;
+}
+
+static struct variable of_thread(const struct variables_input *input, const struct anchor *anchor,
+				 const char *what, enum lasting lasting)
+{
+	const struct program *program = input->program;
+	bool known = anchor->thread != NO_THREAD && anchor->thread < program->thread_count;
+
+	return (struct variable){
+		.name = known ? format_text("%s of thread %" PRIu32, what,
+					    program->threads[anchor->thread].id)
+			      : strdup(what),
+		.lasting = lasting,
+	};
+}
+
+static struct variable of_stack(struct finder *finder, const struct anchor *anchor)
+{
+	const char *function = anchor->thread == NO_THREAD ? NULL : find_function(finder, anchor);
+	const char *stack = anchor->thread == NO_THREAD ? "a stack" : "the stack";
+
+	return of_thread(finder->input, anchor, function ? function : stack,
+			 function ? LASTING_FRAME : LASTING_WORDS);
+}
+
+/* What the anchor stands in; its name is NULL if memory is short. */
+static struct variable find_variable(struct finder *finder, const struct anchor *anchor)
+{
+	const char *lender = "the kernel";
+
+	switch (anchor->kind) {
+	case ROOT_STATIC:
+		return of_static(finder, anchor->address);
+	case ROOT_STACK:
+		return of_stack(finder, anchor);
+	case ROOT_REGISTER:
+		return of_thread(finder->input, anchor, "registers", LASTING_WORDS);
+	case ROOT_INTEGER:
+		lender = anchor->integer ? anchor->integer : "integers";
+		break;
+	default:
+		break;
+	}
+	return (struct variable){ .name = strdup(lender), .lasting = LASTING_LENT };
+}
+
+/* The number of the variable, whose name is taken over. */
+static struct error *number_variable(struct finder *finder, struct variable variable, uint32_t *ret)
+{
+	_cleanup_(free) char *name = variable.name;
+	const struct known *known;
+	struct error *error;
+	uint64_t hash;
+
+	if (!name)
+		return &error_no_memory;
+	hash = XXH3_64bits(name, strlen(name)) ^ variable.address;
+	known = table_find(&finder->known, hash, item, item->hash == hash);
+	*ret = known ? known->number : 0;
+	if (known || finder->list.count >= MOST_VARIABLES)
+		return NULL;
+	*ret = (uint32_t)finder->list.count;
+	TRY(table_append(&finder->known, hash, (struct known){ hash, *ret }));
+	error = array_append(&finder->list, variable);
+	if (!error)
+		take(name);
+	return error;
+}
+
+static struct error *add_target(struct finder *finder, allocation_id target)
+{
+	size_t count = finder->found.count;
+	struct run *last = finder->runs.items + finder->runs.count;
+	bool same = finder->runs.count && last[-1].variable == finder->last_number;
+
+	if (same && finder->found.items[count - 1] == target)
+		return NULL;
+	if (count == UINT32_MAX)
+		return error_create(ERROR_NOT_SUPPORTED,
+				    "more than 4,294,967,295 references from roots");
+	TRY(array_append(&finder->found, target));
+	if (!same)
+		return array_append(&finder->runs,
+				    (struct run){ finder->list.items[finder->last_number].lasting,
+						  finder->last_number, 1, count });
+	last[-1].count++;
+	return NULL;
+}
+
+/* Another variable than the last one. */
+static struct error *enter_variable(struct finder *finder, const struct anchor *anchor)
+{
+	struct variable variable;
+
+	finder->last = (struct memory_range){ 0, 0 };
+	finder->last_kind = anchor->kind;
+	variable = find_variable(finder, anchor);
+	variable.kind = anchor->kind;
+	return number_variable(finder, variable, &finder->last_number);
+}
+
+static bool visit_anchor(void *data, const struct anchor *anchor)
+{
+	struct finder *finder = data;
+	bool same = anchor->kind == finder->last_kind &&
+		    anchor->address - finder->last.start < finder->last.end - finder->last.start;
+
+	if (!same)
+		finder->error = enter_variable(finder, anchor);
+	if (!finder->error)
+		finder->error = add_target(finder, anchor->target);
+	return !finder->error;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+	const struct run *left = a, *right = b;
+
+	if (left->lasting != right->lasting)
+		return left->lasting < right->lasting ? -1 : 1;
+	if (left->variable != right->variable)
+		return left->variable < right->variable ? -1 : 1;
+	return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+/* Put the targets of each variable together, in order of lasting. */
+static struct error *lay_out(struct finder *finder, struct variables *variables)
+{
+	const struct run *last = NULL;
+
+	array_sort(&finder->runs, compare_runs);
+	TRY(array_resize(&variables->targets, finder->found.count));
+	variables->targets.count = 0;
+	array_for_each(run, &finder->runs) {
+		if (!last || last->variable != run->variable) {
+			struct variable *variable = &finder->list.items[run->variable];
+
+			TRY(array_append(&variables->offsets, (uint32_t)variables->targets.count));
+			TRY(array_append(&variables->ranks, (uint8_t)run->lasting));
+			TRY(array_append(&variables->list, *variable));
+			variable->name = NULL; /* taken over */
+		}
+		last = run;
+		memcpy(variables->targets.items + variables->targets.count,
+		       finder->found.items + run->begin, run->count * sizeof(allocation_id));
+		variables->targets.count += run->count;
+	}
+	return array_append(&variables->offsets, (uint32_t)variables->targets.count);
+}
+
+struct error *variables_create(const struct variables_input *input, struct variables **ret)
+{
+	_cleanup_(variables_destroy) struct variables *variables = calloc(1, sizeof(*variables));
+	_cleanup_(finder_deinit) struct finder finder = {
+		.input = input,
+		.list.memory.account = input->account,
+		.known.memory.account = input->account,
+		.runs.memory.account = input->account,
+		.found.memory.account = input->account,
+	};
+
+	if (!variables)
+		return &error_no_memory;
+	variables->list.memory.account = variables->ranks.memory.account =
+		variables->offsets.memory.account = variables->targets.memory.account =
+			input->account;
+	roots_visit(input->roots, input->targets, visit_anchor, &finder);
+	if (finder.error)
+		return finder.error;
+	TRY(lay_out(&finder, variables));
+	*ret = take(variables);
+	return NULL;
+}
+
+size_t variables_count(const struct variables *variables)
+{
+	return variables->list.count;
+}
+
+const struct variable *variables_at(const struct variables *variables, size_t number)
+{
+	return &variables->list.items[number];
+}
+
+struct dominator_roots variables_roots(const struct variables *variables)
+{
+	return (struct dominator_roots){ variables->list.count, variables->ranks.items,
+					 variables->offsets.items, variables->targets.items };
+}
+
+void variables_spend_targets(struct variables *variables)
+{
+	array_release(&variables->targets);
+}

@@ -1,0 +1,61 @@
+/*
+ * The roots as the program has them: its variables.
+ *
+ * All words of a static variable are one root, and so are those of a thread-local one, of a frame
+ * of a thread, of a thread's registers, of a module or mapping where nothing has a name. Variables
+ * are ordered by how lasting they are: a static one holds as long as the process lives, a word on a
+ * stack may be gone the next moment.
+ *
+ * It costs 4 bytes for each word of a root that refers to an allocation; 8 while it is made.
+ */
+#ifndef ANALYZER_GRAPH_VARIABLES_H
+#define ANALYZER_GRAPH_VARIABLES_H
+
+#include "analyzer/graph/dominators.h"
+#include "analyzer/graph/roots.h"
+#include "analyzer/program/debug/debug.h"
+
+enum lasting {
+	LASTING_STATIC, /* and other memory outside of heaps and stacks */
+	LASTING_THREAD_LOCAL,
+	LASTING_LENT,  /* held by the kernel, or by an interpreter's integer */
+	LASTING_FRAME, /* of a function that has not returned */
+	LASTING_WORDS, /* of a stack, in no frame that is known; registers */
+};
+
+struct variable {
+	char *name;		     /* "cache (libfoo.so)", "serve() of thread 4711"; owned */
+	const struct module *module; /* or NULL */
+	uint64_t address;	     /* of a static variable; 0: it has no symbol */
+	enum root_kind kind;
+	enum lasting lasting;
+};
+
+struct variables;
+
+/* All borrowed while it is made; program and runtimes for as long as the variables live. */
+struct variables_input {
+	const struct image *image;
+	const struct program *program;
+	const struct runtimes *runtimes;
+	const struct roots *roots;
+	const struct bitmap *targets; /* the allocations that count */
+	struct debug *debug;
+	struct memory_account *account;
+};
+
+struct error *variables_create(const struct variables_input *input, struct variables **ret);
+void variables_destroy(struct variables *variables);
+DEFINE_CLEANUP(variables_destroy, struct variables *)
+
+/* In order of lasting, then of address. */
+size_t variables_count(const struct variables *variables);
+const struct variable *variables_at(const struct variables *variables, size_t number);
+
+/* For the dominators: how lasting each is, and what it refers to; borrowed. */
+struct dominator_roots variables_roots(const struct variables *variables);
+
+/* Release what they refer to, once the dominators are found. */
+void variables_spend_targets(struct variables *variables);
+
+#endif
