@@ -49,18 +49,19 @@ static struct error *fill_leak_roots(struct sql *sql, struct report *report)
 	return NULL;
 }
 
+static const char *const root_names[ROOT_KINDS] = {
+	[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
+	[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
+};
+
 /* Registers have no address, the kernel's values no thread. */
 static bool write_anchor(void *data, const struct anchor *anchor)
 {
-	static const char *const names[ROOT_KINDS] = {
-		[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
-		[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
-	};
 	const void *const *both = data;
 	const struct sql *sql = both[0];
 	struct report *report = (struct report *)both[1];
 
-	report_row(report, names[anchor->kind], value_nonzero(anchor->address),
+	report_row(report, root_names[anchor->kind], value_nonzero(anchor->address),
 		   VALUE_IF(anchor->thread != NO_THREAD,
 			    analysis_program(sql->analysis)->threads[anchor->thread].id),
 		   anchor->register_name, anchor->target, ABSENT);
@@ -84,6 +85,26 @@ static struct error *fill_anchors(struct sql *sql, struct report *report)
 	if (used->count)
 		roots_visit(analysis_roots(sql->analysis), used, write_anchor, both);
 	return progress_glance(analysis_progress(sql->analysis));
+}
+
+static struct error *fill_variables(struct sql *sql, struct report *report)
+{
+	const struct dominators *tree;
+	const struct variables *variables;
+
+	TRY(analysis_need(sql->analysis, STAGE_DOMINATORS));
+	tree = analysis_dominators(sql->analysis);
+	variables = analysis_variables(sql->analysis);
+	for (size_t i = 0; i < variables_count(variables); i++) {
+		const struct variable *variable = variables_at(variables, i);
+		struct positions held = dominators_root(tree, i);
+
+		report_row(report, variable->name, root_names[variable->kind],
+			   variable->module ? variable->module->path : NULL,
+			   value_nonzero(variable->address), held.end - held.begin,
+			   dominators_bytes(tree, held.begin, held.end));
+	}
+	return NULL;
 }
 
 static struct error *fill_frames(struct sql *sql, struct report *report)
@@ -207,6 +228,12 @@ static const struct stored_table tables[] = {
 	  NULL,
 	  fill_anchors,
 	  name_anchor },
+	{ { "variables that refer to allocations, and what each alone holds",
+	    TABLE("variable", NULL, { "name", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		  { "module", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		  { "retained_count", VALUE_COUNT }, { "retained", VALUE_BYTES }) },
+	  NULL,
+	  fill_variables },
 	{ { "memory outside of the heaps that may refer to allocations" }, "roots" },
 	{ { "used allocations with the same contents as one before",
 	    TABLE("duplicate", NULL, { "id", VALUE_NUMBER }) },
