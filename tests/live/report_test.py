@@ -98,7 +98,7 @@ class ReportTest(LiveTest):
         core = self.core()
         text = ask("-q", "report", core).stdout
         self.assertIn("\nconns (owners) holds 7,208 bytes, 36 % of what is "
-                      "used; most is in or below 100 allocations of struct conn, such as 0x", text)
+                      "used, in 100 struct conn: explain 0x", text)
         for line in ask("-q", core, "tree", "--depth", "3", "--top", "4",
                         "--min-retained", "195").stdout.splitlines():
             self.assertIn(line + "\n", text)

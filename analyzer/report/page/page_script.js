@@ -316,7 +316,7 @@
 		"left out": (table) => objects(table).map((row) => make("p", null, `… and ${grouped(row.count)} more ${row.what}`)),
 		suspect: (table) => [cards(objects(table).map((row) => make("div", { class: "card" },
 			make("b", null, inUnits(row.retained)), make("div", null, `${row.owner} holds ${row.percent} % of what is used.`),
-			row.kind === null ? null : make("div", null, `Most below ${grouped(row.count)} ${row.kind}${row.path === null ? "" : `, such as ${row.path}`}.`),
+			row.kind === null ? null : make("div", null, `In ${grouped(row.count)} ${row.kind}.`),
 			row.example === null ? null : make("code", null, `explain ${row.example}`))), "suspects")],
 		owner: (table) => {
 			const whole = treeOf(table);

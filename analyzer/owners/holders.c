@@ -1,0 +1,355 @@
+#include "analyzer/owners/holders.h"
+
+#include "analyzer/kinds/tally.h"
+#include "analyzer/owners/owners.h"
+
+/* The nodes of a list of objects may be so far apart, with tables of their members between. */
+enum { LEAST_PART = 50, MOST_PERIOD = 4, LARGEST_LINK = 4096, NEARLY_ALL = 80 /* % */ };
+
+static const uint32_t NO_GROUP = UINT32_MAX;
+static const uint64_t NO_OFFSET = UINT64_MAX;
+
+/* What one holder consists of: a variable, or allocations that retain much. */
+struct group {
+	struct holder holder;
+	kind_key kind;
+};
+
+/* An allocation that retains much, on the path to the position at hand. */
+struct heavy {
+	size_t position, end;
+	struct memory_range range;
+	kind_key kind;
+	uint64_t offset; /* in what dominates it, of the word that refers to it; or NO_OFFSET */
+	uint32_t group;
+};
+
+struct finder {
+	struct analysis *analysis;
+	const struct dominators *tree;
+	uint64_t least;
+	ARRAY(struct group) groups;
+	ARRAY(struct heavy) path;
+	uint32_t root_group;	       /* of the last variable that was met */
+	size_t root_end;	       /* behind all that it alone holds */
+	uint32_t chosen[MOST_HOLDERS]; /* groups, the largest first */
+	size_t chosen_count;
+	struct tally_table contents[MOST_HOLDERS]; /* of these, by kind; owned: an example */
+};
+
+static void finder_deinit(struct finder *finder)
+{
+	array_release(&finder->groups);
+	array_release(&finder->path);
+	for (size_t i = 0; i < MOST_HOLDERS; i++)
+		table_release(&finder->contents[i]);
+}
+DEFINE_DEINIT(finder_deinit, struct finder)
+
+static kind_key kind_at(const struct finder *finder, size_t position)
+{
+	const struct analysis *analysis = finder->analysis;
+	allocation_id id = dominators_at(finder->tree, position);
+	kind_key key =
+		kind_typed(analysis, analysis_patterns(analysis), analysis_typing(analysis), id);
+
+	if (key == KIND_UNKNOWN)
+		return kind_make(BY_SIZE, allocation_size(analysis_index(analysis), id));
+	return kind_without_word(key);
+}
+
+static struct error *add_group(struct finder *finder, allocation_id id, size_t root, kind_key kind,
+			       uint32_t *ret)
+{
+	struct group group = { { .id = id, .root = root, .example = NO_ALLOCATION }, kind };
+
+	*ret = (uint32_t)finder->groups.count;
+	return array_append(&finder->groups, group);
+}
+
+/* The group of the variable that holds a top; NO_GROUP: none alone does. */
+static struct error *enter_root(struct finder *finder, size_t position, uint32_t *ret)
+{
+	struct positions held;
+	struct holder *holder;
+	size_t root;
+
+	*ret = finder->root_group;
+	if (position < finder->root_end)
+		return NULL;
+	*ret = NO_GROUP;
+	root = dominators_root_of(finder->tree, position);
+	if (root == NO_ROOT)
+		return NULL;
+	TRY(add_group(finder, NO_ALLOCATION, root, KIND_UNKNOWN, ret));
+	held = dominators_root(finder->tree, root);
+	holder = &finder->groups.items[*ret].holder;
+	holder->retained = holder->bytes = dominators_bytes(finder->tree, held.begin, held.end);
+	finder->root_group = *ret;
+	finder->root_end = held.end;
+	return NULL;
+}
+
+/* Where in the one above the first word stands that refers to the range. */
+static uint64_t find_offset(const struct finder *finder, const struct heavy *above,
+			    struct memory_range range)
+{
+	const struct image *image = analysis_image(finder->analysis);
+	unsigned int step = image_word_size(image);
+	uint64_t word;
+
+	if (above->range.end - above->range.start > LARGEST_LINK)
+		return NO_OFFSET;
+	for (uint64_t at = above->range.start; above->range.end - at >= step; at += step)
+		if (image_read_word(image, at, &word) && word >= range.start && word < range.end)
+			return at - above->range.start;
+	return NO_OFFSET;
+}
+
+static bool are_alike(const struct heavy *a, const struct heavy *b)
+{
+	return a->kind == b->kind && a->range.end - a->range.start == b->range.end - b->range.start;
+}
+
+/* The group above that it is part of: as a buffer or node, or as the next link of a chain. */
+static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
+{
+	size_t depth = finder->path.count;
+	const struct heavy *above = finder->path.items + depth - 1;
+
+	if (depth == 0)
+		return NO_GROUP;
+	if (kind_tag(heavy->kind) == BY_PATTERN || are_alike(above, heavy))
+		return above->group;
+	heavy->offset = find_offset(finder, above, heavy->range);
+	for (size_t i = 1; i < depth && i < MOST_PERIOD; i++)
+		if (are_alike(above - i, heavy) && above[-i].offset == heavy->offset &&
+		    heavy->offset != NO_OFFSET)
+			return above[-i].group;
+	return NO_GROUP;
+}
+
+/* Which of the chosen ones it is, or MOST_HOLDERS. */
+static size_t find_chosen(const struct finder *finder, uint32_t group)
+{
+	for (size_t i = 0; i < finder->chosen_count; i++)
+		if (finder->chosen[i] == group)
+			return i;
+	return MOST_HOLDERS;
+}
+
+/* Count content of a group, if it is one of the chosen ones. */
+static struct error *count_content(struct finder *finder, uint32_t group, struct tally content)
+{
+	size_t number = find_chosen(finder, group);
+	const struct tally *known;
+
+	if (number == MOST_HOLDERS)
+		return NULL;
+	known = tally_find(&finder->contents[number], content.key);
+	content.owned = known ? 0 : content.owned;
+	return tally_add(&finder->contents[number], content);
+}
+
+/* Whether it is one variable, not all of a module whose symbols are not known. */
+static bool has_name(const struct finder *finder, size_t root)
+{
+	return root != NO_ROOT &&
+	       variables_at(analysis_variables(finder->analysis), root)->address != 0;
+}
+
+/*
+ * What is part of a group, but not its first. Links of a chain are counted with what follows, so
+ * that they are what most of it is.
+ */
+static struct error *count_part(struct finder *finder, const struct heavy *heavy, uint64_t retained)
+{
+	size_t depth = finder->path.count;
+	bool is_link = kind_tag(heavy->kind) != BY_PATTERN ||
+		       (depth > 0 && are_alike(&finder->path.items[depth - 1], heavy));
+	struct tally part = {
+		.key = heavy->kind,
+		.count = 1,
+		.bytes = is_link ? retained : heavy->range.end - heavy->range.start,
+		.owned = dominators_at(finder->tree, heavy->position),
+	};
+
+	return count_content(finder, heavy->group, part);
+}
+
+/* What a heavy one retains counts for its own group, and not for that of the one above. */
+static struct error *add_heavy(struct finder *finder, size_t position, uint64_t retained)
+{
+	const struct allocation_index *index = analysis_index(finder->analysis);
+	allocation_id id = dominators_at(finder->tree, position);
+	struct heavy heavy = {
+		.position = position,
+		.end = dominators_end(finder->tree, position),
+		.range = { allocation_start(index, id),
+			   allocation_start(index, id) + allocation_size(index, id) },
+		.kind = kind_at(finder, position),
+		.offset = NO_OFFSET,
+	};
+	size_t depth = finder->path.count, root;
+	uint32_t above;
+
+	if (depth > 0)
+		above = finder->path.items[depth - 1].group;
+	else
+		TRY(enter_root(finder, position, &above));
+	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
+	heavy.group = find_whole(finder, &heavy);
+	if (depth == 0 && kind_tag(heavy.kind) == BY_PATTERN && has_name(finder, root))
+		heavy.group = above;
+	if (heavy.group == NO_GROUP) {
+		TRY(add_group(finder, id, root, heavy.kind, &heavy.group));
+		finder->groups.items[heavy.group].holder.retained = retained;
+	} else {
+		TRY(count_part(finder, &heavy, retained));
+	}
+	if (above != NO_GROUP)
+		finder->groups.items[above].holder.bytes -= retained;
+	finder->groups.items[heavy.group].holder.bytes += retained;
+	return array_append(&finder->path, heavy);
+}
+
+/* How many links of a chain are below position, itself included. */
+static uint64_t count_links(const struct finder *finder, size_t position, kind_key kind)
+{
+	size_t end = dominators_end(finder->tree, position);
+	uint64_t count = 0;
+
+	for (size_t i = position; i < end; i++)
+		count += kind_at(finder, i) == kind;
+	return count;
+}
+
+/* What retains little is content of the group above, or the rest of its chain. */
+static struct error *add_content(struct finder *finder, size_t position, uint64_t retained)
+{
+	const struct heavy *above =
+		finder->path.count ? finder->path.items + finder->path.count - 1 : NULL;
+	struct tally content = { .count = 1,
+				 .bytes = retained,
+				 .owned = dominators_at(finder->tree, position) };
+	uint32_t group = NO_GROUP;
+
+	if (above)
+		group = above->group;
+	else
+		TRY(enter_root(finder, position, &group));
+	if (find_chosen(finder, group) == MOST_HOLDERS)
+		return NULL;
+	content.key = kind_at(finder, position);
+	if (above ? content.key == above->kind : kind_tag(content.key) == BY_PATTERN)
+		content.count = count_links(finder, position, content.key);
+	return count_content(finder, group, content);
+}
+
+/* The same way each time, so that groups have the same numbers. */
+static struct error *walk(struct finder *finder)
+{
+	struct progress *progress = analysis_progress(finder->analysis);
+	size_t count = dominators_count(finder->tree), next;
+	uint64_t told = 0;
+
+	finder->groups.count = finder->path.count = 0;
+	finder->root_end = 0;
+	progress_begin(progress, "finding what holds most", count);
+	for (size_t i = 0; i < count; i = next) {
+		size_t end = dominators_end(finder->tree, i);
+		uint64_t retained = dominators_bytes(finder->tree, i, end);
+		bool is_heavy = retained >= finder->least;
+
+		while (finder->path.count && finder->path.items[finder->path.count - 1].end <= i)
+			finder->path.count--;
+		TRY(is_heavy ? add_heavy(finder, i, retained) : add_content(finder, i, retained));
+		next = is_heavy ? i + 1 : end;
+		TRY(progress_check_at(progress, i, &told));
+	}
+	return NULL;
+}
+
+static void choose(struct finder *finder)
+{
+	const struct group *groups = finder->groups.items;
+
+	for (uint32_t i = 0; i < finder->groups.count; i++) {
+		uint64_t bytes = groups[i].holder.bytes;
+		size_t place = finder->chosen_count;
+
+		while (place > 0 && groups[finder->chosen[place - 1]].holder.bytes < bytes)
+			place--;
+		if (bytes < finder->least || place == MOST_HOLDERS)
+			continue;
+		finder->chosen_count += finder->chosen_count < MOST_HOLDERS;
+		for (size_t last = finder->chosen_count - 1; last > place; last--)
+			finder->chosen[last] = finder->chosen[last - 1];
+		finder->chosen[place] = i;
+	}
+}
+
+static kind_key shown(kind_key kind)
+{
+	return kind_tag(kind) == BY_SIZE ? KIND_UNKNOWN : kind;
+}
+
+/* Whether the variable above it holds hardly anything else. */
+static bool is_nearly_all(const struct finder *finder, const struct holder *holder)
+{
+	struct positions held;
+
+	if (!has_name(finder, holder->root))
+		return false;
+	held = dominators_root(finder->tree, holder->root);
+	return holder->retained / NEARLY_ALL >=
+	       dominators_bytes(finder->tree, held.begin, held.end) / 100;
+}
+
+static struct holder finish(const struct finder *finder, size_t number)
+{
+	const struct group *group = &finder->groups.items[finder->chosen[number]];
+	const struct tally *most = NULL;
+	struct holder holder = group->holder;
+
+	array_for_each(tally, &finder->contents[number])
+		if (!most || tally->bytes > most->bytes)
+			most = tally;
+	holder.kind = shown(group->kind);
+	holder.is_nearly_all = is_nearly_all(finder, &holder);
+	if (most) {
+		holder.content = shown(most->key);
+		/* The first link of a chain is the holder itself. */
+		holder.content_count = most->count + (most->key == group->kind);
+		holder.example = (allocation_id)most->owned;
+	}
+	return holder;
+}
+
+struct error *holders_find(struct analysis *analysis, struct holder ret[static MOST_HOLDERS],
+			   size_t *ret_count)
+{
+	struct memory_account *account = analysis_account(analysis);
+	_cleanup_(finder_deinit) struct finder finder = {
+		.analysis = analysis,
+		.groups.memory.account = account,
+		.path.memory.account = account,
+	};
+	size_t count;
+
+	TRY(owners_need(analysis));
+	for (size_t i = 0; i < MOST_HOLDERS; i++)
+		finder.contents[i].memory.account = account;
+	finder.tree = analysis_dominators(analysis);
+	count = dominators_count(finder.tree);
+	finder.least = dominators_bytes(finder.tree, 0, count) / LEAST_PART;
+	if (count > 0 && finder.least > 0) {
+		TRY(walk(&finder));
+		choose(&finder);
+		TRY(walk(&finder));
+	}
+	for (size_t i = 0; i < finder.chosen_count; i++)
+		ret[i] = finish(&finder, i);
+	*ret_count = finder.chosen_count;
+	return NULL;
+}

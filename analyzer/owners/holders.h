@@ -1,0 +1,40 @@
+/*
+ * Who holds the memory: the few objects and variables in which most of it accumulates.
+ *
+ * Each byte is counted for the deepest holder that retains at least a fiftieth of what is used: a
+ * cache below a table below a variable is named as the cache, and the table keeps only what it has
+ * besides. Links of a chain or tree, of one kind, are one holder, as are an object and the buffers
+ * and nodes that are its own.
+ *
+ *	the variable        retains 100   accumulates  2
+ *	  table             retains  98   accumulates  3
+ *	    cache           retains  60   accumulates 60   10,000 entries
+ *	    listeners       retains  35   accumulates 35
+ */
+#ifndef ANALYZER_OWNERS_HOLDERS_H
+#define ANALYZER_OWNERS_HOLDERS_H
+
+#include "analyzer/kinds/kind_key.h"
+
+struct holder {
+	size_t root;	   /* of analysis_variables(), that alone holds it; or NO_ROOT */
+	uint64_t bytes;	   /* that accumulate in it */
+	uint64_t retained; /* with those of the holders below it */
+	kind_key kind;	   /* of id; KIND_UNKNOWN: its size tells it */
+	kind_key content;  /* the kind that has most of these bytes, directly below it */
+	uint64_t content_count;
+	allocation_id id;      /* the topmost that is part of it; NO_ALLOCATION: a variable */
+	allocation_id example; /* of the content; NO_ALLOCATION: there is none */
+	bool is_nearly_all;    /* of what the root holds: four fifths */
+};
+
+enum { MOST_HOLDERS = 8 };
+
+/*
+ * Find those in which at least a fiftieth of what is used accumulates, most first; ret_count says
+ * how many. Builds what is needed.
+ */
+struct error *holders_find(struct analysis *analysis, struct holder ret[static MOST_HOLDERS],
+			   size_t *ret_count);
+
+#endif

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""
+What holds most of the memory is named as the program names it: a map that is a global variable, a
+list, tables below a table, a cache and a list of Python. Each program says how many bytes each of
+them holds.
+"""
+
+import unittest
+
+from harness import LiveTest, rows, snap, tables
+
+PYTHON = """
+import sys, time
+
+
+class Listener:
+    def __init__(self, number):
+        self.name = "listener %d" % number
+        self.queue = [number] * 20
+
+
+def size(*objects):
+    return sum((sys.getsizeof(each) + 15) // 16 * 16 for each in objects)
+
+
+CACHE, LISTENERS = {}, []
+with open(sys.argv[1], "w") as truth:
+    for number in range(20000):
+        CACHE["key %d" % number] = ("value %d" % number) * 10
+    held = size(CACHE) + sum(size(*both) for both in CACHE.items())
+    print("CACHE", held, file=truth)
+    for number in range(20000):
+        LISTENERS.append(Listener(number))
+    held = size(LISTENERS) + sum(size(each.name, each.queue) for each in LISTENERS)
+    print("LISTENERS", held, file=truth)
+print("ready", flush=True)
+time.sleep(1e6)
+"""
+
+
+class HoldersTest(LiveTest):
+    def core_of_holders(self, *flags):
+        process = self.start([self.compile("holders", "holders.cpp", compiler="c++",
+                                           flags=flags)])
+        truth = dict(line.split() for line in process.said)
+        return (snap(process, self.path("core")),
+                {owner: int(size) for owner, size in truth.items()})
+
+    def check_variables(self, *flags):
+        core, truth = self.core_of_holders(*flags)
+        found = [(row["owner"], (row["retained"], row["count"]))
+                 for row in rows("suspect", "-q", core, "report")]
+        held = dict(found)
+        orders = next(owner for owner in held if owner.startswith("orders"))
+        self.assertEqual(held[orders], (truth["orders"], 20000))
+        self.assertEqual(held["sessions (holders)"], (truth["sessions"], 10000))
+        below = {row for owner, row in found if owner.endswith(" in tables (holders)")}
+        self.assertEqual(below, {(truth["first"], 2000), (truth["second"], 2000)})
+        # All other views have the same bytes.
+        tree = {row["owner"]: row["retained"] for row in tables("-q", core, "tree")["owner"]
+                if row["depth"] == 1}
+        sql = {row["name"]: row["retained"]
+               for row in rows("result", "-q", core, "sql", "SELECT name, retained FROM variable")}
+        for owner in (orders, "sessions (holders)", "tables (holders)"):
+            self.assertEqual(tree[owner], sql[owner], owner)
+        self.assertEqual(sql[orders], truth["orders"])
+
+    def test_variables_with_debug_information(self):
+        self.check_variables("-g", "-O1")
+
+    def test_variables_without_debug_information(self):
+        self.check_variables("-O1")
+
+    def test_a_stripped_program(self):
+        core, truth = self.core_of_holders("-O1", "-s")
+        held = [row["retained"] for row in rows("suspect", "-q", core, "report")]
+        self.assertIn(truth["sessions"], held)
+        self.assertIn(truth["first"], held)
+
+    def test_python(self):
+        core, truth = self.core_of_script("python3", PYTHON)
+        with open(truth, encoding="utf-8") as file:
+            truth = {name: int(size) for name, size in (line.split() for line in file)}
+        held = {row["owner"]: row for row in rows("suspect", "-q", core, "report")}
+        self.assertAlmostEqual(held["__main__.CACHE (dict)"]["retained"] / truth["CACHE"], 1,
+                               delta=0.02)
+        listeners = held["__main__.LISTENERS (list)"]
+        self.assertEqual(listeners["kind"], "__main__.Listener")
+        # The table of pymalloc's arenas refers to a few that begin a pool.
+        self.assertAlmostEqual(listeners["count"] / 20000, 1, delta=0.01)
+        self.assertGreater(listeners["retained"], truth["LISTENERS"] * 0.99)
+
+
+if __name__ == "__main__":
+    unittest.main()
