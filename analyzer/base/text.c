@@ -109,7 +109,7 @@ const char *in_largest_unit(uint64_t bytes, char buffer[static NUMBER_SIZE])
 	/* What would be rounded to 1024.0 is 1.0 of the next. */
 	for (; amount >= 1023.95 && unit[1]; unit++)
 		amount /= 1024;
-	snprintf(buffer, NUMBER_SIZE, "%.1f %cB", amount, *unit);
+	snprintf(buffer, NUMBER_SIZE, "%.1f %ciB", amount, *unit);
 	return buffer;
 }
 

@@ -323,9 +323,10 @@ static struct error *step(struct unpacking *unpacking, bool *ret_more)
 		return error;
 	switch (state) {
 	case PACKING_NO_MEMORY:
-		return error_create(ERROR_NO_MEMORY,
-				    "takes more memory to unpack than there is, or more than %d MB",
-				    MOST_DECODER_MEMORY >> 20);
+		return error_create(
+			ERROR_NO_MEMORY,
+			"takes more memory to unpack than there is, or more than %d MiB",
+			MOST_DECODER_MEMORY >> 20);
 	case PACKING_ENDED:
 		return next_member(unpacking, ret_more);
 	case PACKING_DAMAGED:

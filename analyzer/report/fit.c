@@ -30,11 +30,11 @@ size_t text_width(const char *text, size_t length)
 	return width;
 }
 
-/* Whether the blank at text stands between a number and its unit, as in "71.0 KB". */
+/* Whether the blank at text stands between a number and its unit, as in "71.0 KiB". */
 static bool is_before_unit(const char *begin, const char *text, const char *end)
 {
-	static const char *const units[] = { "B",  "KB", "MB", "GB",   "TB",	"PB",
-					     "EB", "ms", "s",  "byte", "bytes", "%" };
+	static const char *const units[] = { "B",   "KiB", "MiB", "GiB",  "TiB",   "PiB",
+					     "EiB", "ms",  "s",	  "byte", "bytes", "%" };
 
 	if (text == begin || !isdigit((unsigned char)text[-1]))
 		return false;

@@ -1,7 +1,7 @@
 /*
  * Text that fits a terminal: lines end between words, and columns give way.
  *
- * A word is what stands between blanks; a number and its unit, as "71.0 KB", are one. Escape
+ * A word is what stands between blanks; a number and its unit, as "71.0 KiB", are one. Escape
  * sequences that colour text take no room.
  */
 #ifndef ANALYZER_REPORT_FIT_H

@@ -196,7 +196,7 @@ static void write_spelled(struct writer *writer, const struct part *part, const 
 	}
 }
 
-/* "1,640 bytes", "1,640 bytes (1.6 KB)". */
+/* "1,640 bytes", "1,640 bytes (1.6 KiB)". */
 static void write_sum(struct writer *writer, uint64_t bytes, bool in_units)
 {
 	char units[NUMBER_SIZE];

@@ -55,7 +55,7 @@ void sentence_compile(const struct table *table, struct sentence *ret);
 /* How a row is written. */
 struct sentence_style {
 	bool as_chap;
-	bool in_units; /* sums also as "1.2 MB" */
+	bool in_units; /* sums also as "1.2 MiB" */
 	bool colour;   /* as by value_colour() */
 };
 

@@ -28,7 +28,7 @@ static const struct argp_option OPTIONS[] = {
 	  "Include the parts of the binaries that names need, so that the core can be read on another machine",
 	  0 },
 	{ "fork", KEY_FORK, NULL, 0,
-	  "Clone the process and write the core from the clone: the process stops for about 20 ms for each GB. This is the default where it would otherwise stop for more than a second",
+	  "Clone the process and write the core from the clone: the process stops for about 20 ms for each GiB. This is the default where it would otherwise stop for more than a second",
 	  0 },
 	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it is stopped", 0 },
 	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },

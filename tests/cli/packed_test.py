@@ -155,7 +155,7 @@ class PackedTest(unittest.TestCase):
         end = 12 + 4 * packed[12]  # of the block's header, less its checksum
         packed[packed.index(b"\x21\x01", 12) + 2] = 37
         packed[end:end + 4] = struct.pack("<I", zlib.crc32(packed[12:end]))
-        self.assertIn("more than 256 MB", self.errors(
+        self.assertIn("more than 256 MiB", self.errors(
             NOT_ANALYSED, self.write("greedy", packed)))
 
     def test_lack_of_room_names_the_folder(self):

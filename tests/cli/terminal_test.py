@@ -119,7 +119,7 @@ class TerminalTest(unittest.TestCase):
         for width in WIDTHS:
             for command in "summarize used", "bill", "count used":
                 _, text = show(width, "-q", "-c", command, self.core)
-                self.assertNotRegex(text, r"\d\n *(?:KB|MB|bytes?)\b")
+                self.assertNotRegex(text, r"\d\n *(?:KiB|MiB|bytes?)\b")
 
     def test_a_list_is_short_and_the_largest_come_first(self):
         _, text = show(80, "-q", "-c", "list used", self.core)
@@ -177,7 +177,7 @@ class TerminalTest(unittest.TestCase):
 
     def test_sums_are_in_units_too(self):
         self.assertRegex(show(80, "-q", "-c", "count used", self.core)[1],
-                         r"\A\d+ allocations use [\d,]+ bytes \([\d.]+ KB\)\.\n\Z")
+                         r"\A\d+ allocations use [\d,]+ bytes \([\d.]+ KiB\)\.\n\Z")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class ReportViewersTest(LiveTest):
             ["Overview", "Where memory accumulates", "What leaked",
              "Who holds the memory", "What the memory is",
              "What each byte is used for", "Free memory", "Waste", "Threads"])
-        self.assertIn("19.6 KB", browser.run(
+        self.assertIn("19.1 KiB", browser.run(
             "document.querySelector('.sets').textContent"))
         self.assertEqual(
             browser.run("[...document.querySelectorAll('section')].filter("

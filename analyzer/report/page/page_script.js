@@ -25,10 +25,12 @@
 	/* Numbers */
 	const grouped = (number) => number.toLocaleString("en");
 	function inUnits(bytes) {
-		const units = ["bytes", "KB", "MB", "GB", "TB", "PB", "EB"];
-		let unit = 0, value = bytes;
-		for (; value >= 1000 && unit + 1 < units.length; unit++) value /= 1000;
-		return (unit ? value.toPrecision(3) : grouped(value)) + " " + units[unit];
+		const units = "KMGTPE";
+		let unit = 0, value = bytes / 1024;
+		if (bytes < 1024) return grouped(bytes) + " bytes";
+		/* As text has it: what would be rounded to 1024.0 is 1.0 of the next. */
+		for (; value >= 1023.95 && unit + 1 < units.length; unit++) value /= 1024;
+		return value.toFixed(1) + " " + units[unit] + "iB";
 	}
 	function percent(share) {
 		const value = 100 * share;

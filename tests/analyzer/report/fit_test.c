@@ -24,9 +24,9 @@ TEST(lines_end_between_words)
 
 TEST(number_and_its_unit_stay_together)
 {
-	assert_fitted("taking (71.0 KB), all", 13, "taking\n    (71.0 KB),\n    all\n");
+	assert_fitted("taking (71.0 KiB), all", 14, "taking\n    (71.0 KiB),\n    all\n");
 	assert_fitted("some 1,234 bytes", 12, "some\n    1,234 bytes\n");
-	assert_fitted("one 7 sets KB", 9, "one 7\nsets KB\n");
+	assert_fitted("one 7 sets KiB", 9, "one 7\nsets KiB\n");
 }
 
 TEST(word_wider_than_a_line_stands_alone)
