@@ -102,6 +102,7 @@ static struct error *build(struct analysis *analysis, enum stage stage)
 	cost->memory = after > before ? after - before : 0;
 	cost->peak = atomic_load(&analysis->account.peak);
 	cost->unit = analysis_recipes[stage].unit;
+	analysis_tell_notes(analysis, stage);
 	return NULL;
 }
 

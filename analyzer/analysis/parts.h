@@ -6,6 +6,7 @@
 #define ANALYZER_ANALYSIS_PARTS_H
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/notes.h"
 #include "analyzer/base/side_file.h"
 
 /* What building a stage added to the findings. */
@@ -30,7 +31,7 @@ struct analysis {
 	struct liveness liveness; /* of what is not */
 	struct counts counts;	  /* of the objects among these: see analysis_lost_count() */
 	bool counts_known;
-	bool collection_noted;
+	bool is_told[STAGE_NOTES];
 	struct bitmap at_risk; /* no words: nothing is collectable */
 	bool risk_doubted;
 	struct bitmap anchored_by[ROOT_KINDS];
@@ -115,9 +116,6 @@ static inline bool analysis_is_narrow(const struct analysis *analysis)
 /* Recipes whose stages are built by files of their own. */
 struct error *build_reachability(struct analysis *analysis);
 struct error *build_collector(struct analysis *analysis);
-
-/* Note, once, that the core is from the middle of a collection. */
-void analysis_note_collection(struct analysis *analysis);
 
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,

@@ -127,17 +127,6 @@ static struct error *add_signal_stacks(struct analysis *analysis, struct bitmap 
 	return NULL;
 }
 
-static void note_runtimes(struct analysis *analysis)
-{
-	for (size_t i = 0; i < runtime_count(analysis->runtimes); i++) {
-		const struct runtime *runtime = runtime_at(analysis->runtimes, i);
-		const char *note = runtime->leaks_note;
-
-		if (note && !runtimes_space(analysis->runtimes, runtime))
-			findings_add(&analysis->findings, FINDING_NOTE, "%s", note);
-	}
-}
-
 static struct error *find_counts(struct analysis *analysis, const struct bitmap *unreachable)
 {
 	const struct counts_input input = {
@@ -168,32 +157,6 @@ struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
 	return NULL;
 }
 
-void analysis_note_collection(struct analysis *analysis)
-{
-	const char *name;
-
-	if (analysis->collection_noted)
-		return;
-	analysis->collection_noted = true;
-	name = runtimes_collecting(analysis->runtimes);
-	if (name)
-		findings_add(
-			&analysis->findings, FINDING_NOTE,
-			"the collector of %s was at work: what it was about to free is in use or garbage yet",
-			name);
-}
-
-/* What only a collector would free stays, if that does not run. */
-static void note_collector(struct analysis *analysis)
-{
-	char text[160];
-
-	analysis_note_collection(analysis);
-	if (analysis->liveness.garbage.words &&
-	    runtimes_tell_collector(analysis->runtimes, text, sizeof(text)))
-		findings_add(&analysis->findings, FINDING_NOTE, "%s", text);
-}
-
 static struct error *judge_unreachable(struct analysis *analysis, const struct bitmap *anchored)
 {
 	_cleanup_(bitmap_deinit) struct bitmap unreachable = { 0 };
@@ -214,9 +177,7 @@ struct error *build_reachability(struct analysis *analysis)
 	TRY(add_integers(analysis, &anchored));
 	TRY(add_signal_stacks(analysis, &anchored));
 	TRY(judge_unreachable(analysis, &anchored));
-	note_collector(analysis);
 	analysis->anchored = take(anchored);
-	note_runtimes(analysis);
 	return NULL;
 }
 

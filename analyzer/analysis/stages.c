@@ -30,30 +30,10 @@ static struct heap_context heap_context_of(struct analysis *analysis)
 	};
 }
 
-/* What is not read yet of a process with words of 4 bytes. */
-static void note_narrow(struct analysis *analysis)
-{
-	struct findings *findings = &analysis->findings;
-
-	findings_add(findings, FINDING_NOTE, "of %s, disguised pointers are not read yet",
-		     analysis->image->arch->name);
-	for (const struct runtime *const *kind = analysis->runtime_kinds; *kind; kind++)
-		if (runtime_is_loaded(*kind, analysis->program))
-			findings_add(
-				findings, FINDING_NOTE,
-				"%s is loaded, whose objects are not read where words are of 4 bytes: they are not counted, and memory that it has outside of known heaps is a root%s",
-				(*kind)->name,
-				(*kind)->integer
-					? "; a block whose address only an integer has looks leaked"
-					: "");
-}
-
 static struct error *build_heap(struct analysis *analysis)
 {
 	const struct heap_context context = heap_context_of(analysis);
 
-	if (analysis_is_narrow(analysis))
-		note_narrow(analysis);
 	TRY(heaps_create(&context, &analysis->heaps));
 	analysis->index = heaps_index(analysis->heaps);
 	return NULL;
@@ -203,9 +183,7 @@ static struct error *build_debug(struct analysis *analysis)
 
 static struct error *build_objects(struct analysis *analysis)
 {
-	TRY(runtimes_find_objects(analysis->runtimes, analysis->debug));
-	analysis_note_collection(analysis);
-	return NULL;
+	return runtimes_find_objects(analysis->runtimes, analysis->debug);
 }
 
 static struct error *build_object_paths(struct analysis *analysis)
@@ -273,14 +251,6 @@ static struct error *build_signatures(struct analysis *analysis)
 	return first_words_create(&input, &analysis->first_words);
 }
 
-static void note_limit(struct analysis *analysis)
-{
-	if (typing_limit(analysis->typing))
-		findings_add(&analysis->findings, FINDING_NOTE,
-			     "not all types of allocations are inferred: %s",
-			     typing_limit(analysis->typing));
-}
-
 static struct error *build_type_table(struct analysis *analysis)
 {
 	return type_table_create(analysis->debug, &analysis->account, analysis->progress,
@@ -314,12 +284,7 @@ static struct error *build_types(struct analysis *analysis)
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
-	/* Of what an interpreter runs, it would tell little. */
-	if (!runtimes_have_objects(analysis->runtimes))
-		debug_miss_types(analysis->debug);
-	TRY(typing_create(&input, &analysis->typing));
-	note_limit(analysis);
-	return NULL;
+	return typing_create(&input, &analysis->typing);
 }
 
 struct error *analysis_state_type(struct analysis *analysis, const struct type_statement *statement,
@@ -328,11 +293,8 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
-	bool was_limited = typing_limit(analysis->typing);
-
 	TRY(typing_state(analysis->typing, statement, ret));
-	if (!was_limited)
-		note_limit(analysis);
+	analysis_tell_notes(analysis, STAGE_TYPES);
 	analysis_keep(analysis, NULL, NULL);
 	cleanup_siblings_destroy(&analysis->siblings);
 	analysis->siblings = NULL;

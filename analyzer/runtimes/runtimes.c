@@ -105,7 +105,8 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		list->spaces[list->count++] = space;
 		if (kinds[i]->find_fibers)
 			TRY(kinds[i]->find_fibers(space, &list->fibers));
-		if (kinds[i]->is_link)
+		/* What is said of leaks rests on whether there are objects. */
+		if (kinds[i]->find_objects && (kinds[i]->is_link || kinds[i]->leaks_note))
 			TRY(find_objects_of(list, space, NULL));
 		for (size_t j = first; j < list->fibers.count; j++)
 			list->fibers.items[j].runtime = kinds[i];
