@@ -63,14 +63,22 @@ static struct build_id find_note(const struct source *source, uint64_t offset, u
 	return id;
 }
 
-/*
- * The notes stand in the first mapped bytes of the file, so their offset in the file is also their
- * distance from its base in memory.
- */
+static bool read_segment(const struct source *source, const Elf64_Ehdr *header, unsigned int number,
+			 Elf64_Phdr *ret)
+{
+	if (!read_source(source, header->e_phoff + number * (uint64_t)header->e_phentsize, ret,
+			 header->e_phentsize))
+		return false;
+	elf_segments_widen(header, ret, 1);
+	return true;
+}
+
+/* Notes may stand in any segment, which memory has elsewhere than the file. */
 static struct build_id find_build_id(const struct source *source)
 {
 	struct build_id id = { .size = 0 };
-	uint64_t left = MAXIMUM_NOTES;
+	uint64_t left = MAXIMUM_NOTES, first = UINT64_MAX;
+	Elf64_Phdr segment;
 	Elf64_Ehdr header;
 
 	if (!read_source(source, 0, &header, sizeof(header)) ||
@@ -79,17 +87,20 @@ static struct build_id find_build_id(const struct source *source)
 	elf_header_widen(&header);
 	if (header.e_phentsize != elf_segment_size(&header) || header.e_phnum > MAXIMUM_HEADERS)
 		return id;
+	for (unsigned int i = 0; i < header.e_phnum; i++)
+		if (read_segment(source, &header, i, &segment) && segment.p_type == PT_LOAD &&
+		    segment.p_vaddr < first)
+			first = page_below(segment.p_vaddr);
 	for (unsigned int i = 0; i < header.e_phnum && id.size == 0; i++) {
-		Elf64_Phdr segment;
-
-		if (!read_source(source, header.e_phoff + i * (uint64_t)header.e_phentsize,
-				 &segment, header.e_phentsize))
+		if (!read_segment(source, &header, i, &segment))
 			break;
-		elf_segments_widen(&header, &segment, 1);
 		if (segment.p_type != PT_NOTE || segment.p_filesz > left)
 			continue;
 		left -= segment.p_filesz;
-		id = find_note(source, segment.p_offset, segment.p_filesz);
+		id = find_note(source,
+			       source->bytes || first == UINT64_MAX ? segment.p_offset
+								    : segment.p_vaddr - first,
+			       segment.p_filesz);
 	}
 	return id;
 }
@@ -240,14 +251,16 @@ static struct error *add_file(struct file_table *table, const char *path, struct
 
 uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 {
-	uint64_t offset = mapping->offset + (address - mapping->start);
 	const struct image_file *file = mapping->file;
+	uint64_t first = 0, distance;
+	bool is_first = true;
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
 	size_t each;
 
 	if (!file || file->size < sizeof(header))
 		return RIGHT_READ;
+	distance = address - mapping->base->start;
 	memcpy(&header, file->bytes, sizeof(header));
 	elf_header_widen(&header);
 	each = elf_segment_size(&header);
@@ -258,8 +271,14 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 			break;
 		memcpy(&segment, file->bytes + place, each);
 		elf_segments_widen(&header, &segment, 1);
-		if (segment.p_type == PT_LOAD && offset - page_below(segment.p_offset) <
-							 segment.p_filesz + segment.p_offset % PAGE)
+		if (segment.p_type != PT_LOAD)
+			continue;
+		if (is_first)
+			first = page_below(segment.p_vaddr);
+		is_first = false;
+		/* Segments may share pages of the file, but none of memory. */
+		if (distance - (page_below(segment.p_vaddr) - first) <
+		    segment.p_filesz + segment.p_vaddr % PAGE)
 			return segment.p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE);
 	}
 	return RIGHT_READ;

@@ -179,7 +179,8 @@ static void report_matched(const struct image *image)
 	size_t count = 0;
 
 	list_for_each(mapping, image->mappings, image->mapping_count) {
-		count += mapping->is_matched && mapping->offset == 0;
+		count += mapping->is_matched &&
+			 (mapping == image->mappings || mapping[-1].path != mapping->path);
 	}
 	if (count > 0)
 		findings_add(

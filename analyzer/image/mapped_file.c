@@ -57,6 +57,24 @@ bool module_headers_read(const struct image *image, uint64_t base, struct module
 	return true;
 }
 
+const struct region *module_region_next(const struct image *image, uint64_t address, uint64_t end)
+{
+	size_t i = LIST_ABOVE(image->regions, image->region_count, end, address);
+
+	return i < image->region_count && image->regions[i].start < end ? &image->regions[i] : NULL;
+}
+
+uint64_t module_headers_end(const struct module_headers *headers)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < headers->count; i++)
+		if (headers->segments[i].p_type == PT_LOAD)
+			end = headers->bias + headers->segments[i].p_vaddr +
+			      headers->segments[i].p_memsz;
+	return end;
+}
+
 const Elf64_Phdr *module_headers_find(const struct module_headers *headers, uint32_t type)
 {
 	for (size_t i = 0; i < headers->count; i++)

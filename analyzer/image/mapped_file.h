@@ -25,6 +25,12 @@ struct module_headers {
 /* The headers of the module whose first byte is at base; false if they are not all there. */
 bool module_headers_read(const struct image *image, uint64_t base, struct module_headers *ret);
 
+/* The first region that ends above address and begins below the end of a module; or NULL. */
+const struct region *module_region_next(const struct image *image, uint64_t address, uint64_t end);
+
+/* The address behind the last of its segments to load; 0: it has none. */
+uint64_t module_headers_end(const struct module_headers *headers);
+
 /* The first program header of that type (PT_...), or NULL. */
 const Elf64_Phdr *module_headers_find(const struct module_headers *headers, uint32_t type);
 

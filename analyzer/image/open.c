@@ -4,6 +4,7 @@
 #include "analyzer/image/files.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/link_map.h"
+#include "analyzer/image/mapped_file.h"
 #include "analyzer/image/unpack.h"
 
 #include <elf.h>
@@ -223,16 +224,42 @@ static void sort_mappings(struct image *image)
 	image->mapping_count = kept;
 }
 
-/* From one mapping to the next, for there may be very many of one file. */
+/* The end of the module that begins with the mapping; 0: its headers are not in the dump. */
+static uint64_t claimed_end(const struct image *image, const struct mapping *mapping)
+{
+	struct module_headers headers;
+	uint8_t first;
+
+	if (module_headers_read(image, mapping->start, &headers))
+		return module_headers_end(&headers);
+	return image_read(image, mapping->start, &first, 1) ? mapping->end : 0;
+}
+
+/* Whether the mapping of a file's first page is of the module that the one before it is of. */
+static bool goes_on(const struct mapping *mapping, uint64_t claimed)
+{
+	return claimed ? mapping->start < claimed
+		       : mapping[-1].offset == 0 && mapping->start == mapping[-1].end;
+}
+
+/*
+ * From one mapping to the next, for there may be very many of one file. Segments of a module may
+ * share the first page of the file, which each of them maps then: lld, mold and gold save space so.
+ */
 static void find_bases(struct image *image)
 {
+	uint64_t claimed = 0;
+
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
+		bool follows = i > 0 && strcmp(mapping[-1].path, mapping->path) == 0;
 
-		if (mapping->offset == 0)
-			mapping->base = mapping;
-		else if (i > 0 && strcmp(mapping[-1].path, mapping->path) == 0)
-			mapping->base = mapping[-1].base;
+		if (mapping->offset != 0 || (follows && goes_on(mapping, claimed))) {
+			mapping->base = follows ? mapping[-1].base : NULL;
+			continue;
+		}
+		mapping->base = mapping;
+		claimed = claimed_end(image, mapping);
 	}
 }
 

@@ -27,19 +27,15 @@ bool module_is_libc(const struct module *module)
 bool module_holds(const struct image *image, const struct module *module, const void *wanted,
 		  size_t wanted_size)
 {
-	uint64_t address = module->start, size;
+	const struct region *region = module_region_next(image, module->start, module->end);
 
-	while (address < module->end) {
-		const struct region *region = image_find(image, address);
-		const uint8_t *bytes = image_bytes(image, address, &size);
+	for (; region; region = module_region_next(image, region->end, module->end)) {
+		uint64_t start = region->start > module->start ? region->start : module->start;
+		uint64_t end = region->end < module->end ? region->end : module->end;
 
-		if (!region)
-			return false;
-		if (bytes && size > module->end - address)
-			size = module->end - address;
-		if (bytes && memmem(bytes, size, wanted, wanted_size))
+		if (region->bytes && memmem(region->bytes + (start - region->start), end - start,
+					    wanted, wanted_size))
 			return true;
-		address = region->end;
 	}
 	return false;
 }
@@ -59,18 +55,16 @@ static bool has_segment_of_constants(const struct image *image, uint64_t base)
 
 bool module_has_constants(const struct image *image, const struct module *module)
 {
-	uint64_t address = module->start;
-	bool whole = true;
+	const struct region *region = module_region_next(image, module->start, module->end);
+	bool whole = region != NULL;
 
-	while (address < module->end) {
-		const struct region *region = image_find(image, address);
-
-		if (!region)
-			return false;
-		address = region->end;
-		/* Variables that nothing touched, which the kernel leaves out,
-		 * are no constants. */
-		if (region->origin != REGION_ABSENT || (region->rights & RIGHT_WRITE))
+	for (; region; region = module_region_next(image, region->end, module->end)) {
+		/*
+		 * Variables that nothing touched, which the kernel leaves out, are no constants;
+		 * nor is what the kernel maps between segments, such as [vvar].
+		 */
+		if (region->origin != REGION_ABSENT || (region->rights & RIGHT_WRITE) ||
+		    !region->mapping)
 			continue;
 		if (!(region->rights & RIGHT_EXECUTE))
 			return false;
@@ -91,10 +85,7 @@ static bool read_extent(const struct image *image, uint64_t base, uint64_t *ret_
 	if (!module_headers_read(image, base, &headers) || !headers.is_loaded)
 		return false;
 	*ret_bias = headers.bias;
-	for (size_t i = 0; i < headers.count; i++)
-		if (headers.segments[i].p_type == PT_LOAD)
-			*ret_end = headers.bias + headers.segments[i].p_vaddr +
-				   headers.segments[i].p_memsz;
+	*ret_end = module_headers_end(&headers);
 	return true;
 }
 
@@ -137,16 +128,11 @@ static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t cl
 /* Whether any of the module is code: it is no data file, then. */
 static bool has_code(const struct image *image, const struct module *module)
 {
-	uint64_t address = module->start;
+	const struct region *region = module_region_next(image, module->start, module->end);
 
-	while (address < module->end) {
-		const struct region *region = image_find(image, address);
-
-		if (!region || (region->rights & RIGHT_EXECUTE))
-			return region != NULL;
-		address = region->end;
-	}
-	return false;
+	while (region && !(region->rights & RIGHT_EXECUTE))
+		region = module_region_next(image, region->end, module->end);
+	return region != NULL;
 }
 
 /*
@@ -177,8 +163,7 @@ static bool is_module(const struct image *image, struct module *module, bool has
 static bool is_next_of(const struct mapping *first, const struct mapping *mapping, uint64_t end,
 		       uint64_t claimed)
 {
-	return strcmp(mapping->path, first->path) == 0 && mapping->offset != 0 &&
-	       (mapping->start == end || mapping->start < claimed);
+	return mapping->base == first && (mapping->start == end || mapping->start < claimed);
 }
 
 /*
@@ -204,7 +189,7 @@ static struct error *add_files(struct program *program)
 		uint64_t claimed = 0, reach;
 
 		next = i + 1;
-		if (first->offset != 0)
+		if (first->base != first)
 			continue;
 		if (!read_extent(image, first->start, &module.bias, &claimed))
 			reach = first->start + LARGEST_MODULE;

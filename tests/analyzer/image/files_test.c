@@ -89,6 +89,46 @@ static size_t pages_read(const char *file)
 	return pages;
 }
 
+/* Three mappings of the file's first page in a row, one of its second, and one elsewhere. */
+static struct image *open_mapped(struct core *core, struct findings *findings, bool has_first)
+{
+	static const uint64_t places[] = { 0, 1, 2, 3, 9 }, offsets[] = { 0, 0, 0, 1, 0 };
+	struct image *image = NULL;
+
+	core_init(core);
+	core_add(core, BASE - 16 * PAGE, PAGE, RIGHT_READ | RIGHT_WRITE);
+	if (has_first)
+		core_add(core, BASE, 3 * PAGE, RIGHT_READ);
+	for (size_t i = 0; i < 5; i++)
+		core_add_file(core, BASE + places[i] * PAGE, BASE + (places[i] + 1) * PAGE,
+			      offsets[i] * PAGE, "/not/there");
+	core_write_file(core);
+	assert_no_error(image_open(core->path, findings, &image));
+	assert_int_equal(image->mapping_count, 5);
+	return image;
+}
+
+TEST(segments_may_share_the_first_page_of_a_file_whose_headers_are_not_in_the_core)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = open_mapped(&core, &findings, false);
+
+	for (size_t i = 0; i < 4; i++)
+		assert_ptr_equal(image->mappings[i].base, &image->mappings[0]);
+	assert_ptr_equal(image->mappings[4].base, &image->mappings[4]);
+}
+
+TEST(what_is_no_module_begins_with_each_mapping_of_its_first_page)
+{
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(image_close) struct image *image = open_mapped(&core, &findings, true);
+
+	assert_ptr_equal(image->mappings[1].base, &image->mappings[1]);
+	assert_ptr_equal(image->mappings[3].base, &image->mappings[2]);
+}
+
 TEST(what_the_core_lacks_comes_from_the_file)
 {
 	write_library(1, PAGES * PAGE);

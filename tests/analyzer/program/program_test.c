@@ -563,7 +563,8 @@ static bool has_constants_without(unsigned int rights)
 	process_init(&process);
 	memcpy(core_at(&process.core, LIBRARY + sizeof(Elf64_Ehdr), sizeof(segment)), &segment,
 	       sizeof(segment));
-	core_add_file(&process.core, DATA + PAGE, DATA + DATA_SIZE, 2 * PAGE, "/lib/libc.so.6");
+	core_add_file(&process.core, DATA + PAGE, DATA + DATA_SIZE + PAGE, 2 * PAGE,
+		      "/lib/libc.so.6");
 	core_add_part(&process.core, DATA + DATA_SIZE, PAGE, 0, rights);
 	process_open(&process);
 	module = &process.program->modules[0];
