@@ -18,6 +18,9 @@
 /* Of a file; bytes of all its notes, for several rows may be the same. */
 enum { MAXIMUM_HEADERS = 256, MAXIMUM_NOTES = 64 * 1024 };
 
+/* Bytes of a module that has no build-id. */
+enum { MOST_COMPARED = 1 << 18 };
+
 /* Where the bytes of an ELF file come from: the process's memory, or a file. */
 struct source {
 	const struct image *image;
@@ -284,6 +287,58 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 	return RIGHT_READ;
 }
 
+/* Whether the dump has nothing at address that is not in these bytes of a file. */
+static bool is_same(const struct image *image, uint64_t address, const uint8_t *bytes,
+		    uint64_t size)
+{
+	uint64_t end = address + size;
+	const struct region *region = module_region_next(image, address, end);
+
+	if (end < address)
+		return false;
+	for (; region; region = module_region_next(image, region->end, end)) {
+		uint64_t from = region->start > address ? region->start : address;
+		uint64_t to = region->end < end ? region->end : end;
+
+		if (region->bytes && memcmp(region->bytes + (from - region->start),
+					    bytes + (from - address), to - from) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool has_bytes(const struct image_file *file, uint64_t offset, uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset;
+}
+
+/* Whether the file has the module's headers, all its segments, and what is constant in these. */
+static bool is_alike(const struct image *image, const struct module_headers *headers, uint64_t base,
+		     const struct image_file *file)
+{
+	const Elf64_Ehdr *header = &headers->header;
+	uint64_t size = header->e_phnum * (uint64_t)header->e_phentsize;
+	uint64_t left = MOST_COMPARED;
+
+	if (!has_bytes(file, 0, sizeof(Elf32_Ehdr)) || !has_bytes(file, header->e_phoff, size) ||
+	    !is_same(image, base, file->bytes, sizeof(Elf32_Ehdr)) ||
+	    !is_same(image, base + header->e_phoff, file->bytes + header->e_phoff, size))
+		return false;
+	list_for_each(segment, headers->segments, headers->count) {
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (!has_bytes(file, segment->p_offset, segment->p_filesz))
+			return false;
+		size = segment->p_flags & PF_W ? 0 : segment->p_filesz;
+		size = size < left ? size : left;
+		left -= size;
+		if (!is_same(image, headers->bias + segment->p_vaddr,
+			     file->bytes + segment->p_offset, size))
+			return false;
+	}
+	return headers->is_loaded;
+}
+
 static struct error *find_file(struct file_table *table, const struct image *image,
 			       const struct mapping *mapping, uint64_t end,
 			       const struct image_file **ret, enum file_state *ret_state)
@@ -291,10 +346,12 @@ static struct error *find_file(struct file_table *table, const struct image *ima
 	struct build_id in_dump = build_id_of_image(image, mapping->start, end), in_file;
 	const struct image_file key = { .path = (char *)mapping->path };
 	struct image_file **found, *file = NULL;
+	struct module_headers headers;
+	bool is_bare = in_dump.size == 0 && !mapping->is_matched;
 
 	*ret = NULL;
 	*ret_state = FILE_UNKNOWN;
-	if (in_dump.size == 0 && !mapping->is_matched)
+	if (is_bare && !module_headers_read(image, mapping->start, &headers))
 		return NULL;
 	found = tfind(&key, &table->by_path, compare_paths);
 	if (found)
@@ -310,6 +367,9 @@ static struct error *find_file(struct file_table *table, const struct image *ima
 		return NULL;
 	*ret_state = FILE_UNKNOWN;
 	if (file->modules++ >= MOST_MODULES_OF_FILE)
+		return NULL;
+	*ret_state = FILE_OTHER_BUILD;
+	if (is_bare && !is_alike(image, &headers, mapping->start, file))
 		return NULL;
 	*ret_state = FILE_USED;
 	*ret = file;

@@ -36,7 +36,8 @@ void file_table_deinit(struct file_table *table);
 
 /*
  * The file of that mapping, at the beginning of a module that goes on to end, if it has the
- * module's build-id or was matched; or what the dump has of it, or NULL in *ret, and why. The table
+ * module's build-id, was matched, or the dump has none and all that it has of the module's headers
+ * and constants is in the file; or what the dump has of it, or NULL in *ret, and why. The table
  * owns it. A file stands for no more than
  * MOST_MODULES_OF_FILE modules: a program has one of a file, a few with dlmopen(), while a small
  * dump could name a large file again and again.

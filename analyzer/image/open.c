@@ -274,13 +274,32 @@ static uint64_t end_of_module(const struct image *image, size_t base)
 	return image->mappings[last].end;
 }
 
+/* Say that the file of the first of them is likely, but not known, to be the right one. */
+static void report_likely(const struct image *image, const char *path, size_t count)
+{
+	char others[48] = "";
+
+	if (count == 0)
+		return;
+	if (count > 1)
+		snprintf(others, sizeof(others), " (and %zu more)", count - 1);
+	findings_add(
+		image->findings, FINDING_NOTE,
+		"the core has no build-id of %s%s (see --build-id in ld(1)), so the file cannot be known to be the one that ran; it is used, because it has the headers and constants that the core has",
+		path, others);
+}
+
 static struct error *find_files(struct image *image)
 {
+	const char *likely = NULL;
+	size_t count = 0;
+
 	sort_mappings(image);
 	find_bases(image);
 	for (size_t i = 0; i < image->mapping_count; i++) {
 		struct mapping *mapping = &image->mappings[i];
 		const struct mapping *base = mapping->base;
+		uint64_t end;
 
 		if (!base)
 			continue;
@@ -288,9 +307,17 @@ static struct error *find_files(struct image *image)
 			mapping->file = base->file;
 			continue;
 		}
-		TRY(file_table_find(&image->files, image, mapping, end_of_module(image, i),
-				    &mapping->file, &mapping->state));
+		end = end_of_module(image, i);
+		TRY(file_table_find(&image->files, image, mapping, end, &mapping->file,
+				    &mapping->state));
+		if (mapping->is_matched || mapping->state != FILE_USED ||
+		    build_id_of_image(image, mapping->start, end).size > 0)
+			continue;
+		mapping->is_matched = true;
+		if (count++ == 0)
+			likely = mapping->path;
 	}
+	report_likely(image, likely, count);
 	return NULL;
 }
 

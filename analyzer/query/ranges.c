@@ -159,10 +159,15 @@ static void modules_write(const struct analysis *analysis, const struct ranges *
 		[FILE_USED] = "used",
 	};
 	const struct module *module = &analysis_program(analysis)->modules[range->number];
+	const struct mapping *mapping = image_find_mapping(analysis_image(analysis), module->start);
+	const char *state = states[module->state];
 
+	if (module->path[0] == '[') /* the vdso has none */
+		state = NULL;
+	else if (module->state == FILE_USED && mapping && mapping->is_matched)
+		state = "likely";
 	report_add(report, module->start, module->end, range->size);
-	/* The vdso has none. */
-	report_add(report, module->path[0] == '[' ? NULL : states[module->state], module->path);
+	report_add(report, state, module->path);
 }
 
 /* "file": whether the module's file could be used, or why not. */

@@ -5,6 +5,7 @@ they lack costs names at most, and heapcore says which and why.
 """
 
 import os
+import re
 import shutil
 import struct
 import unittest
@@ -148,7 +149,9 @@ class ElsewhereTest(harness.LiveTest):
         answers = [harness.ask("--sysroot", root, *commands, core)
                    for root in (home, elsewhere)]
         self.assertEqual(answers[0].stdout, answers[1].stdout)
-        self.assertEqual(answers[0].stderr, answers[1].stderr)
+        # Here the file has no debug information; elsewhere, it is not known whether it has.
+        here, elsewhere = (re.sub(".* types.*\n", "", answer.stderr) for answer in answers[:2])
+        self.assertEqual(here, elsewhere)
         return answers[1].stdout
 
     def test_portable_core_says_the_same_elsewhere(self):
@@ -227,7 +230,7 @@ class ElsewhereTest(harness.LiveTest):
         self.assertRegex(answer.stderr, f"note: names of classes need "
                          f"{program} \\(build-id [0-9a-f]{{40}}\\), which is "
                          f"not here: use --sysroot\n")
-        self.assertEqual(answer.stderr.count(f"need {program}"), 1)
+        self.assertEqual(answer.stderr.count(f"classes need {program}"), 1)
         os.mkdir(self.path("none"))
         answer = harness.ask("--sysroot", self.path("none"), library,
                              "summarize", "used")

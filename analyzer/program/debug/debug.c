@@ -223,7 +223,10 @@ void debug_miss_types(struct debug *debug)
 
 	if (!module || !debug_module_main(module) || debug_has_types(module))
 		return;
-	if (strncmp(module->module->path, "/usr/", strlen("/usr/")) != 0)
+	if (module->module->state != FILE_USED)
+		findings_add(debug->findings, FINDING_NOTE, "types of allocations need %s, %s",
+			     module_title(module), file_obstacle(module, &debug->options));
+	else if (strncmp(module->module->path, "/usr/", strlen("/usr/")) != 0)
 		findings_add(
 			debug->findings, FINDING_NOTE,
 			"%s has no debug information, which would name types: compile it with -g",

@@ -14,12 +14,14 @@ void debug_file_close(struct debug_file *file)
 	*file = (struct debug_file){ .fd = -1 };
 }
 
+/* No build-id, if id is empty. */
 static bool has_build_id(Elf *elf, const struct build_id *id)
 {
 	const void *bytes;
 	ssize_t size = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
 
-	return size > 0 && (size_t)size == id->size && memcmp(bytes, id->bytes, id->size) == 0;
+	return size >= 0 && (size_t)size == id->size &&
+	       (size == 0 || memcmp(bytes, id->bytes, id->size) == 0);
 }
 
 bool debug_file_open(const char *sysroot, const char *path, const struct build_id *id,

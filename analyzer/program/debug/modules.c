@@ -102,7 +102,11 @@ Elf *debug_module_main(struct debug_module *module)
 	if (module->searched_main)
 		return module->main.elf;
 	module->searched_main = true;
-	if (file && !file->partial)
+	/* Without a build-id, it was compared. */
+	if (file && !file->partial && module->id.size == 0)
+		debug_file_adopt(file_open_below(options->sysroot, file->path), file->path,
+				 &module->id, &module->main);
+	else if (file && !file->partial)
 		debug_file_open(options->sysroot, file->path, &module->id, &module->main);
 	else if (!file)
 		read_from_memory(module);

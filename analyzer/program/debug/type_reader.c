@@ -724,6 +724,28 @@ struct debug_module *debug_typed_module(struct debug *debug, size_t number)
 	return module && module->module == described && is_wanted(module) ? module : NULL;
 }
 
+/* Say that no static variable of the module, from first on, is where its memory is, if so. */
+static void check_places(struct type_reader *reader, const struct module *module, size_t first)
+{
+	size_t count = 0;
+
+	for (size_t i = first; i < reader->variables.count; i++) {
+		const struct raw_variable *variable = &reader->variables.items[i];
+
+		/* Linkers have 0 or 1 less for what they left out. */
+		if (variable->is_thread_local || variable->address - reader->bias + 1 <= 1)
+			continue;
+		if (variable->address - module->start < module->end - module->start)
+			return;
+		count++;
+	}
+	if (count > 0)
+		findings_add(
+			reader->debug->findings, FINDING_NOTE,
+			"debug information of %s was read, but none of its %zu static variable%s has a place in its memory: what they refer to has no types",
+			module_name(module), count, count > 1 ? "s" : "");
+}
+
 struct error *type_reader_read(struct type_reader *reader)
 {
 	const struct program *program = reader->debug->program;
@@ -731,9 +753,12 @@ struct error *type_reader_read(struct type_reader *reader)
 	progress_begin(reader->progress, "reading types", 0);
 	for (size_t i = 0; i < program->module_count; i++) {
 		struct debug_module *module = debug_typed_module(reader->debug, i);
+		size_t first = reader->variables.count;
 
-		if (module)
-			TRY(read_module(reader, module));
+		if (!module)
+			continue;
+		TRY(read_module(reader, module));
+		check_places(reader, module->module, first);
 	}
 	return progress_check(reader->progress, 0);
 }
