@@ -68,7 +68,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->minimum = glibc_minimum(heap->word);
 	heap->grain = ALIGNMENT;
 	heap->caches = true;
-	heap->piece_steps = 2 * context->image->size / heap->minimum;
+	heap->piece_steps.left = 2 * context->image->size / heap->minimum;
 	heap->cached.memory.account = context->account;
 	heap->fast.memory.account = context->account;
 	heap->thread_caches.memory.account = context->account;

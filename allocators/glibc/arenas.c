@@ -146,10 +146,11 @@ static bool ring_is_of_version(struct glibc_heap *heap, struct view *view,
 {
 	uint64_t place = address;
 
-	for (; heap->ring_steps > 0; heap->ring_steps--) {
+	while (!budget_is_spent(&heap->ring_steps)) {
 		if (is_of_version(view, layout, place))
 			return true;
-		if (!view_word(view, place + layout->next, &place) || place == address)
+		if (!view_word(view, place + layout->next, &place) || place == address ||
+		    !budget_take(&heap->ring_steps))
 			break;
 	}
 	return false;
@@ -212,12 +213,10 @@ static bool ring_closes(struct glibc_heap *heap, struct view *view,
 	struct cycle_search search = { .mark = address, .power = 1 };
 	uint64_t place = address;
 
-	while (heap->ring_steps > 0 && view_word(view, place + layout->next, &place) &&
-	       place % heap->word == 0) {
-		heap->ring_steps--;
+	while (view_word(view, place + layout->next, &place) && place % heap->word == 0 &&
+	       budget_take(&heap->ring_steps))
 		if (place == address || cycle_closes(&search, place))
 			return place == address;
-	}
 	return false;
 }
 
@@ -329,7 +328,7 @@ static struct error *find_main_arenas(struct glibc_heap *heap, bool mapped)
 {
 	const struct image *image = heap->context.image;
 
-	heap->ring_steps = RING_STEPS * most_arenas(image);
+	heap->ring_steps.left = RING_STEPS * most_arenas(image);
 	list_for_each(region, image->regions, image->region_count) {
 		if (region->bytes && (region->rights & RIGHT_WRITE) &&
 		    (region->mapping != NULL) == mapped)

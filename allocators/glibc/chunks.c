@@ -61,7 +61,7 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 	struct view view = { heap->context.image };
 	uint64_t chunk = start, size;
 
-	while (heap->piece_steps-- > 0) {
+	while (budget_take(&heap->piece_steps)) {
 		switch (look(&view, arena, chunk, end, &chunk)) {
 		case STEP_CHUNK:
 			break;
@@ -77,7 +77,6 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 			return false;
 		}
 	}
-	heap->piece_steps = 0;
 	return false;
 }
 
@@ -94,9 +93,8 @@ static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 	    !sound_header(walk->arena, header, walk->end - chunk, walk->heap->word))
 		return false;
 	for (unsigned int i = 0; to_end || i < SOUND_RUN; i++) {
-		if (walk->steps == 0)
+		if (!budget_take(&walk->steps))
 			return false;
-		walk->steps--;
 		switch (look(&view, walk->arena, chunk, walk->end, &chunk)) {
 		case STEP_CHUNK:
 			break;
@@ -452,9 +450,8 @@ static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *r
 	const uint64_t start = chunk;
 
 	for (unsigned int i = 0; i < LONG_ROW; i++) {
-		if (chunk >= stop || walk->steps == 0)
+		if (chunk >= stop || !budget_take(&walk->steps))
 			return false;
-		walk->steps--;
 		if (i >= SOUND_RUN && chunk - start >= LONG_ROW_BYTES)
 			break;
 		if (look(&walk->view, walk->arena, chunk, walk->end, &chunk) != STEP_CHUNK)
@@ -492,7 +489,7 @@ struct walk glibc_walk_from(struct glibc_heap *heap, struct block_sink *sink,
 		.cached = number_list_below(&heap->cached, start),
 		.fast = number_list_below(&heap->fast, start),
 		.view = { heap->context.image },
-		.steps = (stretch->end - stretch->start) / 2,
+		.steps = { (stretch->end - stretch->start) / 2 },
 		.links = &heap->links,
 		.suspects = &heap->suspects,
 	};

@@ -23,6 +23,7 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/base/error.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/index.h"
@@ -158,8 +159,8 @@ struct glibc_heap {
 	ARRAY(struct thread_cache) thread_caches;
 	struct number_list tcaches;  /* their memory */
 	struct number_list suspects; /* blocks that look like one */
-	uint64_t piece_steps;	     /* budget of glibc_is_piece() */
-	uint64_t ring_steps;	     /* budget for following rings of arenas */
+	struct budget piece_steps;   /* of glibc_is_piece() */
+	struct budget ring_steps;    /* of following rings of arenas */
 	uint64_t tcache_key;	     /* in the second word of cached chunks */
 	bool mangled;		     /* the links of cached and fast chunks */
 	bool mangling_known;

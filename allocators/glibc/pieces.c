@@ -181,7 +181,7 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 	middle->walk = glibc_walk_from(pieces->heap, middle->sink, stretch, piece->start);
 	middle->walk.links = &middle->links;
 	middle->walk.suspects = &middle->suspects;
-	middle->walk.steps = ROW_STEPS;
+	middle->walk.steps.left = ROW_STEPS;
 	middle->walk.in_pieces = middle->walk.from_the_middle = true;
 	middle->first = piece->start;
 	if (is_empty(pieces, stretch) || (piece->start != stretch->start &&

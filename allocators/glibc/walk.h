@@ -6,6 +6,7 @@
 #define ALLOCATORS_GLIBC_WALK_H
 
 #include "allocators/glibc/glibc.h"
+#include "analyzer/base/budget.h"
 
 /*
  * Chunks of that arena in a row, from start on, below end. In a main arena's memory, others may
@@ -25,8 +26,8 @@ struct walk {
 	uint64_t end;
 	size_t cached, fast; /* the next members of these lists */
 	struct view view;
-	uint64_t steps;	   /* budget for finding chunks */
-	uint64_t previous; /* block below, for a report; 0: none */
+	struct budget steps; /* of finding chunks */
+	uint64_t previous;   /* block below, for a report; 0: none */
 	uint64_t previous_size;
 	/* The heap's, or apart until it is known whether they belong there. */
 	struct glibc_links *links;

@@ -10,6 +10,7 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/program/module_words.h"
 
 enum { PROGRESS_STEP = 1 << 16 };
@@ -58,8 +59,8 @@ struct reading {
 	struct jemalloc *je;
 	const struct heap_context *context;
 	struct view nodes, metadata;
-	uint64_t budget; /* bytes of nodes that the dump may hold */
-	uint64_t last;	 /* metadata looked at last */
+	struct budget budget; /* bytes of nodes that the dump may hold */
+	uint64_t last;	      /* metadata looked at last */
 	uint64_t steps;
 };
 
@@ -87,10 +88,9 @@ static struct error *note_node(struct reading *reading, uint64_t node, uint64_t 
 			       bool *ret_go_on)
 {
 	*ret_go_on = node % reading->je->geometry.word == 0 && node <= UINT64_MAX - bytes &&
-		     bytes <= reading->budget;
+		     budget_take_many(&reading->budget, bytes);
 	if (!*ret_go_on)
 		return NULL;
-	reading->budget -= bytes;
 	return array_append(&reading->je->leaves, (struct memory_range){ node, node + bytes });
 }
 
@@ -134,7 +134,7 @@ struct error *jemalloc_read_extents(struct jemalloc *je, const struct heap_conte
 		.context = context,
 		.nodes = { context->image },
 		.metadata = { context->image },
-		.budget = image_held_bytes(context->image),
+		.budget = { image_held_bytes(context->image) },
 	};
 	struct view root = { context->image };
 	uint64_t child;

@@ -14,6 +14,7 @@
  */
 #include "allocators/jemalloc4/jemalloc4.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/sort.h"
 
 enum {
@@ -157,7 +158,7 @@ struct tree_search {
 	struct view view;
 	uint64_t none;	    /* the node that stands for none */
 	unsigned int links; /* words of a node before its links */
-	uint64_t budget;
+	struct budget budget;
 	struct range_list found;
 };
 
@@ -173,11 +174,11 @@ static struct error *read_tree(struct tree_search *search, uint64_t root, bool *
 	while (depth > 0) {
 		uint64_t node = stack[--depth];
 
-		if (node % TREE_NODE != 0 || search->budget < TREE_NODE ||
+		if (node % TREE_NODE != 0 ||
 		    !view_read(&search->view, node, words, sizeof(words)) ||
-		    !may_be_huge(search->heap, words[5], words[6]))
+		    !may_be_huge(search->heap, words[5], words[6]) ||
+		    !budget_take_many(&search->budget, TREE_NODE))
 			return NULL;
-		search->budget -= TREE_NODE;
 		TRY(array_append(&search->found,
 				 (struct memory_range){ words[5], words[5] + words[6] }));
 		for (int i = 0; i < 2; i++) {
@@ -221,7 +222,7 @@ static struct error *find_trees(struct jemalloc4_heap *heap)
 	const struct program *program = heap->context.program;
 	struct tree_search search = { .heap = heap,
 				      .view = { heap->context.image },
-				      .budget = image_held_bytes(heap->context.image) };
+				      .budget = { image_held_bytes(heap->context.image) } };
 	struct error *error = NULL;
 
 	search.found.memory.account = heap->context.account;

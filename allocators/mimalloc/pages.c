@@ -8,6 +8,7 @@
  */
 #include "allocators/mimalloc/mimalloc.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/sink.h"
 
@@ -149,7 +150,9 @@ struct error *mimalloc_vote(const struct mimalloc_heap *heap, size_t *ret_fits, 
 static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, uint64_t owner,
 				 uint64_t block, const uint64_t keys[2])
 {
-	for (uint64_t budget = heap->bytes / ALIGNMENT; block && budget > 0; budget--) {
+	struct budget budget = { heap->bytes / ALIGNMENT };
+
+	while (block && budget_take(&budget)) {
 		const struct mimalloc_page *page = mimalloc_find_page(heap, block);
 
 		if (!page || !page->bytes || block_number(page, block) == MOST_BLOCKS) {

@@ -15,6 +15,7 @@
  *slot whose block begins later says so in the same place.
  */
 #include "allocators/musl/musl.h"
+#include "analyzer/base/budget.h"
 
 enum {
 	SIZE_CLASSES = 48,
@@ -167,13 +168,14 @@ static void check_groups(struct musl_heap *heap)
 struct error *musl_read_groups(struct musl_heap *heap)
 {
 	struct view view = { heap->context.image };
-	uint64_t budget = image_held_bytes(heap->context.image) / AREA_BYTES, area;
+	struct budget budget = { image_held_bytes(heap->context.image) / AREA_BYTES };
+	uint64_t area;
 
 	if (!view_word(&view, heap->head, &area))
 		area = 0;
-	for (; area && budget > 0; budget--) {
+	while (area && budget_take(&budget)) {
 		TRY(read_area(heap, &view, area, &area));
-		if (budget % PROGRESS_STEP == 0)
+		if (budget.left % PROGRESS_STEP == 0)
 			TRY(progress_check(heap->context.progress, 0));
 	}
 	heap->areas.count = memory_ranges_join(heap->areas.items, heap->areas.count);

@@ -18,6 +18,7 @@
 #ifndef ALLOCATORS_PERL_PERL_H
 #define ALLOCATORS_PERL_PERL_H
 
+#include "analyzer/base/budget.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
 
@@ -83,7 +84,7 @@ struct perl_arena {
 struct perl_arenas {
 	ARRAY(struct perl_arena) list;	   /* once slots are claimed, by address and apart */
 	ARRAY(struct memory_range) tables; /* as far as they are in use */
-	uint64_t steps;			   /* that walks along chains may take yet */
+	struct budget steps;		   /* of walks along chains */
 	uint64_t damaged;		   /* heads that make no sense */
 };
 

@@ -122,7 +122,7 @@ static struct error *find_in(const struct image *image, const struct region *reg
 			if ((uint32_t)words[1] - TABLE_ENTRIES <= HEADS - TABLE_ENTRIES)
 				TRY(look_at(ret, &view, at + i, words));
 		}
-		ret->steps += size / WORD;
+		ret->steps.left += size / WORD;
 		next = at + size;
 		if (next < region->end)
 			next = image_next_data(image, next) / STEP * STEP;

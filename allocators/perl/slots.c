@@ -202,7 +202,7 @@ static void claim_entries(struct perl_arenas *arenas, struct view *view,
 {
 	uint64_t entry;
 
-	for (uint64_t i = 0; i < hash->chains && arenas->steps > 0; i++, arenas->steps--) {
+	for (uint64_t i = 0; i < hash->chains && budget_take(&arenas->steps); i++) {
 		if (!view_word(view, hash->table + WORD * i, &entry))
 			break;
 		while (claim_entry(arenas, entry) && view_word(view, entry, &entry))
@@ -346,8 +346,8 @@ static void measure_chain(struct perl_arenas *arenas, struct view *view, struct 
 
 	if (perl_bit(arena->doubtful, slot))
 		return;
-	for (; arenas->steps > 0 && next_unclaimed(arenas, view, entry, &entry, &next_slot);
-	     arenas->steps--)
+	while (budget_take(&arenas->steps) &&
+	       next_unclaimed(arenas, view, entry, &entry, &next_slot))
 		chain.length++;
 	if (chain.length > longest->length)
 		*longest = chain;

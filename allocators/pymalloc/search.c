@@ -8,6 +8,7 @@
  */
 #include "allocators/pymalloc/pymalloc.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/list.h"
 
 #include <string.h>
@@ -31,7 +32,8 @@ struct search {
 	struct pymalloc_heap *heap;
 	const struct module *module;
 	struct view view;
-	uint64_t budget; /* of records and pools to look at: a dump may have them without end */
+	struct budget
+		budget; /* of records and pools to look at: a dump may have them without end */
 };
 
 uint64_t pymalloc_first_pool(const struct pymalloc_arena *arena)
@@ -72,12 +74,10 @@ static size_t count_records(struct search *search, uint64_t start)
 	unsigned int ends = 0;
 	struct record record;
 
-	while (count < MOST_RECORDS && search->budget > 0 &&
+	while (count < MOST_RECORDS &&
 	       view_read(&search->view, start + RECORD * count, &record, sizeof(record)) &&
-	       is_record(&record, start, &ends)) {
-		search->budget--;
+	       is_record(&record, start, &ends) && budget_take(&search->budget))
 		count++;
-	}
 	while (2 * doubled <= count)
 		doubled *= 2;
 	return doubled <= count ? doubled : 0;
@@ -101,8 +101,8 @@ static uint64_t measure_arena(struct search *search, const struct pymalloc_arena
 	struct pymalloc_pool pool;
 	uint64_t bytes = 0;
 
-	for (uint64_t at = pymalloc_first_pool(arena); at < arena->next_pool && search->budget > 0;
-	     at += arena->geometry->pool, search->budget--)
+	for (uint64_t at = pymalloc_first_pool(arena);
+	     at < arena->next_pool && budget_take(&search->budget); at += arena->geometry->pool)
 		if (pymalloc_read_pool(&search->view, arena, at, &pool))
 			bytes += arena->geometry->pool;
 	return bytes;
@@ -283,12 +283,12 @@ struct error *pymalloc_search(struct pymalloc_heap *heap)
 	const struct heap_context *context = &heap->context;
 	struct search search = { .heap = heap, .view = { context->image } };
 
-	search.budget = MOST_RECORDS + context->image->size / RECORD;
+	search.budget.left = MOST_RECORDS + context->image->size / RECORD;
 	list_for_each(module, context->program->modules, context->program->module_count) {
 		search.module = module;
 		TRY(search_module(&search));
 	}
-	heap->gave_up = search.budget == 0;
+	heap->gave_up = budget_is_spent(&search.budget);
 	drop_overlapping(heap);
 	return NULL;
 }

@@ -14,6 +14,7 @@
  * Spans, which are the heads of rings. Objects of a list are linked by their first words.
  */
 #include "allocators/tcmalloc/tcmalloc.h"
+#include "analyzer/base/budget.h"
 
 enum {
 	MOST_CACHES = 1 << 13,
@@ -38,7 +39,7 @@ struct cache_search {
 	struct tcmalloc *tc;
 	const struct heap_context *context;
 	struct view view, objects;
-	uint64_t budget;		   /* objects in lists: no more than there can be */
+	struct budget budget;		   /* objects in lists: no more than there can be */
 	ARRAY(struct memory_range) chunks; /* of metadata, the newest of each sort */
 };
 
@@ -71,7 +72,7 @@ static struct error *add_list(struct cache_search *search, uint64_t first, uint6
 	uint64_t object = first, i = 0;
 
 	*ret_is_whole = false;
-	for (; object && i < count && search->budget > 0; i++, search->budget--) {
+	for (; object && i < count && budget_take(&search->budget); i++) {
 		if (!is_object(tc, object, class))
 			return NULL;
 		TRY(array_append(&tc->cached, (struct cached_object){ object, cache }));
@@ -372,7 +373,7 @@ struct error *tcmalloc_find_caches(struct tcmalloc *tc, const struct heap_contex
 		.context = context,
 		.view = { context->image },
 		.objects = { context->image },
-		.budget = tc->bytes / ALIGNMENT,
+		.budget = { tc->bytes / ALIGNMENT },
 	};
 	struct error *error;
 

@@ -7,6 +7,7 @@
  */
 #include "allocators/tcmalloc/tcmalloc.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/sink.h"
 
@@ -64,7 +65,7 @@ struct reading {
 	struct tcmalloc *tc;
 	const struct heap_context *context;
 	struct view nodes, spans;
-	uint64_t budget; /* bytes of leaves that the dump may hold */
+	struct budget budget; /* bytes of leaves that the dump may hold */
 	uint64_t steps;
 };
 
@@ -74,10 +75,10 @@ static struct error *read_leaf(struct reading *reading, uint64_t leaf, uint64_t 
 	const uint64_t size = tc->word, bytes = size << tc->leaf_bits;
 	uint64_t word, last = 0;
 
-	if (leaf % size != 0 || leaf > UINT64_MAX - bytes || bytes > reading->budget ||
-	    !is_anonymous_memory(reading->context->image, leaf))
+	if (leaf % size != 0 || leaf > UINT64_MAX - bytes ||
+	    !is_anonymous_memory(reading->context->image, leaf) ||
+	    !budget_take_many(&reading->budget, bytes))
 		return NULL;
-	reading->budget -= bytes;
 	TRY(array_append(&tc->leaves, (struct memory_range){ leaf, leaf + bytes }));
 	for (uint64_t at = leaf;
 	     (at = find_word(&reading->nodes, at, leaf + bytes, size, &word)) < leaf + bytes;
@@ -106,7 +107,7 @@ static struct error *read_page_map(struct tcmalloc *tc, const struct heap_contex
 		.context = context,
 		.nodes = { context->image },
 		.spans = { context->image },
-		.budget = image_held_bytes(context->image),
+		.budget = { image_held_bytes(context->image) },
 	};
 	struct view root = { context->image };
 	uint64_t end = tc->root + tcmalloc_root_bytes(tc), leaf;

@@ -38,7 +38,7 @@ struct classes {
 	HASH_TABLE(struct signature) signatures;
 	HASH_TABLE(struct type) types;
 	/* What may still be spent on names, and on bases of those asked for. */
-	uint64_t names_budget, bases_budget;
+	struct budget names_budget, bases_budget;
 };
 
 /*
@@ -58,7 +58,7 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	classes->image = image;
 	classes->program = program;
 	classes->debug = debug;
-	classes->names_budget = LEAST_BUDGET + image->size;
+	classes->names_budget.left = LEAST_BUDGET + image->size;
 	classes->signatures.memory.account = account;
 	classes->types.memory.account = account;
 	*ret = classes;
@@ -116,12 +116,11 @@ static char *demangle(struct classes *classes, const char *mangled)
 	uint64_t cost = DEMANGLING_COST * strlen(mangled);
 	char *full;
 
-	if (classes->names_budget < cost)
+	if (!budget_take_many(&classes->names_budget, cost))
 		return NULL;
 	full = demangle_type(mangled);
 	if (full)
-		cost += DEMANGLING_COST * strlen(full);
-	classes->names_budget -= cost < classes->names_budget ? cost : classes->names_budget;
+		budget_take_many(&classes->names_budget, DEMANGLING_COST * strlen(full));
 	return full;
 }
 
@@ -391,7 +390,7 @@ void classes_begin_search(struct classes *classes)
 {
 	enum { SHARE = 8 };
 
-	classes->bases_budget = LEAST_BUDGET + classes->image->size / SHARE;
+	classes->bases_budget.left = LEAST_BUDGET + classes->image->size / SHARE;
 }
 
 struct visit {

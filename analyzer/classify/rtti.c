@@ -16,14 +16,6 @@ enum {
 	TYPE_COST = 64,
 };
 
-static bool spend(uint64_t *budget, uint64_t cost)
-{
-	bool enough = cost <= *budget;
-
-	*budget = enough ? *budget - cost : 0;
-	return enough;
-}
-
 /* The offset of a word. */
 static uint64_t word_at(const struct image *image, unsigned int number)
 {
@@ -60,7 +52,8 @@ static bool is_letter(char letter)
  * Read the mangled name of a class, without the '*' in front of those whose address alone counts.
  * Sets *ret_known to whether it can be read at all.
  */
-static char *read_name(const struct image *image, uint64_t type, uint64_t *budget, bool *ret_known)
+static char *read_name(const struct image *image, uint64_t type, struct budget *budget,
+		       bool *ret_known)
 {
 	uint64_t address, available;
 	const uint8_t *bytes;
@@ -82,7 +75,7 @@ static char *read_name(const struct image *image, uint64_t type, uint64_t *budge
 	length = available
 			 ? strnlen(name, available < LONGEST_MANGLED ? available : LONGEST_MANGLED)
 			 : 0;
-	if (!spend(budget, length) || length == 0 || length == available ||
+	if (!budget_take_many(budget, length) || length == 0 || length == available ||
 	    length == LONGEST_MANGLED || !strchr("0123456789NSZ", *name))
 		return NULL;
 	for (size_t i = 0; i < length; i++)
@@ -93,7 +86,7 @@ static char *read_name(const struct image *image, uint64_t type, uint64_t *budge
 
 /* Whether the type has that name; true also if its name is not at hand. */
 static bool may_be_named(const struct image *image, uint64_t type, const char *wanted,
-			 uint64_t *budget)
+			 struct budget *budget)
 {
 	bool known;
 	_cleanup_(free) char *name = read_name(image, type, budget, &known);
@@ -121,7 +114,7 @@ static bool find_kinds(const struct image *image, uint64_t kind, struct kinds *r
 }
 
 /* The kind of class that a type_info tells of. */
-static enum type_kind find_kind(const struct image *image, uint64_t type, uint64_t *budget)
+static enum type_kind find_kind(const struct image *image, uint64_t type, struct budget *budget)
 {
 	static const char *const names[] = {
 		[TYPE_CLASS] = "N10__cxxabiv117__class_type_infoE",
@@ -132,7 +125,7 @@ static enum type_kind find_kind(const struct image *image, uint64_t type, uint64
 	struct kinds kinds;
 	uint64_t vptr, kind;
 
-	if (!spend(budget, TYPE_COST) || !read_word(image, type, &vptr) ||
+	if (!budget_take_many(budget, TYPE_COST) || !read_word(image, type, &vptr) ||
 	    !read_type(image, vptr, &kind) || !find_kinds(image, kind, &kinds))
 		return TYPE_NONE;
 	if (kind == kinds.single)
@@ -144,7 +137,7 @@ static enum type_kind find_kind(const struct image *image, uint64_t type, uint64
 	return found && may_be_named(image, kind, names[found], budget) ? found : TYPE_NONE;
 }
 
-uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *budget)
+uint64_t rtti_type(const struct image *image, uint64_t vtable, struct budget *budget)
 {
 	uint64_t type, word;
 	int64_t offset_to_top;
@@ -164,7 +157,7 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *budget)
 	return known && !name ? 0 : type;
 }
 
-char *rtti_name(const struct image *image, uint64_t type, uint64_t *budget)
+char *rtti_name(const struct image *image, uint64_t type, struct budget *budget)
 {
 	bool known;
 
@@ -172,7 +165,7 @@ char *rtti_name(const struct image *image, uint64_t type, uint64_t *budget)
 }
 
 /* The address of the type's bases, of which there are so many, each of two words. */
-static uint64_t find_bases(const struct image *image, uint64_t type, uint64_t *budget,
+static uint64_t find_bases(const struct image *image, uint64_t type, struct budget *budget,
 			   uint64_t *ret_address)
 {
 	uint32_t count;
@@ -196,8 +189,8 @@ struct search {
 	const struct image *image;
 	bool (*visit)(void *data, uint64_t base);
 	void *data;
-	unsigned int left; /* that may still be visited */
-	uint64_t *budget;
+	struct budget left; /* of visits */
+	struct budget *budget;
 };
 
 static bool search_bases(struct search *search, uint64_t type, unsigned int depth)
@@ -207,8 +200,8 @@ static bool search_bases(struct search *search, uint64_t type, unsigned int dept
 	uint64_t address = 0, base;
 	uint64_t count = find_bases(search->image, type, search->budget, &address);
 
-	for (uint64_t i = 0; i < count && search->left > 0 && *search->budget > 0; i++) {
-		search->left--;
+	for (uint64_t i = 0;
+	     i < count && !budget_is_spent(search->budget) && budget_take(&search->left); i++) {
 		if (!read_word(search->image, address + i * step, &base))
 			continue;
 		if (search->visit(search->data, base) ||
@@ -219,9 +212,9 @@ static bool search_bases(struct search *search, uint64_t type, unsigned int dept
 }
 
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *budget)
+		    bool (*visit)(void *data, uint64_t base), void *data, struct budget *budget)
 {
-	struct search search = { image, visit, data, MOST_ANCESTORS, budget };
+	struct search search = { image, visit, data, { MOST_ANCESTORS }, budget };
 
 	return search_bases(&search, type, 0);
 }

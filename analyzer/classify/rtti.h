@@ -23,6 +23,7 @@
 #ifndef ANALYZER_CLASSIFY_RTTI_H
 #define ANALYZER_CLASSIFY_RTTI_H
 
+#include "analyzer/base/budget.h"
 #include "analyzer/image/image.h"
 
 /*
@@ -32,16 +33,16 @@
  */
 
 /* The address of the type_info of the vtable's class; 0: it is no vtable. */
-uint64_t rtti_type(const struct image *image, uint64_t vtable, uint64_t *budget);
+uint64_t rtti_type(const struct image *image, uint64_t vtable, struct budget *budget);
 
 /* Its mangled name, to be freed; NULL: not in the dump, nor in a binary. */
-char *rtti_name(const struct image *image, uint64_t type, uint64_t *budget);
+char *rtti_name(const struct image *image, uint64_t type, struct budget *budget);
 
 /*
  * Call visit for each class that the type is derived from, directly or not, until it returns true.
  * A class may come more than once. Returns whether one returned true.
  */
 bool rtti_find_base(const struct image *image, uint64_t type,
-		    bool (*visit)(void *data, uint64_t base), void *data, uint64_t *budget);
+		    bool (*visit)(void *data, uint64_t base), void *data, struct budget *budget);
 
 #endif

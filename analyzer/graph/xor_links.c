@@ -1,5 +1,6 @@
 #include "analyzer/graph/xor_links.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/graph/graph_parts.h"
 #include "analyzer/heap/work_chunks.h"
@@ -21,7 +22,7 @@ struct xor_finder {
 	struct view view;
 	size_t hint;
 	bool has_pair;
-	uint64_t budget; /* links that may be followed yet */
+	struct budget budget; /* of links */
 };
 
 /* Two neighbours in a list, and the offset of their links. */
@@ -73,7 +74,7 @@ static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 {
 	const struct pair first = pair;
 
-	for (size_t links = 0; finder->budget > 0; links++) {
+	for (size_t links = 0; budget_take(&finder->budget); links++) {
 		allocation_id next;
 
 		if (is_end(finder, &pair))
@@ -82,7 +83,6 @@ static bool is_list(struct xor_finder *finder, struct pair pair, uint64_t size)
 		if (next == NO_ALLOCATION)
 			return false;
 		advance(finder, &pair, next);
-		finder->budget--;
 		if (pair.before == first.before && pair.node == first.node)
 			return false;
 	}
@@ -174,8 +174,8 @@ static struct error *note_pair(struct xor_finder *finder, struct pair pair, uint
 	enum { FEW = 8 };
 	struct xor_finder trial = *finder;
 
-	trial.budget = FEW;
-	if (is_list(&trial, pair, size) || trial.budget == 0)
+	trial.budget.left = FEW + 1;
+	if (is_list(&trial, pair, size) || budget_is_spent(&trial.budget))
 		finder->has_pair = true;
 	return NULL;
 }
@@ -473,7 +473,7 @@ struct error *xor_links_find(const struct disguises_input *input, struct bitmap 
 		.found = found,
 		.data = data,
 		.view = { input->image },
-		.budget = FOLLOWED * (uint64_t)input->in_use->count,
+		.budget = { FOLLOWED * (uint64_t)input->in_use->count },
 	};
 	_cleanup_(graph_destroy) struct graph *turned = NULL;
 

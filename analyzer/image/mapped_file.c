@@ -1,5 +1,6 @@
 #include "analyzer/image/mapped_file.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/image/elf_headers.h"
 
 #include <elf.h>
@@ -32,8 +33,8 @@ struct assembly {
 	uint64_t base, end;
 	struct module_headers headers;
 	Elf64_Shdr sections[SECTIONS];
-	uint64_t size;	 /* of the file, up to the end of the last segment */
-	uint64_t budget; /* with what looks like frames */
+	uint64_t size;	      /* of the file, up to the end of the last segment */
+	struct budget budget; /* of what looks like frames */
 };
 
 bool module_headers_read(const struct image *image, uint64_t base, struct module_headers *ret)
@@ -258,9 +259,9 @@ static bool are_frames(struct assembly *module, uint64_t address, uint64_t end)
 	uint32_t words[2] = { 0 };
 
 	for (; end - at > sizeof(words); count++) {
-		if (module->budget == 0 || !image_read(module->image, at, words, sizeof(words)))
+		if (!budget_take(&module->budget) ||
+		    !image_read(module->image, at, words, sizeof(words)))
 			return false;
-		module->budget--;
 		if (words[0] == 0)
 			return count > 1;
 		if (words[0] < SHORTEST || words[0] > end - at ||
@@ -353,7 +354,7 @@ struct error *mapped_file_create(const struct image *image, uint64_t base, uint6
 				 uint8_t **ret, size_t *ret_size)
 {
 	struct assembly module = {
-		.image = image, .base = base, .end = end, .budget = MOST_FRAMES
+		.image = image, .base = base, .end = end, .budget = { MOST_FRAMES }
 	};
 
 	*ret = NULL;

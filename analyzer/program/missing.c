@@ -1,6 +1,7 @@
 /*
  * Reporting memory that a program cannot have been without, and that the dump lacks.
  */
+#include "analyzer/base/budget.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/image/mapped_file.h"
 #include "analyzer/program/program_parts.h"
@@ -43,7 +44,7 @@ static uint64_t find_stack_end(const struct program *program, const struct threa
  * block, which names itself. Ends once the budget for all stacks is used up.
  */
 static bool is_stack_empty(const struct program *program, const struct thread *thread,
-			   uint64_t *budget)
+			   struct budget *budget)
 {
 	const struct image *image = program->image;
 	const struct region *region = image_find(image, thread->stack_pointer);
@@ -61,9 +62,8 @@ static bool is_stack_empty(const struct program *program, const struct thread *t
 		if (!bytes_are_zero(region->bytes + (place - region->start), size))
 			return false;
 		place += size;
-		if (*budget < size)
+		if (!budget_take_many(budget, size))
 			break;
-		*budget -= size;
 	}
 	return true;
 }
@@ -168,7 +168,7 @@ static void report_threads(const struct program *program, struct findings *findi
 {
 	const struct image *image = program->image;
 	struct missing stacks = { 0 }, storage = { 0 };
-	uint64_t budget = BUDGET;
+	struct budget budget = { BUDGET };
 	char others[OTHERS_SIZE];
 
 	list_for_each(thread, program->threads, program->thread_count) {

@@ -16,6 +16,7 @@
  *	struct pthread        block
  *	| list | number | ... | table | 0 | variables of module 1 | ...
  */
+#include "analyzer/base/budget.h"
 #include "analyzer/program/program_parts.h"
 
 #include <string.h>
@@ -38,9 +39,9 @@ struct search {
 	const struct image *image;
 	struct thread *threads;
 	size_t count;
-	uint64_t alignment; /* of what is searched for */
-	bool has_distance;  /* program->pthread_pointer is that of its glibc */
-	uint64_t budget;
+	uint64_t alignment;   /* of what is searched for */
+	bool has_distance;    /* program->pthread_pointer is that of its glibc */
+	struct budget budget; /* bytes to search */
 	/* Blocks with a number that no thread has, and the last of them. */
 	size_t strangers;
 	uint64_t stranger;
@@ -111,7 +112,7 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 	unsigned int word = image_word_size(search->image);
 	bool names_itself = search->image->arch->pthread.self != 0;
 
-	while (at < end && search->budget >= alignment) {
+	while (at < end && budget_take_many(&search->budget, alignment)) {
 		uint64_t size, first;
 		const uint8_t *bytes;
 
@@ -120,7 +121,6 @@ static uint64_t next_block(struct search *search, uint64_t start, uint64_t end)
 		bytes = at < end ? image_bytes(search->image, at, &size) : NULL;
 		if (!bytes || size < word)
 			return end;
-		search->budget -= alignment;
 		first = load_word(bytes, word);
 		if ((first == at || !names_itself) && is_block(search->image, at)) {
 			if (!search->has_distance)
@@ -226,7 +226,7 @@ void program_check_thread_pointers(struct program *program)
 		.threads = threads,
 		.count = program->thread_count,
 		.alignment = image->arch->pthread.self ? PTHREAD_ALIGNMENT : POINTER_ALIGNMENT,
-		.budget = BUDGET,
+		.budget = { BUDGET },
 	};
 
 	for (size_t i = 0; i < program->thread_count; i++) {

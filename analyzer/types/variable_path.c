@@ -1,5 +1,6 @@
 #include "analyzer/types/variable_path.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/cleanup.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
@@ -172,7 +173,7 @@ struct member_walk {
 	/* Returns false to end it. */
 	bool (*visit)(void *data, const struct type_member *member, uint64_t offset);
 	void *data;
-	size_t left; /* members that may still be visited */
+	struct budget left; /* members that may still be visited */
 };
 
 static bool is_aggregate(const struct data_type *type)
@@ -192,9 +193,8 @@ static bool walk_members(struct member_walk *walk, const struct data_type *type,
 		const struct type_member *member = &members[i];
 		uint64_t place = offset + member->offset;
 
-		if (walk->left == 0)
+		if (!budget_take(&walk->left))
 			return false;
-		walk->left--;
 		if (member->name && !member->is_base && !walk->visit(walk->data, member, place))
 			return false;
 		if ((!member->name || member->is_base) &&
@@ -209,7 +209,7 @@ static void visit_members(const struct type_table *types, type_number type,
 					uint64_t offset),
 			  void *data)
 {
-	struct member_walk walk = { types, visit, data, MOST_MEMBERS };
+	struct member_walk walk = { types, visit, data, { MOST_MEMBERS } };
 
 	walk_members(&walk, type_get(types, type), 0, 0);
 }

@@ -6,6 +6,7 @@ loses others in cycles of references.
 
 import re
 import shutil
+import struct
 import tempfile
 import unittest
 
@@ -92,6 +93,26 @@ def write_words(path, words):
     core.close()
 
 
+def ring_chains(path, hashes):
+    """Let the last entry of each chain of the hashes lead to the first; how many there are."""
+    core, words = core_file.Core(path), {}
+
+    def word(address):
+        return struct.unpack("<Q", core.read(address, 8))[0]
+
+    for head in hashes:
+        table = word(head + 16)
+        for chain in range(table, table + 8 * (word(word(head) + 24) + 1), 8):
+            entry = first = word(chain)
+            while entry and word(entry):
+                entry = word(entry)
+            if entry:
+                words[entry] = first
+    core.close()
+    write_words(path, words)
+    return len(words)
+
+
 def numbers(core, *words):
     return harness.addresses("-q", core, "enumerate", *words)
 
@@ -155,6 +176,15 @@ class Perl(harness.LiveTest):
         texts = [harness.ask("-q", self.core, "describe", f"{part:x}").stdout for part in parts]
         for role in ("the body of the value", "the chains of the hash"):
             self.assertTrue(any(role in text and f"{user:x}" in text for text in texts), texts)
+
+    def test_walks_of_chains_that_are_rings_end(self):
+        path = f"{self.folder}/rings"
+        shutil.copy(self.core, path)
+        self.assertGreater(ring_chains(path, self.truth["User"]), LIVE)
+        users = "select max(path(address)) from allocation where class = 'User'"
+        for words in (("tree",), ("report",), ("sql", users)):
+            harness.ask("-q", path, *words, expected=(harness.FINE, harness.INCOMPLETE),
+                        timeout=harness.TIMEOUT)
 
     def test_damaged_values_are_told_and_hold_what_they_refer_to(self):
         path = f"{self.folder}/damaged"

@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/functions.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/program/debug/debug_parts.h"
 #include "analyzer/program/debug/type_reader.h"
 
@@ -23,7 +24,7 @@ struct walk {
 	function_visit visit;
 	void *data;
 	uint64_t bias;
-	uint64_t steps;
+	struct budget steps;
 	bool ended; /* by the visit */
 	ARRAY(struct function_local) locals;
 	/* Of the function that is read: what DW_OP_fbreg counts from, and whether that is known. */
@@ -35,7 +36,7 @@ static bool go_on(struct walk *walk, Dwarf_Die *entry)
 {
 	uint64_t before = (uint64_t)(uintptr_t)entry->addr;
 
-	return ++walk->steps < MOST_STEPS && dwarf_siblingof(entry, entry) == 0 &&
+	return budget_take(&walk->steps) && dwarf_siblingof(entry, entry) == 0 &&
 	       (uint64_t)(uintptr_t)entry->addr > before;
 }
 
@@ -212,6 +213,7 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 				    function_visit visit, void *data)
 {
 	struct walk walk = {
+		.steps = { MOST_STEPS },
 		.debug = debug,
 		.table = table,
 		.wants_locals = wants_locals,
@@ -312,7 +314,7 @@ static type_number allocated_by(struct debug *debug, const struct type_table *ta
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret)
 {
-	struct walk walk = { .debug = debug, .table = table };
+	struct walk walk = { .debug = debug, .table = table, .steps = { MOST_STEPS } };
 	Dwarf_Die scopes[MOST_SCOPES];
 	struct source_line line = { 0 };
 	type_number allocated = NO_TYPE;
@@ -381,7 +383,7 @@ static void find_declaration(Dwarf_Die *function)
 static type_number find_class_argument(const struct type_table *table, Dwarf_Die *class,
 				       const char *argument)
 {
-	struct walk walk = { .table = table };
+	struct walk walk = { .table = table, .steps = { MOST_STEPS } };
 	Dwarf_Die child, type;
 
 	if (dwarf_child(class, &child) != 0)

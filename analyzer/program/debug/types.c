@@ -1,3 +1,4 @@
+#include "analyzer/base/budget.h"
 #include "analyzer/program/debug/debug_parts.h"
 
 #include <dwarf.h>
@@ -181,7 +182,7 @@ struct members {
 	struct debug *debug;
 	bool (*visit)(void *data, uint64_t offset, const char *name);
 	void *data;
-	size_t left; /* of members; nothing is as large */
+	struct budget left; /* of members; nothing is as large */
 };
 
 static bool is_structure(Dwarf_Die *entry)
@@ -240,9 +241,8 @@ static bool visit_members(struct members *members, Dwarf_Die *structure, uint64_
 		Dwarf_Attribute attribute;
 		Dwarf_Word offset;
 
-		if (members->left == 0)
+		if (!budget_take(&members->left))
 			return false;
-		members->left--;
 		if (dwarf_tag(&member) != DW_TAG_member || !name ||
 		    !dwarf_attr(&member, DW_AT_data_member_location, &attribute) ||
 		    dwarf_formudata(&attribute, &offset) != 0)
@@ -262,7 +262,7 @@ static bool visit_members(struct members *members, Dwarf_Die *structure, uint64_
 void debug_visit_members(struct debug *debug, const struct module *module, const char *type,
 			 bool (*visit)(void *data, uint64_t offset, const char *name), void *data)
 {
-	struct members members = { debug, visit, data, MOST_MEMBERS };
+	struct members members = { debug, visit, data, { MOST_MEMBERS } };
 	struct debug_module *found = debug_find_module(debug, module->start);
 	uint64_t bias;
 	Dwarf *dwarf = found ? debug_module_dwarf(found, &bias) : NULL;

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/types.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/table.h"
 #include "analyzer/program/debug/names.h"
@@ -637,7 +638,7 @@ struct base_visit {
 	struct crystal_types *types;
 	bool (*visit)(void *data, const char *name);
 	void *data;
-	unsigned int left; /* that may still be looked at */
+	struct budget left; /* that may still be looked at */
 };
 
 /* Bases in common are visited on each path to them; there can be very many. */
@@ -650,12 +651,10 @@ static bool visit_bases(struct base_visit *visit, const char *type, unsigned int
 	if (depth > DEEPEST)
 		return false;
 	for (size_t i = first_relation(types, type);
-	     i < types->relations.count && list[i].type == type && visit->left > 0; i++) {
-		visit->left--;
+	     i < types->relations.count && list[i].type == type && budget_take(&visit->left); i++)
 		if (visit->visit(visit->data, list[i].owner) ||
 		    (list[i].owner != type && visit_bases(visit, list[i].owner, depth + 1)))
 			return true;
-	}
 	return false;
 }
 
@@ -663,7 +662,7 @@ bool crystal_type_visit_bases(struct crystal_types *types, uint32_t number,
 			      bool (*visit)(void *data, const char *name), void *data)
 {
 	enum { MOST_BASES = 4096 };
-	struct base_visit inner = { types, visit, data, MOST_BASES };
+	struct base_visit inner = { types, visit, data, { MOST_BASES } };
 	const char *name;
 	bool certain;
 

@@ -8,6 +8,7 @@
  *	ClassLoaderDataGraph._head -> ClassLoaderData | klasses | next |
  *					Klass | next | constants | methods |
  */
+#include "analyzer/base/budget.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/runtimes/jvm/space.h"
@@ -30,7 +31,7 @@ struct search {
 	const struct jvm_tables *tables;
 	struct memory_range archive;
 	size_t last; /* the piece found last */
-	uint64_t steps;
+	struct budget steps;
 	uint64_t loader_next, loader_classes, class_next, class_kind, constants, methods;
 };
 
@@ -108,9 +109,9 @@ static struct error *find_pieces(struct search *search)
 
 	if (!jvm_static(search->tables, "ClassLoaderDataGraph", "_head", &loader))
 		return NULL;
-	while (loader && search->steps++ < MOST_CLASSES &&
+	while (loader && budget_take(&search->steps) &&
 	       image_read_u64(image, loader + search->loader_classes, &class)) {
-		while (class && search->steps++ < MOST_CLASSES) {
+		while (class && budget_take(&search->steps)) {
 			TRY(add_class(search, class));
 			if (!image_read_u64(image, class + search->class_next, &class))
 				break;
@@ -139,7 +140,8 @@ static struct error *add_pieces(struct jvm *jvm, struct search *search)
 
 struct error *jvm_find_classes(struct jvm *jvm)
 {
-	_cleanup_(array_release) struct search search = { .tables = &jvm->tables };
+	_cleanup_(array_release) struct search search = { .tables = &jvm->tables,
+							  .steps = { MOST_CLASSES } };
 	uint64_t version;
 
 	if (!jvm_static(search.tables, "MetaspaceObj", "_shared_metaspace_base",

@@ -77,7 +77,7 @@ bool perl_visit_bases(struct object_space *space, uint64_t number,
 	    !perl_read_head(&view, number, &head) ||
 	    !perl_read_hash(perl->arenas, &view, &head, &hash))
 		return false;
-	perl->steps = perl->context.image->size;
+	perl->steps.left = perl->context.image->size;
 	if (hash.more && view_word(&view, hash.more + ORDERS, &orders) && orders &&
 	    view_word(&view, orders + ORDER, &order) && is_array(&bases, order))
 		bases.list = order;

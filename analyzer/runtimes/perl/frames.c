@@ -157,7 +157,7 @@ struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
 	};
 	struct runtime_frame damage = { .damage = "a context of Perl is not there" };
 
-	perl->steps = perl->context.image->size;
+	perl->steps.left = perl->context.image->size;
 	array_for_each(interpreter, &perl->interpreters) {
 		bool is_only = perl->interpreters.count == 1 && program->thread_count == 1;
 

@@ -46,7 +46,7 @@ static void visit_items(struct perl *perl, struct view *view, const struct perl_
 
 	if (!view_word(view, head->body + LAST_ITEM, &last))
 		return;
-	for (; link.number < last + 1 && perl->steps > 0; link.number++, perl->steps--)
+	for (; link.number < last + 1 && budget_take(&perl->steps); link.number++)
 		if (!view_word(view, head->value + PERL_WORD * link.number, &link.target) ||
 		    follow_head(perl, &link, follow, data))
 			return;
@@ -61,10 +61,10 @@ void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_
 
 	if (!perl_read_hash(perl->arenas, view, head, &hash))
 		return;
-	for (uint64_t i = 0; i < hash.chains && perl->steps > 0; i++, perl->steps--) {
+	for (uint64_t i = 0; i < hash.chains && budget_take(&perl->steps); i++) {
 		if (!view_word(view, hash.table + PERL_WORD * i, &entry))
 			return;
-		for (; entry && perl->steps > 0; perl->steps--)
+		while (entry && budget_take(&perl->steps))
 			if (!view_word(view, entry + PERL_WORD, &link.text) ||
 			    !view_word(view, entry + 2 * (uint64_t)PERL_WORD, &link.target) ||
 			    follow_head(perl, &link, follow, data) ||
@@ -133,8 +133,8 @@ static bool visit_pad(struct perl *perl, struct view *view, const uint64_t names
 
 	if (perl_find_head(perl, pad) == NO_ALLOCATION || !perl_read_head(view, pad, &head))
 		return false;
-	for (uint64_t i = 1; i <= names[0] && i < MOST_VARIABLES && perl->steps > 0;
-	     i++, perl->steps--) {
+	for (uint64_t i = 1; i <= names[0] && i < MOST_VARIABLES && budget_take(&perl->steps);
+	     i++) {
 		if (!view_word(view, names[1] + PERL_WORD * i, &address) ||
 		    !view_word(view, head.value + PERL_WORD * i, &link.target))
 			return false;
@@ -223,7 +223,7 @@ struct calls {
 	void (*visit)(void *data, const struct perl_call *call);
 	void *data;
 	uint64_t statement;
-	size_t left;
+	struct budget left;
 };
 
 static bool visit_context(struct calls *calls, uint64_t address)
@@ -264,7 +264,7 @@ static bool visit_contexts(struct calls *calls, uint64_t info, uint64_t *ret_pre
 	if (!view_read(&calls->view, info, &words, sizeof(words)) || words.last > words.most)
 		return false;
 	*ret_previous = words.previous;
-	for (int32_t i = words.last; i >= 0 && calls->left > 0; i--, calls->left--)
+	for (int32_t i = words.last; i >= 0 && budget_take(&calls->left); i--)
 		if (!visit_context(calls, words.contexts + (uint64_t)CONTEXT * (uint64_t)i))
 			return false;
 	return true;
@@ -273,7 +273,7 @@ static bool visit_contexts(struct calls *calls, uint64_t info, uint64_t *ret_pre
 bool perl_visit_calls(const struct perl *perl, const struct perl_interpreter *interpreter,
 		      void (*visit)(void *data, const struct perl_call *call), void *data)
 {
-	struct calls calls = { perl, { perl->context.image }, visit, data, 0, MOST_CALLS };
+	struct calls calls = { perl, { perl->context.image }, visit, data, 0, { MOST_CALLS } };
 	uint64_t info;
 
 	if (!view_word(&calls.view, interpreter->statement, &calls.statement) ||

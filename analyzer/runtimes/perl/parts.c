@@ -32,7 +32,7 @@ struct part_search {
 	struct view view;
 	struct perl_head head;
 	allocation_id id;
-	uint64_t steps;
+	struct budget steps;
 };
 
 static bool word_at(struct part_search *search, uint64_t address, uint64_t *ret)
@@ -166,12 +166,11 @@ static struct error *claim_entries(struct part_search *search, uint64_t entry, b
 	struct perl *perl = search->perl;
 	uint64_t key;
 
-	while (entry && search->steps > 0) {
+	while (entry && budget_take(&search->steps)) {
 		const struct perl_arena *arena = perl_find_arena(perl->arenas, entry);
 		allocation_id id = perl_claim_part(
 			perl, entry, arena ? PART_ENTRY : PART_SHARED_KEY, search->id);
 
-		search->steps--;
 		if (id == NO_ALLOCATION)
 			break;
 		if (arena && has_own_keys && word_at(search, entry + PERL_WORD, &key))
@@ -191,7 +190,7 @@ static struct error *claim_hash(struct part_search *search)
 	if (!perl_read_hash(search->perl->arenas, &search->view, &search->head, &hash))
 		return NULL;
 	TRY(claim(search, hash.table, PART_CHAINS));
-	for (uint64_t i = 0; i < hash.chains && search->steps > 0; i++, search->steps--) {
+	for (uint64_t i = 0; i < hash.chains && budget_take(&search->steps); i++) {
 		if (!word_at(search, hash.table + PERL_WORD * i, &entry))
 			break;
 		TRY(claim_entries(search, entry, has_own_keys));

@@ -284,7 +284,7 @@ struct error *perl_find_names(struct object_space *space, struct bitmap *ret)
 
 	perl->named.memory.account = perl->context.account;
 	perl->named.count = 0;
-	perl->steps = perl->context.image->size;
+	perl->steps.left = perl->context.image->size;
 	gather_packages(&gathering);
 	array_for_each(interpreter, &perl->interpreters)
 		perl_visit_calls(perl, interpreter, gather_call, &gathering);

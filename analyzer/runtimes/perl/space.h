@@ -10,6 +10,7 @@
 #include "allocators/perl/perl.h"
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/bitmap.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -112,8 +113,8 @@ struct perl {
 	/* Of stacks and arguments, as far as they are in use; sorted once parts are found. */
 	ARRAY(struct perl_word) live;
 	ARRAY(struct perl_interpreter) interpreters;
-	bool has_fields; /* names of variables have a word more, from 5.38 on */
-	uint64_t steps;	 /* that walks may take yet: in a damaged core, all may share their parts */
+	bool has_fields;     /* names of variables have a word more, from 5.38 on */
+	struct budget steps; /* of walks: in a damaged core, all may share their parts */
 	ARRAY(struct perl_name) named;
 	struct address_map weak; /* of one that a hash knows: the hash's part that leads to it */
 };

@@ -146,7 +146,7 @@ void php_visit_items(struct php *php, struct view *view, uint64_t address, php_i
 		return;
 	has_keys = !php->engine.layout->has_lists || !php_array_is_packed(&array);
 	unit = has_keys ? PHP_BUCKET : PHP_VALUE;
-	for (uint64_t i = 0; i < array.used && php->steps > 0; i++, php->steps--) {
+	for (uint64_t i = 0; i < array.used && budget_take(&php->steps); i++) {
 		struct php_item item = { .place = array.data + unit * i, .number = i };
 		uint64_t type;
 
@@ -343,7 +343,7 @@ void php_find_engine(struct php *php)
 	struct view view = { php->context.image };
 	uint64_t place = engine->place;
 
-	php->steps = php->context.image->size;
+	php->steps.left = php->context.image->size;
 	if (!place || !view_word(&view, place + FUNCTIONS, &engine->functions) ||
 	    !view_word(&view, place + CLASSES, &engine->classes) ||
 	    !view_word(&view, place + CONSTANTS, &engine->constants) ||

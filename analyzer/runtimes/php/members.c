@@ -140,7 +140,7 @@ struct error *php_visit_members(struct object_space *space, allocation_id id, bo
 
 	if (!class || !php->engine.layout)
 		return NULL;
-	php->steps = php->context.image->size;
+	php->steps.left = php->context.image->size;
 	visit.is_array = class->number == PHP_ARRAY;
 	if (class->number == PHP_ARRAY)
 		php_visit_items(php, &visit.view, start, tell_item, &visit);

@@ -389,7 +389,7 @@ struct error *php_find_names(struct object_space *space, struct bitmap *ret)
 
 	php->named.memory.account = php->context.account;
 	php->named.count = 0;
-	php->steps = php->context.image->size;
+	php->steps.left = php->context.image->size;
 	if (!engine->layout)
 		return NULL;
 	php_visit_items(php, &gathering.view, engine->globals, gather_item, &gathering);

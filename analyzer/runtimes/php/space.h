@@ -6,6 +6,7 @@
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -16,6 +17,7 @@ enum php_kind {
 	PHP_REFERENCE,
 	PHP_RESOURCE,
 	PHP_STACK, /* of calls and their variables */
+	PHP_FIBER_STACK,
 	PHP_ARENA, /* of what was compiled */
 	PHP_OBJECTS,
 	PHP_ROOTS, /* of the collector of cycles */
@@ -83,7 +85,7 @@ struct php {
 	uint64_t collector; /* of its variables; 0: they are not known */
 	uint64_t stack_top; /* of what is in use of the last page of the stack */
 	struct php_engine engine;
-	uint64_t steps; /* that walks may take yet: in a damaged core, all may share their tables */
+	struct budget steps; /* of walks: in a damaged core, all may share their tables */
 	ARRAY(struct php_name) named;
 	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */
 	ARRAY(struct php_owned) owned; /* parts, in the order in which they were found */

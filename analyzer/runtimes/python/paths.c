@@ -75,8 +75,7 @@ struct walk {
 	struct view view;
 	bool (*follow)(void *data, const struct link *link);
 	void *data;
-	uint64_t steps; /* that it may take yet: in a damaged core, all lists may share their items
-			 */
+	struct budget steps; /* in a damaged core, all lists may share their items */
 	bool is_over;
 	struct error *error;
 };
@@ -86,15 +85,14 @@ static struct walk walk_begin(struct python *python,
 {
 	enum { MOST_STEPS = 1 << 25 };
 
-	return (struct walk){ python, { python->context.image }, follow, data, MOST_STEPS };
+	return (struct walk){ python, { python->context.image }, follow, data, { MOST_STEPS } };
 }
 
 static void emit_link(struct walk *walk, const struct link *link)
 {
 	if (!walk->is_over && link->target != 0)
 		walk->is_over = walk->follow(walk->data, link);
-	walk->is_over = walk->is_over || walk->steps == 0;
-	walk->steps -= walk->steps > 0;
+	walk->is_over = walk->is_over || !budget_take(&walk->steps);
 }
 
 static void emit(struct walk *walk, enum link_kind kind, uint64_t target, uint64_t which)
@@ -718,7 +716,7 @@ struct error *python_find_names(struct object_space *space, struct bitmap *ret)
 	uint32_t module;
 
 	python->names.count = 0;
-	python->steps = context->image->size; /* eight for each word */
+	python->steps.left = context->image->size; /* eight for each word */
 	TRY(learn_types(python, &module));
 	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
 		if (python_number_of(python, id) == module + 1)

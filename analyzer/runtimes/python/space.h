@@ -4,6 +4,7 @@
 #ifndef ANALYZER_RUNTIMES_PYTHON_SPACE_H
 #define ANALYZER_RUNTIMES_PYTHON_SPACE_H
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/ranks.h"
 #include "analyzer/runtimes/python/frames.h"
 #include "analyzer/runtimes/python/types.h"
@@ -49,7 +50,7 @@ struct python {
 	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_names() was called: */
 	ARRAY(struct python_name) names;
-	uint64_t steps;		  /* that visits of references may take yet */
+	struct budget steps;	  /* of visits of references */
 	unsigned int string_head; /* see values.h */
 	bool values_are_counted;  /* those of attributes, from 3.13 on */
 };

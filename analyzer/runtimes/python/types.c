@@ -61,7 +61,7 @@ struct error *python_types_init(struct python_types *types, const struct image *
 
 	*types = (struct python_types){
 		.image = image,
-		.steps = MOST_STEPS,
+		.steps = { MOST_STEPS },
 		.root = place ? place - WORD : 0,
 	};
 	types->numbers.memory.account = account;
@@ -171,9 +171,9 @@ static bool find_module(struct python_types *types, uint64_t table, char ret[MOS
 	struct view view = { image };
 	uint64_t key, value;
 
-	for (uint64_t i = 0;
-	     i < MOST_WORDS && types->steps > 0 && view_word(&view, table + WORD * i, &key);
-	     i++, types->steps--)
+	for (uint64_t i = 0; i < MOST_WORDS && budget_take(&types->steps) &&
+			     view_word(&view, table + WORD * i, &key);
+	     i++)
 		if (key != 0 && read_string(image, key, ret) && strcmp(ret, "__module__") == 0)
 			return view_word(&view, table + WORD * (i + 1), &value) &&
 			       read_string(image, value, ret);

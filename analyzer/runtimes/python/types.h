@@ -10,6 +10,7 @@
 #define ANALYZER_RUNTIMES_PYTHON_TYPES_H
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/names.h"
 #include "analyzer/program/program.h"
@@ -42,7 +43,7 @@ struct python_types {
 	struct address_map numbers;
 	ARRAY(struct python_type) list;
 	struct name_pool names;
-	uint64_t steps; /* words to look at yet, in search of names of modules */
+	struct budget steps; /* words to look at, in search of names of modules */
 };
 
 /* Find `type`; without it, there are no others. */

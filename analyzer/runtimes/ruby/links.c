@@ -26,14 +26,13 @@ struct ruby_walk ruby_walk_begin(struct ruby *ruby,
 {
 	enum { MOST_STEPS = 1 << 25 };
 
-	return (struct ruby_walk){ ruby, { ruby->context.image }, follow, data, MOST_STEPS };
+	return (struct ruby_walk){ ruby, { ruby->context.image }, follow, data, { MOST_STEPS } };
 }
 
 /* False: there are no more steps to take. */
 bool ruby_walk_step(struct ruby_walk *walk)
 {
-	walk->is_over = walk->is_over || walk->steps == 0;
-	walk->steps -= walk->steps > 0;
+	walk->is_over = walk->is_over || !budget_take(&walk->steps);
 	return !walk->is_over;
 }
 

@@ -53,7 +53,7 @@ struct ruby_walk {
 	struct view view;
 	bool (*follow)(void *data, const struct ruby_link *link);
 	void *data;
-	uint64_t steps; /* that it may take yet: in a damaged core, all may share their tables */
+	struct budget steps;  /* in a damaged core, all may share their tables */
 	uint64_t hidden_name; /* a serial number: of a variable, besides those that programs see */
 	bool with_hidden;     /* all variables */
 	bool is_by_identity;  /* the table at hand compares keys so */

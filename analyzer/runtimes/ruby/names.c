@@ -359,7 +359,7 @@ struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
 	ruby->named.memory.account = ruby->context.account;
 	ruby->named.count = 0;
 	ruby->apart.memory.account = ruby->context.account;
-	ruby->steps = ruby->context.image->size; /* eight for each word */
+	ruby->steps.left = ruby->context.image->size; /* eight for each word */
 	ruby_symbols_deinit(&ruby->symbols);
 	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
 	learn_table_type(ruby, &view);

@@ -86,7 +86,7 @@ struct error *ruby_references_init(struct ruby_references *ret, struct ruby *rub
 
 	ret->ruby = ruby;
 	ret->view.image = ruby->context.image;
-	ret->steps = ruby->context.image->size / WORD * STEPS_FOR_EACH_WORD;
+	ret->steps.left = ruby->context.image->size / WORD * STEPS_FOR_EACH_WORD;
 	ret->data.memory.account = account;
 	ret->seen.memory.account = account;
 	ret->pending.memory.account = account;
@@ -160,7 +160,7 @@ static void take_words(struct ruby_references *references, uint64_t start, uint6
 {
 	uint64_t word;
 
-	for (; end - start >= WORD && references->steps > 0; start += WORD, references->steps--)
+	for (; end - start >= WORD && budget_take(&references->steps); start += WORD)
 		if (view_word(&references->view, start, &word))
 			take_word(references, word);
 }
@@ -172,7 +172,7 @@ static void take_objects(struct ruby_references *references, uint64_t start, uin
 	allocation_id id;
 	uint64_t word;
 
-	for (; end - start >= WORD && references->steps > 0; start += WORD, references->steps--) {
+	for (; end - start >= WORD && budget_take(&references->steps); start += WORD) {
 		id = view_word(&references->view, start, &word) ? allocation_find(index, word)
 								: NO_ALLOCATION;
 		if (id != NO_ALLOCATION && is_slot(references, id))

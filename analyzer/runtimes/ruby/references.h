@@ -19,7 +19,7 @@ struct ruby_references {
 	struct address_map data; /* where data of C code begins, to the object's id */
 	ARRAY(uint32_t) seen;	 /* by allocation: the search that was there last */
 	uint32_t search;
-	uint64_t steps; /* in a damaged core, many may share their blocks */
+	struct budget steps; /* in a damaged core, many may share their blocks */
 	ARRAY(allocation_id) pending;
 	/* Of the object searched last: */
 	ARRAY(allocation_id) found; /* objects, each once */
@@ -46,7 +46,7 @@ struct error *ruby_references_find_from(struct ruby_references *references,
 /* Whether they are all of them: too much was shared else. */
 static inline bool ruby_references_are_complete(const struct ruby_references *references)
 {
-	return references->steps > 0;
+	return !budget_is_spent(&references->steps);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #define ANALYZER_RUNTIMES_RUBY_SPACE_H
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/ruby/frames.h"
 #include "analyzer/runtimes/ruby/slots.h"
@@ -33,7 +34,7 @@ struct ruby {
 	/* Once ruby_find_names() was called: */
 	struct ruby_symbols symbols;
 	ARRAY(struct ruby_name) named;
-	uint64_t steps;	 /* that visits of references may take yet */
+	struct budget steps; /* of visits of references */
 	uint64_t shapes; /* the address of all shapes; 0: there are none, or they are not known */
 	uint64_t shape_count;
 	struct address_map apart; /* objects: the allocation of their generic variables */

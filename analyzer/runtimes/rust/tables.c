@@ -1,3 +1,4 @@
+#include "analyzer/base/budget.h"
 #include "analyzer/runtimes/rust/rust.h"
 
 #include "analyzer/base/macros.h"
@@ -25,7 +26,7 @@ static const struct {
 struct table_search {
 	const struct runtime_context *context;
 	struct rust_tables *tables;
-	uint64_t budget; /* bytes that may still be read */
+	struct budget budget; /* bytes that may still be read */
 	size_t hint;
 };
 
@@ -95,11 +96,10 @@ static bool is_table(struct table_search *search, struct memory_range range,
 
 	for (size_t i = 0; bytes && i < COUNT_OF(groups); i++) {
 		if (!is_filled(search, range, header, groups[i]) ||
-		    known < header->places + groups[i] || search->budget < header->places ||
+		    known < header->places + groups[i] ||
 		    !is_repeated(bytes, header->places, groups[i]))
 			continue;
-		search->budget -= header->places;
-		if (is_counted(bytes, header))
+		if (budget_take_many(&search->budget, header->places) && is_counted(bytes, header))
 			return true;
 	}
 	return false;
@@ -181,7 +181,7 @@ struct error *rust_find_tables(const struct runtime_context *context, struct rus
 {
 	const struct image *image = context->image;
 	const struct word_filter filter = word_filter_for(allocation_bounds(context->index), 8);
-	struct table_search search = { context, ret, image->size * MOST_READ, 0 };
+	struct table_search search = { context, ret, { image->size * MOST_READ }, 0 };
 	size_t kept = 0;
 
 	for (size_t i = 0; i < image->region_count; i++) {

@@ -73,7 +73,7 @@ DEFINE_DEINIT(process_deinit, struct process)
 static void assert_class(const struct process *process, uint64_t address, const char *mangled)
 {
 	_cleanup_(free) char *name = NULL;
-	uint64_t budget = 1000;
+	struct budget budget = { 1000 };
 
 	assert_int_equal(rtti_type(process->image, address + VTABLE, &budget), address + TYPE);
 	name = rtti_name(process->image, address + TYPE, &budget);
@@ -82,7 +82,7 @@ static void assert_class(const struct process *process, uint64_t address, const 
 
 static void assert_no_class(const struct process *process, uint64_t address)
 {
-	uint64_t budget = 1000;
+	struct budget budget = { 1000 };
 
 	assert_int_equal(rtti_type(process->image, address + VTABLE, &budget), 0);
 }
@@ -135,7 +135,7 @@ TEST(names_that_cannot_be_are_no_classes)
 TEST(a_name_that_is_not_there_leaves_the_shape)
 {
 	_cleanup_(process_deinit) struct process process;
-	uint64_t budget = 1000;
+	struct budget budget = { 1000 };
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
@@ -156,7 +156,7 @@ TEST(bases_inside_of_an_object_come_before_its_top)
 		{ -4, false }, { INT64_MIN, false }, { -1, false },   { -(1L << 40), false }
 	};
 	_cleanup_(process_deinit) struct process process;
-	uint64_t budget = 10000;
+	struct budget budget = { 10000 };
 
 	process_init(&process);
 	for (uint64_t i = 0; i < 8; i++) {
@@ -187,7 +187,8 @@ TEST(all_bases_are_found)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct seen seen = { 0 };
-	uint64_t multiple = OWN + 0x300, budget = 1000;
+	uint64_t multiple = OWN + 0x300;
+	struct budget budget = { 1000 };
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_CLASS, "4Base");
@@ -211,7 +212,7 @@ TEST(the_search_for_bases_ends)
 {
 	_cleanup_(process_deinit) struct process process;
 	struct seen seen = { 0 };
-	uint64_t budget = UINT64_MAX;
+	struct budget budget = { UINT64_MAX };
 
 	process_init(&process);
 	set_type(&process, OWN, LIBRARY_MULTIPLE, "4Ring");
@@ -221,7 +222,7 @@ TEST(the_search_for_bases_ends)
 	process_open(&process);
 	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &budget));
 	assert_int_equal(seen.count, 64);
-	budget = 1000;
+	budget.left = 1000;
 	seen.count = 0;
 	assert_false(rtti_find_base(process.image, OWN + TYPE, see_base, &seen, &budget));
 	assert_in_range(seen.count, 1, 32);
@@ -231,7 +232,7 @@ TEST(the_search_for_bases_ends)
 TEST(no_name_is_read_without_budget)
 {
 	_cleanup_(process_deinit) struct process process;
-	uint64_t budget = 1000;
+	struct budget budget = { 1000 };
 	size_t times = 0;
 
 	process_init(&process);

@@ -18,7 +18,7 @@ static bool count_base(void *data, uint64_t base)
 
 static void look(const struct image *image, size_t size)
 {
-	uint64_t budget = UINT64_MAX;
+	struct budget budget = { UINT64_MAX };
 
 	for (uint64_t i = 0; i < size; i += 8) {
 		uint64_t type = rtti_type(image, START + i, &budget);

@@ -1,0 +1,36 @@
+/*
+ * How many steps a loop over data of a dump may still take. A dump can hold lists that are rings,
+ * and tables that share their entries, so every such loop takes its steps from a budget. Only these
+ * functions count it down, and it never goes below zero: once one of them was false, all are.
+ */
+#ifndef ANALYZER_BASE_BUDGET_H
+#define ANALYZER_BASE_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct budget {
+	uint64_t left;
+};
+
+/* Take that many steps. False: there are fewer, and none is left now. */
+static inline bool budget_take_many(struct budget *budget, uint64_t steps)
+{
+	bool enough = steps <= budget->left;
+
+	budget->left = enough ? budget->left - steps : 0;
+	return enough;
+}
+
+/* Take a step. */
+static inline bool budget_take(struct budget *budget)
+{
+	return budget_take_many(budget, 1);
+}
+
+static inline bool budget_is_spent(const struct budget *budget)
+{
+	return budget->left == 0;
+}
+
+#endif
