@@ -588,7 +588,7 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 	roots->filter =
 		word_filter_for(allocation_bounds(input->index), image_word_size(input->image));
 	roots->secrets = secrets_of(input->program);
-	roots->has_links = runtimes_have_links(input->runtimes);
+	roots->has_links = runtimes_have_links_outside(input->runtimes);
 	roots->stacks.memory.account = input->account;
 	roots->ranges.memory.account = input->account;
 	roots->chunks.memory.account = input->account;

@@ -55,6 +55,11 @@ enum system_call {
 	SYSTEM_CALL_MEMORY,  /* brk(), mmap(), munmap(), mremap(), mprotect(), madvise() */
 	SYSTEM_CALL_TGKILL,  /* as abort() makes it */
 	SYSTEM_CALL_SUSPEND, /* rt_sigsuspend() */
+	/* They fill memory: the second argument says where, the third how much. */
+	SYSTEM_CALL_READ,    /* bytes: read(), pread(), recvfrom(), getdents() */
+	SYSTEM_CALL_EVENTS,  /* struct epoll_event: epoll_wait(), epoll_pwait() */
+	SYSTEM_CALL_READV,   /* struct iovec, each of which says it: readv(), preadv() */
+	SYSTEM_CALL_RECVMSG, /* a struct msghdr, with struct iovec: recvmsg() */
 };
 
 struct arch_call {
@@ -116,6 +121,7 @@ struct arch {
 	uint64_t tag_bits;	    /* of a pointer, that the processor ignores; optional */
 	uint32_t signal_stack_size; /* SIGSTKSZ */
 
+	uint8_t event_size; /* of struct epoll_event */
 	/* The calls that anybody asks for, and the instructions that make them, one at least. */
 	const struct arch_call *calls;
 	size_t call_count;

@@ -117,6 +117,14 @@ bool module_has_constants(const struct image *image, const struct module *module
 /* Whether the dump tells which modules there are; a static program has one. */
 bool program_knows_modules(const struct program *program);
 
+/*
+ * Visit memory that the kernel is about to overwrite, because the thread waits in a call that reads
+ * into it. An error ends the visit.
+ */
+typedef struct error *program_range_visitor(void *data, uint64_t start, uint64_t size);
+struct error *thread_visit_outputs(const struct program *program, const struct thread *thread,
+				   program_range_visitor *visit, void *data);
+
 /* Whether a module has that in its path: an interpreter, or its library. */
 static inline bool program_has_module(const struct program *program, const char *part)
 {

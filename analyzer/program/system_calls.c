@@ -1,6 +1,6 @@
 /*
  * Threads inside of a system call that the C library made: what of their registers and their stack
- * the program still uses.
+ * the program still uses, and which memory the kernel is about to fill.
  *
  * No function keeps vector registers over a call, and no code of glibc has any in use over a system
  * call of its own (checked in 2.31, 2.36, 2.41 and 2.43): while a thread waits in one,
@@ -277,4 +277,73 @@ void thread_find_use(const struct program *program, struct thread *thread)
 	thread->vectors_used = false;
 	if (waits)
 		leave(program, thread);
+}
+
+/* The bytes of each struct iovec of a row, which is { address, size }. */
+static struct error *visit_vector(const struct image *image, uint64_t row, uint64_t count,
+				  program_range_visitor *visit, void *data)
+{
+	enum { MOST_PARTS = 1024 /* IOV_MAX */ };
+	const unsigned int word = image_word_size(image);
+	uint64_t start, size;
+
+	for (uint64_t i = 0; i < count && i < MOST_PARTS; i++) {
+		if (!image_read_word(image, row + 2 * i * word, &start) ||
+		    !image_read_word(image, row + (2 * i + 1) * word, &size))
+			return NULL;
+		TRY(visit(data, start, size));
+	}
+	return NULL;
+}
+
+/* struct msghdr: | name | size of it | struct iovec * | their count | ... |. */
+static struct error *visit_message(const struct image *image, uint64_t message,
+				   program_range_visitor *visit, void *data)
+{
+	const unsigned int word = image_word_size(image);
+	uint64_t row, count;
+
+	return image_read_word(image, message + 2 * (uint64_t)word, &row) &&
+			       image_read_word(image, message + 3 * (uint64_t)word, &count)
+		       ? visit_vector(image, row, count, visit, data)
+		       : NULL;
+}
+
+/*
+ * Whether the thread waits in the call. Once it is done, the result is none of an error; where the
+ * first argument stands in the same register, that is in doubt.
+ */
+static bool waits_for_result(const struct program *program, const struct thread *thread,
+			     uint64_t result)
+{
+	return thread->system_call != SYSTEM_CALL_NONE &&
+	       result >> (8 * image_word_size(program->image) - 1) & 1 &&
+	       (!thread->vectors_used || thread_is_at_call(program->image, thread->instruction));
+}
+
+struct error *thread_visit_outputs(const struct program *program, const struct thread *thread,
+				   program_range_visitor *visit, void *data)
+{
+	const struct arch *arch = program->image->arch;
+	uint64_t registers[MOST_UNWOUND] = { 0 }, start, size;
+
+	if (arch->parameters[0] == NOT_A_REGISTER)
+		return NULL;
+	arch_unwound(arch, thread->state->registers, registers);
+	if (!waits_for_result(program, thread, registers[arch->result]))
+		return NULL;
+	start = registers[arch->parameters[1]];
+	size = registers[arch->parameters[2]];
+	switch (thread->system_call) {
+	case SYSTEM_CALL_READ:
+		return visit(data, start, size);
+	case SYSTEM_CALL_EVENTS:
+		return visit(data, start, (uint32_t)size * (uint64_t)arch->event_size);
+	case SYSTEM_CALL_READV:
+		return visit_vector(program->image, start, size, visit, data);
+	case SYSTEM_CALL_RECVMSG:
+		return visit_message(program->image, start, visit, data);
+	default:
+		return NULL;
+	}
 }

@@ -14,6 +14,7 @@
 #define ANALYZER_RUNTIMES_RUNTIME_H
 
 #include "analyzer/heap/heaps.h"
+#include "analyzer/heap/unused.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/debug.h"
 #include "analyzer/runtimes/fibers.h"
@@ -240,6 +241,11 @@ struct runtime {
 	 */
 	bool (*is_left_over)(const struct object_space *space, allocation_id source,
 			     uint64_t place);
+	/*
+	 * Optional: add words that hold nothing: room of containers that is not used, and weak
+	 * references. Called early, behind find_objects() only if there is is_link().
+	 */
+	struct error *(*find_unused)(struct object_space *space, struct unused *ret);
 	/*
 	 * Objects with a count are freed when all references are gone, and cycles of them by a
 	 * collector, unless it keeps them: then these are leaked. Needs is_link().

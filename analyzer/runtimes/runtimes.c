@@ -10,6 +10,7 @@ struct runtimes {
 	size_t count;
 	bool has_objects;
 	struct fibers fibers;
+	struct unused unused;
 };
 
 /* Whether a part of the path begins with one of the names, see the slot modules. */
@@ -49,6 +50,7 @@ static void close_space(struct object_space *space)
 void runtimes_destroy(struct runtimes *list)
 {
 	fibers_deinit(&list->fibers);
+	unused_deinit(&list->unused);
 	while (list->count > 0)
 		close_space(list->spaces[--list->count]);
 	free(list->spaces);
@@ -82,6 +84,35 @@ static struct error *find_objects_of(struct runtimes *list, struct object_space 
 	return NULL;
 }
 
+/* Not all programs give the size that there is. */
+static struct error *add_output(void *data, uint64_t start, uint64_t size)
+{
+	enum { MOST_OUTSIDE = 1 << 20 };
+	struct unused *unused = data;
+	allocation_id id = allocation_find(unused->index, start);
+	uint64_t most = start < UINT64_MAX - MOST_OUTSIDE ? MOST_OUTSIDE : 0;
+
+	if (id != NO_ALLOCATION)
+		most = allocation_start(unused->index, id) + allocation_size(unused->index, id) -
+		       start;
+	return unused_add(unused, start, start + (size < most ? size : most));
+}
+
+/* Find words that hold nothing: those of the runtimes, and what the kernel is about to fill. */
+static struct error *find_unused(struct runtimes *list, const struct runtime_context *context)
+{
+	const struct program *program = context->program;
+
+	TRY(unused_init(&list->unused, context->index, context->image->size, context->account));
+	for (size_t i = 0; program && i < program->thread_count; i++)
+		TRY(thread_visit_outputs(program, &program->threads[i], add_output, &list->unused));
+	for (size_t i = 0; i < list->count; i++)
+		if (list->spaces[i]->runtime->find_unused)
+			TRY(list->spaces[i]->runtime->find_unused(list->spaces[i], &list->unused));
+	unused_seal(&list->unused);
+	return NULL;
+}
+
 struct error *runtimes_create(const struct runtime *const *kinds,
 			      const struct runtime_context *context, struct runtimes **ret)
 {
@@ -112,6 +143,7 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 			list->fibers.items[j].runtime = kinds[i];
 	}
 	fibers_sort(&list->fibers);
+	TRY(find_unused(list, context));
 	*ret = take(list);
 	return NULL;
 }
@@ -230,8 +262,15 @@ bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
 	return false;
 }
 
+bool runtimes_have_links_outside(const struct runtimes *list)
+{
+	return list && (list->unused.ranges.count > 0 || runtimes_have_links(list));
+}
+
 bool runtimes_have_links(const struct runtimes *list)
 {
+	if (list && unused_is_in_heap(&list->unused))
+		return true;
 	for (size_t i = 0; list && i < list->count; i++) {
 		const struct runtime *runtime = list->spaces[i]->runtime;
 
@@ -244,6 +283,8 @@ bool runtimes_have_links(const struct runtimes *list)
 bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
 		      uint64_t word, uint64_t place)
 {
+	if (unused_has(&list->unused, source, place))
+		return true;
 	for (size_t i = 0; i < list->count; i++) {
 		const struct object_space *space = list->spaces[i];
 		const struct runtime *runtime = space->runtime;

@@ -49,8 +49,12 @@ struct object_space *runtimes_space_of(const struct runtimes *list, allocation_i
 bool runtimes_have_certain(const struct runtimes *list);
 bool runtimes_are_certain(const struct runtimes *list, allocation_id id);
 
-/* Whether any has links, see its slot; whether the word is one. list may be NULL. */
+/*
+ * Whether any has links in the heap, see is_link() and find_unused(), or outside of it, too;
+ * whether the word is one, or holds nothing. list may be NULL.
+ */
 bool runtimes_have_links(const struct runtimes *list);
+bool runtimes_have_links_outside(const struct runtimes *list);
 bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
 		      uint64_t word, uint64_t place);
 

@@ -30,6 +30,84 @@ int main(void)
 	pause();
 }
 """
+# Each thread waits in a call that is to fill memory with addresses in it, the fourth but a part, and
+# the fifth memory of the heap; how many blocks of which size only these lead to.
+FILLED = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#define COUNT 64
+static int pair[2];
+static void fill(void **blocks, size_t size)
+{
+	for (int i = 0; i < COUNT; i++)
+		blocks[i] = malloc(size);
+}
+static void *wait_for_events(void *unused)
+{
+	struct epoll_event events[4 * COUNT];
+	int poll = epoll_create1(0);
+	memset(events, 0, sizeof(events));
+	fill((void **)events, 1000);
+	for (;;)
+		epoll_wait(poll, events, 4 * COUNT, -1);
+	return unused;
+}
+static void *wait_for_bytes(void *unused)
+{
+	void *blocks[COUNT];
+	fill(blocks, 2000);
+	for (;;)
+		if (read(pair[0], blocks, sizeof(blocks)) < 0)
+			return unused;
+}
+static void *wait_for_message(void *unused)
+{
+	void *blocks[COUNT];
+	struct iovec part = { blocks, sizeof(blocks) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	fill(blocks, 3000);
+	for (;;)
+		recvmsg(pair[0], &message, 0);
+	return unused;
+}
+static void *wait_for_some(void *unused)
+{
+	void *blocks[COUNT];
+	fill(blocks, 4000);
+	for (;;)
+		if (recv(pair[0], blocks, 8 * sizeof(*blocks), 0) < 0)
+			return unused;
+}
+static void *wait_with_heap(void *unused)
+{
+	void **blocks = malloc(COUNT * sizeof(*blocks));
+	fill(blocks, 5000);
+	for (;;)
+		if (read(pair[0], blocks, COUNT * sizeof(*blocks)) < 0)
+			return unused;
+}
+int main(void)
+{
+	static void *(*const waits[])(void *) = { wait_for_events, wait_for_bytes,
+		wait_for_message, wait_for_some, wait_with_heap };
+	pthread_t thread;
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++)
+		pthread_create(&thread, NULL, waits[i], NULL);
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+# One of each may be in a register, or in what a function left on its stack.
+LOST = {1000: 64, 2000: 64, 3000: 64, 4000: 8, 5000: 64}
 NT_PRSTATUS = 1
 # Where a note of a thread has its number, and the time that it computed.
 ID_OFFSET, TIME_OFFSET = 32, 48
@@ -90,6 +168,16 @@ class WaitingTest(harness.LiveTest):
         if "may not be looked into" in result.stderr:
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result)
+
+    def test_memory_that_the_kernel_is_to_fill_holds_nothing(self):
+        process = self.start([self.compile("filled", compiler="gcc", flags=["-pthread", "-w"],
+                                           text=FILLED)])
+        harness.settle(process)
+        harness.snap(process, self.core)
+        for size, lost in LOST.items():
+            total = harness.tables("-q", self.core, "count", "leaked", "--min-size", str(size),
+                                   "--max-size", str(size + 24))["total"][0]
+            self.assertIn(total["count"], range(lost - 2, lost + 1), size)
 
     def test_calls_go_on_when_the_process_was_looked_into(self):
         for _ in range(3):

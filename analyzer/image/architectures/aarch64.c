@@ -88,6 +88,7 @@ const struct arch arch_aarch64 = {
 	.address_bits = 52,
 	.tag_bits = UINT64_C(0xff) << 56, /* TBI; MTE uses four of them */
 	.signal_stack_size = 16384,
+	.event_size = 16,
 	.calls = generic_calls,
 	.call_count = sizeof(generic_calls) / sizeof(*generic_calls),
 	.call_codes = { { 0x01, 0x00, 0x00, 0xd4 } }, /* svc #0 */

@@ -83,6 +83,7 @@ const struct arch arch_i386 = {
 	.unwound_return = 8,
 	.address_bits = 32,
 	.signal_stack_size = 8192,
+	.event_size = 12,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),
 	.call_codes = { { 0xcd, 0x80 } }, /* int $0x80 */

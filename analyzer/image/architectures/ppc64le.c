@@ -67,15 +67,26 @@ static const struct arch_register registers[] = {
 
 static const struct arch_call calls[] = {
 	{ 1, SYSTEM_CALL_EXIT },      /* exit */
+	{ 3, SYSTEM_CALL_READ },      /* read */
 	{ 45, SYSTEM_CALL_MEMORY },   /* brk */
 	{ 90, SYSTEM_CALL_MEMORY },   /* mmap */
 	{ 91, SYSTEM_CALL_MEMORY },   /* munmap */
 	{ 125, SYSTEM_CALL_MEMORY },  /* mprotect */
+	{ 141, SYSTEM_CALL_READ },    /* getdents */
+	{ 145, SYSTEM_CALL_READV },   /* readv */
 	{ 163, SYSTEM_CALL_MEMORY },  /* mremap */
 	{ 178, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
+	{ 179, SYSTEM_CALL_READ },    /* pread64 */
+	{ 202, SYSTEM_CALL_READ },    /* getdents64 */
 	{ 205, SYSTEM_CALL_MEMORY },  /* madvise */
 	{ 234, SYSTEM_CALL_EXIT },    /* exit_group */
+	{ 238, SYSTEM_CALL_EVENTS },  /* epoll_wait */
 	{ 250, SYSTEM_CALL_TGKILL },  /* tgkill */
+	{ 303, SYSTEM_CALL_EVENTS },  /* epoll_pwait */
+	{ 320, SYSTEM_CALL_READV },   /* preadv */
+	{ 337, SYSTEM_CALL_READ },    /* recvfrom */
+	{ 342, SYSTEM_CALL_RECVMSG }, /* recvmsg */
+	{ 441, SYSTEM_CALL_EVENTS },  /* epoll_pwait2 */
 };
 
 const struct arch arch_ppc64le = {
@@ -111,6 +122,7 @@ const struct arch arch_ppc64le = {
 	.red_zone = 288,
 	.address_bits = 52, /* 47, unless the program asks for more */
 	.signal_stack_size = 16384,
+	.event_size = 16,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),
 	.call_codes = { { 0x02, 0x00, 0x00, 0x44 }, { 0x01, 0x00, 0x00, 0x44 } }, /* sc, scv 0 */

@@ -83,6 +83,7 @@ const struct arch arch_riscv64 = {
 	.return_is_register = true,
 	.address_bits = 56, /* Sv57; 47 and 38 with Sv48 and Sv39 */
 	.signal_stack_size = 8192,
+	.event_size = 16,
 	.calls = generic_calls,
 	.call_count = sizeof(generic_calls) / sizeof(*generic_calls),
 	.call_codes = { { 0x73, 0x00, 0x00, 0x00 } }, /* ecall */

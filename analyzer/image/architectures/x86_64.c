@@ -41,16 +41,28 @@ static const struct arch_register registers[] = {
 };
 
 static const struct arch_call calls[] = {
+	{ 0, SYSTEM_CALL_READ },      /* read */
 	{ 9, SYSTEM_CALL_MEMORY },    /* mmap */
 	{ 10, SYSTEM_CALL_MEMORY },   /* mprotect */
 	{ 11, SYSTEM_CALL_MEMORY },   /* munmap */
 	{ 12, SYSTEM_CALL_MEMORY },   /* brk */
+	{ 17, SYSTEM_CALL_READ },     /* pread64 */
+	{ 19, SYSTEM_CALL_READV },    /* readv */
 	{ 25, SYSTEM_CALL_MEMORY },   /* mremap */
 	{ 28, SYSTEM_CALL_MEMORY },   /* madvise */
+	{ 45, SYSTEM_CALL_READ },     /* recvfrom */
+	{ 47, SYSTEM_CALL_RECVMSG },  /* recvmsg */
 	{ 60, SYSTEM_CALL_EXIT },     /* exit */
+	{ 78, SYSTEM_CALL_READ },     /* getdents */
 	{ 130, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
+	{ 217, SYSTEM_CALL_READ },    /* getdents64 */
 	{ 231, SYSTEM_CALL_EXIT },    /* exit_group */
+	{ 232, SYSTEM_CALL_EVENTS },  /* epoll_wait */
 	{ 234, SYSTEM_CALL_TGKILL },  /* tgkill */
+	{ 281, SYSTEM_CALL_EVENTS },  /* epoll_pwait */
+	{ 295, SYSTEM_CALL_READV },   /* preadv */
+	{ 327, SYSTEM_CALL_READV },   /* preadv2 */
+	{ 441, SYSTEM_CALL_EVENTS },  /* epoll_pwait2 */
 };
 
 /*
@@ -143,6 +155,7 @@ const struct arch arch_x86_64 = {
 	.red_zone = 128,
 	.address_bits = 47,
 	.signal_stack_size = 8192,
+	.event_size = 12,
 	.calls = calls,
 	.call_count = sizeof(calls) / sizeof(*calls),
 	.call_codes = { { 0x0f, 0x05 } }, /* syscall */

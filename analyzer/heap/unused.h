@@ -1,0 +1,41 @@
+/*
+ * Words that hold nothing, though they are addresses in allocations: room that a container does not
+ * use, weak references, what the kernel is about to overwrite.
+ */
+#ifndef ANALYZER_HEAP_UNUSED_H
+#define ANALYZER_HEAP_UNUSED_H
+
+#include "analyzer/base/array.h"
+#include "analyzer/base/bitmap.h"
+#include "analyzer/base/budget.h"
+#include "analyzer/heap/index.h"
+
+struct unused {
+	const struct allocation_index *index; /* borrowed */
+	ARRAY(struct memory_range) ranges;    /* by address, once sealed; they do not overlap */
+	struct bitmap sources;		      /* allocations with such words */
+	bool is_in_heap;
+	struct budget budget; /* of ranges: in a damaged dump, tables share their entries */
+};
+
+/* Nothing is unused. The budget is of ranges. */
+struct error *unused_init(struct unused *unused, const struct allocation_index *index,
+			  uint64_t budget, struct memory_account *account);
+void unused_deinit(struct unused *unused);
+
+/* The words in [start, end) hold nothing, but for one that is only in part in it. */
+struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end);
+
+/* The same of an allocation from start on, but for its first used bytes. */
+struct error *unused_add_rest(struct unused *unused, uint64_t start, uint64_t used);
+
+/* To be called once all are added, and before unused_has(). */
+void unused_seal(struct unused *unused);
+
+/* Whether there are any in allocations. */
+bool unused_is_in_heap(const struct unused *unused);
+
+/* Whether the word at place, in the allocation source or outside of all, holds nothing. */
+bool unused_has(const struct unused *unused, allocation_id source, uint64_t place);
+
+#endif
