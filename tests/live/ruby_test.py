@@ -105,6 +105,70 @@ ARGV[1] == "compact" ? GC.compact : GC.start
 """
 
 
+# Words that Ruby does not use, or that hold nothing, lead to objects of a class for each kind; some
+# objects of each are in use.
+PLANTED = 300
+UNUSED = f"""
+require "weakref"
+KINDS = %w[Plain Popped Sliced Deleted Queued Sized Shifted Captured Small Value Key Ref Final Id]
+KINDS.each {{ |name| Object.const_set(name, Class.new {{ def initialize(i) @i = i end }}) }}
+MAP, NOTHING = ObjectSpace::WeakMap.new, proc {{}}
+$keys = Array.new({PLANTED}) {{ |i| "key #{{i}}" }}
+$popped, $sliced, $shifted, $hash, $small = [], [], [], {{}}, []
+$queue, $sized = Queue.new, SizedQueue.new(2 * {PLANTED})
+$kept = KINDS.map {{ |name| Object.const_get(name).new(0) }}
+$kept << ($text = "a text that is kept".freeze) << -("in" + "terned") << "kept_symbol".to_sym
+MAP[$kept[9]] = $kept[10]
+MAP[$kept[10]] = $kept[9]
+$ref = WeakRef.new($kept[11])
+ObjectSpace.define_finalizer($kept[12], NOTHING)
+$kept[13].object_id
+4.times {{ GC.start }}
+GC.disable
+def plant
+  {PLANTED}.times do |i|
+    Plain.new(i)
+    $popped << Popped.new(i)
+    $sliced << Sliced.new(i)
+    $shifted << Shifted.new(i)
+    $hash[i] = Deleted.new(i)
+    $queue << Queued.new(i)
+    $sized << Sized.new(i)
+    MAP[$keys[i]] = Value.new(i)
+    MAP[Key.new(i)] = $keys[i]
+    ($refs ||= []) << WeakRef.new(Ref.new(i))
+    ObjectSpace.define_finalizer(Final.new(i), NOTHING)
+    Id.new(i).object_id
+    "dropped_symbol_#{{i}}".to_sym
+    captured = Captured.new(i)
+    proc {{ captured }}
+    $small << {{ 1 => i, 2 => Small.new(i) }}
+    $small[-1].delete(2)
+  end
+  $sliced.slice!(0, {PLANTED})
+  {PLANTED}.times do |i|
+    $popped.pop
+    $shifted.shift if i > 10
+    $hash.delete(i) if i > 0
+    $queue.pop
+    $sized.pop
+  end
+  nil
+end
+def deep(n, &block) n == 0 ? block.call : deep(n - 1, &block) end
+Thread.new {{ deep(50) {{ plant }} }}.join
+deep(200) {{ nil }}
+$kept << $small.size
+puts "ready"
+$stdout.flush
+$stdin.read(1)
+"""
+# Of each kind, those that are in use.
+IN_USE = {"Shifted": 11, "Deleted": 1}
+# Where their layouts were tried, up to 3.1.
+WEAK = {"Value", "Key", "Ref", "Final", "Id"}
+
+
 class Truth:
     """What dump_all says: objects by address; those without a type are free."""
 
@@ -252,6 +316,25 @@ class Ruby(harness.LiveTest):
         for name in ("User", "Admin", "Deep::Thing", "Deep::Point"):
             total = rows(core, "count", "garbage", name, name="total")[0]
             self.assertEqual((name, total["count"]), (name, 0))
+
+    def test_unused_words_and_weak_references_hold_nothing(self):
+        core, _ = self.core_of_script("ruby", UNUSED)
+        version = harness.run("ruby", "-e", "print RUBY_VERSION").stdout
+        kinds = re.search("%w\\[(.*)\\]", UNUSED)[1].split()
+        found = {name: rows(core, "count", "garbage", name, name="total")[0]["count"]
+                 for name in kinds}
+        used = {name: rows(core, "count", "used", name, name="total")[0]["count"]
+                for name in kinds}
+        for name in kinds:
+            planted = PLANTED - IN_USE.get(name, 0)
+            self.assertEqual((name, used[name]), (name, PLANTED + 1))
+            self.assertLessEqual(found[name], planted, name)
+            if version < "3.2" or name not in WEAK:
+                self.assertGreater(found[name], planted * (1 - MOST_HELD), name)
+        if version < "3.2":
+            symbols = rows(core, "count", "garbage", "Symbol", name="total")[0]
+            self.assertGreater(symbols["count"], PLANTED * (1 - MOST_HELD))
+            self.assertLessEqual(symbols["count"], PLANTED)
 
     def check_collecting(self, function, calls, *words):
         script, truth, core = self.path("collects"), self.path(function), self.path("gcore")

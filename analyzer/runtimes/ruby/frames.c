@@ -82,6 +82,19 @@ static bool find_context_in(struct view *view, uint64_t fiber, struct context *r
 	return false;
 }
 
+void ruby_find_stack(struct view *view, uint64_t data, uint64_t *ret_sp, uint64_t *ret_frame)
+{
+	struct context context;
+	uint64_t sp;
+
+	if ((find_context_in(view, data, &context) || find_context(view, data, &context)) &&
+	    view_word(view, context.frame + WORD, &sp) &&
+	    sp - context.stack <= context.frame - context.stack) {
+		*ret_sp = sp;
+		*ret_frame = context.frame;
+	}
+}
+
 static bool read_frame(const struct reading *reading, struct view *view,
 		       const struct context *context, uint64_t address, struct call *ret)
 {

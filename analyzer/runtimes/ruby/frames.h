@@ -33,6 +33,12 @@ struct ruby_calls {
 struct error *ruby_calls_learn(struct ruby *ruby);
 void ruby_calls_deinit(struct ruby_calls *calls);
 
+/*
+ * Of the data of a Thread or Fiber: what is between its values and its frames, which it does not
+ * use. Sets nothing if that is not known.
+ */
+void ruby_find_stack(struct view *view, uint64_t data, uint64_t *ret_sp, uint64_t *ret_frame);
+
 /* The slots of struct runtime. */
 struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
 				const struct frame_visitor *visitor);

@@ -10,6 +10,7 @@
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/space.h"
+#include "analyzer/runtimes/ruby/unused.h"
 #include "analyzer/runtimes/ruby/values.h"
 
 enum { WORD = 8 };
@@ -79,6 +80,7 @@ const struct runtime runtime_ruby = {
 	.fiber_registers = ruby_fiber_registers,
 	.find_objects = ruby_find_objects,
 	.is_certain = true,
+	.find_unused = ruby_find_unused,
 	.class_of = ruby_class_of,
 	.has_class = ruby_has_class,
 	.class_count = ruby_class_count,

@@ -49,8 +49,8 @@ static bool is_printable(const char *text, size_t length)
  * struct RString: up to 3.1, the length of one that is embedded is in its flags, and the text
  * follows the class; later, the length follows the class.
  */
-static bool find_text(const struct ruby_slots *slots, struct view *view, uint64_t address,
-		      uint64_t *ret_text, uint64_t *ret_length)
+bool ruby_find_text(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		    uint64_t *ret_text, uint64_t *ret_length)
 {
 	enum { LENGTH = 16, TEXT = 24, SHIFT = 14, EMBEDDED_BITS = 0x1f };
 	uint64_t flags = ruby_slot_flags(slots, view, address);
@@ -73,7 +73,7 @@ bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t 
 {
 	uint64_t text, length;
 
-	if (!find_text(slots, view, address, &text, &length))
+	if (!ruby_find_text(slots, view, address, &text, &length))
 		return false;
 	if (length > size - 1)
 		length = size - 1;
@@ -87,7 +87,7 @@ uint64_t ruby_text_length(const struct ruby_slots *slots, struct view *view, uin
 {
 	uint64_t text, length;
 
-	return find_text(slots, view, address, &text, &length) ? length : 0;
+	return ruby_find_text(slots, view, address, &text, &length) ? length : 0;
 }
 
 bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
@@ -95,7 +95,7 @@ bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_
 {
 	uint64_t text, length;
 
-	if (!find_text(slots, view, address, &text, &length) || length > RUBY_MOST_NAME ||
+	if (!ruby_find_text(slots, view, address, &text, &length) || length > RUBY_MOST_NAME ||
 	    !view_read(view, text, ret, length))
 		return false;
 	ret[length] = '\0';

@@ -98,6 +98,10 @@ static inline bool ruby_is_embedded(const struct ruby_slots *slots, uint64_t fla
 	return slots->has_boxes ? !(flags & APART) : (flags & EMBEDDED) != 0;
 }
 
+/* Where the text of a string stands, and how many bytes it has; false: it is none. */
+bool ruby_find_text(const struct ruby_slots *slots, struct view *view, uint64_t address,
+		    uint64_t *ret_text, uint64_t *ret_length);
+
 /* Copy the start of a string, at most size - 1 bytes. */
 bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t address, char *ret,
 		    size_t size);
