@@ -82,6 +82,70 @@ for ($i = 0; $i < {CYCLES}; $i++)
     drop("Node");
 """
 
+# Words that the engine does not use, or that hold nothing, lead to cycles that were dropped.
+PLANTED, FIBERS, DEPTH = 300, 50, 6
+UNUSED = f"""
+gc_disable();
+class Cycle {{ public $self; public $number; }}
+class Unset_ extends Cycle {{}}  class Fixed extends Cycle {{}}
+class Heaped extends Cycle {{}}  class Queued extends Cycle {{}}
+class Deleted extends Cycle {{}} class Popped extends Cycle {{}}
+class Packed extends Cycle {{}}  class Stored extends Cycle {{}}
+class Weak extends Cycle {{}}    class Key extends Cycle {{}}
+class Deep extends Cycle {{}}    class Fibered extends Cycle {{}}
+class Holder {{ public $member; public $other = 1; }}
+function cycle($class) {{ $made = new $class; $made->self = $made; return $made; }}
+function deep($class, $n) {{ $made = cycle($class); return $n > 1 ? deep($class, $n - 1) : 0; }}
+function wait_deep() {{ deep("Fibered", {DEPTH}); Fiber::suspend(); }}
+function plant() {{
+    global $kept;
+    $fixed = new SplFixedArray({PLANTED});
+    $heap = new class extends SplHeap {{
+        protected function compare($a, $b): int {{ return $a->number <=> $b->number; }}
+    }};
+    $queue = new SplPriorityQueue;
+    $storage = new SplObjectStorage;
+    $map = new WeakMap;
+    $objects = $deleted = $popped = $packed = $references = [];
+    for ($i = 0; $i < {PLANTED}; $i++) {{
+        $holder = new Holder;
+        $holder->member = cycle("Unset_");
+        unset($holder->member);
+        $objects[] = $holder;
+        $fixed[$i] = cycle("Fixed");
+        $heap->insert(cycle("Heaped"));
+        $queue->insert(cycle("Queued"), $i);
+        $storage->attach($stored = cycle("Stored"));
+        $storage->detach($stored);
+        $deleted["key $i"] = cycle("Deleted");
+        $packed[] = cycle("Packed");
+        $popped[] = cycle("Popped");
+        $references[] = WeakReference::create(cycle("Weak"));
+        $map[cycle("Key")] = $i;
+    }}
+    $stored = null;
+    for ($i = 0; $i < {PLANTED}; $i++) {{
+        unset($fixed[$i], $deleted["key $i"], $packed[$i]);
+        $heap->extract();
+        $queue->extract();
+        array_pop($popped);
+    }}
+    deep("Deep", {PLANTED});
+    $holder->member = cycle("Unset_");
+    $fixed[0] = cycle("Fixed");
+    $map[$holder] = $references[] = WeakReference::create($holder);
+    $kept = [$fixed, $heap, $queue, $storage, $deleted, $packed, $popped, $objects, $references,
+             $map, []];
+    for ($i = 0; $i < {FIBERS}; $i++) {{
+        $fiber = new Fiber("wait_deep");
+        $fiber->start();
+        $kept[10][] = $fiber;
+    }}
+}}
+plant();
+"""
+IN_USE = {"Unset_": 1, "Fixed": 1, "Holder": PLANTED, "Fiber": FIBERS, "WeakReference": PLANTED + 1}
+
 
 class PhpObjects(php_programs.PhpTest):
     def core(self):
@@ -145,6 +209,21 @@ class PhpObjects(php_programs.PhpTest):
         heap = next(row["arena"] for row in arenas if row["allocator"] == "zend")
         self.assertEqual([block for block in blocks if int(block, 16) >> 24 ==
                           int(heap, 16) >> 24], [])
+
+    def test_unused_words_and_weak_references_hold_nothing(self):
+        if harness.run("php", "-r", "echo PHP_VERSION_ID;").stdout < "80100":
+            self.skipTest("PHP has no fibers before 8.1")
+        core, _ = self.core_of(UNUSED)
+        found, used = self.counts(core, "garbage"), self.counts(core)
+        for name in ("Unset_", "Fixed", "Heaped", "Queued", "Deleted", "Popped", "Packed",
+                     "Stored", "Weak", "Key", "Deep", "Fibered"):
+            planted = FIBERS * DEPTH if name == "Fibered" else PLANTED
+            self.assertEqual(used[name], planted + IN_USE.get(name, 0))
+            # Temporary values hold some.
+            self.assertIn(found.get(name), range(planted - 2 * MOST_HELD, planted + 1), name)
+        self.assertEqual(set(found) & {"Holder", "Fiber", "WeakReference", "WeakMap"}, set())
+        self.assertEqual(used["(stack of a Fiber)"], FIBERS)
+        self.assertEqual(self.counts(core, "leaked"), {})
 
     def test_collector_that_is_off_is_told(self):
         core, _ = self.core_of(ROOTS + "gc_disable();")

@@ -79,10 +79,28 @@ static bool is_tight(struct memory_range range, uint64_t length)
 }
 
 /*
+ * Whether a page has a frame, see unused.c, behind its head: of a function, which begins with its
+ * kind, and has a name, unless it is the one that Fibers begin with.
+ */
+static bool has_frame(struct view *view, uint64_t page)
+{
+	enum { FUNCTION = 56, NAME = 8, INTERNAL = 1, USER = 2 };
+	uint64_t function, name;
+	uint8_t kind;
+	char text[2];
+
+	return view_word(view, page + FUNCTION, &function) && function % WORD == 0 &&
+	       view_read(view, function, &kind, sizeof(kind)) &&
+	       view_word(view, function + NAME, &name) &&
+	       ((kind == INTERNAL && !name) || ((kind == INTERNAL || kind == USER) &&
+						php_read_text(view, name, text, sizeof(text))));
+}
+
+/*
  * { in use up to, end, the one before }: a page of the stack, or of an arena. The heap of PHP has
  * blocks of that size at whole pages, malloc() has not.
  */
-static enum php_kind find_page(struct memory_range range, const uint64_t *words)
+static enum php_kind find_page(struct view *view, struct memory_range range, const uint64_t *words)
 {
 	uint64_t size = range.end - range.start;
 
@@ -90,7 +108,8 @@ static enum php_kind find_page(struct memory_range range, const uint64_t *words)
 	    size < LEAST_ARENA || words[0] - range.start < 3 * (uint64_t)WORD ||
 	    words[2] % WORD != 0)
 		return 0;
-	return size == STACK_SIZE ? PHP_STACK : PHP_ARENA;
+	return size == STACK_SIZE ? PHP_STACK
+				  : (has_frame(view, range.start) ? PHP_FIBER_STACK : PHP_ARENA);
 }
 
 /* { head, number, type, pointer }: both are ints up to 7.4, and the number is a word since. */
@@ -110,7 +129,7 @@ static enum php_kind find_kind(struct view *view, struct memory_range range,
 {
 	const struct php_head *head = &words->head;
 	uint64_t size = range.end - range.start;
-	enum php_kind page = find_page(range, words->words);
+	enum php_kind page = find_page(view, range, words->words);
 
 	if (page)
 		return page;

@@ -18,6 +18,7 @@ const char *php_class_name(struct object_space *space, uint64_t number,
 bool php_visit_bases(struct object_space *space, uint64_t number,
 		     bool (*visit)(void *data, const char *name), void *data);
 bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset);
+struct error *php_find_unused(struct object_space *space, struct unused *ret);
 bool php_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		 uint64_t word, uint64_t place);
 struct error *php_visit_frames(struct object_space *space, uint32_t thread,

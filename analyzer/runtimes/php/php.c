@@ -20,6 +20,7 @@ const struct runtime runtime_php = {
 	.visit_bases = php_visit_bases,
 	.may_refer = php_may_refer,
 	.is_link = php_is_link,
+	.find_unused = php_find_unused,
 	.resolve = php_resolve,
 	.is_counted = true,
 	.tell_collector = php_tell_collector,
