@@ -21,7 +21,6 @@ struct head {
 	uint64_t size, flags, heap;
 	uint64_t start, end;
 	uint64_t allocated;
-	uint64_t start_place;
 	bool is_early; /* up to V8 11 */
 };
 
@@ -64,7 +63,6 @@ static bool read_apart(const struct image *image, uint64_t address, const uint64
 		.start = apart[START],
 		.end = apart[END],
 		.allocated = apart[ALLOCATED],
-		.start_place = words[1] + START * V8_WORD,
 	};
 	return true;
 }
@@ -87,7 +85,6 @@ static bool read_head(const struct image *image, uint64_t address, struct head *
 		.start = words[first ? 4 : 3],
 		.end = words[first ? 5 : 4],
 		.allocated = words[first ? 6 : 5],
-		.start_place = address + V8_WORD * (first ? 4 : 3),
 		.is_early = first == 0,
 	};
 	return true;
@@ -110,7 +107,6 @@ bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk 
 		.end = head.end,
 		.allocated = head.allocated,
 		.heap = head.heap,
-		.start_place = head.start_place,
 		.space = space_of(image, &head),
 		.is_from = (head.flags & FROM_PAGE) != 0,
 	};

@@ -218,6 +218,10 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 	/* V8 10 does not say it. */
 	if (!read_changed(image, module, &buffer))
 		ret->view_buffer = VIEW_BUFFER;
+	read_number(image, module, "v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", &ret->weak_map_type);
+	read_number(image, module, "v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", &ret->weak_set_type);
+	read_number(image, module, "v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", &ret->weak_ref_type);
+	read_number(image, module, "v8dbg_type_WeakCell__WEAK_CELL_TYPE", &ret->weak_cell_type);
 	ret->scope_names = (1 + first_name) * V8_WORD;
 	ret->dictionary += prefix;
 	ret->count_shift &= 31;

@@ -37,8 +37,7 @@ struct v8_chunk {
 	uint64_t address, size;
 	uint64_t start, end; /* of the objects */
 	uint64_t allocated;
-	uint64_t heap;	      /* the struct Heap that it belongs to */
-	uint64_t start_place; /* of the word that says where the objects begin */
+	uint64_t heap; /* the struct Heap that it belongs to */
 	enum v8_space space;
 	bool is_from; /* new objects were there before the last collection of those */
 };
@@ -81,6 +80,7 @@ struct v8_layout {
 	uint32_t dictionary; /* items before the first entry of a dictionary */
 	uint32_t global_type, cell_type, script_type;
 	uint32_t hash_type, set_type, typed_array_type, array_buffer_type;
+	uint32_t weak_map_type, weak_set_type, weak_ref_type, weak_cell_type;
 	uint32_t view_buffer; /* of a view of a buffer: the JSArrayBuffer */
 	uint32_t scope_names; /* of a ScopeInfo: the first name */
 	uint32_t script_name;

@@ -89,6 +89,38 @@ setTimeout(() => {
 setInterval(() => {}, 1000000);
 """
 
+# After a heap snapshot, objects are dropped that weak references know; some are kept.
+DROPPED, KEPT = 300, 10
+WEAK = f"""
+const v8 = require('v8');
+class Numbered {{ constructor(i) {{ this.i = i; }} }}
+class Target {{ constructor(i) {{ this.i = i; }} }}
+class Key {{ constructor(i) {{ this.i = i; }} }}
+class Member {{ constructor(i) {{ this.i = i; }} }}
+class Removed {{ constructor(i) {{ this.i = i; }} }}
+globalThis.numbered = [];
+for (let i = 0; i < {DROPPED}; i++) numbered.push(new Numbered(i));
+v8.writeHeapSnapshot(process.argv[2]);
+globalThis.kept = [];
+globalThis.known = {{ refs: [], keys: new WeakMap(), members: new WeakSet(), map: new Map() }};
+setTimeout(() => {{
+  for (let i = 0; i < {DROPPED + KEPT}; i++) {{
+    const found = [new Target(i), new Key(i), new Member(i), new Removed(i)];
+    known.refs.push(new WeakRef(found[0]));
+    known.keys.set(found[1], i);
+    known.members.add(found[2]);
+    known.map.set(i, found[3]);
+    if (i < {KEPT}) kept.push(found, new Numbered(i));
+  }}
+  for (let i = {KEPT}; i < {DROPPED + KEPT}; i++) known.map.delete(i);
+  numbered = null;
+  /* What a WeakRef has is kept until the program's turn ends. */
+  setTimeout(() => setTimeout(() => console.log('ready'), 50), 50);
+}}, 50);
+setInterval(() => {{}}, 1000000);
+"""
+MOST_HELD = 0.1
+
 
 def has_room(size, length):
     return 0 <= size - length <= ROUNDING + (PAGE if length >= MAPPED else 0)
@@ -108,6 +140,15 @@ class Node(harness.LiveTest):
         self.check_fill()
         self.check_buffers()
         self.check_leaks()
+
+    def test_weak_references_hold_nothing(self):
+        core, _ = self.core_of_script("node", WEAK)
+        for name in ("Numbered", "Target", "Key", "Member", "Removed"):
+            total, used = (harness.tables("-q", core, "count", words, name)["total"][0]["count"]
+                           for words in ("garbage", "used"))
+            self.assertEqual((name, used), (name, DROPPED + KEPT))
+            self.assertLessEqual(total, DROPPED, name)
+            self.assertGreater(total, DROPPED * (1 - MOST_HELD), name)
 
     def check_spaces(self):
         """The bytes of objects by space, but for what was made since."""

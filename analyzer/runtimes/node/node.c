@@ -52,6 +52,7 @@ const struct runtime runtime_node = {
 	.class_count = node_class_count,
 	.class_name = node_class_name,
 	.is_link = node_is_link,
+	.find_unused = node_find_unused,
 	.find_names = node_find_names,
 	.visit_references = node_visit_references,
 	.tell_path = node_tell_path,

@@ -77,6 +77,7 @@ struct error *node_visit_references(struct object_space *space, allocation_id id
 				    object_visitor *visit, void *data);
 void node_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
 		    bool with_content, char *ret, size_t size);
+struct error *node_find_unused(struct object_space *space, struct unused *ret);
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place);
 

@@ -1,0 +1,117 @@
+/*
+ * Words of V8 that do not hold what they lead to, though they look as if: fields of WeakRef, of
+ * cells of FinalizationRegistry, keys of WeakMap and WeakSet (src/objects/js-weak-refs.tq,
+ * hash-table.h), and handles that were made weak (src/handles/global-handles.cc):
+ *
+ *	WeakCell           | map | registry | target | token | holdings | ... |
+ *	EphemeronHashTable | map | length | 3 counts | { key, value } ... |
+ *	NodeBlock          | { object, u16 class, u8 number, u8 state, callback, data } * 256 | ...
+ *|
+ */
+#include "analyzer/runtimes/node/node.h"
+
+enum {
+	HEAD = 3 * V8_WORD, /* of an object of JavaScript: map, properties, elements */
+	CELL_TARGET = 2 * V8_WORD,
+	TABLE_HEAD = 5 * V8_WORD,
+	ENTRY = 2 * V8_WORD,
+	NODE = 4 * V8_WORD,
+	NODES = 256,
+};
+
+struct weak_search {
+	const struct node *node;
+	struct v8_reader reader;
+	struct unused *unused;
+};
+
+static struct error *add(struct weak_search *search, uint64_t place, uint64_t words)
+{
+	return unused_add(search->unused, place, place + V8_WORD * words);
+}
+
+static struct error *add_keys(struct weak_search *search, uint64_t object)
+{
+	const struct allocation_index *index = search->node->context.index;
+	uint64_t table, end;
+	allocation_id id;
+
+	if (!view_word(&search->reader.view, object + HEAD, &table) ||
+	    (table & V8_TAGS) != V8_STRONG)
+		return NULL;
+	table -= V8_STRONG;
+	id = allocation_find(index, table);
+	if (id == NO_ALLOCATION || allocation_start(index, id) != table)
+		return NULL;
+	end = table + allocation_size(index, id);
+	for (uint64_t entry = table + TABLE_HEAD; entry + ENTRY <= end && v8_step(&search->reader);
+	     entry += ENTRY)
+		TRY(add(search, entry, 1));
+	return NULL;
+}
+
+static struct error *add_object(struct weak_search *search, uint64_t object)
+{
+	const struct v8_layout *layout = search->reader.layout;
+	struct v8_map map;
+	uint64_t word;
+
+	if (!view_word(&search->reader.view, object, &word) ||
+	    !v8_read_map(&search->reader, word, &map) || !map.type)
+		return NULL;
+	if (map.type == layout->weak_cell_type)
+		return add(search, object + CELL_TARGET, 2);
+	if (map.type == layout->weak_ref_type)
+		return add(search, object + HEAD, 1);
+	return map.type == layout->weak_map_type || map.type == layout->weak_set_type
+		       ? add_keys(search, object)
+		       : NULL;
+}
+
+/* Nodes know their numbers. */
+static bool are_handles(struct weak_search *search, uint64_t block)
+{
+	enum { NUMBER = 10 };
+	uint8_t number;
+
+	for (uint64_t i = 0; i < NODES; i++)
+		if (!view_read(&search->reader.view, block + NODE * i + NUMBER, &number, 1) ||
+		    number != i)
+			return false;
+	return true;
+}
+
+static struct error *add_handles(struct weak_search *search, uint64_t block)
+{
+	enum { STATE = 11, STATE_BITS = 3, IS_WEAK = 2 };
+	uint8_t state;
+
+	for (uint64_t node = block; node < block + (uint64_t)NODE * NODES; node += NODE)
+		if (view_read(&search->reader.view, node + STATE, &state, 1) &&
+		    (state & STATE_BITS) == IS_WEAK)
+			TRY(add(search, node, 1));
+	return NULL;
+}
+
+struct error *node_find_unused(struct object_space *space, struct unused *ret)
+{
+	enum { BLOCK = NODE * NODES, REST = 16 * V8_WORD };
+	struct node *node = (struct node *)space;
+	const struct allocation_index *index = node->context.index;
+	struct weak_search search = { node, { { node->context.image } }, ret };
+	size_t hint = 0;
+
+	if (!space->has_objects)
+		return NULL;
+	search.reader.layout = &node->parts->layout;
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+
+		if (node->classes.items[id])
+			TRY(add_object(&search, range.start));
+		else if (range.end - range.start - BLOCK <= REST &&
+			 are_handles(&search, range.start))
+			TRY(add_handles(&search, range.start));
+	}
+	return NULL;
+}
