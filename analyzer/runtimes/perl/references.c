@@ -97,25 +97,20 @@ static bool may_hold(const struct perl *perl, allocation_id body, uint64_t word)
 		image_read_u64(perl->context.image, head.body, &package) && package == word);
 }
 
-/* Behind the last item of an array, its block has what was there before. */
-static bool is_item(const struct perl *perl, allocation_id items, uint64_t word)
+/* Before the first item of an array and behind the last, its block has what was there before. */
+static bool is_item(const struct perl *perl, allocation_id items, uint64_t place)
 {
-	enum { LAST_ITEM = 16, MOST = 64 };
-	struct view view = { perl->context.image };
+	enum { LAST_ITEM = 16 };
 	struct perl_head head;
-	uint64_t last, item;
+	uint64_t last;
 
-	if (!read_source(perl, perl->links.items[items], &head) ||
-	    !view_word(&view, head.body + LAST_ITEM, &last) || last + 1 > MOST)
-		return true;
-	for (uint64_t i = 0; i < last + 1; i++)
-		if (view_word(&view, head.value + PERL_WORD * i, &item) && item == word)
-			return true;
-	return false;
+	return !read_source(perl, perl->links.items[items], &head) ||
+	       !image_read_u64(perl->context.image, head.body + LAST_ITEM, &last) ||
+	       (place - head.value) / PERL_WORD < last + 1;
 }
 
 static bool refers_to_head(const struct perl *perl, allocation_id source, allocation_id target,
-			   uint64_t word)
+			   uint64_t word, uint64_t place)
 {
 	const struct perl_word *live = perl->live.items;
 	size_t above;
@@ -133,7 +128,7 @@ static bool refers_to_head(const struct perl *perl, allocation_id source, alloca
 		return may_hold(perl, source, word) &&
 		       address_map_find(&perl->weak, word) != source;
 	case PART_ITEMS:
-		return is_item(perl, source, word);
+		return is_item(perl, source, place);
 	case PART_STACK:
 	case PART_ARGUMENTS:
 		above = LIST_ABOVE(live, perl->live.count, word, word);
@@ -162,7 +157,7 @@ bool perl_is_link(const struct object_space *space, allocation_id source, alloca
 	enum perl_part part = perl->parts.items[target];
 
 	if (part == PART_HEAD)
-		return !refers_to_head(perl, source, target, word);
+		return !refers_to_head(perl, source, target, word, place);
 	if (is_blank(perl, source))
 		return true;
 	if (source != NO_ALLOCATION && (perl->parts.items[source] == PART_ITEMS ||
