@@ -4,10 +4,11 @@
 
 enum { WORD = 8 };
 
-struct error *unused_init(struct unused *unused, const struct allocation_index *index,
-			  uint64_t budget, struct memory_account *account)
+struct error *unused_init(struct unused *unused, const struct image *image,
+			  const struct allocation_index *index, uint64_t budget,
+			  struct memory_account *account)
 {
-	*unused = (struct unused){ .index = index, .budget = { budget } };
+	*unused = (struct unused){ .index = index, .view = { image }, .budget = { budget } };
 	unused->ranges.memory.account = account;
 	return bitmap_init(&unused->sources, allocation_count(index), account);
 }
@@ -18,11 +19,27 @@ void unused_deinit(struct unused *unused)
 	bitmap_deinit(&unused->sources);
 }
 
+/* Most unused words are zeros, or what is left of texts. */
+static bool may_hold(struct unused *unused, struct memory_range range)
+{
+	enum { FEW = 64 * WORD };
+	const struct heap_bounds bounds = allocation_bounds(unused->index);
+	uint64_t word;
+
+	if (!unused->view.image || range.end - range.start > FEW)
+		return true;
+	for (uint64_t at = range.start; at < range.end; at += WORD)
+		if (view_word(&unused->view, at, &word) && heap_bounds_hold(&bounds, word))
+			return true;
+	return false;
+}
+
 struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end)
 {
 	struct memory_range range = { (start + WORD - 1) & -(uint64_t)WORD, end };
 
-	if (range.start < start || range.start >= end || !budget_take(&unused->budget))
+	if (range.start < start || range.start >= end || !may_hold(unused, range) ||
+	    !budget_take(&unused->budget))
 		return NULL;
 	return array_append(&unused->ranges, range);
 }

@@ -9,21 +9,27 @@
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/budget.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/image/view.h"
 
 struct unused {
 	const struct allocation_index *index; /* borrowed */
-	ARRAY(struct memory_range) ranges;    /* by address, once sealed; they do not overlap */
-	struct bitmap sources;		      /* allocations with such words */
+	struct view view;
+	ARRAY(struct memory_range) ranges; /* by address, once sealed; they do not overlap */
+	struct bitmap sources;		   /* allocations with such words */
 	bool is_in_heap;
 	struct budget budget; /* of ranges: in a damaged dump, tables share their entries */
 };
 
-/* Nothing is unused. The budget is of ranges. */
-struct error *unused_init(struct unused *unused, const struct allocation_index *index,
-			  uint64_t budget, struct memory_account *account);
+/* Nothing is unused. The budget is of ranges. Without an image, contents are not looked at. */
+struct error *unused_init(struct unused *unused, const struct image *image,
+			  const struct allocation_index *index, uint64_t budget,
+			  struct memory_account *account);
 void unused_deinit(struct unused *unused);
 
-/* The words in [start, end) hold nothing, but for one that is only in part in it. */
+/*
+ * The words in [start, end) hold nothing, but for one that is only in part in it. Few words, none
+ * of which may be an address in the heap, are not kept.
+ */
 struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end);
 
 /* The same of an allocation from start on, but for its first used bytes. */

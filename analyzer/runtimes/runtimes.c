@@ -101,9 +101,11 @@ static struct error *add_output(void *data, uint64_t start, uint64_t size)
 /* Find words that hold nothing: those of the runtimes, and what the kernel is about to fill. */
 static struct error *find_unused(struct runtimes *list, const struct runtime_context *context)
 {
+	enum { BYTES_A_RANGE = 32 };
 	const struct program *program = context->program;
 
-	TRY(unused_init(&list->unused, context->index, context->image->size, context->account));
+	TRY(unused_init(&list->unused, context->image, context->index,
+			context->image->size / BYTES_A_RANGE, context->account));
 	for (size_t i = 0; program && i < program->thread_count; i++)
 		TRY(thread_visit_outputs(program, &program->threads[i], add_output, &list->unused));
 	for (size_t i = 0; i < list->count; i++)

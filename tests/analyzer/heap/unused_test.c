@@ -15,7 +15,7 @@ TEST(words_are_unused_where_that_was_said)
 	const uint64_t start = allocation_start(index, id), used = 17;
 	struct unused unused;
 
-	assert_no_error(unused_init(&unused, index, 100, &account));
+	assert_no_error(unused_init(&unused, NULL, index, 100, &account));
 	assert_no_error(unused_add_rest(&unused, start, used));
 	assert_no_error(unused_add(&unused, OUTSIDE, OUTSIDE + 16));
 	unused_seal(&unused);
@@ -36,7 +36,7 @@ TEST(there_are_no_more_ranges_than_the_budget)
 		index_make(&account, 1, NULL);
 	struct unused unused;
 
-	assert_no_error(unused_init(&unused, index, 2, &account));
+	assert_no_error(unused_init(&unused, NULL, index, 2, &account));
 	for (uint64_t i = 0; i < 5; i++)
 		assert_no_error(unused_add(&unused, OUTSIDE + 0x100 * i, OUTSIDE + 0x100 * i + 8));
 	unused_seal(&unused);
