@@ -72,6 +72,8 @@ static void report_heaps(const struct slots *slots, const struct heap_context *c
 			slot->heap->allocator->is_used(slot->heap);
 	if (slots->count == 0)
 		report_no_heap(context);
+	else if (!program_knows_modules(context->program))
+		report_no_modules(context);
 	else if (!used)
 		findings_add(
 			context->findings, FINDING_NOTE,

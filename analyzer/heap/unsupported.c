@@ -45,6 +45,8 @@ static const struct {
 	{ "HWAddressSanitizer", { "/libhwasan" }, { "__hwasan_init" } },
 	{ "Scudo", { "scudo" }, { "__scudo_print_stats" } },
 	{ "the TBB allocator", { "/libtbbmalloc" }, { "scalable_malloc" } },
+	/* The program has its malloc, and the core its registers. */
+	{ "valgrind", { "/libexec/valgrind/", "/vgpreload_" }, { NULL } },
 	{ GO, { NULL }, { "runtime.mallocgc" } },
 };
 
@@ -89,12 +91,13 @@ static bool is_library_of(const struct module *module, size_t number)
 }
 
 /* Of Node.js, what V8's objects refer to is found, and a note says that they are not counted. */
-static bool is_node(const struct module *module)
+static bool is_node(const struct image *image, const struct module *module)
 {
 	const char *name = module_name(module);
 
 	return strcmp(name, "node") == 0 || strcmp(name, "nodejs") == 0 ||
-	       strncmp(name, "libnode.so", strlen("libnode.so")) == 0;
+	       strncmp(name, "libnode.so", strlen("libnode.so")) == 0 ||
+	       module_exports(image, module, "node_module_register");
 }
 
 bool module_is_in_go(const struct image *image, const struct module *module)
@@ -211,19 +214,28 @@ bool report_unsupported(const struct heap_context *context,
 			const void *data)
 {
 	struct function_names list = list_names(context);
-	bool found = false;
+	uint64_t reported = 0;
 
 	list_for_each(module, context->program->modules, context->program->module_count) {
 		int number = -1;
 
-		if (!is_libc(module) && !is_node(module) && !is_understood(data, module))
+		if (!is_libc(module) && !is_node(context->image, module) &&
+		    !is_understood(data, module))
 			number = allocator_of(context, module, &list);
-		if (number < 0)
+		/* One allocator may be in several modules. */
+		if (number < 0 || (number < UNSUPPORTED && (reported >> number & 1)))
 			continue;
 		report(context, module, number);
-		found = true;
+		reported |= UINT64_C(1) << number;
 	}
-	return found;
+	return reported != 0;
+}
+
+void report_no_modules(const struct heap_context *context)
+{
+	findings_add(
+		context->findings, FINDING_INCOMPLETE,
+		"the core names neither the program nor its libraries, like the cores that valgrind writes: if they have a malloc of their own, what it allocated is not counted");
 }
 
 void report_no_heap(const struct heap_context *context)

@@ -21,4 +21,7 @@ bool module_is_in_go(const struct image *image, const struct module *module);
 /* Add the finding that no heap was found. */
 void report_no_heap(const struct heap_context *context);
 
+/* Add the finding that which allocators there are is not known. */
+void report_no_modules(const struct heap_context *context);
+
 #endif
