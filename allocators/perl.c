@@ -7,6 +7,7 @@
 #include "allocators/perl/perl.h"
 
 #include "analyzer/heap/sink.h"
+#include "analyzer/program/symbols.h"
 
 #include <inttypes.h>
 
@@ -57,7 +58,7 @@ static struct error *perl_open(const struct heap_context *context, struct heap *
 	_cleanup_(perl_close) struct perl_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!program_has_module(context->program, "perl"))
+	if (!program_has_code(context->program, "perl", "perl_construct"))
 		return NULL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)

@@ -10,6 +10,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/heap/sink.h"
+#include "analyzer/program/symbols.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -81,7 +82,7 @@ static struct error *pymalloc_open(const struct heap_context *context, struct he
 	_cleanup_(pymalloc_close) struct pymalloc_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!program_has_module(context->program, "python"))
+	if (!program_has_code(context->program, "python", "Py_Initialize"))
 		return NULL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)

@@ -9,6 +9,7 @@
 #include "allocators/ruby/transient.h"
 
 #include "analyzer/heap/sink.h"
+#include "analyzer/program/symbols.h"
 
 #include <inttypes.h>
 
@@ -70,7 +71,7 @@ static struct error *ruby_open(const struct heap_context *context, struct heap *
 	_cleanup_(ruby_close) struct ruby_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!program_has_module(context->program, "ruby"))
+	if (!program_has_code(context->program, "ruby", "ruby_init"))
 		return NULL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)

@@ -6,6 +6,7 @@
 #include "allocators/v8/v8.h"
 
 #include "analyzer/heap/sink.h"
+#include "analyzer/program/symbols.h"
 
 enum { ARENAS = V8_LARGE + 1 };
 
@@ -56,7 +57,7 @@ static struct error *v8_open(const struct heap_context *context, struct heap **r
 	_cleanup_(v8_close) struct v8_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!program_has_module(context->program, "node"))
+	if (!program_has_code(context->program, "node", "node_module_register"))
 		return NULL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)

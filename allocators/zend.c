@@ -8,6 +8,7 @@
 #include "allocators/zend/zend.h"
 
 #include "analyzer/heap/sink.h"
+#include "analyzer/program/symbols.h"
 
 #include <inttypes.h>
 
@@ -75,7 +76,7 @@ static struct error *zend_open(const struct heap_context *context, struct heap *
 	_cleanup_(zend_close) struct zend_heap *heap = NULL;
 
 	*ret = NULL;
-	if (!program_has_module(context->program, "php"))
+	if (!program_has_code(context->program, "php", "zend_startup"))
 		return NULL;
 	heap = calloc(1, sizeof(*heap));
 	if (!heap)

@@ -57,13 +57,20 @@ static const struct known_type types[] = {
 	{ "v8dbg_type_CodeWrapper__CODE_WRAPPER_TYPE", V8_UNKNOWN, "(code)" },
 };
 
+/* The file may be called otherwise, as an application that is made of it. */
+static bool is_node(const struct program *program, const struct module *module)
+{
+	return strstr(module->path, "node") ||
+	       module_exports(program->image, module, "node_module_register");
+}
+
 static bool find_module(const struct program *program, const struct module **ret)
 {
 	uint64_t address;
 
 	for (size_t i = 0; i < program->module_count; i++) {
 		*ret = &program->modules[i];
-		if (strstr((*ret)->path, "node") &&
+		if (is_node(program, *ret) &&
 		    module_find_variable(*ret, "v8dbg_type_Map__MAP_TYPE", &address))
 			return true;
 	}

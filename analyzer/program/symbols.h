@@ -23,4 +23,19 @@ uint64_t module_functions_at(const struct module *module, uint64_t address,
 bool module_find_variable(const struct module *module, const char *name, uint64_t *ret_address);
 bool module_find_function(const struct module *module, const char *name, uint64_t *ret_address);
 
+/*
+ * Whether the module exports a function or variable called so. One look into its hash table, which
+ * is in memory or in its file: quick, however many symbols there are.
+ */
+bool module_exports(const struct image *image, const struct module *module, const char *name);
+
+/*
+ * Whether a module exports it, or the program itself defines it: an interpreter, whatever its file
+ * is called, or a program that one is linked into.
+ */
+bool program_has_symbol(const struct program *program, const char *name);
+
+/* Whether it has the symbol, or a module with that part in its path. */
+bool program_has_code(const struct program *program, const char *part, const char *name);
+
 #endif

@@ -154,8 +154,8 @@ struct runtime {
 	/*
 	 * Optional: what the name of a file that only its programs load, or
 	 * of a folder on the file's path, begins with, as "libruby"; of several, with | between
-	 * them. One that ends in $ is a file's whole name. NULL: any program may have it, and
-	 * open() tells.
+	 * them. One that ends in $ is a whole name, and one that begins with = what such a file
+	 * exports, whatever it is called. NULL: any program may have it, and open() tells.
 	 */
 	const char *modules;
 

@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/runtimes.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/program/symbols.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,12 +32,25 @@ static bool path_has(const char *path, const char *names)
 	return false;
 }
 
+/* Whether a module exports one of the symbols among the names. */
+static bool has_symbol(const struct program *program, const char *names)
+{
+	for (const char *mark = strchr(names, '='); mark; mark = strchr(mark + 1, '=')) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(mark + 1, "|"), mark + 1);
+		if (program_has_symbol(program, name))
+			return true;
+	}
+	return false;
+}
+
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program)
 {
 	for (size_t i = 0; runtime->modules && i < program->module_count; i++)
 		if (path_has(program->modules[i].path, runtime->modules))
 			return true;
-	return false;
+	return runtime->modules && has_symbol(program, runtime->modules);
 }
 
 static void close_space(struct object_space *space)

@@ -43,7 +43,7 @@ static const struct object_pages pages = {
 
 const struct runtime runtime_node = {
 	.name = "node",
-	.modules = "libnode.so|node$|nodejs$",
+	.modules = "libnode.so|node$|nodejs$|=node_module_register",
 	.open = node_open,
 	.close = node_close,
 	.find_objects = node_find_objects,

@@ -9,7 +9,7 @@
 
 const struct runtime runtime_perl = {
 	.name = "perl",
-	.modules = "perl|libperl.so",
+	.modules = "perl|libperl.so|=perl_construct",
 	.open = perl_open,
 	.close = perl_close,
 	.find_objects = perl_find_objects,

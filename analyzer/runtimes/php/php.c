@@ -8,7 +8,7 @@
 
 const struct runtime runtime_php = {
 	.name = "php",
-	.modules = "php|libphp|mod_php",
+	.modules = "php|libphp|mod_php|=zend_startup",
 	.open = php_open,
 	.close = php_close,
 	.find_objects = php_find_objects,

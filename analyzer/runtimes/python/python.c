@@ -111,7 +111,7 @@ static const struct object_pages pages = {
 
 const struct runtime runtime_python = {
 	.name = "python",
-	.modules = "python|libpython",
+	.modules = "python|libpython|=Py_Initialize",
 	.open = python_open,
 	.close = python_close,
 	.find_objects = python_find_objects,

@@ -73,7 +73,7 @@ static const struct integer_encoding integer = {
 
 const struct runtime runtime_ruby = {
 	.name = "ruby",
-	.modules = "ruby|libruby",
+	.modules = "ruby|libruby|=ruby_init",
 	.open = ruby_open,
 	.close = ruby_close,
 	.find_fibers = ruby_find_fibers,
