@@ -15,7 +15,7 @@ struct lack {
 struct absence {
 	uint64_t unknown, first_unknown;
 	uint64_t untouched, first_untouched;
-	struct lack shared, devices;
+	struct lack shared, devices, huge;
 	struct lack omitted; /* of which no segment tells */
 	struct lack rings;
 };
@@ -104,6 +104,8 @@ static void weigh_file(const struct image *image, const struct smaps *smaps,
 		lack = image_held_sought(image, HELD_RING) ? NULL : &absence->rings;
 	else if (is_device(mapping->path))
 		lack = &absence->devices;
+	else if (strncmp(mapping->path, "/anon_hugepage", 14) == 0)
+		lack = &absence->huge;
 	else if (!region->is_gap)
 		lack = &absence->shared;
 	else if (!is_installed(mapping->path))
@@ -171,6 +173,10 @@ static void report_lack(const struct lack *lack, const char *what, enum finding_
 
 static void report_files(const struct absence *absence, struct findings *findings)
 {
+	report_lack(
+		&absence->huge, "memory in huge pages", FINDING_INCOMPLETE,
+		", for bit 6 (shared) or 5 (private) of coredump_filter was not set: what only they refer to looks leaked",
+		findings);
 	report_lack(&absence->shared, "writable shared file mappings", FINDING_INCOMPLETE,
 		    ": what only they refer to looks leaked", findings);
 	report_lack(

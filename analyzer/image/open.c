@@ -58,8 +58,7 @@ struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end)
 
 struct error *image_add_mapping(struct image *image, struct mapping mapping)
 {
-	/* The kernel's name for anonymous memory in huge pages. */
-	if (mapping.start >= mapping.end || strncmp(mapping.path, "/anon_hugepage", 14) == 0)
+	if (mapping.start >= mapping.end)
 		return NULL;
 	return LIST_APPEND(image->mappings, image->mapping_count, mapping);
 }
@@ -203,6 +202,14 @@ static void provide_zeros(struct image *image)
 	}
 }
 
+/* Anonymous memory in huge pages, which the kernel names like a file: no file, if it is there. */
+static bool is_anonymous(const struct image *image, const struct mapping *mapping)
+{
+	const struct region *region = image_find(image, mapping->start);
+
+	return strncmp(mapping->path, "/anon_hugepage", 14) == 0 && region && region->bytes;
+}
+
 /* Sort the mappings; of two that overlap, the first counts. */
 static void sort_mappings(struct image *image)
 {
@@ -211,6 +218,8 @@ static void sort_mappings(struct image *image)
 
 	SORT(image->mappings, image->mapping_count, compare_mappings);
 	list_for_each(mapping, image->mappings, image->mapping_count) {
+		if (is_anonymous(image, mapping))
+			continue;
 		if (mapping->start < end) {
 			findings_add(image->findings, FINDING_INCOMPLETE,
 				     "two mapped files overlap at %#" PRIx64
