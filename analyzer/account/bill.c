@@ -419,10 +419,9 @@ static struct error *add_unknowns(struct maker *maker)
 	return NULL;
 }
 
-/* All but heaps. */
-static struct error *add_others(struct bill *bill, struct analysis *analysis)
+static struct maker maker_of(struct bill *bill, struct analysis *analysis)
 {
-	struct maker maker = {
+	return (struct maker){
 		.bill = bill,
 		.analysis = analysis,
 		.image = analysis_image(analysis),
@@ -431,19 +430,50 @@ static struct error *add_others(struct bill *bill, struct analysis *analysis)
 		.vdso = image_auxiliary(analysis_image(analysis), AT_SYSINFO_EHDR, 0),
 		.unknowns.memory.account = analysis_account(analysis),
 	};
+}
+
+/* Count all but heaps that is certain, and find the unknown. */
+static struct error *add_certain(struct maker *maker)
+{
 	struct error *(*const steps[])(struct maker * maker) = {
 		add_rows, add_stacks, add_fibers, add_thread_variables, add_objects, add_memory,
 	};
-	struct error *error = NULL;
 
-	for (size_t i = 0; i < COUNT_OF(steps) && !error; i++)
-		error = steps[i](&maker);
-	if (!error)
-		error = ledger_rest(bill->ledger, take_rest, &maker);
+	for (size_t i = 0; i < COUNT_OF(steps); i++)
+		TRY(steps[i](maker));
+	return ledger_rest(maker->ledger, take_rest, maker);
+}
+
+/* All but heaps. */
+static struct error *add_others(struct bill *bill, struct analysis *analysis)
+{
+	struct maker maker = maker_of(bill, analysis);
+	struct error *error = add_certain(&maker);
+
 	if (!error)
 		error = bill_guess(&maker.unknowns, analysis);
 	if (!error)
 		error = add_unknowns(&maker);
+	array_release(&maker.unknowns);
+	return error;
+}
+
+struct error *bill_find_unknowns(struct analysis *analysis, struct unknowns *ret)
+{
+	_cleanup_(bill_destroy) struct bill *bill = calloc(1, sizeof(*bill));
+	struct error *error;
+	struct maker maker;
+
+	if (bill)
+		bill->residency = calloc(1, sizeof(*bill->residency)); /* nothing is counted */
+	if (!bill || !bill->residency)
+		return &error_no_memory;
+	TRY(ledger_create(analysis_image(analysis), bill->residency, analysis_account(analysis),
+			  &bill->ledger));
+	TRY(bill_claim_heaps(bill->ledger, analysis_heaps(analysis)));
+	maker = maker_of(bill, analysis);
+	error = add_certain(&maker);
+	array_swap(ret, &maker.unknowns);
 	array_release(&maker.unknowns);
 	return error;
 }

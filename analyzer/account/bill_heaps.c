@@ -235,6 +235,18 @@ static struct error *count_heaps(struct counting *counting)
 	return NULL;
 }
 
+struct error *bill_claim_heaps(struct ledger *ledger, const struct heaps *heaps)
+{
+	const struct allocation_index *index = heaps_index(heaps);
+	const struct outer_block *outer;
+
+	for (size_t i = 0; (outer = heaps_outer_block(heaps, i)); i++)
+		TRY(ledger_claim(ledger, outer->start, outer->end, 0));
+	for (size_t i = 0; i < heap_claim_count(index); i++)
+		TRY(ledger_claim(ledger, heap_claim(index, i).start, heap_claim(index, i).end, 0));
+	return ledger_settle(ledger, NULL, NULL);
+}
+
 /* "used", "unsorted bin" or the like. */
 static const char *account_name(const struct allocator *allocator, enum heap_account account)
 {

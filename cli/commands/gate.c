@@ -1,4 +1,6 @@
+#include "analyzer/account/hidden.h"
 #include "analyzer/account/likely_held.h"
+#include "analyzer/account/unexplained.h"
 #include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/baseline.h"
@@ -496,6 +498,8 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 	if (gate.options->self_check)
 		TRY(gate_self_check(analysis_progress(analysis)));
 	TRY(look(&gate));
+	TRY(unexplained_note(analysis));
+	TRY(hidden_note(analysis));
 	TRY(compare(&gate));
 	TRY(judge(&gate));
 	TRY(leak_kinds_find_types(analysis, &gate.kinds));

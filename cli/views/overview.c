@@ -1,5 +1,7 @@
 #include "cli/views/overview.h"
 
+#include "analyzer/account/hidden.h"
+#include "analyzer/account/unexplained.h"
 #include "analyzer/image/image.h"
 #include "cli/views/rows.h"
 
@@ -27,12 +29,14 @@ struct error *overview_write(struct analysis *analysis, struct report *report)
 		TABLE("set", NULL, { "set", VALUE_TEXT }, { "allocations", VALUE_COUNT },
 		      { "bytes", VALUE_BYTES });
 	const struct image *image = analysis_image(analysis);
-	struct error *error = NULL;
+	struct error *error = analysis_need(analysis, STAGE_HEAP);
 
+	if (!error)
+		error = unexplained_note(analysis);
 	report_single(report, &core, image->path, image->size, image->thread_count);
 	report_begin_table(report, &counts);
 	for (size_t i = 0; !error && i < COUNT_OF(sets); i++)
 		error = count_set(analysis, sets[i], report);
 	report_end_table(report);
-	return error;
+	return error ? error : hidden_note(analysis);
 }

@@ -67,8 +67,10 @@ class BrokenTest(unittest.TestCase):
         answer = Answer(core.write(self.path, size))
         self.assertIn(answer.status, (harness.FINE, harness.INCOMPLETE),
                       answer.errors)
-        self.assertEqual(answer.gate.returncode, answer.status,
-                         answer.gate.stderr)
+        if answer.gate.returncode != answer.status:
+            # It also looks for variables that refer to what is missing.
+            self.assertEqual(answer.gate.returncode, harness.INCOMPLETE, answer.gate.stderr)
+            self.assertIn("where the core has no memory", answer.gate.stderr)
         if answer.status == harness.INCOMPLETE:
             self.assertIn("warning: ", answer.errors)
         else:
@@ -83,7 +85,8 @@ class BrokenTest(unittest.TestCase):
         return answer
 
     def test_whole_core_is_fine(self):
-        self.assertEqual(self.ask(self.load()).status, harness.FINE)
+        answer = self.ask(self.load())
+        self.assertEqual((answer.status, answer.gate.returncode), (harness.FINE, harness.FINE))
 
     def test_core_is_cut_off(self):
         core = self.load()

@@ -1,0 +1,251 @@
+#include "analyzer/account/hidden.h"
+
+#include "analyzer/base/bytes.h"
+#include "analyzer/base/list.h"
+#include "analyzer/image/mapped_file.h"
+#include "analyzer/program/module_words.h"
+#include "analyzer/program/symbols.h"
+
+#include <elf.h>
+#include <inttypes.h>
+
+enum {
+	WORD = 8,
+	BLOCK = 0x10, /* where a large block of malloc begins in its page */
+	MOST_HOLES = 256,
+	MOST_GUARD = 1 << 16,
+	MOST_BYTES = 64 << 20, /* of heaps */
+};
+
+/* How far below other memory a mapping may be. */
+#define REACH (UINT64_C(1) << 30)
+
+/* Words that lead into one hole. */
+struct hole {
+	uint64_t start, end;
+	uint64_t first;	 /* the first word's value */
+	uint64_t place;	 /* and where that stands */
+	bool is_guarded; /* by pages on both sides */
+	bool is_static;	 /* some are variables of modules */
+	bool differs;	 /* they stand for several offsets in pages */
+};
+
+enum reading { READING_MODULES, READING_STACKS, READING_HEAPS };
+
+struct search {
+	const struct image *image;
+	const struct program *program;
+	uint64_t lowest; /* where the system maps memory */
+	enum reading reading;
+	ARRAY(struct hole) holes;
+};
+
+/* A few pages that nobody may access; gdb says of such that they can be read, and writes zeros. */
+static bool is_guard(const struct region *region)
+{
+	uint64_t size = region->end - region->start;
+
+	return !region->mapping && size <= MOST_GUARD &&
+	       (region->rights == 0 || (region->rights == RIGHT_READ && region->bytes &&
+					bytes_are_zero(region->bytes, size)));
+}
+
+/* Whether variables of the module that below is in are missing at address: others say so. */
+static bool is_of_module(const struct search *search, uint64_t below, uint64_t address)
+{
+	const struct module *module = program_find_module(search->program, below);
+	struct module_headers headers;
+
+	if (!module || !module_headers_read(search->image, module->start, &headers))
+		return false;
+	for (size_t i = 0; i < headers.count; i++) {
+		const Elf64_Phdr *segment = &headers.segments[i];
+
+		if (segment->p_type == PT_LOAD &&
+		    address - headers.bias < page_above(segment->p_vaddr + segment->p_memsz))
+			return true;
+	}
+	return false;
+}
+
+/* What is between two regions, and writable memory without contents, is a hole. */
+static bool find_hole(const struct search *search, uint64_t address, struct hole *ret)
+{
+	const struct image *image = search->image;
+	size_t above = LIST_ABOVE(image->regions, image->region_count, end, address);
+	const struct region *region = image->regions + above, *below = region - 1;
+
+	if (above == 0 || above + 1 >= image->region_count)
+		return false;
+	*ret = (struct hole){ .start = below->end, .end = region->start };
+	if (region->start <= address) {
+		*ret = (struct hole){ .start = region->start, .end = region->end };
+		if (region->origin != REGION_ABSENT || !(region->rights & RIGHT_WRITE) ||
+		    region->mapping || program_find_module(search->program, address))
+			return false;
+		region++;
+	}
+	ret->is_guarded = is_guard(below) && below->end == ret->start && is_guard(region) &&
+			  region->start == ret->end;
+	/* An end of the memory below is no address in the hole. */
+	return ret->end - address < REACH &&
+	       (ret->is_guarded ||
+		(address > ret->start && !is_of_module(search, ret->start - 1, address)));
+}
+
+/* Below the main stack is what once was its own. */
+static bool is_below_main_stack(const struct search *search, const struct hole *hole)
+{
+	const struct stack *stack = program_find_stack(search->program, hole->end);
+
+	return stack && stack->kind == STACK_MAIN;
+}
+
+/* Whether a thread that ended had its control block there, at the upper end of a stack of 8 MB. */
+static bool may_be_thread(const struct hole *hole, uint64_t address)
+{
+	enum { STACK = (8 << 20) + PAGE, BLOCK_REACH = 4 * PAGE };
+
+	return (hole->end - address) % STACK < BLOCK_REACH && hole->end - hole->start >= STACK;
+}
+
+static bool may_lead_on(const struct search *search, uint64_t word)
+{
+	return word >= search->lowest && !(word >> 47) && word % WORD == 0 && word % PAGE != BLOCK;
+}
+
+static struct error *add_word(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+	struct hole hole;
+
+	if (!may_lead_on(search, word) || !find_hole(search, word, &hole))
+		return NULL;
+	/* Much in a heap was left behind. */
+	if (!hole.is_guarded && (search->reading == READING_HEAPS ||
+				 is_below_main_stack(search, &hole) || may_be_thread(&hole, word)))
+		return NULL;
+	hole.first = word;
+	hole.place = where;
+	hole.is_static = search->reading == READING_MODULES;
+	array_for_each(known, &search->holes) {
+		if (known->start != hole.start)
+			continue;
+		known->is_static |= hole.is_static;
+		known->differs |= known->first % PAGE != word % PAGE;
+		return NULL;
+	}
+	return search->holes.count < MOST_HOLES ? array_append(&search->holes, hole) : NULL;
+}
+
+static struct error *search_range(struct search *search, uint64_t start, uint64_t end)
+{
+	uint64_t word;
+
+	for (uint64_t at = start; at < end; at += WORD) {
+		if (at % PAGE == 0)
+			at = image_next_data(search->image, at) / WORD * WORD;
+		if (at < end && image_read_u64(search->image, at, &word))
+			TRY(add_word(search, at, word));
+	}
+	return NULL;
+}
+
+/* The lowest parts of large heaps will do. */
+static struct error *search_heaps(struct search *search, const struct allocation_index *index)
+{
+	uint64_t left = MOST_BYTES;
+
+	for (size_t i = 0; i < heap_claim_count(index) && left > 0; i++) {
+		struct memory_range claim = heap_claim(index, i);
+		uint64_t size = claim.end - claim.start;
+
+		size = size < left ? size : left;
+		left -= size;
+		TRY(search_range(search, claim.start, claim.start + size));
+	}
+	return NULL;
+}
+
+static struct error *search_all(struct search *search, const struct allocation_index *index)
+{
+	const struct program *program = search->program;
+
+	list_for_each(module, program->modules, program->module_count)
+		TRY(module_visit_words(search->image, module, add_word, search));
+	search->reading = READING_STACKS;
+	list_for_each(stack, program->stacks, program->stack_count)
+		TRY(search_range(search, stack->live, stack->live_end));
+	search->reading = READING_HEAPS;
+	return search_heaps(search, index);
+}
+
+/* Memory is mapped around the libraries; the program and its heap may lie elsewhere. */
+static uint64_t lowest_mapped(const struct program *program)
+{
+	uint64_t entry = image_auxiliary(program->image, AT_ENTRY, 0), lowest = UINT64_MAX;
+
+	list_for_each(module, program->modules, program->module_count)
+		if (entry - module->start >= module->end - module->start && module->start < lowest)
+			lowest = module->start;
+	return lowest == UINT64_MAX || lowest < REACH ? lowest : lowest - REACH;
+}
+
+/* Whether code other than libc's calls what keeps memory out of cores, among other things. */
+static bool may_hide(const struct program *program)
+{
+	static const char *const names[] = { "madvise", NULL };
+
+	list_for_each(module, program->modules, program->module_count)
+		if (!module_is_libc(module) && module_needs(module, names))
+			return true;
+	return false;
+}
+
+static void report(struct analysis *analysis, const struct search *search, const struct hole *hole)
+{
+	const struct module *module = program_find_module(search->program, hole->place);
+	char text[400];
+
+	snprintf(
+		text, sizeof(text),
+		"%s%.80s refers to %#" PRIx64
+		", where the core has no memory: if it is not a pointer to what was unmapped, memory is missing that the program keeps out of cores (MADV_DONTDUMP), or that is in shared huge pages, and what only that refers to looks leaked",
+		module ? "static data of " : "a stack", module ? module_name(module) : "",
+		hole->first);
+	analysis_doubt(analysis, text);
+}
+
+static bool is_hidden(const struct search *search, const struct hole *hole)
+{
+	return hole->is_guarded || (hole->is_static && hole->differs) ||
+	       ((hole->is_static || hole->differs) && may_hide(search->program));
+}
+
+static void judge(struct analysis *analysis, const struct search *search)
+{
+	array_for_each(hole, &search->holes) {
+		if (is_hidden(search, hole)) {
+			report(analysis, search, hole);
+			return;
+		}
+	}
+}
+
+struct error *hidden_note(struct analysis *analysis)
+{
+	struct search search = { .holes.memory.account = analysis_account(analysis) };
+	struct error *error;
+
+	TRY(analysis_need(analysis, STAGE_REACHABILITY));
+	search.image = analysis_image(analysis);
+	search.program = analysis_program(analysis);
+	if (!bitmap_weight(analysis_leaked(analysis)) || image_word_size(search.image) != WORD)
+		return NULL;
+	search.lowest = lowest_mapped(search.program);
+	error = search_all(&search, analysis_index(analysis));
+	if (!error)
+		judge(analysis, &search);
+	array_release(&search.holes);
+	return error;
+}
