@@ -96,7 +96,11 @@ DEFINE_CLEANUP(block_sink_destroy, struct block_sink *)
 /* Blocks of later regions start at multiples of that: a power of two, at least 8; 16 at first. */
 void block_sink_align(struct block_sink *sink, unsigned int alignment);
 
-/* A region [start, end) of an arena begins; its blocks follow. */
+/*
+ * A region [start, end) of an arena begins; its blocks follow. The dump may have any of it in a
+ * wrong order or place: what does not fit is left out and counted, with all blocks of a region that
+ * does not fit.
+ */
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena);
 

@@ -203,6 +203,16 @@ static struct error *keep_claims(struct heap_slot *slot, const struct block_sink
 	return NULL;
 }
 
+/* What the walk of the heap left out. */
+static void report_refused(const struct slots *slots, const struct heap *heap,
+			   struct block_sink *sink)
+{
+	heap_damage_report(&sink->refused, slots->context.findings, heap->allocator->name,
+			   "blocks or regions that overlap others or have no place in their region",
+			   "they are not counted");
+	sink->refused.count = 0;
+}
+
 static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 {
 	const struct program *program = slots->context.program;
@@ -216,6 +226,7 @@ static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 		slots->list[i].first = slots->arena_count;
 		block_sink_align(sink, heap->allocator->alignment);
 		TRY(heap->allocator->walk(heap, slots->arena_count, sink));
+		report_refused(slots, heap, sink);
 		TRY(keep_claims(&slots->list[i], sink, claims));
 		slots->arena_count += (arena_number)heap->allocator->arena_count(heap);
 	}

@@ -58,6 +58,13 @@ void block_sink_align(struct block_sink *sink, unsigned int alignment)
 	       sink->shift <= MOST_SHIFT);
 }
 
+/* The dump says what cannot be: leave it out. */
+static struct error *refuse(struct block_sink *sink, uint64_t start)
+{
+	heap_damage_note(&sink->refused, start);
+	return NULL;
+}
+
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena)
 {
@@ -69,8 +76,10 @@ struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_
 		.shift = sink->shift,
 	};
 
-	assert(start % (1U << sink->shift) == 0 && start < end);
 	sink->order.count = 0;
+	sink->refuses = start % (1U << sink->shift) != 0 || start >= end;
+	if (sink->refuses)
+		return refuse(sink, start);
 	return array_append(&sink->regions, region);
 }
 
@@ -139,6 +148,32 @@ static bool needs_region(const struct block_sink *sink, const struct heap_region
 	       start - extent_start(region, &extents[sink->count - 1]) > WIDE_GAP;
 }
 
+/* Where the last block of the region begun last ends; without one, where the region starts. */
+static uint64_t end_of_last(const struct block_sink *sink)
+{
+	const struct heap_region *region = last_region(sink);
+	const struct extent *last = (const struct extent *)sink->extents.bytes + sink->count - 1;
+	uint64_t size;
+
+	if (region->count == 0)
+		return region->start;
+	size = last->size == LARGE_SIZE ? sink->large.items[sink->large.count - 1].size
+					: last->size;
+	return extent_start(region, last) + (size ? size : 1);
+}
+
+/* Whether count blocks of size bytes from start on are behind all others, within the region. */
+static bool fits(const struct block_sink *sink, uint64_t start, uint64_t size, size_t count)
+{
+	const struct heap_region *region;
+
+	if (sink->refuses || sink->regions.count == 0)
+		return false;
+	region = last_region(sink);
+	return start % (1U << region->shift) == 0 && start >= end_of_last(sink) &&
+	       start < region->end && (size == 0 || count <= (region->end - start) / size);
+}
+
 /* Begin a region with the block at start if it cannot go without. */
 static struct error *split_region(struct block_sink *sink, uint64_t start)
 {
@@ -156,6 +191,8 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 	struct heap_region *region;
 	struct extent *extents;
 
+	if (!fits(sink, block.start, block.size, 1))
+		return refuse(sink, block.start);
 	TRY(reserve(sink, 1));
 	TRY(split_region(sink, block.start));
 	region = last_region(sink);
@@ -163,8 +200,6 @@ struct error *block_sink_add(struct block_sink *sink, struct block block)
 		TRY(add_large(sink, sink->count, block.size));
 	if (block.traits)
 		TRY(set_traits(sink, sink->count, block.traits));
-	assert(block.start % (1U << region->shift) == 0 && block.start < region->end &&
-	       block.size <= region->end - block.start);
 	extents = sink->extents.bytes;
 	extents[sink->count].start = (uint32_t)((block.start - region->start) >> region->shift);
 	extents[sink->count].size = block.size >= LARGE_SIZE ? LARGE_SIZE : (uint32_t)block.size;
@@ -244,13 +279,13 @@ struct error *block_sink_add_row(struct block_sink *sink, uint64_t start, uint64
 	struct heap_region *region;
 	struct extent *extents;
 
+	if (!fits(sink, start, size, count) || size % (1U << last_region(sink)->shift) != 0)
+		return refuse(sink, start);
 	TRY(reserve(sink, count));
 	TRY(split_region(sink, start));
 	region = last_region(sink);
 	if (size > WIDE_GAP || start - region->start + size * count > reach_of(region))
 		return add_one_by_one(sink, start, size, used, cached, count);
-	assert((start | size) % (1U << region->shift) == 0 && start < region->end &&
-	       size * count <= region->end - start);
 	extents = (struct extent *)sink->extents.bytes + sink->count;
 	for (size_t i = 0; i < count; i++)
 		extents[i] = (struct extent){ (uint32_t)((start - region->start + i * size) >>
@@ -277,11 +312,14 @@ void block_sink_clear(struct block_sink *sink)
 	sink->count = 0;
 	sink->regions.count = 0;
 	sink->large.count = 0;
+	sink->refuses = false;
+	sink->refused.count = 0;
 }
 
 void block_sink_cut(struct block_sink *sink, uint64_t end)
 {
-	last_region(sink)->end = end;
+	if (!sink->refuses && end >= last_region(sink)->start)
+		last_region(sink)->end = end;
 }
 
 void block_sink_protect(struct block_sink *sink, const struct memory_range *ranges, size_t count)
@@ -325,7 +363,7 @@ static struct error *claim_around(struct block_sink *sink, uint64_t start, uint6
 
 struct error *block_sink_claim(struct block_sink *sink, uint64_t start, uint64_t end)
 {
-	return claim_around(sink, start, end, NULL);
+	return start <= end ? claim_around(sink, start, end, NULL) : refuse(sink, start);
 }
 
 struct error *block_sink_claim_region(struct block_sink *sink, size_t number)

@@ -6,6 +6,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/block.h"
+#include "analyzer/heap/damage.h"
 
 /*
  * Where an allocation is, in 8 bytes: its start in units of its region from that one's start, and
@@ -49,6 +50,9 @@ struct block_sink {
 	ARRAY(uint64_t) held;		  /* starts of blocks */
 	ARRAY(struct region_place) order; /* by start */
 	size_t forgotten, forgotten_end;  /* extents that are read no more, in bytes, there yet */
+	bool refuses;			  /* the blocks of the region that was to begin */
+	/* Regions, blocks and claims that were left out, as only a damaged heap has such. */
+	struct heap_damage refused;
 };
 
 struct region_place {

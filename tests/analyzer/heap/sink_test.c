@@ -325,3 +325,43 @@ TEST(claims_and_regions_leave_out_what_is_protected_unless_a_block_holds_it)
 	assert_int_equal(heap_claim(index, 1).end, 0x2f00);
 	assert_int_equal(heap_claim(index, 2).start, 0x4000);
 }
+
+TEST(what_has_no_place_in_its_region_is_left_out)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
+	const uint64_t used[2] = { UINT64_MAX, UINT64_MAX };
+
+	add(sink, 0x1010, 24, BLOCK_USED); /* without a region */
+	begin(sink, 0x1000, 0x2000);
+	add(sink, 0x1100, 0x40, BLOCK_USED);
+	add(sink, 0x1100, 0x40, BLOCK_USED); /* the same again, */
+	add(sink, 0x1130, 24, BLOCK_USED);   /* within, */
+	add(sink, 0x1010, 24, BLOCK_USED);   /* before, */
+	add(sink, 0x1148, 24, BLOCK_USED);   /* askew, */
+	add(sink, 0x0ff0, 24, BLOCK_USED);   /* below the region, */
+	add(sink, 0x1ff0, 24, BLOCK_USED);   /* across its end, */
+	add(sink, 0x3000, 24, BLOCK_USED);   /* and above it */
+	assert_no_error(block_sink_add_row(sink, 0x1800, 0x20, used, NULL, 65));
+	assert_no_error(block_sink_add_row(sink, 0x1800, 0x28, used, NULL, 2));
+	assert_no_error(block_sink_add_row(sink, 0x1120, 0x20, used, NULL, 2));
+	assert_no_error(block_sink_add_row(sink, 0x1800, UINT64_MAX - 15, used, NULL, 2));
+	assert_no_error(block_sink_add_row(sink, 0x1800, 0x20, used, NULL, 64));
+	assert_int_equal(block_sink_count(sink), 65);
+	assert_int_equal(sink->refused.count, 12);
+	assert_int_equal(sink->refused.first, 0x1010);
+	begin(sink, 0x5000, 0x4000); /* none of its blocks counts, */
+	add(sink, 0x1f00, 24, BLOCK_USED);
+	block_sink_cut(sink, 0x4800); /* nor what it cuts */
+	begin(sink, 0x6008, 0x7000);
+	assert_no_error(block_sink_claim(sink, 0x9000, 0x8000));
+	assert_int_equal(sink->refused.count, 16);
+	begin(sink, 0x7000, 0x8000);
+	add(sink, 0x7010, 24, BLOCK_FREE);
+	assert_no_error(allocation_index_create(sink, &index));
+	assert_int_equal(allocation_count(index), 66);
+	assert_int_equal(heap_region_count(index), 2);
+	assert_int_equal(heap_region(index, 0)->end, 0x2000);
+	assert_int_equal(allocation_find(index, 0x1120), 0);
+	assert_int_equal(allocation_find(index, 0x7010), 65);
+}
