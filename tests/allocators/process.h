@@ -17,6 +17,7 @@ struct process {
 	struct progress progress;
 	struct debug_options options; /* its memory is that of the machine */
 	struct analysis *analysis;
+	uint64_t thread_pointer; /* 0: the thread has none */
 };
 
 static inline void process_init(struct process *process, const char *library)
@@ -40,7 +41,8 @@ DEFINE_DEINIT(process_deinit, struct process)
 
 static inline void process_open(struct process *process)
 {
-	const struct user_regs_struct registers = { .rsp = STACK + 0x800 };
+	const struct user_regs_struct registers = { .rsp = STACK + 0x800,
+						    .fs_base = process->thread_pointer };
 
 	core_add_thread(&process->core, 11, &registers);
 	core_write_file(&process->core);
