@@ -31,6 +31,7 @@ static void glibc_close(struct heap *base)
 	table_release(&heap->arena_numbers);
 	glibc_ring_memo_free(heap->rings);
 	free(heap->broken);
+	free(heap->odd_feet);
 	free(heap->arenas);
 	free(heap->subheaps);
 	free(heap->parameters);
@@ -88,6 +89,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 		return NULL;
 	}
 	heap->overhead = gives_tags(heap) ? heap->header : heap->word;
+	heap->links.small = glibc_largest_small(heap);
 	glibc_find_work(heap);
 	*ret = &take(heap)->heap;
 	return NULL;

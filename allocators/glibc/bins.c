@@ -1,5 +1,7 @@
 #include "allocators/glibc/lists.h"
 
+#include "analyzer/base/list.h"
+
 #include <inttypes.h>
 #include <xxhash.h>
 
@@ -13,17 +15,26 @@ static uint64_t hash(uint64_t from, uint64_t to, uint64_t seed)
 	return XXH3_64bits_withSeed(pair, sizeof(pair), seed);
 }
 
-void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chunk)
+static void add_pair(struct glibc_links *links, struct view *view, uint64_t chunk, unsigned int at,
+		     bool may_lack)
 {
+	const unsigned int word = image_word_size(view->image);
 	uint64_t next, previous;
 
-	const unsigned int word = image_word_size(view->image);
-
-	if (view_word(view, chunk + 2 * word, &next) &&
-	    view_word(view, chunk + 3 * word, &previous)) {
+	if (view_word(view, chunk + (uint64_t)at * word, &next) &&
+	    view_word(view, chunk + (at + UINT64_C(1)) * word, &previous) &&
+	    !(may_lack && (next | previous) == 0)) {
 		links->forth += hash(chunk, next, links->seed);
 		links->back += hash(previous, chunk, links->seed);
 	}
+}
+
+void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chunk, uint64_t size)
+{
+	add_pair(links, view, chunk, 2, false);
+	/* One of each size has them. */
+	if (size > links->small)
+		add_pair(links, view, chunk, 4, true);
 }
 
 /* Where the chunk would begin whose links are those of the bin. */
@@ -41,37 +52,44 @@ static bool links_fit(const struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->arena_count; i++)
 		for (unsigned int j = 0; j < BINS; j++)
 			glibc_add_links(&links, &view,
-					first_bin(heap, &heap->arenas[i]) + heap->header * j);
+					first_bin(heap, &heap->arenas[i]) + heap->header * j, 0);
 	return links.forth == links.back;
 }
 
+/* Where the links of a bin do not fit: one of last, or of the chunk that it leads to. */
+struct misfit {
+	bool found, in_core;
+	uint64_t last, chunk;
+	uint64_t steps; /* chunks before it */
+};
+
 /*
- * Visit the chunks of a bin until one does not point back, or visit returns an error. Where links
- * do not fit, the memory they stand in is left in *ret_broken; else 0.
+ * Visit the chunks of a bin, forth or back, until one does not point back, or visit returns an
+ * error.
  */
-static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
+static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin, bool forth,
 			      struct error *(*visit)(struct glibc_heap *heap, uint64_t chunk),
-			      uint64_t *ret_broken)
+			      struct misfit *ret)
 {
 	struct view view = { heap->context.image };
 	struct cycle_search search = { .power = 1 };
-	const uint64_t fd = heap->header, bk = fd + heap->word;
-	uint64_t chunk, last = bin, back;
+	const uint64_t fd = heap->header + (forth ? 0 : heap->word);
+	const uint64_t bk = heap->header + (forth ? heap->word : 0);
+	uint64_t chunk, last = bin, back = 0;
 
-	*ret_broken = 0;
+	*ret = (struct misfit){ 0 };
 	if (!view_word(&view, bin + fd, &chunk))
 		return NULL;
 	while (chunk != bin) {
-		*ret_broken = 0;
-		if (view_is_absent(&view, chunk))
+		*ret = (struct misfit){ true, false, last, chunk, search.steps };
+		if (view_is_absent(&view, chunk)) {
+			ret->found = false;
 			return NULL;
-		*ret_broken = last + heap->header;
-		if (!glibc_may_be_chunk(heap, chunk) || cycle_closes(&search, chunk) ||
-		    !view_word(&view, chunk + bk, &back))
+		}
+		if (!glibc_may_be_chunk(heap, chunk) || !view_word(&view, chunk + bk, &back))
 			return NULL;
-		/* Either link may be wrong; a chunk's own is the likely one. */
-		*ret_broken = chunk + heap->header;
-		if (back != last)
+		ret->in_core = true;
+		if (back != last || cycle_closes(&search, chunk))
 			return NULL;
 		TRY(visit ? visit(heap, chunk) : NULL);
 		if (search.steps % PROGRESS_STEP == 0)
@@ -80,7 +98,8 @@ static struct error *walk_bin(struct glibc_heap *heap, uint64_t bin,
 		if (!view_word(&view, chunk + fd, &chunk))
 			return NULL;
 	}
-	*ret_broken = view_word(&view, bin + bk, &back) && back != last ? bin + heap->header : 0;
+	*ret = (struct misfit){ view_word(&view, bin + bk, &back) && back != last, true, last, bin,
+				search.steps };
 	return NULL;
 }
 
@@ -102,31 +121,103 @@ static void report_changing(struct glibc_heap *heap, const struct glibc_broken_l
 		list->kind, list->owner);
 }
 
-/* The block below the memory with a wrong link may have overrun it. */
-static void report_broken(struct glibc_heap *heap, const struct block_sink *sink,
-			  const struct glibc_broken_list *list, const char *work,
-			  const char *what_follows)
+/* Whether the list returns to the chunk at which it does not fit. */
+static bool returns(const struct glibc_heap *heap, uint64_t bin, const struct misfit *misfit)
 {
-	struct block below = { 0 };
-	char size[32] = "";
+	struct view view = { heap->context.image };
+	uint64_t at = bin, own;
 
-	if (list->size)
-		snprintf(size, sizeof(size), " of size %#" PRIx64, list->size);
-	if (list->user == list->owner || !block_sink_below(sink, list->user, &below))
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged: the head of the %s%s at %#" PRIx64
-			     " is wrong. %s%s",
-			     list->kind, size, list->owner, work, what_follows);
-	else
-		findings_add(heap->context.findings, FINDING_INCOMPLETE,
-			     "the heap is damaged at %#" PRIx64 ": a link of the %s%s at %#" PRIx64
-			     " is wrong there. The allocation below it, at %#" PRIx64
-			     " of size %#" PRIx64 ", may have been overrun. %s%s",
-			     list->user, list->kind, size, list->owner, below.start, below.size,
-			     work, what_follows);
+	for (uint64_t i = 0; i < misfit->steps && view_word(&view, at + heap->header, &at); i++)
+		if (at == misfit->chunk)
+			return true;
+	return misfit->in_core && misfit->chunk != bin &&
+	       view_word(&view, misfit->chunk + heap->header, &own) && own == misfit->chunk;
 }
 
-static struct error *check_bins(struct glibc_heap *heap, const struct block_sink *sink,
+/*
+ * The chunk whose links are wrong, or the bin. From the other side, the list ends with a link to
+ * that chunk, or comes to it.
+ */
+static uint64_t misfit_culprit(const struct misfit *forth, const struct misfit *back)
+{
+	if (back->found && back->chunk == forth->last)
+		return forth->last;
+	if (back->found && (back->last == forth->chunk || back->chunk == forth->chunk))
+		return forth->chunk;
+	return forth->in_core ? forth->chunk : forth->last;
+}
+
+static bool is_free_block(const struct glibc_heap *heap, const struct block_sink *sink,
+			  uint64_t chunk)
+{
+	struct block block;
+
+	return block_sink_find(sink, chunk + heap->header, &block) && block.state == BLOCK_FREE;
+}
+
+/*
+ * Whether the links of a large chunk to the next sizes fit; else *ret is the chunk with a wrong
+ * one: that which one leads to, if it is free.
+ */
+static bool sizes_fit(const struct glibc_heap *heap, const struct block_sink *sink, uint64_t chunk,
+		      uint64_t *ret)
+{
+	struct view view = { heap->context.image };
+	const uint64_t links = heap->header + 2 * (uint64_t)heap->word;
+	uint64_t to[2] = { 0, 0 }, back;
+
+	if (!view_word(&view, chunk + links, &to[0]) ||
+	    !view_word(&view, chunk + links + heap->word, &to[1]) || (to[0] | to[1]) == 0)
+		return true;
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t place = to[i] + links + (i == 0 ? heap->word : 0);
+
+		if (view_word(&view, place, &back) && back == chunk)
+			continue;
+		*ret = is_free_block(heap, sink, to[i]) ? to[i] : chunk;
+		return false;
+	}
+	return true;
+}
+
+/* The first chunk of a large bin, with fitting links, that has wrong ones to other sizes; or 0. */
+static uint64_t find_size_misfit(const struct glibc_heap *heap, const struct block_sink *sink,
+				 uint64_t bin, uint64_t steps)
+{
+	struct view view = { heap->context.image };
+	uint64_t chunk = bin, culprit;
+
+	while (steps-- > 0 && view_word(&view, chunk + heap->header, &chunk))
+		if (!sizes_fit(heap, sink, chunk, &culprit))
+			return culprit;
+	return 0;
+}
+
+/* Find what is wrong with the list: where and how; list->user is 0 if nothing is. */
+static struct error *check_bin(struct glibc_heap *heap, const struct block_sink *sink, uint64_t bin,
+			       struct glibc_broken_list *list)
+{
+	struct misfit forth, back;
+	uint64_t culprit;
+
+	TRY(walk_bin(heap, bin, true, NULL, &forth));
+	if (forth.found) {
+		TRY(walk_bin(heap, bin, false, NULL, &back));
+		culprit = misfit_culprit(&forth, &back);
+		if (culprit != forth.last && returns(heap, bin, &forth)) {
+			culprit = forth.chunk;
+			list->fault = FAULT_TWICE;
+		}
+	} else {
+		culprit = list->kind == glibc_bin_kind(BINS)
+				  ? find_size_misfit(heap, sink, bin, forth.steps)
+				  : 0;
+	}
+	list->user = culprit ? culprit + heap->header : 0;
+	return NULL;
+}
+
+static struct error *check_bins(struct glibc_heap *heap, struct block_sink *sink,
 				const struct glibc_arena *arena)
 {
 	uint64_t bin = first_bin(heap, arena);
@@ -138,16 +229,20 @@ static struct error *check_bins(struct glibc_heap *heap, const struct block_sink
 		};
 		struct view view = { heap->context.image };
 
-		TRY(walk_bin(heap, bin, NULL, &list.user));
+		TRY(check_bin(heap, sink, bin, &list));
 		if (!list.user)
 			continue;
 		if (list.user != list.owner)
 			list.size = view_chunk_size(&view, list.user - heap->header);
+		/* The list leads to it, whatever is left of its links. */
+		block_sink_restate(sink, list.user, BLOCK_FREE);
 		if (arena->locked)
 			report_changing(heap, &list);
 		else
-			report_broken(heap, sink, &list, glibc_tell_work(arena),
-				      "The chunks themselves say what is free");
+			glibc_report_broken(heap, sink, &list, glibc_tell_work(arena),
+					    "The chunks themselves say what is free");
+		if (!arena->locked && heap->broken_count < MAXIMUM_FINDINGS)
+			TRY(LIST_APPEND(heap->broken, heap->broken_count, list));
 	}
 	return NULL;
 }
@@ -155,12 +250,12 @@ static struct error *check_bins(struct glibc_heap *heap, const struct block_sink
 struct error *glibc_check_lists(struct glibc_heap *heap, struct block_sink *sink)
 {
 	for (size_t i = 0; i < heap->broken_count; i++)
-		report_broken(heap, sink, &heap->broken[i], glibc_tell_any_work(heap),
-			      "The rest of the list is recognised by its contents only");
-	if (links_fit(heap))
-		return NULL;
-	for (size_t i = 0; i < heap->arena_count; i++)
-		TRY(check_bins(heap, sink, &heap->arenas[i]));
+		glibc_report_broken(heap, sink, &heap->broken[i], glibc_tell_any_work(heap),
+				    "The rest of the list is recognised by its contents only");
+	if (!links_fit(heap))
+		for (size_t i = 0; i < heap->arena_count; i++)
+			TRY(check_bins(heap, sink, &heap->arenas[i]));
+	glibc_report_feet(heap);
 	return NULL;
 }
 
@@ -293,11 +388,11 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap)
 	TRY(vouch_all(heap, &heap->fast));
 	list_for_each(arena, heap->arenas, heap->arena_count) {
 		uint64_t bin = first_bin(heap, arena);
-		uint64_t broken;
+		struct misfit misfit;
 
 		TRY(vouch(heap, arena->top));
 		for (unsigned int j = 0; j < BINS; j++, bin += heap->header)
-			TRY(walk_bin(heap, bin, vouch, &broken));
+			TRY(walk_bin(heap, bin, true, vouch, &misfit));
 	}
 	number_list_sort(&heap->vouched);
 	heap->vouched_known = true;

@@ -1,6 +1,7 @@
 #include "allocators/glibc/walk.h"
 
 #include "allocators/glibc/lists.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 
 #include <inttypes.h>
@@ -183,7 +184,8 @@ static bool is_linked(struct walk *walk, uint64_t chunk)
 }
 
 /* The state of a chunk: in_use, by the next chunk, if that is believed; else by its own links. */
-static enum block_state chunk_state(struct walk *walk, uint64_t chunk, bool in_use, bool believed)
+static enum block_state chunk_state(struct walk *walk, uint64_t chunk, uint64_t size, bool in_use,
+				    bool believed)
 {
 	if (glibc_list_has(&walk->heap->cached, &walk->cached, chunk))
 		return BLOCK_CACHED;
@@ -191,7 +193,7 @@ static enum block_state chunk_state(struct walk *walk, uint64_t chunk, bool in_u
 		return BLOCK_FREE;
 	if (believed ? in_use : !is_linked(walk, chunk))
 		return BLOCK_USED;
-	glibc_add_links(walk->links, &walk->view, chunk);
+	glibc_add_links(walk->links, &walk->view, chunk, size);
 	return BLOCK_FREE;
 }
 
@@ -343,6 +345,52 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 	return add_block(walk, top, size - walk->heap->header, BLOCK_FREE);
 }
 
+/* Whether a sound chunk, top or a fence follows the sound header at chunk. */
+static bool is_followed(struct walk *walk, uint64_t chunk, uint64_t header)
+{
+	const unsigned int word = walk->heap->word;
+	uint64_t next = chunk + header_size(header), above;
+
+	return next == walk->arena->top ||
+	       (walk->end - next >= walk->heap->header &&
+		view_word(&walk->view, next + word, &above) &&
+		(sound_header(walk->arena, above, walk->end - next, word) ||
+		 is_fence(&walk->view, next, above, word)));
+}
+
+/* What is odd about the end of the sound chunk, by the header above; *ret_foot is the word there.
+ */
+static enum glibc_foot check_foot(struct walk *walk, uint64_t chunk, uint64_t size,
+				  uint64_t *ret_foot)
+{
+	const struct glibc_heap *heap = walk->heap;
+	uint64_t next = chunk + size, above;
+
+	if (next == walk->arena->top || walk->end - next < heap->header ||
+	    !view_word(&walk->view, next + heap->word, &above) || (above & PREV_INUSE) ||
+	    !sound_header(walk->arena, above, walk->end - next, heap->word) ||
+	    !view_word(&walk->view, next, ret_foot))
+		return FOOT_FITS;
+	if (number_list_has(&heap->cached, chunk) || number_list_has(&heap->fast, chunk))
+		return *ret_foot == size && is_linked(walk, chunk) ? FOOT_TWICE : FOOT_FITS;
+	if (*ret_foot == size || !is_followed(walk, next, above))
+		return FOOT_FITS;
+	return is_linked(walk, chunk) ? FOOT_LOST : FOOT_UNREAL;
+}
+
+static struct error *note_foot(struct walk *walk, uint64_t chunk, uint64_t size)
+{
+	struct glibc_heap *heap = walk->heap;
+	struct glibc_odd_foot foot = { .chunk = chunk,
+				       .size = size,
+				       .locked = walk->arena->locked };
+
+	foot.kind = check_foot(walk, chunk, size, &foot.foot);
+	return foot.kind == FOOT_FITS || heap->odd_feet_count >= MAXIMUM_FINDINGS
+		       ? NULL
+		       : LIST_APPEND(heap->odd_feet, heap->odd_feet_count, foot);
+}
+
 /* Add the sound chunk, and leave the next one in *ret_next. */
 static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t header,
 			       uint64_t *ret_next)
@@ -372,18 +420,22 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 	if (glibc_may_be_cache(size, word) &&
 	    glibc_looks_like_cache(walk->heap, chunk + walk->heap->header))
 		TRY(array_append(walk->suspects, chunk + walk->heap->header));
+	TRY(note_foot(walk, chunk, size));
 	if (walk->heap->fast_put_off)
 		TRY(glibc_note_fast(walk->heap, &walk->view, chunk, size));
 	return add_block(walk, chunk, usable,
-			 chunk_state(walk, chunk, above & PREV_INUSE, believed));
+			 chunk_state(walk, chunk, size, above & PREV_INUSE, believed));
 }
 
 /* Whether only the walk from the front may judge the chunk, because that may report it. */
-static bool is_for_front(const struct walk *walk, uint64_t chunk, uint64_t header)
+static bool is_for_front(struct walk *walk, uint64_t chunk, uint64_t header)
 {
+	uint64_t foot;
+
 	return chunk == walk->arena->top ||
 	       !sound_header(walk->arena, header, walk->end - chunk, walk->heap->word) ||
-	       walk->end - chunk - header_size(header) < walk->heap->header;
+	       walk->end - chunk - header_size(header) < walk->heap->header ||
+	       check_foot(walk, chunk, header_size(header), &foot) != FOOT_FITS;
 }
 
 /* Walk one chunk, and leave the next one, or the end, in *chunk. */

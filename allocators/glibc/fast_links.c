@@ -78,7 +78,8 @@ static struct error *follow(struct glibc_heap *heap, struct block_sink *sink,
 			return glibc_note_broken(
 				heap,
 				(struct glibc_broken_list){ "fast bin", glibc_fast_size(heap, bin),
-							    arena->address, last },
+							    arena->address, last, FAULT_LINK,
+							    chunk + heap->header },
 				chunk);
 		}
 		TRY(array_append(&heap->fast, chunk));

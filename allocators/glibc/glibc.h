@@ -112,7 +112,8 @@ struct glibc_parameters {
 
 /* The sums of hashes of the chunks' links in each direction; see glibc_add_links(). */
 struct glibc_links {
-	uint64_t seed; /* of the hash */
+	uint64_t seed;	/* of the hash */
+	uint64_t small; /* larger chunks have links to the next size, too */
 	uint64_t forth, back;
 };
 
@@ -126,12 +127,34 @@ struct number_list {
 	ARRAY(uint64_t);
 };
 
+enum glibc_fault {
+	FAULT_LINK,  /* it leads elsewhere */
+	FAULT_KEY,   /* a cached block lacks the key of cached ones */
+	FAULT_TWICE, /* a list returns to the block, or several have it */
+};
+
 /* A list that was found broken before the blocks beside it were known. */
 struct glibc_broken_list {
 	const char *kind; /* "thread cache", "fast bin" */
 	uint64_t size;	  /* of its chunks */
 	uint64_t owner;	  /* the arena or tcache */
 	uint64_t user;	  /* the memory in which a link is wrong */
+	enum glibc_fault fault;
+	uint64_t next; /* memory that the link leads to */
+};
+
+/* What the header of the next chunk says of a chunk, against what is known otherwise. */
+enum glibc_foot {
+	FOOT_FITS,
+	FOOT_LOST,   /* the chunk is free, in a bin, and the copy of its size at its end is wrong */
+	FOOT_UNREAL, /* the chunk is said to be free, and no list has it */
+	FOOT_TWICE,  /* it is in a bin, and in a list of chunks that look used as well */
+};
+
+struct glibc_odd_foot {
+	enum glibc_foot kind;
+	uint64_t chunk, size, foot;
+	bool locked; /* its arena, by a thread */
 };
 
 struct glibc_heap {
@@ -167,6 +190,8 @@ struct glibc_heap {
 	bool cache_damaged, fast_damaged;
 	struct glibc_broken_list *broken;
 	size_t broken_count;
+	struct glibc_odd_foot *odd_feet;
+	size_t odd_feet_count;
 
 	bool fast_put_off; /* lists of fast bins are followed later; see glibc_note_fast() */
 	ARRAY(struct fast_link) fast_links;

@@ -13,6 +13,7 @@ enum {
 	MAXIMUM_CACHED = UINT16_MAX, /* in one bin, by its counter */
 	MOST_VOTES = 1 << 10,	     /* links of a list */
 	MOST_FOLLOWED = 1 << 10,     /* all over a dump that does not fit */
+	LEAST_KEYS = 3,		     /* that are equal */
 };
 
 /* tcache_perthread_struct: counters, then the bins' first entries. */
@@ -361,16 +362,45 @@ static struct error *note_cache(struct glibc_heap *heap, const struct tcache *tc
 				unsigned int bin, uint64_t user, uint64_t next)
 {
 	heap->cache_damaged = true;
-	return glibc_note_broken(heap,
-				 (struct glibc_broken_list){ "thread cache",
-							     glibc_bin_size(heap, bin),
-							     tcache->address, user },
-				 next);
+	return glibc_note_broken(
+		heap,
+		(struct glibc_broken_list){ "thread cache", glibc_bin_size(heap, bin),
+					    tcache->address, user, FAULT_LINK, next },
+		next);
+}
+
+/*
+ * The list returns to chunk, one of those from first on: leave out what repeats. Returns the first
+ * chunk that does.
+ */
+static uint64_t cut_cycle(struct number_list *list, size_t first, uint64_t chunk)
+{
+	const uint64_t *chunks = list->items + first;
+	size_t count = list->count - first, period = 1, i = 0;
+
+	while (period < count && chunks[count - period] != chunk)
+		period++;
+	while (i + period < count && chunks[i] != chunks[i + period])
+		i++;
+	list->count = first + i + period;
+	return chunks[i];
+}
+
+/* Note the block, which the list from first on returns to at last. More may have followed. */
+static struct error *note_cycle(struct glibc_heap *heap, struct number_list *list, size_t first,
+				uint64_t chunk, struct glibc_broken_list broken)
+{
+	*(list == &heap->cached ? &heap->cache_damaged : &heap->fast_damaged) = true;
+	broken.fault = FAULT_TWICE;
+	broken.user = cut_cycle(list, first, chunk) + heap->header;
+	return glibc_note_broken(heap, broken, broken.user);
 }
 
 static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *view,
 					const struct tcache *tcache, unsigned int bin)
 {
+	const size_t first = heap->cached.count;
+	struct cycle_search search = { .power = 1 };
 	uint64_t user = tcache->entries[bin], last = tcache->address, key = 0;
 	uint64_t size = glibc_bin_size(heap, bin);
 	unsigned int length = 0;
@@ -378,6 +408,10 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 	while (user != 0) {
 		uint64_t link;
 
+		if (cycle_closes(&search, user))
+			return note_cycle(heap, &heap->cached, first, user - heap->header,
+					  (struct glibc_broken_list){ "thread cache", size,
+								      tcache->address });
 		if (length > MAXIMUM_CACHED || !fits_bin(heap, view, user, bin, size) ||
 		    !view_word(view, user, &link))
 			return note_cache(heap, tcache, bin, last, user);
@@ -395,13 +429,61 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 	return NULL;
 }
 
+/*
+ * The key that each block has in its second word, if most of those from first on have it: up to
+ * 2.33 the address of the cache, then a random number. 0: before 2.29, there is none.
+ */
+static uint64_t find_key(const struct glibc_heap *heap, struct view *view,
+			 const struct tcache *tcache, size_t first)
+{
+	uint64_t key, likely = 0, more = 0, count = 0;
+
+	for (size_t i = first; i < heap->cached.count; i++) {
+		if (!view_word(view, heap->cached.items[i] + heap->header + heap->word, &key))
+			continue;
+		if (key == tcache->address)
+			return key;
+		if (more == 0)
+			likely = key;
+		more += key == likely ? 1 : -UINT64_C(1);
+	}
+	for (size_t i = first; i < heap->cached.count; i++)
+		count += view_word(view, heap->cached.items[i] + heap->header + heap->word, &key) &&
+			 key == likely;
+	return tcache->layout->counter_size == 2 && count >= LEAST_KEYS &&
+			       count > (heap->cached.count - first) / 2
+		       ? likely
+		       : 0;
+}
+
+/* Note the cached blocks from first on without the key. */
+static struct error *check_keys(struct glibc_heap *heap, struct view *view,
+				const struct tcache *tcache, size_t first)
+{
+	uint64_t key, usual = find_key(heap, view, tcache, first);
+
+	if (usual)
+		heap->tcache_key = usual;
+	for (size_t i = first; i < heap->cached.count && usual; i++) {
+		uint64_t user = heap->cached.items[i] + heap->header;
+		struct glibc_broken_list list = { "thread cache", 0, tcache->address, user,
+						  FAULT_KEY };
+
+		if (view_word(view, user + heap->word, &key) && key != usual &&
+		    !glibc_is_blamed(heap, user))
+			TRY(glibc_note_broken(heap, list, user));
+	}
+	return NULL;
+}
+
 static struct error *collect_tcache(struct glibc_heap *heap, const struct tcache *tcache)
 {
 	struct view view = { heap->context.image };
+	const size_t first = heap->cached.count;
 
 	for (unsigned int i = 0; i < tcache->layout->bins; i++)
 		TRY(collect_tcache_bin(heap, &view, tcache, i));
-	return NULL;
+	return check_keys(heap, &view, tcache, first);
 }
 
 static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena *arena,
@@ -410,6 +492,7 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 	struct view view = { heap->context.image };
 	struct cycle_search search = { .power = 1 };
 	uint64_t size = glibc_fast_size(heap, bin), chunk, last = arena->address;
+	const size_t first = heap->fast.count;
 
 	if (!view_word(&view, glibc_fastbin(heap, arena, bin), &chunk))
 		return NULL;
@@ -424,14 +507,18 @@ static struct error *collect_fastbin(struct glibc_heap *heap, struct glibc_arena
 			arena->put_off |= 1U << bin;
 			return NULL;
 		}
-		if (!glibc_may_be_chunk(heap, chunk) || cycle_closes(&search, chunk) ||
-		    view_chunk_size(&view, chunk) != size ||
+		if (cycle_closes(&search, chunk))
+			return note_cycle(
+				heap, &heap->fast, first, chunk,
+				(struct glibc_broken_list){ "fast bin", size, arena->address });
+		if (!glibc_may_be_chunk(heap, chunk) || view_chunk_size(&view, chunk) != size ||
 		    !view_word(&view, chunk + heap->header, &link)) {
 			heap->fast_damaged = true;
-			return glibc_note_broken(heap,
-						 (struct glibc_broken_list){ "fast bin", size,
-									     arena->address, last },
-						 chunk);
+			return glibc_note_broken(
+				heap,
+				(struct glibc_broken_list){ "fast bin", size, arena->address, last,
+							    FAULT_LINK, chunk + heap->header },
+				chunk);
 		}
 		TRY(array_append(&heap->fast, chunk));
 		last = chunk + heap->header;
@@ -446,6 +533,31 @@ static struct error *collect_fastbins(struct glibc_heap *heap)
 		for (unsigned int j = 0; j < glibc_fastbins(heap) && arena->layout->fastbins; j++)
 			TRY(collect_fastbin(heap, arena, j));
 	}
+	return NULL;
+}
+
+static struct error *note_repeat(struct glibc_heap *heap, uint64_t chunk, const char *where)
+{
+	struct glibc_broken_list list = { where, 0, 0, chunk + heap->header, FAULT_TWICE };
+
+	return glibc_is_blamed(heap, list.user) ? NULL : glibc_note_broken(heap, list, list.user);
+}
+
+/* Note the chunks that several lists have. Within each, there are no repeats. */
+static struct error *note_repeats(struct glibc_heap *heap)
+{
+	struct number_list *cached = &heap->cached, *fast = &heap->fast;
+
+	for (size_t i = 0; i < heap->arena_count; i++)
+		if (heap->arenas[i].locked)
+			return NULL;
+	SORT(cached->items, cached->count, compare_u64);
+	for (size_t i = 1; i < cached->count; i++)
+		if (cached->items[i] == cached->items[i - 1])
+			TRY(note_repeat(heap, cached->items[i], "two lists of thread caches"));
+	for (size_t i = 0; i < fast->count; i++)
+		if (number_list_has(cached, fast->items[i]))
+			TRY(note_repeat(heap, fast->items[i], "a thread cache and in a fast bin"));
 	return NULL;
 }
 
@@ -464,6 +576,7 @@ struct error *glibc_collect_lists(struct glibc_heap *heap)
 			TRY(collect_tcache(heap, &tcache));
 	}
 	TRY(collect_fastbins(heap));
+	TRY(note_repeats(heap));
 	number_list_sort(&heap->cached);
 	number_list_sort(&heap->fast);
 	return NULL;

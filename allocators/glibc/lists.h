@@ -78,7 +78,18 @@ const char *glibc_bin_kind(uint64_t number);
  * wrong. So the sums of both are equal, in any order. Then lists need not be followed all over a
  * heap that may be larger than memory.
  */
-void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chunk);
+void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chunk, uint64_t size);
+
+/*
+ * blame.c: say which block was overrun, written to after it was freed, or freed twice. work and
+ * what_follows end the sentence.
+ */
+void glibc_report_broken(const struct glibc_heap *heap, const struct block_sink *sink,
+			 const struct glibc_broken_list *list, const char *work,
+			 const char *what_follows);
+void glibc_report_feet(const struct glibc_heap *heap);
+/* Whether a list is broken by the block at user. */
+bool glibc_is_blamed(const struct glibc_heap *heap, uint64_t user);
 
 /* Report the broken lists, and the bins whose links do not fit each other. */
 struct error *glibc_check_lists(struct glibc_heap *heap, struct block_sink *sink);

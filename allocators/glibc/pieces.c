@@ -177,7 +177,7 @@ static struct error *walk_middle(struct pieces *pieces, const struct piece *piec
 
 	block_sink_clear(middle->sink);
 	middle->suspects.count = 0;
-	middle->links = (struct glibc_links){ pieces->heap->links.seed };
+	middle->links = (struct glibc_links){ pieces->heap->links.seed, pieces->heap->links.small };
 	middle->walk = glibc_walk_from(pieces->heap, middle->sink, stretch, piece->start);
 	middle->walk.links = &middle->links;
 	middle->walk.suspects = &middle->suspects;

@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, st
 		if (!(above & PREV_INUSE)) {
 			if (batch_word(batch, next, word) != size)
 				break;
-			glibc_add_links(walk->links, &walk->view, chunk);
+			glibc_add_links(walk->links, &walk->view, chunk, size);
 		}
 		put(batch, chunk + glibc_header(word) - base, size, above & PREV_INUSE, overhead,
 		    grain);

@@ -33,7 +33,7 @@ static void assert_states(const struct process *process, const struct rows *rows
 	}
 }
 
-/* A link of the list in the memory of freed[number] is wrong. */
+/* A link of the list in the memory of freed[number] is wrong; what is before that is not. */
 static void assert_culprit(const struct process *process, const struct rows *rows, const char *kind,
 			   int number)
 {
@@ -41,8 +41,19 @@ static void assert_culprit(const struct process *process, const struct rows *row
 			  (unsigned long)rows->freed[number], kind);
 	assert_incomplete(
 		process,
-		"is wrong there. The allocation below it, at %#lx of size 0x28, may have been overrun",
-		(unsigned long)rows->used[number]);
+		"is wrong there. The free block at %#lx of size 0x38 was written to after it was freed",
+		(unsigned long)rows->freed[number]);
+	assert_no_incomplete(process, "may have been overrun");
+}
+
+static void assert_twice(const struct process *process, uint64_t user, const char *where)
+{
+	assert_incomplete(
+		process,
+		"the heap is damaged: the free block at %#lx was freed twice, as it is in %s",
+		(unsigned long)user, where);
+	assert_no_incomplete(process, "may have been overrun");
+	assert_no_incomplete(process, "written to after");
 }
 
 /* The list of chunks is: 5 4 3 2 1 0. */
@@ -103,7 +114,7 @@ TEST(cycle_in_a_thread_cache_is_reported)
 		process_link(&process, rows.freed[1], rows.freed[4]);
 		process_open(&process, STAGE_HEAP);
 		assert_states(&process, &rows, BLOCK_CACHED);
-		assert_incomplete(&process, "a link of the thread cache");
+		assert_twice(&process, rows.freed[4], "the thread cache at");
 	}
 }
 
@@ -138,7 +149,7 @@ TEST(chunk_that_follows_itself_is_reported)
 		process_link(&process, rows.freed[2], rows.freed[2]);
 		process_open(&process, STAGE_HEAP);
 		assert_states(&process, &rows, BLOCK_CACHED);
-		assert_incomplete(&process, "a link of the thread cache");
+		assert_twice(&process, rows.freed[2], "the thread cache at");
 	}
 }
 
@@ -189,7 +200,7 @@ TEST(cycle_in_a_fast_bin_is_reported)
 		process_link(&process, rows.freed[0], chunk_of(rows.freed[4]));
 		process_open(&process, STAGE_HEAP);
 		assert_states(&process, &rows, BLOCK_FREE);
-		assert_incomplete(&process, "a link of the fast bin");
+		assert_twice(&process, rows.freed[4], "the fast bin at");
 	}
 }
 
@@ -310,7 +321,149 @@ TEST(cycle_in_the_unsorted_bin_is_reported)
 	core_set(&process.core, rows.freed[1], chunk_of(rows.freed[4]));
 	process_open(&process, STAGE_HEAP);
 	assert_states(&process, &rows, BLOCK_FREE);
-	assert_incomplete(&process, "a link of the unsorted bin");
+	assert_culprit(&process, &rows, "unsorted bin", 1);
+}
+
+/* free() puts it in front of all others again. */
+TEST(block_freed_twice_into_the_unsorted_bin_is_named)
+{
+	for (int first = 0; first < COUNT; first += COUNT - 1) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_unsorted(&process);
+
+		process_free(&process, rows.freed[first]);
+		process_open(&process, STAGE_HEAP);
+		assert_twice(&process, rows.freed[first], "the unsorted bin at");
+	}
+}
+
+TEST(block_in_lists_of_two_kinds_was_freed_twice)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_rows(&process, &GLIBC_2_36);
+
+	process_cache(&process, rows.freed[0]);
+	process_free_fast(&process, rows.freed[0]);
+	core_set(&process.core, rows.freed[0], rows.freed[0] >> 12); /* the ends of both lists */
+	process_free(&process, rows.freed[1]);
+	core_set(&process.core, process_fast_bin(&process, rows.freed[2]), chunk_of(rows.freed[0]));
+	process_finish(&process);
+	process_open(&process, STAGE_HEAP);
+	assert_twice(&process, rows.freed[0], "a thread cache and in a fast bin");
+}
+
+/* In the list, and its next word was written to. */
+TEST(cached_block_without_the_key_is_named)
+{
+	static const struct glibc_version *const keyed[] = { &GLIBC_2_31, &GLIBC_2_36 };
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(process_deinit) struct process process;
+		struct rows rows = make_cached(&process, keyed[i]);
+
+		core_set(&process.core, rows.freed[2] + 8, 0x5454);
+		process_open(&process, STAGE_HEAP);
+		assert_states(&process, &rows, BLOCK_CACHED);
+		assert_incomplete(
+			&process,
+			"the free block at %#lx was written to after it was freed, as it lacks the key",
+			(unsigned long)rows.freed[2]);
+	}
+}
+
+/* The header of a member, whose link is as it was. */
+TEST(header_of_a_cached_block_was_overrun_from_below)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_cached(&process, &GLIBC_2_36);
+
+	core_set(&process.core, rows.freed[3] - 8, 0x4141414141414141);
+	process_open(&process, STAGE_HEAP);
+	assert_incomplete(
+		&process,
+		"the header of the free block at %#lx, which the thread cache at %#lx has, is overwritten. The allocation below it, at %#lx",
+		(unsigned long)rows.freed[3], (unsigned long)process.cache,
+		(unsigned long)rows.used[3]);
+	assert_no_incomplete(&process, "written to after");
+}
+
+TEST(foot_of_a_free_block_was_written_to)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+
+	core_set(&process.core, chunk_of(rows.freed[3]) + SIZE, 0x4343434343434343);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+	assert_incomplete(
+		&process,
+		"the free block at %#lx of size 0x38 was written to after it was freed, at its end: the copy of its chunk's size there (prev_size) is 0x4343434343434343 instead of 0x40",
+		(unsigned long)rows.freed[3]);
+}
+
+/* A string that was one character too long. */
+TEST(used_block_that_is_called_free_was_overrun)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+
+	core_set(&process.core, rows.freed[4] - 8, SIZE); /* used[4] is below */
+	core_set(&process.core, chunk_of(rows.freed[4]), 0x2222222222222222);
+	process_open(&process, STAGE_HEAP);
+	assert_block(&process, rows.used[4], 0x28, BLOCK_USED);
+	assert_incomplete(
+		&process,
+		"the header there says that the block below it, at %#lx of size 0x28, is free, and no list has it",
+		(unsigned long)rows.used[4]);
+}
+
+/* Both links, and the copy of its size. */
+TEST(free_block_that_was_filled_stays_free)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_unsorted(&process);
+
+	memset(core_at(&process.core, rows.freed[3], SIZE - 8), 'F', SIZE - 8);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_FREE);
+	assert_culprit(&process, &rows, "unsorted bin", 3);
+	assert_no_incomplete(&process, "no list has it");
+}
+
+/* The links of large chunks of several sizes to each other. */
+TEST(link_to_another_size_was_written_to)
+{
+	enum { SIZES = 3 };
+
+	for (int wrong = 0; wrong < 3; wrong++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t users[SIZES];
+
+		process_init(&process, &GLIBC_2_36);
+		for (uint64_t i = 0; i < SIZES; i++) {
+			users[i] = process_allocate(&process, 0x410 + 16 * i);
+			process_allocate(&process, 0x30);
+		}
+		for (int i = 0; i < SIZES; i++)
+			process_free_into(&process, users[i], 64);
+		for (int i = 0; i < SIZES; i++) {
+			core_set(&process.core, users[i] + 16, chunk_of(users[(i + 1) % SIZES]));
+			core_set(&process.core, users[(i + 1) % SIZES] + 24, chunk_of(users[i]));
+		}
+		process_finish(&process);
+		if (wrong == 1)
+			core_set(&process.core, users[1] + 16, 0x4c4c4c4c4c4c4c4c);
+		if (wrong == 2)
+			memset(core_at(&process.core, users[1] + 16, 16), 0, 16);
+		process_open(&process, STAGE_HEAP);
+		if (wrong == 0)
+			assert_sound(&process);
+		else
+			assert_incomplete(
+				&process,
+				"The free block at %#lx of size 0x418 was written to after it was freed",
+				(unsigned long)users[1]);
+	}
 }
 
 /* It closes, links back and forth, and never comes by its bin. */

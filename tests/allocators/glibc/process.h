@@ -289,6 +289,15 @@ static inline void assert_sound(const struct process *process)
 	assert_no_finding(analysis_findings(process->analysis));
 }
 
+/* Nothing of that sort is said. */
+static inline void assert_no_incomplete(const struct process *process, const char *words)
+{
+	const struct findings *findings = analysis_findings(process->analysis);
+
+	for (size_t i = 0; i < findings->count; i++)
+		assert_null(strstr(findings->list[i].message, words));
+}
+
 static inline void assert_incomplete(const struct process *process, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static inline void assert_incomplete(const struct process *process, const char *format, ...)
