@@ -7,11 +7,14 @@
 
 #include <string.h>
 
+/* What the block counts with is no member. */
+#define OTHER_GROUP (NO_GROUP - 1)
+
 struct counting {
 	const struct object_census_input *input;
 	struct object_finder finder;
 	struct object_census *census;
-	struct bitmap sources;	      /* the members that are objects */
+	struct bitmap sources;	      /* all objects */
 	ARRAY(allocation_id) reached; /* blocks, nearest first */
 	struct references references;
 };
@@ -99,7 +102,6 @@ static struct error *count_object(struct counting *counting, allocation_id id, k
 	group = &counting->census->groups.items[number];
 	group->count++;
 	group->bytes += bytes;
-	bitmap_set(&counting->sources, id);
 	return NULL;
 }
 
@@ -121,9 +123,8 @@ static struct error *count_objects(struct counting *counting)
 		kind_key key = object_class_key(&counting->finder, id);
 
 		TRY(progress_check_at(progress, i, &passed));
-		if (key == KIND_UNKNOWN)
-			bitmap_set(&blocks, i);
-		else if (bitmap_get(counting->input->members, i))
+		bitmap_set(key == KIND_UNKNOWN ? &blocks : &counting->sources, i);
+		if (key != KIND_UNKNOWN && bitmap_get(counting->input->members, i))
 			TRY(count_object(counting, id, key,
 					 range_size(allocation_range_near(index, id, &hint))));
 	}
@@ -142,11 +143,15 @@ static struct error *add_retained(struct counting *counting)
 	if (!bytes)
 		return &error_no_memory;
 	TRY(array_resize(&numbers, allocation_count(analysis_index(analysis))));
-	memset(numbers.items, 0xff, numbers.count * sizeof(*numbers.items));
-	bitmap_for_each(id, &counting->sources)
+	for (size_t i = 0; i < numbers.count; i++)
+		numbers.items[i] = NO_GROUP;
+	bitmap_for_each(id, &counting->sources) {
+		if (!bitmap_get(counting->input->members, id))
+			continue;
 		TRY(find_group(counting, (allocation_id)id,
 			       object_class_key(&counting->finder, (allocation_id)id),
 			       &numbers.items[id]));
+	}
 	TRY(retained_by_group(analysis_dominators(analysis), numbers.items, NULL,
 			      census->groups.count, bytes));
 	for (size_t i = 0; i < census->groups.count; i++)
@@ -166,11 +171,16 @@ static struct error *count_block(struct counting *counting, allocation_id id, al
 		return NULL;
 	if (bitmap_get(&blocks->members, by))
 		*number = owners[ranks_of(blocks, by)];
-	else
+	else if (bitmap_get(counting->input->members, by))
 		TRY(find_group(counting, by, object_class_key(&counting->finder, by), number));
-	group = &counting->census->groups.items[*number];
-	group->blocks++;
-	group->block_bytes += allocation_size(analysis_index(counting->input->analysis), id);
+	else
+		*number = OTHER_GROUP;
+	if (*number != OTHER_GROUP) {
+		group = &counting->census->groups.items[*number];
+		group->blocks++;
+		group->block_bytes +=
+			allocation_size(analysis_index(counting->input->analysis), id);
+	}
 	return array_append(&counting->reached, id);
 }
 
@@ -256,9 +266,8 @@ static struct error *count_blocks(struct counting *counting)
 	struct object_census *census = counting->census;
 
 	TRY(array_resize(&census->owners, census->blocks.count));
-	if (census->owners.count)
-		memset(census->owners.items, 0xff,
-		       census->owners.count * sizeof(*census->owners.items));
+	for (size_t i = 0; i < census->owners.count; i++)
+		census->owners.items[i] = NO_GROUP;
 	/* Nearly all of them, as a rule: an array that grows would have a quarter more. */
 	TRY(array_reserve(&counting->reached, census->blocks.count));
 	TRY(count_owned(counting));
@@ -319,9 +328,11 @@ static void finish(struct counting *counting)
 
 uint32_t object_census_owner(const struct object_census *census, allocation_id id)
 {
-	return bitmap_get(&census->blocks.members, id)
-		       ? census->owners.items[ranks_of(&census->blocks, id)]
-		       : NO_GROUP;
+	uint32_t owner = bitmap_get(&census->blocks.members, id)
+				 ? census->owners.items[ranks_of(&census->blocks, id)]
+				 : NO_GROUP;
+
+	return owner == OTHER_GROUP ? NO_GROUP : owner;
 }
 
 struct error *object_census_take(const struct object_census_input *input, struct object_census *ret)

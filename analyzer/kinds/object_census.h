@@ -4,7 +4,8 @@
  * An object is what a runtime gives a class, or where it gives none, what is of one of its patterns
  * and no part of something else. Its blocks are those that a pattern says are its own, as the items
  * of a list, and what it leads to over anything but objects: what several objects lead to is
- * counted once, with the nearest, of those as near with the one at the lowest address.
+ * counted once, with the nearest of all objects, of those as near with the one at the lowest
+ * address. So an object has the same blocks whatever set is asked for.
  */
 #ifndef ANALYZER_KINDS_OBJECT_CENSUS_H
 #define ANALYZER_KINDS_OBJECT_CENSUS_H
