@@ -20,7 +20,8 @@ static struct error *find_targets(struct numbers *numbers, const uint8_t *code, 
 	size_t left = size;
 
 	TRY(array_resize(&numbers->targets, size));
-	memset(numbers->targets.items, 0, size);
+	if (size)
+		memset(numbers->targets.items, 0, size);
 	while (disassembler_next(numbers->disassembler, &code, &left, &address)) {
 		const cs_x86 *x86 = &instruction->detail->x86;
 		uint64_t target = (uint64_t)x86->operands[0].imm;
