@@ -275,17 +275,35 @@ static void write_annotations(struct describer *describer, allocation_id id)
 
 #define DESCRIBED_TABLE(name, sentence)                                      \
 	TABLE(name, sentence, ALLOCATION_COLUMNS, { "pattern", VALUE_TEXT }, \
-	      { "part", VALUE_TEXT }, TYPE_COLUMNS, { "contents", VALUE_MEMORY })
+	      { "part", VALUE_TEXT }, TYPE_COLUMNS, { "kept", VALUE_TEXT },  \
+	      { "contents", VALUE_MEMORY })
 
 #define DESCRIPTION                                      \
 	ALLOCATION_SENTENCE                              \
 	"[\nThis allocation matches pattern {pattern}.]" \
-	"[\nIt is {part}.]" TYPE_SENTENCE "[\n{contents}]"
+	"[\nIt is {part}.]" TYPE_SENTENCE "[\nIt is {kept}.][\n{contents}]"
 
 static const struct table allocation_table = DESCRIBED_TABLE("allocation", DESCRIPTION "\n");
 
 /* Where annotations come in front of the empty line. */
 static const struct table annotated_table = DESCRIBED_TABLE("allocation", DESCRIPTION);
+
+/* Say of an object that somebody lost a reference to it, behind how it is kept; false: nobody did.
+ */
+static bool tell_lost(struct describer *describer, allocation_id id, char *ret, size_t size)
+{
+	const struct lost_count *lost = NULL;
+	size_t length = strlen(ret);
+	struct error *error = analysis_lost_count(describer->analysis, id, &lost);
+
+	if (error)
+		error_destroy(error);
+	if (lost)
+		snprintf(ret + length, size - length,
+			 ", of which %" PRIu32 " were found: C code lost %" PRIu64, lost->found,
+			 lost->count - lost->found);
+	return lost;
+}
 
 void describe_allocation(struct describer *describer, allocation_id id)
 {
@@ -297,6 +315,7 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
 	_cleanup_(free) char *allocated_by = NULL;
 	struct memory_view view;
+	char kept[160];
 
 	note_pattern(describer, id, &text);
 	note_type(describer, id, &text, &reason);
@@ -307,6 +326,9 @@ void describe_allocation(struct describer *describer, allocation_id id)
 			liveness_title(describer_state(describer, id)));
 	report_add(report, text.name, text.part);
 	report_type(report, &reason, allocated_by);
+	if (runtimes_tell(analysis_runtimes(describer->analysis), id, kept, sizeof(kept)) &&
+	    tell_lost(describer, id, kept, sizeof(kept)))
+		report_set(report, "kept", kept);
 	view = rows_view(describer->analysis, start, size, describer->selection);
 	report_set(report, "contents", VALUE_IF(describer->selection->has_show_up_to, &view));
 	report_end_row(report);
@@ -492,25 +514,6 @@ static void report_place(struct describer *describer, uint64_t address, const st
 		report_set(report, "known", "whose contents at that address are not known");
 }
 
-/* Say of an object that somebody lost a reference to it, behind how it is kept. */
-static void tell_lost(struct describer *describer, const struct place *place, char *ret,
-		      size_t size)
-{
-	const struct lost_count *lost = NULL;
-	size_t length = strlen(ret);
-	struct error *error;
-
-	if (place->kind != PLACE_ALLOCATION)
-		return;
-	error = analysis_lost_count(describer->analysis, place->id, &lost);
-	if (error)
-		error_destroy(error);
-	if (lost)
-		snprintf(ret + length, size - length,
-			 ", of which %" PRIu32 " were found: C code lost %" PRIu64, lost->found,
-			 lost->count - lost->found);
-}
-
 void describe_address(struct describer *describer, uint64_t address, const struct place *place)
 {
 	struct report *report = describer->report;
@@ -540,7 +543,8 @@ void describe_address(struct describer *describer, uint64_t address, const struc
 	report_place(describer, address, place);
 	report_type(report, &reason, allocated_by);
 	if (tell_use(describer->analysis, place, address, use, sizeof(use))) {
-		tell_lost(describer, place, use, sizeof(use));
+		if (place->kind == PLACE_ALLOCATION)
+			tell_lost(describer, place->id, use, sizeof(use));
 		report_set(report, "name", use);
 	} else
 		report_set(report, "name", name_address(describer->analysis, place, address));

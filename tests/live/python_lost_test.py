@@ -177,8 +177,12 @@ class Lost(harness.LiveTest):
         self.assertEqual(is_noted(truth), "(gc.disable())" in answer.stderr)
         lost = min(self.find(core, "leaked", truth["lost"]))
         text = harness.ask("-q", core, "explain", f"{lost:x}").stdout
-        self.assertIn("kept by a count of 1 reference, of which 0 were "
-                      "found: C code lost 1", text)
+        said = "kept by a count of 1 reference, of which 0 were found: C code lost 1"
+        self.assertIn(said, text)
+        for words in ("explain leaked __main__.Lost --limit 2", "describe leaked __main__.Lost --limit 2"):
+            self.assertEqual(harness.ask("-q", core, *words.split()).stdout.count(said), 2)
+        self.assertNotIn("of which", harness.ask("-q", core, "describe", "used", "__main__.Live",
+                                                 "--limit", "2").stdout)
 
     def test_without_pymalloc_they_are_the_same(self):
         self.check(*self.core_of("gc.disable()", PYTHONMALLOC="malloc"))
