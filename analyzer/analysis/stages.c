@@ -188,8 +188,16 @@ static struct error *build_objects(struct analysis *analysis)
 
 static struct error *build_object_paths(struct analysis *analysis)
 {
-	return object_paths_create(analysis->runtimes, allocation_count(analysis->index),
-				   &analysis->account, analysis->progress, &analysis->object_paths);
+	const struct object_paths_input input = {
+		.list = analysis->runtimes,
+		.image = analysis->image,
+		.index = analysis->index,
+		.anchored = &analysis->anchored,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+
+	return object_paths_create(&input, &analysis->object_paths);
 }
 
 /* Where links of glibc's free lists lead that end in no block. */
@@ -535,7 +543,7 @@ const struct recipe analysis_recipes[STAGES] = {
 			    MADE(objects, objects) },
 	[STAGE_OBJECT_PATHS] = { "object paths",
 				 "objects",
-				 { STAGE_OBJECTS },
+				 { STAGE_REACHABILITY, STAGE_OBJECTS },
 				 MADE(object_paths, object_paths) },
 	[STAGE_CLASSES] = { "classes",
 			    "modules",

@@ -12,72 +12,84 @@ struct object_paths {
 };
 
 struct search {
+	const struct object_paths_input *input;
 	struct object_paths *paths;
 	ARRAY(allocation_id) queue; /* reached, in order of distance */
 	allocation_id source;
 };
 
-static struct error *reach(void *data, allocation_id id)
+/* Whether the graph has the reference to id that the word at place is. */
+static bool is_reference(const struct object_paths_input *input, allocation_id id, uint64_t place)
+{
+	uint64_t word;
+
+	return bitmap_get(input->anchored, id) &&
+	       (!place || (image_read_u64(input->image, place, &word) &&
+			   !runtimes_is_link(input->list, allocation_find(input->index, place), id,
+					     word, place)));
+}
+
+static struct error *reach(void *data, allocation_id id, uint64_t place)
 {
 	struct search *search = data;
 	allocation_id *from = &search->paths->from.items[id];
 
-	if (*from)
+	if (*from || !is_reference(search->input, id, place))
 		return NULL;
 	*from = search->source + 1;
 	return array_append(&search->queue, id);
 }
 
 static struct error *search_from(struct search *search, struct object_space *space,
-				 const struct bitmap *names, struct progress *progress)
+				 const struct bitmap *names)
 {
 	search->queue.count = 0;
 	bitmap_for_each(id, names) {
 		search->source = (allocation_id)id;
-		TRY(reach(search, (allocation_id)id));
+		TRY(reach(search, (allocation_id)id, 0));
 	}
 	for (size_t i = 0; i < search->queue.count; i++) {
 		search->source = search->queue.items[i];
 		TRY(space->runtime->visit_references(space, search->source, reach, search));
-		TRY(progress_check(progress, 1));
+		TRY(progress_check(search->input->progress, 1));
 	}
 	search->paths->count += search->queue.count;
 	return NULL;
 }
 
-static struct error *search_space(struct object_paths *paths, struct object_space *space,
-				  struct memory_account *account, struct progress *progress)
+static struct error *search_space(const struct object_paths_input *input,
+				  struct object_paths *paths, struct object_space *space)
 {
 	_cleanup_(bitmap_deinit) struct bitmap names = { 0 };
-	struct search search = { .paths = paths, .queue.memory.account = account };
+	struct search search = { input, paths, .queue.memory.account = input->account };
 	struct error *error;
 
-	TRY(bitmap_init(&names, paths->from.count, account));
+	TRY(bitmap_init(&names, paths->from.count, input->account));
 	TRY(space->runtime->find_names(space, &names));
-	error = search_from(&search, space, &names, progress);
+	error = search_from(&search, space, &names);
 	array_release(&search.queue);
 	return error;
 }
 
-struct error *object_paths_create(const struct runtimes *list, size_t allocations,
-				  struct memory_account *account, struct progress *progress,
-				  struct object_paths **ret)
+struct error *object_paths_create(const struct object_paths_input *input, struct object_paths **ret)
 {
 	_cleanup_(object_paths_destroy) struct object_paths *paths = calloc(1, sizeof(*paths));
+	size_t allocations = allocation_count(input->index);
 
 	if (!paths)
 		return &error_no_memory;
-	paths->list = list;
-	paths->from.memory.account = account;
-	progress_begin(progress, "finding what reaches objects", allocations);
-	for (size_t i = 0; i < runtime_count(list); i++) {
-		struct object_space *space = runtimes_space(list, runtime_at(list, i));
+	paths->list = input->list;
+	paths->from.memory.account = input->account;
+	progress_begin(input->progress, "finding what reaches objects", allocations);
+	for (size_t i = 0; i < runtime_count(input->list); i++) {
+		struct object_space *space =
+			runtimes_space(input->list, runtime_at(input->list, i));
 
 		if (!space || !space->runtime->find_names)
 			continue;
 		if (!paths->from.count)
 			TRY(array_resize(&paths->from, allocations));
-		TRY(search_space(paths, space, account, progress));
+		TRY(search_space(input, paths, space));
 	}
 	*ret = take(paths);
 	return NULL;

@@ -4,6 +4,9 @@
  * A breadth-first search goes from all that has a name along the references between objects that
  * the language has words for. So each object has one of its shortest paths, and what no path leads
  * to is reached by the interpreter or by code in C alone. 4 bytes an allocation.
+ *
+ * The graph decides what a reference is: a path has no step by a word that the graph leaves out,
+ * such as that of a weak reference, and what nothing anchors has no path.
  */
 #ifndef ANALYZER_RUNTIMES_OBJECT_PATHS_H
 #define ANALYZER_RUNTIMES_OBJECT_PATHS_H
@@ -13,9 +16,18 @@
 
 struct object_paths;
 
-/* list is borrowed, and its objects are known. Where no language has names, there are no paths. */
-struct error *object_paths_create(const struct runtimes *list, size_t allocations,
-				  struct memory_account *account, struct progress *progress,
+/* All is borrowed, and outlives the paths. */
+struct object_paths_input {
+	const struct runtimes *list; /* their objects are known */
+	const struct image *image;
+	const struct allocation_index *index;
+	const struct bitmap *anchored;
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+/* Where no language has names, there are no paths. */
+struct error *object_paths_create(const struct object_paths_input *input,
 				  struct object_paths **ret);
 void object_paths_destroy(struct object_paths *paths);
 DEFINE_CLEANUP(object_paths_destroy, struct object_paths *)

@@ -112,7 +112,11 @@ enum { MOST_OBJECT_MAKERS = 3 }; /* that are shown of a class */
 /* An error ends the visit. */
 typedef struct error *object_code_visitor(void *data, const struct object_code *code);
 
-typedef struct error *object_visitor(void *data, allocation_id id);
+/*
+ * The word at place refers to the object; 0: several words together do. What is_link() says of that
+ * word decides whether the reference exists: visitors need not ask. An error ends the visit.
+ */
+typedef struct error *object_visitor(void *data, allocation_id id, uint64_t place);
 
 /* A call of a function in the language. Texts are untrusted. */
 struct runtime_frame {

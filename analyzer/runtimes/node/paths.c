@@ -272,7 +272,7 @@ static bool reach(void *data, const struct edge *edge)
 	allocation_id id = find_object(reaching->node, edge->value);
 
 	if (id != NO_ALLOCATION)
-		reaching->error = reaching->visit(reaching->data, id);
+		reaching->error = reaching->visit(reaching->data, id, 0);
 	return reaching->error != NULL;
 }
 

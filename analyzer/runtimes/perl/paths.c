@@ -24,7 +24,7 @@ static bool visit_link(void *data, const struct perl_link *link)
 	struct visiting *visiting = data;
 
 	visiting->error =
-		visiting->visit(visiting->data, perl_find_head(visiting->perl, link->target));
+		visiting->visit(visiting->data, perl_find_head(visiting->perl, link->target), 0);
 	return visiting->error != NULL;
 }
 

@@ -23,6 +23,7 @@ struct link {
 	enum { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE } kind;
 	struct php_item item; /* of an element, or of a dynamic member */
 	uint64_t offset;      /* of a declared member */
+	uint64_t place;	      /* of the word that leads to the target */
 	allocation_id target;
 };
 
@@ -40,6 +41,7 @@ static void follow(struct walk *walk, uint64_t place)
 	struct php_value value;
 
 	if (!walk->is_over && php_read_value(walk->php, &walk->view, place, &value)) {
+		walk->link.place = place;
 		walk->link.target = php_find_value(walk->php, &value);
 		walk->is_over =
 			walk->link.target != NO_ALLOCATION && walk->follow(walk->data, &walk->link);
@@ -77,6 +79,7 @@ static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uin
 		     class->number != PHP_REFERENCE) ||
 		    allocation_start(index, target) + class->offset != word)
 			continue;
+		walk->link.place = at;
 		walk->link.target = target;
 		walk->is_over = walk->follow(walk->data, &walk->link);
 	}
@@ -148,7 +151,7 @@ static bool visit_link(void *data, const struct link *link)
 {
 	struct visiting *visiting = data;
 
-	visiting->error = visiting->visit(visiting->data, link->target);
+	visiting->error = visiting->visit(visiting->data, link->target, link->place);
 	return visiting->error != NULL;
 }
 

@@ -614,3 +614,82 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 		visit_locals(&reading, frame, code_of(&reading, frame));
 	return reading.error;
 }
+
+uint64_t python_frames_code_start(const struct python_threads *threads)
+{
+	return threads->layout ? threads->layout->start : 0;
+}
+
+/*
+ * Up to 3.10, a frame is an object: stacktop is 0 (3.8, 3.9), or the depth less than 0 (3.10),
+ * while it runs or after it ended.
+ */
+static bool is_above_top(const struct python_layout *layout, const struct image *image,
+			 uint64_t frame, uint64_t at)
+{
+	enum { VALUES = 64, TOP = 72, DEPTH = 80, MOST_DEPTH = 1 << 20 };
+	uint64_t values, top;
+	int32_t depth;
+
+	if (layout->line_table == LINES_COUNTED)
+		return image_read_u64(image, frame + TOP, &top) && top >= frame + layout->locals &&
+		       frame + at >= top;
+	return image_read_u64(image, frame + VALUES, &values) && values >= frame + layout->locals &&
+	       image_read(image, frame + DEPTH, &depth, sizeof(depth)) && depth >= 0 &&
+	       depth <= MOST_DEPTH && frame + at >= values + WORD * (uint64_t)depth;
+}
+
+/*
+ * From 3.11 on, how much of a frame's variables and stack is in use is an int, less than 0 while it
+ * runs; in 3.14, an address.
+ */
+static bool is_above_used(const struct python_layout *layout, const struct image *image,
+			  uint64_t frame, uint64_t at)
+{
+	enum { USED = 64, MOST_USED = 1 << 20 };
+	uint64_t top;
+	int32_t used;
+
+	if (layout->locals > USED + WORD)
+		return image_read_u64(image, frame + USED, &top) && top >= frame + layout->locals &&
+		       frame + at >= top;
+	return image_read(image, frame + USED, &used, sizeof(used)) && used >= 0 &&
+	       used <= MOST_USED && at >= layout->locals + WORD * (uint64_t)used;
+}
+
+/* The type counts what a frame has before its variables. */
+uint64_t python_frames_start(const struct python_threads *threads, const struct python_type *type)
+{
+	const struct python_layout *layout = threads->layout;
+
+	return layout && layout->line_table == LINES_LOCATED && type->size >= layout->locals
+		       ? type->size - layout->locals
+		       : type->size;
+}
+
+bool python_frames_are_stale(const struct python_threads *threads, const struct image *image,
+			     const struct python_type *type, uint64_t object, uint64_t at)
+{
+	enum { FRAME = 24, STATE = 5 };
+	const struct python_layout *layout = threads->layout;
+	uint64_t start, frame;
+	int8_t state;
+
+	if (!layout)
+		return false;
+	if (layout->line_table != LINES_LOCATED)
+		return type->kind == PYTHON_FRAME && at >= layout->locals &&
+		       is_above_top(layout, image, object, at);
+	start = python_frames_start(threads, type);
+	if (at < start)
+		return false;
+	if (type->kind == PYTHON_FRAME) {
+		if (!image_read_u64(image, object + FRAME, &frame))
+			return false;
+		return frame != object + start || is_above_used(layout, image, frame, at - start);
+	}
+	if (!image_read(image, object + start - STATE, &state, sizeof(state)))
+		return false;
+	return state > 0 ? at != start + layout->code
+			 : is_above_used(layout, image, object + start, at - start);
+}

@@ -34,4 +34,17 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 					    struct python_types *types, uint64_t object,
 					    uint64_t size, const struct frame_visitor *visitor);
 
+/*
+ * Whether the word at that offset of a generator, coroutine or frame object of the type is of a
+ * frame that has ended, or above the top of its stack. After python_threads_visit().
+ */
+bool python_frames_are_stale(const struct python_threads *threads, const struct image *image,
+			     const struct python_type *type, uint64_t object, uint64_t at);
+
+/* Where the frame in a generator or coroutine of the type begins; its size: it has none. */
+uint64_t python_frames_start(const struct python_threads *threads, const struct python_type *type);
+
+/* Where instructions begin in a code object, with what they keep; 0: elsewhere, or not known. */
+uint64_t python_frames_code_start(const struct python_threads *threads);
+
 #endif

@@ -59,8 +59,9 @@ static void forget(struct python *python)
 	array_release(&python->names);
 	array_release(&python->numbers.low);
 	array_release(&python->numbers.high);
-	ranks_deinit(&python->lists);
-	array_release(&python->list_of);
+	ranks_deinit(&python->blocks);
+	array_release(&python->owner_of);
+	array_release(&python->statics);
 	array_release(&python->unused);
 }
 
@@ -310,7 +311,8 @@ static struct error *find_all(struct python *python)
 
 	python->numbers.low.memory.account = context->account;
 	python->numbers.high.memory.account = context->account;
-	python->list_of.memory.account = context->account;
+	python->owner_of.memory.account = context->account;
+	python->statics.memory.account = context->account;
 	python->names.memory.account = context->account;
 	TRY(python_types_init(&python->types, context->image, context->program, context->account));
 	if (!python->types.root)
@@ -412,7 +414,7 @@ static bool refers_weakly(const struct python *python, const struct python_type 
 {
 	uint64_t object;
 
-	return type->is_weak &&
+	return type->kind == PYTHON_WEAK &&
 	       image_read_u64(python->context.image, address + 2 * (uint64_t)WORD, &object) &&
 	       object == word;
 }

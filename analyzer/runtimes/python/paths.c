@@ -7,7 +7,9 @@
  * Include/cpython/object.h, Include/internal/pycore_dict.h and pycore_object.h,
  * Modules/_collectionsmodule.c.
  */
+#include "analyzer/base/macros.h"
 #include "analyzer/runtimes/path_text.h"
+#include "analyzer/runtimes/python/entries.h"
 #include "analyzer/runtimes/python/objects.h"
 #include "analyzer/runtimes/python/space.h"
 #include "analyzer/runtimes/python/values.h"
@@ -36,7 +38,6 @@ enum {
 	TYPE_DICT = 264,
 	TYPE_GET = 272, /* a function, of descriptors */
 	TYPE_DICT_OFFSET = 288,
-	TYPE_END = 416, /* of what the compiler makes; types of programs have more behind it */
 
 	MOST_BASES = 64,
 	MOST_MEMBERS = 1 << 10,
@@ -65,6 +66,7 @@ enum link_kind {
 struct link {
 	enum link_kind kind;
 	uint64_t target;  /* the address of an object, perhaps */
+	uint64_t place;	  /* of the word that has it; 0: not known */
 	uint64_t which;	  /* the key's address, the number, or the offset */
 	const char *name; /* of a variable */
 };
@@ -95,9 +97,10 @@ static void emit_link(struct walk *walk, const struct link *link)
 	walk->is_over = walk->is_over || !budget_take(&walk->steps);
 }
 
-static void emit(struct walk *walk, enum link_kind kind, uint64_t target, uint64_t which)
+static void emit(struct walk *walk, enum link_kind kind, uint64_t place, uint64_t target,
+		 uint64_t which)
 {
-	emit_link(walk, &(struct link){ kind, target & ~TAG, which });
+	emit_link(walk, &(struct link){ kind, target & ~TAG, place, which });
 }
 
 /* The object that an allocation is, if it is at that address. */
@@ -111,70 +114,23 @@ static allocation_id find_object(const struct python *python, uint64_t address)
 		       : NO_ALLOCATION;
 }
 
-/* The entries of a dict's table: each has a key and, unless values stand apart, its value. */
-struct entries {
-	uint64_t first_key, step, count;
-};
-
-/* From 3.11 on: powers of two of the sizes, and the kind; entries of kind 0 have a hash. */
-static bool read_entries(const uint64_t *words, uint64_t table, struct entries *ret)
-{
-	enum { HEAD = 32, MOST_POWER = 40, KINDS = 3 };
-	uint64_t power = words[1] & UINT8_MAX, bytes = words[1] >> 8 & UINT8_MAX;
-	uint64_t kind = words[1] >> 16 & UINT8_MAX, start = table + HEAD;
-
-	if (power > MOST_POWER || bytes > MOST_POWER || kind >= KINDS ||
-	    words[3] > UINT64_C(1) << power || words[2] > UINT64_C(1) << power)
-		return false;
-	start += UINT64_C(1) << bytes;
-	*ret = kind == 0 ? (struct entries){ start + WORD, 3 * WORD, words[3] }
-			 : (struct entries){ start, 2 * WORD, words[3] };
-	return true;
-}
-
-/* Up to 3.10: the size, a function, free ones, entries. */
-static bool read_old_entries(const uint64_t *words, uint64_t table, struct entries *ret)
-{
-	enum { HEAD = 40 };
-	uint64_t size = words[1];
-	uint64_t bytes = size <= UINT8_MAX    ? 1
-			 : size <= UINT16_MAX ? 2
-			 : size <= UINT32_MAX ? 4
-					      : 8;
-
-	if (size == 0 || (size & (size - 1)) != 0 || size > MOST_ITEMS || words[4] > size)
-		return false;
-	*ret = (struct entries){ table + HEAD + size * bytes + WORD, 3 * WORD, words[4] };
-	return true;
-}
-
-static bool find_entries(struct view *view, uint64_t table, struct entries *ret)
-{
-	uint64_t words[5];
-
-	return table != 0 && table % WORD == 0 && view_read(view, table, words, sizeof(words)) &&
-	       (read_entries(words, table, ret) || read_old_entries(words, table, ret)) &&
-	       ret->count <= MOST_ITEMS;
-}
-
-static void walk_entries(struct walk *walk, const struct entries *entries)
+static void walk_entries(struct walk *walk, const struct python_entries *entries)
 {
 	for (uint64_t i = 0; i < entries->count && !walk->is_over; i++) {
-		uint64_t pair[2];
+		uint64_t place = entries->first_key + i * entries->step, pair[2];
 
-		if (!view_read(&walk->view, entries->first_key + i * entries->step, pair,
-			       sizeof(pair)))
+		if (!view_read(&walk->view, place, pair, sizeof(pair)))
 			return;
 		if (pair[1] != 0)
-			emit(walk, LINK_KEY, pair[1], pair[0]);
+			emit(walk, LINK_KEY, place + WORD, pair[1], pair[0]);
 		if (pair[1] != 0)
-			emit(walk, LINK_KEYS, pair[0], 0);
+			emit(walk, LINK_KEYS, place, pair[0], 0);
 	}
 }
 
 /* Values begin with how many they are from 3.13 on. */
-static void walk_values(struct walk *walk, enum link_kind kind, const struct entries *entries,
-			uint64_t values)
+static void walk_values(struct walk *walk, enum link_kind kind,
+			const struct python_entries *entries, uint64_t values)
 {
 	uint64_t value, key;
 
@@ -183,17 +139,17 @@ static void walk_values(struct walk *walk, enum link_kind kind, const struct ent
 	for (uint64_t i = 0; i < entries->count && !walk->is_over; i++)
 		if (view_word(&walk->view, values + WORD * i, &value) && value != 0 &&
 		    view_word(&walk->view, entries->first_key + i * entries->step, &key))
-			emit(walk, kind, value, key);
+			emit(walk, kind, values + WORD * i, value, key);
 }
 
 static void walk_dict(struct walk *walk, uint64_t dict)
 {
-	struct entries entries;
+	struct python_entries entries;
 	uint64_t table, values;
 
 	if (!view_word(&walk->view, dict + KEYS, &table) ||
 	    !view_word(&walk->view, dict + VALUES, &values) ||
-	    !find_entries(&walk->view, table, &entries))
+	    !python_find_entries(&walk->view, table, &entries))
 		return;
 	if (values)
 		walk_values(walk, LINK_KEY, &entries, values);
@@ -211,7 +167,7 @@ static void walk_items(struct walk *walk, uint64_t object, bool is_list)
 	for (uint64_t i = 0; i < count && !walk->is_over; i++) {
 		if (!view_word(&walk->view, first + WORD * i, &item))
 			return;
-		emit(walk, LINK_ITEM, item, i);
+		emit(walk, LINK_ITEM, first + WORD * i, item, i);
 	}
 }
 
@@ -225,7 +181,7 @@ static void walk_set(struct walk *walk, uint64_t set)
 	for (uint64_t i = 0; i <= mask && !walk->is_over; i++) {
 		if (!view_word(&walk->view, table + 2 * WORD * i, &element))
 			return;
-		emit(walk, LINK_ELEMENT, element, 0);
+		emit(walk, LINK_ELEMENT, table + 2 * WORD * i, element, 0);
 	}
 }
 
@@ -242,30 +198,13 @@ static void walk_deque(struct walk *walk, uint64_t deque)
 	for (uint64_t i = 0; i < count && !walk->is_over; i++) {
 		if (!view_word(&walk->view, block + WORD * (1 + at), &item))
 			return;
-		emit(walk, LINK_ITEM, item, i);
+		emit(walk, LINK_ITEM, block + WORD * (1 + at), item, i);
 		if (++at < BLOCK_ITEMS)
 			continue;
 		at = 0;
 		if (!view_word(&walk->view, block + WORD * (1 + BLOCK_ITEMS), &block))
 			return;
 	}
-}
-
-/*
- * The keys that the attributes of a type's objects share stand behind what all types have: where,
- * depends on the version. They are of the last kind.
- */
-static bool find_shared_keys(struct view *view, uint64_t type, struct entries *ret)
-{
-	enum { MOST_MORE = 64, SPLIT = 2 };
-	uint64_t place = type + TYPE_END, table, head;
-
-	for (int i = 0; i < MOST_MORE; i++, place += WORD)
-		if (view_word(view, place, &table) && table != 0 && table % WORD == 0 &&
-		    view_word(view, table + WORD, &head) && (head >> 16 & UINT8_MAX) == SPLIT &&
-		    find_entries(view, table, ret))
-			return true;
-	return false;
 }
 
 static bool is_dict(struct walk *walk, uint64_t object)
@@ -276,10 +215,11 @@ static bool is_dict(struct walk *walk, uint64_t object)
 /* Attributes without a dict: values that the word before an object leads to, or in the object. */
 static void walk_attributes(struct walk *walk, const struct python_type *type, uint64_t values)
 {
-	struct entries entries;
+	struct python_entries entries;
+	uint64_t keys;
 
 	/* 3.12 marks the address of values by the one before it. */
-	if (values != 0 && find_shared_keys(&walk->view, type->address, &entries))
+	if (values != 0 && python_find_shared_keys(&walk->view, type->address, &keys, &entries))
 		walk_values(walk, LINK_ATTRIBUTE, &entries, (values + TAG) & ~TAG);
 }
 
@@ -293,7 +233,7 @@ static void walk_head(struct walk *walk, const struct python_type *type, uint64_
 		if (!view_word(&walk->view, at, &word))
 			return;
 		if (is_dict(walk, word))
-			emit(walk, LINK_ATTRIBUTES, word, 0);
+			emit(walk, LINK_ATTRIBUTES, at, word, 0);
 		else if (type->flags & TYPE_MANAGED_DICT)
 			walk_attributes(walk, type, word);
 	}
@@ -305,18 +245,22 @@ static void walk_attribute_dict(struct walk *walk, uint64_t object, uint64_t off
 	uint64_t dict;
 
 	if (view_word(&walk->view, object + offset, &dict) && is_dict(walk, dict))
-		emit(walk, LINK_ATTRIBUTES, dict, 0);
+		emit(walk, LINK_ATTRIBUTES, object + offset, dict, 0);
 }
 
-/* Behind its size, an allocation may have anything. */
-static void walk_words(struct walk *walk, uint64_t object, uint64_t size)
+/* Behind its size, an allocation may have anything; a frame in it has its variables. */
+static void walk_words(struct walk *walk, const struct python_type *type, uint64_t object)
 {
+	uint64_t size = type->kind == PYTHON_GENERATOR
+				? python_frames_start(&walk->python->threads, type)
+				: type->size;
+
 	for (uint64_t at = 2 * WORD; at + WORD <= size && !walk->is_over; at += WORD) {
 		uint64_t word;
 
 		if (!view_word(&walk->view, object + at, &word))
 			return;
-		emit(walk, LINK_WORD, word, at);
+		emit(walk, LINK_WORD, object + at, word, at);
 	}
 }
 
@@ -383,8 +327,8 @@ static void walk_object(struct walk *walk, allocation_id id)
 	if (type->flags & INLINE_VALUES)
 		walk_attributes(walk, type, object + type->size);
 	if (!(type->flags & TUPLE))
-		walk_words(walk, object, type->size);
-	emit(walk, LINK_CLASS, type->address, 0);
+		walk_words(walk, type, object);
+	emit(walk, LINK_CLASS, object + TYPE, type->address, 0);
 }
 
 struct visiting {
@@ -400,7 +344,7 @@ static bool visit_link(void *data, const struct link *link)
 	allocation_id id = find_object(visiting->python, link->target);
 
 	if (id != NO_ALLOCATION)
-		visiting->error = visiting->visit(visiting->data, id);
+		visiting->error = visiting->visit(visiting->data, id, link->place);
 	return visiting->error != NULL;
 }
 
@@ -515,9 +459,30 @@ static bool find_member(struct view *view, uint64_t type, uint64_t offset,
 	return false;
 }
 
+/* How programs get from an object of the one class to one of the other; NULL: not known. */
+static const char *find_text(const char *source, const char *target)
+{
+	static const struct {
+		const char *source, *target, *text; /* NULL: any */
+	} texts[] = {
+		{ "cell", NULL, ".cell_contents" },
+		{ NULL, "code", ".__code__" },
+		{ "_asyncio.Task", "coroutine", ".get_coro()" },
+		{ "_asyncio.Task", "_contextvars.Context", ".get_context()" },
+		{ NULL, "traceback", ".__traceback__" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		if ((!texts[i].source || strcmp(texts[i].source, source) == 0) &&
+		    (!texts[i].target || strcmp(texts[i].target, target) == 0))
+			return texts[i].text;
+	return NULL;
+}
+
 static void add_word(struct telling *telling, uint64_t offset)
 {
 	uint64_t type = telling->type->address;
+	const char *text;
 	char name[MOST_TEXT];
 
 	for (int i = 0; i < MOST_BASES && type != 0; i++) {
@@ -528,12 +493,21 @@ static void add_word(struct telling *telling, uint64_t offset)
 		if (!view_word(&telling->view, type + TYPE_BASE, &type))
 			break;
 	}
-	if (strcmp(class_of(telling, telling->source), "cell") == 0)
-		path_text_add(&telling->path, ".cell_contents");
-	else if (strcmp(class_of(telling, telling->target), "code") == 0)
-		path_text_add(&telling->path, ".__code__");
+	text = find_text(class_of(telling, telling->source), class_of(telling, telling->target));
+	if (text)
+		path_text_add(&telling->path, "%s", text);
 	else
 		path_text_add(&telling->path, ".+%#" PRIx64, offset);
+}
+
+/* The object may have a weak reference to the same target besides. */
+static bool is_refused(const struct python *python, const struct link *link)
+{
+	const struct allocation_index *index = python->context.index;
+
+	return link->kind == LINK_WORD &&
+	       python_is_link(&python->space, allocation_find(index, link->place),
+			      allocation_find(index, link->target), link->target, link->place);
 }
 
 static bool tell_link(void *data, const struct link *link)
@@ -541,7 +515,7 @@ static bool tell_link(void *data, const struct link *link)
 	struct telling *telling = data;
 	bool is_attribute = telling->is_attribute, is_class = telling->is_class;
 
-	if (link->target != telling->target)
+	if (link->target != telling->target || is_refused(telling->python, link))
 		return false;
 	telling->is_attribute = link->kind == LINK_ATTRIBUTES;
 	telling->is_class = telling->is_attribute &&

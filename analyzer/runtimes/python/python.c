@@ -5,6 +5,7 @@
  * and its type; a type's flags say what it inherits.
  */
 #include "analyzer/runtimes/object_items.h"
+#include "analyzer/runtimes/python/blocks.h"
 #include "analyzer/runtimes/python/objects.h"
 
 /* PyTypeObject's tp_flags: the types of ints, lists, dicts and types, and of what inherits them. */
@@ -279,3 +280,39 @@ const struct classifier classifier_python_set_entries =
 	PYTHON(.name = "PythonSetEntries", .kind = SET, .suspect = suspect_set,
 	       .summary = "the entries of a set or frozenset of Python",
 	       .role = "the entries of the set");
+
+/* The runtime found these before there were patterns, see blocks.c. */
+static void inspect(struct reader *reader, const struct subject *subject)
+{
+	const struct python *python =
+		(const struct python *)runtimes_space(reader->runtimes, &runtime_python);
+	uint32_t mark = python ? python_number_of(python, subject->id) : 0;
+	allocation_id owner;
+
+	if (mark < PYTHON_MARKS || (mark > PYTHON_VALUES ? PYTHON_VALUES : mark) !=
+					   PYTHON_MARKS + (uint32_t)reader_kind(reader))
+		return;
+	owner = python_blocks_owner(python, subject->id);
+	reader_claim(reader, subject->id,
+		     owner == NO_ALLOCATION ? 0 : allocation_start(reader->index, owner));
+}
+
+#define PYTHON_BLOCKS(mark, ...)                                                               \
+	{                                                                                      \
+		.runtime = &runtime_python, .strength = STRENGTH_MARKED, .inspect = inspect,   \
+		.kind = (mark)-PYTHON_MARKS, .least_size = 8, .pointerless = true, __VA_ARGS__ \
+	}
+
+const struct classifier classifier_python_attributes =
+	PYTHON_BLOCKS(PYTHON_VALUES, .name = "PythonAttributes",
+		      .summary = "the values of the attributes of an object of Python",
+		      .role = "the attributes of the object");
+
+const struct classifier classifier_python_deque_block =
+	PYTHON_BLOCKS(PYTHON_BLOCK, .name = "PythonDequeBlock",
+		      .summary = "items of a deque of Python", .role = "items of the deque");
+
+const struct classifier classifier_python_free_object =
+	PYTHON_BLOCKS(PYTHON_DEAD, .name = "PythonFreeObject",
+		      .summary = "a freed object of Python, or a part of one, kept for the next",
+		      .role = "free memory that Python keeps for objects");

@@ -21,18 +21,29 @@ enum { FLAG_SETS = 4 };
 /*
  * What each allocation is, by a number: 0 is nothing known, a type's number + 1 an object of that,
  * and a mark what is no object: an object that is on a free list of its type; the keys of a dict;
- * the items of a list; values of attributes, behind so many words.
+ * the items of a list; a block of a deque; the entries of a set; bytes; the nodes of an
+ * OrderedDict; values of attributes, behind so many words.
  */
 #define PYTHON_MARKS  (UINT32_MAX - 31)
 #define PYTHON_DEAD   (PYTHON_MARKS + 0)
 #define PYTHON_KEYS   (PYTHON_MARKS + 1)
 #define PYTHON_ITEMS  (PYTHON_MARKS + 2)
+#define PYTHON_BLOCK  (PYTHON_MARKS + 3)
+#define PYTHON_TABLE  (PYTHON_MARKS + 4)
+#define PYTHON_BYTES  (PYTHON_MARKS + 5)
+#define PYTHON_NODES  (PYTHON_MARKS + 6)
 #define PYTHON_VALUES (PYTHON_MARKS + 8)
 
 /* Marks, and the numbers of as many types as most programs have, are in two bytes each. */
 struct python_numbers {
 	ARRAY(uint16_t) low;  /* by allocation: from LOW_END on, marks */
 	ARRAY(uint16_t) high; /* the same, of multiples of LOW_END; none if all are 0 */
+};
+
+/* An object of which not all words are references, in no heap. */
+struct python_static {
+	struct memory_range range; /* from its count on */
+	uint32_t type;		   /* its number */
 };
 
 enum { LOW_END = UINT16_MAX - 31 };
@@ -43,10 +54,11 @@ struct python {
 	struct python_types types;
 	struct python_threads threads;
 	struct python_numbers numbers;
-	struct ranks lists; /* the items of lists, and whose each are */
-	ARRAY(allocation_id) list_of;
-	uint8_t header_of[FLAG_SETS];	   /* in steps */
-	ARRAY(struct memory_range) unused; /* of stacks of frames, see stale.h */
+	struct ranks blocks; /* items of lists, blocks of deques, bytes; and whose each are */
+	ARRAY(allocation_id) owner_of;
+	ARRAY(struct python_static) statics; /* in the interpreter's data, by address */
+	uint8_t header_of[FLAG_SETS];	     /* in steps */
+	ARRAY(struct memory_range) unused;   /* of stacks of frames, see stale.h */
 	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_names() was called: */
 	ARRAY(struct python_name) names;

@@ -1,23 +1,21 @@
 /*
- * Include/cpython/unicodeobject.h, longintrepr.h, bytesobject.h; Include/internal/pycore_dict.h;
- * and Include/cpython/pystate.h for stacks of frames, from 3.11 on.
+ * Include/cpython/unicodeobject.h, longintrepr.h, bytesobject.h, Objects/setobject.c,
+ * Modules/_collectionsmodule.c; and Include/cpython/pystate.h for stacks of frames, from 3.11 on.
  */
 #include "analyzer/runtimes/python/stale.h"
 
+#include "analyzer/base/list.h"
+#include "analyzer/runtimes/python/blocks.h"
 #include "analyzer/runtimes/python/values.h"
 
 enum {
 	WORD = 8,
-	ITEMS = 16,	 /* offset of their number, in what has a number of items */
-	LIST_ITEMS = 24, /* in a list */
-	HEAD = 16,	 /* count and type */
+	ITEMS = 16, /* offset of their number, in what has a number of items */
+	HEAD = 16,  /* count and type */
 	/* Less is what an allocator adds to the size of an object, and malloc, which leaves no rest
 	 * that is too small for a block. */
 	ROUNDED = 16,
 	MOST_ROUNDED = 32,
-	DICT_KEYS = 32,	  /* in a dict */
-	DICT_VALUES = 40, /* in a dict */
-	MOST_VALUES = 30,
 };
 
 enum { INT_FLAG = 1 << 24, LIST_FLAG = 1 << 25, BYTES_FLAG = 1 << 27, DICT_FLAG = 1 << 29 };
@@ -77,6 +75,56 @@ static bool is_behind_end(const struct python *python, const struct python_type 
 	return end <= size && size - end < (size % ROUNDED ? MOST_ROUNDED : ROUNDED) && at >= end;
 }
 
+/*
+ * 2.7 to 3.14: | fill, used, mask, table, hash, finger 16 | 8 entries 64 | weak references |, an
+ * entry being a key and its hash. A larger table is a block of its own, and the entries are old
+ * then.
+ */
+static bool is_no_element(const struct python *python, uint64_t object, uint64_t at)
+{
+	enum { TABLE = 40, SMALL_TABLE = 64, SMALL_TABLE_END = 192 };
+	uint64_t table;
+
+	return at >= SMALL_TABLE && at < SMALL_TABLE_END &&
+	       (at / WORD % 2 || (image_read_u64(python->context.image, object + TABLE, &table) &&
+				  table != object + SMALL_TABLE));
+}
+
+/* From 3.12 on, a deque keeps some free blocks for itself: | number | blocks ... |. */
+static bool is_no_free_block(const struct python *python, const struct python_type *type,
+			     uint64_t object, uint64_t at)
+{
+	uint64_t count;
+
+	return type->size >= DEQUE_WITH_FREE_BLOCKS && at >= DEQUE_FREE_BLOCKS &&
+	       at < DEQUE_FREE_BLOCKS + WORD * MOST_FREE_BLOCKS &&
+	       image_read_u64(python->context.image, object + DEQUE_FREE_COUNT, &count) &&
+	       (at - DEQUE_FREE_BLOCKS) / WORD >= count;
+}
+
+static bool is_stale_by_kind(const struct python *python, const struct python_type *type,
+			     uint64_t object, uint64_t at)
+{
+	uint64_t start;
+
+	switch (type->kind) {
+	case PYTHON_SET:
+		return is_no_element(python, object, at);
+	case PYTHON_DEQUE:
+		return is_no_free_block(python, type, object, at);
+	case PYTHON_GENERATOR:
+	case PYTHON_FRAME:
+		return python_frames_are_stale(&python->threads, python->context.image, type,
+					       object, at);
+	case PYTHON_CODE:
+		/* What instructions know of types and methods is not counted. */
+		start = python_frames_code_start(&python->threads);
+		return start && at >= start;
+	default:
+		return false;
+	}
+}
+
 bool python_is_stale_in_object(const struct python *python, const struct python_type *type,
 			       struct memory_range range, uint64_t place)
 {
@@ -88,68 +136,14 @@ bool python_is_stale_in_object(const struct python *python, const struct python_
 		return true;
 	if (!(type->flags & TYPE_HEAP) && (type->flags & TYPE_STRING))
 		return is_of_text(python, type, object, at);
+	if (type->kind && is_stale_by_kind(python, type, object, at))
+		return true;
 	/* Nearly all words are there. */
 	if (at < type->size)
 		return false;
 	if ((type->flags & TYPE_INLINE_VALUES) && (type->flags & TYPE_MANAGED_DICT))
 		return is_behind_values(python, type, object, at);
 	return is_behind_end(python, type, object, at, range.end - object);
-}
-
-/*
- * 3.11 and 3.12: | order of keys, the last first | size, bytes before the values | values ... |.
- * Values of keys that are not in the order are not set.
- */
-static bool is_no_value(const struct python *python, allocation_id source, uint64_t before,
-			uint64_t place)
-{
-	uint64_t values = allocation_start(python->context.index, source) + before;
-	uint64_t number = (place - values) / WORD;
-	uint8_t head[MOST_VALUES + 2]; /* the order, up to its end */
-	uint8_t size;
-
-	if (place < values)
-		return true;
-	if (!image_read(python->context.image, values - before, head, before))
-		return false;
-	size = head[before - 2];
-	if (size > before - 2)
-		return false;
-	for (uint8_t i = 0; i < size; i++)
-		if (head[before - 3 - i] == number)
-			return false;
-	return true;
-}
-
-/*
- * From 3.11 on: | references | powers of sizes, kind, version | free | entries | indices | entries
- * |, where the second power is that of the indices' bytes, and those of kind 0 have a hash, too.
- */
-static bool is_behind_entries(const struct python *python, allocation_id keys, uint64_t at)
-{
-	enum { HEADER = 32, ENTRY = 16, GENERAL_ENTRY = 24, MOST_POWER = 40, MOST_KIND = 2 };
-	uint64_t head[HEADER / WORD], size = allocation_size(python->context.index, keys);
-	uint64_t power, kind;
-
-	if (!image_read(python->context.image, allocation_start(python->context.index, keys), head,
-			sizeof(head)))
-		return false;
-	power = head[1] >> 8 & UINT8_MAX;
-	kind = head[1] >> 16 & UINT8_MAX;
-	return power <= MOST_POWER && kind <= MOST_KIND && head[2] <= size && head[3] <= size &&
-	       at >= HEADER + (UINT64_C(1) << power) +
-			       head[3] * (kind == 0 ? GENERAL_ENTRY : ENTRY);
-}
-
-/* Whether the word is behind the items that the list has. */
-static bool is_spare(const struct python *python, allocation_id items, uint64_t at)
-{
-	allocation_id list = python->list_of.items[ranks_of(&python->lists, items)];
-	uint64_t count;
-
-	return image_read_u64(python->context.image, python_object_at(python, list) + ITEMS,
-			      &count) &&
-	       at / WORD >= count;
 }
 
 /* Whether the word at that place leads to the start of a dict or list of the type. */
@@ -217,8 +211,48 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 	return false;
 }
 
+/* Whether the word is in an object of the interpreter's data that is known, and no reference. */
+static bool is_stale_in_static(const struct python *python, uint64_t place)
+{
+	const struct python_static *statics = python->statics.items;
+	size_t i = LIST_ABOVE(statics, python->statics.count, range.end, place);
+
+	return i < python->statics.count && statics[i].range.start <= place &&
+	       python_is_stale_in_object(python, &python->types.list.items[statics[i].type],
+					 statics[i].range, place);
+}
+
+/*
+ * The interpreter's cache of attributes of types does not count what it has: struct
+ * type_cache_entry, | u32 version of the type | name | value |, in an array.
+ */
+static bool is_cached_attribute(const struct python *python, uint64_t place)
+{
+	enum { ENTRY = 3, VERSION = ENTRY, NAME, VALUE };
+	const struct program *program = python->context.program;
+	uint64_t words[3 * ENTRY]; /* with those of the entries beside it */
+	struct view view = { python->context.image };
+
+	if (!image_read(python->context.image, place - WORD * VALUE, words, sizeof(words)) ||
+	    words[VERSION] == 0 || words[NAME] % WORD != 0)
+		return false;
+	for (int i = 0; i < 3 * ENTRY; i += ENTRY)
+		if (words[i] >> 32 || words[i + 1] % WORD != 0 || words[i + 2] % WORD != 0 ||
+		    (words[i + 1] && !image_find(python->context.image, words[i + 1])))
+			return false;
+	return python_has_flag(&view, words[NAME], TYPE_STRING) &&
+	       program_find_module(program, place) ==
+		       program_find_module(program, python->types.root);
+}
+
 bool python_is_stale(const struct python *python, allocation_id target, uint64_t place)
 {
+	/* Those of deques that are free and of those in use are in one array up to 3.11. */
+	if (python_number_of(python, target) == PYTHON_BLOCK &&
+	    program_find_module(python->context.program, place))
+		return true;
+	if (is_stale_in_static(python, place) || is_cached_attribute(python, place))
+		return true;
 	array_for_each(range, &python->unused) {
 		if (place >= range->start && place < range->end)
 			return true;
@@ -232,132 +266,10 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
 	/* Up to 3.10, the state of an interpreter, which has free lists, is a block. */
 	enum { LEAST_STATE = 4096 };
 	uint32_t number = python_number_of(python, source);
-	uint64_t at;
 
-	if (number == 0)
-		return allocation_size(python->context.index, source) >= LEAST_STATE &&
-		       is_taken_off(python, target, place);
-	if (number >= PYTHON_VALUES)
-		return is_no_value(python, source, WORD * (uint64_t)(number - PYTHON_VALUES),
-				   place);
-	at = place - allocation_start(python->context.index, source);
-	return (number == PYTHON_KEYS && is_behind_entries(python, source, at)) ||
-	       (number == PYTHON_ITEMS && is_spare(python, source, at));
-}
-
-/* Note the allocation that the word leads into, if that has values. */
-static void note_values(struct python *python, uint64_t word)
-{
-	static const uint64_t FLAG = 1; /* 3.12 takes 1 off if it is no dict */
-	uint64_t values = word + (word & FLAG), before;
-	allocation_id id = values ? allocation_find(python->context.index, values) : NO_ALLOCATION;
-	uint8_t told;
-
-	if (id == NO_ALLOCATION || python_number_of(python, id) ||
-	    !bitmap_get(allocation_used(python->context.index), id))
-		return;
-	before = values - allocation_start(python->context.index, id);
-	if (before >= WORD && before <= MOST_VALUES + 2 && before % WORD == 0 &&
-	    image_read(python->context.image, values - 1, &told, 1) && told == before)
-		python_mark(python, id, PYTHON_VALUES + (uint32_t)(before / WORD));
-}
-
-/* The items of a list. */
-struct part {
-	allocation_id items, list;
-};
-
-/* Working storage of find_parts(). */
-struct search {
-	struct python *python;
-	struct view view;
-	ARRAY(struct part) parts;
-	struct bitmap items;
-};
-
-/* Note that the word leads to the items of the list, or the keys of the dict, whose mark that is.
- */
-static struct error *note_items(struct search *search, allocation_id list, uint64_t word,
-				uint32_t mark)
-{
-	struct python *python = search->python;
-	allocation_id id = word ? allocation_find(python->context.index, word) : NO_ALLOCATION;
-
-	if (id == NO_ALLOCATION || python_number_of(python, id) ||
-	    allocation_start(python->context.index, id) != word)
-		return NULL;
-	python_mark(python, id, mark);
-	if (mark == PYTHON_KEYS)
-		return NULL;
-	bitmap_set(&search->items, id);
-	return array_append(&search->parts, (struct part){ id, list });
-}
-
-/* What the object of that type, behind header bytes, leads to. */
-static struct error *note_parts(struct search *search, allocation_id id, uint64_t object,
-				const struct python_type *type, uint64_t header)
-{
-	struct python *python = search->python;
-	struct view *view = &search->view;
-	enum { BEFORE = 32, MOST_BEFORE = 2 }; /* words that may lead to values */
-	uint64_t word;
-
-	if ((type->flags & LIST_FLAG) && view_word(view, object + LIST_ITEMS, &word))
-		TRY(note_items(search, id, word, PYTHON_ITEMS));
-	if ((type->flags & DICT_FLAG) && view_word(view, object + DICT_KEYS, &word))
-		TRY(note_items(search, id, word, PYTHON_KEYS));
-	if ((type->flags & DICT_FLAG) && view_word(view, object + DICT_VALUES, &word))
-		note_values(python, word);
-	if (!(type->flags & TYPE_MANAGED_DICT) || header < BEFORE)
-		return NULL;
-	for (size_t i = 0; i < MOST_BEFORE; i++)
-		if (view_word(view, object - BEFORE + i * WORD, &word))
-			note_values(python, word);
-	return NULL;
-}
-
-static struct error *keep_lists(struct search *search)
-{
-	struct python *python = search->python;
-
-	TRY(ranks_init(&python->lists, &search->items, python->context.account));
-	TRY(array_resize(&python->list_of, python->lists.count));
-	array_for_each(part, &search->parts)
-		python->list_of.items[ranks_of(&python->lists, part->items)] = part->list;
-	return NULL;
-}
-
-static void search_deinit(struct search *search)
-{
-	array_release(&search->parts);
-	bitmap_deinit(&search->items);
-}
-DEFINE_DEINIT(search_deinit, struct search)
-
-/* The items of lists; and values of attributes, which are in blocks of their own up to 3.12. */
-static struct error *find_parts(struct python *python)
-{
-	enum { FLAGS = LIST_FLAG | DICT_FLAG | TYPE_MANAGED_DICT };
-	const struct runtime_context *context = &python->context;
-	_cleanup_(search_deinit) struct search search = {
-		.python = python,
-		.view.image = context->image,
-		.parts.memory.account = context->account,
-	};
-	size_t hint = 0;
-
-	TRY(bitmap_init(&search.items, allocation_count(context->index), context->account));
-	for (allocation_id id = 0; id < allocation_count(context->index); id++) {
-		const struct python_type *type = python_type_of(python, id);
-		uint64_t header = type ? python_header_of(python, type) : 0;
-
-		if (type && (type->flags & FLAGS))
-			TRY(note_parts(&search, id,
-				       allocation_range_near(context->index, id, &hint).start +
-					       header,
-				       type, header));
-	}
-	return keep_lists(&search);
+	return number == 0 ? allocation_size(python->context.index, source) >= LEAST_STATE &&
+				     is_taken_off(python, target, place)
+			   : python_blocks_are_stale(python, source, target, place);
 }
 
 /*
@@ -403,10 +315,82 @@ static struct error *find_chunks(uint64_t state, void *data)
 	return NULL;
 }
 
+/* The bytes of the object from its count on; 0: they are not known. */
+static uint64_t size_of_static(struct view *view, const struct python_type *type, uint64_t object)
+{
+	enum { STATE = 32, KIND_SHIFT = 2, KINDS = 7, COMPACT = 1 << 5, ASCII = 1 << 6, INT = 32 };
+	enum { NEW_STRING_SIZE = 64 };
+	uint64_t items, state, head;
+
+	if (type->flags & INT_FLAG)
+		return INT;
+	if (!view_word(view, object + ITEMS, &items))
+		return 0;
+	if (!(type->flags & TYPE_STRING))
+		return type->size + type->item * items;
+	if (!view_word(view, object + STATE, &state) || !(state & COMPACT))
+		return 0;
+	head = !(state & ASCII)		      ? type->size - WORD
+	       : type->size > NEW_STRING_SIZE ? STRING_HEAD_OLD
+					      : STRING_HEAD;
+	return head + (items + 1) * (state >> KIND_SHIFT & KINDS);
+}
+
+struct static_search {
+	struct python *python;
+	const struct module *module;
+	uint64_t end; /* of the last one */
+	struct error *error;
+};
+
+/* Whether the word is the type of an object in the data whose words are not all references. */
+static bool add_static(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	struct static_search *search = data;
+	struct python *python = search->python;
+	struct python_static found = { .range.start = place - WORD };
+	const struct python_type *type;
+	uint64_t count, size;
+
+	if (place < search->end ||
+	    word - search->module->start >= search->module->end - search->module->start ||
+	    (found.type = address_map_find(&python->types.numbers, word)) == NOT_IN_MAP)
+		return false;
+	type = &python->types.list.items[found.type];
+	if ((type->flags & TYPE_HEAP) ||
+	    !((type->flags & (INT_FLAG | BYTES_FLAG | TYPE_STRING)) || type->kind == PYTHON_CODE) ||
+	    !view_word(view, found.range.start, &count) || count == 0)
+		return false;
+	size = size_of_static(view, type, found.range.start);
+	if (size <= HEAD || size > search->module->end - found.range.start)
+		return false;
+	found.range.end = search->end = found.range.start + (size + WORD - 1) / WORD * WORD;
+	search->error = array_append(&python->statics, found);
+	return search->error != NULL;
+}
+
+/*
+ * Text in the data of an interpreter that is not moved (no PIE) may look like addresses of the
+ * heap, which are low there, too.
+ */
+static struct error *find_statics(struct python *python)
+{
+	const struct runtime_context *context = &python->context;
+	struct static_search search = {
+		.python = python,
+		.module = program_find_module(context->program, python->types.root),
+	};
+
+	if (search.module)
+		module_data_search_in(context->image, search.module, add_static, &search);
+	return search.error;
+}
+
 struct error *python_stale_find(struct python *python)
 {
 	python->unused.memory.account = python->context.account;
-	TRY(find_parts(python));
+	TRY(python_blocks_find(python));
+	TRY(find_statics(python));
 	return python_threads_visit(&python->threads, &python->types, python->context.program,
 				    find_chunks, python);
 }

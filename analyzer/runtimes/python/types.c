@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/python/types.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -95,21 +96,55 @@ static bool read_name(const struct image *image, uint64_t type, char ret[MOST_NA
 	return length > 0;
 }
 
-/* Of the types that it inherits from, the first that the compiler made decides. */
-static bool is_weak(const struct python_types *types, struct view *view, uint64_t address)
+static enum python_kind kind_of_name(const char *name)
 {
-	static const char prefix[] = "weak"; /* weakref.ReferenceType, weakproxy */
+	static const struct {
+		const char *name;
+		enum python_kind kind;
+	} kinds[] = {
+		{ "set", PYTHON_SET },
+		{ "frozenset", PYTHON_SET },
+		{ "collections.deque", PYTHON_DEQUE },
+		{ "generator", PYTHON_GENERATOR },
+		{ "coroutine", PYTHON_GENERATOR },
+		{ "async_generator", PYTHON_GENERATOR },
+		{ "collections.OrderedDict", PYTHON_ORDERED },
+		{ "frame", PYTHON_FRAME },
+		{ "code", PYTHON_CODE },
+		{ "bytearray", PYTHON_BYTEARRAY },
+		{ "array.array", PYTHON_ARRAY },
+		{ "_io.StringIO", PYTHON_TEXT_BUFFER },
+		{ "_io.BufferedReader", PYTHON_FILE_BUFFER },
+		{ "_io.BufferedWriter", PYTHON_FILE_BUFFER },
+		{ "_io.BufferedRandom", PYTHON_FILE_BUFFER },
+	};
+	static const char weak[] = "weak"; /* weakref.ReferenceType, weakproxy */
+
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		if (strcmp(name, kinds[i].name) == 0)
+			return kinds[i].kind;
+	return strncmp(name, weak, strlen(weak)) == 0 ? PYTHON_WEAK : PYTHON_OTHER;
+}
+
+/*
+ * The first that it inherits from that the compiler made decides. Many of these are made on the
+ * heap from 3.12 on, with their module's name, which types of programs do not have.
+ */
+static enum python_kind kind_of(const struct python_types *types, struct view *view,
+				uint64_t address)
+{
 	char name[MOST_NAME + 1];
 	struct python_type type;
 
 	for (int i = 0; i < MOST_BASES && read_type(view, address, &type); i++) {
-		if (!(type.flags & TYPE_HEAP))
-			return read_name(types->image, address, name) &&
-			       strncmp(name, prefix, strlen(prefix)) == 0;
-		if (!view_word(view, address + BASE, &address))
-			return false;
+		bool is_named = read_name(types->image, address, name);
+
+		if (is_named && (!(type.flags & TYPE_HEAP) || strchr(name, '.')))
+			return kind_of_name(name);
+		if (!(type.flags & TYPE_HEAP) || !view_word(view, address + BASE, &address))
+			break;
 	}
-	return false;
+	return PYTHON_OTHER;
 }
 
 struct error *python_types_know(struct python_types *types, struct view *view, uint64_t address,
@@ -124,7 +159,7 @@ struct error *python_types_know(struct python_types *types, struct view *view, u
 	    !view_word(view, address + WORD, &metatype) || !is_metatype(types, view, metatype) ||
 	    !read_type(view, address, &type))
 		return NULL;
-	type.is_weak = is_weak(types, view, address);
+	type.kind = kind_of(types, view, address);
 	number = (uint32_t)types->list.count;
 	TRY(address_map_add(&types->numbers, address, number));
 	TRY(array_append(&types->list, type));

@@ -27,14 +27,30 @@ enum {
 	TYPE_STRING = 1 << 28,
 };
 
+/* What the compiler made types whose objects have words that are no references. */
+enum python_kind {
+	PYTHON_OTHER,
+	PYTHON_WEAK, /* what it refers to is not held */
+	PYTHON_SET,
+	PYTHON_DEQUE,
+	PYTHON_GENERATOR, /* or a coroutine */
+	PYTHON_FRAME,
+	PYTHON_CODE,
+	PYTHON_BYTEARRAY,
+	PYTHON_ARRAY,
+	PYTHON_TEXT_BUFFER, /* io.StringIO */
+	PYTHON_FILE_BUFFER, /* io.BufferedReader and the like */
+	PYTHON_ORDERED,	    /* collections.OrderedDict */
+};
+
 struct python_type {
 	uint64_t address;
 	uint64_t flags;
-	uint64_t size;	  /* of an object without items, less what stands before it */
-	uint64_t item;	  /* of each item */
-	const char *name; /* NULL: not asked for yet */
-	bool is_named;	  /* the name is its own */
-	bool is_weak;	  /* its objects do not hold what they refer to */
+	uint64_t size;	       /* of an object without items, less what stands before it */
+	uint64_t item;	       /* of each item */
+	const char *name;      /* NULL: not asked for yet */
+	bool is_named;	       /* the name is its own */
+	enum python_kind kind; /* its own, or what it inherits */
 };
 
 struct python_types {

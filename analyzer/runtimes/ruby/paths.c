@@ -31,7 +31,7 @@ static bool visit_link(void *data, const struct ruby_link *link)
 
 	if (id != NO_ALLOCATION &&
 	    (is_constant || !ruby_is_constant_class(visiting->ruby, &visiting->view, link->target)))
-		visiting->error = visiting->visit(visiting->data, id);
+		visiting->error = visiting->visit(visiting->data, id, 0);
 	return visiting->error != NULL;
 }
 
