@@ -97,7 +97,8 @@ bool bitmap_meets(const struct bitmap *bitmap, const struct bitmap *other)
 void bitmap_copy(struct bitmap *bitmap, const struct bitmap *other)
 {
 	assert(bitmap->count == other->count);
-	memcpy(bitmap->words, other->words, bitmap_word_count(bitmap) * sizeof(uint64_t));
+	if (bitmap->count)
+		memcpy(bitmap->words, other->words, bitmap_word_count(bitmap) * sizeof(uint64_t));
 }
 
 #define DEFINE_COMBINE(name, operator)                                 \
