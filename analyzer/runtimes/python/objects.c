@@ -61,7 +61,7 @@ static void forget(struct python *python)
 	array_release(&python->numbers.high);
 	ranks_deinit(&python->blocks);
 	array_release(&python->owner_of);
-	array_release(&python->statics);
+	array_release(&python->constants);
 	array_release(&python->unused);
 }
 
@@ -312,7 +312,7 @@ static struct error *find_all(struct python *python)
 	python->numbers.low.memory.account = context->account;
 	python->numbers.high.memory.account = context->account;
 	python->owner_of.memory.account = context->account;
-	python->statics.memory.account = context->account;
+	python->constants.memory.account = context->account;
 	python->names.memory.account = context->account;
 	TRY(python_types_init(&python->types, context->image, context->program, context->account));
 	if (!python->types.root)

@@ -41,7 +41,7 @@ struct python_numbers {
 };
 
 /* An object of which not all words are references, in no heap. */
-struct python_static {
+struct python_constant {
 	struct memory_range range; /* from its count on */
 	uint32_t type;		   /* its number */
 };
@@ -56,9 +56,9 @@ struct python {
 	struct python_numbers numbers;
 	struct ranks blocks; /* items of lists, blocks of deques, bytes; and whose each are */
 	ARRAY(allocation_id) owner_of;
-	ARRAY(struct python_static) statics; /* in the interpreter's data, by address */
-	uint8_t header_of[FLAG_SETS];	     /* in steps */
-	ARRAY(struct memory_range) unused;   /* of stacks of frames, see stale.h */
+	ARRAY(struct python_constant) constants; /* in the interpreter's data, by address */
+	uint8_t header_of[FLAG_SETS];		 /* in steps */
+	ARRAY(struct memory_range) unused;	 /* of stacks of frames, see stale.h */
 	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_names() was called: */
 	ARRAY(struct python_name) names;

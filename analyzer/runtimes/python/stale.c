@@ -212,14 +212,14 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 }
 
 /* Whether the word is in an object of the interpreter's data that is known, and no reference. */
-static bool is_stale_in_static(const struct python *python, uint64_t place)
+static bool is_stale_in_constant(const struct python *python, uint64_t place)
 {
-	const struct python_static *statics = python->statics.items;
-	size_t i = LIST_ABOVE(statics, python->statics.count, range.end, place);
+	const struct python_constant *constants = python->constants.items;
+	size_t i = LIST_ABOVE(constants, python->constants.count, range.end, place);
 
-	return i < python->statics.count && statics[i].range.start <= place &&
-	       python_is_stale_in_object(python, &python->types.list.items[statics[i].type],
-					 statics[i].range, place);
+	return i < python->constants.count && constants[i].range.start <= place &&
+	       python_is_stale_in_object(python, &python->types.list.items[constants[i].type],
+					 constants[i].range, place);
 }
 
 /*
@@ -251,7 +251,7 @@ bool python_is_stale(const struct python *python, allocation_id target, uint64_t
 	if (python_number_of(python, target) == PYTHON_BLOCK &&
 	    program_find_module(python->context.program, place))
 		return true;
-	if (is_stale_in_static(python, place) || is_cached_attribute(python, place))
+	if (is_stale_in_constant(python, place) || is_cached_attribute(python, place))
 		return true;
 	array_for_each(range, &python->unused) {
 		if (place >= range->start && place < range->end)
@@ -316,7 +316,7 @@ static struct error *find_chunks(uint64_t state, void *data)
 }
 
 /* The bytes of the object from its count on; 0: they are not known. */
-static uint64_t size_of_static(struct view *view, const struct python_type *type, uint64_t object)
+static uint64_t size_of_constant(struct view *view, const struct python_type *type, uint64_t object)
 {
 	enum { STATE = 32, KIND_SHIFT = 2, KINDS = 7, COMPACT = 1 << 5, ASCII = 1 << 6, INT = 32 };
 	enum { NEW_STRING_SIZE = 64 };
@@ -336,7 +336,7 @@ static uint64_t size_of_static(struct view *view, const struct python_type *type
 	return head + (items + 1) * (state >> KIND_SHIFT & KINDS);
 }
 
-struct static_search {
+struct constant_search {
 	struct python *python;
 	const struct module *module;
 	uint64_t end; /* of the last one */
@@ -344,11 +344,11 @@ struct static_search {
 };
 
 /* Whether the word is the type of an object in the data whose words are not all references. */
-static bool add_static(struct view *view, uint64_t place, uint64_t word, void *data)
+static bool add_constant(struct view *view, uint64_t place, uint64_t word, void *data)
 {
-	struct static_search *search = data;
+	struct constant_search *search = data;
 	struct python *python = search->python;
-	struct python_static found = { .range.start = place - WORD };
+	struct python_constant found = { .range.start = place - WORD };
 	const struct python_type *type;
 	uint64_t count, size;
 
@@ -361,11 +361,11 @@ static bool add_static(struct view *view, uint64_t place, uint64_t word, void *d
 	    !((type->flags & (INT_FLAG | BYTES_FLAG | TYPE_STRING)) || type->kind == PYTHON_CODE) ||
 	    !view_word(view, found.range.start, &count) || count == 0)
 		return false;
-	size = size_of_static(view, type, found.range.start);
+	size = size_of_constant(view, type, found.range.start);
 	if (size <= HEAD || size > search->module->end - found.range.start)
 		return false;
 	found.range.end = search->end = found.range.start + (size + WORD - 1) / WORD * WORD;
-	search->error = array_append(&python->statics, found);
+	search->error = array_append(&python->constants, found);
 	return search->error != NULL;
 }
 
@@ -373,16 +373,16 @@ static bool add_static(struct view *view, uint64_t place, uint64_t word, void *d
  * Text in the data of an interpreter that is not moved (no PIE) may look like addresses of the
  * heap, which are low there, too.
  */
-static struct error *find_statics(struct python *python)
+static struct error *find_constants(struct python *python)
 {
 	const struct runtime_context *context = &python->context;
-	struct static_search search = {
+	struct constant_search search = {
 		.python = python,
 		.module = program_find_module(context->program, python->types.root),
 	};
 
 	if (search.module)
-		module_data_search_in(context->image, search.module, add_static, &search);
+		module_data_search_in(context->image, search.module, add_constant, &search);
 	return search.error;
 }
 
@@ -390,7 +390,7 @@ struct error *python_stale_find(struct python *python)
 {
 	python->unused.memory.account = python->context.account;
 	TRY(python_blocks_find(python));
-	TRY(find_statics(python));
+	TRY(find_constants(python));
 	return python_threads_visit(&python->threads, &python->types, python->context.program,
 				    find_chunks, python);
 }

@@ -156,6 +156,64 @@ TEST(frame_that_was_never_watched_holds_nothing_once_it_is_dead)
 				 i <= DEAD);
 }
 
+static bool is_anchored(struct interpreter *interpreter, uint64_t address)
+{
+	struct analysis *analysis = interpreter->analysis;
+
+	return bitmap_get(analysis_anchored(analysis),
+			  allocation_find(analysis_index(analysis), address));
+}
+
+TEST(set_that_outgrew_its_small_table_holds_what_is_in_its_large_one)
+{
+	enum { SET_SIZE = 200, SET_BLOCK = 224, TABLE_BLOCK = 128, ENTRIES = 40, SMALL = 64 };
+	static const uint64_t SET = DATA + 0x1c00;
+	START(interpreter);
+	struct core *core = &interpreter.core;
+	uint64_t first = add_objects(&interpreter);
+	uint64_t block = interpreter_add_pool(&interpreter, SET_BLOCK / 16 - 1, 1) + POOL_HEADER;
+	uint64_t table = interpreter_add_pool(&interpreter, TABLE_BLOCK / 16 - 1, 1) + POOL_HEADER;
+	uint64_t set = block + LINKS;
+
+	add_type(&interpreter, SET, OBJECT, SET_SIZE, COLLECTED, "set");
+	core_set(core, set, 1);
+	core_set(core, set + 8, SET);
+	core_set(core, set + ENTRIES, table);
+	/* Each is a key and its hash. */
+	core_set(core, set + SMALL, first + LINKS);
+	core_set(core, set + SMALL + 8, first + BLOCK + LINKS);
+	core_set(core, table, first + 2 * BLOCK + LINKS);
+	core_set(core, table + 8, first + 3 * BLOCK + LINKS);
+	core_set(core, DATA + 0x3000, set);
+	open_objects(&interpreter);
+	assert_true(is_anchored(&interpreter, table));
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		assert_int_equal(is_anchored(&interpreter, first + i * BLOCK), i == 2);
+}
+
+TEST(text_in_the_data_of_the_interpreter_refers_to_nothing)
+{
+	enum { ITEM = 40, BYTES_SIZE = 33, BYTES_FLAG = 1 << 27, LENGTH = 16, TEXT = 32 };
+	static const uint64_t BYTES = DATA + 0x1c00, OBJECT_OF_DATA = DATA + 0x3000;
+	START(interpreter);
+	struct core *core = &interpreter.core;
+	uint64_t first = add_objects(&interpreter);
+	uint64_t bytes = interpreter_add_pool(&interpreter, SIZE_CLASS, 1) + POOL_HEADER;
+
+	add_type(&interpreter, BYTES, OBJECT, BYTES_SIZE, BYTES_FLAG, "bytes");
+	core_set(core, BYTES + ITEM, 1);
+	core_set(core, bytes, 1);
+	core_set(core, bytes + 8, BYTES);
+	core_set(core, OBJECT_OF_DATA, 1);
+	core_set(core, OBJECT_OF_DATA + 8, BYTES);
+	core_set(core, OBJECT_OF_DATA + LENGTH, 8);
+	core_set(core, OBJECT_OF_DATA + TEXT, first + LINKS);
+	core_set(core, OBJECT_OF_DATA + TEXT + 2 * 8, first + BLOCK + LINKS); /* behind it */
+	open_objects(&interpreter);
+	assert_false(is_anchored(&interpreter, first));
+	assert_true(is_anchored(&interpreter, first + BLOCK));
+}
+
 TEST(objects_are_as_large_as_their_type_says)
 {
 	START(interpreter);
