@@ -316,3 +316,8 @@ const struct classifier classifier_python_free_object =
 	PYTHON_BLOCKS(PYTHON_DEAD, .name = "PythonFreeObject",
 		      .summary = "a freed object of Python, or a part of one, kept for the next",
 		      .role = "free memory that Python keeps for objects");
+
+const struct classifier classifier_python_buffer =
+	PYTHON_BLOCKS(PYTHON_BYTES, .name = "PythonBuffer",
+		      .summary = "the bytes of a bytearray, an array or a file of Python",
+		      .role = "the bytes of the object");
