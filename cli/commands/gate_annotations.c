@@ -8,14 +8,19 @@
 
 enum { MOST_ANNOTATIONS = 10 };
 
-/* What would end the command, or is an escape in it, is written as "%0A". */
+/*
+ * The dump's text may hold anything: what a terminal would not be given is escaped. What is an
+ * escape in the command is written as "%25".
+ */
 static void write_escaped(FILE *out, const char *text)
 {
-	for (; *text; text++) {
-		if (*text == '%' || (unsigned char)*text < ' ')
-			fprintf(out, "%%%02X", (unsigned char)*text);
+	_cleanup_(free) char *plain = text_as_is(text);
+
+	for (const char *c = plain ? plain : ""; *c; c++) {
+		if (*c == '%')
+			fputs("%25", out);
 		else
-			putc(*text, out);
+			putc(*c, out);
 	}
 }
 

@@ -81,11 +81,11 @@ class Place:
         for name in EXPORTS:
             yield f"export {name} allocations"
 
-    def run(self, *options, commands=None):
+    def run(self, *options, commands=None, **environment):
         words = [f"--command={line}" for line in commands or self.commands()]
         run = subprocess.run([HEAPCORE, *options, *words, self.core],
                              stdin=subprocess.DEVNULL, capture_output=True,
-                             timeout=TIMEOUT)
+                             env={**os.environ, **environment}, timeout=TIMEOUT)
         return run.stdout + run.stderr
 
 
@@ -115,6 +115,12 @@ class HostileTextTest(unittest.TestCase):
         for name in GATE_FORMATS:
             with self.subTest(format=name):
                 self.check(self.place.run("--format", name, commands=["gate"]))
+
+    def test_github_gets_none_of_them_raw(self):
+        output = self.place.run(commands=["gate"], GITHUB_ACTIONS="true")
+        annotations = [line for line in output.splitlines() if line.startswith(b"::error")]
+        self.assertTrue(any(rb"\x1b[31mX" in line for line in annotations), annotations)
+        self.check(output)
 
     def test_no_mistake_is_repeated_raw(self):
         evil = "\x1b[31m\u202e\u009b\x7f"

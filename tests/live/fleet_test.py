@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import time
 import unittest
+from xml.etree import ElementTree
 
 import fleet_cores
 import harness
@@ -124,6 +125,21 @@ class FleetTest(fleet_cores.FleetCores):
             with self.subTest(words):
                 run = self.gate(*words)
                 self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+
+    def test_reports_for_build_servers_fail_as_the_gate_does(self):
+        for status, words in ((0, ["--baseline", "build=2", "--select", "build=3"]),
+                              (1, ["--baseline", "build=1", "--select", "build=3"]),
+                              (1, ["--baseline", "build=2", "--select", "build=3",
+                                   "--max-leaked-bytes", "900"])):
+            with self.subTest(words):
+                run = self.gate(*words, "--format", "junit")
+                suite = ElementTree.fromstring(run.stdout)[0]
+                self.assertEqual((run.returncode, int(suite.get("failures")) > 0),
+                                 (status, status > 0), run.stdout)
+                sarif = json.loads(self.gate(*words, "--format", "sarif").stdout)
+                errors = [result for result in sarif["runs"][0]["results"]
+                          if result["level"] == "error"]
+                self.assertEqual(len(errors) > 0, status > 0)
 
     def test_the_gate_names_the_leak(self):
         text = self.gate("--baseline", "build=1", "--select", "build=3").stdout

@@ -6,9 +6,9 @@
  * record of the names of its columns, with _ for blanks, the first being "row", the table's name.
  * Addresses are hexadecimal with 0x, all else is decimal; what is absent is empty. Control
  * characters in the dump's text are escaped here as well, so that no record ends within a value.
- * In csv, a backslash means nothing, and stands as it is; text that a spreadsheet would take for a
- * formula has a ' in front. In tsv, nothing is
- * quoted: tabs and ends of lines within text are written as \t and \n.
+ * Text that a spreadsheet would take for a formula has a ' in front. In csv, a backslash means
+ * nothing, and stands as it is. In tsv, nothing is quoted: tabs and ends of lines within text are
+ * written as \t and \n.
  */
 
 #include "analyzer/report/values.h"
@@ -44,6 +44,13 @@ static void write_quoted(struct writer *writer, const char *text)
 		writer_put(writer, '"');
 }
 
+static void write_unquoted(struct writer *writer, const char *text)
+{
+	if (looks_like_formula(text))
+		writer_put(writer, '\'');
+	writer_escaped(writer, text);
+}
+
 /* How the two differ. */
 struct separated {
 	void (*write_text)(struct writer *writer, const char *text);
@@ -52,7 +59,7 @@ struct separated {
 };
 
 static const struct separated commas = { write_quoted, ',', "\r\n" };
-static const struct separated tabs = { writer_escaped, '\t', "\n" };
+static const struct separated tabs = { write_unquoted, '\t', "\n" };
 
 /* The heads of the table before and of this one. */
 struct heads {

@@ -3,8 +3,8 @@
  * gate and for each kind of leak.
  *
  * A check that failed, a leak that is new or has grown, is a failure; that the dump could not be
- * analysed well enough to tell is an error of the suite. Of other commands than `gate` there is
- * nothing to tell here.
+ * analysed well enough to tell is an error of the suite. Of other commands than `gate` and
+ * `fleet gate` there is nothing to tell here.
  */
 
 #include "analyzer/report/values.h"
@@ -15,6 +15,7 @@
 struct junit_state {
 	struct writer cases; /* of which the suite is made in the end */
 	size_t tests, failures, skipped;
+	bool incomplete; /* the gate says so */
 };
 
 static void write_attribute(struct writer *writer, const char *name, const char *text)
@@ -102,12 +103,66 @@ static void write_leak(struct report *report, const struct value *values)
 	write_case(report->state, "heapcore.leaks", name, outcome);
 }
 
+/* Of several cores: 'fleet gate'. */
+static void write_fleet_leak(struct report *report, const struct value *values)
+{
+	const char *kind = report_text_of(report, values, "kind");
+	_cleanup_(free) char *name =
+		format_text("%s %s", report_text_of(report, values, "fingerprint"), kind);
+	_cleanup_(free) char *text =
+		format_text("new leak of %s, first in build %s: %" PRIu64 " bytes in %" PRIu64
+			    " cores on %" PRIu64 " hosts, most in %s",
+			    kind, report_text_of(report, values, "build"),
+			    report_number_of(report, values, "bytes"),
+			    report_number_of(report, values, "cores"),
+			    report_number_of(report, values, "hosts"),
+			    report_text_of(report, values, "most in"));
+
+	if (name && text)
+		write_case(report->state, "heapcore.leaks", name,
+			   (struct outcome){ "failure", "leak", text });
+	else
+		report->error = &error_no_memory;
+}
+
+static void write_leaky_core(struct report *report, const struct value *values)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "it leaked %" PRIu64 " bytes",
+		 report_number_of(report, values, "bytes"));
+	write_case(report->state, "heapcore.gate", report_text_of(report, values, "core"),
+		   (struct outcome){ "failure", "gate", text });
+}
+
+/* Whatever made the gate fail, one test at least has failed then. */
+static void write_outcome(struct report *report, const struct value *values)
+{
+	struct junit_state *state = report->state;
+	const char *outcome = report_text_of(report, values, "outcome");
+
+	state->incomplete = strcmp(outcome, "incomplete") == 0;
+	if (strcmp(outcome, "failed") == 0 && state->failures == 0)
+		write_case(state, "heapcore.gate", "gate",
+			   (struct outcome){ "failure", "gate", "the gate failed" });
+	else if (state->tests == 0 && !state->incomplete)
+		write_case(state, "heapcore.gate", "gate", (struct outcome){ 0 });
+}
+
 static void junit_row(struct report *report, const struct value *values)
 {
-	if (strcmp(report->table->name, "check") == 0)
-		write_check(report, values);
-	else if (strcmp(report->table->name, "leak") == 0)
-		write_leak(report, values);
+	static const struct {
+		const char *table;
+		void (*write)(struct report *report, const struct value *values);
+	} rows[] = {
+		{ "check", write_check },	  { "leak", write_leak },
+		{ "new leak", write_fleet_leak }, { "leaked too much", write_leaky_core },
+		{ "gate", write_outcome },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strcmp(report->table->name, rows[i].table) == 0)
+			rows[i].write(report, values);
 }
 
 static void write_property(struct writer *writer, const char *name, const char *value)
@@ -146,7 +201,7 @@ static void junit_close(struct report *report)
 	const struct findings *findings = subject ? subject->findings : NULL;
 	struct junit_state *state = report->state;
 	struct writer *writer = &report->writer;
-	bool incomplete = findings && findings_incomplete(findings);
+	bool incomplete = state->incomplete || (findings && findings_incomplete(findings));
 
 	if (incomplete)
 		write_case(

@@ -2,111 +2,228 @@
  * SARIF 2.1.0, for code scanning: a rule and a result for each kind of leak.
  *
  * A leak is known by its fingerprint, in all runs and on all machines, so that is the rule's id.
- * What is in the baseline is "unchanged", what it has but no leak matches is "absent". Of other
- * commands than `gate` there is nothing to tell here.
+ * What is in the baseline is "unchanged", what it has but no leak matches is "absent". A limit of
+ * other things than leaks that was exceeded is a result, too. Of other commands than `gate` and
+ * `fleet gate` there is nothing to tell here.
  */
 
 #include "analyzer/report/values.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct sarif_state {
 	struct writer rules, results;
+	size_t errors;
+	bool incomplete; /* the gate says so */
 };
 
-/* The sentence of an entry of the baseline, or of a leak. */
-static void write_message(struct writer *writer, const struct report *report,
-			  const struct value *values, bool absent)
-{
-	const char *kind = report_text_of(report, values, "kind");
-	const char *verdict = report_text_of(report, values, "verdict");
-	uint64_t roots = report_number_of(report, values, "roots");
+/* One result. */
+struct result {
+	const char *rule;    /* its id */
+	const char *summary; /* of the rule */
+	const char *message;
+	const char *kind;     /* of the leak, or NULL */
+	const char *core;     /* NULL: that of the report */
+	const char *baseline; /* its state */
+	bool failed, suppressed, rule_is_known;
+};
 
-	if (absent)
-		writer_format(writer, json_text,
-			      "The leak of %s, %" PRIu64 " accepted by the baseline, is gone.",
-			      kind, roots);
-	else
-		writer_format(writer, json_text,
-			      "%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
-			      " bytes lost in total; the first is at 0x%" PRIx64 ".",
-			      strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots,
-			      report_text_of(report, values, "label"),
-			      report_number_of(report, values, "allocations"),
-			      report_number_of(report, values, "bytes"),
-			      report_number_of(report, values, "address"));
-}
-
-static void write_rule(struct writer *writer, const struct report *report,
-		       const struct value *values)
+static void write_rule(struct writer *writer, const struct result *result)
 {
 	writer_text(writer, writer->used ? ",\n     {\"id\": " : "\n     {\"id\": ");
-	json_text(writer, report_text_of(report, values, "fingerprint"));
+	json_text(writer, result->rule);
 	writer_text(writer, ", \"shortDescription\": {\"text\": ");
-	writer_format(writer, json_text, "Leak of %s of %" PRIu64 " bytes",
-		      report_text_of(report, values, "kind"),
-		      report_number_of(report, values, "size"));
+	json_text(writer, result->summary);
 	writer_text(writer, "}}");
 }
 
-/* A result's place: the class is what there is of it, and the dump. */
-static void write_place(struct writer *writer, const char *kind,
+/* A result's place: the dump, and the class is what there is of it. */
+static void write_place(struct writer *writer, const struct result *result,
 			const struct report_subject *subject)
 {
+	const char *core = subject && subject->core ? subject->core : "core";
+
 	writer_text(writer,
 		    ", \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ");
-	json_uri(writer, subject && subject->core ? subject->core : "core");
-	writer_text(writer, "}}, \"logicalLocations\": [{\"fullyQualifiedName\": ");
-	json_text(writer, kind);
-	writer_text(writer, ", \"kind\": \"type\"}]}]");
+	json_uri(writer, result->core ? result->core : core);
+	writer_text(writer, "}}");
+	if (result->kind) {
+		writer_text(writer, ", \"logicalLocations\": [{\"fullyQualifiedName\": ");
+		json_text(writer, result->kind);
+		writer_text(writer, ", \"kind\": \"type\"}]");
+	}
+	writer_text(writer, "}]");
 }
 
-static void write_result(struct writer *writer, const struct report *report,
-			 const struct value *values, const char *baseline)
+static void write_result(struct report *report, const struct result *result)
 {
-	const char *print = report_text_of(report, values, "fingerprint");
-	bool absent = strcmp(baseline, "absent") == 0;
-	bool suppressed = strcmp(report_text_of(report, values, "state"), "suppressed") == 0;
-	bool failed = !absent && !suppressed && strcmp(baseline, "unchanged") != 0;
+	struct sarif_state *state = report->state;
+	struct writer *writer = &state->results;
 
+	if (!result->summary || !result->message) {
+		report->error = &error_no_memory;
+		return;
+	}
+	if (!result->rule_is_known)
+		write_rule(&state->rules, result);
+	state->errors += result->failed;
 	writer_text(writer, writer->used ? ",\n    {\"ruleId\": " : "\n    {\"ruleId\": ");
-	json_text(writer, print);
-	writer_text(writer, failed ? ", \"level\": \"error\"" : ", \"level\": \"note\"");
+	json_text(writer, result->rule);
+	writer_text(writer, result->failed ? ", \"level\": \"error\"" : ", \"level\": \"note\"");
 	writer_text(writer, ", \"message\": {\"text\": ");
-	write_message(writer, report, values, absent);
+	json_text(writer, result->message);
 	writer_text(writer, "}");
-	write_place(writer, report_text_of(report, values, "kind"), report->subject);
-	writer_text(writer, ", \"partialFingerprints\": {\"heapcoreLeak/v1\": ");
-	json_text(writer, print);
-	writer_text(writer, "}, \"baselineState\": ");
-	json_text(writer, baseline);
-	if (suppressed)
+	write_place(writer, result, report->subject);
+	if (result->kind) {
+		writer_text(writer, ", \"partialFingerprints\": {\"heapcoreLeak/v1\": ");
+		json_text(writer, result->rule);
+		writer_text(writer, "}");
+	}
+	writer_text(writer, ", \"baselineState\": ");
+	json_text(writer, result->baseline);
+	if (result->suppressed)
 		writer_text(writer, ", \"suppressions\": [{\"kind\": \"external\"}]");
 	writer_text(writer, "}");
 }
 
-static void sarif_row(struct report *report, const struct value *values)
+/* The sentence of an entry of the baseline, or of a leak. */
+static char *leak_message(const struct report *report, const struct value *values, bool absent)
+{
+	const char *verdict = report_text_of(report, values, "verdict");
+	uint64_t roots = report_number_of(report, values, "roots");
+
+	if (absent)
+		return format_text("The leak of %s, %" PRIu64 " accepted by the baseline, is gone.",
+				   report_text_of(report, values, "kind"), roots);
+	return format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
+			   " bytes lost in total; the first is at 0x%" PRIx64 ".",
+			   strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots,
+			   report_text_of(report, values, "label"),
+			   report_number_of(report, values, "allocations"),
+			   report_number_of(report, values, "bytes"),
+			   report_number_of(report, values, "address"));
+}
+
+static void write_leak(struct report *report, const struct value *values)
 {
 	const char *state = report_text_of(report, values, "state");
-	struct sarif_state *sarif = report->state;
-	const char *baseline = "new";
+	const char *kind = report_text_of(report, values, "kind");
+	bool absent = strcmp(report->table->name, "gone") == 0;
+	bool known = strcmp(state, "known") == 0, suppressed = strcmp(state, "suppressed") == 0;
+	_cleanup_(free) char *message = leak_message(report, values, absent);
+	_cleanup_(free) char *summary = format_text("Leak of %s of %" PRIu64 " bytes", kind,
+						    report_number_of(report, values, "size"));
+	const struct result result = {
+		.rule = report_text_of(report, values, "fingerprint"),
+		.summary = summary,
+		.message = message,
+		.kind = kind,
+		.baseline = absent			 ? "absent"
+			    : known			 ? "unchanged"
+			    : strcmp(state, "more") == 0 ? "updated"
+							 : "new",
+		.failed = !absent && !suppressed && !known,
+		.suppressed = suppressed,
+	};
 
-	if (strcmp(report->table->name, "gone") == 0)
-		baseline = "absent";
-	else if (strcmp(report->table->name, "leak") != 0)
-		return;
-	else if (strcmp(state, "known") == 0)
-		baseline = "unchanged";
-	else if (strcmp(state, "more") == 0)
-		baseline = "updated";
-	write_rule(&sarif->rules, report, values);
-	write_result(&sarif->results, report, values, baseline);
+	write_result(report, &result);
+}
+
+/* Of several cores: 'fleet gate'. */
+static void write_fleet_leak(struct report *report, const struct value *values)
+{
+	const char *kind = report_text_of(report, values, "kind");
+	_cleanup_(free) char *summary = format_text("Leak of %s", kind);
+	_cleanup_(free) char *message =
+		format_text("New leak of %s, first in build %s: %" PRIu64 " bytes in %" PRIu64
+			    " cores on %" PRIu64 " hosts.",
+			    kind, report_text_of(report, values, "build"),
+			    report_number_of(report, values, "bytes"),
+			    report_number_of(report, values, "cores"),
+			    report_number_of(report, values, "hosts"));
+	const struct result result = {
+		.rule = report_text_of(report, values, "fingerprint"),
+		.summary = summary,
+		.message = message,
+		.kind = kind,
+		.core = report_text_of(report, values, "most in"),
+		.baseline = "new",
+		.failed = true,
+	};
+
+	write_result(report, &result);
+}
+
+static void write_leaky_core(struct report *report, const struct value *values)
+{
+	const char *core = report_text_of(report, values, "core");
+	_cleanup_(free) char *message = format_text("%s leaked %" PRIu64 " bytes.", core,
+						    report_number_of(report, values, "bytes"));
+	const struct result result = {
+		.rule = "max-leaked-bytes",
+		.summary = "A core leaked more than is accepted",
+		.message = message,
+		.core = core,
+		.baseline = "new",
+		.failed = true,
+		.rule_is_known = report->row > 0,
+	};
+
+	write_result(report, &result);
+}
+
+/* Leaks are results of their own. */
+static void write_check(struct report *report, const struct value *values)
+{
+	static const char of_leaks[] = "--max-leaked";
+	const char *rule = report_text_of(report, values, "rule");
+	_cleanup_(free) char *message = format_text("%s: %" PRIu64 " %s, %" PRIu64 " allowed.",
+						    rule, report_number_of(report, values, "value"),
+						    report_text_of(report, values, "what"),
+						    report_number_of(report, values, "limit"));
+	struct sarif_state *state = report->state;
+	const struct result result = {
+		.rule = rule,
+		.summary = "A limit of the gate",
+		.message = message,
+		.baseline = "new",
+		.failed = true,
+	};
+
+	if (strcmp(report_text_of(report, values, "outcome"), "failed") == 0 &&
+	    (state->errors == 0 || strncmp(rule, of_leaks, strlen(of_leaks)) != 0))
+		write_result(report, &result);
+}
+
+static void write_outcome(struct report *report, const struct value *values)
+{
+	struct sarif_state *state = report->state;
+
+	state->incomplete = strcmp(report_text_of(report, values, "outcome"), "incomplete") == 0;
+}
+
+static void sarif_row(struct report *report, const struct value *values)
+{
+	static const struct {
+		const char *table;
+		void (*write)(struct report *report, const struct value *values);
+	} rows[] = {
+		{ "leak", write_leak },		  { "gone", write_leak },
+		{ "new leak", write_fleet_leak }, { "leaked too much", write_leaky_core },
+		{ "check", write_check },	  { "gate", write_outcome },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strcmp(report->table->name, rows[i].table) == 0)
+			rows[i].write(report, values);
 }
 
 /* Whether the gate could tell, and what kept it from that. */
-static void write_invocation(struct writer *writer, const struct findings *findings)
+static void write_invocation(struct writer *writer, const struct findings *findings,
+			     bool incomplete)
 {
-	bool complete = !findings || !findings_incomplete(findings);
+	bool complete = !incomplete && (!findings || !findings_incomplete(findings));
 
 	writer_text(writer, "   \"invocations\": [{\"executionSuccessful\": ");
 	writer_text(writer, json_truth(complete));
@@ -138,7 +255,7 @@ static void sarif_close(struct report *report)
 	writer_text(writer, "]}},\n   \"results\": [");
 	writer_move(writer, &state->results);
 	writer_text(writer, "],\n");
-	write_invocation(writer, subject ? subject->findings : NULL);
+	write_invocation(writer, subject ? subject->findings : NULL, state->incomplete);
 	writer_text(writer, " }]\n}\n");
 }
 

@@ -27,13 +27,49 @@ static inline void report_gone(struct report *report)
 	report_single(report, &table, "00000000000000cd", "app::Order", 40, 5);
 }
 
-static inline void report_check(struct report *report, const char *outcome)
+static inline void report_check_of(struct report *report, const char *rule, const char *outcome)
 {
 	static const struct table table = TABLE(
 		"check", NULL, { "rule", VALUE_TEXT }, { "what", VALUE_TEXT },
 		{ "limit", VALUE_COUNT }, { "value", VALUE_COUNT }, { "outcome", VALUE_TEXT });
 
-	report_single(report, &table, "--max-leaked 1", "leaked allocations", 1, 3, outcome);
+	report_single(report, &table, rule, "leaked allocations", 1, 3, outcome);
+}
+
+static inline void report_check(struct report *report, const char *outcome)
+{
+	report_check_of(report, "--max-leaked 1", outcome);
+}
+
+static inline void report_new_leak(struct report *report, const char *kind)
+{
+	static const struct table table =
+		TABLE("new leak", NULL, { "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT },
+		      { "cores", VALUE_COUNT }, { "hosts", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		      { "allocated by", VALUE_TEXT }, { "build", VALUE_TEXT },
+		      { "most", VALUE_BYTES }, { "most in", VALUE_TEXT });
+
+	report_single(report, &table, "00000000000000ef", kind, 3, 2, 168, ABSENT, "1.5", 56,
+		      "web1/core 1");
+}
+
+static inline void report_leaked_too_much(struct report *report)
+{
+	static const struct table table =
+		TABLE("leaked too much", NULL, { "core", VALUE_TEXT }, { "host", VALUE_TEXT },
+		      { "build", VALUE_TEXT }, { "bytes", VALUE_BYTES });
+
+	report_begin_table(report, &table);
+	report_row(report, "web2/core", "web2", "1.5", 9000);
+	report_row(report, "web3/core", "web3", "1.5", 8000);
+	report_end_table(report);
+}
+
+static inline void report_outcome(struct report *report, const char *outcome)
+{
+	static const struct table table = TABLE("gate", NULL, { "outcome", VALUE_TEXT });
+
+	report_single(report, &table, outcome);
 }
 
 /* What the report is by now, closed; to be freed. */

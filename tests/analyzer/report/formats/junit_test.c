@@ -64,3 +64,43 @@ TEST(incomplete_analysis_is_an_error)
 	assert_has(text, " type=\"incomplete\"/>");
 	assert_has(text, "<system-err>cut &lt;short&gt;\n</system-err>");
 }
+
+TEST(leaks_of_a_fleet_are_failures)
+{
+	struct reported reported;
+	_cleanup_(free) char *text = NULL;
+
+	reported_open(&reported, "junit", false);
+	report_new_leak(&reported.report, "app::Order");
+	report_leaked_too_much(&reported.report);
+	report_outcome(&reported.report, "failed");
+	text = reported_end(&reported);
+	assert_has(text, " tests=\"3\" failures=\"3\" errors=\"0\">");
+	assert_has(text, "name=\"00000000000000ef app::Order\"");
+	assert_has(
+		text,
+		"message=\"new leak of app::Order, first in build 1.5: 168 bytes in 3 cores on 2 hosts, most in web1/core 1\" type=\"leak\"");
+	assert_has(text, "name=\"web3/core\" time=\"0\">\n"
+			 "    <failure message=\"it leaked 8000 bytes\" type=\"gate\"/>");
+}
+
+TEST(gate_that_failed_or_cannot_tell_never_passes)
+{
+	static const struct {
+		const char *outcome, *expected;
+	} cases[] = {
+		{ "failed", " tests=\"1\" failures=\"1\" errors=\"0\">" },
+		{ "incomplete", " tests=\"1\" failures=\"0\" errors=\"1\">" },
+		{ "passed", " tests=\"1\" failures=\"0\" errors=\"0\">" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct reported reported;
+		_cleanup_(free) char *text = NULL;
+
+		reported_open(&reported, "junit", false);
+		report_outcome(&reported.report, cases[i].outcome);
+		text = reported_end(&reported);
+		assert_has(text, cases[i].expected);
+	}
+}

@@ -68,3 +68,45 @@ TEST(incomplete_analysis_is_no_success)
 	assert_has(text, "\"executionSuccessful\": false");
 	assert_has(text, "{\"level\": \"error\", \"message\": {\"text\": \"cut short\"}}");
 }
+
+TEST(leaks_of_a_fleet_are_results)
+{
+	struct reported reported;
+	_cleanup_(free) char *text = NULL;
+
+	reported_open(&reported, "sarif", false);
+	report_new_leak(&reported.report, "app::Order");
+	report_leaked_too_much(&reported.report);
+	report_outcome(&reported.report, "failed");
+	text = reported_end(&reported);
+	assert_has(
+		text,
+		"{\"id\": \"00000000000000ef\", \"shortDescription\": {\"text\": \"Leak of app::Order\"}}");
+	assert_has(
+		text,
+		"\"ruleId\": \"00000000000000ef\", \"level\": \"error\", \"message\": {\"text\": \"New leak of app::Order, first in build 1.5: 168 bytes in 3 cores on 2 hosts.\"}");
+	assert_has(text, "{\"uri\": \"web1/core%201\"}");
+	assert_has(text, "\"text\": \"web2/core leaked 9000 bytes.\"");
+	assert_has(text, "\"text\": \"web3/core leaked 8000 bytes.\"");
+	assert_non_null(strstr(text, "\"id\": \"max-leaked-bytes\""));
+	assert_null(strstr(strstr(text, "\"id\": \"max-leaked-bytes\"") + 1,
+			   "\"id\": \"max-leaked-bytes\""));
+}
+
+TEST(limit_that_is_exceeded_is_a_result)
+{
+	struct reported reported;
+	_cleanup_(free) char *text = NULL;
+
+	reported_open(&reported, "sarif", false);
+	report_leak(&reported.report, "new", "app::Order");
+	report_check(&reported.report, "failed");
+	report_check_of(&reported.report, "--max-used 1", "failed");
+	report_check_of(&reported.report, "--max-growth 1", "passed");
+	report_outcome(&reported.report, "incomplete");
+	text = reported_end(&reported);
+	assert_has(text, "\"ruleId\": \"--max-used 1\", \"level\": \"error\"");
+	assert_has_not(text, "--max-leaked 1");
+	assert_has_not(text, "--max-growth 1");
+	assert_has(text, "\"executionSuccessful\": false");
+}
