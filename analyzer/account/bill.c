@@ -1,5 +1,6 @@
 #include "analyzer/account/bill_parts.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/program/tls.h"
 
@@ -10,6 +11,9 @@ enum row {
 	ROW_STACKS_USED,
 	ROW_STACKS_TOUCHED,
 	ROW_STACKS_UNTOUCHED,
+	ROW_STACKS_LOCKED,
+	ROW_STACKS_HUGE,
+	ROW_STACKS_ZEROS,
 	ROW_GUARD,
 	ROW_FIBERS_USED,
 	ROW_FIBERS_TOUCHED,
@@ -22,6 +26,7 @@ enum row {
 	ROW_SHARED,
 	ROW_KERNEL,
 	ROW_LOADER,
+	ROW_GIVEN_BACK,
 	ROWS,
 };
 
@@ -33,6 +38,9 @@ static const struct {
 	[ROW_STACKS_USED] = { "stacks", "in use, with TLS" },
 	[ROW_STACKS_TOUCHED] = { "stacks", "below, once used" },
 	[ROW_STACKS_UNTOUCHED] = { "stacks", "below, never touched" },
+	[ROW_STACKS_LOCKED] = { "stacks", "below, zeros, locked" },
+	[ROW_STACKS_HUGE] = { "stacks", "below, zeros, in huge pages" },
+	[ROW_STACKS_ZEROS] = { "stacks", "below, zeros" },
 	[ROW_GUARD] = { "stacks", "guard pages" },
 	[ROW_FIBERS_USED] = { "stacks", "fibers: in use" },
 	[ROW_FIBERS_TOUCHED] = { "stacks", "fibers: once used" },
@@ -45,6 +53,7 @@ static const struct {
 	[ROW_SHARED] = { "files", "shared memory" },
 	[ROW_KERNEL] = { "kernel", "vdso, vvar" },
 	[ROW_LOADER] = { OTHER_MEMORY, "TLS, and the loader's" },
+	[ROW_GIVEN_BACK] = { OTHER_MEMORY, "given back by MADV_FREE" },
 };
 
 /* What the parts of the work share. */
@@ -63,6 +72,8 @@ struct maker {
 	const struct named_range *memory; /* likewise */
 	size_t memory_count;
 	size_t pages_first; /* of its rows */
+	row_number counted; /* the part of a stack that was counted last, from 1 on */
+	bool is_more;	    /* it goes on */
 };
 
 static struct error *add_rows(struct maker *maker)
@@ -73,10 +84,10 @@ static struct error *add_rows(struct maker *maker)
 	return NULL;
 }
 
-/* Count a part in a stack's account and in a row. */
+/* Count a part, or more of it, in a stack's account and in a row. */
 static void count(struct maker *maker, struct amount *amount, enum row row, struct extent_sum sum)
 {
-	struct amount more = { 1, sum.mapped, sum.resident };
+	struct amount more = { !maker->is_more, sum.mapped, sum.resident };
 
 	if (sum.mapped == 0)
 		return;
@@ -85,38 +96,111 @@ static void count(struct maker *maker, struct amount *amount, enum row row, stru
 }
 
 /* The claims of a layer have the number of the stack, and the part of it, as their row. */
-enum { PARTS = 4, PART_GUARD = 0, PART_BELOW = 1, PART_USED = 2 };
+enum { PARTS = 4, PART_GUARD = 0, PART_BELOW = 1, PART_USED = 2, PART_ZEROS = 3 };
+
+/* Whether a huge page that is resident as a whole has a part of [start, end). */
+static bool has_huge_page(const struct maker *maker, uint64_t start, uint64_t end)
+{
+	enum { HUGE_PAGE = 1 << 21 };
+
+	for (uint64_t at = start & ~(uint64_t)(HUGE_PAGE - 1); at < end; at += HUGE_PAGE) {
+		size_t hint = 0;
+
+		if (residency_sum(maker->bill->residency, at, at + HUGE_PAGE, &hint).resident ==
+		    HUGE_PAGE)
+			return true;
+	}
+	return false;
+}
+
+/* Why pages are resident that no call has used, as far as that can be told. */
+static enum row row_of_zeros(const struct maker *maker, uint64_t start, uint64_t end)
+{
+	const struct residency *residency = maker->bill->residency;
+	const struct smaps_area *area = smaps_find(&residency->smaps, start);
+
+	if (area && area->locked)
+		return ROW_STACKS_LOCKED;
+	if (area ? area->huge > 0 : has_huge_page(maker, start, end))
+		return ROW_STACKS_HUGE;
+	return ROW_STACKS_ZEROS;
+}
 
 /* The row of what is used is followed by those of what is below, touched or never. */
 static void count_part(struct maker *maker, struct stack_account *account, enum row used,
-		       row_number part, struct extent_sum sum)
+		       row_number part, uint64_t start, uint64_t end)
 {
+	size_t hint = 0;
+	struct extent_sum sum = residency_sum(maker->bill->residency, start, end, &hint);
+
 	if (part == PART_USED) {
 		count(maker, &account->used, used, sum);
 		return;
 	}
-	count(maker, &account->touched, used + 1,
-	      (struct extent_sum){ sum.resident, sum.resident });
+	if (part == PART_ZEROS)
+		count(maker, &account->zeros, row_of_zeros(maker, start, end),
+		      (struct extent_sum){ sum.resident, sum.resident });
+	else
+		count(maker, &account->touched, used + 1,
+		      (struct extent_sum){ sum.resident, sum.resident });
 	count(maker, &account->untouched, used + 2,
 	      (struct extent_sum){ sum.mapped - sum.resident, 0 });
+}
+
+/* glibc keeps stacks that vanished for later threads, too. */
+static bool has_ended(const struct stack *stack)
+{
+	return stack->kind == STACK_FINISHED || stack->kind == STACK_VANISHED;
 }
 
 static struct error *count_stack(void *data, row_number number, uint64_t start, uint64_t end)
 {
 	struct maker *maker = data;
 	struct stack_account *account = &maker->bill->stacks[number / PARTS];
-	enum stack_kind kind = account->stack->kind;
 	size_t hint = 0;
 	struct extent_sum sum = residency_sum(maker->bill->residency, start, end, &hint);
 
-	/* glibc keeps stacks that vanished for later threads, too. */
+	maker->is_more = maker->counted == number + 1;
+	maker->counted = number + 1;
 	if (number % PARTS == PART_GUARD)
 		count(maker, &account->guard, ROW_GUARD, sum);
-	else if (kind == STACK_FINISHED || kind == STACK_VANISHED)
+	else if (has_ended(account->stack))
 		count(maker, &account->touched, ROW_FINISHED, sum);
 	else
-		count_part(maker, account, ROW_STACKS_USED, number % PARTS, sum);
+		count_part(maker, account, ROW_STACKS_USED, number % PARTS, start, end);
 	return NULL;
+}
+
+/*
+ * Where in [start, end), which is below a stack pointer, the first page is that is not all zeros:
+ * the deepest call has left something. Below, other causes made pages resident.
+ */
+static uint64_t end_of_zeros(const struct image *image, uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		uint64_t data = image_next_data(image, start), there;
+		const uint8_t *bytes;
+
+		start = data > start ? page_below(data) : start;
+		bytes = start < end ? image_bytes(image, start, &there) : NULL;
+		if (!bytes)
+			return end;
+		if (there > PAGE)
+			there = PAGE;
+		if (!bytes_are_zero(bytes, there))
+			return start;
+		start += there;
+	}
+	return end;
+}
+
+/* Claim what is below a stack pointer, for the stack or fiber with that number. */
+static struct error *claim_below(struct maker *maker, uint64_t start, uint64_t end, row_number row)
+{
+	uint64_t used = end_of_zeros(maker->image, start, end);
+
+	TRY(ledger_claim(maker->ledger, start, used, row + PART_ZEROS));
+	return ledger_claim(maker->ledger, used, end, row + PART_BELOW);
 }
 
 /* Where the memory begins that the stack's thread may use. */
@@ -137,7 +221,9 @@ static struct error *claim_stack(struct maker *maker, size_t number, const struc
 	row_number row = (row_number)(number * PARTS);
 
 	TRY(ledger_claim(maker->ledger, stack->start, guard, row + PART_GUARD));
-	TRY(ledger_claim(maker->ledger, guard, live, row + PART_BELOW));
+	if (has_ended(stack))
+		return ledger_claim(maker->ledger, guard, stack->end, row + PART_USED);
+	TRY(claim_below(maker, guard, live, row));
 	return ledger_claim(maker->ledger, live, stack->end, row + PART_USED);
 }
 
@@ -159,10 +245,9 @@ static struct error *add_stacks(struct maker *maker)
 static struct error *count_fiber(void *data, row_number part, uint64_t start, uint64_t end)
 {
 	struct maker *maker = data;
-	size_t hint = 0;
 
-	count_part(maker, &maker->fibers, ROW_FIBERS_USED, part,
-		   residency_sum(maker->bill->residency, start, end, &hint));
+	maker->is_more = false;
+	count_part(maker, &maker->fibers, ROW_FIBERS_USED, part, start, end);
 	return NULL;
 }
 
@@ -175,7 +260,7 @@ static struct error *add_fibers(struct maker *maker)
 	for (size_t i = 0; i < fibers->count; i++) {
 		const struct fiber *fiber = &fibers->items[i];
 
-		TRY(ledger_claim(maker->ledger, fiber->start, fiber->live, PART_BELOW));
+		TRY(claim_below(maker, fiber->start, fiber->live, 0));
 		TRY(ledger_claim(maker->ledger, fiber->live, fiber->end, PART_USED));
 	}
 	return ledger_settle(maker->ledger, count_fiber, maker);
@@ -399,6 +484,43 @@ static struct error *take_rest(void *data, row_number number, uint64_t start, ui
 	return NULL;
 }
 
+/*
+ * Of resident bytes of [start, end), those that MADV_FREE gave back. The kernel tells of each
+ * mapping only how many there are: they count in the first pieces of it that are unknown.
+ */
+static uint64_t find_lazily_free(struct maker *maker, uint64_t start, uint64_t end,
+				 uint64_t resident)
+{
+	const struct smaps *smaps = &maker->bill->residency->smaps;
+	uint64_t found = 0;
+
+	for (size_t i = LIST_ABOVE(smaps->areas, smaps->count, end, start);
+	     i < smaps->count && smaps->areas[i].start < end; i++) {
+		uint64_t *left = &smaps->areas[i].lazily_free;
+		uint64_t taken = *left < resident - found ? *left : resident - found;
+
+		*left -= taken;
+		found += taken;
+	}
+	return found;
+}
+
+/* Count an unknown, what is lazily free in a row of its own. */
+static void count_unknown(struct maker *maker, row_number row, const struct unknown *unknown)
+{
+	size_t hint = 0;
+	struct extent_sum sum =
+		residency_sum(maker->bill->residency, unknown->start, unknown->end, &hint);
+	uint64_t free = find_lazily_free(maker, unknown->start, unknown->end, sum.resident);
+
+	if (free > 0)
+		ledger_add_amount(maker->ledger, maker->rows[ROW_GIVEN_BACK],
+				  (struct amount){ 1, free, free });
+	if (sum.mapped > free)
+		ledger_add_amount(maker->ledger, row,
+				  (struct amount){ 1, sum.mapped - free, sum.resident - free });
+}
+
 /* Guesses that are alike share a row; what has none is unexplained. */
 static struct error *add_unknowns(struct maker *maker)
 {
@@ -410,12 +532,12 @@ static struct error *add_unknowns(struct maker *maker)
 		if (!*unknowns[i].guess)
 			continue;
 		TRY(find_row(maker->ledger, first, unknowns[i].guess, &row));
-		ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
+		count_unknown(maker, row, &unknowns[i]);
 	}
 	TRY(ledger_add_row(maker->ledger, BILL_UNEXPLAINED, "", &row));
 	for (size_t i = 0; i < maker->unknowns.count; i++)
 		if (!*unknowns[i].guess)
-			ledger_count(maker->ledger, row, unknowns[i].start, unknowns[i].end);
+			count_unknown(maker, row, &unknowns[i]);
 	return NULL;
 }
 

@@ -45,6 +45,7 @@ struct stack_account {
 	const struct stack *stack;
 	struct amount used;    /* above the stack pointer, TLS included */
 	struct amount touched; /* below it, and resident */
+	struct amount zeros;   /* the same, below all that calls have left there */
 	struct amount untouched;
 	struct amount guard; /* no access */
 };

@@ -99,20 +99,6 @@ static bool is_guard(const struct image *image, const struct region *region)
 				       bytes_are_zero(region->bytes, size));
 }
 
-/* Above guard pages: a stack that a program made, in use or not. */
-static const char *guess_by_guard(const struct guessing *guessing, const struct unknown *unknown)
-{
-	const struct region *region = unknown->region;
-	const struct region *below = image_find(guessing->image, unknown->start - 1);
-
-	if (is_guard(guessing->image, region))
-		return RESERVED;
-	return unknown->start == region->start && below && is_guard(guessing->image, below) &&
-			       below->end - below->start < unknown->end - unknown->start
-		       ? "stacks, by guard pages"
-		       : NULL;
-}
-
 /* The next bytes of the dump from *at on, below end, a step's worth at most; NULL: no more. */
 static const uint8_t *next_bytes(const struct image *image, uint64_t *at, uint64_t end,
 				 uint64_t *ret_size)
@@ -129,6 +115,44 @@ static const uint8_t *next_bytes(const struct image *image, uint64_t *at, uint64
 	if (bytes && *ret_size > STEP)
 		*ret_size = STEP;
 	return bytes;
+}
+
+/* Whether the upper end of it has an address of code: where a call returns to, or a fiber begins.
+ */
+static bool ends_as_stack(const struct guessing *guessing, const struct unknown *unknown)
+{
+	enum { LOOKED_AT = 1 << 16 };
+	const struct image *image = guessing->image;
+	const unsigned int width = image_word_size(image);
+	uint64_t at = unknown->end - unknown->start > LOOKED_AT ? unknown->end - LOOKED_AT
+								: unknown->start;
+	const uint8_t *bytes;
+	uint64_t size;
+
+	for (; (bytes = next_bytes(image, &at, unknown->end, &size)); at += size)
+		for (uint64_t i = 0; i + width <= size; i += width) {
+			const struct region *region =
+				image_find(image, load_word(bytes + i, width));
+
+			if (region && (region->rights & RIGHT_EXECUTE))
+				return true;
+		}
+	return false;
+}
+
+/* Above guard pages: a stack that a program made, or a buffer. */
+static const char *guess_by_guard(const struct guessing *guessing, const struct unknown *unknown)
+{
+	const struct region *region = unknown->region;
+	const struct region *below = image_find(guessing->image, unknown->start - 1);
+
+	if (is_guard(guessing->image, region))
+		return RESERVED;
+	return unknown->start == region->start && below && is_guard(guessing->image, below) &&
+			       below->end - below->start < unknown->end - unknown->start &&
+			       ends_as_stack(guessing, unknown)
+		       ? "stacks, by guard pages"
+		       : NULL;
 }
 
 /* What was never written refers to nothing. Memory that is not in the core counts as zeros. */

@@ -1,6 +1,7 @@
 #include "analyzer/image/kernel_notes.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 
 #include <string.h>
 
@@ -55,13 +56,27 @@ static bool parse_head(const char *line, size_t length, struct smaps_area *ret)
 /* "Rss:       12 kB" */
 static void parse_detail(const char *line, size_t length, struct smaps_area *area)
 {
+	const struct {
+		const char *name;
+		uint64_t *bytes;
+	} fields[] = {
+		{ "Rss:", &area->resident },
+		{ "Locked:", &area->locked },
+		{ "AnonHugePages:", &area->huge },
+		{ "LazyFree:", &area->lazily_free },
+	};
 	char detail[HEAD_SIZE];
 
-	if (length < 4 || length >= sizeof(detail) || memcmp(line, "Rss:", 4) != 0)
+	if (length >= sizeof(detail))
 		return;
 	memcpy(detail, line, length);
 	detail[length] = '\0';
-	area->resident = strtoull(detail + 4, NULL, 10) * 1024;
+	for (size_t i = 0; i < COUNT_OF(fields); i++) {
+		size_t name = strlen(fields[i].name);
+
+		if (strncmp(detail, fields[i].name, name) == 0)
+			*fields[i].bytes = strtoull(detail + name, NULL, 10) * 1024;
+	}
 }
 
 static struct error *add_area(struct smaps *smaps, struct smaps_area area)

@@ -16,7 +16,8 @@ bool image_held_sought(const struct image *image, enum held_kind kind);
 
 struct smaps_area {
 	uint64_t start, end;
-	uint64_t resident; /* bytes */
+	/* Bytes; what is lazily free, MADV_FREE gave back: the kernel takes it when it likes. */
+	uint64_t resident, locked, huge, lazily_free;
 	bool shared;
 };
 

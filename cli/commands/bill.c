@@ -213,10 +213,11 @@ static struct part sum_stack(const struct program *program, const struct stack_a
 		.label = VALUE_IF(stack->thread != NO_THREAD, program->threads[stack->thread].id),
 		.all = account->used,
 		.details = { account->used.mapped, account->touched.mapped,
-			     account->untouched.mapped },
+			     account->untouched.mapped + account->zeros.mapped },
 	};
 
 	amount_add(&part.all, account->touched);
+	amount_add(&part.all, account->zeros);
 	amount_add(&part.all, account->untouched);
 	amount_add(&part.all, account->guard);
 	return part;
