@@ -456,6 +456,18 @@ static struct error *open_dump(struct image *image, const struct image_options *
 	return NULL;
 }
 
+/*
+ * In a file that is mostly holes, nothing is read ahead but in large pieces of data. A thread's
+ * stack is megabytes that were never touched, and a few pages: around each page that is read, the
+ * kernel would fill its cache with megabytes of zeros, and that takes as long as to read data.
+ */
+static bool is_sparse(const struct stat *status)
+{
+	enum { BLOCK = 512 };
+
+	return status->st_blocks < status->st_size / BLOCK / 2;
+}
+
 static struct error *map_dump(struct image *image, const struct image_options *options)
 {
 	struct stat status;
@@ -469,6 +481,8 @@ static struct error *map_dump(struct image *image, const struct image_options *o
 		     MAP_PRIVATE | MAP_NORESERVE, image->fd, 0);
 	if (bytes == MAP_FAILED)
 		return error_system("cannot be mapped");
+	if (is_sparse(&status))
+		madvise(bytes, (size_t)status.st_size, MADV_RANDOM);
 	image->bytes = bytes;
 	image->size = (size_t)status.st_size;
 	image->room = options->memory == 0 ? SIZE_MAX : options->memory / 4 * 3;
@@ -491,6 +505,26 @@ static struct error *read_dump(struct image *image, const struct image_options *
 	return error_create(ERROR_NOT_SUPPORTED, "is not a core dump: it has no ELF header");
 }
 
+static void advise_data(const struct image *image)
+{
+	enum { LEAST = 1 << 20, MOST_ADVISED = 1 << 14 };
+	size_t advised = 0; /* each cuts our mapping */
+	struct stat status;
+
+	if (fstat(image->fd, &status) < 0 || !is_sparse(&status))
+		return;
+	list_for_each(region, image->regions, image->region_count) {
+		uint64_t size = region->end - region->start;
+
+		if (region->origin == REGION_CORE && !region->untouched && size >= LEAST &&
+		    advised < MOST_ADVISED &&
+		    image_next_data(image, region->start) == region->start &&
+		    image_next_hole(image, region->start) - region->start >= size / 2)
+			advised += madvise((void *)page_below((uintptr_t)region->bytes), size,
+					   MADV_NORMAL) == 0;
+	}
+}
+
 static struct error *build(struct image *image, const struct image_options *options)
 {
 	char missing[NUMBER_SIZE], all[NUMBER_SIZE];
@@ -511,6 +545,7 @@ static struct error *build(struct image *image, const struct image_options *opti
 	TRY(attach_files(image));
 	TRY(image_report_absence(image, image->findings));
 	mprotect(image->bytes, image->size, PROT_READ);
+	advise_data(image);
 	return NULL;
 }
 
