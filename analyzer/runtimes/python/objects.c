@@ -226,10 +226,17 @@ static struct error *vote(struct python *python, allocation_id id,
 {
 	struct votes *votes = data;
 
-	for (size_t i = 0; i < HEADERS; i++)
-		if (candidate->type[i] != NOT_IN_MAP)
-			votes->votes[flag_set(python->types.list.items[candidate->type[i]].flags)]
-				    [i]++;
+	for (size_t i = 0; i < HEADERS; i++) {
+		unsigned int set =
+			candidate->type[i] == NOT_IN_MAP
+				? 0
+				: flag_set(python->types.list.items[candidate->type[i]].flags);
+
+		/* Before objects of most types is nothing: there, types are the items of a tuple.
+		 */
+		if (candidate->type[i] != NOT_IN_MAP && (set != 0 || i < 2))
+			votes->votes[set][i]++;
+	}
 	return NULL;
 }
 
