@@ -23,7 +23,7 @@
 enum { BUDGET_SECONDS = 2 }; /* for other threads of a process to stop */
 
 /* What the event message of the filter's stop tells the tracer. */
-enum filter_message { FILTER_EXIT, FILTER_SIGNAL_STACK };
+enum filter_message { FILTER_EXIT, FILTER_SIGNAL_STACK, FILTER_UNMAP };
 
 /* One thread. */
 struct task {
@@ -49,6 +49,7 @@ struct traced_process {
 	int signal;	 /* that it is about to die of, or 0 */
 	pid_t taker;	 /* the thread that ends it */
 	double deadline; /* until when threads may take to stop */
+	struct teardown_place teardown;
 };
 
 struct tracer {
@@ -88,11 +89,18 @@ int filter_install(bool *ret_weaker)
 	/* Programs for other machines, as i386, have other numbers. */
 	struct sock_filter steps[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine.audit, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine.audit, 0, 4),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sigaltstack, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 8, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sigaltstack, 8, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		/* The lower half of the size: more than 4 GiB are looked at in vain, no more. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TEARDOWN_PAGE_1, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TEARDOWN_PAGE_2, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FILTER_UNMAP),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FILTER_EXIT),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FILTER_SIGNAL_STACK),
 	};
@@ -366,11 +374,16 @@ static int killed_by(const struct task *task)
 }
 
 /* Whether the stopped task ends its process, and by which signal. */
-static bool ends_process(const struct tracer *tracer, const struct task *task, int *ret_signal)
+static bool ends_process(const struct tracer *tracer, const struct task *task,
+			 struct traced_process *process, int *ret_signal)
 {
 	int event = stop_event(task->status);
 
 	*ret_signal = 0;
+	if (event == PTRACE_EVENT_SECCOMP && event_message(task->id) == FILTER_UNMAP)
+		return !is_let_through(tracer, process->id) &&
+		       teardown_begins(process->id, task->id, tracer->options->teardowns,
+				       &process->teardown);
 	if (event == PTRACE_EVENT_SECCOMP)
 		return event_message(task->id) == FILTER_EXIT;
 	if (event == PTRACE_EVENT_EXIT) {
@@ -431,10 +444,13 @@ static void meet_program(struct tracer *tracer, struct task *task)
 {
 	pid_t id = task->id, former = (pid_t)event_message(id);
 	char link[64], path[4096];
+	struct traced_process *process = find_process(tracer, task->process);
 	ssize_t length;
 
 	task->exiting = false;
 	task->signal_stack = task->signal_stack_size = 0;
+	if (process)
+		process->teardown = (struct teardown_place){ 0 };
 	if (former && former != id)
 		remove_task(tracer, former);
 	snprintf(link, sizeof(link), "/proc/%d/exe", id);
@@ -470,7 +486,7 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 	task->stopped = true;
 	if (!task->met)
 		choose_stops(tracer, task);
-	if (process->state == PROCESS_RUNNING && ends_process(tracer, task, &signal)) {
+	if (process->state == PROCESS_RUNNING && ends_process(tracer, task, process, &signal)) {
 		if (is_of_interest(tracer, process))
 			begin_gathering(tracer, process, task, signal);
 		else

@@ -8,11 +8,13 @@
  *	a signal that kills	  when it is delivered to a thread
  *	SIGKILL			  each thread at its exit event
  *	the last thread ends	  at its exit event
+ *	an interpreter gives its
+ *	objects' pages back	  at the first munmap of one, by the filter; see teardown.h
  *
  * The filter is one of seccomp(2), which lets the program run at full speed and hands it to the
- * tracer at exit_group, when all threads still live; and at sigaltstack, which a thread calls once
- * or twice, for nobody can ask the kernel later where a stack for signals is. Without a tracer,
- * both calls fail with ENOSYS.
+ * tracer at exit_group, when all threads still live; at sigaltstack, which a thread calls once
+ * or twice, for nobody can ask the kernel later where a stack for signals is; and at munmap of a
+ * size that is a page of an interpreter's objects. Without a tracer, these calls fail with ENOSYS.
  *
  * All threads, children and children's children are traced, for the filter is theirs as well. What
  * is not to be looked into only stops for an instant when a thread or a process begins, at
@@ -24,6 +26,7 @@
 #ifndef ANALYZER_CAPTURE_TRACER_H
 #define ANALYZER_CAPTURE_TRACER_H
 
+#include "analyzer/capture/teardown.h"
 #include "analyzer/capture/threads.h"
 
 #include <signal.h>
@@ -54,6 +57,8 @@ struct tracer_options {
 	pid_t program;	   /* a child of this process, which waits for its exec() */
 	bool follow;	   /* also look into its children */
 	bool all_programs; /* tell of those started by children in any case */
+	/* Ends of interpreters that come before those of processes; one without names ends them. */
+	const struct teardown *teardowns;
 };
 
 /* Begin to trace the program. */

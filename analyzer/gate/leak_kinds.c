@@ -1,5 +1,6 @@
 #include "analyzer/gate/leak_kinds.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/reference_judge.h"
@@ -8,6 +9,7 @@
 #include "analyzer/kinds/tally.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void kind_deinit(struct leak_kind *kind)
 {
@@ -75,7 +77,35 @@ static struct error *find_holder(struct analysis *analysis, const struct shape *
 	return kind->held ? NULL : &error_no_memory;
 }
 
-static struct error *add_kind(struct collector *collector, const struct shape *shape)
+/*
+ * What the C library does not give back, and no program can do anything about. All else that it
+ * keeps, it keeps reachable: under glibc 2.36, 2.41 and 2.43 nothing else was found unreachable
+ * after locale, iconv, NSS, resolver, dlopen, dlmopen, threads, timers, aio, gettext, stdio and
+ * time zones were used.
+ */
+static void find_libc_leak(struct leak_kind *kind)
+{
+	if (strcmp(kind->name, CONVERSION) != 0)
+		return;
+	kind->known_owner = "libc";
+	kind->known_cause = "the conversion of fopen() with ccs=";
+}
+
+/* An interpreter that lost the root, if it is known for that. */
+struct known_leak {
+	const char *owner, *cause;
+};
+
+static struct known_leak find_known_leak(const struct analysis *analysis, allocation_id id)
+{
+	struct known_leak known = { 0 };
+
+	known.cause = runtimes_known_leak(analysis_runtimes(analysis), id, &known.owner);
+	return known;
+}
+
+static struct error *add_kind(struct collector *collector, const struct shape *shape,
+			      struct known_leak known)
 {
 	struct analysis *analysis = collector->shape.analysis;
 	const struct allocation_index *index = analysis_index(analysis);
@@ -91,9 +121,13 @@ static struct error *add_kind(struct collector *collector, const struct shape *s
 		.smallest_size = size,
 		.address = allocation_start(index, shape->name_giver),
 		.likely = collector->likely,
+		.known_owner = known.cause ? known.owner : NULL,
+		.known_cause = known.cause,
 	};
 	struct error *error = kind.name ? NULL : &error_no_memory;
 
+	if (!error && !known.cause)
+		find_libc_leak(&kind);
 	if (!error && collector->likely)
 		error = find_holder(analysis, shape, &kind);
 	if (!error)
@@ -108,14 +142,17 @@ static struct error *add_root(struct collector *collector, const struct leak_roo
 {
 	const struct allocation_index *index = analysis_index(collector->shape.analysis);
 	struct leak_kind *kind;
+	struct known_leak known = find_known_leak(collector->shape.analysis, root->id);
 	struct shape shape;
-	uint64_t size;
+	uint64_t size, key;
 
 	shape_find(&collector->shape, root, &shape);
-	TRY(tally_add_numbered(collector->numbers,
-			       (struct tally){ .key = shape.fingerprint, .count = 1 }, ret_kind));
+	/* The program may lose what looks alike. */
+	key = known.cause ? hash_text(shape.fingerprint, known.cause) : shape.fingerprint;
+	TRY(tally_add_numbered(collector->numbers, (struct tally){ .key = key, .count = 1 },
+			       ret_kind));
 	if (*ret_kind == collector->kinds->count)
-		TRY(add_kind(collector, &shape));
+		TRY(add_kind(collector, &shape, known));
 	kind = &collector->kinds->list[*ret_kind];
 	size = allocation_size(index, shape.name_giver);
 	kind->roots++;
@@ -284,7 +321,7 @@ struct place {
 };
 
 DEFINE_COMPARE(compare, struct place, ASCENDING(kind.likely), DESCENDING(kind.bytes),
-	       ASCENDING(kind.fingerprint))
+	       ASCENDING(kind.fingerprint), ASCENDING(number))
 
 /* The roots of a side know their kinds by new numbers now. */
 static void renumber(struct leak_side *side, const uint32_t *numbers)
@@ -354,6 +391,11 @@ const char *leak_state_name(enum leak_state state)
 bool leak_counts(const struct leak_kind *kind)
 {
 	return kind->state == LEAK_NEW || kind->state == LEAK_MORE;
+}
+
+bool leak_is_known(const struct leak_kind *kind)
+{
+	return kind->known_cause && kind->rule == kind->known_cause;
 }
 
 /* amount * part / whole, rounded up; part is not more than whole. */

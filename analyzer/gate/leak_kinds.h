@@ -45,10 +45,13 @@ struct leak_kind {
 	/* Of the example, see allocated_by_find(); owned, or NULL; as above. */
 	char *allocated_by;
 
+	/* Who lost it, where that is no fault of the program, and why; or NULL. */
+	const char *known_owner, *known_cause;
+
 	enum leak_state state;
 	bool is_allowed; /* by the baseline, so many roots: */
 	uint64_t allowed;
-	const char *rule; /* that suppresses it; borrowed */
+	const char *rule; /* that suppresses it, or known_cause; borrowed */
 };
 
 /* The leaks of one verdict, and which kind each root is of. */
@@ -92,6 +95,9 @@ struct set_total leak_kinds_shared(const struct leak_kinds *kinds);
 /* "new", "known", "more" or "suppressed"; whether a gate counts leaks of that state. */
 const char *leak_state_name(enum leak_state state);
 bool leak_counts(const struct leak_kind *kind);
+
+/* Whether it is left out because an interpreter or a library is known to lose it. */
+bool leak_is_known(const struct leak_kind *kind);
 
 /*
  * How much of a kind counts: all of a new one; of one with more roots than the baseline allows, the

@@ -242,27 +242,6 @@ struct error *suppressions_read(struct suppressions *suppressions, const char *p
 	return suppressions_parse(suppressions, text, path);
 }
 
-/*
- * What the C library does not give back, and no program can do anything about. All else that it
- * keeps, it keeps reachable: under glibc 2.36, 2.41 and 2.43 nothing else was found unreachable
- * after locale, iconv, NSS, resolver, dlopen, dlmopen, threads, timers, aio, gettext, stdio and
- * time zones were used.
- */
-static const struct known_leak {
-	const char *name;
-	const char *text;
-} known_leaks[] = {
-	{ CONVERSION, "heapcore: libc loses the conversion of fopen() with ccs=" },
-};
-
-static const char *find_known(const struct leak_kind *leak)
-{
-	for (size_t i = 0; i < COUNT_OF(known_leaks); i++)
-		if (strcmp(known_leaks[i].name, leak->name) == 0)
-			return known_leaks[i].text;
-	return NULL;
-}
-
 const char *suppressions_find(struct suppressions *suppressions, const struct leak_kind *leak)
 {
 	const char *found = NULL;
@@ -276,15 +255,17 @@ const char *suppressions_find(struct suppressions *suppressions, const struct le
 		if (!found)
 			found = rule->text;
 	}
-	return found ? found : find_known(leak);
+	return found;
 }
 
-void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds)
+void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds, bool known)
 {
 	for (size_t i = 0; i < kinds->count; i++) {
 		struct leak_kind *kind = &kinds->list[i];
 
 		kind->rule = suppressions_find(suppressions, kind);
+		if (!kind->rule && known)
+			kind->rule = kind->known_cause;
 		if (kind->rule)
 			kind->state = LEAK_SUPPRESSED;
 	}

@@ -11,8 +11,6 @@
  * One a line; a line that begins with # is a comment. In GLOB and TEXT * stands for any text.
  * LeakSanitizer matches leak: against the calls that allocated, which a core does not have. Here it
  * is matched against the names of the leak root, of what holds a likely one, and of their modules.
- *
- * Besides, heapcore has rules of its own for what the C library loses.
  */
 #ifndef ANALYZER_GATE_SUPPRESSIONS_H
 #define ANALYZER_GATE_SUPPRESSIONS_H
@@ -43,14 +41,11 @@ struct error *suppressions_parse(struct suppressions *suppressions, char *text, 
 void suppressions_deinit(struct suppressions *suppressions);
 DEFINE_DEINIT(suppressions_deinit, struct suppressions)
 
-/*
- * The text of the first rule that names the leak, "heapcore: ..." if it is one of ours, or NULL.
- * All rules that name it are marked as matched.
- */
+/* The text of the first rule that names the leak, or NULL. All that do are marked as matched. */
 const char *suppressions_find(struct suppressions *suppressions, const struct leak_kind *leak);
 
-/* Mark the kinds that a rule names as suppressed. */
-void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds);
+/* Mark the kinds that a rule names as suppressed; and known ones, see leak_is_known(). */
+void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds, bool known);
 
 /*
  * Whether the text is as the pattern says, where * stands for any text; or as LeakSanitizer has it:

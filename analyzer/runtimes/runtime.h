@@ -13,6 +13,7 @@
 #ifndef ANALYZER_RUNTIMES_RUNTIME_H
 #define ANALYZER_RUNTIMES_RUNTIME_H
 
+#include "analyzer/capture/teardown.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/unused.h"
 #include "analyzer/image/view.h"
@@ -322,6 +323,13 @@ struct runtime {
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded,
 	 * and its objects are not known. */
 	const char *leaks_note;
+	/*
+	 * Optional: why the runtime itself lost the allocation, which no program can mend: "what
+	 * its interpreter held when it was freed". NULL: nothing is known. Lives for ever.
+	 */
+	const char *(*known_leak)(struct object_space *space, allocation_id id);
+	/* Optional: where it gives its objects' pages back before a process ends. */
+	struct teardown teardown;
 };
 
 extern const struct runtime *const runtime_kinds[]; /* NULL at the end */

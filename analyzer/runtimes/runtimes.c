@@ -341,6 +341,21 @@ bool runtimes_have_left(const struct runtimes *list, allocation_id id)
 	return space && space->has_ended;
 }
 
+const char *runtimes_known_leak(const struct runtimes *list, allocation_id id,
+				const char **ret_name)
+{
+	const char *cause = NULL;
+
+	for (size_t i = 0; !cause && i < list->count; i++) {
+		struct object_space *space = list->spaces[i];
+
+		if (space->runtime->known_leak)
+			cause = space->runtime->known_leak(space, id);
+		*ret_name = space->runtime->name;
+	}
+	return cause;
+}
+
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

@@ -70,6 +70,10 @@ bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id);
 /* Whether the runtime of the object has ended, and left it to the system. */
 bool runtimes_have_left(const struct runtimes *list, allocation_id id);
 
+/* Why a runtime lost the allocation, and the runtime's name; NULL: none is known to have. */
+const char *runtimes_known_leak(const struct runtimes *list, allocation_id id,
+				const char **ret_name);
+
 /* Say what keeps a collector of cycles from freeing garbage. False: nothing is known to. */
 bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size);
 

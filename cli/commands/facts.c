@@ -92,6 +92,8 @@ static struct error *write_leaks(struct analysis *analysis, struct report *repor
 		_cleanup_(free) char *label = leak_kind_label(kind);
 		char fingerprint[17];
 
+		if (kind->known_cause)
+			continue;
 		if (!label)
 			return &error_no_memory;
 		snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, kind->fingerprint);

@@ -72,6 +72,8 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 		char buffer[FINGERPRINT_SIZE];
 		struct memory_view view;
 
+		if (leak_is_known(kind))
+			continue;
 		if (!label)
 			report->error = &error_no_memory;
 
@@ -84,6 +86,37 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 			   example_contents(analysis, kind, &view, report), label ? label : "",
 			   kind->type, VALUE_IF(kind->type, kind->typed_roots), kind->type_reason,
 			   kind->allocated_by);
+	}
+	report_end_table(report);
+}
+
+/* Those of one cause make a row, where its first kind is. */
+static void write_known(struct report *report, const struct leak_kinds *kinds)
+{
+	static const struct table table = TABLE(
+		"known leak",
+		"{count,} known {count|leak|leaks} of {owner} ({bytes,} bytes), shown by --no-known: {cause}",
+		{ "owner", VALUE_TEXT }, { "cause", VALUE_TEXT }, { "count", VALUE_COUNT },
+		{ "bytes", VALUE_BYTES });
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < kinds->count; i++) {
+		const struct leak_kind *kind = &kinds->list[i];
+		struct set_total total = { 0 };
+		bool is_first = true;
+
+		for (size_t j = 0; leak_is_known(kind) && j < kinds->count; j++) {
+			const struct leak_kind *other = &kinds->list[j];
+
+			if (other->rule != kind->rule)
+				continue;
+			is_first &= j >= i;
+			set_total_add(&total,
+				      (struct set_total){ other->allocations, other->bytes });
+		}
+		if (leak_is_known(kind) && is_first)
+			report_row(report, kind->known_owner, kind->known_cause, total.count,
+				   total.bytes);
 	}
 	report_end_table(report);
 }
@@ -313,7 +346,7 @@ static struct error *check_limits(struct gate *gate)
 static struct error *look(struct gate *gate)
 {
 	TRY(leak_kinds_find(gate->analysis, gate->options->likely, &gate->kinds));
-	suppressions_apply(&gate->suppressions, &gate->kinds);
+	suppressions_apply(&gate->suppressions, &gate->kinds, !gate->options->no_known);
 	baseline_compare(&gate->baseline, &gate->kinds);
 	return NULL;
 }
@@ -355,6 +388,8 @@ static void write_outcome(const struct gate *gate, struct report *report)
 	for (size_t i = 0; i < gate->kinds.count; i++) {
 		const struct leak_kind *kind = &gate->kinds.list[i];
 
+		if (leak_is_known(kind))
+			continue;
 		if (kind->state == LEAK_SUPPRESSED)
 			suppressed += kind->allocations;
 		else
@@ -431,6 +466,7 @@ static void write_tables(const struct gate *gate, struct report *report)
 		counted.bytes -= own.bytes;
 	}
 	write_leaks(report, gate->analysis, &gate->kinds);
+	write_known(report, &gate->kinds);
 	write_likely_held(gate, report);
 	write_shared(report, shared, counted);
 	write_gone(report, &gate->baseline);

@@ -14,6 +14,7 @@ enum {
 	KEY_SUPPRESS = 's',
 	KEY_LIKELY = 'y',
 	KEY_SELF_CHECK = 'S',
+	KEY_NO_KNOWN = 'k',
 };
 
 const struct argp_option gate_switches[] = {
@@ -47,6 +48,8 @@ const struct argp_option gate_switches[] = {
 	  "Ignore leaks that match a rule of this file; LeakSanitizer's files work, too; may be repeated",
 	  0 },
 	{ NULL, 0, NULL, 0, "Other switches", 0 },
+	{ "no-known", KEY_NO_KNOWN, NULL, 0,
+	  "Also count what interpreters and libraries are known to lose", 0 },
 	{ "self-check", KEY_SELF_CHECK, NULL, 0,
 	  "First test heapcore on a process that leaks on purpose", 0 },
 	{ 0 },
@@ -58,6 +61,7 @@ const struct switch_place gate_places[] = {
 	PLACE(KEY_UPDATE, PLACE_FLAG, struct gate_options, update),
 	PLACE(KEY_RATCHET, PLACE_FLAG, struct gate_options, ratchet),
 	PLACE(KEY_LIKELY, PLACE_FLAG, struct gate_options, likely),
+	PLACE(KEY_NO_KNOWN, PLACE_FLAG, struct gate_options, no_known),
 	PLACE(KEY_SELF_CHECK, PLACE_FLAG, struct gate_options, self_check),
 	{ 0 },
 };

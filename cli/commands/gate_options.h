@@ -44,6 +44,7 @@ struct gate_options {
 	size_t suppress_count;
 	bool update, ratchet;
 	bool likely;
+	bool no_known;
 	bool self_check;
 };
 

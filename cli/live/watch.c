@@ -1,8 +1,10 @@
 #include "cli/live/watch.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/capture/machine.h"
 #include "analyzer/capture/tracer.h"
+#include "analyzer/runtimes/runtime.h"
 #include "cli/live/snap.h"
 #include "cli/prompt/output_file.h"
 
@@ -389,8 +391,26 @@ static void live_with(pid_t heapcore)
 		_exit(EXIT_NOT_ANALYSED);
 }
 
+/* Those of all runtimes, and one without names; to be freed. */
+static struct teardown *list_teardowns(void)
+{
+	struct teardown *list = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; runtime_kinds[i]; i++)
+		if (runtime_kinds[i]->teardown.function &&
+		    LIST_APPEND(list, count, runtime_kinds[i]->teardown))
+			break;
+	if (!list || LIST_APPEND(list, count, (struct teardown){ 0 })) {
+		free(list);
+		return NULL;
+	}
+	return list;
+}
+
 static void run_watcher(const struct watch_options *options, int socket, pid_t heapcore)
 {
+	_cleanup_(free) struct teardown *teardowns = list_teardowns();
 	struct watcher watcher = { .options = options, .socket = socket };
 	int gate[2], births[2];
 
@@ -405,6 +425,7 @@ static void run_watcher(const struct watch_options *options, int socket, pid_t h
 	watcher.tracer = (struct tracer_options){
 		.program = fork(),
 		.follow = options->follow,
+		.teardowns = teardowns,
 	};
 	if (watcher.tracer.program == 0) {
 		close(gate[1]);

@@ -7,6 +7,7 @@
  *
  * Behind the ends of stacks are values that nothing refers to any more.
  */
+#include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/perl/space.h"
 
 enum {
@@ -45,15 +46,21 @@ static bool starts_block(const struct perl *perl, uint64_t address)
 	       allocation_start(index, id) == address;
 }
 
+/* Of the first words, malloc writes over some once the interpreter is freed. */
+static bool has_stacks(const struct perl *perl, const struct interpreter *words)
+{
+	return words->saves_used >= 0 && words->saves_used <= words->saves_size &&
+	       words->scopes_used >= 0 && words->scopes_used <= words->scopes_size &&
+	       words->temporaries_last >= -1 && words->temporaries_last < words->temporaries_size &&
+	       starts_block(perl, words->saves) && starts_block(perl, words->scopes) &&
+	       starts_block(perl, words->temporaries);
+}
+
 static bool is_interpreter(const struct perl *perl, const struct interpreter *words)
 {
 	return words->base % PERL_WORD == 0 &&
 	       words->sp - words->base <= words->end - words->base && words->base < words->end &&
-	       words->saves_used >= 0 && words->saves_used <= words->saves_size &&
-	       words->scopes_used >= 0 && words->scopes_used <= words->scopes_size &&
-	       words->temporaries_last >= -1 && words->temporaries_last < words->temporaries_size &&
-	       starts_block(perl, words->base) && starts_block(perl, words->saves) &&
-	       starts_block(perl, words->scopes) && starts_block(perl, words->temporaries);
+	       starts_block(perl, words->base) && has_stacks(perl, words);
 }
 
 struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t start, uint64_t count)
@@ -141,6 +148,116 @@ static struct error *add_interpreter(struct perl *perl, uint64_t start,
 	return NULL;
 }
 
+/* Whether the word leads to an interpreter that perl_free() freed. */
+static bool leads_to_freed(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	const struct perl *perl = data;
+	struct interpreter words;
+
+	return word % (2 * PERL_WORD) == 0 && !starts_block(perl, word) &&
+	       view_read(view, word, &words, sizeof(words)) && has_stacks(perl, &words);
+}
+
+/* How large it was, by the word that malloc had in front of it; or not more than that. */
+static uint64_t freed_size(struct view *view, uint64_t start)
+{
+	uint64_t size;
+
+	if (!view_word(view, start - PERL_WORD, &size) || size < LEAST_SIZE || size > MOST_SIZE)
+		return LEAST_SIZE;
+	return size & ~(uint64_t)(2 * PERL_WORD - 1);
+}
+
+/*
+ * A locale of newlocale(), glibc's struct __locale_struct with the names of 12 categories in the
+ * same block: LC_ALL, the seventh, has no data.
+ */
+static bool is_locale(struct view *view, struct memory_range range)
+{
+	enum { CATEGORIES = 13, ALL = 6, NAMES = CATEGORIES + 3, WORDS = NAMES + CATEGORIES };
+	uint64_t words[WORDS];
+	size_t own = 0;
+
+	if (!view_read(view, range.start, words, sizeof(words)) || words[ALL] != 0)
+		return false;
+	for (size_t i = 0; i < CATEGORIES; i++) {
+		uint64_t name = words[NAMES + i];
+
+		if ((i != ALL && !image_find(view->image, words[i])) ||
+		    (i != ALL && !image_find(view->image, name)))
+			return false;
+		own += name >= range.start + sizeof(words) && name < range.end;
+	}
+	return own > 0;
+}
+
+static bool is_word(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	return word == *(const uint64_t *)data;
+}
+
+static bool is_left(const struct perl *perl, allocation_id id)
+{
+	array_for_each(left, &perl->left) {
+		if (*left == id)
+			return true;
+	}
+	return false;
+}
+
+/* Its end also loses the locale that its thread used: the first that nothing leads to. */
+static allocation_id find_locale(const struct perl *perl)
+{
+	enum { LEAST_LOCALE = 240, MOST_LOCALE = 1024 };
+	const struct allocation_index *index = perl->context.index;
+	struct view view = { perl->context.image };
+	size_t hint = 0;
+
+	bitmap_for_each(i, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)i, &hint);
+		uint64_t size = range.end - range.start;
+
+		if (size >= LEAST_LOCALE && size <= MOST_LOCALE && is_locale(&view, range) &&
+		    !is_left(perl, (allocation_id)i) &&
+		    !module_data_search(perl->context.image, perl->context.program, is_word,
+					&range.start))
+			return (allocation_id)i;
+	}
+	return NO_ALLOCATION;
+}
+
+/* At its end Perl frees the interpreter, but not all that it held. */
+static struct error *find_left(struct perl *perl)
+{
+	const struct allocation_index *index = perl->context.index;
+	struct view view = { perl->context.image };
+	uint64_t place = module_data_search(perl->context.image, perl->context.program,
+					    leads_to_freed, perl);
+	uint64_t start, word;
+
+	if (!place || !view_word(&view, place, &start))
+		return NULL;
+	for (uint64_t i = 0, size = freed_size(&view, start); i < size; i += PERL_WORD) {
+		allocation_id id = view_word(&view, start + i, &word) ? allocation_find(index, word)
+								      : NO_ALLOCATION;
+
+		if (id != NO_ALLOCATION && bitmap_get(allocation_used(index), id))
+			TRY(array_append(&perl->left, id));
+	}
+	perl->locale = find_locale(perl);
+	return NULL;
+}
+
+const char *perl_known_leak(struct object_space *space, allocation_id id)
+{
+	const struct perl *perl = (const struct perl *)space;
+
+	if (perl->left.count > 0 && id == perl->locale)
+		return "the locale that its thread used when perl_destruct() ended that";
+
+	return is_left(perl, id) ? "what its interpreter held when perl_free() freed it" : NULL;
+}
+
 struct error *perl_find_interpreters(struct perl *perl)
 {
 	const struct allocation_index *index = perl->context.index;
@@ -160,7 +277,7 @@ struct error *perl_find_interpreters(struct perl *perl)
 			TRY(add_interpreter(perl, range.start, &words));
 		}
 	}
-	return NULL;
+	return perl->space.has_ended ? find_left(perl) : NULL;
 }
 
 /* Code that is run once: not a subroutine. It is in no other code if it is the main program's. */

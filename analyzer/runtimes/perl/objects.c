@@ -51,6 +51,7 @@ static void forget(struct perl *perl)
 	array_release(&perl->live);
 	table_release(&perl->weak);
 	array_release(&perl->interpreters);
+	array_release(&perl->left);
 	array_release(&perl->named);
 }
 
@@ -222,6 +223,7 @@ static struct error *find_all(struct perl *perl)
 	perl->found.memory.account = perl->numbers.memory.account = context->account;
 	perl->classes.memory.account = perl->live.memory.account = context->account;
 	perl->weak.memory.account = perl->interpreters.memory.account = context->account;
+	perl->left.memory.account = context->account;
 	TRY(array_resize(&perl->parts, count));
 	TRY(array_resize(&perl->links, count));
 	if (count > 0)

@@ -24,6 +24,7 @@ const struct runtime runtime_perl = {
 	.is_counted = true,
 	.keeps_cycles = true,
 	.liveness = perl_liveness,
+	.known_leak = perl_known_leak,
 	.visit_frames = perl_visit_frames,
 	.find_names = perl_find_names,
 	.visit_references = perl_visit_references,

@@ -113,8 +113,10 @@ struct perl {
 	/* Of stacks and arguments, as far as they are in use; sorted once parts are found. */
 	ARRAY(struct perl_word) live;
 	ARRAY(struct perl_interpreter) interpreters;
-	bool has_fields;     /* names of variables have a word more, from 5.38 on */
-	struct budget steps; /* of walks: in a damaged core, all may share their parts */
+	ARRAY(allocation_id) left; /* that one which was freed still leads to */
+	allocation_id locale;	   /* of one that was freed */
+	bool has_fields;	   /* names of variables have a word more, from 5.38 on */
+	struct budget steps;	   /* of walks: in a damaged core, all may share their parts */
 	ARRAY(struct perl_name) named;
 	struct address_map weak; /* of one that a hash knows: the hash's part that leads to it */
 };
@@ -140,6 +142,7 @@ struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t sta
 
 /* Find all parts, in this order. */
 struct error *perl_find_interpreters(struct perl *perl);
+const char *perl_known_leak(struct object_space *space, allocation_id id);
 struct error *perl_find_parts(struct perl *perl);
 
 /* Learn where main programs are, and how names of variables are laid out. */

@@ -23,6 +23,9 @@ bool ruby_visit_bases(struct object_space *space, uint64_t number,
 		      bool (*visit)(void *data, const char *name), void *data);
 struct error *ruby_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
 
+/* The slot of struct runtime, in losses.c. */
+const char *ruby_known_leak(struct object_space *space, allocation_id id);
+
 /* "T_STRING", and "iseq" of a T_IMEMO; NULL: not known. */
 const char *ruby_type_name(uint64_t type);
 const char *ruby_imemo_name(uint64_t kind);

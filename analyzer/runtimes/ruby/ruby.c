@@ -98,6 +98,8 @@ const struct runtime runtime_ruby = {
 	.pages = &pages,
 	.leaks_note =
 		"Ruby is loaded, but no pages of its objects were found: what they refer to is not leaked, though Ruby may have dropped them",
+	.known_leak = ruby_known_leak,
+	.teardown = { "ruby_vm_destruct", "ruby_run_node" },
 };
 
 /*

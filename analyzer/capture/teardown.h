@@ -1,0 +1,38 @@
+/*
+ * Interpreters that give the memory of their objects back to the system before the process ends.
+ *
+ * Blocks of malloc that only such objects hold stay behind. After that, nobody can tell them from
+ * blocks that were lost. So the process is looked into right before: when it is about to unmap the
+ * first page of objects within the interpreter's last function. Nothing runs after that but exit().
+ */
+#ifndef ANALYZER_CAPTURE_TEARDOWN_H
+#define ANALYZER_CAPTURE_TEARDOWN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Names in the table of dynamic symbols. */
+struct teardown {
+	const char *function; /* that unmaps the pages; NULL: none does */
+	/*
+	 * What the interpreter's own program calls or defines, and no program into which it is
+	 * embedded: that may go on for long.
+	 */
+	const char *program;
+};
+
+/* Bytes of a page of objects, as interpreters have them; the filter hands these to the tracer. */
+enum { TEARDOWN_PAGE_1 = 1 << 14, TEARDOWN_PAGE_2 = 1 << 16 };
+
+/* Where a process has the function; zeroed for a new program. */
+struct teardown_place {
+	bool looked_for;
+	uint64_t start, end;
+};
+
+/* Whether the thread, which is about to unmap a page, does so in one of these functions. */
+bool teardown_begins(pid_t process, pid_t thread, const struct teardown *teardowns,
+		     struct teardown_place *place);
+
+#endif
