@@ -117,7 +117,9 @@ static const uint8_t *next_bytes(const struct image *image, uint64_t *at, uint64
 	return bytes;
 }
 
-/* Whether the upper end of it has an address of code: where a call returns to, or a fiber begins.
+/*
+ * Whether the upper end of it has an address of code, where a call returns to or a fiber begins; or
+ * of itself: what a frame refers to, or where a stack that waits for a fiber begins.
  */
 static bool ends_as_stack(const struct guessing *guessing, const struct unknown *unknown)
 {
@@ -131,10 +133,11 @@ static bool ends_as_stack(const struct guessing *guessing, const struct unknown 
 
 	for (; (bytes = next_bytes(image, &at, unknown->end, &size)); at += size)
 		for (uint64_t i = 0; i + width <= size; i += width) {
-			const struct region *region =
-				image_find(image, load_word(bytes + i, width));
+			uint64_t word = load_word(bytes + i, width);
+			const struct region *region = image_find(image, word);
 
-			if (region && (region->rights & RIGHT_EXECUTE))
+			if ((region && (region->rights & RIGHT_EXECUTE)) ||
+			    word - unknown->start < unknown->end - unknown->start)
 				return true;
 		}
 	return false;
