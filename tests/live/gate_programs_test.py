@@ -159,10 +159,13 @@ def documents(text):
         text = text[end:]
 
 
+OPTIONS = []  # of heapcore run, besides
+
+
 def report_of(command, **variables):
     """What heapcore says of each process, and how it ended."""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as log:
-        result = run([harness.HEAPCORE, "run", "--quiet", "--follow-forks",
+        result = run([harness.HEAPCORE, "run", "--quiet", "--follow-forks", *OPTIONS,
                       "--format", "json", "--log-file", log.name, "--",
                       *command], **variables)
         return list(documents(log.read())), result
