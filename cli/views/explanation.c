@@ -373,7 +373,7 @@ static void explain_leak_root(struct describer *describer, const struct leak_roo
 		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT }, { "ring", VALUE_COUNT },
 		{ "owned", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT });
 	struct report *report = describer->report;
-	bool owner = root->owned_count > root->members;
+	bool owner = root->owned_count > 1;
 
 	report_single(
 		report, &table, allocation_start(analysis_index(describer->analysis), root->id),
