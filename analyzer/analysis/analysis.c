@@ -371,6 +371,13 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	return signature_read(&reader, id, range_of(analysis, id));
 }
 
+bool analysis_tell_counts(const struct analysis *analysis, allocation_id id, char *ret, size_t size)
+{
+	struct signature_reader reader = analysis_signatures(analysis);
+
+	return signature_tell_counts(&reader, range_of(analysis, id), ret, size);
+}
+
 pattern_number analysis_pattern_shown(const struct analysis *analysis,
 				      const struct patterns *patterns, allocation_id id)
 {

@@ -272,6 +272,10 @@ const struct bitmap *analysis_leaked(const struct analysis *analysis);
 const struct bitmap *analysis_garbage(const struct analysis *analysis);
 const struct bitmap *analysis_held(const struct analysis *analysis);
 
+/* See signature_tell_counts(). */
+bool analysis_tell_counts(const struct analysis *analysis, allocation_id id, char *ret,
+			  size_t size);
+
 /*
  * That references to the object are missing: its count says more of them than there are. *ret is
  * NULL otherwise, and lives as long as the analysis.

@@ -1,6 +1,8 @@
 #include "analyzer/classify/classes.h"
 
 #include "analyzer/base/table.h"
+#include "analyzer/base/text.h"
+#include "analyzer/classify/cxx.h"
 #include "analyzer/classify/literal.h"
 #include "analyzer/classify/rtti.h"
 #include "analyzer/classify/type_names.h"
@@ -28,6 +30,7 @@ struct signature {
 struct type {
 	uint64_t address;
 	struct names names;
+	bool is_checked, is_right; /* whether it is one */
 };
 
 struct classes {
@@ -39,6 +42,8 @@ struct classes {
 	HASH_TABLE(struct type) types;
 	/* What may still be spent on names, and on bases of those asked for. */
 	struct budget names_budget, bases_budget;
+	bool libraries_known; /* of C++ */
+	unsigned int libraries;
 };
 
 /*
@@ -139,6 +144,18 @@ static char *name_shared(const char *mangled, char *full)
 	return shared;
 }
 
+/* That of a type that is no class, such as int, is known by the symbol of its type_info. */
+static char *type_by_symbol(struct classes *classes, uint64_t address)
+{
+	static const char prefix[] = "typeinfo for ";
+	struct symbol symbol;
+
+	return debug_symbol(classes->debug, address, &symbol) && symbol.start == address &&
+			       strncmp(symbol.name, prefix, sizeof(prefix) - 1) == 0
+		       ? strdup(symbol.name + sizeof(prefix) - 1)
+		       : NULL;
+}
+
 /* The names of a class, by its type_info; empty ones if memory is short. */
 static struct names type_names(struct classes *classes, uint64_t address)
 {
@@ -153,7 +170,9 @@ static struct names type_names(struct classes *classes, uint64_t address)
 		char *full = mangled ? name_shared(mangled, demangle(classes, mangled)) : NULL;
 
 		/* What nobody can read is still better than nothing. */
-		names_set(&type->names, full ? full : take(mangled));
+		if (!full)
+			full = mangled ? take(mangled) : type_by_symbol(classes, address);
+		names_set(&type->names, full);
 	}
 	return type->names;
 }
@@ -292,21 +311,50 @@ uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
 	return signature->control_block;
 }
 
-static void name_slab(struct signature *signature, const char *first)
+static void name_marked(struct signature *signature, enum signature_mark mark,
+			const struct names *names)
 {
-	char *full;
+	static const struct {
+		const char *before, *behind;
+	} texts[] = {
+		[MARK_SLAB] = { "slab, beginning with ", "" },
+		[MARK_DESTROYED] = { "", " (destroyed, held by weak_ptr)" },
+		[MARK_EXCEPTION] = { "exception ", "" },
+		[MARK_RETHROWN] = { "exception ", " (rethrown)" },
+	};
+	const char *before = texts[mark].before, *behind = texts[mark].behind;
 
-	if (asprintf(&full, "slab, beginning with %s", first) < 0)
-		full = NULL;
 	signature->kind = SIGNATURE_DATA;
-	names_set(&signature->names, full);
+	signature->names.known = true;
+	if (!names->brief)
+		return;
+	signature->names.full = format_text("%s%s%s", before, names->full, behind);
+	signature->names.brief = format_text("%s%s%s", before, names->brief, behind);
+}
+
+static struct names find_names(struct classes *classes, uint64_t address);
+
+/* Of what the signature without its mark is the address of. */
+static struct names unmarked_names(struct classes *classes, uint64_t address,
+				   enum signature_mark mark)
+{
+	switch (mark) {
+	case MARK_SLAB:
+	case MARK_DESTROYED:
+		return find_names(classes, address - mark);
+	case MARK_EXCEPTION:
+	case MARK_RETHROWN:
+		return type_names(classes, address - mark);
+	default:
+		return (struct names){ 0 };
+	}
 }
 
 /* Symbols are asked where the type does not tell the name: it takes longer. */
 static struct names find_names(struct classes *classes, uint64_t address)
 {
-	const char *first =
-		classes_is_slab(classes, address) ? classes_full_name(classes, address - 1) : NULL;
+	enum signature_mark mark = classes_mark(classes, address);
+	struct names unmarked = unmarked_names(classes, address, mark);
 	struct signature *signature = find_signature(classes, address);
 	struct names names = { 0 };
 
@@ -316,8 +364,8 @@ static struct names find_names(struct classes *classes, uint64_t address)
 		names = type_names(classes, signature->type);
 	if (names.brief)
 		return names;
-	if (!signature->names.known && first)
-		name_slab(signature, first);
+	if (!signature->names.known && mark)
+		name_marked(signature, mark, &unmarked);
 	else if (!signature->names.known)
 		name_by_symbol(classes, signature);
 	return signature->names;
@@ -345,10 +393,53 @@ bool classes_is_class(struct classes *classes, uint64_t signature)
 	return classes_kind(classes, signature) == SIGNATURE_CLASS;
 }
 
-bool classes_is_slab(struct classes *classes, uint64_t signature)
+/* Whether there is a type_info, perhaps that of a pointer or number, which only a symbol names. */
+static bool is_type(struct classes *classes, uint64_t address)
 {
-	return signature % sizeof(uint64_t) == 1 && !is_of_runtime(classes, signature) &&
-	       !is_of_runtime(classes, signature - 1) && classes_is_class(classes, signature - 1);
+	struct names names = type_names(classes, address);
+	struct type *type = table_find(&classes->types, address, item, item->address == address);
+
+	if (!type || !names.brief)
+		return false;
+	if (!type->is_checked) {
+		_cleanup_(free) char *symbol = type_by_symbol(classes, address);
+
+		type->is_checked = true;
+		type->is_right =
+			symbol || rtti_is_class(classes->image, address, &classes->names_budget);
+	}
+	return type->is_right;
+}
+
+enum signature_mark classes_mark(struct classes *classes, uint64_t signature)
+{
+	enum signature_mark mark = (enum signature_mark)(signature % sizeof(uint64_t));
+	uint64_t address = signature - mark;
+
+	if (mark == MARK_NONE || is_of_runtime(classes, signature) ||
+	    is_of_runtime(classes, address))
+		return MARK_NONE;
+	switch (mark) {
+	case MARK_SLAB:
+		return classes_is_class(classes, address) ? mark : MARK_NONE;
+	case MARK_DESTROYED:
+		return classes_control_block(classes, address) != NO_CONTROL_BLOCK ? mark
+										   : MARK_NONE;
+	case MARK_EXCEPTION:
+	case MARK_RETHROWN:
+		return is_type(classes, address) ? mark : MARK_NONE;
+	default:
+		return MARK_NONE;
+	}
+}
+
+bool classes_may_throw(struct classes *classes)
+{
+	if (!classes->libraries_known) {
+		classes->libraries_known = true;
+		classes->libraries = cxx_find(classes->image, classes->program);
+	}
+	return classes->libraries != 0;
 }
 
 const char *classes_name(struct classes *classes, uint64_t signature)

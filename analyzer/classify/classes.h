@@ -34,18 +34,27 @@ void classes_set_runtimes(struct classes *classes, const struct runtimes *runtim
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
 /*
- * The signature of a slab, a block that an allocator of the program's own cuts objects out of, of
- * which the first is of that class. Its name is "slab, beginning with app::Session"; it is of no
- * class.
+ * Signatures that are more than the address of a class; their names say so. None is of a class.
+ *
+ * A slab is a block that an allocator of the program's own cuts objects out of, of which the first
+ * is of that class: "slab, beginning with app::Session". An object that std::make_shared() made is
+ * destroyed when its last std::shared_ptr is; its memory stays until the last std::weak_ptr is
+ * gone: "app::Session (destroyed, held by weak_ptr)". Exceptions have the address of the type_info:
+ * "exception app::Error", "exception app::Error (rethrown)".
  */
-static inline uint64_t slab_signature(uint64_t vtable)
+enum signature_mark { MARK_NONE, MARK_SLAB, MARK_DESTROYED, MARK_EXCEPTION, MARK_RETHROWN };
+
+static inline uint64_t signature_mark(uint64_t address, enum signature_mark mark)
 {
-	return vtable + 1;
+	return address + mark;
 }
 
-/* Whether it is the signature of a class, or of a slab. */
+enum signature_mark classes_mark(struct classes *classes, uint64_t signature);
+
+/* Whether the program may throw exceptions of C++. */
+bool classes_may_throw(struct classes *classes);
+
 bool classes_is_class(struct classes *classes, uint64_t signature);
-bool classes_is_slab(struct classes *classes, uint64_t signature);
 
 /* What control_block_object() says of the vtable's class. */
 uint32_t classes_control_block(struct classes *classes, uint64_t vtable);

@@ -137,11 +137,21 @@ static enum type_kind find_kind(const struct image *image, uint64_t type, struct
 	return found && may_be_named(image, kind, names[found], budget) ? found : TYPE_NONE;
 }
 
+bool rtti_is_class(const struct image *image, uint64_t type, struct budget *budget)
+{
+	bool known;
+
+	if (find_kind(image, type, budget) == TYPE_NONE)
+		return false;
+	_cleanup_(free) char *name = read_name(image, type, budget, &known);
+
+	return name || !known;
+}
+
 uint64_t rtti_type(const struct image *image, uint64_t vtable, struct budget *budget)
 {
 	uint64_t type, word;
 	int64_t offset_to_top;
-	bool known;
 
 	if (!read_type(image, vtable, &type) || type == 0 ||
 	    !read_word(image, vtable - word_at(image, 2), &word))
@@ -149,12 +159,9 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable, struct budget *bu
 	/* That of a vtable for a base inside of the object is negative. */
 	offset_to_top = image_word_size(image) == sizeof(int32_t) ? (int32_t)word : (int64_t)word;
 	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT ||
-	    offset_to_top % (int)image_word_size(image) != 0 ||
-	    find_kind(image, type, budget) == TYPE_NONE)
+	    offset_to_top % (int)image_word_size(image) != 0)
 		return 0;
-	_cleanup_(free) char *name = read_name(image, type, budget, &known);
-
-	return known && !name ? 0 : type;
+	return rtti_is_class(image, type, budget) ? type : 0;
 }
 
 char *rtti_name(const struct image *image, uint64_t type, struct budget *budget)

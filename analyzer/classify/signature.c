@@ -1,9 +1,13 @@
 #include "analyzer/classify/signature.h"
 
 #include "analyzer/base/address_map.h"
+#include "analyzer/classify/control_block.h"
+#include "analyzer/classify/exceptions.h"
 #include "analyzer/classify/literal.h"
 #include "analyzer/classify/type_names.h"
 #include "analyzer/heap/debug_header.h"
+
+#include <inttypes.h>
 
 enum {
 	WORD = sizeof(uint64_t),
@@ -127,7 +131,7 @@ static enum verdict find_verdict(struct signature_judge *judge, uint64_t word)
 	size_t length;
 
 	if (classes_is_class(judge->input.classes, word) ||
-	    classes_is_slab(judge->input.classes, word))
+	    classes_mark(judge->input.classes, word))
 		return ACCEPTED;
 	if (!region)
 		return REFUSED;
@@ -275,17 +279,68 @@ static const struct known_signature *know_word(struct signature_reader *reader, 
 	return known;
 }
 
+/* What throw made has no vtable, and begins with a count, or the address of what is thrown again.
+ */
+static uint64_t exception_signature(struct signature_reader *reader, struct memory_range range,
+				    uint64_t word)
+{
+	struct exception exception;
+
+	if (!reader->classes || !exception_may_begin(range, word) ||
+	    !classes_may_throw(reader->classes) ||
+	    !exception_read(&reader->view, range, word, &exception))
+		return 0;
+	return signature_mark(exception.type,
+			      exception.is_rethrown ? MARK_RETHROWN : MARK_EXCEPTION);
+}
+
+/* Of a control block without an object in it, or whose object is destroyed. */
+static uint64_t control_block_signature(struct signature_reader *reader, uint64_t vtable,
+					uint64_t start)
+{
+	struct shared_counts counts;
+
+	return control_block_read(&reader->view, start, &counts) && counts.uses == 0
+		       ? signature_mark(vtable, MARK_DESTROYED)
+		       : vtable;
+}
+
 /* The vtable of the object inside of a control block, or that of the block. */
 static uint64_t object_vtable(struct signature_reader *reader, const struct known_signature *known,
 			      uint64_t start, uint64_t size)
 {
-	uint64_t word;
+	uint64_t word = control_block_signature(reader, known->word, start);
 
+	if (word != known->word || known->object == 0)
+		return word;
 	if (size < known->object + image_word_size(reader->view.image) ||
 	    !view_word(&reader->view, start + known->object, &word) ||
 	    !classes_is_vtable(reader->classes, word))
 		return known->word;
 	return word;
+}
+
+bool signature_tell_counts(struct signature_reader *reader, struct memory_range range, char *ret,
+			   size_t size)
+{
+	struct shared_counts counts;
+	struct exception exception;
+	uint64_t word;
+
+	if (!reader->classes || !view_word(&reader->view, range.start, &word))
+		return false;
+	if (exception_signature(reader, range, word) &&
+	    exception_read(&reader->view, range, word, &exception)) {
+		snprintf(ret, size, "an exception: use count %" PRIu64, exception.uses);
+		return true;
+	}
+	if (classes_control_block(reader->classes, word) == NO_CONTROL_BLOCK ||
+	    !control_block_read(&reader->view, range.start, &counts))
+		return false;
+	snprintf(ret, size,
+		 "counted by std::shared_ptr: use count %" PRIu64 ", weak count %" PRIu64,
+		 counts.uses, counts.weak);
+	return true;
 }
 
 /* Whether an object may begin with it, not a subobject behind its start. */
@@ -350,15 +405,13 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 	if (!(reader->kept && kept_words_find(reader->kept, id, &word)) &&
 	    !view_word(&reader->view, start, &word))
 		return 0;
-	if (word == 0)
-		return 0;
 	known = know_word(reader, word);
 	if (!known->constant)
-		return 0;
-	if (known->object != 0 && known->object != NO_CONTROL_BLOCK)
+		return exception_signature(reader, range, word);
+	if (known->object != NO_CONTROL_BLOCK)
 		return object_vtable(reader, known, start, range.end - start);
 	return range.end - start >= LEAST_SLAB && is_slab(reader, word, start, range.end - start)
-		       ? slab_signature(word)
+		       ? signature_mark(word, MARK_SLAB)
 		       : word;
 }
 

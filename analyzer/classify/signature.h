@@ -6,7 +6,7 @@
  * if that is the address of something that cannot be written, or of a vtable. Of an object that
  * std::make_shared() put behind its counts it is the object's own, if it has a vtable. A block out
  * of which a program cuts objects of several classes is distinguished from an object: see
- * slab_signature().
+ * signature_mark().
  */
 #ifndef ANALYZER_CLASSIFY_SIGNATURE_H
 #define ANALYZER_CLASSIFY_SIGNATURE_H
@@ -89,6 +89,10 @@ uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 
 /* Whether the candidate, which is not 0, is one. */
 bool signature_is_right(const struct signature_reader *reader, uint64_t candidate);
+
+/* "an exception: use count 1", if C++ counts what holds the allocation, which has that range. */
+bool signature_tell_counts(struct signature_reader *reader, struct memory_range range, char *ret,
+			   size_t size);
 
 /* The signature of the allocation; 0: none. */
 uint64_t signature_read(struct signature_reader *reader, allocation_id id,

@@ -65,7 +65,7 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 	/* Only where something else is known, too, does it matter whether it is a class. */
 	if (signature && ((!has_type && pattern == NO_PATTERN) || is_class(analysis, signature) ||
 			  classes_is_class(analysis_classes(analysis), signature) ||
-			  classes_is_slab(analysis_classes(analysis), signature)))
+			  classes_mark(analysis_classes(analysis), signature)))
 		return kind_make(BY_SIGNATURE, signature);
 	if (has_type)
 		return type_key(typed);

@@ -426,7 +426,8 @@ static bool tell_use(const struct analysis *analysis, const struct place *place,
 			       : heaps_tell_used(analysis_heaps(analysis), place->start, ret,
 						 size) ||
 					 runtimes_tell(analysis_runtimes(analysis), place->id, ret,
-						       size);
+						       size) ||
+					 analysis_tell_counts(analysis, place->id, ret, size);
 	if (place->kind != PLACE_ARENA && place->kind != PLACE_BOOKKEEPING)
 		return false;
 	if (heaps_tell(analysis_heaps(analysis), address, ret, size))
@@ -580,8 +581,7 @@ bool describe_likely(struct describer *describer, allocation_id id)
 		return false;
 	disguised = likely_held_find(analysis, id);
 	if (disguised)
-		anchor_write_likely(analysis, disguised, likely_held_odds(analysis, id),
-				    describer->report);
+		anchor_write_likely(analysis, disguised, describer->report);
 	return disguised;
 }
 

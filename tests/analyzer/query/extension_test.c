@@ -126,9 +126,9 @@ bool classes_is_class(struct classes *classes, uint64_t signature)
 	return true;
 }
 
-bool classes_is_slab(struct classes *classes, uint64_t signature)
+enum signature_mark classes_mark(struct classes *classes, uint64_t signature)
 {
-	return false;
+	return MARK_NONE;
 }
 
 uint32_t classes_control_block(struct classes *classes, uint64_t vtable)
