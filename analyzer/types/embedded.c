@@ -99,13 +99,67 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	return NULL;
 }
 
+/*
+ * Whether more than the link says that most of a few allocations are of the type: pointers outside
+ * of the link lead to what they should. Whatever is in the list has the link.
+ */
+static struct error *is_more_than_link(struct inference *inference, const struct group *group,
+				       type_number type, bool *ret)
+{
+	struct typing *typing = inference->typing;
+	size_t count = 0;
+
+	for (size_t i = 0; i < group->count; i++) {
+		allocation_id id = group->items[i].id;
+		uint64_t start = allocation_start(typing->input.index, id), offset = 0;
+		struct conformity whole, link;
+
+		if (!find_link(typing, id, &offset))
+			continue;
+		TRY(typing_conforms(typing, start, type, &whole));
+		TRY(typing_conforms(typing, start + offset, known_type(typing, id), &link));
+		count += whole.confirmed > link.confirmed;
+	}
+	*ret = count * 2 > group->count;
+	return NULL;
+}
+
+/* Whether a word where the type has no pointer is the address of a variable, as of its class. */
+static bool names_variable(struct typing *typing, uint64_t start, type_number type)
+{
+	enum { SEARCHED = 256 };
+	uint64_t size = typing_type(typing, type)->size, word;
+
+	for (uint64_t i = 0; i + typing->word <= size && i < SEARCHED; i += typing->word)
+		if (!slot_at(&typing->slots, type, i) && read_word(typing, start + i, &word) &&
+		    address_map_find(&typing->variables, word) != NOT_IN_MAP)
+			return true;
+	return false;
+}
+
+/* Whether most of the group refer to variables of which the type knows nothing. */
+static bool is_refuted(struct typing *typing, const struct group *group, type_number type)
+{
+	enum { MOST_LOOKED_AT = 64 };
+	size_t count = 0, looked_at = 0;
+
+	for (; looked_at < group->count && looked_at < MOST_LOOKED_AT; looked_at++)
+		count += names_variable(
+			typing, allocation_start(typing->input.index, group->items[looked_at].id),
+			type);
+	return count * 2 > looked_at;
+}
+
 static struct error *infer_group(struct inference *inference, const struct group *group)
 {
+	bool is_sure = group->count >= ENOUGH;
 	type_number type;
 
 	TRY(gather_candidates(inference, group->items->id));
 	TRY(inference_choose(inference, group, &type));
-	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_exact))
+	if (type != NO_TYPE && !is_sure && inference->is_exact)
+		TRY(is_more_than_link(inference, group, type, &is_sure));
+	if (type == NO_TYPE || !is_sure || is_refuted(inference->typing, group, type))
 		return NULL;
 	return inference_assign_group(inference, group, type);
 }

@@ -142,12 +142,44 @@ bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret
 	return true;
 }
 
+bool typing_is_link(const struct typing *typing, type_number number)
+{
+	enum { MOST_MEMBERS = 3 };
+	const struct data_type *type = typing_type(typing, number);
+	const struct type_member *members = type_members(typing->table, type);
+	bool is_link = type->kind == TYPE_STRUCTURE && type->member_count > 0 &&
+		       type->member_count <= MOST_MEMBERS;
+
+	for (size_t i = 0; is_link && i < type->member_count; i++) {
+		const struct data_type *member = typing_type(typing, members[i].type);
+		type_number target = member->target;
+
+		if (member->kind == TYPE_POINTER &&
+		    typing_type(typing, target)->kind == TYPE_POINTER)
+			target = typing_type(typing, target)->target;
+		is_link = member->kind == TYPE_POINTER && target == number;
+	}
+	return is_link;
+}
+
+/* That a link stands in a block says nothing of what the block is. */
+static bool says_nothing(const struct typing *typing, struct typed typed)
+{
+	return (typed.fit == FIT_PREFIX || typed.fit == FIT_REGION) &&
+	       typing_is_link(typing, typed.type);
+}
+
 bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 {
+	struct typed typed;
+
 	if (id >= typing->allocations.count ||
-	    !typing_decode(typing, typing->allocations.items[id].type, ret))
+	    !typing_decode(typing, typing->allocations.items[id].type, &typed))
 		return false;
-	ret->is_stated = typing_is_stated(typing, id);
+	typed.is_stated = typing_is_stated(typing, id);
+	if (!typed.is_stated && says_nothing(typing, typed))
+		return false;
+	*ret = typed;
 	return true;
 }
 

@@ -300,6 +300,9 @@ struct conformity {
 	uint32_t doubtful;  /* to what is larger; elements of the tail that violate it */
 };
 
+/* Whether it is the link of a list or tree: a few pointers to its own type, and nothing else. */
+bool typing_is_link(const struct typing *typing, type_number number);
+
 /* Whether nothing is left of the range but what malloc rounds, or the smallest chunk has. */
 bool is_just_as_large(const struct typing *typing, struct memory_range range, uint64_t size);
 
