@@ -1,24 +1,20 @@
 #include "analyzer/account/likely_held.h"
 
-uint64_t likely_held_odds(const struct analysis *analysis, allocation_id id)
+uint64_t likely_held_odds(const struct analysis *analysis, const struct disguised *disguised)
 {
-	/* Each word is decoded in so many ways, packed ones at each byte. */
-	enum { WAYS = 12 };
-	const struct allocation_index *index = analysis_index(analysis);
-	uint64_t tries = WAYS * (analysis_disguised(analysis)->words + 1);
-	uint64_t values = 1;
-
-	/* Numbers have as many bits as the address, or more. */
-	for (uint64_t rest = allocation_start(index, id); rest; rest >>= 1)
-		values <<= 1;
-	return values / tries;
+	return disguised->disguise == DISGUISE_OFFSET
+		       ? 0
+		       : disguises_odds(
+				 analysis_disguised(analysis),
+				 allocation_start(analysis_index(analysis), disguised->target));
 }
 
 const struct disguised *likely_held_find(const struct analysis *analysis, allocation_id id)
 {
-	const struct disguises *disguised = analysis_disguised(analysis);
+	return disguises_of(analysis_disguised(analysis), id);
+}
 
-	if (disguised->list.count == 0 || likely_held_odds(analysis, id) < LEAST_ODDS)
-		return NULL;
-	return disguises_of(disguised, id);
+const struct bitmap *likely_held(const struct analysis *analysis)
+{
+	return &analysis_disguised(analysis)->reached;
 }

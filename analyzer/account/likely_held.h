@@ -1,6 +1,6 @@
 /*
  * Leaked allocations whose address stands in disguise in memory that is in use: they are leaked as
- * far as anyone can tell for certain, but likely held.
+ * far as anyone can tell for certain, but likely held. So is what they lead to.
  */
 #ifndef ANALYZER_ACCOUNT_LIKELY_HELD_H
 #define ANALYZER_ACCOUNT_LIKELY_HELD_H
@@ -10,12 +10,10 @@
 /* What holds the allocation itself; NULL: nothing, as far as that is known (STAGE_DISGUISED). */
 const struct disguised *likely_held_find(const struct analysis *analysis, allocation_id id);
 
-/*
- * How sure that is: were all words random, one would look so in one of so many cores. What is
- * likelier than one in LEAST_ODDS is not told.
- */
-uint64_t likely_held_odds(const struct analysis *analysis, allocation_id id);
+/* See disguises_odds(); 0: it was not found by the value of one word. */
+uint64_t likely_held_odds(const struct analysis *analysis, const struct disguised *disguised);
 
-enum { LEAST_ODDS = 1000 };
+/* All that are likely held (STAGE_DISGUISED). */
+const struct bitmap *likely_held(const struct analysis *analysis);
 
 #endif

@@ -168,6 +168,7 @@ static struct error *build_disguised(struct analysis *analysis)
 		analysis_disguises_input(analysis, &analysis->anchored, &analysis->liveness.leaked);
 
 	TRY(disguises_find(&input, &analysis->disguised));
+	TRY(disguises_drop_chance(&input, &analysis->disguised));
 	disguises_sort(&analysis->disguised);
 	return NULL;
 }

@@ -193,7 +193,7 @@ static struct error *count_leaks(struct census *census)
 {
 	const struct leak_side *side = &census->leaks.certain;
 
-	TRY(leak_kinds_find(census->analysis, false, &census->leaks));
+	TRY(leak_kinds_find(census->analysis, LEAKS_ALL, &census->leaks));
 	for (size_t i = 0; i < side->leaks->count; i++) {
 		const struct leak_root *root = &side->leaks->roots[i];
 

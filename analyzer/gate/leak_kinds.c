@@ -1,8 +1,10 @@
 #include "analyzer/gate/leak_kinds.h"
 
+#include "analyzer/account/likely_held.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/base/text.h"
 #include "analyzer/classify/reference_judge.h"
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/shape.h"
@@ -27,8 +29,11 @@ void leak_kinds_deinit(struct leak_kinds *kinds)
 	free(kinds->list);
 	array_release(&kinds->certain.kinds);
 	array_release(&kinds->likely.kinds);
+	if (kinds->certain_leaks)
+		leaks_destroy(kinds->certain_leaks);
 	if (kinds->likely_leaks)
 		leaks_destroy(kinds->likely_leaks);
+	bitmap_deinit(&kinds->certain_lost);
 	bitmap_deinit(&kinds->likely_lost);
 }
 
@@ -39,6 +44,22 @@ struct collector {
 	struct tally_table *numbers; /* of kinds, by fingerprint */
 	bool likely;
 };
+
+/* Of a leaked allocation of the ring that is likely held, say by what. */
+static struct error *find_disguised(struct analysis *analysis, const struct shape *shape,
+				    struct leak_kind *kind)
+{
+	const struct disguised *disguised = NULL;
+
+	for (size_t i = 0; i < shape->count && !disguised; i++)
+		disguised = likely_held_find(analysis, shape->ids[i]);
+	if (!disguised)
+		return NULL;
+	kind->held = format_text("%s at 0x%" PRIx64,
+				 disguise_name(analysis_runtimes(analysis), disguised->disguise),
+				 disguised->place);
+	return kind->held ? NULL : &error_no_memory;
+}
 
 /*
  * Find what holds a likely leak: an anchored allocation whose words that refer to a member of the
@@ -54,6 +75,8 @@ static struct error *find_holder(struct analysis *analysis, const struct shape *
 	const char *part = NULL;
 	struct label label;
 
+	if (bitmap_get(analysis_leaked(analysis), shape->name_giver))
+		return find_disguised(analysis, shape, kind);
 	TRY(analysis_need(analysis, STAGE_INCOMING));
 	for (size_t i = 0; !part && i < shape->count; i++) {
 		struct edges edges = graph_outgoing(analysis_incoming(analysis), shape->ids[i]);
@@ -193,14 +216,43 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 	return error;
 }
 
-static struct error *add_certain(struct analysis *analysis, struct tally_table *numbers,
-				 struct leak_kinds *kinds)
+/* The leaks of a side, other than all there are. */
+static struct error *find_leaks(struct analysis *analysis, const struct bitmap *lost,
+				struct leaks **owned, struct leak_side *side)
+{
+	TRY(leaks_create(analysis_graph(analysis), analysis_index(analysis),
+			 analysis_runtimes(analysis), lost, analysis_account(analysis),
+			 analysis_progress(analysis), owned));
+	side->leaks = *owned;
+	side->lost = lost;
+	return NULL;
+}
+
+/* Without those that are likely held, if there are any. */
+static struct error *leave_out_held(struct analysis *analysis, struct leak_kinds *kinds)
+{
+	const struct bitmap *leaked = analysis_leaked(analysis);
+
+	if (kinds->certain.leaks->count == 0)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_DISGUISED));
+	if (!bitmap_meets(likely_held(analysis), leaked))
+		return NULL;
+	TRY(bitmap_init_minus(&kinds->certain_lost, leaked, likely_held(analysis),
+			      analysis_account(analysis)));
+	return find_leaks(analysis, &kinds->certain_lost, &kinds->certain_leaks, &kinds->certain);
+}
+
+static struct error *add_certain(struct analysis *analysis, enum leak_choice choice,
+				 struct tally_table *numbers, struct leak_kinds *kinds)
 {
 	TRY(analysis_need(analysis, STAGE_LEAKS));
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	kinds->certain.leaks = analysis_leaks(analysis);
 	kinds->certain.lost = analysis_leaked(analysis);
+	if (choice != LEAKS_ALL)
+		TRY(leave_out_held(analysis, kinds));
 	return add_side(analysis, analysis_leaked_patterns(analysis), numbers, kinds,
 			&kinds->certain);
 }
@@ -305,12 +357,9 @@ static struct error *add_likely(struct analysis *analysis, struct tally_table *n
 				struct leak_kinds *kinds)
 {
 	TRY(find_likely(analysis, &kinds->likely_lost));
-	TRY(leaks_create(analysis_graph(analysis), analysis_index(analysis),
-			 analysis_runtimes(analysis), &kinds->likely_lost,
-			 analysis_account(analysis), analysis_progress(analysis),
-			 &kinds->likely_leaks));
-	kinds->likely.leaks = kinds->likely_leaks;
-	kinds->likely.lost = &kinds->likely_lost;
+	if (kinds->certain_leaks)
+		bitmap_or(&kinds->likely_lost, likely_held(analysis));
+	TRY(find_leaks(analysis, &kinds->likely_lost, &kinds->likely_leaks, &kinds->likely));
 	return add_side(analysis, analysis_patterns(analysis), numbers, kinds, &kinds->likely);
 }
 
@@ -352,14 +401,15 @@ static struct error *sort(struct leak_kinds *kinds)
 	return NULL;
 }
 
-struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret)
+struct error *leak_kinds_find(struct analysis *analysis, enum leak_choice choice,
+			      struct leak_kinds *ret)
 {
 	_cleanup_(table_release) struct tally_table numbers = {
 		.memory.account = analysis_account(analysis),
 	};
 
-	TRY(add_certain(analysis, &numbers, ret));
-	if (likely)
+	TRY(add_certain(analysis, choice, &numbers, ret));
+	if (choice == LEAKS_AND_LIKELY)
 		TRY(add_likely(analysis, &numbers, ret));
 	return ret->count == 0 ? NULL : sort(ret);
 }

@@ -31,7 +31,7 @@ struct leak_kind {
 	uint64_t roots;
 	uint64_t allocations, bytes; /* lost with them, shared ones left out */
 	uint64_t address;	     /* of the first root, an example */
-	uint64_t likely_roots;	     /* to which stale words lead */
+	uint64_t likely_roots;	     /* to which stale or disguised words lead */
 	bool likely;		     /* none is certain */
 	char *held;		     /* of a likely one: where the words are; owned, or NULL */
 	char *holder;		     /* what they are in, owned, or NULL */
@@ -61,22 +61,31 @@ struct leak_side {
 	ARRAY(uint32_t) kinds;	   /* by number of the root */
 };
 
+/* What is likely held in disguise (likely_held.h) is no certain leak. */
+enum leak_choice {
+	LEAKS_ALL, /* as certain ones */
+	LEAKS_CERTAIN,
+	LEAKS_AND_LIKELY,
+};
+
 struct leak_kinds {
 	struct leak_kind *list;
 	size_t count;
-	struct leak_side certain, likely; /* leaks NULL: not looked for */
-	struct leaks *likely_leaks;	  /* owned */
-	struct bitmap likely_lost;
+	struct leak_side certain, likely;	    /* leaks NULL: not looked for */
+	struct leaks *certain_leaks, *likely_leaks; /* owned, or NULL */
+	struct bitmap certain_lost, likely_lost;    /* or no words */
 };
 
 void leak_kinds_deinit(struct leak_kinds *kinds);
 DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
 
 /*
- * Find the kinds of certain leaks, the most bytes first, and with likely those of likely leaks
- * behind them: these are anchored, but only by stale words. ret is zeroed. Builds what it needs.
+ * Find the kinds of certain leaks, the most bytes first, and those of likely leaks behind them:
+ * these are anchored, but only by stale words, or held in disguise. ret is zeroed. Builds what it
+ * needs.
  */
-struct error *leak_kinds_find(struct analysis *analysis, bool likely, struct leak_kinds *ret);
+struct error *leak_kinds_find(struct analysis *analysis, enum leak_choice choice,
+			      struct leak_kinds *ret);
 
 /*
  * Find the types of unrecognized leaks that count, and who allocated those that have a type or

@@ -15,12 +15,13 @@ enum disguise {
 	DISGUISE_PAST_END,
 	DISGUISE_BEFORE,
 	DISGUISE_XOR_LINK,
+	DISGUISE_BOXED,
+	DISGUISE_OFFSET,
 	DISGUISES, /* and above, in order: the integers of the runtimes there are */
 };
 
 enum {
-	DISGUISED_POINTERS = 1 << DISGUISE_TAGGED | 1 << DISGUISE_SHIFTED | 1 << DISGUISE_PACKED |
-			     1 << DISGUISE_PAST_END | 1 << DISGUISE_BEFORE | 1 << DISGUISE_XOR_LINK,
+	DISGUISED_POINTERS = (1 << DISGUISES) - 1,
 };
 
 /* "a tagged pointer", or the name of integers; NULL: there is no such disguise. */

@@ -41,6 +41,14 @@ static bool check_nowhere(struct disguise_scanner *scanner, uint64_t place, uint
 	       allocation_find(scanner->input->index, word) == NO_ALLOCATION;
 }
 
+/* At the end of a page, another mapping may begin, such as a library. */
+static bool check_end(struct disguise_scanner *scanner, uint64_t place, uint64_t address)
+{
+	enum { SMALLEST_PAGE = 4096 };
+
+	return (address + 1) % SMALLEST_PAGE != 0 && check_nowhere(scanner, place, address);
+}
+
 /* As an array that begins with 1 is kept, of elements of up to 8 bytes. */
 static uint64_t decode_before(uint64_t word)
 {
@@ -54,9 +62,11 @@ static const struct decoding decodings[DISGUISES] = {
 	[DISGUISE_TAGGED] = { "a tagged pointer", false, check_nothing },
 	[DISGUISE_SHIFTED] = { "a pointer above a tag of 16 bits", false, check_shifted },
 	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false, check_nothing },
-	[DISGUISE_PAST_END] = { "a pointer one past its end", true, check_nowhere },
+	[DISGUISE_PAST_END] = { "a pointer one past its end", true, check_end },
 	[DISGUISE_BEFORE] = { "a pointer just before its start", false, check_nowhere },
 	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
+	[DISGUISE_BOXED] = { "a boxed pointer (light userdata)", false, check_nothing },
+	[DISGUISE_OFFSET] = { "a pointer relative to its own address" },
 };
 
 const char *disguise_name(const struct runtimes *runtimes, uint32_t disguise)
@@ -71,7 +81,7 @@ const char *disguise_name(const struct runtimes *runtimes, uint32_t disguise)
 
 void disguise_scanner_init(struct disguise_scanner *scanner, const struct disguises_input *input,
 			   const struct address_filter *filter, const struct bitmap *wanted,
-			   const struct wanted_ends *ends)
+			   const struct wanted_ends *ends, const struct wanted_uppers *uppers)
 {
 	enum { LEAST = 1 << 16 };
 
@@ -80,15 +90,18 @@ void disguise_scanner_init(struct disguise_scanner *scanner, const struct disgui
 		.filter = filter,
 		.wanted = wanted,
 		.ends = ends,
+		.uppers = uppers,
 		.view = { input->image },
 		.list.memory.account = input->account,
 		.limit = LEAST,
 	};
+	offset_pointers_init(&scanner->offsets, input->account);
 }
 
 void disguise_scanner_deinit(struct disguise_scanner *scanner)
 {
 	array_release(&scanner->list);
+	offset_pointers_deinit(&scanner->offsets);
 	error_destroy(scanner->error);
 }
 
@@ -130,7 +143,7 @@ struct error *disguise_scanner_join(struct disguise_scanner *scanner,
 {
 	for (size_t i = 0; i < other->list.count; i++)
 		TRY(keep(scanner, disguise_found(other, i)));
-	return NULL;
+	return offset_pointers_join(&scanner->offsets, &other->offsets);
 }
 
 /* The range that has the whole word at place; false: none is looked at. */
@@ -185,6 +198,70 @@ static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
 		edge += allocation_size(index, id) - 1;
 	if (edge == address && check(scanner, disguise, place, address) && !scanner->error)
 		scanner->error = keep(scanner, &found);
+}
+
+/* The word at place, which leads among the wanted, may be the distance to the start of one. */
+static __attribute__((noinline)) void consider_offset(struct disguise_scanner *scanner,
+						      uint64_t place, uint64_t address)
+{
+	const struct allocation_index *index = scanner->input->index;
+	bool may_have = address_filter_may_have(scanner->filter, address);
+	allocation_id id = may_have ? allocation_find(index, address) : NO_ALLOCATION, holder;
+	struct found_disguise found;
+
+	if (id != NO_ALLOCATION &&
+	    (allocation_start(index, id) != address || !bitmap_get(scanner->wanted, id)))
+		id = NO_ALLOCATION;
+	if (scanner->error || (id == NO_ALLOCATION && !scanner->root))
+		return;
+	if (scanner->root) {
+		scanner->error = offset_pointers_note_root(&scanner->offsets,
+							   (struct offset_root){ place, id });
+	} else if (find_range(scanner, place, &found)) {
+		holder = (allocation_id)(found.range - scanner->root_number);
+		scanner->error =
+			offset_pointers_note(&scanner->offsets, allocation_size(index, holder),
+					     place - allocation_start(index, holder), id);
+	}
+}
+
+/*
+ * LuaJIT's light userdata, lj_obj.h: a tag of 17 bits, the number of a segment in 8, and the lowest
+ * 39 bits of the address. The segments' table has the rest of it, which is that of a wanted one.
+ */
+static inline void try_boxed(struct disguise_scanner *scanner, uint64_t place, uint64_t word)
+{
+	enum { TAG_SHIFT = 47, TAG = 0x1fffc };
+	uint64_t low = word & ((UINT64_C(1) << BOXED_BITS) - 1);
+
+	if (word >> TAG_SHIFT != TAG)
+		return;
+	for (size_t i = 0; i < scanner->uppers->count; i++) {
+		uint64_t address = scanner->uppers->list[i] << BOXED_BITS | low;
+
+		if (address_filter_may_have(scanner->filter, address))
+			consider(scanner, DISGUISE_BOXED, place, address);
+	}
+}
+
+/* Aligned words whose value is no address, but may lead to a wanted one. */
+static void scan_words(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+		       uint64_t place)
+{
+	const uint64_t first = scanner->filter->first;
+	const uint64_t span = scanner->filter->last - first;
+	const bool has_offsets = scanner->input->disguises & 1U << DISGUISE_OFFSET;
+
+	for (size_t at = 0; at + WORD <= size; at += WORD) {
+		uint64_t word, address;
+
+		memcpy(&word, bytes + at, sizeof(word));
+		address = place + at + word;
+		if (((address - first <= span) & (word % WORD == 0) & (word != 0)) && has_offsets &&
+		    (scanner->root || address_filter_may_have(scanner->filter, address)))
+			consider_offset(scanner, place + at, address);
+		try_boxed(scanner, place + at, word);
+	}
 }
 
 static inline void try(struct disguise_scanner *scanner, enum disguise disguise, uint64_t place,
@@ -304,6 +381,8 @@ struct error *disguise_scan(struct disguise_scanner *scanner, const uint8_t *byt
 
 	if (scanner->input->disguises & DISGUISED_POINTERS)
 		scan_pointers(scanner, bytes, size, place);
+	if (scanner->input->disguises & 1U << DISGUISE_BOXED)
+		scan_words(scanner, bytes, size, place);
 	for (size_t i = 0; integers && i < runtime_count(integers); i++)
 		scan_integers(scanner, bytes, size, place, i);
 	return take(scanner->error);

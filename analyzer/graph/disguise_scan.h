@@ -9,6 +9,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/disguise.h"
+#include "analyzer/graph/offset_pointers.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/heap/address_filter.h"
 #include "analyzer/image/view.h"
@@ -28,11 +29,21 @@ struct wanted_ends {
 	uint64_t first[16], last[16];
 };
 
+/* Upper bits of the addresses that are wanted: a boxed pointer has the number of one. */
+enum { BOXED_BITS = 39, MOST_UPPERS = 4 };
+
+struct wanted_uppers {
+	uint64_t list[MOST_UPPERS];
+	size_t count;
+};
+
 struct disguise_scanner {
 	const struct disguises_input *input;
 	const struct address_filter *filter; /* of what is wanted */
 	const struct bitmap *wanted;
 	const struct wanted_ends *ends;
+	const struct wanted_uppers *uppers;
+	struct offset_pointers offsets;
 	struct view view;
 	const struct root_range *root; /* NULL: what is looked at is no root */
 	size_t root_number;	       /* its own, or their count */
@@ -44,7 +55,7 @@ struct disguise_scanner {
 
 void disguise_scanner_init(struct disguise_scanner *scanner, const struct disguises_input *input,
 			   const struct address_filter *filter, const struct bitmap *wanted,
-			   const struct wanted_ends *ends);
+			   const struct wanted_ends *ends, const struct wanted_uppers *uppers);
 void disguise_scanner_deinit(struct disguise_scanner *scanner);
 
 /*

@@ -29,6 +29,7 @@ struct finder {
 	struct bitmap wanted; /* and not found yet */
 	struct address_filter filter;
 	struct wanted_ends ends;
+	struct wanted_uppers uppers;
 	struct xor_nodes xor_nodes;
 	struct bitmap nodes;	       /* of those in use; no words: not looked for */
 	struct xor_suspects *suspects; /* NULL: all nodes are looked for */
@@ -342,12 +343,40 @@ static struct error *look_everywhere(struct finder *finder)
 		return &error_no_memory;
 	for (unsigned int i = 0; i < finder->threads; i++) {
 		disguise_scanner_init(&finder->lookers[i].scanner, finder->input, &finder->filter,
-				      &finder->wanted, &finder->ends);
+				      &finder->wanted, &finder->ends, &finder->uppers);
 		finder->lookers[i].view.image = finder->input->image;
 	}
 	TRY(look_at_roots(finder));
 	TRY(look_at_allocations_in_use(finder));
 	return gather(finder);
+}
+
+/* What the pass over all noted; those that are reached later only make use of it. */
+static struct offset_pointers *offsets_of(const struct finder *finder)
+{
+	return &finder->lookers[0].scanner.offsets;
+}
+
+static struct error *keep_offset(void *data, uint64_t place, allocation_id target)
+{
+	return keep(data, (struct disguised){ place, target, DISGUISE_OFFSET });
+}
+
+/* In roots and what is in use, what fields that are proven hold. */
+static struct error *find_offsets(struct finder *finder)
+{
+	struct offset_pointers *offsets = offsets_of(finder);
+	const struct disguises_input *input = finder->input;
+	uint64_t span = finder->filter.last - finder->filter.first;
+
+	TRY(offset_pointers_prove(offsets, input));
+	if (offsets->proven == 0)
+		return NULL;
+	TRY(offset_pointers_visit_roots(offsets, input, span, keep_offset, finder));
+	bitmap_for_each(id, input->in_use)
+		TRY(offset_pointers_visit(offsets, input, (allocation_id)id, false, keep_offset,
+					  finder));
+	return NULL;
 }
 
 /* Look at one that was reached, all that may be left at once. */
@@ -358,7 +387,8 @@ static struct error *look_at_reached(struct finder *finder, struct looker *looke
 	TRY(look_at_range(looker, range.start, range.end));
 	TRY(keep_found(finder, &looker->scanner));
 	looker->scanner.list.count = 0;
-	return NULL;
+	return offset_pointers_visit(offsets_of(finder), finder->input, id, true, keep_offset,
+				     finder);
 }
 
 static struct error *follow(struct finder *finder, struct looker *looker)
@@ -380,7 +410,7 @@ static struct error *look_at_all_reached(struct finder *finder)
 	struct error *error = NULL;
 
 	disguise_scanner_init(&looker.scanner, finder->input, &finder->filter, &finder->wanted,
-			      &finder->ends);
+			      &finder->ends, &finder->uppers);
 	while (finder->pending.count > 0 && !error)
 		error = follow(finder, &looker);
 	finder->result->words += looker.words;
@@ -404,6 +434,16 @@ static void note_end(struct wanted_ends *ends, uint64_t end)
 		ends->last[i] = end;
 }
 
+static void note_upper(struct wanted_uppers *uppers, uint64_t address)
+{
+	size_t i = 0;
+
+	while (i < uppers->count && uppers->list[i] != address >> BOXED_BITS)
+		i++;
+	if (i == uppers->count && i < MOST_UPPERS)
+		uppers->list[uppers->count++] = address >> BOXED_BITS;
+}
+
 /* Let the filter know of all that is wanted: there is some. */
 static struct error *fill_filter(struct finder *finder)
 {
@@ -422,6 +462,7 @@ static struct error *fill_filter(struct finder *finder)
 		address_filter_pass(&finder->filter, range.end);
 		address_filter_pass(&finder->filter, range.start - WORD);
 		note_end(&finder->ends, range.end);
+		note_upper(&finder->uppers, range.start);
 	}
 	return NULL;
 }
@@ -451,6 +492,8 @@ static struct error *find(struct finder *finder)
 	if (finder->nodes.words)
 		TRY(xor_links_find(finder->input, &finder->nodes, &finder->filter, keep_link,
 				   finder));
+	if (finder->lookers)
+		TRY(find_offsets(finder));
 	return look_at_all_reached(finder);
 }
 
@@ -496,7 +539,57 @@ struct error *disguises_exclude(const struct disguises_input *input, bool *ret_e
 
 	TRY(xor_suspects_init(&suspects, input));
 	TRY(find_wanted(&finder));
-	*ret_excluded = result.list.count == 0 && !finder.has_node;
+	*ret_excluded = result.list.count == 0 && !finder.has_node &&
+			(!finder.lookers || (offsets_of(&finder)->fields.count == 0 &&
+					     offsets_of(&finder)->roots.count == 0));
+	return NULL;
+}
+
+uint64_t disguises_odds(const struct disguises *disguises, uint64_t address)
+{
+	/* Each word is decoded in so many ways, packed ones at each byte. */
+	enum { WAYS = 12 };
+	uint64_t tries = WAYS * (disguises->words + 1), values = 1;
+
+	/* Numbers have as many bits as the address, or more. */
+	for (uint64_t rest = address; rest; rest >>= 1)
+		values <<= 1;
+	return values / tries;
+}
+
+static bool has_other_evidence(uint32_t disguise)
+{
+	return disguise == DISGUISE_OFFSET || disguise == DISGUISE_XOR_LINK;
+}
+
+struct error *disguises_drop_chance(const struct disguises_input *input,
+				    struct disguises *disguises)
+{
+	_cleanup_(bitmap_deinit) struct bitmap from = { 0 }, reached = { 0 };
+	uint64_t wanted = bitmap_weight(input->wanted), found[DISGUISES] = { 0 };
+	struct disguised *list = disguises->list.items;
+	size_t left = 0;
+
+	TRY(bitmap_init(&from, input->wanted->count, input->account));
+	TRY(bitmap_init(&reached, input->wanted->count, input->account));
+	for (size_t i = 0; i < disguises->list.count; i++)
+		found[list[i].disguise]++;
+	for (size_t i = 0; i < disguises->list.count; i++) {
+		uint64_t odds =
+			disguises_odds(disguises, allocation_start(input->index, list[i].target));
+		bool is_sure =
+			odds >= LEAST_ODDS && odds / LEAST_ODDS >= wanted / found[list[i].disguise];
+
+		if (!is_sure && !has_other_evidence(list[i].disguise))
+			continue;
+		bitmap_set(&from, list[i].target);
+		list[left++] = list[i];
+	}
+	disguises->list.count = left;
+	TRY(graph_mark_within(input->graph, input->wanted, &from, &reached, input->account,
+			      input->progress));
+	bitmap_deinit(&disguises->reached);
+	disguises->reached = take(reached);
 	return NULL;
 }
 

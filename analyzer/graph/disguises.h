@@ -33,6 +33,21 @@ struct error *disguises_find(const struct disguises_input *input, struct disguis
  */
 struct error *disguises_exclude(const struct disguises_input *input, bool *ret_excluded);
 
+/*
+ * How sure an address that was found is: were all words random, one would look like it in one of so
+ * many cores.
+ */
+uint64_t disguises_odds(const struct disguises *disguises, uint64_t address);
+
+/*
+ * Drop what may well be chance. A disguise counts if a thousand times as many are found as random
+ * words would give for all that is wanted; what has other evidence, as offsets, counts anyway.
+ */
+enum { LEAST_ODDS = 1000 };
+
+struct error *disguises_drop_chance(const struct disguises_input *input,
+				    struct disguises *disguises);
+
 /* Put them in order of target, for disguises_of(). */
 void disguises_sort(struct disguises *disguises);
 

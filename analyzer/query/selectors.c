@@ -2,6 +2,7 @@
  * The selectors of the table of sets.
  */
 
+#include "analyzer/account/likely_held.h"
 #include "analyzer/account/waste.h"
 #include "analyzer/query/reference_choice.h"
 #include "analyzer/query/set.h"
@@ -48,6 +49,13 @@ struct error *select_leakroots(struct analysis *analysis, const struct set_argum
 
 	for (size_t i = 0; i < leaks->count; i++)
 		bitmap_set(&ret->set, leaks->roots[i].id);
+	return NULL;
+}
+
+struct error *select_likelyheld(struct analysis *analysis, const struct set_arguments *arguments,
+				struct members *ret)
+{
+	bitmap_copy(&ret->set, likely_held(analysis));
 	return NULL;
 }
 

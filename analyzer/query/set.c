@@ -51,6 +51,10 @@ static const struct set sets[] = {
 		     "explain leakroots --sort-by bytes --limit 3",
 	  .description =
 		  "Each leaked allocation was lost with one of these, so fixing these fixes all leaks. A ring has one member as its root." },
+	{ "likelyheld", "leaked allocations that a pointer in disguise likely holds",
+	  STAGE_DISGUISED, .select = select_likelyheld, .example = "summarize likelyheld",
+	  .description =
+		  "And what these lead to. Programs tag pointers in their upper bits, pack them at odd addresses, or keep them as a distance from their own place. No such word counts as a reference, so these are leaked; but where more are found than chance can give, they are likely in use. 'gate' counts them only with '--likely'." },
 	{ "collectable",
 	  "used allocations that a garbage collector frees once nothing refers to them", STAGE_HEAP,
 	  .select = select_managed, .example = "count collectable",

@@ -84,7 +84,7 @@ static struct error *write_leaks(struct analysis *analysis, struct report *repor
 		      { "address", VALUE_ADDRESS }, { "allocated by", VALUE_TEXT });
 	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
 
-	TRY(leak_kinds_find(analysis, false, &kinds));
+	TRY(leak_kinds_find(analysis, LEAKS_CERTAIN, &kinds));
 	TRY(leak_kinds_find_types(analysis, &kinds));
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < kinds.count && i < MOST_LEAKS; i++) {

@@ -345,7 +345,9 @@ static struct error *check_limits(struct gate *gate)
 
 static struct error *look(struct gate *gate)
 {
-	TRY(leak_kinds_find(gate->analysis, gate->options->likely, &gate->kinds));
+	TRY(leak_kinds_find(gate->analysis,
+			    gate->options->likely ? LEAKS_AND_LIKELY : LEAKS_CERTAIN,
+			    &gate->kinds));
 	suppressions_apply(&gate->suppressions, &gate->kinds, !gate->options->no_known);
 	baseline_compare(&gate->baseline, &gate->kinds);
 	return NULL;
@@ -413,45 +415,25 @@ static void write_growth(const struct gate *gate, struct report *report)
 	diff_write_kinds(report, &view);
 }
 
-static bool fails_for_certain(const struct leak_kind *kind)
-{
-	return !kind->likely && (kind->state == LEAK_NEW || kind->state == LEAK_MORE);
-}
-
-/* Whether the pass that tells what is likely held is worth its time. */
-static bool has_certain_leaks(const struct gate *gate)
-{
-	for (size_t i = 0; i < gate->kinds.count; i++)
-		if (fails_for_certain(&gate->kinds.list[i]))
-			return first_failed(gate);
-	return false;
-}
-
-/* Of the examples that made the gate fail, which stand in disguise. */
+/* What is likely held, and the first of it: it counts only if likely leaks do. */
 static void write_likely_held(const struct gate *gate, struct report *report)
 {
-	const struct allocation_index *index = analysis_index(gate->analysis);
-	struct error *error;
+	enum { SHOWN = 3 };
+	const struct disguises *disguised;
+	struct error *error = rows_likely_held(
+		report, gate->analysis, analysis_leaked(gate->analysis), "leaked allocations");
 
-	if (!has_certain_leaks(gate))
-		return;
-	error = analysis_need(gate->analysis, STAGE_DISGUISED);
 	if (error) {
-		/* The report does without where memory is short. */
-		error_destroy(error);
+		report->error = error;
 		return;
 	}
-	for (size_t i = 0; i < gate->kinds.count; i++) {
-		const struct leak_kind *kind = &gate->kinds.list[i];
-		allocation_id id = allocation_find(index, kind->address);
-		const struct disguised *disguised = fails_for_certain(kind) && id != NO_ALLOCATION
-							    ? likely_held_find(gate->analysis, id)
-							    : NULL;
-
-		if (disguised)
-			anchor_write_likely(gate->analysis, disguised,
-					    likely_held_odds(gate->analysis, id), report);
-	}
+	disguised = analysis_disguised(gate->analysis);
+	if (disguised->list.count > 0 && !gate->options->likely)
+		rows_text(
+			report,
+			"What is likely held is no certain leak, and counts only with --likely. For example:");
+	for (size_t i = 0; i < disguised->list.count && i < SHOWN; i++)
+		anchor_write_likely(gate->analysis, disguised_at(disguised, i), report);
 }
 
 static void write_tables(const struct gate *gate, struct report *report)
@@ -550,7 +532,7 @@ const struct command command_gate = {
 		   "gate --max-used 512M --max-class app::Session=100\n"
 		   "gate --compare older.core --max-growth 16M",
 	.description =
-		"Lists each kind of leak, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what was lost with it. Then come the checks, and the verdict. All leaked allocations count, also those that only leaked ones refer to, except suppressed ones and those of the baseline. With --compare, what grew is listed too, as by 'diff'. Exit status: 0 if the gate passed, 1 if it failed, 2 for wrong usage, 3 if the core could not be analysed well enough to decide.",
+		"Lists each kind of leak, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what was lost with it. Then come the checks, and the verdict. All leaked allocations count, also those that only leaked ones refer to, except suppressed ones, those of the baseline, and, without '--likely', those that a pointer in disguise likely holds ('likelyheld'). With --compare, what grew is listed too, as by 'diff'. Exit status: 0 if the gate passed, 1 if it failed, 2 for wrong usage, 3 if the core could not be analysed well enough to decide.",
 	.options = gate_switches,
 	.places = gate_places,
 	.parse = gate_options_parse,

@@ -36,7 +36,7 @@ const struct argp_option gate_switches[] = {
 	  "Fail if the number of allocations of that kind grew by more since then; may be repeated",
 	  0 },
 	{ "likely", KEY_LIKELY, NULL, 0,
-	  "Count likely leaks, too: only unused space refers to them, such as a vector's spare capacity",
+	  "Count likely leaks, too: only unused space refers to them, such as a vector's spare capacity, or a pointer in disguise holds them",
 	  0 },
 	{ NULL, 0, NULL, 0, "What is accepted", 0 },
 	{ "baseline", KEY_BASELINE, "FILE", 0, "Accept the leaks that this file lists", 0 },

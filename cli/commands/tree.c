@@ -47,7 +47,7 @@ static struct error *tree_run(struct analysis *analysis, const void *arguments,
 	owner_tree_write(analysis, &frames, &tree->limits, report);
 	rows_total(report, rows_noun(&tree->selection.query),
 		   allocations_total(analysis_index(analysis), &members.set));
-	return NULL;
+	return rows_likely_held(report, analysis, &members.set, "leaked allocations");
 }
 
 static const struct argp_option options[] = {

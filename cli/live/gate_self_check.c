@@ -180,7 +180,7 @@ static struct error *look_into(const char *path, struct progress *progress,
 	struct set_total total;
 
 	TRY(analysis_create(path, NULL, progress, &analysis));
-	TRY(leak_kinds_find(analysis, false, &kinds));
+	TRY(leak_kinds_find(analysis, LEAKS_CERTAIN, &kinds));
 	TRY(leak_kinds_count(analysis, &kinds, &total));
 	return compare(analysis, planted, total.count);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/account/likely_held.h"
 #include "analyzer/image/kernel_notes.h"
 #include "analyzer/query/place.h"
 #include "analyzer/query/ranges.h"
@@ -195,12 +196,12 @@ static struct anchor anchor_of(const struct analysis *analysis, const struct dis
 }
 
 void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
-			 uint64_t odds, struct report *report)
+			 struct report *report)
 {
 	static const struct table likely_table = TABLE(
 		"likely held",
-		"The allocation at 0x{target} is likely held by {how} at 0x{address}[ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]\n"
-		"(in such a core, a random word looks like that once in {odds,})",
+		"The allocation at 0x{target} is likely held by {how} at 0x{address}[ in {name}][ in {path} at offset 0x{offset}][ ({frame})][ of thread {thread}]"
+		"[\n(in such a core, a random word looks like that once in {odds,})]",
 		{ "target", VALUE_ADDRESS }, { "how", VALUE_TEXT }, { "address", VALUE_ADDRESS },
 		{ "name", VALUE_TEXT }, { "path", VALUE_TEXT }, { "offset", VALUE_ADDRESS },
 		{ "frame", VALUE_TEXT }, { "thread", VALUE_NUMBER }, { "odds", VALUE_COUNT });
@@ -212,6 +213,6 @@ void anchor_write_likely(const struct analysis *analysis, const struct disguised
 		   disguise_name(analysis_runtimes(analysis), disguised->disguise),
 		   disguised->place);
 	write_name(analysis, &anchor, &name, report);
-	report_row(report, odds);
+	report_row(report, value_nonzero(likely_held_odds(analysis, disguised)));
 	report_end_table(report);
 }

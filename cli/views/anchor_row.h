@@ -13,6 +13,6 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 
 /* "The allocation at ... is likely held by a tagged pointer at ..." */
 void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
-			 uint64_t odds, struct report *report);
+			 struct report *report);
 
 #endif

@@ -38,5 +38,8 @@ struct error *overview_write(struct analysis *analysis, struct report *report)
 	for (size_t i = 0; !error && i < COUNT_OF(sets); i++)
 		error = count_set(analysis, sets[i], report);
 	report_end_table(report);
+	if (!error)
+		error = rows_likely_held(report, analysis, analysis_leaked(analysis),
+					 "leaked allocations");
 	return error ? error : hidden_note(analysis);
 }

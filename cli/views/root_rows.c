@@ -183,5 +183,5 @@ struct error *root_rows(struct analysis *analysis, const struct set_query *query
 		sum.bytes += leaks->shared_bytes;
 	}
 	report_single(report, &total, sum.count, sum.owned, sum.bytes);
-	return NULL;
+	return rows_likely_held(report, analysis, &members.set, "leak roots");
 }

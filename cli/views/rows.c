@@ -1,5 +1,6 @@
 #include "cli/views/rows.h"
 
+#include "analyzer/account/likely_held.h"
 #include "analyzer/base/sort.h"
 
 #include <ctype.h>
@@ -18,6 +19,33 @@ void rows_total(struct report *report, const char *noun, struct set_total total)
 double rows_share(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
+}
+
+struct error *rows_likely_held(struct report *report, struct analysis *analysis,
+			       const struct bitmap *members, const char *noun)
+{
+	static const struct table table = TABLE(
+		"held in disguise",
+		"{held,} of {leaked,} {noun} ({bytes,} bytes) {held|is|are} likely held by tagged pointers or the like: see 'explain likelyheld'.",
+		{ "held", VALUE_COUNT }, { "leaked", VALUE_COUNT }, { "bytes", VALUE_BYTES },
+		{ "noun", VALUE_TEXT, .reader = FOR_PEOPLE });
+	const struct allocation_index *index = analysis_index(analysis);
+	_cleanup_(bitmap_deinit) struct bitmap part = { 0 };
+	struct set_total leaked, held;
+
+	TRY(analysis_need(analysis, STAGE_REACHABILITY));
+	TRY(bitmap_init(&part, members->count, analysis_account(analysis)));
+	bitmap_copy(&part, members);
+	bitmap_and(&part, analysis_leaked(analysis));
+	leaked = allocations_total(index, &part);
+	if (leaked.count == 0)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_DISGUISED));
+	bitmap_and(&part, likely_held(analysis));
+	held = allocations_total(index, &part);
+	if (held.count > 0)
+		report_single(report, &table, held.count, leaked.count, held.bytes, noun);
+	return NULL;
 }
 
 void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit)

@@ -14,6 +14,10 @@
 /* "25 allocations use 0x668 (1,640) bytes." */
 void rows_total(struct report *report, const char *noun, struct set_total total);
 
+/* "12 of 30 leak roots are likely held ...", if any member is. Builds what it needs. */
+struct error *rows_likely_held(struct report *report, struct analysis *analysis,
+			       const struct bitmap *members, const char *noun);
+
 /* That a limit left some out, if it did. */
 void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit);
 

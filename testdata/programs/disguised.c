@@ -1,6 +1,7 @@
 /*
  * Blocks whose address is kept only in disguise: with a tag in its high bits or below it, packed,
- * one past the end, before the start, and in the links of a list that are the XOR of two addresses.
+ * one past the end, before the start, in a box of LuaJIT's (a tag, a segment, and the lowest bits),
+ * and in the links of lists that are the XOR of two addresses, or the distance to the next node.
  * And blocks that are lost.
  *
  * Writes "HOW ADDRESS" for each, and waits.
@@ -25,10 +26,17 @@ struct __attribute__((packed)) record {
 	void *block;
 };
 
-static volatile uint64_t tagged[COUNT], shifted[COUNT];
+/* All that malloc() gives for it is requested, as of the others. */
+struct relative {
+	intptr_t next;
+	long numbers[8];
+};
+
+static volatile uint64_t tagged[COUNT], shifted[COUNT], boxed[COUNT];
 static char *volatile past_end[COUNT], *volatile before[COUNT];
 static volatile struct record packed[COUNT];
 static struct node *volatile head;
+static struct relative *volatile first;
 
 /* Filled, so that it does not hold what its memory held before. */
 static void *make(const char *how, size_t size)
@@ -52,6 +60,8 @@ static OUT_OF_LINE void make_blocks(void)
 		past_end[i] = (char *)make("past", SIZE) + SIZE;
 		before[i] = (char *)make("before", SIZE) - (1 << i % 4);
 		packed[i].block = make("packed", SIZE);
+		boxed[i] = UINT64_C(0x1fffc) << 47 | UINT64_C(3) << 39 |
+			   ((uintptr_t)make("boxed", SIZE) & ((UINT64_C(1) << 39) - 1));
 		make("lost", SIZE);
 	}
 }
@@ -71,6 +81,25 @@ static OUT_OF_LINE void make_list(void)
 	}
 }
 
+/* Forward, and so all distances are positive and the same, but for where something was lost. */
+static OUT_OF_LINE void make_relative(void)
+{
+	struct relative *last = NULL;
+
+	for (int i = 0; i < COUNT; i++) {
+		struct relative *node = make("relative", sizeof(*node));
+
+		node->next = 0;
+		if (last)
+			last->next = (char *)node - (char *)last;
+		else
+			first = node;
+		last = node;
+		if (i % 10 == 0)
+			make("lost", sizeof(*node));
+	}
+}
+
 static OUT_OF_LINE void overwrite_stack(void)
 {
 	char stack[STACK];
@@ -84,6 +113,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	make_blocks();
 	make_list();
+	make_relative();
 	overwrite_stack();
 	puts("ready");
 	getchar();

@@ -57,7 +57,7 @@ def check(name, command):
     plain = {"PYTHONMALLOC": "malloc"}
     variables = plain if name == "python3-malloc" else {}
     theirs = gate.ask_valgrind(command, **(plain if name == "python3" else variables))
-    blocks, size, status = gate.ask_heapcore(command, **variables)
+    blocks, size, status, _ = gate.ask_heapcore(command, **variables)
     most = theirs[1] + gate.MOST_ROUNDING * theirs[0]
     print(f"{name}: {blocks} blocks of {size} bytes lost; valgrind finds "
           f"{theirs[0]} of {theirs[1]}")
