@@ -11,7 +11,7 @@
 enum {
 	MOST_MODULES = 1 << 16,
 	LINK_MAP_SIZE = 2048,	/* more than it has in any version */
-	CONTROL_BLOCK = 2304,	/* struct pthread */
+	CONTROL_BLOCK = 288,	/* words of struct pthread */
 	MOST_BETWEEN = 1 << 16, /* blocks next to each other, for alignment, and spare */
 };
 
@@ -90,16 +90,19 @@ bool thread_has_control_block(const struct program *program, const struct thread
 	       self == thread->thread_pointer;
 }
 
+/* At the end of a stack, others' memory may follow at once. */
 struct memory_range thread_control_block(const struct program *program, const struct thread *thread)
 {
-	uint64_t start = thread_descriptor(program, thread->thread_pointer);
+	uint64_t start = thread_descriptor(program, thread->thread_pointer), end;
+	const struct stack *stack = program_find_stack(program, start);
 
-	return (struct memory_range){
-		start,
-		start + (program->pthread_pointer ? program->pthread_pointer +
-							    program->image->arch->pthread.variables
-						  : CONTROL_BLOCK)
-	};
+	if (program->pthread_pointer)
+		end = start + program->pthread_pointer + program->image->arch->pthread.variables;
+	else
+		end = start + CONTROL_BLOCK * image_word_size(program->image);
+	if (stack && end > stack->end)
+		end = stack->end;
+	return (struct memory_range){ start, end };
 }
 
 /* Bytes of an entry of a table: two words. */
