@@ -337,13 +337,13 @@ static bool mark(const struct lists *lists, uint64_t chunk, uint64_t last)
 	if (!slab) {
 		/* One that was written to may have two wrong links. */
 		if (lists->heap->blamed != last)
-			heap_damage_note(&lists->heap->links, last);
+			heap_damage_note(&lists->heap->lists.links, last);
 		lists->heap->blamed = last;
 		return false;
 	}
 	bit = UINT32_C(1) << number;
 	if ((slab->free | slab->magazine) & bit) {
-		heap_damage_note(&lists->heap->twice, chunk);
+		heap_damage_note(&lists->heap->lists.twice, chunk);
 		return false;
 	}
 	*(lists->magazine ? &slab->magazine : &slab->free) |= bit;
@@ -393,13 +393,14 @@ static void mark_depot(const struct lists *lists, uint64_t head)
 {
 	enum { SPECIAL = 4, NEXT = 2 };
 	struct gslice_heap *heap = lists->heap;
-	uint64_t magazine = head, damage = heap->links.count + heap->twice.count;
+	uint64_t magazine = head, damage = heap->lists.links.count + heap->lists.twice.count;
 
 	do {
 		mark_magazine(lists, magazine, magazine, SPECIAL);
 		magazine = special_word(heap, magazine, NEXT);
 		/* It ends: each has chunks that no other has. */
-	} while (magazine && magazine != head && heap->links.count + heap->twice.count == damage);
+	} while (magazine && magazine != head &&
+		 heap->lists.links.count + heap->lists.twice.count == damage);
 }
 
 static void mark_bin(struct gslice_heap *heap, uint32_t source, uint32_t bin)
@@ -426,13 +427,13 @@ static void mark_slab(struct gslice_heap *heap, struct gslice_slab *slab)
 {
 	const struct lists lists = { heap, slab->source, slab->bin };
 	uint64_t info = slab->page + gslice_room(heap, slab->bin), chunk;
-	uint64_t links = heap->links.count + heap->twice.count;
+	uint64_t links = heap->lists.links.count + heap->lists.twice.count;
 
 	if (!read_info(heap, info, INFO_CHUNKS, &chunk))
 		return;
 	mark_list(&lists, chunk, info);
 	if (!heap->sources.items[slab->source].locked &&
-	    heap->links.count + heap->twice.count == links &&
+	    heap->lists.links.count + heap->lists.twice.count == links &&
 	    slab->used + (uint64_t)bits_count(slab->free) != gslice_chunk_count(heap, slab->bin))
 		heap_damage_note(&heap->counts, slab->page);
 }
@@ -499,19 +500,16 @@ static void report(const struct gslice_heap *heap)
 {
 	struct findings *findings = heap->context.findings;
 
-	heap_damage_report(&heap->links, findings, "gslice",
-			   "free slices whose link was overwritten after they were freed",
-			   "what followed in their lists counts as used");
-	heap_damage_report(&heap->twice, findings, "gslice",
-			   "slices that were freed twice, as lists have them twice",
-			   "what followed in these lists counts as used");
+	heap_list_damage_report(&heap->lists, findings, "gslice", "slices");
 	heap_damage_report(&heap->counts, findings, "gslice",
 			   "slabs whose list contradicts their count of slices in use",
 			   "their slices count as the lists say");
 	heap_damage_report(&heap->rings, findings, "gslice",
 			   "slabs whose neighbours do not name them",
 			   "slabs that are not found count as blocks of malloc");
-	if (heap->links.count + heap->twice.count + heap->counts.count + heap->rings.count > 0)
+	if (heap->lists.links.count + heap->lists.twice.count + heap->counts.count +
+		    heap->rings.count >
+	    0)
 		findings_add(findings, FINDING_NOTE, "%s", SWITCH);
 }
 

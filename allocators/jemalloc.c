@@ -105,6 +105,7 @@ static void report(const struct jemalloc *je, struct findings *findings)
 	report_one(findings, &je->strangers,
 		   "entries of thread caches that are no allocations of their size class",
 		   "they are ignored");
+	heap_list_damage_report(&je->lists, findings, "jemalloc", "regions");
 	if (je->changing.count > 0)
 		findings_add(
 			findings, FINDING_NOTE,

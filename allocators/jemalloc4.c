@@ -90,6 +90,7 @@ static void report(const struct jemalloc4_heap *heap, struct findings *findings)
 	heap_damage_report(&heap->strangers, findings, "jemalloc4",
 			   "entries of thread caches that are no allocations of their size class",
 			   "they are ignored");
+	heap_list_damage_report(&heap->lists, findings, "jemalloc4", "regions");
 }
 
 /* The headers of chunks, memory for metadata, and what jemalloc allocates for itself. */

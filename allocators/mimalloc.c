@@ -49,7 +49,7 @@ static struct error *find_pages(struct mimalloc_heap *heap, const struct mimallo
 
 /*
  * Choose the layout with which most pages agree with what they say of themselves: more than three
- * quarters must. *ret is NULL if there is none.
+ * quarters must, but for those that do up to one wrong link. *ret is NULL if there is none.
  */
 static struct error *choose_layout(struct mimalloc_heap *heap, const struct mimalloc_layout **ret)
 {
@@ -57,11 +57,13 @@ static struct error *choose_layout(struct mimalloc_heap *heap, const struct mima
 
 	*ret = NULL;
 	for (size_t i = 0; i < mimalloc_layout_count(); i++) {
-		size_t fits, pages;
+		struct mimalloc_votes votes;
+		size_t fits;
 
 		TRY(find_pages(heap, mimalloc_layout(i)));
-		TRY(mimalloc_vote(heap, &fits, &pages));
-		if (fits <= most || fits * 4 < pages * 3)
+		TRY(mimalloc_vote(heap, &votes));
+		fits = 2 * votes.fits + votes.damaged;
+		if (fits <= most || votes.fits * 4 < (votes.pages - votes.damaged) * 3)
 			continue;
 		most = fits;
 		*ret = mimalloc_layout(i);
@@ -125,8 +127,9 @@ static struct error *mimalloc_walk(struct heap *base, arena_number first, struct
 	heap_damage_report(&heap->absent, findings, "mimalloc",
 			   "pages whose free blocks the core lacks",
 			   "which of their blocks are free is unknown");
-	heap_damage_report(&heap->lists, findings, "mimalloc",
-			   "lists of free blocks that lead elsewhere",
+	heap_list_damage_report(&heap->lists, findings, "mimalloc", "blocks");
+	heap_damage_report(&heap->heads, findings, "mimalloc",
+			   "lists of free blocks with a wrong head",
 			   "what may follow in them counts as used");
 	heap_damage_report(&heap->counts, findings, "mimalloc",
 			   "pages whose lists of free blocks contradict their count of used ones",

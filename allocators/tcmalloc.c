@@ -73,8 +73,9 @@ static void report(const struct tcmalloc *tc, struct findings *findings)
 	heap_damage_report(&tc->counts, findings, "tcmalloc",
 			   "spans whose list of free objects contradicts their count of used ones",
 			   "their objects count as the list says");
-	heap_damage_report(&tc->lists, findings, "tcmalloc",
-			   "lists of free objects that lead elsewhere or end too soon or late",
+	heap_list_damage_report(&tc->lists, findings, "tcmalloc", "objects");
+	heap_damage_report(&tc->lengths, findings, "tcmalloc",
+			   "lists of free objects with a wrong head, or that end too soon or late",
 			   "what may follow in them counts as used");
 	if (tc->caches.count == 0)
 		findings_add(

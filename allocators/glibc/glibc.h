@@ -26,6 +26,7 @@
 #include "analyzer/base/budget.h"
 #include "analyzer/base/error.h"
 #include "analyzer/heap/allocator.h"
+#include "analyzer/heap/cycle.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"
 
@@ -327,23 +328,5 @@ void number_list_sort(struct number_list *list);
 bool number_list_has(const struct number_list *list, uint64_t number);
 /* How many are below that number. */
 size_t number_list_below(const struct number_list *list, uint64_t number);
-
-/* Finds a cycle of links, by Brent's algorithm. power is 1 at first, and mark where it may begin.
- */
-struct cycle_search {
-	uint64_t mark, steps, power;
-};
-
-/* Whether the next place on the path shows that it is a cycle. */
-static inline bool cycle_closes(struct cycle_search *search, uint64_t place)
-{
-	if (place == search->mark)
-		return true;
-	if (++search->steps == search->power) {
-		search->mark = place;
-		search->power *= 2;
-	}
-	return false;
-}
 
 #endif

@@ -369,30 +369,15 @@ static struct error *note_cache(struct glibc_heap *heap, const struct tcache *tc
 		next);
 }
 
-/*
- * The list returns to chunk, one of those from first on: leave out what repeats. Returns the first
- * chunk that does.
- */
-static uint64_t cut_cycle(struct number_list *list, size_t first, uint64_t chunk)
-{
-	const uint64_t *chunks = list->items + first;
-	size_t count = list->count - first, period = 1, i = 0;
-
-	while (period < count && chunks[count - period] != chunk)
-		period++;
-	while (i + period < count && chunks[i] != chunks[i + period])
-		i++;
-	list->count = first + i + period;
-	return chunks[i];
-}
-
 /* Note the block, which the list from first on returns to at last. More may have followed. */
 static struct error *note_cycle(struct glibc_heap *heap, struct number_list *list, size_t first,
 				uint64_t chunk, struct glibc_broken_list broken)
 {
 	*(list == &heap->cached ? &heap->cache_damaged : &heap->fast_damaged) = true;
 	broken.fault = FAULT_TWICE;
-	broken.user = cut_cycle(list, first, chunk) + heap->header;
+	list->count = first + cycle_cut(list->items + first, sizeof(*list->items),
+					list->count - first, chunk, &broken.user);
+	broken.user += heap->header;
 	return glibc_note_broken(heap, broken, broken.user);
 }
 

@@ -48,7 +48,8 @@ struct gslice_heap {
 	ARRAY(struct gslice_source) sources;
 	ARRAY(struct gslice_slab) slabs; /* by address */
 	ARRAY(uint64_t) threads;	 /* their magazines */
-	struct heap_damage rings, links, twice, counts;
+	struct heap_list_damage lists;
+	struct heap_damage rings, counts;
 	uint64_t blamed; /* what had a wrong link last */
 };
 

@@ -145,9 +145,24 @@ static uint64_t count_strangers(struct cache_search *search, const struct bin *b
 	return strangers;
 }
 
+/* Sort, and keep one of each; twice gets those that there were more of, if it is not NULL. */
+static size_t drop_repeated(uint64_t *list, size_t count, struct heap_damage *twice)
+{
+	size_t kept = 0;
+
+	SORT(list, count, compare_u64);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+		else if (twice)
+			heap_damage_note(twice, list[i]);
+	return kept;
+}
+
 static struct error *add_bin(struct cache_search *search, const struct bin *bin, unsigned int class)
 {
 	struct jemalloc *je = search->je;
+	const size_t first = je->cached.count;
 
 	for (uint64_t i = 0; i < bin->count; i++) {
 		uint64_t word;
@@ -159,6 +174,9 @@ static struct error *add_bin(struct cache_search *search, const struct bin *bin,
 		else if (!is_in_transit(je, word))
 			note_damage(&je->strangers, bin->first + word_of(search) * i);
 	}
+	/* Not so in several bins: one that is being emptied lists what others may have already. */
+	je->cached.count = first + drop_repeated(je->cached.items + first, je->cached.count - first,
+						 &je->lists.twice);
 	return NULL;
 }
 
@@ -375,16 +393,6 @@ static struct error *search_arenas(struct cache_search *search,
 	return NULL;
 }
 
-static size_t drop_repeated(uint64_t *list, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (kept == 0 || list[kept - 1] != list[i])
-			list[kept++] = list[i];
-	return kept;
-}
-
 struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_context *context)
 {
 	const struct program *program = context->program;
@@ -404,9 +412,7 @@ struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_contex
 		list_for_each(thread, program->threads, program->thread_count)
 			if (thread->thread_pointer > TLS_BYTES)
 				TRY(note_keys(&search, thread->thread_pointer & ~UINT64_C(3)));
-	SORT(je->cached.items, je->cached.count, compare_u64);
-	SORT(je->stacks.items, je->stacks.count, compare_u64);
-	je->cached.count = drop_repeated(je->cached.items, je->cached.count);
-	je->stacks.count = drop_repeated(je->stacks.items, je->stacks.count);
+	je->cached.count = drop_repeated(je->cached.items, je->cached.count, NULL);
+	je->stacks.count = drop_repeated(je->stacks.items, je->stacks.count, NULL);
 	return NULL;
 }

@@ -22,6 +22,7 @@
 #include "analyzer/base/error.h"
 #include "analyzer/base/list.h"
 #include "analyzer/heap/allocator.h"
+#include "analyzer/heap/damage.h"
 #include "analyzer/image/view.h"
 
 enum {
@@ -120,6 +121,7 @@ struct jemalloc {
 	uint16_t arena_numbers[MOST_ARENAS]; /* of arenas, from an index; less 1 */
 
 	struct jemalloc_damage overlaps, misfits, absent, bitmaps, strangers;
+	struct heap_list_damage lists;
 	struct range_list changing; /* extents that a thread was working on, by address */
 };
 

@@ -71,6 +71,7 @@ struct jemalloc4_heap {
 	struct range_list bases;    /* memory for metadata */
 	struct range_list owned;
 	struct heap_damage chunks_cut, bitmaps, strangers;
+	struct heap_list_damage lists;
 };
 
 static inline uint64_t chunk_bytes(const struct jemalloc4_heap *heap)

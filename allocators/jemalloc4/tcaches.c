@@ -81,6 +81,7 @@ static struct error *add_bin(struct cache_search *search, unsigned int number,
 			     const struct bin *bin)
 {
 	struct jemalloc4_heap *heap = search->heap;
+	const size_t first = heap->cached.count;
 
 	for (uint64_t i = 0; i < bin->count; i++) {
 		struct memory_range range;
@@ -92,6 +93,10 @@ static struct error *add_bin(struct cache_search *search, unsigned int number,
 		else
 			heap_damage_note(&heap->strangers, bin->first + 8 * i);
 	}
+	SORT(heap->cached.items + first, heap->cached.count - first, compare_u64);
+	for (size_t i = first + 1; i < heap->cached.count; i++)
+		if (heap->cached.items[i] == heap->cached.items[i - 1])
+			heap_damage_note(&heap->lists.twice, heap->cached.items[i]);
 	return NULL;
 }
 

@@ -96,7 +96,8 @@ struct mimalloc_heap {
 	ARRAY(struct mimalloc_page) pages;	 /* by address, apart */
 	ARRAY(uint64_t) delayed;		 /* blocks that others freed, by address */
 	ARRAY(struct memory_range) owned;
-	struct heap_damage absent, lists, counts, overruns;
+	struct heap_damage absent, heads, counts, overruns;
+	struct heap_list_damage lists;
 	uint64_t checked_blocks; /* whose end is as it should be */
 };
 
@@ -133,9 +134,12 @@ struct error *mimalloc_find_arenas(struct mimalloc_heap *heap);
 /* Sort pages, and leave out those that overlap others. */
 void mimalloc_keep_apart(struct mimalloc_heap *heap);
 
-/* How many pages agree with what they say of themselves, of the first ones, and how many these are.
- */
-struct error *mimalloc_vote(const struct mimalloc_heap *heap, size_t *ret_fits, size_t *ret_pages);
+/* Of the first pages: how many agree with what they say of themselves, or do up to a wrong link. */
+struct mimalloc_votes {
+	size_t pages, fits, damaged;
+};
+
+struct error *mimalloc_vote(const struct mimalloc_heap *heap, struct mimalloc_votes *ret);
 
 /* Find the blocks that wait on the lists of heaps. */
 struct error *mimalloc_read_heaps(struct mimalloc_heap *heap);

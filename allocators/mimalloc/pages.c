@@ -91,16 +91,29 @@ struct lists {
 	uint64_t free[MOST_BLOCKS / 64]; /* a bit for each block of the page */
 	uint64_t count;			 /* on the lists that used leaves out */
 	bool is_absent;
+	uint64_t wrong; /* the first block whose link leads elsewhere, */
+	uint64_t twice; /* or that lists have twice; 0: none */
+	bool has_head;	/* all lists begin with a block, if with anything */
 };
 
 /* Set the bits of the blocks on the list; false: it leads elsewhere. */
 static bool read_list(struct lists *lists, const struct mimalloc_page *page, unsigned int list)
 {
+	uint64_t last = 0;
+
 	for (uint64_t block = page->lists[list]; block;) {
 		uint64_t number = block_number(page, block);
 
-		if (number == MOST_BLOCKS || lists->free[number / 64] >> number % 64 & 1)
+		if (number == MOST_BLOCKS) {
+			lists->has_head &= last != 0;
+			lists->wrong = lists->wrong ? lists->wrong : last;
 			return false;
+		}
+		if (lists->free[number / 64] >> number % 64 & 1) {
+			lists->twice = lists->twice ? lists->twice : block;
+			return false;
+		}
+		last = block;
 		lists->free[number / 64] |= UINT64_C(1) << number % 64;
 		lists->count += list != LIST_THREAD;
 		if (!view_word(&lists->view, block, &block)) {
@@ -119,30 +132,35 @@ static bool read_lists(struct lists *lists, const struct mimalloc_page *page)
 	memset(lists->free, 0, (page->capacity + 63) / 64 * 8);
 	lists->count = 0;
 	lists->is_absent = false;
+	lists->wrong = lists->twice = 0;
+	lists->has_head = true;
 	for (unsigned int i = 0; i < LISTS; i++)
 		fits &= read_list(lists, page, i);
 	return fits;
 }
 
-struct error *mimalloc_vote(const struct mimalloc_heap *heap, size_t *ret_fits, size_t *ret_pages)
+struct error *mimalloc_vote(const struct mimalloc_heap *heap, struct mimalloc_votes *ret)
 {
 	_cleanup_(free) struct lists *lists = calloc(1, sizeof(*lists));
-	size_t fits = 0, pages = 0;
 
+	*ret = (struct mimalloc_votes){ 0 };
 	if (!lists)
 		return &error_no_memory;
 	lists->view.image = heap->context.image;
-	for (size_t i = 0; i < heap->pages.count && pages < VOTERS; i++) {
+	for (size_t i = 0; i < heap->pages.count && ret->pages < VOTERS; i++) {
 		const struct mimalloc_page *page = &heap->pages.items[i];
 
 		if (!page->bytes)
 			continue;
-		pages++;
-		fits += page->capacity > 0 && read_lists(lists, page) &&
-			page->used + lists->count == page->capacity;
+		ret->pages++;
+		if (page->capacity == 0)
+			continue;
+		if (read_lists(lists, page))
+			ret->fits += page->used + lists->count == page->capacity;
+		else
+			ret->damaged +=
+				lists->has_head && page->used + lists->count <= page->capacity;
 	}
-	*ret_fits = fits;
-	*ret_pages = pages;
 	return NULL;
 }
 
@@ -151,15 +169,18 @@ static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, 
 				 uint64_t block, const uint64_t keys[2])
 {
 	struct budget budget = { heap->bytes / ALIGNMENT };
+	uint64_t last = 0;
 
 	while (block && budget_take(&budget)) {
 		const struct mimalloc_page *page = mimalloc_find_page(heap, block);
 
 		if (!page || !page->bytes || block_number(page, block) == MOST_BLOCKS) {
-			heap_damage_note(&heap->lists, block);
+			heap_damage_note(last ? &heap->lists.links : &heap->heads,
+					 last ? last : owner);
 			return NULL;
 		}
 		TRY(array_append(&heap->delayed, block));
+		last = block;
 		if (!view_word(view, block, &block))
 			return NULL;
 		block = decode(block, keys, owner);
@@ -293,6 +314,17 @@ static struct error *add_page_blocks(struct mimalloc_heap *heap, struct lists *l
 	return NULL;
 }
 
+static void note_lists(struct mimalloc_heap *heap, const struct lists *lists,
+		       const struct mimalloc_page *page)
+{
+	if (lists->wrong)
+		heap_damage_note(&heap->lists.links, lists->wrong);
+	if (lists->twice)
+		heap_damage_note(&heap->lists.twice, lists->twice);
+	if (!lists->has_head)
+		heap_damage_note(&heap->heads, page->start);
+}
+
 static struct error *add_page(struct mimalloc_heap *heap, struct lists *lists,
 			      const struct mimalloc_page *page, struct block_sink *sink)
 {
@@ -302,7 +334,7 @@ static struct error *add_page(struct mimalloc_heap *heap, struct lists *lists,
 		return block_sink_add(
 			sink, (struct block){ page->start, page->end - page->start, BLOCK_FREE });
 	if (!read_lists(lists, page))
-		heap_damage_note(&heap->lists, page->start);
+		note_lists(heap, lists, page);
 	else if (lists->is_absent)
 		heap_damage_note(&heap->absent, page->start);
 	else if (page->used + lists->count != page->capacity)

@@ -14,7 +14,9 @@
  * Spans, which are the heads of rings. Objects of a list are linked by their first words.
  */
 #include "allocators/tcmalloc/tcmalloc.h"
+
 #include "analyzer/base/budget.h"
+#include "analyzer/heap/cycle.h"
 
 enum {
 	MOST_CACHES = 1 << 13,
@@ -61,30 +63,56 @@ static bool is_object(const struct tcmalloc *tc, uint64_t address, unsigned int 
 	       (address - span->start) % tc->classes[class] == 0;
 }
 
-/*
- * Add the objects from first on, count at most, until last if that is not 0. False in
- * *ret_is_whole: the list is not as long, or leads elsewhere.
- */
+/* How a list of objects ends. */
+struct list_end {
+	bool is_whole;	/* after as many objects as it should */
+	uint64_t twice; /* an object that it returns to, */
+	uint64_t wrong; /* or one whose link leads elsewhere; 0: none */
+};
+
+/* Add the objects from first on, count at most, until last if that is not 0. */
 static struct error *add_list(struct cache_search *search, uint64_t first, uint64_t count,
-			      uint64_t last, unsigned int class, uint32_t cache, bool *ret_is_whole)
+			      uint64_t last, unsigned int class, uint32_t cache,
+			      struct list_end *ret)
 {
 	struct tcmalloc *tc = search->tc;
-	uint64_t object = first, i = 0;
+	struct cycle_search cycle = { .power = 1 };
+	const size_t start = tc->cached.count;
+	uint64_t object = first, i = 0, before = 0;
 
-	*ret_is_whole = false;
+	*ret = (struct list_end){ 0 };
 	for (; object && i < count && budget_take(&search->budget); i++) {
-		if (!is_object(tc, object, class))
-			return NULL;
-		TRY(array_append(&tc->cached, (struct cached_object){ object, cache }));
-		if (object == last) {
-			*ret_is_whole = true;
+		if (cycle_closes(&cycle, object)) {
+			tc->cached.count =
+				start + cycle_cut(tc->cached.items + start,
+						  sizeof(*tc->cached.items),
+						  tc->cached.count - start, object, &ret->twice);
 			return NULL;
 		}
+		if (!is_object(tc, object, class)) {
+			ret->wrong = before;
+			return NULL;
+		}
+		TRY(array_append(&tc->cached, (struct cached_object){ object, cache }));
+		ret->is_whole = object == last;
+		if (ret->is_whole)
+			return NULL;
+		before = object;
 		if (!view_word(&search->objects, object, &object))
 			return NULL;
 	}
-	*ret_is_whole = !last && !object && i == count;
+	ret->is_whole = !last && !object && i == count;
 	return NULL;
+}
+
+static void note_end(struct tcmalloc *tc, const struct list_end *end, uint64_t list)
+{
+	if (end->twice)
+		heap_damage_note(&tc->lists.twice, end->twice);
+	else if (end->wrong)
+		heap_damage_note(&tc->lists.links, end->wrong);
+	else if (!end->is_whole)
+		heap_damage_note(&tc->lengths, list);
 }
 
 /* Whether a thread's cache is at address: its lists have the sizes of all classes. */
@@ -195,14 +223,13 @@ static struct error *read_cache(struct cache_search *search, uint32_t number)
 	for (unsigned int i = 1; i < tc->class_count; i++) {
 		uint64_t list = address + list_bytes(tc) * i, first;
 		uint32_t length = 0;
-		bool is_whole;
+		struct list_end end;
 
 		if (!view_word(&search->view, list, &first) ||
 		    !view_read(&search->view, list + tc->word, &length, tc->word / 2))
 			continue;
-		TRY(add_list(search, first, length, 0, i, number, &is_whole));
-		if (!is_whole)
-			heap_damage_note(&tc->lists, list);
+		TRY(add_list(search, first, length, 0, i, number, &end));
+		note_end(tc, &end, list);
 	}
 	return progress_check(search->context->progress, 0);
 }
@@ -218,22 +245,21 @@ static struct error *read_central(struct cache_search *search, uint64_t address,
 	uint32_t used;
 
 	if (!view_read(&search->view, place, &used, sizeof(used)) || used > MOST_BATCHES) {
-		heap_damage_note(&tc->lists, place);
+		heap_damage_note(&tc->lengths, place);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < used; i++) {
 		uint64_t batch = address + (CENTRAL_BATCHES + 2 * (uint64_t)i) * tc->word;
 		uint64_t first, last;
 		size_t before = tc->cached.count;
-		bool is_whole = false;
+		struct list_end end = { 0 };
 
 		if (view_word(&search->view, batch, &first) &&
 		    view_word(&search->view, batch + tc->word, &last))
 			TRY(add_list(search, first, MOST_OBJECTS, last, class, TRANSFER_CACHE,
-				     &is_whole));
-		if (!is_whole)
-			heap_damage_note(&tc->lists, batch);
-		if (!is_whole && i == used - 1)
+				     &end));
+		note_end(tc, &end, batch);
+		if (!end.is_whole && i == used - 1)
 			tc->cached.count = before;
 	}
 	return NULL;
@@ -355,6 +381,16 @@ static struct error *find_metadata(struct cache_search *search)
 
 DEFINE_COMPARE(compare_cached, struct cached_object, ASCENDING(address), ASCENDING(cache))
 
+/* Objects that two threads have. A batch that is just being added may have old ones. */
+static void note_repeats(struct tcmalloc *tc)
+{
+	const struct cached_object *cached = tc->cached.items;
+
+	for (size_t i = 1; i < tc->cached.count; i++)
+		if (cached[i].address == cached[i - 1].address && cached[i].cache != TRANSFER_CACHE)
+			heap_damage_note(&tc->lists.twice, cached[i].address);
+}
+
 static struct error *find_all(struct cache_search *search)
 {
 	struct tcmalloc *tc = search->tc;
@@ -363,6 +399,7 @@ static struct error *find_all(struct cache_search *search)
 	TRY(follow_caches(search));
 	TRY(read_centrals(search));
 	array_sort(&tc->cached, compare_cached);
+	note_repeats(tc);
 	return find_metadata(search);
 }
 

@@ -223,22 +223,29 @@ struct adding {
 };
 
 /*
- * Set the bits of free objects, as the span lists them; how many they are. False: the list leads
- * elsewhere.
+ * Set the bits of free objects, as the span lists them; how many they are. False, with a note: the
+ * list leads elsewhere.
  */
 static bool read_free(struct adding *adding, const struct tcmalloc_span *span, uint64_t *ret_count)
 {
 	uint64_t bytes = adding->tc->classes[span_class(span)];
-	uint64_t count = span_object_count(adding->tc, span), object = span->objects;
+	uint64_t count = span_object_count(adding->tc, span), object = span->objects, last = 0;
 
 	memset(adding->free, 0, (count + 63) / 64 * 8);
 	for (*ret_count = 0; object; ++*ret_count) {
 		uint64_t offset = object - span->start, number = offset / bytes;
 
-		if (offset % bytes != 0 || number >= count ||
-		    adding->free[number / 64] >> number % 64 & 1)
+		if (offset % bytes != 0 || number >= count) {
+			heap_damage_note(last ? &adding->tc->lists.links : &adding->tc->lengths,
+					 last ? last : span->start);
 			return false;
+		}
+		if (adding->free[number / 64] >> number % 64 & 1) {
+			heap_damage_note(&adding->tc->lists.twice, object);
+			return false;
+		}
 		adding->free[number / 64] |= UINT64_C(1) << number % 64;
+		last = object;
 		if (!view_word(&adding->view, object, &object)) {
 			heap_damage_note(&adding->tc->absent, span->start);
 			return true;
@@ -273,9 +280,7 @@ static struct error *add_objects(struct adding *adding, const struct tcmalloc_sp
 	struct tcmalloc *tc = adding->tc;
 	uint64_t bytes = tc->classes[span_class(span)], count = span_object_count(tc, span), free;
 
-	if (!read_free(adding, span, &free))
-		heap_damage_note(&tc->lists, span->start);
-	else if (free + span_refcount(span) != count)
+	if (read_free(adding, span, &free) && free + span_refcount(span) != count)
 		heap_damage_note(&tc->counts, span->start);
 	take_cached(adding, span);
 	for (uint64_t i = 0; i * 64 < count; i++)

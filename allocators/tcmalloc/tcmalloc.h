@@ -103,7 +103,8 @@ struct tcmalloc {
 	struct memory_range central;	     /* the central caches */
 	uint64_t bytes;			     /* of spans */
 
-	struct heap_damage overlaps, misfits, absent, counts, lists;
+	struct heap_damage overlaps, misfits, absent, counts, lengths;
+	struct heap_list_damage lists;
 };
 
 struct tcmalloc_heap {

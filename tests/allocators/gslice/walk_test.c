@@ -224,9 +224,10 @@ TEST(slice_that_was_freed_twice_is_named)
 	free_to_thread(&made, first + SMALL_BYTES, SMALL, 0);
 	free_to_thread(&made, first + SMALL_BYTES, SMALL, 1);
 	process_open(&made.process);
-	assert_says(&made,
-		    "slices that were freed twice, as lists have them twice: 1, the first at %#lx",
-		    first + SMALL_BYTES);
+	assert_says(
+		&made,
+		"free slices that were freed twice, as lists have them twice: 1, the first at %#lx",
+		first + SMALL_BYTES);
 }
 
 TEST(count_and_ring_of_slabs_are_checked)

@@ -190,6 +190,21 @@ TEST(entry_of_a_cache_that_is_of_another_class_is_told)
 		"jemalloc: entries of thread caches that are no allocations of their size class: 1");
 }
 
+TEST(region_that_a_cache_has_twice_was_freed_twice)
+{
+	MADE(made, &BUILD_5_3);
+	uint64_t slab = add_some(&made);
+	uint64_t stack = add_large(&made, 28672 + PAGE, CLASS_28K, 0x80);
+	const uint64_t regions[2] = { slab + 32, slab + 32 };
+
+	add_cache(&made, stack, CLASS_32, regions);
+	process_open(&made.process);
+	assert_block(&made.process, slab + 32, 32, BLOCK_CACHED);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"jemalloc: free regions that were freed twice, as lists have them twice: 1, the first at 0x7d0000000020;");
+}
+
 TEST(bitmap_that_contradicts_the_count_of_free_regions_is_told_with_its_place)
 {
 	MADE(made, &BUILD_5_3);

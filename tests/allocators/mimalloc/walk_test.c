@@ -148,7 +148,35 @@ TEST(contradictions_are_said)
 	assert_block(&made.process, block_of(5), BYTES, BLOCK_FREE);
 	assert_finding(
 		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
-		"mimalloc: lists of free blocks that lead elsewhere: 1, the first at 0x7e0000010000; what may follow in them counts as used");
+		"mimalloc: free blocks whose link was overwritten after they were freed: 1, the first at 0x7e0000010270; what may follow in their lists counts as used");
+}
+
+/* Most of a small heap is one page. */
+TEST(heap_of_one_page_is_read_up_to_a_wrong_link)
+{
+	MADE(made);
+
+	set_page(&made, LARGE, 512 - LARGE, 0, 0, 0);
+	core_set(&made.process.core, block_of(5), 0x5757575757575757);
+	process_open(&made.process);
+	assert_block(&made.process, block_of(5), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(7), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(9), BYTES, BLOCK_FREE);
+	assert_block(&made.process, block_of(2), BYTES, BLOCK_USED);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"mimalloc: free blocks whose link was overwritten after they were freed: 1, the first at 0x7e0000010270;");
+}
+
+TEST(block_that_was_freed_twice_is_named)
+{
+	MADE(made);
+
+	core_set(&made.process.core, block_of(7), block_of(7));
+	process_open(&made.process);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"mimalloc: free blocks that were freed twice, as lists have them twice: 1, the first at 0x7e00000102d0;");
 }
 
 TEST(what_only_looks_like_a_segment_is_none)

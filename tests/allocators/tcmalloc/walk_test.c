@@ -203,7 +203,7 @@ TEST(contradictions_are_said)
 		"tcmalloc: spans whose list of free objects contradicts their count of used ones: 1, the first at 0x7d0000000000");
 	assert_finding(
 		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
-		"tcmalloc: lists of free objects that lead elsewhere or end too soon or late: 1, the first at 0x7d0000002000");
+		"tcmalloc: lists of free objects with a wrong head, or that end too soon or late: 1, the first at 0x7d0000002000");
 }
 
 TEST(ring_in_a_list_ends_it)
@@ -219,6 +219,24 @@ TEST(ring_in_a_list_ends_it)
 	process_open(&made.process);
 	assert_block(&made.process, span + 48, 16, BLOCK_CACHED);
 	assert_int_equal(count_incomplete(&made.process), 1);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"tcmalloc: free objects that were freed twice, as lists have them twice: 2, the first at 0x7d0000000030;");
+}
+
+TEST(object_that_was_written_to_after_it_was_freed_is_named)
+{
+	MADE(made);
+	uint64_t span = add_objects(&made);
+
+	core_set(&made.process.core, CACHE + 32 * CLASS_16, span + 48);
+	set_u32(&made.process.core, CACHE + 32 * CLASS_16 + 8, 2);
+	core_set(&made.process.core, span + 48, 0x5757575757575757);
+	process_open(&made.process);
+	assert_block(&made.process, span + 48, 16, BLOCK_CACHED);
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"tcmalloc: free objects whose link was overwritten after they were freed: 1, the first at 0x7d0000000030;");
 }
 
 TEST(address_in_metadata_is_told)
