@@ -639,8 +639,9 @@ struct error *block_sink_move_region(const struct block_sink *from, struct block
 				     const struct heap_region *region)
 {
 	to->shift = region->shift;
+	/* One that was cut at its start is left out: it has no blocks. */
 	TRY(block_sink_region(to, region->start, region->end, region->arena));
-	return append_blocks(to, from, region->first, region->count, 0);
+	return to->refuses ? NULL : append_blocks(to, from, region->first, region->count, 0);
 }
 
 void block_sink_forget(struct block_sink *sink, const struct heap_region *region)

@@ -326,6 +326,20 @@ TEST(claims_and_regions_leave_out_what_is_protected_unless_a_block_holds_it)
 	assert_int_equal(heap_claim(index, 2).start, 0x4000);
 }
 
+TEST(region_that_was_cut_at_its_start_is_left_out_when_regions_are_sorted)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
+
+	begin(sink, 0x3000, 0x4000);
+	add(sink, 0x3010, 24, BLOCK_USED);
+	begin(sink, 0x1000, 0x2000);
+	block_sink_cut(sink, 0x1000);
+	assert_no_error(allocation_index_create(sink, &index));
+	assert_int_equal(allocation_count(index), 1);
+	assert_int_equal(allocation_find(index, 0x3010), 0);
+}
+
 TEST(what_has_no_place_in_its_region_is_left_out)
 {
 	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
