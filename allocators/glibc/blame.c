@@ -119,6 +119,14 @@ void glibc_report_broken(const struct glibc_heap *heap, const struct block_sink 
 			", and its link is intact. %sIts list is complete",
 			list->user + heap->word, list->user, list->kind, list->owner, work);
 		break;
+	case FAULT_LEFT_OVER:
+		findings_add(
+			heap->context.findings, FINDING_INCOMPLETE,
+			"the heap is damaged: the block at %#" PRIx64
+			" was handed out twice, or was written to while it was free: the %s at %#" PRIx64
+			" has no more blocks of its size, and still leads to it. %sIt counts as used",
+			list->user, list->kind, list->owner, work);
+		break;
 	case FAULT_TWICE:
 		if (list->owner)
 			snprintf(where, sizeof(where), "the %s at %#" PRIx64 " twice", list->kind,

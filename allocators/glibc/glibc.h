@@ -129,9 +129,10 @@ struct number_list {
 };
 
 enum glibc_fault {
-	FAULT_LINK,  /* it leads elsewhere */
-	FAULT_KEY,   /* a cached block lacks the key of cached ones */
-	FAULT_TWICE, /* a list returns to the block, or several have it */
+	FAULT_LINK,	 /* it leads elsewhere */
+	FAULT_KEY,	 /* a cached block lacks the key of cached ones */
+	FAULT_TWICE,	 /* a list returns to the block, or several have it */
+	FAULT_LEFT_OVER, /* a list of no blocks still begins with the block */
 };
 
 /* A list that was found broken before the blocks beside it were known. */

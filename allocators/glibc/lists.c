@@ -94,15 +94,21 @@ static bool read_fields(const struct image *image, struct tcache *tcache)
 	return true;
 }
 
-/* Whether all counters agree with the entries. */
+/*
+ * Whether all counters agree with the entries, but for one: that a thread was changing, or whose
+ * list had a block twice.
+ */
 static bool fields_fit(const struct tcache *tcache)
 {
-	for (unsigned int i = 0; i < tcache->layout->bins; i++)
-		if (tcache->entries[i] % 16 != 0 ||
-		    (tcache->layout->counts &&
-		     (tcache->counters[i] != 0) != (tcache->entries[i] != 0)))
+	unsigned int odd = 0;
+
+	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
+		if (tcache->entries[i] % 16 != 0)
 			return false;
-	return true;
+		odd += tcache->layout->counts &&
+		       (tcache->counters[i] != 0) != (tcache->entries[i] != 0);
+	}
+	return odd <= 1;
 }
 
 /* Read the fields of what may be a thread's cache at address; false if it is none. */
@@ -381,6 +387,16 @@ static struct error *note_cycle(struct glibc_heap *heap, struct number_list *lis
 	return glibc_note_broken(heap, broken, broken.user);
 }
 
+/* Whether the bin names a block, and counts none: a thread that adds one ends the list first. */
+static bool is_left_over(const struct glibc_heap *heap, struct view *view,
+			 const struct tcache *tcache, unsigned int bin)
+{
+	uint64_t user = tcache->entries[bin], link;
+
+	return tcache->layout->counts && user != 0 && tcache->counters[bin] == 0 &&
+	       view_word(view, user, &link) && glibc_demangle(heap, user, link) != 0;
+}
+
 static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *view,
 					const struct tcache *tcache, unsigned int bin)
 {
@@ -390,6 +406,12 @@ static struct error *collect_tcache_bin(struct glibc_heap *heap, struct view *vi
 	uint64_t size = glibc_bin_size(heap, bin);
 	unsigned int length = 0;
 
+	if (is_left_over(heap, view, tcache, bin))
+		return glibc_note_broken(heap,
+					 (struct glibc_broken_list){ "thread cache", size,
+								     tcache->address, user,
+								     FAULT_LEFT_OVER },
+					 user);
 	while (user != 0) {
 		uint64_t link;
 

@@ -371,6 +371,42 @@ TEST(cached_block_without_the_key_is_named)
 	}
 }
 
+/* It was freed twice before. */
+TEST(cached_block_that_was_handed_out_twice_is_named)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_cached(&process, &GLIBC_2_36);
+	uint64_t other = process_allocate(&process, 0x80);
+
+	process_allocate(&process, 0x30);
+	process_cache(&process, other);
+	process_finish(&process);
+	*(uint8_t *)core_at(&process.core, process.cache + 2 * ((0x80 - 32) / 16), 1) = 0;
+	core_set(&process.core, other, 0x656e6f);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_CACHED);
+	assert_block(&process, other, 0x78, BLOCK_USED);
+	assert_incomplete(&process, "the block at %#lx was handed out twice, or was written to",
+			  (unsigned long)other);
+}
+
+/* A thread ends the list before it counts. */
+TEST(cached_block_that_is_not_counted_yet_is_free)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_cached(&process, &GLIBC_2_36);
+	uint64_t other = process_allocate(&process, 0x80);
+
+	process_allocate(&process, 0x30);
+	process_cache(&process, other);
+	process_finish(&process);
+	*(uint8_t *)core_at(&process.core, process.cache + 2 * ((0x80 - 32) / 16), 1) = 0;
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_CACHED);
+	assert_block(&process, other, 0x78, BLOCK_CACHED);
+	assert_sound(&process);
+}
+
 /* The header of a member, whose link is as it was. */
 TEST(header_of_a_cached_block_was_overrun_from_below)
 {
