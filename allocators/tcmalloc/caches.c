@@ -70,6 +70,19 @@ struct list_end {
 	uint64_t wrong; /* or one whose link leads elsewhere; 0: none */
 };
 
+/* If object is one of those from start on, leave out what repeats. */
+static void cut_list(struct tcmalloc *tc, size_t start, uint64_t object, struct list_end *ret)
+{
+	const struct cached_object *objects = tc->cached.items + start;
+	size_t count = tc->cached.count - start, i = 0;
+
+	while (i < count && objects[i].address != object)
+		i++;
+	if (i < count)
+		tc->cached.count =
+			start + cycle_cut(objects, sizeof(*objects), count, object, &ret->twice);
+}
+
 /* Add the objects from first on, count at most, until last if that is not 0. */
 static struct error *add_list(struct cache_search *search, uint64_t first, uint64_t count,
 			      uint64_t last, unsigned int class, uint32_t cache,
@@ -82,13 +95,8 @@ static struct error *add_list(struct cache_search *search, uint64_t first, uint6
 
 	*ret = (struct list_end){ 0 };
 	for (; object && i < count && budget_take(&search->budget); i++) {
-		if (cycle_closes(&cycle, object)) {
-			tc->cached.count =
-				start + cycle_cut(tc->cached.items + start,
-						  sizeof(*tc->cached.items),
-						  tc->cached.count - start, object, &ret->twice);
-			return NULL;
-		}
+		if (cycle_closes(&cycle, object))
+			break;
 		if (!is_object(tc, object, class)) {
 			ret->wrong = before;
 			return NULL;
@@ -102,6 +110,8 @@ static struct error *add_list(struct cache_search *search, uint64_t first, uint6
 			return NULL;
 	}
 	ret->is_whole = !last && !object && i == count;
+	if (object)
+		cut_list(tc, start, object, ret);
 	return NULL;
 }
 

@@ -40,8 +40,8 @@ static OUT_OF_LINE void damage(const char *how)
 	if (strcmp(how, "twice") == 0)
 		free(hide(victim));
 	if (strcmp(how, "end") == 0) {
-		free(large);
 		victim = hide(large);
+		free(large);
 		memset(victim + LARGE, 'E', sizeof(size_t));
 	}
 	if (strcmp(how, "nothing") != 0)

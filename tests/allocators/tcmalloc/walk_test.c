@@ -229,6 +229,7 @@ TEST(object_that_was_written_to_after_it_was_freed_is_named)
 	MADE(made);
 	uint64_t span = add_objects(&made);
 
+	add_span(&made, 1, 0, 1, 0, IN_USE);
 	core_set(&made.process.core, CACHE + 32 * CLASS_16, span + 48);
 	set_u32(&made.process.core, CACHE + 32 * CLASS_16 + 8, 2);
 	core_set(&made.process.core, span + 48, 0x5757575757575757);
