@@ -1,18 +1,21 @@
 """
-Where the memory of a program lies that a test starts: chosen anew for each program.
+Where the memory of a program lies that a test starts.
 
 What decides it is no part of a program. The loader maps the cache of its libraries and unmaps it;
 into the hole that stays, the kernel puts the first anonymous mappings, and merges those that touch.
 So how many packages a machine has decides which memory is whose neighbour. A seed decides all that
 a test chooses; it is printed, as is each layout:
 
-    HEAPCORE_LAYOUT_SEED=4711 ctest -R live/boehm             the same choices again
+    HEAPCORE_LAYOUT=any ctest ...                             chosen anew for every program
+    HEAPCORE_LAYOUT=any HEAPCORE_LAYOUT_SEED=4711 ctest ...   the same choices again
     HEAPCORE_LAYOUT=cache=90,legacy,unlimited,huge ctest ...  that one for every program
-    HEAPCORE_LAYOUT=usual ctest ...                           what this machine gives
+
+Without these, layouts_test.py alone chooses; other tests take what this machine gives.
 """
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import os
 import random
@@ -72,14 +75,18 @@ def _own_mounts():
 class _Caches:
     """Puts a cache of some size in the place of the machine's, for all that is started next."""
 
-    def __init__(self):
-        self.allowed = os.environ.get("HEAPCORE_LAYOUT") != "usual" and _own_mounts()
-        self.size = 0
-        if not self.allowed:
+    size = 0
+
+    @functools.cached_property
+    def allowed(self):
+        """Asked first while there is one thread: others would keep the mounts of before."""
+        allowed = _own_mounts()
+        if not allowed:
             print("layouts: the loader's cache stays as it is: no mounts of our own")
+        return allowed
 
     def choose(self, size):
-        if not self.allowed or size == self.size:
+        if size == self.size or not self.allowed:
             return
         if self.size:
             ctypes.CDLL(None).umount2(CACHE.encode(), MNT_DETACH)
@@ -94,7 +101,6 @@ class _Caches:
                 self.size = size
 
 
-# While there is one thread: others would keep the mounts of before.
 _caches = _Caches()
 
 
@@ -118,8 +124,10 @@ def still(command, legacy=False):
 
 def choose(name):
     """A layout for the program that is started next."""
-    number, given = next(_counter), os.environ.get("HEAPCORE_LAYOUT")
-    layout = parse(given) if given else random.Random(f"{SEED} {number}").choice(ALL)
+    number, given = next(_counter), os.environ.get("HEAPCORE_LAYOUT", "usual")
+    if given == "usual":
+        return Layout()
+    layout = random.Random(f"{SEED} {number}").choice(ALL) if given == "any" else parse(given)
     print(f"layout {number} (HEAPCORE_LAYOUT_SEED={SEED}): {name}: {layout}", flush=True)
     return layout
 
