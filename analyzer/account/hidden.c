@@ -84,6 +84,9 @@ static bool find_hole(const struct search *search, uint64_t address, struct hole
 		    region->mapping || program_find_module(search->program, address))
 			return false;
 		region++;
+	} else if (!image->origin.by_debugger) {
+		/* Others write down each mapping, if only that it is there. */
+		return false;
 	}
 	ret->is_guarded = is_guard(below) && below->end == ret->start && is_guard(region) &&
 			  region->start == ret->end;
@@ -191,15 +194,13 @@ static uint64_t lowest_mapped(const struct program *program)
 	return lowest == UINT64_MAX || lowest < REACH ? lowest : lowest - REACH;
 }
 
-/* Whether code other than libc's calls what keeps memory out of cores, among other things. */
-static bool may_hide(const struct program *program)
+/* Whether the code whose variable leads there calls what keeps memory out of cores, too. */
+static bool may_hide(const struct search *search, const struct hole *hole)
 {
 	static const char *const names[] = { "madvise", NULL };
+	const struct module *module = program_find_module(search->program, hole->place);
 
-	list_for_each(module, program->modules, program->module_count)
-		if (!module_is_libc(module) && module_needs(module, names))
-			return true;
-	return false;
+	return module && !module_is_libc(module) && module_needs(module, names);
 }
 
 static void report(struct analysis *analysis, const struct search *search, const struct hole *hole)
@@ -218,8 +219,7 @@ static void report(struct analysis *analysis, const struct search *search, const
 
 static bool is_hidden(const struct search *search, const struct hole *hole)
 {
-	return hole->is_guarded || (hole->is_static && hole->differs) ||
-	       ((hole->is_static || hole->differs) && may_hide(search->program));
+	return hole->is_guarded || (hole->is_static && (hole->differs || may_hide(search, hole)));
 }
 
 static void judge(struct analysis *analysis, const struct search *search)

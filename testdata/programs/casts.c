@@ -501,7 +501,7 @@ OUT_OF_LINE static void fill_lists(void)
 		struct job *job = make(sizeof(*job), "struct job");
 		struct worker *worker = make(sizeof(*worker), "struct worker");
 		/* The program has no structure for these. */
-		struct link *other = make(80, "block, beginning with struct link");
+		struct link *other = make(80, "?"); /* a link says nothing of it */
 
 		job->title = make_text("what is to be done");
 		job->entries = push(NULL, NULL);

@@ -96,7 +96,9 @@ class KnownLeaks(LiveTest):
             with self.subTest(name):
                 status, tables, said = self.gate("env", f"LD_PRELOAD={library}", *words)
                 self.assertEqual(status, 7, said)
-                self.assertEqual(sum(leak["allocations"] for leak in tables["leak"]), LOST, said)
+                lost = sum(leak["allocations"] for leak in tables["leak"])
+                # A stale word of the last one may be left on the interpreter's stack.
+                self.assertIn(lost, range(LOST - 2, LOST + 1), said)
 
     def test_what_a_script_loses_by_calls_of_c_fails(self):
         lose = f"libc = ctypes.CDLL(None); [libc.malloc({SIZE} - 8) and None for _ in range({LOST})]"
