@@ -152,11 +152,12 @@ static bool needs_region(const struct block_sink *sink, const struct heap_region
 static uint64_t end_of_last(const struct block_sink *sink)
 {
 	const struct heap_region *region = last_region(sink);
-	const struct extent *last = (const struct extent *)sink->extents.bytes + sink->count - 1;
+	const struct extent *last;
 	uint64_t size;
 
 	if (region->count == 0)
 		return region->start;
+	last = (const struct extent *)sink->extents.bytes + sink->count - 1;
 	size = last->size == LARGE_SIZE ? sink->large.items[sink->large.count - 1].size
 					: last->size;
 	return extent_start(region, last) + (size ? size : 1);
