@@ -115,10 +115,11 @@ static bool are_alike(const struct heavy *a, const struct heavy *b)
 static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 {
 	size_t depth = finder->path.count;
-	const struct heavy *above = finder->path.items + depth - 1;
+	const struct heavy *above;
 
 	if (depth == 0)
 		return NO_GROUP;
+	above = &finder->path.items[depth - 1];
 	if (kind_tag(heavy->kind) == BY_PATTERN || are_alike(above, heavy))
 		return above->group;
 	heavy->offset = find_offset(finder, above, heavy->range);
