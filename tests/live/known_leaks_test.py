@@ -5,6 +5,7 @@ counted; and what an extension loses fails it as before.
 
 import json
 import shutil
+import sys
 import unittest
 
 from harness import HEAPCORE, LiveTest, run, tables as tables_of
@@ -82,7 +83,13 @@ class KnownLeaks(LiveTest):
         return result.returncode, tables, result.stderr
 
     def programs(self):
-        return {name: words for name, words in PROGRAMS.items() if shutil.which(name)}
+        """Those that docs/gate.md names: later versions lose more, such as Python's interned texts."""
+        found = {name: words for name, words in PROGRAMS.items() if shutil.which(name)}
+        if sys.version_info >= (3, 12):
+            found.pop("python3", None)
+        if "ruby" in found and " 3.1" not in run("ruby", "--version").stdout:
+            found.pop("ruby")
+        return found
 
     def test_interpreters_pass(self):
         for name, words in self.programs().items():

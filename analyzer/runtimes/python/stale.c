@@ -359,7 +359,10 @@ static bool add_constant(struct view *view, uint64_t place, uint64_t word, void 
 	type = &python->types.list.items[found.type];
 	if ((type->flags & TYPE_HEAP) ||
 	    !((type->flags & (INT_FLAG | BYTES_FLAG | TYPE_STRING)) || type->kind == PYTHON_CODE) ||
-	    !view_word(view, found.range.start, &count) || count == 0)
+	    !view_word(view, found.range.start, &count) || count == 0 ||
+	    /* From 3.12 on, a table of types has an address there, and the type's dict behind it.
+	     */
+	    image_find(python->context.image, count))
 		return false;
 	size = size_of_constant(view, type, found.range.start);
 	if (size <= HEAD || size > search->module->end - found.range.start)
