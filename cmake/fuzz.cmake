@@ -39,5 +39,5 @@ foreach(source IN LISTS fuzz_targets)
 		COMMAND fuzz_${name} -runs=${FUZZ_RUNS} -seed=1
 			${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name}
 		WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-	set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 120)
+	set_tests_properties(fuzz/${name} PROPERTIES TIMEOUT 120 LABELS unit)
 endforeach()

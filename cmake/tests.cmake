@@ -25,7 +25,7 @@ foreach(source IN LISTS unit_tests)
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 	add_test(NAME ${name} COMMAND ${target}
 		WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-	set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+	set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS unit)
 endforeach()
 
 # heapcore with the allocators of testdata/allocators, too.
@@ -58,16 +58,16 @@ endforeach()
 # It compiles a program seven times.
 set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
-# The longest start first: no processor waits for the other in the end. ctest itself knows only what
+# The slowest start first: no processor waits for the other in the end. ctest itself knows only what
 # it has run before.
-set(LONG_TESTS live/crystal cli/shortage live/gate_programs live/boehm cli/examples cli/export_programs
-	live/types live/clone cli/gate live/classes cli/session live/patterns live/jemalloc
-	live/fleet_engines cli/schemas live/elsewhere live/tcmalloc cli/sql cli/terminal
+set(SLOW_TESTS live/crystal live/boehm cli/examples live/gate_programs cli/gate cli/shortage
+	live/patterns live/classes cli/session live/live live/jemalloc live/tcmalloc cli/sql live/clone
+	live/elsewhere cli/schemas live/types live/fleet_engines cli/export_programs cli/terminal
 	live/typed_containers cli/names)
-list(LENGTH LONG_TESTS cost)
-foreach(name IN LISTS LONG_TESTS)
+list(LENGTH SLOW_TESTS cost)
+foreach(name IN LISTS SLOW_TESTS)
 	if(TEST ${name})
-		set_tests_properties(${name} PROPERTIES COST ${cost})
+		set_tests_properties(${name} PROPERTIES COST ${cost} LABELS slow)
 	endif()
 	math(EXPR cost "${cost} - 1")
 endforeach()
@@ -78,3 +78,9 @@ set_tests_properties(live/live PROPERTIES PROCESSORS 2)
 # How many mutations the fuzz tests try besides their corpora.
 set(FUZZ_RUNS 50)
 include(cmake/fuzz.cmake)
+
+# One session of each kind: what a core of any allocator, language or command needs of the system.
+set(SESSION_TESTS cli/leak_roots cli/prompt cli/run cli/tutorial cli/untrusted live/cores live/diff
+	live/gdb live/holders live/mimalloc live/notes live/objects live/perl live/php live/python
+	live/report live/ruby live/threads live/unexplained live/variables live/waiting)
+set_property(TEST ${SESSION_TESTS} APPEND PROPERTY LABELS session)
