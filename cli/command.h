@@ -70,10 +70,11 @@ struct command {
 	 */
 	struct error *(*parse)(int key, const char *value, void *arguments);
 	/*
-	 * Where a person reads along: show what is largest first, and only the first count, unless
-	 * something else was asked for; or NULL.
+	 * Show what is largest first, and only the first count, unless something else was asked
+	 * for: returns whether that is so. Called where a person reads along; or NULL.
 	 */
-	void (*shorten)(void *arguments, uint64_t count);
+	bool (*shorten)(void *arguments, uint64_t count);
+	bool sums_up; /* its lines are sums: in a pipe and a file, too, the largest are enough */
 	size_t arguments_size;		  /* of what parse fills in, zeroed before */
 	void (*release)(void *arguments); /* frees what parse took; or NULL */
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/table.h"
+#include "analyzer/base/text.h"
 #include "analyzer/heap/address_filter.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/types/member_path.h"
@@ -537,6 +538,12 @@ char *nameless_path(const struct nameless *nameless, allocation_id id)
 
 enum word_kind { WORD_ZERO, WORD_NUMBER, WORD_POINTER, WORD_KINDS };
 
+static bool is_pointer(const struct analysis *analysis, uint64_t word)
+{
+	return allocation_find(analysis_index(analysis), word) != NO_ALLOCATION ||
+	       program_find_module(analysis_program(analysis), word);
+}
+
 /* What the words at that offset are: a pointer where one is, and the others are null. */
 static enum word_kind judge_words(const struct analysis *analysis, const allocation_id *ids,
 				  size_t count, uint64_t offset)
@@ -551,8 +558,7 @@ static enum word_kind judge_words(const struct analysis *analysis, const allocat
 				     allocation_start(index, ids[i]) + offset, &word) ||
 		    word == 0)
 			counts[WORD_ZERO]++;
-		else if (allocation_find(index, word) != NO_ALLOCATION ||
-			 program_find_module(analysis_program(analysis), word))
+		else if (is_pointer(analysis, word))
 			counts[WORD_POINTER]++;
 		else
 			counts[WORD_NUMBER]++;
@@ -562,39 +568,119 @@ static enum word_kind judge_words(const struct analysis *analysis, const allocat
 	return counts[WORD_NUMBER] ? WORD_NUMBER : WORD_ZERO;
 }
 
-static const char *name_run(enum word_kind kind, size_t count, bool to_end)
-{
-	static const char *const one[] = { "a zero", "a number", "a pointer" };
-	static const char *const two[] = { "two zeros", "two numbers", "two pointers" };
-	static const char *const three[] = { "three zeros", "three numbers", "three pointers" };
-	static const char *const many[] = { "zeros", "numbers", "pointers" };
+/* The bytes of text at the start of a buffer, in runs of at least LEAST_RUN. */
+struct text_in {
+	size_t bytes, first; /* how many; where the first run begins */
+};
 
-	if (count == 1)
-		return one[kind];
-	return to_end || count > 3 ? many[kind] : count == 2 ? two[kind] : three[kind];
+static struct text_in find_text(const char *bytes, size_t size)
+{
+	enum { LEAST_RUN = 4 };
+	struct text_in text = { 0 };
+
+	for (size_t i = 0; i < size;) {
+		size_t run = text_run(bytes + i, size - i);
+
+		if (run >= LEAST_RUN) {
+			text.first = text.bytes ? text.first : i;
+			text.bytes += run;
+		}
+		i += run ? run : 1;
+	}
+	return text;
 }
 
-void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,
-		    char ret[static SHAPE_TEXT_SIZE])
-{
-	enum { MOST_WORDS = 8, MOST_RUNS = 4 };
-	uint64_t size = count ? allocation_size(analysis_index(analysis), ids[0]) : 0;
-	const unsigned int word = image_word_size(analysis_image(analysis));
-	size_t words = size / word < MOST_WORDS ? size / word : MOST_WORDS, length = 0;
-	size_t first = 0;
+enum { TEXT_LOOKED_AT = 128 };
 
-	ret[0] = '\0';
-	for (size_t run = 0; first < words && run < MOST_RUNS; run++) {
+/* What an allocation begins with. */
+struct start {
+	char bytes[TEXT_LOOKED_AT];
+	size_t size; /* up to the last byte that is not 0 */
+	struct text_in text;
+};
+
+/* Whether most of what it begins with is text. Bytes of pointers are none, whatever they look like.
+ */
+static bool starts_with_text(const struct analysis *analysis, allocation_id id, struct start *ret)
+{
+	enum { LEAST = 8 };
+	const unsigned int word_size = image_word_size(analysis_image(analysis));
+	uint64_t size = 0, length = allocation_size(analysis_index(analysis), id);
+	const uint8_t *bytes = image_bytes(analysis_image(analysis),
+					   allocation_start(analysis_index(analysis), id), &size);
+
+	size = size < length ? size : length;
+	ret->size = size < TEXT_LOOKED_AT ? (size_t)size : TEXT_LOOKED_AT;
+	if (!bytes)
+		return false;
+	memcpy(ret->bytes, bytes, ret->size);
+	for (size_t i = 0; i + word_size <= ret->size; i += word_size)
+		if (is_pointer(analysis, load_word(bytes + i, word_size)))
+			memset(ret->bytes + i, 0, word_size);
+	while (ret->size > 0 && ret->bytes[ret->size - 1] == '\0')
+		ret->size--;
+	ret->text = find_text(ret->bytes, ret->size);
+	return ret->text.bytes >= LEAST && ret->text.bytes >= ret->size / 2;
+}
+
+/* As "\x85\x05...<html>", still to be escaped: two bytes of what is before the text, if that is
+ * more. */
+static void write_text(const struct start *start, char ret[static SHAPE_TEXT_SIZE])
+{
+	enum { MOST_BEFORE = 4, BEFORE = 2, MOST_SHOWN = 24 };
+	const char *text = start->bytes + start->text.first;
+	size_t size = start->size - start->text.first, before = start->text.first;
+	size_t run = text_run(text, size < MOST_SHOWN ? size : MOST_SHOWN);
+
+	before = strnlen(start->bytes, before > MOST_BEFORE ? BEFORE : before);
+	snprintf(ret, SHAPE_TEXT_SIZE, "\"%.*s%s%.*s%s\"", (int)before, start->bytes,
+		 before < start->text.first ? "..." : "", (int)run, text, run < size ? "..." : "");
+}
+
+/* As [int, 0 x3, ptr, ...]. */
+static void write_words(const struct analysis *analysis, const allocation_id *ids, size_t count,
+			char ret[static SHAPE_TEXT_SIZE])
+{
+	static const char *const names[] = { "0", "int", "ptr" };
+	enum { MOST_WORDS = 8, MOST_RUNS = 4 };
+	const unsigned int word = image_word_size(analysis_image(analysis));
+	size_t words = (size_t)(allocation_size(analysis_index(analysis), ids[0]) / word);
+	size_t looked_at = words < MOST_WORDS ? words : MOST_WORDS, first = 0, length = 0;
+
+	for (size_t run = 0; first < looked_at && run < MOST_RUNS; run++) {
 		enum word_kind kind = judge_words(analysis, ids, count, word * first);
 		size_t end = first + 1;
 
-		while (end < words && judge_words(analysis, ids, count, word * end) == kind)
+		while (end < looked_at && judge_words(analysis, ids, count, word * end) == kind)
 			end++;
 		length += (size_t)snprintf(ret + length, SHAPE_TEXT_SIZE - length, "%s%s",
-					   run == 0 ? "" : " then ",
-					   run + 1 == MOST_RUNS && end < words
-						   ? "more"
-						   : name_run(kind, end - first, end == words));
+					   run == 0 ? "[" : ", ", names[kind]);
+		if (end - first > 1)
+			length += (size_t)snprintf(ret + length, SHAPE_TEXT_SIZE - length, " x%zu",
+						   end - first);
 		first = end;
 	}
+	if (length > 0)
+		snprintf(ret + length, SHAPE_TEXT_SIZE - length, "%s]",
+			 first < words ? ", ..." : "");
+}
+
+void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,
+		    bool no_content, char ret[static SHAPE_TEXT_SIZE])
+{
+	struct start start, text;
+	size_t texts = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		if (starts_with_text(analysis, ids[i], &start)) {
+			text = start;
+			texts++;
+		}
+	if (count > 0 && texts <= count / 2)
+		write_words(analysis, ids, count, ret);
+	else if (count > 0 && no_content)
+		snprintf(ret, SHAPE_TEXT_SIZE, "text");
+	else if (count > 0)
+		write_text(&text, ret);
 }

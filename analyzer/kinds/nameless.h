@@ -41,9 +41,12 @@ kind_key nameless_plain(const struct nameless *nameless, kind_key key);
 char *nameless_holder(const struct nameless *nameless, kind_key key);
 char *nameless_path(const struct nameless *nameless, allocation_id id);
 
-/* "two pointers then numbers", of some allocations of one size; "" if nothing is there. */
+/*
+ * What the first words of some allocations of one size are, as "[int, 0 x3, ptr, ...]"; of text, the
+ * start, or "text" without content. "" if there are none.
+ */
 enum { SHAPE_TEXT_SIZE = 128 };
 void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,
-		    char ret[static SHAPE_TEXT_SIZE]);
+		    bool no_content, char ret[static SHAPE_TEXT_SIZE]);
 
 #endif

@@ -72,6 +72,11 @@ struct error *report_close(struct report *report)
 	return error;
 }
 
+bool report_is_brief(const struct report *report)
+{
+	return !report->chap && !report->next && strcmp(report->format->name, "text") == 0;
+}
+
 bool report_broken(const struct report *report)
 {
 	return report->error || ferror_unlocked(report->out);
@@ -231,10 +236,11 @@ void report_end_table(struct report *report)
 void report_say_left_out(struct report *report, uint64_t count, const char *noun)
 {
 	static const struct table table =
-		TABLE("left out", "... and {count} more {what|count} not shown.",
-		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT });
+		TABLE("left out", "... and {count} more {what|count}{how}.",
+		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT },
+		      { "how", VALUE_TEXT, .reader = FOR_PEOPLE });
 
-	report_single(report, &table, count, noun);
+	report_single(report, &table, count, noun, report->shortened ? " (--all)" : " not shown");
 }
 
 size_t report_column_count(const struct report *report)

@@ -201,6 +201,7 @@ struct report {
 	size_t width;		   /* of the terminal that it is read on, in characters; 0: none */
 	bool no_content;	   /* the contents of memory are left out */
 	bool chap;		   /* lines are as chap has them, to the letter */
+	bool shortened;		   /* only the largest are shown, and --all was not given */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
 	/* Of the row, up to the column of the next one; those of tags behind its last column. */
@@ -247,6 +248,9 @@ struct error *report_open(const struct report_format *format, FILE *out, bool co
 /* Close it, not those next to it, and say whether all that was written got out.
  */
 struct error *report_close(struct report *report);
+
+/* Text for people, and nothing but that: what differs little may be one line. */
+bool report_is_brief(const struct report *report);
 
 /* Whether nobody reads on, so that a long command may as well end. */
 bool report_broken(const struct report *report);

@@ -17,7 +17,7 @@
 
 #include "analyzer/report/report.h"
 
-enum { MAXIMUM_PARTS = 96, DEEPEST_OPTIONAL = 4 };
+enum { MAXIMUM_PARTS = 128, DEEPEST_OPTIONAL = 4 };
 
 enum part_kind {
 	PART_LITERAL,

@@ -46,12 +46,14 @@ static void objects_release(void *output)
 	selection_release(&arguments->selection);
 }
 
-static void objects_shorten(void *output, uint64_t count)
+static bool objects_shorten(void *output, uint64_t count)
 {
 	struct objects_arguments *arguments = output;
 
-	if (!arguments->selection.query.limit)
-		arguments->selection.query.limit = count;
+	if (arguments->selection.query.limit || arguments->selection.all)
+		return false;
+	arguments->selection.query.limit = count;
+	return true;
 }
 
 static void write_groups(const struct object_census *census, uint64_t limit, bool retained,
@@ -148,6 +150,7 @@ const struct command command_objects = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = objects_parse,
 	.shorten = objects_shorten,
+	.sums_up = true,
 	.release = objects_release,
 	.arguments_size = sizeof(struct objects_arguments),
 	.needs = STAGE_HEAP,

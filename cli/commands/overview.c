@@ -5,8 +5,6 @@
 #include "cli/prompt/execute.h"
 #include "cli/views/rows.h"
 
-enum { MOST_KINDS = 20 };
-
 static struct error *info_run(struct analysis *analysis, const void *arguments,
 			      struct report *report)
 {
@@ -36,7 +34,6 @@ static struct error *top_parse(int key, const char *value, void *arguments)
 	if (!query->set)
 		TRY(selection_parse(ARGP_KEY_ARG, "used", arguments));
 	query->sort = query->sort == SORT_DEFAULT ? SORT_BYTES : query->sort;
-	query->limit = query->limit ? query->limit : MOST_KINDS;
 	return selection_parse(key, value, arguments);
 }
 
@@ -52,8 +49,11 @@ const struct command command_top = {
 	.words = "[SET [KIND]]",
 	.example = "top\n"
 		   "top leaked",
-	.description = "The same as 'summarize SET --sort-by bytes --limit 20', of 'used'.",
+	.description = "The same as 'summarize SET', of 'used'.",
 	TAKES_SELECTION,
+	.shorten = selection_shorten,
+	.sums_up = true,
+	.own_options = sizes_options,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = top_parse,
 	.run = summarize,

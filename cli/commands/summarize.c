@@ -295,29 +295,33 @@ static void write_heaps(struct report *report, const struct analysis *analysis,
  * Allocations by pattern, else by class, type, signature or an identity word; the rest, and each
  * pattern, by size.
  *
+ * For people, a kind is one line, which sums up its sizes, and a few lines of the largest parts of
+ * what has no name. Elsewhere, all parts are lines:
+ *
  *	Strings have 90 instances taking 0x870(2,160) bytes, such as "customer 17".
  *	   Strings of size 0x18 have 90 instances ...
  *	Multiple signatures for Hidden have a total of 35 instances ...
  *	   Signature 55bd4cec3b38 has 18 instances taking 0x1b0(432) bytes.
  *	   Signature 55bd4cec3788 has 17 instances taking 0x198(408) bytes.
  *	Unrecognized allocations have 21 instances taking 0x600(1,536) bytes.
- *	   Unrecognized allocations of size 0x28, two pointers then numbers, have 21 instances ...
+ *	   Unrecognized allocations of size 0x28, [ptr x2, int x3], have 21 instances ...
  *	Signature 55bd4cec3b10 (app::Session) has 5 instances ...
  *	Blocks of Regexp have 2 instances ...
- *	   Blocks of size 0x1c8, pointers, have 2 instances ...
+ *	   Blocks of size 0x1c8, [ptr x8, ...], have 2 instances ...
  */
 struct summary_writer {
 	struct analysis *analysis;
 	const struct set_query *query;
 	struct report *report;
-	uint64_t written;
+	bool folds;	  /* the sizes of a kind into one line */
+	uint64_t written; /* lines; for people, kinds: that is what the limit is of */
 	const struct kind_summary *summary;
 	char text[SHAPE_TEXT_SIZE]; /* of the row that is being written */
 };
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "blocks of", VALUE_TEXT }, { "block size", VALUE_BYTES },
@@ -325,7 +329,11 @@ static const struct table kind_table = TABLE(
 	{ "string size", VALUE_BYTES }, { "size", VALUE_BYTES }, { "count", VALUE_COUNT },
 	{ "bytes", VALUE_BYTES }, { "retained", VALUE_BYTES }, { "such as", VALUE_TEXT },
 	{ "shape", VALUE_TEXT }, { "held by", VALUE_TEXT }, { "path", VALUE_TEXT },
-	{ "allocated by", VALUE_TEXT });
+	{ "allocated by", VALUE_TEXT }, { "sizes", VALUE_COUNT, .reader = FOR_PEOPLE },
+	{ "least", VALUE_BYTES, .reader = FOR_PEOPLE },
+	{ "most", VALUE_BYTES, .reader = FOR_PEOPLE },
+	{ "each", VALUE_BYTES, .reader = FOR_PEOPLE },
+	{ "others", VALUE_COUNT, .reader = FOR_PEOPLE });
 
 static bool is_within_limit(struct summary_writer *writer)
 {
@@ -376,6 +384,53 @@ static struct error *find_makers(struct summary_writer *writer, const struct kin
 	return allocated_by_find(writer->analysis, kind_samples_last(&line->samples), ret);
 }
 
+static uint64_t size_of_line(const struct summary_writer *writer, const struct kind_line *line)
+{
+	return line->size ? line->size : kind_name(writer->analysis, line->plain).size;
+}
+
+/*
+ * Whether sizes are all that the parts of the kind differ by: as patterns do, unless objects hold
+ * them.
+ */
+static bool differs_in_size(const struct kind_group *group, const struct kind_line *lines)
+{
+	if (group->by != BY_PATTERN)
+		return false;
+	for (size_t i = 0; i < group->count; i++)
+		if (kind_tag(lines[i].tally.key) == BY_HOLDER)
+			return false;
+	return true;
+}
+
+/* How many sizes the lines have, and from where to where; the one size that no line shows. */
+static struct error *set_sizes(struct summary_writer *writer, const struct kind_group *group,
+			       const struct kind_line *lines)
+{
+	_cleanup_(table_release) struct tally_table sizes = {
+		.memory.account = analysis_account(writer->analysis),
+	};
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (size_t i = 0; i < group->count; i++) {
+		uint64_t size = size_of_line(writer, &lines[i]);
+
+		if (size == 0)
+			return NULL;
+		TRY(tally_add(&sizes, (struct tally){ .key = size, .count = 1 }));
+		least = size < least ? size : least;
+		most = size > most ? size : most;
+	}
+	if (sizes.count < 2 && differs_in_size(group, lines) && group->total.count > 1)
+		report_set(writer->report, "each", least);
+	if (sizes.count < 2)
+		return NULL;
+	report_set(writer->report, "sizes", sizes.count);
+	report_set(writer->report, "least", least);
+	report_set(writer->report, "most", most);
+	return NULL;
+}
+
 static struct error *write_head(struct summary_writer *writer, const struct kind_group *group,
 				const struct kind_line *lines)
 {
@@ -385,8 +440,6 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	const struct object_group *owner;
 	char number[CLASS_NAME_SIZE];
 
-	if (!is_within_limit(writer))
-		return NULL;
 	switch ((int)group->by) {
 	case BY_SIGNATURE:
 		report_set(report, group->count > 1 ? "several named" : "name", group->name);
@@ -418,6 +471,8 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	default:
 		report_set(report, "group", "Unrecognized allocations");
 	}
+	if (writer->folds)
+		TRY(set_sizes(writer, group, lines));
 	end_row(writer, &group->total);
 	return NULL;
 }
@@ -442,7 +497,7 @@ static void set_contents(struct summary_writer *writer, const struct kind_line *
 		return;
 	}
 	nameless_shape(writer->analysis, line->samples.ids, kind_samples_count(&line->samples),
-		       writer->text);
+		       report->no_content, writer->text);
 	report_set(report, kind_tag(line->plain) == BY_OWNER ? "block size" : "size", line->size);
 	report_set(report, "shape", *writer->text ? writer->text : NULL);
 }
@@ -481,17 +536,63 @@ static struct error *write_line(struct summary_writer *writer, const struct kind
 	return NULL;
 }
 
+static bool has_parts(const struct kind_group *group)
+{
+	return group->by != BY_IDENTITY && group->by != BY_TYPE &&
+	       (group->by != BY_SIGNATURE || group->count > 1);
+}
+
+static struct error *write_parts(struct summary_writer *writer, const struct kind_group *group,
+				 const struct kind_line *lines)
+{
+	for (size_t i = 0; i < group->count; i++)
+		if (!says_nothing(writer, &lines[i]) &&
+		    (report_is_brief(writer->report) || is_within_limit(writer)))
+			TRY(write_line(writer, group, &lines[i]));
+	return NULL;
+}
+
+/* The largest parts, and the sum of the others unless that is one. */
+static struct error *write_largest_parts(struct summary_writer *writer,
+					 const struct kind_group *group,
+					 const struct kind_line *lines)
+{
+	enum { MOST_PARTS = 3 };
+	struct tally others = { 0 };
+	size_t parts = 0, written = 0;
+
+	if (differs_in_size(group, lines))
+		return NULL;
+	for (size_t i = 0; i < group->count; i++)
+		parts += !says_nothing(writer, &lines[i]);
+	for (size_t i = 0; i < group->count; i++) {
+		if (says_nothing(writer, &lines[i]))
+			continue;
+		if (written++ < MOST_PARTS || parts == MOST_PARTS + 1) {
+			TRY(write_line(writer, group, &lines[i]));
+			continue;
+		}
+		others.count += lines[i].tally.count;
+		others.bytes += lines[i].tally.bytes;
+		others.owned += lines[i].tally.owned;
+	}
+	if (others.count > 0) {
+		report_set(writer->report, "others", parts - MOST_PARTS);
+		end_row(writer, &others);
+	}
+	return NULL;
+}
+
 static struct error *write_group(struct summary_writer *writer, const struct kind_group *group,
 				 const struct kind_line *lines)
 {
-	TRY(write_head(writer, group, lines));
-	if (group->by == BY_IDENTITY || group->by == BY_TYPE ||
-	    (group->by == BY_SIGNATURE && group->count == 1))
+	if (!is_within_limit(writer))
 		return NULL;
-	for (size_t i = 0; i < group->count; i++)
-		if (!says_nothing(writer, &lines[i]) && is_within_limit(writer))
-			TRY(write_line(writer, group, &lines[i]));
-	return NULL;
+	TRY(write_head(writer, group, lines));
+	if (!has_parts(group))
+		return NULL;
+	return writer->folds ? write_largest_parts(writer, group, lines)
+			     : write_parts(writer, group, lines);
 }
 
 static struct kind_summary_input make_input(struct analysis *analysis,
@@ -512,11 +613,17 @@ static struct kind_summary_input make_input(struct analysis *analysis,
 }
 
 static struct error *summarize_allocations(struct analysis *analysis, const struct set_query *query,
-					   struct report *report)
+					   bool sizes, struct report *report)
 {
 	_cleanup_(kind_summary_deinit) struct kind_summary summary = { 0 };
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct summary_writer writer = { analysis, query, report, .summary = &summary };
+	struct summary_writer writer = {
+		analysis,
+		query,
+		report,
+		.folds = report_is_brief(report) && !sizes,
+		.summary = &summary,
+	};
 	struct set_query unordered = *query;
 	struct kind_summary_input input;
 	struct error *error = NULL;
@@ -532,7 +639,8 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 	report_end_table(report);
 	if (error)
 		return error;
-	rows_left_out(report, "lines", writer.written, query->limit);
+	rows_left_out(report, report_is_brief(report) ? "kinds" : "lines", writer.written,
+		      query->limit);
 	comment_rows(report, analysis, &members);
 	rows_total(report, "allocations",
 		   allocations_total(analysis_index(analysis), &members.set));
@@ -544,18 +652,21 @@ static struct error *summarize_run(struct analysis *analysis, const void *argume
 				   struct report *report)
 {
 	const struct selection *selection = arguments;
-	const struct set_query *query = &selection->query;
+	struct set_query sorted = selection->query;
+	const struct set_query *query = &sorted;
 
+	if (sorted.sort == SORT_DEFAULT && !report->chap)
+		sorted.sort = SORT_BYTES;
 	if (query->term_count == 1 && query->extensions.count == 0 &&
 	    query->set->select == select_leakroots)
-		return root_rows(analysis, query, report);
+		return root_rows(analysis, query, selection->sizes, report);
 	if (query->term_count == 1 && query->set->select == select_stringusers)
 		return summarize_string_users(analysis, query, report);
 	if (query->term_count == 1 && query->set->select == select_code)
 		return code_rows(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);
-	return summarize_allocations(analysis, query, report);
+	return summarize_allocations(analysis, query, selection->sizes, report);
 }
 
 const struct command command_summarize = {
@@ -563,14 +674,16 @@ const struct command command_summarize = {
 	.summary = "Group the members of a set by kind, with counts and bytes",
 	.words = "SET [KIND]",
 	.example = "summarize used\n"
-		   "summarize leaked --sort-by bytes --limit 20\n"
+		   "summarize leaked --sort-by count --limit 5\n"
 		   "summarize leakroots   # where to start\n"
 		   "summarize used app::Session --extend ->   # and what "
 		   "belongs to it",
 	.description =
-		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by the class of the object whose block it is, see 'objects'; else by its size. Both are by size, with the shape of the words, what holds them, and an example path. The most frequent come first, or with '--sort-by bytes' those with the most bytes. 'summarize leakroots' shows how much was lost with each kind of leak root, and with debug information which function allocated these: start there.",
+		"Each allocation is counted once: by its pattern; else by its class, or its type from debug information; else as a string, if it holds text (%String), with an example; else by its signature; else by an identity ('help signatures'); else by the class of the object whose block it is, see 'objects'; else by its size. Both are by size, with the shape of the words, what holds them, and an example path. Those with the most bytes come first. As text, the 20 largest kinds are shown, each with how many sizes it has, and the three largest parts of what has no name; '--all' shows all kinds, '--sizes' all sizes. Other formats have all of them. 'summarize leakroots' shows how much was lost with each kind of leak root, and with debug information which function allocated these: start there.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
+	.sums_up = true,
+	.own_options = sizes_options,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = selection_parse,
 	.run = summarize_run,

@@ -119,7 +119,17 @@ struct request {
 	const void *arguments;
 	const struct variable_words *variables;
 	struct common_switches common;
+	bool shortened;
 };
+
+/* Whether the output is text, and nothing but that. */
+static bool is_text(const struct session *session, const struct request *request)
+{
+	const char *format =
+		request->common.format ? request->common.format : session->format->name;
+
+	return !session->chap && !session->file_count && strcmp(format, "text") == 0;
+}
 
 static struct error *open_reports(struct session *session, const struct request *request,
 				  const struct output *output, struct reports *ret)
@@ -130,6 +140,7 @@ static struct error *open_reports(struct session *session, const struct request 
 		TRY(report_format_find(request->common.format, &format));
 	TRY(reports_open(ret, session, format, request->line, output->stream,
 			 use_colour(session, output)));
+	ret->list[0].shortened = request->shortened && !session->most_rows;
 	ret->choice.main = request->command->table;
 	if (request->common.table)
 		ret->choice.wanted = request->common.table;
@@ -272,17 +283,22 @@ static bool is_read_along(const struct session *session, const struct request *r
 {
 	const struct output output = { .outer = session->output };
 
-	return !session->chap && !session->redirected && !session->file_count &&
-	       request->line->destination == TO_OUTPUT && !request->common.format &&
-	       strcmp(session->format->name, "text") == 0 && output_width(&output) > 0;
+	return !session->redirected && request->line->destination == TO_OUTPUT &&
+	       output_width(&output) > 0;
 }
 
-/* How much is listed; 0: all. */
+/*
+ * How much is listed; 0: all. Scripts read lists line by line, so these are whole unless a person
+ * reads along; sums are the same wherever they go. Formats of data are always whole.
+ */
 static uint64_t most_shown(const struct session *session, const struct request *request)
 {
 	if (session->most_rows)
 		return session->most_rows;
-	return is_read_along(session, request) ? LINES_READ_ALONG : 0;
+	return is_text(session, request) &&
+			       (request->command->sums_up || is_read_along(session, request))
+		       ? LINES_READ_ALONG
+		       : 0;
 }
 
 /* A variable that only selects a set is noted beside the output, which may be for a program. */
@@ -326,7 +342,7 @@ static struct error *execute(struct session *session, const struct line *line)
 				       &request.common);
 	most = most_shown(session, &request);
 	if (!error && command->shorten && most)
-		command->shorten(arguments, most);
+		request.shortened = command->shorten(arguments, most);
 	if (!error)
 		error = run_and_tell(session, &request);
 	if (command->release)

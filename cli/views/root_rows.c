@@ -7,13 +7,31 @@
 
 #include <inttypes.h>
 
+/* Sizes that are one row, behind the largest ones. */
+struct folded_sizes {
+	uint64_t count, least, most;
+};
+
+static const kind_key FOLDED = (uint64_t)BY_SIZE << KIND_TAG_SHIFT;
+
+static char *folded_text(const struct folded_sizes *folded)
+{
+	char least[NUMBER_SIZE], most[NUMBER_SIZE];
+
+	return format_text("%" PRIu64 " other sizes, %s to %s bytes (--sizes)", folded->count,
+			   grouped(folded->least, least), grouped(folded->most, most));
+}
+
 /* What the roots of that key are, to be freed; NULL if memory is short. */
-static char *root_text(const struct analysis *analysis, kind_key key, bool full_names)
+static char *root_text(const struct analysis *analysis, kind_key key,
+		       const struct folded_sizes *folded, bool full_names)
 {
 	struct kind_name name = kind_name(analysis, key);
 	const char *text = kind_name_in_form(analysis, key, full_names);
 	char size[SIZE_SIZE];
 
+	if (key == FOLDED)
+		return folded_text(folded);
 	if (name.by == BY_SIZE)
 		return format_text("size %s", format_size(name.size, size));
 	if (name.by == BY_IDENTITY)
@@ -70,7 +88,7 @@ DEFINE_DEINIT(root_texts_list_deinit, struct root_texts_list)
 
 static struct error *find_root_texts(struct analysis *analysis, const struct set_query *query,
 				     const struct leak_root_kinds *kinds,
-				     struct root_texts_list *ret)
+				     const struct folded_sizes *folded, struct root_texts_list *ret)
 {
 	size_t count = kinds->tallies.count;
 
@@ -83,11 +101,12 @@ static struct error *find_root_texts(struct analysis *analysis, const struct set
 		const struct tally *tally = &kinds->tallies.items[ret->count];
 		struct root_texts *texts = &ret->list[ret->count];
 
-		texts->kind = root_text(analysis, tally->key, query->full_names);
+		texts->kind = root_text(analysis, tally->key, folded, query->full_names);
 		if (!texts->kind)
 			return &error_no_memory;
-		TRY(allocated_by_find(analysis, kinds->firsts.items[tally->number],
-				      &texts->allocated_by));
+		if (tally->key != FOLDED)
+			TRY(allocated_by_find(analysis, kinds->firsts.items[tally->number],
+					      &texts->allocated_by));
 	}
 	return NULL;
 }
@@ -150,7 +169,44 @@ static struct tally write_roots(const struct analysis *analysis, const struct se
 	return sum;
 }
 
-struct error *root_rows(struct analysis *analysis, const struct set_query *query,
+static size_t count_sizes(const struct tally_table *kinds)
+{
+	size_t count = 0;
+
+	array_for_each(tally, kinds)
+		count += kind_tag(tally->key) == BY_SIZE;
+	return count;
+}
+
+/* Of what is known by its size only, leave the first ones, and make one of the others. */
+static void fold_sizes(struct tally_table *kinds, struct folded_sizes *ret)
+{
+	enum { MOST_SIZES = 3 };
+	struct tally folded = { .key = FOLDED };
+	size_t count = 0, sizes = 0;
+
+	if (count_sizes(kinds) <= MOST_SIZES + 1)
+		return;
+	for (size_t i = 0; i < kinds->count; i++) {
+		const struct tally tally = kinds->items[i];
+		uint64_t size = kind_value(tally.key);
+
+		if (kind_tag(tally.key) != BY_SIZE || sizes++ < MOST_SIZES) {
+			kinds->items[count++] = tally;
+			continue;
+		}
+		folded.count += tally.count;
+		folded.bytes += tally.bytes;
+		folded.owned += tally.owned;
+		ret->least = ret->count && ret->least < size ? ret->least : size;
+		ret->most = ret->most > size ? ret->most : size;
+		ret->count++;
+	}
+	kinds->items[count++] = folded;
+	kinds->count = count;
+}
+
+struct error *root_rows(struct analysis *analysis, const struct set_query *query, bool sizes,
 			struct report *report)
 {
 	static const struct table shared = TABLE(
@@ -166,14 +222,21 @@ struct error *root_rows(struct analysis *analysis, const struct set_query *query
 	_cleanup_(leak_root_kinds_deinit) struct leak_root_kinds kinds = { 0 };
 	_cleanup_(root_texts_list_deinit) struct root_texts_list rows = { 0 };
 	const struct leaks *leaks;
+	int (*order)(const void *a, const void *b) =
+		query->sort == SORT_COUNT     ? tally_compare_counts
+		: query->sort == SORT_ADDRESS ? tally_compare_keys
+					      : tally_compare_bytes;
+	struct folded_sizes folded = { 0 };
 	struct tally sum;
 
 	TRY(query_select(analysis, query, &members));
 	TRY(leak_root_kinds_count(analysis, &members.set, &kinds));
-	array_sort(&kinds.tallies, query->sort == SORT_COUNT	 ? tally_compare_counts
-				   : query->sort == SORT_ADDRESS ? tally_compare_keys
-								 : tally_compare_bytes);
-	TRY(find_root_texts(analysis, query, &kinds, &rows));
+	array_sort(&kinds.tallies, order);
+	if (report_is_brief(report) && !sizes) {
+		fold_sizes(&kinds.tallies, &folded);
+		array_sort(&kinds.tallies, order);
+	}
+	TRY(find_root_texts(analysis, query, &kinds, &folded, &rows));
 	sum = write_roots(analysis, query, &kinds, &rows, report);
 	leaks = analysis_leaks(analysis);
 	/* What belongs to no single root, if all of them are looked at. */

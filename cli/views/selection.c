@@ -27,6 +27,14 @@ enum {
 	KEY_SAMPLE = 'b',
 	KEY_SKIP = 'k',
 	KEY_ANNOTATE = 'e',
+	KEY_ALL = 'l',
+	KEY_SIZES = 'z',
+};
+
+const struct argp_option sizes_options[] = {
+	{ "sizes", KEY_SIZES, NULL, 0, "A line for each size of a kind, instead of their number",
+	  0 },
+	{ 0 },
 };
 
 const struct argp_option contents_options[] = {
@@ -78,6 +86,8 @@ const struct argp_option contents_options[] = {
 	{ "sort-by", KEY_SORT, "count|bytes|address|retained", 0,
 	  "What comes first: most instances, most bytes, lowest address, most bytes retained", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
+	{ "all", KEY_ALL, NULL, 0,
+	  "Show all, also where the 20 largest are enough for most readers", 0 },
 	{ "full-names", KEY_FULL_NAMES, NULL, 0, "Show names with all default template arguments",
 	  0 },
 	{ NULL, 0, NULL, 0, "Switches that keep the set", 0 },
@@ -107,6 +117,8 @@ static const struct switch_place places[] = {
 	PLACE(KEY_SKIP_UNFAVORED, PLACE_FLAG, struct selection, query.skip_unfavored),
 	PLACE(KEY_COMMENT, PLACE_FLAG, struct selection, query.comment_extensions),
 	PLACE(KEY_ASCII, PLACE_FLAG, struct selection, ascii),
+	PLACE(KEY_ALL, PLACE_FLAG, struct selection, all),
+	PLACE(KEY_SIZES, PLACE_FLAG, struct selection, sizes),
 	PLACE_GIVEN(KEY_SHOW_UP_TO, PLACE_SIZE, struct selection, show_up_to, has_show_up_to),
 	{ 0 },
 };
@@ -230,14 +242,15 @@ static bool has_order(const struct set_query *query)
 	       query->set->select == select_chain;
 }
 
-void selection_shorten(void *arguments, uint64_t count)
+bool selection_shorten(void *arguments, uint64_t count)
 {
 	struct selection *selection = arguments;
 	struct set_query *query = &selection->query;
 
-	if (!query->set || query->limit)
-		return;
+	if (!query->set || query->limit || selection->all)
+		return false;
 	query->limit = count;
 	if (query->sort == SORT_DEFAULT && !has_order(query))
 		query->sort = SORT_BYTES;
+	return true;
 }

@@ -16,16 +16,18 @@ struct selection {
 	bool ascii;
 	bool has_show_up_to;
 	uint64_t show_up_to; /* bytes of contents */
+	bool all;	     /* do not shorten */
+	bool sizes;	     /* a line for each size, of what summarize counts */
 	struct annotation_rules annotations;
 };
 
 /*
  * The switches of commands that show contents. From ANNOTATION_OPTIONS on, they are those of
  * commands that show members one by one; from SELECTION_OPTIONS on, those of all commands that take
- * a set: to narrow, order and limit it.
+ * a set: to narrow, order and limit it. sizes_options are for those that count kinds.
  */
 enum { ANNOTATION_OPTIONS = 4, SELECTION_OPTIONS = 6 };
-extern const struct argp_option contents_options[];
+extern const struct argp_option contents_options[], sizes_options[];
 
 /* What commands whose arguments are a struct selection have in common. */
 #define TAKES_SELECTION \
@@ -43,7 +45,7 @@ struct error *selection_end_of_allocations(struct selection *selection);
 void selection_release(void *arguments);
 
 /* See struct command. A set that has an order of its own keeps it. */
-void selection_shorten(void *arguments, uint64_t count);
+bool selection_shorten(void *arguments, uint64_t count);
 
 /* The same as selection_parse(), for commands that take an address instead of a
  * set, too. */

@@ -288,8 +288,8 @@ class ToolsTest(unittest.TestCase):
 
     def test_answers_are_those_of_commands(self):
         for name, arguments, words in (
-                ("summarize", {"set": "used"}, ["summarize", "used", "--sort-by", "bytes"]),
-                ("summarize", {"set": "leakroots"}, ["summarize", "leakroots"]),
+                ("summarize", {"set": "used"}, ["summarize", "used", "--all", "--sizes"]),
+                ("summarize", {"set": "leakroots"}, ["summarize", "leakroots", "--sizes"]),
                 ("list", {"set": "used minus leaked", "sort-by": "address", "min-size": "64"},
                  ["list", "used", "minus", "leaked", "--min-size", "64"]),
                 ("tree", {"depth": 2}, ["tree", "--depth", "2"]),

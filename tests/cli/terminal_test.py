@@ -127,7 +127,7 @@ class TerminalTest(unittest.TestCase):
                  for size in re.findall(r"of size ([\d,]+)", text)]
         self.assertEqual(len(sizes), 20)
         self.assertEqual(sizes, sorted(sizes, reverse=True))
-        self.assertRegex(text, r"\.\.\. and \d+ more allocations not shown\.\n")
+        self.assertRegex(text, r"\.\.\. and \d+ more allocations \(--all\)\.\n")
         _, text = show(80, "-q", "-c", "list used --limit 3", self.core)
         self.assertEqual(text.count("of size"), 3)
 

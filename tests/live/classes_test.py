@@ -155,14 +155,14 @@ class ClassesTest(harness.LiveTest):
         new_strings = "libc++" not in name and "old" not in name
         full = MAP_IN_FULL[new_strings]
         self.assertEqual(core.counts([full]), {full: 15})
-        names = core.run("summarize used --full-names")
+        names = core.run("summarize used --all --full-names")
         self.assertNotIn("std::map<int, std::string>", names)
         if new_strings:
             self.assertIn(f"({full}) has 15 instances", names)
 
     def check_summary(self, core, truth):
         """Also of those that are in two parts of the program."""
-        lines = core.run("summarize used").splitlines()
+        lines = core.run("summarize used --all").splitlines()
         for name, count in truth.classes.items():
             head = (f"Multiple signatures for {name} have a total of {count} "
                     if "anonymous" in name else f"({name}) has {count} ")

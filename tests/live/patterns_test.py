@@ -106,7 +106,7 @@ def found(core, patterns):
 
 
 def summary(core):
-    text = heapcore(core, "summarize", "used")
+    text = heapcore(core, "summarize", "used", "--all")
     return {name: harness.number(count)
             for name, count in GROUP.findall(text)}
 

@@ -106,7 +106,7 @@ class TypesTest(LiveTest):
     def test_what_has_no_type_is_held_by_members(self):
         core, truth = self.core("-g", "-O2")
         self.assertIn(
-            "of size 56 (0x38), zeros, have "
+            "of size 56 (0x38), [0 x7], have "
             f"{len(truth['struct order']) - 1} instances taking 5,600 bytes, "
             "held by struct order.wrapping, as ",
             ask("-q", core, "summarize", "used").stdout)
