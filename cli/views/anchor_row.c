@@ -1,5 +1,6 @@
 #include "cli/views/anchor_row.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,48 @@ void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 	write_name(analysis, anchor, &name, report);
 	report_row(report, allocation_start(analysis_index(analysis), anchor->target));
 	report_end_table(report);
+}
+
+void anchor_write_step(const struct analysis *analysis, const struct anchor *anchor,
+		       const char *number, struct report *report)
+{
+	static const struct table step_table = TABLE(
+		"anchor",
+		"  {number} [{name}, ][{frame}, ]{kind}[ 0x{address}][ {register}][ ({holder})][ in {path} at offset 0x{offset}][ of thread {thread}]",
+		{ "number", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "address", VALUE_ADDRESS },
+		{ "register", VALUE_TEXT }, { "holder", VALUE_TEXT }, { "name", VALUE_TEXT },
+		{ "path", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },
+		{ "thread", VALUE_NUMBER });
+	struct anchor_name name = name_anchor(analysis, anchor);
+	char text[64], held[64], kind[64];
+
+	snprintf(kind, sizeof(kind), "%s", holder(anchor, text, sizeof(text)));
+	kind[0] = (char)tolower((unsigned char)kind[0]);
+	/* "Packed in a ...:" has a colon in front of the address. */
+	if (kind[0] && kind[strlen(kind) - 1] == ':')
+		kind[strlen(kind) - 1] = '\0';
+	report_begin_table(report, &step_table);
+	report_add(report, number, kind, value_nonzero(anchor->address),
+		   has_name(anchor) ? anchor->register_name : NULL,
+		   purpose(analysis, anchor, held, sizeof(held)));
+	write_name(analysis, anchor, &name, report);
+	report_end_row(report);
+	report_end_table(report);
+}
+
+unsigned int anchor_rank(const struct analysis *analysis, const struct anchor *anchor)
+{
+	enum { LASTING, OF_A_VARIABLE, OF_A_REGISTER, OF_NOTHING };
+	struct anchor_name name;
+
+	if (anchor->kind == ROOT_REGISTER)
+		return OF_A_REGISTER;
+	if (anchor->kind != ROOT_STACK)
+		return LASTING;
+	name = name_anchor(analysis, anchor);
+	if (name.name)
+		return LASTING; /* thread-local */
+	return name.frame && strncmp(name.frame, "in ", 3) != 0 ? OF_A_VARIABLE : OF_NOTHING;
 }
 
 /* Where the word stands, as an anchor: of a stack, with its thread. */

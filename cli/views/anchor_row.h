@@ -11,6 +11,17 @@
 void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 		  struct report *report);
 
+/* The same as the first step of a way: "  1. cache.entries (three), static address 0x55d0c0de4060". */
+void anchor_write_step(const struct analysis *analysis, const struct anchor *anchor,
+		       const char *number, struct report *report);
+
+/*
+ * How surely the program uses it, the surest first: static data and what the kernel or an
+ * interpreter holds, a variable of a call, a register, a word of a stack that no variable is known
+ * for, which may be stale.
+ */
+unsigned int anchor_rank(const struct analysis *analysis, const struct anchor *anchor);
+
 /* "The allocation at ... is likely held by a tagged pointer at ..." */
 void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
 			 struct report *report);

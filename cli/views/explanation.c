@@ -6,6 +6,8 @@
 #include "cli/views/anchor_row.h"
 #include "cli/views/rows.h"
 
+#include <limits.h>
+
 /* Where a chain begins. */
 enum chain_source {
 	CHAIN_STATIC = ROOT_STATIC, /* at what a root of that kind refers to */
@@ -287,25 +289,54 @@ static struct error *need_owners_of_path(struct describer *describer, const stru
 	return need_owners(describer, path->ids + path->count - END, END);
 }
 
-/* The path's allocations behind the first. */
-static void write_chain(struct describer *describer, const struct path *path)
+/* For people, the step of a way to an allocation: "  3. .dict -> struct dict 0x..., 96 bytes". */
+static void write_step(struct describer *describer, size_t number, allocation_id id,
+		       const char *taint, const char *field)
+{
+	static const struct table table = TABLE(
+		"link",
+		"  {step}. [{field} ]->[ {type}][ {name}][ signature {signature}][ {identity} (+0x{at offset})][ %{pattern}] 0x{address}, {size,} bytes[, by a tainted reference ({tainted})]",
+		{ "step", VALUE_NUMBER }, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT },
+		{ "field", VALUE_TEXT });
+	const struct analysis *analysis = describer->analysis;
+	struct report *report = describer->report;
+	uint64_t signature = analysis_signature(analysis, id);
+	bool has_name =
+		signature && rows_signature_name(analysis, &describer->selection->query, signature);
+
+	report_begin_table(report, &table);
+	report_add(report, number);
+	report_link(describer, id);
+	report_add(report, taint, field);
+	report_set(report, "signature", VALUE_IF(!has_name, value_nonzero(signature)));
+	report_end_row(report);
+	report_end_table(report);
+}
+
+/* The path's allocations behind the first, which is the step of that number. */
+static void write_chain(struct describer *describer, const struct path *path, size_t first)
 {
 	static const struct table table =
 		LINK_TABLE("link", "which references 0x{address} of size 0x{size}" LINK_SENTENCE
 				   "[ by {field}][ by a tainted reference ({tainted})]");
+	bool is_brief = report_is_brief(describer->report);
 	size_t links = path->count + path->gap - 1;
 
 	for (size_t i = 1; i < path->count; i++) {
 		_cleanup_(free) char *field = NULL;
+		const char *taint;
 
 		if (links > 2 * SHOWN_LINKS && i == SHOWN_LINKS + 1) {
 			write_gap(describer->report, links - 2 * SHOWN_LINKS);
 			i = path->count - SHOWN_LINKS;
 		}
 		field = find_field(describer, path->ids[i - 1], path->ids[i]);
-		write_field(describer, &table, path->ids[i],
-			    taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]),
-			    field);
+		taint = taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]);
+		if (is_brief)
+			write_step(describer, first + links - (path->count - 1 - i), path->ids[i],
+				   taint, field);
+		else
+			write_field(describer, &table, path->ids[i], taint, field);
 	}
 }
 
@@ -359,8 +390,113 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 	TRY(chains_find_anchors(describer->chains, path.ids[0], kind, &anchors));
 	write_anchor_head(describer, kind, &anchors, &path);
 	write_anchors(describer, &anchors);
-	write_chain(describer, &path);
+	write_chain(describer, &path, 2);
 	rows_text(describer->report, "");
+	return NULL;
+}
+
+/* A way from roots of a kind to an allocation. */
+struct way {
+	struct path path; /* empty: there is none */
+	struct found_anchors anchors;
+	unsigned int rank; /* the least of its anchors; see anchor_rank() */
+};
+
+struct ways {
+	struct way list[ROOT_KINDS];
+	uint64_t count; /* with each anchor */
+};
+
+static void ways_deinit(struct ways *ways)
+{
+	for (size_t i = 0; i < ROOT_KINDS; i++)
+		path_deinit(&ways->list[i].path);
+}
+DEFINE_DEINIT(ways_deinit, struct ways)
+
+/* Have the anchor that lasts longest come first. */
+static void rank_anchors(const struct analysis *analysis, struct way *way)
+{
+	struct anchor *list = way->anchors.list;
+
+	way->rank = UINT_MAX;
+	for (size_t i = 0; i < way->anchors.count && i < KEPT_ANCHORS; i++) {
+		unsigned int rank = anchor_rank(analysis, &list[i]);
+		struct anchor first = list[0];
+
+		if (rank >= way->rank)
+			continue;
+		way->rank = rank;
+		list[0] = list[i];
+		list[i] = first;
+	}
+}
+
+static struct error *find_ways(struct describer *describer, allocation_id id, struct ways *ret)
+{
+	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++) {
+		struct way *way = &ret->list[kind];
+
+		TRY(chains_find(describer->chains, (enum chain_source)kind, id, &way->path));
+		if (!way->path.count)
+			continue;
+		TRY(chains_find_anchors(describer->chains, way->path.ids[0], kind, &way->anchors));
+		rank_anchors(describer->analysis, way);
+		ret->count += way->anchors.count;
+	}
+	return NULL;
+}
+
+/* The best of those that were not written yet; or NULL. */
+static struct way *best_way(struct ways *ways)
+{
+	struct way *best = NULL;
+
+	for (size_t i = 0; i < ROOT_KINDS; i++) {
+		struct way *way = &ways->list[i];
+
+		if (way->path.count && (!best || way->rank < best->rank))
+			best = way;
+	}
+	return best;
+}
+
+/* As a numbered chain, of which one step is a line. */
+static struct error *write_way(struct describer *describer, const struct way *way, bool all)
+{
+	const struct found_anchors *anchors = &way->anchors;
+
+	TRY(need_owners_of_path(describer, &way->path));
+	for (size_t i = 0; i < anchors->count && i < KEPT_ANCHORS && (all || i == 0); i++)
+		anchor_write_step(describer->analysis, &anchors->list[i], i == 0 ? "1." : "or",
+				  describer->report);
+	if (all)
+		rows_left_out(describer->report, "such references", anchors->count, KEPT_ANCHORS);
+	write_step(describer, 2, way->path.ids[0], NULL, NULL);
+	write_chain(describer, &way->path, 2);
+	return NULL;
+}
+
+/* For people: the way that lasts longest, alone, and how many others there are. */
+static struct error *write_best_ways(struct describer *describer, allocation_id id)
+{
+	static const struct table others =
+		TABLE("other ways", "Also held in {count} other {count|way|ways} (--all)",
+		      { "count", VALUE_COUNT });
+	_cleanup_(ways_deinit) struct ways ways = { 0 };
+	bool all = describer->selection->all;
+	struct way *way;
+
+	TRY(find_ways(describer, id, &ways));
+	while ((way = best_way(&ways))) {
+		TRY(write_way(describer, way, all));
+		path_deinit(&way->path);
+		if (!all && ways.count > 1)
+			report_single(describer->report, &others, ways.count - 1);
+		rows_text(describer->report, "");
+		if (!all)
+			break;
+	}
 	return NULL;
 }
 
@@ -394,7 +530,7 @@ static struct error *write_chain_from(struct describer *describer, enum chain_so
 			      allocation_start(analysis_index(describer->analysis), id));
 	if (ret->count) {
 		write_allocation(describer, first, ret->ids[0], NULL);
-		write_chain(describer, ret);
+		write_chain(describer, ret, 1);
 	}
 	return NULL;
 }
@@ -587,6 +723,8 @@ static struct error *explain_path(struct describer *describer, allocation_id id)
 static struct error *explain_anchored(struct describer *describer, allocation_id id)
 {
 	TRY(explain_path(describer, id));
+	if (report_is_brief(describer->report))
+		return write_best_ways(describer, id);
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		TRY(explain_anchor(describer, kind, id));
 	return NULL;

@@ -78,7 +78,7 @@ class Process:
         return self.answers[key]
 
     def anchors(self, size):
-        text = self.run("explain", "used", "--size", str(size))
+        text = self.run("--chap", "explain", "used", "--size", f"{size:x}")
         return "\n".join(re.findall(r"^S\w+ address .*", text, re.MULTILINE))
 
     def expected(self, text):
@@ -162,7 +162,7 @@ class CompilerTest(NamesTest):
         process = self.process("loader", "-g", "-O1", arguments=[library])
         self.check(process, STATIC, THREAD_LOCAL, CALLS,
                    {0x198: "store.slots[1] (names.so)"})
-        text = process.run("explain", "used", "--size", "0x1a8")
+        text = process.run("--chap", "explain", "used", "--size", "1a8")
         self.assertIn(process.expected("in the dtv of thread {1} references"),
                       text)
         block = int(re.search(r"^via anchor point 0x([0-9a-f]+)", text,

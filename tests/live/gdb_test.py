@@ -60,8 +60,8 @@ class GdbTest(unittest.TestCase):
                 answer = self.gdb(f"print (long){word}",
                                   f"heapcore explain {word}")
                 address = int(re.search(r"\$1 = (\d+)", answer)[1])
-                self.assertIn(f"The allocation at {address:#x} ", answer)
-                self.assertRegex(answer, "Static address .* in nodes")
+                self.assertRegex(answer, rf"-> .*{address:#x}, \d+ bytes")
+                self.assertRegex(answer, "1. nodes .*, static address ")
 
     def test_the_core_is_taken_anew_when_the_program_went_on(self):
         answer = self.gdb("heapcore count used", "heapcore count used",

@@ -94,9 +94,9 @@ class Integers(harness.LiveTest):
         # Others are held by stale words as well.
         self.assertGreater(len(held), KEPT // 2)
         # The program has others of that size.
-        text = harness.ask("-q", core, "explain", "integeranchored", "--size",
+        text = harness.ask("-q", core, "explain", "integeranchored", "--all", "--size",
                            str(KEPT_SIZE)).stdout
-        self.assertGreater(text.count(f"Held as an integer: {what} 0x"),
+        self.assertGreater(text.count(f"held as an integer: {what} 0x"),
                            KEPT // 2)
 
     @unittest.skipUnless(os.path.exists("/usr/bin/python3"), "no python3")

@@ -112,10 +112,10 @@ class KernelHeld(harness.LiveTest):
         self.check(["run"], "stack", "thread")
         kept, _ = self.truth()
         said = harness.ask(self.path("run.core"),
-                           "explain kernelanchorpoints").stdout
+                           "explain kernelanchorpoints --all").stdout
         for address in kept:
-            self.assertRegex(said, r"The kernel \(alternate signal stack\) of "
-                             rf"thread \d+ references 0x{address:x}\n")
+            self.assertRegex(said, r"the kernel \(alternate signal stack\) of "
+                             rf"thread \d+\n  2\. -> .*0x{address:x}, ")
 
     def test_stack_is_known_by_its_size_where_the_core_does_not_tell(self):
         for way in ("snap", "pid", "kernel", "gcore"):
@@ -127,9 +127,8 @@ class KernelHeld(harness.LiveTest):
                               "first at 0x", result.stderr)
                 self.assertEqual({int(line, 16)
                                   for line in result.stdout.split()}, lost)
-                said = harness.ask(*core, "explain kernelanchored").stdout
-                self.assertIn("The kernel (alternate signal stack, by its "
-                              "size) references", said)
+                said = harness.ask(*core, "explain kernelanchored --all").stdout
+                self.assertIn("1. the kernel (alternate signal stack, by its size)", said)
 
     def test_more_blocks_of_that_size_than_threads_are_lost(self):
         core = self.core("snap", "many-stacks")
@@ -188,9 +187,8 @@ int main(void)
 
     def test_explanation_names_the_file(self):
         core = self.core("snap", "epoll")
-        said = harness.ask(*core, "explain kernelanchored").stdout
-        self.assertRegex(said, r"The kernel \(epoll \d+, file \d+\) "
-                         r"references 0x")
+        said = harness.ask(*core, "explain kernelanchored --all").stdout
+        self.assertRegex(said, r"1\. the kernel \(epoll \d+, file \d+\)\n")
         kept, _ = self.truth()
         for query in ("kernelanchored", "kernelanchorpoints"):
             self.assertEqual(

@@ -85,8 +85,7 @@ class TypesTest(LiveTest):
                       describe("point[]"))
         self.assertIn("It is held by hidden (typed", describe("?"))
         self.assertRegex(describe("int[]", "explain"),
-                         r"which references 0x\w+ of size \d+ \(0x\w+\) of type "
-                         r"int\[\] by \[49\]\.scores\n")
+                         r" \d+\. \[49\]\.scores -> int\[\] 0x\w+, \d+ bytes\n")
 
     def test_paths_of_circles_begin_at_variables(self):
         core, _ = self.core("-g", "-O2")
