@@ -107,9 +107,10 @@ static bool is_below_main_stack(const struct search *search, const struct hole *
 /* Whether a thread that ended had its control block there, at the upper end of a stack of 8 MB. */
 static bool may_be_thread(const struct hole *hole, uint64_t address)
 {
-	enum { STACK = (8 << 20) + PAGE, BLOCK_REACH = 4 * PAGE };
+	enum { STACK = (8 << 20) + PAGE, BLOCK_REACH = 4 * PAGE, BLOCK_ALIGNMENT = 64 };
 
-	return (hole->end - address) % STACK < BLOCK_REACH && hole->end - hole->start >= STACK;
+	return address % BLOCK_ALIGNMENT == 0 && (hole->end - address) % STACK < BLOCK_REACH &&
+	       hole->end - hole->start >= STACK;
 }
 
 static bool may_lead_on(const struct search *search, uint64_t word)
