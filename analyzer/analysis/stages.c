@@ -120,6 +120,7 @@ static struct error *find_variables(struct analysis *analysis)
 		.runtimes = analysis->runtimes,
 		.roots = analysis->roots,
 		.targets = allocation_used(analysis->index),
+		.anchored = &analysis->anchored,
 		.debug = analysis->debug,
 		.account = &analysis->account,
 	};

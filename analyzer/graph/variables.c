@@ -83,6 +83,7 @@ static struct variable of_module(struct finder *finder, const struct module *mod
 		finder->last = (struct memory_range){ symbol.start, symbol.start + symbol.size };
 	variable.name = format_text("%s (%s)", symbol.name, module_name(module));
 	variable.address = symbol.start;
+	variable.is_one = true;
 	return variable;
 }
 
@@ -131,6 +132,7 @@ static struct variable of_mapping(struct finder *finder, uint64_t address)
 
 	if (name) {
 		variable.name = thread_local_text(name);
+		variable.is_one = true;
 		return variable;
 	}
 	if (!holds_thread_locals(finder->input->program, page))
@@ -252,6 +254,75 @@ static struct error *add_target(struct finder *finder, allocation_id target)
 	return NULL;
 }
 
+static struct error *add_named(struct finder *finder, struct variable variable,
+			       const struct bitmap *targets)
+{
+	TRY(number_variable(finder, variable, &finder->last_number));
+	bitmap_for_each(id, targets)
+		if (bitmap_get(finder->input->anchored, id))
+			TRY(add_target(finder, (allocation_id)id));
+	return NULL;
+}
+
+/* What only variables of running functions refer to: each is one. */
+static struct error *add_locals(struct finder *finder, struct object_space *space,
+				const struct bitmap *locals)
+{
+	enum { MOST_PATH = 256 };
+	char path[MOST_PATH];
+
+	bitmap_for_each(id, locals) {
+		allocation_id local = (allocation_id)id;
+		struct variable variable = { .kind = ROOT_STACK,
+					     .lasting = LASTING_LOCAL,
+					     .is_one = true };
+
+		if (!bitmap_get(finder->input->anchored, local))
+			continue;
+		space->runtime->tell_path(space, &local, 1, false, path, sizeof(path));
+		variable.name = strdup(path);
+		TRY(number_variable(finder, variable, &finder->last_number));
+		TRY(add_target(finder, local));
+	}
+	return NULL;
+}
+
+/* What a program reaches by names of the language. */
+static struct error *add_language(struct finder *finder, struct object_space *space)
+{
+	const struct runtime *runtime = space->runtime;
+	size_t count = finder->input->anchored->count;
+	_cleanup_(bitmap_deinit) struct bitmap globals = { 0 }, locals = { 0 };
+
+	TRY(bitmap_init(&globals, count, finder->input->account));
+	TRY(bitmap_init(&locals, count, finder->input->account));
+	TRY(runtime->find_globals(space, &globals));
+	TRY(add_named(finder,
+		      (struct variable){ .name = format_text("globals of %s", runtime->name),
+					 .kind = ROOT_STATIC,
+					 .lasting = LASTING_GLOBAL },
+		      &globals));
+	if (!runtime->find_locals)
+		return NULL;
+	bitmap_copy(&locals, &globals);
+	TRY(runtime->find_locals(space, &locals));
+	bitmap_minus(&locals, &globals);
+	return add_locals(finder, space, &locals);
+}
+
+static struct error *add_languages(struct finder *finder)
+{
+	const struct runtimes *list = finder->input->runtimes;
+
+	for (size_t i = 0; i < runtime_count(list); i++) {
+		struct object_space *space = runtimes_space(list, runtime_at(list, i));
+
+		if (space && space->has_objects && space->runtime->find_globals)
+			TRY(add_language(finder, space));
+	}
+	return NULL;
+}
+
 /* Another variable than the last one. */
 static struct error *enter_variable(struct finder *finder, const struct anchor *anchor)
 {
@@ -329,6 +400,7 @@ struct error *variables_create(const struct variables_input *input, struct varia
 	variables->list.memory.account = variables->ranks.memory.account =
 		variables->offsets.memory.account = variables->targets.memory.account =
 			input->account;
+	TRY(add_languages(&finder));
 	roots_visit(input->roots, input->targets, visit_anchor, &finder);
 	if (finder.error)
 		return finder.error;

@@ -4,7 +4,8 @@
  * All words of a static variable are one root, and so are those of a thread-local one, of a frame
  * of a thread, of a thread's registers, of a module or mapping where nothing has a name. Variables
  * are ordered by how lasting they are: a static one holds as long as the process lives, a word on a
- * stack may be gone the next moment.
+ * stack may be gone the next moment. What a language has by a global name comes first: its modules
+ * refer to each other, and words of the interpreter to all of them.
  *
  * It costs 4 bytes for each word of a root that refers to an allocation; 8 while it is made.
  */
@@ -16,6 +17,9 @@
 #include "analyzer/program/debug/debug.h"
 
 enum lasting {
+	LASTING_GLOBAL, /* of a language: all that one has are one variable */
+	LASTING_LOCAL,	/* of a running function of a language: words of its interpreter lead there
+			 */
 	LASTING_STATIC, /* and other memory outside of heaps and stacks */
 	LASTING_THREAD_LOCAL,
 	LASTING_LENT,  /* held by the kernel, or by an interpreter's integer */
@@ -27,6 +31,7 @@ struct variable {
 	char *name;		     /* "cache (libfoo.so)", "serve() of thread 4711"; owned */
 	const struct module *module; /* or NULL */
 	uint64_t address;	     /* of a static variable; 0: it has no symbol */
+	bool is_one;		     /* not all that have no name of their own in a module, say */
 	enum root_kind kind;
 	enum lasting lasting;
 };
@@ -39,7 +44,8 @@ struct variables_input {
 	const struct program *program;
 	const struct runtimes *runtimes;
 	const struct roots *roots;
-	const struct bitmap *targets; /* the allocations that count */
+	const struct bitmap *targets;  /* the allocations that count */
+	const struct bitmap *anchored; /* of these, those that a root leads to */
 	struct debug *debug;
 	struct memory_account *account;
 };

@@ -155,8 +155,7 @@ static struct error *count_content(struct finder *finder, uint32_t group, struct
 /* Whether it is one variable, not all of a module whose symbols are not known. */
 static bool has_name(const struct finder *finder, size_t root)
 {
-	return root != NO_ROOT &&
-	       variables_at(analysis_variables(finder->analysis), root)->address != 0;
+	return root != NO_ROOT && variables_at(analysis_variables(finder->analysis), root)->is_one;
 }
 
 /*

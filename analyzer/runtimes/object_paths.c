@@ -65,7 +65,9 @@ static struct error *search_space(const struct object_paths_input *input,
 	struct error *error;
 
 	TRY(bitmap_init(&names, paths->from.count, input->account));
-	TRY(space->runtime->find_names(space, &names));
+	TRY(space->runtime->find_globals(space, &names));
+	if (space->runtime->find_locals)
+		TRY(space->runtime->find_locals(space, &names));
 	error = search_from(&search, space, &names);
 	array_release(&search.queue);
 	return error;
@@ -85,7 +87,7 @@ struct error *object_paths_create(const struct object_paths_input *input, struct
 		struct object_space *space =
 			runtimes_space(input->list, runtime_at(input->list, i));
 
-		if (!space || !space->runtime->find_names)
+		if (!space || !space->runtime->find_globals)
 			continue;
 		if (!paths->from.count)
 			TRY(array_resize(&paths->from, allocations));

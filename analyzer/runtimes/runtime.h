@@ -288,18 +288,23 @@ struct runtime {
 	struct error *(*visit_fiber_frames)(struct object_space *space, const struct fiber *fiber,
 					    const struct frame_visitor *visitor);
 	/*
-	 * Optional: add the objects to ret that programs reach by a name alone: modules, what
-	 * variables of running functions refer to. Called only if has_objects.
+	 * Optional: add the objects to ret that programs reach by a name alone that lasts: modules,
+	 * global variables. Called only if has_objects.
 	 */
-	struct error *(*find_names)(struct object_space *space, struct bitmap *ret);
+	struct error *(*find_globals)(struct object_space *space, struct bitmap *ret);
 	/*
-	 * Required with find_names(): visit the objects that an object refers to, also by way of
+	 * Optional, called behind find_globals() with what that found: add those that only
+	 * variables of running functions refer to.
+	 */
+	struct error *(*find_locals)(struct object_space *space, struct bitmap *ret);
+	/*
+	 * Required with find_globals(): visit the objects that an object refers to, also by way of
 	 * blocks that it has for itself, some perhaps twice. An error ends the visit.
 	 */
 	struct error *(*visit_references)(struct object_space *space, allocation_id id,
 					  object_visitor *visit, void *data);
 	/*
-	 * Required with find_names(): write how the language gets from the first of a path of such
+	 * Required with find_globals(): write how the language gets from the first of a path of such
 	 * references to the last, as "app.users['anna'].orders[3]". It begins with the name of the
 	 * first, if that has one. Contents of memory, such as 'anna', are left out without
 	 * with_content.

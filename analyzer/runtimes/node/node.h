@@ -72,7 +72,7 @@ bool node_has_class(const struct object_space *space, uint64_t number);
 size_t node_class_count(const struct object_space *space);
 const char *node_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind);
-struct error *node_find_names(struct object_space *space, struct bitmap *ret);
+struct error *node_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *node_visit_references(struct object_space *space, allocation_id id,
 				    object_visitor *visit, void *data);
 void node_tell_path(struct object_space *space, const allocation_id *ids, size_t count,

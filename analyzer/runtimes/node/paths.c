@@ -441,7 +441,7 @@ static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t
 	return add_name(node, names, id, file);
 }
 
-struct error *node_find_names(struct object_space *space, struct bitmap *ret)
+struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct node *node = (struct node *)space;
 	struct walk walk = walk_of(node, NULL, NULL);

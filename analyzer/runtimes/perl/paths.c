@@ -277,7 +277,7 @@ static void gather_call(void *data, const struct perl_call *call)
 			     gathering);
 }
 
-struct error *perl_find_names(struct object_space *space, struct bitmap *ret)
+struct error *perl_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct perl *perl = (struct perl *)space;
 	struct gathering gathering = { perl, { perl->context.image }, ret, "", "", NULL };
@@ -286,6 +286,14 @@ struct error *perl_find_names(struct object_space *space, struct bitmap *ret)
 	perl->named.count = 0;
 	perl->steps.left = perl->context.image->size;
 	gather_packages(&gathering);
+	return gathering.error;
+}
+
+struct error *perl_find_locals(struct object_space *space, struct bitmap *ret)
+{
+	struct perl *perl = (struct perl *)space;
+	struct gathering gathering = { perl, { perl->context.image }, ret, "", "", NULL };
+
 	array_for_each(interpreter, &perl->interpreters)
 		perl_visit_calls(perl, interpreter, gather_call, &gathering);
 	return gathering.error;

@@ -151,7 +151,8 @@ void perl_learn_names(struct perl *perl);
 /* The slots of struct runtime. */
 struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
 				const struct frame_visitor *visitor);
-struct error *perl_find_names(struct object_space *space, struct bitmap *ret);
+struct error *perl_find_globals(struct object_space *space, struct bitmap *ret);
+struct error *perl_find_locals(struct object_space *space, struct bitmap *ret);
 struct error *perl_visit_references(struct object_space *space, allocation_id id,
 				    object_visitor *visit, void *data);
 void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t count,

@@ -23,7 +23,8 @@ bool php_is_link(const struct object_space *space, allocation_id source, allocat
 		 uint64_t word, uint64_t place);
 struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 			       const struct frame_visitor *visitor);
-struct error *php_find_names(struct object_space *space, struct bitmap *ret);
+struct error *php_find_globals(struct object_space *space, struct bitmap *ret);
+struct error *php_find_locals(struct object_space *space, struct bitmap *ret);
 struct error *php_visit_references(struct object_space *space, allocation_id id,
 				   object_visitor *visit, void *data);
 const struct named_range *php_memory(const struct object_space *space, size_t *ret_count);

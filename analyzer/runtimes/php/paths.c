@@ -384,7 +384,7 @@ static void gather_variable(void *data, const struct php_variable *variable)
 		gather(gathering, variable->place, variable->name);
 }
 
-struct error *php_find_names(struct object_space *space, struct bitmap *ret)
+struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct php *php = (struct php *)space;
 	struct php_engine *engine = &php->engine;
@@ -400,6 +400,15 @@ struct error *php_find_names(struct object_space *space, struct bitmap *ret)
 	php_visit_items(php, &gathering.view, engine->functions, gather_kept, &gathering);
 	gathering.before[0] = '\0';
 	php_visit_items(php, &gathering.view, engine->constants, gather_constant, &gathering);
-	php_visit_variables(php, gather_variable, &gathering);
+	return gathering.error;
+}
+
+struct error *php_find_locals(struct object_space *space, struct bitmap *ret)
+{
+	struct php *php = (struct php *)space;
+	struct gathering gathering = { php, { php->context.image }, ret, "", 0, 0, NULL };
+
+	if (php->engine.layout)
+		php_visit_variables(php, gather_variable, &gathering);
 	return gathering.error;
 }

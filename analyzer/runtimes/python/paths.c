@@ -681,12 +681,11 @@ static struct error *learn_types(struct python *python, uint32_t *ret_module)
 	return NULL;
 }
 
-struct error *python_find_names(struct object_space *space, struct bitmap *ret)
+struct error *python_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct python *python = (struct python *)space;
 	const struct runtime_context *context = &python->context;
 	struct gathering gathering = { python, { context->image }, ret };
-	const struct frame_visitor visitor = { &gathering, enter_frame, gather_local };
 	uint32_t module;
 
 	python->names.count = 0;
@@ -695,7 +694,16 @@ struct error *python_find_names(struct object_space *space, struct bitmap *ret)
 	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
 		if (python_number_of(python, id) == module + 1)
 			gather_modules(&gathering, (allocation_id)id);
-	for (uint32_t i = 0; i < context->program->thread_count && !gathering.error; i++)
+	return gathering.error;
+}
+
+struct error *python_find_locals(struct object_space *space, struct bitmap *ret)
+{
+	struct python *python = (struct python *)space;
+	struct gathering gathering = { python, { python->context.image }, ret };
+	const struct frame_visitor visitor = { &gathering, enter_frame, gather_local };
+
+	for (uint32_t i = 0; i < python->context.program->thread_count && !gathering.error; i++)
 		TRY(python_visit_frames(space, i, &visitor));
 	return gathering.error;
 }

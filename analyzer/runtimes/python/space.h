@@ -60,7 +60,7 @@ struct python {
 	uint8_t header_of[FLAG_SETS];		 /* in steps */
 	ARRAY(struct memory_range) unused;	 /* of stacks of frames, see stale.h */
 	uint64_t links; /* how far before an object those of the collector stand */
-	/* Once python_find_names() was called: */
+	/* Once python_find_globals() was called: */
 	ARRAY(struct python_name) names;
 	struct budget steps;	  /* of visits of references */
 	unsigned int string_head; /* see values.h */

@@ -350,7 +350,7 @@ static void gather_object(struct gathering *gathering)
 	}
 }
 
-struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
+struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct ruby *ruby = (struct ruby *)space;
 	struct gathering gathering = { ruby, ret, NULL };
@@ -367,7 +367,14 @@ struct error *ruby_find_names(struct object_space *space, struct bitmap *ret)
 		TRY(learn_boxed(ruby, &view));
 	gather_object(&gathering);
 	TRY(gather_globals(&gathering));
-	TRY(ruby_calls_learn(ruby));
+	return gathering.error;
+}
+
+struct error *ruby_find_locals(struct object_space *space, struct bitmap *ret)
+{
+	struct gathering gathering = { (struct ruby *)space, ret, NULL };
+
+	TRY(ruby_calls_learn(gathering.ruby));
 	TRY(gather_locals(&gathering));
 	return gathering.error;
 }

@@ -31,7 +31,7 @@ struct ruby {
 	ARRAY(struct ruby_class) classes;
 	ARRAY(uint32_t) class_of; /* by allocation: the class's place + 1, or 0 */
 	struct name_pool names;
-	/* Once ruby_find_names() was called: */
+	/* Once ruby_find_globals() was called: */
 	struct ruby_symbols symbols;
 	ARRAY(struct ruby_name) named;
 	struct budget steps; /* of visits of references */
@@ -43,7 +43,8 @@ struct ruby {
 };
 
 /* The slots of struct runtime, in paths.c. */
-struct error *ruby_find_names(struct object_space *space, struct bitmap *ret);
+struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret);
+struct error *ruby_find_locals(struct object_space *space, struct bitmap *ret);
 struct error *ruby_visit_references(struct object_space *space, allocation_id id,
 				    object_visitor *visit, void *data);
 void ruby_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
