@@ -259,6 +259,12 @@ bool pattern_is_text(pattern_number number)
 	return number != NO_PATTERN && classifiers[number - 1]->is_text;
 }
 
+bool pattern_is_body(pattern_number number)
+{
+	return number != NO_PATTERN && classifiers[number - 1]->measures &&
+	       !classifiers[number - 1]->is_text;
+}
+
 bool pattern_is_object(pattern_number number)
 {
 	const struct runtime *runtime =

@@ -70,6 +70,9 @@ bool pattern_holds_object(pattern_number number);
 /* Whether contents alone make it known: a class or a type says more, and it is no fingerprint. */
 bool pattern_is_text(pattern_number number);
 
+/* Whether it is what a container has its elements in. */
+bool pattern_is_body(pattern_number number);
+
 /* Whether a type by debug information says more. */
 bool pattern_is_plain(pattern_number number);
 

@@ -13,6 +13,7 @@ struct level {
 	uint32_t end;	 /* behind the last position that it dominates */
 	uint32_t number; /* of what the user of the levels makes of it */
 	bool held;	 /* it is a member, or a member dominates it */
+	bool is_body;	 /* of the one above, which has the number */
 };
 
 struct levels {

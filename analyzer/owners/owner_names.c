@@ -110,6 +110,8 @@ struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t
 			      (struct owner_name){
 				      .text = text_of(names->analysis, key),
 				      .by_power = kind_tag(key) == BY_POWER,
+				      .is_body = kind_tag(key) == BY_PATTERN &&
+						 pattern_is_body(kind_pattern(key)),
 				      .by = kind_tag(key) == BY_POWER
 						    ? BY_SIZE
 						    : (enum known_by)kind_tag(key),

@@ -4,9 +4,16 @@
 
 #include <assert.h>
 
+/* What is to be counted below a node. */
+struct content {
+	uint32_t parent, name;
+	bool in_body;  /* a body of the parent holds it: it is no link of a chain */
+	bool is_heavy; /* it has a node of its own */
+};
+
 /* Where a kind below a node is counted. */
 struct found_node {
-	uint32_t parent, name;
+	struct content content;
 	uint32_t node; /* 0: not known */
 };
 
@@ -24,6 +31,8 @@ struct builder {
 	struct levels levels;		/* numbers are of nodes */
 	ARRAY(struct found_node) found; /* the last ones, by a hash */
 	ARRAY(uint64_t) most;		/* by node: the bytes that its example dominates */
+	bool by_kind;			/* nothing has a node of its own */
+	uint64_t heavy;			/* bytes from which on an allocation has its own node */
 };
 
 static void builder_deinit(struct builder *builder)
@@ -105,7 +114,7 @@ static uint64_t node_key(uint32_t parent, uint32_t name)
 }
 
 static struct error *append_node(struct builder *builder, uint32_t parent, uint32_t name,
-				 uint32_t *ret)
+				 bool is_one, uint32_t *ret)
 {
 	struct owners *owners = builder->owners;
 	uint32_t depth = owners->nodes.count ? owners->nodes.items[parent].depth + 1 : 0;
@@ -113,7 +122,7 @@ static struct error *append_node(struct builder *builder, uint32_t parent, uint3
 	*ret = (uint32_t)owners->nodes.count;
 	TRY(array_append(&builder->most, 0));
 	return table_append(&owners->nodes, node_key(parent, name),
-			    (struct owner_node){ parent, name, depth, NO_ALLOCATION });
+			    (struct owner_node){ parent, name, depth, is_one, NO_ALLOCATION });
 }
 
 /*
@@ -143,36 +152,44 @@ static bool has_room(const struct owners *owners, uint32_t parent)
 }
 
 /* What has no node of its own counts where its kind is above, or else with what holds it. */
-static struct error *find_place(struct builder *builder, uint32_t parent, uint32_t name,
-				uint32_t *ret)
+static struct error *find_place(struct builder *builder, struct content content, uint32_t *ret)
 {
 	struct owners *owners = builder->owners;
+	uint32_t parent = content.parent, name = content.name;
 	const struct owner_node *node =
-		table_find(&owners->nodes, node_key(parent, name), item,
-			   item->parent == parent && item->name == name && item->depth);
+		content.is_heavy ? NULL
+				 : table_find(&owners->nodes, node_key(parent, name), item,
+					      item->parent == parent && item->name == name &&
+						      item->depth && !item->is_one);
 
-	*ret = node ? (uint32_t)(node - owners->nodes.items) : find_above(owners, parent, name);
+	*ret = node ? (uint32_t)(node - owners->nodes.items) : 0;
+	if (*ret == 0 && !content.in_body)
+		*ret = find_above(owners, parent, name);
 	if (*ret == 0 && has_room(owners, parent))
-		return append_node(builder, parent, name, ret);
+		return append_node(builder, parent, name, content.is_heavy, ret);
 	*ret = *ret ? *ret : parent;
 	return NULL;
 }
 
-/* The node in which a name below parent is counted. */
-static struct error *find_node(struct builder *builder, uint32_t parent, uint32_t name,
-			       uint32_t *ret)
+/* The node in which it is counted. */
+static struct error *find_node(struct builder *builder, struct content content, uint32_t *ret)
 {
-	uint64_t hash = node_key(parent, name) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (node_key(content.parent, content.name) + content.in_body) *
+			UINT64_C(0x9e3779b97f4a7c15);
 	struct found_node *last = &builder->found.items[(hash >> 32) % FOUND_NODES];
 
 	/* Of lists and trees, most hang on their like. */
-	if (parent && builder->owners->nodes.items[parent].name == name) {
-		*ret = parent;
+	if (content.parent && !content.in_body &&
+	    builder->owners->nodes.items[content.parent].name == content.name) {
+		*ret = content.parent;
 		return NULL;
 	}
-	if (!last->node || last->parent != parent || last->name != name) {
-		*last = (struct found_node){ parent, name, 0 };
-		TRY(find_place(builder, parent, name, &last->node));
+	if (content.is_heavy)
+		return find_place(builder, content, ret);
+	if (!last->node || last->content.parent != content.parent ||
+	    last->content.name != content.name || last->content.in_body != content.in_body) {
+		*last = (struct found_node){ content, 0 };
+		TRY(find_place(builder, content, &last->node));
 	}
 	*ret = last->node;
 	return NULL;
@@ -204,36 +221,51 @@ static void note_node(struct builder *builder, size_t id, uint32_t node)
 		builder->owners->of.items[id] = node;
 }
 
+/* What holds the position: an allocation, or a root, whose node is made. */
+static struct error *find_holder(struct builder *builder, size_t position, struct level *ret)
+{
+	const struct level *above = levels_enter(&builder->levels, position);
+	uint16_t root;
+
+	*ret = above ? *above : (struct level){ 0 };
+	if (above)
+		return NULL;
+	root = builder->roots.items[builder->next_root++];
+	return find_node(builder, (struct content){ 0, root, false, false }, &ret->number);
+}
+
 static struct error *count_position(struct builder *builder, size_t position)
 {
 	const struct dominators *tree = analysis_dominators(builder->analysis);
 	allocation_id id = dominators_at(tree, position);
 	size_t end = dominators_end(tree, position);
 	uint64_t bytes = dominators_bytes(tree, position, position + 1);
-	uint32_t parent, node;
-	bool is_member = bitmap_get(builder->members, id), held = is_member;
-	const struct level *above = levels_enter(&builder->levels, position);
+	uint64_t retained = end == position + 1 ? bytes : dominators_bytes(tree, position, end);
+	uint32_t name = builder->names.items[id];
+	bool is_member = bitmap_get(builder->members, id);
+	struct level above, own = { .end = (uint32_t)end };
 
-	if (above) {
-		parent = above->number;
-		held |= above->held;
-	} else {
-		TRY(find_node(builder, 0, builder->roots.items[builder->next_root++], &parent));
-	}
-	TRY(find_node(builder, parent, builder->names.items[id], &node));
-	note_node(builder, id, node);
+	TRY(find_holder(builder, position, &above));
+	own.held = is_member || above.held;
+	own.is_body = above.end && builder->owners->names.list.items[name].is_body;
+	own.number = above.number;
+	if (!own.is_body)
+		TRY(find_node(
+			builder,
+			(struct content){ above.number, name, above.is_body,
+					  retained >= builder->heavy && retained > 2 * bytes },
+			&own.number));
+	note_node(builder, id, own.number);
 	if (is_member) {
-		count(builder, node, MEASURE_OWN, bytes);
-		note_example(builder, node, id,
-			     end == position + 1 ? bytes : dominators_bytes(tree, position, end));
+		count(builder, own.number, MEASURE_OWN, bytes);
+		if (!own.is_body)
+			note_example(builder, own.number, id, retained);
 	}
-	if (held)
-		count(builder, node, MEASURE_RETAINED, bytes);
+	if (own.held)
+		count(builder, own.number, MEASURE_RETAINED, bytes);
 	if (is_member && bitmap_get(analysis_leaked(builder->analysis), id))
-		count(builder, node, MEASURE_LEAKED, bytes);
-	return end == position + 1
-		       ? NULL
-		       : levels_push(&builder->levels, (struct level){ (uint32_t)end, node, held });
+		count(builder, own.number, MEASURE_LEAKED, bytes);
+	return end == position + 1 ? NULL : levels_push(&builder->levels, own);
 }
 
 /* Let what is to be known of an allocation that comes soon be fetched. */
@@ -246,11 +278,13 @@ static void fetch(const struct builder *builder, allocation_id id)
 
 static struct error *count_used(struct builder *builder)
 {
-	enum { AHEAD = 16, BETWEEN_CHECKS = 1 << 16 };
+	enum { AHEAD = 16, BETWEEN_CHECKS = 1 << 16, HEAVY = 50 };
 	const struct dominators *tree = analysis_dominators(builder->analysis);
 	struct progress *progress = analysis_progress(builder->analysis);
 	size_t positions = dominators_count(tree);
 
+	builder->heavy =
+		builder->by_kind ? UINT64_MAX : dominators_bytes(tree, 0, positions) / HEAVY + 1;
 	progress_begin(progress, "finding who holds what, by kind", positions);
 	for (size_t i = 0; i < positions; i++) {
 		if (i % BETWEEN_CHECKS == BETWEEN_CHECKS - 1)
@@ -273,8 +307,10 @@ static struct error *count_free(struct builder *builder)
 		if (bitmap_get(allocation_used(index), id))
 			continue;
 		TRY(owner_names_root(&builder->owners->names, "free memory", 0, &name));
-		TRY(find_node(builder, 0, name, &root));
-		TRY(find_node(builder, root, builder->names.items[id], &node));
+		TRY(find_node(builder, (struct content){ 0, name, false, false }, &root));
+		TRY(find_node(builder,
+			      (struct content){ root, builder->names.items[id], false, false },
+			      &node));
 		note_node(builder, id, node);
 		count(builder, node, MEASURE_OWN, allocation_size(index, (allocation_id)id));
 		count(builder, node, MEASURE_RETAINED, allocation_size(index, (allocation_id)id));
@@ -296,13 +332,14 @@ static void add_up(struct owners *owners)
 		}
 }
 
-struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool of_each,
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool by_kind,
 			  struct owners *ret)
 {
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(builder_deinit) struct builder builder = {
 		.analysis = analysis,
 		.members = members,
+		.by_kind = by_kind,
 		.owners = ret,
 		.names.memory.account = account,
 		.roots.memory.account = account,
@@ -320,9 +357,9 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(array_resize(&builder.found, FOUND_NODES));
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
-	TRY(append_node(&builder, 0, name, &process));
+	TRY(append_node(&builder, 0, name, false, &process));
 	TRY(owner_names_root(&ret->names, "several roots", 0, &ret->shared));
-	if (of_each)
+	if (by_kind)
 		TRY(array_resize(&ret->of, members->count));
 	TRY(array_resize(&builder.names, members->count));
 	TRY(name_roots(&builder));

@@ -6,10 +6,12 @@
  *	    struct row              100 allocations     each dominated by a table
  *	      strings               100 allocations
  *
- * It is the dominator tree with allocations of a kind joined that hang on the same path of kinds. A
- * kind that is on the path already, as in a list or a tree, is counted where it was first: so a
- * path names each kind once, and has at most MOST_DEPTH nodes. The more nodes there are, the less
- * deep are new ones, up to MOST_NODES.
+ * It is the dominator tree with allocations of a kind joined that hang on the same path of kinds,
+ * but for those that retain at least a fiftieth of what is used, and more than themselves: each
+ * has a node of its own. The
+ * body of a container, as the table of a dict, is part of it. What links to its like, as in a list
+ * or a tree, is counted where the first of them is. There are at most MOST_DEPTH nodes on a path.
+ *The more nodes there are, the less deep are new ones, up to MOST_NODES.
  *
  * Members are counted in each node, in three measures. All nodes together count each member once,
  * so the sums are those of `count SET`. Free members are below a root of their own.
@@ -39,6 +41,7 @@ struct owner_node {
 	uint32_t parent; /* of roots: 0, which stands for the process; and its own is 0 */
 	uint32_t name;
 	uint32_t depth;
+	bool is_one;	       /* allocation, and what links to its like from there */
 	allocation_id example; /* the member that dominates most; NO_ALLOCATION: it has none */
 	struct owner_amount total[MEASURES]; /* with all nodes below */
 };
@@ -56,8 +59,11 @@ struct owners {
 /* Build the dominators, and what the names of kinds rest on. */
 struct error *owners_need(struct analysis *analysis);
 
-/* Build what is needed, and the tree of those members; ret is all zeros. */
-struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool of_each,
+/*
+ * Build what is needed, and the tree of those members; ret is all zeros. by_kind: what retains much
+ * has no node of its own, so that each path of names is there once; and the node of each is noted.
+ */
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool by_kind,
 			  struct owners *ret);
 void owners_deinit(struct owners *owners);
 DEFINE_DEINIT(owners_deinit, struct owners)

@@ -213,7 +213,7 @@ static const struct section {
 	{ "What leaked", "Nothing refers to these any more, so the program cannot free them.",
 	  "summarize leakroots --limit 5", "summarize leakroots --limit 200", NULL },
 	{ "Who holds the memory",
-	  "Each line is a kind of what the line above alone holds; 'retained' is what would be freed with it.",
+	  "Each line is what the line above alone holds, large objects by themselves, others by kind; 'retained' is what would be freed with it.",
 	  "tree", "tree", write_tree },
 	{ "What the memory is", NULL, "top --limit 10",
 	  "summarize used --sort-by bytes --limit 300", NULL },

@@ -65,8 +65,8 @@ const struct command command_tree = {
 	.example = "tree\n"
 		   "tree leaked --depth 2",
 	.description =
-		"Each line is a kind of what the line above alone holds: 'retained' is what would be freed with it, and 'bytes' its own part. "
-		"The nodes of a list or a tree are one line. "
+		"Each line is what the line above alone holds: one allocation if it retains at least a fiftieth of what is used, else all of a kind. 'retained' is what would be freed with it, and 'bytes' its own part. "
+		"The nodes of a list or a tree are one line, and so are a container and its body. "
 		"What several roots share belongs to none of them, but a static variable is not said to share with a passing word on a stack. Without a set, all that is used counts.",
 	.word = WORD_SET,
 	.arguments_size = sizeof(struct tree_arguments),

@@ -33,9 +33,22 @@ with open(sys.argv[1], "w") as truth:
         LISTENERS.append(Listener(number))
     held = size(LISTENERS) + sum(size(each.name, each.queue) for each in LISTENERS)
     print("LISTENERS", held, file=truth)
-print("ready", flush=True)
-time.sleep(1e6)
+
+
+def serve():
+    batch = ["text %d" % number * 4 for number in range(1000)]
+    with open(sys.argv[1], "a") as truth:
+        print("batch", size(batch) + size(*batch), file=truth)
+    print("ready", flush=True)
+    time.sleep(1e6)
+
+
+serve()
 """
+
+
+def rows_of(query, core):
+    return rows("result", "-q", core, "sql", query)
 
 
 class HoldersTest(LiveTest):
@@ -60,7 +73,7 @@ class HoldersTest(LiveTest):
         tree = {row["owner"]: row["retained"] for row in tables("-q", core, "tree")["owner"]
                 if row["depth"] == 1}
         sql = {row["name"]: row["retained"]
-               for row in rows("result", "-q", core, "sql", "SELECT name, retained FROM variable")}
+               for row in rows_of("SELECT name, retained FROM variable", core)}
         for owner in (orders, "sessions (holders)", "tables (holders)"):
             self.assertEqual(tree[owner], sql[owner], owner)
         self.assertEqual(sql[orders], truth["orders"])
@@ -89,6 +102,21 @@ class HoldersTest(LiveTest):
         # The table of pymalloc's arenas refers to a few that begin a pool.
         self.assertAlmostEqual(listeners["count"] / 20000, 1, delta=0.01)
         self.assertGreater(listeners["retained"], truth["LISTENERS"] * 0.99)
+        self.check_tree_of_python(core, truth)
+
+    def check_tree_of_python(self, core, truth):
+        """Each has a row of its own, with its table, below the module that it is a global of."""
+        rows = tables("-q", core, "tree", "--depth", "5")["owner"]
+        at = {row["path"]: row for row in rows if row["path"]}
+        self.assertIn("globals of python", [row["owner"] for row in rows if row["depth"] == 1])
+        for name, count in (("CACHE", 2), ("LISTENERS", 2)):
+            row = at[f"__main__.{name}"]
+            self.assertEqual((row["depth"], row["allocations"]), (4, count))
+            self.assertGreater(row["retained"], truth[name] * 0.99)
+        # What only a running function has is a root of its own, and not a global.
+        held = {row["name"]: row["retained"] for row in
+                rows_of("SELECT name, retained FROM variable WHERE kind = 'stack'", core)}
+        self.assertGreater(held["serve.<locals>.batch"], truth["batch"] * 0.99)
 
 
 if __name__ == "__main__":
