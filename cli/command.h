@@ -80,6 +80,8 @@ struct command {
 
 	/* Its answer tells contents of memory, whatever is left out of it. */
 	bool tells_content;
+	/* Its text has the findings, in lines that fit a terminal. */
+	bool tells_findings;
 	enum stage needs; /* built before run; sets build their own */
 
 	struct error *(*run)(struct analysis *analysis, const void *arguments,

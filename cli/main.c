@@ -120,8 +120,15 @@ static struct error *run_input(struct session *session)
 	struct error *error = script_run(session, "standard input", stdin);
 
 	if (!error && !session->given_lines && !session_interrupted(session))
-		execute_line(session, "report");
+		execute_line(session, "info");
 	return error;
+}
+
+/* What shows the first screen and asks. */
+static bool begins_with_screen(const struct session *session, const struct options *options)
+{
+	return options->given_count + options->word_count == 0 && isatty(STDIN_FILENO) &&
+	       prompt_greets(session);
 }
 
 static void run_commands(struct session *session, const struct options *options)
@@ -168,10 +175,10 @@ static int analyse(struct session *session, const struct options *options)
 		error = session_open(session, options->core);
 	if (!error && options->side_file && !options->truncation_check)
 		error = session_use_side_file(session, options->core);
-	/* The check says it all in words of its own. */
+	/* The check says it all in words of its own; the first screen has what is known by then. */
 	if (!error && options->truncation_check)
 		error = check_truncation(session);
-	else if (!error)
+	else if (!error && !begins_with_screen(session, options))
 		session_show_findings(session);
 	if (!error)
 		error = compare(session, options);

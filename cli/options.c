@@ -35,9 +35,9 @@ static const char VERSION_TEXT[] = "heapcore " VERSION "\n"
 
 static const char DOCUMENTATION[] =
 	"Show what is in the memory of a process, who holds it and what leaked, from its core (see gcore(1)).\vTo begin with:\n"
-	"  heapcore CORE count used          how much is allocated\n"
-	"  heapcore CORE summarize leaked    what leaked, by kind\n"
-	"  heapcore CORE explain ADDRESS     what holds that allocation\n"
+	"  heapcore CORE                      who holds the memory and what leaked\n"
+	"  heapcore CORE explain ADDRESS      what holds it, or how it was lost\n"
+	"  heapcore CORE summarize leakroots  what leaked, by kind\n"
 	"\n"
 	"CORE may be packed (zstd, gzip, lz4, xz, bzip2); `-' is standard input. Without a command there is a prompt, or commands are read from "
 	"standard input. `heapcore help' lists them, and `heapcore help summarize' explains one.\n"

@@ -60,6 +60,13 @@ struct bill {
 	size_t arena_count;
 };
 
+/* What all heaps have, in resident bytes. */
+struct heap_shares {
+	uint64_t used, garbage, free, overhead;
+};
+
+struct heap_shares bill_heap_shares(const struct bill *bill, const struct heaps *heaps);
+
 /* Make the bill; by_arena: arenas have rows of their own. Builds what it needs. */
 struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill **ret);
 void bill_destroy(struct bill *bill);

@@ -35,6 +35,27 @@ void arena_accounts_add(struct arena_accounts *accounts, const struct arena_acco
 		amount_add(&accounts->amounts[i], more->amounts[i]);
 }
 
+struct heap_shares bill_heap_shares(const struct bill *bill, const struct heaps *heaps)
+{
+	struct arena_accounts sum = { 0 };
+	const struct amount *amounts = sum.amounts;
+	struct heap_shares shares;
+
+	for (size_t i = 0; i < heaps_arena_count(heaps); i++)
+		arena_accounts_add(&sum, &bill->heaps.arenas[i]);
+	for (size_t i = 0; i < heaps_count(heaps); i++)
+		arena_accounts_add(&sum, &bill->heaps.outside[i]);
+	shares = (struct heap_shares){
+		.used = amounts[ACCOUNT_USED].resident + amounts[ACCOUNT_OUTER].resident,
+		.garbage = amounts[ACCOUNT_GARBAGE].resident,
+		.overhead =
+			amounts[ACCOUNT_HEADERS].resident + amounts[ACCOUNT_BOOKKEEPING].resident,
+	};
+	for (size_t i = 0; i < MOST_FREE_KINDS; i++)
+		shares.free += amounts[ACCOUNT_FREE + i].resident;
+	return shares;
+}
+
 /* What follows, up to end, belongs to the account. */
 static void count_to(struct counting *counting, enum heap_account account, uint64_t end)
 {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -251,6 +252,15 @@ bool image_signal_is_foreign(const struct image *image, const struct image_threa
 {
 	return thread->signal_sent && image->origin.process &&
 	       thread->signal_sender != image->origin.process;
+}
+
+/* A debugger stops a process by a signal of its own. */
+int image_fatal_signal(const struct image *image)
+{
+	int signal = image->thread_count ? image->threads[0].signal : 0;
+	bool by_debugger = signal == SIGTRAP || signal == SIGSTOP || signal == SIGINT;
+
+	return image->origin.by_debugger && by_debugger ? 0 : signal;
 }
 
 uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback)

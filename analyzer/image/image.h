@@ -94,6 +94,7 @@ struct image_thread {
 /* What a dump tells of the process as a whole, 0: it does not; who made it. */
 struct image_origin {
 	uint32_t process; /* its id */
+	char command[81]; /* the beginning of its command line; untrusted */
 	uint64_t time;	  /* when it was taken, in ns since 1970 began */
 	bool by_debugger; /* the dump has sections, as gdb makes them */
 	bool unpacked;	  /* what is mapped is not the file itself */
@@ -281,6 +282,9 @@ const struct mapping *image_find_mapping(const struct image *image, uint64_t add
 
 /* Whether the signal of the thread came from another process. */
 bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread);
+
+/* The signal that ended the process, or 0: none did, or the dump does not say. */
+int image_fatal_signal(const struct image *image);
 
 /* The auxiliary vector's value for type (AT_...), or fallback. */
 uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback);

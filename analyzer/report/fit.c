@@ -1,6 +1,11 @@
 #include "analyzer/report/fit.h"
 
+#include "analyzer/base/text.h"
+
 #include <ctype.h>
+#include <string.h>
+
+static const char gap[] = "...";
 
 /* Where the escape sequence at text ends; text itself if it is none. */
 static const char *skip_colour(const char *text, const char *end)
@@ -85,7 +90,6 @@ size_t widest_word(const char *text, size_t length)
 /* Cut a word in its middle, between two characters. */
 static void write_shortened(struct writer *writer, const char *word, size_t length, size_t width)
 {
-	static const char gap[] = "...";
 	size_t kept = width > strlen(gap) ? width - strlen(gap) : 1;
 	size_t front = kept / 2, back = length - (kept - front);
 
@@ -146,6 +150,50 @@ void fit_lines(struct writer *writer, const char *text, size_t length, size_t wi
 		writer_put(writer, '\n');
 		text = next + (next < end);
 	}
+}
+
+/* How many bytes at the start of text are shown within a width. */
+static size_t bytes_within(const char *text, size_t size, size_t width)
+{
+	char buffer[ESCAPED_SIZE];
+	size_t done = 0;
+
+	while (done < size) {
+		size_t length, taken = escape_character(text + done, size - done, buffer, &length);
+		size_t wide = text_width(buffer, length);
+
+		if (wide > width)
+			break;
+		width -= wide;
+		done += taken;
+	}
+	return done;
+}
+
+char *text_cut(const char *text, size_t width)
+{
+	size_t size = strlen(text), kept = width > strlen(gap) ? width - strlen(gap) : 0;
+
+	if (bytes_within(text, size, width) == size)
+		return strdup(text);
+	return format_text("%.*s%s", (int)bytes_within(text, size, kept), text, gap);
+}
+
+char *text_shortened(const char *text, size_t width)
+{
+	size_t size = strlen(text), kept, front, back;
+	char buffer[ESCAPED_SIZE];
+
+	if (bytes_within(text, size, width) == size)
+		return strdup(text);
+	kept = width > strlen(gap) ? width - strlen(gap) : 0;
+	front = bytes_within(text, size, kept - kept / 3);
+	for (back = front; bytes_within(text + back, size - back, kept / 3) < size - back;) {
+		size_t length;
+
+		back += escape_character(text + back, size - back, buffer, &length);
+	}
+	return format_text("%.*s%s%s", (int)front, text, gap, text + back);
 }
 
 static size_t total_width(const struct fitted_column *columns, size_t count)

@@ -15,6 +15,15 @@ size_t text_width(const char *text, size_t length);
 /* How wide the widest word in it is. */
 size_t widest_word(const char *text, size_t length);
 
+/*
+ * The text without its middle, "std::map<...>::insert", so that what is shown of it is not wider;
+ * to be freed. NULL if memory is short.
+ */
+char *text_shortened(const char *text, size_t width);
+
+/* The same without its end. */
+char *text_cut(const char *text, size_t width);
+
 /* Where lines end. */
 struct fitting {
 	size_t first; /* the width of the first line, and of the others less their indentation */

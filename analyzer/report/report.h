@@ -200,6 +200,7 @@ struct report {
 	bool block_bars;	   /* bars are of Unicode's blocks instead of ASCII */
 	size_t width;		   /* of the terminal that it is read on, in characters; 0: none */
 	bool no_content;	   /* the contents of memory are left out */
+	bool quiet;		   /* and notes */
 	bool chap;		   /* lines are as chap has them, to the letter */
 	bool shortened;		   /* only the largest are shown, and --all was not given */
 	struct memory_view memory; /* of the row that is being written */

@@ -60,20 +60,10 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 		"\nOf {resident,} resident bytes, allocations in use have {used,}[, garbage {garbage,}];\nwhat is free in heaps has {free,}, their overhead {overhead,}.",
 		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES }, { "garbage", VALUE_BYTES },
 		{ "free", VALUE_BYTES }, { "overhead", VALUE_BYTES });
-	struct arena_accounts sum = { 0 };
-	const struct amount *amounts = sum.amounts;
-	uint64_t free = 0;
+	struct heap_shares shares = bill_heap_shares(bill, heaps);
 
-	for (size_t i = 0; i < heaps_arena_count(heaps); i++)
-		arena_accounts_add(&sum, &bill->heaps.arenas[i]);
-	for (size_t i = 0; i < heaps_count(heaps); i++)
-		arena_accounts_add(&sum, &bill->heaps.outside[i]);
-	for (size_t i = 0; i < MOST_FREE_KINDS; i++)
-		free += amounts[ACCOUNT_FREE + i].resident;
-	report_single(report, &table, ledger_total(bill->ledger).resident,
-		      amounts[ACCOUNT_USED].resident + amounts[ACCOUNT_OUTER].resident,
-		      value_nonzero(amounts[ACCOUNT_GARBAGE].resident), free,
-		      amounts[ACCOUNT_HEADERS].resident + amounts[ACCOUNT_BOOKKEEPING].resident);
+	report_single(report, &table, ledger_total(bill->ledger).resident, shares.used,
+		      value_nonzero(shares.garbage), shares.free, shares.overhead);
 }
 
 /* Whether the core told what was resident before it was packed. */

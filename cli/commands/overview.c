@@ -5,21 +5,49 @@
 #include "cli/prompt/execute.h"
 #include "cli/views/rows.h"
 
-static struct error *info_run(struct analysis *analysis, const void *arguments,
-			      struct report *report)
+struct info_arguments {
+	bool notes;
+};
+
+static const struct argp_option info_options[] = {
+	{ "notes", 'n', NULL, 0, "Show all notes and warnings instead, in full", 0 },
+	{ 0 },
+};
+
+static const struct switch_place info_places[] = {
+	PLACE('n', PLACE_FLAG, struct info_arguments, notes),
+	{ 0 },
+};
+
+static struct error *info_parse(int key, const char *value, void *arguments)
 {
-	TRY(overview_write(analysis, report));
-	rows_text(
-		report,
-		"Next: 'report' shows all that one looks at first, 'summarize leakroots' where it leaked, 'bill' what each byte is used for; 'help' lists all commands.");
+	return key ? NULL
+		   : error_create(ERROR_USAGE, "'info' takes no argument, but got '%s'", value);
+}
+
+static struct error *info_run(struct analysis *analysis, const void *input, struct report *report)
+{
+	const struct info_arguments *arguments = input;
+
+	if (!arguments->notes)
+		return overview_write(analysis, report);
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	overview_write_notes(analysis, report);
 	return NULL;
 }
 
 const struct command command_info = {
 	.name = "info",
-	.summary = "Show what the core is, and how much is used, leaked and free",
-	.example = "info",
-	.description = "'report' begins with it.",
+	.summary = "Show the first screen: what explains the memory, who holds it, what leaked",
+	.example = "info\n"
+		   "info --notes   # what limits the trust in answers, in full",
+	.description =
+		"It is what the prompt begins with, unless heapcore is quiet (-q); 'report' begins with it, too. Names are shortened so that it has at most 24 lines of 80 columns; formats such as JSON have them in full. A holder is an object or a variable in which at least a fiftieth of the heap accumulates, each byte counted for the deepest one. Resident memory is used by allocations, leaked, garbage that a collector will free, free in heaps, or other: code, files, stacks, and what allocators need themselves; 'bill' has the details.",
+	.options = info_options,
+	.places = info_places,
+	.parse = info_parse,
+	.arguments_size = sizeof(struct info_arguments),
+	.tells_findings = true,
 	.run = info_run,
 };
 

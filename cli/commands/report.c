@@ -7,8 +7,6 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/image/image.h"
-#include "analyzer/owners/holders.h"
-#include "analyzer/owners/owner_roots.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/switches.h"
 #include "cli/views/overview.h"
@@ -102,78 +100,6 @@ static struct error *write_overview(struct page *page, const char *words)
 	return overview_write(page->analysis, page->report);
 }
 
-/* "conns (server)", "app.cache (dict)" or "struct table in conns (server)", to be freed. */
-static char *holder_text(const struct page *page, const struct holder *holder)
-{
-	const struct analysis *analysis = page->analysis;
-	const char *variable =
-		holder->root == NO_ROOT
-			? NULL
-			: variables_at(analysis_variables(analysis), holder->root)->name;
-	_cleanup_(free) char *kind = NULL;
-	char path[ROWS_PATH_SIZE];
-
-	if (variable && holder->id == NO_ALLOCATION)
-		return strdup(variable);
-	kind = owner_kind_text(analysis, holder->kind, holder->id);
-	if (!kind)
-		return NULL;
-	if (rows_path(page->report, analysis, holder->id, path))
-		return format_text("%s (%s)", path, kind);
-	if (variable && holder->is_nearly_all)
-		return strdup(variable);
-	return variable ? format_text("%s in %s", kind, variable)
-			: format_text("%s in %s", kind, owner_top_text(analysis, holder->id));
-}
-
-/* Where a person should look first. */
-static struct error *write_holder(const struct page *page, const struct holder *holder,
-				  uint64_t whole)
-{
-	const struct analysis *analysis = page->analysis;
-	_cleanup_(free) char *text = holder_text(page, holder);
-	_cleanup_(free) char *content = NULL;
-	bool has_content = holder->example != NO_ALLOCATION;
-	allocation_id example = holder->id == NO_ALLOCATION ? holder->example : holder->id;
-
-	if (has_content)
-		content = owner_kind_text(analysis, holder->content, holder->example);
-	if (!text || (has_content && !content))
-		return &error_no_memory;
-	report_row(page->report, text, holder->bytes,
-		   (uint64_t)(100 * rows_share(holder->bytes, whole)),
-		   VALUE_IF(has_content, holder->content_count), content,
-		   VALUE_IF(example != NO_ALLOCATION,
-			    allocation_start(analysis_index(analysis), example)));
-	return NULL;
-}
-
-static struct error *write_holders(struct page *page, const char *words)
-{
-	static const struct table table = TABLE(
-		"suspect",
-		"{owner} holds 0x{retained}({retained,}) bytes, {percent} % of what is used[, in {count,} {kind}][: explain {example}].",
-		{ "owner", VALUE_TEXT }, { "retained", VALUE_BYTES }, { "percent", VALUE_NUMBER },
-		{ "count", VALUE_COUNT }, { "kind", VALUE_TEXT }, { "example", VALUE_ADDRESS });
-	const struct allocation_index *index = analysis_index(page->analysis);
-	struct holder holders[MOST_HOLDERS];
-	struct error *error = NULL;
-	size_t count;
-
-	TRY(holders_find(page->analysis, holders, &count));
-	TRY(analysis_need(page->analysis, STAGE_OBJECT_PATHS));
-	if (count == 0) {
-		rows_text(page->report, "No object or variable holds a fiftieth of the memory.");
-		return NULL;
-	}
-	report_begin_table(page->report, &table);
-	for (size_t i = 0; i < count && !error; i++)
-		error = write_holder(page, &holders[i],
-				     allocations_total(index, allocation_used(index)).bytes);
-	report_end_table(page->report);
-	return error;
-}
-
 /* With the rows of the command. */
 static struct error *write_tree(struct page *page, const char *words)
 {
@@ -207,9 +133,6 @@ static const struct section {
 			       const char *words); /* NULL: as the command does */
 } sections[] = {
 	{ "Overview", NULL, NULL, "", write_overview },
-	{ "Where memory accumulates",
-	  "The objects and variables that hold most, each without what others of them hold.", "",
-	  "", write_holders },
 	{ "What leaked", "Nothing refers to these any more, so the program cannot free them.",
 	  "summarize leakroots --limit 5", "summarize leakroots --limit 200", NULL },
 	{ "Who holds the memory",

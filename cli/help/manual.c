@@ -214,9 +214,9 @@ void manual_write_start(struct document *document)
 	document->term_width = 15;
 	document_heading(document, LEVEL_PART, "Begin with");
 	document_examples(document,
-			  "summarize used     # what the memory is, by kind\n"
-			  "summarize leaked   # what leaked, by kind\n"
-			  "explain leakroots --sort-by bytes --limit 3   # the largest leaks");
+			  "info                  # who holds the memory and what leaked\n"
+			  "explain ADDRESS       # what holds it, or how it was lost\n"
+			  "summarize leakroots   # what leaked, by kind");
 	write_group(document, GROUP_SETS);
 	write_first_sets(document);
 	write_group(document, GROUP_PLACES);

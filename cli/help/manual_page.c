@@ -20,9 +20,9 @@ struct part {
 
 static const char DESCRIPTION[] =
 	"heapcore reads the core of a process, as the kernel or 'gcore PID' writes it, and shows what is in its memory, who holds it, and what leaked. The program needs no rebuild and no debug information; with debug information, more things have names.\n"
-	"The words after CORE are one command. '-c' and '-f' give more commands; they run in the order given. Without a command, there is a prompt, or commands are read from standard input.\n"
+	"The words after CORE are one command. '-c' and '-f' give more commands; they run in the order given. Without a command, there is a first screen and then a prompt, or commands are read from standard input.\n"
 	"    heapcore core.4711\n"
-	"    heapcore core.4711 summarize leaked\n"
+	"    heapcore core.4711 summarize leakroots\n"
 	"    heapcore -c 'count used' -c 'summarize leaked' core.4711\n"
 	"    heapcore -f SCRIPT core.4711\n"
 	"A command is a verb and a set of allocations or other memory; switches narrow and extend the set. 'heapcore help' needs no core and explains everything in this manual word by word.";

@@ -120,6 +120,7 @@ struct request {
 	const struct variable_words *variables;
 	struct common_switches common;
 	bool shortened;
+	bool tells_findings; /* to the same person who would read them beside it */
 };
 
 /* Whether the output is text, and nothing but that. */
@@ -171,6 +172,8 @@ static struct error *write_report(struct session *session, const struct request 
 	reports.choice.aside = false;
 	error = command->run ? command->run(session->analysis, request->arguments, report)
 			     : command->control(session, request->arguments, report);
+	if (request->tells_findings && !error)
+		session_pass_findings(session);
 	if (error && session->analysis) {
 		snprintf(who, sizeof(who), "'%s'", command->name);
 		error = analysis_explain_shortage(session->analysis, who, error);
@@ -341,6 +344,8 @@ static struct error *execute(struct session *session, const struct line *line)
 		error = switches_parse(command, variables.words + 1, line->count - 1, arguments,
 				       &request.common);
 	most = most_shown(session, &request);
+	request.tells_findings = command->tells_findings && is_text(session, &request) &&
+				 is_read_along(session, &request);
 	if (!error && command->shorten && most)
 		request.shortened = command->shorten(arguments, most);
 	if (!error)

@@ -1,6 +1,5 @@
 #include "cli/prompt/prompt.h"
 
-#include "analyzer/base/text.h"
 #include "cli/prompt/ahead.h"
 #include "cli/prompt/completion.h"
 #include "cli/prompt/execute.h"
@@ -9,7 +8,6 @@
 #include "cli/prompt/sql_completion.h"
 #include "cli/prompt/sql_lines.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -194,35 +192,19 @@ static enum reading read_lines(struct session *session, char **ret)
 	return state;
 }
 
-/* The file that was executed: it holds the first instruction. */
-static const char *program_path(const struct image *image)
+bool prompt_greets(const struct session *session)
 {
-	uint64_t entry = image_auxiliary(image, AT_ENTRY, 0);
-
-	for (size_t i = 0; i < image->mapping_count; i++) {
-		const struct mapping *mapping = &image->mappings[i];
-
-		if (entry >= mapping->start && entry < mapping->end)
-			return mapping->path;
-	}
-	return "a process";
+	return !session->quiet && !session->chap && !session->file_count &&
+	       strcmp(session->format->name, "text") == 0;
 }
 
-static void greet(const struct session *session)
+static void greet(struct session *session)
 {
-	const struct image *image = analysis_image(session->analysis);
-	_cleanup_(free) char *core = escape_text(image->path);
-	_cleanup_(free) char *program = escape_text(program_path(image));
-	size_t threads = image->thread_count;
-	char size[NUMBER_SIZE];
-
-	if (session->quiet || !core || !program)
+	if (!prompt_greets(session))
 		return;
-	format_grouped(image->size, size);
-	printf("%s: %s bytes, of %s with %zu %s.\n"
-	       "Try 'summarize leaked'. 'help' lists the commands, Tab "
-	       "completes them.\n",
-	       core, size, program, threads, threads == 1 ? "thread" : "threads");
+	execute_line(session, "info");
+	atomic_store(&session->progress.progress.interrupted, false);
+	puts("'info' shows this again, 'help' lists the commands, Tab completes them.");
 	fflush(stdout);
 }
 

@@ -10,6 +10,9 @@
 
 #include "cli/prompt/session.h"
 
+/* Whether it begins with the first screen: not if it is to be quiet, or to write no text. */
+bool prompt_greets(const struct session *session);
+
 /* Run what is typed until the user leaves. */
 void prompt_run(struct session *session);
 

@@ -143,6 +143,7 @@ static struct error *open_next(struct reports *reports, const struct report_form
 	report->choice = &reports->choice;
 	report->tags = reports->tags.report.count ? &reports->tags.report : NULL;
 	report->no_content = reports->no_content;
+	report->quiet = reports->quiet;
 	report->chap = reports->chap;
 	report->most_rows = reports->most_rows;
 	report->width = reports->count ? 0 : reports->width;
@@ -161,6 +162,7 @@ struct error *reports_open(struct reports *reports, struct session *session,
 
 	*reports = (struct reports){ .command = join_words(line),
 				     .no_content = session->no_content,
+				     .quiet = session->quiet,
 				     .chap = session->chap,
 				     .most_rows = session->most_rows,
 				     .width = session->chap || !session->output

@@ -43,6 +43,7 @@ struct reports {
 	struct table_choice choice;
 	struct tags tags;
 	char *command;	 /* of the subject; owned */
+	bool quiet;	 /* they leave out notes */
 	bool no_content; /* they leave out the contents of memory */
 	bool chap;	 /* see struct report */
 	size_t width;	 /* the same, of the first */

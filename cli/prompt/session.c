@@ -142,15 +142,23 @@ void session_note(struct session *session, const char *format, ...)
 		say(session, "", text);
 }
 
-/* More were counted than kept: say how many, when that changed. */
-static void show_left_out(struct session *session, const struct findings *findings,
-			  enum finding_weight weight, const char *kind)
+/* More are counted than kept. */
+static size_t count_left_out(const struct findings *findings, enum finding_weight weight)
 {
 	size_t left_out = findings->weighed[weight];
-	char text[80];
 
 	for (size_t i = 0; i < findings->count; i++)
 		left_out -= findings->list[i].weight == weight;
+	return left_out;
+}
+
+/* Say how many are left out, when that changed. */
+static void show_left_out(struct session *session, const struct findings *findings,
+			  enum finding_weight weight, const char *kind)
+{
+	size_t left_out = count_left_out(findings, weight);
+	char text[80];
+
 	if (left_out == session->findings_left_out[weight])
 		return;
 	session->findings_left_out[weight] = left_out;
@@ -190,6 +198,17 @@ void session_show_findings(struct session *session)
 	for (enum finding_weight weight = 0; weight < FINDING_WEIGHTS; weight++)
 		if (weight != FINDING_NOTE || !session->quiet)
 			show_left_out(session, findings, weight, kinds[weight]);
+}
+
+void session_pass_findings(struct session *session)
+{
+	const struct findings *findings;
+
+	session_check_files(session);
+	findings = analysis_findings(session->analysis);
+	session->findings_shown = findings->count;
+	for (enum finding_weight weight = 0; weight < FINDING_WEIGHTS; weight++)
+		session->findings_left_out[weight] = count_left_out(findings, weight);
 }
 
 void session_doubt(struct session *session)

@@ -103,6 +103,9 @@ void session_check_files(struct session *session);
 /* Show the findings that were not shown yet. */
 void session_show_findings(struct session *session);
 
+/* Count those found so far as shown: the command has written them. */
+void session_pass_findings(struct session *session);
+
 /* Say, once, that answers may be wrong, if that is so. */
 void session_doubt(struct session *session);
 

@@ -1,45 +1,318 @@
 #include "cli/views/overview.h"
 
+#include "analyzer/account/bill.h"
 #include "analyzer/account/hidden.h"
 #include "analyzer/account/unexplained.h"
+#include "analyzer/base/text.h"
+#include "analyzer/diff/diff.h"
 #include "analyzer/image/image.h"
+#include "analyzer/kinds/allocated_by.h"
+#include "analyzer/owners/owner_names.h"
+#include "analyzer/owners/owner_roots.h"
 #include "cli/views/rows.h"
 
-static struct error *count_set(struct analysis *analysis, const char *name, struct report *report)
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const set_names[OVERVIEW_SETS] = {
+	[OVERVIEW_USED] = "used",
+	[OVERVIEW_LEAKED] = "leaked",
+	[OVERVIEW_ROOTS] = "leakroots",
+	[OVERVIEW_FREE] = "free",
+};
+
+static void first_screen_deinit(struct first_screen *screen)
+{
+	leak_root_kinds_deinit(&screen->leaks);
+	for (size_t i = 0; i < OVERVIEW_LEAKS; i++)
+		free(screen->allocated_by[i]);
+}
+DEFINE_DEINIT(first_screen_deinit, struct first_screen)
+
+static struct error *select_set(struct analysis *analysis, const char *name, struct members *ret)
 {
 	_cleanup_(set_query_deinit) struct set_query query = { .any_order = true };
-	_cleanup_(members_deinit) struct members members = { 0 };
-	struct set_total total;
 
 	TRY(query_take_word(&query, name));
 	TRY(query_check(&query));
-	TRY(query_select(analysis, &query, &members));
-	total = allocations_total(analysis_index(analysis), &members.set);
-	report_row(report, name, total.count, total.bytes);
+	return query_select(analysis, &query, ret);
+}
+
+static struct error *count_sets(struct first_screen *screen)
+{
+	for (size_t i = 0; i < OVERVIEW_SETS; i++) {
+		_cleanup_(members_deinit) struct members members = { 0 };
+
+		TRY(select_set(screen->analysis, set_names[i], &members));
+		screen->sets[i] = allocations_total(analysis_index(screen->analysis), &members.set);
+	}
 	return NULL;
 }
 
-struct error *overview_write(struct analysis *analysis, struct report *report)
+/* Of what leaked. */
+static uint64_t count_resident(const struct analysis *analysis, const struct residency *residency)
 {
-	static const char *const sets[] = { "used", "leaked", "leakroots", "free" };
-	static const struct table core = TABLE(
-		"core", "{core}: a core of {size,} bytes, of {threads} {threads|thread|threads}.",
-		{ "core", VALUE_TEXT }, { "size", VALUE_BYTES }, { "threads", VALUE_COUNT });
-	static const struct table counts =
+	const struct allocation_index *index = analysis_index(analysis);
+	size_t hint = 0, near = 0;
+	uint64_t sum = 0;
+
+	bitmap_for_each(id, analysis_leaked(analysis)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+
+		sum += residency_sum(residency, range.start, range.end, &near).resident;
+	}
+	return sum;
+}
+
+static struct error *explain_memory(struct first_screen *screen)
+{
+	struct analysis *analysis = screen->analysis;
+	struct overview_memory *memory = &screen->memory;
+	_cleanup_(bill_destroy) struct bill *bill = NULL;
+	struct heap_shares shares;
+	uint64_t leaked;
+
+	TRY(bill_create(analysis, false, &bill));
+	shares = bill_heap_shares(bill, analysis_heaps(analysis));
+	leaked = count_resident(analysis, bill->residency);
+	leaked = leaked < shares.used ? leaked : shares.used;
+	*memory = (struct overview_memory){
+		.resident = ledger_total(bill->ledger).resident,
+		.used = shares.used - leaked,
+		.leaked = leaked,
+		.garbage = shares.garbage,
+		.free = shares.free,
+		.is_at_most = bill->residency->source == RESIDENCY_ZEROS,
+	};
+	memory->other = memory->resident - shares.used - shares.garbage - shares.free;
+	return NULL;
+}
+
+static struct error *find_leaks(struct first_screen *screen)
+{
+	struct analysis *analysis = screen->analysis;
+	struct leak_root_kinds *leaks = &screen->leaks;
+	_cleanup_(members_deinit) struct members roots = { 0 };
+
+	if (screen->sets[OVERVIEW_ROOTS].count == 0)
+		return NULL;
+	TRY(select_set(analysis, set_names[OVERVIEW_ROOTS], &roots));
+	TRY(leak_root_kinds_count(analysis, &roots.set, leaks));
+	array_sort(&leaks->tallies, tally_compare_bytes);
+	for (size_t i = 0; i < leaks->tallies.count && i < OVERVIEW_LEAKS; i++) {
+		TRY(allocated_by_find(analysis, leaks->firsts.items[leaks->tallies.items[i].number],
+				      &screen->allocated_by[i]));
+		screen->leak_count++;
+	}
+	return NULL;
+}
+
+static struct error *find(struct first_screen *screen)
+{
+	struct analysis *analysis = screen->analysis;
+
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	TRY(unexplained_note(analysis));
+	TRY(count_sets(screen));
+	TRY(explain_memory(screen));
+	TRY(holders_find(analysis, screen->holders, &screen->holder_count));
+	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
+	TRY(find_leaks(screen));
+	TRY(rows_count_likely_held(analysis, analysis_leaked(analysis),
+				   &screen->sets[OVERVIEW_LEAKED], &screen->likely_held));
+	return hidden_note(analysis);
+}
+
+char *overview_kind_text(const struct first_screen *screen, kind_key kind, allocation_id id)
+{
+	const struct allocation_index *index = analysis_index(screen->analysis);
+	char number[NUMBER_SIZE];
+
+	if (kind == KIND_UNKNOWN || kind_tag(kind) == BY_SIZE)
+		return format_text("%s bytes", grouped(allocation_size(index, id), number));
+	return kind_text(screen->analysis, kind_without_word(kind));
+}
+
+/* The same, as other commands name it. */
+static char *full_kind_text(const struct first_screen *screen, kind_key kind, allocation_id id)
+{
+	return owner_kind_text(screen->analysis, kind, id);
+}
+
+static char *holder_text(const struct first_screen *screen, const struct report *report,
+			 const struct holder *holder,
+			 char *(*text_of)(const struct first_screen *, kind_key, allocation_id))
+{
+	const struct analysis *analysis = screen->analysis;
+	const char *variable =
+		holder->root == NO_ROOT
+			? NULL
+			: variables_at(analysis_variables(analysis), holder->root)->name;
+	_cleanup_(free) char *kind = NULL;
+	char path[ROWS_PATH_SIZE];
+
+	if (variable && holder->id == NO_ALLOCATION)
+		return strdup(variable);
+	kind = text_of(screen, holder->kind, holder->id);
+	if (!kind)
+		return NULL;
+	if (rows_path(report, analysis, holder->id, path))
+		return format_text("%s (%s)", path, kind);
+	if (variable && holder->is_nearly_all)
+		return strdup(variable);
+	return format_text("%s in %s", kind,
+			   variable ? variable : owner_top_text(analysis, holder->id));
+}
+
+char *overview_holder_text(const struct first_screen *screen, const struct report *report,
+			   const struct holder *holder)
+{
+	return holder_text(screen, report, holder, overview_kind_text);
+}
+
+allocation_id overview_holder_example(const struct holder *holder)
+{
+	return holder->id == NO_ALLOCATION ? holder->example : holder->id;
+}
+
+unsigned int overview_percent(const struct first_screen *screen, const struct holder *holder)
+{
+	return (unsigned int)(100 * rows_share(holder->bytes, screen->sets[OVERVIEW_USED].bytes));
+}
+
+static void write_core(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table = TABLE(
+		"core", NULL, { "core", VALUE_TEXT }, { "size", VALUE_BYTES },
+		{ "threads", VALUE_COUNT }, { "process", VALUE_NUMBER }, { "command", VALUE_TEXT },
+		{ "taken", VALUE_TEXT }, { "signal", VALUE_NUMBER });
+	const struct image *image = analysis_image(screen->analysis);
+	struct lineage lineage = lineage_of(image);
+	time_t seconds = (time_t)(lineage.time / 1000000000);
+	int signal = image_fatal_signal(image);
+	struct tm time;
+	char text[32];
+	bool has_time = lineage.source != TIME_UNKNOWN && gmtime_r(&seconds, &time) &&
+			strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &time);
+
+	report_single(report, &table, image->path, image->size, image->thread_count,
+		      value_nonzero(image->origin.process),
+		      VALUE_IF(image->origin.command[0] != '\0',
+			       report_content(report, image->origin.command)),
+		      has_time ? text : NULL, VALUE_IF(signal, (uint64_t)signal));
+}
+
+static void write_memory(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table =
+		TABLE("resident", NULL, { "resident", VALUE_BYTES }, { "used", VALUE_BYTES },
+		      { "leaked", VALUE_BYTES }, { "garbage", VALUE_BYTES },
+		      { "free", VALUE_BYTES }, { "other", VALUE_BYTES });
+	const struct overview_memory *memory = &screen->memory;
+
+	report_single(report, &table, memory->resident, memory->used, memory->leaked,
+		      memory->garbage, memory->free, memory->other);
+}
+
+static void write_sets(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table =
 		TABLE("set", NULL, { "set", VALUE_TEXT }, { "allocations", VALUE_COUNT },
 		      { "bytes", VALUE_BYTES });
-	const struct image *image = analysis_image(analysis);
-	struct error *error = analysis_need(analysis, STAGE_HEAP);
 
-	if (!error)
-		error = unexplained_note(analysis);
-	report_single(report, &core, image->path, image->size, image->thread_count);
-	report_begin_table(report, &counts);
-	for (size_t i = 0; !error && i < COUNT_OF(sets); i++)
-		error = count_set(analysis, sets[i], report);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < OVERVIEW_SETS; i++)
+		report_row(report, set_names[i], screen->sets[i].count, screen->sets[i].bytes);
 	report_end_table(report);
-	if (!error)
-		error = rows_likely_held(report, analysis, analysis_leaked(analysis),
-					 "leaked allocations");
-	return error ? error : hidden_note(analysis);
+}
+
+static struct error *write_holder(const struct first_screen *screen, struct report *report,
+				  const struct holder *holder)
+{
+	_cleanup_(free) char *text = holder_text(screen, report, holder, full_kind_text);
+	_cleanup_(free) char *content = NULL;
+	bool has_content = holder->example != NO_ALLOCATION;
+	allocation_id example = overview_holder_example(holder);
+
+	if (has_content)
+		content = full_kind_text(screen, holder->content, holder->example);
+	if (!text || (has_content && !content))
+		return &error_no_memory;
+	report_row(report, text, holder->bytes, (uint64_t)overview_percent(screen, holder),
+		   VALUE_IF(has_content, holder->content_count), content,
+		   VALUE_IF(example != NO_ALLOCATION,
+			    allocation_start(analysis_index(screen->analysis), example)));
+	return NULL;
+}
+
+static struct error *write_holders(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table =
+		TABLE("suspect", NULL, { "owner", VALUE_TEXT }, { "retained", VALUE_BYTES },
+		      { "percent", VALUE_NUMBER }, { "count", VALUE_COUNT }, { "kind", VALUE_TEXT },
+		      { "example", VALUE_ADDRESS });
+	struct error *error = NULL;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < screen->holder_count && !error; i++)
+		error = write_holder(screen, report, &screen->holders[i]);
+	report_end_table(report);
+	return error;
+}
+
+static struct error *write_leaks(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table =
+		TABLE("leaked kind", NULL, { "bytes", VALUE_BYTES }, { "allocations", VALUE_COUNT },
+		      { "leak roots", VALUE_COUNT }, { "kind", VALUE_TEXT },
+		      { "allocated by", VALUE_TEXT });
+	struct error *error = NULL;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < screen->leak_count && !error; i++) {
+		const struct tally *tally = &screen->leaks.tallies.items[i];
+		_cleanup_(free) char *kind = full_kind_text(
+			screen, tally->key, screen->leaks.firsts.items[tally->number]);
+
+		if (kind)
+			report_row(report, tally->bytes, tally->owned, tally->count, kind,
+				   screen->allocated_by[i]);
+		else
+			error = &error_no_memory;
+	}
+	report_end_table(report);
+	return error;
+}
+
+static struct error *write_tables(const struct first_screen *screen, struct report *report)
+{
+	write_core(screen, report);
+	write_sets(screen, report);
+	write_memory(screen, report);
+	TRY(write_holders(screen, report));
+	TRY(write_leaks(screen, report));
+	rows_write_likely_held(report, screen->sets[OVERVIEW_LEAKED], screen->likely_held,
+			       "leaked allocations");
+	return NULL;
+}
+
+/* Each report by itself, for they differ. */
+struct error *overview_write(struct analysis *analysis, struct report *report)
+{
+	_cleanup_(first_screen_deinit) struct first_screen screen = {
+		.analysis = analysis,
+		.leaks.tallies.memory.account = analysis_account(analysis),
+		.leaks.firsts.memory.account = analysis_account(analysis),
+	};
+	struct error *error = find(&screen);
+
+	for (struct report *each = report, *next; each && !error; each = next) {
+		next = each->next;
+		each->next = NULL;
+		error = strcmp(each->format->name, "text") == 0 ? overview_write_text(&screen, each)
+								: write_tables(&screen, each);
+		each->next = next;
+	}
+	return error;
 }

@@ -21,30 +21,46 @@ double rows_share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
-struct error *rows_likely_held(struct report *report, struct analysis *analysis,
-			       const struct bitmap *members, const char *noun)
+struct error *rows_count_likely_held(struct analysis *analysis, const struct bitmap *members,
+				     struct set_total *ret_leaked, struct set_total *ret_held)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	_cleanup_(bitmap_deinit) struct bitmap part = { 0 };
+
+	*ret_held = (struct set_total){ 0 };
+	TRY(analysis_need(analysis, STAGE_REACHABILITY));
+	TRY(bitmap_init(&part, members->count, analysis_account(analysis)));
+	bitmap_copy(&part, members);
+	bitmap_and(&part, analysis_leaked(analysis));
+	*ret_leaked = allocations_total(index, &part);
+	if (ret_leaked->count == 0)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_DISGUISED));
+	bitmap_and(&part, likely_held(analysis));
+	*ret_held = allocations_total(index, &part);
+	return NULL;
+}
+
+void rows_write_likely_held(struct report *report, struct set_total leaked, struct set_total held,
+			    const char *noun)
 {
 	static const struct table table = TABLE(
 		"held in disguise",
 		"{held,} of {leaked,} {noun} ({bytes,} bytes) {held|is|are} likely held by tagged pointers or the like: see 'explain likelyheld'.",
 		{ "held", VALUE_COUNT }, { "leaked", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "noun", VALUE_TEXT, .reader = FOR_PEOPLE });
-	const struct allocation_index *index = analysis_index(analysis);
-	_cleanup_(bitmap_deinit) struct bitmap part = { 0 };
-	struct set_total leaked, held;
 
-	TRY(analysis_need(analysis, STAGE_REACHABILITY));
-	TRY(bitmap_init(&part, members->count, analysis_account(analysis)));
-	bitmap_copy(&part, members);
-	bitmap_and(&part, analysis_leaked(analysis));
-	leaked = allocations_total(index, &part);
-	if (leaked.count == 0)
-		return NULL;
-	TRY(analysis_need(analysis, STAGE_DISGUISED));
-	bitmap_and(&part, likely_held(analysis));
-	held = allocations_total(index, &part);
 	if (held.count > 0)
 		report_single(report, &table, held.count, leaked.count, held.bytes, noun);
+}
+
+struct error *rows_likely_held(struct report *report, struct analysis *analysis,
+			       const struct bitmap *members, const char *noun)
+{
+	struct set_total leaked, held;
+
+	TRY(rows_count_likely_held(analysis, members, &leaked, &held));
+	rows_write_likely_held(report, leaked, held, noun);
 	return NULL;
 }
 

@@ -15,6 +15,10 @@
 void rows_total(struct report *report, const char *noun, struct set_total total);
 
 /* "12 of 30 leak roots are likely held ...", if any member is. Builds what it needs. */
+struct error *rows_count_likely_held(struct analysis *analysis, const struct bitmap *members,
+				     struct set_total *ret_leaked, struct set_total *ret_held);
+void rows_write_likely_held(struct report *report, struct set_total leaked, struct set_total held,
+			    const char *noun);
 struct error *rows_likely_held(struct report *report, struct analysis *analysis,
 			       const struct bitmap *members, const char *noun);
 

@@ -1,10 +1,11 @@
 /*
  * Memory that accumulates in a few places: a map, a list whose first node a variable has, a table
  * below a table, and a word on the stack that refers into the map. Says of each how many bytes it
- * holds.
+ * holds. With an argument, it also loses jobs, and with "abort" it ends so.
  */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <malloc.h>
 #include <map>
 #include <string>
@@ -78,11 +79,41 @@ static void __attribute__((noinline)) fill()
 	}
 }
 
-int main()
+struct job {
+	virtual ~job() = default;
+	char text[184] = "";
+};
+
+static void __attribute__((noinline)) lose()
+{
+	for (int i = 0; i < 1000; i++) {
+		job *volatile lost = new job;
+
+		lost = nullptr;
+		(void)lost;
+	}
+	say("job");
+}
+
+static void __attribute__((noinline)) clear()
+{
+	volatile char stack[65536];
+
+	for (char volatile &byte : stack)
+		byte = 0;
+}
+
+int main(int count, char **arguments)
 {
 	std::string *volatile local;
 
 	fill();
+	if (count > 1) {
+		lose();
+		clear();
+	}
+	if (count > 1 && strcmp(arguments[1], "abort") == 0)
+		abort();
 	local = &orders[1000];
 	puts("ready");
 	fflush(stdout);

@@ -431,7 +431,7 @@ class CoresTest(unittest.TestCase):
             self.assertEqual([row["core"] for row in server.rows("core", "open")],
                              [self.path("sub", "core.7")])
             for name in ("sub/core.7", self.path("sub", "core.7"), "sub/../sub/./core.7"):
-                self.assertIn("of 1 thread", server.text("open", core=name))
+                self.assertIn("1 thread)", server.text("open", core=name))
             self.assertIn("In total, 0 allocations", server.text("diff", old=["sub/core.7"]))
 
     def test_nothing_leads_out_of_the_folder(self):
@@ -448,7 +448,7 @@ class CoresTest(unittest.TestCase):
                 "/proc/self/fd/0")}
             # It does not tell what is there.
             self.assertEqual(len(answers), 1, answers)
-            self.assertIn("of 1 thread", server.text("open", core="core.within"))
+            self.assertIn("1 thread)", server.text("open", core="core.within"))
             self.assertRegex(server.mistake("diff", old=["../core.outside"]), "no core")
             self.assertRegex(server.mistake("diff", old=["core.link"]), "no core")
             self.assertEqual(len(server.rows("core", "open")), 1)
@@ -457,7 +457,7 @@ class CoresTest(unittest.TestCase):
         with started(CORE) as server:
             self.assertIn("allocations", server.text("overview"))
             self.assertIn("no core", server.mistake("open", core=self.damaged))
-            self.assertIn("of 1 thread", server.text("open", core=os.path.basename(CORE)))
+            self.assertIn("1 thread)", server.text("open", core=os.path.basename(CORE)))
             self.assertEqual([row["core"] for row in server.rows("core", "open")],
                              [os.path.realpath(CORE)])
 

@@ -68,7 +68,7 @@ class MaximumMemoryTest(FrontEndTest):
 class OptionsTest(FrontEndTest):
     def test_help_and_version_need_no_core(self):
         help_run = self.run_heapcore(FINE, "--help")
-        self.assertIn("summarize leaked", help_run.output)
+        self.assertIn("summarize leakroots", help_run.output)
         self.assertLess(len(help_run.output.splitlines()), 63)
         version = self.run_heapcore(FINE, "--version")
         self.assertRegex(version.output, r"\Aheapcore \d")
@@ -172,10 +172,10 @@ class BatchTest(FrontEndTest):
 
     def test_without_a_command_and_without_input_there_is_an_overview(self):
         run = self.run_heapcore(FINE, "-q", "core.1")
-        self.assertRegex(run.output, r"\Acore\.1: a core of [\d,]+ bytes, of 1 thread\.\n")
-        self.assertRegex(run.output, r"\nleaked +\d+ +[\d,]+\n")
+        self.assertRegex(run.output, r"\A\S*many \(process \d+, 1 thread\)\nCore core\.1: ")
+        self.assertRegex(run.output, r"\nHeap: .*; \d+ leaked, [\d,]+ bytes\n")
         self.assertEqual(self.run_heapcore(FINE, "-q", "core.1", text="let big = used\n").output
-                         .count("core of"), 0)
+                         .count("Core"), 0)
 
     def test_command_stands_behind_the_core(self):
         run = self.run_heapcore(FINE, "core.1", "count", "used")

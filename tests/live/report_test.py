@@ -97,13 +97,13 @@ class ReportTest(LiveTest):
     def test_as_text(self):
         core = self.core()
         text = ask("-q", "report", core).stdout
-        self.assertIn("\nconns (owners) holds 7,208 bytes, 36 % of what is "
-                      "used, in 100 struct conn: explain 0x", text)
+        self.assertRegex(text, r"\n7,208   36 %  conns \(owners\) +100 struct conn\n")
         for line in ask("-q", core, "tree", "--depth", "3", "--top", "4",
                         "--min-retained", "195").stdout.splitlines():
             self.assertIn(line + "\n", text)
-        self.assertEqual(ask("-q", core, stdin=subprocess.DEVNULL).stdout, text,
-                         "it is also what who gives no command gets")
+        # It begins with the first screen, which is also what no command at all gets; but for ages.
+        screen = ask("-q", core, stdin=subprocess.DEVNULL).stdout.splitlines()
+        self.assertEqual(screen[2:], text.splitlines()[2:len(screen)])
 
     def test_what_grew(self):
         older = self.core("older")

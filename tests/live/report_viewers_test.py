@@ -35,7 +35,7 @@ class ReportViewersTest(LiveTest):
         self.assertEqual(
             browser.run("[...document.querySelectorAll('h2')]"
                         ".map((one) => one.textContent)"),
-            ["Overview", "Where memory accumulates", "What leaked",
+            ["Overview", "What leaked",
              "Who holds the memory", "What the memory is",
              "What each byte is used for", "Free memory", "Waste", "Threads"])
         self.assertIn("19.1 KiB", browser.run(

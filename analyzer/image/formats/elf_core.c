@@ -279,12 +279,19 @@ static struct error *read_files(struct core *core, const uint8_t *note, size_t s
 static void read_process(struct core *core, const uint8_t *note, size_t size)
 {
 	enum { INFO_SIZE = 136, INFO_PROCESS = 24, NARROW_SIZE = 124, NARROW_PROCESS = 12 };
+	enum { COMMAND_SIZE = 80 }; /* at the end */
 	struct image_origin *origin = &core->image->origin;
 	bool is_narrow = arch_word_size(core->image->arch) == 4;
+	size_t info = is_narrow ? NARROW_SIZE : INFO_SIZE;
 
-	if (size >= (is_narrow ? NARROW_SIZE : INFO_SIZE))
-		memcpy(&origin->process, note + (is_narrow ? NARROW_PROCESS : INFO_PROCESS),
-		       sizeof(origin->process));
+	if (size < info)
+		return;
+	memcpy(&origin->process, note + (is_narrow ? NARROW_PROCESS : INFO_PROCESS),
+	       sizeof(origin->process));
+	memcpy(origin->command, note + info - COMMAND_SIZE, COMMAND_SIZE);
+	/* A program that sets its title fills up what it had. */
+	for (size_t end = strlen(origin->command); end && origin->command[end - 1] == ' ';)
+		origin->command[--end] = '\0';
 }
 
 static void read_time(struct core *core, const uint8_t *note, size_t size)

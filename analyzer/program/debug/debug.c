@@ -1,6 +1,7 @@
 #include "analyzer/program/debug/debug.h"
 
 #include "analyzer/program/debug/debug_parts.h"
+#include "analyzer/program/debug/package.h"
 #include "analyzer/program/debug/type_reader.h"
 
 #include <dwarf.h>
@@ -216,6 +217,18 @@ void debug_miss_names(struct debug *debug, uint64_t address)
 		     module_title(module), file_obstacle(module, &debug->options));
 }
 
+/* One line has to say what to do. */
+static void report_missing_types(struct debug *debug, struct debug_module *module)
+{
+	const struct debug_options *options = &debug->options;
+	_cleanup_(free) char *package = debug_package_of(options->sysroot, module->module->path);
+
+	findings_add(debug->findings, FINDING_NOTE, "install %s, which names the types of %s%s",
+		     package ? package : "the debug package (-dbgsym, -debuginfo)",
+		     module_name(module->module),
+		     options->debuginfod ? "" : ", or use --debuginfod");
+}
+
 void debug_miss_types(struct debug *debug)
 {
 	struct debug_module *module =
@@ -232,11 +245,7 @@ void debug_miss_types(struct debug *debug)
 			"%s has no debug information, which would name types: compile it with -g",
 			module_name(module->module));
 	else
-		findings_add(
-			debug->findings, FINDING_NOTE,
-			"there is no debug information of %s, which would name types: install the debug package (-dbgsym, -debuginfo) of its package%s",
-			module_title(module),
-			debug->options.debuginfod ? "" : ", or use --debuginfod");
+		report_missing_types(debug, module);
 }
 
 /* The way from the start of a variable to address, by its type; or NULL. */

@@ -316,6 +316,7 @@
 			make("p", null, `${grouped(row.count)} ${row.what}, ${inUnits(row.bytes)}`)).concat(
 			column(table, "what") >= 0 ? [] : table.rows[0][0] ? line(table) : [make("p", null, "Nothing leaked.")]),
 		"left out": (table) => objects(table).map((row) => make("p", null, `… and ${grouped(row.count)} more ${row.what}`)),
+		"leaked kind": () => [],
 		suspect: (table) => [cards(objects(table).map((row) => make("div", { class: "card" },
 			make("b", null, inUnits(row.retained)), make("div", null, `${row.owner} holds ${row.percent} % of what is used.`),
 			row.kind === null ? null : make("div", null, `In ${grouped(row.count)} ${row.kind}.`),

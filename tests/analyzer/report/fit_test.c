@@ -51,6 +51,23 @@ TEST(word_in_a_column_is_shortened_in_its_middle)
 	writer_deinit(&writer);
 }
 
+static void assert_text(char *text, const char *expected)
+{
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+TEST(text_is_shortened_as_it_will_be_shown)
+{
+	assert_text(text_shortened("nine char", 9), "nine char");
+	assert_text(text_shortened("ten letter", 9), "ten ...er");
+	assert_text(text_shortened("caf\u00e9caf\u00e9caf\u00e9", 9), "caf\u00e9...f\u00e9");
+	assert_text(text_shortened("\a\a\a", 9), "\a...");
+	assert_text(text_shortened("abcdef", 2), "...");
+	assert_text(text_cut("nine char", 9), "nine char");
+	assert_text(text_cut("ten letter", 9), "ten le...");
+}
+
 TEST(columns_give_way_by_rank)
 {
 	const struct fitted_column table[] = {

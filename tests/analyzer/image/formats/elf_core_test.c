@@ -375,7 +375,7 @@ TEST(status_that_is_too_short_is_no_thread)
 
 TEST(process_and_time_are_told_by_notes)
 {
-	const struct elf_prpsinfo info = { .pr_pid = 4711 };
+	const struct elf_prpsinfo info = { .pr_pid = 4711, .pr_psargs = "server *:80   " };
 	const uint64_t time = UINT64_C(1700000000000000000);
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
@@ -389,6 +389,7 @@ TEST(process_and_time_are_told_by_notes)
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_int_equal(image->origin.process, 4711);
+	assert_string_equal(image->origin.command, "server *:80");
 	assert_int_equal(image->origin.time, time);
 	assert_false(findings_incomplete(&findings));
 }

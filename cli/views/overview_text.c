@@ -1,0 +1,454 @@
+#include "analyzer/base/text.h"
+#include "analyzer/diff/diff.h"
+#include "analyzer/image/image.h"
+#include "analyzer/report/fit.h"
+#include "cli/views/overview.h"
+#include "cli/views/rows.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+enum { WIDTH = 80, MOST_SHOWN = 5, MOST_NOTES = 3, GAP = 2 };
+
+static size_t width_of(const struct report *report)
+{
+	return report->width > WIDTH ? report->width : WIDTH;
+}
+
+/* Write the text, to be freed by this, as one line. */
+static struct error *write_line(struct report *report, char *text)
+{
+	static const struct table table = TABLE("line", "{line}", { "line", VALUE_TEXT });
+	_cleanup_(free) char *owned = text, *line = NULL;
+
+	if (owned)
+		line = text_shortened(owned, width_of(report));
+	if (!line)
+		return &error_no_memory;
+	report_single(report, &table, line);
+	return NULL;
+}
+
+/* ", 3 minutes old", or nothing. */
+static void format_age(const struct image *image, char *buffer, size_t size)
+{
+	static const struct {
+		const char *name;
+		uint64_t seconds;
+	} units[] = { { "day", 86400 }, { "hour", 3600 }, { "minute", 60 }, { "second", 1 } };
+	struct lineage lineage = lineage_of(image);
+	uint64_t taken = lineage.time / 1000000000, now = (uint64_t)time(NULL), age = now - taken;
+	size_t i = 0;
+
+	buffer[0] = '\0';
+	if (lineage.source == TIME_UNKNOWN || taken > now)
+		return;
+	while (age < 2 * units[i].seconds && units[i].seconds > 1)
+		i++;
+	age /= units[i].seconds;
+	snprintf(buffer, size, ", %" PRIu64 " %s%s old", age, units[i].name, age == 1 ? "" : "s");
+}
+
+/* What was executed: the file that holds the first instruction. */
+static const char *program_path(const struct image *image)
+{
+	const struct mapping *mapping =
+		image_find_mapping(image, image_auxiliary(image, AT_ENTRY, 0));
+
+	return mapping ? mapping->path : "a process";
+}
+
+/* As it was started: that is what tells one interpreter from another. */
+static const char *command_of(const struct image *image, const struct report *report)
+{
+	const char *command = image->origin.command;
+
+	return *command && !report->no_content ? command : program_path(image);
+}
+
+/* "python3 app.py (process 4711, 2 threads)" and "Core core.4711: 24.0 MiB, 3 minutes old" */
+static struct error *write_core(const struct image *image, struct report *report)
+{
+	const char *slash = strrchr(image->path, '/');
+	char size[NUMBER_SIZE], age[NUMBER_SIZE + 16], process[NUMBER_SIZE + 16] = "", tail[96];
+	size_t threads = image->thread_count;
+	_cleanup_(free) char *command = NULL;
+
+	if (image->origin.process)
+		snprintf(process, sizeof(process), "process %" PRIu32 ", ", image->origin.process);
+	snprintf(tail, sizeof(tail), " (%s%zu %s)", process, threads,
+		 threads == 1 ? "thread" : "threads");
+	command = text_shortened(command_of(image, report), width_of(report) - strlen(tail));
+	if (!command)
+		return &error_no_memory;
+	TRY(write_line(report, format_text("%s%s", command, tail)));
+	format_age(image, age, sizeof(age));
+	return write_line(report, format_text("Core %s: %s%s", slash ? slash + 1 : image->path,
+					      in_largest_unit(image->size, size), age));
+}
+
+/* Where it ended: the function, but not those by which a program ends itself. */
+static const char *ending_place(struct analysis *analysis)
+{
+	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), 0);
+	const struct module *first = calls && calls->count ? calls->frames[0].module : NULL;
+	size_t i = 0;
+
+	if (!calls)
+		return NULL;
+	if (analysis_image(analysis)->threads[0].signal_sent)
+		while (i < calls->count && first && calls->frames[i].module == first)
+			i++;
+	return i < calls->count ? debug_frame_function(analysis_debug(analysis), &calls->frames[i])
+				: NULL;
+}
+
+static struct error *write_ending(struct analysis *analysis, struct report *report)
+{
+	const struct image *image = analysis_image(analysis);
+	int signal = image_fatal_signal(image);
+	const struct image_thread *thread = &image->threads[0];
+	bool is_foreign;
+	const char *place;
+
+	if (!signal)
+		return NULL;
+	is_foreign = image_signal_is_foreign(image, thread);
+	if (is_foreign)
+		return write_line(report,
+				  format_text("Ended by signal %d (%s), which process %" PRIu32
+					      " sent.",
+					      signal, strsignal(signal), thread->signal_sender));
+	TRY(analysis_need(analysis, STAGE_DEBUG));
+	place = ending_place(analysis);
+	return write_line(report, format_text("Ended by signal %d (%s) in thread %" PRIu32 "%s%s.",
+					      signal, strsignal(signal), thread->id,
+					      place ? ", in " : "", place ? place : ""));
+}
+
+enum { AMOUNT_SIZE = 24 };
+
+/* "19.0", in the unit of the sum; "0" only if it is nothing. */
+static const char *format_amount(uint64_t bytes, double unit, char buffer[static AMOUNT_SIZE])
+{
+	double amount = (double)bytes / unit;
+
+	if (bytes && amount < 0.05)
+		return "<0.1";
+	snprintf(buffer, AMOUNT_SIZE, bytes && amount < 99.95 ? "%.1f" : "%.0f", amount);
+	return buffer;
+}
+
+/* "RSS at most 35.2 MiB: 19.0 used, 0 leaked, 0.5 free, 16.0 other" */
+static struct error *write_memory(const struct overview_memory *memory, struct report *report)
+{
+	static const char *const names[] = { "KiB", "MiB", "GiB", "TiB" };
+	char sum[AMOUNT_SIZE], used[AMOUNT_SIZE], leaked[AMOUNT_SIZE], free[AMOUNT_SIZE],
+		other[AMOUNT_SIZE], garbage[AMOUNT_SIZE];
+	double unit = 1024;
+	size_t number = 0;
+
+	for (; number + 1 < COUNT_OF(names) && (double)memory->resident >= 1024 * unit; number++)
+		unit *= 1024;
+	return write_line(
+		report,
+		format_text("RSS%s %s %s: %s used, %s leaked, %s%s%s free, %s other",
+			    memory->is_at_most ? " at most" : "",
+			    format_amount(memory->resident, unit, sum), names[number],
+			    format_amount(memory->used, unit, used),
+			    format_amount(memory->leaked, unit, leaked),
+			    memory->garbage ? format_amount(memory->garbage, unit, garbage) : "",
+			    memory->garbage ? " garbage, " : "",
+			    format_amount(memory->free, unit, free),
+			    format_amount(memory->other, unit, other)));
+}
+
+static struct error *write_heap(const struct first_screen *screen, struct report *report)
+{
+	const struct set_total *sets = screen->sets;
+	struct set_total used = sets[OVERVIEW_USED], leaked = sets[OVERVIEW_LEAKED];
+	char count[NUMBER_SIZE], bytes[NUMBER_SIZE], lost_count[NUMBER_SIZE], lost[NUMBER_SIZE];
+
+	grouped(leaked.count, lost_count);
+	grouped(leaked.bytes, lost);
+	return write_line(report,
+			  format_text("Heap: %s bytes in %s allocations%s%s%s%s%s",
+				      grouped(used.bytes, bytes), grouped(used.count, count),
+				      leaked.count ? "; " : "", leaked.count ? lost_count : "",
+				      leaked.count ? " leaked, " : "", leaked.count ? lost : "",
+				      leaked.count ? " bytes" : ""));
+}
+
+/* The two columns of text in each row; all owned. */
+struct texts {
+	char *list[MOST_SHOWN][2];
+	size_t count;
+};
+
+static void texts_deinit(struct texts *texts)
+{
+	for (size_t i = 0; i < MOST_SHOWN; i++)
+		for (size_t j = 0; j < 2; j++)
+			free(texts->list[i][j]);
+}
+DEFINE_DEINIT(texts_deinit, struct texts)
+
+static size_t widest(const struct texts *texts, size_t column, const char *header)
+{
+	size_t most = strlen(header);
+
+	for (size_t i = 0; i < texts->count; i++) {
+		_cleanup_(free) char *shown =
+			texts->list[i][column] ? escape_text(texts->list[i][column]) : NULL;
+		size_t width = shown ? text_width(shown, strlen(shown)) : 0;
+
+		most = width > most ? width : most;
+	}
+	return most;
+}
+
+static struct error *shorten(struct texts *texts, size_t column, size_t width)
+{
+	for (size_t i = 0; i < texts->count; i++) {
+		char *text = texts->list[i][column];
+
+		if (!text)
+			continue;
+		texts->list[i][column] = text_shortened(text, width);
+		free(text);
+		if (!texts->list[i][column])
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+/* Have both columns fit the room; the second one gives way first, to a third of it. */
+static struct error *fit_texts(struct texts *texts, const struct table *table, size_t room)
+{
+	const struct column *last = &table->columns[table->column_count - 1];
+	size_t first = widest(texts, 0, last[-1].name), second = widest(texts, 1, last->name);
+
+	if (first + second <= room)
+		return NULL;
+	second = first + room / 3 < room ? room - first : second < room / 3 ? second : room / 3;
+	TRY(shorten(texts, 1, second));
+	return shorten(texts, 0, room - second);
+}
+
+/* What columns of text have room for, beside others of these widths and the gaps. */
+static size_t room_beside(const struct report *report, uint64_t largest, size_t width)
+{
+	char number[NUMBER_SIZE];
+	size_t bytes = strlen(grouped(largest, number));
+
+	return width_of(report) - (bytes > strlen("bytes") ? bytes : strlen("bytes")) - width -
+	       3 * GAP;
+}
+
+/* "20,000 __main__.Listener", or "2,000 of 408 bytes". */
+static char *content_text(const struct first_screen *screen, const struct holder *holder)
+{
+	_cleanup_(free) char *kind = overview_kind_text(screen, holder->content, holder->example);
+	bool is_nameless = holder->content == KIND_UNKNOWN;
+	char count[NUMBER_SIZE];
+
+	return kind ? format_text("%s %s%s", grouped(holder->content_count, count),
+				  is_nameless ? "of " : "", kind)
+		    : NULL;
+}
+
+static struct error *write_holders(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table =
+		TABLE("holder", NULL, { "bytes", VALUE_BYTES }, { "share", VALUE_TEXT },
+		      { "holder", VALUE_TEXT }, { "what is in it", VALUE_TEXT });
+	_cleanup_(texts_deinit) struct texts texts = { 0 };
+
+	if (screen->holder_count == 0) {
+		rows_text(report, "No object or variable holds a fiftieth of the heap.");
+		return NULL;
+	}
+	for (; texts.count < screen->holder_count && texts.count < MOST_SHOWN; texts.count++) {
+		const struct holder *holder = &screen->holders[texts.count];
+		char **row = texts.list[texts.count];
+
+		row[0] = overview_holder_text(screen, report, holder);
+		if (holder->example != NO_ALLOCATION)
+			row[1] = content_text(screen, holder);
+		if (!row[0] || (holder->example != NO_ALLOCATION && !row[1]))
+			return &error_no_memory;
+	}
+	TRY(fit_texts(&texts, &table,
+		      room_beside(report, screen->holders[0].bytes, strlen("share"))));
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < texts.count; i++) {
+		const struct holder *holder = &screen->holders[i];
+		char share[NUMBER_SIZE];
+
+		snprintf(share, sizeof(share), "%3u %%", overview_percent(screen, holder));
+		report_row(report, holder->bytes, share, texts.list[i][0], texts.list[i][1]);
+	}
+	report_end_table(report);
+	return NULL;
+}
+
+/* What leaked may be held in a way that no reference shows. */
+static struct error *write_likely_held(const struct first_screen *screen, struct report *report)
+{
+	char held[NUMBER_SIZE], leaked[NUMBER_SIZE];
+
+	if (screen->likely_held.count == 0)
+		return NULL;
+	return write_line(
+		report,
+		format_text(
+			"%s of %s leaked are likely held by tagged pointers: explain likelyheld",
+			grouped(screen->likely_held.count, held),
+			grouped(screen->sets[OVERVIEW_LEAKED].count, leaked)));
+}
+
+static struct error *write_leaks(const struct first_screen *screen, struct report *report)
+{
+	static const struct table table =
+		TABLE("leaked kind", NULL, { "bytes", VALUE_BYTES }, { "leaks", VALUE_COUNT },
+		      { "kind", VALUE_TEXT }, { "allocated by", VALUE_TEXT });
+	_cleanup_(texts_deinit) struct texts texts = { 0 };
+	const struct tally_table *tallies = &screen->leaks.tallies;
+	/* One line says how many there are. */
+	size_t count = tallies->count > OVERVIEW_LEAKS ? OVERVIEW_LEAKS - 1 : tallies->count;
+	uint64_t most = 10000; /* as wide as the column's name */
+	char number[NUMBER_SIZE];
+
+	if (count == 0) {
+		rows_text(report, "Nothing leaked.");
+		return NULL;
+	}
+	for (; texts.count < count; texts.count++) {
+		const struct tally *tally = &tallies->items[texts.count];
+		const char *maker = screen->allocated_by[texts.count];
+		char **row = texts.list[texts.count];
+
+		row[0] = overview_kind_text(screen, tally->key,
+					    screen->leaks.firsts.items[tally->number]);
+		row[1] = maker ? strdup(maker) : NULL;
+		if (!row[0] || (maker && !row[1]))
+			return &error_no_memory;
+	}
+	for (size_t i = 0; i < count; i++)
+		most = tallies->items[i].count > most ? tallies->items[i].count : most;
+	TRY(fit_texts(&texts, &table,
+		      room_beside(report, tallies->items[0].bytes, strlen(grouped(most, number)))));
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < count; i++)
+		report_row(report, tallies->items[i].bytes, tallies->items[i].count,
+			   texts.list[i][0], texts.list[i][1]);
+	report_end_table(report);
+	rows_left_out(report, "kinds of leaks", tallies->count, count);
+	return write_likely_held(screen, report);
+}
+
+static bool is_shown(const struct report *report, const struct finding *finding)
+{
+	return finding->weight != FINDING_NOTE || !report->quiet;
+}
+
+static const char *weight_name(const struct finding *finding)
+{
+	return finding->weight == FINDING_INCOMPLETE ? "warning" : "note";
+}
+
+void overview_write_notes(const struct analysis *analysis, struct report *report)
+{
+	static const struct table table =
+		TABLE("finding", "{weight}: {message}.", { "weight", VALUE_TEXT },
+		      { "message", VALUE_TEXT });
+	const struct findings *findings = analysis_findings(analysis);
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < findings->count; i++)
+		if (is_shown(report, &findings->list[i]))
+			report_row(report, weight_name(&findings->list[i]),
+				   findings->list[i].message);
+	report_end_table(report);
+	if (findings->count == 0)
+		rows_text(report, "No notes: nothing that was found limits the trust in answers.");
+}
+
+static struct error *write_note(struct report *report, const struct finding *finding)
+{
+	_cleanup_(free) char *text = format_text("%s: %s", weight_name(finding), finding->message);
+
+	return write_line(report, text ? text_cut(text, width_of(report)) : NULL);
+}
+
+/* A line for each, and what makes answers wrong first. */
+static struct error *write_notes(const struct first_screen *screen, struct report *report)
+{
+	const struct findings *findings = analysis_findings(screen->analysis);
+	size_t count = 0, written = 0, most = MOST_NOTES;
+	char left[NUMBER_SIZE];
+
+	for (size_t i = 0; i < findings->count; i++)
+		count += is_shown(report, &findings->list[i]);
+	most = count > MOST_NOTES ? MOST_NOTES - 1 : count;
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < findings->count && written < most; i++) {
+			const struct finding *finding = &findings->list[i];
+
+			if ((finding->weight == FINDING_INCOMPLETE) != (pass == 0) ||
+			    !is_shown(report, finding))
+				continue;
+			TRY(write_note(report, finding));
+			written++;
+		}
+	}
+	if (count == written)
+		return NULL;
+	return write_line(report, format_text("... and %s more notes: 'info --notes' has them all",
+					      grouped(count - written, left)));
+}
+
+/* What explains most is where to look next. */
+static char *next_step(const struct first_screen *screen)
+{
+	const struct allocation_index *index = analysis_index(screen->analysis);
+	const struct overview_memory *memory = &screen->memory;
+	uint64_t used = screen->sets[OVERVIEW_USED].bytes;
+	allocation_id example =
+		screen->holder_count ? overview_holder_example(&screen->holders[0]) : NO_ALLOCATION;
+
+	if (screen->sets[OVERVIEW_LEAKED].bytes > used / 10)
+		return strdup("'summarize leakroots' shows what leaked, by kind.");
+	if (memory->free > memory->used)
+		return strdup("'fragmentation' shows why free memory stays.");
+	if (memory->other / 4 > memory->used)
+		return strdup("'bill' shows what each byte is used for.");
+	if (example != NO_ALLOCATION)
+		return format_text("'explain %" PRIx64 "' shows who holds most of the heap.",
+				   allocation_start(index, example));
+	return strdup("'top' shows what the heap is, by kind.");
+}
+
+static struct error *write_next(const struct first_screen *screen, struct report *report)
+{
+	_cleanup_(free) char *step = next_step(screen);
+
+	return step ? write_line(report, format_text("Next: %s", step)) : &error_no_memory;
+}
+
+struct error *overview_write_text(const struct first_screen *screen, struct report *report)
+{
+	TRY(write_core(analysis_image(screen->analysis), report));
+	TRY(write_ending(screen->analysis, report));
+	TRY(write_memory(&screen->memory, report));
+	TRY(write_heap(screen, report));
+	rows_text(report, "");
+	TRY(write_holders(screen, report));
+	rows_text(report, "");
+	TRY(write_leaks(screen, report));
+	rows_text(report, "");
+	TRY(write_notes(screen, report));
+	return write_next(screen, report);
+}
