@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static void find_time(const struct image *image, struct lineage *lineage)
 {
@@ -32,6 +33,16 @@ struct lineage lineage_of(const struct image *image)
 	lineage.has_random = random && image_read(image, random, lineage.random, RANDOM_BYTES);
 	find_time(image, &lineage);
 	return lineage;
+}
+
+const char *lineage_time(const struct lineage *lineage, char buffer[static LINEAGE_TIME_SIZE])
+{
+	time_t seconds = (time_t)(lineage->time / 1000000000);
+	struct tm time;
+
+	if (lineage->source == TIME_UNKNOWN || !gmtime_r(&seconds, &time))
+		return NULL;
+	return strftime(buffer, LINEAGE_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &time) ? buffer : NULL;
 }
 
 enum kinship lineage_compare(const struct lineage *one, const struct lineage *other)

@@ -47,6 +47,10 @@ struct lineage {
 
 struct lineage lineage_of(const struct image *image);
 
+/* "2026-11-27T03:09:51Z", in the buffer; NULL if the time is not known. */
+enum { LINEAGE_TIME_SIZE = 32 };
+const char *lineage_time(const struct lineage *lineage, char buffer[static LINEAGE_TIME_SIZE]);
+
 enum kinship {
 	KIN_SAME_PROCESS,
 	KIN_OTHER_RANDOM,

@@ -3,9 +3,8 @@
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
-#include <time.h>
 
-enum { SECOND = 1000000000, TIME_SIZE = 32 };
+enum { SECOND = 1000000000 };
 
 /* ns between the oldest and the newest core; 0: not known. */
 static uint64_t elapsed(const struct diff_view *view)
@@ -50,17 +49,6 @@ static void write_relation(struct report *report, const struct diff_view *view)
 		VALUE_IF(clock, (double)elapsed(view) / SECOND), clock);
 }
 
-/* In UTC, into the buffer; NULL if it is not known. */
-static const char *format_time(const struct lineage *lineage, char buffer[static TIME_SIZE])
-{
-	time_t seconds = (time_t)(lineage->time / SECOND);
-	struct tm time;
-
-	if (lineage->source == TIME_UNKNOWN || !gmtime_r(&seconds, &time))
-		return NULL;
-	return strftime(buffer, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &time) ? buffer : NULL;
-}
-
 void diff_write_cores(struct report *report, const struct diff_view *view)
 {
 	static const struct table table =
@@ -71,10 +59,10 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < view->diff->core_count; i++) {
 		const struct diff_core *core = &view->diff->cores[i];
-		char buffer[TIME_SIZE];
+		char buffer[LINEAGE_TIME_SIZE];
 
 		report_row(report, core->total.count, core->total.bytes,
-			   format_time(&core->lineage, buffer), core->path);
+			   lineage_time(&core->lineage, buffer), core->path);
 	}
 	report_end_table(report);
 }

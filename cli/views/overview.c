@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const set_names[OVERVIEW_SETS] = {
 	[OVERVIEW_USED] = "used",
@@ -189,18 +188,14 @@ static void write_core(const struct first_screen *screen, struct report *report)
 		{ "taken", VALUE_TEXT }, { "signal", VALUE_NUMBER });
 	const struct image *image = analysis_image(screen->analysis);
 	struct lineage lineage = lineage_of(image);
-	time_t seconds = (time_t)(lineage.time / 1000000000);
 	int signal = image_fatal_signal(image);
-	struct tm time;
-	char text[32];
-	bool has_time = lineage.source != TIME_UNKNOWN && gmtime_r(&seconds, &time) &&
-			strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &time);
+	char text[LINEAGE_TIME_SIZE];
 
 	report_single(report, &table, image->path, image->size, image->thread_count,
 		      value_nonzero(image->origin.process),
 		      VALUE_IF(image->origin.command[0] != '\0',
 			       report_content(report, image->origin.command)),
-		      has_time ? text : NULL, VALUE_IF(signal, (uint64_t)signal));
+		      lineage_time(&lineage, text), VALUE_IF(signal, (uint64_t)signal));
 }
 
 static void write_memory(const struct first_screen *screen, struct report *report)

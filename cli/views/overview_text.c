@@ -31,24 +31,24 @@ static struct error *write_line(struct report *report, char *text)
 	return NULL;
 }
 
-/* ", 3 minutes old", or nothing. */
-static void format_age(const struct image *image, char *buffer, size_t size)
+/* " (3 minutes ago)", or nothing: two reports of one core are to be the same. */
+static void format_age(const struct lineage *lineage, const struct report *report, char *buffer,
+		       size_t size)
 {
 	static const struct {
 		const char *name;
 		uint64_t seconds;
 	} units[] = { { "day", 86400 }, { "hour", 3600 }, { "minute", 60 }, { "second", 1 } };
-	struct lineage lineage = lineage_of(image);
-	uint64_t taken = lineage.time / 1000000000, now = (uint64_t)time(NULL), age = now - taken;
+	uint64_t taken = lineage->time / 1000000000, now = (uint64_t)time(NULL), age = now - taken;
 	size_t i = 0;
 
 	buffer[0] = '\0';
-	if (lineage.source == TIME_UNKNOWN || taken > now)
+	if (!report->width || lineage->source == TIME_UNKNOWN || taken > now)
 		return;
 	while (age < 2 * units[i].seconds && units[i].seconds > 1)
 		i++;
 	age /= units[i].seconds;
-	snprintf(buffer, size, ", %" PRIu64 " %s%s old", age, units[i].name, age == 1 ? "" : "s");
+	snprintf(buffer, size, " (%" PRIu64 " %s%s ago)", age, units[i].name, age == 1 ? "" : "s");
 }
 
 /* What was executed: the file that holds the first instruction. */
@@ -68,11 +68,14 @@ static const char *command_of(const struct image *image, const struct report *re
 	return *command && !report->no_content ? command : program_path(image);
 }
 
-/* "python3 app.py (process 4711, 2 threads)" and "Core core.4711: 24.0 MiB, 3 minutes old" */
+/* "python3 app.py (process 4711, 2 threads)" and "Core core.4711: 24.0 MiB, of ..." */
 static struct error *write_core(const struct image *image, struct report *report)
 {
 	const char *slash = strrchr(image->path, '/');
 	char size[NUMBER_SIZE], age[NUMBER_SIZE + 16], process[NUMBER_SIZE + 16] = "", tail[96];
+	struct lineage lineage = lineage_of(image);
+	char time[LINEAGE_TIME_SIZE];
+	const char *taken = lineage_time(&lineage, time);
 	size_t threads = image->thread_count;
 	_cleanup_(free) char *command = NULL;
 
@@ -84,9 +87,10 @@ static struct error *write_core(const struct image *image, struct report *report
 	if (!command)
 		return &error_no_memory;
 	TRY(write_line(report, format_text("%s%s", command, tail)));
-	format_age(image, age, sizeof(age));
-	return write_line(report, format_text("Core %s: %s%s", slash ? slash + 1 : image->path,
-					      in_largest_unit(image->size, size), age));
+	format_age(&lineage, report, age, sizeof(age));
+	return write_line(report, format_text("Core %s: %s%s%s%s", slash ? slash + 1 : image->path,
+					      in_largest_unit(image->size, size),
+					      taken ? ", of " : "", taken ? taken : "", age));
 }
 
 /* Where it ended: the function, but not those by which a program ends itself. */
