@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <inttypes.h>
+#include <string.h>
 
 enum {
 	WORD = 8,
@@ -142,15 +143,35 @@ static struct error *add_word(void *data, uint64_t where, uint64_t word)
 	return search->holes.count < MOST_HOLES ? array_append(&search->holes, hole) : NULL;
 }
 
+/* Few words lead anywhere: these are told apart before anything else is asked. */
+static struct error *search_bytes(struct search *search, uint64_t at, const uint8_t *bytes,
+				  uint64_t size)
+{
+	for (uint64_t i = 0; size - i >= WORD; i += WORD) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (may_lead_on(search, word))
+			TRY(add_word(search, at + i, word));
+	}
+	return NULL;
+}
+
 static struct error *search_range(struct search *search, uint64_t start, uint64_t end)
 {
-	uint64_t word;
+	for (uint64_t at = (start + WORD - 1) / WORD * WORD; at < end;) {
+		uint64_t size = PAGE - at % PAGE, there;
+		const uint8_t *bytes;
 
-	for (uint64_t at = start; at < end; at += WORD) {
 		if (at % PAGE == 0)
-			at = image_next_data(search->image, at) / WORD * WORD;
-		if (at < end && image_read_u64(search->image, at, &word))
-			TRY(add_word(search, at, word));
+			at = image_next_data(search->image, at) / PAGE * PAGE;
+		if (at >= end)
+			break;
+		size = size < end - at ? size : end - at;
+		bytes = image_bytes(search->image, at, &there);
+		if (bytes)
+			TRY(search_bytes(search, at, bytes, there < size ? there : size));
+		at += size;
 	}
 	return NULL;
 }
