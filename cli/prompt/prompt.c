@@ -200,9 +200,14 @@ bool prompt_greets(const struct session *session)
 
 static void greet(struct session *session)
 {
+	bool pages = session->pages;
+
 	if (!prompt_greets(session))
 		return;
+	/* It fits the screen, and the prompt stands below it. */
+	session->pages = false;
 	execute_line(session, "info");
+	session->pages = pages;
 	atomic_store(&session->progress.progress.interrupted, false);
 	puts("'info' shows this again, 'help' lists the commands, Tab completes them.");
 	fflush(stdout);

@@ -427,10 +427,11 @@ static char *next_step(const struct first_screen *screen)
 		return strdup("'summarize leakroots' shows what leaked, by kind.");
 	if (memory->free > memory->used)
 		return strdup("'fragmentation' shows why free memory stays.");
-	if (memory->other / 4 > memory->used)
+	/* Code and files are most of a small process, and tell little. */
+	if (memory->other / 16 > memory->used)
 		return strdup("'bill' shows what each byte is used for.");
 	if (example != NO_ALLOCATION)
-		return format_text("'explain %" PRIx64 "' shows who holds most of the heap.",
+		return format_text("'explain %" PRIx64 "' shows what leads to the largest holder.",
 				   allocation_start(index, example));
 	return strdup("'top' shows what the heap is, by kind.");
 }

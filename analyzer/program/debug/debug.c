@@ -223,10 +223,9 @@ static void report_missing_types(struct debug *debug, struct debug_module *modul
 	const struct debug_options *options = &debug->options;
 	_cleanup_(free) char *package = debug_package_of(options->sysroot, module->module->path);
 
-	findings_add(debug->findings, FINDING_NOTE, "install %s, which names the types of %s%s",
+	findings_add(debug->findings, FINDING_NOTE, "install %s for types of %s%s",
 		     package ? package : "the debug package (-dbgsym, -debuginfo)",
-		     module_name(module->module),
-		     options->debuginfod ? "" : ", or use --debuginfod");
+		     module_name(module->module), options->debuginfod ? "" : " (or --debuginfod)");
 }
 
 void debug_miss_types(struct debug *debug)
