@@ -143,7 +143,7 @@ static struct error *add_word(void *data, uint64_t where, uint64_t word)
 	return search->holes.count < MOST_HOLES ? array_append(&search->holes, hole) : NULL;
 }
 
-/* Few words lead anywhere: these are told apart before anything else is asked. */
+/* Few words lead anywhere: check that before anything else. */
 static struct error *search_bytes(struct search *search, uint64_t at, const uint8_t *bytes,
 				  uint64_t size)
 {
