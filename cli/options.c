@@ -49,6 +49,7 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "[COMMAND WORDS...]\n"
 			      "diff OLD [OLD...] CORE\n"
 			      "report [OLD...] CORE [-o FILE.html]\n"
+			      "gate CORE [SWITCH...]\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
 			      "snap [OPTIONS] PID\n"
 			      "fleet [OPTIONS] CORE...\n"
@@ -158,12 +159,14 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 /* Of a command that may stand in front of CORE. */
 static bool takes_cores(const char *word)
 {
-	return strcmp(word, "diff") == 0 || strcmp(word, "report") == 0;
+	return strcmp(word, "diff") == 0 || strcmp(word, "report") == 0 ||
+	       strcmp(word, "gate") == 0;
 }
 
 /*
- * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`, and `heapcore report CORE` likewise: of the
- * files among the words from options->words on, take the last out as the core.
+ * `heapcore diff OLD NEW` is `heapcore NEW diff OLD`, and `heapcore report CORE` and `heapcore gate
+ * CORE` likewise: of the files among the words from options->words on, take the last out as the
+ * core.
  */
 static void take_comparison(struct argp_state *state)
 {
@@ -181,8 +184,10 @@ static void take_comparison(struct argp_state *state)
 		i += places ? places : 1;
 	}
 	if (files < least) {
-		argp_error(state, least > 1 ? "'diff' needs an older core and a newer one"
-					    : "'report' needs a core");
+		argp_error(state,
+			   least > 1 ? "'%s' needs an older core and a newer one"
+				     : "'%s' needs a core",
+			   command->name);
 		return;
 	}
 	options->core = options->words[last];

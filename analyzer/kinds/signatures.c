@@ -95,12 +95,86 @@ static const char *listed_name(const void *data, size_t number)
 	return number < list->names.count ? list->names.items[number] : NULL;
 }
 
+/* The last part of the name, which is enough where it is the only one. */
+static const char *listed_end(const void *data, size_t number)
+{
+	const char *name = listed_name(data, number);
+	const char *end = name ? strpbrk(name, "<(") : NULL;
+
+	if (!name)
+		return NULL;
+	for (end = end ? end : name + strlen(name); end > name && !strchr(".:", end[-1]);)
+		end--;
+	return end;
+}
+
+/* Whether the name is WHERE.WORD or WHERE::WORD. */
+static bool ends_with(const char *name, const char *word)
+{
+	size_t length = strlen(name), end = strlen(word);
+	const char *before = name + length - end;
+
+	return length > end && strcmp(before, word) == 0 && strchr(".:", before[-1]);
+}
+
+struct completion {
+	const char *word;
+	const char *names[2]; /* the first that end with it, borrowed */
+	size_t count;
+};
+
+static bool complete_name(void *data, const char *name)
+{
+	struct completion *completion = data;
+
+	if (!ends_with(name, completion->word))
+		return false;
+	for (size_t i = 0; i < completion->count; i++)
+		if (strcmp(completion->names[i], name) == 0)
+			return false;
+	completion->names[completion->count++] = name;
+	return completion->count == COUNT_OF(completion->names);
+}
+
+struct error *class_filter_complete(struct class_filter *filter, struct analysis *analysis,
+				    bool *ret)
+{
+	_cleanup_(table_release) struct tally_table signatures = { 0 };
+	_cleanup_(free) char *note = NULL;
+	struct completion completion = { .word = filter->name };
+	char *name;
+
+	*ret = false;
+	TRY(signatures_count(analysis, &signatures));
+	for (size_t i = 0; i < signatures.count; i++)
+		if (classes_visit_names(filter->classes, signatures.items[i].key, complete_name,
+					&completion))
+			return error_create(ERROR_USAGE, "'%s' may be '%s' or '%s'", filter->name,
+					    completion.names[0], completion.names[1]);
+	if (completion.count == 0)
+		return NULL;
+	note = format_text("'%s' is taken for '%s'", filter->name, completion.names[0]);
+	name = strdup(completion.names[0]);
+	if (!note || !name) {
+		free(name);
+		return &error_no_memory;
+	}
+	analysis_note(analysis, note);
+	free(filter->name);
+	filter->name = name;
+	table_release(&filter->judged);
+	classes_begin_search(filter->classes);
+	*ret = true;
+	return NULL;
+}
+
 struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis)
 {
 	_cleanup_(array_release) struct name_list list = {
 		.names.memory.account = analysis_account(analysis),
 	};
 	_cleanup_(table_release) struct tally_table signatures = { 0 };
+	const char *nearest;
 
 	TRY(signatures_count(analysis, &signatures));
 	for (size_t i = 0; i < signatures.count; i++) {
@@ -111,6 +185,8 @@ struct error *class_filter_check(struct class_filter *filter, struct analysis *a
 		if (classes_visit_names(filter->classes, signature, add_name, &list))
 			return list.error;
 	}
-	return error_unknown("class or signature", filter->name,
-			     nearest_word(filter->name, listed_name, &list));
+	nearest = nearest_word(filter->name, listed_name, &list);
+	if (!nearest)
+		nearest = nearest_word(filter->name, listed_end, &list);
+	return error_unknown("class or signature", filter->name, nearest);
 }

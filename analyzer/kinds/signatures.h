@@ -37,4 +37,11 @@ struct error *class_filter_judge(struct class_filter *filter, uint64_t signature
 /* Complain if no allocation is of that class, naming the nearest one that some allocation is of. */
 struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis);
 
+/*
+ * Where the name is the end of that of one class only, as Order of __main__.Order, take that one
+ * instead, and note it. *ret: whether that is so. Several such classes are an error.
+ */
+struct error *class_filter_complete(struct class_filter *filter, struct analysis *analysis,
+				    bool *ret);
+
 #endif

@@ -91,6 +91,19 @@ static struct error *is_type(const struct kind_test *test, const char *name, boo
 	return NULL;
 }
 
+/* Take the only class whose name ends so, or complain as unknown says. */
+static struct error *complete_name(struct kind_test *test, struct error *unknown)
+{
+	struct error *error =
+		class_filter_complete(&test->filter, test->analysis, &test->completed);
+
+	if (!error && !test->completed)
+		return unknown;
+	bitmap_deinit(&test->known);
+	error_destroy(unknown);
+	return error;
+}
+
 /*
  * What a name means is asked of all used allocations only where none was found to be of it: what is
  * missing is mistyped, and 0 members would hide that.
@@ -112,7 +125,7 @@ static struct error *check_name(struct kind_test *test)
 	other = is_type(test, name, &is_known);
 	if (!other && !is_known && !is_identity(test->analysis, name)) {
 		free(name);
-		return error;
+		return complete_name(test, error);
 	}
 	*(is_known ? &test->type : &test->identity) = name;
 	bitmap_deinit(&test->known);
@@ -144,7 +157,7 @@ struct error *kind_test_settle(struct kind_test *test, bool allow_missing, bool 
 		return NULL;
 	test->found = true;
 	TRY(check(test, allow_missing));
-	*ret_again = test->identity || test->type;
+	*ret_again = test->identity || test->type || test->completed;
 	return NULL;
 }
 

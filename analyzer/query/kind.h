@@ -43,6 +43,7 @@ struct kind_test {
 	char *identity;		    /* the name of an identity word, or NULL */
 	char *type;		    /* that of a type, or NULL */
 	uint64_t judged;	    /* allocations so far */
+	bool completed;		    /* the word is the end of the name of the class */
 	bool found;		    /* one of them is of the kind */
 	struct bitmap known;	    /* those of the kind; no words: not yet found */
 };

@@ -162,3 +162,149 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 	space->runtime->tell_path(space, ids + END, END, with_content, ret + used, size - used);
 	return true;
 }
+
+/* ---- and back: the object of a path */
+
+enum { LONGEST_PATH = 1024, MOST_STEPS_BACK = 64, MOST_TOLD = 1 << 16 };
+
+/* A search for the object of a path, step by step from a name. */
+struct lookup {
+	struct object_space *space;
+	struct progress *progress;
+	char wanted[LONGEST_PATH]; /* without quotes */
+	allocation_id ids[MOST_STEPS_BACK];
+	size_t count;
+	size_t matched;	    /* bytes of the path that the last step has */
+	size_t best;	    /* of those that its references have */
+	allocation_id next; /* the reference that has them */
+	size_t told;
+	bool guesses; /* names that paths do not begin with, as Ruby's Object */
+	bool at_end;  /* all of the path is matched */
+};
+
+static void drop_quotes(char *text)
+{
+	char *end = text;
+
+	for (; *text; text++)
+		if (*text != '"' && *text != '\'')
+			*end++ = *text;
+	*end = '\0';
+}
+
+/*
+ * How many bytes of the path the text is, if it ends where a step does; else 0. Perl's @queue has
+ * the item $queue[0].
+ */
+static size_t match(const struct lookup *lookup, const char *text)
+{
+	static const char sigils[] = "$@%";
+	size_t length = strlen(text);
+	const char *rest = lookup->wanted + length;
+	size_t skipped = *text && strchr(sigils, *text) && *lookup->wanted &&
+			 strchr(sigils, *lookup->wanted);
+
+	if (length == 0 || strncmp(lookup->wanted + skipped, text + skipped, length - skipped) != 0)
+		return 0;
+	return !*rest || strchr(".[{(:-", *rest) ? length : 0;
+}
+
+/* The same of the steps so far and one more; what stands between two of them is not spoken of. */
+static size_t match_steps(struct lookup *lookup, allocation_id id)
+{
+	static const char unspoken[] = ".__dict__";
+	char text[LONGEST_PATH];
+	size_t length, matched;
+
+	lookup->ids[lookup->count] = id;
+	lookup->space->runtime->tell_path(lookup->space, lookup->ids, lookup->count + 1, true, text,
+					  sizeof(text));
+	drop_quotes(text);
+	matched = match(lookup, text);
+	length = strlen(text);
+	if (matched || lookup->at_end || length < strlen(unspoken) ||
+	    strcmp(text + length - strlen(unspoken), unspoken) != 0)
+		return matched;
+	text[length - strlen(unspoken)] = '\0';
+	return match(lookup, text);
+}
+
+static struct error *look_at(void *data, allocation_id id, uint64_t place)
+{
+	struct lookup *lookup = data;
+	size_t matched;
+
+	for (size_t i = 0; i < lookup->count; i++)
+		if (lookup->ids[i] == id)
+			return NULL;
+	if (++lookup->told > MOST_TOLD && (lookup->guesses || lookup->at_end))
+		return NULL;
+	if (lookup->told > MOST_TOLD)
+		return error_create(
+			ERROR_USAGE,
+			"'%.80s' has too many members on the way; 'show' and 'sql' find one",
+			lookup->wanted);
+	matched = match_steps(lookup, id);
+	if (matched > lookup->best || (matched == lookup->best && lookup->next == NO_ALLOCATION &&
+				       matched >= lookup->matched && matched > 0)) {
+		lookup->best = matched;
+		lookup->next = id;
+	}
+	return progress_check(lookup->progress, 1);
+}
+
+/*
+ * Go on from the name that is the first step. Behind the last one may stand what a reference that
+ * is not spoken of leads to, as in Perl.
+ */
+static struct error *follow_steps(struct lookup *lookup, allocation_id *ret)
+{
+	for (;;) {
+		lookup->at_end = !lookup->wanted[lookup->matched];
+		if (lookup->at_end)
+			*ret = lookup->ids[lookup->count - 1];
+		if (lookup->count + 1 == MOST_STEPS_BACK)
+			return NULL;
+		lookup->best = lookup->matched;
+		lookup->next = NO_ALLOCATION;
+		TRY(lookup->space->runtime->visit_references(
+			lookup->space, lookup->ids[lookup->count - 1], look_at, lookup));
+		if (lookup->next == NO_ALLOCATION)
+			return NULL;
+		lookup->ids[lookup->count++] = lookup->next;
+		lookup->matched = lookup->best;
+	}
+}
+
+/* From those that the path begins with; or, of guesses, from the others. */
+static struct error *try_names(struct lookup *lookup, const struct object_paths *paths,
+			       allocation_id *ret)
+{
+	for (size_t id = 0; id < paths->from.count && *ret == NO_ALLOCATION; id++) {
+		if (paths->from.items[id] != id + 1)
+			continue;
+		lookup->space = runtimes_space_of(paths->list, (allocation_id)id);
+		lookup->count = 0;
+		lookup->at_end = false;
+		lookup->matched = match_steps(lookup, (allocation_id)id);
+		lookup->count = 1;
+		if (lookup->guesses != (lookup->matched > 0))
+			TRY(follow_steps(lookup, ret));
+	}
+	return NULL;
+}
+
+struct error *object_paths_find(const struct object_paths *paths, const char *path,
+				struct progress *progress, allocation_id *ret)
+{
+	struct lookup lookup = { .progress = progress };
+
+	*ret = NO_ALLOCATION;
+	if ((size_t)snprintf(lookup.wanted, sizeof(lookup.wanted), "%s", path) >=
+	    sizeof(lookup.wanted))
+		return NULL;
+	drop_quotes(lookup.wanted);
+	TRY(try_names(&lookup, paths, ret));
+	lookup.guesses = true;
+	return *ret == NO_ALLOCATION ? try_names(&lookup, paths, ret) : NULL;
+}

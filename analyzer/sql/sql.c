@@ -101,6 +101,51 @@ int sql_fail(struct sql *sql, struct error *error)
 	return SQLITE_ERROR;
 }
 
+static const char *table_name(const void *data, size_t number)
+{
+	return sql_table_name(number);
+}
+
+static const char *column_name(const void *data, size_t number)
+{
+	return sql_column_name(number);
+}
+
+/* Of the name behind the prefix of a message, or NULL. */
+static const char *nearest_name(const char *message, const char *prefix,
+				const char *(*known)(const void *data, size_t number))
+{
+	const char *dot = strrchr(message, '.'), *word, *nearest;
+	size_t length = strlen(prefix);
+
+	if (strncmp(message, prefix, length) != 0)
+		return NULL;
+	word = dot ? dot + 1 : message + length;
+	nearest = nearest_word(word, known, NULL);
+	/* Another table has it. */
+	return nearest && strcmp(nearest, word) != 0 ? nearest : NULL;
+}
+
+/* SQLite's message, and which table or column may be meant. */
+static struct error *complain(const char *message)
+{
+	const char *nearest = nearest_name(message, "no such table: ", table_name);
+	struct writer name = { 0 };
+	struct error *error;
+
+	if (!nearest)
+		nearest = nearest_name(message, "no such column: ", column_name);
+	if (!nearest)
+		return error_create(ERROR_USAGE, "%s", message);
+	write_name(&name, nearest);
+	writer_put(&name, '\0');
+	error = name.failed
+			? &error_no_memory
+			: error_create(ERROR_USAGE, "%s; did you mean '%s'?", message, name.buffer);
+	writer_deinit(&name);
+	return error;
+}
+
 struct error *sql_error(struct sql *sql, int status)
 {
 	if (sql->error)
@@ -109,7 +154,7 @@ struct error *sql_error(struct sql *sql, int status)
 		return &error_no_memory;
 	if (status == SQLITE_INTERRUPT)
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return error_create(ERROR_USAGE, "%s", sqlite3_errmsg(sql->database));
+	return complain(sqlite3_errmsg(sql->database));
 }
 
 bool sql_take_constraint(sqlite3_index_info *info, int number, int *count,

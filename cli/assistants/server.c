@@ -98,7 +98,8 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 
 	enter(server, &place, answer);
 	session->most_rows = most_rows;
-	error = reports_open(&reports, session, session->format, &line, answer->text.stream, false);
+	error = reports_open(&reports, session, session->format, line.words[0], &line,
+			     answer->text.stream, false);
 	if (!error) {
 		error = folders_write(&server->folders, &reports.list[0]);
 		error = error_first(error, reports_close(&reports));

@@ -15,6 +15,8 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+enum { USUAL_SIZE = 64 };
+
 static struct error *take_word(struct dump_arguments *arguments, const char *word)
 {
 	switch (arguments->words++) {
@@ -39,8 +41,10 @@ static struct error *dump_parse(int key, const char *value, void *output)
 	}
 	if (key != ARGP_KEY_END)
 		return take_word(arguments, value);
-	if (arguments->words < 2)
-		return error_create(ERROR_USAGE, "'dump' takes an address and a length");
+	if (arguments->words == 0)
+		return error_create(ERROR_USAGE, "'dump' needs an address");
+	if (arguments->words == 1)
+		arguments->size = USUAL_SIZE;
 	if (arguments->size > UINT64_MAX - arguments->address)
 		return error_create(ERROR_USAGE,
 				    "0x%" PRIx64 " bytes from 0x%" PRIx64
@@ -66,10 +70,11 @@ static struct error *dump_run(struct analysis *analysis, const void *input, stru
 const struct command command_dump = {
 	.name = "dump",
 	.summary = "Show memory at any address",
-	.words = "ADDRESS LENGTH",
-	.example = "dump 7ffd1c0a2000 100 --ascii",
+	.words = "ADDRESS [LENGTH]",
+	.example = "dump 7ffd1c0a2000 100 --ascii\n"
+		   "x 55d0c0ffee10   # 64 bytes",
 	.description =
-		"Memory is shown as words, 32 bytes to a line, after the address of the line.",
+		"Without a length, 64 bytes are shown. Memory is shown as words, 32 bytes to a line, after the address of the line.",
 	.word = WORD_ADDRESS,
 	.options = options,
 	.parse = dump_parse,

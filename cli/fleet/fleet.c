@@ -270,7 +270,8 @@ static struct error *write_answer(struct session *session, const struct fleet_op
 	struct reports reports;
 	struct error *error;
 
-	TRY(reports_open(&reports, session, session->format, &line, output->stream, false));
+	TRY(reports_open(&reports, session, session->format, line.words[0], &line, output->stream,
+			 false));
 	reports.subject.core = options->database;
 	reports.choice.main = is_gate ? "new leak" : "fleet leak";
 	error = (is_gate ? fleet_gate : fleet_report)(store, &options->question, &reports.list[0]);

@@ -21,6 +21,10 @@ const struct topic topic_addresses = {
 		"    dump &conns 8                      the pointer itself\n"
 		"A pointer stands for what it points to, anything else for its own place; '&' has the place of a pointer, too. The first line says both: 'conns (in server, of type struct conn *) is at 0x55d0c0de4040, and points to 0x55d0c0ffee10.' Of a set's address, it is a note instead. '.' and '->' are the same. An index is a number, decimal or with 0x. One beyond an array is an error, but not behind a pointer, nor where an array is declared with no or one element.\n"
 		"Of several variables with a name, 'shop.c::count', 'libshop.so::count', 'serve::count' and 'app::count' say which: that of a file, a module, a function, a namespace or class. Of a thread-local variable, that of the main thread is meant; locals of running functions have no path. Without debug information, a variable with a symbol is known, but not its members.\n"
+		"An object of Python, Ruby, PHP, Perl or JavaScript is what 'explain' says that the program reaches it as, with quotes of either kind or none:\n"
+		"    explain __main__.LISTENERS\n"
+		"    show $cache[\"a\"]\n"
+		"    list incoming App::SESSIONS\n"
 		"What is a number, as 'dead', or a set is no variable; '&dead' is. Tab completes variables and members.",
 };
 
@@ -112,7 +116,7 @@ const struct topic topic_kinds = {
 		"pattern\n"
 		"Quote a name with blanks: "
 		"'count used \"app::Map<int, int>\"'. The same words are used in rules of '--extend', and before counts of references.\n"
-		"A class without allocations is an error, and similar names are suggested; "
+		"The last part of a name, as 'Session', is enough where only one class ends so. A class without allocations is an error, and similar names are suggested; "
 		"'--allow-missing-signatures' makes that 0 allocations.",
 	.example = "count used app::Session\n"
 		   "list leaked %LongString --limit 3\n"
@@ -146,7 +150,7 @@ const struct topic topic_lines = {
 		"On a terminal, lists show the largest 20 first and say how many more there are, columns without room are left out and named, and $PAGER or 'less' shows what is longer than the screen. A pipe, a file and '--chap' get everything; so does a list with a '--limit' of its own.\n"
 		"Names of kinds and variables, 'passed' and 'failed' have colours on a terminal, unless NO_COLOR is set or '--color=never' is given. Bars are made of Unicode's blocks if the locale is UTF-8.\n"
 		"'#' also begins the comments in examples. The addresses in examples are invented; 'list' and 'enumerate' show real ones.\n"
-		"Ctrl-C ends a command, not heapcore. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
+		"Ctrl-C ends a command, not heapcore. A prefix that only one command has is that command; 'bt' and 'where' are 'backtrace', 'x' is 'dump', 'p' and 'print' are 'show'. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
 		"with its line, and the rest still runs.",
 	.example = "list used --limit 100 | head -4\n"
 		   "list used --limit 3 --format csv\n"

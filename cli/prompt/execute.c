@@ -18,14 +18,36 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What users of gdb and others type. */
+static const struct alias {
+	const char *name, *command;
+} aliases[] = {
+	{ "?", "help" }, { "bt", "backtrace" }, { "h", "help" },	  { "memory", "bill" },
+	{ "p", "show" }, { "print", "show" },	{ "where", "backtrace" }, { "x", "dump" },
+};
+
+/* Commands whose names begin so; the first in *ret. */
+static size_t count_beginning(const char *name, const struct command **ret)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; commands[i] && *name; i++)
+		if (strncmp(commands[i]->name, name, strlen(name)) == 0 && count++ == 0)
+			*ret = commands[i];
+	return count;
+}
+
 const struct command *command_find(const char *name)
 {
-	const struct command *const *command = commands;
+	const struct command *beginning = NULL;
 
-	name = strcmp(name, "?") == 0 ? "help" : name;
-	while (*command && strcmp((*command)->name, name) != 0)
-		command++;
-	return *command;
+	for (size_t i = 0; i < COUNT_OF(aliases); i++)
+		if (strcmp(aliases[i].name, name) == 0)
+			name = aliases[i].command;
+	for (size_t i = 0; commands[i]; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return !set_find(name) && count_beginning(name, &beginning) == 1 ? beginning : NULL;
 }
 
 static const char *command_name(const void *data, size_t number)
@@ -33,9 +55,30 @@ static const char *command_name(const void *data, size_t number)
 	return commands[number] ? commands[number]->name : NULL;
 }
 
+/* Several commands begin so. */
+static struct error *ambiguous(const char *name)
+{
+	_cleanup_(free) char *text = NULL;
+
+	for (size_t i = 0; commands[i]; i++) {
+		char *longer;
+
+		if (strncmp(commands[i]->name, name, strlen(name)) != 0)
+			continue;
+		longer = format_text("%s%s'%s'", text ? text : "", text ? ", " : "",
+				     commands[i]->name);
+		free(text);
+		text = longer;
+		if (!text)
+			return &error_no_memory;
+	}
+	return error_create(ERROR_USAGE, "'%s' may be %s", name, text);
+}
+
 struct error *command_unknown(const char *name)
 {
 	const char *nearest = nearest_word(name, command_name, NULL);
+	const struct command *first;
 
 	if (set_find(name))
 		return error_create(ERROR_USAGE,
@@ -44,6 +87,8 @@ struct error *command_unknown(const char *name)
 	if (topic_find(name))
 		return error_create(ERROR_USAGE, "'%s' is not a command; 'help %s' explains it",
 				    name, name);
+	if (count_beginning(name, &first) > 1)
+		return ambiguous(name);
 	return error_unknown("command", name, nearest);
 }
 
@@ -139,8 +184,8 @@ static struct error *open_reports(struct session *session, const struct request 
 
 	if (request->common.format)
 		TRY(report_format_find(request->common.format, &format));
-	TRY(reports_open(ret, session, format, request->line, output->stream,
-			 use_colour(session, output)));
+	TRY(reports_open(ret, session, format, request->command->name, request->line,
+			 output->stream, use_colour(session, output)));
 	ret->list[0].shortened = request->shortened && !session->most_rows;
 	ret->choice.main = request->command->table;
 	if (request->common.table)

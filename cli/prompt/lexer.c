@@ -1,7 +1,9 @@
 #include "cli/prompt/lexer.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,10 +111,79 @@ static struct error *read_words(const char **text, struct line *line)
 	}
 }
 
+/* ---- SQL, whose quotes and signs are its own */
+
+static bool begins_with_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncasecmp(text, word, length) == 0 && (!text[length] || is_blank(text[length]));
+}
+
+/* Where a statement begins in a line of the command `sql`; NULL: there is none, or it is quoted. */
+static const char *find_statement(const char *text)
+{
+	static const char *const beginnings[] = { "SELECT", "WITH", "VALUES", "EXPLAIN" };
+
+	text += strspn(text, BLANKS);
+	if (!begins_with_word(text, "sql"))
+		return NULL;
+	while (*text && !strchr("#|>\"'", *text)) {
+		for (size_t i = 0; i < COUNT_OF(beginnings); i++)
+			if (begins_with_word(text, beginnings[i]))
+				return text;
+		text += strcspn(text, BLANKS);
+		text += strspn(text, BLANKS);
+	}
+	return NULL;
+}
+
+/* Whether a statement ends here: a semicolon with no other behind it, or a switch follows. */
+static bool ends_statement(const char *text)
+{
+	if (*text == ';')
+		return strchr("|>#", text[1 + strspn(text + 1, BLANKS)]);
+	return is_blank(*text) && text[1] == '-' && text[2] == '-' &&
+	       islower((unsigned char)text[3]);
+}
+
+static struct error *read_statement(const char **text, struct line *line)
+{
+	const char *at = *text;
+	char *word;
+
+	while (*at && !ends_statement(at)) {
+		const char *end = is_quote(*at) ? end_of_quotes(at) : at;
+
+		if (!end)
+			return error_create(ERROR_USAGE, "the quote in %.40s is not closed", at);
+		at = end + 1;
+	}
+	word = strndup(*text, (size_t)(at - *text));
+	*text = at + (*at == ';');
+	return word ? add_word(line, word) : &error_no_memory;
+}
+
+/* As `sql --format csv SELECT ... WHERE name = 'x'; > file`. */
+static struct error *read_sql(const char **text, const char *statement, struct line *line)
+{
+	_cleanup_(free) char *before = strndup(*text, (size_t)(statement - *text));
+	const char *words = before;
+
+	if (!before)
+		return &error_no_memory;
+	TRY(read_words(&words, line));
+	*text = statement;
+	TRY(read_statement(text, line));
+	return read_words(text, line);
+}
+
 struct error *line_split(const char *text, struct line *ret)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
-	struct error *error = read_words(&text, &line);
+	const char *statement = find_statement(text);
+	struct error *error =
+		statement ? read_sql(&text, statement, &line) : read_words(&text, &line);
 
 	if (!error && *text == '>')
 		error = read_file_target(text, &line);

@@ -30,7 +30,10 @@ struct line {
 	char *target; /* a file's name or a shell command; NULL: neither */
 };
 
-/* Take text apart. A line without words is fine, and has no destination. */
+/*
+ * Take text apart. A line without words is fine, and has no destination. A statement of SQL behind
+ * `sql` is one word, with its quotes, up to the end of the line or a last semicolon.
+ */
 struct error *line_split(const char *text, struct line *ret);
 void line_deinit(struct line *line);
 DEFINE_DEINIT(line_deinit, struct line)

@@ -128,9 +128,9 @@ static char *join_words(const struct line *line)
 }
 
 /* A format that is for another command has nothing to say. */
-static bool is_for(const struct report_format *format, const struct line *line)
+static bool is_for(const struct report_format *format, const char *command)
 {
-	return !format->command || strcmp(format->command, line->words[0]) == 0;
+	return !format->command || strcmp(format->command, command) == 0;
 }
 
 static struct error *open_next(struct reports *reports, const struct report_format *format,
@@ -155,8 +155,8 @@ static struct error *open_next(struct reports *reports, const struct report_form
 }
 
 struct error *reports_open(struct reports *reports, struct session *session,
-			   const struct report_format *format, const struct line *line,
-			   FILE *stream, bool colour)
+			   const struct report_format *format, const char *command,
+			   const struct line *line, FILE *stream, bool colour)
 {
 	struct error *error;
 
@@ -180,13 +180,13 @@ struct error *reports_open(struct reports *reports, struct session *session,
 	error = session->tags ? tags_find(session->tags, session->analysis, reports->subject.core,
 					  &reports->tags)
 			      : NULL;
-	if (!error && is_for(format, line))
+	if (!error && is_for(format, command))
 		error = open_next(reports, format, stream, colour);
 	else if (!error)
 		error = error_create(ERROR_USAGE, "the format '%s' is for '%s' only", format->name,
 				     format->command);
 	for (size_t i = 0; !error && i < session->file_count; i++)
-		if (is_for(session->files[i]->format, line))
+		if (is_for(session->files[i]->format, command))
 			error = open_next(reports, session->files[i]->format,
 					  session->files[i]->output.stream, false);
 	if (!error)

@@ -51,12 +51,13 @@ struct reports {
 };
 
 /*
- * Open them: of the format, to stream, and to the session's files if the words are not run by
- * another command. The struct must stay where it is.
+ * Open them for the command of that name, which the line may have as a prefix: of the format, to
+ * stream, and to the session's files if the words are not run by another command. The struct must
+ * stay where it is.
  */
 struct error *reports_open(struct reports *reports, struct session *session,
-			   const struct report_format *format, const struct line *line,
-			   FILE *stream, bool colour);
+			   const struct report_format *format, const char *command,
+			   const struct line *line, FILE *stream, bool colour);
 
 /* A table that was asked for and that the command does not have is wrong usage. */
 struct error *reports_close(struct reports *reports);

@@ -153,21 +153,67 @@ static bool is_other_word(const struct analysis *analysis, const char *word, boo
 			       named_sets_find(analysis_named_sets(analysis), word)));
 }
 
+/* Whether the word looks like the path of an object, as no plain name does. */
+static bool is_path(const char *word)
+{
+	return *word == '$' || strpbrk(word, ".[{") || strstr(word, "::") || strstr(word, "->");
+}
+
+/* The object of a language that the program calls so. */
+static struct error *find_object(struct analysis *analysis, const char *path,
+				 struct variable_word *ret)
+{
+	allocation_id id = NO_ALLOCATION;
+
+	if (!is_path(path))
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_FIBERS));
+	if (runtime_count(analysis_runtimes(analysis)) == 0)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
+	TRY(object_paths_find(analysis_object_paths(analysis), path, analysis_progress(analysis),
+			      &id));
+	if (id == NO_ALLOCATION && object_paths_count(analysis_object_paths(analysis)) > 0)
+		return error_create(ERROR_USAGE, "there is no variable or object '%s'", path);
+	if (id == NO_ALLOCATION)
+		return NULL;
+	ret->place.address = allocation_start(analysis_index(analysis), id);
+	ret->address = format_text("0x%" PRIx64, ret->place.address);
+	return ret->address ? NULL : &error_no_memory;
+}
+
+static struct error *find_variable(struct analysis *analysis, struct variable_word *ret)
+{
+	struct variable_context context;
+	bool is_variable = false;
+
+	TRY(look_up_name(analysis, ret->text, &is_variable));
+	if (!is_variable)
+		return NULL;
+	context = variable_words_context(analysis);
+	TRY(variable_path_find(&context, ret->text, &ret->place));
+	return find_address(ret);
+}
+
 static struct error *take_word(struct analysis *analysis, char **place, bool is_subject,
 			       struct variable_words *ret)
 {
 	struct variable_word word = { .text = *place, .is_subject = is_subject };
-	struct variable_context context;
-	bool is_variable = false;
+	struct error *error = find_variable(analysis, &word), *other;
 
-	TRY(look_up_name(analysis, word.text, &is_variable));
-	if (!is_variable)
-		return NULL;
-	context = variable_words_context(analysis);
-	TRY(variable_path_find(&context, word.text, &word.place));
-	if (!LIST_GROW(ret->list, ret->count))
+	if (!word.address && (!error || error_code(error) == ERROR_USAGE)) {
+		other = find_object(analysis, word.text, &word);
+		if (other || word.address) {
+			error_destroy(error);
+			error = other;
+		}
+	}
+	if (error || !word.address)
+		return error;
+	if (!LIST_GROW(ret->list, ret->count)) {
+		free(word.address);
 		return &error_no_memory;
-	TRY(find_address(&word));
+	}
 	ret->list[ret->count++] = word;
 	*place = word.address;
 	return NULL;
@@ -214,6 +260,8 @@ char *variable_word_text(const struct variable_word *word)
 	const struct variable_place *place = &word->place;
 	char target[48] = "";
 
+	if (!place->module)
+		return format_text("%s is at 0x%" PRIx64, described(word), place->address);
 	if (place->is_pointer)
 		snprintf(target, sizeof(target), ", and points to 0x%" PRIx64, place->points_to);
 	return format_text("%s (in %s%s%s) is at 0x%" PRIx64 "%s", described(word),
@@ -225,7 +273,7 @@ void variable_words_report(const struct variable_words *words, struct report *re
 {
 	static const struct table table = TABLE(
 		"variable",
-		"{variable} (in {module}[, of type {type}]) is at {address}[, and points to {target}].",
+		"{variable}[ (in {module}[, of type {type}])] is at {address}[, and points to {target}].",
 		{ "variable", VALUE_TEXT }, { "module", VALUE_TEXT }, { "type", VALUE_TEXT },
 		{ "address", VALUE_ADDRESS }, { "target", VALUE_ADDRESS });
 
@@ -233,7 +281,8 @@ void variable_words_report(const struct variable_words *words, struct report *re
 		const struct variable_place *place = &word->place;
 
 		if (word->is_subject)
-			report_single(report, &table, described(word), module_name(place->module),
+			report_single(report, &table, described(word),
+				      place->module ? module_name(place->module) : NULL,
 				      place->type, place->address,
 				      VALUE_IF(place->is_pointer, place->points_to));
 	}

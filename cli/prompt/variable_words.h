@@ -2,9 +2,10 @@
  * Variables in the place of addresses: `explain server.db[0].dict`.
  *
  * Where a command takes an address, a word that is no number and names no set may be the path of a
- * variable (analyzer/types/variable_path.h). A pointer stands for what it points to, anything else
- * for where it is. Types are read only if the symbols have a variable of that name: a mistyped word
- * costs nothing more, and gets the message that it always got.
+ * variable (analyzer/types/variable_path.h), or that of an object in words of its language, as
+ * `app.users['anna']` (analyzer/runtimes/object_paths.h). A pointer stands for what it points to,
+ * anything else for where it is. Types are read only if the symbols have a variable of that name: a
+ * mistyped word costs nothing more, and gets the message that it always got.
  */
 #ifndef CLI_PROMPT_VARIABLE_WORDS_H
 #define CLI_PROMPT_VARIABLE_WORDS_H
@@ -15,10 +16,10 @@
 
 /* What a variable stood for, to be said in front of the answer. */
 struct variable_word {
-	const char *text; /* as it was typed; of the line */
-	struct variable_place place;
-	char *address;	 /* what the command reads instead; owned */
-	bool is_subject; /* the command is about it, not about a set that it selects */
+	const char *text;	     /* as it was typed; of the line */
+	struct variable_place place; /* without a module: of an object of a language */
+	char *address;		     /* what the command reads instead; owned */
+	bool is_subject;	     /* the command is about it, not about a set that it selects */
 };
 
 struct variable_words {

@@ -536,6 +536,25 @@ class GateTest(unittest.TestCase):
                 self.assertIn("Gate passed" if status == 0 else "Gate failed",
                               result.stderr)
 
+    def test_the_gate_may_stand_in_front_of_the_core(self):
+        for words in (["gate", self.core], ["gate", "--max-leaked", "3", self.core],
+                      ["gate", self.core, "--max-leaked", "3"],
+                      ["-q", "gate", self.clean], ["--format", "csv", "gate", self.clean]):
+            core = next(word for word in words if os.path.exists(word))
+            others = [word for word in words if word != core]
+            at = others.index("gate")
+            usual = run(*others[:at], core, *others[at:])
+            result = run(*words)
+            self.assertEqual((result.returncode, result.stdout, result.stderr),
+                             (usual.returncode, usual.stdout, usual.stderr), words)
+        self.assertIn("'gate' needs a core", run("gate").stderr)
+        self.assertEqual(run("gate").returncode, 2)
+
+    def test_a_prefix_of_its_name_has_its_formats(self):
+        result = run("--format", "junit", self.orders, "ga")
+        self.assertEqual(result.returncode, 1, result)
+        self.assertIn("<testcase ", result.stdout)
+
     # Formats
 
     def gate_in(self, report_format):

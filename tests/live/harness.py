@@ -90,6 +90,13 @@ def addresses(*words, **options):
     return {int(line, 16) for line in ask(*words, **options).stdout.split()}
 
 
+def addresses_typed(core, paths, script):
+    """The addresses that heapcore takes the paths for, in their order; the script is written."""
+    with open(script, "w", encoding="utf-8") as file:
+        file.writelines(f"enumerate allocation {path}\n" for path in paths)
+    return [int(line, 16) for line in ask("-q", "-f", script, core).stdout.split()]
+
+
 def number(text):
     """A number as heapcore prints it, in groups of digits."""
     return int(text.replace(",", ""))

@@ -93,6 +93,12 @@ class PerlPaths(harness.LiveTest):
             "result", "sql", "SELECT address, path(address) AS path FROM allocation "
             "WHERE class = 'Entry'")}
         self.assertEqual(set(EXPECTED + KEPT) - set(found.values()), set())
+        typed = [path for path in EXPECTED if list(found.values()).count(path) == 1
+                 and " " not in path and "(" not in path]
+        starts = {path: address for address, path in found.items()}
+        self.assertGreater(len(typed), 5)
+        self.assertEqual(harness.addresses_typed(self.core, typed, f"{self.core}.typed"),
+                         [starts[path] for path in typed])
         right = 0
         for address, path in found.items():
             if "(): " in path or path in KEPT:

@@ -113,6 +113,12 @@ class PhpPaths(php_programs.PhpTest):
         paths = self.paths("Entry")
         self.assertEqual(set(EXPECTED + KEPT) - set(paths.values()), set())
         self.assertEqual(len(paths), ENTRIES + len(EXPECTED) - 2 + len(KEPT) + 1)
+        typed = [path for path in EXPECTED if list(paths.values()).count(path) == 1
+                 and " " not in path and "(" not in path]
+        starts = {path: address for address, path in paths.items()}
+        self.assertGreater(len(typed), 5)
+        self.assertEqual(harness.addresses_typed(self.core, typed, f"{self.core}.typed"),
+                         [starts[path] for path in typed])
         for address, path in paths.items():
             if "(): " in path:
                 continue

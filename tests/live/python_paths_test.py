@@ -182,6 +182,17 @@ class Paths(harness.LiveTest):
         self.assertIn("__main__.sessions['s0']", paths)
         self.assertIn("__main__.gone", paths)
 
+    def check_typed(self, rows, paths, typed):
+        """What explain says can be typed."""
+        starts = {path: int(row["address"], 16) for row, path in zip(rows, paths)}
+        self.assertEqual(harness.addresses_typed(self.core, typed, self.path("typed")),
+                         [starts[path] for path in typed])
+
+    def test_what_is_no_path_is_said(self):
+        for path in "__main__.nothing", "__main__.sessions['none']", "nowhere.else":
+            said = harness.ask("-q", self.core, "explain", path, expected=(2,)).stderr
+            self.assertIn(f"there is no variable or object '{path}'", said)
+
     def test_containers_of_each_kind_are_gone_into(self):
         rows = self.objects("list")
         paths = self.explain(rows)
@@ -197,6 +208,10 @@ class Paths(harness.LiveTest):
                      "coroutine.cr_frame.f_locals['waiting']"):
             self.assertTrue("__main__." + path in paths, path)
         self.assertTrue("serve.<locals>.answer['parts'][1]" in paths)
+        self.check_typed(rows, paths, (
+            "__main__.dynamic.field199", "__main__.large['b']['c'][1]", "__main__.keys[3]",
+            "__main__.queue[129]", "__main__.partial.keywords['key']", "__main__.keys[None]",
+            "__main__.coroutine.cr_frame.f_locals['waiting']"))
         self.assertFalse([path for path in paths if path and "ended" in path])
         long = [path for path in paths if path and " ... " in path]
         self.assertEqual(len(long), 282)

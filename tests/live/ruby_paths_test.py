@@ -187,6 +187,10 @@ class Paths(harness.LiveTest):
         texts = {path for _, path in paths}
         for path in ('SESSIONS["s299"]', "SMALL[99]", "DERIVED[0]", "DYNAMIC", "POINTS[19]", "MANY"):
             self.assertIn("App::" + path, texts)
+        typed = ['App::SESSIONS["s299"]', "App::SMALL[99]", "App::DERIVED[0]", "App::DYNAMIC"]
+        starts = {path: address for address, path in paths}
+        self.assertEqual(harness.addresses_typed(self.core, typed, self.path("typed")),
+                         [starts[path] for path in typed])
 
     def test_paths_lead_to_their_objects(self):
         paths, _ = self.paths("class IN ('Range', 'Module') "

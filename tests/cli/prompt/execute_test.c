@@ -201,6 +201,13 @@ TEST(commands_are_found_by_name)
 {
 	assert_string_equal(command_find("help")->name, "help");
 	assert_null(command_find("helper"));
+	assert_string_equal(command_find("sum")->name, "summarize");
+	assert_string_equal(command_find("bt")->name, "backtrace");
+	assert_string_equal(command_find("x")->name, "dump");
+	assert_string_equal(command_find("?")->name, "help");
+	assert_null(command_find("s"));
+	assert_null(command_find(""));
+	assert_error(command_unknown("fi"), ERROR_USAGE, "'fi' may be 'find32', 'findbytes'");
 	assert_error(command_unknown("hlep"), ERROR_USAGE,
 		     "unknown command 'hlep'; did you mean 'help'?");
 }

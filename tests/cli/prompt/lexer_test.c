@@ -123,3 +123,23 @@ TEST(very_long_lines_are_split)
 	assert_no_error(line_split(text, &line));
 	assert_int_equal(line.count, WORDS);
 }
+
+TEST(a_statement_of_sql_is_one_word_with_its_quotes)
+{
+	check_words("sql SELECT a FROM b WHERE c = 'd e'", "sql/SELECT a FROM b WHERE c = 'd e'");
+	check_words("  sql  select '|' || \"x\" > 1", "sql/select '|' || \"x\" > 1");
+	check_words("sql --format csv WITH t AS (SELECT 1) SELECT * FROM t --table result",
+		    "sql/--format/csv/WITH t AS (SELECT 1) SELECT * FROM t/--table/result");
+	check_words("sql SELECT 1; SELECT ';' -- two", "sql/SELECT 1; SELECT ';' -- two");
+	check_target("sql SELECT 1 > 0; > file", "sql/SELECT 1 > 0", TO_FILE, "file");
+	check_target("sql VALUES ('a|b') ; | cat -n", "sql/VALUES ('a|b') ", TO_SHELL, "cat -n");
+	check_error("sql SELECT 'a", "the quote in 'a is not closed");
+}
+
+TEST(a_quoted_statement_and_other_commands_are_as_ever)
+{
+	check_words("sql 'SELECT 1'", "sql/SELECT 1");
+	check_target("sql .tables > file", "sql/.tables", TO_FILE, "file");
+	check_words("sqlite SELECT 'a'", "sqlite/SELECT/a");
+	check_target("help SELECT | cat", "help/SELECT", TO_SHELL, "cat");
+}
