@@ -276,8 +276,10 @@ static void make_blocks(void)
 }
 
 /*
- * After a finalizer, 8.0 may still see the object where its own stack frames were, and keep it once
- * more, although the link is cleared.
+ * The collector keeps what its last collection marked, whatever became of it before: a stale word,
+ * such as one where its own stack frames were, may lead to an object whose link the collection
+ * before had cleared, or to a freed one that was on no list any more. Of objects on lists it clears
+ * the marks, but not of those on lists of threads.
  */
 static void note_held(void)
 {
@@ -285,7 +287,7 @@ static void note_held(void)
 		struct record *record = &records[i];
 		void *object = (void *)record->address;
 
-		record->held = object && record->fate == DROPPED && GC_base(object) == object &&
+		record->held = object && record->fate != KEPT && GC_base(object) == object &&
 			       GC_is_marked(object);
 	}
 }
@@ -304,7 +306,7 @@ static enum word word_of(const struct record *record)
 	case KEPT:
 		return LIVE;
 	case FREED:
-		return GONE_FREED;
+		return record->held ? UNKNOWN : GONE_FREED;
 	case DROPPED:
 		break;
 	}

@@ -46,7 +46,7 @@ def check_blocks(core, name, known):
 
 def check(heapcore, core, name, truth_path):
     if "-boehm" in name:
-        return boehm_test.check(heapcore, core, name, truth_path, collections.Counter(),
+        return boehm_test.check(heapcore, core, truth_path, collections.Counter(),
                                 has_program=False)
     if name.endswith("_i386"):
         return check_blocks(core, name, truth.Truth(truth_path))
