@@ -38,14 +38,11 @@ static unsigned int find_libraries(const struct image *image, const struct progr
 {
 	static const char type_info[] = "N10__cxxabiv117__class_type_infoE";
 	static const char libcxx[] = "NSt3__1";
-	const struct module *main =
-		program_find_module(program, image_auxiliary(image, AT_ENTRY, 0));
+	const struct module *main = program_main_module(program);
 	unsigned int found = find_loaded(program);
 
 	if (found)
 		return found;
-	if (!main && program->module_count > 0)
-		main = &program->modules[0];
 	if (!main || !program_knows_modules(program) || !module_has_constants(image, main))
 		return LIBSTDCXX | LIBCXX;
 	if (!module_holds(image, main, type_info, strlen(type_info)))

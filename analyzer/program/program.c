@@ -79,6 +79,14 @@ const struct module *program_find_module(const struct program *program, uint64_t
 	return above > 0 && address < modules[above - 1].end ? &modules[above - 1] : NULL;
 }
 
+const struct module *program_main_module(const struct program *program)
+{
+	uint64_t entry = image_auxiliary(program->image, AT_ENTRY, 0);
+	const struct module *main = program_find_module(program, entry);
+
+	return main || program->module_count == 0 ? main : &program->modules[0];
+}
+
 bool program_knows_modules(const struct program *program)
 {
 	const struct image *image = program->image;

@@ -95,6 +95,13 @@ DEFINE_CLEANUP(program_destroy, struct program *)
 /* The module that has address in one of its mappings, or NULL. */
 const struct module *program_find_module(const struct program *program, uint64_t address);
 
+/*
+ * The module that the program itself is, or NULL: the one with the entry point or, where the dump
+ * does not tell that, the lowest. Libraries are below it where mappings are made upwards, such as
+ * with 'ulimit -s unlimited'.
+ */
+const struct module *program_main_module(const struct program *program);
+
 /* The address in a module that the word is without a signature; otherwise the word. */
 uint64_t program_unsigned(const struct program *program, uint64_t word);
 

@@ -16,6 +16,7 @@ import subprocess
 import unittest
 
 import harness
+import layouts
 from harness import LiveTest, addresses, ask
 
 PROGRAM = os.path.join(harness.PROGRAMS, "rust_objects.rs")
@@ -43,7 +44,7 @@ class Truth:
 
 @unittest.skipUnless(shutil.which("rustc"), "no rustc")
 class RustTest(LiveTest):
-    def core(self, *flags, stripped=False):
+    def core(self, *flags, stripped=False, layout=None):
         program, truth = self.path("rust_objects"), self.path("truth")
         run = harness.run("rustc", *flags, "-o", program, PROGRAM)
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -52,7 +53,7 @@ class RustTest(LiveTest):
             # As where a distribution built Rust's library.
             path = pathlib.Path(program)
             path.write_bytes(path.read_bytes().replace(b"/rustc/", b"/build/"))
-        process = self.start([program, truth])
+        process = self.start([program, truth], layout=layout)
         return harness.snap(process, self.path("core")), Truth(truth)
 
     def check_buffers(self, core, truth):
@@ -106,8 +107,8 @@ class RustTest(LiveTest):
                                            f"rust_objects::{name}"),
                                  truth.of_type(name))
 
-    def check(self, *flags):
-        core, truth = self.core(*flags)
+    def check(self, *flags, layout=None):
+        core, truth = self.core(*flags, layout=layout)
         self.assertEqual(len(truth.of("dyn")), 900)
         self.check_buffers(core, truth)
         self.check_tables(core, truth)
@@ -118,6 +119,9 @@ class RustTest(LiveTest):
 
     def test_not_optimised(self):
         self.check("-C", "debuginfo=0")
+
+    def test_libraries_below_the_program(self):
+        self.check("-C", "debuginfo=0", layout=layouts.Layout(legacy=True))
 
     def test_newer_names_of_symbols(self):
         self.check("-O", "-C", "symbol-mangling-version=v0")

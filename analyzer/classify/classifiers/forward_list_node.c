@@ -94,7 +94,7 @@ static bool starts_chain(struct reader *reader, allocation_id id)
 
 /*
  * Whether address is in the data of a library that allocates nothing as C++ does: it needs no
- * operator new. The first module is the program.
+ * operator new.
  */
 static bool is_in_c_library(struct reader *reader, uint64_t address)
 {
@@ -103,7 +103,7 @@ static bool is_in_c_library(struct reader *reader, uint64_t address)
 					    NULL };
 	const struct module *module = program_find_module(reader->program, address);
 
-	if (!module || module == &reader->program->modules[0])
+	if (!module || module == program_main_module(reader->program))
 		return false;
 	if (reader->library != module)
 		reader->library_has_new =

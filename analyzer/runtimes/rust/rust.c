@@ -35,8 +35,9 @@ static bool has_places(const struct image *image, const struct module *module)
 /* Libraries in Rust that other programs load are not looked for. */
 static bool is_written_in_rust(const struct runtime_context *context)
 {
-	return context->program->module_count > 0 &&
-	       has_places(context->image, &context->program->modules[0]);
+	const struct module *module = program_main_module(context->program);
+
+	return module && has_places(context->image, module);
 }
 
 static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
