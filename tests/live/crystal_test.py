@@ -20,6 +20,7 @@ import tempfile
 import unittest
 
 import harness
+import layouts
 
 ROOT = os.environ.get("CRYSTAL_ROOT")
 PROGRAM = os.path.join(harness.PROGRAMS, "crystal_objects.cr")
@@ -171,12 +172,12 @@ class CrystalTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def take_core(self, name, *arguments):
-        directory = self.path("-".join([name, "core", *arguments]))
+    def take_core(self, name, *arguments, layout=None):
+        directory = self.path("-".join([name, "core", *arguments, str(layout or "")]))
         os.mkdir(directory)
         self.addCleanup(shutil.rmtree, directory)
         truth = os.path.join(directory, "truth")
-        process = harness.start([self.path(name), truth, *arguments], truth, directory)
+        process = harness.start([self.path(name), truth, *arguments], truth, directory, layout)
         self.addCleanup(harness.end, process)
         # So that it waits where it will be waiting.
         harness.settle(process)
@@ -192,9 +193,9 @@ class CrystalTest(unittest.TestCase):
                 self.skipTest(f"{error}; {obstacle}")
             return harness.kernel_core(process, directory)
 
-    def build(self, name):
+    def build(self, name, layout=None):
         self.builds[name].result()
-        return self.take_core(name)
+        return self.take_core(name, layout=layout)
 
     def build_stripped(self, name, other, *flags):
         """The other build without its symbols, or without what the flags say."""
@@ -429,6 +430,9 @@ class CrystalTest(unittest.TestCase):
 
     def test_all_is_named_in_a_static_program(self):
         self.check_all(*self.build("static"))
+
+    def test_fibers_where_the_main_stack_has_no_limit(self):
+        self.check_fibers(*self.build("static", layouts.Layout(unlimited=True)))
 
     def check_optimised(self, name, truth, core):
         self.check_nothing_wrong(truth, core)

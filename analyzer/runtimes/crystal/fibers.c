@@ -134,7 +134,7 @@ static bool is_fiber(const uint64_t *words, const struct layout *layout)
 	uint64_t bottom = words[layout->bottom];
 
 	return words[0] == layout->type && words[RESUMABLE] <= 1 && words[STACK] > 0 &&
-	       bottom > words[STACK] && bottom - words[STACK] < LARGEST_STACK &&
+	       bottom > words[STACK] &&
 	       (words[RESUMABLE] == 0 ||
 		(words[STACK_TOP] >= words[STACK] && words[STACK_TOP] < bottom));
 }
@@ -242,12 +242,27 @@ static char *copy_name(const struct image *image, uint64_t address)
 	return text ? strndup(text, size < LONGEST_NAME ? size : LONGEST_NAME) : NULL;
 }
 
-static struct fiber make_fiber(const struct candidate *candidate, const struct layout *layout,
-			       const struct program *program)
+/*
+ * The main fiber has the process's stack, which without a limit seems to begin where the mapping
+ * below ends, or ended when it was asked: it begins where its own mapping does.
+ */
+static uint64_t stack_start(const struct image *image, uint64_t start, uint64_t end)
+{
+	const struct region *region;
+
+	if (end - start < LARGEST_STACK)
+		return start;
+	region = image_find(image, end - WORD);
+	return region && region->start > start ? region->start : start;
+}
+
+static struct fiber make_fiber(const struct image *image, const struct candidate *candidate,
+			       const struct layout *layout, const struct program *program)
 {
 	struct fiber fiber = {
 		.object = candidate->address,
-		.start = candidate->words[STACK],
+		.start = stack_start(image, candidate->words[STACK],
+				     candidate->words[layout->bottom]),
 		.end = candidate->words[layout->bottom],
 		.live = candidate->words[STACK_TOP],
 		.running = candidate->words[RESUMABLE] == 0,
@@ -281,7 +296,7 @@ static struct error *add_fibers(const struct search *search, const struct layout
 
 		if (links.next && !words[links.next] && !words[links.previous])
 			continue;
-		fiber = make_fiber(&candidates[i], layout, program);
+		fiber = make_fiber(search->image, &candidates[i], layout, program);
 		if (name)
 			fiber.name = copy_name(search->image, words[name]);
 		TRY(fibers_add(fibers, fiber));
