@@ -88,6 +88,12 @@ static struct error *explain_memory(struct first_screen *screen)
 	return NULL;
 }
 
+static struct error *find_holders(struct first_screen *screen)
+{
+	TRY(analysis_need(screen->analysis, STAGE_OBJECT_PATHS));
+	return holders_find(screen->analysis, screen->holders, &screen->holder_count);
+}
+
 static struct error *find_leaks(struct first_screen *screen)
 {
 	struct analysis *analysis = screen->analysis;
@@ -107,6 +113,19 @@ static struct error *find_leaks(struct first_screen *screen)
 	return NULL;
 }
 
+/* Where memory is short, the rest is shown without. */
+static struct error *do_without(struct analysis *analysis, struct error *error, bool *ret_missing)
+{
+	_cleanup_(error_destroy) struct error *owned = error;
+
+	if (!error || error_code(error) != ERROR_NO_MEMORY)
+		return take(owned);
+	*ret_missing = true;
+	owned = analysis_explain_shortage(analysis, "'info'", take(owned));
+	analysis_doubt(analysis, error_message(owned));
+	return NULL;
+}
+
 static struct error *find(struct first_screen *screen)
 {
 	struct analysis *analysis = screen->analysis;
@@ -115,9 +134,8 @@ static struct error *find(struct first_screen *screen)
 	TRY(unexplained_note(analysis));
 	TRY(count_sets(screen));
 	TRY(explain_memory(screen));
-	TRY(holders_find(analysis, screen->holders, &screen->holder_count));
-	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
-	TRY(find_leaks(screen));
+	TRY(do_without(analysis, find_holders(screen), &screen->lacks_holders));
+	TRY(do_without(analysis, find_leaks(screen), &screen->lacks_leaks));
 	TRY(rows_count_likely_held(analysis, analysis_leaked(analysis),
 				   &screen->sets[OVERVIEW_LEAKED], &screen->likely_held));
 	return hidden_note(analysis);

@@ -31,6 +31,7 @@ struct first_screen {
 	struct set_total sets[OVERVIEW_SETS];
 	struct holder holders[MOST_HOLDERS];
 	size_t holder_count;
+	bool lacks_holders, lacks_leaks;    /* for want of memory */
 	struct leak_root_kinds leaks;	    /* those that lost most are first */
 	char *allocated_by[OVERVIEW_LEAKS]; /* owned; NULL: not known */
 	size_t leak_count;		    /* of these */

@@ -171,18 +171,15 @@ static struct error *write_memory(const struct overview_memory *memory, struct r
 
 static struct error *write_heap(const struct first_screen *screen, struct report *report)
 {
-	const struct set_total *sets = screen->sets;
-	struct set_total used = sets[OVERVIEW_USED], leaked = sets[OVERVIEW_LEAKED];
-	char count[NUMBER_SIZE], bytes[NUMBER_SIZE], lost_count[NUMBER_SIZE], lost[NUMBER_SIZE];
+	struct set_total used = screen->sets[OVERVIEW_USED], leaked = screen->sets[OVERVIEW_LEAKED];
+	char count[NUMBER_SIZE], bytes[NUMBER_SIZE], lost[NUMBER_SIZE];
 
-	grouped(leaked.count, lost_count);
 	grouped(leaked.bytes, lost);
 	return write_line(report,
-			  format_text("Heap: %s bytes in %s allocations%s%s%s%s%s",
+			  format_text("Heap: %s bytes, %s allocations%s%s%s",
 				      grouped(used.bytes, bytes), grouped(used.count, count),
-				      leaked.count ? "; " : "", leaked.count ? lost_count : "",
-				      leaked.count ? " leaked, " : "", leaked.count ? lost : "",
-				      leaked.count ? " bytes" : ""));
+				      leaked.count ? "; " : "", leaked.count ? lost : "",
+				      leaked.count ? " bytes leaked" : ""));
 }
 
 /* The two columns of text in each row; all owned. */
@@ -271,7 +268,9 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 	_cleanup_(texts_deinit) struct texts texts = { 0 };
 
 	if (screen->holder_count == 0) {
-		rows_text(report, "No object or variable holds a fiftieth of the heap.");
+		rows_text(report, screen->lacks_holders
+					  ? "Who holds it is not known, for memory is short."
+					  : "No object or variable holds a fiftieth of the heap.");
 		return NULL;
 	}
 	for (; texts.count < screen->holder_count && texts.count < MOST_SHOWN; texts.count++) {
@@ -326,7 +325,9 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 	char number[NUMBER_SIZE];
 
 	if (count == 0) {
-		rows_text(report, "Nothing leaked.");
+		rows_text(report, screen->lacks_leaks
+					  ? "What leaked is not known by kind, for memory is short."
+					  : "Nothing leaked.");
 		return NULL;
 	}
 	for (; texts.count < count; texts.count++) {

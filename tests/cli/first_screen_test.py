@@ -157,6 +157,14 @@ class FirstScreenTest(LiveTest):
         self.assertRegex("\n".join(lines), r"\nwarning: .* truncated")
         self.check_fits(self.in_a_pipe(core))
 
+    def test_what_memory_is_short_for_is_left_out(self):
+        core, _ = self.core_of_holders("lose")
+        run = harness.run(harness.HEAPCORE, "-q", "--max-memory", "2600K", core, "info")
+        self.assertEqual(run.returncode, harness.INCOMPLETE, run.stderr)
+        self.assertRegex(run.stdout, r"\nHeap: [\d,]+ bytes, [\d,]+ allocations; ")
+        self.assertIn("\nWho holds it is not known, for memory is short.\n", run.stdout)
+        self.assertRegex(run.stdout, r"\nwarning: out of memory in ")
+
     def test_quiet_says_only_what_was_asked(self):
         core, _ = self.core_of_holders()
         self.assertEqual(self.on_terminal(core, "-q"), [])

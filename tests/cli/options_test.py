@@ -173,7 +173,7 @@ class BatchTest(FrontEndTest):
     def test_without_a_command_and_without_input_there_is_an_overview(self):
         run = self.run_heapcore(FINE, "-q", "core.1")
         self.assertRegex(run.output, r"\A\S*many \(process \d+, 1 thread\)\nCore core\.1: ")
-        self.assertRegex(run.output, r"\nHeap: .*; \d+ leaked, [\d,]+ bytes\n")
+        self.assertRegex(run.output, r"\nHeap: .* allocations; [\d,]+ bytes leaked\n")
         self.assertEqual(self.run_heapcore(FINE, "-q", "core.1", text="let big = used\n").output
                          .count("Core"), 0)
 
