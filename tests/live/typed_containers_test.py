@@ -44,7 +44,7 @@ class TypedContainersTest(LiveTest):
         core = self.check("-O2")
         # A name is taken as it is printed.
         names = re.findall(r"Type (std::.*list<.*) has 1 instance ",
-                           ask("-q", core, "summarize", "used").stdout)
+                           ask("-q", core, "summarize", "used", "--all").stdout)
         self.assertEqual(len(names), 1)
         self.assertEqual(
             len(addresses("-q", core, "enumerate", "used", names[0])), 1)
