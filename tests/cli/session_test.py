@@ -38,6 +38,7 @@ import tempfile
 import unittest
 
 import harness
+import layouts
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 HEAPCORE = os.environ["HEAPCORE"]
@@ -104,7 +105,8 @@ class Dumps:
     def core(self, command):
         name, *arguments = command.split()
         program = self.compile(name)
-        with harness.ended(harness.launch([program] + arguments)) as process:
+        layout = layouts.choose(name, only_cache=True)
+        with harness.ended(harness.launch([program] + arguments, layout=layout)) as process:
             if harness.wait_for_line(process, "older", "ready") == "older":
                 core = self.take_core(process)
                 os.rename(core, core + OLDER)

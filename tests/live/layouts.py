@@ -126,12 +126,17 @@ def still(command, legacy=False):
     return ["setarch", *options, *command] if options else list(command)
 
 
-def choose(name):
-    """A layout for the program that is started next."""
+def choose(name, only_cache=False):
+    """
+    A layout for the program that is started next. only_cache: answers are compared word by word,
+    whose order and free bytes depend on the rest.
+    """
     number, given = next(_counter), os.environ.get("HEAPCORE_LAYOUT", "usual")
     if given == "usual":
         return Layout()
     layout = random.Random(f"{SEED} {number}").choice(ALL) if given == "any" else parse(given)
+    if only_cache:
+        layout = Layout(layout.cache)
     print(f"layout {number} (HEAPCORE_LAYOUT_SEED={SEED}): {name}: {layout}", flush=True)
     return layout
 
