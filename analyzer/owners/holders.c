@@ -241,7 +241,7 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	if (find_chosen(finder, group) == MOST_HOLDERS)
 		return NULL;
 	content.key = kind_at(finder, position);
-	if (above ? content.key == above->kind : kind_tag(content.key) == BY_PATTERN)
+	if ((above && content.key == above->kind) || kind_tag(content.key) == BY_PATTERN)
 		content.count = count_links(finder, position, content.key);
 	return count_content(finder, group, content);
 }

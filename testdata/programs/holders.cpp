@@ -46,7 +46,12 @@ struct table {
 	void **rows[2];
 };
 
+struct registry {
+	std::map<int, std::string> people;
+};
+
 std::map<int, std::string> orders;
+registry *members;
 session *sessions;
 table *tables;
 
@@ -69,6 +74,10 @@ static void __attribute__((noinline)) fill()
 		sessions = first;
 	}
 	say("sessions");
+	members = new registry;
+	for (int i = 0; i < 15000; i++)
+		members->people[i] = std::string(50, 'x');
+	say("members");
 	tables = (table *)hold(sizeof(*tables));
 	held = 0;
 	for (int i = 0; i < 2; i++) {

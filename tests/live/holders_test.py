@@ -67,6 +67,8 @@ class HoldersTest(LiveTest):
         orders = next(owner for owner in held if owner.startswith("orders"))
         self.assertEqual(held[orders], (truth["orders"], 20000))
         self.assertEqual(held["sessions (holders)"], (truth["sessions"], 10000))
+        # A map in an object: many of its nodes have no node alone above them.
+        self.assertIn((truth["members"], 15000), held.values())
         below = {row for owner, row in found if owner.endswith(" in tables (holders)")}
         self.assertEqual(below, {(truth["first"], 2000), (truth["second"], 2000)})
         # All other views have the same bytes.
