@@ -26,6 +26,7 @@ static void glibc_close(struct heap *base)
 	array_release(&heap->tcaches);
 	array_release(&heap->suspects);
 	array_release(&heap->fast_links);
+	array_release(&heap->gaps);
 	array_release(&heap->vouched);
 	array_release(&heap->arena_addresses);
 	table_release(&heap->arena_numbers);
@@ -76,6 +77,7 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->tcaches.memory.account = context->account;
 	heap->suspects.memory.account = context->account;
 	heap->fast_links.memory.account = context->account;
+	heap->gaps.memory.account = context->account;
 	heap->vouched.memory.account = context->account;
 	heap->arena_addresses.memory.account = context->account;
 	heap->arena_numbers.memory.account = context->account;

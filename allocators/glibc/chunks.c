@@ -302,6 +302,7 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret
 		*ret_chunk = behind;
 		return NULL;
 	}
+	TRY(array_append(&walk->heap->gaps, (struct memory_range){ behind, *ret_chunk }));
 	return begin_region(walk, *ret_chunk);
 }
 

@@ -205,6 +205,8 @@ struct glibc_heap {
 	struct number_list vouched;
 	bool vouched_known;
 
+	/* Between parts of a main arena, by address: malloc may have mapped chunks there, too. */
+	ARRAY(struct memory_range) gaps;
 	uint64_t mapped_count, mapped_size; /* mmapped chunks found */
 	uint64_t mapped_gap;		    /* behind one, where another might be; or 0 */
 	size_t first_block;		    /* of this heap in the sink */

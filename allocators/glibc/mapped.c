@@ -79,6 +79,18 @@ static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 	return false;
 }
 
+/* Memory that was walked is taken, but for the gaps in it. */
+static struct error *take_walked(struct scan *scan, struct memory_range done)
+{
+	array_for_each(gap, &scan->heap->gaps) {
+		if (gap->start < done.start || gap->end > done.end)
+			continue;
+		TRY(array_append(&scan->taken, (struct memory_range){ done.start, gap->start }));
+		done.start = gap->end;
+	}
+	return array_append(&scan->taken, done);
+}
+
 /* Stacks, heaps, memory walked before and that of other allocators hold no chunk of this kind. */
 static struct error *collect_taken(struct scan *scan, const struct memory_range *done,
 				   size_t done_count)
@@ -88,7 +100,7 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 	size_t owned_count = owned ? owned->ranges.count : 0;
 
 	for (size_t i = 0; i < done_count; i++)
-		TRY(array_append(&scan->taken, done[i]));
+		TRY(take_walked(scan, done[i]));
 	list_for_each(subheap, scan->heap->subheaps, scan->heap->subheap_count) {
 		TRY(array_append(&scan->taken,
 				 (struct memory_range){ subheap->start, subheap->end }));

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import harness
+import layouts
 import truth
 from harness import Skipped
 
@@ -143,8 +144,11 @@ def start(options, case, directory):
         launcher = []
     launcher = shlex.split(getattr(options, "emulator", "")) + launcher
     tunables = {"GLIBC_TUNABLES": case.tunables} if case.tunables else {}
+    # The main heap is mapped then: upwards, chunks of their own come between its parts.
+    layout = (layouts.Layout(legacy=True)
+              if case.tunables == "glibc.malloc.hugetlb=2" else None)
     return harness.start([*launcher, path, *case.arguments],
-                         os.path.join(directory, "truth"), directory,
+                         os.path.join(directory, "truth"), directory, layout,
                          **tunables)
 
 
