@@ -36,7 +36,8 @@ enum reading { READING_MODULES, READING_STACKS, READING_HEAPS };
 struct search {
 	const struct image *image;
 	const struct program *program;
-	uint64_t lowest; /* where the system maps memory */
+	uint64_t lowest;  /* where the system maps memory */
+	uint64_t upwards; /* where it does so upwards: below the program; or 0 */
 	enum reading reading;
 	ARRAY(struct hole) holes;
 };
@@ -69,6 +70,13 @@ static bool is_of_module(const struct search *search, uint64_t below, uint64_t a
 	return false;
 }
 
+/* A mapping is next to others: to those above it or, if made upwards, to those below it. */
+static bool is_near_mappings(const struct search *search, const struct hole *hole, uint64_t address)
+{
+	return hole->end - address < REACH ||
+	       (address < search->upwards && address - hole->start < REACH);
+}
+
 /* What is between two regions, and writable memory without contents, is a hole. */
 static bool find_hole(const struct search *search, uint64_t address, struct hole *ret)
 {
@@ -92,7 +100,7 @@ static bool find_hole(const struct search *search, uint64_t address, struct hole
 	ret->is_guarded = is_guard(below) && below->end == ret->start && is_guard(region) &&
 			  region->start == ret->end;
 	/* An end of the memory below is no address in the hole. */
-	return ret->end - address < REACH &&
+	return is_near_mappings(search, ret, address) &&
 	       (ret->is_guarded ||
 		(address > ret->start && !is_of_module(search, ret->start - 1, address)));
 }
@@ -105,12 +113,17 @@ static bool is_below_main_stack(const struct search *search, const struct hole *
 	return stack && stack->kind == STACK_MAIN;
 }
 
-/* Whether a thread that ended had its control block there, at the upper end of a stack of 8 MB. */
-static bool may_be_thread(const struct hole *hole, uint64_t address)
+/*
+ * Whether a thread that ended had its control block there, at the upper end of one of the stacks of
+ * 8 MB that followed each other in the hole.
+ */
+static bool may_be_thread(const struct search *search, const struct hole *hole, uint64_t address)
 {
 	enum { STACK = (8 << 20) + PAGE, BLOCK_REACH = 4 * PAGE, BLOCK_ALIGNMENT = 64 };
+	uint64_t below_end = address < search->upwards ? STACK - (address - hole->start) % STACK
+						       : (hole->end - address) % STACK;
 
-	return address % BLOCK_ALIGNMENT == 0 && (hole->end - address) % STACK < BLOCK_REACH &&
+	return address % BLOCK_ALIGNMENT == 0 && below_end < BLOCK_REACH &&
 	       hole->end - hole->start >= STACK;
 }
 
@@ -127,8 +140,9 @@ static struct error *add_word(void *data, uint64_t where, uint64_t word)
 	if (!may_lead_on(search, word) || !find_hole(search, word, &hole))
 		return NULL;
 	/* Much in a heap was left behind. */
-	if (!hole.is_guarded && (search->reading == READING_HEAPS ||
-				 is_below_main_stack(search, &hole) || may_be_thread(&hole, word)))
+	if (!hole.is_guarded &&
+	    (search->reading == READING_HEAPS || is_below_main_stack(search, &hole) ||
+	     may_be_thread(search, &hole, word)))
 		return NULL;
 	hole.first = word;
 	hole.place = where;
@@ -216,6 +230,14 @@ static uint64_t lowest_mapped(const struct program *program)
 	return lowest == UINT64_MAX || lowest < REACH ? lowest : lowest - REACH;
 }
 
+/* Where libraries are below the program, memory is mapped upwards from them. */
+static uint64_t end_of_upwards(const struct program *program)
+{
+	const struct module *main = program_main_module(program);
+
+	return main && main != &program->modules[0] ? main->start : 0;
+}
+
 /* Whether the code whose variable leads there calls what keeps memory out of cores, too. */
 static bool may_hide(const struct search *search, const struct hole *hole)
 {
@@ -265,6 +287,7 @@ struct error *hidden_note(struct analysis *analysis)
 	if (!bitmap_weight(analysis_leaked(analysis)) || image_word_size(search.image) != WORD)
 		return NULL;
 	search.lowest = lowest_mapped(search.program);
+	search.upwards = end_of_upwards(search.program);
 	error = search_all(&search, analysis_index(analysis));
 	if (!error)
 		judge(analysis, &search);

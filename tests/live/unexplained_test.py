@@ -59,14 +59,17 @@ class UnexplainedTest(LiveTest):
             self.check(self.core_of("chained", mode), FINE, not_says=CHAINED)
 
     def test_memory_that_the_program_keeps_out_of_cores(self):
-        # Its addresses lie below libraries, or in the place of a large cache of the loader.
-        for size in (8, 150):
-            with self.subTest(cache=size):
-                core = self.core_of("kept_out", by=gcore, layout=layouts.Layout(size))
+        # Its addresses lie below libraries, above them, or in the place of a large cache.
+        for layout in (layouts.Layout(8), layouts.Layout(8, legacy=True), layouts.Layout(150)):
+            with self.subTest(layout=str(layout)):
+                core = self.core_of("kept_out", by=gcore, layout=layout)
                 self.check(core, INCOMPLETE, HIDDEN)
 
     def test_addresses_of_what_was_unmapped(self):
-        self.check(self.core_of("kept_out", "stale", by=gcore), FOUND, not_says=HIDDEN)
+        for layout in (layouts.Layout(8), layouts.Layout(8, legacy=True), layouts.Layout(150)):
+            with self.subTest(layout=str(layout)):
+                core = self.core_of("kept_out", "stale", by=gcore, layout=layout)
+                self.check(core, FOUND, not_says=HIDDEN)
 
     def test_a_process_under_valgrind(self):
         program = self.compile("chained", "chained.c")
