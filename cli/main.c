@@ -108,7 +108,7 @@ static struct error *compare(struct session *session, const struct options *opti
 		return NULL;
 	progress_line_begin(&session->progress);
 	error = compare_cores(session->analysis, options->compared, options->compared_count,
-			      ASPECT_SIZE, NULL, NULL, &diff);
+			      ASPECT_SIZE, false, NULL, NULL, &diff);
 	progress_line_stop(&session->progress);
 	session_show_findings(session);
 	return error;

@@ -80,6 +80,7 @@ static struct error *create(enum aspect aspect, struct memory_account *account, 
 	diff->aspect = aspect;
 	diff->account = account;
 	group_table_init(&diff->groups, account);
+	group_table_init(&diff->holders, account);
 	diff->oldest = (struct oldest){ .list.account = account, .groups.memory.account = account };
 	*ret = diff;
 	return NULL;
@@ -90,6 +91,7 @@ void diff_destroy(struct diff *diff)
 	for (size_t i = 0; i < diff->core_count; i++)
 		free(diff->cores[i].path);
 	group_table_deinit(&diff->groups);
+	group_table_deinit(&diff->holders);
 	oldest_deinit(&diff->oldest);
 	free(diff);
 }
@@ -115,15 +117,15 @@ static struct error *add_core(struct diff *diff, const struct analysis *analysis
 	return NULL;
 }
 
-static struct error *add_groups(struct diff *diff, const struct census *census,
-				struct group_numbers *ret)
+static struct error *add_groups(const struct diff *diff, struct group_table *table,
+				const struct census *census, struct group_numbers *ret)
 {
 	TRY(array_resize(ret, census->keys.count));
 	for (size_t i = 0; i < census->keys.count; i++) {
 		const struct tally *tally = &census->keys.items[i];
 		const struct census_name name = census_name(census, tally->key);
 
-		TRY(group_table_add(&diff->groups, &name, diff->core_count - 1,
+		TRY(group_table_add(table, &name, diff->core_count - 1,
 				    (struct set_total){ tally->count, tally->bytes },
 				    ret->items + i));
 	}
@@ -139,6 +141,18 @@ static struct error *make_sets(struct analysis *newest, struct matching *matchin
 	TRY(named_sets_assign(sets, NEW_SET, &set));
 	set = take(matching->survived);
 	return named_sets_assign(sets, SURVIVED_SET, &set);
+}
+
+static struct error *count_holders(struct diff *diff, struct analysis *analysis)
+{
+	_cleanup_(census_deinit) struct census census = { 0 };
+	_cleanup_(array_release) struct group_numbers groups = {
+		.memory.account = diff->account,
+	};
+
+	TRY(census_need(analysis, ASPECT_OWNER));
+	TRY(census_take(analysis, ASPECT_OWNER, NULL, NULL, &census));
+	return add_groups(diff, &diff->holders, &census, &groups);
 }
 
 static struct error *count_core(struct diff *diff, struct analysis *analysis, bool is_newest)
@@ -164,14 +178,14 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 		TRY(matching_begin(&matching));
 	TRY(census_take(analysis, diff->aspect, matches ? matching_visit : NULL, &matching,
 			&census));
-	TRY(add_groups(diff, &census, &groups));
+	TRY(add_groups(diff, &diff->groups, &census, &groups));
 	if (matches)
 		TRY(matching_end(&matching, &groups));
 	if (matches && is_newest)
 		TRY(make_sets(analysis, &matching));
 	core->total = allocations_total(analysis_index(analysis),
 					allocation_used(analysis_index(analysis)));
-	return NULL;
+	return diff->has_holders ? count_holders(diff, analysis) : NULL;
 }
 
 /* Add the first incomplete finding of an older core to those of the newest. */
@@ -238,19 +252,21 @@ static struct error *finish(struct diff *diff, struct analysis *newest)
 	named_sets_forget(analysis_named_sets(newest), SURVIVED_SET);
 	TRY(count_core(diff, newest, true));
 	group_table_sort(&diff->groups, diff->core_count);
+	group_table_sort(&diff->holders, diff->core_count);
 	oldest_deinit(&diff->oldest);
 	check_order(newest, diff);
 	return NULL;
 }
 
 struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
-			    enum aspect aspect,
+			    enum aspect aspect, bool holders,
 			    struct error *(*visit)(void *data, struct analysis *older), void *data,
 			    struct diff **ret)
 {
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
 
 	TRY(create(aspect, analysis_account(newest), &diff));
+	diff->has_holders = holders;
 	for (size_t i = 0; i < count; i++)
 		TRY(add_older(diff, newest, paths[i], visit, data));
 	TRY(finish(diff, newest));

@@ -82,7 +82,9 @@ struct diff {
 	 * what shrank last.
 	 */
 	struct group_table groups;
-	struct oldest oldest; /* of the oldest core; empty at the end */
+	bool has_holders;
+	struct group_table holders; /* the same by ASPECT_OWNER, if asked for */
+	struct oldest oldest;	    /* of the oldest core; empty at the end */
 };
 
 void diff_destroy(struct diff *diff);
@@ -93,9 +95,10 @@ DEFINE_CLEANUP(diff_destroy, struct diff *)
  * to the newest, whose sets NEW_SET and SURVIVED_SET are made, or forgotten if the cores are of
  * different runs. That an older core cannot be trusted is added to the findings of the newest.
  * visit, unless it is NULL, is called with the analysis of each older core after it was counted.
+ * holders: find who holds what grew, too, which takes the dominators of each core.
  */
 struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
-			    enum aspect aspect,
+			    enum aspect aspect, bool holders,
 			    struct error *(*visit)(void *data, struct analysis *older), void *data,
 			    struct diff **ret);
 

@@ -12,6 +12,7 @@ struct diff_arguments {
 	const char **paths; /* of older cores, the oldest first */
 	size_t path_count;
 	enum aspect aspect;
+	bool has_aspect;
 	uint64_t elapsed; /* ns; 0: not said */
 	uint64_t limit;
 	bool has_limit;
@@ -29,6 +30,7 @@ static const struct argp_option options[] = {
 
 static struct error *take_aspect(struct diff_arguments *arguments, const char *value)
 {
+	arguments->has_aspect = true;
 	arguments->aspect = aspect_find(value);
 	if (arguments->aspect == ASPECTS)
 		return error_not(
@@ -101,7 +103,7 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 	};
 
 	TRY(compare_cores(analysis, arguments->paths, arguments->path_count, arguments->aspect,
-			  NULL, NULL, &diff));
+			  !arguments->has_aspect, NULL, NULL, &diff));
 	view.diff = diff;
 	diff_write_cores(report, &view);
 	diff_write_growth(report, &view);
@@ -117,7 +119,7 @@ const struct command command_diff = {
 		   "diff older.core --by owner --limit 5\n"
 		   "diff older.core --elapsed 12h",
 	.description =
-		"Name the oldest core first; the core that you opened is the newest. What grew most comes first; with three cores or more, what grew from each core to the next comes before that. Cores of one process are also compared allocation by allocation, by start, size and class, which makes the sets 'new' and 'survived'. Cores of different processes are compared by the counts of each kind. On the command line, 'heapcore diff OLD NEW' does the same.",
+		"Name the oldest core first; the core that you opened is the newest. The five classes and variables that hold most of what grew come first, each with what it alone holds beyond classes below it; '--by' leaves them out. Then the kinds follow, what grew most first; with three cores or more, what grew from each core to the next comes before that. Cores of one process are also compared allocation by allocation, by start, size and class, which makes the sets 'new' and 'survived'. Cores of different processes are compared by the counts of each kind. On the command line, 'heapcore diff OLD NEW' does the same.",
 	.word = WORD_FILE,
 	.options = options,
 	.parse = diff_parse,

@@ -306,8 +306,8 @@ static struct error *compare(struct gate *gate)
 	gate->old = calloc(options->limit_count, sizeof(*gate->old));
 	if (!gate->old)
 		return &error_no_memory;
-	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND, measure_older,
-			     gate, &gate->diff);
+	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND, false,
+			     measure_older, gate, &gate->diff);
 }
 
 static struct error *measure(struct gate *gate, struct gate_check *check)

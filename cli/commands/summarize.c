@@ -403,32 +403,43 @@ static bool differs_in_size(const struct kind_group *group, const struct kind_li
 	return true;
 }
 
-/* How many sizes the lines have, and from where to where; the one size that no line shows. */
-static struct error *set_sizes(struct summary_writer *writer, const struct kind_group *group,
-			       const struct kind_line *lines)
+/* The sizes of a kind: how many there are, and from where to where. */
+struct kind_sizes {
+	uint64_t count, least, most; /* count 0: not known of all lines */
+};
+
+static struct error *find_sizes(struct summary_writer *writer, const struct kind_group *group,
+				const struct kind_line *lines, struct kind_sizes *ret)
 {
 	_cleanup_(table_release) struct tally_table sizes = {
 		.memory.account = analysis_account(writer->analysis),
 	};
-	uint64_t least = UINT64_MAX, most = 0;
 
-	for (size_t i = 0; i < group->count; i++) {
+	*ret = (struct kind_sizes){ .least = UINT64_MAX };
+	for (size_t i = 0; writer->folds && i < group->count; i++) {
 		uint64_t size = size_of_line(writer, &lines[i]);
 
 		if (size == 0)
 			return NULL;
 		TRY(tally_add(&sizes, (struct tally){ .key = size, .count = 1 }));
-		least = size < least ? size : least;
-		most = size > most ? size : most;
+		ret->least = size < ret->least ? size : ret->least;
+		ret->most = size > ret->most ? size : ret->most;
 	}
-	if (sizes.count < 2 && differs_in_size(group, lines) && group->total.count > 1)
-		report_set(writer->report, "each", least);
-	if (sizes.count < 2)
-		return NULL;
-	report_set(writer->report, "sizes", sizes.count);
-	report_set(writer->report, "least", least);
-	report_set(writer->report, "most", most);
+	ret->count = sizes.count;
 	return NULL;
+}
+
+/* Of one size, only where no line of a part shows it. */
+static void set_sizes(struct report *report, const struct kind_group *group,
+		      const struct kind_line *lines, const struct kind_sizes *sizes)
+{
+	if (sizes->count == 1 && differs_in_size(group, lines) && group->total.count > 1)
+		report_set(report, "each", sizes->least);
+	if (sizes->count < 2)
+		return;
+	report_set(report, "sizes", sizes->count);
+	report_set(report, "least", sizes->least);
+	report_set(report, "most", sizes->most);
 }
 
 static struct error *write_head(struct summary_writer *writer, const struct kind_group *group,
@@ -439,7 +450,12 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	_cleanup_(free) char *makers = NULL;
 	const struct object_group *owner;
 	char number[CLASS_NAME_SIZE];
+	struct kind_sizes sizes;
 
+	/* A row that was begun must be ended. */
+	TRY(find_sizes(writer, group, lines, &sizes));
+	if (group->by == BY_TYPE)
+		TRY(find_makers(writer, lines, &makers));
 	switch ((int)group->by) {
 	case BY_SIGNATURE:
 		report_set(report, group->count > 1 ? "several named" : "name", group->name);
@@ -456,7 +472,6 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 		break;
 	case BY_TYPE:
 		report_set(report, "type", group->name);
-		TRY(find_makers(writer, lines, &makers));
 		report_set(report, "allocated by", makers);
 		break;
 	case BY_IDENTITY:
@@ -471,8 +486,7 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	default:
 		report_set(report, "group", "Unrecognized allocations");
 	}
-	if (writer->folds)
-		TRY(set_sizes(writer, group, lines));
+	set_sizes(report, group, lines, &sizes);
 	end_row(writer, &group->total);
 	return NULL;
 }

@@ -67,14 +67,15 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
-/* By how many bytes an hour; absent if nobody knows how long it took. */
+/* By how many bytes an hour; absent if nobody knows how long it took, or it took seconds. */
 static void report_rate(struct report *report, const struct diff_view *view, int64_t bytes)
 {
+	enum { LEAST_SECONDS = 60 };
 	static const double most = (double)INT64_MAX;
-	double hours = (double)elapsed(view) / SECOND / 3600;
+	double seconds = (double)elapsed(view) / SECOND;
+	double hours = seconds < LEAST_SECONDS ? 0 : seconds / 3600;
 	double rate = hours > 0 ? (double)bytes / hours : 0;
 
-	/* Between two moments that are next to each other it tells nothing. */
 	report_add(report, VALUE_IF(hours > 0 && rate > -most && rate < most, (int64_t)rate));
 }
 
@@ -216,8 +217,33 @@ static void write_total(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
+/* Who holds what grew, before what that is. */
+static void write_holders(struct report *report, const struct diff_view *view)
+{
+	static const struct table table =
+		TABLE("holder growth", "Held by {holder}: {growth} bytes in {growth count} allocations",
+		      { "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
+		      { "holder", VALUE_TEXT });
+	enum { MOST_HOLDERS = 5 };
+	const struct group_table *table_of = &view->diff->holders;
+	uint64_t most = view->limit && view->limit < MOST_HOLDERS ? view->limit : MOST_HOLDERS;
+
+	report_begin_table(report, &table);
+	for (size_t i = 0, shown = 0; i < table_of->groups.count && shown < most; i++) {
+		const struct diff_group *group = &table_of->groups.items[i];
+
+		if (group->bytes <= 0)
+			continue;
+		report_row(report, group->bytes, group->count, group->text);
+		shown++;
+	}
+	report_end_table(report);
+}
+
 void diff_write_growth(struct report *report, const struct diff_view *view)
 {
+	if (view->diff->has_holders)
+		write_holders(report, view);
 	diff_write_kinds(report, view);
 	if (view->diff->kinship == KIN_SAME_PROCESS)
 		write_turnover(report, view);
