@@ -424,6 +424,8 @@ static char *next_step(const struct first_screen *screen)
 	allocation_id example =
 		screen->holder_count ? overview_holder_example(&screen->holders[0]) : NO_ALLOCATION;
 
+	if (findings_incomplete(analysis_findings(screen->analysis)))
+		return strdup("'info --notes' says why these answers may be wrong.");
 	if (screen->sets[OVERVIEW_LEAKED].bytes > used / 10)
 		return strdup("'summarize leakroots' shows what leaked, by kind.");
 	if (memory->free > memory->used)

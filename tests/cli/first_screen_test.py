@@ -155,6 +155,7 @@ class FirstScreenTest(LiveTest):
         lines = self.on_terminal(core)
         self.check_fits(lines)
         self.assertRegex("\n".join(lines), r"\nwarning: .* truncated")
+        self.assertRegex("\n".join(lines), r"\nNext: 'info --notes' says why ")
         self.check_fits(self.in_a_pipe(core))
 
     def test_what_memory_is_short_for_is_left_out(self):
