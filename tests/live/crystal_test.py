@@ -284,8 +284,8 @@ class CrystalTest(unittest.TestCase):
         for address in list(truth.stacked)[:2]:
             self.assertRegex(
                 core.run("explain", f"{address:x}"),
-                r"\(variable mouse of wait_deep\(\), frame \d+ of fiber "
-                r"0x[0-9a-f]+ 'waiter-\d'\)")
+                r"variable mouse of wait_deep\(\), frame \d+ of fiber "
+                r"0x[0-9a-f]+ 'waiter-\d'")
 
     def check_backtraces(self, truth, core):
         text = core.run("backtrace", "--fibers")

@@ -205,7 +205,7 @@ class Lost(harness.LiveTest):
         for words in ("leaked", "garbage", "heldbygarbage"):
             self.assertEqual(self.find(core, words, truth["live"], INCOMPLETE),
                              set())
-        answer = harness.ask(core, "objects", expected=INCOMPLETE)
+        answer = harness.ask(core, "objects", "--all", expected=INCOMPLETE)
         self.assertIn("pools of Python's arenas that make no sense: "
                       f"{len(pools)}", answer.stderr)
         self.assertIn("__main__.Live", answer.stdout)
