@@ -22,6 +22,7 @@ import random
 import resource
 import subprocess
 import tempfile
+import threading
 import typing
 
 CACHE = "/etc/ld.so.cache"
@@ -73,16 +74,25 @@ def _own_mounts():
             and _mount(b"none", b"/", MS_REC | MS_PRIVATE))
 
 
-class _Caches:
-    """Puts a cache of some size in the place of the machine's, for all that is started next."""
+class _Caches(threading.local):
+    """
+    Puts a cache of some size in the place of the machine's, for all that this thread starts next.
+    Mounts of its own are the thread's: another would mount for the whole machine.
+    """
 
-    size = 0
+    used = False  # by any thread
+
+    def __init__(self):
+        # A thread has the mounts of the one that made it.
+        self.size = None if _Caches.used else 0
 
     @functools.cached_property
     def allowed(self):
-        """Asked first while there is one thread: others would keep the mounts of before."""
         allowed = _own_mounts()
-        if not allowed:
+        if allowed:
+            _Caches.used = True
+            ctypes.CDLL(None).umount2(CACHE.encode(), MNT_DETACH)
+        else:
             print("layouts: the loader's cache stays as it is: no mounts of our own")
         return allowed
 
