@@ -96,6 +96,10 @@ struct patterns *analysis_patterns(const struct analysis *analysis)
 	return NULL;
 }
 
+void analysis_note(struct analysis *analysis, const char *text)
+{
+}
+
 void classes_begin_search(struct classes *classes)
 {
 }
