@@ -24,10 +24,10 @@ class CompletedTest(unittest.TestCase):
         cls.addClassCleanup(temporary.cleanup)
         cls.folder = temporary.name
 
-    def start(self, core):
+    def start(self, *words):
         environment = {**os.environ, "HOME": self.folder, "TERM": "xterm", "PAGER": "cat",
                        "XDG_STATE_HOME": self.folder, "INPUTRC": "/dev/null"}
-        self.terminal = Terminal([HEAPCORE, core], self.folder, environment)
+        self.terminal = Terminal([HEAPCORE, *words], self.folder, environment)
         self.addCleanup(self.leave)
         self.terminal.expect(PROMPT)
 
@@ -64,7 +64,8 @@ class CompletedKindsTest(CompletedTest):
                 self.assertEqual(self.complete(typed), line)
 
     def test_types_are_completed_once_they_were_read(self):
-        self.start(self.dumps.find("program", "typed"))
+        # The first screen reads them.
+        self.start("-q", self.dumps.find("program", "typed"))
         self.assertEqual(self.complete("count used custo\t"), "count used custo")
         self.terminal.command("summarize used")
         self.assertEqual(self.complete("count used custo\t"), "count used customer")

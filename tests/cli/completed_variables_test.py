@@ -45,7 +45,7 @@ class CompletedVariablesTest(completed_kinds_test.CompletedTest):
 
     def test_elsewhere_they_are_not(self):
         self.check(("dump server serv\t", "dump server serv"),
-                   ("count used serv\t", "count used serv"),
+                   ("count used entrie\t", "count used entrie"),
                    ("list chain entries entrie\t", "list chain entries entrie"),
                    ("dump nosuch.x\t 8", "dump nosuch.x 8"),
                    ("explain us\t", "explain used"))
