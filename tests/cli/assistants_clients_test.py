@@ -56,7 +56,7 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(seen["tools"], assistants_test.TOOLS)
         self.assertEqual(seen["cores"], 1)
         for text in (seen["opened"], seen["report"]):
-            self.assertIn("of 1 thread", text)
+            self.assertIn(", 1 thread)", text)
         self.assertGreater(seen["leaked"], 0)
         self.assertTrue(seen["mistake"]["isError"])
         self.assertIn("enough", seen["stopped"])
