@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What scripts/test and scripts/nightly share. A failure does not keep the rest from being
+# What scripts/test and scripts/nightly share: targets are all unless they are set. A failure does not keep the rest from being
 # tested, and is reported at the end.
 failed=()
 
@@ -15,7 +15,7 @@ build() {
 	cmake -S . -B "$directory" -DBUILD_TESTING=ON \
 		-DBUILT_BY_TESTS="$PWD/build/built-by-tests" \
 		-DWERROR="${CI:+ON}" "$@" >/dev/null
-	cmake --build "$directory"
+	cmake --build "$directory" --target "${targets[@]-all}"
 }
 
 # run_tests DIRECTORY [OPTION OF ctest]...
