@@ -16,7 +16,7 @@ import python_test
 MOST_HELD = 12
 
 PROGRAM = r"""
-import array, collections, gc, io, os, queue, struct, sys, weakref
+import array, collections, ctypes, gc, io, os, queue, struct, sys, weakref
 
 gc.disable()
 truth, kept = {}, []
@@ -120,6 +120,14 @@ def watched():
         kept.append(weakref.ref(one))
     kept.extend((seen, keys, values))
 
+def versioned():
+    # A dict's version is a number that may be like an address.
+    Made = new_class("Versioned", 100)
+    for i in range(100):
+        one = {"number": i}
+        ctypes.c_uint64.from_address(id(one) + 24).value = id(Made(i))
+        kept.append(one)
+
 class Deep:
     pass
 
@@ -130,7 +138,7 @@ def overwrite(depth):
     use(depth, depth, depth, depth, depth, depth, depth, depth)
     return depth and list(map(overwrite, [depth - 1]))
 
-for one in (left, right, ring, queued, suspended, ended, outgrown, numbered, written, watched):
+for one in (left, right, ring, queued, suspended, ended, outgrown, numbered, written, watched, versioned):
     one()
 overwrite(50)
 seen, root = weakref.WeakSet(), Deep()

@@ -105,9 +105,12 @@ static bool is_no_free_block(const struct python *python, const struct python_ty
 static bool is_stale_by_kind(const struct python *python, const struct python_type *type,
 			     uint64_t object, uint64_t at)
 {
+	enum { DICT_KEYS = 32 }; /* behind | number of items | version | */
 	uint64_t start;
 
 	switch (type->kind) {
+	case PYTHON_DICT:
+		return at < DICT_KEYS;
 	case PYTHON_SET:
 		return is_no_element(python, object, at);
 	case PYTHON_DEQUE:

@@ -102,6 +102,7 @@ static enum python_kind kind_of_name(const char *name)
 		const char *name;
 		enum python_kind kind;
 	} kinds[] = {
+		{ "dict", PYTHON_DICT },
 		{ "set", PYTHON_SET },
 		{ "frozenset", PYTHON_SET },
 		{ "collections.deque", PYTHON_DEQUE },
@@ -126,6 +127,14 @@ static enum python_kind kind_of_name(const char *name)
 	return strncmp(name, weak, strlen(weak)) == 0 ? PYTHON_WEAK : PYTHON_OTHER;
 }
 
+static enum python_kind kind_of_sized(const char *name, uint64_t size)
+{
+	enum { DICT_WITH_VERSION = 48 };
+	enum python_kind kind = kind_of_name(name);
+
+	return kind == PYTHON_DICT && size != DICT_WITH_VERSION ? PYTHON_OTHER : kind;
+}
+
 /*
  * The first that it inherits from that the compiler made decides. Many of these are made on the
  * heap from 3.12 on, with their module's name, which types of programs do not have.
@@ -140,7 +149,7 @@ static enum python_kind kind_of(const struct python_types *types, struct view *v
 		bool is_named = read_name(types->image, address, name);
 
 		if (is_named && (!(type.flags & TYPE_HEAP) || strchr(name, '.')))
-			return kind_of_name(name);
+			return kind_of_sized(name, type.size);
 		if (!(type.flags & TYPE_HEAP) || !view_word(view, address + BASE, &address))
 			break;
 	}

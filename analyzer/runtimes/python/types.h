@@ -41,6 +41,7 @@ enum python_kind {
 	PYTHON_TEXT_BUFFER, /* io.StringIO */
 	PYTHON_FILE_BUFFER, /* io.BufferedReader and the like */
 	PYTHON_ORDERED,	    /* collections.OrderedDict */
+	PYTHON_DICT,	    /* from 3.6 on, with a version */
 };
 
 struct python_type {
