@@ -45,7 +45,7 @@ int main(void)
 """
 ADDRESS = re.compile(r"(?<![0-9a-fA-F])(?:0x)?([5-7][0-9a-f]{11})(?![0-9a-f])")
 
-SUM = re.compile(r"(?:0x[0-9a-f]+ ?\()?\b\d{3},\d{3}\b")
+SUM = re.compile(r"(?:0x[0-9a-f]+ ?\()?\b\d{1,3},\d{3}\b")
 LITTLE = 1024
 
 
@@ -91,14 +91,15 @@ def near(actual, expected):
     """The actual lines, with sums of those expected where they are close."""
 
     def number(text):
-        return int(text[-7:].replace(",", ""))
+        return int(re.search(r"[\d,]+$", text)[0].replace(",", ""))
 
     def replace(match):
         def distance(text):
             return abs(number(text) - number(match[0]))
 
         closest = min(sums, key=distance, default=match[0])
-        return closest if distance(closest) <= LITTLE else match[0]
+        little = min(LITTLE, number(match[0]) // 100)
+        return closest if distance(closest) <= little else match[0]
 
     sums = SUM.findall("\n".join(expected))
     return [SUM.sub(replace, line) for line in actual]
