@@ -42,8 +42,8 @@ char *nameless_holder(const struct nameless *nameless, kind_key key);
 char *nameless_path(const struct nameless *nameless, allocation_id id);
 
 /*
- * What the first words of some allocations of one size are, as "[int, 0 x3, ptr, ...]"; of text, the
- * start, or "text" without content. "" if there are none.
+ * What the first words of some allocations of one size are, as "[int, 0 x3, ptr, ...]"; of text,
+ * the start, or "text" without content. "" if there are none.
  */
 enum { SHAPE_TEXT_SIZE = 128 };
 void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,

@@ -235,10 +235,9 @@ void report_end_table(struct report *report)
 
 void report_say_left_out(struct report *report, uint64_t count, const char *noun)
 {
-	static const struct table table =
-		TABLE("left out", "... and {count} more {what|count}{how}.",
-		      { "count", VALUE_COUNT }, { "what", VALUE_TEXT },
-		      { "how", VALUE_TEXT, .reader = FOR_PEOPLE });
+	static const struct table table = TABLE(
+		"left out", "... and {count} more {what|count}{how}.", { "count", VALUE_COUNT },
+		{ "what", VALUE_TEXT }, { "how", VALUE_TEXT, .reader = FOR_PEOPLE });
 
 	report_single(report, &table, count, noun, report->shortened ? " (--all)" : " not shown");
 }

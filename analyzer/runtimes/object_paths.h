@@ -43,9 +43,9 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 		       char *ret, size_t size);
 
 /*
- * The object that the program reaches by such a path, whatever its quotes; NO_ALLOCATION if there is
- * none. It need not be the shortest one. Each step looks at all that an object refers to, so that
- * one of very many is an error.
+ * The object that the program reaches by such a path, whatever its quotes; NO_ALLOCATION if there
+ * is none. It need not be the shortest one. Each step looks at all that an object refers to, so
+ * that one of very many is an error.
  */
 struct error *object_paths_find(const struct object_paths *paths, const char *path,
 				struct progress *progress, allocation_id *ret);

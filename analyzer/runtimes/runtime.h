@@ -304,9 +304,9 @@ struct runtime {
 	struct error *(*visit_references)(struct object_space *space, allocation_id id,
 					  object_visitor *visit, void *data);
 	/*
-	 * Required with find_globals(): write how the language gets from the first of a path of such
-	 * references to the last, as "app.users['anna'].orders[3]". It begins with the name of the
-	 * first, if that has one. Contents of memory, such as 'anna', are left out without
+	 * Required with find_globals(): write how the language gets from the first of a path of
+	 * such references to the last, as "app.users['anna'].orders[3]". It begins with the name of
+	 * the first, if that has one. Contents of memory, such as 'anna', are left out without
 	 * with_content.
 	 */
 	void (*tell_path)(struct object_space *space, const allocation_id *ids, size_t count,

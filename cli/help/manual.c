@@ -213,10 +213,9 @@ void manual_write_start(struct document *document)
 {
 	document->term_width = 15;
 	document_heading(document, LEVEL_PART, "Begin with");
-	document_examples(document,
-			  "info                  # who holds the memory and what leaked\n"
-			  "explain ADDRESS       # what holds it, or how it was lost\n"
-			  "summarize leakroots   # what leaked, by kind");
+	document_examples(document, "info                  # who holds the memory and what leaked\n"
+				    "explain ADDRESS       # what holds it, or how it was lost\n"
+				    "summarize leakroots   # what leaked, by kind");
 	write_group(document, GROUP_SETS);
 	write_first_sets(document);
 	write_group(document, GROUP_PLACES);

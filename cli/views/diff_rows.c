@@ -220,10 +220,10 @@ static void write_total(struct report *report, const struct diff_view *view)
 /* Who holds what grew, before what that is. */
 static void write_holders(struct report *report, const struct diff_view *view)
 {
-	static const struct table table =
-		TABLE("holder growth", "Held by {holder}: {growth} bytes in {growth count} allocations",
-		      { "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
-		      { "holder", VALUE_TEXT });
+	static const struct table table = TABLE(
+		"holder growth", "Held by {holder}: {growth} bytes in {growth count} allocations",
+		{ "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
+		{ "holder", VALUE_TEXT });
 	enum { MOST_HOLDERS = 5 };
 	const struct group_table *table_of = &view->diff->holders;
 	uint64_t most = view->limit && view->limit < MOST_HOLDERS ? view->limit : MOST_HOLDERS;

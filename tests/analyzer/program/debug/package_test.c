@@ -1,6 +1,6 @@
-#include "analyzer/program/debug/package.h"
 #include "analyzer/base/cleanup.h"
 #include "analyzer/base/text.h"
+#include "analyzer/program/debug/package.h"
 #include "tests/assertions.h"
 
 #include <ftw.h>
