@@ -113,16 +113,21 @@ static uint64_t node_key(uint32_t parent, uint32_t name)
 	return (uint64_t)parent << 32 | name;
 }
 
-static struct error *append_node(struct builder *builder, uint32_t parent, uint32_t name,
-				 bool is_one, uint32_t *ret)
+static struct error *append_node(struct builder *builder, struct content content, uint32_t *ret)
 {
 	struct owners *owners = builder->owners;
-	uint32_t depth = owners->nodes.count ? owners->nodes.items[parent].depth + 1 : 0;
+	struct owner_node node = {
+		.parent = content.parent,
+		.name = content.name,
+		.depth = owners->nodes.count ? owners->nodes.items[content.parent].depth + 1 : 0,
+		.is_one = content.is_heavy,
+		.in_body = content.in_body,
+		.example = NO_ALLOCATION,
+	};
 
 	*ret = (uint32_t)owners->nodes.count;
 	TRY(array_append(&builder->most, 0));
-	return table_append(&owners->nodes, node_key(parent, name),
-			    (struct owner_node){ parent, name, depth, is_one, NO_ALLOCATION });
+	return table_append(&owners->nodes, node_key(node.parent, node.name), node);
 }
 
 /*
@@ -140,6 +145,8 @@ static uint32_t find_above(const struct owners *owners, uint32_t node, uint32_t 
 	for (size_t i = 0; i < MOST_PERIOD && names[nodes[node].name].by != BY_PATTERN; i++) {
 		if (nodes[node].name == name)
 			return node;
+		if (nodes[node].in_body)
+			return 0;
 		node = nodes[node].parent;
 	}
 	return 0;
@@ -166,7 +173,7 @@ static struct error *find_place(struct builder *builder, struct content content,
 	if (*ret == 0 && !content.in_body)
 		*ret = find_above(owners, parent, name);
 	if (*ret == 0 && has_room(owners, parent))
-		return append_node(builder, parent, name, content.is_heavy, ret);
+		return append_node(builder, content, ret);
 	*ret = *ret ? *ret : parent;
 	return NULL;
 }
@@ -357,7 +364,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(array_resize(&builder.found, FOUND_NODES));
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
-	TRY(append_node(&builder, 0, name, false, &process));
+	TRY(append_node(&builder, (struct content){ .name = name }, &process));
 	TRY(owner_names_root(&ret->names, "several roots", 0, &ret->shared));
 	if (by_kind)
 		TRY(array_resize(&ret->of, members->count));

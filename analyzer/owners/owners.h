@@ -42,6 +42,7 @@ struct owner_node {
 	uint32_t name;
 	uint32_t depth;
 	bool is_one;	       /* allocation, and what links to its like from there */
+	bool in_body;	       /* a body of the parent holds it */
 	allocation_id example; /* the member that dominates most; NO_ALLOCATION: it has none */
 	struct owner_amount total[MEASURES]; /* with all nodes below */
 };
