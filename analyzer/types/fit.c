@@ -62,18 +62,16 @@ static bool has_members_of(const struct typing *typing, const struct data_type *
 bool is_text(const struct typing *typing, uint64_t address)
 {
 	char bytes[SAMPLED_TEXT];
-	uint64_t word;
 	size_t length;
 
 	if (!read_bytes(typing, address, bytes, sizeof(bytes)))
 		return false;
-	/* Bytes of a pointer may be letters, too. */
-	word = load_word((const uint8_t *)bytes, typing->word);
-	if (find_used(typing, word) != NO_ALLOCATION)
-		return false;
 	length = text_run(bytes, sizeof(bytes));
 	/* A letter may be cut in two. */
-	return length > sizeof(bytes) - LONGEST_LETTER || (length > 0 && bytes[length] == '\0');
+	if (length <= sizeof(bytes) - LONGEST_LETTER && (length == 0 || bytes[length] != '\0'))
+		return false;
+	/* Bytes of a pointer may be letters, too; to look an address up takes longest. */
+	return find_used(typing, load_word((const uint8_t *)bytes, typing->word)) == NO_ALLOCATION;
 }
 
 bool is_filled_with_text(const struct typing *typing, struct memory_range range, uint64_t address)
