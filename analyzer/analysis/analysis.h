@@ -208,6 +208,13 @@ const struct disguises *analysis_disguised(const struct analysis *analysis);
 struct error *analysis_need_disguised_of(struct analysis *analysis, const allocation_id *ids,
 					 size_t count);
 
+/*
+ * Whether nothing stands in disguise of a sample of what leaked: some in each part of memory, and
+ * the leak roots that own most. False also where that is no quicker than to look for all
+ * (STAGE_LEAKS).
+ */
+struct error *analysis_sample_disguised(struct analysis *analysis, bool *ret_none);
+
 /* Not const: they remember what they read when first asked. */
 struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);

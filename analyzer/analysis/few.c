@@ -5,6 +5,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/reader.h"
+#include "analyzer/graph/disguises.h"
 
 struct error *analysis_incoming_of(struct analysis *analysis, allocation_id id,
 				   const struct graph **ret)
@@ -192,6 +193,58 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
 		return analysis_need(analysis, STAGE_DISGUISED);
 	*known = take(wanted);
 	return NULL;
+}
+
+enum { LARGEST_SAMPLED = 64, SPREAD_SAMPLED = 1024 };
+
+/* Add the leak roots that own most. */
+static void add_largest(const struct leaks *leaks, struct bitmap *sample)
+{
+	const struct leak_root *largest[LARGEST_SAMPLED + 1];
+	size_t count = 0;
+
+	for (size_t i = 0; i < leaks->count; i++) {
+		const struct leak_root *root = &leaks->roots[i];
+		size_t place = count;
+
+		for (; place > 0 && largest[place - 1]->owned_bytes < root->owned_bytes; place--)
+			largest[place] = largest[place - 1];
+		largest[place] = root;
+		count += count < LARGEST_SAMPLED;
+	}
+	for (size_t i = 0; i < count; i++)
+		bitmap_set(sample, largest[i]->id);
+}
+
+/* Whether none of the wanted ones is held in disguise, be it by what leaked. */
+static struct error *find_none_disguised(struct analysis *analysis, const struct bitmap *wanted,
+					 bool *ret_none)
+{
+	const struct disguises_input input =
+		analysis_disguises_input(analysis, allocation_used(analysis->index), wanted);
+	_cleanup_(disguises_deinit) struct disguises found = { 0 };
+
+	TRY(disguises_find(&input, &found));
+	TRY(disguises_drop_chance(&input, &found));
+	*ret_none = found.list.count == 0;
+	return NULL;
+}
+
+struct error *analysis_sample_disguised(struct analysis *analysis, bool *ret_none)
+{
+	const struct bitmap *leaked = analysis_leaked(analysis);
+	size_t step = bitmap_weight(leaked) / SPREAD_SAMPLED, number = 0;
+	_cleanup_(bitmap_deinit) struct bitmap sample = { 0 };
+
+	*ret_none = false;
+	if (step < 2 || analysis->costs[STAGE_DISGUISED].built)
+		return NULL;
+	TRY(bitmap_init(&sample, leaked->count, &analysis->account));
+	bitmap_for_each(id, leaked)
+		if (number++ % step == 0)
+			bitmap_set(&sample, id);
+	add_largest(analysis->leaks, &sample);
+	return find_none_disguised(analysis, &sample, ret_none);
 }
 
 /* What answers about few allocations build once they have cost as much. */

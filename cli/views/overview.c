@@ -113,6 +113,19 @@ static struct error *find_leaks(struct first_screen *screen)
 	return NULL;
 }
 
+/* Of much that leaked, a sample says first whether it is worth to look at all of memory. */
+static struct error *count_likely_held(struct first_screen *screen)
+{
+	struct analysis *analysis = screen->analysis;
+	bool is_none = false;
+
+	TRY(analysis_sample_disguised(analysis, &is_none));
+	return is_none ? NULL
+		       : rows_count_likely_held(analysis, analysis_leaked(analysis),
+						&screen->sets[OVERVIEW_LEAKED],
+						&screen->likely_held);
+}
+
 /* Where memory is short, the rest is shown without. */
 static struct error *do_without(struct analysis *analysis, struct error *error, bool *ret_missing)
 {
@@ -136,8 +149,7 @@ static struct error *find(struct first_screen *screen)
 	TRY(explain_memory(screen));
 	TRY(do_without(analysis, find_holders(screen), &screen->lacks_holders));
 	TRY(do_without(analysis, find_leaks(screen), &screen->lacks_leaks));
-	TRY(rows_count_likely_held(analysis, analysis_leaked(analysis),
-				   &screen->sets[OVERVIEW_LEAKED], &screen->likely_held));
+	TRY(count_likely_held(screen));
 	return hidden_note(analysis);
 }
 

@@ -5,6 +5,9 @@
  * And blocks that are lost.
  *
  * Writes "HOW ADDRESS" for each, and waits.
+ *
+ *	disguised [MORE [one]]	loses MORE blocks besides; one: of all others, there is one large
+ *one
  */
 
 #include <stdint.h>
@@ -100,6 +103,18 @@ static OUT_OF_LINE void make_relative(void)
 	}
 }
 
+/* One that is larger than all that is lost. */
+static OUT_OF_LINE void make_large(void)
+{
+	tagged[0] = (uintptr_t)make("tagged", 1 << 16) | UINT64_C(0x8001) << 48;
+}
+
+static OUT_OF_LINE void lose(int count)
+{
+	for (int i = 0; i < count; i++)
+		make("lost", 72);
+}
+
 static OUT_OF_LINE void overwrite_stack(void)
 {
 	char stack[STACK];
@@ -108,12 +123,17 @@ static OUT_OF_LINE void overwrite_stack(void)
 	__asm__ volatile("" ::"r"(stack) : "memory");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
-	make_blocks();
-	make_list();
-	make_relative();
+	if (argc > 2) {
+		make_large();
+	} else {
+		make_blocks();
+		make_list();
+		make_relative();
+	}
+	lose(argc > 1 ? atoi(argv[1]) : 0);
 	overwrite_stack();
 	puts("ready");
 	getchar();

@@ -25,13 +25,18 @@ HOW = {
 HELD_PLAINLY = {"packed": (COUNT + 7) // 8, "linked": 2, "relative": 1}
 
 
-class Disguised(harness.LiveTest):
-    def setUp(self):
-        super().setUp()
+class Test(harness.LiveTest):
+    def start_disguised(self, *words):
         # In high addresses, which random numbers hardly ever are.
         program = self.compile("disguised", "disguised.c",
                                flags=[*harness.FLAGS.split(), "-fPIE", "-pie"])
-        process = self.start([program])
+        return self.start([program, *words])
+
+
+class Disguised(Test):
+    def setUp(self):
+        super().setUp()
+        process = self.start_disguised()
         self.told = {}
         for line in process.said:
             how, address = line.split()
@@ -98,6 +103,26 @@ class Disguised(harness.LiveTest):
                       result.stdout)
 
 
+class AmongManyLost(Test):
+    """Of much that leaked, the first screen looks at a sample first: it finds the same."""
+
+    def check(self, *words):
+        process = self.start_disguised(*words)
+        core = harness.snap(process, self.path("core"))
+        held = len(harness.addresses("-q", core, "enumerate", "likelyheld"))
+        leaked = len(harness.addresses("-q", core, "enumerate", "leaked"))
+        self.assertGreater(leaked, held + int(words[0]) * 0.99)
+        self.assertIn(f"{held:,} of {leaked:,} leaked are likely held",
+                      harness.ask("-q", core, "info").stdout)
+        return held
+
+    def test_few_that_are_likely_held_are_seen(self):
+        self.assertGreater(self.check("20000"), 5 * COUNT)
+
+    def test_a_large_one_alone_is_seen(self):
+        self.assertEqual(self.check("20000", "one"), 1)
+
+
 class TrulyLost(harness.LiveTest):
     """10,000 lost blocks among numbers of many kinds, and sizes that lead from one to the next."""
 
@@ -110,6 +135,7 @@ class TrulyLost(harness.LiveTest):
             text = harness.ask("-q", core, "summarize", "leakroots").stdout
             self.assertIn("10,000 leak roots hold", text)
             self.assertNotIn("likely held", text)
+            self.assertNotIn("likely held", harness.ask("-q", core, "info").stdout)
             harness.end(process)
 
 
