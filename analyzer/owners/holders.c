@@ -1,6 +1,6 @@
 #include "analyzer/owners/holders.h"
 
-#include "analyzer/kinds/tally.h"
+#include "analyzer/base/table.h"
 #include "analyzer/owners/owners.h"
 
 /* The nodes of a list of objects may be so far apart, with tables of their members between. */
@@ -13,6 +13,14 @@ static const uint64_t NO_OFFSET = UINT64_MAX;
 struct group {
 	struct holder holder;
 	kind_key kind;
+};
+
+/* What a group holds of a kind. */
+struct content {
+	uint32_t group;
+	kind_key kind;
+	uint64_t count, bytes;
+	allocation_id example; /* the first */
 };
 
 /* An allocation that retains much, on the path to the position at hand. */
@@ -29,20 +37,19 @@ struct finder {
 	const struct dominators *tree;
 	uint64_t least;
 	ARRAY(struct group) groups;
+	HASH_TABLE(struct content) contents; /* by group and kind */
 	ARRAY(struct heavy) path;
 	uint32_t root_group;	       /* of the last variable that was met */
 	size_t root_end;	       /* behind all that it alone holds */
 	uint32_t chosen[MOST_HOLDERS]; /* groups, the largest first */
 	size_t chosen_count;
-	struct tally_table contents[MOST_HOLDERS]; /* of these, by kind; owned: an example */
 };
 
 static void finder_deinit(struct finder *finder)
 {
 	array_release(&finder->groups);
 	array_release(&finder->path);
-	for (size_t i = 0; i < MOST_HOLDERS; i++)
-		table_release(&finder->contents[i]);
+	table_release(&finder->contents);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -130,26 +137,18 @@ static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 	return NO_GROUP;
 }
 
-/* Which of the chosen ones it is, or MOST_HOLDERS. */
-static size_t find_chosen(const struct finder *finder, uint32_t group)
+static struct error *count_content(struct finder *finder, struct content content)
 {
-	for (size_t i = 0; i < finder->chosen_count; i++)
-		if (finder->chosen[i] == group)
-			return i;
-	return MOST_HOLDERS;
-}
+	uint64_t key = content.kind ^ (uint64_t)content.group << 32;
+	struct content *known =
+		table_find(&finder->contents, key, item,
+			   item->group == content.group && item->kind == content.kind);
 
-/* Count content of a group, if it is one of the chosen ones. */
-static struct error *count_content(struct finder *finder, uint32_t group, struct tally content)
-{
-	size_t number = find_chosen(finder, group);
-	const struct tally *known;
-
-	if (number == MOST_HOLDERS)
-		return NULL;
-	known = tally_find(&finder->contents[number], content.key);
-	content.owned = known ? 0 : content.owned;
-	return tally_add(&finder->contents[number], content);
+	if (!known)
+		return table_append(&finder->contents, key, content);
+	known->count += content.count;
+	known->bytes += content.bytes;
+	return NULL;
 }
 
 /* Whether it is one variable, not all of a module whose symbols are not known. */
@@ -167,14 +166,15 @@ static struct error *count_part(struct finder *finder, const struct heavy *heavy
 	size_t depth = finder->path.count;
 	bool is_link = kind_tag(heavy->kind) != BY_PATTERN ||
 		       (depth > 0 && are_alike(&finder->path.items[depth - 1], heavy));
-	struct tally part = {
-		.key = heavy->kind,
+	struct content part = {
+		.group = heavy->group,
+		.kind = heavy->kind,
 		.count = 1,
 		.bytes = is_link ? retained : heavy->range.end - heavy->range.start,
-		.owned = dominators_at(finder->tree, heavy->position),
+		.example = dominators_at(finder->tree, heavy->position),
 	};
 
-	return count_content(finder, heavy->group, part);
+	return count_content(finder, part);
 }
 
 /* What a heavy one retains counts for its own group, and not for that of the one above. */
@@ -229,32 +229,28 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 {
 	const struct heavy *above =
 		finder->path.count ? finder->path.items + finder->path.count - 1 : NULL;
-	struct tally content = { .count = 1,
-				 .bytes = retained,
-				 .owned = dominators_at(finder->tree, position) };
-	uint32_t group = NO_GROUP;
+	struct content content = { .count = 1,
+				   .bytes = retained,
+				   .example = dominators_at(finder->tree, position) };
 
 	if (above)
-		group = above->group;
+		content.group = above->group;
 	else
-		TRY(enter_root(finder, position, &group));
-	if (find_chosen(finder, group) == MOST_HOLDERS)
+		TRY(enter_root(finder, position, &content.group));
+	if (content.group == NO_GROUP)
 		return NULL;
-	content.key = kind_at(finder, position);
-	if ((above && content.key == above->kind) || kind_tag(content.key) == BY_PATTERN)
-		content.count = count_links(finder, position, content.key);
-	return count_content(finder, group, content);
+	content.kind = kind_at(finder, position);
+	if ((above && content.kind == above->kind) || kind_tag(content.kind) == BY_PATTERN)
+		content.count = count_links(finder, position, content.kind);
+	return count_content(finder, content);
 }
 
-/* The same way each time, so that groups have the same numbers. */
 static struct error *walk(struct finder *finder)
 {
 	struct progress *progress = analysis_progress(finder->analysis);
 	size_t count = dominators_count(finder->tree), next;
 	uint64_t told = 0;
 
-	finder->groups.count = finder->path.count = 0;
-	finder->root_end = 0;
 	progress_begin(progress, "finding what holds most", count);
 	for (size_t i = 0; i < count; i = next) {
 		size_t end = dominators_end(finder->tree, i);
@@ -306,22 +302,22 @@ static bool is_nearly_all(const struct finder *finder, const struct holder *hold
 	       dominators_bytes(finder->tree, held.begin, held.end) / 100;
 }
 
-static struct holder finish(const struct finder *finder, size_t number)
+static struct holder finish(const struct finder *finder, uint32_t number)
 {
-	const struct group *group = &finder->groups.items[finder->chosen[number]];
-	const struct tally *most = NULL;
+	const struct group *group = &finder->groups.items[number];
+	const struct content *most = NULL;
 	struct holder holder = group->holder;
 
-	array_for_each(tally, &finder->contents[number])
-		if (!most || tally->bytes > most->bytes)
-			most = tally;
+	array_for_each(content, &finder->contents)
+		if (content->group == number && (!most || content->bytes > most->bytes))
+			most = content;
 	holder.kind = shown(group->kind);
 	holder.is_nearly_all = is_nearly_all(finder, &holder);
 	if (most) {
-		holder.content = shown(most->key);
+		holder.content = shown(most->kind);
 		/* The first link of a chain is the holder itself. */
-		holder.content_count = most->count + (most->key == group->kind);
-		holder.example = (allocation_id)most->owned;
+		holder.content_count = most->count + (most->kind == group->kind);
+		holder.example = most->example;
 	}
 	return holder;
 }
@@ -333,23 +329,21 @@ struct error *holders_find(struct analysis *analysis, struct holder ret[static M
 	_cleanup_(finder_deinit) struct finder finder = {
 		.analysis = analysis,
 		.groups.memory.account = account,
+		.contents.memory.account = account,
 		.path.memory.account = account,
 	};
 	size_t count;
 
 	TRY(owners_need(analysis));
-	for (size_t i = 0; i < MOST_HOLDERS; i++)
-		finder.contents[i].memory.account = account;
 	finder.tree = analysis_dominators(analysis);
 	count = dominators_count(finder.tree);
 	finder.least = dominators_bytes(finder.tree, 0, count) / LEAST_PART;
 	if (count > 0 && finder.least > 0) {
 		TRY(walk(&finder));
 		choose(&finder);
-		TRY(walk(&finder));
 	}
 	for (size_t i = 0; i < finder.chosen_count; i++)
-		ret[i] = finish(&finder, i);
+		ret[i] = finish(&finder, finder.chosen[i]);
 	*ret_count = finder.chosen_count;
 	return NULL;
 }
