@@ -298,6 +298,15 @@ static void report_likely(const struct image *image, const char *path, size_t co
 		path, others);
 }
 
+/* Guile's compiled files are ELF files, too, which no loader of the system's loads. */
+static bool is_of_machine(const struct image *image, uint64_t start)
+{
+	struct module_headers headers;
+
+	return module_headers_read(image, start, &headers) &&
+	       headers.header.e_machine == image->arch->machine;
+}
+
 static struct error *find_files(struct image *image)
 {
 	const char *likely = NULL;
@@ -323,7 +332,7 @@ static struct error *find_files(struct image *image)
 		    build_id_of_image(image, mapping->start, end).size > 0)
 			continue;
 		mapping->is_matched = true;
-		if (count++ == 0)
+		if (is_of_machine(image, mapping->start) && count++ == 0)
 			likely = mapping->path;
 	}
 	report_likely(image, likely, count);

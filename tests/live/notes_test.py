@@ -3,7 +3,10 @@ What an answer about a program of another language does not mean is said, where 
 whatever the command needs to know besides.
 """
 
+import gzip
+import lzma
 import os
+import re
 import shutil
 import unittest
 
@@ -39,6 +42,19 @@ INTERPRETERS = {
     "perl": ('$| = 1; our @kept = map { "text number $_" } 0 .. 999; print "ready\\n"; '
              "sleep 600", "no arenas of its values were found"),
 }
+# Programs of which there is nothing to note, and what makes them wait.
+ORDINARY = {
+    "guile": ["-c", '(display "ready\n") (force-output) (sleep 600)'],
+    "luajit": ["-e", 'local ffi = require("ffi") ffi.cdef("int pause(void);") '
+               'print("ready") io.stdout:flush() ffi.C.pause()'],
+    "node": ["-e", 'console.log("ready"); setTimeout(() => 0, 1e6)'],
+    "perl": ["-e", '$| = 1; print "ready\n"; sleep 600'],
+    "php": ["-r", 'echo "ready\n"; sleep(600);'],
+    "python3": ["-c", 'import time; print("ready", flush=True); time.sleep(600)'],
+    "ruby": ["-e", '$stdout.sync = true; puts "ready"; sleep'],
+}
+DEBUG_PACKAGE = re.compile(r"heapcore: note: install \S+ for types of .*\n")
+KEPT = os.path.join(os.environ["SOURCE_DIR"], "testdata/cores/bookworm-small.core.xz")
 OF_LEAKS = ("count leaked", "summarize leaked", "gate")
 OTHERS = ("bill", "count used", "summarize used", "info", "objects", "list modules", "list threads")
 
@@ -76,6 +92,49 @@ class Notes(LiveTest):
                 for command in OF_LEAKS:
                     self.assertEqual(notes(core, command).count(note), 1, command)
                 os.remove(core)
+
+    def test_of_ordinary_programs_there_is_nothing_to_note(self):
+        for name, arguments in ORDINARY.items():
+            if not shutil.which(name):
+                continue
+            with self.subTest(program=name):
+                core = self.core_of(name, *arguments)
+                for command in ("info", "summarize leaked", "summarize used", "bill"):
+                    self.assertEqual(DEBUG_PACKAGE.sub("", notes(core, command)), "", command)
+                os.remove(core)
+
+
+class OfAnyCore(LiveTest):
+    """Where each must be said, and where it must not."""
+
+    def setUp(self):
+        super().setUp()
+        self.core = self.path("core")
+        with lzma.open(KEPT) as file:
+            self.content = file.read()
+        with open(self.core, "wb") as file:
+            file.write(self.content)
+
+    def test_that_no_language_is_known(self):
+        self.assertIn("the objects of no language are known in this process",
+                      notes(self.core, "objects"))
+        self.assertNotIn("no language", notes(self.core, "list used"))
+
+    def test_what_follows_a_packed_core(self):
+        content = gzip.compress(self.content, 1)
+        for rest, said in ((b"", False), (b"this is no packed core", True)):
+            with open(self.path("core.gz"), "wb") as file:
+                file.write(content + rest)
+            self.assertEqual(f"what follows the packed core, from byte {len(content)} of its file"
+                             in notes(self.path("core.gz"), "count used"), said, rest)
+
+    def test_where_a_packed_core_ends_too_early(self):
+        content = gzip.compress(self.content, 1)
+        with open(self.path("core.gz"), "wb") as file:
+            file.write(content[:len(content) * 3 // 4])
+        self.assertRegex(notes(self.path("core.gz"), "count used"),
+                         r"the core is packed with gzip, and .* of the packed file: "
+                         r"only the [\d,]+ bytes before that are analysed")
 
 
 if __name__ == "__main__":
