@@ -24,6 +24,7 @@ bool python_tell_collector(const struct object_space *space, char *ret, size_t s
 bool python_is_collecting(const struct object_space *space);
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret);
+const char *python_known_leak(struct object_space *space, allocation_id id);
 struct error *python_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *python_find_locals(struct object_space *space, struct bitmap *ret);
 struct error *python_visit_references(struct object_space *space, allocation_id id,

@@ -128,6 +128,7 @@ const struct runtime runtime_python = {
 	.tell_collector = python_tell_collector,
 	.is_collecting = python_is_collecting,
 	.liveness = python_liveness,
+	.known_leak = python_known_leak,
 	.visit_frames = python_visit_frames,
 	.find_globals = python_find_globals,
 	.find_locals = python_find_locals,
