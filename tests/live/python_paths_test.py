@@ -236,7 +236,7 @@ class Paths(harness.LiveTest):
         self.assertTrue("__main__.sessions['s0']" in [row["path"] for row in rows])
 
     def test_the_tree_names_examples(self):
-        rows = harness.tables(self.core, "tree", "--depth", "4", "--top", "30")["owner"]
+        rows = harness.tables(self.core, "tree", "--depth", "5", "--top", "30")["owner"]
         paths = [row["path"] for row in rows if row.get("path")]
         self.assertTrue([path for path in paths if path.startswith("__main__.sessions['s")])
 
