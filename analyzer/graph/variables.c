@@ -10,7 +10,7 @@
 
 /* Targets that a variable refers to by words that follow each other. */
 struct run {
-	enum lasting lasting;
+	uint8_t rank;
 	uint32_t variable, count;
 	size_t begin; /* among all that are found */
 };
@@ -149,8 +149,9 @@ static struct variable of_static(struct finder *finder, uint64_t address)
 	return module ? of_module(finder, module, address) : of_mapping(finder, address);
 }
 
-/* The function whose frame the address is in. */
-static const char *find_function(struct finder *finder, const struct anchor *anchor)
+/* The function whose frame the address is in, and how many frames called it. */
+static const char *find_function(struct finder *finder, const struct anchor *anchor,
+				 unsigned int *ret_depth)
 {
 	struct debug *debug = finder->input->debug;
 	const struct backtrace *calls = debug_backtrace(debug, anchor->thread);
@@ -162,6 +163,7 @@ static const char *find_function(struct finder *finder, const struct anchor *anc
 		    anchor->address >= frame->end)
 			continue;
 		finder->last = (struct memory_range){ frame->stack_pointer, frame->end };
+		*ret_depth = (unsigned int)(calls->count - 1 - i);
 		return debug_frame_function(debug, frame);
 	}
 	return NULL;
@@ -183,11 +185,24 @@ static struct variable of_thread(const struct variables_input *input, const stru
 
 static struct variable of_stack(struct finder *finder, const struct anchor *anchor)
 {
-	const char *function = anchor->thread == NO_THREAD ? NULL : find_function(finder, anchor);
+	unsigned int depth = 0;
+	const char *function =
+		anchor->thread == NO_THREAD ? NULL : find_function(finder, anchor, &depth);
 	const char *stack = anchor->thread == NO_THREAD ? "a stack" : "the stack";
+	struct variable variable = of_thread(finder->input, anchor, function ? function : stack,
+					     function ? LASTING_FRAME : LASTING_WORDS);
 
-	return of_thread(finder->input, anchor, function ? function : stack,
-			 function ? LASTING_FRAME : LASTING_WORDS);
+	variable.depth = depth;
+	return variable;
+}
+
+/* Less is more lasting; frames of different threads that are as deep are equals. */
+static uint8_t rank_of(const struct variable *variable)
+{
+	enum { DEEPEST = UINT8_MAX - LASTING_WORDS };
+	unsigned int depth = variable->depth < DEEPEST ? variable->depth : DEEPEST;
+
+	return (uint8_t)(variable->lasting < LASTING_WORDS ? variable->lasting + depth : UINT8_MAX);
 }
 
 /* What the anchor stands in; its name is NULL if memory is short. */
@@ -224,6 +239,9 @@ static struct error *number_variable(struct finder *finder, struct variable vari
 	hash = XXH3_64bits(name, strlen(name)) ^ variable.address;
 	known = table_find(&finder->known, hash, item, item->hash == hash);
 	*ret = known ? known->number : 0;
+	/* Of a function that calls itself, the outermost frame counts. */
+	if (known && variable.depth < finder->list.items[known->number].depth)
+		finder->list.items[known->number].depth = variable.depth;
 	if (known || finder->list.count >= MOST_VARIABLES)
 		return NULL;
 	*ret = (uint32_t)finder->list.count;
@@ -248,8 +266,7 @@ static struct error *add_target(struct finder *finder, allocation_id target)
 	TRY(array_append(&finder->found, target));
 	if (!same)
 		return array_append(&finder->runs,
-				    (struct run){ finder->list.items[finder->last_number].lasting,
-						  finder->last_number, 1, count });
+				    (struct run){ 0, finder->last_number, 1, count });
 	last[-1].count++;
 	return NULL;
 }
@@ -352,8 +369,8 @@ static int compare_runs(const void *a, const void *b)
 {
 	const struct run *left = a, *right = b;
 
-	if (left->lasting != right->lasting)
-		return left->lasting < right->lasting ? -1 : 1;
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
 	if (left->variable != right->variable)
 		return left->variable < right->variable ? -1 : 1;
 	return left->begin < right->begin ? -1 : left->begin > right->begin;
@@ -364,6 +381,8 @@ static struct error *lay_out(struct finder *finder, struct variables *variables)
 {
 	const struct run *last = NULL;
 
+	array_for_each(run, &finder->runs)
+		run->rank = rank_of(&finder->list.items[run->variable]);
 	array_sort(&finder->runs, compare_runs);
 	TRY(array_resize(&variables->targets, finder->found.count));
 	variables->targets.count = 0;
@@ -372,7 +391,7 @@ static struct error *lay_out(struct finder *finder, struct variables *variables)
 			struct variable *variable = &finder->list.items[run->variable];
 
 			TRY(array_append(&variables->offsets, (uint32_t)variables->targets.count));
-			TRY(array_append(&variables->ranks, (uint8_t)run->lasting));
+			TRY(array_append(&variables->ranks, run->rank));
 			TRY(array_append(&variables->list, *variable));
 			variable->name = NULL; /* taken over */
 		}

@@ -4,8 +4,9 @@
  * All words of a static variable are one root, and so are those of a thread-local one, of a frame
  * of a thread, of a thread's registers, of a module or mapping where nothing has a name. Variables
  * are ordered by how lasting they are: a static one holds as long as the process lives, a word on a
- * stack may be gone the next moment. What a language has by a global name comes first: its modules
- * refer to each other, and words of the interpreter to all of them.
+ * stack may be gone the next moment, and a frame outlives those of the functions that it calls.
+ * What a language has by a global name comes first: its modules refer to each other, and words of
+ * the interpreter to all of them.
  *
  * It costs 4 bytes for each word of a root that refers to an allocation; 8 while it is made.
  */
@@ -34,6 +35,7 @@ struct variable {
 	bool is_one;		     /* not all that have no name of their own in a module, say */
 	enum root_kind kind;
 	enum lasting lasting;
+	unsigned int depth; /* of a frame: how many frames called it */
 };
 
 struct variables;

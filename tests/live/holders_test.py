@@ -46,6 +46,37 @@ def serve():
 serve()
 """
 
+NESTED = """
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+struct item { struct item *next; char text[100]; };
+static __attribute__((noinline)) int serve(struct item *volatile middle, int calls)
+{
+	struct item *volatile own = middle;
+	if (calls)
+		return serve(middle->next, calls - 1) + (own != NULL);
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+int main(void)
+{
+	struct item *volatile first = NULL;
+	size_t held = 0;
+	for (int i = 0; i < 10000; i++) {
+		struct item *item = calloc(1, sizeof(*item));
+		held += malloc_usable_size(item);
+		item->next = first;
+		first = item;
+	}
+	printf("held %zu\\n", held);
+	return serve(first->next->next, 5) + (first != NULL);
+}
+"""
+
 
 def rows_of(query, core):
     return rows("result", "-q", core, "sql", query)
@@ -91,6 +122,17 @@ class HoldersTest(LiveTest):
         held = [row["retained"] for row in rows("suspect", "-q", core, "report")]
         self.assertIn(truth["sessions"], held)
         self.assertIn(truth["first"], held)
+
+    def test_a_frame_holds_what_those_that_it_calls_refer_to(self):
+        for flags in ("-g", "-O0"), ("-O0",):
+            process = self.start([self.compile("nested", flags=flags, text=NESTED)])
+            held = int(process.said[0].split()[1])
+            core = snap(process, self.path("core"))
+            found = rows_of("SELECT name, retained FROM variable WHERE kind = 'stack' "
+                            "ORDER BY retained DESC", core)
+            self.assertEqual(found[0], {"name": f"main() of thread {process.pid}",
+                                        "retained": held})
+            self.assertFalse([row for row in found[1:] if row["retained"]])
 
     def test_python(self):
         core, truth = self.core_of_script("python3", PYTHON)
