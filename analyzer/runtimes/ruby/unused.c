@@ -1,7 +1,7 @@
 /*
- * struct RArray, RString, RHash, RStruct and RObject of include/ruby/internal/core and internal/,
- * struct rb_io of include/ruby/io.h, st.h, and rb_execution_context_t of vm_core.h, which MRI marks
- * by the same lengths.
+ * struct RArray, RString, RHash, RStruct, RObject and rmatch of include/ruby/internal/core and
+ * internal/, struct rb_io of include/ruby/io.h, st.h, and rb_execution_context_t of vm_core.h,
+ * which MRI marks by the same lengths.
  */
 #include "analyzer/runtimes/ruby/unused.h"
 
@@ -206,6 +206,32 @@ static struct error *add_file(struct ruby_unused *search, uint64_t start)
 	return NULL;
 }
 
+/*
+ * struct rmatch: { int allocated, count; long *starts, *ends; offsets }. Its blocks hold numbers
+ * only; those of groups that did not match are not even written.
+ */
+static struct error *add_match(struct ruby_unused *search, uint64_t start)
+{
+	enum { BLOCKS = 3 };
+	uint64_t match, blocks[BLOCKS];
+	uint32_t counts[2];
+
+	if (!view_word(&search->view, start + POINTER, &match) ||
+	    ruby_find_block(search, match) == NO_ALLOCATION ||
+	    !view_read(&search->targets, match, counts, sizeof(counts)) ||
+	    !view_read(&search->targets, match + sizeof(counts), blocks, sizeof(blocks)) ||
+	    counts[1] > counts[0])
+		return NULL;
+	for (size_t i = 0; i < BLOCKS; i++) {
+		allocation_id id = ruby_find_block(search, blocks[i]);
+
+		if (id != NO_ALLOCATION &&
+		    allocation_size(search->slots.index, id) / WORD >= counts[0])
+			TRY(unused_add_rest(search->unused, blocks[i], 0));
+	}
+	return NULL;
+}
+
 /* The context of a thread or fiber says what of its stack is between its values and its frames. */
 static struct error *add_stack(struct ruby_unused *search, uint64_t start)
 {
@@ -240,6 +266,8 @@ static struct error *add_object(struct ruby_unused *search, struct memory_range 
 		return add_variables(search, slot.start, flags);
 	case RUBY_FILE:
 		return add_file(search, slot.start);
+	case RUBY_MATCH:
+		return add_match(search, slot.start);
 	case RUBY_DATA:
 		return add_stack(search, slot.start);
 	default:

@@ -1,5 +1,6 @@
 /*
- * Weak references of MRI, gc.c, weakmap.c, symbol.c, string.c, variable.c and gc/default/default.c.
+ * Weak references of MRI, gc.c, transient_heap.c, weakmap.c, symbol.c, string.c, variable.c and
+ * gc/default/default.c.
  *
  *	struct rb_objspace | ... sorted pages * ... | finalizers * | ids * | ... mark stack * | ...
  *| sorted pages       | struct heap_page * | struct heap_page * | ... mark stack         | 500
@@ -9,10 +10,11 @@
  * of memory, lists of free slots, the stack of what is to be marked. Its tables know objects that
  * have finalizers or an object_id. Others are known by what they have.
  */
+#include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/unused.h"
 
-#include "allocators/ruby/ruby.h"
+#include "allocators/ruby/transient.h"
 
 enum {
 	WORD = 8,
@@ -339,9 +341,43 @@ static struct error *add_collector(struct ruby_unused *search)
 	return look_at_pages(search, &pages, &looked_at);
 }
 
+/* struct transient_heap: ... | objects * | int capacity, count | arena | ... */
+static bool is_list_of_old(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	enum { LEAST = 1024, ROUNDED = 2 /* words */ };
+	const struct ruby_unused *search = data;
+	struct {
+		uint32_t capacity, count;
+		uint64_t arena;
+	} rest;
+	allocation_id id;
+
+	if (!word || !view_read(view, place + WORD, &rest, sizeof(rest)) || rest.capacity < LEAST ||
+	    (rest.capacity & (rest.capacity - 1)) || rest.count > rest.capacity || !rest.arena ||
+	    rest.arena % RUBY_TRANSIENT_BLOCK != 0)
+		return false;
+	id = ruby_find_block(search, word);
+	return id != NO_ALLOCATION &&
+	       allocation_size(search->slots.index, id) / WORD - rest.capacity <= ROUNDED;
+}
+
+/* Old objects with pieces of the transient heap, which are moved before that is used again. */
+static struct error *add_old(struct ruby_unused *search)
+{
+	const struct runtime_context *context = &search->ruby->context;
+	uint64_t place = module_data_search(context->image, context->program, is_list_of_old,
+					    search),
+		 list;
+
+	if (!place || !view_word(&search->targets, place, &list))
+		return NULL;
+	return unused_add_rest(search->unused, list, 0);
+}
+
 struct error *ruby_find_weak(struct ruby_unused *search)
 {
 	TRY(add_tables(search));
+	TRY(add_old(search));
 	TRY(add_weak_maps(search));
 	return add_collector(search);
 }
