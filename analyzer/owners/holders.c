@@ -30,6 +30,7 @@ struct heavy {
 	kind_key kind;
 	uint64_t offset; /* in what dominates it, of the word that refers to it; or NO_OFFSET */
 	uint32_t group;
+	bool is_part; /* of the object above, not a link of it */
 };
 
 struct finder {
@@ -118,6 +119,19 @@ static bool are_alike(const struct heavy *a, const struct heavy *b)
 	return a->kind == b->kind && a->range.end - a->range.start == b->range.end - b->range.start;
 }
 
+/* Whether it is an object of a language, but none that the program has words for: a Map's table. */
+static bool is_part_of_object(const struct finder *finder, const struct heavy *heavy)
+{
+	const struct analysis *analysis = finder->analysis;
+	const struct object_paths *paths = analysis_object_paths(analysis);
+	const struct heavy *above = finder->path.items + finder->path.count - 1;
+
+	return runtimes_space_of(analysis_runtimes(analysis),
+				 dominators_at(finder->tree, heavy->position)) &&
+	       !object_paths_has(paths, dominators_at(finder->tree, heavy->position)) &&
+	       object_paths_has(paths, dominators_at(finder->tree, above->position));
+}
+
 /* The group above that it is part of: as a buffer or node, or as the next link of a chain. */
 static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 {
@@ -127,7 +141,9 @@ static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 	if (depth == 0)
 		return NO_GROUP;
 	above = &finder->path.items[depth - 1];
-	if (kind_tag(heavy->kind) == BY_PATTERN || are_alike(above, heavy))
+	heavy->is_part = !are_alike(above, heavy) &&
+			 (kind_tag(heavy->kind) == BY_PATTERN || is_part_of_object(finder, heavy));
+	if (heavy->is_part || are_alike(above, heavy))
 		return above->group;
 	heavy->offset = find_offset(finder, above, heavy->range);
 	for (size_t i = 1; i < depth && i < MOST_PERIOD; i++)
@@ -163,14 +179,11 @@ static bool has_name(const struct finder *finder, size_t root)
  */
 static struct error *count_part(struct finder *finder, const struct heavy *heavy, uint64_t retained)
 {
-	size_t depth = finder->path.count;
-	bool is_link = kind_tag(heavy->kind) != BY_PATTERN ||
-		       (depth > 0 && are_alike(&finder->path.items[depth - 1], heavy));
 	struct content part = {
 		.group = heavy->group,
 		.kind = heavy->kind,
 		.count = 1,
-		.bytes = is_link ? retained : heavy->range.end - heavy->range.start,
+		.bytes = heavy->is_part ? heavy->range.end - heavy->range.start : retained,
 		.example = dominators_at(finder->tree, heavy->position),
 	};
 
@@ -199,8 +212,10 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		TRY(enter_root(finder, position, &above));
 	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
 	heavy.group = find_whole(finder, &heavy);
-	if (depth == 0 && kind_tag(heavy.kind) == BY_PATTERN && has_name(finder, root))
+	if (depth == 0 && kind_tag(heavy.kind) == BY_PATTERN && has_name(finder, root)) {
 		heavy.group = above;
+		heavy.is_part = true;
+	}
 	if (heavy.group == NO_GROUP) {
 		TRY(add_group(finder, id, root, heavy.kind, &heavy.group));
 		finder->groups.items[heavy.group].holder.retained = retained;
@@ -335,6 +350,7 @@ struct error *holders_find(struct analysis *analysis, struct holder ret[static M
 	size_t count;
 
 	TRY(owners_need(analysis));
+	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
 	finder.tree = analysis_dominators(analysis);
 	count = dominators_count(finder.tree);
 	finder.least = dominators_bytes(finder.tree, 0, count) / LEAST_PART;

@@ -135,6 +135,11 @@ static allocation_id trace_back(const struct object_paths *paths, allocation_id 
 	return id;
 }
 
+bool object_paths_has(const struct object_paths *paths, allocation_id id)
+{
+	return paths->from.count && paths->from.items[id];
+}
+
 bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool with_content,
 		       char *ret, size_t size)
 {
@@ -142,7 +147,7 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 	allocation_id ids[2 * END];
 	size_t length, used = 0;
 
-	if (!paths->from.count || !paths->from.items[id])
+	if (!object_paths_has(paths, id))
 		return false;
 	length = length_of(paths, id);
 	if (length <= 2 * END) {

@@ -35,6 +35,8 @@ DEFINE_CLEANUP(object_paths_destroy, struct object_paths *)
 /* How many objects have a path. */
 size_t object_paths_count(const struct object_paths *paths);
 
+bool object_paths_has(const struct object_paths *paths, allocation_id id);
+
 /*
  * Write the path of an object, its middle left out if it is long; contents of memory, such as keys,
  * only with_content. False: there is none.

@@ -90,7 +90,6 @@ static struct error *explain_memory(struct first_screen *screen)
 
 static struct error *find_holders(struct first_screen *screen)
 {
-	TRY(analysis_need(screen->analysis, STAGE_OBJECT_PATHS));
 	return holders_find(screen->analysis, screen->holders, &screen->holder_count);
 }
 

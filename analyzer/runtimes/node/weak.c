@@ -1,12 +1,15 @@
 /*
  * Words of V8 that do not hold what they lead to, though they look as if: fields of WeakRef, of
  * cells of FinalizationRegistry, keys of WeakMap and WeakSet (src/objects/js-weak-refs.tq,
- * hash-table.h), and handles that were made weak (src/handles/global-handles.cc):
+ * hash-table.h), handles that were made weak (src/handles/global-handles.cc), and the list of the
+ * memory of all buffers (src/objects/js-array-buffer.h), each of which is of its ArrayBuffer:
  *
- *	WeakCell           | map | registry | target | token | holdings | ... |
- *	EphemeronHashTable | map | length | 3 counts | { key, value } ... |
- *	NodeBlock          | { object, u16 class, u8 number, u8 state, callback, data } * 256 | ...
- *|
+ *	WeakCell             | map | registry | target | token | holdings | ... |
+ *	EphemeronHashTable   | map | length | 3 counts | { key, value } ... |
+ *	NodeBlock            | { object, u16 class, u8 number, u8 state, callback, data } * 256 |
+ *	JSArrayBuffer        | ... | memory | extension | ...
+ *	ArrayBufferExtension | flags | store | its count | next | length |
+ *	BackingStore         | memory | ...
  */
 #include "analyzer/runtimes/node/node.h"
 
@@ -50,6 +53,20 @@ static struct error *add_keys(struct weak_search *search, uint64_t object)
 	return NULL;
 }
 
+static struct error *add_next_buffer(struct weak_search *search, uint64_t object)
+{
+	enum { FIRST = 5 * V8_WORD, LAST = 7 * V8_WORD, STORE = V8_WORD, NEXT = 3 * V8_WORD };
+	struct view *view = &search->reader.view;
+	uint64_t words[2], store, memory;
+
+	for (uint64_t place = object + FIRST; place <= object + LAST; place += V8_WORD)
+		if (view_read(view, place, words, sizeof(words)) && words[0] &&
+		    view_word(view, words[1] + STORE, &store) && view_word(view, store, &memory) &&
+		    memory == words[0])
+			return add(search, words[1] + NEXT, 1);
+	return NULL;
+}
+
 static struct error *add_object(struct weak_search *search, uint64_t object)
 {
 	const struct v8_layout *layout = search->reader.layout;
@@ -61,6 +78,8 @@ static struct error *add_object(struct weak_search *search, uint64_t object)
 		return NULL;
 	if (map.type == layout->weak_cell_type)
 		return add(search, object + CELL_TARGET, 2);
+	if (map.type == layout->array_buffer_type)
+		return add_next_buffer(search, object);
 	if (map.type == layout->weak_ref_type)
 		return add(search, object + HEAD, 1);
 	return map.type == layout->weak_map_type || map.type == layout->weak_set_type
