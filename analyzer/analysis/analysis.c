@@ -194,6 +194,7 @@ void analysis_destroy(struct analysis *analysis)
 	cleanup_siblings_destroy(&analysis->siblings);
 	cleanup_sites_destroy(&analysis->sites);
 	cleanup_typing_destroy(&analysis->typing);
+	cleanup_typing_destroy(&analysis->leak_typing);
 	cleanup_type_table_destroy(&analysis->type_table);
 	cleanup_patterns_destroy(&analysis->leaked_patterns);
 	cleanup_kept_words_destroy(&analysis->kept_words);
@@ -293,7 +294,8 @@ PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
 PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)
 PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
 PART(const struct type_table *, type_table, STAGE_TYPE_TABLE, analysis->type_table)
-PART(const struct typing *, typing, STAGE_IMAGE, analysis->typing)
+PART(const struct typing *, typing, STAGE_IMAGE,
+     analysis->typing ? analysis->typing : analysis->leak_typing)
 PART(const struct object_paths *, object_paths, STAGE_OBJECT_PATHS, analysis->object_paths)
 PART(const struct siblings *, siblings, STAGE_IMAGE, analysis->siblings)
 PART(struct sites *, sites, STAGE_SITES, analysis->sites)

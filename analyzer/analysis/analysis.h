@@ -63,7 +63,7 @@ enum stage {
 	STAGE_TYPE_TABLE,      /* types and variables of debug information */
 	STAGE_TYPES,	       /* what debug information says that allocations are */
 	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
-	STAGE_LEAKED_TYPES,    /* the types that leaked ones look like, besides those of all */
+	STAGE_LEAKED_TYPES,    /* what leaked ones are, or look like */
 	STAGE_SITES,	       /* which calls allocate values of which types */
 	STAGES,
 };
@@ -223,13 +223,19 @@ const struct runtimes *analysis_runtimes(const struct analysis *analysis);
 const struct object_paths *analysis_object_paths(const struct analysis *analysis);
 /* The types and variables of the program (STAGE_TYPE_TABLE). */
 const struct type_table *analysis_type_table(const struct analysis *analysis);
-/* What debug information says of types (STAGE_TYPES). */
+/*
+ * What debug information says of types (STAGE_TYPES); with STAGE_LEAKED_TYPES alone, of what
+ * leaked, and of as many others as tell what that is.
+ */
 const struct typing *analysis_typing(const struct analysis *analysis);
 
 /* What the user says of an allocation's type holds from here on: see typing_state() (STAGE_TYPES).
  */
 struct error *analysis_state_type(struct analysis *analysis, const struct type_statement *statement,
 				  struct type_changes *ret);
+
+/* STAGE_TYPES, and STAGE_LEAKED_TYPES: what all used allocations are, or look like. */
+struct error *analysis_need_types(struct analysis *analysis);
 
 /* What leaked allocations look like (STAGE_LEAKED_TYPES), else NULL. */
 const struct siblings *analysis_siblings(const struct analysis *analysis);

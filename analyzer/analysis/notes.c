@@ -72,7 +72,7 @@ static bool tell_missing_types(const struct analysis *analysis, struct findings 
 
 static bool tell_limit(const struct analysis *analysis, struct findings *findings)
 {
-	const char *limit = typing_limit(analysis->typing);
+	const char *limit = typing_limit(analysis_typing(analysis));
 
 	if (limit)
 		findings_add(findings, FINDING_NOTE,
@@ -85,8 +85,8 @@ const struct stage_note stage_notes[STAGE_NOTES] = {
 	{ STAGE_FIBERS, { STAGE_REACHABILITY, STAGE_OBJECTS }, tell_collection },
 	{ STAGE_REACHABILITY, { STAGE_REACHABILITY, STAGE_REACHABILITY }, tell_collector },
 	{ STAGE_FIBERS, { STAGE_REACHABILITY, STAGE_REACHABILITY }, tell_runtimes },
-	{ STAGE_OBJECTS, { STAGE_TYPES, STAGE_TYPES }, tell_missing_types },
-	{ STAGE_TYPES, { STAGE_TYPES, STAGE_TYPES }, tell_limit },
+	{ STAGE_OBJECTS, { STAGE_TYPES, STAGE_LEAKED_TYPES }, tell_missing_types },
+	{ STAGE_TYPE_TABLE, { STAGE_TYPES, STAGE_LEAKED_TYPES }, tell_limit },
 };
 
 bool stage_rests_on(enum stage stage, enum stage other)

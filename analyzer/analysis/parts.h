@@ -48,7 +48,9 @@ struct analysis {
 	struct first_words *first_words;
 	struct identities *identities;
 	struct type_table *type_table;
-	struct typing *typing;
+	struct typing *typing; /* of all allocations */
+	struct typing
+		*leak_typing; /* of what names those that leaked; NULL once there is that of all */
 	struct siblings *siblings;
 	struct object_paths *object_paths;
 	struct sites *sites;

@@ -294,6 +294,12 @@ static struct error *build_types(struct analysis *analysis)
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_random(analysis->image);
 
+	if (analysis->leak_typing && !typing_is_partial(analysis->leak_typing)) {
+		analysis->typing = take(analysis->leak_typing);
+		return NULL;
+	}
+	cleanup_typing_destroy(&analysis->leak_typing);
+	analysis->leak_typing = NULL;
 	return typing_create(&input, &analysis->typing);
 }
 
@@ -314,15 +320,51 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 
 /* What leaked takes as long to find as all references: only where something may look like a type.
  */
+static struct error *expect_leaked_types(struct analysis *analysis, bool *ret)
+{
+	*ret = analysis->costs[STAGE_REACHABILITY].built || !analysis->typing;
+	return *ret ? NULL : siblings_expect(analysis->typing, &analysis->account, ret);
+}
+
+/* Some types name what leaked as well as all do, unless they are seldom. */
+static struct error *find_siblings_in_part(struct analysis *analysis, bool *ret_suffices)
+{
+	struct typing_input input = typing_input_of(analysis);
+	_cleanup_(image_advice_end) struct image_advice advice =
+		image_advise_random(analysis->image);
+
+	*ret_suffices = false;
+	input.leaked = &analysis->liveness.leaked;
+	TRY(typing_create(&input, &analysis->leak_typing));
+	TRY(siblings_create(analysis->leak_typing, input.leaked, &analysis->account,
+			    &analysis->siblings));
+	*ret_suffices = siblings_suffice(analysis->siblings);
+	if (*ret_suffices)
+		return NULL;
+	cleanup_siblings_destroy(&analysis->siblings);
+	analysis->siblings = NULL;
+	return NULL;
+}
+
+struct error *analysis_need_types(struct analysis *analysis)
+{
+	TRY(analysis_need(analysis, STAGE_TYPES));
+	return analysis_need(analysis, STAGE_LEAKED_TYPES);
+}
+
 static struct error *build_leaked_types(struct analysis *analysis)
 {
-	bool expected = analysis->costs[STAGE_REACHABILITY].built;
+	bool expected, suffices = false;
 
-	if (!expected)
-		TRY(siblings_expect(analysis->typing, &analysis->account, &expected));
+	TRY(expect_leaked_types(analysis, &expected));
 	if (!expected)
 		return siblings_create(NULL, NULL, &analysis->account, &analysis->siblings);
 	TRY(analysis_need(analysis, STAGE_REACHABILITY));
+	if (!analysis->typing)
+		TRY(find_siblings_in_part(analysis, &suffices));
+	if (suffices)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_TYPES));
 	return siblings_create(analysis->typing, &analysis->liveness.leaked, &analysis->account,
 			       &analysis->siblings);
 }
@@ -577,7 +619,7 @@ const struct recipe analysis_recipes[STAGES] = {
 				    KEPT(leaked_patterns, unreachable) },
 	[STAGE_LEAKED_TYPES] = { "types of leaked",
 				 "typed",
-				 { STAGE_TYPES },
+				 { STAGE_TYPE_TABLE, STAGE_CLASSES },
 				 MADE(leaked_types, leaked_types) },
 	[STAGE_SITES] = { "allocating calls",
 			  "calls",

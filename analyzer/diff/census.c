@@ -325,7 +325,7 @@ struct error *census_need(struct analysis *analysis, enum aspect aspect)
 	if (aspect == ASPECT_KIND || aspect == ASPECT_PATTERN)
 		TRY(analysis_need(analysis, STAGE_PATTERNS));
 	if (aspect == ASPECT_KIND)
-		TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
+		TRY(analysis_need_types(analysis));
 	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_DOMINATORS) : NULL;
 }
 

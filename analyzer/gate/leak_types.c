@@ -84,7 +84,9 @@ struct error *leak_kinds_find_types(struct analysis *analysis, struct leak_kinds
 		i++;
 	if (i == kinds->count)
 		return NULL;
-	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
+	TRY(kinds->likely.leaks && kinds->likely.leaks->count > 0
+		    ? analysis_need_types(analysis)
+		    : analysis_need(analysis, STAGE_LEAKED_TYPES));
 	TRY(add_side_types(analysis, kinds, &kinds->certain));
 	return add_side_types(analysis, kinds, &kinds->likely);
 }

@@ -17,9 +17,12 @@ struct error *kind_need(struct analysis *analysis)
 
 struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members)
 {
-	return bitmap_meets(members, allocation_used(analysis_index(analysis)))
+	if (!bitmap_meets(members, allocation_used(analysis_index(analysis))))
+		return NULL;
+	return analysis_cost(analysis, STAGE_REACHABILITY).built &&
+			       bitmap_within(members, analysis_leaked(analysis))
 		       ? analysis_need(analysis, STAGE_LEAKED_TYPES)
-		       : NULL;
+		       : analysis_need_types(analysis);
 }
 
 static kind_key identity_key(const struct analysis *analysis, const struct identity *identity)

@@ -197,6 +197,16 @@ static char *print_path(const struct analysis *analysis, const struct type_step 
 	return NULL;
 }
 
+/* Of many, they are counted only so far as names them. */
+static char *format_others(const struct sibling_type *like)
+{
+	enum { MANY = 1000 };
+	const char *size = like->size == ANY_SIZE ? "of several sizes" : "of its size";
+
+	return like->count > MANY ? format_text("more than 1,000 others %s", size)
+				  : format_text("%" PRIu64 " others %s", like->count, size);
+}
+
 /* As "by 48 others of its size, as shop.customers->orders, 2 steps from shop". */
 static bool find_like(const struct analysis *analysis, const struct sibling_type *like,
 		      struct type_step *steps, struct type_reason *ret)
@@ -204,12 +214,14 @@ static bool find_like(const struct analysis *analysis, const struct sibling_type
 	const struct typing *typing = analysis_typing(analysis);
 	size_t count = find_steps(typing, like->example, steps);
 	_cleanup_(free) char *path = count ? print_path(analysis, steps, count) : NULL;
+	_cleanup_(free) char *others = format_others(like);
 
 	*ret = (struct type_reason){
 		.type = typing_name(typing, (struct typed){ like->type, FIT_ONE }),
 		.sure = "looks like",
-		.path = format_text("%" PRIu64 " others of its size%s%s", like->count,
-				    path ? ", as " : "", path ? path : ""),
+		.path = others ? format_text("%s%s%s", others, path ? ", as " : "",
+					     path ? path : "")
+			       : NULL,
 	};
 	return ret->path;
 }

@@ -58,7 +58,7 @@ struct error *owners_need(struct analysis *analysis)
 	TRY(analysis_need(analysis, STAGE_DOMINATORS));
 	TRY(kind_need(analysis));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
-	return analysis_need(analysis, STAGE_LEAKED_TYPES);
+	return analysis_need_types(analysis);
 }
 
 static struct error *name_roots(struct builder *builder)

@@ -82,7 +82,7 @@ static struct error *is_type(const struct kind_test *test, const char *name, boo
 	struct analysis *analysis = test->analysis;
 
 	*ret = false;
-	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
+	TRY(analysis_need_types(analysis));
 	bitmap_for_each(id, allocation_used(analysis_index(analysis))) {
 		*ret = has_type(test, (allocation_id)id, name);
 		if (*ret)

@@ -91,6 +91,7 @@ static struct error *need_columns(struct sql *sql, size_t table, uint64_t column
 	} needs[] = {
 		{ 1 << COLUMN_STATE | 1 << COLUMN_ANCHOR, STAGE_REACHABILITY },
 		{ 1 << COLUMN_CLASS | 1 << COLUMN_SIGNATURE, STAGE_SIGNATURES },
+		{ 1 << COLUMN_TYPE | 1 << COLUMN_SURENESS, STAGE_TYPES },
 		{ 1 << COLUMN_TYPE | 1 << COLUMN_SURENESS, STAGE_LEAKED_TYPES },
 		{ 1 << COLUMN_RETAINED, STAGE_RETAINED },
 		{ 1 << COLUMN_LEAK_ROOT, STAGE_LEAKS },

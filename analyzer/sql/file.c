@@ -107,7 +107,7 @@ static struct error *copy_descriptions(struct sql *sql, const struct sql_descrip
 
 static struct error *copy_allocations(struct sql *sql)
 {
-	static const enum stage needs[] = { STAGE_REACHABILITY, STAGE_SIGNATURES,
+	static const enum stage needs[] = { STAGE_REACHABILITY, STAGE_SIGNATURES, STAGE_TYPES,
 					    STAGE_LEAKED_TYPES, STAGE_LEAKS };
 	struct sql_descriptions descriptions = {
 		.memory.account = analysis_account(sql->analysis),

@@ -161,7 +161,7 @@ static struct error *find(struct sql *sql)
 	};
 
 	TRY(kind_need(sql->analysis));
-	TRY(analysis_need(sql->analysis, STAGE_LEAKED_TYPES));
+	TRY(analysis_need_types(sql->analysis));
 	sql->kinds.list.memory.account = account;
 	sql->kinds.numbers.memory.account = account;
 	sql->kinds.order.memory.account = account;

@@ -226,7 +226,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 {
 	struct cursor *cursor = (struct cursor *)base;
 	struct analysis *analysis = cursor->base.sql->analysis;
-	struct error *error = analysis_need(analysis, STAGE_LEAKED_TYPES);
+	struct error *error = analysis_need_types(analysis);
 
 	if (error)
 		return sql_fail(cursor->base.sql, error);

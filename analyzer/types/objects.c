@@ -11,12 +11,16 @@
  * runtime knows.
  */
 
-enum { MOST_VTABLES = 1 << 20 };
+enum {
+	MOST_VTABLES = 1 << 20,
+	ENOUGH_OBJECTS = 1 << 20, /* looked at where only what leaked is named */
+};
 
 struct objects {
 	struct typing *typing;
 	struct address_map types;    /* by vtable, or what is none: then NO_TYPE */
 	const struct region *region; /* that a first word led to last; NULL: none */
+	size_t every;		     /* one in so many is looked at, and all that leaked */
 };
 
 /* The type of the class whose vtable that is; a copy of its name and size counts as well. */
@@ -104,27 +108,36 @@ static struct error *set_one(struct objects *objects, allocation_id id)
 	return set_object(typing, id, number, is_known);
 }
 
+static bool is_looked_at(const struct objects *objects, size_t id)
+{
+	return objects->every == 1 || id % objects->every == 0 ||
+	       bitmap_get(objects->typing->input.leaked, id);
+}
+
 static struct error *set_all(struct objects *objects)
 {
-	const struct typing *typing = objects->typing;
+	struct typing *typing = objects->typing;
 	const struct allocation_index *index = typing->input.index;
 	size_t count = allocation_count(index);
 	uint64_t told = 0;
 
+	objects->every = typing->input.leaked ? 1 + count / ENOUGH_OBJECTS : 1;
+	typing->is_partial |= objects->every > 1;
 	bitmap_for_each(id, allocation_used(index)) {
-		if (id + AHEAD < count)
+		if (id + AHEAD < count && is_looked_at(objects, id + AHEAD))
 			view_fetch(&typing->last->view,
 				   range_of(typing, (allocation_id)(id + AHEAD)).start);
 		if (!progress_pass(typing->input.progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		TRY(set_one(objects, (allocation_id)id));
+		if (is_looked_at(objects, id))
+			TRY(set_one(objects, (allocation_id)id));
 	}
 	return NULL;
 }
 
 struct error *typing_set_objects(struct typing *typing)
 {
-	struct objects objects = { typing, { .memory.account = typing->input.account }, NULL };
+	struct objects objects = { typing, { .memory.account = typing->input.account }, NULL, 1 };
 	struct error *error =
 		typing->input.classes || typing->input.runtimes ? set_all(&objects) : NULL;
 

@@ -3,20 +3,23 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/table.h"
-#include "analyzer/types/typing_parts.h"
+#include "analyzer/types/siblings_search.h"
 
 enum {
-	LEAST_SIBLINGS = 3,
 	MOST_STRANGERS = 64, /* compared of each size */
+	MOST_COMPARED = 1 << 20,
 	MOST_TYPES_OF_SIZE = 16,
 	MOST_SIBLING_TYPES = 1 << 16,
 };
 
+/* Of a leaked allocation's number: it looks like its type if all others of its size are of it. */
+static const uint32_t IS_ALONE = UINT32_C(1) << 31;
+
 struct siblings {
-	const struct typing *typing;
-	HASH_TABLE(struct sibling_type) types; /* by size once they are found */
-	ARRAY(uint32_t) numbers;	       /* by allocation: of its type, plus 1 */
+	struct sibling_types types; /* by size once they are found */
+	ARRAY(uint32_t) numbers;    /* by allocation: of its type, plus 1, and IS_ALONE; or 0 */
 	size_t count;
+	bool suffice;
 };
 
 void siblings_destroy(struct siblings *siblings)
@@ -28,146 +31,249 @@ void siblings_destroy(struct siblings *siblings)
 	free(siblings);
 }
 
-/* What is looked for in which allocations. */
-struct sibling_search {
-	struct typing *typing;
-	const struct bitmap *leaked;
-	struct siblings *siblings;
-};
-
 static struct error *add_sibling(struct sibling_search *search, allocation_id id)
 {
 	struct typing *typing = search->typing;
-	struct siblings *siblings = search->siblings;
-	uint64_t size = allocation_size(typing->input.index, id);
+	bool has_tail = known_fit(typing, id) == FIT_TAIL;
+	uint64_t size = has_tail ? ANY_SIZE : allocation_size(typing->input.index, id);
 	type_number type = known_type(typing, id);
 	uint64_t hash = hash_add(hash_add(0, size), type);
-	const struct sibling_type *known;
+	struct sibling_type *known;
+	const struct slot *slots;
+	size_t count;
 
-	known = table_find(&siblings->types, hash, item, item->type == type && item->size == size);
+	if (search->leaked && !has_tail && address_map_find(&search->sizes, size) == NOT_IN_MAP)
+		return NULL;
+	known = table_find(search->types, hash, item, item->type == type && item->size == size);
 	if (known) {
-		siblings->types.items[known - siblings->types.items].count++;
+		known->count++;
 		return NULL;
 	}
-	if (siblings->types.count >= MOST_SIBLING_TYPES)
+	TRY(slots_of(&typing->slots, type, &slots, &count));
+	if (search->types->count >= MOST_SIBLING_TYPES || (has_tail && count == 0))
 		return NULL;
-	return table_append(&siblings->types, hash, (struct sibling_type){ type, size, 1, 0, id });
+	return table_append(
+		search->types, hash,
+		(struct sibling_type){ .type = type, .size = size, .count = 1, .example = id });
 }
 
 DEFINE_COMPARE(compare_sizes, struct sibling_type, ASCENDING(size), ASCENDING(type))
 
-/* The types of that size: how many, and the number of the first. */
-static size_t find_size(const struct siblings *siblings, uint64_t size, size_t *ret_first)
+struct sibling_range siblings_of_size(const struct sibling_types *types, uint64_t size)
 {
-	const struct sibling_type *types = siblings->types.items;
-	size_t first = 0, end = siblings->types.count, count = 0;
+	const struct sibling_type *items = types->items;
+	size_t first = BISECT(i, 0, types->count, items[i].size < size);
+	size_t end = BISECT(i, first, types->count, items[i].size <= size);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (types[middle].size < size)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	while (first + count < siblings->types.count && types[first + count].size == size)
-		count++;
-	*ret_first = first;
-	return count;
+	return (struct sibling_range){ first, end };
 }
 
-static struct error *looks_like(struct sibling_search *search, allocation_id id, type_number type,
-				bool *ret)
+/* Whether a value of the type has pointers, and the allocation is no text, nor all zeros. */
+static struct error *may_say_little(struct sibling_search *search, uint64_t start, type_number type,
+				    bool *ret)
 {
-	struct conformity conformity;
+	struct typing *typing = search->typing;
+	uint64_t size = typing_type(typing, type)->size, word;
+	const struct slot *slots;
+	size_t count;
 
-	TRY(typing_conforms(search->typing, range_of(search->typing, id).start, type, &conformity));
-	*ret = !conformity.is_violated && conformity.confirmed > conformity.doubtful;
+	*ret = false;
+	TRY(slots_of(&typing->slots, type, &slots, &count));
+	if (count == 0 || is_text(typing, start))
+		return NULL;
+	for (uint64_t at = 0; at + typing->word <= size && !*ret; at += typing->word)
+		*ret = read_word(typing, start + at, &word) && word != 0;
 	return NULL;
 }
 
-static struct error *compare_stranger(struct sibling_search *search, allocation_id id)
+struct error *siblings_compare(struct sibling_search *search, allocation_id id, type_number type,
+			       bool has_tail, enum resemblance *ret)
+{
+	struct typing *typing = search->typing;
+	struct memory_range range = range_of(typing, id);
+	struct conformity conformity, tail = { .is_violated = false };
+	bool says_little = false;
+
+	*ret = UNLIKE;
+	if (has_tail && typing_fit_of_one(typing, range, type) < FIT_TAIL)
+		return NULL;
+	TRY(typing_conforms(typing, range.start, type, &conformity));
+	if (conformity.is_violated)
+		return NULL;
+	if (has_tail)
+		TRY(typing_conforms_behind(typing, range, type, &tail));
+	if (tail.is_violated || (has_tail && is_text(typing, range.start)))
+		return NULL;
+	if (conformity.confirmed + tail.confirmed > conformity.doubtful + tail.doubtful)
+		*ret = LIKE;
+	else if (!has_tail && conformity.confirmed == 0 && conformity.doubtful == 0)
+		TRY(may_say_little(search, range.start, type, &says_little));
+	if (says_little)
+		*ret = LIKE_IF_ALONE;
+	return NULL;
+}
+
+/* How many types of the range it looks like that much, and the last of these. */
+static struct error *count_likes(struct sibling_search *search, allocation_id id,
+				 struct sibling_range range, enum resemblance least,
+				 size_t *ret_count, size_t *ret_last)
+{
+	*ret_count = 0;
+	for (size_t i = range.first; i < range.end; i++) {
+		const struct sibling_type *type = &search->types->items[i];
+		enum resemblance resemblance;
+
+		TRY(siblings_compare(search, id, type->type, type->size == ANY_SIZE, &resemblance));
+		if (resemblance < least || typing_is_denied(search->typing, id, type->type))
+			continue;
+		*ret_last = i;
+		++*ret_count;
+	}
+	return NULL;
+}
+
+/*
+ * Which type it looks like, if only one of its size; or else only one that ends in an array; or
+ * else, as little speaks for it, one of its size if all others are of that.
+ */
+static struct error *choose(struct sibling_search *search, allocation_id id)
+{
+	struct sibling_range exact =
+		siblings_of_size(search->types, allocation_size(search->typing->input.index, id));
+	struct sibling_range tails = siblings_of_size(search->types, ANY_SIZE);
+	uint32_t *number = &search->siblings->numbers.items[id];
+	size_t count, found = 0;
+
+	if (exact.end - exact.first > MOST_TYPES_OF_SIZE)
+		return NULL;
+	TRY(count_likes(search, id, exact, LIKE, &count, &found));
+	if (count == 0 && tails.end - tails.first <= MOST_TYPES_OF_SIZE)
+		TRY(count_likes(search, id, tails, LIKE, &count, &found));
+	if (count == 1) {
+		search->types->items[found].is_wanted = true;
+		*number = (uint32_t)found + 1;
+	} else if (count == 0 && exact.end - exact.first == 1) {
+		TRY(count_likes(search, id, exact, LIKE_IF_ALONE, &count, &found));
+		if (count == 0)
+			return NULL;
+		search->types->items[found].is_wanted_alone = true;
+		*number = ((uint32_t)found + 1) | IS_ALONE;
+	}
+	return NULL;
+}
+
+/* Whether more of those without a type must be compared to know if they outnumber the type's. */
+static bool wants_strangers(const struct sibling_type *type)
+{
+	return type->is_wanted && type->count <= MOST_STRANGERS && type->strangers < type->count;
+}
+
+static bool wants_others(const struct sibling_type *type)
+{
+	return type->is_wanted_alone && !type->has_others && type->compared < MOST_COMPARED;
+}
+
+static struct error *compare_with(struct sibling_search *search, allocation_id id, size_t number)
+{
+	struct typing *typing = search->typing;
+	struct sibling_type *type = &search->types->items[number];
+	enum type_fit fit = known_fit(typing, id);
+	enum resemblance resemblance;
+
+	if (fit != FIT_NONE) {
+		type->has_others |= type->is_wanted_alone &&
+				    (fit != FIT_ONE || known_type(typing, id) != type->type);
+		return NULL;
+	}
+	if (!wants_strangers(type) && !wants_others(type))
+		return NULL;
+	TRY(siblings_compare(search, id, type->type, type->size == ANY_SIZE, &resemblance));
+	type->compared++;
+	type->strangers += resemblance == LIKE;
+	type->has_others |= resemblance == UNLIKE;
+	return NULL;
+}
+
+/* Compare one that is not leaked with the types of its size that leaked ones look like. */
+static struct error *compare_held(struct sibling_search *search, allocation_id id)
+{
+	struct sibling_range exact =
+		siblings_of_size(search->types, allocation_size(search->typing->input.index, id));
+	struct sibling_range tails = siblings_of_size(search->types, ANY_SIZE);
+
+	for (size_t i = exact.first; i < exact.end; i++)
+		TRY(compare_with(search, id, i));
+	for (size_t i = tails.first; i < tails.end && known_fit(search->typing, id) == FIT_NONE;
+	     i++)
+		TRY(compare_with(search, id, i));
+	return NULL;
+}
+
+/* Drop what turned out to look like others as well. */
+static void settle(struct sibling_search *search, allocation_id id)
 {
 	struct siblings *siblings = search->siblings;
-	uint64_t size = allocation_size(search->typing->input.index, id);
-	size_t first, count = find_size(siblings, size, &first);
+	uint32_t *number = &siblings->numbers.items[id];
+	const struct sibling_type *type;
+	bool is_alone = *number & IS_ALONE;
 
-	for (size_t i = first; i < first + count && i < first + MOST_TYPES_OF_SIZE; i++) {
-		struct sibling_type *type = &siblings->types.items[i];
-		bool is_same;
-
-		if (type->strangers >= MOST_STRANGERS || type->strangers >= type->count)
-			continue;
-		TRY(looks_like(search, id, type->type, &is_same));
-		type->strangers += is_same;
+	if (*number == 0)
+		return;
+	*number &= ~IS_ALONE;
+	type = &siblings->types.items[*number - 1];
+	if (type->count >= LEAST_SIBLINGS &&
+	    (is_alone ? !type->has_others : type->strangers < type->count)) {
+		siblings->count++;
+		return;
 	}
-	return NULL;
+	*number = 0;
+	/* Of all those strangers, some may be of the type. */
+	if (typing_is_partial(search->typing) && !is_alone &&
+	    type->count + type->strangers >= LEAST_SIBLINGS)
+		siblings->suffice = false;
 }
 
-/* Which type it looks like, if only one of its size. */
-static struct error *compare_leaked(struct sibling_search *search, allocation_id id)
-{
-	struct siblings *siblings = search->siblings;
-	uint64_t size = allocation_size(search->typing->input.index, id);
-	size_t first, found = 0, count = find_size(siblings, size, &first), fits = 0;
-
-	if (count > MOST_TYPES_OF_SIZE)
-		return NULL;
-	for (size_t i = first; i < first + count; i++) {
-		bool is_same;
-
-		TRY(looks_like(search, id, siblings->types.items[i].type, &is_same));
-		if (!is_same || typing_is_denied(search->typing, id, siblings->types.items[i].type))
-			continue;
-		found = i;
-		fits++;
-	}
-	if (fits != 1 || siblings->types.items[found].count < LEAST_SIBLINGS ||
-	    siblings->types.items[found].strangers >= siblings->types.items[found].count)
-		return NULL;
-	siblings->numbers.items[id] = (uint32_t)found + 1;
-	siblings->count++;
-	return NULL;
-}
-
-enum sibling_pass { FIND_SIBLINGS, COMPARE_STRANGERS, COMPARE_LEAKED, SIBLING_PASSES };
+enum sibling_pass { FIND_SIZES, FIND_SIBLINGS, CHOOSE, COMPARE_HELD, SETTLE, SIBLING_PASSES };
 
 static struct error *visit(struct sibling_search *search, enum sibling_pass pass, allocation_id id)
 {
 	struct typing *typing = search->typing;
 	enum type_fit fit = known_fit(typing, id);
-	bool is_leaked = search->leaked && bitmap_get(search->leaked, id);
+	uint64_t size;
 
-	if (pass == COMPARE_LEAKED)
-		return is_leaked && fit == FIT_NONE ? compare_leaked(search, id) : NULL;
-	if (is_leaked)
+	switch (pass) {
+	case FIND_SIZES:
+		size = allocation_size(typing->input.index, id);
+		return fit == FIT_NONE && address_map_find(&search->sizes, size) == NOT_IN_MAP
+			       ? address_map_add(&search->sizes, size, 0)
+			       : NULL;
+	case FIND_SIBLINGS:
+		return (fit == FIT_ONE || fit == FIT_TAIL) &&
+				       typing_type(typing, known_type(typing, id))->kind ==
+					       TYPE_STRUCTURE
+			       ? add_sibling(search, id)
+			       : NULL;
+	case CHOOSE:
+		return fit == FIT_NONE ? choose(search, id) : NULL;
+	case COMPARE_HELD:
+		return compare_held(search, id);
+	default:
+		settle(search, id);
 		return NULL;
-	if (pass == COMPARE_STRANGERS)
-		return fit == FIT_NONE ? compare_stranger(search, id) : NULL;
-	return fit == FIT_ONE && typing_type(typing, known_type(typing, id))->kind == TYPE_STRUCTURE
-		       ? add_sibling(search, id)
-		       : NULL;
+	}
 }
 
-/* Whether it looks like a type that some of its size are of, whether they leaked or not. */
-static struct error *resembles_any(struct sibling_search *search, allocation_id id, bool *ret)
-{
-	const struct siblings *siblings = search->siblings;
-	size_t first, count = find_size(siblings, allocation_size(search->typing->input.index, id),
-					&first);
-
-	for (size_t i = first; i < first + count && count <= MOST_TYPES_OF_SIZE && !*ret; i++)
-		if (siblings->types.items[i].count >= LEAST_SIBLINGS)
-			TRY(looks_like(search, id, siblings->types.items[i].type, ret));
-	return NULL;
-}
-
+/* Visit those that leaked, or all others. */
 static struct error *run_pass(struct sibling_search *search, enum sibling_pass pass)
 {
+	const bool is_of_leaked = pass == FIND_SIZES || pass == CHOOSE || pass == SETTLE;
+	const struct bitmap *used = allocation_used(search->typing->input.index);
 	struct progress *progress = search->typing->input.progress;
 	uint64_t passed = 0;
 
-	bitmap_for_each(id, allocation_used(search->typing->input.index)) {
+	bitmap_for_each(id, is_of_leaked ? search->leaked : used) {
+		if (!is_of_leaked && search->leaked && bitmap_get(search->leaked, id))
+			continue;
 		TRY(visit(search, pass, (allocation_id)id));
 		if (!progress_pass(progress, id, &passed))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
@@ -178,15 +284,33 @@ static struct error *run_pass(struct sibling_search *search, enum sibling_pass p
 static struct error *find_siblings(struct sibling_search *search)
 {
 	TRY(run_pass(search, FIND_SIBLINGS));
-	if (search->siblings->types.count)
-		SORT(search->siblings->types.items, search->siblings->types.count, compare_sizes);
+	if (search->types->count)
+		SORT(search->types->items, search->types->count, compare_sizes);
+	return NULL;
+}
+
+/* Whether it looks like a type that some of its size are of, whether they leaked or not. */
+static struct error *resembles_any(struct sibling_search *search, allocation_id id, bool *ret)
+{
+	struct sibling_range ranges[] = {
+		siblings_of_size(search->types, allocation_size(search->typing->input.index, id)),
+		siblings_of_size(search->types, ANY_SIZE),
+	};
+
+	for (size_t i = 0; i < COUNT_OF(ranges) && !*ret; i++) {
+		size_t count = 0, last;
+
+		if (ranges[i].end - ranges[i].first <= MOST_TYPES_OF_SIZE)
+			TRY(count_likes(search, id, ranges[i], LIKE_IF_ALONE, &count, &last));
+		*ret = count > 0;
+	}
 	return NULL;
 }
 
 struct error *siblings_expect(struct typing *typing, struct memory_account *account, bool *ret)
 {
-	struct siblings siblings = { .types.memory.account = account };
-	struct sibling_search search = { typing, NULL, &siblings };
+	struct sibling_types types = { .memory.account = account };
+	struct sibling_search search = { .typing = typing, .types = &types };
 	uint64_t passed = 0;
 	struct error *error;
 
@@ -204,32 +328,59 @@ struct error *siblings_expect(struct typing *typing, struct memory_account *acco
 		if (!error)
 			error = progress_check_at(typing->input.progress, id, &passed);
 	}
-	table_release(&siblings.types);
+	table_release(&types);
 	return error;
+}
+
+static bool wants_comparison(const struct sibling_types *types)
+{
+	for (size_t i = 0; i < types->count; i++)
+		if (wants_strangers(&types->items[i]) || wants_others(&types->items[i]))
+			return true;
+	return false;
+}
+
+static struct error *find_all(struct sibling_search *search)
+{
+	struct siblings *siblings = search->siblings;
+
+	TRY(array_resize(&siblings->numbers, allocation_count(search->typing->input.index)));
+	TRY(run_pass(search, FIND_SIZES));
+	if (search->sizes.count == 0)
+		return NULL;
+	TRY(find_siblings(search));
+	TRY(run_pass(search, CHOOSE));
+	if (wants_comparison(search->types))
+		TRY(run_pass(search, COMPARE_HELD));
+	TRY(run_pass(search, SETTLE));
+	return siblings->suffice && typing_is_partial(search->typing)
+		       ? siblings_find_unseen(search, &siblings->suffice)
+		       : NULL;
 }
 
 struct error *siblings_create(struct typing *typing, const struct bitmap *leaked,
 			      struct memory_account *account, struct siblings **ret)
 {
 	_cleanup_(siblings_destroy) struct siblings *siblings = calloc(1, sizeof(*siblings));
-	struct sibling_search search = { typing, leaked, siblings };
+	struct sibling_search search = { .typing = typing, .leaked = leaked };
+	struct error *error = NULL;
 
 	if (!siblings)
 		return &error_no_memory;
-	siblings->typing = typing;
-	siblings->types.memory.account = siblings->numbers.memory.account = account;
+	siblings->types.memory.account = siblings->numbers.memory.account =
+		search.sizes.memory.account = account;
+	siblings->suffice = true;
+	search.siblings = siblings;
+	search.types = &siblings->types;
 	if (typing && typing->allocations.count && bitmap_weight(leaked) > 0) {
-		size_t count = allocation_count(typing->input.index);
-
 		progress_begin(typing->input.progress, "comparing leaks with types",
-			       SIBLING_PASSES * count);
-		TRY(array_resize(&siblings->numbers, count));
-		TRY(find_siblings(&search));
-		TRY(run_pass(&search, COMPARE_STRANGERS));
-		TRY(run_pass(&search, COMPARE_LEAKED));
+			       SIBLING_PASSES * allocation_count(typing->input.index));
+		error = find_all(&search);
+		table_release(&search.sizes);
 	}
-	*ret = take(siblings);
-	return NULL;
+	if (!error)
+		*ret = take(siblings);
+	return error;
 }
 
 const struct sibling_type *siblings_of(const struct siblings *siblings, allocation_id id)
@@ -252,4 +403,9 @@ bool siblings_typed(const struct siblings *siblings, allocation_id id, struct ty
 size_t siblings_count(const struct siblings *siblings)
 {
 	return siblings->count;
+}
+
+bool siblings_suffice(const struct siblings *siblings)
+{
+	return siblings->suffice;
 }

@@ -4,8 +4,12 @@
  * A leaked allocation looks like a type if allocations of its size that are not leaked are of that
  * type, and its words are what the members of the type should be: pointers that lead to what has
  * room for what they point to, and numbers that are no pointers. Where several types fit, or as
- * many others of that size without a type look the same, it looks like none. The size alone names
- * nothing, and no pointer is followed from what merely looks like something.
+ * many others of that size without a type look the same, it looks like none. Of structures that end
+ * in an array of any size, those of all sizes count, and what stands in the array, too.
+ *
+ * Where all its pointers are null, its words say little; then all others of its size must be of
+ * that type. The size alone names nothing, and no pointer is followed from what merely looks like
+ * something.
  */
 #ifndef ANALYZER_TYPES_SIBLINGS_H
 #define ANALYZER_TYPES_SIBLINGS_H
@@ -16,11 +20,17 @@
 /* Allocations of one type and size that are not leaked. */
 struct sibling_type {
 	type_number type;
-	uint64_t size; /* of each, in bytes */
+	uint64_t size; /* of each, in bytes; ANY_SIZE: it ends in an array of any size */
 	uint64_t count;
 	uint64_t strangers;    /* of that size, without a type, that look the same; of a sample */
+	uint64_t compared;     /* of those without a type, to know whether there are others */
 	allocation_id example; /* the first */
+	bool is_wanted;	       /* a leaked one looks like it */
+	bool is_wanted_alone;  /* the same, if all of its size are of the type */
+	bool has_others;       /* some of its size are not; only known if it is wanted alone */
 };
+
+enum { ANY_SIZE = 0 };
 
 struct siblings;
 
@@ -30,7 +40,7 @@ struct siblings;
  */
 struct error *siblings_expect(struct typing *typing, struct memory_account *account, bool *ret);
 
-/* Borrows the typing, which may be NULL and outlives the siblings. Needs its input. */
+/* The typing may be NULL; it may be of no more than what names leaks. Needs its input. */
 struct error *siblings_create(struct typing *typing, const struct bitmap *leaked,
 			      struct memory_account *account, struct siblings **ret);
 void siblings_destroy(struct siblings *siblings);
@@ -44,5 +54,11 @@ bool siblings_typed(const struct siblings *siblings, allocation_id id, struct ty
 
 /* How many leaked allocations look like something. */
 size_t siblings_count(const struct siblings *siblings);
+
+/*
+ * Whether the types of all allocations would give no other names, as far as can be told; false only
+ * where the typing was of less.
+ */
+bool siblings_suffice(const struct siblings *siblings);
 
 #endif

@@ -1,8 +1,12 @@
 #include "analyzer/types/typing_parts.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/program/debug/variables.h"
 
 #include <string.h>
+
+/* What so many pointers of a member led to, the others of it lead to as well, as good as always. */
+enum { ENOUGH_POINTERS = 4096, ENOUGH_CHOICES = 1 << 16 };
 
 /* What has a type, and whose pointers are to be followed: count values. */
 struct source {
@@ -15,6 +19,7 @@ struct source {
 	uint32_t context;
 	bool is_array; /* of which some may never have been written */
 	bool is_in_region;
+	bool is_leaked;
 };
 
 /*
@@ -31,6 +36,30 @@ static bool has_rivals(const struct slot *slots, size_t count, size_t number)
 }
 
 static struct error *follow_all(struct typing *typing, const struct source *source);
+
+/*
+ * Count a pointer of the slot, unless there were enough. Pointers that leaked all lead to what
+ * leaked, or may.
+ */
+static struct error *count_pointer(struct typing *typing, const struct source *source,
+				   const struct slot *slot, bool *ret_enough)
+{
+	size_t number = (size_t)(slot - typing->slots.slots.items);
+	uint64_t key = hash_add(hash_add(0, source->context), number);
+	bool is_vague = slot->is_choice || slot->target == NO_TYPE;
+	struct followed *known;
+
+	*ret_enough = false;
+	if (!typing->input.leaked || source->is_leaked)
+		return NULL;
+	known = table_find(&typing->followed, key, item, item->key == key);
+	if (!known)
+		return table_append(&typing->followed, key, (struct followed){ key, 1 });
+	*ret_enough = known->count >= (is_vague ? ENOUGH_CHOICES : ENOUGH_POINTERS);
+	known->count += !*ret_enough;
+	typing->is_partial |= *ret_enough;
+	return NULL;
+}
 
 /* Whether the pointer says no more than is known, as most do: lists and trees have many. */
 static bool is_nothing_new(const struct typing *typing, const struct pointer *pointer)
@@ -76,8 +105,9 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 {
 	uint64_t size = typing_type(typing, source->type)->size;
 	struct error *error = NULL;
+	bool is_enough = false;
 
-	for (uint64_t i = 0; !error && i < source->count; i++) {
+	for (uint64_t i = 0; !error && !is_enough && i < source->count; i++) {
 		const struct slot *slots;
 		size_t count;
 
@@ -113,11 +143,16 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 			    pointer.value == 0 ||
 			    !slot_stands(&typing->slots, typing->input.image, &slots[j], address))
 				continue;
+			TRY(count_pointer(typing, source, &slots[j], &is_enough));
+			if (is_enough)
+				continue;
 			pointer.to = find_used(typing, pointer.value);
 			error = follow_linked(typing, source, &pointer, &slots[j]);
 			if (!error)
 				error = slots_of(&typing->slots, source->type, &slots, &count);
 		}
+		/* The next element has other pointers, too. */
+		is_enough &= count == 1;
 	}
 	return error;
 }
@@ -187,6 +222,7 @@ static struct error *follow_allocation(struct typing *typing, allocation_id id)
 		.count = 1,
 		.context = typing->contexts.items[id],
 		.doubtful = find_doubtful(typing, id),
+		.is_leaked = typing->input.leaked && bitmap_get(typing->input.leaked, id),
 	};
 
 	if (known_fit(typing, id) == FIT_ARRAY) {
@@ -219,8 +255,11 @@ static struct error *follow_place(struct typing *typing, const struct place *pla
 		.is_in_region = place->in != NO_ALLOCATION,
 	};
 
-	if (place->in != NO_ALLOCATION)
+	if (place->in != NO_ALLOCATION) {
 		source.start = allocation_start(typing->input.index, place->in);
+		source.is_leaked =
+			typing->input.leaked && bitmap_get(typing->input.leaked, place->in);
+	}
 	return follow_all(typing, &source);
 }
 

@@ -10,6 +10,7 @@ void typing_release_work(struct typing *typing)
 	table_release(&typing->paths);
 	array_release(&typing->queue);
 	typing->queued_from = 0;
+	table_release(&typing->followed);
 	array_release(&typing->places);
 	array_release(&typing->headed);
 	array_release(&typing->entered);
@@ -111,7 +112,8 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 						typing->region_slots.memory.account = account;
 	typing->variables.memory.account = typing->known.memory.account =
 		typing->nodes.memory.account = typing->values.memory.account =
-			typing->paths.memory.account = typing->contexts.memory.account = account;
+			typing->followed.memory.account = typing->paths.memory.account =
+				typing->contexts.memory.account = account;
 	typing->table = input->types;
 	typing->word = image_word_size(input->image);
 	if (type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
@@ -311,4 +313,9 @@ const char *typing_limit(const struct typing *typing)
 size_t typing_count(const struct typing *typing)
 {
 	return typing->count;
+}
+
+bool typing_is_partial(const struct typing *typing)
+{
+	return typing->is_partial;
 }

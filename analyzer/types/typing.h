@@ -77,6 +77,11 @@ struct typing_input {
 	struct classes *classes;	 /* NULL: no vtables are known */
 	const struct runtimes *runtimes; /* whose objects were looked for; or NULL */
 	const struct type_table *types;
+	/*
+	 * Only what names these is looked for: of each member, by each path from a variable, only
+	 * so many pointers are followed as tell what it leads to. NULL: the types of all are.
+	 */
+	const struct bitmap *leaked;
 	struct memory_account *account;
 	struct progress *progress;
 };
@@ -146,5 +151,8 @@ const char *typing_limit(const struct typing *typing);
 
 /* How many allocations have a type. */
 size_t typing_count(const struct typing *typing);
+
+/* Whether pointers were left out, as their members had led to enough. */
+bool typing_is_partial(const struct typing *typing);
 
 #endif

@@ -163,6 +163,12 @@ static inline struct found_address *found_place(struct last_used *last, uint64_t
 	return &last->found[(address >> 4) % 256];
 }
 
+/* How many pointers of a slot were followed, in values of a context: see typing_input.leaked. */
+struct followed {
+	uint64_t key; /* a hash of both */
+	uint32_t count;
+};
+
 struct typing {
 	struct typing_input input;
 	struct last_used *last; /* which changes whenever something is read */
@@ -175,6 +181,7 @@ struct typing {
 	bool has_rust;				/* types of Rust's library */
 	bool has_erased;			/* std::function or std::any */
 	bool has_telling_headers;		/* of libc++: see nodes.c */
+	bool is_partial;			/* pointers were left out */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(struct known_allocation) allocations; /* by id */
 	ARRAY(struct kept_step) far_steps;	    /* from far behind the start of an allocation */
@@ -186,8 +193,9 @@ struct typing {
 	HASH_TABLE(struct context) paths;
 	ARRAY(allocation_id) queue; /* whose pointers are to be followed */
 	size_t queued_from;
-	ARRAY(struct place) places;   /* the same */
-	struct address_map known;     /* places and headed ones, by a hash */
+	HASH_TABLE(struct followed) followed; /* empty: all pointers are */
+	ARRAY(struct place) places;	      /* the same */
+	struct address_map known;	      /* places and headed ones, by a hash */
 	struct address_map variables; /* by their addresses: static structures, and their types */
 	struct address_map nodes; /* types of what links lead to, by a hash of where they stand */
 	ARRAY(struct headed) headed;

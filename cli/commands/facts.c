@@ -143,7 +143,7 @@ static struct error *write_kinds(struct analysis *analysis, struct report *repor
 	struct set_total others = { 0 };
 
 	TRY(kind_need(analysis));
-	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
+	TRY(analysis_need_types(analysis));
 	TRY(tally_kinds(analysis, &kinds));
 	array_sort(&kinds, tally_compare_bytes);
 	report_begin_table(report, &table);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
 testdata/programs/siblings.c leaks allocations of types of which others are
-held. Those that look like just one of these are said to, and no other.
+held. Those that look like just one of these are said to, and no other. So does
+lost_types.c, of which the pointers are null, or the sizes differ.
 """
 
 import collections
@@ -127,6 +128,32 @@ class SiblingsTest(LiveTest):
                    "-c", "summarize used", core).stdout
         self.assertTrue(both.endswith(alone))
         self.assertIn(f"Type {LIKE} has ", alone)
+
+    def test_null_links_and_any_length(self):
+        for optimization in "-O0", "-O2":
+            program = self.compile("lost_types", "lost_types.c", "truth.c",
+                                   flags=("-g", optimization))
+            process = self.start([program])
+            truth = collections.defaultdict(set)
+            for line in process.said:
+                word, _, rest = line.strip().partition(" ")
+                if word in ("conn", "note", "not"):
+                    truth[word].add(int(rest))
+            core = snap(process, self.path(f"core{optimization}"))
+            for name in "conn", "note":
+                self.assertEqual(
+                    addresses("-q", core, "enumerate", "leaked", name),
+                    truth[name])
+            named = {row["type"]: (row["count"], row["allocated_by"])
+                     for row in tables("-q", core, "summarize", "leaked")[
+                         "group"] if row.get("type")}
+            self.assertEqual(set(named), {LIKE, "probably struct note"})
+            self.assertRegex(named[LIKE][1], r"^conn_new \(lost_types")
+            self.assertRegex(named["probably struct note"][1],
+                             r"^note_new \(lost_types")
+            self.assertIn(
+                "(looks like: by 10 others of several sizes, as notes",
+                ask("-q", core, "describe", f"{min(truth['note']):x}").stdout)
 
     def test_without_debug_information(self):
         core, _ = self.core("-g0", "-O2")

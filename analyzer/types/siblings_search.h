@@ -1,0 +1,50 @@
+/*
+ * What is behind struct siblings, for the files that make it.
+ *
+ *	siblings.c  which type leaked allocations look like
+ *	unseen.c    whether types that were not seen may name them better
+ */
+#ifndef ANALYZER_TYPES_SIBLINGS_SEARCH_H
+#define ANALYZER_TYPES_SIBLINGS_SEARCH_H
+
+#include "analyzer/types/siblings.h"
+#include "analyzer/types/typing_parts.h"
+
+enum { LEAST_SIBLINGS = 3 };
+
+struct sibling_types {
+	HASH_TABLE(struct sibling_type);
+};
+
+/* What is looked for in which allocations. */
+struct sibling_search {
+	struct typing *typing;
+	const struct bitmap *leaked; /* NULL: it is not asked what leaked */
+	struct siblings *siblings;
+	struct sibling_types *types;
+	struct address_map sizes; /* of leaked ones without a type */
+};
+
+struct sibling_range {
+	size_t first, end;
+};
+
+/* The types of that size, once they are sorted. */
+struct sibling_range siblings_of_size(const struct sibling_types *types, uint64_t size);
+
+enum resemblance {
+	UNLIKE,
+	LIKE_IF_ALONE, /* nothing speaks against it, and nothing for it */
+	LIKE,
+};
+
+struct error *siblings_compare(struct sibling_search *search, allocation_id id, type_number type,
+			       bool has_tail, enum resemblance *ret);
+
+/*
+ * Where only a part of the heap has types: whether leaked allocations look like another type of
+ * their size, of which no allocation is known, though some without a type look like it, too.
+ */
+struct error *siblings_find_unseen(struct sibling_search *search, bool *ret_suffice);
+
+#endif
