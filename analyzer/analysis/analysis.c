@@ -207,6 +207,7 @@ void analysis_destroy(struct analysis *analysis)
 	cleanup_runtimes_destroy(&analysis->runtimes);
 	cleanup_debug_destroy(&analysis->debug);
 	cleanup_dominators_destroy(&analysis->dominators);
+	cleanup_sharers_destroy(&analysis->sharers);
 	cleanup_variables_destroy(&analysis->variables);
 	disguises_deinit(&analysis->disguised);
 	cleanup_graph_destroy(&analysis->incoming);
@@ -289,6 +290,7 @@ PART(const struct graph *, incoming, STAGE_INCOMING, analysis->incoming)
 PART(const struct leaks *, leaks, STAGE_LEAKS, analysis->leaks)
 PART(const struct dominators *, dominators, STAGE_DOMINATORS, analysis->dominators)
 PART(const struct variables *, variables, STAGE_IMAGE, analysis->variables)
+PART(const struct sharers *, sharers, STAGE_SHARERS, analysis->sharers)
 PART(const struct disguises *, disguised, STAGE_IMAGE, &analysis->disguised)
 PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
 PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)

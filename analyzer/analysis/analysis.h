@@ -28,6 +28,7 @@
 #include "analyzer/graph/leaks.h"
 #include "analyzer/graph/liveness.h"
 #include "analyzer/graph/roots.h"
+#include "analyzer/graph/sharers.h"
 #include "analyzer/graph/variables.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/named_sets.h"
@@ -52,6 +53,7 @@ enum stage {
 	STAGE_INCOMING,	       /* who is referred to by whom */
 	STAGE_DOMINATORS,      /* who alone holds what */
 	STAGE_RETAINED,	       /* where each is among these, for dominators_retained() */
+	STAGE_SHARERS,	       /* which roots share what none alone holds */
 	STAGE_DISGUISED,       /* leaked, but likely held */
 	STAGE_DEBUG,	       /* symbols and debug information, read lazily */
 	STAGE_OBJECTS,	       /* objects of runtimes, and their classes */
@@ -198,6 +200,7 @@ const struct leaks *analysis_leaks_to(const struct analysis *analysis, allocatio
 const struct dominators *analysis_dominators(const struct analysis *analysis);
 /* The roots of these, which stay when they are spent; NULL: they were never found. */
 const struct variables *analysis_variables(const struct analysis *analysis);
+const struct sharers *analysis_sharers(const struct analysis *analysis);
 /* What stands in disguise of what is leaked, by target. */
 const struct disguises *analysis_disguised(const struct analysis *analysis);
 

@@ -40,6 +40,7 @@ struct analysis {
 	struct graph *incoming_lost; /* of what is unreachable; NULL: not asked for */
 	struct dominators *dominators;
 	struct variables *variables; /* which these begin at */
+	struct sharers *sharers;     /* of these */
 	struct disguises disguised;  /* by target */
 	const struct debug_options *options;
 	struct debug *debug;

@@ -152,8 +152,32 @@ static struct error *build_dominators(struct analysis *analysis)
 	add_leak_roots(analysis->leaks, &entries);
 	TRY(add_garbage_roots(analysis, &entries));
 	error = dominators_create(&input, &analysis->dominators);
-	variables_spend_targets(analysis->variables);
 	analysis->costs[STAGE_GRAPH].built = analysis->graph != NULL;
+	return error;
+}
+
+/* Where the references were spent, they are built anew, if there is something to be found. */
+static struct error *build_sharers(struct analysis *analysis)
+{
+	struct sharers_input input = {
+		.index = analysis->index,
+		.dominators = analysis->dominators,
+		.variables = analysis->variables,
+		.anchored = &analysis->anchored,
+		.account = &analysis->account,
+		.progress = analysis->progress,
+	};
+	bool was_spent = !analysis->graph;
+	struct error *error;
+
+	if (sharers_are_there(&input))
+		TRY(analysis_need(analysis, STAGE_GRAPH));
+	input.graph = analysis->graph;
+	error = sharers_create(&input, &analysis->sharers);
+	if (was_spent && analysis->graph) {
+		graph_destroy(take(analysis->graph));
+		analysis->costs[STAGE_GRAPH].built = false;
+	}
 	return error;
 }
 
@@ -447,6 +471,7 @@ COUNT(leaks, analysis->leaks->count)
 COUNT(collector, bitmap_weight(&analysis->at_risk))
 COUNT(incoming, graph_edge_count(analysis->incoming))
 COUNT(dominators, dominators_count(analysis->dominators))
+COUNT(sharers, sharers_count(analysis->sharers))
 COUNT(disguised, analysis->disguised.list.count)
 COUNT(modules, analysis->program->module_count)
 COUNT(objects, runtimes_class_count(analysis->runtimes))
@@ -576,6 +601,10 @@ const struct recipe analysis_recipes[STAGES] = {
 			     { STAGE_DOMINATORS },
 			     build_retained,
 			     count_dominators },
+	[STAGE_SHARERS] = { "sharers",
+			    "allocations",
+			    { STAGE_DOMINATORS },
+			    MADE(sharers, sharers) },
 	[STAGE_DISGUISED] = { "disguised",
 			      "allocations",
 			      { STAGE_REACHABILITY, STAGE_GRAPH },

@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/owners/owner_roots.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -263,7 +264,7 @@ static struct error *top_key(struct finder *finder, size_t position, kind_key *r
 {
 	const struct analysis *analysis = finder->census->analysis;
 	const struct bitmap *anchored = analysis_anchored(analysis);
-	size_t root = dominators_root_of(finder->tree, position);
+	size_t root = owner_root_of(analysis, position);
 	bool is_held = bitmap_get(anchored, dominators_at(finder->tree, position));
 
 	if (root != NO_ROOT)
@@ -326,7 +327,10 @@ struct error *census_need(struct analysis *analysis, enum aspect aspect)
 		TRY(analysis_need(analysis, STAGE_PATTERNS));
 	if (aspect == ASPECT_KIND)
 		TRY(analysis_need_types(analysis));
-	return aspect == ASPECT_OWNER ? analysis_need(analysis, STAGE_DOMINATORS) : NULL;
+	if (aspect != ASPECT_OWNER)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_DOMINATORS));
+	return analysis_need(analysis, STAGE_SHARERS);
 }
 
 struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,

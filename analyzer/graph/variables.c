@@ -443,8 +443,3 @@ struct dominator_roots variables_roots(const struct variables *variables)
 	return (struct dominator_roots){ variables->list.count, variables->ranks.items,
 					 variables->offsets.items, variables->targets.items };
 }
-
-void variables_spend_targets(struct variables *variables)
-{
-	array_release(&variables->targets);
-}

@@ -63,7 +63,4 @@ const struct variable *variables_at(const struct variables *variables, size_t nu
 /* For the dominators: how lasting each is, and what it refers to; borrowed. */
 struct dominator_roots variables_roots(const struct variables *variables);
 
-/* Release what they refer to, once the dominators are found. */
-void variables_spend_targets(struct variables *variables);
-
 #endif

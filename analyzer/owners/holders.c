@@ -1,18 +1,24 @@
 #include "analyzer/owners/holders.h"
 
 #include "analyzer/base/table.h"
+#include "analyzer/kinds/links.h"
 #include "analyzer/owners/owners.h"
 
 /* The nodes of a list of objects may be so far apart, with tables of their members between. */
-enum { LEAST_PART = 50, MOST_PERIOD = 4, LARGEST_LINK = 4096, NEARLY_ALL = 80 /* % */ };
+enum { LEAST_PART = 50, MOST_PERIOD = 4, NEARLY_ALL = 80 /* % */ };
 
 static const uint32_t NO_GROUP = UINT32_MAX;
-static const uint64_t NO_OFFSET = UINT64_MAX;
 
 /* What one holder consists of: a variable, or allocations that retain much. */
 struct group {
 	struct holder holder;
 	kind_key kind;
+};
+
+/* The group of a variable. */
+struct root_group {
+	size_t root;
+	uint32_t group;
 };
 
 /* What a group holds of a kind. */
@@ -39,9 +45,11 @@ struct finder {
 	uint64_t least;
 	ARRAY(struct group) groups;
 	HASH_TABLE(struct content) contents; /* by group and kind */
+	HASH_TABLE(struct root_group) roots;
 	ARRAY(struct heavy) path;
-	uint32_t root_group;	       /* of the last variable that was met */
-	size_t root_end;	       /* behind all that it alone holds */
+	uint32_t root_group;	       /* of what was met last at the top */
+	size_t root_end;	       /* behind what it holds there */
+	allocation_id top;	       /* at hand */
 	uint32_t chosen[MOST_HOLDERS]; /* groups, the largest first */
 	size_t chosen_count;
 };
@@ -51,6 +59,7 @@ static void finder_deinit(struct finder *finder)
 	array_release(&finder->groups);
 	array_release(&finder->path);
 	table_release(&finder->contents);
+	table_release(&finder->roots);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -69,49 +78,57 @@ static kind_key kind_at(const struct finder *finder, size_t position)
 static struct error *add_group(struct finder *finder, allocation_id id, size_t root, kind_key kind,
 			       uint32_t *ret)
 {
-	struct group group = { { .id = id, .root = root, .example = NO_ALLOCATION }, kind };
+	struct group group = {
+		{ .id = id, .top = finder->top, .root = root, .example = NO_ALLOCATION }, kind
+	};
 
 	*ret = (uint32_t)finder->groups.count;
 	return array_append(&finder->groups, group);
 }
 
-/* The group of the variable that holds a top; NO_GROUP: none alone does. */
-static struct error *enter_root(struct finder *finder, size_t position, uint32_t *ret)
+static struct error *find_root_group(struct finder *finder, size_t root, uint32_t *ret)
 {
-	struct positions held;
-	struct holder *holder;
-	size_t root;
+	const struct root_group *known = table_find(&finder->roots, root, item, item->root == root);
 
-	*ret = finder->root_group;
-	if (position < finder->root_end)
+	if (known) {
+		*ret = known->group;
 		return NULL;
-	*ret = NO_GROUP;
-	root = dominators_root_of(finder->tree, position);
+	}
+	TRY(add_group(finder, NO_ALLOCATION, root, KIND_UNKNOWN, ret));
+	return table_append(&finder->roots, root, (struct root_group){ root, *ret });
+}
+
+/* Another top: what is its variable's is entered at once, as far as that alone holds it. */
+static struct error *enter_top(struct finder *finder, size_t position)
+{
+	struct positions held = { (uint32_t)position,
+				  (uint32_t)dominators_end(finder->tree, position) };
+	size_t root = owner_root_of(finder->analysis, position);
+	struct holder *holder;
+	uint64_t bytes;
+
+	if (dominators_root_of(finder->tree, position) != NO_ROOT)
+		held = dominators_root(finder->tree, root);
+	finder->root_end = held.end;
+	finder->root_group = NO_GROUP;
 	if (root == NO_ROOT)
 		return NULL;
-	TRY(add_group(finder, NO_ALLOCATION, root, KIND_UNKNOWN, ret));
-	held = dominators_root(finder->tree, root);
-	holder = &finder->groups.items[*ret].holder;
-	holder->retained = holder->bytes = dominators_bytes(finder->tree, held.begin, held.end);
-	finder->root_group = *ret;
-	finder->root_end = held.end;
+	TRY(find_root_group(finder, root, &finder->root_group));
+	bytes = dominators_bytes(finder->tree, held.begin, held.end);
+	holder = &finder->groups.items[finder->root_group].holder;
+	holder->retained += bytes;
+	holder->bytes += bytes;
 	return NULL;
 }
 
-/* Where in the one above the first word stands that refers to the range. */
-static uint64_t find_offset(const struct finder *finder, const struct heavy *above,
-			    struct memory_range range)
+/* The group of the variable that holds a top; NO_GROUP: none does. */
+static struct error *enter_root(struct finder *finder, size_t position, uint32_t *ret)
 {
-	const struct image *image = analysis_image(finder->analysis);
-	unsigned int step = image_word_size(image);
-	uint64_t word;
-
-	if (above->range.end - above->range.start > LARGEST_LINK)
-		return NO_OFFSET;
-	for (uint64_t at = above->range.start; above->range.end - at >= step; at += step)
-		if (image_read_word(image, at, &word) && word >= range.start && word < range.end)
-			return at - above->range.start;
-	return NO_OFFSET;
+	finder->top = dominators_at(finder->tree, position);
+	if (position >= finder->root_end)
+		TRY(enter_top(finder, position));
+	*ret = finder->root_group;
+	return NULL;
 }
 
 static bool are_alike(const struct heavy *a, const struct heavy *b)
@@ -145,7 +162,8 @@ static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 			 (kind_tag(heavy->kind) == BY_PATTERN || is_part_of_object(finder, heavy));
 	if (heavy->is_part || are_alike(above, heavy))
 		return above->group;
-	heavy->offset = find_offset(finder, above, heavy->range);
+	heavy->offset = link_offset(finder->analysis, dominators_at(finder->tree, above->position),
+				    dominators_at(finder->tree, heavy->position));
 	for (size_t i = 1; i < depth && i < MOST_PERIOD; i++)
 		if (are_alike(above - i, heavy) && above[-i].offset == heavy->offset &&
 		    heavy->offset != NO_OFFSET)
@@ -308,13 +326,13 @@ static kind_key shown(kind_key kind)
 /* Whether the variable above it holds hardly anything else. */
 static bool is_nearly_all(const struct finder *finder, const struct holder *holder)
 {
-	struct positions held;
+	const struct root_group *root;
 
 	if (!has_name(finder, holder->root))
 		return false;
-	held = dominators_root(finder->tree, holder->root);
+	root = table_find(&finder->roots, holder->root, item, item->root == holder->root);
 	return holder->retained / NEARLY_ALL >=
-	       dominators_bytes(finder->tree, held.begin, held.end) / 100;
+	       finder->groups.items[root->group].holder.retained / 100;
 }
 
 static struct holder finish(const struct finder *finder, uint32_t number)
@@ -345,6 +363,7 @@ struct error *holders_find(struct analysis *analysis, struct holder ret[static M
 		.analysis = analysis,
 		.groups.memory.account = account,
 		.contents.memory.account = account,
+		.roots.memory.account = account,
 		.path.memory.account = account,
 	};
 	size_t count;

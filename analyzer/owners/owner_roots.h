@@ -1,17 +1,24 @@
 /*
  * What holds the tops of the dominator tree: the variable that alone does, "cache (libfoo.so)" or
- * "serve() of thread 4711"; or else why it is at the top.
+ * "serve() of thread 4711", or that owns it; those that share it; or else why it is at the top.
+ * STAGE_SHARERS is built.
  */
 #ifndef ANALYZER_OWNERS_OWNER_ROOTS_H
 #define ANALYZER_OWNERS_OWNER_ROOTS_H
 
 #include "analyzer/owners/owner_names.h"
 
-/* The number of the name of what holds the top at that position (STAGE_DOMINATORS). */
+/* The variable that holds the top at that position, or NO_ROOT. */
+size_t owner_root_of(const struct analysis *analysis, size_t position);
+
+/* The number of the name of what holds the top at that position. */
 struct error *owner_root_name(const struct analysis *analysis, size_t position,
 			      struct owner_names *names, uint16_t *ret);
 
-/* What holds a top that no variable alone holds: "several roots", or why nothing does. */
-const char *owner_top_text(const struct analysis *analysis, allocation_id id);
+/*
+ * What holds a top that no variable holds: "shared by a and b (server)", or why nothing does. To be
+ * freed; NULL: memory is short.
+ */
+char *owner_top_text(const struct analysis *analysis, allocation_id top);
 
 #endif

@@ -56,6 +56,7 @@ struct error *owners_need(struct analysis *analysis)
 {
 	/* First, for they take most memory. */
 	TRY(analysis_need(analysis, STAGE_DOMINATORS));
+	TRY(analysis_need(analysis, STAGE_SHARERS));
 	TRY(kind_need(analysis));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	return analysis_need_types(analysis);
@@ -68,7 +69,7 @@ static struct error *name_roots(struct builder *builder)
 	uint16_t name = 0;
 
 	for (size_t i = 0; i < dominators_count(tree); i = dominators_end(tree, i)) {
-		size_t root = dominators_root_of(tree, i);
+		size_t root = owner_root_of(builder->analysis, i);
 
 		if (root == NO_ROOT || root != last)
 			TRY(owner_root_name(builder->analysis, i, &builder->owners->names, &name));
@@ -365,7 +366,6 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
 	TRY(append_node(&builder, (struct content){ .name = name }, &process));
-	TRY(owner_names_root(&ret->names, "several roots", 0, &ret->shared));
 	if (by_kind)
 		TRY(array_resize(&ret->of, members->count));
 	TRY(array_resize(&builder.names, members->count));

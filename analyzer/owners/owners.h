@@ -52,7 +52,6 @@ enum { MOST_DEPTH = 64, MOST_NODES = 1 << 18 };
 struct owners {
 	struct owner_names names;
 	HASH_TABLE(struct owner_node) nodes; /* by parent and name; in the end, an array only */
-	uint16_t shared; /* the name of the root above what several roots hold together */
 	ARRAY(uint32_t)
 	of; /* if asked for: the node of each allocation that is used, or a member */
 };

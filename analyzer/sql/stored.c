@@ -93,16 +93,18 @@ static struct error *fill_variables(struct sql *sql, struct report *report)
 	const struct variables *variables;
 
 	TRY(analysis_need(sql->analysis, STAGE_DOMINATORS));
+	TRY(analysis_need(sql->analysis, STAGE_SHARERS));
 	tree = analysis_dominators(sql->analysis);
 	variables = analysis_variables(sql->analysis);
 	for (size_t i = 0; i < variables_count(variables); i++) {
 		const struct variable *variable = variables_at(variables, i);
 		struct positions held = dominators_root(tree, i);
+		struct owned_tops owned = sharers_owned(analysis_sharers(sql->analysis), i);
 
 		report_row(report, variable->name, root_names[variable->kind],
 			   variable->module ? variable->module->path : NULL,
-			   value_nonzero(variable->address), held.end - held.begin,
-			   dominators_bytes(tree, held.begin, held.end));
+			   value_nonzero(variable->address), held.end - held.begin + owned.count,
+			   dominators_bytes(tree, held.begin, held.end) + owned.bytes);
 	}
 	return NULL;
 }

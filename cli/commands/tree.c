@@ -67,7 +67,7 @@ const struct command command_tree = {
 	.description =
 		"Each line is what the line above alone holds: one allocation if it retains at least a fiftieth of what is used, else all of a kind. 'retained' is what would be freed with it, and 'bytes' its own part. "
 		"The nodes of a list or a tree are one line, and so are a container and its body. "
-		"What several roots share belongs to none of them, but a static variable is not said to share with a passing word on a stack. Without a set, all that is used counts.",
+		"What several roots share belongs to none of them, and the line says which they are if it is much; but a static variable is not said to share with a passing word on a stack. Without a set, all that is used counts.",
 	.word = WORD_SET,
 	.arguments_size = sizeof(struct tree_arguments),
 	.release = selection_release,

@@ -177,7 +177,7 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 		holder->root == NO_ROOT
 			? NULL
 			: variables_at(analysis_variables(analysis), holder->root)->name;
-	_cleanup_(free) char *kind = NULL;
+	_cleanup_(free) char *kind = NULL, *top = NULL;
 	char path[ROWS_PATH_SIZE];
 
 	if (variable && holder->id == NO_ALLOCATION)
@@ -189,8 +189,13 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 		return format_text("%s (%s)", path, kind);
 	if (variable && holder->is_nearly_all)
 		return strdup(variable);
-	return format_text("%s in %s", kind,
-			   variable ? variable : owner_top_text(analysis, holder->id));
+	if (variable)
+		return format_text("%s in %s", kind, variable);
+	top = owner_top_text(analysis, holder->top);
+	return top ? format_text(bitmap_get(analysis_anchored(analysis), holder->top) ? "%s, %s"
+										      : "%s in %s",
+				 kind, top)
+		   : NULL;
 }
 
 char *overview_holder_text(const struct first_screen *screen, const struct report *report,

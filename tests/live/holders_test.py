@@ -7,7 +7,7 @@ them holds.
 
 import unittest
 
-from harness import LiveTest, rows, snap, tables
+from harness import LiveTest, ask, rows, snap, tables
 
 PYTHON = """
 import sys, time
@@ -133,6 +133,59 @@ class HoldersTest(LiveTest):
             self.assertEqual(found[0], {"name": f"main() of thread {process.pid}",
                                         "retained": held})
             self.assertFalse([row for row in found[1:] if row["retained"]])
+
+    def views_of_sharers(self, *flags):
+        """What holds each list: in the tree, the report, and variables of SQL."""
+        process = self.start([self.compile("sharers", "sharers.c", flags=flags)])
+        truth = {name: int(size) for name, size in (line.split() for line in process.said)}
+        core = snap(process, self.path("core"))
+        tree = {row["owner"]: row["retained"] for row in tables("-q", core, "tree")["owner"]
+                if row["depth"] == 1}
+        held = {row["owner"]: row["retained"] for row in rows("suspect", "-q", core, "report")}
+        sql = {row["name"]: row["retained"]
+               for row in rows_of("SELECT name, retained FROM variable", core)}
+        return truth, tree, held, sql
+
+    def test_what_several_variables_share_names_them(self):
+        truth, tree, held, sql = self.views_of_sharers("-g", "-O1")
+        three = "shared by direct, table and behind (sharers)"
+        two = "shared by words and exported (sharers)"
+        five, = (name for name in tree if name.endswith(" and 3 more"))
+        self.assertRegex(five, r"^shared by (five|of_five)\w*, (five|of_five)\w* \(sharers\)")
+        named = {name.partition(", ")[2]: bytes for name, bytes in held.items()}
+        for name, list_name in ((three, "three"), (five, "five"), (two, "exported")):
+            name = self.ordered(name, tree)
+            self.assertEqual(tree[name], truth[list_name])
+            self.assertEqual(named[name], truth[list_name])
+        self.assertEqual(sql["direct (sharers)"] if "direct (sharers)" in sql else 0, 0)
+
+    @staticmethod
+    def ordered(name, names):
+        """The one of the names that has the same variables, whose order addresses decide."""
+        words = sorted(name.replace(",", "").split())
+        return next(each for each in names if sorted(each.replace(",", "").split()) == words)
+
+    def test_a_list_is_one_step_of_a_way(self):
+        process = self.start([self.compile("sharers", "sharers.c", flags=["-g", "-O1"])])
+        core = snap(process, self.path("core"))
+        # The nodes of the longest list, the last of which was made first.
+        query = ("SELECT printf('%x', address) AS last FROM allocation "
+                 "WHERE kind = 'struct node' AND state = 'anchored' ORDER BY address LIMIT 1")
+        last = rows_of(query, core)[0]["last"]
+        self.assertIn(" -> struct node -> struct node.next (x7999)",
+                      rows_of(f"SELECT path(0x{last}) AS path", core)[0]["path"])
+        text = ask("-q", core, "explain", last).stdout
+        self.assertRegex(text, r"  2\. -> struct node 0x\w+, \d+ bytes\n"
+                               rf"  3\. next -> struct node 0x{last}, \d+ bytes \(x7,999\)\n\n")
+        # Those of many are read off distances, and have gaps.
+        text = ask("-q", core, "explain", "used", "--size", "0x68", "--limit", "9000").stdout
+        self.assertRegex(text, r"\(x10\)\n\.\.\. 7,9\d\d more allocations in between\n"
+                               r"  \d+\. next -> struct node 0x\w+, 104 bytes \(x10\)")
+
+    def test_a_named_variable_owns_what_nameless_words_of_its_module_lead_to(self):
+        truth, tree, held, sql = self.views_of_sharers("-O1", "-rdynamic", "-s")
+        for view in (tree, held, sql):
+            self.assertEqual(view["exported (sharers)"], truth["exported"])
 
     def test_python(self):
         core, truth = self.core_of_script("python3", PYTHON)
