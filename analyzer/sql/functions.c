@@ -4,6 +4,8 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/graph/paths.h"
+#include "analyzer/kinds/links.h"
+#include "analyzer/kinds/type_reason.h"
 #include "analyzer/sql/parts.h"
 
 #include <inttypes.h>
@@ -187,6 +189,30 @@ static struct error *find_sources(struct sql *sql, struct bitmap *ret)
 	return NULL;
 }
 
+/* " -> struct node": what a step of the way leads to. */
+static void write_path_step(struct sql *sql, allocation_id id, struct writer *writer)
+{
+	const struct sql_kinds *kinds = &sql->kinds;
+
+	writer_text(writer, " -> ");
+	writer_text(writer, kinds->list.items[kinds->numbers.items[id]].name);
+}
+
+/* ".next (x7)": by which member of each, if that is known, the links of a chain lead on. */
+static void write_path_links(struct sql *sql, const allocation_id *ids, size_t links,
+			     struct writer *writer)
+{
+	_cleanup_(free) char *field = analysis_cost(sql->analysis, STAGE_TYPES).built
+					      ? type_field(sql->analysis, ids[0], ids[1])
+					      : NULL;
+
+	if (field) {
+		writer_text(writer, ".");
+		writer_escaped(writer, field);
+	}
+	writer_format(writer, writer_text, " (x%zu)", links);
+}
+
 /*
  * "app.users['anna']", as the program reaches an object of a language's runtime; else
  * "shop.customers -> Customer -> %LongString", the shortest way from a root.
@@ -213,11 +239,14 @@ static struct error *write_path(struct sql *sql, allocation_id id, struct writer
 	if (path.count == 0)
 		return NULL;
 	TRY(write_anchor(sql, path.ids[0], writer));
-	for (size_t i = 0; i < path.count; i++) {
-		const struct sql_kinds *kinds = &sql->kinds;
-
-		writer_text(writer, " -> ");
-		writer_text(writer, kinds->list.items[kinds->numbers.items[path.ids[i]]].name);
+	write_path_step(sql, path.ids[0], writer);
+	for (size_t i = 1, links; i < path.count; i += links) {
+		links = links_in_step(sql->analysis, analysis_patterns(sql->analysis),
+				      analysis_typing(sql->analysis), path.ids + i - 1,
+				      path.count - i + 1);
+		write_path_step(sql, path.ids[i], writer);
+		if (links > 1)
+			write_path_links(sql, path.ids + i - 1, links, writer);
 	}
 	return NULL;
 }

@@ -51,7 +51,7 @@ const struct command command_path = {
 	.words = "ADDRESS",
 	.example = "path 55d0c0ffee10",
 	.description =
-		"The way is of kinds, behind the variable or the place on a stack that it begins at; that to an object of Python is in its words: \"app.users['anna'].orders[3]\". What leaked has none. 'explain' shows each reference with its address, and with '--all' the nearest root of each kind; path(ADDRESS) in 'sql' is the same for many.",
+		"The way is of kinds, behind the variable or the place on a stack that it begins at, and a list is one step: \"struct node.next (x7)\"; that to an object of Python is in its words: \"app.users['anna'].orders[3]\". What leaked has none. 'explain' shows each reference with its address, and with '--all' the nearest root of each kind; path(ADDRESS) in 'sql' is the same for many.",
 	.word = WORD_ADDRESS,
 	.parse = path_parse,
 	.arguments_size = sizeof(struct path_arguments),

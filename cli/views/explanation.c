@@ -2,6 +2,7 @@
 
 #include "analyzer/graph/anchors.h"
 #include "analyzer/graph/paths.h"
+#include "analyzer/kinds/links.h"
 #include "analyzer/kinds/type_reason.h"
 #include "cli/views/anchor_row.h"
 #include "cli/views/rows.h"
@@ -278,26 +279,31 @@ static struct error *need_owners(struct describer *describer, const allocation_i
 					     &describer->taints);
 }
 
-/* The same of both ends of a path, and what comes before the second. */
+/* The same of a path; of a long one, of both ends, and what comes before the second. */
 static struct error *need_owners_of_path(struct describer *describer, const struct path *path)
 {
-	enum { END = SHOWN_LINKS + 1 };
+	enum { END = SHOWN_LINKS + 1, LONG = 64 };
 
-	if (path->count <= 2 * END)
+	if (path->count <= LONG)
 		return need_owners(describer, path->ids, path->count);
 	TRY(need_owners(describer, path->ids, END));
 	return need_owners(describer, path->ids + path->count - END, END);
 }
 
-/* For people, the step of a way to an allocation: "  3. .dict -> struct dict 0x..., 96 bytes". */
+/* A step of a way: an allocation, or the links of a chain up to that, each by the same member. */
+struct step {
+	size_t first, end; /* places in the path */
+};
+
+/* For people: "  3. .next -> struct node 0x..., 104 bytes (x7)". */
 static void write_step(struct describer *describer, size_t number, allocation_id id,
-		       const char *taint, const char *field)
+		       const char *taint, const char *field, size_t links)
 {
 	static const struct table table = TABLE(
 		"link",
-		"  {step}. [{field} ]->[ {type}][ {name}][ signature {signature}][ {identity} (+0x{at offset})][ %{pattern}] 0x{address}, {size,} bytes[, by a tainted reference ({tainted})]",
+		"  {step}. [{field} ]->[ {type}][ {name}][ signature {signature}][ {identity} (+0x{at offset})][ %{pattern}] 0x{address}, {size,} bytes[ (x{links,})][, by a tainted reference ({tainted})]",
 		{ "step", VALUE_NUMBER }, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT },
-		{ "field", VALUE_TEXT });
+		{ "field", VALUE_TEXT }, { "links", VALUE_COUNT });
 	const struct analysis *analysis = describer->analysis;
 	struct report *report = describer->report;
 	uint64_t signature = analysis_signature(analysis, id);
@@ -307,37 +313,107 @@ static void write_step(struct describer *describer, size_t number, allocation_id
 	report_begin_table(report, &table);
 	report_add(report, number);
 	report_link(describer, id);
-	report_add(report, taint, field);
+	report_add(report, taint, field, VALUE_IF(links > 1, links));
 	report_set(report, "signature", VALUE_IF(!has_name, value_nonzero(signature)));
 	report_end_row(report);
 	report_end_table(report);
 }
 
-/* The path's allocations behind the first, which is the step of that number. */
-static void write_chain(struct describer *describer, const struct path *path, size_t first)
+/* Find the steps behind the first allocation of the path; returns how many there are. */
+static size_t find_steps(const struct describer *describer, const struct path *path,
+			 struct step *steps)
+{
+	const struct analysis *analysis = describer->analysis;
+	const struct typing *typing =
+		analysis_cost(analysis, STAGE_TYPES).built ? analysis_typing(analysis) : NULL;
+	size_t count = 0;
+
+	for (size_t i = 1; i < path->count; i = steps[count++].end) {
+		bool is_before_gap = path->gap && i < PATH_END;
+		size_t end = is_before_gap ? PATH_END : path->count;
+
+		steps[count] = (struct step){ i, i + 1 };
+		/* What refers to the first behind a gap is not known. */
+		if (!path->gap || i != PATH_END)
+			steps[count].end =
+				i + links_in_step(analysis, analysis_owners(analysis), typing,
+						  path->ids + i - 1, end - i + 1);
+	}
+	return count;
+}
+
+/* How many allocations are in steps of the path, and in its gap, if it is among them. */
+static size_t count_left_out(const struct path *path, const struct step *steps, size_t begin,
+			     size_t end)
+{
+	size_t first = steps[begin].first, last = steps[end - 1].end;
+
+	return last - first + (first <= PATH_END && PATH_END < last ? path->gap : 0);
+}
+
+/* For people: the path's steps behind the first allocation, which is the step of that number. */
+static struct error *write_steps(struct describer *describer, const struct path *path,
+				 size_t number)
+{
+	_cleanup_(free) struct step *steps = calloc(path->count, sizeof(*steps));
+	size_t count, begin, end;
+
+	if (!steps)
+		return &error_no_memory;
+	count = find_steps(describer, path, steps);
+	begin = count > 2 * SHOWN_LINKS ? SHOWN_LINKS : count;
+	end = count > 2 * SHOWN_LINKS ? count - SHOWN_LINKS : count;
+	if (path->gap && begin == end)
+		for (begin = 0; steps[begin].first < PATH_END; begin++)
+			end = begin + 2;
+	for (size_t i = 0; i < count; i++) {
+		const allocation_id *ids = path->ids;
+		_cleanup_(free) char *field = NULL;
+
+		if (i == begin && begin < end) {
+			write_gap(describer->report, count_left_out(path, steps, begin, end));
+			i = end - 1;
+			continue;
+		}
+		field = find_field(describer, ids[steps[i].first - 1], ids[steps[i].first]);
+		write_step(describer, number + i + 1, ids[steps[i].end - 1],
+			   taint_memory_find(describer->taints, ids[steps[i].first - 1],
+					     ids[steps[i].first]),
+			   field, steps[i].end - steps[i].first);
+	}
+	return NULL;
+}
+
+/* The path's allocations behind the first. */
+static void write_chain(struct describer *describer, const struct path *path)
 {
 	static const struct table table =
 		LINK_TABLE("link", "which references 0x{address} of size 0x{size}" LINK_SENTENCE
 				   "[ by {field}][ by a tainted reference ({tainted})]");
-	bool is_brief = report_is_brief(describer->report);
 	size_t links = path->count + path->gap - 1;
 
 	for (size_t i = 1; i < path->count; i++) {
 		_cleanup_(free) char *field = NULL;
-		const char *taint;
 
 		if (links > 2 * SHOWN_LINKS && i == SHOWN_LINKS + 1) {
 			write_gap(describer->report, links - 2 * SHOWN_LINKS);
 			i = path->count - SHOWN_LINKS;
 		}
 		field = find_field(describer, path->ids[i - 1], path->ids[i]);
-		taint = taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]);
-		if (is_brief)
-			write_step(describer, first + links - (path->count - 1 - i), path->ids[i],
-				   taint, field);
-		else
-			write_field(describer, &table, path->ids[i], taint, field);
+		write_field(describer, &table, path->ids[i],
+			    taint_memory_find(describer->taints, path->ids[i - 1], path->ids[i]),
+			    field);
 	}
+}
+
+/* The same, in the form of the report. */
+static struct error *write_links(struct describer *describer, const struct path *path,
+				 size_t number)
+{
+	if (report_is_brief(describer->report))
+		return write_steps(describer, path, number);
+	write_chain(describer, path);
+	return NULL;
 }
 
 static void write_anchors(struct describer *describer, const struct found_anchors *anchors)
@@ -390,7 +466,7 @@ static struct error *explain_anchor(struct describer *describer, enum root_kind 
 	TRY(chains_find_anchors(describer->chains, path.ids[0], kind, &anchors));
 	write_anchor_head(describer, kind, &anchors, &path);
 	write_anchors(describer, &anchors);
-	write_chain(describer, &path, 2);
+	write_chain(describer, &path);
 	rows_text(describer->report, "");
 	return NULL;
 }
@@ -472,9 +548,8 @@ static struct error *write_way(struct describer *describer, const struct way *wa
 				  describer->report);
 	if (all)
 		rows_left_out(describer->report, "such references", anchors->count, KEPT_ANCHORS);
-	write_step(describer, 2, way->path.ids[0], NULL, NULL);
-	write_chain(describer, &way->path, 2);
-	return NULL;
+	write_step(describer, 2, way->path.ids[0], NULL, NULL, 1);
+	return write_steps(describer, &way->path, 2);
 }
 
 /* For people: the way that lasts longest, alone, and how many others there are. */
@@ -530,7 +605,7 @@ static struct error *write_chain_from(struct describer *describer, enum chain_so
 			      allocation_start(analysis_index(describer->analysis), id));
 	if (ret->count) {
 		write_allocation(describer, first, ret->ids[0], NULL);
-		write_chain(describer, ret, 1);
+		TRY(write_links(describer, ret, 1));
 	}
 	return NULL;
 }
