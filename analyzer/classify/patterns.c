@@ -254,6 +254,11 @@ bool pattern_is_plain(pattern_number number)
 	return classifiers[number - 1]->is_plain;
 }
 
+bool pattern_is_reserve(pattern_number number)
+{
+	return number != NO_PATTERN && classifiers[number - 1]->is_reserve;
+}
+
 bool pattern_is_text(pattern_number number)
 {
 	return number != NO_PATTERN && classifiers[number - 1]->is_text;

@@ -73,6 +73,9 @@ bool pattern_is_text(pattern_number number);
 /* Whether it is what a container has its elements in. */
 bool pattern_is_body(pattern_number number);
 
+/* Whether a library has it for itself, whatever the program does. */
+bool pattern_is_reserve(pattern_number number);
+
 /* Whether a type by debug information says more. */
 bool pattern_is_plain(pattern_number number);
 

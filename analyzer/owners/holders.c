@@ -240,6 +240,8 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 	} else {
 		TRY(count_part(finder, &heavy, retained));
 	}
+	if (kind_tag(heavy.kind) == BY_PATTERN && pattern_is_reserve(kind_pattern(heavy.kind)))
+		finder->groups.items[heavy.group].holder.is_reserve = true;
 	if (above != NO_GROUP)
 		finder->groups.items[above].holder.bytes -= retained;
 	finder->groups.items[heavy.group].holder.bytes += retained;
@@ -299,6 +301,11 @@ static struct error *walk(struct finder *finder)
 	return NULL;
 }
 
+static bool ranks_before(const struct holder *a, const struct holder *b)
+{
+	return a->is_reserve != b->is_reserve ? b->is_reserve : a->bytes > b->bytes;
+}
+
 static void choose(struct finder *finder)
 {
 	const struct group *groups = finder->groups.items;
@@ -307,7 +314,8 @@ static void choose(struct finder *finder)
 		uint64_t bytes = groups[i].holder.bytes;
 		size_t place = finder->chosen_count;
 
-		while (place > 0 && groups[finder->chosen[place - 1]].holder.bytes < bytes)
+		while (place > 0 &&
+		       ranks_before(&groups[i].holder, &groups[finder->chosen[place - 1]].holder))
 			place--;
 		if (bytes < finder->least || place == MOST_HOLDERS)
 			continue;

@@ -27,12 +27,14 @@ struct holder {
 	allocation_id top;     /* of the tree, that it is below; for owner_top_text() */
 	allocation_id example; /* of the content; NO_ALLOCATION: there is none */
 	bool is_nearly_all;    /* of what the root holds: four fifths */
+	bool is_reserve;       /* of a library for itself: it ranks behind what the program holds */
 };
 
 enum { MOST_HOLDERS = 8 };
 
 /*
- * Find those in which at least a fiftieth of what is used accumulates, most first; ret_count says
+ * Find those in which at least a fiftieth of what is used accumulates, most first, and behind them
+ * what libraries have for themselves; ret_count says
  * how many. Builds what is needed.
  */
 struct error *holders_find(struct analysis *analysis, struct holder ret[static MOST_HOLDERS],

@@ -17,7 +17,7 @@ size_t owner_root_of(const struct analysis *analysis, size_t position)
 		       : sharers_owner(analysis_sharers(analysis), dominators_at(tree, position));
 }
 
-/* The length of a name, without its module where that is said of the next one. */
+/* The length of a name, without its module where next has the same. */
 static int length_beside(const char *name, const char *next)
 {
 	const char *module = strrchr(name, ' '), *next_module = strrchr(next, ' ');
@@ -27,8 +27,11 @@ static int length_beside(const char *name, const char *next)
 	return (int)(module - name);
 }
 
-/* "shared by a and b (server)", or "shared by a (server), b (libfoo.so) and 4 more". */
-static char *shared_text(const struct variables *variables, struct shared_by shared)
+/*
+ * "shared by a and b (server)", or "shared by a (server), b (libfoo.so) and 4 more"; short, without
+ * modules.
+ */
+static char *shared_text(const struct variables *variables, struct shared_by shared, bool is_short)
 {
 	enum { MOST_NAMED = 3 };
 	bool is_all = shared.count <= MOST_NAMED && !shared.has_more;
@@ -37,8 +40,10 @@ static char *shared_text(const struct variables *variables, struct shared_by sha
 
 	for (size_t i = 0; i < named && text; i++) {
 		const char *name = variables_at(variables, shared.variables[i])->name;
-		const char *next =
-			i + 1 < named ? variables_at(variables, shared.variables[i + 1])->name : "";
+		const char *next = is_short ? name
+				   : i + 1 < named
+					   ? variables_at(variables, shared.variables[i + 1])->name
+					   : "";
 		const char *before = i == 0 ? "" : is_all && i + 1 == named ? " and " : ", ";
 		char *longer =
 			format_text("%s%s%.*s", text, before, length_beside(name, next), name);
@@ -53,7 +58,7 @@ static char *shared_text(const struct variables *variables, struct shared_by sha
 	return format_text("%s and %zu more", text, shared.count - named);
 }
 
-char *owner_top_text(const struct analysis *analysis, allocation_id top)
+static char *top_text(const struct analysis *analysis, allocation_id top, bool is_short)
 {
 	struct shared_by shared;
 
@@ -69,8 +74,18 @@ char *owner_top_text(const struct analysis *analysis, allocation_id top)
 		break;
 	}
 	shared = sharers_of(analysis_sharers(analysis), top);
-	return shared.count ? shared_text(analysis_variables(analysis), shared)
+	return shared.count ? shared_text(analysis_variables(analysis), shared, is_short)
 			    : strdup("shared by several roots");
+}
+
+char *owner_top_text(const struct analysis *analysis, allocation_id top)
+{
+	return top_text(analysis, top, false);
+}
+
+char *owner_top_short_text(const struct analysis *analysis, allocation_id top)
+{
+	return top_text(analysis, top, true);
 }
 
 struct error *owner_root_name(const struct analysis *analysis, size_t position,

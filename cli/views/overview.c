@@ -191,7 +191,8 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 		return strdup(variable);
 	if (variable)
 		return format_text("%s in %s", kind, variable);
-	top = owner_top_text(analysis, holder->top);
+	top = text_of == full_kind_text ? owner_top_text(analysis, holder->top)
+					: owner_top_short_text(analysis, holder->top);
 	return top ? format_text(bitmap_get(analysis_anchored(analysis), holder->top) ? "%s, %s"
 										      : "%s in %s",
 				 kind, top)

@@ -251,10 +251,13 @@ static size_t room_beside(const struct report *report, uint64_t largest, size_t 
 /* "20,000 __main__.Listener", or "2,000 of 408 bytes". */
 static char *content_text(const struct first_screen *screen, const struct holder *holder)
 {
-	_cleanup_(free) char *kind = overview_kind_text(screen, holder->content, holder->example);
+	_cleanup_(free) char *kind = NULL;
 	bool is_nameless = holder->content == KIND_UNKNOWN;
 	char count[NUMBER_SIZE];
 
+	if (holder->is_reserve)
+		return strdup("library's own");
+	kind = overview_kind_text(screen, holder->content, holder->example);
 	return kind ? format_text("%s %s%s", grouped(holder->content_count, count),
 				  is_nameless ? "of " : "", kind)
 		    : NULL;
@@ -278,9 +281,11 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 		char **row = texts.list[texts.count];
 
 		row[0] = overview_holder_text(screen, report, holder);
-		if (holder->example != NO_ALLOCATION)
+		bool has_content = holder->example != NO_ALLOCATION || holder->is_reserve;
+
+		if (has_content)
 			row[1] = content_text(screen, holder);
-		if (!row[0] || (holder->example != NO_ALLOCATION && !row[1]))
+		if (!row[0] || (has_content && !row[1]))
 			return &error_no_memory;
 	}
 	TRY(fit_texts(&texts, &table,

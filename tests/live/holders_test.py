@@ -134,6 +134,32 @@ class HoldersTest(LiveTest):
                                         "retained": held})
             self.assertFalse([row for row in found[1:] if row["retained"]])
 
+    def test_what_a_library_has_for_itself_comes_last(self):
+        text = """
+            #include <cstdio>
+            #include <map>
+            #include <string>
+            std::map<int, std::string> orders;
+            int main()
+            {
+                for (int i = 0; i < 200; i++)
+                    orders[i] = std::string(40, 'a');
+                puts("ready");
+                fflush(stdout);
+                getchar();
+            }
+        """
+        core = snap(self.start([self.compile("small", flags=("-g", "-O1"), compiler="c++",
+                                             text=text)]), self.path("core"))
+        found = rows("suspect", "-q", core, "report")
+        self.assertTrue(found[0]["owner"].startswith("orders"))
+        self.assertIn("%ExceptionPool", found[-1]["owner"])
+        self.assertGreater(found[-1]["retained"], found[0]["retained"])
+        lines = ask("-q", core, "info").stdout.splitlines()
+        self.assertEqual([line.endswith("library's own") for line in lines
+                          if "%ExceptionPool" in line], [True])
+        self.assertFalse([line for line in lines if "own" in line and "orders" in line])
+
     def views_of_sharers(self, *flags):
         """What holds each list: in the tree, the report, and variables of SQL."""
         process = self.start([self.compile("sharers", "sharers.c", flags=flags)])

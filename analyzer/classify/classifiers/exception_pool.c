@@ -40,6 +40,7 @@ const struct classifier classifier_exception_pool = {
 	.strength = STRENGTH_LINKED,
 	.narrow = true,
 	.for_cxx = true,
+	.is_reserve = true,
 	.match = match,
 	.suspect = suspect,
 };

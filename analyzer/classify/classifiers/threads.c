@@ -219,6 +219,7 @@ const struct classifier classifier_thread_cache = {
 	.summary = "malloc's list of what a thread has freed (tcache)",
 	.role = "malloc's cache of the thread",
 	.narrow = true,
+	.is_reserve = true,
 	.strength = STRENGTH_MARKED,
 	.finish = finish_caches,
 };
