@@ -38,11 +38,15 @@ def progress(message):
 def compile_program(name, cache, suffix="", options=()):
     """The path of the program, which is made anew if its source is newer."""
     source = BENCH / f"{name}.c"
+    compiler = os.environ.get("CC", "cc")
+    if not source.exists():
+        source = source.with_suffix(".cpp")
+        compiler = os.environ.get("CXX", "c++")
+    standard = "gnu17" if source.suffix == ".c" else "gnu++17"
     program = cache / f"{name}{suffix}"
     if (not program.exists()
             or program.stat().st_mtime < source.stat().st_mtime):
-        compiler = os.environ.get("CC", "cc")
-        subprocess.run([compiler, "-std=gnu17", "-O2", "-pthread", "-o",
+        subprocess.run([compiler, f"-std={standard}", "-O2", "-pthread", "-o",
                         program, source, *options], check=True)
     return program
 

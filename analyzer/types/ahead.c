@@ -29,7 +29,8 @@ static void fetch_contents(const struct typing *typing, size_t first)
 		view_fetch(&typing->last->view, start);
 		view_fetch(&typing->last->view, start + LINE);
 		__builtin_prefetch(&typing->allocations.items[id]);
-		__builtin_prefetch(&typing->contexts.items[id]);
+		if (typing->contexts.count > 0)
+			__builtin_prefetch(&typing->contexts.items[id]);
 	}
 }
 

@@ -13,7 +13,7 @@
 
 enum {
 	MOST_VTABLES = 1 << 20,
-	ENOUGH_OBJECTS = 1 << 20, /* looked at where only what leaked is named */
+	ENOUGH_OBJECTS = 1 << 18, /* looked at where only what leaked is named */
 };
 
 struct objects {

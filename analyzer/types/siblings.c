@@ -233,7 +233,7 @@ static void settle(struct sibling_search *search, allocation_id id)
 		siblings->suffice = false;
 }
 
-enum sibling_pass { FIND_SIZES, FIND_SIBLINGS, CHOOSE, COMPARE_HELD, SETTLE, SIBLING_PASSES };
+enum sibling_pass { FIND_SIZES, FIND_SIBLINGS, COMPARE_HELD, SETTLE, SIBLING_PASSES };
 
 static struct error *visit(struct sibling_search *search, enum sibling_pass pass, allocation_id id)
 {
@@ -253,8 +253,6 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 					       TYPE_STRUCTURE
 			       ? add_sibling(search, id)
 			       : NULL;
-	case CHOOSE:
-		return fit == FIT_NONE ? choose(search, id) : NULL;
 	case COMPARE_HELD:
 		return compare_held(search, id);
 	default:
@@ -263,10 +261,31 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 	}
 }
 
+/*
+ * Choose for each leaked one in turn. What they are compared with stands anywhere in memory, so it
+ * is fetched ahead as for the queue of what is to be followed.
+ */
+static struct error *choose_all(struct sibling_search *search)
+{
+	struct typing *typing = search->typing;
+	uint64_t passed = 0;
+
+	bitmap_for_each(id, search->leaked)
+		if (known_fit(typing, (allocation_id)id) == FIT_NONE)
+			TRY(array_append(&typing->queue, (allocation_id)id));
+	while (typing->queued_from < typing->queue.count) {
+		typing_fetch_ahead(typing);
+		TRY(choose(search, typing->queue.items[typing->queued_from++]));
+		if (!progress_pass(typing->input.progress, typing->queued_from, &passed))
+			return error_create(ERROR_INTERRUPTED, "interrupted");
+	}
+	return NULL;
+}
+
 /* Visit those that leaked, or all others. */
 static struct error *run_pass(struct sibling_search *search, enum sibling_pass pass)
 {
-	const bool is_of_leaked = pass == FIND_SIZES || pass == CHOOSE || pass == SETTLE;
+	const bool is_of_leaked = pass == FIND_SIZES || pass == SETTLE;
 	const struct bitmap *used = allocation_used(search->typing->input.index);
 	struct progress *progress = search->typing->input.progress;
 	uint64_t passed = 0;
@@ -349,7 +368,7 @@ static struct error *find_all(struct sibling_search *search)
 	if (search->sizes.count == 0)
 		return NULL;
 	TRY(find_siblings(search));
-	TRY(run_pass(search, CHOOSE));
+	TRY(choose_all(search));
 	if (wants_comparison(search->types))
 		TRY(run_pass(search, COMPARE_HELD));
 	TRY(run_pass(search, SETTLE));
@@ -377,6 +396,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 			       SIBLING_PASSES * allocation_count(typing->input.index));
 		error = find_all(&search);
 		table_release(&search.sizes);
+		typing_release_work(typing);
 	}
 	if (!error)
 		*ret = take(siblings);
