@@ -5,16 +5,18 @@
 #include <assert.h>
 
 /*
- * The algorithm is that of Lengauer and Tarjan, in its simple form, whose time grows with the
- * references and the logarithm of the allocations, whatever the heap looks like.
+ * The algorithm is that of Lengauer and Tarjan up to the semidominators, and from there on that of
+ * Georgiadis (semi-NCA): its time grows with the references and the logarithm of the allocations,
+ * whatever the heap looks like.
  *
  * Roots and allocations are numbered from 1 on in the order of a depth-first search; 0 is the
  * virtual root that refers to all roots and entries. Until then, a root has the id behind those of
  * the allocations and of the roots before it. The semidominator of a vertex is the lowest one from
  * which a way leads to it over none but higher ones. Going down from the highest number, what was
  * looked at forms a forest, in which the least semidominator on the way up is asked for, and the
- * ways are shortened as they are gone. A vertex whose semidominator is not its parent waits on the
- * list of that semidominator until the forest has grown up to it.
+ * ways are shortened as they are gone. Then, going up from the lowest number, the dominator of a
+ * vertex is the first on the way from its parent over dominators that is no higher than its
+ * semidominator. Each has a jump to one further up, so that such a way takes few steps.
  *
  * What refers to nothing and is referred to by one only, as most texts and buffers, hangs on that
  * one, and leads nowhere: it is left out of the search, and gets its number behind all others.
@@ -24,10 +26,11 @@
  * graph is not needed any more, and each parent grows to a vertex.
  */
 struct vertex {
-	uint32_t ancestor; /* at first, the parent in the search */
+	/* At first, the parent in the search. At the end, the jump over dominators. */
+	uint32_t ancestor;
 	/*
-	 * Until it is looked at: the first that waits for it, or 0. Then the vertex with the least
-	 * semi from here to the ancestor.
+	 * Until it is looked at: the last of its late edges, or 0. Then the least semi from here
+	 * to the ancestor. At the end, how many dominate it.
 	 */
 	uint32_t label;
 	/*
@@ -35,9 +38,7 @@ struct vertex {
 	 * semidominator. At the end: how many it dominates.
 	 */
 	uint32_t semi;
-	/* At first, the last of its late edges, or 0. While it waits: the next on the list, or 0.
-	 */
-	uint32_t dominator;
+	uint32_t dominator; /* until it is found, the parent */
 };
 
 /* An edge that is not of the search's tree. One to a lower number is late. */
@@ -391,9 +392,8 @@ static struct error *number_all(struct finder *finder)
 }
 
 /*
- * The vertex with the least semidominator from number up to where the forest ends, below first. On
- * the way up the ancestors are turned to lead back; on the way back down they are made to lead to
- * the end.
+ * The least semidominator from number up to where the forest ends, below first. On the way up the
+ * ancestors are turned to lead back; on the way back down they are made to lead to the end.
  */
 static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 {
@@ -413,7 +413,7 @@ static uint32_t find_least(struct vertex *all, uint32_t number, uint32_t first)
 
 		below = vertex->ancestor;
 		vertex->ancestor = end;
-		if (all[least].semi < all[vertex->label].semi)
+		if (least < vertex->label)
 			vertex->label = least;
 		else
 			least = vertex->label;
@@ -428,7 +428,8 @@ static struct error *make_vertices(struct finder *finder)
 	for (uint32_t number = finder->count; number > 0; number--) {
 		uint32_t parent = parents(finder)[number];
 
-		vertices(finder)[number] = (struct vertex){ .ancestor = parent, .semi = parent };
+		vertices(finder)[number] =
+			(struct vertex){ .ancestor = parent, .semi = parent, .dominator = parent };
 	}
 	vertices(finder)[ROOT] = (struct vertex){ 0 };
 	bitmap_for_each(id, finder->input->entries)
@@ -448,8 +449,8 @@ static void link_cross_edges(struct finder *finder)
 		if (i + AHEAD < finder->cross.count)
 			__builtin_prefetch(&all[edge[AHEAD].target]);
 		if (edge->source > edge->target) {
-			edge->target = target->dominator;
-			target->dominator = (uint32_t)i;
+			edge->target = target->label;
+			target->label = (uint32_t)i;
 		} else if (target->semi > edge->source) {
 			target->semi = edge->source;
 		}
@@ -459,11 +460,10 @@ static void link_cross_edges(struct finder *finder)
 static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
 {
 	struct vertex *all = vertices(finder);
-	uint32_t semi = all[number].semi, late = all[number].dominator;
+	uint32_t semi = all[number].semi, late = all[number].label;
 
 	for (; late && semi != ROOT; late = finder->cross.items[late].target) {
-		uint32_t source = finder->cross.items[late].source;
-		uint32_t least = all[find_least(all, source, number + 1)].semi;
+		uint32_t least = find_least(all, finder->cross.items[late].source, number + 1);
 
 		if (least < semi)
 			semi = least;
@@ -471,39 +471,14 @@ static uint32_t find_semidominator(const struct finder *finder, uint32_t number)
 	return semi;
 }
 
-/* The forest now reaches number: those that wait for its parent can be told. */
-static void tell_waiting(struct vertex *all, uint32_t number)
-{
-	uint32_t parent = all[number].ancestor;
-	uint32_t waiting = parent == ROOT ? ROOT : all[parent].label;
-
-	while (waiting != ROOT) {
-		uint32_t next = all[waiting].dominator;
-		uint32_t least = find_least(all, waiting, number);
-
-		/* If it is another, they have the same dominator. */
-		all[waiting].dominator = all[least].semi < parent ? least : parent;
-		waiting = next;
-	}
-	if (parent != ROOT)
-		all[parent].label = ROOT;
-}
-
-/* A vertex that does not wait has its semidominator for a dominator. */
 static void look_at(const struct finder *finder, uint32_t number)
 {
 	struct vertex *all = vertices(finder), *vertex = &all[number];
 	uint32_t semi = find_semidominator(finder, number);
 
-	vertex->semi = vertex->dominator = semi;
-	vertex->label = number;
+	vertex->semi = vertex->label = semi;
 	if (bitmap_get(&finder->returning, number) && semi < all[vertex->ancestor].semi)
 		all[vertex->ancestor].semi = semi;
-	if (semi != ROOT && semi != vertex->ancestor) {
-		vertex->dominator = all[semi].label;
-		all[semi].label = number;
-	}
-	tell_waiting(all, number);
 }
 
 /* Let what is needed to look at lower numbers be fetched in the meantime. */
@@ -516,12 +491,29 @@ static void fetch_ahead(const struct finder *finder, uint32_t number)
 
 	if (number <= 4 * STEP)
 		return;
-	__builtin_prefetch(&cross[all[number - 4 * STEP].dominator]);
-	__builtin_prefetch(&all[cross[all[number - 3 * STEP].dominator].source]);
-	__builtin_prefetch(&all[all[cross[all[number - 2 * STEP].dominator].source].ancestor]);
-	source = all[cross[all[number - STEP].dominator].source].ancestor;
+	__builtin_prefetch(&cross[all[number - 4 * STEP].label]);
+	__builtin_prefetch(&all[cross[all[number - 3 * STEP].label].source]);
+	__builtin_prefetch(&all[all[cross[all[number - 2 * STEP].label].source].ancestor]);
+	source = all[cross[all[number - STEP].label].source].ancestor;
 	__builtin_prefetch(&all[all[source].ancestor]);
-	__builtin_prefetch(&all[all[all[number - STEP].ancestor].label]);
+}
+
+/* The dominators of lower numbers are known. */
+static void find_dominator(struct vertex *all, uint32_t number)
+{
+	struct vertex *vertex = &all[number];
+	uint32_t at = vertex->semi == ROOT ? ROOT : vertex->dominator, jump, further;
+
+	while (at > vertex->semi)
+		at = all[at].ancestor > vertex->semi ? all[at].ancestor : all[at].dominator;
+	jump = all[at].ancestor;
+	further = all[jump].ancestor;
+	vertex->dominator = at;
+	/* Two jumps of one length are joined: so each way takes logarithmically many. */
+	vertex->ancestor = all[at].label - all[jump].label == all[jump].label - all[further].label
+				   ? further
+				   : at;
+	vertex->label = all[at].label + 1;
 }
 
 /* At the end, semi is 1. */
@@ -536,8 +528,7 @@ static struct error *find_dominators(struct finder *finder)
 	}
 	array_release(&finder->cross);
 	for (uint32_t number = 1; number <= finder->count; number++) {
-		if (all[number].dominator != all[number].semi)
-			all[number].dominator = all[all[number].dominator].dominator;
+		find_dominator(all, number);
 		all[number].semi = 1;
 	}
 	return NULL;
