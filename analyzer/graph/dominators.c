@@ -481,21 +481,30 @@ static void look_at(const struct finder *finder, uint32_t number)
 		all[vertex->ancestor].semi = semi;
 }
 
-/* Let what is needed to look at lower numbers be fetched in the meantime. */
+/*
+ * Let what is needed to look at lower numbers be fetched in the meantime: of their first two late
+ * edges, and the way up from these.
+ */
 static void fetch_ahead(const struct finder *finder, uint32_t number)
 {
-	enum { STEP = 16 };
-	struct vertex *all = vertices(finder);
-	const struct cross_edge *cross = finder->cross.items;
-	uint32_t source;
+	enum { STEP = 16, STEPS = 5 };
+	const struct vertex *all = vertices(finder);
+	const struct cross_edge *cross = finder->cross.items, *edge;
 
-	if (number <= 4 * STEP)
+	if (number <= STEPS * STEP)
 		return;
-	__builtin_prefetch(&cross[all[number - 4 * STEP].label]);
-	__builtin_prefetch(&all[cross[all[number - 3 * STEP].label].source]);
-	__builtin_prefetch(&all[all[cross[all[number - 2 * STEP].label].source].ancestor]);
-	source = all[cross[all[number - STEP].label].source].ancestor;
-	__builtin_prefetch(&all[all[source].ancestor]);
+	__builtin_prefetch(&cross[all[number - 5 * STEP].label]);
+	edge = &cross[all[number - 4 * STEP].label];
+	__builtin_prefetch(&all[edge->source]);
+	__builtin_prefetch(&cross[edge->target]);
+	edge = &cross[all[number - 3 * STEP].label];
+	__builtin_prefetch(&all[all[edge->source].ancestor]);
+	__builtin_prefetch(&all[cross[edge->target].source]);
+	edge = &cross[all[number - 2 * STEP].label];
+	__builtin_prefetch(&all[all[all[edge->source].ancestor].ancestor]);
+	__builtin_prefetch(&all[all[cross[edge->target].source].ancestor]);
+	edge = &cross[cross[all[number - STEP].label].target];
+	__builtin_prefetch(&all[all[all[edge->source].ancestor].ancestor]);
 }
 
 /* The dominators of lower numbers are known. */
