@@ -2,7 +2,7 @@
  * Leaked allocations of which little is known but what others of their size, or of their kind, are:
  * connections whose links are still null, and notes, which end in a text of any length. For each
  * that should be known a line "conn NUMBER" or "note NUMBER", its address; for each that should
- * not, "not NUMBER".
+ * not, "not NUMBER". With an argument, so many of each are held, not 10.
  */
 #include "truth.h"
 
@@ -75,11 +75,11 @@ OUT_OF_LINE static struct page *page_new(void)
 	return page;
 }
 
-OUT_OF_LINE static void hold_all(void)
+OUT_OF_LINE static void hold_all(int count)
 {
-	for (int i = 0; i < HELD; i++) {
+	for (int i = 0; i < count; i++) {
 		struct conn *conn = conn_new();
-		struct note *note = note_new(i);
+		struct note *note = note_new(i % HELD);
 		struct user *user = user_new();
 		struct page *page = page_new();
 
@@ -111,10 +111,10 @@ OUT_OF_LINE static void lose_all(void)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	truth_open();
-	hold_all();
+	hold_all(argc > 1 ? atoi(argv[1]) : HELD);
 	lose_all();
 	truth_ready();
 }

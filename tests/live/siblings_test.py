@@ -129,17 +129,38 @@ class SiblingsTest(LiveTest):
         self.assertTrue(both.endswith(alone))
         self.assertIn(f"Type {LIKE} has ", alone)
 
+    def lost(self, optimization, *arguments):
+        program = self.compile("lost_types", "lost_types.c", "truth.c",
+                               flags=("-g", optimization))
+        process = self.start([program, *arguments])
+        truth = collections.defaultdict(set)
+        for line in process.said:
+            word, _, rest = line.strip().partition(" ")
+            if word in ("conn", "note", "not"):
+                truth[word].add(int(rest))
+        return snap(process, self.path(f"core{optimization}")), truth
+
+    def test_some_of_many_name_what_leaked_as_all_do(self):
+        core, truth = self.lost("-O2", "20000")
+        alone = ask("-q", core, "summarize", "leaked").stdout
+        after = ask("-q", "-c", "summarize used", "-c", "summarize leaked",
+                    core).stdout
+        self.assertTrue(after.endswith(alone))
+        self.assertIn(f"Type {LIKE} has {len(truth['conn'])} ", alone)
+        self.assertIn(f"Type probably struct note has {len(truth['note'])} ",
+                      alone)
+        stages = ask("-v", core, "summarize", "leaked").stderr
+        self.assertNotRegex(stages, r"(?m)^types  ")
+        address = f"{min(truth['conn']):x}"
+        for before in (), ("-c", "summarize used"):
+            self.assertRegex(
+                ask("-q", *before, "-c", f"describe {address}", core).stdout,
+                r"struct conn \(looks like: by more than 1,000 others of its "
+                r"size, as conns")
+
     def test_null_links_and_any_length(self):
         for optimization in "-O0", "-O2":
-            program = self.compile("lost_types", "lost_types.c", "truth.c",
-                                   flags=("-g", optimization))
-            process = self.start([program])
-            truth = collections.defaultdict(set)
-            for line in process.said:
-                word, _, rest = line.strip().partition(" ")
-                if word in ("conn", "note", "not"):
-                    truth[word].add(int(rest))
-            core = snap(process, self.path(f"core{optimization}"))
+            core, truth = self.lost(optimization)
             for name in "conn", "note":
                 self.assertEqual(
                     addresses("-q", core, "enumerate", "leaked", name),
