@@ -182,27 +182,36 @@ static struct error *write_heap(const struct first_screen *screen, struct report
 				      leaked.count ? " bytes leaked" : ""));
 }
 
-/* The two columns of text in each row; all owned. */
-struct texts {
-	char *list[MOST_SHOWN][2];
-	size_t count;
+/* A row of the screen: bytes, a short value, and two columns of text. */
+struct screen_row {
+	uint64_t bytes;
+	struct value second;
+	char share[NUMBER_SIZE]; /* if that is the second */
+	char *texts[2];		 /* owned */
 };
 
-static void texts_deinit(struct texts *texts)
+struct screen_rows {
+	struct screen_row list[MOST_SHOWN];
+	size_t count;
+	size_t second_width;
+};
+
+static void screen_rows_deinit(struct screen_rows *rows)
 {
 	for (size_t i = 0; i < MOST_SHOWN; i++)
 		for (size_t j = 0; j < 2; j++)
-			free(texts->list[i][j]);
+			free(rows->list[i].texts[j]);
 }
-DEFINE_DEINIT(texts_deinit, struct texts)
+DEFINE_DEINIT(screen_rows_deinit, struct screen_rows)
 
-static size_t widest(const struct texts *texts, size_t column, const char *header)
+static size_t widest(const struct screen_rows *rows, size_t column, const char *header)
 {
 	size_t most = strlen(header);
 
-	for (size_t i = 0; i < texts->count; i++) {
-		_cleanup_(free) char *shown =
-			texts->list[i][column] ? escape_text(texts->list[i][column]) : NULL;
+	for (size_t i = 0; i < rows->count; i++) {
+		_cleanup_(free) char *shown = rows->list[i].texts[column]
+						      ? escape_text(rows->list[i].texts[column])
+						      : NULL;
 		size_t width = shown ? text_width(shown, strlen(shown)) : 0;
 
 		most = width > most ? width : most;
@@ -210,42 +219,60 @@ static size_t widest(const struct texts *texts, size_t column, const char *heade
 	return most;
 }
 
-static struct error *shorten(struct texts *texts, size_t column, size_t width)
+static struct error *shorten(struct screen_rows *rows, size_t column, size_t width)
 {
-	for (size_t i = 0; i < texts->count; i++) {
-		char *text = texts->list[i][column];
+	for (size_t i = 0; i < rows->count; i++) {
+		char *text = rows->list[i].texts[column];
 
 		if (!text)
 			continue;
-		texts->list[i][column] = text_shortened(text, width);
+		rows->list[i].texts[column] = text_shortened(text, width);
 		free(text);
-		if (!texts->list[i][column])
+		if (!rows->list[i].texts[column])
 			return &error_no_memory;
 	}
 	return NULL;
 }
 
 /* Have both columns fit the room; the second one gives way first, to a third of it. */
-static struct error *fit_texts(struct texts *texts, const struct table *table, size_t room)
+static struct error *fit_texts(struct screen_rows *rows, const struct table *table, size_t room)
 {
 	const struct column *last = &table->columns[table->column_count - 1];
-	size_t first = widest(texts, 0, last[-1].name), second = widest(texts, 1, last->name);
+	size_t first = widest(rows, 0, last[-1].name), second = widest(rows, 1, last->name);
 
 	if (first + second <= room)
 		return NULL;
 	second = first + room / 3 < room ? room - first : second < room / 3 ? second : room / 3;
-	TRY(shorten(texts, 1, second));
-	return shorten(texts, 0, room - second);
+	TRY(shorten(rows, 1, second));
+	return shorten(rows, 0, room - second);
 }
 
-/* What columns of text have room for, beside others of these widths and the gaps. */
-static size_t room_beside(const struct report *report, uint64_t largest, size_t width)
+/* What columns of text have room for, beside the others and the gaps. */
+static size_t room_beside(const struct report *report, const struct screen_rows *rows)
 {
+	size_t bytes = strlen("bytes");
 	char number[NUMBER_SIZE];
-	size_t bytes = strlen(grouped(largest, number));
 
-	return width_of(report) - (bytes > strlen("bytes") ? bytes : strlen("bytes")) - width -
-	       3 * GAP;
+	for (size_t i = 0; i < rows->count; i++) {
+		size_t width = strlen(grouped(rows->list[i].bytes, number));
+
+		bytes = width > bytes ? width : bytes;
+	}
+	return width_of(report) - bytes - rows->second_width - 3 * GAP;
+}
+
+static struct error *write_rows(struct report *report, const struct table *table,
+				struct screen_rows *rows)
+{
+	TRY(fit_texts(rows, table, room_beside(report, rows)));
+	report_begin_table(report, table);
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct screen_row *row = &rows->list[i];
+
+		report_row(report, row->bytes, row->second, row->texts[0], row->texts[1]);
+	}
+	report_end_table(report);
+	return NULL;
 }
 
 /* "20,000 __main__.Listener", or "2,000 of 408 bytes". */
@@ -268,7 +295,7 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 	static const struct table table =
 		TABLE("holder", NULL, { "bytes", VALUE_BYTES }, { "share", VALUE_TEXT },
 		      { "holder", VALUE_TEXT }, { "what is in it", VALUE_TEXT });
-	_cleanup_(texts_deinit) struct texts texts = { 0 };
+	_cleanup_(screen_rows_deinit) struct screen_rows rows = { .second_width = strlen("share") };
 
 	if (screen->holder_count == 0) {
 		rows_text(report, screen->lacks_holders
@@ -276,30 +303,22 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 					  : "No object or variable holds a fiftieth of the heap.");
 		return NULL;
 	}
-	for (; texts.count < screen->holder_count && texts.count < MOST_SHOWN; texts.count++) {
-		const struct holder *holder = &screen->holders[texts.count];
-		char **row = texts.list[texts.count];
-
-		row[0] = overview_holder_text(screen, report, holder);
+	for (; rows.count < screen->holder_count && rows.count < MOST_SHOWN; rows.count++) {
+		const struct holder *holder = &screen->holders[rows.count];
+		struct screen_row *row = &rows.list[rows.count];
 		bool has_content = holder->example != NO_ALLOCATION || holder->is_reserve;
 
+		row->bytes = holder->bytes;
+		snprintf(row->share, sizeof(row->share), "%3u %%",
+			 overview_percent(screen, holder));
+		row->second = VALUE(row->share);
+		row->texts[0] = overview_holder_text(screen, report, holder);
 		if (has_content)
-			row[1] = content_text(screen, holder);
-		if (!row[0] || (has_content && !row[1]))
+			row->texts[1] = content_text(screen, holder);
+		if (!row->texts[0] || (has_content && !row->texts[1]))
 			return &error_no_memory;
 	}
-	TRY(fit_texts(&texts, &table,
-		      room_beside(report, screen->holders[0].bytes, strlen("share"))));
-	report_begin_table(report, &table);
-	for (size_t i = 0; i < texts.count; i++) {
-		const struct holder *holder = &screen->holders[i];
-		char share[NUMBER_SIZE];
-
-		snprintf(share, sizeof(share), "%3u %%", overview_percent(screen, holder));
-		report_row(report, holder->bytes, share, texts.list[i][0], texts.list[i][1]);
-	}
-	report_end_table(report);
-	return NULL;
+	return write_rows(report, &table, &rows);
 }
 
 /* What leaked may be held in a way that no reference shows. */
@@ -322,12 +341,10 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 	static const struct table table =
 		TABLE("leaked kind", NULL, { "bytes", VALUE_BYTES }, { "leaks", VALUE_COUNT },
 		      { "kind", VALUE_TEXT }, { "allocated by", VALUE_TEXT });
-	_cleanup_(texts_deinit) struct texts texts = { 0 };
+	_cleanup_(screen_rows_deinit) struct screen_rows rows = { .second_width = strlen("leaks") };
 	const struct tally_table *tallies = &screen->leaks.tallies;
 	/* One line says how many there are. */
 	size_t count = tallies->count > OVERVIEW_LEAKS ? OVERVIEW_LEAKS - 1 : tallies->count;
-	uint64_t most = 10000; /* as wide as the column's name */
-	char number[NUMBER_SIZE];
 
 	if (count == 0) {
 		rows_text(report, screen->lacks_leaks
@@ -335,26 +352,23 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 					  : "Nothing leaked.");
 		return NULL;
 	}
-	for (; texts.count < count; texts.count++) {
-		const struct tally *tally = &tallies->items[texts.count];
-		const char *maker = screen->allocated_by[texts.count];
-		char **row = texts.list[texts.count];
+	for (; rows.count < count; rows.count++) {
+		const struct tally *tally = &tallies->items[rows.count];
+		const char *maker = screen->allocated_by[rows.count];
+		struct screen_row *row = &rows.list[rows.count];
+		char number[NUMBER_SIZE];
+		size_t width = strlen(grouped(tally->count, number));
 
-		row[0] = overview_kind_text(screen, tally->key,
-					    screen->leaks.firsts.items[tally->number]);
-		row[1] = maker ? strdup(maker) : NULL;
-		if (!row[0] || (maker && !row[1]))
+		rows.second_width = width > rows.second_width ? width : rows.second_width;
+		row->bytes = tally->bytes;
+		row->second = VALUE(tally->count);
+		row->texts[0] = overview_kind_text(screen, tally->key,
+						   screen->leaks.firsts.items[tally->number]);
+		row->texts[1] = maker ? strdup(maker) : NULL;
+		if (!row->texts[0] || (maker && !row->texts[1]))
 			return &error_no_memory;
 	}
-	for (size_t i = 0; i < count; i++)
-		most = tallies->items[i].count > most ? tallies->items[i].count : most;
-	TRY(fit_texts(&texts, &table,
-		      room_beside(report, tallies->items[0].bytes, strlen(grouped(most, number)))));
-	report_begin_table(report, &table);
-	for (size_t i = 0; i < count; i++)
-		report_row(report, tallies->items[i].bytes, tallies->items[i].count,
-			   texts.list[i][0], texts.list[i][1]);
-	report_end_table(report);
+	TRY(write_rows(report, &table, &rows));
 	rows_left_out(report, "kinds of leaks", tallies->count, count);
 	return write_likely_held(screen, report);
 }
