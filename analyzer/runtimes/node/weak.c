@@ -7,7 +7,6 @@
  *	WeakCell             | map | registry | target | token | holdings | ... |
  *	EphemeronHashTable   | map | length | 3 counts | { key, value } ... |
  *	NodeBlock            | { object, u16 class, u8 number, u8 state, callback, data } * 256 |
- *	JSArrayBuffer        | ... | memory | extension | ...
  *	ArrayBufferExtension | flags | store | its count | next | length |
  *	BackingStore         | memory | ...
  */
@@ -53,18 +52,41 @@ static struct error *add_keys(struct weak_search *search, uint64_t object)
 	return NULL;
 }
 
-static struct error *add_next_buffer(struct weak_search *search, uint64_t object)
+/* C++ memory that has no object of JavaScript: a word that is one was left there. */
+static struct error *add_left_objects(struct weak_search *search, uint64_t block)
 {
-	enum { FIRST = 5 * V8_WORD, LAST = 7 * V8_WORD, STORE = V8_WORD, NEXT = 3 * V8_WORD };
-	struct view *view = &search->reader.view;
-	uint64_t words[2], store, memory;
+	const struct allocation_index *index = search->node->context.index;
+	allocation_id id = allocation_find(index, block);
+	uint64_t end = id == NO_ALLOCATION ? 0 : block + allocation_size(index, id), word;
 
-	for (uint64_t place = object + FIRST; place <= object + LAST; place += V8_WORD)
-		if (view_read(view, place, words, sizeof(words)) && words[0] &&
-		    view_word(view, words[1] + STORE, &store) && view_word(view, store, &memory) &&
-		    memory == words[0])
-			return add(search, words[1] + NEXT, 1);
+	for (uint64_t place = block; place + V8_WORD <= end && v8_step(&search->reader);
+	     place += V8_WORD) {
+		id = view_word(&search->reader.view, place, &word) && word
+			     ? allocation_find(index, word)
+			     : NO_ALLOCATION;
+		if (id != NO_ALLOCATION && search->node->classes.items[id])
+			TRY(add(search, place, 1));
+	}
 	return NULL;
+}
+
+/* ArrayBufferExtension: some ArrayBuffers are among objects that are not known. */
+static struct error *add_next_buffer(struct weak_search *search, uint64_t block)
+{
+	enum { FLAGS, STORE, COUNT, NEXT, WORDS, START = 0, LENGTH, MOST, ROOM, SIZES };
+	enum { STORE_FLAGS = 7 * V8_WORD }; /* bits, with nothing behind */
+	enum { NO_FLAGS = 0xfcfc };	    /* two bytes below 4; what follows is not written */
+	struct view *view = &search->reader.view;
+	uint64_t words[WORDS], store[SIZES];
+
+	if (!view_read(view, block, words, sizeof(words)) || (words[FLAGS] & NO_FLAGS) ||
+	    !words[STORE] || !words[COUNT] ||
+	    !view_read(view, words[STORE], store, sizeof(store)) || !store[START] ||
+	    store[LENGTH] > store[ROOM] || store[ROOM] > store[MOST])
+		return NULL;
+	TRY(add(search, block + V8_WORD * NEXT, 1));
+	TRY(unused_add_rest(search->unused, words[STORE], STORE_FLAGS));
+	return add_left_objects(search, words[STORE]);
 }
 
 static struct error *add_object(struct weak_search *search, uint64_t object)
@@ -78,8 +100,6 @@ static struct error *add_object(struct weak_search *search, uint64_t object)
 		return NULL;
 	if (map.type == layout->weak_cell_type)
 		return add(search, object + CELL_TARGET, 2);
-	if (map.type == layout->array_buffer_type)
-		return add_next_buffer(search, object);
 	if (map.type == layout->weak_ref_type)
 		return add(search, object + HEAD, 1);
 	return map.type == layout->weak_map_type || map.type == layout->weak_set_type
@@ -114,7 +134,8 @@ static struct error *add_handles(struct weak_search *search, uint64_t block)
 
 struct error *node_find_unused(struct object_space *space, struct unused *ret)
 {
-	enum { BLOCK = NODE * NODES, REST = 16 * V8_WORD };
+	enum { BLOCK = NODE * NODES, REST = 16 * V8_WORD, EXTENSION = 5 * V8_WORD };
+	enum { ROUNDED = 2 * V8_WORD };
 	struct node *node = (struct node *)space;
 	const struct allocation_index *index = node->context.index;
 	struct weak_search search = { node, { { node->context.image } }, ret };
@@ -128,6 +149,8 @@ struct error *node_find_unused(struct object_space *space, struct unused *ret)
 
 		if (node->classes.items[id])
 			TRY(add_object(&search, range.start));
+		else if (range.end - range.start - EXTENSION <= ROUNDED)
+			TRY(add_next_buffer(&search, range.start));
 		else if (range.end - range.start - BLOCK <= REST &&
 			 are_handles(&search, range.start))
 			TRY(add_handles(&search, range.start));
