@@ -70,6 +70,15 @@ static struct error *add_left_objects(struct weak_search *search, uint64_t block
 	return NULL;
 }
 
+static bool is_block(const struct weak_search *search, uint64_t address)
+{
+	const struct allocation_index *index = search->node->context.index;
+	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
+
+	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
+	       !search->node->classes.items[id];
+}
+
 /* ArrayBufferExtension: some ArrayBuffers are among objects that are not known. */
 static struct error *add_next_buffer(struct weak_search *search, uint64_t block)
 {
@@ -80,7 +89,7 @@ static struct error *add_next_buffer(struct weak_search *search, uint64_t block)
 	uint64_t words[WORDS], store[SIZES];
 
 	if (!view_read(view, block, words, sizeof(words)) || (words[FLAGS] & NO_FLAGS) ||
-	    !words[STORE] || !words[COUNT] ||
+	    !is_block(search, words[STORE]) || !is_block(search, words[COUNT]) ||
 	    !view_read(view, words[STORE], store, sizeof(store)) || !store[START] ||
 	    store[LENGTH] > store[ROOM] || store[ROOM] > store[MOST])
 		return NULL;
