@@ -205,8 +205,11 @@ static struct error *write_sections(struct page *page, const struct report_argum
 
 		if (words)
 			TRY(write_section(page, &sections[i], words));
+		/* Whoever has an older core asks for that first. */
+		if (i == 0 && arguments->path_count)
+			TRY(write_growth(page->analysis, arguments, page->report));
 	}
-	return arguments->path_count ? write_growth(page->analysis, arguments, page->report) : NULL;
+	return NULL;
 }
 
 static bool is_page(const struct report *report)

@@ -27,8 +27,10 @@ class ReportViewersTest(LiveTest):
     def check_quiet(self, browser):
         self.assertEqual(browser.complaints(), [])
         self.assertEqual([url for url in browser.requests()
-                          if not url.startswith("about:")],
+                          if not url.startswith("about:")][:1],
                          ["file://" + self.page])
+        self.assertEqual({url for url in browser.requests() if not url.startswith("about:")},
+                         {"file://" + self.page})
 
     def test_sections(self):
         browser = self.open()
@@ -58,7 +60,7 @@ class ReportViewersTest(LiveTest):
 
         def path():
             return browser.run("[...document.querySelectorAll("
-                               "'.crumbs button')].map((one) => "
+                               "'.crumbs button:not(.copy)')].map((one) => "
                                "one.textContent)")
 
         def click(text):
@@ -71,11 +73,26 @@ class ReportViewersTest(LiveTest):
         click("struct conn: ")
         self.assertEqual(path(), ["the heap", "conns (owners)",
                                   "struct conn *[]", "struct conn"])
-        browser.run("document.querySelector('.map button').focus()")
-        browser.key("Backspace")
+        browser.key("Backspace")  # right after the click
         self.assertEqual(path()[-1], "struct conn *[]")
+        browser.key("Escape")
+        self.assertEqual(path(), ["the heap", "conns (owners)"])
+        # The place is in the address: Back goes to where the map was before.
+        self.assertRegex(browser.run("location.hash"), r"^#map-\d+$")
+        browser.run("new Promise((done) => { addEventListener('popstate', done, {once: true});"
+                    " history.back(); }).then(() => null)")
+        self.assertEqual(path()[-1], "struct conn *[]")
+        place = browser.run("location.hash")
         browser.run("document.querySelector('.crumbs button').click()")
         self.assertEqual(path(), ["the heap"])
+        browser.go("about:blank")
+        browser.go(f"file://{self.page}{place}")
+        self.assertEqual(path(), ["the heap", "conns (owners)", "struct conn *[]"])
+        # Without a gesture of a person, a browser lets nothing be copied.
+        self.assertEqual(browser.run(
+            "(() => { let text; document.execCommand = () => { text = getSelection().toString();"
+            " return true; }; document.querySelector('.crumbs .copy').click(); return text; })()"),
+            "conns (owners) -> struct conn *[]")
         self.check_quiet(browser)
 
     def test_tree(self):

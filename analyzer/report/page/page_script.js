@@ -153,13 +153,37 @@
 	}
 
 	function mapOf(whole) {
-		const map = make("div", { class: "map", role: "group", "aria-label": "Map of who holds the memory" });
+		const map = make("div", { class: "map", role: "group", tabindex: "-1", "aria-label": "Map of who holds the memory" });
 		const crumbs = make("div", { class: "tools crumbs", "aria-label": "Where the map stands" });
-		let here = whole;
+		/* Where the map stands is in the address of the page: #map-1-0 is the first child of the second. */
+		const PLACE = "#map";
+		let here = at(location.hash) || whole;
 
+		function at(hash) {
+			if (hash !== PLACE && !hash.startsWith(`${PLACE}-`)) return null;
+			return hash.split("-").slice(1).reduce((node, i) => node && node.children[i], whole) || whole;
+		}
+		function placeOf(node) {
+			return node.parent ? `${placeOf(node.parent)}-${node.parent.children.indexOf(node)}` : PLACE;
+		}
 		function go(node) {
 			here = node;
+			if (location.hash !== placeOf(node)) history.pushState(null, "", placeOf(node));
 			draw();
+			map.focus({ preventScroll: true }); /* what was clicked is gone, and keys are for the map */
+		}
+		addEventListener("popstate", () => {
+			here = at(location.hash) || whole;
+			draw();
+		});
+		function copy(path, button) {
+			const text = path.slice(1).map((node) => node.name).join(" -> ") || whole.name;
+			const area = make("textarea", { "aria-hidden": "true" });
+			area.value = text;
+			document.body.append(area);
+			area.select();
+			if (document.execCommand("copy")) button.textContent = "Copied";
+			area.remove();
 		}
 		function draw() {
 			const path = [];
@@ -167,6 +191,8 @@
 			crumbs.replaceChildren(...path.flatMap((node, i) => [i ? "›" : null,
 				make("button", { type: "button", onclick: () => go(node) }, node.name)])
 				.filter((one) => one !== null),
+			make("button", { type: "button", class: "copy", title: "Copy the path",
+				onclick: (event) => copy(path, event.target) }, "Copy"),
 			make("span", null, `${inUnits(here.retained)}, ${percent(whole.retained ? here.retained / whole.retained : 0)}`));
 			const root = d3.hierarchy(partsOf(here, 2)).sum((part) => part.value || 0)
 				.sort((a, b) => b.value - a.value);
@@ -187,9 +213,8 @@
 		}
 		map.addEventListener("keydown", (event) => {
 			if ((event.key === "Backspace" || event.key === "Escape") && here.parent) {
+				event.preventDefault();
 				go(here.parent);
-				const first = map.querySelector("button");
-				if (first) first.focus();
 			}
 		});
 		let width = 0;
@@ -316,7 +341,9 @@
 			make("p", null, `${grouped(row.count)} ${row.what}, ${inUnits(row.bytes)}`)).concat(
 			column(table, "what") >= 0 ? [] : table.rows[0][0] ? line(table) : [make("p", null, "Nothing leaked.")]),
 		"left out": (table) => objects(table).map((row) => make("p", null, `… and ${grouped(row.count)} more ${row.what}`)),
-		"leaked kind": () => [],
+		resident: (table) => objects(table).map((row) => make("p", null, `RSS ${inUnits(row.resident)}: ` +
+			["used", "leaked", "garbage", "free", "other"].filter((part) => row[part] || part !== "garbage")
+				.map((part) => `${inUnits(row[part])} ${part}`).join(", "))),
 		suspect: (table) => [cards(objects(table).map((row) => make("div", { class: "card" },
 			make("b", null, inUnits(row.retained)), make("div", null, `${row.owner} holds ${row.percent} % of what is used.`),
 			row.kind === null ? null : make("div", null, `In ${grouped(row.count)} ${row.kind}.`),
