@@ -81,6 +81,7 @@ static struct error *create(enum aspect aspect, struct memory_account *account, 
 	diff->account = account;
 	group_table_init(&diff->groups, account);
 	group_table_init(&diff->holders, account);
+	group_table_init(&diff->held, account);
 	diff->oldest = (struct oldest){ .list.account = account, .groups.memory.account = account };
 	*ret = diff;
 	return NULL;
@@ -92,6 +93,7 @@ void diff_destroy(struct diff *diff)
 		free(diff->cores[i].path);
 	group_table_deinit(&diff->groups);
 	group_table_deinit(&diff->holders);
+	group_table_deinit(&diff->held);
 	oldest_deinit(&diff->oldest);
 	free(diff);
 }
@@ -143,6 +145,80 @@ static struct error *make_sets(struct analysis *newest, struct matching *matchin
 	return named_sets_assign(sets, SURVIVED_SET, &set);
 }
 
+/* What holders have, by kind. */
+struct holdings {
+	const struct census *holders;
+	struct tally_table pairs; /* by number of the holder, and of the kind */
+};
+
+static void holdings_deinit(struct holdings *holdings)
+{
+	table_release(&holdings->pairs);
+}
+DEFINE_DEINIT(holdings_deinit, struct holdings)
+
+static struct error *count_held(void *data, allocation_id id, struct memory_range range,
+				uint32_t kind)
+{
+	struct holdings *holdings = data;
+	uint64_t holder = holdings->holders->numbers.items[id];
+
+	return tally_add(&holdings->pairs, (struct tally){ .key = holder << 32 | kind,
+							   .count = 1,
+							   .bytes = range_size(range) });
+}
+
+static const char BETWEEN = '\n'; /* the names of a holder and of a kind */
+
+static struct error *add_held(struct diff *diff, struct analysis *analysis,
+			      const struct census *holders)
+{
+	_cleanup_(census_deinit) struct census kinds = { 0 };
+	_cleanup_(holdings_deinit) struct holdings holdings = {
+		.holders = holders,
+		.pairs.memory.account = diff->account,
+	};
+
+	TRY(census_need(analysis, ASPECT_KIND));
+	TRY(census_take(analysis, ASPECT_KIND, count_held, &holdings, &kinds));
+	array_for_each(pair, &holdings.pairs) {
+		uint32_t holder = (uint32_t)(pair->key >> 32), kind = (uint32_t)pair->key, number;
+		struct census_name name = census_name(&kinds, kinds.keys.items[kind - 1].key);
+		struct census_name owner;
+		_cleanup_(free) char *text = NULL;
+
+		if (!holder || !kind)
+			continue;
+		owner = census_name(holders, holders->keys.items[holder - 1].key);
+		text = format_text("%s%s%c%s%s", owner.prefix, owner.text, BETWEEN, name.prefix,
+				   name.text);
+		if (!text)
+			return &error_no_memory;
+		name = (struct census_name){ .text = text, .size = name.size };
+		TRY(group_table_add(&diff->held, &name, diff->core_count - 1,
+				    (struct set_total){ pair->count, pair->bytes }, &number));
+	}
+	return NULL;
+}
+
+const struct diff_group *diff_most_held(const struct diff *diff, const struct diff_group *holder,
+					const char **ret_kind)
+{
+	size_t length = strlen(holder->text);
+
+	for (size_t i = 0; i < diff->held.groups.count; i++) {
+		const struct diff_group *group = &diff->held.groups.items[i];
+
+		if (group->bytes < holder->bytes / 2 || group->bytes <= 0 ||
+		    strncmp(group->text, holder->text, length) != 0 ||
+		    group->text[length] != BETWEEN)
+			continue;
+		*ret_kind = group->text + length + 1;
+		return group;
+	}
+	return NULL;
+}
+
 static struct error *count_holders(struct diff *diff, struct analysis *analysis)
 {
 	_cleanup_(census_deinit) struct census census = { 0 };
@@ -152,6 +228,7 @@ static struct error *count_holders(struct diff *diff, struct analysis *analysis)
 
 	TRY(census_need(analysis, ASPECT_OWNER));
 	TRY(census_take(analysis, ASPECT_OWNER, NULL, NULL, &census));
+	TRY(add_held(diff, analysis, &census));
 	return add_groups(diff, &diff->holders, &census, &groups);
 }
 
@@ -253,6 +330,7 @@ static struct error *finish(struct diff *diff, struct analysis *newest)
 	TRY(count_core(diff, newest, true));
 	group_table_sort(&diff->groups, diff->core_count);
 	group_table_sort(&diff->holders, diff->core_count);
+	group_table_sort(&diff->held, diff->core_count);
 	oldest_deinit(&diff->oldest);
 	check_order(newest, diff);
 	return NULL;

@@ -84,6 +84,7 @@ struct diff {
 	struct group_table groups;
 	bool has_holders;
 	struct group_table holders; /* the same by ASPECT_OWNER, if asked for */
+	struct group_table held;    /* what each of these holds, by kind; see diff_most_held() */
 	struct oldest oldest;	    /* of the oldest core; empty at the end */
 };
 
@@ -101,6 +102,10 @@ struct error *compare_cores(struct analysis *newest, const char *const *paths, s
 			    enum aspect aspect, bool holders,
 			    struct error *(*visit)(void *data, struct analysis *older), void *data,
 			    struct diff **ret);
+
+/* The kind that has at least half of what a holder grew by, or NULL; its text is of both. */
+const struct diff_group *diff_most_held(const struct diff *diff, const struct diff_group *holder,
+					const char **ret_kind);
 
 /* ns from the oldest core to the newest; 0: not known. */
 uint64_t diff_elapsed(const struct diff *diff);

@@ -108,14 +108,19 @@ static const struct diff_group *next_changed(struct walk *walk)
 }
 
 /* End the row with the name: "unrecognized of size 1,032 (0x408)". */
-static void end_with_name(struct report *report, const struct diff_group *group)
+static void end_with(struct report *report, const char *text, uint64_t bytes)
 {
 	_cleanup_(free) char *sized = NULL;
 	char size[SIZE_SIZE];
 
-	if (group->size)
-		sized = format_text("%s of size %s", group->text, format_size(group->size, size));
-	report_row(report, sized ? sized : group->text);
+	if (bytes)
+		sized = format_text("%s of size %s", text, format_size(bytes, size));
+	report_row(report, sized ? sized : text);
+}
+
+static void end_with_name(struct report *report, const struct diff_group *group)
+{
+	end_with(report, group->text, group->size);
 }
 
 /* At how many of the steps it grew; NULL if there is but one. */
@@ -217,13 +222,25 @@ static void write_total(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
+static void write_holder(struct report *report, const struct diff *diff,
+			 const struct diff_group *holder)
+{
+	const char *kind = NULL;
+	const struct diff_group *most = diff_most_held(diff, holder, &kind);
+
+	report_add(report, holder->bytes, holder->count, holder->text,
+		   VALUE_IF(most, most ? most->count : 0));
+	end_with(report, kind, most ? most->size : 0);
+}
+
 /* Who holds what grew, before what that is. */
 static void write_holders(struct report *report, const struct diff_view *view)
 {
 	static const struct table table = TABLE(
-		"holder growth", "Held by {holder}: {growth} bytes in {growth count} allocations",
+		"holder growth",
+		"{holder}: {growth} bytes in {growth count} allocations[, most in {kind count} {kind}]",
 		{ "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
-		{ "holder", VALUE_TEXT });
+		{ "holder", VALUE_TEXT }, { "kind count", VALUE_CHANGE }, { "kind", VALUE_TEXT });
 	enum { MOST_HOLDERS = 5 };
 	const struct group_table *table_of = &view->diff->holders;
 	uint64_t most = view->limit && view->limit < MOST_HOLDERS ? view->limit : MOST_HOLDERS;
@@ -234,7 +251,7 @@ static void write_holders(struct report *report, const struct diff_view *view)
 
 		if (group->bytes <= 0)
 			continue;
-		report_row(report, group->bytes, group->count, group->text);
+		write_holder(report, view->diff, group);
 		shown++;
 	}
 	report_end_table(report);
