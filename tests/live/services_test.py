@@ -205,6 +205,7 @@ class ServicesTest(LiveTest):
         usage = sum(map(int, ask("".join(f"memory usage key:{i}\n" for i in range(5000))).split()))
         holders, leaks = self.screen(process.pid)
         # MEMORY USAGE leaves out the table.
+        self.assertRegex(holders[0]["owner"], r"\bserver\b")
         self.assertAlmostEqual(holders[0]["retained"] / (usage + 8 * 8192), 1, delta=NEARLY)
         self.check_leak(leaks)
 
@@ -236,6 +237,7 @@ class ServicesTest(LiveTest):
             http {{ access_log off; map_hash_max_size 100000; map_hash_bucket_size 256;
                     map $arg_key $place {{ {entries} default "/"; }}
                     server {{ listen 127.0.0.1:{free_port()}; }} }}""")
+        self.assertIn("ngx_cycle (nginx)", [row["owner"] for row in holders])
         held = sum(row["retained"] for row in holders)
         self.assertAlmostEqual(held / truth, 1, delta=NEARLY, msg=(holders, truth))
 
