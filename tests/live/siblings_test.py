@@ -42,7 +42,7 @@ class SiblingsTest(LiveTest):
             self.assertRegex(
                 ask("-q", core, "describe", f"{address:x}").stdout,
                 r"It is of type struct conn \(looks like: by 40 others of its "
-                r"size")
+                r"size, as conns")
         for address in truth["not"]:
             self.assertNotIn(
                 "looks like",
