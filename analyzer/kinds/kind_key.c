@@ -1,9 +1,11 @@
 #include "analyzer/kinds/kind_key.h"
 
+#include "analyzer/kinds/containers.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-enum { WORD_BITS = 3, SIZE_BITS = 52, FIT_BITS = 4 };
+enum { WORD_BITS = 3, SIZE_BITS = 52, FIT_BITS = 4, PATTERN_BITS = 8 };
 
 static const uint64_t WORD_MASK = (UINT64_C(1) << WORD_BITS) - 1;
 static const uint64_t SIZE_MASK = (UINT64_C(1) << SIZE_BITS) - 1;
@@ -43,9 +45,15 @@ static bool is_class(const struct analysis *analysis, uint64_t signature)
 	return runtimes_have_class(analysis_runtimes(analysis), signature);
 }
 
+static kind_key container_key(struct typed typed, pattern_number pattern)
+{
+	return kind_make(BY_TYPE,
+			 ((uint64_t)typed.type << PATTERN_BITS | pattern) << FIT_BITS | typed.fit);
+}
+
 static kind_key type_key(struct typed typed)
 {
-	return kind_make(BY_TYPE, (uint64_t)typed.type << FIT_BITS | typed.fit);
+	return container_key(typed, NO_PATTERN);
 }
 
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
@@ -60,11 +68,14 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 
 	if (typing && typing_is_stated(typing, id) && typing_of(typing, id, &typed))
 		return type_key(typed);
+	has_type = typing && typing_of(typing, id, &typed);
+	if (pattern != NO_PATTERN && has_type &&
+	    container_is_known(typing_types(typing), pattern, &typed))
+		return container_key(typed, pattern);
 	if (pattern != NO_PATTERN && !pattern_is_text(pattern) &&
-	    !(pattern_is_plain(pattern) && typing && typing_of(typing, id, &typed)))
+	    !(pattern_is_plain(pattern) && has_type))
 		return kind_of_pattern(pattern);
 	signature = analysis_signature(analysis, id);
-	has_type = typing && typing_of(typing, id, &typed);
 	/* Only where something else is known, too, does it matter whether it is a class. */
 	if (signature && ((!has_type && pattern == NO_PATTERN) || is_class(analysis, signature) ||
 			  classes_is_class(analysis_classes(analysis), signature) ||
@@ -99,9 +110,7 @@ bool kind_is_of_numbers(const struct analysis *analysis, kind_key key)
 
 	if (kind_tag(key) != BY_TYPE)
 		return false;
-	kind = type_get(typing_types(analysis_typing(analysis)),
-			(type_number)(kind_value(key) >> FIT_BITS))
-		       ->kind;
+	kind = type_get(typing_types(analysis_typing(analysis)), kind_type_of(key).type)->kind;
 	return kind == TYPE_NUMBER || kind == TYPE_CHARACTER;
 }
 
@@ -151,6 +160,7 @@ uint64_t kind_signature(kind_key key)
 pattern_number kind_pattern(kind_key key)
 {
 	return kind_tag(key) == BY_PATTERN ? (pattern_number)(kind_value(key) >> SIZE_BITS)
+	       : kind_tag(key) == BY_TYPE  ? (pattern_number)(kind_value(key) >> FIT_BITS)
 					   : NO_PATTERN;
 }
 
@@ -158,8 +168,17 @@ struct typed kind_type_of(kind_key key)
 {
 	uint64_t value = kind_value(key);
 
-	return (struct typed){ (type_number)(value >> FIT_BITS),
+	return (struct typed){ (type_number)(value >> PATTERN_BITS >> FIT_BITS),
 			       (enum type_fit)(value & ((1 << FIT_BITS) - 1)) };
+}
+
+static const char *type_name(const struct analysis *analysis, pattern_number pattern,
+			     struct typed typed)
+{
+	const struct typing *typing = analysis_typing(analysis);
+
+	return pattern == NO_PATTERN ? typing_name(typing, typed)
+				     : container_name(typing_types(typing), pattern, typed);
 }
 
 struct kind_name kind_name(const struct analysis *analysis, kind_key key)
@@ -186,7 +205,7 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 		name.text = pattern_name(name.pattern);
 		break;
 	case BY_TYPE:
-		name.text = typing_name(analysis_typing(analysis), kind_type_of(key));
+		name.text = type_name(analysis, kind_pattern(key), kind_type_of(key));
 		break;
 	case BY_NOTHING:
 	case BY_MORE:

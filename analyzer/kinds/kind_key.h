@@ -2,7 +2,8 @@
  * What an allocation is, as one number that sorts and joins, and the name of that.
  *
  * The first that is known of an allocation counts: its pattern, its class, its type by debug
- * information, its signature, its identity. Where nothing is, its size may stand in.
+ * information, its signature, its identity. Where nothing is, its size may stand in. What a container
+ * of C++ has allocated is known by both: std::map<int, Rule *> is a pattern with a type of nodes.
  *
  *	63    60 59                                         0
  *	| none  | free for users, to tell these apart       |
@@ -10,7 +11,7 @@
  *	| sign. | signature                                 |
  *	| ident.| address of identity, number of its word   |
  *	| patt. | pattern (8 bits), size in bytes or 0      |
- *	| type  | type, how it fits (3 bits)                |
+ *	| type  | type, pattern or 0 (8 bits), how it fits  |
  *
  * Addresses lose their upper bits, which repeat those below in any address that a processor takes.
  * A name has no address in it unless nothing better is known, so it is the same in each run.
@@ -80,7 +81,7 @@ bool kind_is_of_numbers(const struct analysis *analysis, kind_key key);
 
 kind_key kind_of_pattern(pattern_number pattern);
 
-/* The signature or pattern of such a key, else 0. */
+/* The signature or pattern of such a key, else 0; a key BY_TYPE has a pattern in a container. */
 uint64_t kind_signature(kind_key key);
 pattern_number kind_pattern(kind_key key);
 

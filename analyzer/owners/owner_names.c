@@ -97,8 +97,10 @@ struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t
 			       uint16_t *ret)
 {
 	const struct owner_name_entry *entry;
+	pattern_number pattern;
 
 	key = key == KIND_UNKNOWN ? size_key(size) : kind_without_word(key);
+	pattern = kind_pattern(key);
 	entry = table_find(&names->kinds, key, item, item->key == key);
 	if (entry) {
 		*ret = entry->number;
@@ -110,8 +112,8 @@ struct error *owner_names_kind(struct owner_names *names, kind_key key, uint64_t
 			      (struct owner_name){
 				      .text = text_of(names->analysis, key),
 				      .by_power = kind_tag(key) == BY_POWER,
-				      .is_body = kind_tag(key) == BY_PATTERN &&
-						 pattern_is_body(kind_pattern(key)),
+				      .is_pattern = pattern != NO_PATTERN,
+				      .is_body = pattern != NO_PATTERN && pattern_is_body(pattern),
 				      .by = kind_tag(key) == BY_POWER
 						    ? BY_SIZE
 						    : (enum known_by)kind_tag(key),

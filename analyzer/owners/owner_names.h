@@ -14,6 +14,7 @@
 struct owner_name {
 	char *text;	  /* owned */
 	bool by_power;	  /* unrecognized, of sizes up to twice the least */
+	bool is_pattern;  /* or what a container has allocated, by its type */
 	bool is_body;	  /* the elements of a container */
 	enum known_by by; /* BY_NOTHING: a root, or what many have in common */
 	uint64_t address; /* of a signature or a variable; 0: none */

@@ -143,7 +143,7 @@ static uint32_t find_above(const struct owners *owners, uint32_t node, uint32_t 
 
 	if (names[name].by_power)
 		return 0;
-	for (size_t i = 0; i < MOST_PERIOD && names[nodes[node].name].by != BY_PATTERN; i++) {
+	for (size_t i = 0; i < MOST_PERIOD && !names[nodes[node].name].is_pattern; i++) {
 		if (nodes[node].name == name)
 			return node;
 		if (nodes[node].in_body)

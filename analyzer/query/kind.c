@@ -1,8 +1,8 @@
 #include "analyzer/query/kind.h"
 
+#include "analyzer/base/table.h"
 #include "analyzer/base/text.h"
 #include "analyzer/classify/type_names.h"
-#include "analyzer/kinds/kind_key.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -39,6 +39,15 @@ struct error *kind_parse(const char *word, struct kind *ret)
 	return NULL;
 }
 
+/* The key of what a container has allocated, else KIND_UNKNOWN. */
+static kind_key container_key_of(const struct analysis *analysis, allocation_id id)
+{
+	kind_key key =
+		kind_typed(analysis, analysis_patterns(analysis), analysis_typing(analysis), id);
+
+	return kind_tag(key) == BY_TYPE && kind_pattern(key) != NO_PATTERN ? key : KIND_UNKNOWN;
+}
+
 static bool has_identity(const struct analysis *analysis, allocation_id id, const char *name)
 {
 	struct identity identity;
@@ -71,18 +80,56 @@ static bool is_identity(const struct analysis *analysis, const char *name)
 static bool has_type(const struct kind_test *test, allocation_id id, const char *name)
 {
 	struct typed typed;
+	kind_key key;
 
-	return analysis_type_of(test->analysis, id, &typed) &&
-	       typed_has_name(analysis_typing(test->analysis), typed, name);
+	if (!analysis_type_of(test->analysis, id, &typed))
+		return false;
+	if (typed_has_name(analysis_typing(test->analysis), typed, name))
+		return true;
+	if (test->containers.count == 0)
+		return false;
+	key = container_key_of(test->analysis, id);
+	list_for_each(container, test->containers.items, test->containers.count)
+		if (*container == key)
+			return true;
+	return false;
+}
+
+/* Find the keys of the nodes and bodies that are called so: "std::list<Rule> node". */
+static struct error *find_containers(struct kind_test *test, const char *name)
+{
+	struct analysis *analysis = test->analysis;
+	HASH_TABLE(kind_key) seen = { .memory.account = analysis_account(analysis) };
+	struct error *error = NULL;
+
+	if (!strchr(name, '<'))
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_PATTERNS));
+	bitmap_for_each(id, allocation_used(analysis_index(analysis))) {
+		kind_key key = container_key_of(analysis, (allocation_id)id);
+		const char *text;
+
+		if (key == KIND_UNKNOWN || table_find(&seen, key, item, *item == key))
+			continue;
+		error = table_append(&seen, key, key);
+		text = kind_name(analysis, key).text;
+		if (!error && text && strcmp(text, name) == 0)
+			error = array_append(&test->containers, key);
+		if (error)
+			break;
+	}
+	table_release(&seen);
+	return error;
 }
 
 /* Whether a used allocation is of a type of that name. */
-static struct error *is_type(const struct kind_test *test, const char *name, bool *ret)
+static struct error *is_type(struct kind_test *test, const char *name, bool *ret)
 {
 	struct analysis *analysis = test->analysis;
 
 	*ret = false;
 	TRY(analysis_need_types(analysis));
+	TRY(find_containers(test, name));
 	bitmap_for_each(id, allocation_used(analysis_index(analysis))) {
 		*ret = has_type(test, (allocation_id)id, name);
 		if (*ret)
@@ -164,7 +211,11 @@ struct error *kind_test_settle(struct kind_test *test, bool allow_missing, bool 
 struct error *kind_test_prepare(struct kind_test *test, struct analysis *analysis,
 				const struct kind *kind)
 {
-	*test = (struct kind_test){ .analysis = analysis, .kind = *kind };
+	*test = (struct kind_test){
+		.analysis = analysis,
+		.kind = *kind,
+		.containers.memory.account = analysis_account(analysis),
+	};
 	if (kind->choice != KIND_ANY)
 		TRY(analysis_need(analysis, STAGE_CLASSES));
 	if (kind->choice == KIND_PATTERN || kind->choice == KIND_NEITHER)
@@ -196,6 +247,7 @@ void kind_test_deinit(struct kind_test *test)
 		class_filter_deinit(&test->filter);
 	free(test->identity);
 	free(test->type);
+	array_release(&test->containers);
 	bitmap_deinit(&test->known);
 	*test = (struct kind_test){ 0 };
 }

@@ -13,6 +13,7 @@
 #ifndef ANALYZER_QUERY_KIND_H
 #define ANALYZER_QUERY_KIND_H
 
+#include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/signatures.h"
 
 enum kind_choice {
@@ -42,6 +43,7 @@ struct kind_test {
 	struct class_filter filter; /* of KIND_NAMED */
 	char *identity;		    /* the name of an identity word, or NULL */
 	char *type;		    /* that of a type, or NULL */
+	ARRAY(kind_key) containers; /* what has that name as a part of a container */
 	uint64_t judged;	    /* allocations so far */
 	bool completed;		    /* the word is the end of the name of the class */
 	bool found;		    /* one of them is of the kind */

@@ -108,7 +108,7 @@ class DiffTest(unittest.TestCase):
         first = found["growth"][:3]
         self.assertEqual({row["kind"] for row in first},
                          {"server::Session", "server::Profile",
-                          "%MapOrSetNode"})
+                          "std::map<int, int> node"})
         self.assertEqual({row["grew"] for row in first}, {"always"})
         self.assertTrue(all(row["grew"] == "at times"
                             for row in found["growth"][3:]), found["growth"])
@@ -139,7 +139,7 @@ class DiffTest(unittest.TestCase):
         first = found["growth"][:3]
         self.assertEqual([row["kind"] for row in first],
                          ["server::Session", "server::Profile",
-                          "%MapOrSetNode"])
+                          "std::map<int, int> node"])
         self.assertEqual({row["grew"] for row in first}, {"always"})
         # What is being served at the moment may be lost already, or not yet.
         batch = Load.BATCH // 10 + 1

@@ -16,6 +16,76 @@ from harness import LiveTest, addresses, addresses_said, ask, core_of, needs_i38
 PLACES = 17
 
 
+# Containers of so many elements that each is known by its count.
+NAMED = r"""
+#include <deque>
+#include <forward_list>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+#include <stdio.h>
+#include <unistd.h>
+
+struct Node { int number; };
+
+static struct World {
+	std::map<std::string, Node *> by_name;
+	std::set<int> numbers;
+	std::unordered_map<int, Node> nodes;
+	std::unordered_set<double> doubles;
+	std::list<Node> list;
+	std::forward_list<Node> forward;
+	std::vector<std::vector<Node *>> rows;
+	std::deque<Node> queue;
+#ifdef MULTI
+	std::multimap<std::string, Node *> several;
+#endif
+} world;
+
+int main(void)
+{
+	static Node node;
+
+	for (int i = 0; i < 11; i++)
+		world.by_name[std::to_string(i)] = &node;
+	for (int i = 0; i < 12; i++)
+		world.numbers.insert(i);
+	for (int i = 0; i < 13; i++)
+		world.nodes[i].number = i;
+	for (int i = 0; i < 14; i++)
+		world.doubles.insert(i);
+	for (int i = 0; i < 15; i++)
+		world.list.push_back({ i });
+	for (int i = 0; i < 16; i++)
+		world.forward.push_front({ i });
+	for (int i = 0; i < 17; i++)
+		world.rows.push_back({ &node, &node, &node });
+	for (int i = 0; i < 18 * 512 / (int)sizeof(Node); i++)
+		world.queue.push_back({ i });
+#ifdef MULTI
+	for (int i = 0; i < 19; i++)
+		world.several.emplace("same", &node);
+#endif
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+NAMES = {
+    "std::map<std::string, Node *> node": 11,
+    "std::set<int> node": 12,
+    "std::unordered_map<int, Node> node": 13,
+    "std::unordered_set<double> node": 14,
+    "std::list<Node> node": 15,
+    "std::forward_list<Node> node": 16,
+    "std::vector<Node *> body": 17,
+}
+
+
 def has_libcxx():
     """Whether clang has the headers of libc++."""
     return shutil.which("clang++") and harness.run(
@@ -56,6 +126,37 @@ class TypedContainersTest(LiveTest):
     @unittest.skipUnless(has_libcxx(), "no libc++")
     def test_libcxx(self):
         self.check("-O2", "-stdlib=libc++", compiler="clang++")
+
+    def names(self, *flags, compiler="g++"):
+        """The counts of kinds, and the core."""
+        program = self.compile("named", compiler=compiler, text=NAMED,
+                               flags=("-x", "c++", "-std=c++17", "-g", "-O1", *flags))
+        core = core_of(self.start([program]), self.folder, flags)
+        return {row["type"]: row["count"]
+                for row in harness.rows("group", core, "summarize", "used") if row["type"]}, core
+
+    def check_names(self, *flags, **options):
+        counts, core = self.names(*flags, **options)
+        for name, count in NAMES.items():
+            with self.subTest(name=name, flags=flags):
+                self.assertEqual(counts.get(name), count)
+                # What is printed can be typed.
+                self.assertEqual(len(addresses("-q", core, "enumerate", "used", name)), count)
+        return counts
+
+    def test_parts_of_containers_have_their_names(self):
+        counts = self.check_names()
+        self.assertIn(counts["std::deque<Node> block"], (18, 19))
+        self.assertFalse(any("multi" in name for name in counts if name))
+
+    @unittest.skipUnless(has_libcxx(), "no libc++")
+    def test_parts_of_containers_of_libcxx_have_their_names(self):
+        self.check_names("-stdlib=libc++", compiler="clang++")
+
+    def test_containers_whose_nodes_are_alike(self):
+        counts, _ = self.names("-DMULTI")
+        self.assertEqual(counts["std::map or its multi form<std::string, Node *> node"], 30)
+        self.assertEqual(counts["std::set<int> node"], 12)
 
 
 if __name__ == "__main__":

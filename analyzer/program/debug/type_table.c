@@ -420,6 +420,29 @@ const struct type_variable *type_variables(const struct type_table *table)
 	return table->variables.items;
 }
 
+/* The first in the order of names that is not before it. */
+static size_t find_name(const struct type_table *table, const char *name)
+{
+	const struct data_type *types = table->types.items;
+	const type_number *by_name = table->by_name.items;
+
+	return BISECT(i, 0, table->by_name.count, strcmp(types[by_name[i]].name, name) < 0);
+}
+
+bool type_begins(const struct type_table *table, const char *start)
+{
+	size_t place = find_name(table, start);
+
+	return place < table->by_name.count &&
+	       strncmp(table->types.items[table->by_name.items[place]].name, start,
+		       strlen(start)) == 0;
+}
+
+const char *type_keep(const struct type_table *table, char *text)
+{
+	return name_pool_keep(table->names, text);
+}
+
 type_number type_find(const struct type_table *table, const char *name)
 {
 	static const char *const tags[] = { "struct ", "union ", "class " };
@@ -432,7 +455,7 @@ type_number type_find(const struct type_table *table, const char *name)
 			name += strlen(tags[i]);
 			break;
 		}
-	place = BISECT(i, 0, table->by_name.count, strcmp(types[by_name[i]].name, name) < 0);
+	place = find_name(table, name);
 	if (place == table->by_name.count || strcmp(types[by_name[place]].name, name) != 0)
 		return NO_TYPE;
 	return by_name[place];

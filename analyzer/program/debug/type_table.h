@@ -64,4 +64,10 @@ type_number type_of_entry(const struct type_table *table, const void *entry);
 /* The structure or union of that name, as "conn" or "struct conn"; NO_TYPE: there is none. */
 type_number type_find(const struct type_table *table, const char *name);
 
+/* Whether the name of a structure or union begins so. */
+bool type_begins(const struct type_table *table, const char *start);
+
+/* A copy of text, which is freed, that lives as long as struct debug; NULL if it is, too. */
+const char *type_keep(const struct type_table *table, char *text);
+
 #endif

@@ -71,6 +71,27 @@ struct classes *analysis_classes(const struct analysis *analysis)
 	return NULL;
 }
 
+struct error *analysis_need_types(struct analysis *analysis)
+{
+	return NULL;
+}
+
+kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
+		    const struct typing *typing, allocation_id id)
+{
+	return KIND_UNKNOWN;
+}
+
+pattern_number kind_pattern(kind_key key)
+{
+	return NO_PATTERN;
+}
+
+struct kind_name kind_name(const struct analysis *analysis, kind_key key)
+{
+	return (struct kind_name){ 0 };
+}
+
 const struct typing *analysis_typing(const struct analysis *analysis)
 {
 	return NULL;

@@ -1,0 +1,22 @@
+/*
+ * The containers of C++ that allocations are of, where debug information has their types: nodes of
+ * std::map<std::string, Rule *>, the body of std::vector<Node *>.
+ */
+#ifndef ANALYZER_KINDS_CONTAINERS_H
+#define ANALYZER_KINDS_CONTAINERS_H
+
+#include "analyzer/classify/patterns.h"
+#include "analyzer/types/typing.h"
+
+/*
+ * Whether an allocation of that pattern and type is of a container that has a name; then how it
+ * fits is the same for all of these.
+ */
+bool container_is_known(const struct type_table *types, pattern_number pattern,
+			struct typed *typed);
+
+/* That name, in short; lives as long as the types. NULL: memory is short. */
+const char *container_name(const struct type_table *types, pattern_number pattern,
+			   struct typed typed);
+
+#endif
