@@ -140,6 +140,16 @@ bool object_paths_has(const struct object_paths *paths, allocation_id id)
 	return paths->from.count && paths->from.items[id];
 }
 
+size_t object_paths_steps(const struct object_paths *paths, allocation_id id, size_t most,
+			  allocation_id *ret)
+{
+	size_t length = object_paths_has(paths, id) ? length_of(paths, id) : 0;
+
+	length = length < most ? length : most;
+	trace_back(paths, id, length, ret);
+	return length;
+}
+
 bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool with_content,
 		       char *ret, size_t size)
 {

@@ -38,6 +38,13 @@ size_t object_paths_count(const struct object_paths *paths);
 bool object_paths_has(const struct object_paths *paths, allocation_id id);
 
 /*
+ * The objects on the path, from that with a name to the object itself: the last ones, at most most.
+ * Returns how many there are in ret.
+ */
+size_t object_paths_steps(const struct object_paths *paths, allocation_id id, size_t most,
+			  allocation_id *ret);
+
+/*
  * Write the path of an object, its middle left out if it is long; contents of memory, such as keys,
  * only with_content. False: there is none.
  */

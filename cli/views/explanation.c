@@ -552,8 +552,47 @@ static struct error *write_way(struct describer *describer, const struct way *wa
 	return write_steps(describer, &way->path, 2);
 }
 
-/* For people: the way that lasts longest, alone, and how many others there are. */
-static struct error *write_best_ways(struct describer *describer, allocation_id id)
+static void write_named_step(struct describer *describer, size_t number, allocation_id id)
+{
+	static const struct table table = TABLE(
+		"named step", "  {step}. [{arrow} ]{path}:[ {class}] 0x{address}, {size,} bytes",
+		{ "step", VALUE_NUMBER }, { "arrow", VALUE_TEXT }, { "path", VALUE_TEXT },
+		{ "class", VALUE_TEXT }, { "address", VALUE_ADDRESS }, { "size", VALUE_BYTES });
+	const struct analysis *analysis = describer->analysis;
+	const struct allocation_index *index = analysis_index(analysis);
+	uint64_t signature = analysis_signature(analysis, id);
+	char path[ROWS_PATH_SIZE];
+
+	report_single(
+		describer->report, &table, number, number > 1 ? "->" : NULL,
+		rows_path(describer->report, analysis, id, path),
+		signature ? rows_signature_name(analysis, &describer->selection->query, signature)
+			  : NULL,
+		allocation_start(index, id), allocation_size(index, id));
+}
+
+/* In the program's words, from what has a name on; false: it has none for the object, or its part.
+ */
+static bool write_named_way(struct describer *describer, allocation_id object, allocation_id id)
+{
+	const struct object_paths *paths = analysis_object_paths(describer->analysis);
+	allocation_id ids[SHOWN_LINKS];
+	size_t count =
+		object == NO_ALLOCATION ? 0 : object_paths_steps(paths, object, COUNT_OF(ids), ids);
+
+	for (size_t i = 0; i < count; i++)
+		write_named_step(describer, i + 1, ids[i]);
+	if (count && object != id)
+		write_step(describer, count + 1, id, NULL, NULL, 1);
+	return count > 0;
+}
+
+/*
+ * For people: the way that lasts longest, alone, and how many others there are. One in the
+ * program's words to the object comes before those through its interpreter.
+ */
+static struct error *write_best_ways(struct describer *describer, allocation_id object,
+				     allocation_id id)
 {
 	static const struct table others =
 		TABLE("other ways", "Also held in {count} other {count|way|ways} (--all)",
@@ -564,7 +603,8 @@ static struct error *write_best_ways(struct describer *describer, allocation_id 
 
 	TRY(find_ways(describer, id, &ways));
 	while ((way = best_way(&ways))) {
-		TRY(write_way(describer, way, all));
+		if (all || !write_named_way(describer, object, id))
+			TRY(write_way(describer, way, all));
 		path_deinit(&way->path);
 		if (!all && ways.count > 1)
 			report_single(describer->report, &others, ways.count - 1);
@@ -772,8 +812,11 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 	return NULL;
 }
 
-/* How the program reaches the object, or the one that it is part of, in its language. */
-static struct error *explain_path(struct describer *describer, allocation_id id)
+/*
+ * How the program reaches the object, or the one that it is part of, in its language. That object
+ * is *ret; NO_ALLOCATION: it is part of none.
+ */
+static struct error *explain_path(struct describer *describer, allocation_id id, allocation_id *ret)
 {
 	static const struct table table =
 		TABLE("path", "The program reaches [{part} ]it as {path}\n", { "part", VALUE_TEXT },
@@ -789,6 +832,7 @@ static struct error *explain_path(struct describer *describer, allocation_id id)
 		id = allocation_find(analysis_index(analysis),
 				     patterns_owner(analysis_owners(analysis), id));
 	}
+	*ret = id;
 	path = id == NO_ALLOCATION ? NULL : rows_path(describer->report, analysis, id, buffer);
 	if (path)
 		report_single(describer->report, &table, is_object ? NULL : "what owns", path);
@@ -797,9 +841,11 @@ static struct error *explain_path(struct describer *describer, allocation_id id)
 
 static struct error *explain_anchored(struct describer *describer, allocation_id id)
 {
-	TRY(explain_path(describer, id));
+	allocation_id object;
+
+	TRY(explain_path(describer, id, &object));
 	if (report_is_brief(describer->report))
-		return write_best_ways(describer, id);
+		return write_best_ways(describer, object, id);
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++)
 		TRY(explain_anchor(describer, kind, id));
 	return NULL;

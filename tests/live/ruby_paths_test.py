@@ -209,6 +209,15 @@ class Paths(harness.LiveTest):
         said = harness.ask("-q", "--no-content", self.core, "explain", address).stdout
         self.assertIn("The program reaches it as App::SESSIONS[...]\n", said)
 
+    def test_the_best_way_is_in_the_words_of_the_program(self):
+        address = self.evaluate('App::SESSIONS["s7"]')["address"]
+        said = harness.ask("-q", self.core, "explain", hex(address)).stdout
+        steps = [line for line in said.splitlines() if line.startswith("  ")]
+        self.assertRegex(steps[0], r"^  1\. \w+: \w+ 0x")
+        self.assertRegex(steps[-1], rf'-> App::SESSIONS\["s7"\]: \S+ 0x{address:x}, ')
+        said = harness.ask("-q", self.core, "explain", hex(address), "--all").stdout
+        self.assertRegex(said, r"\n  1\. .*(static|stack) address ")
+
     def test_the_tree_names_examples(self):
         rows = harness.tables(self.core, "tree", "--depth", "6", "--top", "50")["owner"]
         paths = [row["path"] for row in rows if row.get("path")]
