@@ -205,7 +205,7 @@ static struct error *write_sections(struct page *page, const struct report_argum
 
 		if (words)
 			TRY(write_section(page, &sections[i], words));
-		/* Whoever has an older core asks for that first. */
+		/* A report with an older core is about what grew. */
 		if (i == 0 && arguments->path_count)
 			TRY(write_growth(page->analysis, arguments, page->report));
 	}
