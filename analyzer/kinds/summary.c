@@ -82,6 +82,8 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	uint64_t size = allocation_size(analysis_index(analysis), id);
 	kind_key key = kind_typed(analysis, counting->patterns, counting->typing, id);
 
+	if (counting->input->patterns_alone && kind_pattern(key) != NO_PATTERN)
+		key = kind_of_pattern(kind_pattern(key));
 	if (key == KIND_UNKNOWN && counting->unnamed.count) {
 		bitmap_set(&counting->unnamed, id);
 		return NULL;

@@ -62,6 +62,7 @@ struct kind_summary_input {
 	bool by_address;			    /* order compares keys */
 	bool retained;				    /* needs STAGE_DOMINATORS */
 	bool full_names;			    /* as the compiler wrote them */
+	bool patterns_alone;			    /* parts of containers are of no type */
 };
 
 /* The class of the objects that blocks of such a key belong to. */

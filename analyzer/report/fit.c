@@ -179,13 +179,33 @@ char *text_cut(const char *text, size_t width)
 	return format_text("%.*s%s", (int)bytes_within(text, size, kept), text, gap);
 }
 
+static bool is_within(const char *text, size_t width)
+{
+	return bytes_within(text, strlen(text), width) == strlen(text);
+}
+
+/* Without the arguments of a template, which give way first; NULL: it has none, or they are short.
+ */
+static char *without_arguments(const char *text)
+{
+	const char *start = strchr(text, '<'), *end = strrchr(text, '>');
+
+	return start && end > start + 1 + strlen(gap)
+		       ? format_text("%.*s<%s%s", (int)(start - text), text, gap, end)
+		       : NULL;
+}
+
 char *text_shortened(const char *text, size_t width)
 {
 	size_t size = strlen(text), kept, front, back;
+	_cleanup_(free) char *plain = NULL;
 	char buffer[ESCAPED_SIZE];
 
-	if (bytes_within(text, size, width) == size)
+	if (is_within(text, width))
 		return strdup(text);
+	plain = without_arguments(text);
+	if (plain)
+		return text_shortened(plain, width);
 	kept = width > strlen(gap) ? width - strlen(gap) : 0;
 	front = bytes_within(text, size, kept - kept / 3);
 	for (back = front; bytes_within(text + back, size - back, kept / 3) < size - back;) {

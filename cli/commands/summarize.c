@@ -611,7 +611,7 @@ static struct error *write_group(struct summary_writer *writer, const struct kin
 
 static struct kind_summary_input make_input(struct analysis *analysis,
 					    const struct set_query *query,
-					    const struct members *members)
+					    const struct members *members, bool patterns_alone)
 {
 	return (struct kind_summary_input){
 		.analysis = analysis,
@@ -623,6 +623,7 @@ static struct kind_summary_input make_input(struct analysis *analysis,
 		.by_address = query->sort == SORT_ADDRESS,
 		.retained = query->sort == SORT_RETAINED,
 		.full_names = query->full_names,
+		.patterns_alone = patterns_alone,
 	};
 }
 
@@ -644,7 +645,7 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 
 	unordered.any_order = true;
 	TRY(query_select(analysis, &unordered, &members));
-	input = make_input(analysis, query, &members);
+	input = make_input(analysis, query, &members, report->chap);
 	TRY(kind_summary_find(&input, &summary));
 	report_begin_table(report, &kind_table);
 	for (size_t i = 0; !error && i < summary.groups.count; i++)

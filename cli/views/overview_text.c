@@ -234,7 +234,7 @@ static struct error *shorten(struct screen_rows *rows, size_t column, size_t wid
 	return NULL;
 }
 
-/* Have both columns fit the room; the second one gives way first, to a third of it. */
+/* Have both columns fit the room; the second one gives way first, to two fifths of it. */
 static struct error *fit_texts(struct screen_rows *rows, const struct table *table, size_t room)
 {
 	const struct column *last = &table->columns[table->column_count - 1];
@@ -242,7 +242,9 @@ static struct error *fit_texts(struct screen_rows *rows, const struct table *tab
 
 	if (first + second <= room)
 		return NULL;
-	second = first + room / 3 < room ? room - first : second < room / 3 ? second : room / 3;
+	second = first + room * 2 / 5 < room ? room - first
+		 : second < room * 2 / 5     ? second
+					     : room * 2 / 5;
 	TRY(shorten(rows, 1, second));
 	return shorten(rows, 0, room - second);
 }

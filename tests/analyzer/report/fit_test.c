@@ -61,6 +61,9 @@ TEST(text_is_shortened_as_it_will_be_shown)
 {
 	assert_text(text_shortened("nine char", 9), "nine char");
 	assert_text(text_shortened("ten letter", 9), "ten ...er");
+	assert_text(text_shortened("map<int, set<int>> node", 13), "map<...> node");
+	assert_text(text_shortened("map<int, set<int>> node", 12), "map<.....ode");
+	assert_text(text_shortened("10 > 9 > 8 < 7", 9), "10 >... 7");
 	assert_text(text_shortened("caf\u00e9caf\u00e9caf\u00e9", 9), "caf\u00e9...f\u00e9");
 	assert_text(text_shortened("\a\a\a", 9), "\a...");
 	assert_text(text_shortened("abcdef", 2), "...");
