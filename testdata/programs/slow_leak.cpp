@@ -66,7 +66,8 @@ static void fill_caches(size_t size)
 		blocks.erase(blocks.begin() +
 			     chance((unsigned int)blocks.size()));
 	while (texts.size() < size)
-		texts[(int)chance(1 << 30)] = std::string(40, 't');
+		/* Of 30 bits, one with what stood behind it looks like an address in registry. */
+		texts[(int)chance(1 << 20)] = std::string(40, 't');
 	while (texts.size() > size)
 		texts.erase(texts.begin());
 }
