@@ -2,8 +2,9 @@
  * What an allocation is, as one number that sorts and joins, and the name of that.
  *
  * The first that is known of an allocation counts: its pattern, its class, its type by debug
- * information, its signature, its identity. Where nothing is, its size may stand in. What a container
- * of C++ has allocated is known by both: std::map<int, Rule *> is a pattern with a type of nodes.
+ * information, its signature, its identity. Where nothing is, its size may stand in. What a
+ * container of C++ has allocated is known by two of them: the pattern of a node and its type are
+ * "std::map<int, Rule *> node".
  *
  *	63    60 59                                         0
  *	| none  | free for users, to tell these apart       |

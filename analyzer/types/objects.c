@@ -20,7 +20,7 @@ struct objects {
 	struct typing *typing;
 	struct address_map types;    /* by vtable, or what is none: then NO_TYPE */
 	const struct region *region; /* that a first word led to last; NULL: none */
-	size_t every;		     /* one in so many is looked at, and all that leaked */
+	size_t skipped;		     /* so many between two are not looked at, unless they leaked */
 };
 
 /* The type of the class whose vtable that is; a copy of its name and size counts as well. */
@@ -110,7 +110,7 @@ static struct error *set_one(struct objects *objects, allocation_id id)
 
 static bool is_looked_at(const struct objects *objects, size_t id)
 {
-	return objects->every == 1 || id % objects->every == 0 ||
+	return objects->skipped == 0 || id % (objects->skipped + 1) == 0 ||
 	       bitmap_get(objects->typing->input.leaked, id);
 }
 
@@ -121,8 +121,8 @@ static struct error *set_all(struct objects *objects)
 	size_t count = allocation_count(index);
 	uint64_t told = 0;
 
-	objects->every = typing->input.leaked ? 1 + count / ENOUGH_OBJECTS : 1;
-	typing->is_partial |= objects->every > 1;
+	objects->skipped = typing->input.leaked ? count / ENOUGH_OBJECTS : 0;
+	typing->is_partial |= objects->skipped > 0;
 	bitmap_for_each(id, allocation_used(index)) {
 		if (id + AHEAD < count && is_looked_at(objects, id + AHEAD))
 			view_fetch(&typing->last->view,

@@ -157,11 +157,11 @@ static struct error *write_allocations(struct listing *listing)
 	TRY(query_select(listing->analysis, query, &members));
 	TRY(analysis_need(listing->analysis, STAGE_CLASSES));
 	TRY(annotation_rows_init(&listing->annotating, listing->analysis, listing->selection));
-	listing->annotating.members = &members;
 	listing->shows_members = shows_members(listing);
 	/* What members lead to is named, too. */
 	TRY(listing->shows_members ? analysis_need_types(listing->analysis)
 				   : kind_need_types(listing->analysis, &members.set));
+	listing->annotating.members = &members;
 	choose_table(listing, false);
 	enter_table(listing);
 	error = query_visit(listing->analysis, query, &members, &visitor);

@@ -21,7 +21,8 @@ static bool is_ended_text(const struct image *image, uint64_t type)
 
 	return type % WORD == 0 && image_read_u64(image, type + FLAGS, &flags) && (flags & TEXT) &&
 	       !(flags & READY) && image_read_u64(image, type + NAME, &name) &&
-	       image_read(image, name, text, sizeof(text)) && memcmp(text, "str", sizeof(text)) == 0;
+	       image_read(image, name, text, sizeof(text)) &&
+	       memcmp(text, "str", sizeof(text)) == 0;
 }
 
 const char *python_known_leak(struct object_space *space, allocation_id id)
