@@ -208,7 +208,9 @@ class Frames(harness.LiveTest):
                                       for name, row in known.items() if name == "held"])
         answer = harness.ask("-q", core, "explain", place).stdout
         self.assertIn("The program reaches it as block (2 levels) in <main>.<locals>.held", answer)
-        self.assertIn("stack address 0x", answer)
+        self.assertIn("  1. block (2 levels) in <main>.<locals>.held: String 0x", answer)
+        self.assertIn("stack address 0x",
+                      harness.ask("-q", core, "explain", place, "--all").stdout)
 
     def check_the_deep_one(self, core, frames, variables, places):
         thread, rows = next((thread, rows) for thread, rows in frames.items()
