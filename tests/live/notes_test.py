@@ -42,14 +42,14 @@ INTERPRETERS = {
     "perl": ('$| = 1; our @kept = map { "text number $_" } 0 .. 999; print "ready\\n"; '
              "sleep 600", "no arenas of its values were found"),
 }
-# Programs of which there is nothing to note, and what makes them wait.
+# Programs of which there is nothing to note, and what makes them wait. PHP 8.4 keeps a page of
+# its own out of cores, which a note says.
 ORDINARY = {
     "guile": ["-c", '(display "ready\n") (force-output) (sleep 600)'],
     "luajit": ["-e", 'local ffi = require("ffi") ffi.cdef("int pause(void);") '
                'print("ready") io.stdout:flush() ffi.C.pause()'],
     "node": ["-e", 'console.log("ready"); setTimeout(() => 0, 1e6)'],
     "perl": ["-e", '$| = 1; print "ready\n"; sleep 600'],
-    "php": ["-r", 'echo "ready\n"; sleep(600);'],
     "python3": ["-c", 'import time; print("ready", flush=True); time.sleep(600)'],
     "ruby": ["-e", '$stdout.sync = true; puts "ready"; sleep'],
 }
