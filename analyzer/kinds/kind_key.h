@@ -86,6 +86,12 @@ kind_key kind_of_pattern(pattern_number pattern);
 uint64_t kind_signature(kind_key key);
 pattern_number kind_pattern(kind_key key);
 
+/* Whether it is what a container or a library has allocated: its name may be that of a type. */
+static inline bool kind_has_pattern(kind_key key)
+{
+	return kind_pattern(key) != NO_PATTERN;
+}
+
 /* The type of a key BY_TYPE. */
 struct typed kind_type_of(kind_key key);
 

@@ -129,7 +129,7 @@ static uint64_t find_step(struct batch *batch, uint64_t offset)
 	const struct step *step;
 
 	/* Words of buffers and of arrays are one as good as the other. */
-	if (offset >= FIRST_ELEMENT || kind_pattern(key) != NO_PATTERN)
+	if (offset >= FIRST_ELEMENT || kind_has_pattern(key))
 		offset = FIRST_ELEMENT;
 	if (offset == FIRST_ELEMENT && kind_tag(key) == BY_SIZE)
 		key = kind_with_size(KIND_UNKNOWN, 0);

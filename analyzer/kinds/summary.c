@@ -82,7 +82,7 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	uint64_t size = allocation_size(analysis_index(analysis), id);
 	kind_key key = kind_typed(analysis, counting->patterns, counting->typing, id);
 
-	if (counting->input->patterns_alone && kind_pattern(key) != NO_PATTERN)
+	if (counting->input->patterns_alone && kind_has_pattern(key))
 		key = kind_of_pattern(kind_pattern(key));
 	if (key == KIND_UNKNOWN && counting->unnamed.count) {
 		bitmap_set(&counting->unnamed, id);

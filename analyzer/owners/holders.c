@@ -158,8 +158,8 @@ static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 	if (depth == 0)
 		return NO_GROUP;
 	above = &finder->path.items[depth - 1];
-	heavy->is_part = !are_alike(above, heavy) && (kind_pattern(heavy->kind) != NO_PATTERN ||
-						      is_part_of_object(finder, heavy));
+	heavy->is_part = !are_alike(above, heavy) &&
+			 (kind_has_pattern(heavy->kind) || is_part_of_object(finder, heavy));
 	if (heavy->is_part || are_alike(above, heavy))
 		return above->group;
 	heavy->offset = link_offset(finder->analysis, dominators_at(finder->tree, above->position),
@@ -230,7 +230,7 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		TRY(enter_root(finder, position, &above));
 	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
 	heavy.group = find_whole(finder, &heavy);
-	if (depth == 0 && kind_pattern(heavy.kind) != NO_PATTERN && has_name(finder, root)) {
+	if (depth == 0 && kind_has_pattern(heavy.kind) && has_name(finder, root)) {
 		heavy.group = above;
 		heavy.is_part = true;
 	}
@@ -240,7 +240,7 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 	} else {
 		TRY(count_part(finder, &heavy, retained));
 	}
-	if (kind_tag(heavy.kind) == BY_PATTERN && pattern_is_reserve(kind_pattern(heavy.kind)))
+	if (kind_has_pattern(heavy.kind) && pattern_is_reserve(kind_pattern(heavy.kind)))
 		finder->groups.items[heavy.group].holder.is_reserve = true;
 	if (above != NO_GROUP)
 		finder->groups.items[above].holder.bytes -= retained;
@@ -275,7 +275,7 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	if (content.group == NO_GROUP)
 		return NULL;
 	content.kind = kind_at(finder, position);
-	if ((above && content.kind == above->kind) || kind_pattern(content.kind) != NO_PATTERN)
+	if ((above && content.kind == above->kind) || kind_has_pattern(content.kind))
 		content.count = count_links(finder, position, content.kind);
 	return count_content(finder, content);
 }

@@ -45,7 +45,7 @@ static kind_key container_key_of(const struct analysis *analysis, allocation_id 
 	kind_key key =
 		kind_typed(analysis, analysis_patterns(analysis), analysis_typing(analysis), id);
 
-	return kind_tag(key) == BY_TYPE && kind_pattern(key) != NO_PATTERN ? key : KIND_UNKNOWN;
+	return kind_tag(key) == BY_TYPE && kind_has_pattern(key) ? key : KIND_UNKNOWN;
 }
 
 static bool has_identity(const struct analysis *analysis, allocation_id id, const char *name)

@@ -149,6 +149,18 @@ class TypedContainersTest(LiveTest):
         self.assertIn(counts["std::deque<Node> block"], (18, 19))
         self.assertFalse(any("multi" in name for name in counts if name))
 
+    def test_nodes_below_the_first_are_one_step(self):
+        _, core = self.names()
+        folded = 0
+        for node in addresses("-q", core, "enumerate", "used", "std::set<int> node"):
+            # A summary finds types, so the steps have them.
+            said = ask(core, "-c", "summarize used", "-c", f"explain {node:x}").stdout
+            first, *others = re.findall(r"^  \d+\. .*%MapOrSetNode .*", said, re.M)
+            self.assertIn("std::_Rb_tree_node<int>", first)
+            self.assertLessEqual(len(others), 1, others)
+            folded += bool(others) and bool(re.search(r" \(x\d+\)$", others[0]))
+        self.assertGreater(folded, 0)
+
     @unittest.skipUnless(has_libcxx(), "no libc++")
     def test_parts_of_containers_of_libcxx_have_their_names(self):
         self.check_names("-stdlib=libc++", compiler="clang++")
