@@ -10,17 +10,16 @@
 
 enum { WORD = 8, NAME = 24, FLAGS = 168 }; /* of a type */
 
-static const uint64_t IMMORTAL = UINT64_C(1) << 31; /* in the lower half of a count */
-static const uint64_t READY = 1 << 12, TEXT = 1 << 28;
+static const uint64_t TEXT = 1 << 28;
 
-/* The end of the interpreter takes the flag READY from the types of its own. */
+/* The end of the interpreter takes TYPE_READY from the types of its own. */
 static bool is_ended_text(const struct image *image, uint64_t type)
 {
 	uint64_t flags, name;
 	char text[sizeof("str")];
 
 	return type % WORD == 0 && image_read_u64(image, type + FLAGS, &flags) && (flags & TEXT) &&
-	       !(flags & READY) && image_read_u64(image, type + NAME, &name) &&
+	       !(flags & TYPE_READY) && image_read_u64(image, type + NAME, &name) &&
 	       image_read(image, name, text, sizeof(text)) &&
 	       memcmp(text, "str", sizeof(text)) == 0;
 }
@@ -31,7 +30,7 @@ const char *python_known_leak(struct object_space *space, allocation_id id)
 	const struct image *image = python->context.image;
 	uint64_t start = allocation_start(python->context.index, id), count, type;
 
-	return image_read_u64(image, start, &count) && (count & IMMORTAL) &&
+	return image_read_u64(image, start, &count) && (count & PYTHON_IMMORTAL) &&
 			       image_read_u64(image, start + WORD, &type) &&
 			       is_ended_text(image, type)
 		       ? "interned texts, which its end does not free"

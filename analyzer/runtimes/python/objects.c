@@ -495,7 +495,6 @@ bool python_is_collecting(const struct object_space *space)
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret)
 {
-	static const uint64_t IMMORTAL = UINT64_C(1) << 31;
 	const struct python *python = of(space);
 	const struct python_type *type = python_type_of(python, id);
 	uint64_t count, address;
@@ -506,7 +505,7 @@ bool python_liveness(const struct object_space *space, allocation_id id,
 	if (!image_read_u64(python->context.image, address, &count))
 		return false;
 	*ret = (struct object_liveness){
-		.is_immortal = (count & IMMORTAL) != 0,
+		.is_immortal = (count & PYTHON_IMMORTAL) != 0,
 		.has_count = true,
 		.count = (uint32_t)count,
 		.address = address,

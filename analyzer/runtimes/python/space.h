@@ -34,6 +34,9 @@ enum { FLAG_SETS = 4 };
 #define PYTHON_NODES  (PYTHON_MARKS + 6)
 #define PYTHON_VALUES (PYTHON_MARKS + 8)
 
+/* In the lower half of a count: the object is never freed. */
+#define PYTHON_IMMORTAL (UINT64_C(1) << 31)
+
 /* Marks, and the numbers of as many types as most programs have, are in two bytes each. */
 struct python_numbers {
 	ARRAY(uint16_t) low;  /* by allocation: from LOW_END on, marks */
