@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+import core_file
+
 BUILD_DIR = os.environ.get("BUILD_DIR", "build")
 HEAPCORE = os.environ.get("HEAPCORE", os.path.join(BUILD_DIR, "heapcore"))
 QUESTIONS = ["summarize used", "summarize leakroots", "list free --limit 5",
@@ -86,14 +88,11 @@ class Words:
         shutil.copy(path, self.path)
         with open(self.path, "rb") as file:
             core = file.read()
-        table, = WORD.unpack_from(core, 0x20)
-        count, = struct.unpack_from("<H", core, 0x38)
-        self.loads = []  # address, offset, size
-        for i in range(count):
-            kind, flags, offset, address, _, size = struct.unpack_from(
-                "<IIQQQQ", core, table + i * 56)
-            if kind == 1 and flags & 2 and size:
-                self.loads.append((address, offset, size))
+        opened = core_file.Core(path)
+        opened.close()
+        self.loads = [(start, offset, held)
+                      for _, flags, offset, start, _, held, _, _ in opened.segments
+                      if flags & 2 and held]
         self.loads.sort()
         starts = [load[0] for load in self.loads]
         self.pointers, self.numbers = [], []
