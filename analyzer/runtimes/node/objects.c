@@ -282,7 +282,9 @@ const char *node_class_name(struct object_space *space, uint64_t number,
 
 /*
  * The collector does not follow weak addresses. Others than tagged ones are of its own bookkeeping:
- * where a chunk's objects begin, which object has which number in heap snapshots.
+ * where a chunk's objects begin, which object has which number in heap snapshots. In a block, one
+ * that is not of an object's start was left by what stood where the object is now; a stack may have
+ * one into an object.
  */
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place)
@@ -292,6 +294,8 @@ bool node_is_link(const struct object_space *space, allocation_id source, alloca
 	(void)place;
 	if (!node->classes.items[target])
 		return false;
-	return (word & V8_TAGS) == 0 || (source != NO_ALLOCATION && (word & V8_TAGS) == V8_WEAK &&
-					 node->classes.items[source] != 0);
+	if (source == NO_ALLOCATION || (word & V8_TAGS) == 0)
+		return (word & V8_TAGS) == 0;
+	return (word & ~V8_TAGS) != allocation_start(node->context.index, target) ||
+	       ((word & V8_TAGS) == V8_WEAK && node->classes.items[source] != 0);
 }
