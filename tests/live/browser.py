@@ -86,12 +86,15 @@ class Browser:
         self.go("file://" + path)
 
     def go(self, url):
-        """Open what is at an address, and wait until it is loaded."""
+        """Open what is at an address, and wait until it is loaded and drawn once."""
         first = len(self.events)
         self.call("Page.navigate", url=url)
         while not any(event.get("method") == "Page.loadEventFired"
                       for event in self.events[first:]):
             self.events.append(self.read())
+        # A page that fits itself to its width does so in the first frame, which may come later.
+        self.run("new Promise((done) => requestAnimationFrame(() => "
+                 "requestAnimationFrame(() => done(null))))")
 
     def run(self, script):
         """The value of an expression; what it throws is an error."""
