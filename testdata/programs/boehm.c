@@ -44,6 +44,7 @@ enum {
 	LARGEST = 1 << 16,
 	SCRUBBED = 65536,
 	BLOCK = 3000,
+	LASTING = 9000, /* links: half of all that there may be */
 	OWN_WORDS = 2,
 	TYPED_WORDS = 8,
 };
@@ -86,7 +87,7 @@ struct record {
 static void *kept[THREADS][OBJECTS];
 static struct record *records;
 static void *blocks[BLOCKS], *beside[BLOCKS];
-static void *lasting_link;
+static void *lasting_links[LASTING];
 static int finalized;
 static unsigned int own_kind;
 static GC_descr descriptor;
@@ -269,10 +270,16 @@ static void make_blocks(void)
 		if (!blocks[i] || !beside[i])
 			abort();
 	}
-	/* The collector's tables are never empty, and so can be recognised. */
-	if (GC_general_register_disappearing_link(&lasting_link, beside[0]))
-		abort();
-	GC_register_finalizer_no_order(beside[1], finalize, &finalized, NULL, NULL);
+	/*
+	 * The collector's tables of links and finalizers are never empty, and so can be recognised.
+	 * They double at most once more: a table that was outgrown is in use until the next
+	 * collection, and nobody knows where it was.
+	 */
+	for (size_t i = 0; i < LASTING; i++)
+		if (GC_general_register_disappearing_link(&lasting_links[i], beside[0]))
+			abort();
+	for (size_t i = 0; i < BLOCKS; i++)
+		GC_register_finalizer_no_order(beside[i], finalize, &finalized, NULL, NULL);
 }
 
 /*
