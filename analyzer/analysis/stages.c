@@ -148,6 +148,7 @@ static struct error *build_dominators(struct analysis *analysis)
 
 	TRY(find_variables(analysis));
 	input.roots = variables_roots(analysis->variables);
+	input.regions = variables_regions(analysis->variables);
 	TRY(bitmap_init(&entries, allocation_count(analysis->index), &analysis->account));
 	add_leak_roots(analysis->leaks, &entries);
 	TRY(add_garbage_roots(analysis, &entries));

@@ -138,6 +138,14 @@ static void fetch_targets(const struct finder *finder, allocation_id id)
 		__builtin_prefetch(&finder->numbers.items[edges.targets[i]]);
 }
 
+/* Whether the reference does not hold its target. */
+static inline bool is_void(const struct finder *finder, allocation_id id, allocation_id target)
+{
+	const struct bitmap *regions = finder->input->regions;
+
+	return regions && id < finder->first_root && bitmap_get(regions, target);
+}
+
 static void count_source(struct finder *finder, allocation_id id)
 {
 	struct edges edges = edges_of(finder, id);
@@ -146,6 +154,8 @@ static void count_source(struct finder *finder, allocation_id id)
 	for (size_t i = 0; i < edges.count; i++) {
 		uint32_t *seen = &finder->numbers.items[edges.targets[i]];
 
+		if (is_void(finder, id, edges.targets[i]))
+			continue;
 		*seen = *seen == 0 || *seen == source ? source : SEVERAL;
 	}
 }
@@ -289,6 +299,8 @@ static struct error *skip_closed(struct finder *finder, struct open_vertex *vert
 	for (; vertex->place < edges.count; vertex->place++) {
 		allocation_id target = edges.targets[vertex->place];
 
+		if (is_void(finder, vertex->id, target))
+			continue;
 		if (!bitmap_get(&finder->closed, target))
 			break;
 		TRY(add_known(finder, (struct known_edge){ vertex->number, target }));

@@ -45,6 +45,7 @@ struct dominators_input {
 	struct graph **spent; /* the same, to be destroyed once it was searched; or NULL */
 	const struct allocation_index *index;
 	struct dominator_roots roots;
+	const struct bitmap *regions; /* what only roots hold; or NULL */
 	const struct bitmap *entries; /* used allocations */
 	/* Used ones, too. In neither is garbage, and what only that holds. */
 	const struct bitmap *anchored, *leaked;

@@ -31,6 +31,7 @@ struct variables {
 	ARRAY(uint8_t) ranks;
 	ARRAY(uint32_t) offsets;
 	ARRAY(allocation_id) targets;
+	struct bitmap regions; /* empty if there are none */
 };
 
 /* Anchors come by kind and address, so the last variable is often the next, too. */
@@ -40,6 +41,7 @@ struct finder {
 	HASH_TABLE(struct known) known;
 	ARRAY(struct run) runs;
 	ARRAY(allocation_id) found; /* of all runs */
+	struct bitmap *regions;	    /* what is part of one; empty if nothing is */
 	struct memory_range last;   /* addresses in the last variable */
 	enum root_kind last_kind;
 	uint32_t last_number;
@@ -66,6 +68,7 @@ void variables_destroy(struct variables *variables)
 	array_release(&variables->ranks);
 	array_release(&variables->offsets);
 	array_release(&variables->targets);
+	bitmap_deinit(&variables->regions);
 	free(variables);
 }
 
@@ -327,6 +330,31 @@ static struct error *add_language(struct finder *finder, struct object_space *sp
 	return add_locals(finder, space, &locals);
 }
 
+/* Each name of regions is one variable. */
+static struct error *add_regions(struct finder *finder, struct object_space *space)
+{
+	const struct runtime *runtime = space->runtime;
+	size_t count = finder->input->anchored->count;
+
+	if (!finder->regions->count)
+		TRY(bitmap_init(finder->regions, count, finder->input->account));
+	bitmap_for_each(id, finder->input->anchored) {
+		uint64_t class = runtime->class_of(space, (allocation_id)id);
+		enum class_name_kind kind;
+		struct variable variable = { .kind = ROOT_STATIC,
+					     .lasting = LASTING_GLOBAL,
+					     .is_one = true };
+
+		if (!class)
+			continue;
+		variable.name = strdup(runtime->class_name(space, class, &kind));
+		TRY(number_variable(finder, variable, &finder->last_number));
+		TRY(add_target(finder, (allocation_id)id));
+		bitmap_set(finder->regions, id);
+	}
+	return NULL;
+}
+
 static struct error *add_languages(struct finder *finder)
 {
 	const struct runtimes *list = finder->input->runtimes;
@@ -336,6 +364,8 @@ static struct error *add_languages(struct finder *finder)
 
 		if (space && space->has_objects && space->runtime->find_globals)
 			TRY(add_language(finder, space));
+		if (space && space->has_objects && space->runtime->has_regions)
+			TRY(add_regions(finder, space));
 	}
 	return NULL;
 }
@@ -358,6 +388,8 @@ static bool visit_anchor(void *data, const struct anchor *anchor)
 	bool same = anchor->kind == finder->last_kind &&
 		    anchor->address - finder->last.start < finder->last.end - finder->last.start;
 
+	if (finder->regions->count && bitmap_get(finder->regions, anchor->target))
+		return true;
 	if (!same)
 		finder->error = enter_variable(finder, anchor);
 	if (!finder->error)
@@ -416,6 +448,7 @@ struct error *variables_create(const struct variables_input *input, struct varia
 
 	if (!variables)
 		return &error_no_memory;
+	finder.regions = &variables->regions;
 	variables->list.memory.account = variables->ranks.memory.account =
 		variables->offsets.memory.account = variables->targets.memory.account =
 			input->account;
@@ -436,6 +469,11 @@ size_t variables_count(const struct variables *variables)
 const struct variable *variables_at(const struct variables *variables, size_t number)
 {
 	return &variables->list.items[number];
+}
+
+const struct bitmap *variables_regions(const struct variables *variables)
+{
+	return variables->regions.count ? &variables->regions : NULL;
 }
 
 struct dominator_roots variables_roots(const struct variables *variables)

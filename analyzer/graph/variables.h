@@ -18,7 +18,8 @@
 #include "analyzer/program/debug/debug.h"
 
 enum lasting {
-	LASTING_GLOBAL, /* of a language: all that one has are one variable */
+	/* Of a language: all that one has are one variable, and those of one name its regions. */
+	LASTING_GLOBAL,
 	LASTING_LOCAL,	/* of a running function of a language: words of its interpreter lead there
 			 */
 	LASTING_STATIC, /* and other memory outside of heaps and stacks */
@@ -62,5 +63,15 @@ const struct variable *variables_at(const struct variables *variables, size_t nu
 
 /* For the dominators: how lasting each is, and what it refers to; borrowed. */
 struct dominator_roots variables_roots(const struct variables *variables);
+
+/* Parts of regions, which only the variable holds that is the region; NULL: there are none. */
+const struct bitmap *variables_regions(const struct variables *variables);
+
+static inline bool variables_in_region(const struct variables *variables, allocation_id id)
+{
+	const struct bitmap *regions = variables_regions(variables);
+
+	return regions && bitmap_get(regions, id);
+}
 
 #endif

@@ -242,6 +242,13 @@ static struct error *find_holder(struct builder *builder, size_t position, struc
 	return find_node(builder, (struct content){ 0, root, false, false }, &ret->number);
 }
 
+/* Whether it has no node of its own: it is the body of what is above, or a region's. */
+static bool is_part(const struct builder *builder, const struct level *above, allocation_id id)
+{
+	return above->end ? builder->owners->names.list.items[builder->names.items[id]].is_body
+			  : variables_in_region(analysis_variables(builder->analysis), id);
+}
+
 static struct error *count_position(struct builder *builder, size_t position)
 {
 	const struct dominators *tree = analysis_dominators(builder->analysis);
@@ -255,7 +262,7 @@ static struct error *count_position(struct builder *builder, size_t position)
 
 	TRY(find_holder(builder, position, &above));
 	own.held = is_member || above.held;
-	own.is_body = above.end && builder->owners->names.list.items[name].is_body;
+	own.is_body = is_part(builder, &above, id);
 	own.number = above.number;
 	if (!own.is_body)
 		TRY(find_node(
@@ -266,7 +273,7 @@ static struct error *count_position(struct builder *builder, size_t position)
 	note_node(builder, id, own.number);
 	if (is_member) {
 		count(builder, own.number, MEASURE_OWN, bytes);
-		if (!own.is_body)
+		if (!own.is_body || !above.end)
 			note_example(builder, own.number, id, retained);
 	}
 	if (own.held)

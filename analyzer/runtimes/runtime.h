@@ -185,6 +185,11 @@ struct runtime {
 	struct error *(*find_objects)(struct object_space *space, struct debug *debug);
 	/* Its objects are nothing else: they are of no pattern. */
 	bool is_certain;
+	/*
+	 * They are parts of regions, which are freed as a whole whatever refers to them: those of a
+	 * class are held by one root of its name, and by nothing else.
+	 */
+	bool has_regions;
 	/* Required with find_objects(); all are called only if has_objects. */
 	uint64_t (*class_of)(const struct object_space *space, allocation_id id); /* 0: no object */
 	bool (*has_class)(const struct object_space *space, uint64_t number);

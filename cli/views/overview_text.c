@@ -300,7 +300,7 @@ static struct error *write_rows(struct report *report, const struct table *table
 	return NULL;
 }
 
-/* "20,000 __main__.Listener", or "2,000 of 408 bytes". */
+/* "20,000 __main__.Listener", "2,000 of 408 bytes", or "12 blocks" of a region. */
 static char *content_text(const struct first_screen *screen, const struct holder *holder)
 {
 	_cleanup_(free) char *kind = NULL;
@@ -309,6 +309,8 @@ static char *content_text(const struct first_screen *screen, const struct holder
 
 	if (holder->is_reserve)
 		return strdup("library's own");
+	if (variables_in_region(analysis_variables(screen->analysis), holder->example))
+		return format_text("%s blocks", grouped(holder->content_count, count));
 	kind = overview_kind_text(screen, holder->content, holder->example);
 	return kind ? format_text("%s %s%s", grouped(holder->content_count, count),
 				  is_nameless ? "of " : "", kind)

@@ -6,6 +6,7 @@ the first screen names both, with the bytes that the language's or the program's
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
+import engines
 import harness
 from harness import LiveTest
 
@@ -254,6 +256,50 @@ class ServicesTest(LiveTest):
         self.assertAlmostEqual(holders[0]["count"], 40000, delta=100)
         held = sum(row["retained"] for row in holders)
         self.assertAlmostEqual(held / truth, 1, delta=0.05, msg=(truth, holders))
+
+    def contexts(self, psql):
+        """The bytes of PostgreSQL's memory contexts, by name."""
+        path = self.path("contexts")
+        psql.stdin.write(f"""\\o {path}
+            SELECT name, sum(total_bytes) FROM pg_backend_memory_contexts GROUP BY name;
+            SELECT 'ready';
+            \\o
+            """)
+        psql.stdin.flush()
+        harness.wait_for_truth(psql, path)
+        with open(path, encoding="utf-8") as file:
+            rows = (line.split("|") for line in file.read().splitlines()[:-1])
+            return {name: int(size) for name, size in rows}
+
+    @needs("postgres", "psql", "--version")
+    def test_postgres(self):
+        with engines.postgres(self.folder) as variables:
+            (major,) = re.findall(r"psql \(PostgreSQL\) (\d+)",
+                                  harness.run("psql", "--version").stdout)
+            library = self.compile("service.so", "services/postgres_service.c",
+                                   flags=("-g", "-O1", "-shared", "-fPIC", f"-DMAJOR={major}"))
+            os.chmod(library, 0o755)
+            with subprocess.Popen(["psql", "-qtAX", "-v", "ON_ERROR_STOP=1"], text=True,
+                                  stdin=subprocess.PIPE, env={**os.environ, **variables}) as psql:
+                self.addCleanup(harness.end, psql)
+                psql.stdin.write(f"""LOAD '{library}';
+                    \\o {self.path("backend")}
+                    SELECT pg_backend_pid();
+                    \\o
+                    DO $$ BEGIN FOR i IN 1..1000 LOOP
+                        EXECUTE format('PREPARE q%s AS SELECT relname FROM pg_class WHERE relpages > %s', i, i);
+                    END LOOP; END $$;
+                    """)
+                truth = self.contexts(psql)
+                with open(self.path("backend"), encoding="ascii") as file:
+                    backend = int(file.read())
+                holders, leaks = self.screen(backend)
+        self.assertEqual(holders[0]["owner"], "memory context planned routes")
+        # malloc() rounds mapped blocks up to pages: three of the cache's seven.
+        for name, delta in (("planned routes", NEARLY), ("CachedPlanSource", NEARLY),
+                            ("CacheMemoryContext", 0.02)):
+            self.check_holder(holders, f"memory context {name}", truth[name], delta)
+        self.check_leak(leaks)
 
 
 if __name__ == "__main__":

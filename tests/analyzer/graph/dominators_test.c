@@ -2,13 +2,15 @@
 
 #include "tests/analyzer/graph/made_world.h"
 
-/* The members are anchored. */
-static struct error *find_below(struct world *world, struct dominator_roots roots,
-				struct graph **spent, struct dominators **ret)
+/* The members are anchored; regions may be NULL. */
+static struct error *find_with(struct world *world, struct dominator_roots roots,
+			       const struct bitmap *regions, struct graph **spent,
+			       struct dominators **ret)
 {
 	const struct dominators_input input = {
 		.graph = &world->graph,
 		.roots = roots,
+		.regions = regions,
 		.spent = spent,
 		.index = world->index,
 		.entries = &world->roots,
@@ -20,6 +22,12 @@ static struct error *find_below(struct world *world, struct dominator_roots root
 
 	TRY(dominators_create(&input, ret));
 	return dominators_find_positions(*ret);
+}
+
+static struct error *find_below(struct world *world, struct dominator_roots roots,
+				struct graph **spent, struct dominators **ret)
+{
+	return find_with(world, roots, NULL, spent, ret);
 }
 
 static struct error *find_spending(struct world *world, struct graph **spent,
@@ -114,6 +122,27 @@ TEST(all_that_a_root_refers_to_is_held_by_it)
 	assert_int_equal(held_by_root(tree, 1), 11 + 12 + 13);
 	assert_int_equal(root_of(tree, 1), 0);
 	assert_int_equal(root_of(tree, 5), 1);
+}
+
+/* a and b are of a region, d and e of another. */
+TEST(only_its_root_holds_what_is_in_a_region)
+{
+	static const uint32_t offsets[] = { 0, 2, 4 };
+	static const allocation_id targets[] = { 0, 1, 3, 4 };
+	static const uint8_t ranks[] = { 0, 0 };
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+	_cleanup_(bitmap_deinit) struct bitmap regions = { 0 };
+
+	world_draw(&world, "a>dc b>e d>a e>f f>b");
+	assert_no_error(bitmap_init(&regions, 6, &world.account));
+	for (size_t i = 0; i < 4; i++)
+		bitmap_set(&regions, targets[i]);
+	assert_no_error(find_with(&world, (struct dominator_roots){ 2, ranks, offsets, targets },
+				  &regions, NULL, &tree));
+	assert_int_equal(held_by_root(tree, 0), 8 + 9 + 10);
+	assert_int_equal(held_by_root(tree, 1), 11 + 12 + 13);
+	assert_true(dominates(tree, 0, 2));
 }
 
 TEST(what_roots_of_one_rank_lead_to_is_held_by_neither)
