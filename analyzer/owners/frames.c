@@ -32,7 +32,7 @@ void frames_deinit(struct frames *frames)
 	array_release(&frames->of_node);
 }
 
-const char *frame_text(const struct frames *frames, size_t number,
+const char *frame_kind(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE])
 {
 	const struct owner_frame *frame = &frames->list.items[number];
@@ -42,6 +42,25 @@ const char *frame_text(const struct frames *frames, size_t number,
 		return owner_text(&frames->owners->names,
 				  frames->owners->nodes.items[frame->node].name);
 	snprintf(buffer, FRAME_TEXT_SIZE, "(%s more)", grouped(frame->others, digits));
+	return buffer;
+}
+
+const char *frame_text(const struct frames *frames, size_t number,
+		       char buffer[static FRAME_TEXT_SIZE])
+{
+	enum { PATH_SIZE = FRAME_TEXT_SIZE / 2 };
+	const struct owner_frame *frame = &frames->list.items[number];
+	const struct owner_node *node = &frames->owners->nodes.items[frame->node];
+	const struct analysis *analysis = frames->owners->names.analysis;
+	const char *kind = frame_kind(frames, number, buffer);
+	char path[PATH_SIZE];
+
+	if (frame->others || !node->is_one || node->example == NO_ALLOCATION ||
+	    strlen(kind) > FRAME_TEXT_SIZE - PATH_SIZE - sizeof("()") ||
+	    !object_paths_tell(analysis_object_paths(analysis), node->example, false, path,
+			       sizeof(path)))
+		return kind;
+	snprintf(buffer, FRAME_TEXT_SIZE, "%s (%s)", kind, path);
 	return buffer;
 }
 

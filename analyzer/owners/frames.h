@@ -36,9 +36,13 @@ struct error *frames_make(const struct owners *owners, enum owner_measure measur
 void frames_deinit(struct frames *frames);
 DEFINE_DEINIT(frames_deinit, struct frames)
 
-enum { FRAME_TEXT_SIZE = 48 };
+enum { FRAME_TEXT_SIZE = 1024 };
 
-/* The name of a frame; into buffer if it stands for others. */
+/* What a frame is, a kind or a root; into buffer if it stands for others. */
+const char *frame_kind(const struct frames *frames, size_t number,
+		       char buffer[static FRAME_TEXT_SIZE]);
+
+/* The same, and for a single allocation how the program says it, without contents of memory. */
 const char *frame_text(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE]);
 

@@ -31,7 +31,6 @@ struct builder {
 	struct levels levels;		/* numbers are of nodes */
 	ARRAY(struct found_node) found; /* the last ones, by a hash */
 	ARRAY(uint64_t) most;		/* by node: the bytes that its example dominates */
-	bool by_kind;			/* nothing has a node of its own */
 	uint64_t heavy;			/* bytes from which on an allocation has its own node */
 };
 
@@ -298,8 +297,7 @@ static struct error *count_used(struct builder *builder)
 	struct progress *progress = analysis_progress(builder->analysis);
 	size_t positions = dominators_count(tree);
 
-	builder->heavy =
-		builder->by_kind ? UINT64_MAX : dominators_bytes(tree, 0, positions) / HEAVY + 1;
+	builder->heavy = dominators_bytes(tree, 0, positions) / HEAVY + 1;
 	progress_begin(progress, "finding who holds what, by kind", positions);
 	for (size_t i = 0; i < positions; i++) {
 		if (i % BETWEEN_CHECKS == BETWEEN_CHECKS - 1)
@@ -347,14 +345,13 @@ static void add_up(struct owners *owners)
 		}
 }
 
-struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool by_kind,
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool with_nodes,
 			  struct owners *ret)
 {
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(builder_deinit) struct builder builder = {
 		.analysis = analysis,
 		.members = members,
-		.by_kind = by_kind,
 		.owners = ret,
 		.names.memory.account = account,
 		.roots.memory.account = account,
@@ -373,7 +370,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(owner_names_init(&ret->names, analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
 	TRY(append_node(&builder, (struct content){ .name = name }, &process));
-	if (by_kind)
+	if (with_nodes)
 		TRY(array_resize(&ret->of, members->count));
 	TRY(array_resize(&builder.names, members->count));
 	TRY(name_roots(&builder));
@@ -383,5 +380,5 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	TRY(count_free(&builder));
 	memory_release(&ret->nodes.slots.memory);
 	add_up(ret);
-	return NULL;
+	return analysis_need(analysis, STAGE_OBJECT_PATHS);
 }

@@ -60,10 +60,10 @@ struct owners {
 struct error *owners_need(struct analysis *analysis);
 
 /*
- * Build what is needed, and the tree of those members; ret is all zeros. by_kind: what retains much
- * has no node of its own, so that each path of names is there once; and the node of each is noted.
+ * Build what is needed, and the tree of those members; ret is all zeros. with_nodes: the node of
+ * each is noted.
  */
-struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool by_kind,
+struct error *owners_find(struct analysis *analysis, const struct bitmap *members, bool with_nodes,
 			  struct owners *ret);
 void owners_deinit(struct owners *owners);
 DEFINE_DEINIT(owners_deinit, struct owners)

@@ -9,7 +9,6 @@ struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *me
 			      struct owners *ret_owners, struct frames *ret_frames)
 {
 	TRY(owners_find(analysis, members, false, ret_owners));
-	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
 	return frames_make(ret_owners, MEASURE_OWN, MOST_FRAMES, analysis_account(analysis),
 			   ret_frames);
 }
@@ -41,7 +40,7 @@ static void write_frame(const struct tree_view *view, uint32_t number)
 	const bool is_kind = frame->depth > 1 && !frame->others;
 	const bool has_example = !frame->others && node->example != NO_ALLOCATION;
 	char buffer[FRAME_TEXT_SIZE], path[ROWS_PATH_SIZE], both[FRAME_TEXT_SIZE + ROWS_PATH_SIZE];
-	const char *owner = frame_text(view->frames, number, buffer);
+	const char *owner = frame_kind(view->frames, number, buffer);
 	const bool has_path =
 		has_example && rows_path(view->report, view->analysis, node->example, path);
 

@@ -236,6 +236,13 @@ class HoldersTest(LiveTest):
             row = at[f"__main__.{name}"]
             self.assertEqual((row["depth"], row["allocations"]), (4, count))
             self.assertGreater(row["retained"], truth[name] * 0.99)
+        # So it is in exports.
+        lines = [line.rpartition(" ") for line
+                 in ask("-q", core, "export", "folded").stdout.splitlines()]
+        for name, kind in ("CACHE", "dict"), ("LISTENERS", "list"):
+            held = sum(int(size) for path, _, size in lines
+                       if f"{kind} (__main__.{name})" in path.split(";"))
+            self.assertEqual(held, at[f"__main__.{name}"]["retained"])
         # What only a running function has is a root of its own, and not a global.
         held = {row["name"]: row["retained"] for row in
                 rows_of("SELECT name, retained FROM variable WHERE kind = 'stack'", core)}
