@@ -1,5 +1,8 @@
 #include "analyzer/runtimes/object_paths.h"
 
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,8 +196,9 @@ struct lookup {
 	size_t best;	    /* of those that its references have */
 	allocation_id next; /* the reference that has them */
 	size_t told;
-	bool guesses; /* names that paths do not begin with, as Ruby's Object */
-	bool at_end;  /* all of the path is matched */
+	bool guesses;		     /* names that paths do not begin with, as Ruby's Object */
+	bool at_end;		     /* all of the path is matched */
+	struct path_visitor visitor; /* of those that the path may become, or NULL */
 };
 
 static void drop_quotes(char *text)
@@ -224,6 +228,29 @@ static size_t match(const struct lookup *lookup, const char *text)
 	return !*rest || strchr(".[{(:-", *rest) ? length : 0;
 }
 
+/* Where the last step of the path begins, its separator left out; or its start. */
+static const char *last_step(const char *path)
+{
+	const char *step = path + strspn(path, "$@%");
+
+	for (const char *at = step; *at; at++)
+		if (strchr(".[{:", *at) || (at[0] == '-' && at[1] == '>'))
+			step = at + 1 + (at[0] == '-');
+	return step;
+}
+
+/* Visit the path if the text typed ends within its last step. */
+static void visit_path(const struct lookup *lookup, const char *path)
+{
+	char plain[LONGEST_PATH];
+	size_t length = strlen(lookup->wanted);
+
+	snprintf(plain, sizeof(plain), "%s", path);
+	drop_quotes(plain);
+	if (strncmp(plain, lookup->wanted, length) == 0 && last_step(plain) <= plain + length)
+		lookup->visitor.visit(lookup->visitor.data, path);
+}
+
 /* The same of the steps so far and one more; what stands between two of them is not spoken of. */
 static size_t match_steps(struct lookup *lookup, allocation_id id)
 {
@@ -234,6 +261,8 @@ static size_t match_steps(struct lookup *lookup, allocation_id id)
 	lookup->ids[lookup->count] = id;
 	lookup->space->runtime->tell_path(lookup->space, lookup->ids, lookup->count + 1, true, text,
 					  sizeof(text));
+	if (lookup->visitor.visit)
+		visit_path(lookup, text);
 	drop_quotes(text);
 	matched = match(lookup, text);
 	length = strlen(text);
@@ -309,17 +338,76 @@ static struct error *try_names(struct lookup *lookup, const struct object_paths 
 	return NULL;
 }
 
+static struct error *look_up(struct lookup *lookup, const struct object_paths *paths,
+			     const char *path, allocation_id *ret)
+{
+	*ret = NO_ALLOCATION;
+	if ((size_t)snprintf(lookup->wanted, sizeof(lookup->wanted), "%s", path) >=
+	    sizeof(lookup->wanted))
+		return NULL;
+	drop_quotes(lookup->wanted);
+	TRY(try_names(lookup, paths, ret));
+	lookup->guesses = true;
+	return *ret == NO_ALLOCATION ? try_names(lookup, paths, ret) : NULL;
+}
+
 struct error *object_paths_find(const struct object_paths *paths, const char *path,
 				struct progress *progress, allocation_id *ret)
 {
 	struct lookup lookup = { .progress = progress };
 
-	*ret = NO_ALLOCATION;
-	if ((size_t)snprintf(lookup.wanted, sizeof(lookup.wanted), "%s", path) >=
-	    sizeof(lookup.wanted))
-		return NULL;
-	drop_quotes(lookup.wanted);
-	TRY(try_names(&lookup, paths, ret));
-	lookup.guesses = true;
-	return *ret == NO_ALLOCATION ? try_names(&lookup, paths, ret) : NULL;
+	return look_up(&lookup, paths, path, ret);
+}
+
+struct error *object_paths_complete(const struct object_paths *paths, const char *text,
+				    struct progress *progress, struct path_visitor visitor)
+{
+	struct lookup lookup = { .progress = progress, .visitor = visitor };
+	allocation_id id;
+
+	return look_up(&lookup, paths, text, &id);
+}
+
+/* Last steps of paths that differ in nothing else. */
+struct last_steps {
+	char **list;
+	size_t count;
+};
+
+static void add_step(void *data, const char *path)
+{
+	enum { MOST_STEPS = 1 << 12 };
+	struct last_steps *steps = data;
+
+	if (steps->count < MOST_STEPS && LIST_GROW(steps->list, steps->count)) {
+		steps->list[steps->count] = strdup(last_step(path));
+		steps->count += steps->list[steps->count] != NULL;
+	}
+}
+
+static const char *step_at(const void *data, size_t number)
+{
+	const struct last_steps *steps = data;
+
+	return number < steps->count ? steps->list[number] : NULL;
+}
+
+char *object_paths_nearest(const struct object_paths *paths, const char *path,
+			   struct progress *progress)
+{
+	const char *step = last_step(path), *nearest;
+	_cleanup_(free) char *start = strndup(path, (size_t)(step - path));
+	struct last_steps steps = { 0 };
+	char *result = NULL;
+
+	if (start && *start)
+		error_destroy(object_paths_complete(paths, start, progress,
+						    (struct path_visitor){ add_step, &steps }));
+	nearest = nearest_word(step, step_at, &steps);
+	if (nearest)
+		result = format_text("%s%s", start, nearest);
+	for (size_t i = 0; i < steps.count; i++)
+		free(steps.list[i]);
+	free(steps.list);
+	return result;
 }

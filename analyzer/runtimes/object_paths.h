@@ -59,4 +59,17 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 struct error *object_paths_find(const struct object_paths *paths, const char *path,
 				struct progress *progress, allocation_id *ret);
 
+/* What a path that begins with text may be, up to the end of the step that text ends within. */
+struct path_visitor {
+	void (*visit)(void *data, const char *path);
+	void *data;
+};
+
+struct error *object_paths_complete(const struct object_paths *paths, const char *text,
+				    struct progress *progress, struct path_visitor visitor);
+
+/* What the path may have meant, to be freed; NULL: nothing is near, or memory is short. */
+char *object_paths_nearest(const struct object_paths *paths, const char *path,
+			   struct progress *progress);
+
 #endif

@@ -25,7 +25,7 @@ const struct topic topic_addresses = {
 		"    explain __main__.LISTENERS\n"
 		"    show $cache[\"a\"]\n"
 		"    list incoming App::SESSIONS\n"
-		"What is a number, as 'dead', or a set is no variable; '&dead' is. Tab completes variables and members.",
+		"What is a number, as 'dead', or a set is no variable; '&dead' is. Tab completes variables and members, and objects as a language calls them: '__main__.CACHE', '$cache'. For an unknown name, the nearest one is suggested.",
 };
 
 static void write_annotators(struct document *document)

@@ -60,6 +60,15 @@ static void offer(const char *word, const char *before, const char *name, size_t
 		free(candidate);
 }
 
+static void forget_matches(void)
+{
+	for (size_t i = 0; i < matches.count; i++)
+		free(matches.list[i]);
+	free(matches.list);
+	matches.list = NULL;
+	matches.count = 0;
+}
+
 static void offer_name(const char *word, const char *name)
 {
 	offer(word, "", name, strlen(name));
@@ -359,6 +368,40 @@ static void offer_members(const char *word, const char *text, size_t path_length
 	rl_completion_suppress_append = 1;
 }
 
+struct path_offer {
+	const char *word;
+	size_t count;
+};
+
+static void offer_path(void *data, const char *path)
+{
+	struct path_offer *to = data;
+
+	if (is_possible(to->word, path) && to->count++ < MOST_OFFERED)
+		offer_name(to->word, path);
+}
+
+/* Objects of a language as the program calls them; none if they are too many. */
+static void offer_objects(const char *word)
+{
+	struct path_offer to = { word, 0 };
+	struct error *error;
+
+	if (!known.analysis || !known.reads_symbols || !*word)
+		return;
+	error = analysis_need(known.analysis, STAGE_FIBERS);
+	if (!error && runtime_count(analysis_runtimes(known.analysis)) > 0)
+		error = analysis_need(known.analysis, STAGE_OBJECT_PATHS);
+	if (!error && analysis_cost(known.analysis, STAGE_OBJECT_PATHS).built)
+		error = object_paths_complete(analysis_object_paths(known.analysis), word,
+					      analysis_progress(known.analysis),
+					      (struct path_visitor){ offer_path, &to });
+	if (error || to.count > MOST_OFFERED)
+		forget_matches();
+	error_destroy(error);
+	rl_completion_suppress_append = 1;
+}
+
 static void offer_variables(const char *word)
 {
 	_cleanup_(free) char *text = format_text("%s%s", known.before ? known.before : "", word);
@@ -488,6 +531,8 @@ static void offer_words(const char *word, const struct command *command, const c
 	offer_known_words(word, command, words, count);
 	if (is_address && matches.count == 0)
 		offer_variables(word);
+	if (is_address && matches.count == 0 && !known.before)
+		offer_objects(word);
 }
 
 /*
@@ -570,15 +615,6 @@ static char *next_match(const char *word, int state)
 	if (matches.next == matches.count)
 		return NULL;
 	return strdup(matches.list[matches.next++]);
-}
-
-static void forget_matches(void)
-{
-	for (size_t i = 0; i < matches.count; i++)
-		free(matches.list[i]);
-	free(matches.list);
-	matches.list = NULL;
-	matches.count = 0;
 }
 
 /* Offer what the last word of the line may become; false if it is a file's name. */

@@ -113,6 +113,24 @@ static struct error *find_address(struct variable_word *word)
 	return word->address ? NULL : &error_no_memory;
 }
 
+static const char *variable_name_at(const void *data, size_t number)
+{
+	const struct type_table *types = data;
+
+	return number < type_variable_count(types) ? type_variables(types)[number].name : NULL;
+}
+
+static struct error *no_variable(struct analysis *analysis, const char *name)
+{
+	const char *nearest;
+
+	TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
+	nearest = nearest_word(name, variable_name_at, analysis_type_table(analysis));
+	return error_create(ERROR_USAGE, "there is no variable '%s', or it was optimized out%s%s%s",
+			    name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+			    nearest ? "'?" : "");
+}
+
 /* Whether the symbols have a variable of that name; an error if nothing else can be meant. */
 static struct error *look_up_name(struct analysis *analysis, const char *word, bool *ret)
 {
@@ -131,8 +149,7 @@ static struct error *look_up_name(struct analysis *analysis, const char *word, b
 	TRY(analysis_need(analysis, STAGE_DEBUG));
 	*ret = debug_may_have_variable(analysis_debug(analysis), name);
 	if (!*ret && !is_plain)
-		return error_create(ERROR_USAGE,
-				    "there is no variable '%s', or it was optimized out", name);
+		return no_variable(analysis, name);
 	if (!*ret)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
@@ -173,8 +190,12 @@ static struct error *find_object(struct analysis *analysis, const char *path,
 	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
 	TRY(object_paths_find(analysis_object_paths(analysis), path, analysis_progress(analysis),
 			      &id));
-	if (id == NO_ALLOCATION && object_paths_count(analysis_object_paths(analysis)) > 0)
-		return error_create(ERROR_USAGE, "there is no variable or object '%s'", path);
+	if (id == NO_ALLOCATION && object_paths_count(analysis_object_paths(analysis)) > 0) {
+		_cleanup_(free) char *nearest = object_paths_nearest(
+			analysis_object_paths(analysis), path, analysis_progress(analysis));
+
+		return error_unknown("variable or object", path, nearest);
+	}
 	if (id == NO_ALLOCATION)
 		return NULL;
 	ret->place.address = allocation_start(analysis_index(analysis), id);

@@ -191,7 +191,7 @@ class Paths(harness.LiveTest):
     def test_what_is_no_path_is_said(self):
         for path in "__main__.nothing", "__main__.sessions['none']", "nowhere.else":
             said = harness.ask("-q", self.core, "explain", path, expected=(2,)).stderr
-            self.assertIn(f"there is no variable or object '{path}'", said)
+            self.assertIn(f"unknown variable or object '{path}'", said)
 
     def test_containers_of_each_kind_are_gone_into(self):
         rows = self.objects("list")

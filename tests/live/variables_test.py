@@ -130,6 +130,8 @@ class VariablesTest(LiveTest):
                 ("dump &constant 8",
                  "there is no variable 'constant', or it was optimized out"),
                 ("dump nosuch.x 8", "there is no variable 'nosuch', or it was optimized out"),
+                ("dump serverr.x 8", "there is no variable 'serverr', or it was optimized out; "
+                 "did you mean 'server'?"),
                 ("dump server.db[x] 8", "an index is expected at 'x]'"),
                 ("dump server..x 8", "a member is expected at '.x'"),
                 ("dump (server 8", "')' is expected at the end"),
