@@ -51,6 +51,16 @@ void analysis_save_memory(struct analysis *analysis)
 	analysis->saves_memory = true;
 }
 
+void analysis_set_rerun(struct analysis *analysis, const struct rerun *rerun)
+{
+	analysis->rerun = rerun;
+}
+
+const struct rerun *analysis_rerun(const struct analysis *analysis)
+{
+	return analysis->rerun;
+}
+
 void analysis_spend_dominators(struct analysis *analysis)
 {
 	if (!analysis->saves_memory)

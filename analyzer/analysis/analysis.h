@@ -117,6 +117,23 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage);
 void analysis_save_memory(struct analysis *analysis);
 void analysis_spend_dominators(struct analysis *analysis);
 
+/* How another core of the program is had, from a run with the recorder
+ * (analyzer/capture/recorder.h).
+ */
+struct rerun {
+	/*
+	 * Run it once more, and note who allocates blocks of those usable sizes, "24,40"; all, if
+	 * it is empty. *ret is the core's path, to be freed; NULL: that cannot be, as was said.
+	 */
+	struct error *(*run)(void *data, const char *sizes, char **ret);
+	void *data;
+	bool is_other; /* not the core that is at hand */
+};
+
+/* NULL: it cannot be run; borrowed. */
+void analysis_set_rerun(struct analysis *analysis, const struct rerun *rerun);
+const struct rerun *analysis_rerun(const struct analysis *analysis);
+
 /*
  * Let the arrays of all stages take at most so many bytes, 0: any number. The dump itself, which is
  * mapped, and debug information are not counted.

@@ -43,6 +43,7 @@ struct analysis {
 	struct sharers *sharers;     /* of these */
 	struct disguises disguised;  /* by target */
 	const struct debug_options *options;
+	const struct rerun *rerun; /* or NULL */
 	struct debug *debug;
 	struct classes *classes;
 	struct signature_judge *signature_judge;

@@ -1,4 +1,5 @@
 #include "analyzer/heap/unsupported.h"
+#include "analyzer/capture/recorder.h"
 
 #include "analyzer/program/symbols.h"
 
@@ -179,6 +180,9 @@ static bool has_libc(const struct heap_context *context)
 
 static void report(const struct heap_context *context, const struct module *module, int number)
 {
+	/* It calls the allocator that the program has without it. */
+	if (strncmp(module_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0)
+		return;
 	if (number < UNSUPPORTED && strcmp(unsupported[number].name, GO) == 0 && has_libc(context))
 		findings_add(
 			context->findings, FINDING_NOTE,

@@ -4,10 +4,12 @@
 #include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/baseline.h"
+#include "analyzer/gate/leak_stacks.h"
 #include "analyzer/gate/suppressions.h"
 #include "cli/command.h"
 #include "cli/commands/gate_annotations.h"
 #include "cli/commands/gate_options.h"
+#include "cli/commands/gate_stacks.h"
 #include "cli/live/gate_self_check.h"
 #include "cli/views/anchor_row.h"
 #include "cli/views/diff_rows.h"
@@ -214,8 +216,9 @@ struct gate {
 	struct suppressions suppressions;
 	struct baseline baseline;
 	struct set_total leaked; /* what counts */
-	struct diff *diff;	 /* with the older core, or NULL */
-	uint64_t *old;		 /* what its checks would say of that, by limit */
+	struct leak_stacks stacks;
+	struct diff *diff; /* with the older core, or NULL */
+	uint64_t *old;	   /* what its checks would say of that, by limit */
 	struct gate_check *checks;
 	size_t check_count;
 };
@@ -223,6 +226,7 @@ struct gate {
 static void gate_deinit(struct gate *gate)
 {
 	leak_kinds_deinit(&gate->kinds);
+	leak_stacks_deinit(&gate->stacks);
 	suppressions_deinit(&gate->suppressions);
 	baseline_deinit(&gate->baseline);
 	if (gate->diff)
@@ -448,6 +452,7 @@ static void write_tables(const struct gate *gate, struct report *report)
 		counted.bytes -= own.bytes;
 	}
 	write_leaks(report, gate->analysis, &gate->kinds);
+	gate_write_stacks(&gate->kinds, &gate->stacks, report);
 	write_known(report, &gate->kinds);
 	write_likely_held(gate, report);
 	write_shared(report, shared, counted);
@@ -521,7 +526,15 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 	TRY(compare(&gate));
 	TRY(judge(&gate));
 	TRY(leak_kinds_find_types(analysis, &gate.kinds));
+	if (gate.leaked.count && first_failed(&gate) && !is_incomplete(&gate))
+		TRY(gate_find_stacks(analysis, &gate.kinds, &gate.stacks));
 	return report_all(&gate, report);
+}
+
+/* Of stacks, as text. */
+static bool gate_shorten(void *arguments, uint64_t count)
+{
+	return true;
 }
 
 const struct command command_gate = {
@@ -536,6 +549,8 @@ const struct command command_gate = {
 	.options = gate_switches,
 	.places = gate_places,
 	.parse = gate_options_parse,
+	.shorten = gate_shorten,
+	.sums_up = true,
 	.arguments_size = sizeof(struct gate_options),
 	.release = gate_options_release,
 	.run = gate_run,

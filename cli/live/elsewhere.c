@@ -3,6 +3,7 @@
  * but cannot hold processes.
  */
 #include "analyzer/capture/snapshot.h"
+#include "cli/live/preload.h"
 #include "cli/live/watch.h"
 
 static struct error *refuse(void)
@@ -31,4 +32,9 @@ bool watch_receive(int socket, struct watch_message *ret)
 char *watch_core_path(const char *core_path, pid_t process, bool is_program)
 {
 	return NULL;
+}
+
+struct error *preload_unpack(char **ret)
+{
+	return refuse();
 }

@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/base/text.h"
+#include "cli/live/preload.h"
 #include "cli/live/snap.h"
 #include "cli/live/watch.h"
 #include "cli/options.h"
@@ -18,8 +19,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+
+/* When the program runs with the recorder: again, if the gate fails; at once; or not. */
+enum stacks { STACKS_AUTO, STACKS_ALWAYS, STACKS_NEVER };
 
 struct run_options {
 	char **program; /* and its arguments, NULL behind them */
@@ -33,6 +38,7 @@ struct run_options {
 	uint64_t timeout;		/* seconds; 0: none */
 	int error_status;		/* where the gate found something; 0: the gate's */
 	bool follow;
+	enum stacks stacks;
 	bool quiet;
 	bool no_content;
 	enum colour colour;
@@ -56,6 +62,7 @@ enum {
 	KEY_DEBUGINFOD,
 	KEY_NO_CONTENT,
 	KEY_PORTABLE,
+	KEY_STACKS,
 };
 
 enum { HIGHEST_STATUS = 255 };
@@ -79,6 +86,9 @@ static const struct argp_option OPTIONS[] = {
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0, "Exit with N if the gate finds something (1)",
 	  0 },
 	{ "follow-forks", KEY_FOLLOW, NULL, 0, "Also analyse the program's children, and theirs",
+	  0 },
+	{ "stacks", KEY_STACKS, "WHEN", 0,
+	  "Show the calls that allocated what leaked: 'auto' runs PROGRAM once more for that if it leaked too much, its output and a terminal's input left out (default); 'always' records in the only run, 'never' does not",
 	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
 	  "End the program (SIGTERM, later SIGKILL) if it takes longer", 0 },
@@ -111,6 +121,17 @@ static uint64_t parse_number(struct argp_state *state, const char *option, const
 		argp_error(state, "%s is a number from 1 to %ju, not '%s'", option,
 			   (uintmax_t)highest, word);
 	return number;
+}
+
+static enum stacks parse_stacks(struct argp_state *state, const char *word)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+
+	for (enum stacks i = STACKS_AUTO; i <= STACKS_NEVER; i++)
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	argp_error(state, "--stacks is 'auto', 'always' or 'never', not '%s'", word);
+	return STACKS_NEVER;
 }
 
 static error_t add_command(struct run_options *options, const char *text)
@@ -146,6 +167,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_CORE_ON_FAILURE:
 		options->core_path = argument;
 		options->only_failed = key == KEY_CORE_ON_FAILURE;
+		return 0;
+	case KEY_STACKS:
+		options->stacks = parse_stacks(state, argument);
 		return 0;
 	case KEY_TIMEOUT:
 		options->timeout = parse_number(state, "--timeout", argument, INT32_MAX / 1000);
@@ -279,9 +303,13 @@ struct run {
 	struct corpse *corpses;
 	size_t count;
 	bool ended;
-	bool not_run; /* it could not be started, or not be traced */
-	int status;   /* what the program itself gives */
-	bool lost;    /* a process could not be looked into */
+	bool not_run;	     /* it could not be started, or not be traced */
+	int status;	     /* what the program itself gives */
+	bool lost;	     /* a process could not be looked into */
+	off_t input;	     /* where standard input began; -1: it cannot be read again */
+	char *preload;	     /* the recorder's file; owned; NULL: not unpacked */
+	struct corpse again; /* of the program's second run */
+	bool has_again;
 };
 
 /* A signal handler gets no argument. */
@@ -478,6 +506,113 @@ static void run_commands(struct session *session, const struct run_options *opti
 		session_doubt(session);
 }
 
+/* The core of the program itself, or NULL. */
+static struct corpse *corpse_of_program(const struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++)
+		if (run->corpses[i].message.process == (pid_t)program_id)
+			return &run->corpses[i];
+	return NULL;
+}
+
+static void corpse_deinit(struct corpse *corpse)
+{
+	close(corpse->message.fd);
+	free(corpse->path);
+}
+
+static void run_deinit(struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++)
+		corpse_deinit(&run->corpses[i]);
+	free(run->corpses);
+	if (run->has_again)
+		corpse_deinit(&run->again);
+	if (run->preload)
+		unlink(run->preload);
+	free(run->preload);
+	if (run->socket >= 0)
+		close(run->socket);
+	session_deinit(&run->session);
+}
+DEFINE_DEINIT(run_deinit, struct run)
+
+/* Run the program with the recorder; its core becomes run->again. */
+static struct error *record(struct run *run, const char *sizes)
+{
+	struct run_options options = *run->options;
+	_cleanup_(run_deinit) struct run again = { .socket = -1,
+						   .options = &options,
+						   .start = clock_now() };
+	const struct watch_options watch = {
+		.arguments = options.program,
+		.preload = run->preload,
+		.sizes = sizes,
+		.again = true,
+	};
+	pid_t first = (pid_t)program_id;
+	struct corpse *corpse;
+
+	options.core_path = NULL;
+	session_init(&again.session, true);
+	if (run->input > 0 && lseek(STDIN_FILENO, run->input, SEEK_SET) < 0)
+		return error_system("standard input");
+	program_id = 0;
+	hand_on_signals();
+	TRY(watch_start(&watch, &again.socket));
+	wait_for_end(&again);
+	take_signals_back();
+	corpse = corpse_of_program(&again);
+	program_id = first;
+	if (!corpse)
+		return error_create(ERROR_NOT_SUPPORTED, "the end of its second run was not seen");
+	run->again = *corpse;
+	run->has_again = true;
+	*corpse = again.corpses[--again.count];
+	return NULL;
+}
+
+/* See struct rerun. */
+static struct error *run_again(void *data, const char *sizes, char **ret)
+{
+	struct run *run = data;
+	struct corpse *corpse = corpse_of_program(run);
+
+	*ret = NULL;
+	if (run->options->stacks == STACKS_AUTO) {
+		if (run->input < 0) {
+			session_note(
+				&run->session,
+				"note: the calls that allocated what leaked are not known: standard input cannot be read again; use --stacks=always");
+			return NULL;
+		}
+		session_note(
+			&run->session,
+			"note: %s runs once more, for the calls that allocated what leaked (--stacks=never leaves that out)",
+			run->options->program[0]);
+		TRY(preload_unpack(&run->preload));
+		TRY(record(run, sizes));
+		corpse = &run->again;
+	}
+	*ret = strdup(corpse->path);
+	return *ret ? NULL : &error_no_memory;
+}
+
+/* Where standard input is, if what it has can be read once more; else -1. */
+static off_t input_place(void)
+{
+	struct stat status, nothing;
+
+	if (fstat(STDIN_FILENO, &status) < 0 || isatty(STDIN_FILENO))
+		return 0;
+	if (S_ISREG(status.st_mode))
+		return lseek(STDIN_FILENO, 0, SEEK_CUR);
+	return S_ISCHR(status.st_mode) && stat("/dev/null", &nothing) == 0 &&
+			       status.st_rdev == nothing.st_rdev
+		       ? 0
+		       : -1;
+}
+
 static void introduce(struct session *session, const struct corpse *corpse)
 {
 	const struct watch_message *message = &corpse->message;
@@ -509,8 +644,9 @@ static struct error *open_reports(struct session *session, const struct run_opti
 }
 
 /* Returns the exit status that the analysis gives. */
-static int analyse(const struct run *run, const struct corpse *corpse)
+static int analyse(struct run *run, const struct corpse *corpse)
 {
+	const struct rerun rerun = { run_again, run, run->options->stacks == STACKS_AUTO };
 	const struct run_options *options = run->options;
 	_cleanup_(session_deinit) struct session session;
 	struct error *error;
@@ -532,6 +668,8 @@ static int analyse(const struct run *run, const struct corpse *corpse)
 		return session_status(&session);
 	}
 	session_show_findings(&session);
+	if (corpse == corpse_of_program(run) && options->stacks != STACKS_NEVER)
+		analysis_set_rerun(session.analysis, &rerun);
 	run_commands(&session, options);
 	error = report_files_close(&session);
 	if (error)
@@ -556,7 +694,7 @@ static int graver(int one, int other)
 	return EXIT_FINE;
 }
 
-static int analyse_all(const struct run *run)
+static int analyse_all(struct run *run)
 {
 	int status = run->lost ? EXIT_NOT_ANALYSED : EXIT_FINE;
 
@@ -595,20 +733,11 @@ static void divert_output(const struct run_options *options, int log)
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-/* Whether the program's own end could be looked into. */
-static bool has_program(const struct run *run)
-{
-	for (size_t i = 0; i < run->count; i++)
-		if (run->corpses[i].message.process == (pid_t)program_id)
-			return true;
-	return false;
-}
-
 static int conclude(struct run *run)
 {
 	int status;
 
-	if (run->ended && !has_program(run) && !run->lost) {
+	if (run->ended && !corpse_of_program(run) && !run->lost) {
 		tell(run, "the end of the program was not seen: its memory could not be analysed");
 		run->lost = true;
 	}
@@ -617,19 +746,6 @@ static int conclude(struct run *run)
 		return status;
 	return run->kills > 0 ? EXIT_TIMED_OUT : run->status;
 }
-
-static void run_deinit(struct run *run)
-{
-	for (size_t i = 0; i < run->count; i++) {
-		close(run->corpses[i].message.fd);
-		free(run->corpses[i].path);
-	}
-	free(run->corpses);
-	if (run->socket >= 0)
-		close(run->socket);
-	session_deinit(&run->session);
-}
-DEFINE_DEINIT(run_deinit, struct run)
 
 /* Keep the cores of what failed, and say how to go on. */
 static void settle_cores(struct run *run, int status)
@@ -649,7 +765,7 @@ static void settle_cores(struct run *run, int status)
 
 static int start_and_analyse(struct run *run)
 {
-	const struct watch_options watch = {
+	struct watch_options watch = {
 		.arguments = run->options->program,
 		.core_path = run->options->core_path,
 		.portable = run->options->portable,
@@ -659,7 +775,11 @@ static int start_and_analyse(struct run *run)
 	struct error *error = open_log(run->options, &log);
 	int status;
 
+	run->input = input_place();
 	hand_on_signals();
+	if (!error && run->options->stacks == STACKS_ALWAYS)
+		error = preload_unpack(&run->preload);
+	watch.preload = run->preload;
 	if (!error)
 		error = watch_start(&watch, &run->socket);
 	if (error) {

@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/capture/machine.h"
+#include "analyzer/capture/recorder.h"
 #include "analyzer/capture/tracer.h"
 #include "analyzer/runtimes/runtime.h"
 #include "cli/live/snap.h"
@@ -310,9 +311,37 @@ static void tell_birth(int births, enum birth_step step, int failure)
 		_exit(EXIT_NOT_ANALYSED);
 }
 
-/* In the process that becomes the program, once the watcher traces it. */
-static void become_program(char **arguments, int gate, int births)
+static void preload(const struct watch_options *options)
 {
+	const char *others = getenv("LD_PRELOAD");
+	_cleanup_(free) char *all =
+		format_text("%s%s%s", options->preload, others ? ":" : "", others ? others : "");
+
+	if (all)
+		setenv("LD_PRELOAD", all, true);
+	setenv(RECORDER_SIZES, options->sizes ? options->sizes : "", true);
+}
+
+/* It reads from the beginning again; a terminal is left to the user. */
+static void begin_again(void)
+{
+	int nothing = open("/dev/null", O_RDWR);
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	if (nothing < 0)
+		_exit(EXIT_NOT_ANALYSED);
+	if (isatty(STDIN_FILENO))
+		dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(nothing, STDERR_FILENO);
+	close(nothing);
+}
+
+/* In the process that becomes the program, once the watcher traces it. */
+static void become_program(const struct watch_options *options, int gate, int births)
+{
+	char **arguments = options->arguments;
 	bool weaker;
 	char go;
 	int failure;
@@ -326,6 +355,10 @@ static void become_program(char **arguments, int gate, int births)
 	}
 	if (weaker)
 		tell_birth(births, BIRTH_WEAKER, 0);
+	if (options->preload)
+		preload(options);
+	if (options->again)
+		begin_again();
 	execvp(arguments[0], arguments);
 	tell_birth(births, BIRTH_NO_PROGRAM, errno);
 	_exit(EXIT_NOT_ANALYSED);
@@ -429,7 +462,7 @@ static void run_watcher(const struct watch_options *options, int socket, pid_t h
 	};
 	if (watcher.tracer.program == 0) {
 		close(gate[1]);
-		become_program(options->arguments, gate[0], births[1]);
+		become_program(options, gate[0], births[1]);
 	}
 	close(gate[0]);
 	close(births[1]);

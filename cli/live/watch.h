@@ -45,6 +45,9 @@ struct watch_options {
 	const char *core_path; /* NULL: cores are temporary */
 	bool portable;	       /* those that stay have what names need */
 	bool follow;	       /* also take cores of its children */
+	const char *preload;   /* the recorder's file, or NULL */
+	const char *sizes;     /* that it records, see RECORDER_SIZES */
+	bool again;	       /* not the first time: nobody sees what it writes */
 };
 
 /* Start the watcher, and by it the program. *ret is the socket. */

@@ -121,6 +121,13 @@ const char *debug_name(struct debug *debug, uint64_t address);
 /* The calls that a thread is in; NULL only if memory is short. */
 const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
 
+/*
+ * The calls that return to these addresses, the innermost first, with what is inlined there; the
+ * frames are to be freed.
+ */
+struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, size_t count,
+			     struct backtrace *ret);
+
 /* Registers in a frame, by their DWARF numbers. */
 struct frame_state {
 	uint64_t registers[MOST_UNWOUND];

@@ -364,3 +364,24 @@ const char *debug_frame_function(struct debug *debug, const struct frame *frame)
 		return frame->function;
 	return name_pool_print(&debug->names, "%s()", frame->function);
 }
+
+struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, size_t count,
+			     struct backtrace *ret)
+{
+	struct trace trace = { .done = true };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct frame frame = {
+			.address = addresses[i],
+			.module = program_find_module(debug->program, addresses[i]),
+		};
+
+		if (!add_frame(&trace, &frame,
+			       &(struct frame_state){ .address = addresses[i] - 1 }))
+			break;
+	}
+	name_frames(debug, &trace);
+	*ret = trace.trace;
+	free(trace.states);
+	return trace.trace.count < count ? &error_no_memory : NULL;
+}

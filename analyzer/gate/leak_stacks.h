@@ -1,0 +1,45 @@
+/*
+ * Who allocated what leaked, as the recorder noted it (analyzer/capture/recorder.h) in the core of
+ * a program that ran with it.
+ */
+#ifndef ANALYZER_GATE_LEAK_STACKS_H
+#define ANALYZER_GATE_LEAK_STACKS_H
+
+#include "analyzer/gate/leak_kinds.h"
+
+/* Leak roots of one kind that were allocated by the same calls. */
+struct leak_stack {
+	uint64_t fingerprint;
+	uint64_t roots;
+	uint64_t stack; /* for leak_stack_calls() */
+};
+
+struct leak_stacks {
+	struct analysis *analysis;     /* of the other core; owned; NULL: there are none */
+	ARRAY(struct leak_stack) list; /* by fingerprint; of one, the most roots first */
+	uint64_t words;		       /* the address of the recorder's stacks */
+	uint64_t lost;		       /* blocks that it had no room for */
+	bool is_other;		       /* the core is of another run */
+};
+
+/*
+ * Those of what leaked in the core at path, which is opened beside the analysis; ret is all zeros.
+ * Error: the recorder is not there.
+ */
+struct error *leak_stacks_find(struct analysis *analysis, const char *path,
+			       struct leak_stacks *ret);
+void leak_stacks_deinit(struct leak_stacks *stacks);
+DEFINE_DEINIT(leak_stacks_deinit, struct leak_stacks)
+
+/* The first of that fingerprint, and how many there are. */
+const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64_t fingerprint,
+					size_t *ret_count);
+
+/* The calls, the innermost first, with what is inlined; to be freed. */
+struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct leak_stack *stack,
+			       struct backtrace *ret);
+
+/* The innermost of the calls that is no library's, "conn_new (conn.c:5)"; to be freed; or NULL. */
+char *leak_stack_caller(const struct leak_stacks *stacks, const struct backtrace *calls);
+
+#endif

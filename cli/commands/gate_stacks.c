@@ -1,0 +1,183 @@
+#include "cli/commands/gate_stacks.h"
+
+#include "analyzer/base/text.h"
+#include "cli/views/rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_SIZES = 256, MOST_STACKS = 3, FINGERPRINT_SIZE = 17 };
+
+/* The sizes of the roots that count, "24,40"; "" if there are too many. To be freed. */
+static char *list_sizes(const struct analysis *analysis, const struct leak_kinds *kinds)
+{
+	const struct leak_side *side = &kinds->certain;
+	uint64_t sizes[MOST_SIZES];
+	size_t count = 0;
+	char *text = strdup("");
+
+	for (size_t i = 0; text && side->leaks && i < side->leaks->count; i++) {
+		uint64_t size = allocation_size(analysis_index(analysis), side->leaks->roots[i].id);
+		size_t known = 0;
+		char *longer;
+
+		if (!leak_counts(&kinds->list[side->kinds.items[i]]))
+			continue;
+		while (known < count && sizes[known] != size)
+			known++;
+		if (known < count)
+			continue;
+		if (count == MOST_SIZES) {
+			*text = '\0';
+			return text;
+		}
+		sizes[count++] = size;
+		longer = format_text("%s%s%" PRIu64, text, *text ? "," : "", size);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+/* Who allocated a kind is known better now. */
+static struct error *name_callers(struct leak_kinds *kinds, const struct leak_stacks *stacks)
+{
+	for (size_t i = 0; i < kinds->count; i++) {
+		struct leak_kind *kind = &kinds->list[i];
+		struct backtrace calls = { 0 };
+		const struct leak_stack *stack;
+		struct error *error;
+		size_t count;
+		char *caller;
+
+		stack = leak_stacks_of(stacks, kind->fingerprint, &count);
+		if (!leak_counts(kind) || !stack)
+			continue;
+		error = leak_stack_calls(stacks, stack, &calls);
+		caller = error ? NULL : leak_stack_caller(stacks, &calls);
+		free(calls.frames);
+		if (error)
+			return error;
+		if (!caller)
+			continue;
+		free(kind->allocated_by);
+		kind->allocated_by = caller;
+	}
+	return NULL;
+}
+
+static struct error *find(struct analysis *analysis, struct leak_kinds *kinds,
+			  struct leak_stacks *ret)
+{
+	const struct rerun *rerun = analysis_rerun(analysis);
+	_cleanup_(free) char *sizes = list_sizes(analysis, kinds), *path = NULL;
+
+	if (!sizes)
+		return &error_no_memory;
+	TRY(rerun->run(rerun->data, sizes, &path));
+	if (!path)
+		return NULL;
+	TRY(leak_stacks_find(analysis, path, ret));
+	ret->is_other = rerun->is_other;
+	return name_callers(kinds, ret);
+}
+
+struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kinds,
+			       struct leak_stacks *ret)
+{
+	struct error *error = analysis_rerun(analysis) ? find(analysis, kinds, ret) : NULL;
+
+	_cleanup_(free) char *text = NULL;
+
+	if (!error || error_code(error) == ERROR_NO_MEMORY ||
+	    error_code(error) == ERROR_INTERRUPTED)
+		return error;
+	text = format_text("the calls that allocated what leaked are not known: %s",
+			   error_message(error));
+	error_destroy(error);
+	if (!text)
+		return &error_no_memory;
+	analysis_note(analysis, text);
+	return NULL;
+}
+
+static void write_calls(const struct leak_stacks *stacks, const struct leak_stack *stack,
+			const char *fingerprint, uint64_t number, struct report *report)
+{
+	static const struct table table =
+		TABLE("leak call", "    {function}[ {inlined}][ at {source}][ ({module})]",
+		      { "fingerprint", VALUE_TEXT }, { "stack", VALUE_NUMBER },
+		      { "number", VALUE_NUMBER }, { "address", VALUE_ADDRESS },
+		      { "function", VALUE_TEXT }, { "inlined", VALUE_TEXT },
+		      { "source", VALUE_TEXT }, { "module", VALUE_TEXT });
+	struct backtrace calls = { 0 };
+	struct error *error = leak_stack_calls(stacks, stack, &calls);
+
+	report_begin_table(report, &table);
+	for (size_t i = 0; !error && i < calls.count; i++) {
+		const struct frame *frame = &calls.frames[i];
+
+		report_row(report, fingerprint, number, i, frame->address,
+			   frame->function ? frame->function : "unknown code",
+			   frame->inlined ? "(inlined)" : NULL, frame->source,
+			   frame->module ? module_name(frame->module) : NULL);
+	}
+	report_end_table(report);
+	free(calls.frames);
+	if (error)
+		report->error = error;
+}
+
+/* Those of one leak, the first of count. */
+static void write_leak(const struct leak_stacks *stacks, const struct leak_stack *first,
+		       size_t count, const char *run, struct report *report)
+{
+	static const struct table table = TABLE(
+		"leak stack",
+		"Leak {fingerprint}: of {roots,}[ {run}], {count,} {count|was|were} allocated by",
+		{ "fingerprint", VALUE_TEXT }, { "stack", VALUE_NUMBER }, { "roots", VALUE_COUNT },
+		{ "count", VALUE_COUNT }, { "run", VALUE_TEXT });
+	static const struct table rest =
+		TABLE("more stacks", "    ... and by {count,} other {count|way|ways}: -o has all",
+		      { "fingerprint", VALUE_TEXT }, { "count", VALUE_COUNT });
+	const size_t shown = report->shortened && count > MOST_STACKS ? MOST_STACKS : count;
+	char fingerprint[FINGERPRINT_SIZE];
+	uint64_t roots = 0;
+
+	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, first->fingerprint);
+	for (size_t i = 0; i < count; i++)
+		roots += first[i].roots;
+	for (size_t i = 0; i < shown; i++) {
+		report_single(report, &table, fingerprint, i, roots, first[i].roots, run);
+		write_calls(stacks, &first[i], fingerprint, i, report);
+	}
+	if (shown < count)
+		report_single(report, &rest, fingerprint, count - shown);
+}
+
+static bool is_of_any(const struct leak_kinds *kinds, uint64_t fingerprint)
+{
+	for (size_t i = 0; i < kinds->count; i++)
+		if (kinds->list[i].fingerprint == fingerprint)
+			return true;
+	return false;
+}
+
+void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks *stacks,
+		       struct report *report)
+{
+	const struct leak_stack *first, *end = stacks->list.items + stacks->list.count;
+	size_t count;
+
+	for (size_t i = 0; i < kinds->count; i++) {
+		first = leak_stacks_of(stacks, kinds->list[i].fingerprint, &count);
+		if (first && leak_counts(&kinds->list[i]))
+			write_leak(stacks, first, count,
+				   stacks->is_other ? "in a second run" : NULL, report);
+	}
+	for (first = stacks->list.items; first && first < end; first += count) {
+		leak_stacks_of(stacks, first->fingerprint, &count);
+		if (!is_of_any(kinds, first->fingerprint))
+			write_leak(stacks, first, count, "that only a second run lost", report);
+	}
+}

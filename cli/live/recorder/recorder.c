@@ -1,0 +1,405 @@
+/*
+ * The recorder: preloaded into a program, it notes the calls that lead to each allocation, until it
+ * is freed. It is a shared object by itself and needs libc alone.
+ *
+ * It calls the allocator that the program would have without it, whichever that is, and takes
+ * memory of its own from the kernel, so that the heap stays as it is.
+ */
+#include "analyzer/capture/recorder.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	FIRST_ROOM = 1 << 10,  /* of a shard, in blocks */
+	STACK_SLOTS = 1 << 20, /* of the table by which equal stacks are one */
+	EARLY_BYTES = 1 << 16, /* for what is allocated while the allocator is looked for */
+	UNIT = 16,	       /* of early blocks, and of sizes */
+	SIZES = 1 << 12,       /* times UNIT; larger ones are alike */
+	OWN_FRAMES = 1,	       /* of the recorder, in each stack */
+	ALL_FRAMES = RECORDER_DEPTH + OWN_FRAMES,
+};
+
+struct recorder_header heapcore_recorder = { .version = RECORDER_VERSION };
+
+static struct {
+	void *(*malloc)(size_t size);
+	void *(*calloc)(size_t count, size_t size);
+	void *(*realloc)(void *block, size_t size);
+	void *(*memalign)(size_t alignment, size_t size);
+	void *(*aligned_alloc)(size_t alignment, size_t size);
+	int (*posix_memalign)(void **ret, size_t alignment, size_t size);
+	void *(*valloc)(size_t size);
+	void *(*pvalloc)(size_t size);
+	void (*free)(void *block);
+	size_t (*usable)(void *block);
+} next;
+
+static char early[EARLY_BYTES] __attribute__((aligned(UNIT)));
+static size_t early_used;
+static bool is_ready, has_sizes;
+static uint8_t wanted[SIZES]; /* by usable size / UNIT */
+static uint32_t *slots;	      /* of stacks: where each is; 0: none */
+static uint32_t stacks_lock, stack_count;
+
+/* This thread is in the recorder: what it allocates there is not recorded. */
+static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+
+static void lock(uint32_t *word)
+{
+	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock(uint32_t *word)
+{
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+/* NULL: there is none. */
+static void *map(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static uint64_t *stack_words(void)
+{
+	return (uint64_t *)~heapcore_recorder.stacks;
+}
+
+static struct recorded_block *blocks_of(const struct recorder_shard *shard)
+{
+	return (struct recorded_block *)~shard->blocks;
+}
+
+static bool is_stack(uint64_t at, void *const *frames, size_t count)
+{
+	const uint64_t *words = stack_words() + at;
+
+	return words[0] == count && memcmp(words + 1, frames, count * sizeof(*words)) == 0;
+}
+
+/* Where those return addresses stand among all stacks; 0: there is no room. */
+static uint64_t find_stack(void *const *frames, size_t count)
+{
+	struct recorder_header *header = &heapcore_recorder;
+	uint64_t hash = count, place, at = 0;
+
+	for (size_t i = 0; i < count; i++)
+		hash = recorder_hash(hash ^ (uint64_t)frames[i]);
+	lock(&stacks_lock);
+	place = hash % STACK_SLOTS;
+	while (slots[place] && !is_stack(slots[place], frames, count))
+		place = (place + 1) % STACK_SLOTS;
+	at = slots[place];
+	/* A quarter of the slots stays empty. */
+	if (!at && header->stack_words + count < RECORDER_STACK_WORDS &&
+	    stack_count < STACK_SLOTS / 4 * 3) {
+		at = header->stack_words;
+		stack_words()[at] = count;
+		memcpy(stack_words() + at + 1, frames, count * sizeof(*frames));
+		header->stack_words += count + 1;
+		slots[place] = (uint32_t)at;
+		stack_count++;
+	}
+	unlock(&stacks_lock);
+	return at;
+}
+
+static struct recorder_shard *shard_of(uint64_t hash)
+{
+	return &heapcore_recorder.shards[recorder_shard_of(hash)];
+}
+
+/* Where the block is, or would be. */
+static struct recorded_block *find_place(struct recorded_block *blocks, uint64_t room,
+					 uint64_t hash, uint64_t address)
+{
+	uint64_t place = hash % room;
+
+	while (blocks[place].address && blocks[place].address != address)
+		place = (place + 1) % room;
+	return &blocks[place];
+}
+
+/* Make room for more. */
+static void grow(struct recorder_shard *shard)
+{
+	uint64_t room = shard->room ? 2 * shard->room : FIRST_ROOM;
+	struct recorded_block *old = blocks_of(shard), *blocks = map(room * sizeof(*blocks));
+
+	if (!blocks)
+		return;
+	for (uint64_t i = 0; i < shard->room; i++)
+		if (old[i].address)
+			*find_place(blocks, room, recorder_hash(~old[i].address), old[i].address) =
+				old[i];
+	if (shard->room)
+		munmap(old, shard->room * sizeof(*old));
+	shard->blocks = ~(uint64_t)blocks;
+	shard->room = room;
+}
+
+/* Clear the place, and let those behind it that are not at theirs move up. */
+static void clear(struct recorded_block *blocks, uint64_t room, struct recorded_block *block)
+{
+	uint64_t hole = (uint64_t)(block - blocks), mask = room - 1;
+
+	for (uint64_t i = (hole + 1) & mask; blocks[i].address; i = (i + 1) & mask) {
+		if (((i - recorder_hash(~blocks[i].address)) & mask) < ((i - hole) & mask))
+			continue;
+		blocks[hole] = blocks[i];
+		hole = i;
+	}
+	blocks[hole].address = 0;
+}
+
+static void insert(uint64_t address, uint64_t stack)
+{
+	uint64_t hash = recorder_hash(address);
+	struct recorder_shard *shard = shard_of(hash);
+	struct recorded_block *block;
+
+	lock(&shard->lock);
+	if (shard->count * 4 >= shard->room * 3)
+		grow(shard);
+	if (shard->count + 1 < shard->room) {
+		block = find_place(blocks_of(shard), shard->room, hash, ~address);
+		shard->count += !block->address;
+		*block = (struct recorded_block){ ~address, stack };
+	} else {
+		shard->is_full = 1;
+		__atomic_add_fetch(&heapcore_recorder.lost, 1, __ATOMIC_RELAXED);
+	}
+	unlock(&shard->lock);
+}
+
+static bool is_wanted(void *block)
+{
+	size_t size = has_sizes ? next.usable(block) / UNIT : 0;
+
+	return !has_sizes || wanted[size < SIZES ? size : SIZES - 1];
+}
+
+/* Forget the block; returns its stack, or 0. */
+static uint64_t forget(void *address)
+{
+	uint64_t hash = recorder_hash((uint64_t)address), stack = 0;
+	struct recorder_shard *shard = shard_of(hash);
+
+	if (!address || !is_ready || !__atomic_load_n(&shard->count, __ATOMIC_RELAXED))
+		return 0;
+	lock(&shard->lock);
+	if (shard->room) {
+		struct recorded_block *block =
+			find_place(blocks_of(shard), shard->room, hash, ~(uint64_t)address);
+
+		if (block->address) {
+			stack = block->stack;
+			clear(blocks_of(shard), shard->room, block);
+			shard->count--;
+		}
+	}
+	unlock(&shard->lock);
+	return stack;
+}
+
+/* Note who allocated the block; it is inlined, so that stacks begin at a known depth. */
+static inline __attribute__((always_inline)) void *record_any(void *block)
+{
+	void *frames[ALL_FRAMES];
+	int count;
+	uint64_t stack;
+
+	if (!block || is_inside || !is_ready)
+		return block;
+	is_inside = true;
+	count = backtrace(frames, ALL_FRAMES) - OWN_FRAMES;
+	stack = count > 0 ? find_stack(frames + OWN_FRAMES, (size_t)count) : 0;
+	__atomic_add_fetch(&heapcore_recorder.recorded, 1, __ATOMIC_RELAXED);
+	if (stack)
+		insert((uint64_t)block, stack);
+	else
+		__atomic_add_fetch(&heapcore_recorder.lost, 1, __ATOMIC_RELAXED);
+	is_inside = false;
+	return block;
+}
+
+static inline __attribute__((always_inline)) void *record(void *block)
+{
+	return block && is_wanted(block) ? record_any(block) : block;
+}
+
+static bool is_early(const void *block)
+{
+	return (const char *)block >= early && (const char *)block < early + EARLY_BYTES;
+}
+
+/* What dlsym() itself allocates; it is zero, and is never freed. */
+static void *allocate_early(size_t size)
+{
+	void *block = early + early_used;
+
+	if (size > EARLY_BYTES - UNIT - early_used)
+		return NULL;
+	early_used += (size + UNIT - 1) / UNIT * UNIT;
+	return block;
+}
+
+static void find_allocator(void)
+{
+#define FIND(name, symbol) next.name = (__typeof__(next.name))dlsym(RTLD_NEXT, symbol)
+	FIND(calloc, "calloc");
+	FIND(realloc, "realloc");
+	FIND(memalign, "memalign");
+	FIND(aligned_alloc, "aligned_alloc");
+	FIND(posix_memalign, "posix_memalign");
+	FIND(valloc, "valloc");
+	FIND(pvalloc, "pvalloc");
+	FIND(free, "free");
+	FIND(usable, "malloc_usable_size");
+	FIND(malloc, "malloc"); /* the last: that it is there says that all are */
+#undef FIND
+}
+
+static bool has_allocator(void)
+{
+	static bool is_looking;
+
+	if (next.malloc)
+		return true;
+	if (is_looking)
+		return false;
+	is_looking = true;
+	find_allocator();
+	is_looking = false;
+	return next.malloc;
+}
+
+static void read_sizes(void)
+{
+	const char *text = getenv(RECORDER_SIZES);
+
+	has_sizes = next.usable && text && *text;
+	while (has_sizes && *text) {
+		size_t size = strtoul(text, NULL, 10) / UNIT;
+
+		/* What is left of a free block may be added to one that is allocated. */
+		for (size_t i = size; i <= size + 1; i++)
+			wanted[i < SIZES ? i : SIZES - 1] = 1;
+		if (size > 0)
+			wanted[size - 1 < SIZES ? size - 1 : SIZES - 1] = 1;
+		text += strcspn(text, ",");
+		text += *text == ',';
+	}
+}
+
+/* Only the thread that called fork() is there. */
+static void begin_child(void)
+{
+	stacks_lock = 0;
+	for (size_t i = 0; i < RECORDER_SHARDS; i++)
+		heapcore_recorder.shards[i].lock = 0;
+}
+
+static __attribute__((constructor)) void begin(void)
+{
+	void *frame;
+
+	if (!has_allocator())
+		return;
+	is_inside = true;
+	backtrace(&frame, 1); /* it loads the unwinder, which allocates */
+	read_sizes();
+	slots = map(STACK_SLOTS * sizeof(*slots));
+	heapcore_recorder.stacks = ~(uint64_t)map(RECORDER_STACK_WORDS * sizeof(uint64_t));
+	heapcore_recorder.stack_words = 1;
+	pthread_atfork(NULL, NULL, begin_child);
+	is_inside = false;
+	if (!slots || ~heapcore_recorder.stacks == 0)
+		return;
+	memcpy(heapcore_recorder.magic, RECORDER_MAGIC, sizeof(RECORDER_MAGIC));
+	is_ready = true;
+}
+
+void *malloc(size_t size)
+{
+	return has_allocator() ? record(next.malloc(size)) : allocate_early(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return has_allocator() ? record(next.calloc(count, size)) : allocate_early(count * size);
+}
+
+void free(void *block)
+{
+	if (is_early(block))
+		return;
+	forget(block);
+	if (next.free)
+		next.free(block);
+}
+
+void *realloc(void *block, size_t size)
+{
+	uint64_t stack;
+	void *moved;
+
+	if (is_early(block)) {
+		moved = malloc(size);
+		if (moved)
+			memcpy(moved, block, size);
+		return moved;
+	}
+	if (!has_allocator())
+		return allocate_early(size);
+	stack = forget(block);
+	moved = next.realloc(block, size);
+	if (!moved && size && stack)
+		insert((uint64_t)block, stack);
+	return record(moved);
+}
+
+/* Aligned ones have different sizes in each run: what is cut off before them is at times too small.
+ */
+void *memalign(size_t alignment, size_t size)
+{
+	return has_allocator() ? record_any(next.memalign(alignment, size)) : NULL;
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return has_allocator() ? record_any(next.aligned_alloc(alignment, size)) : NULL;
+}
+
+int posix_memalign(void **ret, size_t alignment, size_t size)
+{
+	int error = has_allocator() ? next.posix_memalign(ret, alignment, size) : ENOMEM;
+
+	if (error == 0)
+		record_any(*ret);
+	return error;
+}
+
+void *valloc(size_t size)
+{
+	return has_allocator() ? record_any(next.valloc(size)) : NULL;
+}
+
+void *pvalloc(size_t size)
+{
+	return has_allocator() ? record_any(next.pvalloc(size)) : NULL;
+}

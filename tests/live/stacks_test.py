@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""
+Who allocated what leaked, by a second run with the recorder: against what the program wrote down,
+and against valgrind.
+"""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import LiveTest
+
+OWN = re.compile(r"(by_\w+|first|second|others|recursion)\b")
+FLAGS = ("-g", "-O2", "-std=c++17", "-pthread")
+
+
+@unittest.skipIf(harness.SANITIZED, "the sanitizer has a malloc of its own")
+class StacksTest(LiveTest):
+    def run_gate(self, *words, stdin=subprocess.DEVNULL, status=harness.FOUND, **variables):
+        """What `run` says, as JSON, and its messages."""
+        report = self.path("report.json")
+        result = harness.run(harness.HEAPCORE, "run", "-o", report, *words, stdin=stdin,
+                             env=harness.environment(**variables))
+        self.assertEqual(result.returncode, status, result.stderr)
+        with open(report, encoding="utf-8") as file:
+            return json.load(file)["tables"], result.stderr
+
+    def stacks(self, tables):
+        """How many roots have which of the program's own calls."""
+        calls, found = collections.defaultdict(list), collections.Counter()
+        for table in tables:
+            for row in table["rows"]:
+                if table["name"] == "leak call":
+                    calls[row["fingerprint"], row["stack"]].append(row["function"])
+        for table in tables:
+            for row in table["rows"]:
+                if table["name"] == "leak stack":
+                    names = [OWN.match(name) for name in
+                             calls[row["fingerprint"], row["stack"]]]
+                    own = [match[1] for match in names if match]
+                    found[" ".join(own)] += row["count"]
+        return found
+
+    def check(self, program, *words):
+        truth = self.path("truth")
+        if os.path.exists(truth):
+            os.unlink(truth)
+        tables, _ = self.run_gate(*words, "--", program, HEAPCORE_TRUTH=truth)
+        with open(truth, encoding="ascii") as file:
+            lines = (line.split(maxsplit=1) for line in file.read().splitlines())
+            expected = {calls: int(count) for count, calls in lines}
+        found = self.stacks(tables)
+        # Those of the recursion have all its calls.
+        found = collections.Counter({
+            re.sub(r"( recursion){6}$", " recursion recursion recursion", calls): count
+            for calls, count in found.items()})
+        self.assertEqual(dict(found), expected)
+
+    def test_stacks_are_those_that_the_program_says(self):
+        for flags in (), ("-O0",), ("-fno-omit-frame-pointer",), ("-no-pie",):
+            with self.subTest(flags):
+                program = self.compile("stacks", "stacks.cpp", flags=(*FLAGS, *flags),
+                                       compiler="g++")
+                self.check(program)
+                self.check(program, "--stacks=always")
+
+    def test_leaks_are_said_with_who_allocated_them(self):
+        program = self.compile("stacks", "stacks.cpp", flags=FLAGS, compiler="g++")
+        _, text = self.run_gate("--", program)
+        self.assertIn("runs once more", text)
+        self.assertRegex(text, r"allocated by by_calloc\(?\)? \(stacks\.cpp:\d+\)")
+        self.assertRegex(text, r"Leak \w+: of 50 in a second run, 30 were allocated by\n"
+                               r"    by_malloc\(.*\) at .*stacks\.cpp:\d+ \(stacks\)\n"
+                               r"    first\(\) at")
+
+    def test_nothing_is_run_again_where_nothing_counts(self):
+        counter = self.path("counter")
+        program = self.compile("count", text="""
+            #include <stdio.h>
+            #include <stdlib.h>
+            int main(int count, char **arguments)
+            {
+                FILE *file = fopen(arguments[1], "a");
+                void *volatile lost = count > 2 ? malloc(500) : NULL;
+                lost = NULL;
+                fputc('x', file);
+                fclose(file);
+                return 0;
+            }""", flags=("-g", "-O0"))
+
+        def runs(*words):
+            with open(counter, encoding="ascii") as file:
+                count = len(file.read())
+            os.unlink(counter)
+            return count
+
+        self.run_gate("--", program, counter, status=harness.FINE)
+        self.assertEqual(runs(), 1)
+        self.run_gate("--", program, counter, "lose")
+        self.assertEqual(runs(), 2)
+        self.run_gate("--stacks=never", "--", program, counter, "lose")
+        self.assertEqual(runs(), 1)
+        self.run_gate("--stacks=always", "--", program, counter, "lose")
+        self.assertEqual(runs(), 1)
+        self.run_gate("--max-leaked=1", "--", program, counter, "lose", status=harness.FINE)
+        self.assertEqual(runs(), 1)
+        with subprocess.Popen(["cat"], stdout=subprocess.PIPE, stdin=subprocess.PIPE) as cat:
+            _, text = self.run_gate("--", program, counter, "lose", stdin=cat.stdout)
+            cat.stdin.close()
+        self.assertIn("standard input cannot be read again", text)
+        self.assertEqual(runs(), 1)
+
+    def test_a_file_is_read_from_the_beginning_again(self):
+        program = self.compile("read", text="""
+            #include <stdio.h>
+            #include <stdlib.h>
+            __attribute__((noinline)) void lose_line(void) { *(char *volatile *)&(char *){0} = malloc(300); }
+            int main(void)
+            {
+                char line[100];
+                while (fgets(line, sizeof(line), stdin))
+                    lose_line();
+                return 0;
+            }""", flags=("-g", "-O0"))
+        with open(self.path("input"), "w+", encoding="ascii") as file:
+            file.write("a\nb\nc\n")
+            file.seek(2)
+            tables, _ = self.run_gate("--", program, stdin=file)
+        rows = [row for table in tables if table["name"] == "leak stack" for row in table["rows"]]
+        self.assertEqual([row["count"] for row in rows], [2])
+
+    def test_what_cannot_be_recorded_is_said(self):
+        program = self.compile("static", text="""
+            #include <stdlib.h>
+            int main(void) { void *volatile lost = malloc(500); lost = NULL; return 0; }
+            """, flags=("-g", "-O0", "-static"))
+        tables, text = self.run_gate("--", program)
+        self.assertIn("the recorder did not run in the program", text)
+        self.assertFalse(self.stacks(tables))
+
+    @unittest.skipUnless(shutil.which("valgrind"), "there is no valgrind")
+    def test_stacks_are_those_of_valgrind(self):
+        program = self.compile("stacks", "stacks.cpp", flags=FLAGS, compiler="g++")
+        tables, _ = self.run_gate("--", program)
+        text = subprocess.run(harness.valgrind("--leak-check=full", "--num-callers=30", program),
+                              capture_output=True, text=True, check=False,
+                              env=harness.environment()).stderr
+        found = collections.Counter()
+        for record in re.split(r"==\d+== \n", text):
+            lost = re.search(r"bytes in ([\d,]+) blocks are definitely lost", record)
+            if lost:
+                names = [OWN.match(name) for name in re.findall(r"(?:at|by) 0x\w+: (\S+)", record)]
+                own = " ".join(match[1] for match in names if match)
+                found[own] += int(lost[1].replace(",", ""))
+        self.assertEqual(self.stacks(tables), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
