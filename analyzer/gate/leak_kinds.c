@@ -20,6 +20,7 @@ static void kind_deinit(struct leak_kind *kind)
 	free(kind->holder);
 	free(kind->type_reason);
 	free(kind->allocated_by);
+	free(kind->source);
 }
 
 void leak_kinds_deinit(struct leak_kinds *kinds)

@@ -44,6 +44,8 @@ struct leak_kind {
 
 	/* Of the example, see allocated_by_find(); owned, or NULL; as above. */
 	char *allocated_by;
+	/* Where in its source, "/src/server.c:5", by the calls of a second run; owned, or NULL. */
+	char *source;
 
 	/* Who lost it, where that is no fault of the program, and why; or NULL. */
 	const char *known_owner, *known_cause;

@@ -236,23 +236,22 @@ static bool is_library(const struct module *module)
 	return !module;
 }
 
-char *leak_stack_caller(const struct leak_stacks *stacks, const struct backtrace *calls)
+const struct frame *leak_stack_caller(const struct backtrace *calls)
 {
-	list_for_each(frame, calls->frames, calls->count) {
-		_cleanup_(free) char *name = NULL;
-		const char *source;
-
-		if (is_library(frame->module) || !frame->function ||
-		    strncmp(frame->function, "std::", 5) == 0 ||
-		    strncmp(frame->function, "__gnu_cxx::", 11) == 0)
-			continue;
-		name = short_name(frame->function);
-		if (!name)
-			return NULL;
-		source = frame->source ? strrchr(frame->source, '/') : NULL;
-		source = source ? source + 1 : frame->source;
-		return source ? format_text("%s (%s)", name, source)
-			      : format_text("%s (%s)", name, module_name(frame->module));
-	}
+	list_for_each(frame, calls->frames, calls->count)
+		if (!is_library(frame->module) && frame->function &&
+		    strncmp(frame->function, "std::", 5) != 0 &&
+		    strncmp(frame->function, "__gnu_cxx::", 11) != 0)
+			return frame;
 	return NULL;
+}
+
+char *leak_caller_text(const struct frame *frame)
+{
+	_cleanup_(free) char *name = short_name(frame->function);
+	const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
+	const char *source = folder ? folder + 1 : frame->source;
+
+	return name ? format_text("%s (%s)", name, source ? source : module_name(frame->module))
+		    : NULL;
 }

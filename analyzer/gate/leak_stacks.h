@@ -39,7 +39,10 @@ const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64
 struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct leak_stack *stack,
 			       struct backtrace *ret);
 
-/* The innermost of the calls that is no library's, "conn_new (conn.c:5)"; to be freed; or NULL. */
-char *leak_stack_caller(const struct leak_stacks *stacks, const struct backtrace *calls);
+/* The innermost of the calls that is no library's; NULL: all are. */
+const struct frame *leak_stack_caller(const struct backtrace *calls);
+
+/* "conn_new (conn.c:5)"; to be freed; NULL if memory is short. */
+char *leak_caller_text(const struct frame *frame);
 
 #endif

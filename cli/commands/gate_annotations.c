@@ -9,19 +9,42 @@
 enum { MOST_ANNOTATIONS = 10 };
 
 /*
- * The dump's text may hold anything: what a terminal would not be given is escaped. What is an
- * escape in the command is written as "%25".
+ * The dump's text may hold anything: what a terminal would not be given is escaped. What means
+ * something in the command is written as "%25".
  */
-static void write_escaped(FILE *out, const char *text)
+static void write_without(FILE *out, const char *text, const char *special)
 {
 	_cleanup_(free) char *plain = text_as_is(text);
 
 	for (const char *c = plain ? plain : ""; *c; c++) {
-		if (*c == '%')
-			fputs("%25", out);
+		if (strchr(special, *c))
+			fprintf(out, "%%%02X", (unsigned int)(unsigned char)*c);
 		else
 			putc(*c, out);
 	}
+}
+
+static void write_escaped(FILE *out, const char *text)
+{
+	write_without(out, text, "%");
+}
+
+static void write_property(FILE *out, const char *text)
+{
+	write_without(out, text, "%:,");
+}
+
+/* Where it is shown beside the source: "file=server.c,line=5,". */
+static void write_place(FILE *out, const char *source)
+{
+	const char *colon = source ? strrchr(source, ':') : NULL;
+	_cleanup_(free) char *file = colon ? strndup(source, (size_t)(colon - source)) : NULL;
+
+	if (!file)
+		return;
+	fputs("file=", out);
+	write_property(out, file);
+	fprintf(out, ",line=%lu,", strtoul(colon + 1, NULL, 10));
 }
 
 void gate_annotate(const struct leak_kinds *kinds, FILE *out)
@@ -39,10 +62,17 @@ void gate_annotate(const struct leak_kinds *kinds, FILE *out)
 		if (!leak_counts(kind))
 			continue;
 		label = leak_kind_label(kind);
-		fprintf(out, "::error title=Leak %016" PRIx64 "::%s x ", kind->fingerprint,
+		fputs("::error ", out);
+		write_place(out, kind->source);
+		fprintf(out, "title=Leak %016" PRIx64 "::%s x ", kind->fingerprint,
 			grouped(kind->roots, roots));
 		write_escaped(out, label ? label : kind->name);
-		fprintf(out, " leaked: %s bytes lost\n", grouped(kind->bytes, bytes));
+		fprintf(out, " leaked: %s bytes lost", grouped(kind->bytes, bytes));
+		if (kind->allocated_by) {
+			fputs(", allocated by ", out);
+			write_escaped(out, kind->allocated_by);
+		}
+		putc('\n', out);
 		written++;
 	}
 }

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_SIZES = 256, MOST_STACKS = 3, FINGERPRINT_SIZE = 17 };
 
@@ -39,6 +40,31 @@ static char *list_sizes(const struct analysis *analysis, const struct leak_kinds
 	return text;
 }
 
+/* Forges know files by their path from where they run. */
+static char *source_here(const char *source)
+{
+	_cleanup_(free) char *folder = get_current_dir_name();
+	size_t length = folder ? strlen(folder) : 0;
+	bool is_below = length > 1 && strncmp(source, folder, length) == 0 && source[length] == '/';
+
+	return strdup(is_below ? source + length + 1 : source);
+}
+
+static struct error *set_caller(struct leak_kind *kind, const struct frame *frame)
+{
+	char *text = leak_caller_text(frame);
+
+	if (!text)
+		return &error_no_memory;
+	free(kind->allocated_by);
+	kind->allocated_by = text;
+	if (!frame->source)
+		return NULL;
+	free(kind->source);
+	kind->source = source_here(frame->source);
+	return kind->source ? NULL : &error_no_memory;
+}
+
 /* Who allocated a kind is known better now. */
 static struct error *name_callers(struct leak_kinds *kinds, const struct leak_stacks *stacks)
 {
@@ -46,22 +72,20 @@ static struct error *name_callers(struct leak_kinds *kinds, const struct leak_st
 		struct leak_kind *kind = &kinds->list[i];
 		struct backtrace calls = { 0 };
 		const struct leak_stack *stack;
+		const struct frame *caller;
 		struct error *error;
 		size_t count;
-		char *caller;
 
 		stack = leak_stacks_of(stacks, kind->fingerprint, &count);
 		if (!leak_counts(kind) || !stack)
 			continue;
 		error = leak_stack_calls(stacks, stack, &calls);
-		caller = error ? NULL : leak_stack_caller(stacks, &calls);
+		caller = error ? NULL : leak_stack_caller(&calls);
+		if (caller)
+			error = set_caller(kind, caller);
 		free(calls.frames);
 		if (error)
 			return error;
-		if (!caller)
-			continue;
-		free(kind->allocated_by);
-		kind->allocated_by = caller;
 	}
 	return NULL;
 }

@@ -469,7 +469,9 @@ class GateTest(unittest.TestCase):
         lines = [line for line in result.stderr.splitlines() if line.startswith("::")]
         self.assertEqual(lines, [
             f"::error title=Leak {leak['fingerprint']}::{leak['roots']} x {leak['kind']} "
-            f"leaked: {leak['bytes']} bytes lost" for leak in kinds])
+            f"leaked: {leak['bytes']} bytes lost"
+            + (f", allocated by {leak['allocated_by']}" if leak["allocated_by"] else "")
+            for leak in kinds])
         self.assertNotIn("::error", run(self.orders, "gate").stderr)
 
     # Types

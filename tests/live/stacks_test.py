@@ -78,6 +78,26 @@ class StacksTest(LiveTest):
                                r"    by_malloc\(.*\) at .*stacks\.cpp:\d+ \(stacks\)\n"
                                r"    first\(\) at")
 
+    def test_forges_show_leaks_beside_the_source(self):
+        program = self.compile("stacks", "stacks.cpp", flags=FLAGS, compiler="g++")
+        with open(os.path.join(harness.PROGRAMS, "stacks.cpp"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        line = next(i for i, text in enumerate(lines, 1) if " = calloc(" in text)
+        log, junit = self.path("log.sarif"), self.path("junit.xml")
+        result = harness.run(
+            harness.HEAPCORE, "run", "-o", log, "-o", f"junit:{junit}", "--", program,
+            stdin=subprocess.DEVNULL, cwd=os.path.dirname(harness.PROGRAMS),
+            env=harness.environment(GITHUB_ACTIONS="true"))
+        self.assertRegex(result.stderr, rf"::error file=programs/stacks\.cpp,line={line},"
+                                        r"title=Leak \w+::7 x .* lost, allocated by by_calloc")
+        with open(log, encoding="utf-8") as file:
+            places = [place["physicalLocation"] for result in json.load(file)["runs"][0]["results"]
+                      for place in result["locations"]]
+        self.assertIn({"artifactLocation": {"uri": "programs/stacks.cpp"},
+                       "region": {"startLine": line}}, places)
+        with open(junit, encoding="utf-8") as file:
+            self.assertIn("allocated by by_calloc", file.read())
+
     def test_nothing_is_run_again_where_nothing_counts(self):
         counter = self.path("counter")
         program = self.compile("count", text="""

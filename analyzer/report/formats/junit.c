@@ -80,18 +80,20 @@ static void write_leak(struct report *report, const struct value *values)
 {
 	const char *state = report_text_of(report, values, "state");
 	const char *kind = report_text_of(report, values, "kind");
+	const char *by = report_text_of(report, values, "allocated by");
 	_cleanup_(free) char *name = NULL, *text = NULL;
 	struct outcome outcome = { 0 };
 
 	name = format_text("%s %s", report_text_of(report, values, "fingerprint"), kind);
 	text = format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations, %" PRIu64
-			   " bytes, the first at 0x%" PRIx64,
+			   " bytes, the first at 0x%" PRIx64 "%s%s",
 			   report_text_of(report, values, "verdict"),
 			   report_number_of(report, values, "roots"),
 			   report_text_of(report, values, "label"),
 			   report_number_of(report, values, "allocations"),
 			   report_number_of(report, values, "bytes"),
-			   report_number_of(report, values, "address"));
+			   report_number_of(report, values, "address"),
+			   by && *by ? ", allocated by " : "", by ? by : "");
 	if (!name || !text) {
 		report->error = &error_no_memory;
 		return;

@@ -25,6 +25,7 @@ struct result {
 	const char *message;
 	const char *kind;     /* of the leak, or NULL */
 	const char *core;     /* NULL: that of the report */
+	const char *source;   /* "server.c:5", where it is to be mended; or "" or NULL */
 	const char *baseline; /* its state */
 	bool failed, suppressed, rule_is_known;
 };
@@ -38,7 +39,23 @@ static void write_rule(struct writer *writer, const struct result *result)
 	writer_text(writer, "}}");
 }
 
-/* A result's place: the dump, and the class is what there is of it. */
+/* The line of the source; false: none is known. */
+static bool write_source(struct writer *writer, const char *source)
+{
+	const char *colon = source ? strrchr(source, ':') : NULL;
+	_cleanup_(free) char *file = colon ? strndup(source, (size_t)(colon - source)) : NULL;
+	unsigned long line = file ? strtoul(colon + 1, NULL, 10) : 0;
+
+	if (!line)
+		return false;
+	json_uri(writer, file);
+	writer_text(writer, "}, \"region\": {\"startLine\": ");
+	writer_decimal(writer, line);
+	writer_text(writer, "}}");
+	return true;
+}
+
+/* A result's place: where it was allocated, or the dump; and the class is what there is of it. */
 static void write_place(struct writer *writer, const struct result *result,
 			const struct report_subject *subject)
 {
@@ -46,8 +63,10 @@ static void write_place(struct writer *writer, const struct result *result,
 
 	writer_text(writer,
 		    ", \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ");
-	json_uri(writer, result->core ? result->core : core);
-	writer_text(writer, "}}");
+	if (!write_source(writer, result->source)) {
+		json_uri(writer, result->core ? result->core : core);
+		writer_text(writer, "}}");
+	}
 	if (result->kind) {
 		writer_text(writer, ", \"logicalLocations\": [{\"fullyQualifiedName\": ");
 		json_text(writer, result->kind);
@@ -92,16 +111,19 @@ static char *leak_message(const struct report *report, const struct value *value
 {
 	const char *verdict = report_text_of(report, values, "verdict");
 	uint64_t roots = report_number_of(report, values, "roots");
+	const char *by;
 
 	if (absent)
 		return format_text("The leak of %s, %" PRIu64 " accepted by the baseline, is gone.",
 				   report_text_of(report, values, "kind"), roots);
+	by = report_text_of(report, values, "allocated by");
 	return format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
-			   " bytes lost in total; the first is at 0x%" PRIx64 ".",
+			   " bytes lost in total%s%s; the first is at 0x%" PRIx64 ".",
 			   strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots,
 			   report_text_of(report, values, "label"),
 			   report_number_of(report, values, "allocations"),
 			   report_number_of(report, values, "bytes"),
+			   by && *by ? ", allocated by " : "", by ? by : "",
 			   report_number_of(report, values, "address"));
 }
 
@@ -119,6 +141,7 @@ static void write_leak(struct report *report, const struct value *values)
 		.summary = summary,
 		.message = message,
 		.kind = kind,
+		.source = absent ? NULL : report_text_of(report, values, "source"),
 		.baseline = absent			 ? "absent"
 			    : known			 ? "unchanged"
 			    : strcmp(state, "more") == 0 ? "updated"
