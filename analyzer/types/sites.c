@@ -494,6 +494,8 @@ static bool add_function(struct sites *sites, uint64_t address, type_number type
 		return false;
 	if (function.allocated != NO_TYPE && function.allocated != type)
 		return true;
+	if (!function.name)
+		return false;
 	for (size_t i = 0; i < ret->count; i++)
 		if (strcmp(ret->names[i], function.name) == 0) {
 			ret->source = NULL;

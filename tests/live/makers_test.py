@@ -20,6 +20,37 @@ ONE_OF = {
 TOO_MANY = {"on_open", "on_close", "on_read", "on_write"}
 
 
+LIBRARY = r"""
+#include <cstdio>
+#include <memory>
+#include <unistd.h>
+struct Conn { Conn *next; long numbers[4]; };
+static Conn *conns;
+__attribute__((noinline)) static void open_conn(bool is_kept)
+{
+    std::unique_ptr<Conn> made = std::make_unique<Conn>();
+    Conn *conn = made.release();
+
+    conn->numbers[0] = 7;
+    conn->next = conns;
+    if (is_kept)
+        conns = conn;
+    else
+        printf("lost %ld\n", (long)conn);
+}
+int main()
+{
+    for (int i = 0; i < 20; i++)
+        open_conn(true);
+    for (int i = 0; i < 5; i++)
+        open_conn(false);
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+"""
+
+
 class MakersTest(LiveTest):
     def core(self, *flags, compiler="gcc"):
         """A core, and addresses by who made them."""
@@ -117,6 +148,21 @@ class MakersTest(LiveTest):
     def test_classes_of_clang(self):
         for flags in "-O0", "-O2":
             self.check_classes(flags, compiler="clang++")
+
+    def test_library_is_no_caller(self):
+        """Who calls std::make_unique() is named where that is inlined, and
+        nobody where it is a function of its own: never the library."""
+        for level, names in (("-O0", set()), ("-O2", {"open_conn"})):
+            program = self.compile("library", compiler="g++", text=LIBRARY,
+                                   flags=("-g", level))
+            process = self.start([program])
+            lost = [int(line.split()[1]) for line in process.said
+                    if line.startswith("lost")]
+            core = snap(process, self.path("core"))
+            said = ask("-q", core, "describe", f"{lost[0]:x}").stdout
+            self.assertIn("Conn", said)
+            by = re.findall(r"^It was allocated by (.*?) \(.*\)\.$", said, re.M)
+            self.assertEqual(set(by), names, said)
 
     def test_without_debug_information(self):
         core, made = self.core("-g0", "-O2")

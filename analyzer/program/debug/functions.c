@@ -311,6 +311,22 @@ static type_number allocated_by(struct debug *debug, const struct type_table *ta
 	return NO_TYPE;
 }
 
+/* Whether the function is of the C++ library, which allocates for its callers. */
+static bool is_of_standard_library(Dwarf_Die *function)
+{
+	static const char *const places[] = { "_ZSt", "_ZNSt", "_ZNKSt", "_ZNSa", "_ZN9__gnu_cxx" };
+	Dwarf_Attribute attribute;
+	const char *name;
+
+	if (!dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute) ||
+	    !(name = dwarf_formstring(&attribute)))
+		return false;
+	for (size_t i = 0; i < COUNT_OF(places); i++)
+		if (strncmp(name, places[i], strlen(places[i])) == 0)
+			return true;
+	return false;
+}
+
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret)
 {
@@ -322,6 +338,7 @@ bool debug_find_function(struct debug *debug, const struct type_table *table, ui
 	bool is_found = false;
 	size_t count;
 
+	*ret = (struct code_function){ NULL };
 	if (!code_place_find(debug, address, &place))
 		return false;
 	if (!source_line_find(&place.lines, place.address, &line))
@@ -329,15 +346,17 @@ bool debug_find_function(struct debug *debug, const struct type_table *table, ui
 	count = code_scopes(&place, scopes);
 	for (size_t i = 0; i < count; i++) {
 		bool is_inlined = dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
-		bool names_it;
+		bool is_library, names_it;
 
 		if (!is_inlined && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
 			continue;
 		if (allocated == NO_TYPE)
 			allocated = allocated_by(debug, table, &scopes[i]);
-		names_it = points_to(table, &scopes[i], pointee) ||
-			   has_pointer(&walk, &scopes[i], pointee, 0);
-		if (names_it || (!is_found && (!is_inlined || !returns_bytes(table, &scopes[i])))) {
+		is_library = is_of_standard_library(&scopes[i]);
+		names_it = !is_library && (points_to(table, &scopes[i], pointee) ||
+					   has_pointer(&walk, &scopes[i], pointee, 0));
+		if (names_it || (!is_found && !is_library &&
+				 (!is_inlined || !returns_bytes(table, &scopes[i])))) {
 			ret->name = debug_entry_name(debug, &scopes[i]);
 			ret->source = short_source(debug, &line);
 			is_found = true;
@@ -346,7 +365,7 @@ bool debug_find_function(struct debug *debug, const struct type_table *table, ui
 			break;
 	}
 	ret->allocated = allocated;
-	return is_found && ret->name;
+	return ret->name || allocated != NO_TYPE;
 }
 
 type_number debug_vtable_type(struct debug *debug, const struct type_table *table, uint64_t address)

@@ -41,7 +41,7 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 				    function_visit visit, void *data);
 
 struct code_function {
-	const char *name;
+	const char *name;   /* NULL: only the C++ library's own functions are there */
 	const char *source; /* where the address is in it, as "conn.c:41"; or NULL */
 	/*
 	 * What a standard allocator's allocate() around the address gives: an inlined
@@ -53,7 +53,8 @@ struct code_function {
 /*
  * Of the functions at an address of code, which are inlined into each other, the innermost that
  * returns a pointer to the type, or has a variable that is one; else the innermost that does not
- * return "void *" or "char *", or the outermost. Strings live as long as struct debug.
+ * return "void *" or "char *", or the outermost. The C++ library's, such as std::make_unique(), are
+ * passed over: what called them has the allocation. Strings live as long as struct debug.
  */
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret);
