@@ -9,7 +9,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,15 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unwind.h>
 
 enum {
-	FIRST_ROOM = 1 << 10,  /* of a shard, in blocks */
-	STACK_SLOTS = 1 << 20, /* of the table by which equal stacks are one */
-	EARLY_BYTES = 1 << 16, /* for what is allocated while the allocator is looked for */
-	UNIT = 16,	       /* of early blocks, and of sizes */
-	SIZES = 1 << 12,       /* times UNIT; larger ones are alike */
-	OWN_FRAMES = 1,	       /* of the recorder, in each stack */
-	ALL_FRAMES = RECORDER_DEPTH + OWN_FRAMES,
+	FIRST_ROOM = 1 << 10,	/* of a shard, in blocks */
+	STACK_SLOTS = 1 << 20,	/* of the table by which equal stacks are one */
+	EARLY_BYTES = 1 << 16,	/* for what is allocated while the allocator is looked for */
+	UNIT = 16,		/* of early blocks, and of sizes */
+	SIZES = 1 << 12,	/* times UNIT; larger ones are alike */
+	OWN_FRAMES = 2,		/* of the recorder, in each stack: malloc(), and what walks it */
+	CACHED = 256,		/* stacks of a thread */
+	LARGEST_SPAN = 1 << 20, /* of a stack that is looked at again, in bytes */
 };
 
 struct recorder_header heapcore_recorder = { .version = RECORDER_VERSION };
@@ -84,7 +85,7 @@ static struct recorded_block *blocks_of(const struct recorder_shard *shard)
 	return (struct recorded_block *)~shard->blocks;
 }
 
-static bool is_stack(uint64_t at, void *const *frames, size_t count)
+static bool is_stack(uint64_t at, const uint64_t *frames, size_t count)
 {
 	const uint64_t *words = stack_words() + at;
 
@@ -92,13 +93,13 @@ static bool is_stack(uint64_t at, void *const *frames, size_t count)
 }
 
 /* Where those return addresses stand among all stacks; 0: there is no room. */
-static uint64_t find_stack(void *const *frames, size_t count)
+static uint64_t find_stack(const uint64_t *frames, size_t count)
 {
 	struct recorder_header *header = &heapcore_recorder;
 	uint64_t hash = count, place, at = 0;
 
 	for (size_t i = 0; i < count; i++)
-		hash = recorder_hash(hash ^ (uint64_t)frames[i]);
+		hash = recorder_hash(hash ^ frames[i]);
 	lock(&stacks_lock);
 	place = hash % STACK_SLOTS;
 	while (slots[place] && !is_stack(slots[place], frames, count))
@@ -216,18 +217,100 @@ static uint64_t forget(void *address)
 	return stack;
 }
 
+/*
+ * A stack that was walked, with the places of its return addresses: as long as these stand there,
+ * it is the same. To walk a stack takes a microsecond for every three calls, to look is nearly
+ * nothing.
+ */
+struct walked {
+	const void *frame; /* of malloc() */
+	uint64_t stack;	   /* 0: none */
+	uint64_t count;
+	const uint64_t *places[RECORDER_DEPTH];
+	uint64_t addresses[RECORDER_DEPTH];
+};
+
+struct walk {
+	struct walked *walked;
+	size_t skipped;
+	bool is_odd; /* an address does not stand where it should, or on another stack, it seems */
+};
+
+static pthread_key_t cache_key;
+static __thread struct walked *cache __attribute__((tls_model("initial-exec")));
+
+static void drop_cache(void *memory)
+{
+	cache = NULL;
+	munmap(memory, CACHED * sizeof(struct walked));
+}
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data)
+{
+	struct walk *walk = data;
+	struct walked *walked = walk->walked;
+	/* Where the address was that leads here: below what the inner call had on the stack. */
+	const uint64_t *place = (const uint64_t *)_Unwind_GetCFA(context) - 1;
+	uint64_t address = _Unwind_GetIP(context);
+
+	if (walk->skipped < OWN_FRAMES) {
+		walk->skipped++;
+		return _URC_NO_REASON;
+	}
+	if (!address || walked->count == RECORDER_DEPTH)
+		return _URC_END_OF_STACK;
+	walk->is_odd |=
+		*place != address || (uint64_t)place - (uint64_t)walked->frame > LARGEST_SPAN;
+	walked->places[walked->count] = place;
+	walked->addresses[walked->count++] = address;
+	return _URC_NO_REASON;
+}
+
+static bool is_same(const struct walked *walked, const void *frame)
+{
+	bool same = walked->stack && walked->frame == frame;
+
+	for (uint64_t i = 0; same && i < walked->count; i++)
+		same = *walked->places[i] == walked->addresses[i];
+	return same;
+}
+
+/* Returns the stack of malloc()'s caller, or 0. */
+static __attribute__((noinline)) uint64_t take_stack(const void *frame, const void *caller)
+{
+	struct walked other, *walked = &other;
+	struct walk walk;
+
+	if (!cache) {
+		cache = map(CACHED * sizeof(*cache));
+		pthread_setspecific(cache_key, cache);
+	}
+	if (cache)
+		walked = &cache[recorder_hash((uint64_t)frame ^ (uint64_t)caller) % CACHED];
+	if (cache && is_same(walked, frame))
+		return walked->stack;
+	walk = (struct walk){ .walked = walked };
+	walked->count = 0;
+	walked->frame = frame;
+	_Unwind_Backtrace(add_frame, &walk);
+	walked->stack = 0;
+	if (walked->count == 0)
+		return 0;
+	walked->stack = find_stack(walked->addresses, walked->count);
+	if (walk.is_odd)
+		walked->frame = NULL;
+	return walked->stack;
+}
+
 /* Note who allocated the block; it is inlined, so that stacks begin at a known depth. */
 static inline __attribute__((always_inline)) void *record_any(void *block)
 {
-	void *frames[ALL_FRAMES];
-	int count;
 	uint64_t stack;
 
 	if (!block || is_inside || !is_ready)
 		return block;
 	is_inside = true;
-	count = backtrace(frames, ALL_FRAMES) - OWN_FRAMES;
-	stack = count > 0 ? find_stack(frames + OWN_FRAMES, (size_t)count) : 0;
+	stack = take_stack(__builtin_frame_address(0), __builtin_return_address(0));
 	__atomic_add_fetch(&heapcore_recorder.recorded, 1, __ATOMIC_RELAXED);
 	if (stack)
 		insert((uint64_t)block, stack);
@@ -316,12 +399,9 @@ static void begin_child(void)
 
 static __attribute__((constructor)) void begin(void)
 {
-	void *frame;
-
-	if (!has_allocator())
+	if (!has_allocator() || pthread_key_create(&cache_key, drop_cache) != 0)
 		return;
 	is_inside = true;
-	backtrace(&frame, 1); /* it loads the unwinder, which allocates */
 	read_sizes();
 	slots = map(STACK_SLOTS * sizeof(*slots));
 	heapcore_recorder.stacks = ~(uint64_t)map(RECORDER_STACK_WORDS * sizeof(uint64_t));
