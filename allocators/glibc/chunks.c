@@ -323,6 +323,24 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 	return walk->end;
 }
 
+/*
+ * Whether top, which ends at end, goes on in a mapping that a debugger left out of the core, as
+ * nothing in it was written; the arena counts it. On i386, the heap's last page is one with huge
+ * pages.
+ */
+static bool ends_untouched(struct walk *walk, uint64_t end)
+{
+	const struct glibc_heap *heap = walk->heap;
+	const struct glibc_arena *arena = walk->arena;
+
+	if (!arena->main || end <= walk->end || image_find(heap->context.image, walk->end))
+		return false;
+	for (size_t i = 0; i < heap->parameters_count; i++)
+		if (end == page_below(heap->parameters[i].base + arena->stated_size))
+			return true;
+	return false;
+}
+
 static struct error *add_top(struct walk *walk, uint64_t top)
 {
 	uint64_t header = 0, size, end;
@@ -332,6 +350,12 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 	view_word(&walk->view, top + walk->heap->word, &header);
 	size = header_size(header);
 	end = top + size;
+	if (ends_untouched(walk, end)) {
+		walk->arena->size += end - walk->end;
+		end = walk->end;
+		size = end - top;
+		header = size | (header - header_size(header));
+	}
 	if (!sound_header(walk->arena, header & ~(NON_MAIN_ARENA | odd), walk->end - top,
 			  walk->heap->word) ||
 	    end % PAGE != 0) {
