@@ -238,27 +238,39 @@ static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t en
 	return NULL;
 }
 
-/* Variables of modules: the module has what they refer to. */
-static struct error *guess_by_modules(struct guessing *guessing)
+/* Variables of the loader, or of other modules: the module has what they refer to. */
+static struct error *guess_by_variables(struct guessing *guessing, bool of_loader)
 {
 	const struct program *program = analysis_program(guessing->analysis);
+	const char *loader = guessing->image->arch->loader;
 
 	for (size_t i = 0; i < guessing->image->region_count; i++) {
 		const struct region *region = &guessing->image->regions[i];
 		const struct module *module = program_find_module(program, region->start);
 		uint64_t end = region->end;
 		char guess[GUESS_SIZE];
-		const char *slash;
+		const char *slash, *name;
 
 		if (!module || !(region->rights & RIGHT_WRITE) || !region->bytes)
 			continue;
 		if (end > module->end)
 			end = module->end;
 		slash = strrchr(module->path, '/');
-		snprintf(guess, sizeof(guess), "of %.20s", slash ? slash + 1 : module->path);
+		name = slash ? slash + 1 : module->path;
+		if ((strcmp(name, loader) == 0) != of_loader)
+			continue;
+		snprintf(guess, sizeof(guess), "of %.20s", name);
 		TRY(scan(guessing, region->start, end, guess));
 	}
 	return NULL;
+}
+
+/* The loader comes last: it also refers to where other modules end, and that may be another's
+ * memory. */
+static struct error *guess_by_modules(struct guessing *guessing)
+{
+	TRY(guess_by_variables(guessing, false));
+	return guess_by_variables(guessing, true);
 }
 
 static struct error *guess_by_stacks(struct guessing *guessing)
