@@ -206,6 +206,24 @@ const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64
 	return first;
 }
 
+/* The calls up to main(), or to where a thread begins: what libc called before tells nothing. */
+static size_t count_own(const struct backtrace *calls)
+{
+	static const char *const starts[] = { "__libc_start_call_main", "__libc_start_main",
+					      "start_thread" };
+
+	for (size_t i = 0; i < calls->count; i++) {
+		const char *function = calls->frames[i].function;
+
+		if (function && strcmp(function, "main") == 0)
+			return i + 1;
+		for (size_t j = 0; function && j < sizeof(starts) / sizeof(starts[0]); j++)
+			if (strcmp(function, starts[j]) == 0)
+				return i;
+	}
+	return calls->count;
+}
+
 struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct leak_stack *stack,
 			       struct backtrace *ret)
 {
@@ -217,10 +235,7 @@ struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct le
 	    !image_read(image, at, words, (words[0] + 1) * sizeof(*words)))
 		return error_create(ERROR_NOT_SUPPORTED, "the recorder's stacks are damaged");
 	TRY(debug_calls_at(analysis_debug(stacks->analysis), words + 1, words[0], ret));
-	/* What called main() tells nothing. */
-	for (size_t i = 0; i < ret->count; i++)
-		if (ret->frames[i].function && strcmp(ret->frames[i].function, "main") == 0)
-			ret->count = i + 1;
+	ret->count = count_own(ret);
 	return NULL;
 }
 

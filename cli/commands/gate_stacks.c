@@ -141,10 +141,14 @@ static void write_calls(const struct leak_stacks *stacks, const struct leak_stac
 	for (size_t i = 0; !error && i < calls.count; i++) {
 		const struct frame *frame = &calls.frames[i];
 
+		const char *place = debug_name(analysis_debug(stacks->analysis), frame->address);
+
 		report_row(report, fingerprint, number, i, frame->address,
-			   frame->function ? frame->function : "unknown code",
+			   frame->function ? frame->function
+			   : place	   ? place
+					   : "unknown code",
 			   frame->inlined ? "(inlined)" : NULL, frame->source,
-			   frame->module ? module_name(frame->module) : NULL);
+			   frame->function && frame->module ? module_name(frame->module) : NULL);
 	}
 	report_end_table(report);
 	free(calls.frames);
