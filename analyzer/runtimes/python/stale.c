@@ -64,7 +64,7 @@ static bool is_behind_values(const struct python *python, const struct python_ty
 static bool is_behind_end(const struct python *python, const struct python_type *type,
 			  uint64_t object, uint64_t at, uint64_t size)
 {
-	uint64_t items = 0, end;
+	uint64_t items = 0, end, rounded;
 
 	if (type->item && !image_read_u64(python->context.image, object + ITEMS, &items))
 		return false;
@@ -72,7 +72,11 @@ static bool is_behind_end(const struct python *python, const struct python_type 
 	if (type->item && items > size / type->item)
 		return false;
 	end = (type->size + type->item * items + WORD - 1) & ~(uint64_t)(WORD - 1);
-	return end <= size && size - end < (size % ROUNDED ? MOST_ROUNDED : ROUNDED) && at >= end;
+	rounded = size % ROUNDED ? MOST_ROUNDED : ROUNDED;
+	/* Types make room for one more item than their objects have. */
+	if (end <= size && size - end >= rounded)
+		end = (end + type->item + WORD - 1) & ~(uint64_t)(WORD - 1);
+	return end <= size && size - end < rounded && at >= end;
 }
 
 /*
