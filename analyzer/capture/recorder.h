@@ -22,7 +22,7 @@ enum {
 	RECORDER_VERSION = 1,
 	RECORDER_SHARDS = 64,
 	RECORDER_DEPTH = 24,		/* of a stack, at most */
-	RECORDER_STACK_WORDS = 1 << 27, /* of all stacks; 0 is none */
+	RECORDER_STACK_WORDS = 1 << 23, /* of all stacks; 0 is none */
 };
 
 struct recorded_block {
@@ -31,11 +31,10 @@ struct recorded_block {
 };
 
 struct recorder_shard {
-	uint32_t lock;
-	uint32_t is_full; /* memory was short: some of its blocks are not recorded */
-	uint64_t count;	  /* of blocks */
-	uint64_t room;	  /* a power of two, or 0 */
-	uint64_t blocks;  /* the complement of their address */
+	uint64_t lock;
+	uint64_t count;	 /* of blocks */
+	uint64_t room;	 /* a power of two, or 0 */
+	uint64_t blocks; /* the complement of their address */
 };
 
 struct recorder_header {

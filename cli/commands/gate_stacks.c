@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_SIZES = 256, MOST_STACKS = 3, FINGERPRINT_SIZE = 17 };
+enum { MOST_SIZES = 256, MOST_STACKS = 100, MOST_AS_TEXT = 3, FINGERPRINT_SIZE = 17 };
 
 /* The sizes of the roots that count, "24,40"; "" if there are too many. To be freed. */
 static char *list_sizes(const struct analysis *analysis, const struct leak_kinds *kinds)
@@ -165,10 +165,11 @@ static void write_leak(const struct leak_stacks *stacks, const struct leak_stack
 		"Leak {fingerprint}: of {roots,}[ {run}], {count,} {count|was|were} allocated by",
 		{ "fingerprint", VALUE_TEXT }, { "stack", VALUE_NUMBER }, { "roots", VALUE_COUNT },
 		{ "count", VALUE_COUNT }, { "run", VALUE_TEXT });
-	static const struct table rest =
-		TABLE("more stacks", "    ... and by {count,} other {count|way|ways}: -o has all",
-		      { "fingerprint", VALUE_TEXT }, { "count", VALUE_COUNT });
-	const size_t shown = report->shortened && count > MOST_STACKS ? MOST_STACKS : count;
+	static const struct table rest = TABLE(
+		"more stacks", "    ... and by {count,} other {count|way|ways}[: {more}]",
+		{ "fingerprint", VALUE_TEXT }, { "count", VALUE_COUNT }, { "more", VALUE_TEXT });
+	const size_t most = report->shortened ? MOST_AS_TEXT : MOST_STACKS;
+	const size_t shown = count < most ? count : most;
 	char fingerprint[FINGERPRINT_SIZE];
 	uint64_t roots = 0;
 
@@ -180,7 +181,8 @@ static void write_leak(const struct leak_stacks *stacks, const struct leak_stack
 		write_calls(stacks, &first[i], fingerprint, i, report);
 	}
 	if (shown < count)
-		report_single(report, &rest, fingerprint, count - shown);
+		report_single(report, &rest, fingerprint, count - shown,
+			      report->shortened ? "-o has more" : NULL);
 }
 
 static bool is_of_any(const struct leak_kinds *kinds, uint64_t fingerprint)
@@ -194,6 +196,10 @@ static bool is_of_any(const struct leak_kinds *kinds, uint64_t fingerprint)
 void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks *stacks,
 		       struct report *report)
 {
+	static const struct table short_of_memory = TABLE(
+		"lost stacks",
+		"Who allocated {count,} {count|block|blocks} was not recorded: the recorder had no room",
+		{ "count", VALUE_COUNT });
 	const struct leak_stack *first, *end = stacks->list.items + stacks->list.count;
 	size_t count;
 
@@ -203,6 +209,8 @@ void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks 
 			write_leak(stacks, first, count,
 				   stacks->is_other ? "in a second run" : NULL, report);
 	}
+	if (stacks->lost)
+		report_single(report, &short_of_memory, stacks->lost);
 	for (first = stacks->list.items; first && first < end; first += count) {
 		leak_stacks_of(stacks, first->fingerprint, &count);
 		if (!is_of_any(kinds, first->fingerprint))

@@ -73,6 +73,7 @@ class StacksTest(LiveTest):
         program = self.compile("stacks", "stacks.cpp", flags=FLAGS, compiler="g++")
         _, text = self.run_gate("--", program)
         self.assertIn("runs once more", text)
+        self.assertNotIn("was not recorded", text)
         self.assertRegex(text, r"allocated by by_calloc\(?\)? \(stacks\.cpp:\d+\)")
         self.assertRegex(text, r"Leak \w+: of 50 in a second run, 30 were allocated by\n"
                                r"    by_malloc\(.*\) at .*stacks\.cpp:\d+ \(stacks\)\n"
@@ -162,6 +163,33 @@ class StacksTest(LiveTest):
         tables, text = self.run_gate("--", program)
         self.assertIn("the recorder did not run in the program", text)
         self.assertFalse(self.stacks(tables))
+
+    def test_what_had_no_room_is_said(self):
+        # 2^18 ways lead to the allocation; three quarters of that is what there is room for.
+        program = self.compile("ways", text="""
+            #include <stdlib.h>
+            static int left;
+            __attribute__((noipa)) void go(int depth, int way)
+            {
+                if (depth == 0) {
+                    void *volatile lost = malloc(24);
+                    lost = NULL;
+                } else if (way >> depth & 1) {
+                    go(depth - 1, way);
+                    left++;
+                } else {
+                    go(depth - 1, way);
+                    left--;
+                }
+            }
+            int main(void)
+            {
+                for (int i = 0; i < 1 << 18; i++)
+                    go(18, i << 1);
+                return 0;
+            }""", flags=("-g", "-O1", "-fno-optimize-sibling-calls"))
+        _, text = self.run_gate("--", program)
+        self.assertIn("Who allocated 65,536 blocks was not recorded", text)
 
     @unittest.skipUnless(shutil.which("valgrind"), "there is no valgrind")
     def test_stacks_are_those_of_valgrind(self):

@@ -21,7 +21,7 @@
 
 enum {
 	FIRST_ROOM = 1 << 10,	/* of a shard, in blocks */
-	STACK_SLOTS = 1 << 20,	/* of the table by which equal stacks are one */
+	STACK_SLOTS = 1 << 18,	/* of the table by which equal stacks are one */
 	EARLY_BYTES = 1 << 16,	/* for what is allocated while the allocator is looked for */
 	UNIT = 16,		/* of early blocks, and of sizes */
 	SIZES = 1 << 12,	/* times UNIT; larger ones are alike */
@@ -50,18 +50,18 @@ static size_t early_used;
 static bool is_ready, has_sizes;
 static uint8_t wanted[SIZES]; /* by usable size / UNIT */
 static uint32_t *slots;	      /* of stacks: where each is; 0: none */
-static uint32_t stacks_lock, stack_count;
+static uint64_t stacks_lock, stack_count;
 
 /* This thread is in the recorder: what it allocates there is not recorded. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
-static void lock(uint32_t *word)
+static void lock(uint64_t *word)
 {
 	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
 }
 
-static void unlock(uint32_t *word)
+static void unlock(uint64_t *word)
 {
 	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
 }
@@ -181,7 +181,6 @@ static void insert(uint64_t address, uint64_t stack)
 		shard->count += !block->address;
 		*block = (struct recorded_block){ ~address, stack };
 	} else {
-		shard->is_full = 1;
 		__atomic_add_fetch(&heapcore_recorder.lost, 1, __ATOMIC_RELAXED);
 	}
 	unlock(&shard->lock);
