@@ -40,10 +40,8 @@ struct recorder_shard {
 struct recorder_header {
 	char magic[16];
 	uint64_t version;
-	uint64_t recorded; /* blocks, freed ones included */
-	uint64_t lost;	   /* blocks that it had no room for */
-	uint64_t stacks;   /* the complement of their address */
-	uint64_t stack_words;
+	uint64_t lost;	 /* blocks that it had no room for */
+	uint64_t stacks; /* the complement of their address */
 	struct recorder_shard shards[RECORDER_SHARDS];
 };
 

@@ -51,6 +51,7 @@ static bool is_ready, has_sizes;
 static uint8_t wanted[SIZES]; /* by usable size / UNIT */
 static uint32_t *slots;	      /* of stacks: where each is; 0: none */
 static uint64_t stacks_lock, stack_count;
+static uint64_t stack_words = 1; /* in use */
 
 /* This thread is in the recorder: what it allocates there is not recorded. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
@@ -75,7 +76,7 @@ static void *map(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static uint64_t *stack_words(void)
+static uint64_t *stacks(void)
 {
 	return (uint64_t *)~heapcore_recorder.stacks;
 }
@@ -87,7 +88,7 @@ static struct recorded_block *blocks_of(const struct recorder_shard *shard)
 
 static bool is_stack(uint64_t at, const uint64_t *frames, size_t count)
 {
-	const uint64_t *words = stack_words() + at;
+	const uint64_t *words = stacks() + at;
 
 	return words[0] == count && memcmp(words + 1, frames, count * sizeof(*words)) == 0;
 }
@@ -95,8 +96,7 @@ static bool is_stack(uint64_t at, const uint64_t *frames, size_t count)
 /* Where those return addresses stand among all stacks; 0: there is no room. */
 static uint64_t find_stack(const uint64_t *frames, size_t count)
 {
-	struct recorder_header *header = &heapcore_recorder;
-	uint64_t hash = count, place, at = 0;
+	uint64_t hash = count, place, at;
 
 	for (size_t i = 0; i < count; i++)
 		hash = recorder_hash(hash ^ frames[i]);
@@ -106,12 +106,12 @@ static uint64_t find_stack(const uint64_t *frames, size_t count)
 		place = (place + 1) % STACK_SLOTS;
 	at = slots[place];
 	/* A quarter of the slots stays empty. */
-	if (!at && header->stack_words + count < RECORDER_STACK_WORDS &&
+	if (!at && stack_words + count < RECORDER_STACK_WORDS &&
 	    stack_count < STACK_SLOTS / 4 * 3) {
-		at = header->stack_words;
-		stack_words()[at] = count;
-		memcpy(stack_words() + at + 1, frames, count * sizeof(*frames));
-		header->stack_words += count + 1;
+		at = stack_words;
+		stacks()[at] = count;
+		memcpy(stacks() + at + 1, frames, count * sizeof(*frames));
+		stack_words += count + 1;
 		slots[place] = (uint32_t)at;
 		stack_count++;
 	}
@@ -186,11 +186,15 @@ static void insert(uint64_t address, uint64_t stack)
 	unlock(&shard->lock);
 }
 
+/* Whether blocks of so many units are recorded. */
+static uint8_t *wanted_at(size_t units)
+{
+	return &wanted[units < SIZES ? units : SIZES - 1];
+}
+
 static bool is_wanted(void *block)
 {
-	size_t size = has_sizes ? next.usable(block) / UNIT : 0;
-
-	return !has_sizes || wanted[size < SIZES ? size : SIZES - 1];
+	return !has_sizes || *wanted_at(next.usable(block) / UNIT);
 }
 
 /* Forget the block; returns its stack, or 0. */
@@ -310,7 +314,6 @@ static inline __attribute__((always_inline)) void *record_any(void *block)
 		return block;
 	is_inside = true;
 	stack = take_stack(__builtin_frame_address(0), __builtin_return_address(0));
-	__atomic_add_fetch(&heapcore_recorder.recorded, 1, __ATOMIC_RELAXED);
 	if (stack)
 		insert((uint64_t)block, stack);
 	else
@@ -376,13 +379,12 @@ static void read_sizes(void)
 
 	has_sizes = next.usable && text && *text;
 	while (has_sizes && *text) {
-		size_t size = strtoul(text, NULL, 10) / UNIT;
+		size_t units = strtoul(text, NULL, 10) / UNIT;
 
 		/* What is left of a free block may be added to one that is allocated. */
-		for (size_t i = size; i <= size + 1; i++)
-			wanted[i < SIZES ? i : SIZES - 1] = 1;
-		if (size > 0)
-			wanted[size - 1 < SIZES ? size - 1 : SIZES - 1] = 1;
+		*wanted_at(units) = *wanted_at(units + 1) = 1;
+		if (units > 0)
+			*wanted_at(units - 1) = 1;
 		text += strcspn(text, ",");
 		text += *text == ',';
 	}
@@ -404,7 +406,6 @@ static __attribute__((constructor)) void begin(void)
 	read_sizes();
 	slots = map(STACK_SLOTS * sizeof(*slots));
 	heapcore_recorder.stacks = ~(uint64_t)map(RECORDER_STACK_WORDS * sizeof(uint64_t));
-	heapcore_recorder.stack_words = 1;
 	pthread_atfork(NULL, NULL, begin_child);
 	is_inside = false;
 	if (!slots || ~heapcore_recorder.stacks == 0)
@@ -452,7 +453,8 @@ void *realloc(void *block, size_t size)
 	return record(moved);
 }
 
-/* Aligned ones have different sizes in each run: what is cut off before them is at times too small.
+/*
+ * Aligned ones have different sizes in each run: what is cut off before them is at times too small.
  */
 void *memalign(size_t alignment, size_t size)
 {
