@@ -292,6 +292,7 @@ enum { GRACE = 10 };
 struct corpse {
 	struct watch_message message;
 	char *path;
+	bool is_program; /* not a child of it */
 };
 
 struct run {
@@ -308,8 +309,7 @@ struct run {
 	bool lost;	     /* a process could not be looked into */
 	off_t input;	     /* where standard input began; -1: it cannot be read again */
 	char *preload;	     /* the recorder's file; owned; NULL: not unpacked */
-	struct corpse again; /* of the program's second run */
-	bool has_again;
+	struct corpse again; /* of the program's second run; its path is NULL if there was none */
 };
 
 /* A signal handler gets no argument. */
@@ -355,6 +355,7 @@ static void take_signals_back(void)
 	handle(SIGHUP, SIG_DFL);
 	handle(SIGINT, SIG_DFL);
 	handle(SIGQUIT, SIG_DFL);
+	program_id = 0;
 }
 
 /* From now on signals reach it. */
@@ -372,12 +373,12 @@ static void tell(struct run *run, const char *text)
 
 static void take_core(struct run *run, const struct watch_message *message)
 {
-	bool is_program = message->process == (pid_t)program_id;
-	struct corpse corpse = { .message = *message };
+	struct corpse corpse = { .message = *message,
+				 .is_program = message->process == (pid_t)program_id };
 
 	if (run->options->core_path)
-		corpse.path =
-			watch_core_path(run->options->core_path, message->process, is_program);
+		corpse.path = watch_core_path(run->options->core_path, message->process,
+					      corpse.is_program);
 	else
 		corpse.path = format_text("/proc/self/fd/%d", message->fd);
 	if (!corpse.path || !LIST_GROW(run->corpses, run->count)) {
@@ -510,7 +511,7 @@ static void run_commands(struct session *session, const struct run_options *opti
 static struct corpse *corpse_of_program(const struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
-		if (run->corpses[i].message.process == (pid_t)program_id)
+		if (run->corpses[i].is_program)
 			return &run->corpses[i];
 	return NULL;
 }
@@ -526,7 +527,7 @@ static void run_deinit(struct run *run)
 	for (size_t i = 0; i < run->count; i++)
 		corpse_deinit(&run->corpses[i]);
 	free(run->corpses);
-	if (run->has_again)
+	if (run->again.path)
 		corpse_deinit(&run->again);
 	if (run->preload)
 		unlink(run->preload);
@@ -550,24 +551,24 @@ static struct error *record(struct run *run, const char *sizes)
 		.sizes = sizes,
 		.again = true,
 	};
-	pid_t first = (pid_t)program_id;
 	struct corpse *corpse;
+	struct error *error;
 
 	options.core_path = NULL;
 	session_init(&again.session, true);
 	if (run->input > 0 && lseek(STDIN_FILENO, run->input, SEEK_SET) < 0)
 		return error_system("standard input");
-	program_id = 0;
 	hand_on_signals();
-	TRY(watch_start(&watch, &again.socket));
-	wait_for_end(&again);
+	error = watch_start(&watch, &again.socket);
+	if (!error)
+		wait_for_end(&again);
 	take_signals_back();
+	if (error)
+		return error;
 	corpse = corpse_of_program(&again);
-	program_id = first;
 	if (!corpse)
 		return error_create(ERROR_NOT_SUPPORTED, "the end of its second run was not seen");
 	run->again = *corpse;
-	run->has_again = true;
 	*corpse = again.corpses[--again.count];
 	return NULL;
 }
@@ -632,13 +633,11 @@ static void introduce(struct session *session, const struct corpse *corpse)
 static struct error *open_reports(struct session *session, const struct run_options *options,
 				  const struct corpse *corpse)
 {
-	bool is_program = corpse->message.process == (pid_t)program_id;
-
 	if (!options->core_path || options->only_failed)
-		session->subject = is_program ? options->program[0] : corpse->message.name;
+		session->subject = corpse->is_program ? options->program[0] : corpse->message.name;
 	if (options->format)
 		TRY(report_format_find(options->format, &session->format));
-	if (!is_program)
+	if (!corpse->is_program)
 		return NULL;
 	return report_files_open(session, &options->files, corpse->path);
 }
@@ -668,7 +667,7 @@ static int analyse(struct run *run, const struct corpse *corpse)
 		return session_status(&session);
 	}
 	session_show_findings(&session);
-	if (corpse == corpse_of_program(run) && options->stacks != STACKS_NEVER)
+	if (corpse->is_program && options->stacks != STACKS_NEVER)
 		analysis_set_rerun(session.analysis, &rerun);
 	run_commands(&session, options);
 	error = report_files_close(&session);

@@ -257,19 +257,26 @@ static void on_started(void *data, pid_t process, const char *path)
 	}
 }
 
+/* Let the standard streams from first on read and write nothing; false: they stay as they are. */
+static bool lead_to_nothing(int first)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = first; fd <= STDERR_FILENO && nothing >= 0; fd++)
+		dup2(nothing, fd);
+	return nothing >= 0;
+}
+
 /*
  * From now on there only are processes that the program left behind. They are let through, and
  * nobody waits for them.
  */
 static void go_to_background(struct watcher *watcher)
 {
-	int nothing = open("/dev/null", O_RDWR);
-
 	prctl(PR_SET_PDEATHSIG, 0);
 	watcher->tracer.follow = false;
 	setsid();
-	for (int fd = 0; fd <= 2 && nothing >= 0; fd++)
-		dup2(nothing, fd);
+	lead_to_nothing(STDIN_FILENO);
 	if (chdir("/") < 0)
 		return; /* some folder stays in use, no more */
 }
@@ -325,17 +332,10 @@ static void preload(const struct watch_options *options)
 /* It reads from the beginning again; a terminal is left to the user. */
 static void begin_again(void)
 {
-	int nothing = open("/dev/null", O_RDWR);
-
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	if (nothing < 0)
+	if (!lead_to_nothing(isatty(STDIN_FILENO) ? STDIN_FILENO : STDOUT_FILENO))
 		_exit(EXIT_NOT_ANALYSED);
-	if (isatty(STDIN_FILENO))
-		dup2(nothing, STDIN_FILENO);
-	dup2(nothing, STDOUT_FILENO);
-	dup2(nothing, STDERR_FILENO);
-	close(nothing);
 }
 
 /* In the process that becomes the program, once the watcher traces it. */
