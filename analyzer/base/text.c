@@ -422,6 +422,14 @@ char *text_as_is(const char *text)
 	return text_run(text, size) == size ? strdup(text) : escape_text(text);
 }
 
+char *source_file(const char *source, uint64_t *ret_line)
+{
+	const char *colon = source ? strrchr(source, ':') : NULL;
+
+	*ret_line = colon ? strtoul(colon + 1, NULL, 10) : 0;
+	return *ret_line ? strndup(source, (size_t)(colon - source)) : NULL;
+}
+
 char *format_text(const char *format, ...)
 {
 	va_list arguments;

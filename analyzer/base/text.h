@@ -83,6 +83,9 @@ size_t escape_not_needed(const char *text);
 size_t escape_character(const char *text, size_t size, char buffer[static ESCAPED_SIZE],
 			size_t *ret_length);
 
+/* The file of "dir/server.c:5", to be freed, and its line; NULL: there is none, or no memory. */
+char *source_file(const char *source, uint64_t *ret_line);
+
 /* What printf() would write, to be freed. NULL if memory is short. */
 char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

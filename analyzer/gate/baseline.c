@@ -254,10 +254,9 @@ static struct error *print_leak(const struct baseline_entry *entry, FILE *file, 
 {
 	_cleanup_(release_json) json_t *object = json_object();
 	_cleanup_(free) char *line = NULL;
-	char fingerprint[17];
+	char fingerprint[FINGERPRINT_SIZE];
 
-	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, entry->fingerprint);
-	put_text(object, "fingerprint", fingerprint);
+	put_text(object, "fingerprint", fingerprint_text(entry->fingerprint, fingerprint));
 	put_text(object, "kind", entry->kind);
 	put_number(object, "size", entry->size);
 	put_number(object, "roots", entry->roots);

@@ -23,6 +23,12 @@ static void kind_deinit(struct leak_kind *kind)
 	free(kind->source);
 }
 
+const char *fingerprint_text(uint64_t fingerprint, char buffer[static FINGERPRINT_SIZE])
+{
+	snprintf(buffer, FINGERPRINT_SIZE, "%016" PRIx64, fingerprint);
+	return buffer;
+}
+
 void leak_kinds_deinit(struct leak_kinds *kinds)
 {
 	for (size_t i = 0; i < kinds->count; i++)

@@ -78,6 +78,10 @@ struct leak_kinds {
 	struct bitmap certain_lost, likely_lost;    /* or no words */
 };
 
+/* The fingerprint as it is written everywhere; returns the buffer. */
+enum { FINGERPRINT_SIZE = 17 };
+const char *fingerprint_text(uint64_t fingerprint, char buffer[static FINGERPRINT_SIZE]);
+
 void leak_kinds_deinit(struct leak_kinds *kinds);
 DEFINE_DEINIT(leak_kinds_deinit, struct leak_kinds)
 

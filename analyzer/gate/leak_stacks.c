@@ -1,5 +1,7 @@
 #include "analyzer/gate/leak_stacks.h"
 
+#include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/base/table.h"
 #include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
@@ -194,16 +196,12 @@ void leak_stacks_deinit(struct leak_stacks *stacks)
 const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64_t fingerprint,
 					size_t *ret_count)
 {
-	const struct leak_stack *first = NULL;
+	const struct leak_stack *list = stacks->list.items;
+	size_t count = stacks->list.count;
+	size_t begin = fingerprint ? LIST_ABOVE(list, count, fingerprint, fingerprint - 1) : 0;
 
-	*ret_count = 0;
-	array_for_each(stack, &stacks->list) {
-		if (stack->fingerprint != fingerprint)
-			continue;
-		first = first ? first : stack;
-		(*ret_count)++;
-	}
-	return first;
+	*ret_count = LIST_ABOVE(list, count, fingerprint, fingerprint) - begin;
+	return *ret_count ? &list[begin] : NULL;
 }
 
 /* The calls up to main(), or to where a thread begins: what libc called before tells nothing. */
@@ -217,7 +215,7 @@ static size_t count_own(const struct backtrace *calls)
 
 		if (function && strcmp(function, "main") == 0)
 			return i + 1;
-		for (size_t j = 0; function && j < sizeof(starts) / sizeof(starts[0]); j++)
+		for (size_t j = 0; function && j < COUNT_OF(starts); j++)
 			if (strcmp(function, starts[j]) == 0)
 				return i;
 	}
@@ -245,7 +243,7 @@ static bool is_library(const struct module *module)
 	static const char *const names[] = { "libc.so", "libc-",    "libstdc++",  "libc++",
 					     "libgcc",	"ld-linux", RECORDER_FILE };
 
-	for (size_t i = 0; module && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; module && i < COUNT_OF(names); i++)
 		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
 			return true;
 	return !module;

@@ -90,15 +90,15 @@ static struct error *write_leaks(struct analysis *analysis, struct report *repor
 	for (size_t i = 0; i < kinds.count && i < MOST_LEAKS; i++) {
 		const struct leak_kind *kind = &kinds.list[i];
 		_cleanup_(free) char *label = leak_kind_label(kind);
-		char fingerprint[17];
+		char fingerprint[FINGERPRINT_SIZE];
 
 		if (kind->known_cause)
 			continue;
 		if (!label)
 			return &error_no_memory;
-		snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, kind->fingerprint);
-		report_row(report, fingerprint, label, kind->size, kind->roots, kind->allocations,
-			   kind->bytes, kind->address, kind->allocated_by);
+		report_row(report, fingerprint_text(kind->fingerprint, fingerprint), label,
+			   kind->size, kind->roots, kind->allocations, kind->bytes, kind->address,
+			   kind->allocated_by);
 	}
 	report_end_table(report);
 	return NULL;

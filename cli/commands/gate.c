@@ -30,15 +30,7 @@ static bool check_failed(const struct gate_check *check)
 	return check->value > check->limit->limit;
 }
 
-enum { FINGERPRINT_SIZE = 17, SHOWN_BYTES = 32 };
-
-/* Into a buffer that lives until the row ends. */
-static void write_fingerprint(struct report *report, uint64_t fingerprint,
-			      char buffer[static FINGERPRINT_SIZE])
-{
-	snprintf(buffer, FINGERPRINT_SIZE, "%016" PRIx64, fingerprint);
-	report_add(report, buffer);
-}
+enum { SHOWN_BYTES = 32 };
 
 /* The example's first bytes, where somebody has to look into it. */
 static struct value example_contents(struct analysis *analysis, const struct leak_kind *kind,
@@ -79,11 +71,11 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 		if (!label)
 			report->error = &error_no_memory;
 
-		write_fingerprint(report, kind->fingerprint, buffer);
-		report_row(report, kind->likely ? "likely" : "certain",
-			   leak_state_name(kind->state), kind->name, kind->size, kind->roots,
-			   kind->allocations, kind->bytes, kind->address, kind->held,
-			   VALUE_IF(kind->is_allowed, kind->allowed), kind->rule,
+		report_row(report, fingerprint_text(kind->fingerprint, buffer),
+			   kind->likely ? "likely" : "certain", leak_state_name(kind->state),
+			   kind->name, kind->size, kind->roots, kind->allocations, kind->bytes,
+			   kind->address, kind->held, VALUE_IF(kind->is_allowed, kind->allowed),
+			   kind->rule,
 			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots),
 			   example_contents(analysis, kind, &view, report), label ? label : "",
 			   kind->type, VALUE_IF(kind->type, kind->typed_roots), kind->type_reason,
@@ -150,8 +142,8 @@ static void write_gone(struct report *report, const struct baseline *baseline)
 
 		if (entry->matched)
 			continue;
-		write_fingerprint(report, entry->fingerprint, buffer);
-		report_row(report, entry->kind, entry->size, entry->roots);
+		report_row(report, fingerprint_text(entry->fingerprint, buffer), entry->kind,
+			   entry->size, entry->roots);
 	}
 	report_end_table(report);
 }

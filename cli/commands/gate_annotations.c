@@ -37,14 +37,14 @@ static void write_property(FILE *out, const char *text)
 /* Where it is shown beside the source: "file=server.c,line=5,". */
 static void write_place(FILE *out, const char *source)
 {
-	const char *colon = source ? strrchr(source, ':') : NULL;
-	_cleanup_(free) char *file = colon ? strndup(source, (size_t)(colon - source)) : NULL;
+	uint64_t line;
+	_cleanup_(free) char *file = source_file(source, &line);
 
 	if (!file)
 		return;
 	fputs("file=", out);
 	write_property(out, file);
-	fprintf(out, ",line=%lu,", strtoul(colon + 1, NULL, 10));
+	fprintf(out, ",line=%" PRIu64 ",", line);
 }
 
 void gate_annotate(const struct leak_kinds *kinds, FILE *out)

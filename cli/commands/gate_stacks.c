@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_SIZES = 256, MOST_STACKS = 100, MOST_AS_TEXT = 3, FINGERPRINT_SIZE = 17 };
+enum { MOST_SIZES = 256, MOST_STACKS = 100, MOST_AS_TEXT = 3 };
 
 /* The sizes of the roots that count, "24,40"; "" if there are too many. To be freed. */
 static char *list_sizes(const struct analysis *analysis, const struct leak_kinds *kinds)
@@ -110,7 +110,6 @@ struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kin
 			       struct leak_stacks *ret)
 {
 	struct error *error = analysis_rerun(analysis) ? find(analysis, kinds, ret) : NULL;
-
 	_cleanup_(free) char *text = NULL;
 
 	if (!error || error_code(error) == ERROR_NO_MEMORY ||
@@ -140,7 +139,6 @@ static void write_calls(const struct leak_stacks *stacks, const struct leak_stac
 	report_begin_table(report, &table);
 	for (size_t i = 0; !error && i < calls.count; i++) {
 		const struct frame *frame = &calls.frames[i];
-
 		const char *place = debug_name(analysis_debug(stacks->analysis), frame->address);
 
 		report_row(report, fingerprint, number, i, frame->address,
@@ -173,7 +171,7 @@ static void write_leak(const struct leak_stacks *stacks, const struct leak_stack
 	char fingerprint[FINGERPRINT_SIZE];
 	uint64_t roots = 0;
 
-	snprintf(fingerprint, sizeof(fingerprint), "%016" PRIx64, first->fingerprint);
+	fingerprint_text(first->fingerprint, fingerprint);
 	for (size_t i = 0; i < count; i++)
 		roots += first[i].roots;
 	for (size_t i = 0; i < shown; i++) {

@@ -42,11 +42,10 @@ static void write_rule(struct writer *writer, const struct result *result)
 /* The line of the source; false: none is known. */
 static bool write_source(struct writer *writer, const char *source)
 {
-	const char *colon = source ? strrchr(source, ':') : NULL;
-	_cleanup_(free) char *file = colon ? strndup(source, (size_t)(colon - source)) : NULL;
-	unsigned long line = file ? strtoul(colon + 1, NULL, 10) : 0;
+	uint64_t line;
+	_cleanup_(free) char *file = source_file(source, &line);
 
-	if (!line)
+	if (!file)
 		return false;
 	json_uri(writer, file);
 	writer_text(writer, "}, \"region\": {\"startLine\": ");
