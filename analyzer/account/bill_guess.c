@@ -265,8 +265,10 @@ static struct error *guess_by_variables(struct guessing *guessing, bool of_loade
 	return NULL;
 }
 
-/* The loader comes last: it also refers to where other modules end, and that may be another's
- * memory. */
+/*
+ * The loader comes last: it also refers to where other modules end, and that may be another's
+ * memory.
+ */
 static struct error *guess_by_modules(struct guessing *guessing)
 {
 	TRY(guess_by_variables(guessing, false));

@@ -117,7 +117,8 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage);
 void analysis_save_memory(struct analysis *analysis);
 void analysis_spend_dominators(struct analysis *analysis);
 
-/* How another core of the program is had, from a run with the recorder
+/*
+ * How another core of the program is had, from a run with the recorder
  * (analyzer/capture/recorder.h).
  */
 struct rerun {

@@ -1,6 +1,6 @@
 #include "analyzer/heap/unsupported.h"
-#include "analyzer/capture/recorder.h"
 
+#include "analyzer/capture/recorder.h"
 #include "analyzer/program/symbols.h"
 
 #include <elf.h>

@@ -191,11 +191,6 @@ static bool has_name(const struct finder *finder, size_t root)
 	return root != NO_ROOT && variables_at(analysis_variables(finder->analysis), root)->is_one;
 }
 
-static bool is_in_region(const struct finder *finder, allocation_id id)
-{
-	return variables_in_region(analysis_variables(finder->analysis), id);
-}
-
 /*
  * What is part of a group, but not its first. Links of a chain are counted with what follows, so
  * that they are what most of it is.
@@ -235,7 +230,7 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		TRY(enter_root(finder, position, &above));
 	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
 	heavy.group = find_whole(finder, &heavy);
-	if (depth == 0 && (is_in_region(finder, id) ||
+	if (depth == 0 && (variables_in_region(analysis_variables(finder->analysis), id) ||
 			   (kind_has_pattern(heavy.kind) && has_name(finder, root)))) {
 		heavy.group = above;
 		heavy.is_part = true;

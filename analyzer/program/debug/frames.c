@@ -381,7 +381,11 @@ struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, siz
 			break;
 	}
 	name_frames(debug, &trace);
+	if (trace.trace.count < count) {
+		trace_deinit(&trace);
+		return &error_no_memory;
+	}
 	*ret = trace.trace;
 	free(trace.states);
-	return trace.trace.count < count ? &error_no_memory : NULL;
+	return NULL;
 }

@@ -11,6 +11,7 @@
  *
  * Contexts of one name are one class, and all blocks are objects of their context's class.
  */
+#include "analyzer/base/macros.h"
 #include "analyzer/base/table.h"
 #include "analyzer/base/text.h"
 #include "analyzer/runtimes/module_data.h"
@@ -115,7 +116,7 @@ static bool is_top(struct view *view, uint64_t place, uint64_t word, void *data)
 	(void)place;
 	if (find_start(database->index, word) == NO_ALLOCATION)
 		return false;
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(methods); i++) {
 		if (!view_word(view, word + methods[i] + NAME * WORD, &name) ||
 		    !read_text(view, name, text) || strcmp(text, "TopMemoryContext") != 0)
 			continue;
