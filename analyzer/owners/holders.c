@@ -27,6 +27,7 @@ struct content {
 	kind_key kind;
 	uint64_t count, bytes;
 	allocation_id example; /* the first */
+	bool is_chain;	       /* some are links of a chain that the group's first begins */
 };
 
 /* An allocation that retains much, on the path to the position at hand. */
@@ -182,6 +183,7 @@ static struct error *count_content(struct finder *finder, struct content content
 		return table_append(&finder->contents, key, content);
 	known->count += content.count;
 	known->bytes += content.bytes;
+	known->is_chain |= content.is_chain;
 	return NULL;
 }
 
@@ -203,6 +205,7 @@ static struct error *count_part(struct finder *finder, const struct heavy *heavy
 		.count = 1,
 		.bytes = heavy->is_part ? heavy->range.end - heavy->range.start : retained,
 		.example = dominators_at(finder->tree, heavy->position),
+		.is_chain = !heavy->is_part,
 	};
 
 	return count_content(finder, part);
@@ -276,7 +279,8 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	if (content.group == NO_GROUP)
 		return NULL;
 	content.kind = kind_at(finder, position);
-	if ((above && content.kind == above->kind) || kind_has_pattern(content.kind))
+	content.is_chain = above && content.kind == above->kind;
+	if (content.is_chain || kind_has_pattern(content.kind))
 		content.count = count_links(finder, position, content.kind);
 	return count_content(finder, content);
 }
@@ -357,8 +361,9 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 	holder.is_nearly_all = is_nearly_all(finder, &holder);
 	if (most) {
 		holder.content = shown(most->kind);
-		/* The first link of a chain is the holder itself. */
-		holder.content_count = most->count + (most->kind == group->kind);
+		/* The first link of a chain is the holder itself. A list of lists is no chain. */
+		holder.content_count =
+			most->count + (most->kind == group->kind && most->is_chain);
 		holder.example = most->example;
 	}
 	return holder;

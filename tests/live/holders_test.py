@@ -5,6 +5,7 @@ list, tables below a table, a cache and a list of Python. Each program says how 
 them holds.
 """
 
+import textwrap
 import unittest
 
 from harness import LiveTest, ask, rows, snap, tables
@@ -226,6 +227,27 @@ class HoldersTest(LiveTest):
         self.assertAlmostEqual(listeners["count"] / 20000, 1, delta=0.01)
         self.assertGreater(listeners["retained"], truth["LISTENERS"] * 0.99)
         self.check_tree_of_python(core, truth)
+
+    def test_a_list_of_lists_is_no_link_of_a_chain(self):
+        script = """
+            import time
+            class Node:
+                __slots__ = ("next", "words")
+            ROWS = [[number + 0.5] * 4 for number in range(9000)]
+            FIRST = None
+            for number in range(7000):
+                node = Node()
+                node.next, node.words, FIRST = FIRST, [number] * 30, node
+            del node
+            print("ready", flush=True)
+            time.sleep(1e6)
+        """
+        core, _ = self.core_of_script("python3", textwrap.dedent(script))
+        held = {row["owner"].split()[0]: (row["kind"], row["count"])
+                for row in rows("suspect", "-q", core, "report")}
+        self.assertIn(held["__main__.ROWS"], [("list", count) for count in range(8990, 9001)])
+        self.assertIn(held["__main__.FIRST"],
+                      [("__main__.Node", count) for count in range(6990, 7001)])
 
     def check_tree_of_python(self, core, truth):
         """Each has a row of its own, with its table, below the module that it is a global of."""
