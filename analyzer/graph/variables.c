@@ -78,6 +78,10 @@ static struct variable of_module(struct finder *finder, const struct module *mod
 	struct variable variable = { .module = module, .lasting = LASTING_STATIC };
 	struct symbol symbol;
 
+	/* Blocks of its own are used again and keep words of what stood there before. */
+	if (module_is_libc(module))
+		variable.lasting = LASTING_LIBC;
+
 	if (!debug_symbol(finder->input->debug, address, &symbol)) {
 		variable.name = format_text("static data of %s", module_name(module));
 		return variable;

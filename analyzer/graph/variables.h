@@ -23,6 +23,7 @@ enum lasting {
 	LASTING_LOCAL,	/* of a running function of a language: words of its interpreter lead there
 			 */
 	LASTING_STATIC, /* and other memory outside of heaps and stacks */
+	LASTING_LIBC,	/* static data of the C library, which owns nothing of the program's */
 	LASTING_THREAD_LOCAL,
 	LASTING_LENT,  /* held by the kernel, or by an interpreter's integer */
 	LASTING_FRAME, /* of a function that has not returned */

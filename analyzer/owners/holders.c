@@ -362,8 +362,7 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 	if (most) {
 		holder.content = shown(most->kind);
 		/* The first link of a chain is the holder itself. A list of lists is no chain. */
-		holder.content_count =
-			most->count + (most->kind == group->kind && most->is_chain);
+		holder.content_count = most->count + (most->kind == group->kind && most->is_chain);
 		holder.example = most->example;
 	}
 	return holder;

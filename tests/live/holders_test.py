@@ -161,6 +161,26 @@ class HoldersTest(LiveTest):
                           if "%ExceptionPool" in line], [True])
         self.assertFalse([line for line in lines if "own" in line and "orders" in line])
 
+    def test_what_the_program_refers_to_is_not_the_c_librarys(self):
+        text = """
+            #include <stdio.h>
+            #include <stdlib.h>
+            char *buffer;
+            int main(void)
+            {
+                buffer = malloc(500000);
+                setvbuf(stdout, buffer, _IOFBF, 500000);
+                puts("ready");
+                fflush(stdout);
+                getchar();
+            }
+        """
+        core = snap(self.start([self.compile("buffered", flags=("-g", "-O1"), text=text)]),
+                    self.path("core"))
+        held = {row["name"]: row["retained"]
+                for row in rows_of("SELECT name, retained FROM variable", core)}
+        self.assertGreater(held["buffer (buffered)"], 499999)
+
     def views_of_sharers(self, *flags):
         """What holds each list: in the tree, the report, and variables of SQL."""
         process = self.start([self.compile("sharers", "sharers.c", flags=flags)])
