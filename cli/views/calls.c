@@ -106,7 +106,8 @@ struct frames_writer {
 	const char *language;
 	uint32_t thread;
 	uint64_t limit;
-	uint64_t count; /* of frames, with the one visited last */
+	uint64_t count;	  /* of frames, with the one visited last */
+	bool is_in_table; /* of calls: they are one, but for the variables of each */
 };
 
 static bool is_shown(const struct frames_writer *writer)
@@ -127,11 +128,19 @@ static void write_frame(void *data, const struct runtime_frame *frame)
 	writer->count++;
 	if (!is_shown(writer))
 		return;
-	report_begin_table(writer->report, &table);
+	if (!writer->is_in_table)
+		report_begin_table(writer->report, &table);
+	writer->is_in_table = true;
 	report_thread(writer->report, writer->program, writer->thread);
 	report_row(writer->report, writer->language, frame->number, frame->function, frame->file,
 		   value_nonzero(frame->line), frame->kind, frame->damage);
-	report_end_table(writer->report);
+}
+
+static void end_frames(struct frames_writer *writer)
+{
+	if (writer->is_in_table)
+		report_end_table(writer->report);
+	writer->is_in_table = false;
 }
 
 static void write_local(void *data, const struct runtime_local *local)
@@ -145,6 +154,7 @@ static void write_local(void *data, const struct runtime_local *local)
 
 	if (!is_shown(writer))
 		return;
+	end_frames(writer);
 	report_begin_table(writer->report, &table);
 	report_thread(writer->report, writer->program, writer->thread);
 	report_row(writer->report, writer->language, writer->count - 1, local->name,
@@ -175,8 +185,12 @@ struct error *thread_write_frames(struct analysis *analysis, uint32_t thread, ui
 			begin_frames(analysis, runtime_at(runtimes, i), thread, limit, report);
 		struct frame_visitor visitor = { &writer, write_frame,
 						 with_locals ? write_local : NULL };
+		struct error *error;
 
-		TRY(runtimes_visit_frames(runtimes, i, thread, &visitor));
+		error = runtimes_visit_frames(runtimes, i, thread, &visitor);
+		end_frames(&writer);
+		if (error)
+			return error;
 		rows_left_out(report, "calls", writer.count, limit);
 	}
 	return NULL;
@@ -226,12 +240,15 @@ struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint6
 	struct frames_writer writer =
 		begin_frames(analysis, fiber->runtime, fiber->thread, limit, report);
 	struct frame_visitor visitor = { &writer, write_frame, with_locals ? write_local : NULL };
+	struct error *error;
 
 	if (fiber->thread != NO_THREAD)
 		return thread_write_frames(analysis, fiber->thread, limit, with_locals, report);
-	TRY(runtimes_visit_fiber_frames(analysis_runtimes(analysis), fiber, &visitor));
-	rows_left_out(report, "calls", writer.count, limit);
-	return NULL;
+	error = runtimes_visit_fiber_frames(analysis_runtimes(analysis), fiber, &visitor);
+	end_frames(&writer);
+	if (!error)
+		rows_left_out(report, "calls", writer.count, limit);
+	return error;
 }
 
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, struct report *report)

@@ -125,6 +125,11 @@ class Frames(harness.LiveTest):
         self.assertRegex(text, r"in serve at .*\(coroutine\)\n")
         hidden = harness.ask("-q", "--no-content", core, "backtrace", "--locals").stdout
         self.assertNotIn("123456789012345678", hidden)
+        calls = harness.rows("frame", "-q", core, "backtrace")
+        answer = harness.ask("-q", "--format", "json", core, "backtrace").stdout
+        # The calls of a thread are one table.
+        self.assertEqual(sum(table["name"] == "frame" for table in json.loads(answer)["tables"]),
+                         len({row["thread"] for row in calls}))
         limited = harness.ask("-q", core, "backtrace", "--limit", "2").stdout
         self.assertNotRegex(limited, re.compile("^python #2", re.MULTILINE))
 
