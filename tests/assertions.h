@@ -28,22 +28,38 @@ struct unit_test {
 	struct unit_test *next;
 };
 
-void add_test(struct unit_test *test);
+struct test_file {
+	const char *path;
+	CMFixtureFunction before, after; /* the first of its tests, and the last; or NULL */
+	struct unit_test *tests;	 /* in the order of the file */
+	size_t count;
+	struct test_file *next;
+};
 
-/* A file may define these: they run before the first test, and after the last. */
-__attribute__((weak)) int before_tests(void **state);
-__attribute__((weak)) int after_tests(void **state);
+void add_test(struct test_file *file, struct unit_test *test);
 
-/* Tests run in the order of the file. */
+/* Of the file that includes this. */
+__attribute__((unused)) static struct test_file test_file = { .path = __BASE_FILE__ };
+
+#define AT_START(name_) __attribute__((constructor)) static void name_(void)
+
 #define TEST(name_)                                                                              \
 	static void test_##name_(void **state_);                                                 \
-	__attribute__((constructor)) static void add_##name_(void)                               \
+	AT_START(add_##name_)                                                                    \
 	{                                                                                        \
 		static struct unit_test test = { "test_" #name_, test_##name_, __LINE__, NULL }; \
                                                                                                  \
-		add_test(&test);                                                                 \
+		add_test(&test_file, &test);                                                     \
 	}                                                                                        \
 	static void test_##name_(void **state_)
+
+/* What runs before the first test of the file, and after the last: functions as cmocka has them. */
+#define AROUND_TESTS(before_, after_)       \
+	AT_START(add_around_tests)          \
+	{                                   \
+		test_file.before = before_; \
+		test_file.after = after_;   \
+	}
 
 #define assert_no_error(call)                                  \
 	do {                                                   \

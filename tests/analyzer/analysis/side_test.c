@@ -149,7 +149,7 @@ static char folder[] = "/tmp/analysis_side_test.XXXXXX";
 static char core[sizeof(folder) + 8], path[sizeof(core) + 8];
 static struct file whole;
 
-int before_tests(void **state)
+static int before_tests(void **state)
 {
 	assert_non_null(mkdtemp(folder));
 	snprintf(core, sizeof(core), "%s/core", folder);
@@ -159,13 +159,15 @@ int before_tests(void **state)
 	return 0;
 }
 
-int after_tests(void **state)
+static int after_tests(void **state)
 {
 	free(whole.bytes);
 	unlink(core);
 	unlink(path);
 	return rmdir(folder);
 }
+
+AROUND_TESTS(before_tests, after_tests)
 
 TEST(false_side_files_do_no_harm)
 {

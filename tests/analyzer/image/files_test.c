@@ -217,7 +217,7 @@ TEST(relative_path_is_not_opened)
 	assert_int_equal(chdir(before), 0);
 }
 
-int before_tests(void **state)
+static int before_tests(void **state)
 {
 	if (!mkdtemp(directory))
 		return -1;
@@ -225,8 +225,10 @@ int before_tests(void **state)
 	return 0;
 }
 
-int after_tests(void **state)
+static int after_tests(void **state)
 {
 	unlink(path);
 	return rmdir(directory);
 }
+
+AROUND_TESTS(before_tests, after_tests)

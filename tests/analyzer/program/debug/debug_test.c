@@ -213,7 +213,7 @@ static void assert_name(const char *name, const char *expected)
 	size_t length = strlen(expected);
 
 	assert_memory_equal(name, expected, length);
-	assert_memory_equal(name + length, " (test_", 7);
+	assert_string_equal(name + length, " (units)");
 }
 
 TEST(field_is_named_by_its_path)
