@@ -1,9 +1,6 @@
 #include "analyzer/types/inference.h"
 
-enum {
-	MOST_CANDIDATES = 1 << 10,
-	MOST_HEADERS = 1 << 10,
-};
+enum { MOST_HEADERS = 1 << 10 };
 
 const struct slot *inference_slot_to(struct typing *typing, allocation_id id, uint64_t *ret_address,
 				     type_number *ret_type)

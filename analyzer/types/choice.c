@@ -195,22 +195,38 @@ bool inference_is_chosen(const struct inference *inference, size_t number, size_
 	return true;
 }
 
-/* Whether it is accepted because nothing else comes near. */
-static bool is_chosen_alone(const struct inference *inference, size_t number, size_t count)
+/* The first candidate that is accepted because nothing else comes near; their count: none is. */
+static size_t choose_alone(const struct inference *inference, size_t count)
 {
 	const struct score *scores = inference->scores.items;
-	size_t other_right = 0;
+	size_t best = 0, next = 0, number = 0; /* how many are right of the best two */
 
-	for (size_t i = 0; i < inference->scores.count; i++)
-		if (i != number && scores[i].right > other_right)
-			other_right = scores[i].right;
-	return is_accepted_alone(&scores[number], count, other_right);
+	for (size_t i = 0; i < inference->scores.count; i++) {
+		size_t right = scores[i].right;
+
+		next = right > best ? best : right > next ? right : next;
+		best = right > best ? right : best;
+	}
+	while (number < inference->scores.count &&
+	       !is_accepted_alone(&scores[number], count,
+				  scores[number].right == best ? next : best))
+		number++;
+	return number;
+}
+
+static size_t choose_accepted(const struct inference *inference, const struct group *group)
+{
+	size_t number = 0;
+
+	while (number < inference->scores.count &&
+	       !inference_is_chosen(inference, number, sample_size(group->count), group->is_headed))
+		number++;
+	return number;
 }
 
 struct error *inference_choose(struct inference *inference, const struct group *group,
 			       type_number *ret)
 {
-	bool is_headed = group->is_headed;
 	size_t count = sample_size(group->count), choice;
 	bool is_any = false;
 
@@ -221,13 +237,9 @@ struct error *inference_choose(struct inference *inference, const struct group *
 
 		TRY(test_group(inference, group, inference->candidates.items[i], &score));
 		TRY(array_append(&inference->scores, score));
-		is_any |= is_accepted(&score, count, is_headed);
+		is_any |= is_accepted(&score, count, group->is_headed);
 	}
-	choice = inference->scores.count;
-	for (size_t i = 0; i < inference->scores.count && choice == inference->scores.count; i++)
-		if (is_any ? inference_is_chosen(inference, i, count, is_headed)
-			   : is_chosen_alone(inference, i, count))
-			choice = i;
+	choice = is_any ? choose_accepted(inference, group) : choose_alone(inference, count);
 	if (choice == inference->scores.count)
 		return NULL;
 	inference->is_exact = inference->scores.items[choice].pointers > 0;

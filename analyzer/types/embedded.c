@@ -79,23 +79,59 @@ struct error *inference_add_embedded(struct inference *inference, allocation_id 
 			    (struct untyped){ group, (uint32_t)(size / typing->word), id });
 }
 
+/*
+ * Structures of up to that size, from the first on, which have the link at the offset: groups ask
+ * for the same ones again and again.
+ */
+static struct error *find_with_member(struct inference *inference, type_number link, uint64_t size,
+				      uint64_t offset, struct with_member *ret)
+{
+	const struct sized *all = inference->structures.items;
+	uint64_t hash = hash_add(hash_add(hash_add(1, link), size), offset);
+	uint32_t known = address_map_find(&inference->windows, hash);
+	size_t i = BISECT(j, 0, inference->structures.count, all[j].size + MOST_ROUNDING < size);
+	size_t before = i;
+
+	if (known != NOT_IN_MAP) {
+		*ret = inference->with_member.items[known];
+		return NULL;
+	}
+	*ret = (struct with_member){ .first = inference->sized.count };
+	for (; i < inference->structures.count && all[i].size <= size; i++)
+		if (has_member_at(inference->typing, all[i].type, link, offset))
+			TRY(array_append(&inference->sized, all[i]));
+	ret->count = inference->sized.count - ret->first;
+	ret->looked_at = i - before;
+	TRY(address_map_add(&inference->windows, hash, (uint32_t)inference->with_member.count));
+	return array_append(&inference->with_member, *ret);
+}
+
 /* What is just as large as the allocation, and has the link where it stands in that. */
 static struct error *gather_candidates(struct inference *inference, allocation_id id)
 {
 	struct typing *typing = inference->typing;
 	struct memory_range range = range_of(typing, id);
-	uint64_t size = range.end - range.start, offset = 0;
-	const struct sized *all = inference->structures.items;
-	size_t i = BISECT(j, 0, inference->structures.count, all[j].size + MOST_ROUNDING < size);
+	uint64_t offset = 0, last = 0;
+	struct with_member found;
+	bool is_fitting = false;
 
 	inference->candidates.count = inference->choice_count = 0;
 	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
 	if (!find_link(typing, id, &offset))
 		return NULL;
-	for (; i < inference->structures.count && all[i].size <= size; i++, inference->tests++)
-		if (allocation_fits(typing->input.index, range, all[i].size, true) &&
-		    has_member_at(typing, all[i].type, known_type(typing, id), offset))
-			TRY(inference_add_candidate(inference, all[i].type, false));
+	TRY(find_with_member(inference, known_type(typing, id), range.end - range.start, offset,
+			     &found));
+	inference->tests += found.looked_at;
+	for (size_t i = 0; i < found.count && inference->candidates.count < MOST_CANDIDATES; i++) {
+		const struct sized *sized = &inference->sized.items[found.first + i];
+
+		if (sized->size != last)
+			is_fitting = allocation_fits(typing->input.index, range, sized->size, true);
+		last = sized->size;
+		/* Each type is there once. */
+		if (is_fitting)
+			TRY(array_append(&inference->candidates, sized->type));
+	}
 	return NULL;
 }
 

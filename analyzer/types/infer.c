@@ -17,6 +17,9 @@ static void inference_deinit(struct inference *inference)
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
 	array_release(&inference->structures);
+	array_release(&inference->sized);
+	array_release(&inference->with_member);
+	table_release(&inference->windows);
 	table_release(&inference->headers);
 	table_release(&inference->groups);
 	votes_release(&inference->votes);
@@ -340,6 +343,9 @@ struct error *typing_infer(struct typing *typing)
 		.scores.memory.account = account,
 		.heirs.memory.account = account,
 		.structures.memory.account = account,
+		.sized.memory.account = account,
+		.with_member.memory.account = account,
+		.windows.memory.account = account,
 		.headers.memory.account = account,
 		.groups.memory.account = account,
 		.votes.all.memory.account = account,

@@ -22,6 +22,7 @@ enum {
 	SAMPLE = 100, /* of a group */
 	ENOUGH = 10,  /* of it, to say anything */
 	MOST_TESTS = 1 << 26,
+	MOST_CANDIDATES = 1 << 10, /* of a group */
 };
 
 struct untyped {
@@ -41,6 +42,12 @@ struct group {
 struct sized {
 	uint64_t size;
 	type_number type;
+};
+
+/* Structures with a link at some place, of one window of sizes: see embedded.c. */
+struct with_member {
+	size_t first, count; /* of these */
+	size_t looked_at;
 };
 
 /* A type that begins as another one does, which is its header. */
@@ -72,6 +79,9 @@ struct inference {
 	ARRAY(struct score) scores;	/* of the candidates */
 	ARRAY(struct heir) heirs;
 	ARRAY(struct sized) structures; /* all, by size; once embedded ones are looked for */
+	ARRAY(struct sized) sized;	/* of all these: */
+	ARRAY(struct with_member) with_member;
+	struct address_map windows; /* by a hash of link, size and place: their numbers */
 	struct address_map headers; /* by type: where its heirs begin, which are looked for once */
 	struct address_map groups;  /* by a hash of what all of one share: their numbers */
 	struct votes votes;
