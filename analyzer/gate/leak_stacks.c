@@ -6,6 +6,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
 #include "analyzer/classify/type_names.h"
+#include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/module_data.h"
 
 #include <string.h>
@@ -253,8 +254,7 @@ const struct frame *leak_stack_caller(const struct backtrace *calls)
 {
 	list_for_each(frame, calls->frames, calls->count)
 		if (!is_library(frame->module) && frame->function &&
-		    strncmp(frame->function, "std::", 5) != 0 &&
-		    strncmp(frame->function, "__gnu_cxx::", 11) != 0)
+		    !name_is_of_library(frame->function))
 			return frame;
 	return NULL;
 }

@@ -79,6 +79,25 @@ class StacksTest(LiveTest):
                                r"    by_malloc\(.*\) at .*stacks\.cpp:\d+ \(stacks\)\n"
                                r"    first\(\) at")
 
+    def test_a_template_that_returns_something_of_the_library_is_the_caller(self):
+        """Its name begins with what it returns: the library's own are skipped."""
+        program = self.compile("make", compiler="g++", flags=("-g", "-O0"), text="""
+            #include <memory>
+            #include <stdio.h>
+            struct Conn { long words[9]; };
+            template <class T> std::unique_ptr<T> app_make() { return std::make_unique<T>(); }
+            Conn *volatile lost;
+            int main()
+            {
+                for (int i = 0; i < 7; i++)
+                    lost = app_make<Conn>().release();
+                lost = nullptr;
+            }
+            """)
+        _, text = self.run_gate("--", program)
+        self.assertRegex(text, r"allocated by std::unique_ptr<Conn> "
+                               r"app_make<Conn>\(\) \(<stdin>:\d+\)")
+
     def test_forges_show_leaks_beside_the_source(self):
         program = self.compile("stacks", "stacks.cpp", flags=FLAGS, compiler="g++")
         with open(os.path.join(harness.PROGRAMS, "stacks.cpp"), encoding="utf-8") as file:

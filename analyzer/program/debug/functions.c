@@ -296,35 +296,26 @@ static const char *short_source(struct debug *debug, const struct source_line *l
 static type_number allocated_by(struct debug *debug, const struct type_table *table,
 				Dwarf_Die *function)
 {
-	static const char *const places[] = { "std::", "__gnu_cxx::" };
 	const char *name = debug_entry_name(debug, function);
 	const struct data_type *result;
 	Dwarf_Die type;
 
-	if (!name || !strstr(name, "::allocate(") || !entry_type(function, &type))
+	if (!name || !strstr(name, "::allocate(") || !name_is_of_library(name) ||
+	    !entry_type(function, &type))
 		return NO_TYPE;
-	for (size_t i = 0; i < COUNT_OF(places); i++)
-		if (strncmp(name, places[i], strlen(places[i])) == 0) {
-			result = type_get(table, type_of_entry(table, type.addr));
-			return result->kind == TYPE_POINTER ? result->target : NO_TYPE;
-		}
-	return NO_TYPE;
+	result = type_get(table, type_of_entry(table, type.addr));
+	return result->kind == TYPE_POINTER ? result->target : NO_TYPE;
 }
 
 /* Whether the function is of the C++ library, which allocates for its callers. */
 static bool is_of_standard_library(Dwarf_Die *function)
 {
-	static const char *const places[] = { "_ZSt", "_ZNSt", "_ZNKSt", "_ZNSa", "_ZN9__gnu_cxx" };
 	Dwarf_Attribute attribute;
-	const char *name;
+	const char *name = dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute)
+				   ? dwarf_formstring(&attribute)
+				   : NULL;
 
-	if (!dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute) ||
-	    !(name = dwarf_formstring(&attribute)))
-		return false;
-	for (size_t i = 0; i < COUNT_OF(places); i++)
-		if (strncmp(name, places[i], strlen(places[i])) == 0)
-			return true;
-	return false;
+	return name && name_is_of_library(name);
 }
 
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,

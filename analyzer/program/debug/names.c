@@ -1,5 +1,7 @@
 #include "analyzer/program/debug/names.h"
 
+#include "analyzer/base/macros.h"
+
 #include <ctype.h>
 #include <libiberty/demangle.h>
 #include <search.h>
@@ -179,4 +181,68 @@ const char *name_demangle(struct name_pool *pool, const char *name)
 		text = demangle_symbol(name);
 	kept = text ? name_pool_keep(pool, text) : NULL;
 	return kept ? kept : name;
+}
+
+static bool begins_with_any(const char *text, const char *const *beginnings, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The end of what opens at the text, a bracket of any kind; NULL: nothing closes it. */
+static const char *end_of_brackets(const char *text)
+{
+	size_t depth = 0;
+
+	for (; *text; text++) {
+		if (strchr("<({[", *text))
+			depth++;
+		else if (strchr(">)}]", *text) && --depth == 0)
+			return text + 1;
+	}
+	return NULL;
+}
+
+/*
+ * Where the name of a function begins, behind what it returns: the last blank before its parameters
+ * that is in no brackets. Brackets within a name, as of "(anonymous namespace)" and of "f(int)" in
+ * "f(int)::{lambda()#1}", are followed by "::"; operators end the search, for some are brackets.
+ */
+static const char *name_without_result(const char *function)
+{
+	const char *name = function, *at = function;
+
+	while (*at) {
+		if ((at == name || at[-1] == ':') && strncmp(at, "operator", 8) == 0)
+			break;
+		if (*at == ' ')
+			name = ++at;
+		else if (strchr("<({[", *at)) {
+			const char *end = end_of_brackets(at);
+			bool is_of_name =
+				*at != '(' || !end || strncmp(end, "::", 2) == 0 ||
+				(at >= function + 9 && strncmp(at - 9, "decltype ", 9) == 0);
+
+			if (!end || !is_of_name)
+				break;
+			at = end;
+		} else
+			at++;
+	}
+	return name;
+}
+
+bool name_is_of_library(const char *function)
+{
+	static const char *const readable[] = { "std::", "__gnu_cxx::" };
+	static const char *const mangled[] = { "St",  "NSt",  "NKSt",	     "NSa",	    "NKSa",
+					       "NSs", "NKSs", "N9__gnu_cxx", "NK9__gnu_cxx" };
+
+	if (strncmp(function, "_Z", 2) != 0)
+		return begins_with_any(name_without_result(function), readable, COUNT_OF(readable));
+	/* A function within another, as of a lambda, begins with Z. */
+	function += 2 + strspn(function + 2, "Z");
+	return begins_with_any(function, mangled, COUNT_OF(mangled));
 }

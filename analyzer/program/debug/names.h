@@ -35,4 +35,10 @@ const char *name_demangle(struct name_pool *pool, const char *name);
  */
 char *demangle_symbol(const char *symbol);
 
+/*
+ * Whether the function of that name, mangled or as people read it, is of the C++ library. What a
+ * function returns does not matter: "std::string app::name<int>()" is the program's.
+ */
+bool name_is_of_library(const char *function);
+
 #endif

@@ -1,5 +1,6 @@
 #include "analyzer/program/debug/names.h"
 
+#include "analyzer/base/macros.h"
 #include "tests/assertions.h"
 
 #include <string.h>
@@ -67,4 +68,42 @@ TEST(a_name_beyond_measure_is_left_as_it_is)
 	for (const char *digit = digits + 1; digit < digits + 25; digit++)
 		sprintf(raw + strlen(raw), "S_IS%c_S%c_E", *digit, *digit);
 	assert_name(raw, raw);
+}
+
+TEST(functions_of_the_library_of_cxx_are_known_by_their_names)
+{
+	static const char *const of_library[] = {
+		"std::vector<int>::push_back(int const&)",
+		"std::__detail::_MakeUniq<Conn>::__single_object std::make_unique<Conn>()",
+		"void std::sort<int*>(int*, int*)",
+		"__gnu_cxx::new_allocator<Conn>::allocate(unsigned long, void const*)",
+		"std::ostream& std::operator<< <char>(std::ostream&, char const*)",
+		"decltype (f(1)) std::forward_it<int>(int)",
+		"_ZSt11make_uniqueI4ConnJEENSt8__detail9_MakeUniqIT_E15__single_objectEDpOT0_",
+		"_ZNSt15__new_allocatorI4ConnE8allocateEmPKv",
+		"_ZNK9__gnu_cxx16__aligned_membufI4ConnE7_M_addrEv",
+	};
+	static const char *const of_program[] = {
+		"main",
+		"open_conn(bool)",
+		"std::unique_ptr<Conn> app::make<Conn>(std::vector<int>)",
+		"std::string const& (anonymous namespace)::name<int>()",
+		"decltype (std::declval<int>()) app::read<int>(int)",
+		"app::Log::operator<<(std::string const&)",
+		"operator new(unsigned long)",
+		"std::function<void (int)> app::handler<int>()",
+		"void app::run<std::string>(std::string)::{lambda(int)#1}::operator()(int) const",
+		"(anonymous namespace)::std_like()",
+		"stdio::open()",
+		"_Z4makeI4ConnESt10unique_ptrIT_St14default_deleteIS2_EEv",
+		"a(<(",
+		"",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(of_library); i++)
+		if (!name_is_of_library(of_library[i]))
+			fail_msg("%s", of_library[i]);
+	for (size_t i = 0; i < COUNT_OF(of_program); i++)
+		if (name_is_of_library(of_program[i]))
+			fail_msg("%s", of_program[i]);
 }
