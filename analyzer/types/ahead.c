@@ -26,32 +26,52 @@ static void fetch_contents(const struct typing *typing, size_t first)
 		allocation_id id = typing->queue.items[i];
 		uint64_t start = range_of(typing, id).start;
 
-		view_fetch(&typing->last->view, start);
-		view_fetch(&typing->last->view, start + LINE);
+		for (uint64_t line = 0; line < LINES; line++)
+			view_fetch(&typing->last->view, start + line * LINE);
 		__builtin_prefetch(&typing->allocations.items[id]);
 		if (typing->contexts.count > 0)
 			__builtin_prefetch(&typing->contexts.items[id]);
 	}
 }
 
-/* Those of the first words that may be pointers into the heap. */
-static size_t read_words(const struct typing *typing, size_t first, uint64_t *ret)
+/* Whether the word there leads into the heap. */
+static bool read_word_at(const struct typing *typing, struct memory_range range, uint64_t offset,
+			 uint64_t *ret)
 {
-	const uint64_t width = typing->word;
+	return offset + typing->word <= range.end - range.start &&
+	       read_word(typing, range.start + offset, ret) &&
+	       heap_bounds_hold(&typing->last->bounds, *ret);
+}
+
+/*
+ * The first pointers of an allocation: where its type has some, or, if that is not known or is a
+ * pointer of which there is an array, in its first words.
+ */
+static size_t read_pointers(const struct typing *typing, allocation_id id, uint64_t *ret)
+{
+	struct memory_range range = range_of(typing, id);
+	type_number number = known_type(typing, id);
+	const struct slot_range *slots = &typing->slots.ranges.items[number];
+	bool has_slots = is_aggregate(typing_type(typing, number)) &&
+			 slots->first != NO_SLOTS_YET && slots->count > 0;
 	size_t count = 0;
 
-	for (size_t i = first; i < turn_end(typing, first); i++) {
-		struct memory_range range = range_of(typing, typing->queue.items[i]);
-		uint64_t left = range.end - range.start;
+	if (typing_type(typing, number)->kind == TYPE_CHARACTER)
+		return 0;
+	for (size_t i = 0; i < (has_slots && slots->count < WORDS ? slots->count : WORDS); i++)
+		count += read_word_at(typing, range,
+				      has_slots ? typing->slots.slots.items[slots->first + i].offset
+						: i * typing->word,
+				      &ret[count]);
+	return count;
+}
 
-		if (left > WORDS * width)
-			left = WORDS * width;
-		for (uint64_t at = range.start; left >= width; at += width, left -= width) {
-			if (!read_word(typing, at, &ret[count]))
-				break;
-			count += heap_bounds_hold(&typing->last->bounds, ret[count]);
-		}
-	}
+static size_t read_words(const struct typing *typing, size_t first, uint64_t *ret)
+{
+	size_t count = 0;
+
+	for (size_t i = first; i < turn_end(typing, first); i++)
+		count += read_pointers(typing, typing->queue.items[i], &ret[count]);
 	return count;
 }
 
@@ -73,19 +93,8 @@ static void fetch_targets(const struct typing *typing, size_t first)
 			continue;
 		__builtin_prefetch(&used[id / 64]);
 		__builtin_prefetch(&typing->allocations.items[id]);
-	}
-}
-
-/* What is not known yet is read; most of what lists and trees point to is known. */
-static void fetch_unknown(const struct typing *typing)
-{
-	const struct targets_ahead *ahead = &typing->last->ahead;
-
-	for (size_t i = 0; i < ahead->count; i++) {
-		if (ahead->ids[i] == NO_ALLOCATION || known_fit(typing, ahead->ids[i]) > FIT_REGION)
-			continue;
-		for (uint64_t line = 0; line < LINES; line++)
-			view_fetch(&typing->last->view, ahead->words[i] + line * LINE);
+		if (typing->contexts.count > 0)
+			__builtin_prefetch(&typing->contexts.items[id]);
 	}
 }
 
@@ -95,7 +104,6 @@ void typing_fetch_ahead(const struct typing *typing)
 
 	if (first % TURN != 0)
 		return;
-	fetch_unknown(typing);
 	for (size_t turn = 1; turn <= 3; turn++) {
 		first += TURN;
 		if (first >= typing->queue.count)

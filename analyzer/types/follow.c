@@ -407,6 +407,26 @@ static struct error *set_table(struct typing *typing, const struct pointer *poin
 	return typing_set(typing, id, pointer->target, FIT_TABLE, false);
 }
 
+struct error *typing_let_wait(struct typing *typing, const struct pointer *pointer)
+{
+	TRY(keep_step(typing, pointer->to, pointer));
+	typing->allocations.items[pointer->to].type = pointer->target << TYPE_SHIFT | IS_INFERRED;
+	return array_append(&typing->queue, pointer->to);
+}
+
+struct error *typing_end_wait(struct typing *typing, allocation_id id)
+{
+	struct memory_range range = range_of(typing, id);
+	type_number wanted = known_type(typing, id);
+	enum type_fit fit;
+
+	typing->allocations.items[id].type = 0;
+	TRY(find_fit(typing, range.start, range, &wanted, &fit));
+	if (fit != FIT_NONE && !typing_is_denied(typing, id, wanted))
+		keep_type(typing, id, wanted, fit, false);
+	return NULL;
+}
+
 struct error *typing_follow(struct typing *typing, const struct pointer *pointer)
 {
 	allocation_id id = pointer->to;
@@ -422,6 +442,8 @@ struct error *typing_follow(struct typing *typing, const struct pointer *pointer
 				       pointer->is_choice
 			       ? NULL
 			       : add_place(typing, pointer, NO_ALLOCATION);
+	if (is_waiting(typing, id))
+		TRY(typing_end_wait(typing, id));
 	if (pointer->is_table)
 		return set_table(typing, pointer, id);
 	range = range_of(typing, id);

@@ -8,6 +8,9 @@
 /* What so many pointers of a member led to, the others of it lead to as well, as good as always. */
 enum { ENOUGH_POINTERS = 4096, ENOUGH_CHOICES = 1 << 16 };
 
+/* Of so many at least, the order in which they are followed matters for the time that it takes. */
+enum { LEAST_SORTED = 1 << 14 };
+
 /* What has a type, and whose pointers are to be followed: count values. */
 struct source {
 	allocation_id from; /* or NO_ALLOCATION */
@@ -61,14 +64,50 @@ static struct error *count_pointer(struct typing *typing, const struct source *s
 	return NULL;
 }
 
-/* Whether the pointer says no more than is known, as most do: lists and trees have many. */
+/* Whether it is the type of the first member, or of the first one of that. */
+static bool is_first_member(const struct typing *typing, type_number number, type_number first)
+{
+	enum { DEEPEST = 4 };
+
+	for (size_t i = 0; i < DEEPEST && number != first; i++) {
+		const struct data_type *type = typing_type(typing, number);
+		const struct type_member *members = type_members(typing->table, type);
+
+		if (type->kind != TYPE_STRUCTURE || type->member_count == 0 || members->offset != 0)
+			return false;
+		number = members->type;
+	}
+	return number == first;
+}
+
+/*
+ * Whether the pointer says no more than is known, as most do: lists and trees have many, and
+ * pointers to the link that a node begins with.
+ */
 static bool is_nothing_new(const struct typing *typing, const struct pointer *pointer)
 {
 	allocation_id id = pointer->to;
+	type_number known;
 
-	return id != NO_ALLOCATION && !pointer->is_table &&
-	       known_type(typing, id) == pointer->target && known_fit(typing, id) > FIT_REGION &&
-	       has_step(typing, id) && range_of(typing, id).start == pointer->value;
+	if (id == NO_ALLOCATION || pointer->is_table || !has_step(typing, id))
+		return false;
+	known = known_type(typing, id);
+	return (is_waiting(typing, id)
+			? is_first_member(typing, known, pointer->target)
+			: known == pointer->target && known_fit(typing, id) > FIT_REGION) &&
+	       range_of(typing, id).start == pointer->value;
+}
+
+/* Whether the pointer alone says what there is, in an allocation of which nothing is known yet. */
+static bool may_wait(const struct typing *typing, const struct pointer *pointer)
+{
+	allocation_id id = pointer->to;
+	enum type_kind kind = typing_type(typing, pointer->target)->kind;
+
+	return id != NO_ALLOCATION && typing->allocations.items[id].type == 0 &&
+	       !has_step(typing, id) && !pointer->is_table && !pointer->is_choice &&
+	       !pointer->is_doubtful && kind != TYPE_NONE && kind != TYPE_FUNCTION &&
+	       range_of(typing, id).start == pointer->value;
 }
 
 /* Follow the pointer to what it leads to, which may be told by what stands beside it. */
@@ -91,7 +130,8 @@ static struct error *follow_linked(struct typing *typing, const struct source *s
 				   ? source->context
 				   : typing_enter_slot(typing, source->context, slot);
 	if (!linked.inside)
-		return typing_follow(typing, pointer);
+		return may_wait(typing, pointer) ? typing_let_wait(typing, pointer)
+						 : typing_follow(typing, pointer);
 	inside.address = linked.inside;
 	inside.type = linked.target;
 	inside.count = 1;
@@ -263,6 +303,57 @@ static struct error *follow_place(struct typing *typing, const struct place *pla
 	return follow_all(typing, &source);
 }
 
+/*
+ * All that is queued is followed before what that leads to. Memory is read faster in order of
+ * address, where many are: more than the words that a bitmap of all has.
+ */
+static struct error *sort_queue(struct typing *typing)
+{
+	size_t count = typing->allocations.count, from = typing->queued_from;
+	struct bitmap *sorted = &typing->sorted;
+
+	typing->sorted_to = typing->queue.count;
+	if (typing->queue.count - from < LEAST_SORTED || typing->queue.count - from <= count / 64)
+		return NULL;
+	if (!sorted->words)
+		TRY(bitmap_init(sorted, count, typing->input.account));
+	for (size_t i = from; i < typing->queue.count; i++)
+		bitmap_set(sorted, typing->queue.items[i]);
+	typing->queue.count = from;
+	bitmap_for_each(id, sorted)
+		typing->queue.items[typing->queue.count++] = (allocation_id)id;
+	memset(sorted->words, 0, bitmap_word_count(sorted) * sizeof(*sorted->words));
+	typing->sorted_to = typing->queue.count;
+	return NULL;
+}
+
+static struct error *follow_next(struct typing *typing)
+{
+	allocation_id id;
+
+	if (typing->queued_from >= typing->sorted_to)
+		TRY(sort_queue(typing));
+	typing_fetch_ahead(typing);
+	id = typing->queue.items[typing->queued_from++];
+	if (is_waiting(typing, id))
+		TRY(typing_end_wait(typing, id));
+	return known_fit(typing, id) == FIT_NONE ? NULL : follow_allocation(typing, id);
+}
+
+/* What was worked off goes when it is the larger part. */
+static void shorten_queue(struct typing *typing)
+{
+	size_t from = typing->queued_from;
+
+	if (from <= 4096 || from <= typing->queue.count / 2)
+		return;
+	typing->queue.count -= from;
+	memmove(typing->queue.items, typing->queue.items + from,
+		typing->queue.count * sizeof(*typing->queue.items));
+	typing->queued_from = 0;
+	typing->sorted_to -= from;
+}
+
 struct error *typing_follow_queue(struct typing *typing)
 {
 	struct error *error = NULL;
@@ -272,20 +363,12 @@ struct error *typing_follow_queue(struct typing *typing)
 		if (!progress_pass(typing->input.progress, ++done, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 		if (typing->queued_from < typing->queue.count) {
-			typing_fetch_ahead(typing);
-			error = follow_allocation(typing,
-						  typing->queue.items[typing->queued_from++]);
+			error = follow_next(typing);
+			shorten_queue(typing);
 		} else {
 			struct place place = typing->places.items[--typing->places.count];
 
 			error = follow_place(typing, &place);
-		}
-		/* What was worked off goes when it is the larger part. */
-		if (typing->queued_from > 4096 && typing->queued_from > typing->queue.count / 2) {
-			typing->queue.count -= typing->queued_from;
-			memmove(typing->queue.items, typing->queue.items + typing->queued_from,
-				typing->queue.count * sizeof(*typing->queue.items));
-			typing->queued_from = 0;
 		}
 	}
 	return error;

@@ -9,7 +9,8 @@ void typing_release_work(struct typing *typing)
 	array_release(&typing->contexts);
 	table_release(&typing->paths);
 	array_release(&typing->queue);
-	typing->queued_from = 0;
+	typing->queued_from = typing->sorted_to = 0;
+	bitmap_deinit(&typing->sorted);
 	table_release(&typing->followed);
 	array_release(&typing->places);
 	array_release(&typing->headed);
@@ -115,6 +116,7 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 			typing->followed.memory.account = typing->paths.memory.account =
 				typing->contexts.memory.account = account;
 	typing->table = input->types;
+	typing->types = type_get(input->types, NO_TYPE);
 	typing->word = image_word_size(input->image);
 	if (type_count(typing->table) > 1 && type_count(typing->table) < MOST_TYPES) {
 		error = make(typing);

@@ -173,7 +173,8 @@ struct typing {
 	struct typing_input input;
 	struct last_used *last; /* which changes whenever something is read */
 	const struct type_table *table;
-	unsigned int word; /* bytes of one */
+	const struct data_type *types; /* of the table, by number */
+	unsigned int word;	       /* bytes of one */
 	struct slot_table slots;
 	const char *limit;			/* the first that was reached: see typing_limit() */
 	type_number character;			/* "char"; NO_TYPE: there is none */
@@ -193,6 +194,8 @@ struct typing {
 	HASH_TABLE(struct context) paths;
 	ARRAY(allocation_id) queue; /* whose pointers are to be followed */
 	size_t queued_from;
+	size_t sorted_to;     /* of the queue, as far as that was worth it: see sources.c */
+	struct bitmap sorted; /* for that */
 	HASH_TABLE(struct followed) followed; /* empty: all pointers are */
 	ARRAY(struct place) places;	      /* the same */
 	struct address_map known;	      /* places and headed ones, by a hash */
@@ -213,7 +216,7 @@ void typing_fetch_ahead(const struct typing *typing);
 
 static inline const struct data_type *typing_type(const struct typing *typing, type_number number)
 {
-	return type_get(typing->table, number);
+	return &typing->types[number];
 }
 
 static inline bool is_aggregate(const struct data_type *type)
@@ -229,6 +232,12 @@ static inline enum type_fit known_fit(const struct typing *typing, allocation_id
 static inline type_number known_type(const struct typing *typing, allocation_id id)
 {
 	return typing->allocations.items[id].type >> TYPE_SHIFT;
+}
+
+/* Whether it is looked at only when its turn comes: see typing_let_wait(). */
+static inline bool is_waiting(const struct typing *typing, allocation_id id)
+{
+	return (typing->allocations.items[id].type & ((1 << TYPE_SHIFT) - 1)) == IS_INFERRED;
 }
 
 static inline bool has_step(const struct typing *typing, allocation_id id)
@@ -398,6 +407,14 @@ struct pointer {
  * known of it.
  */
 struct error *typing_follow(struct typing *typing, const struct pointer *pointer);
+
+/*
+ * The same, for a pointer to the start of an allocation of which nothing is known yet: it is kept
+ * with the type that it should be of, without a fit, and memory is compared with that when its turn
+ * in the queue comes, or another pointer says something else.
+ */
+struct error *typing_let_wait(struct typing *typing, const struct pointer *pointer);
+struct error *typing_end_wait(struct typing *typing, allocation_id id);
 
 /* The allocation is of the type; its own pointers are to be followed. */
 struct error *typing_set(struct typing *typing, allocation_id id, type_number number,
