@@ -167,4 +167,11 @@ TEST(all_is_given_back_where_memory_is_short)
 	assert_true(count > 300);
 }
 
+#else
+
+TEST(shortages_are_tried_without_sanitizers)
+{
+	skip();
+}
+
 #endif
