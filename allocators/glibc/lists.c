@@ -96,18 +96,16 @@ static bool read_fields(const struct image *image, struct tcache *tcache)
 
 /*
  * Whether all counters agree with the entries, but for one: that a thread was changing, or whose
- * list had a block twice.
+ * list had a block twice or one that was written to.
  */
 static bool fields_fit(const struct tcache *tcache)
 {
 	unsigned int odd = 0;
 
-	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
-		if (tcache->entries[i] % 16 != 0)
-			return false;
-		odd += tcache->layout->counts &&
-		       (tcache->counters[i] != 0) != (tcache->entries[i] != 0);
-	}
+	for (unsigned int i = 0; i < tcache->layout->bins; i++)
+		odd += tcache->entries[i] % 16 != 0 ||
+		       (tcache->layout->counts &&
+			(tcache->counters[i] != 0) != (tcache->entries[i] != 0));
 	return odd <= 1;
 }
 
@@ -135,24 +133,34 @@ bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user)
 	return false;
 }
 
+/* The main thread's cache is the first block of the heap. */
+static bool is_first_in_page(const struct glibc_heap *heap, uint64_t user)
+{
+	return user % PAGE == heap->header;
+}
+
 /*
  * Read what may be a thread's cache at address: how many bins have members; -1: it is none, because
- * a first member has the wrong size, or the fields do not fit.
+ * first members have the wrong size, or the fields do not fit. One may be wrong, if others or the
+ * place vouch for the cache: malloc made it of the link of a block that was written to.
  */
 static int read_tcache(const struct glibc_heap *heap, struct view *view, uint64_t address,
 		       struct tcache *ret)
 {
-	int members = 0;
+	int members = 0, wrong = 0;
 
 	if (!find_fields(heap, view, address, ret))
 		return -1;
 	for (unsigned int i = 0; i < ret->layout->bins; i++) {
 		if (ret->entries[i] == 0)
 			continue;
-		if (!fits_bin(heap, view, ret->entries[i], i, glibc_bin_size(heap, i)))
-			return -1;
-		members++;
+		if (fits_bin(heap, view, ret->entries[i], i, glibc_bin_size(heap, i)))
+			members++;
+		else
+			wrong++;
 	}
+	if (wrong > 1 || (wrong == 1 && members == 0 && !is_first_in_page(heap, address)))
+		return -1;
 	return members;
 }
 

@@ -390,6 +390,20 @@ TEST(cached_block_that_was_handed_out_twice_is_named)
 			  (unsigned long)other);
 }
 
+/* A block was written to while it was free, and then handed out: its link became the head. */
+TEST(cache_with_one_wrong_head_is_still_a_cache)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct rows rows = make_cached(&process, &GLIBC_2_36);
+	uint64_t entries = process.cache + 64 * 2;
+
+	core_set(&process.core, entries + ((0x80 - 32) / 16) * 8, 0x414141442128a283);
+	process_open(&process, STAGE_HEAP);
+	assert_states(&process, &rows, BLOCK_CACHED);
+	assert_incomplete(&process, "the head of the thread cache of size 0x80 at %#lx is wrong",
+			  (unsigned long)process.cache);
+}
+
 /* A thread ends the list before it counts. */
 TEST(cached_block_that_is_not_counted_yet_is_free)
 {
