@@ -260,7 +260,9 @@ TEST(heap_without_its_arena_is_found_by_its_shape)
 		assert_block(&process, freed, 0x4f8, BLOCK_FREE);
 		assert_block(&process, cached, 0x38, BLOCK_CACHED);
 		assert_int_equal(process_used(&process), 2);
-		assert_incomplete(&process, "found by their shape");
+		assert_incomplete(
+			&process,
+			"malloc's main arena was not found in the core: its heaps are found by their shape");
 	}
 }
 
@@ -276,4 +278,27 @@ TEST(heap_is_found_without_malloc_s_parameters)
 	process.mapped_size = 1; /* no page: these are not its counts */
 	process_open(&process, STAGE_HEAP);
 	assert_block(&process, user, 0x28, BLOCK_USED);
+	assert_no_incomplete(&process, "main arena was not found");
+}
+
+/* What malloc counts, and the core does not have, is said, where a page or more is missing. */
+TEST(memory_that_the_main_arena_lacks_is_said)
+{
+	for (int lacks = 0; lacks <= 1; lacks++) {
+		_cleanup_(process_deinit) struct process process;
+
+		process_init(&process, &GLIBC_2_36);
+		process_allocate(&process, 0x30);
+		process_finish(&process);
+		core_set(&process.core, ARENA + GLIBC_2_36.system_memory,
+			 HEAP_SIZE + (lacks ? PAGE : PAGE / 2));
+		process_open(&process, STAGE_HEAP);
+		if (lacks)
+			assert_incomplete(
+				&process,
+				"the main arena has %d bytes from the system, but only %d were found",
+				(int)(HEAP_SIZE + PAGE), (int)HEAP_SIZE);
+		else
+			assert_no_incomplete(&process, "bytes from the system, but only");
+	}
 }

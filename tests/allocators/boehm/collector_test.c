@@ -203,7 +203,7 @@ TEST(damaged_header_costs_its_block_only)
 	assert_int_equal(find_object(&collected, damaged), NO_ALLOCATION);
 	assert_state(&collected, damaged + PAGE, BLOCK_USED, false);
 	assert_finding(analysis_findings(collected.analysis), FINDING_INCOMPLETE,
-		       "with no sound header: ");
+		       "blocks of the collector's heap with no sound header: ");
 }
 
 TEST(what_only_looks_like_an_index_is_none)
@@ -264,4 +264,58 @@ TEST(what_follows_the_memory_of_the_collector_is_not_its_own)
 	collected_open(&collected);
 	assert_true(is_claimed(&collected, spare));
 	assert_false(is_claimed(&collected, end));
+}
+
+static bool says(const struct collected *collected, const char *words)
+{
+	const struct findings *findings = analysis_findings(collected->analysis);
+
+	for (size_t i = 0; i < findings->count; i++)
+		if (strstr(findings->list[i].message, words))
+			return true;
+	return false;
+}
+
+/*
+ * When a collection begins, no object has a mark. What is in no list then is in use or dead; if all
+ * is in lists, nothing is doubtful.
+ */
+TEST(collection_that_has_just_begun_is_said)
+{
+	enum { OBJECTS = PAGE / 32, BLOCKS = 24, COLLECTING, LISTED, MARKED, CASES };
+
+	for (int i = COLLECTING; i < CASES; i++) {
+		START(collected, &BUILD_8_2);
+
+		add_small(&collected, 32, NORMAL, CYCLE);
+		for (int j = 0; j < BLOCKS; j++) {
+			uint64_t block = add_small(&collected, 32, NORMAL, CYCLE - 2);
+
+			for (uint64_t k = 0; k < OBJECTS && i == LISTED; k++)
+				free_object(&collected, block + 32 * k, NORMAL, 32);
+			if (i == MARKED)
+				set_mark(&collected, block, 32, 1);
+		}
+		collected_open(&collected);
+		assert_int_equal(
+			says(&collected, "the core was taken during a collection: of its objects"),
+			i == COLLECTING);
+		assert_int_equal(says(&collected, "the core was taken during a collection"),
+				 i != MARKED);
+	}
+}
+
+TEST(lists_that_are_not_found_are_said)
+{
+	for (int lacks = 0; lacks <= 1; lacks++) {
+		START(collected, &BUILD_8_2);
+
+		add_small(&collected, 32, NORMAL, CYCLE);
+		if (lacks)
+			core_set(&collected.core, size_map_of(&BUILD_8_2) + 8 * 4, 384);
+		collected_open(&collected);
+		assert_int_equal(
+			says(&collected, "the collector's lists of free objects were not found in"),
+			lacks);
+	}
 }

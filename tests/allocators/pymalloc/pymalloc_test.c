@@ -225,7 +225,8 @@ static void assert_free_threaded(const struct interpreter *interpreter, bool exp
 	size_t found = 0;
 
 	for (size_t i = 0; i < findings->count; i++)
-		found += strstr(findings->list[i].message, "free-threaded") != NULL;
+		found += strstr(findings->list[i].message,
+				"is a free-threaded Python: its objects") != NULL;
 	assert_int_equal(found, expected);
 	assert_int_equal(incomplete(interpreter), expected);
 }

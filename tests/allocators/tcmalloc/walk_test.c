@@ -252,3 +252,22 @@ TEST(address_in_metadata_is_told)
 	assert_told(&made.process, ROOT + 8, "in the root of the page map");
 	assert_told(&made.process, central_of(3), "in the central caches");
 }
+
+/* The others of this file have both, and say nothing. */
+TEST(lack_of_caches_is_said)
+{
+	MADE(made);
+
+	add_objects(&made);
+	add_span(&made, 1, 0, 1, 0, IN_USE);
+	core_set(&made.process.core, HEAD, 0);
+	for (unsigned int i = 0; i < CLASS_COUNT; i++)
+		core_set(&made.process.core, central_of(i) + 8 + 16, 0);
+	process_open(&made.process);
+	assert_int_equal(count_incomplete(&made.process), 2);
+	assert_finding(analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		       "tcmalloc: no cache of a thread was found: what is in them counts as used");
+	assert_finding(
+		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
+		"tcmalloc: the central caches were not found: what is in them counts as used");
+}
