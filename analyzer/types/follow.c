@@ -409,9 +409,12 @@ static struct error *set_table(struct typing *typing, const struct pointer *poin
 
 struct error *typing_let_wait(struct typing *typing, const struct pointer *pointer)
 {
-	TRY(keep_step(typing, pointer->to, pointer));
-	typing->allocations.items[pointer->to].type = pointer->target << TYPE_SHIFT | IS_INFERRED;
-	return array_append(&typing->queue, pointer->to);
+	allocation_id id = pointer->to;
+	bool is_queued = is_waiting(typing, id);
+
+	TRY(keep_step(typing, id, pointer));
+	typing->allocations.items[id].type = pointer->target << TYPE_SHIFT | IS_INFERRED;
+	return is_queued ? NULL : array_append(&typing->queue, id);
 }
 
 struct error *typing_end_wait(struct typing *typing, allocation_id id)

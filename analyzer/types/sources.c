@@ -98,16 +98,29 @@ static bool is_nothing_new(const struct typing *typing, const struct pointer *po
 	       range_of(typing, id).start == pointer->value;
 }
 
-/* Whether the pointer alone says what there is, in an allocation of which nothing is known yet. */
+static bool is_as_large_as(const struct typing *typing, allocation_id id, type_number number)
+{
+	return allocation_fits(typing->input.index, range_of(typing, id),
+			       typing_type(typing, number)->size, true);
+}
+
+/*
+ * Whether the pointer alone says what there is, in an allocation of which nothing is known yet, or
+ * only what it says of the first member.
+ */
 static bool may_wait(const struct typing *typing, const struct pointer *pointer)
 {
 	allocation_id id = pointer->to;
 	enum type_kind kind = typing_type(typing, pointer->target)->kind;
 
-	return id != NO_ALLOCATION && typing->allocations.items[id].type == 0 &&
-	       !has_step(typing, id) && !pointer->is_table && !pointer->is_choice &&
-	       !pointer->is_doubtful && kind != TYPE_NONE && kind != TYPE_FUNCTION &&
-	       range_of(typing, id).start == pointer->value;
+	if (id == NO_ALLOCATION || pointer->is_table || pointer->is_choice ||
+	    pointer->is_doubtful || kind == TYPE_NONE || kind == TYPE_FUNCTION ||
+	    range_of(typing, id).start != pointer->value)
+		return false;
+	if (is_waiting(typing, id))
+		return is_first_member(typing, pointer->target, known_type(typing, id)) &&
+		       is_as_large_as(typing, id, pointer->target);
+	return typing->allocations.items[id].type == 0 && !has_step(typing, id);
 }
 
 /* Follow the pointer to what it leads to, which may be told by what stands beside it. */
