@@ -14,7 +14,6 @@ enum disguise {
 	DISGUISE_PACKED,
 	DISGUISE_PAST_END,
 	DISGUISE_BEFORE,
-	DISGUISE_XOR_LINK,
 	DISGUISE_BOXED,
 	DISGUISE_OFFSET,
 	DISGUISES, /* and above, in order: the integers of the runtimes there are */
@@ -43,7 +42,6 @@ struct disguises_input {
 	const struct allocation_index *index;
 	const struct roots *roots;
 	const struct graph *graph;
-	const struct graph *incoming;	 /* for XOR links only */
 	const struct bitmap *in_use;	 /* allocations */
 	const struct bitmap *wanted;	 /* none of these */
 	const struct bitmap *targets;	 /* what may be held in disguise; NULL: all */

@@ -64,7 +64,6 @@ static const struct decoding decodings[DISGUISES] = {
 	[DISGUISE_PACKED] = { "a pointer packed at an odd address", false, check_nothing },
 	[DISGUISE_PAST_END] = { "a pointer one past its end", true, check_end },
 	[DISGUISE_BEFORE] = { "a pointer just before its start", false, check_nowhere },
-	[DISGUISE_XOR_LINK] = { "a link of a list, the XOR of two addresses" },
 	[DISGUISE_BOXED] = { "a boxed pointer (light userdata)", false, check_nothing },
 	[DISGUISE_OFFSET] = { "a pointer relative to its own address" },
 };

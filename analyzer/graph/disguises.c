@@ -4,7 +4,6 @@
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/graph/disguise_scan.h"
-#include "analyzer/graph/xor_links.h"
 #include "analyzer/heap/work_chunks.h"
 
 #include <stdlib.h>
@@ -30,11 +29,7 @@ struct finder {
 	struct address_filter filter;
 	struct wanted_ends ends;
 	struct wanted_uppers uppers;
-	struct xor_nodes xor_nodes;
-	struct bitmap nodes;	       /* of those in use; no words: not looked for */
-	struct xor_suspects *suspects; /* NULL: all nodes are looked for */
-	atomic_bool has_node;	       /* before one of them */
-	ARRAY(allocation_id) pending;  /* reached, to be looked at */
+	ARRAY(allocation_id) pending; /* reached, to be looked at */
 	struct work_chunks chunks;
 	struct looker *lookers; /* by thread */
 	unsigned int threads;
@@ -110,38 +105,6 @@ struct run {
 	uint64_t words;
 };
 
-static void note_node(struct finder *finder, struct looker *looker, allocation_id id,
-		      struct memory_range range)
-{
-	uint64_t size = range.end - range.start, known;
-	const uint8_t *bytes;
-
-	if (finder->suspects) {
-		if (xor_suspects_may_follow(finder->suspects, &looker->view, range))
-			atomic_store(&finder->has_node, true);
-		return;
-	}
-	if (!finder->nodes.words || size >= XOR_MOST_SIZE)
-		return;
-	bytes = view_bytes(&looker->view, range.start, &known);
-	/* Across a gap of the dump, it may be one. */
-	if (bytes && (known < size || xor_nodes_may_be(&finder->xor_nodes, bytes, size)))
-		bitmap_set_atomic(&finder->nodes, id);
-}
-
-/* Behind the scan, which reads faster than what jumps from node to node: its words are cached. */
-static void note_nodes(struct finder *finder, struct looker *looker, const struct run *run)
-{
-	const struct disguises_input *input = finder->input;
-
-	if (!finder->suspects && !finder->nodes.words)
-		return;
-	for (allocation_id id = run->first; id < run->end; id++)
-		if (bitmap_get(input->in_use, id))
-			note_node(finder, looker, id,
-				  allocation_range_near(input->index, id, &looker->hint));
-}
-
 static struct error *look_at_run(struct finder *finder, struct looker *looker,
 				 const struct run *run)
 {
@@ -157,7 +120,6 @@ static struct error *look_at_run(struct finder *finder, struct looker *looker,
 			TRY(disguise_scan(&looker->scanner, bytes, run->range.end - start, start));
 		}
 	}
-	note_nodes(finder, looker, run);
 	return NULL;
 }
 
@@ -418,11 +380,6 @@ static struct error *look_at_all_reached(struct finder *finder)
 	return error;
 }
 
-static struct error *keep_link(void *data, uint64_t place, allocation_id target)
-{
-	return keep(data, (struct disguised){ place, target, DISGUISE_XOR_LINK });
-}
-
 static void note_end(struct wanted_ends *ends, uint64_t end)
 {
 	size_t i = end % 16;
@@ -478,10 +435,6 @@ static struct error *find_wanted(struct finder *finder)
 		return NULL;
 	bitmap_copy(&finder->wanted, input->wanted);
 	TRY(fill_filter(finder));
-	if (!finder->suspects && (input->disguises & 1U << DISGUISE_XOR_LINK)) {
-		TRY(bitmap_init(&finder->nodes, count, input->account));
-		xor_nodes_init(&finder->xor_nodes, input);
-	}
 	progress_begin(input->progress, "looking for disguised addresses", input->image->size);
 	return look_everywhere(finder);
 }
@@ -489,9 +442,6 @@ static struct error *find_wanted(struct finder *finder)
 static struct error *find(struct finder *finder)
 {
 	TRY(find_wanted(finder));
-	if (finder->nodes.words)
-		TRY(xor_links_find(finder->input, &finder->nodes, &finder->filter, keep_link,
-				   finder));
 	if (finder->lookers)
 		TRY(find_offsets(finder));
 	return look_at_all_reached(finder);
@@ -500,7 +450,6 @@ static struct error *find(struct finder *finder)
 static void finder_deinit(struct finder *finder)
 {
 	bitmap_deinit(&finder->wanted);
-	bitmap_deinit(&finder->nodes);
 	address_filter_deinit(&finder->filter);
 	array_release(&finder->pending);
 	for (unsigned int i = 0; finder->lookers && i < finder->threads; i++)
@@ -529,17 +478,14 @@ struct error *disguises_exclude(const struct disguises_input *input, bool *ret_e
 {
 	_cleanup_(disguises_deinit) struct disguises result = { .list.memory.account =
 									input->account };
-	_cleanup_(xor_suspects_deinit) struct xor_suspects suspects = { 0 };
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
 		.result = &result,
-		.suspects = &suspects,
 		.pending.memory.account = input->account,
 	};
 
-	TRY(xor_suspects_init(&suspects, input));
 	TRY(find_wanted(&finder));
-	*ret_excluded = result.list.count == 0 && !finder.has_node &&
+	*ret_excluded = result.list.count == 0 &&
 			(!finder.lookers || (offsets_of(&finder)->fields.count == 0 &&
 					     offsets_of(&finder)->roots.count == 0));
 	return NULL;
@@ -555,11 +501,6 @@ uint64_t disguises_odds(const struct disguises *disguises, uint64_t address)
 	for (uint64_t rest = address; rest; rest >>= 1)
 		values <<= 1;
 	return values / tries;
-}
-
-static bool has_other_evidence(uint32_t disguise)
-{
-	return disguise == DISGUISE_OFFSET || disguise == DISGUISE_XOR_LINK;
 }
 
 struct error *disguises_drop_chance(const struct disguises_input *input,
@@ -580,7 +521,7 @@ struct error *disguises_drop_chance(const struct disguises_input *input,
 		bool is_sure =
 			odds >= LEAST_ODDS && odds / LEAST_ODDS >= wanted / found[list[i].disguise];
 
-		if (!is_sure && !has_other_evidence(list[i].disguise))
+		if (!is_sure && list[i].disguise != DISGUISE_OFFSET)
 			continue;
 		bitmap_set(&from, list[i].target);
 		list[left++] = list[i];

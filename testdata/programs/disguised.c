@@ -1,8 +1,7 @@
 /*
  * Blocks whose address is kept only in disguise: with a tag in its high bits or below it, packed,
  * one past the end, before the start, in a box of LuaJIT's (a tag, a segment, and the lowest bits),
- * and in the links of lists that are the XOR of two addresses, or the distance to the next node.
- * And blocks that are lost.
+ * and as the distance to the next node of a list. And blocks that are lost.
  *
  * Writes "HOW ADDRESS" for each, and waits.
  *
@@ -19,11 +18,6 @@
 
 enum { COUNT = 50, STACK = 1 << 16 };
 
-struct node {
-	uintptr_t link;
-	long number;
-};
-
 struct __attribute__((packed)) record {
 	char kind;
 	void *block;
@@ -38,7 +32,6 @@ struct relative {
 static volatile uint64_t tagged[COUNT], shifted[COUNT], boxed[COUNT];
 static char *volatile past_end[COUNT], *volatile before[COUNT];
 static volatile struct record packed[COUNT];
-static struct node *volatile head;
 static struct relative *volatile first;
 
 /* Filled, so that it does not hold what its memory held before. */
@@ -66,21 +59,6 @@ static OUT_OF_LINE void make_blocks(void)
 		boxed[i] = UINT64_C(0x1fffc) << 47 | UINT64_C(3) << 39 |
 			   ((uintptr_t)make("boxed", SIZE) & ((UINT64_C(1) << 39) - 1));
 		make("lost", SIZE);
-	}
-}
-
-static OUT_OF_LINE void make_list(void)
-{
-	struct node *previous = NULL, *node = make("linked", sizeof(*node));
-
-	head = node;
-	for (int i = 0; node; i++) {
-		struct node *next = i + 1 < COUNT ? make("linked", sizeof(*next)) : NULL;
-
-		node->link = (uintptr_t)previous ^ (uintptr_t)next;
-		node->number = 32 * i;
-		previous = node;
-		node = next;
 	}
 }
 
@@ -130,7 +108,6 @@ int main(int argc, char **argv)
 		make_large();
 	} else {
 		make_blocks();
-		make_list();
 		make_relative();
 	}
 	lose(argc > 1 ? atoi(argv[1]) : 0);

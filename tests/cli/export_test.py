@@ -267,34 +267,6 @@ class PprofTest(ExportTest):
         self.assertEqual(profile.total(1), self.core.count("used")[1])
 
 
-class ValgrindTest(ExportTest):
-    def test_ms_print_opens_massif(self):
-        path = self.file("massif")
-        self.core.run("export", "massif", "-o", path)
-        run = subprocess.run(["ms_print", "--threshold=0", path], check=True,
-                             capture_output=True, text=True, timeout=TIMEOUT)
-        self.assertEqual(run.stderr, "")
-        self.assertIn(f"100.00% ({self.core.count('used')[1]:,}B) the heap", run.stdout)
-        size = self.core.count("used", "entry_kind")[1] + 280 + 264
-        entries = re.findall(r"->[0-9.]+% \(([0-9,]+)B\) entry_kind\n", run.stdout)
-        self.assertEqual(sum(int(entry.replace(",", "")) for entry in entries), size)
-
-    def test_dhat_has_a_point_for_each_path(self):
-        document = json.loads(self.core.run("export", "dhat"))
-        paths = collections.Counter()
-        for point in document["pps"]:
-            paths[tuple(document["ftbl"][number] for number in point["fs"])] += point["tb"]
-        self.assertEqual(paths, self.folded)
-        self.assertEqual(document["ftbl"][0], "[root]")
-        self.assertEqual(sum(point["tbk"] for point in document["pps"]),
-                         self.core.count("used")[0])
-        self.assertEqual(sum(point["eb"] for point in document["pps"]),
-                         self.core.count("leaked")[1])
-        for key in ("dhatFileVersion", "mode", "verb", "bklt", "bkacc", "tu", "Mtu", "cmd",
-                    "pid", "tg", "tuth"):
-            self.assertIn(key, document)
-
-
 class HeaptrackTest(ExportTest):
     def test_allocations_hang_on_the_traces_of_their_owners(self):
         strings, pointers, traces, sizes = [""], [""], [()], []
@@ -548,7 +520,7 @@ class GraphTest(ExportTest):
         addresses = {node["address"] for node in nodes.values() if "address" in node}
         self.assertEqual(addresses, set(self.core.text("enumerate", "used").split()))
 
-    def test_dot_and_mermaid_draw_the_same(self):
+    def test_dot_draws_the_same(self):
         for graph in ("kinds", "dominators", "references"):
             words = ["--graph", graph, "--limit", "6"]
             nodes, edges = self.graph(*words)
@@ -556,12 +528,9 @@ class GraphTest(ExportTest):
             dot = self.core.text("export", "dot", *words)
             self.assertEqual(sorted(re.findall(r"(n\d+) -> (n\d+)", dot)), pairs)
             self.assertEqual(len(re.findall(r"^\tn\d+ \[label=", dot, re.M)), len(nodes))
-            chart = self.core.text("export", "mermaid", *words)
-            self.assertEqual(sorted(re.findall(r"(n\d+) -+[.]?-+> (n\d+)", chart)), pairs)
-            self.assertEqual(len(re.findall(r'^  n\d+\(?\[".*"\]\)?$', chart, re.M)), len(nodes))
 
     def test_what_is_left_out_is_said(self):
-        for name in ("dot", "mermaid", "graphml"):
+        for name in ("dot", "graphml"):
             for graph in ("kinds", "dominators"):
                 text = self.core.text("export", name, "--graph", graph, "--limit", "3")
                 self.assertRegex(text, r"\d+ more")
@@ -603,11 +572,8 @@ class HostileTest(unittest.TestCase):
                             for frame in document["shared"]["frames"]))
         xml.etree.ElementTree.fromstring(self.core.run("export", "graphml"))
         json.loads(self.core.run("export", "heapsnapshot"))
-        json.loads(self.core.run("export", "dhat"))
         for line in self.core.text("export", "dot").splitlines()[3:-1]:
             self.assertRegex(line, r'^\tn\d+ (-> n\d+|\[label="([^"\\]|\\.)*",[^"]*("[^"]*"[^"]*)?\]);$')
-        for line in self.core.text("export", "mermaid").splitlines()[1:]:
-            self.assertRegex(line, r'^  n\d+( --> n\d+|\(?\["[^"<&]*<br/>[^"<&]*"\]\)?)$')
         root = xml.etree.ElementTree.fromstring(self.core.run("export", "svg"))
         self.assertEqual({element.tag.removeprefix(SVG) for element in root.iter()},
                          {"svg", "title", "style", "script", "text", "g", "rect"})

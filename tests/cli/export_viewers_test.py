@@ -3,10 +3,8 @@ Exports in the viewers that they are for. A viewer that is not installed skips
 its test; scripts/test --viewers installs those that are small.
 """
 
-import glob
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -19,8 +17,6 @@ import export_test
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 MODULES = os.path.join(os.environ["SOURCE_DIR"], "build", "npm", "node_modules")
 SPEEDSCOPE = os.path.join(MODULES, "speedscope", "dist", "release", "index.html")
-MERMAID = os.path.join(MODULES, "mermaid", "dist", "mermaid.min.js")
-DHAT_VIEWER = glob.glob("/usr/lib*/valgrind/dh_view.js")
 TIMEOUT = 120
 
 # What a person does with the flame graph, and what is seen then.
@@ -46,13 +42,6 @@ addEventListener('load', () => {
 ]]></script>
 </svg>"""
 
-# The viewer reads a file that a person chooses; here it is handed the data.
-DHAT_PAGE = """<!DOCTYPE html><meta charset="utf-8"><title>DHAT</title>
-<script src="file://%s"></script><body></body><script>
-onLoad(); gFilename = "export"; gData = %s; buildTree(); displayTree(0, 0, 0);
-</script>"""
-
-
 # As if a person chose the file, and waited until its profile is shown.
 CHOOSE = """(async () => {
  const files = new DataTransfer(), input = document.querySelector('input[type=file]');
@@ -63,15 +52,6 @@ CHOOSE = """(async () => {
   await new Promise((done) => setTimeout(done, 50));
  return document.body.innerText;
 })()"""
-
-# How many boxes and arrows there are once it is drawn.
-DRAW = """(async () => {
- mermaid.initialize({startOnLoad: false});
- const page = document.createElement('div');
- page.innerHTML = (await mermaid.render('graph', %s)).svg;
- return ['.node', '.flowchart-link'].map((part) => page.querySelectorAll(part).length);
-})()"""
-
 
 def needs(*programs):
     missing = [program for program in programs if not shutil.which(program)]
@@ -138,16 +118,6 @@ class ViewersTest(export_test.ExportTest):
         self.assertEqual(set(seen["hits"]), {"entry_kind"})
         self.assertIn("node_kind: 144 bytes in 4 allocations", seen["info"])
 
-    @unittest.skipUnless(BROWSER and DHAT_VIEWER, "there is no chromium, or no dh_view.js")
-    def test_the_viewer_of_dhat_shows_the_tree(self):
-        path = self.file("dhat.html")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(DHAT_PAGE % (DHAT_VIEWER[0], self.core.text("export", "dhat")))
-        text = self.browse(path)
-        self.assertIn("cache_kind", text)
-        self.assertIn(f"{self.core.count('used')[1]:,} bytes", text)
-        self.assertNotIn("error", text.lower().replace("errors", ""))
-
     def page(self, path):
         page = browser.Browser()
         self.addCleanup(page.close)
@@ -160,19 +130,6 @@ class ViewersTest(export_test.ExportTest):
         page = self.page(SPEEDSCOPE)
         text = page.run(CHOOSE % json.dumps(self.core.text("export", "speedscope")))
         self.assertIn("bytes (1/2)", text)
-
-    @unittest.skipUnless(BROWSER and os.path.exists(MERMAID),
-                         "there is no chromium, or no mermaid")
-    def test_mermaid_draws_each_graph(self):
-        path = self.file("mermaid.html")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f'<meta charset="utf-8"><script src="file://{MERMAID}"></script>')
-        page = self.page(path)
-        for graph in ("kinds", "dominators", "references"):
-            text = self.core.text("export", "mermaid", "--graph", graph)
-            boxes, arrows = page.run(DRAW % json.dumps(text))
-            self.assertGreater(boxes, 4)
-            self.assertEqual(arrows, len(re.findall(" (?:-->|-.->) ", text)))
 
 
 if __name__ == "__main__":

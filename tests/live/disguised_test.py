@@ -17,12 +17,11 @@ HOW = {
     "past": "a pointer one past its end",
     "before": "a pointer just before its start",
     "packed": "a pointer packed at an odd address",
-    "linked": "a link of a list, the XOR of two addresses",
     "boxed": "a boxed pointer (light userdata)",
     "relative": "a pointer relative to its own address",
 }
-# Of the packed ones, some are aligned; of lists, the first ones are known.
-HELD_PLAINLY = {"packed": (COUNT + 7) // 8, "linked": 2, "relative": 1}
+# Of the packed ones, some are aligned; of lists, the first one is known.
+HELD_PLAINLY = {"packed": (COUNT + 7) // 8, "relative": 1}
 
 
 class Test(harness.LiveTest):

@@ -68,7 +68,6 @@ static void assert_found_as(struct world *world, unsigned int disguises,
 	const struct runtime *const kinds[] = { &runtime, NULL };
 	_cleanup_(runtimes_destroy) struct runtimes *runtimes = NULL;
 	_cleanup_(disguises_deinit) struct disguises result = { 0 };
-	_cleanup_(graph_destroy) struct graph *incoming = NULL;
 	_cleanup_(bitmap_deinit) struct bitmap in_use = { 0 }, wanted = { 0 };
 	struct disguises_input input;
 	uint64_t targets = 0;
@@ -79,8 +78,6 @@ static void assert_found_as(struct world *world, unsigned int disguises,
 	world_find_graph(world);
 	assert_no_error(bitmap_init(&in_use, BLOCKS, &world->account));
 	assert_no_error(bitmap_init(&wanted, BLOCKS, &world->account));
-	assert_no_error(
-		graph_transpose(world->graph, &world->account, &world->progress, &incoming));
 	assert_no_error(runtimes_create(kinds,
 					&(struct runtime_context){ world->image, world->program,
 								   world->index, &world->account },
@@ -92,7 +89,6 @@ static void assert_found_as(struct world *world, unsigned int disguises,
 		.index = world->index,
 		.roots = world->roots,
 		.graph = world->graph,
-		.incoming = incoming,
 		.in_use = &in_use,
 		.wanted = &wanted,
 		.disguises = disguises,
@@ -230,93 +226,4 @@ TEST(pointer_may_be_one_past_the_end_or_before_the_start)
 	core_set(&world.core, DATA + 0x118, at(5) - 4);
 	assert_found(&world, DISGUISED_POINTERS, 1 << 3 | 1 << 4, 1 << 0 | 1 << (BLOCKS - 1),
 		     1 << 0 | 1 << (BLOCKS - 1));
-}
-
-static void link_nodes(struct world *world, allocation_id count)
-{
-	for (allocation_id id = 0; id < count; id++)
-		core_set(&world->core, at(id) + 8,
-			 (id > 0 ? at(id - 1) : 0) ^ (id + 1 < count ? at(id + 1) : 0));
-}
-
-TEST(list_with_xor_links_is_followed_to_its_end)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	link_nodes(&world, 6);
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0x3c, 0x3c);
-}
-
-TEST(list_that_does_not_end_is_none)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	link_nodes(&world, 6);
-	core_set(&world.core, at(5) + 8, 0x1234);
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
-}
-
-/* A list that goes in a circle must not use up the budget for others. */
-TEST(circle_is_none_and_others_are_found)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	/* Each number is that from the one before to the one behind. */
-	core_set(&world.core, at(0) + 16, at(1));
-	for (allocation_id id = 1; id < 4; id++)
-		core_set(&world.core, at(id) + 16, at((id + 3) % 4) ^ at((id + 1) % 4));
-	core_set(&world.core, at(0) + 16, at(1));
-	for (allocation_id id = 4; id < BLOCKS; id++)
-		core_set(&world.core, at(id) + 8,
-			 (id > 4 ? at(id - 1) : 0) ^ (id + 1 < BLOCKS ? at(id + 1) : 0));
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1 | 1 << 4 | 1 << 5, 3 << 6, 3 << 6);
-}
-
-/* From there it would lead back to where it began, as if that were the end. */
-TEST(no_link_is_zero)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	link_nodes(&world, 3);
-	core_set(&world.core, at(2) + 8, 0);
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
-}
-
-/* A parent, a number in it, and two children that refer to it. */
-TEST(one_link_makes_no_list)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	link_nodes(&world, 3);
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
-}
-
-/* Without a beginning, it is numbers that happen to lead from one to another.
- */
-TEST(list_begins_with_an_address)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	link_nodes(&world, 6);
-	core_set(&world.core, at(0) + 8, 0);
-	core_set(&world.core, at(0) + 16, at(1));
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
-}
-
-/* As lengths are. */
-TEST(small_numbers_make_no_list)
-{
-	_cleanup_(world_deinit) struct world world;
-
-	populate(&world);
-	core_set(&world.core, at(0) + 8, at(1));
-	for (allocation_id id = 1; id < BLOCKS; id++)
-		core_set(&world.core, at(id) + 8, 2 * SIZE);
-	assert_found(&world, DISGUISED_POINTERS, 1 << 0 | 1 << 1, 0, 0);
 }
