@@ -1,5 +1,10 @@
 #include "tests/allocators/pymalloc/interpreter.h"
 
+#include "analyzer/heap/allocator.h"
+#include "analyzer/heap/sink.h"
+
+extern const struct allocator allocator_pymalloc;
+
 static const char LIBRARY[] = "/usr/lib/libpython3.11.so.1.0";
 
 #define START(interpreter, number)                                    \
@@ -250,5 +255,59 @@ TEST(free_threaded_interpreter_is_known_by_its_table_of_offsets)
 		core_set(&interpreter.core, DATA + 0x210, flag);
 		interpreter_open(&interpreter);
 		assert_free_threaded(&interpreter, flag);
+	}
+}
+
+/* Where others have memory, no arena is. */
+TEST(arena_that_another_heap_has_is_left_out)
+{
+	for (int overlaps = 0; overlaps <= 1; overlaps++) {
+		START(interpreter, 0);
+		_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
+		_cleanup_(findings_deinit) struct findings findings = { 0 };
+		struct memory_account account = { 0 };
+		struct heap_context context = { .findings = &findings, .account = &account };
+		struct heap *heap;
+
+		interpreter_add_pool(&interpreter, 3, 4);
+		interpreter_open(&interpreter);
+		context.image = analysis_image(interpreter.analysis);
+		context.program = analysis_program(interpreter.analysis);
+		assert_no_error(allocator_pymalloc.open(&context, &heap));
+		assert_no_error(block_sink_create(&account, &sink));
+		assert_no_error(block_sink_region(sink, ARENA - (overlaps ? 0 : PAGE),
+						  ARENA + (overlaps ? PAGE : 0), 0));
+		assert_no_error(allocator_pymalloc.walk(heap, 0, sink));
+		assert_int_equal(findings.count, overlaps);
+		if (overlaps)
+			assert_finding(
+				&findings, FINDING_INCOMPLETE,
+				"the arena of Python at 0x7d0000000000 overlaps the heap of another allocator");
+		allocator_pymalloc.close(heap);
+	}
+}
+
+/* Words of a library that lead into long rows of what could be records, again and again. */
+TEST(search_for_arenas_ends)
+{
+	static const uint64_t ROW = 0x7c0000000000;
+	enum { ROW_SIZE = 48 * PAGE, ROW_COUNT = ROW_SIZE / RECORD };
+
+	for (int many = 0; many <= 1; many++) {
+		START(interpreter, 0);
+		bool ended = false;
+
+		interpreter_add_pool(&interpreter, 3, 4);
+		core_add(&interpreter.core, ROW, ROW_SIZE, RIGHTS_RW);
+		for (uint64_t i = 0; i + 1 < ROW_COUNT; i++)
+			core_set(&interpreter.core, ROW + RECORD * i + 32, ROW + RECORD * (i + 1));
+		for (uint64_t i = 0x200; i < DATA_SIZE; i += 8)
+			core_set(&interpreter.core, DATA + i,
+				 many || i < 0x300 ? ROW + i / 8 % 2 * RECORD : 0);
+		interpreter_open(&interpreter);
+		for (size_t i = 0; i < analysis_findings(interpreter.analysis)->count; i++)
+			ended |= strstr(analysis_findings(interpreter.analysis)->list[i].message,
+					"the search for Python's arenas was ended") != NULL;
+		assert_int_equal(ended, many);
 	}
 }

@@ -3,8 +3,12 @@
  * free pages; a second chunk, one that is kept for later, and a huge block.
  */
 #include "allocators/zend/zend.h"
+#include "analyzer/heap/allocator.h"
+#include "analyzer/heap/sink.h"
 
 #include "tests/allocators/process.h"
+
+extern const struct allocator allocator_zend;
 
 static const uint64_t CHUNK = 0x7e0000000000, BYTES = ZEND_CHUNK, SECOND = CHUNK + 2 * BYTES,
 		      CACHED = CHUNK + 4 * BYTES, HUGE = CHUNK + 6 * BYTES, HUGE_BYTES = 0x301000,
@@ -270,5 +274,33 @@ TEST(heap_that_makes_no_sense_is_said)
 		process_open(&made.process);
 		assert_int_equal(find_block(&made.process, block_of(0)), NO_ALLOCATION);
 		assert_true(count_incomplete(&made.process) > 0);
+	}
+}
+
+/* Where others have memory, no chunk is: that one is left out, and the rest is there. */
+TEST(chunk_that_another_heap_has_is_left_out)
+{
+	for (int overlaps = 0; overlaps <= 1; overlaps++) {
+		MADE(made, &recent);
+		_cleanup_(block_sink_destroy) struct block_sink *sink = NULL;
+		_cleanup_(findings_deinit) struct findings findings = { 0 };
+		struct memory_account account = { 0 };
+		struct heap_context context = { .findings = &findings, .account = &account };
+		struct heap *heap;
+
+		process_open(&made.process);
+		context.image = analysis_image(made.process.analysis);
+		context.program = analysis_program(made.process.analysis);
+		assert_no_error(allocator_zend.open(&context, &heap));
+		assert_no_error(block_sink_create(&account, &sink));
+		assert_no_error(block_sink_region(sink, SECOND + (overlaps ? 0 : BYTES),
+						  SECOND + 2 * BYTES, 0));
+		assert_no_error(allocator_zend.walk(heap, 0, sink));
+		assert_int_equal(findings.count, overlaps);
+		if (overlaps)
+			assert_finding(
+				&findings, FINDING_INCOMPLETE,
+				"zend: the chunk at 0x7e0000400000 overlaps the heap of another allocator");
+		allocator_zend.close(heap);
 	}
 }
