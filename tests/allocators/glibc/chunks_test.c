@@ -154,6 +154,55 @@ TEST(overrun_into_top_loses_nothing)
 	}
 }
 
+/*
+ * A debugger leaves out the heap's end if nothing was written there: top and the count of the arena
+ * agree on it, and the core has no memory there. If one of these is not so, top is damaged.
+ */
+TEST(end_that_was_never_written_is_no_damage)
+{
+	static const struct {
+		uint64_t top, counted; /* pages beyond what the core has */
+		uint64_t overrun;      /* what was written over the size of top, or 0 */
+		bool has_memory, is_sound;
+	} cases[] = {
+		{ 1, 1, 0, false, true },
+		{ 5, 5, 0, false, true },
+		{ 1, 1, 0x4141414141414141, false },
+		{ 1, 1, 0x21, false },
+		{ 2, 1, 0, false },
+		{ 1, 2, 0, false },
+		{ 1, 0, 0, false },
+		{ 1, 1, 0, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		_cleanup_(process_deinit) struct process process;
+		uint64_t user[COUNT], size, place;
+
+		make_row(&process, user);
+		process_finish(&process);
+		place = process.next + 8;
+		size = HEAP + HEAP_SIZE + cases[i].top * PAGE - process.next;
+		core_set(&process.core, place, cases[i].overrun ? cases[i].overrun : size | IN_USE);
+		core_set(&process.core, ARENA + process.version->system_memory,
+			 HEAP_SIZE + cases[i].counted * PAGE);
+		if (cases[i].has_memory) {
+			core_add(&process.core, HEAP + HEAP_SIZE, PAGE, RIGHT_READ);
+			core_add_file(&process.core, HEAP + HEAP_SIZE, HEAP + HEAP_SIZE + PAGE, 0,
+				      "/lib/libother.so");
+		}
+		process_open(&process, STAGE_HEAP);
+		assert_row(&process, user, COUNT, COUNT);
+		if (cases[i].is_sound)
+			assert_false(findings_incomplete(analysis_findings(process.analysis)));
+		else
+			assert_incomplete(
+				&process,
+				"the heap is damaged at %#lx: the size of its free end (top) is",
+				(unsigned long)place);
+	}
+}
+
 /* The arena's size is damaged, too: it ends within the page of top. */
 TEST(top_may_be_damaged_along_with_its_arena)
 {
