@@ -18,7 +18,6 @@ import broken
 import harness
 import preloaded
 
-OLDMALLOC = os.environ.get("OLDMALLOC_GCC")
 TIMES = int(os.environ.get("AMID_MALLOC", "3"))
 # The threads move blocks between an allocator's lists and their caches, many at once.
 THREADS, MOST_MOVED = 4, 256
@@ -89,10 +88,6 @@ class AmidMalloc(harness.LiveTest):
     @unittest.skipUnless(shutil.which("musl-gcc"), "there is no musl-gcc")
     def test_musl(self):
         self.check_compiler("musl-gcc")
-
-    @unittest.skipUnless(OLDMALLOC, "there is no musl with oldmalloc")
-    def test_oldmalloc(self):
-        self.check_compiler(OLDMALLOC)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ LIBRARIES = {"jemalloc": ("libjemalloc.so.2",),
              "tcmalloc": ("libtcmalloc_minimal.so.4",),
              "mimalloc": ("libmimalloc.so.2", "libmimalloc.so.3"),
              "glibc": ("libc.so.6",)}
-OTHERS = {"boehm", "jemalloc4", "musl", "oldmalloc", "pymalloc", "ruby", *LIBRARIES} - {"glibc"}
+OTHERS = {"boehm", "musl", "pymalloc", "ruby", *LIBRARIES} - {"glibc"}
 
 
 class Foreign(preloaded.PreloadedTest):

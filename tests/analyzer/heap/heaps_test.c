@@ -63,7 +63,11 @@ TEST(allocator_of_which_some_versions_are_read_is_named_with_these)
 	find_heaps("/usr/lib/libjemalloc.so.1", &findings);
 	assert_finding(
 		&findings, FINDING_INCOMPLETE,
-		"jemalloc is loaded (/usr/lib/libjemalloc.so.1), and its heap could not be read: only versions 3.6, 4.5 and 5.0 to 5.3 are, undamaged");
+		"jemalloc is loaded (/usr/lib/libjemalloc.so.1), and its heap could not be read: only versions 5.0 to 5.3 are, undamaged");
+	find_heaps("/lib/ld-musl-x86_64.so.1", &findings);
+	assert_finding(
+		&findings, FINDING_INCOMPLETE,
+		"musl's malloc is loaded (/lib/ld-musl-x86_64.so.1), and its heap could not be read: only versions from 1.2.1 on are, undamaged");
 }
 
 TEST(allocator_of_firefox_is_named)

@@ -20,9 +20,6 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 		"tcmalloc.core",
 		"musl.core",
 		"mimalloc.core",
-		"oldmalloc.core",
-		"jemalloc-4.core",
-		"jemalloc-3.core",
 		NULL,
 	};
 
