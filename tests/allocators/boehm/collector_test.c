@@ -268,12 +268,7 @@ TEST(what_follows_the_memory_of_the_collector_is_not_its_own)
 
 static bool says(const struct collected *collected, const char *words)
 {
-	const struct findings *findings = analysis_findings(collected->analysis);
-
-	for (size_t i = 0; i < findings->count; i++)
-		if (strstr(findings->list[i].message, words))
-			return true;
-	return false;
+	return find_finding(analysis_findings(collected->analysis), words);
 }
 
 /*

@@ -422,6 +422,28 @@ TEST(what_was_cut_is_zeros_and_of_one_mapping)
 			 image_find(image, cut.end - 8)->segment);
 	/* Of another mapping: nobody knows. */
 	assert_false(image_read_u64(image, cut.end + 0x1000, &value));
+	assert_null(find_finding(&findings, "there are not enough addresses"));
+}
+
+/* More than any process can map. */
+TEST(what_was_cut_is_missing_where_addresses_end)
+{
+	_cleanup_(core_deinit) struct core core;
+	_cleanup_(findings_deinit) struct findings findings = { 0 };
+	_cleanup_(image_close) struct image *image = NULL;
+	struct note_range cut = { 0x10000, 0x10000 + (UINT64_C(1) << 62) };
+	uint64_t value;
+
+	core_init(&core);
+	core_add_part(&core, cut.start, cut.end - cut.start, 0x1000, RIGHTS_RW)[8] = 7;
+	core_add_note(&core, NOTE_OWNER, NOTE_CUTS, &cut, sizeof(cut));
+	core_write_file(&core);
+	assert_no_error(image_open(core.path, &findings, &image));
+	assert_true(image_read_u64(image, cut.start + 8, &value));
+	assert_false(image_read_u64(image, cut.end - 8, &value));
+	assert_finding(
+		&findings, FINDING_INCOMPLETE,
+		"there are not enough addresses for memory that was never touched: it counts as missing");
 }
 
 TEST(cuts_out_of_order_are_refused)
