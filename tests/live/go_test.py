@@ -110,6 +110,8 @@ class Go(harness.LiveTest):
         process = self.start([self.path("program")])
         self.core = harness.snap(process, self.path("core"))
         harness.end(process)
+        self.assertIn("is in Go: objects of Go are no allocations here",
+                      harness.ask(self.core, "count leaked").stderr)
         truth = json.loads(process.said[0])
         self.check_bill(truth["stats"])
         self.check_leaks({kind: {~place & (1 << 64) - 1 for place in places}

@@ -35,6 +35,22 @@ int main()
 }
 """
 
+EMBEDS = r"""
+#include <stdio.h>
+#include <unistd.h>
+
+void Py_Initialize(void);
+
+int main(void)
+{
+	Py_Initialize();
+	puts("ready");
+	fflush(stdout);
+	pause();
+	return 0;
+}
+"""
+
 
 class I386Test(harness.LiveTest):
     """Cores of 32-bit words, by gdb and by the kernel."""
@@ -69,6 +85,9 @@ class I386Test(harness.LiveTest):
             self.assertEqual(row["in_module"], "small")
 
     def check_heap(self, core):
+        said = harness.ask(core, "count leaked").stderr
+        self.assertIn("of i386, disguised pointers are not read yet", said)
+        self.assertNotIn("whose objects are not read where words are of 4 bytes", said)
         self.assertEqual(truth.check(harness.HEAPCORE, core, self.path("truth")), [])
 
     def test_program(self):
@@ -98,6 +117,15 @@ class I386Test(harness.LiveTest):
         uses = harness.tables("-q", core, "summarize", "stringusers")["string use"]
         self.assertEqual({row["at_offset"]: row["long"] for row in uses
                           if row.get("name") == "Person"}, {"0x4": 0, "0x1c": 1})
+
+    def test_objects_of_an_interpreter_are_said_to_be_missing(self):
+        """By its name a library is an interpreter's."""
+        library = self.compile("libpython3.11.so.1.0", text="void Py_Initialize(void) {}",
+                               flags=["-m32", "-shared", "-fPIC"])
+        program = self.compile("embeds", text=EMBEDS, flags=["-m32", "-x", "none", library])
+        core = harness.gcore(self.start([program]), self.folder)
+        self.assertIn("python is loaded, whose objects are not read where words are of 4 bytes",
+                      harness.ask(core, "count leaked").stderr)
 
     def test_static_program(self):
         """The descriptor of its first thread stands in front of the heap."""

@@ -49,7 +49,7 @@ class LinkersTest(LiveTest):
         modules = {os.path.basename(row["path"]): row["file"]
                    for row in rows("module", "-q", core, "list", "modules")}
         self.assertEqual(modules["program"], "used" if has_build_id else "likely")
-        self.assertEqual("no build-id of" in answer.stderr, not has_build_id)
+        self.assertEqual("the core has no build-id of" in answer.stderr, not has_build_id)
 
     def check_linker(self, linker):
         kinds = [kind for kind in KINDS if (linker, kind) != ("gold", "-static-pie")]

@@ -120,6 +120,11 @@ class OfAnyCore(LiveTest):
                       notes(self.core, "objects"))
         self.assertNotIn("no language", notes(self.core, "list used"))
 
+    def test_that_no_compiled_code_is_known(self):
+        said = "no runtime whose compiled code is known is in this process"
+        self.assertIn(said, notes(self.core, "summarize iseqs"))
+        self.assertNotIn(said, notes(self.core, "summarize used"))
+
     def test_what_follows_a_packed_core(self):
         content = gzip.compress(self.content, 1)
         for rest, said in ((b"", False), (b"this is no packed core", True)):
