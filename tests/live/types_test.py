@@ -6,11 +6,12 @@ compiled; without debug information, it calls none by a type.
 """
 
 import collections
+import os
 import re
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, ask, core_of, needs_i386, snap, tables
+from harness import ROOT, LiveTest, addresses, ask, core_of, needs_i386, snap, tables
 from layouts import Layout
 
 UNKNOWN = "?"
@@ -120,6 +121,20 @@ class TypesTest(LiveTest):
         self.assertIn("note: not all types of allocations are inferred: more "
                       "than 1,048,576 paths of members lead to allocations",
                       ask(core, "summarize", "used").stderr)
+
+    def test_many_are_followed_by_address(self):
+        """Lists and trees lead to each other's nodes, also by pointers to their first members."""
+        program = self.compile("many", os.path.join(ROOT, "bench", "typed.c"),
+                               flags=("-g", "-O2"))
+        process = self.start([program, "300000"])
+        customers, orders = 1 << 16, (300000 - 1 - (2 << 16)) // 3
+        core = snap(process, self.path("core"))
+        for threads in "1", "4":
+            groups = tables("-q", "--threads", threads, core, "summarize", "used")["group"]
+            self.assertEqual({row["type"]: row["count"] for row in groups if row.get("type")},
+                             {"struct customer *[]": 1, "struct customer": customers,
+                              "struct order": orders, "struct line[]": orders,
+                              "char[]": customers + orders})
 
     def test_values(self):
         """As gdb's `p *pointer` has them."""
