@@ -315,6 +315,7 @@ static bool boehm_read_debug_header(const struct image *image, uint64_t start,
 const struct allocator allocator_boehm = {
 	.name = "boehm",
 	.summary = "the Boehm-Demers-Weiser collector, 7.2 and later",
+	.is_private = true,
 	.narrow = true,
 	.alignment = LARGEST_GRANULE,
 	.open = boehm_open,

@@ -193,6 +193,7 @@ static bool perl_tell_used(const struct heap *heap, uint64_t start, char *ret, s
 const struct allocator allocator_perl = {
 	.name = "perl",
 	.summary = "values of Perl 5, within blocks of malloc()",
+	.is_private = true,
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

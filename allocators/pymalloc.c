@@ -340,6 +340,7 @@ static bool pymalloc_tell_used(const struct heap *heap, uint64_t start, char *re
 const struct allocator allocator_pymalloc = {
 	.name = "pymalloc",
 	.summary = "CPython's allocator for small objects, 2.7 to 3.14",
+	.is_private = true,
 	.alignment = 16,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -298,6 +298,7 @@ static bool ruby_tell(const struct heap *base, uint64_t address, char *ret, size
 const struct allocator allocator_ruby = {
 	.name = "ruby",
 	.summary = "slots of Ruby's objects, 2.7 to 4.0, and the transient heap",
+	.is_private = true,
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -207,6 +207,7 @@ static size_t v8_holds(const struct heap *base, uint64_t address)
 const struct allocator allocator_v8 = {
 	.name = "v8",
 	.summary = "objects of JavaScript in V8's heap, of Node.js 18 to 24",
+	.is_private = true,
 	.alignment = V8_WORD,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -270,6 +270,7 @@ static bool zend_tell_used(const struct heap *heap, uint64_t start, char *ret, s
 const struct allocator allocator_zend = {
 	.name = "zend",
 	.summary = "the heap of PHP's Zend engine, 7.3 to 8.4",
+	.is_private = true,
 	.alignment = ZEND_UNIT,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -24,6 +24,14 @@ static bool wants_type(const struct leak_kind *kind)
 	return leak_counts(kind) && strcmp(kind->name, UNRECOGNIZED) == 0;
 }
 
+/* Who asks for as many bytes. */
+static struct error *add_maker(struct analysis *analysis, allocation_id id, struct leak_kind *kind)
+{
+	if (kind->allocated_by || allocation_start(analysis_index(analysis), id) != kind->address)
+		return NULL;
+	return allocated_by_find(analysis, id, &kind->allocated_by);
+}
+
 static struct error *add_type(struct analysis *analysis, allocation_id id, struct leak_kind *kind)
 {
 	const struct allocation_index *index = analysis_index(analysis);
@@ -36,12 +44,13 @@ static struct error *add_type(struct analysis *analysis, allocation_id id, struc
 		return NULL;
 	type = type_name(analysis, id);
 	if (!type)
-		return NULL;
+		return add_maker(analysis, id, kind);
 	if (!kind->type) {
 		kind->type = type;
 		kind->address = allocation_start(index, id);
 		if (type_reason_find(analysis, id, &reason))
 			kind->type_reason = take(reason.path);
+		free(kind->allocated_by);
 		TRY(allocated_by_find(analysis, id, &kind->allocated_by));
 	}
 	kind->typed_roots += strcmp(kind->type, type) == 0;

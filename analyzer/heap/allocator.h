@@ -118,7 +118,8 @@ struct allocator {
 	const char *name;    /* required */
 	const char *summary; /* required */
 
-	bool narrow; /* it reads processes with words of 4 bytes, too */
+	bool narrow;	 /* it reads processes with words of 4 bytes, too */
+	bool is_private; /* functions of a language or a collector give its blocks, malloc() none */
 
 	/* Required: starts of blocks and regions are multiples of it; a power of two, 8 or more. */
 	unsigned int alignment;

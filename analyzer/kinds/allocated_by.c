@@ -2,6 +2,9 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/classify/type_names.h"
+#include "analyzer/image/mapped_file.h"
+#include "analyzer/kinds/kind_key.h"
+#include "analyzer/program/debug/functions.h"
 
 /* The class of an object; NULL: it is none, or has no name. */
 static const char *find_class(const struct analysis *analysis, allocation_id id)
@@ -13,6 +16,21 @@ static const char *find_class(const struct analysis *analysis, allocation_id id)
 			       classes_control_block(classes, signature) == NO_CONTROL_BLOCK
 		       ? classes_full_name(classes, signature)
 		       : NULL;
+}
+
+/*
+ * Whether it is the control block of a std::shared_ptr, which may have the class of the object in
+ * it, or its type. Who made such an object alone did not make it.
+ */
+static bool is_control_block(const struct analysis *analysis, allocation_id id)
+{
+	uint64_t word = 0;
+
+	return analysis_signature(analysis, id) &&
+	       image_read_word(analysis_image(analysis),
+			       allocation_start(analysis_index(analysis), id), &word) &&
+	       word && classes_is_class(analysis_classes(analysis), word) &&
+	       classes_control_block(analysis_classes(analysis), word) != NO_CONTROL_BLOCK;
 }
 
 /* The type of the one value that the allocation is; NO_TYPE: it is not known, or none. */
@@ -42,9 +60,75 @@ static char *list_functions(const struct site_functions *functions)
 				     : format_text("one of %s, %s, %s", first, second, third);
 }
 
-struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret)
+/* Whether malloc() or the like gave it, and nothing but its size says what it is. */
+static bool is_nameless(const struct analysis *analysis, allocation_id id)
 {
-	const char *class = find_class(analysis, id);
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct heap_region *region = heap_region_find(index, allocation_start(index, id));
+	const struct allocator *allocator =
+		region ? heaps_arena_allocator(analysis_heaps(analysis), region->arena) : NULL;
+	bool is_leaked = analysis_cost(analysis, STAGE_REACHABILITY).built &&
+			 bitmap_get(analysis_leaked(analysis), id);
+	const struct patterns *patterns =
+		is_leaked ? analysis_leaked_patterns(analysis) : analysis_owners(analysis);
+
+	return allocator && !allocator->is_private && bitmap_get(allocation_used(index), id) &&
+	       kind_typed(analysis, patterns, analysis_typing(analysis), id) == KIND_UNKNOWN;
+}
+
+static uint64_t code_size(const struct image *image, const struct module *module)
+{
+	const struct region *region = module_region_next(image, module->start, module->end);
+	uint64_t size = 0;
+
+	for (; region; region = module_region_next(image, region->end, module->end))
+		size += region->rights & RIGHT_EXECUTE ? region->end - region->start : 0;
+	return size;
+}
+
+/* How many bytes of code have debug information, by which calls are read. */
+static uint64_t readable_code(const struct analysis *analysis)
+{
+	const struct program *program = analysis_program(analysis);
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < program->module_count; i++)
+		if (debug_has_functions(analysis_debug(analysis), i))
+			size += code_size(analysis_image(analysis), &program->modules[i]);
+	return size;
+}
+
+static struct error *find_by_size(struct analysis *analysis, allocation_id id, bool is_soon,
+				  char **ret)
+{
+	enum { READ_SOON = 512 << 10 }; /* in a tenth of a second at most */
+	_cleanup_(free) char *names = NULL;
+	struct site_functions functions;
+	uint64_t code;
+
+	TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
+	code = readable_code(analysis);
+	if (code == 0 || (is_soon && code > READ_SOON))
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_SITES));
+	TRY(sites_find_by_size(analysis_sites(analysis), id, &functions));
+	if (functions.count == 0)
+		return NULL;
+	names = list_functions(&functions);
+	if (names && functions.type != NO_TYPE && !analysis_signature(analysis, id))
+		*ret = format_text(
+			"%s, by its size, as %s", names,
+			type_text(analysis_type_table(analysis), functions.type, "", ""));
+	else if (names)
+		*ret = format_text("%s%s, by its size", names,
+				   functions.may_vary ? " or others" : "");
+	return *ret ? NULL : &error_no_memory;
+}
+
+static struct error *find(struct analysis *analysis, allocation_id id, bool is_soon, char **ret)
+{
+	bool is_shared = is_control_block(analysis, id);
+	const char *class = is_shared ? NULL : find_class(analysis, id);
 	struct site_functions functions;
 	enum type_kind kind;
 	type_number type;
@@ -52,8 +136,12 @@ struct error *allocated_by_find(struct analysis *analysis, allocation_id id, cha
 	*ret = NULL;
 	if (class)
 		TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
-	type = class ? type_find(analysis_type_table(analysis), class) : find_type(analysis, id);
+	type = is_shared ? NO_TYPE
+	       : class	 ? type_find(analysis_type_table(analysis), class)
+			 : find_type(analysis, id);
 	kind = type != NO_TYPE ? type_get(analysis_type_table(analysis), type)->kind : TYPE_NONE;
+	if (is_shared || (!class && type == NO_TYPE && is_nameless(analysis, id)))
+		return find_by_size(analysis, id, is_soon, ret);
 	if (kind != TYPE_STRUCTURE && kind != TYPE_UNION)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_SITES));
@@ -62,4 +150,14 @@ struct error *allocated_by_find(struct analysis *analysis, allocation_id id, cha
 		return NULL;
 	*ret = list_functions(&functions);
 	return *ret ? NULL : &error_no_memory;
+}
+
+struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret)
+{
+	return find(analysis, id, false, ret);
+}
+
+struct error *allocated_by_find_soon(struct analysis *analysis, allocation_id id, char **ret)
+{
+	return find(analysis, id, true, ret);
 }

@@ -8,10 +8,14 @@
 
 /*
  * As "conn_open (conn.c:41)", or "one of conn_open, conn_copy", to be freed; NULL: they are not
- * known, or more than three. Its type is that of its class, what the user stated, or what
- * STAGE_TYPES and STAGE_LEAKED_TYPES found, if they are built. Builds what it needs, and nothing
- * where no type is known.
+ * known, or more than three. Of what nothing is known but its size, those that ask for as much:
+ * "conn_open (conn.c:41), by its size", or "conn_open (conn.c:41) or others, by its size". Its
+ * type is that of its class, what the user stated, or what STAGE_TYPES and STAGE_LEAKED_TYPES
+ * found, if they are built. Builds what it needs.
  */
 struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret);
+
+/* The same, for answers that must come soon: nothing by size where there is much code to read. */
+struct error *allocated_by_find_soon(struct analysis *analysis, allocation_id id, char **ret);
 
 #endif

@@ -33,6 +33,7 @@ struct signature {
 	uint64_t entry;
 	type_number result;
 	type_number parameters[MOST_PARAMETERS];
+	bool is_of_library;
 };
 
 struct code {
@@ -401,6 +402,7 @@ static uint32_t tell_call(struct code *code)
 	call.callee = find_callee(code);
 	signature = find_signature(code, call.callee);
 	call.is_known = signature;
+	call.is_of_library = signature && signature->is_of_library;
 	call.result = signature ? signature->result : NO_TYPE;
 	for (size_t i = 0; i < MOST_PARAMETERS; i++) {
 		const struct number *number = &code->numbers.registers[code->arch->parameters[i]];
@@ -596,7 +598,9 @@ static bool read_function(void *data, const struct function *function)
 static bool add_signature(void *data, const struct function *function)
 {
 	struct code *code = data;
-	struct signature signature = { .entry = function->entry, .result = function->result };
+	struct signature signature = { .entry = function->entry,
+				       .result = function->result,
+				       .is_of_library = function->is_of_library };
 
 	memcpy(signature.parameters, function->parameters, sizeof(signature.parameters));
 	if (function->start == function->entry && !find_signature(code, function->entry))

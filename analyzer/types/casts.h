@@ -39,10 +39,11 @@ void casts_deinit(struct casts *casts);
 
 /* A call, or a jump to another function in place of one. */
 struct code_call {
-	uint64_t address;  /* of the instruction */
-	uint64_t function; /* that it stands in: its entry */
-	uint64_t callee;   /* 0: it is not known */
-	bool is_known;	   /* the callee has debug information: */
+	uint64_t address;   /* of the instruction */
+	uint64_t function;  /* that it stands in: its entry */
+	uint64_t callee;    /* 0: it is not known */
+	bool is_known;	    /* the callee has debug information: */
+	bool is_of_library; /* the callee is of the C++ library */
 	type_number result;
 	type_number function_result;	     /* of the function that it stands in */
 	uint64_t arguments[MOST_PARAMETERS]; /* where they are constant: */

@@ -12,6 +12,46 @@ static void forget_all(struct numbers *numbers)
 	memset(numbers->registers, 0, sizeof(numbers->registers));
 }
 
+/* Whether the operand is a place in the frame, which goes to ret. */
+static bool is_in_frame(const struct numbers *numbers, const cs_x86_op *operand, int64_t *ret)
+{
+	if (operand->type != X86_OP_MEM || !operand->mem.base || operand->mem.index ||
+	    operand->mem.segment ||
+	    numbers->arch->disassembled(operand->mem.base) != numbers->arch->frame_pointer)
+		return false;
+	*ret = operand->mem.disp;
+	return true;
+}
+
+static struct frame_place *find_place(struct numbers *numbers, int64_t offset)
+{
+	for (size_t i = 0; i < numbers->place_count; i++)
+		if (numbers->places[i].offset == offset)
+			return &numbers->places[i];
+	return NULL;
+}
+
+/* What writes into the frame, or takes an address in it. */
+static void count_writes(struct numbers *numbers, const cs_insn *instruction)
+{
+	const cs_x86 *x86 = &instruction->detail->x86;
+	struct frame_place *place;
+	int64_t offset;
+
+	for (uint8_t i = 0; i < x86->op_count; i++) {
+		if (!is_in_frame(numbers, &x86->operands[i], &offset) ||
+		    (instruction->id != X86_INS_LEA && !(x86->operands[i].access & CS_AC_WRITE)))
+			continue;
+		place = find_place(numbers, offset);
+		if (!place && numbers->place_count < MOST_FRAME_PLACES) {
+			place = &numbers->places[numbers->place_count++];
+			*place = (struct frame_place){ .offset = offset };
+		}
+		if (place)
+			place->writes++;
+	}
+}
+
 static struct error *find_targets(struct numbers *numbers, const uint8_t *code, uint64_t address,
 				  size_t size)
 {
@@ -26,6 +66,7 @@ static struct error *find_targets(struct numbers *numbers, const uint8_t *code, 
 		const cs_x86 *x86 = &instruction->detail->x86;
 		uint64_t target = (uint64_t)x86->operands[0].imm;
 
+		count_writes(numbers, instruction);
 		if (x86->op_count != 1 || x86->operands[0].type != X86_OP_IMM ||
 		    !disassembler_is(numbers->disassembler, CS_GRP_JUMP) || target - start >= size)
 			continue;
@@ -43,7 +84,8 @@ struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64
 	forget_all(numbers);
 	memset(numbers->arrivals, 0, sizeof(numbers->arrivals));
 	numbers->start = address;
-	numbers->is_unreached = false;
+	numbers->is_unreached = numbers->has_frame = false;
+	numbers->place_count = 0;
 	for (uint8_t i = 0; is_entry && i < COUNT_OF(numbers->arch->parameters); i++)
 		numbers->registers[numbers->arch->parameters[i]].parameter = (uint8_t)(i + 1);
 	return find_targets(numbers, code, address, size);
@@ -168,8 +210,51 @@ static struct number number_of(const struct numbers *numbers, const cs_x86_op *o
 	return in != NOT_A_REGISTER ? numbers->registers[in] : UNKNOWN;
 }
 
+/* What the frame has at the operand. */
+static struct number kept_in_frame(struct numbers *numbers, const cs_x86_op *operand)
+{
+	int64_t offset;
+	const struct frame_place *place = numbers->has_frame && operand->size >= sizeof(uint32_t) &&
+							  is_in_frame(numbers, operand, &offset)
+						  ? find_place(numbers, offset)
+						  : NULL;
+
+	return place && place->writes == 1 ? place->number : UNKNOWN;
+}
+
+static void keep_in_frame(struct numbers *numbers, const cs_x86_op *to, const cs_x86_op *from)
+{
+	int64_t offset;
+	struct frame_place *place = numbers->has_frame && to->size >= sizeof(uint32_t) &&
+						    is_in_frame(numbers, to, &offset)
+					    ? find_place(numbers, offset)
+					    : NULL;
+
+	if (place)
+		place->number = number_of(numbers, from, to->size);
+}
+
+/* The frame pointer is one from where it gets the stack pointer to where it gets anything else. */
+static void follow_frame(struct numbers *numbers, const cs_insn *instruction)
+{
+	const cs_x86_op *to = &instruction->detail->x86.operands[0];
+	uint8_t count;
+	cs_regs list;
+
+	if (instruction->id == X86_INS_MOV &&
+	    register_of(numbers, to) == numbers->arch->frame_pointer) {
+		numbers->has_frame =
+			register_of(numbers, to + 1) == arch_unwound_stack_pointer(numbers->arch);
+		return;
+	}
+	if (numbers->has_frame && disassembler_written(numbers->disassembler, list, &count))
+		for (size_t i = 0; i < count; i++)
+			numbers->has_frame &= numbers->arch->disassembled(list[i]) !=
+					      numbers->arch->frame_pointer;
+}
+
 /* What an instruction of two operands leaves in the first. */
-static struct number result_of(const struct numbers *numbers, unsigned int instruction,
+static struct number result_of(struct numbers *numbers, unsigned int instruction,
 			       const cs_x86_op *to, const cs_x86_op *from)
 {
 	switch (instruction) {
@@ -179,6 +264,8 @@ static struct number result_of(const struct numbers *numbers, unsigned int instr
 			       : UNKNOWN;
 	case X86_INS_MOV:
 	case X86_INS_MOVABS:
+		if (from->type == X86_OP_MEM)
+			return kept_in_frame(numbers, from);
 		return number_of(numbers, from, to->size);
 	case X86_INS_CMOVA:
 	case X86_INS_CMOVAE:
@@ -215,6 +302,9 @@ void numbers_read(struct numbers *numbers)
 	default:
 		break;
 	}
+	if (instruction->id == X86_INS_MOV)
+		keep_in_frame(numbers, to, to + 1);
+	follow_frame(numbers, instruction);
 	number = in != NOT_A_REGISTER ? result_of(numbers, instruction->id, to, to + 1) : UNKNOWN;
 	forget_written(numbers);
 	if (in != NOT_A_REGISTER)

@@ -3,7 +3,9 @@
  *
  * The code is read from its start to its end. Where jumps from above lead, what all ways to there
  * agree on is known; where one from below does, nothing is. "size ? size : 1", which many
- * wrappers of malloc() ask for, counts as the size.
+ * wrappers of malloc() ask for, counts as the size. Code that was not optimized keeps parameters
+ * and variables in its frame: what a place there gets from the only instruction that writes it, is
+ * known.
  */
 #ifndef ANALYZER_TYPES_NUMBERS_H
 #define ANALYZER_TYPES_NUMBERS_H
@@ -25,6 +27,15 @@ struct arrival {
 	struct number registers[MOST_UNWOUND];
 };
 
+/* A place in the frame, by the frame pointer. */
+struct frame_place {
+	int64_t offset;
+	uint32_t writes; /* instructions that write it, or take its address */
+	struct number number;
+};
+
+enum { MOST_FRAME_PLACES = 32 };
+
 /* The first two are set by the caller, who releases the targets. */
 struct numbers {
 	const struct arch *arch;
@@ -33,7 +44,10 @@ struct numbers {
 	ARRAY(uint8_t) targets;			/* for each byte: from where jumps lead there */
 	struct arrival arrivals[MOST_ARRIVALS]; /* of jumps that were read */
 	bool is_unreached;			/* from the instruction before */
-	struct number registers[MOST_UNWOUND];	/* by their DWARF numbers */
+	bool has_frame;				/* the frame pointer is one */
+	size_t place_count;
+	struct frame_place places[MOST_FRAME_PLACES]; /* the first that are written */
+	struct number registers[MOST_UNWOUND];	      /* by their DWARF numbers */
 };
 
 /* Goes over all code at address once. Parameters are known where the function is entered. */

@@ -1,5 +1,7 @@
 #include "analyzer/types/sites.h"
 
+#include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/types/casts.h"
 
 #include <string.h>
@@ -10,14 +12,19 @@ enum {
 	MOST_TYPES = 3,	    /* that the result of one call becomes */
 	MOST_POINTEES = 32, /* of variables of a function */
 	MOST_ROUNDS = 8,    /* wrappers of wrappers */
-	MOST_OF_TYPE = 256, /* sites of one type */
+	MOST_OF_TYPE =
+		256, /* sites of one type, and calls of the library's functions around them */
+	MOST_LIBRARY_CALLS = 32, /* around each other */
 	NOT_AN_ARGUMENT = 0xff,
 };
+
+static const type_number ANY_TYPE = UINT32_MAX;
 
 /* A function that returns an allocation without a type. */
 struct maker {
 	uint64_t entry;
 	uint8_t size, count; /* the arguments that are multiplied; NOT_AN_ARGUMENT: not known */
+	bool is_constant;    /* a wrapper all of whose calls have constant sizes: they count */
 };
 
 struct site {
@@ -35,19 +42,35 @@ struct site {
 	uint8_t size, count; /* see struct maker */
 };
 
+/* A call of a function of the C++ library, such as std::make_unique(), which may allocate. */
+struct library_call {
+	uint64_t callee, address, function;
+};
+
+/* A call whose size is a constant. */
+struct sized_call {
+	uint64_t size;
+	uint32_t site;
+};
+
 struct sites {
 	struct typing_input input;
 	struct slot_table slots;
 	ARRAY(struct site) all;
 	ARRAY(type_number) pointees;
 	HASH_TABLE(struct maker) makers;
+	ARRAY(struct library_call) library_calls; /* by callee once all are known */
+	ARRAY(struct sized_call) sized;		  /* by size */
+	ARRAY(uint32_t) varying;		  /* calls whose sizes are not known */
 	const struct program *program;
 	ARRAY(const struct module *) libraries; /* that have malloc() */
 	uint64_t function;			/* whose call was noted last */
 	size_t first;				/* of its sites */
 	uint32_t first_pointee;
 	uint8_t pointee_count;
-	bool is_cut; /* there are more calls than are kept */
+	bool is_cut;	 /* there are more calls than are kept */
+	bool has_unread; /* code without debug information may allocate, apart from the C library's
+			  */
 };
 
 void sites_destroy(struct sites *sites)
@@ -58,6 +81,9 @@ void sites_destroy(struct sites *sites)
 	array_release(&sites->all);
 	array_release(&sites->pointees);
 	table_release(&sites->makers);
+	array_release(&sites->library_calls);
+	array_release(&sites->sized);
+	array_release(&sites->varying);
 	array_release(&sites->libraries);
 	free(sites);
 }
@@ -215,6 +241,13 @@ static struct error *note_call(void *data, const struct code_call *call, uint32_
 		.is_return = is_open(sites, call->function_result),
 	};
 
+	if (call->is_of_library) {
+		const struct library_call around = { call->callee, call->address, call->function };
+
+		sites->is_cut |= sites->library_calls.count >= MOST_SITES;
+		if (!sites->is_cut)
+			TRY(array_append(&sites->library_calls, around));
+	}
 	if (!find_maker(sites, call->callee) &&
 	    (call->is_known ? !is_open(sites, call->result) : is_of_library(sites, call->callee)))
 		return NULL;
@@ -284,25 +317,27 @@ static bool is_one(const struct site *site, uint8_t argument)
 static struct error *add_wrapper(struct sites *sites, const struct site *site)
 {
 	struct maker maker = { site->function, passed_on(site, site->size),
-			       passed_on(site, site->count) };
+			       passed_on(site, site->count), false };
 	const struct maker *known = find_maker(sites, site->function);
+	struct maker *changed;
 	uint64_t size;
 
+	maker.is_constant = find_size(site, &size);
 	/* What is made in place of nothing. */
-	if (known && find_size(site, &size) && size <= 1)
+	if (known && maker.is_constant && size <= 1)
 		return NULL;
 	if (is_one(site, site->size))
-		maker = (struct maker){ site->function, maker.count, NOT_AN_ARGUMENT };
+		maker = (struct maker){ site->function, maker.count, NOT_AN_ARGUMENT,
+					maker.is_constant };
 	else if (maker.count == NOT_AN_ARGUMENT && site->count != NOT_AN_ARGUMENT &&
 		 !is_one(site, site->count))
 		maker.size = NOT_AN_ARGUMENT;
 	if (!known)
 		return table_append(&sites->makers, maker.entry, maker);
-	if (known->size != maker.size || known->count != maker.count) {
-		struct maker *changed = &sites->makers.items[known - sites->makers.items];
-
+	changed = &sites->makers.items[known - sites->makers.items];
+	if (known->size != maker.size || known->count != maker.count)
 		changed->size = changed->count = NOT_AN_ARGUMENT;
-	}
+	changed->is_constant &= maker.is_constant;
 	return NULL;
 }
 
@@ -334,6 +369,34 @@ static void update_sizes(struct sites *sites)
 	}
 }
 
+DEFINE_COMPARE(compare_callees, struct library_call, ASCENDING(callee), ASCENDING(address))
+DEFINE_COMPARE(compare_sized, struct sized_call, ASCENDING(size), ASCENDING(site))
+
+/*
+ * Which calls give which sizes. A wrapper stands for none of its own, for its callers do, unless
+ * its sizes are constants, as of a function that gives nodes: then it stands for its callers.
+ */
+static struct error *index_sizes(struct sites *sites)
+{
+	for (uint32_t i = 0; i < sites->all.count; i++) {
+		const struct site *site = &sites->all.items[i];
+		const struct maker *around = find_maker(sites, site->function);
+		const struct maker *maker = find_maker(sites, site->callee);
+		struct sized_call sized = { .site = i };
+
+		if (!site->is_maker || (maker && maker->is_constant) ||
+		    (around && !around->is_constant))
+			continue;
+		if (find_size(site, &sized.size))
+			TRY(array_append(&sites->sized, sized));
+		else
+			TRY(array_append(&sites->varying, i));
+	}
+	array_sort(&sites->sized, compare_sized);
+	array_sort(&sites->library_calls, compare_callees);
+	return NULL;
+}
+
 static struct error *read_code(struct sites *sites)
 {
 	const struct typing_input *input = &sites->input;
@@ -354,6 +417,22 @@ static struct error *read_code(struct sites *sites)
 	return error;
 }
 
+/* Whether code that is not read may allocate, apart from the libraries of the languages. */
+static bool may_allocate_unread(const struct sites *sites, size_t number)
+{
+	static const char *const names[] = { "libc.so", "libc-",   "ld-linux",	"[vdso]", "libm.so",
+					     "libm-",	"libgcc_", "libstdc++", "libc++" };
+	const struct module *module = &sites->program->modules[number];
+
+	array_for_each(library, &sites->libraries)
+		if (*library == module)
+			return false;
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
+			return false;
+	return !debug_has_functions(sites->input.debug, number);
+}
+
 static struct error *make(struct sites *sites, const struct program *program)
 {
 	struct visit visit = { sites, NULL, NULL };
@@ -366,13 +445,15 @@ static struct error *make(struct sites *sites, const struct program *program)
 	}
 	if (visit.error)
 		return visit.error;
+	for (size_t i = 0; !sites->has_unread && i < program->module_count; i++)
+		sites->has_unread = may_allocate_unread(sites, i);
 	TRY(slot_table_init(&sites->slots, sites->input.types, sites->input.account));
 	TRY(read_code(sites));
 	drop_useless(sites);
 	for (size_t i = 0; is_more && i < MOST_ROUNDS; i++)
 		TRY(find_makers(sites, &is_more));
 	update_sizes(sites);
-	return NULL;
+	return index_sizes(sites);
 }
 
 struct error *sites_create(const struct typing_input *input, const struct program *program,
@@ -384,7 +465,9 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 		return &error_no_memory;
 	sites->input = *input;
 	sites->all.memory.account = sites->pointees.memory.account = sites->makers.memory.account =
-		sites->libraries.memory.account = input->account;
+		sites->libraries.memory.account = sites->library_calls.memory.account =
+			sites->sized.memory.account = sites->varying.memory.account =
+				input->account;
 	TRY(make(sites, program));
 	*ret = take(sites);
 	return NULL;
@@ -440,6 +523,21 @@ static bool refers_to(const struct sites *sites, type_number number, type_number
 	return false;
 }
 
+/* The structure that the result of the call becomes; NO_TYPE: none, or several. */
+static type_number structure_of(const struct sites *sites, const struct site *site)
+{
+	type_number found = NO_TYPE;
+
+	for (size_t i = 0; i < site->type_count; i++) {
+		if (!is_structure(sites, site->types[i]))
+			continue;
+		if (found != NO_TYPE)
+			return NO_TYPE;
+		found = site->types[i];
+	}
+	return found;
+}
+
 static bool names_type(const struct sites *sites, const struct site *site, type_number type)
 {
 	const type_number *pointees = sites->pointees.items + site->first_pointee;
@@ -484,28 +582,73 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 	return !find_maker(sites, site->function) && (has_size || names_type(sites, site, type));
 }
 
-/* Add the function, unless it allocates another type; false: there are too many. */
-static bool add_function(struct sites *sites, uint64_t address, type_number type,
-			 struct site_functions *ret)
-{
-	struct code_function function;
+/* What is looked for, and what was found of it. */
+struct search {
+	struct sites *sites;
+	type_number type; /* NO_TYPE: of any */
+	struct site_functions found;
+	size_t looked_up;
+};
 
-	if (!debug_find_function(sites->input.debug, sites->input.types, address, type, &function))
-		return false;
-	if (function.allocated != NO_TYPE && function.allocated != type)
-		return true;
-	if (!function.name)
-		return false;
-	for (size_t i = 0; i < ret->count; i++)
-		if (strcmp(ret->names[i], function.name) == 0) {
-			ret->source = NULL;
+/* Add the name; false: there are too many. */
+static bool add_name(struct search *search, const struct code_function *function)
+{
+	struct site_functions *found = &search->found;
+
+	for (size_t i = 0; i < found->count; i++)
+		if (strcmp(found->names[i], function->name) == 0) {
+			found->source = NULL;
 			return true;
 		}
-	if (ret->count == MOST_MAKERS_NAMED)
+	if (found->count == MOST_MAKERS_NAMED)
 		return false;
-	ret->source = ret->count ? NULL : function.source;
-	ret->names[ret->count++] = function.name;
+	found->source = found->count ? NULL : function->source;
+	found->names[found->count++] = function->name;
 	return true;
+}
+
+/* The functions that call one of the C++ library, by way of others of its own; false: see above. */
+static bool add_callers(struct search *search, uint64_t entry, type_number type, size_t depth)
+{
+	const struct sites *sites = search->sites;
+	const struct library_call *calls = sites->library_calls.items;
+	size_t count = sites->library_calls.count;
+	size_t first = BISECT(i, 0, count, calls[i].callee < entry);
+	struct code_function function;
+
+	if (depth == MOST_LIBRARY_CALLS || first == count || calls[first].callee != entry)
+		return false;
+	for (size_t i = first; i < count && calls[i].callee == entry; i++) {
+		bool is_known = ++search->looked_up <= MOST_OF_TYPE &&
+				debug_find_function(sites->input.debug, sites->input.types,
+						    calls[i].address, type, &function);
+
+		if (search->looked_up > MOST_OF_TYPE)
+			return false;
+		if (is_known && function.name
+			    ? !add_name(search, &function)
+			    : !add_callers(search, calls[i].function, type, depth + 1))
+			return false;
+	}
+	return true;
+}
+
+/* Add the function of a site, unless it allocates another type; false: see above. */
+static bool add_function(struct search *search, const struct site *site)
+{
+	const struct sites *sites = search->sites;
+	type_number type = search->type == NO_TYPE ? structure_of(sites, site) : search->type;
+	struct code_function function;
+
+	if (++search->looked_up > MOST_OF_TYPE)
+		return false;
+	if (!debug_find_function(sites->input.debug, sites->input.types, site->address, type,
+				 &function))
+		return add_callers(search, site->function, type, 0);
+	if (search->type != NO_TYPE && function.allocated != NO_TYPE && function.allocated != type)
+		return true;
+	return function.name ? add_name(search, &function)
+			     : add_callers(search, site->function, type, 0);
 }
 
 struct error *sites_find(struct sites *sites, allocation_id id, type_number type,
@@ -513,19 +656,67 @@ struct error *sites_find(struct sites *sites, allocation_id id, type_number type
 {
 	uint64_t start = allocation_start(sites->input.index, id);
 	struct memory_range range = { start, start + allocation_size(sites->input.index, id) };
-	struct site_functions found = { .count = 0 };
-	size_t count = 0;
+	struct search search = { .sites = sites, .type = type };
 
-	*ret = found;
+	*ret = (struct site_functions){ .count = 0 };
 	if (sites->is_cut)
 		return NULL;
-	array_for_each(site, &sites->all) {
-		if (!may_make(sites, site, range, type))
+	array_for_each(site, &sites->all)
+		if (may_make(sites, site, range, type) && !add_function(&search, site))
+			return NULL;
+	*ret = search.found;
+	return NULL;
+}
+
+/* Whether a call whose size is not known may give so many bytes. */
+static bool may_vary_to(const struct sites *sites, uint64_t size)
+{
+	array_for_each(number, &sites->varying) {
+		const struct site *site = &sites->all.items[*number];
+		type_number type = structure_of(sites, site);
+
+		if (type == NO_TYPE || type_get(sites->input.types, type)->size <= size)
+			return true;
+	}
+	return false;
+}
+
+/* A type that all calls so far gave, the only structure of each call's constant size. */
+static type_number join_types(const struct sites *sites, const struct sized_call *call,
+			      type_number before)
+{
+	type_number type = structure_of(sites, &sites->all.items[call->site]);
+
+	if (type == NO_TYPE || type_get(sites->input.types, type)->size != call->size)
+		return NO_TYPE;
+	return before == ANY_TYPE || before == type ? type : NO_TYPE;
+}
+
+struct error *sites_find_by_size(struct sites *sites, allocation_id id, struct site_functions *ret)
+{
+	uint64_t start = allocation_start(sites->input.index, id);
+	uint64_t size = allocation_size(sites->input.index, id);
+	struct memory_range range = { start, start + size };
+	struct search search = { .sites = sites };
+	const struct sized_call *calls = sites->sized.items;
+	size_t end = BISECT(i, 0, sites->sized.count, calls[i].size <= size);
+	type_number type = ANY_TYPE;
+
+	*ret = (struct site_functions){ .count = 0 };
+	if (sites->is_cut)
+		return NULL;
+	for (size_t i = end; i-- > 0 && calls[i].size >= size / 2;) {
+		if (!allocation_fits(sites->input.index, range, calls[i].size, true))
 			continue;
-		if (++count > MOST_OF_TYPE || !add_function(sites, site->address, type, &found))
+		type = join_types(sites, &calls[i], type);
+		if (!add_function(&search, &sites->all.items[calls[i].site]))
 			return NULL;
 	}
-	*ret = found;
+	if (search.found.count == 0)
+		return NULL;
+	*ret = search.found;
+	ret->may_vary = sites->has_unread || may_vary_to(sites, size);
+	ret->type = ret->may_vary ? NO_TYPE : type;
 	return NULL;
 }
 

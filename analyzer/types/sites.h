@@ -15,7 +15,10 @@
  * or its size is a constant that does not fit. Where neither is known, it counts if its function
  * has a variable that leads to the type in up to three steps. So the function that allocated the
  * value is among those named, unless code without debug information did, or code that names the
- * type nowhere.
+ * type nowhere. A site in a function of the C++ library, such as std::make_unique(), stands for
+ * those of the program's that call it.
+ *
+ * Where no type is known, the size may tell: sites whose size is a constant are kept by it.
  */
 #ifndef ANALYZER_TYPES_SITES_H
 #define ANALYZER_TYPES_SITES_H
@@ -37,6 +40,8 @@ struct site_functions {
 	const char *names[MOST_MAKERS_NAMED];
 	const char *source; /* of one function's only site, as "conn.c:41"; or NULL */
 	size_t count;	    /* 0: not known, or too many */
+	bool may_vary;	    /* by size: a call whose size is not known may have made it, too */
+	type_number type;   /* by size: all that they make of that size; NO_TYPE: not known */
 };
 
 /*
@@ -45,6 +50,12 @@ struct site_functions {
  */
 struct error *sites_find(struct sites *sites, allocation_id id, type_number type,
 			 struct site_functions *ret);
+
+/*
+ * The same of an allocation whose type is not known: functions that ask for a constant number of
+ * bytes that malloc rounds to its size, itself or by way of wrappers.
+ */
+struct error *sites_find_by_size(struct sites *sites, allocation_id id, struct site_functions *ret);
 
 /* How many calls may give an allocation. */
 size_t sites_count(const struct sites *sites);

@@ -313,7 +313,8 @@ struct summary_writer {
 	struct analysis *analysis;
 	const struct set_query *query;
 	struct report *report;
-	bool folds;	  /* the sizes of a kind into one line */
+	bool folds; /* the sizes of a kind into one line */
+	bool all_leaked;
 	uint64_t written; /* lines; for people, kinds: that is what the limit is of */
 	const struct kind_summary *summary;
 	char text[SHAPE_TEXT_SIZE]; /* of the row that is being written */
@@ -375,13 +376,16 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 	report_set(writer->report, "such as", writer->text);
 }
 
-/* Who allocated what leaked and looks like a type. */
+/* Who allocated what leaked and looks like a type, or is known by its size alone. */
 static struct error *find_makers(struct summary_writer *writer, const struct kind_line *line,
 				 char **ret)
 {
-	if (kind_type_of(line->plain).fit != FIT_LIKE)
+	allocation_id id = kind_samples_last(&line->samples);
+
+	if (kind_tag(line->plain) == BY_SIZE ? !writer->all_leaked
+					     : kind_type_of(line->plain).fit != FIT_LIKE)
 		return NULL;
-	return allocated_by_find(writer->analysis, kind_samples_last(&line->samples), ret);
+	return allocated_by_find_soon(writer->analysis, id, ret);
 }
 
 static uint64_t size_of_line(const struct summary_writer *writer, const struct kind_line *line)
@@ -519,8 +523,10 @@ static void set_contents(struct summary_writer *writer, const struct kind_line *
 /* The same with who holds them, and how one of them is reached, where that is known. */
 static struct error *write_held(struct summary_writer *writer, const struct kind_line *line)
 {
-	_cleanup_(free) char *holder = NULL, *path = NULL;
+	_cleanup_(free) char *holder = NULL, *path = NULL, *makers = NULL;
 
+	if (kind_tag(line->plain) == BY_SIZE)
+		TRY(find_makers(writer, line, &makers));
 	if (kind_tag(line->tally.key) == BY_HOLDER) {
 		holder = nameless_holder(writer->summary->nameless, line->tally.key);
 		path = nameless_path(writer->summary->nameless, kind_samples_last(&line->samples));
@@ -531,6 +537,7 @@ static struct error *write_held(struct summary_writer *writer, const struct kind
 	report_set(writer->report, "held by", holder);
 	report_set(writer->report, "path",
 		   path && *path && strcmp(path, holder) != 0 ? path : NULL);
+	report_set(writer->report, "allocated by", makers);
 	end_row(writer, &line->tally);
 	return NULL;
 }
@@ -646,6 +653,8 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 	unordered.any_order = true;
 	TRY(query_select(analysis, &unordered, &members));
 	input = make_input(analysis, query, &members, report->chap);
+	writer.all_leaked = !report->chap && analysis_cost(analysis, STAGE_REACHABILITY).built &&
+			    bitmap_within(&members.set, analysis_leaked(analysis));
 	TRY(kind_summary_find(&input, &summary));
 	report_begin_table(report, &kind_table);
 	for (size_t i = 0; !error && i < summary.groups.count; i++)

@@ -105,8 +105,9 @@ static struct error *find_leaks(struct first_screen *screen)
 	TRY(leak_root_kinds_count(analysis, &roots.set, leaks));
 	array_sort(&leaks->tallies, tally_compare_bytes);
 	for (size_t i = 0; i < leaks->tallies.count && i < OVERVIEW_LEAKS; i++) {
-		TRY(allocated_by_find(analysis, leaks->firsts.items[leaks->tallies.items[i].number],
-				      &screen->allocated_by[i]));
+		TRY(allocated_by_find_soon(analysis,
+					   leaks->firsts.items[leaks->tallies.items[i].number],
+					   &screen->allocated_by[i]));
 		screen->leak_count++;
 	}
 	return NULL;

@@ -116,17 +116,24 @@ static void write_root_makers(const struct analysis *analysis, const struct set_
 			      const struct leak_root_kinds *kinds,
 			      const struct root_texts_list *rows, struct report *report)
 {
-	static const struct table table =
-		TABLE("leak root makers", "{name} was allocated by {allocated by}.",
-		      { "name", VALUE_TEXT }, { "allocated by", VALUE_TEXT });
+	static const struct table table = TABLE(
+		"leak root makers",
+		"[{name}][What has {size,} bytes] was allocated by {allocated by}.",
+		{ "name", VALUE_TEXT }, { "size", VALUE_BYTES }, { "allocated by", VALUE_TEXT });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < rows->count; i++)
-		if (rows->list[i].allocated_by)
-			report_row(report,
-				   kind_name_in_form(analysis, kinds->tallies.items[i].key,
-						     query->full_names),
-				   rows->list[i].allocated_by);
+	for (size_t i = 0; i < rows->count; i++) {
+		kind_key key = kinds->tallies.items[i].key;
+		const char *name = kind_name_in_form(analysis, key, query->full_names);
+
+		if (!rows->list[i].allocated_by)
+			continue;
+		if (kind_tag(key) == BY_SIZE)
+			report_add(report, ABSENT, kind_name(analysis, key).size);
+		else
+			report_add(report, name, ABSENT);
+		report_row(report, rows->list[i].allocated_by);
+	}
 	report_end_table(report);
 }
 

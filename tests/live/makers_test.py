@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
 testdata/programs/makers.c says which function made each value: that one is
-among those that heapcore names.
+among those that heapcore names; so does lost_by_size.c for blocks of which
+nothing is known but their size.
 """
 
 import collections
@@ -9,6 +10,7 @@ import re
 import shutil
 import unittest
 
+import harness
 from harness import LiveTest, ask, snap, tables
 
 ONE_OF = {
@@ -19,6 +21,13 @@ ONE_OF = {
 }
 TOO_MANY = {"on_open", "on_close", "on_read", "on_write"}
 
+
+BY_SIZE = {
+    "open_conn": {"open_conn"},
+    "queue_job": {"queue_job", "fill_buffer"},
+    "fill_buffer": {"queue_job", "fill_buffer"},
+    "on_open": set(), "on_close": set(), "on_read": set(), "on_write": set(),
+}
 
 LIBRARY = r"""
 #include <cstdio>
@@ -149,10 +158,58 @@ class MakersTest(LiveTest):
         for flags in "-O0", "-O2":
             self.check_classes(flags, compiler="clang++")
 
+    def check_sizes(self, *flags):
+        """Functions by address, with what is said of why."""
+        program = self.compile("sizes", "lost_by_size.c", flags=flags)
+        process = self.start([program])
+        made = collections.defaultdict(list)
+        for line in process.said:
+            word, _, rest = line.strip().partition(" ")
+            if rest.isdigit():
+                made[word].append(int(rest))
+        self.assertEqual(set(made), set(BY_SIZE))
+        core = snap(process, self.path("core"))
+        others = " or others" if "-DVARIES" in flags else ""
+        for function, addresses in made.items():
+            for address in addresses:
+                said = ask("-q", core, "explain", f"{address:x}").stdout
+                by = re.findall(r"^It was allocated by (?:one of )?(.*)\.$", said, re.M)
+                if not BY_SIZE[function]:
+                    self.assertEqual(by, [], function)
+                    continue
+                said = re.sub(r" \(lost_by_size\.c:\d+\)", "", by[0])
+                names, found, _ = said.partition(f"{others}, by its size")
+                self.assertTrue(found, by)
+                self.assertEqual(set(names.split(", ")), BY_SIZE[function])
+        return core
+
+    def test_functions_by_size(self):
+        for flags in ("-O0",), ("-O2",), ("-O1", "-no-pie"):
+            core = self.check_sizes("-g", *flags)
+            roots = ask("-q", core, "summarize", "leakroots").stdout
+            self.assertRegex(roots, r"\nWhat has 72 bytes was allocated by open_conn "
+                             r"\(lost_by_size\.c:\d+\), by its size, as struct conn\.\n")
+            leaked = ask("-q", core, "summarize", "leaked").stdout
+            self.assertRegex(leaked, r"\(0x48\).*have 4 instances taking 288 bytes, allocated by "
+                             r"open_conn \(lost_by_size\.c:\d+\), by its size, as struct conn\.")
+            said = ask("-q", core, "gate", expected=(harness.FOUND,)).stdout
+            self.assertRegex(said, r"allocated by open_conn \(lost_by_size\.c:\d+\), by its size")
+            # What is in use is not spoken of.
+            self.assertNotIn("allocated by", ask("-q", core, "summarize", "used").stdout)
+
+    def test_a_size_that_varies_makes_functions_less_sure(self):
+        for level in "-O0", "-O2":
+            self.check_sizes("-g", level, "-DVARIES")
+
+    def test_no_functions_by_size_without_debug_information(self):
+        core, made = self.core("-g0", "-O2")
+        self.assertNotIn("allocated by", ask("-q", core, "summarize", "leakroots").stdout)
+        self.assertTrue(made)
+
     def test_library_is_no_caller(self):
-        """Who calls std::make_unique() is named where that is inlined, and
-        nobody where it is a function of its own: never the library."""
-        for level, names in (("-O0", set()), ("-O2", {"open_conn"})):
+        """Who calls std::make_unique() is named, whether it is inlined or not:
+        never the library."""
+        for level, names in (("-O0", {"open_conn"}), ("-O2", {"open_conn"})):
             program = self.compile("library", compiler="g++", text=LIBRARY,
                                    flags=("-g", level))
             process = self.start([program])

@@ -145,9 +145,21 @@ static void read_frame_base(struct walk *walk, Dwarf_Die *function)
 
 DEFINE_COMPARE(compare_locals, struct function_local, ASCENDING(start), ASCENDING(end))
 
+/* Whether the function is of the C++ library, which allocates for its callers. */
+static bool is_of_standard_library(Dwarf_Die *function)
+{
+	Dwarf_Attribute attribute;
+	const char *name = dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute)
+				   ? dwarf_formstring(&attribute)
+				   : NULL;
+
+	return name && name_is_of_library(name);
+}
+
 static struct error *read_function(struct walk *walk, Dwarf_Die *entry)
 {
-	struct function function = { .result = type_of_variable(walk, entry) };
+	struct function function = { .result = type_of_variable(walk, entry),
+				     .is_of_library = is_of_standard_library(entry) };
 	Dwarf_Addr base = 0, start, end;
 	ptrdiff_t at = 0;
 
@@ -234,7 +246,15 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 	return error;
 }
 
-/* Whether a variable, or the result of a function, points to the type. */
+bool debug_has_functions(struct debug *debug, size_t module)
+{
+	struct debug_module *typed = debug_typed_module(debug, module);
+	uint64_t bias;
+
+	return typed && debug_module_dwarf(typed, &bias);
+}
+
+/* Whether a variable, or the result of a function, points to the type, which is known. */
 static bool points_to(const struct type_table *table, Dwarf_Die *entry, type_number pointee)
 {
 	Dwarf_Die type;
@@ -243,7 +263,7 @@ static bool points_to(const struct type_table *table, Dwarf_Die *entry, type_num
 	if (!entry_type(entry, &type))
 		return false;
 	found = type_get(table, type_of_entry(table, type.addr));
-	return found->kind == TYPE_POINTER && found->target == pointee;
+	return pointee != NO_TYPE && found->kind == TYPE_POINTER && found->target == pointee;
 }
 
 static bool returns_bytes(const struct type_table *table, Dwarf_Die *function)
@@ -305,17 +325,6 @@ static type_number allocated_by(struct debug *debug, const struct type_table *ta
 		return NO_TYPE;
 	result = type_get(table, type_of_entry(table, type.addr));
 	return result->kind == TYPE_POINTER ? result->target : NO_TYPE;
-}
-
-/* Whether the function is of the C++ library, which allocates for its callers. */
-static bool is_of_standard_library(Dwarf_Die *function)
-{
-	Dwarf_Attribute attribute;
-	const char *name = dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute)
-				   ? dwarf_formstring(&attribute)
-				   : NULL;
-
-	return name && name_is_of_library(name);
 }
 
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,

@@ -25,6 +25,7 @@ struct function {
 	type_number result;  /* NO_TYPE: void, or not told */
 	uint32_t parameter_count;
 	type_number parameters[MOST_PARAMETERS];
+	bool is_of_library; /* the one of C++, whose functions allocate for their callers */
 	const struct function_local *locals; /* by start, until the visit ends */
 	size_t local_count;
 };
@@ -39,6 +40,9 @@ typedef bool (*function_visit)(void *data, const struct function *function);
 struct error *debug_visit_functions(struct debug *debug, const struct type_table *table,
 				    struct memory_account *account, bool wants_locals,
 				    function_visit visit, void *data);
+
+/* Whether functions of the program's module of that number can be visited. */
+bool debug_has_functions(struct debug *debug, size_t module);
 
 struct code_function {
 	const char *name;   /* NULL: only the C++ library's own functions are there */

@@ -709,11 +709,13 @@ bool debug_has_types(struct debug_module *module)
 
 static bool is_wanted(struct debug_module *module)
 {
-	static const char loader[] = "ld-linux";
+	static const char *const others[] = { "ld-linux", "libm.so", "libm-" };
+	const char *name = module_name(module->module);
 
-	return !module_is_libc(module->module) &&
-	       strncmp(module_name(module->module), loader, strlen(loader)) != 0 &&
-	       debug_has_types(module);
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		if (strncmp(name, others[i], strlen(others[i])) == 0)
+			return false;
+	return !module_is_libc(module->module) && debug_has_types(module);
 }
 
 struct debug_module *debug_typed_module(struct debug *debug, size_t number)
