@@ -11,6 +11,10 @@ file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.
 if(NOT CAPTURE)
 	list(FILTER unit_tests EXCLUDE REGEX "/analyzer/capture/")
 endif()
+# It has an allocator of its own, as the sanitizers have.
+if(SANITIZE OR FUZZ)
+	list(FILTER unit_tests EXCLUDE REGEX "/cli/leaks_test\\.c$")
+endif()
 # All are one program, but for those that define functions of heapcore or of the C library anew.
 set(STANDING_IN analyzer/analysis/analysis analyzer/gate/shape analyzer/graph/dominators
 	analyzer/graph/leaks analyzer/graph/liveness analyzer/graph/paths analyzer/kinds/reach

@@ -14,17 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* They have an allocator of their own. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#ifndef SANITIZED
-
 /* glibc's own, behind those here. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -166,12 +155,3 @@ TEST(all_is_given_back_where_memory_is_short)
 		fail_msg("%s, allocation %ld: %ld are not given back", where, place, leaked);
 	assert_true(count > 300);
 }
-
-#else
-
-TEST(shortages_are_tried_without_sanitizers)
-{
-	skip();
-}
-
-#endif
