@@ -241,13 +241,8 @@ struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct le
 /* Whether the program's own code is in the module, not an allocator's or a language's. */
 static bool is_library(const struct module *module)
 {
-	static const char *const names[] = { "libc.so", "libc-",    "libstdc++",  "libc++",
-					     "libgcc",	"ld-linux", RECORDER_FILE };
-
-	for (size_t i = 0; module && i < COUNT_OF(names); i++)
-		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
-			return true;
-	return !module;
+	return !module || module_is_of_language(module) ||
+	       strncmp(module_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0;
 }
 
 const struct frame *leak_stack_caller(const struct backtrace *calls)

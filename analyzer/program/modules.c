@@ -2,6 +2,7 @@
  * Finding the modules of a dump.
  */
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/link_map.h"
 #include "analyzer/image/mapped_file.h"
@@ -22,6 +23,17 @@ bool module_is_libc(const struct module *module)
 	const char *name = module_name(module);
 
 	return strcmp(name, "libc.so.6") == 0 || strncmp(name, "libc-2.", 7) == 0;
+}
+
+bool module_is_of_language(const struct module *module)
+{
+	static const char *const names[] = { "libc.so", "libc-",     "libm.so",	 "libm-", "libgcc",
+					     "libc++",	"libstdc++", "ld-linux", "[vdso]" };
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
 }
 
 bool module_holds(const struct image *image, const struct module *module, const void *wanted,

@@ -111,6 +111,9 @@ const char *module_name(const struct module *module);
 /* Whether it is glibc's libc, by its name. */
 bool module_is_libc(const struct module *module);
 
+/* Whether it is a library of C or C++ themselves, or the loader: none of a program's own. */
+bool module_is_of_language(const struct module *module);
+
 /* Whether the bytes stand in the module, in code or data. */
 bool module_holds(const struct image *image, const struct module *module, const void *wanted,
 		  size_t wanted_size);

@@ -420,17 +420,12 @@ static struct error *read_code(struct sites *sites)
 /* Whether code that is not read may allocate, apart from the libraries of the languages. */
 static bool may_allocate_unread(const struct sites *sites, size_t number)
 {
-	static const char *const names[] = { "libc.so", "libc-",   "ld-linux",	"[vdso]", "libm.so",
-					     "libm-",	"libgcc_", "libstdc++", "libc++" };
 	const struct module *module = &sites->program->modules[number];
 
 	array_for_each(library, &sites->libraries)
 		if (*library == module)
 			return false;
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
-			return false;
-	return !debug_has_functions(sites->input.debug, number);
+	return !module_is_of_language(module) && !debug_has_functions(sites->input.debug, number);
 }
 
 static struct error *make(struct sites *sites, const struct program *program)
