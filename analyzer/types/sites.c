@@ -53,6 +53,14 @@ struct sized_call {
 	uint32_t site;
 };
 
+/* What debug information said of a call. */
+struct looked_up {
+	uint64_t address;
+	type_number type;
+	bool is_found;
+	struct code_function function;
+};
+
 struct sites {
 	struct typing_input input;
 	struct slot_table slots;
@@ -62,6 +70,7 @@ struct sites {
 	ARRAY(struct library_call) library_calls; /* by callee once all are known */
 	ARRAY(struct sized_call) sized;		  /* by size */
 	ARRAY(uint32_t) varying;		  /* calls whose sizes are not known */
+	HASH_TABLE(struct looked_up) looked_up;	  /* many leaks come from the same calls */
 	const struct program *program;
 	ARRAY(const struct module *) libraries; /* that have malloc() */
 	uint64_t function;			/* whose call was noted last */
@@ -84,6 +93,7 @@ void sites_destroy(struct sites *sites)
 	array_release(&sites->library_calls);
 	array_release(&sites->sized);
 	array_release(&sites->varying);
+	table_release(&sites->looked_up);
 	array_release(&sites->libraries);
 	free(sites);
 }
@@ -462,7 +472,7 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 	sites->all.memory.account = sites->pointees.memory.account = sites->makers.memory.account =
 		sites->libraries.memory.account = sites->library_calls.memory.account =
 			sites->sized.memory.account = sites->varying.memory.account =
-				input->account;
+				sites->looked_up.memory.account = input->account;
 	TRY(make(sites, program));
 	*ret = take(sites);
 	return NULL;
@@ -585,6 +595,25 @@ struct search {
 	size_t looked_up;
 };
 
+/* Where memory is short, what was found is not kept. */
+static bool find_function(struct sites *sites, uint64_t address, type_number type,
+			  struct code_function *ret)
+{
+	uint64_t key = address ^ (uint64_t)type << 48;
+	const struct looked_up *known = table_find(&sites->looked_up, key, item,
+						   item->address == address && item->type == type);
+	struct looked_up now = { .address = address, .type = type };
+
+	if (!known) {
+		now.is_found = debug_find_function(sites->input.debug, sites->input.types, address,
+						   type, &now.function);
+		error_destroy(table_append(&sites->looked_up, key, now));
+		known = &now;
+	}
+	*ret = known->function;
+	return known->is_found;
+}
+
 /* Add the name; false: there are too many. */
 static bool add_name(struct search *search, const struct code_function *function)
 {
@@ -615,8 +644,7 @@ static bool add_callers(struct search *search, uint64_t entry, type_number type,
 		return false;
 	for (size_t i = first; i < count && calls[i].callee == entry; i++) {
 		bool is_known = ++search->looked_up <= MOST_OF_TYPE &&
-				debug_find_function(sites->input.debug, sites->input.types,
-						    calls[i].address, type, &function);
+				find_function(search->sites, calls[i].address, type, &function);
 
 		if (search->looked_up > MOST_OF_TYPE)
 			return false;
@@ -637,8 +665,7 @@ static bool add_function(struct search *search, const struct site *site)
 
 	if (++search->looked_up > MOST_OF_TYPE)
 		return false;
-	if (!debug_find_function(sites->input.debug, sites->input.types, site->address, type,
-				 &function))
+	if (!find_function(search->sites, site->address, type, &function))
 		return add_callers(search, site->function, type, 0);
 	if (search->type != NO_TYPE && function.allocated != NO_TYPE && function.allocated != type)
 		return true;
