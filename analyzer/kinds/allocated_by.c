@@ -104,11 +104,9 @@ static struct error *find_by_size(struct analysis *analysis, allocation_id id, b
 	enum { READ_SOON = 512 << 10 }; /* in a tenth of a second at most */
 	_cleanup_(free) char *names = NULL;
 	struct site_functions functions;
-	uint64_t code;
 
 	TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
-	code = readable_code(analysis);
-	if (code == 0 || (is_soon && code > READ_SOON))
+	if (is_soon && readable_code(analysis) > READ_SOON)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_SITES));
 	TRY(sites_find_by_size(analysis_sites(analysis), id, &functions));

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
 
 /* The functions of Capstone that are called. */
 #define FUNCTIONS(DO)   \
@@ -32,7 +33,10 @@ static struct error *load(struct disassembler *disassembler)
 	struct functions *functions = &disassembler->functions;
 	const char *missing = NULL;
 
+	errno = 0;
 	disassembler->library = dlopen(CAPSTONE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!disassembler->library && errno == ENOMEM)
+		return &error_no_memory;
 	if (!disassembler->library)
 		return error_create(ERROR_NOT_SUPPORTED, "machine code cannot be read: %s",
 				    dlerror());

@@ -635,20 +635,40 @@ static void code_deinit(struct code *code)
 }
 DEFINE_DEINIT(code_deinit, struct code)
 
-static struct error *read_all(struct code *code)
+/* Where there is no capstone, there is none. */
+static struct error *open_disassembler(struct code *code)
+{
+	struct error *error = disassembler_create(code->arch, &code->disassembler);
+
+	if (error && error_code(error) == ERROR_NOT_SUPPORTED) {
+		error_destroy(error);
+		return NULL;
+	}
+	if (error)
+		return error;
+	code->instruction = disassembler_instruction(code->disassembler);
+	code->numbers.arch = code->arch;
+	code->numbers.disassembler = code->disassembler;
+	return NULL;
+}
+
+static struct error *visit_functions(struct code *code, bool wants_locals, function_visit visit)
 {
 	const struct casts_input *input = code->input;
-	struct error *error = gather_statics(code);
+	struct error *error = debug_visit_functions(input->debug, input->types, input->account,
+						    wants_locals, visit, code);
 
-	if (!error)
-		error = debug_visit_functions(input->debug, input->types, input->account, false,
-					      add_signature, code);
-	if (!error && !code->error)
-		error = debug_visit_functions(input->debug, input->types, input->account, true,
-					      read_function, code);
-	if (code->error && error)
-		error_destroy(code->error);
-	return error ? error : code->error;
+	return error_first(error, code->error);
+}
+
+static struct error *read_all(struct code *code)
+{
+	TRY(gather_statics(code));
+	TRY(visit_functions(code, false, add_signature));
+	if (code->signatures.count == 0)
+		return NULL;
+	TRY(open_disassembler(code));
+	return code->disassembler ? visit_functions(code, true, read_function) : NULL;
 }
 
 struct error *casts_read(struct casts *casts, const struct casts_input *input)
@@ -663,24 +683,12 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 		.bytes.memory.account = input->account,
 		.numbers.targets.memory.account = input->account,
 	};
-	struct error *error;
+	struct error *error = NULL;
 
 	casts->all.memory.account = casts->results.memory.account = input->account;
 	if (code.arch->disassembler != CS_ARCH_X86 || !code.arch->disassembled)
 		return NULL;
-	error = disassembler_create(code.arch, &code.disassembler);
-	if (error && error_code(error) == ERROR_NOT_SUPPORTED) {
-		error_destroy(error);
-		return NULL;
-	}
-	if (error)
-		return error;
-	code.instruction = disassembler_instruction(code.disassembler);
-	code.numbers.arch = code.arch;
-	code.numbers.disassembler = code.disassembler;
-	error = read_all(&code);
-	if (error)
-		return error;
+	TRY(read_all(&code));
 	array_sort(&casts->all, compare_casts);
 	for (size_t i = 0; !error && i < code.results.count; i++)
 		error = array_append(&casts->results, code.results.items[i]);

@@ -4,6 +4,7 @@
 #include "analyzer/program/debug/debug_parts.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,6 +103,7 @@ Elf *debug_module_main(struct debug_module *module)
 	if (module->searched_main)
 		return module->main.elf;
 	module->searched_main = true;
+	errno = 0;
 	/* Without a build-id, it was compared. */
 	if (file && !file->partial && module->id.size == 0)
 		debug_file_adopt(file_open_below(options->sysroot, file->path), file->path,
@@ -114,6 +116,8 @@ Elf *debug_module_main(struct debug_module *module)
 		fetch(module, false, &module->main);
 	if (!module->main.elf && file && file->partial)
 		read_from_dump(module, file);
+	if (!module->main.elf && errno == ENOMEM)
+		debug_lacks_memory(module->debug);
 	return module->main.elf;
 }
 
@@ -123,10 +127,13 @@ Elf *debug_module_separate(struct debug_module *module)
 		return module->separate.elf;
 	module->searched_separate = true;
 	debug_module_main(module);
+	errno = 0;
 	debug_file_find_separate(&module->debug->options, &module->main, &module->id,
 				 &module->separate);
 	if (!module->separate.elf)
 		fetch(module, true, &module->separate);
+	if (!module->separate.elf && errno == ENOMEM)
+		debug_lacks_memory(module->debug);
 	return module->separate.elf;
 }
 
