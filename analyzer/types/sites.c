@@ -727,7 +727,7 @@ struct error *sites_find_by_size(struct sites *sites, allocation_id id, struct s
 	*ret = (struct site_functions){ .count = 0 };
 	if (sites->is_cut)
 		return NULL;
-	for (size_t i = end; i-- > 0 && calls[i].size >= size / 2;) {
+	for (size_t i = end; i-- > 0;) {
 		if (!allocation_fits(sites->input.index, range, calls[i].size, true))
 			continue;
 		type = join_types(sites, &calls[i], type);

@@ -65,6 +65,25 @@ OUT_OF_LINE static void *fill_buffer(void)
 	return buffer;
 }
 
+/* malloc gives 24 bytes at least. */
+OUT_OF_LINE static void *keep_flag(void)
+{
+	char *flag = malloc(5);
+
+	SAY(flag);
+	*flag = 1;
+	return flag;
+}
+
+OUT_OF_LINE static void *keep_point(void)
+{
+	int *point = calloc(6, sizeof(*point));
+
+	SAY(point);
+	point[1] = 5;
+	return point;
+}
+
 /* Too many to be named. */
 #define PACKET(name)                                            \
 	OUT_OF_LINE static void *name(void)                     \
@@ -89,6 +108,8 @@ int main(void)
 		last = open_conn();
 		last = queue_job();
 		last = fill_buffer();
+		last = keep_flag();
+		last = keep_point();
 		last = on_open();
 		last = on_close();
 		last = on_read();

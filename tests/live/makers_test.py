@@ -26,9 +26,43 @@ BY_SIZE = {
     "open_conn": {"open_conn"},
     "queue_job": {"queue_job", "fill_buffer"},
     "fill_buffer": {"queue_job", "fill_buffer"},
+    "keep_flag": {"keep_flag", "keep_point"},
+    "keep_point": {"keep_flag", "keep_point"},
     "on_open": set(), "on_close": set(), "on_read": set(), "on_write": set(),
 }
 
+# Objects of one class, alone and in control blocks: all are lost.
+SHARED = r"""
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <unistd.h>
+struct Job { virtual ~Job() {} long numbers[8] = {}; };
+__attribute__((noinline)) static void alone()
+{
+    Job *volatile job = new Job;
+    (void)job;
+}
+__attribute__((noinline)) static void shared()
+{
+    alignas(8) char place[16];
+    new (place) std::shared_ptr<Job>(std::make_shared<Job>());
+    asm volatile("" : : "r"(place) : "memory");
+}
+int main()
+{
+    for (int i = 0; i < 3; i++) {
+        alone();
+        shared();
+    }
+    volatile char stack[1 << 14];
+    for (volatile char &byte : stack)
+        byte = 0;
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+"""
 LIBRARY = r"""
 #include <cstdio>
 #include <memory>
@@ -205,6 +239,12 @@ class MakersTest(LiveTest):
         core, made = self.core("-g0", "-O2")
         self.assertNotIn("allocated by", ask("-q", core, "summarize", "leakroots").stdout)
         self.assertTrue(made)
+
+    def test_who_made_an_object_alone_made_no_control_block(self):
+        core = snap(self.start([self.compile("shared", compiler="g++", text=SHARED,
+                                             flags=("-g", "-O1"))]), self.path("core"))
+        roots = ask("-q", core, "summarize", "leakroots").stdout
+        self.assertRegex(roots, r"\nJob was allocated by [^\n]*\bshared\b")
 
     def test_library_is_no_caller(self):
         """Who calls std::make_unique() is named, whether it is inlined or not:
