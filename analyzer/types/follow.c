@@ -1,4 +1,4 @@
-#include "analyzer/types/typing_parts.h"
+#include "analyzer/types/inference.h"
 
 #include "analyzer/base/bytes.h"
 
@@ -331,8 +331,9 @@ static struct error *find_first_part(struct typing *typing, struct memory_range 
 }
 
 /* A part of the wanted type may be what fits. */
-static struct error *find_fit(struct typing *typing, uint64_t address, struct memory_range range,
-			      type_number *ret_wanted, enum type_fit *ret)
+static struct error *find_fit(struct typing *typing, const struct link *link,
+			      struct memory_range range, type_number *ret_wanted,
+			      enum type_fit *ret)
 {
 	type_number wanted = *ret_wanted;
 	const struct data_type *type = typing_type(typing, wanted);
@@ -340,9 +341,12 @@ static struct error *find_fit(struct typing *typing, uint64_t address, struct me
 
 	/* Pointers of earlier blocks may stand behind a text. */
 	*ret = FIT_ARRAY;
-	if (type->kind == TYPE_CHARACTER && is_filled_with_text(typing, range, address))
+	if (type->kind == TYPE_CHARACTER && is_filled_with_text(typing, range, link->value))
 		return NULL;
 	TRY(typing_find_fit(typing, range, wanted, ret));
+	if (*ret == FIT_NONE && type->kind == TYPE_CHARACTER &&
+	    typing_is_counted(typing, range, link))
+		*ret = FIT_ARRAY;
 	/*
 	 * A pointer to what was freed may lead to a text, which is where the block is now; or to
 	 * what is larger.
@@ -422,9 +426,16 @@ struct error *typing_end_wait(struct typing *typing, allocation_id id)
 	struct memory_range range = range_of(typing, id);
 	type_number wanted = known_type(typing, id);
 	enum type_fit fit;
+	struct link link = { .whole = NO_TYPE, .value = range.start };
+	const struct slot *slot = NULL;
 
 	typing->allocations.items[id].type = 0;
-	TRY(find_fit(typing, range.start, range, &wanted, &fit));
+	/* It is asked for only where it may say more: that takes long. */
+	if (typing_type(typing, wanted)->kind == TYPE_CHARACTER)
+		slot = inference_slot_to(typing, id, &link.address, &link.whole);
+	if (slot)
+		link.offset = slot->offset;
+	TRY(find_fit(typing, &link, range, &wanted, &fit));
 	if (fit != FIT_NONE && !typing_is_denied(typing, id, wanted))
 		keep_type(typing, id, wanted, fit, false);
 	return NULL;
@@ -474,7 +485,10 @@ struct error *typing_follow(struct typing *typing, const struct pointer *pointer
 		known = FIT_PREFIX;
 	if (known == FIT_ONE)
 		return NULL;
-	TRY(find_fit(typing, pointer->value, range, &wanted, &fit));
+	TRY(find_fit(
+		typing,
+		&(struct link){ pointer->type, pointer->part, pointer->address, pointer->value },
+		range, &wanted, &fit));
 	/* It may be the name at the end of a structure. */
 	if (target->kind == TYPE_CHARACTER && pointer->value > range.start)
 		TRY(add_entered(typing, pointer, id));

@@ -42,6 +42,11 @@ static type_number type_at(const struct typing *typing, type_number number, uint
 	return NO_TYPE;
 }
 
+type_number typing_number_at(const struct typing *typing, type_number whole, uint64_t offset)
+{
+	return type_at(typing, whole, offset, 1 << TYPE_NUMBER);
+}
+
 /* The name of the enumerator that stands at the tag of a slot; NULL: it is no enumeration. */
 static const char *name_tag(const struct typing *typing, type_number whole, const struct slot *slot,
 			    uint64_t address)
@@ -52,7 +57,7 @@ static const char *name_tag(const struct typing *typing, type_number whole, cons
 
 	if (slot->tag == NO_TAG)
 		return NULL;
-	type = typing_type(typing, type_at(typing, whole, slot->tag, 1 << TYPE_NUMBER));
+	type = typing_type(typing, typing_number_at(typing, whole, slot->tag));
 	enumerators = type_members(typing->table, type);
 	if (type->size > sizeof(value) ||
 	    !read_bytes(typing, address + slot->tag - slot->offset, &value, type->size))

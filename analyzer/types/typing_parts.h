@@ -13,6 +13,7 @@
  *	erased.c     what std::function and std::any hold
  *	statements.c what the user says of allocations
  *	infer.c      what a "void *", a union or a header leads to: see inference.h
+ *	buffers.c    text and bytes that a number beside their pointer counts
  *	tags.c       what the tag beside a union says of it
  *	containing.c structures that end in text, by pointers to the text
  *	inside.c     what stands in blocks that a "char *" or "void *" leads into
@@ -493,7 +494,19 @@ bool type_is_of_rust(const char *name);
 struct error *typing_find_in_rust(struct typing *typing, const struct link *link,
 				  struct linked *ret);
 
+/* ---- buffers.c */
+
+/*
+ * Whether numbers beside a pointer to characters say how many stand where it leads to, or that it
+ * leads to a buffer as large as the block: old pointers may stand behind what is used of it.
+ */
+bool typing_is_counted(const struct typing *typing, struct memory_range range,
+		       const struct link *link);
+
 /* ---- tags.c */
+
+/* The type of the number that covers the offset in a value of the type; NO_TYPE: none does. */
+type_number typing_number_at(const struct typing *typing, type_number whole, uint64_t offset);
 
 /*
  * The member of the union around a slot that the enumerator in its tag names, as "cm_for" names

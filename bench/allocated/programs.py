@@ -574,6 +574,87 @@ def start_ripgrep(run):
     return wait_until_idle(process.pid)
 
 
+GAWK = f"""
+function walk(node, depth) {{
+  return depth ? walk(node["left"], depth - 1) + depth : 0
+}}
+BEGIN {{
+  for (i = 0; i < {ITEMS}; i++) {{
+    name["key" i] = "value " i " of " {ITEMS}
+    number[i] = i * 1.5
+    pair[i % 50, "name" i] = i
+    nested[i % 20]["list"][i] = "element " i
+    split("a" i ":b:" i, parts, ":")
+    if (match(name["key" i], "e" (i % 40))) found[parts[1]] = parts[3]
+    text = text sprintf("%d,", i)
+  }}
+  print "ready"; fflush()
+  getline line
+}}
+function unused(a, b) {{ return a ~ /^x+y*$/ ? substr(b, 2) : gsub(/o/, "0", a) }}
+"""
+
+
+def start_gawk(run):
+    return wait_for_line(run.open("-f", str(run.write("load.awk", GAWK)),
+                                  stdout=subprocess.PIPE))
+
+
+def start_lighttpd(run):
+    path = run.folder / "socket"
+    rules = "".join(f"""$HTTP["host"] == "host{i}.example" {{
+          server.document-root = "{run.folder}/host{i}"
+          setenv.add-response-header = ( "X-Host" => "host {i}", "X-Number" => "{i}" )
+          url.rewrite-once = ( "^/old{i}/(.*)$" => "/new{i}/$1" )
+          $HTTP["url"] =~ "^/private{i}/" {{ url.access-deny = ( "~", ".inc{i}" ) }}
+        }}\n""" for i in range(500))
+    kinds = "".join(f'".t{i}" => "text/x-kind{i}",\n' for i in range(500))
+    config = run.write("lighttpd.conf", f"""server.bind = "{path}"
+        server.document-root = "{run.folder}"
+        server.modules = ( "mod_setenv", "mod_rewrite", "mod_access" )
+        server.max-keep-alive-idle = 600
+        server.max-read-idle = 600
+        mimetype.assign = ( {kinds} "" => "text/plain" )
+        {rules}""")
+    process = run.open("-D", "-f", str(config), "-m",
+                       str(run.binary.parent / ".libs"))
+    run.write("page.t1", "text " * 1000)
+    for number, client in enumerate(connect_all(run, path, 200)):
+        client.sendall(f"GET /page.t1 HTTP/1.1\r\nHost: host{number}.example\r\n"
+                       f"X-Text: {'x' * (number * 7)}\r\nCookie: a={number}\r\n\r\n"
+                       .encode() * (number % 3))
+        client.sendall(f"GET /old{number}/x HTTP/1.1\r\nHost: host{number}"
+                       f".example\r\nX-Half: {number}\r\n".encode())
+    return wait_until_idle(process.pid)
+
+
+def start_bird(run):
+    routes = "".join(f"route 10.{i // 250}.{i % 250}.0/24 via 192.0.2.{i % 200};\n"
+                     for i in range(ITEMS))
+    peers = "".join(f"""
+        protocol bgp peer{i} {{
+          local 127.0.0.1 port {20000 + i} as 65000;
+          neighbor 127.0.1.{i} as {65001 + i};
+          passive on;
+          ipv4 {{ import filter {{ if net ~ [ 10.{i}.0.0/16+ ] then accept; reject; }};
+                  export where proto = "lines"; table t{i % 20}; }};
+        }}""" for i in range(200))
+    tables = "".join(f"ipv4 table t{i};\n" for i in range(20))
+    pipes = "".join(f"protocol pipe p{i} {{ table master4; peer table t{i}; "
+                    f"export where net ~ 10.{i}.0.0/16; }}\n" for i in range(20))
+    config = run.write("bird.conf", f"""router id 192.0.2.1;
+        ipv4 table master4;
+        {tables}
+        function f(int a) {{ if a > 3 then return 1; return a + 2; }}
+        protocol device {{ }}
+        protocol static lines {{ ipv4; {routes} }}
+        {pipes} {peers}""")
+    process = run.open("-f", "-c", str(config), "-s", str(run.folder / "socket"),
+                       "-P", str(run.folder / "pid"))
+    time.sleep(2)
+    return wait_until_idle(process.pid)
+
+
 LUA_SITE = Site(
     wrappers=r"l_alloc|luaM_\w+_|luaC_newobj|luaM_saferealloc_|realloc\w*",
     functions={"createstrobj": "TString", "luaF_newLclosure": "LClosure",
@@ -621,6 +702,17 @@ PROGRAMS = (
     Program("nginx", "nginx", f"./configure --with-cc-opt='{FLAGS}' && {MAKE}",
             "objs/nginx", start_nginx,
             Site(wrappers=r"ngx_(m|p|pc|pn)alloc|ngx_alloc|ngx_palloc_\w+")),
+    Program("gawk", "gawk", f"./configure -q --disable-extensions CFLAGS='{FLAGS}' "
+            f"&& {MAKE} -C support && {MAKE} gawk", "gawk", start_gawk,
+            Site(wrappers=r"(m|c|re|e|er|ez)malloc\w*|pma_\w+|more_blocks",
+                 values={"emalloc": 0, "ezalloc": 0, "erealloc": 0})),
+    Program("lighttpd", "lighttpd", "./configure -q --without-zlib --without-bzip2 "
+            f"CFLAGS='{FLAGS}' && {MAKE}", "src/lighttpd", start_lighttpd,
+            Site(wrappers=r"ck_\w*alloc\w*")),
+    Program("bird", "bird2", "autoreconf -i; ./configure -q --disable-client "
+            f"CFLAGS='{FLAGS}' && {MAKE}", "bird", start_bird,
+            Site(wrappers=r"x(m|re)alloc|mb_\w*alloc\w*|ralloc",
+                 types={"mb_alloc": 1})),
     Program("postgres", "postgresql-15", "./configure -q --without-readline "
             "--without-zlib --prefix=$PWD/installed "
             f"CFLAGS='{FLAGS}' && {MAKE} && make -s install",

@@ -1,0 +1,110 @@
+#include "analyzer/types/typing_parts.h"
+
+#include "analyzer/base/macros.h"
+#include "analyzer/base/text.h"
+
+#include <string.h>
+
+enum {
+	LONGEST = 4096, /* of what is read of a text */
+	LEAST_LENGTH = 2,
+	LEAST_UNENDED = 16,  /* of a text without a zero behind it */
+	LEAST_CAPACITY = 24, /* the smallest allocation has as much */
+	MOST_NUMBERS = 8,
+};
+
+/* Numbers next to a pointer: how long the text is, how much room the buffer has. */
+struct counts {
+	uint64_t values[MOST_NUMBERS];
+	size_t count;
+};
+
+/* Words beside the pointer, behind it first. */
+static const int beside[] = { 1, 2, -1, -2 };
+
+static void add_number(const struct typing *typing, const struct link *link, int64_t distance,
+		       struct counts *counts)
+{
+	uint64_t offset = link->offset + (uint64_t)distance, value = 0;
+	const struct data_type *type;
+
+	if (distance < -(int64_t)link->offset || counts->count == MOST_NUMBERS)
+		return;
+	type = typing_type(typing, typing_number_at(typing, link->whole, offset));
+	if (type->kind != TYPE_NUMBER || type->size < sizeof(uint32_t) ||
+	    type->size > sizeof(value) || offset % type->size != 0 ||
+	    !read_bytes(typing, link->address + (uint64_t)distance, &value, type->size))
+		return;
+	counts->values[counts->count++] = value;
+}
+
+static struct counts read_counts(const struct typing *typing, const struct link *link)
+{
+	struct counts counts = { 0 };
+	int64_t word = typing->word;
+
+	for (size_t i = 0; i < COUNT_OF(beside); i++)
+		for (int64_t half = 0; half < word; half += sizeof(uint32_t))
+			add_number(typing, link, beside[i] * word + half, &counts);
+	return counts;
+}
+
+/* Whether just so many bytes of text stand there, with the zero behind them or without. */
+static bool is_text_of(const char *bytes, size_t size, uint64_t count)
+{
+	size_t length = strnlen(bytes, size), read = count < size ? count : size;
+
+	if (count < LEAST_LENGTH)
+		return false;
+	if (length < size && (count == length || count == length + 1))
+		return true;
+	return count >= LEAST_UNENDED && text_run(bytes, read) == read;
+}
+
+static bool refers_to_heap(const struct typing *typing, uint64_t address, uint64_t size)
+{
+	uint64_t word;
+
+	for (uint64_t at = 0; at + typing->word <= size && at < LONGEST; at += typing->word)
+		if (read_word(typing, address + at, &word) &&
+		    find_used(typing, word) != NO_ALLOCATION)
+			return true;
+	return false;
+}
+
+/* Whether one of the numbers says how large the block is, and another how much of it is used. */
+static bool is_buffer_of(const struct typing *typing, struct memory_range range,
+			 const struct counts *counts)
+{
+	uint64_t used = 0;
+	bool is_as_large = false;
+
+	for (size_t i = 0; i < counts->count; i++) {
+		uint64_t value = counts->values[i];
+
+		if (value >= LEAST_CAPACITY && value <= range.end - range.start &&
+		    is_just_as_large(typing, range, value) && !is_as_large)
+			is_as_large = true;
+		else if (value <= range.end - range.start && value > used)
+			used = value;
+	}
+	return is_as_large && used && !refers_to_heap(typing, range.start, used);
+}
+
+bool typing_is_counted(const struct typing *typing, struct memory_range range,
+		       const struct link *link)
+{
+	uint64_t available = range.end - link->value;
+	size_t size = available < LONGEST ? available : LONGEST;
+	char bytes[LONGEST];
+	struct counts counts;
+
+	if (link->whole == NO_TYPE || !read_bytes(typing, link->value, bytes, size) ||
+	    refers_to_heap(typing, link->value, typing->word))
+		return false;
+	counts = read_counts(typing, link);
+	for (size_t i = 0; i < counts.count; i++)
+		if (counts.values[i] <= available && is_text_of(bytes, size, counts.values[i]))
+			return true;
+	return link->value == range.start && is_buffer_of(typing, range, &counts);
+}
