@@ -9,7 +9,8 @@ enum {
 	LONGEST = 4096, /* of what is read of a text */
 	LEAST_LENGTH = 2,
 	LEAST_UNENDED = 16,  /* of a text without a zero behind it */
-	LEAST_CAPACITY = 24, /* the smallest allocation has as much */
+	LEAST_CAPACITY = 24, /* of bytes: the smallest allocation has as much */
+	LEAST_ROOM = 16,     /* of larger numbers */
 	MOST_NUMBERS = 8,
 };
 
@@ -74,37 +75,41 @@ static bool refers_to_heap(const struct typing *typing, uint64_t address, uint64
 
 /* Whether one of the numbers says how large the block is, and another how much of it is used. */
 static bool is_buffer_of(const struct typing *typing, struct memory_range range,
-			 const struct counts *counts)
+			 const struct counts *counts, uint64_t element_size)
 {
-	uint64_t used = 0;
+	uint64_t available = range.end - range.start, used = 0;
+	uint64_t least = element_size == 1 ? LEAST_CAPACITY : LEAST_ROOM;
 	bool is_as_large = false;
 
 	for (size_t i = 0; i < counts->count; i++) {
-		uint64_t value = counts->values[i];
+		uint64_t size = counts->values[i] * element_size;
 
-		if (value >= LEAST_CAPACITY && value <= range.end - range.start &&
-		    is_just_as_large(typing, range, value) && !is_as_large)
+		if (counts->values[i] > available / element_size)
+			continue;
+		if (size >= least && !is_as_large &&
+		    allocation_fits(typing->input.index, range, size, true))
 			is_as_large = true;
-		else if (value <= range.end - range.start && value > used)
-			used = value;
+		else if (size > used)
+			used = size;
 	}
 	return is_as_large && used && !refers_to_heap(typing, range.start, used);
 }
 
 bool typing_is_counted(const struct typing *typing, struct memory_range range,
-		       const struct link *link)
+		       const struct link *link, const struct data_type *element)
 {
 	uint64_t available = range.end - link->value;
 	size_t size = available < LONGEST ? available : LONGEST;
 	char bytes[LONGEST];
 	struct counts counts;
 
-	if (link->whole == NO_TYPE || !read_bytes(typing, link->value, bytes, size) ||
+	if (link->whole == NO_TYPE || element->size == 0 ||
+	    !read_bytes(typing, link->value, bytes, size) ||
 	    refers_to_heap(typing, link->value, typing->word))
 		return false;
 	counts = read_counts(typing, link);
-	for (size_t i = 0; i < counts.count; i++)
+	for (size_t i = 0; i < counts.count && element->size == 1; i++)
 		if (counts.values[i] <= available && is_text_of(bytes, size, counts.values[i]))
 			return true;
-	return link->value == range.start && is_buffer_of(typing, range, &counts);
+	return link->value == range.start && is_buffer_of(typing, range, &counts, element->size);
 }

@@ -505,6 +505,17 @@ static struct error *begins_as_array(struct typing *typing, uint64_t address, ty
 	return NULL;
 }
 
+/* ArcInner<str> and the like of Rust have as many elements behind them as a pointer's length says.
+ */
+static bool ends_before_last(const struct typing *typing, const struct data_type *type)
+{
+	const struct type_member *members = type_members(typing->table, type);
+
+	return type->kind == TYPE_STRUCTURE && type->size && type->member_count &&
+	       members[type->member_count - 1].offset == type->size &&
+	       typing_type(typing, members[type->member_count - 1].type)->size;
+}
+
 static struct error *fits_as_array(struct typing *typing, struct memory_range range,
 				   type_number number, bool *ret)
 {
@@ -517,7 +528,7 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 		*ret = !refers_to_heap(typing, range);
 		return NULL;
 	}
-	if (count < 2 && type->kind != TYPE_POINTER)
+	if ((count < 2 && type->kind != TYPE_POINTER) || ends_before_last(typing, type))
 		return NULL;
 	if (!allocation_fits(typing->input.index, range, count * type->size, false))
 		return NULL;
@@ -563,6 +574,10 @@ bool type_find_tail(const struct typing *typing, type_number number, uint64_t *r
 		*ret_element = last->target;
 		if (last->kind == TYPE_ARRAY)
 			return last->count <= 1;
+		if (ends_before_last(typing, type)) {
+			*ret_element = member->type;
+			return true;
+		}
 		number = member->type;
 	}
 	return false;

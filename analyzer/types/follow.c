@@ -344,8 +344,8 @@ static struct error *find_fit(struct typing *typing, const struct link *link,
 	if (type->kind == TYPE_CHARACTER && is_filled_with_text(typing, range, link->value))
 		return NULL;
 	TRY(typing_find_fit(typing, range, wanted, ret));
-	if (*ret == FIT_NONE && type->kind == TYPE_CHARACTER &&
-	    typing_is_counted(typing, range, link))
+	if (*ret == FIT_NONE && (type->kind == TYPE_CHARACTER || type->kind == TYPE_NUMBER) &&
+	    typing_is_counted(typing, range, link, type))
 		*ret = FIT_ARRAY;
 	/*
 	 * A pointer to what was freed may lead to a text, which is where the block is now; or to
@@ -431,7 +431,7 @@ struct error *typing_end_wait(struct typing *typing, allocation_id id)
 
 	typing->allocations.items[id].type = 0;
 	/* It is asked for only where it may say more: that takes long. */
-	if (typing_type(typing, wanted)->kind == TYPE_CHARACTER)
+	if (!is_aggregate(typing_type(typing, wanted)))
 		slot = inference_slot_to(typing, id, &link.address, &link.whole);
 	if (slot)
 		link.offset = slot->offset;

@@ -1,5 +1,6 @@
 #include "analyzer/types/typing_parts.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/program/debug/functions.h"
@@ -13,7 +14,7 @@
  * Names are of Rust 1.60 to 1.95.
  */
 
-enum { DEEPEST = 24 };
+enum { MOST_STEPS = 256 }; /* from a value to what is in it */
 
 /* What holds the buffer of a Vec, VecDeque or String; the first argument is the element. */
 static const char raw_vec[] = "alloc::raw_vec::RawVec<";
@@ -79,6 +80,7 @@ static type_number find_type(const struct typing *typing, const char *name)
 /* What is known of such a pointer: the elements' type, and of a table where its mask is. */
 enum {
 	IS_NEITHER = UINT32_MAX - 1,
+	IS_MANY = UINT32_MAX - 2, /* alternatives of an enumeration say different things */
 	MASK_SHIFT =
 		27, /* how many words behind the pointer, plus MASK_BEFORE; 0: it is no table's */
 	MASK_BEFORE = 8,
@@ -115,25 +117,76 @@ static type_number first_argument(const struct typing *typing, const char *argum
 	return text ? find_type(typing, text) : NO_TYPE;
 }
 
-static uint32_t search_elements(const struct typing *typing, type_number number, uint64_t offset)
-{
-	type_number element = NO_TYPE;
-	bool is_table = false;
-	int64_t mask;
+/* A value in which elements are looked for: its type, the offset of the pointer, its address. */
+struct place_in {
+	type_number type;
+	uint64_t offset, address; /* 0: what stands in enumerations is not asked */
+	type_number table;	  /* the element of the hash table that it is part of, or NO_TYPE */
+	struct budget *budget;
+};
 
-	for (size_t i = 0; i < DEEPEST && number != NO_TYPE; i++) {
-		const struct data_type *type = typing_type(typing, number);
+static uint32_t search_elements(const struct typing *typing, struct place_in at);
+
+/*
+ * What the alternatives of an enumeration that cover the offset say; IS_MANY: several, and which
+ * one stands is not asked.
+ */
+static uint32_t search_variants(const struct typing *typing, struct place_in at)
+{
+	const struct data_type *type = typing_type(typing, at.type);
+	const struct type_member *members = type_members(typing->table, type);
+	uint32_t found = IS_NEITHER;
+
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct type_variant *variant = type_variant(typing->table, &members[i]);
+		uint64_t size = typing_type(typing, members[i].type)->size;
+		struct place_in next = at;
+		uint32_t one;
+
+		if (members[i].offset > at.offset || at.offset - members[i].offset >= size ||
+		    (at.address && variant &&
+		     !variant_stands(typing->table, typing->input.image, variant, at.address)))
+			continue;
+		next.type = members[i].type;
+		next.offset -= members[i].offset;
+		next.address += at.address ? members[i].offset : 0;
+		one = search_elements(typing, next);
+		if (found != IS_NEITHER && one != found)
+			return IS_MANY;
+		found = one;
+	}
+	return found;
+}
+
+static bool has_variants(const struct typing *typing, const struct data_type *type)
+{
+	const struct type_member *members = type_members(typing->table, type);
+
+	for (size_t i = 0; type->kind == TYPE_STRUCTURE && i < type->member_count; i++)
+		if (members[i].is_variant)
+			return true;
+	return false;
+}
+
+static uint32_t search_elements(const struct typing *typing, struct place_in at)
+{
+	while (budget_take(at.budget) && at.type != NO_TYPE) {
+		const struct data_type *type = typing_type(typing, at.type);
 		const char *name = type->name ? type->name : "";
+		uint64_t offset = at.offset;
+		int64_t mask;
 
 		if (begins_with(name, raw_vec))
 			return first_argument(typing, name + sizeof(raw_vec) - 1);
-		if (begins_with(name, raw_table)) {
-			element = first_argument(typing, name + sizeof(raw_table) - 1);
-			is_table = element < 1 << MASK_SHIFT;
-		}
-		if (is_table && find_mask(typing, type, &mask))
-			return element | (uint32_t)(mask + MASK_BEFORE) << MASK_SHIFT;
-		number = typing_enter(typing, number, &offset);
+		if (begins_with(name, raw_table))
+			at.table = first_argument(typing, name + sizeof(raw_table) - 1);
+		if (at.table != NO_TYPE && at.table < 1 << MASK_SHIFT &&
+		    find_mask(typing, type, &mask))
+			return at.table | (uint32_t)(mask + MASK_BEFORE) << MASK_SHIFT;
+		if (has_variants(typing, type))
+			return search_variants(typing, at);
+		at.type = typing_enter(typing, at.type, &at.offset);
+		at.address += at.address ? offset - at.offset : 0;
 	}
 	return IS_NEITHER;
 }
@@ -202,13 +255,19 @@ static struct error *find_elements(struct typing *typing, const struct link *lin
 {
 	uint64_t hash = hash_add(hash_add(1, link->whole), link->offset);
 	uint32_t known = address_map_find(&typing->nodes, hash);
+	struct budget budget = { MOST_STEPS };
+	struct place_in at = { link->whole, link->offset, 0, NO_TYPE, &budget };
 	int64_t mask;
 
 	if (known == NOT_IN_MAP) {
-		known = search_elements(typing, link->whole, link->offset);
+		known = search_elements(typing, at);
 		TRY(address_map_add(&typing->nodes, hash, known));
 	}
-	if (known == IS_NEITHER)
+	at.address = link->address - link->offset;
+	budget.left = MOST_STEPS;
+	if (known == IS_MANY)
+		known = search_elements(typing, at);
+	if (known == IS_NEITHER || known == IS_MANY)
 		return NULL;
 	if (known >> MASK_SHIFT == 0) {
 		find_in_vec(typing, link->value, known, ret);

@@ -125,7 +125,7 @@ static struct error *add_pointer(const struct making *making, type_number target
 	return array_append(&table->slots, slot);
 }
 
-static bool stands(const struct slot_table *table, const struct image *image,
+static bool stands(const struct type_table *types, const struct image *image,
 		   const struct type_variant *guard, uint64_t address)
 {
 	uint64_t value = 0;
@@ -133,8 +133,7 @@ static bool stands(const struct slot_table *table, const struct image *image,
 	if (!image_read(image, address - (uint64_t)(int32_t)guard->offset, &value, guard->size))
 		return false;
 	for (uint32_t i = 0; i < guard->other_count; i++) {
-		const struct type_variant *other =
-			type_variants(table->types, guard->first_other + i);
+		const struct type_variant *other = type_variants(types, guard->first_other + i);
 
 		if (other->other_count == 0 && other->value == value)
 			return false;
@@ -147,9 +146,18 @@ bool slot_guards_agree(const struct slot_table *table, const struct image *image
 		       const struct slot *slot, uint64_t address)
 {
 	for (uint32_t i = 0; i < slot->guard_count; i++)
-		if (!stands(table, image, &table->guards.items[slot->guards + i], address))
+		if (!stands(table->types, image, &table->guards.items[slot->guards + i], address))
 			return false;
 	return true;
+}
+
+bool variant_stands(const struct type_table *types, const struct image *image,
+		    const struct type_variant *variant, uint64_t address)
+{
+	struct type_variant guard = *variant;
+
+	guard.offset = -guard.offset;
+	return stands(types, image, &guard, address);
 }
 
 /* The way to a member from what is around it, which is never 0. */

@@ -79,6 +79,10 @@ struct error *slots_are_all(struct slot_table *table, type_number type, bool *re
 bool slot_guards_agree(const struct slot_table *table, const struct image *image,
 		       const struct slot *slot, uint64_t address);
 
+/* The same of a member of an enumeration of Rust, in a value at the address. */
+bool variant_stands(const struct type_table *types, const struct image *image,
+		    const struct type_variant *variant, uint64_t address);
+
 /*
  * Whether the slot is in use in the value where it stands at the address: its std::variant,
  * std::optional or enumeration of Rust says so, or it is in none.

@@ -1,50 +1,48 @@
 #include "analyzer/types/typing_parts.h"
 
+#include "analyzer/base/budget.h"
 #include "analyzer/base/bytes.h"
 
 #include <ctype.h>
 #include <string.h>
 
 enum {
-	DEEPEST = 24,
+	MOST_STEPS = 256, /* to a part of a value */
 	LONGEST_NAME = 64,
 	ENOUGH = 10, /* votes */
 };
 
-/* The type of the part of a value that covers the offset, down to what is of one of the kinds. */
+/*
+ * The type of the part of a value that covers the offset, down to what is of one of the kinds: of
+ * members that share a place, the first that has such a part there.
+ */
 static type_number type_at(const struct typing *typing, type_number number, uint64_t offset,
-			   unsigned int kinds)
+			   unsigned int kinds, struct budget *budget)
 {
-	for (size_t i = 0; i < DEEPEST; i++) {
-		const struct data_type *type = typing_type(typing, number);
-		const struct type_member *members = type_members(typing->table, type);
-		size_t covering = 0;
+	const struct data_type *type = typing_type(typing, number);
+	const struct type_member *members = type_members(typing->table, type);
+	type_number found = NO_TYPE;
 
-		if (kinds >> type->kind & 1)
-			return number;
-		if (type->kind == TYPE_ARRAY && typing_type(typing, type->target)->size) {
-			number = type->target;
-			offset %= typing_type(typing, number)->size;
-			continue;
-		}
-		if (!is_aggregate(type) || type->member_count == 0)
-			break;
-		while (covering < type->member_count &&
-		       (members[covering].offset > offset ||
-			offset - members[covering].offset >=
-				typing_type(typing, members[covering].type)->size))
-			covering++;
-		if (covering == type->member_count)
-			break;
-		number = members[covering].type;
-		offset -= members[covering].offset;
-	}
-	return NO_TYPE;
+	if (kinds >> type->kind & 1)
+		return number;
+	if (!budget_take(budget))
+		return NO_TYPE;
+	if (type->kind == TYPE_ARRAY && typing_type(typing, type->target)->size)
+		return type_at(typing, type->target,
+			       offset % typing_type(typing, type->target)->size, kinds, budget);
+	for (size_t i = 0; is_aggregate(type) && found == NO_TYPE && i < type->member_count; i++)
+		if (members[i].offset <= offset &&
+		    offset - members[i].offset < typing_type(typing, members[i].type)->size)
+			found = type_at(typing, members[i].type, offset - members[i].offset, kinds,
+					budget);
+	return found;
 }
 
 type_number typing_number_at(const struct typing *typing, type_number whole, uint64_t offset)
 {
-	return type_at(typing, whole, offset, 1 << TYPE_NUMBER);
+	struct budget budget = { MOST_STEPS };
+
+	return type_at(typing, whole, offset, 1 << TYPE_NUMBER, &budget);
 }
 
 /* The name of the enumerator that stands at the tag of a slot; NULL: it is no enumeration. */
@@ -108,9 +106,11 @@ const struct type_member *tag_names(const struct typing *typing, type_number who
 				    const struct slot *slot, uint64_t address)
 {
 	const char *enumerator = name_tag(typing, whole, slot, address);
+	struct budget budget = { MOST_STEPS };
 
 	return enumerator
-		       ? find_named(typing, type_at(typing, whole, slot->offset, 1 << TYPE_UNION),
+		       ? find_named(typing,
+				    type_at(typing, whole, slot->offset, 1 << TYPE_UNION, &budget),
 				    enumerator)
 		       : NULL;
 }

@@ -13,7 +13,7 @@
  *	erased.c     what std::function and std::any hold
  *	statements.c what the user says of allocations
  *	infer.c      what a "void *", a union or a header leads to: see inference.h
- *	buffers.c    text and bytes that a number beside their pointer counts
+ *	buffers.c    text and numbers that a number beside their pointer counts
  *	tags.c       what the tag beside a union says of it
  *	containing.c structures that end in text, by pointers to the text
  *	inside.c     what stands in blocks that a "char *" or "void *" leads into
@@ -497,11 +497,12 @@ struct error *typing_find_in_rust(struct typing *typing, const struct link *link
 /* ---- buffers.c */
 
 /*
- * Whether numbers beside a pointer to characters say how many stand where it leads to, or that it
- * leads to a buffer as large as the block: old pointers may stand behind what is used of it.
+ * Whether numbers beside a pointer to characters say how many stand where it leads to; or beside
+ * one to numbers of any size, that it leads to a buffer as large as the block: old pointers may
+ * stand behind what is used of it.
  */
 bool typing_is_counted(const struct typing *typing, struct memory_range range,
-		       const struct link *link);
+		       const struct link *link, const struct data_type *element);
 
 /* ---- tags.c */
 

@@ -655,6 +655,140 @@ def start_bird(run):
     return wait_until_idle(process.pid)
 
 
+def start_m4(run):
+    lines = ["changequote([, ])"]
+    for i in range(ITEMS):
+        lines += [f"define([name{i}], [text $1 of {i}, ifelse($2, {i}, [yes], [no])])"]
+        if i % 10 == 0:
+            lines += [f"pushdef([stack{i % 50}], [value {i}])",
+                      f"divert({i % 7 + 1})kept name{i}(x{i}, {i})", "divert(0)"]
+    process = run.open("-")
+    feed(process, "\n".join(lines) + "\nname1([an argument that")
+    return wait_until_idle(process.pid)
+
+
+MAWK = f"""
+BEGIN {{
+  for (i = 0; i < {ITEMS}; i++) {{
+    name["key" i] = "value " i " of " {ITEMS}
+    number[i] = i * 1.5
+    pair[i % 50, "name" i] = i
+    split("a" i ":b:" i, parts, ":")
+    if (match(name["key" i], "e" (i % 40))) found[parts[1]] = parts[3]
+  }}
+  print "ready"; fflush()
+  getline line
+}}
+function unused(a, b) {{ return a ~ /^x+y*$/ ? substr(b, 2) : gsub(/o/, "0", a) }}
+"""
+
+
+def start_mawk(run):
+    return wait_for_line(run.open("-f", str(run.write("load.awk", MAWK))))
+
+
+DASH = f"""
+i=0
+while [ $i -lt {ITEMS} ]; do
+    eval "f$i() {{ if [ \\$1 = x ]; then echo $i \\"\\$1\\"; else \\
+for a in 1 2 3; do case \\$a in 1|2) : ;; *) return ;; esac; done; fi; }}"
+    eval "variable_$i='value $i'"
+    [ $((i % 10)) -ne 0 ] || alias a$i="ls -l $i"
+    [ $((i % 10)) -ne 0 ] || export "variable_$i"
+    i=$((i + 1))
+done
+trap 'echo interrupted' INT
+outer() {{
+    local one=1 two="$*"
+    echo ready
+    while read -r line; do echo "$line" >&2; done
+}}
+outer a "b c" d
+"""
+
+
+def start_dash(run):
+    return wait_for_line(run.open(str(run.write("load.sh", DASH))))
+
+
+def start_ngircd(run):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = run.write("ngircd.conf", f"""[Global]
+        Name = irc.example.net
+        Info = load
+        Listen = 127.0.0.1
+        Ports = {port}
+        [Limits]
+        MaxConnectionsIP = 0
+        MaxJoins = 0
+        [Options]
+        DNS = no
+        Ident = no
+        PAM = no
+        """ + "".join(f"[Channel]\nName = #fixed{i}\nTopic = topic {i}\n" for i in range(100)))
+    process = run.open("-n", "-f", str(config))
+    time.sleep(1)
+    for i in range(200):
+        client = socket.create_connection(("127.0.0.1", port))
+        run.stack.callback(client.close)
+        joins = "".join(f"JOIN #room{(i * j) % 300}\r\n" for j in range(1, 9))
+        client.sendall(f"NICK n{i}\r\nUSER u{i} 0 * :Name {i}\r\n{joins}MODE #room{i} +b *!*@h{i}\r\n"
+                       f"PRIVMSG #room{i} :half a line".encode())
+    return wait_until_idle(process.pid)
+
+
+MUJS = f"""
+function Account(i) {{ this.name = "account " + i; this.balance = i * 1.5;
+  this.history = [i, i + 1, String(i) + " text"]; }}
+Account.prototype.total = function() {{ return this.balance; }};
+var table = {{}}, functions = [], found = [];
+for (var i = 0; i < {ITEMS}; ++i) {{
+  table["key" + i] = new Account(i);
+  functions[i] = (function(n) {{ return function(x) {{ return n + x; }}; }})(i);
+  if (i % 50 == 0) found.push(new RegExp("^(a|b" + i + ")+$"), new Date(i), new Error("e" + i));
+  if (i % 50 == 0) functions.push(new Function("a", "var b = a + " + i + "; return b"));
+}}
+print("ready");
+readline();
+"""
+
+
+def start_mujs(run):
+    return wait_until_idle(run.open(str(run.write("load.js", MUJS))).pid)
+
+
+JIM = f"""
+for {{set i 0}} {{$i < {ITEMS}}} {{incr i}} {{
+    set name(key$i) "value $i"
+    dict set table [expr {{$i % 50}}] entry$i [list $i [expr {{$i * 1.5}}] text]
+    lappend lines "line $i of {ITEMS}"
+    proc f$i {{a {{b 2}}}} "if {{\\$a > $i}} {{return \\$b}}; foreach x {{1 2 3}} {{append s \\$x$i}}; set s"
+    f$i [expr {{$i % 3}}]
+}}
+puts ready
+flush stdout
+gets stdin
+"""
+
+
+def start_jim(run):
+    return wait_for_line(run.open(str(run.write("load.tcl", JIM))))
+
+
+def start_xmllint(run):
+    items = "".join(f'<item id="i{i}" kind="k{i % 9}" xml:lang="en"><name>name {i}</name>'
+                    f"<n:size>{i}</n:size><!-- note {i} --><![CDATA[raw {i}]]>&known;</item>\n"
+                    for i in range(ITEMS))
+    path = run.write("load.xml", '<?xml version="1.0"?>\n<!DOCTYPE list [<!ENTITY known "text">'
+                     '<!ELEMENT item ANY><!ATTLIST item id ID #REQUIRED>]>\n'
+                     f'<list xmlns:n="urn:n">{items}</list>\n')
+    process = run.open("--shell", str(path))
+    feed(process, "setns n=urn:n\nxpath count(//item[@kind='k3'])\n")
+    return wait_until_idle(process.pid)
+
+
 LUA_SITE = Site(
     wrappers=r"l_alloc|luaM_\w+_|luaC_newobj|luaM_saferealloc_|realloc\w*",
     functions={"createstrobj": "TString", "luaF_newLclosure": "LClosure",
@@ -758,4 +892,20 @@ PROGRAMS = (
     Program("ripgrep", "rust-ripgrep", "CARGO_PROFILE_RELEASE_DEBUG=2 "
             "cargo build -q -j2 --release", "target/release/rg",
             start_ripgrep, held_out=True),
+    Program("m4", "m4", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C lib && {MAKE} -C src", "src/m4",
+            start_m4, held_out=True),
+    Program("mawk", "mawk", f"./configure -q CFLAGS='{FLAGS}' && {MAKE}", "mawk",
+            start_mawk, Site(types={"ZMALLOC": 0}), held_out=True),
+    Program("dash", "dash", f"autoreconf -fi; ./configure -q CFLAGS='{FLAGS}' && {MAKE}",
+            "src/dash", start_dash, Site(wrappers=r"ck\w*alloc|savestr"), held_out=True),
+    Program("ngircd", "ngircd", f"test -x configure || autoreconf -fi; ./configure -q "
+            f"--without-zlib CFLAGS='{FLAGS}' && {MAKE}", "src/ngircd/ngircd", start_ngircd,
+            held_out=True),
+    Program("mujs", "mujs", f"gcc {FLAGS} -o mujs main.c one.c -lm", "mujs", start_mujs,
+            Site(wrappers=r"js_\w*alloc"), held_out=True),
+    Program("jimtcl", "jimtcl", f"CFLAGS='{FLAGS}' ./configure --disable-docs && {MAKE} jimsh",
+            "jimsh", start_jim, Site(wrappers=r"Jim_\w*Alloc|JimDefaultAllocator"), held_out=True),
+    Program("xmllint", "libxml2", "test -x configure || autoreconf -fi; ./configure -q "
+            f"--without-python --without-lzma --disable-shared CFLAGS='{FLAGS}' && {MAKE} xmllint",
+            "xmllint", start_xmllint, Site(wrappers=r"xml\w*[aA]lloc\w*"), held_out=True),
 )

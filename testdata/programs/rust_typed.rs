@@ -60,6 +60,13 @@ enum Tree {
     Branch(Box<Tree>, Box<Leaf>),
 }
 
+// Two kinds of elements behind the same pointer: the tag says which.
+enum Shape {
+    Circle(f64),
+    Poly(Vec<(f64, f64)>),
+    Words(Vec<u32>),
+}
+
 #[derive(Default)]
 struct All {
     hashed: HashMap<u64, Item>,
@@ -81,6 +88,8 @@ struct All {
     counted: Vec<Rc<dyn Keeper>>,
     threads: HashMap<u64, Arc<dyn Keeper + Send + Sync>>,
     tree: Option<Box<Tree>>,
+    shapes: Vec<Shape>,
+    texts: Vec<Arc<str>>,
     hidden: Vec<usize>,
 }
 
@@ -167,6 +176,33 @@ fn fill_others(all: &mut All) {
     }
 }
 
+// "made ADDRESS TYPE" of what is no leaf.
+fn fill_shapes(all: &mut All) {
+    for i in 0..60 {
+        let points = vec![(1.0, i as f64); i % 3 + 2];
+        let words = vec![i as u32; i % 5 + 6];
+        let text: Arc<str> = Arc::from(format!("a shared text {}", i).as_str());
+        println!("made {:p} (f64, f64)[]", points.as_ptr());
+        println!("made {:p} u32[]", words.as_ptr());
+        println!("made 0x{:x} alloc::sync::ArcInner<str>", text.as_ptr() as usize - 16);
+        all.shapes.push(Shape::Circle(i as f64));
+        all.shapes.push(Shape::Poly(points));
+        all.shapes.push(Shape::Words(words));
+        all.texts.push(text);
+    }
+    all.shapes.shrink_to_fit();
+    all.texts.shrink_to_fit();
+}
+
+fn measure(all: &All) -> u64 {
+    let shapes: u64 = all.shapes.iter().map(|shape| match shape {
+        Shape::Circle(radius) => *radius as u64,
+        Shape::Poly(points) => points.iter().map(|point| point.0 as u64 + point.1 as u64).sum(),
+        Shape::Words(words) => words.iter().map(|word| *word as u64).sum(),
+    }).sum();
+    shapes + all.texts.iter().map(|text| text.len() as u64).sum::<u64>()
+}
+
 fn depth(tree: &Tree) -> u64 {
     match tree {
         Tree::Empty => 0,
@@ -180,7 +216,7 @@ fn sum(all: &All) -> u64 {
     let kept: u64 = all.boxed.iter().map(|kept| kept.count()).sum();
     let counted: u64 = all.counted.iter().map(|kept| kept.count()).sum();
     let threads: u64 = all.threads.values().map(|kept| kept.count()).sum();
-    all.bytes.len() as u64 + odd + items + kept + counted + threads + depth(all.tree.as_ref().unwrap())
+    all.bytes.len() as u64 + odd + items + kept + counted + threads + measure(all) + depth(all.tree.as_ref().unwrap())
 }
 
 fn main() {
@@ -188,6 +224,7 @@ fn main() {
     fill_hashes(&mut all);
     fill_trees(&mut all);
     fill_others(&mut all);
+    fill_shapes(&mut all);
     println!("{} in all\nready", sum(&all));
     std::io::stdout().flush().unwrap();
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();

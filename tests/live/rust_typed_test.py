@@ -33,9 +33,13 @@ class RustTypedTest(LiveTest):
         self.assertEqual(run.returncode, 0, run.stderr)
         process = self.start([program])
         truth = collections.defaultdict(set)
+        others = collections.defaultdict(set)
         for line in process.said:
             address, _, where = line.strip().partition(" ")
-            if address.startswith("0x"):
+            if address == "made":
+                address, _, name = where.partition(" ")
+                others[name].add(int(address, 16))
+            elif address.startswith("0x"):
                 truth[where].add(int(address, 16))
         self.assertEqual(len(truth), PLACES)
         core = snap(process, self.path("core"))
@@ -44,6 +48,10 @@ class RustTypedTest(LiveTest):
             with self.subTest(where=where, flags=flags):
                 self.assertEqual(made - found, set())
         self.assertEqual(found, set().union(*truth.values()))
+        for name, made in others.items():
+            with self.subTest(name=name, flags=flags):
+                self.assertEqual(addresses("-q", core, "enumerate", "used",
+                                           name), made)
         for name, count in TABLES.items():
             with self.subTest(table=name, flags=flags):
                 self.assertEqual(len(addresses(

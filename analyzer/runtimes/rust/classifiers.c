@@ -97,6 +97,7 @@ const struct classifier classifier_rust_vec_buffer = {
 	.kind = RUST_ELEMENTS,
 	.match = match,
 	.tell = tell_elements,
+	.is_plain = true,
 };
 
 const struct classifier classifier_rust_string_text = {
