@@ -1,6 +1,7 @@
 #include "analyzer/graph/disguise_scan.h"
 
 #include "analyzer/base/sort.h"
+#include "analyzer/heap/word_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,12 +229,15 @@ static __attribute__((noinline)) void consider_offset(struct disguise_scanner *s
  * LuaJIT's light userdata, lj_obj.h: a tag of 17 bits, the number of a segment in 8, and the lowest
  * 39 bits of the address. The segments' table has the rest of it, which is that of a wanted one.
  */
+enum { TAG_SHIFT = 47 };
+
+static const uint64_t BOXED = UINT64_C(0x1fffc) << TAG_SHIFT;
+
 static inline void try_boxed(struct disguise_scanner *scanner, uint64_t place, uint64_t word)
 {
-	enum { TAG_SHIFT = 47, TAG = 0x1fffc };
 	uint64_t low = word & ((UINT64_C(1) << BOXED_BITS) - 1);
 
-	if (word >> TAG_SHIFT != TAG)
+	if (word >> TAG_SHIFT != BOXED >> TAG_SHIFT)
 		return;
 	for (size_t i = 0; i < scanner->uppers->count; i++) {
 		uint64_t address = scanner->uppers->list[i] << BOXED_BITS | low;
@@ -243,23 +247,50 @@ static inline void try_boxed(struct disguise_scanner *scanner, uint64_t place, u
 	}
 }
 
+static inline void try_word(struct disguise_scanner *scanner, uint64_t place, uint64_t word)
+{
+	const struct address_filter *filter = scanner->filter;
+	uint64_t address = place + word;
+
+	if (word % WORD == 0 && address - filter->first <= filter->last - filter->first &&
+	    scanner->input->disguises & 1U << DISGUISE_OFFSET &&
+	    (scanner->root || address_filter_may_have(filter, address)))
+		consider_offset(scanner, place, address);
+	try_boxed(scanner, place, word);
+}
+
+/*
+ * Words that may lead to a wanted one from somewhere in the bytes, or be boxed: no zeros. Distances
+ * to what is below are the highest values there are, and boxed pointers come next.
+ */
+static struct word_filter filter_for_words(const struct address_filter *filter, uint64_t place,
+					   size_t size)
+{
+	uint64_t above = filter->last > place ? filter->last - place : 0, below = -BOXED;
+
+	if (place + size > filter->first && place + size - filter->first > below)
+		below = place + size - filter->first;
+	return word_filter_for((struct heap_bounds){ { 1, -below }, { above, below }, 0 }, WORD);
+}
+
 /* Aligned words whose value is no address, but may lead to a wanted one. */
 static void scan_words(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
 		       uint64_t place)
 {
-	const uint64_t first = scanner->filter->first;
-	const uint64_t span = scanner->filter->last - first;
-	const bool has_offsets = scanner->input->disguises & 1U << DISGUISE_OFFSET;
+	const struct word_filter filter = filter_for_words(scanner->filter, place, size);
 
-	for (size_t at = 0; at + WORD <= size; at += WORD) {
-		uint64_t word, address;
+	for (size_t at = 0; at + WORD <= size; at += FILTER_BYTES) {
+		size_t left = (size - at) / WORD;
+		uint64_t mask = word_filter_mask(&filter, bytes + at,
+						 left < FILTER_WORDS ? left : FILTER_WORDS);
 
-		memcpy(&word, bytes + at, sizeof(word));
-		address = place + at + word;
-		if (((address - first <= span) & (word % WORD == 0) & (word != 0)) && has_offsets &&
-		    (scanner->root || address_filter_may_have(scanner->filter, address)))
-			consider_offset(scanner, place + at, address);
-		try_boxed(scanner, place + at, word);
+		for (; mask; mask &= mask - 1) {
+			size_t i = at + WORD * (size_t)__builtin_ctzll(mask);
+			uint64_t word;
+
+			memcpy(&word, bytes + i, sizeof(word));
+			try_word(scanner, place + i, word);
+		}
 	}
 }
 
