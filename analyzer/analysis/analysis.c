@@ -385,6 +385,13 @@ uint64_t analysis_signature(const struct analysis *analysis, allocation_id id)
 	return signature_read(&reader, id, range_of(analysis, id));
 }
 
+void analysis_fetch(const struct analysis *analysis, allocation_id id)
+{
+	if (analysis->first_words)
+		first_words_fetch(analysis->first_words, id);
+	allocation_fetch_size(analysis->index, id);
+}
+
 bool analysis_tell_counts(const struct analysis *analysis, allocation_id id, char *ret, size_t size)
 {
 	struct signature_reader reader = analysis_signatures(analysis);

@@ -345,6 +345,9 @@ struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kin
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
 
+/* Let signature and size of an allocation that comes soon be fetched. */
+void analysis_fetch(const struct analysis *analysis, allocation_id id);
+
 /*
  * The pattern by which the allocation is called: none if it holds an object whose class says more.
  */

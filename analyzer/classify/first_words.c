@@ -213,6 +213,11 @@ uint64_t first_words_at(const struct first_words *words, allocation_id id)
 	return shown[words->numbers.items[id]];
 }
 
+void first_words_fetch(const struct first_words *words, allocation_id id)
+{
+	__builtin_prefetch(&words->numbers.items[id]);
+}
+
 bool first_words_may_have_identity(const struct first_words *words, allocation_id id)
 {
 	uint32_t number = words->numbers.items[id];

@@ -285,10 +285,24 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	return count_content(finder, content);
 }
 
+/* Let what is to be known of the positions that come soon be fetched; returns the next one. */
+static size_t fetch_ahead(const struct finder *finder, size_t ahead, size_t position)
+{
+	enum { AHEAD = 32 };
+	size_t count = dominators_count(finder->tree);
+
+	for (size_t end; ahead < position + AHEAD && ahead < count;
+	     ahead = end < ahead + AHEAD ? end : ahead + 1) {
+		end = dominators_end(finder->tree, ahead);
+		analysis_fetch(finder->analysis, dominators_at(finder->tree, ahead));
+	}
+	return ahead;
+}
+
 static struct error *walk(struct finder *finder)
 {
 	struct progress *progress = analysis_progress(finder->analysis);
-	size_t count = dominators_count(finder->tree), next;
+	size_t count = dominators_count(finder->tree), next, ahead = 0;
 	uint64_t told = 0;
 
 	progress_begin(progress, "finding what holds most", count);
@@ -297,6 +311,7 @@ static struct error *walk(struct finder *finder)
 		uint64_t retained = dominators_bytes(finder->tree, i, end);
 		bool is_heavy = retained >= finder->least;
 
+		ahead = fetch_ahead(finder, ahead > i ? ahead : i, i);
 		while (finder->path.count && finder->path.items[finder->path.count - 1].end <= i)
 			finder->path.count--;
 		TRY(is_heavy ? add_heavy(finder, i, retained) : add_content(finder, i, retained));
