@@ -1,9 +1,7 @@
 /* How stages are kept in a side file; see struct recipe. */
 #include "analyzer/analysis/parts.h"
 
-#include <link.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* In SIDE_STAGES, one for each stage. */
 struct kept_stage {
@@ -15,26 +13,9 @@ struct kept_stage {
 /* In front of each finding's text. */
 static const char WEIGHT_LETTERS[FINDING_WEIGHTS] = { 'n', 'i', 'c' };
 
-/* The notes of the program itself, with its build-id. */
-static int hash_notes(struct dl_phdr_info *info, size_t size, void *data)
-{
-	uint64_t *hash = data;
-
-	for (size_t i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-
-		if (segment->p_type == PT_NOTE)
-			*hash = XXH3_64bits_withSeed((const char *)info->dlpi_addr +
-							     segment->p_vaddr,
-						     segment->p_memsz, *hash);
-	}
-	return 1; /* the first is the program */
-}
-
 static struct error *identify(const struct analysis *analysis, struct side_identity *ret)
 {
-	*ret = (struct side_identity){ 0 };
-	dl_iterate_phdr(hash_notes, &ret->maker);
+	*ret = (struct side_identity){ .maker = side_maker() };
 	return image_identify(analysis->image, ret);
 }
 

@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -179,6 +180,30 @@ struct error *side_file_check(struct side_file *file)
 	return NULL;
 }
 
+/* The notes of the program itself, with its build-id. */
+static int hash_notes(struct dl_phdr_info *info, size_t size, void *data)
+{
+	uint64_t *hash = data;
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type == PT_NOTE)
+			*hash = XXH3_64bits_withSeed((const char *)info->dlpi_addr +
+							     segment->p_vaddr,
+						     segment->p_memsz, *hash);
+	}
+	return 1; /* the first is the program */
+}
+
+uint64_t side_maker(void)
+{
+	uint64_t hash = 0;
+
+	dl_iterate_phdr(hash_notes, &hash);
+	return hash;
+}
+
 struct error *side_writer_create(const char *path, struct side_writer **ret)
 {
 	_cleanup_(side_writer_destroy) struct side_writer *writer = calloc(1, sizeof(*writer));
@@ -259,6 +284,11 @@ struct error *side_writer_array(struct side_writer *writer, unsigned int number,
 {
 	side_writer_begin(writer, number);
 	return side_writer_add(writer, bytes, size);
+}
+
+uint64_t side_writer_size(const struct side_writer *writer)
+{
+	return writer->position;
 }
 
 struct error *side_writer_finish(struct side_writer *writer, const struct side_identity *identity)

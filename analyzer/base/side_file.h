@@ -95,6 +95,9 @@ struct error *side_file_take(struct side_file *file, unsigned int number, size_t
 /* Check all arrays against their checksums. */
 struct error *side_file_check(struct side_file *file);
 
+/* Which heapcore this is, by a hash of the program's build-id. */
+uint64_t side_maker(void);
+
 struct side_writer;
 
 /*
@@ -112,6 +115,9 @@ struct error *side_writer_add(struct side_writer *writer, const void *bytes, siz
 /* Both at once. */
 struct error *side_writer_array(struct side_writer *writer, unsigned int number, const void *bytes,
 				size_t size);
+
+/* The bytes of the file so far. */
+uint64_t side_writer_size(const struct side_writer *writer);
 
 /* Put it in its place. The writer is to be destroyed. */
 struct error *side_writer_finish(struct side_writer *writer, const struct side_identity *identity);
