@@ -255,6 +255,7 @@ static int look_into_core(int count, char **arguments)
 	if (options.verbose)
 		session.progress.progress.splits = session.splits;
 	options.debug.give_up = give_up;
+	options.debug.cache_folder = options.no_cache ? NULL : cache_folder();
 	session.debug = &options.debug;
 	session.no_content = options.no_content;
 	session.table = options.table;

@@ -45,6 +45,7 @@ struct options {
 	bool verbose;
 	bool quiet;
 	bool no_content;
+	bool no_cache;
 	bool chap;
 	bool no_pager;
 	struct debug_options debug;

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/bytes.h"
 #include "analyzer/program/disassembler.h"
+#include "analyzer/types/kept.h"
 #include "analyzer/types/numbers.h"
 
 #include <string.h>
@@ -341,14 +342,26 @@ static void pass_arguments(struct code *code, const struct signature *signature)
 	}
 }
 
+/* The address in a word, which may differ in another core of the same build. */
+static bool follow(struct code *code, uint64_t slot, uint64_t *ret)
+{
+	struct casts *casts = code->casts;
+	bool is_there = image_read_u64(code->input->image, slot, ret);
+	struct call_slot followed = { slot, is_there ? *ret : FOLLOWED_NOWHERE };
+
+	if (!code->error && !table_find(&casts->followed, slot, item, item->slot == slot))
+		code->error = table_append(&casts->followed, slot, followed);
+	return is_there;
+}
+
 /* The function that a stub of the linkage table jumps to; else the address itself. */
-static uint64_t follow_stub(const struct code *code, uint64_t address)
+static uint64_t follow_stub(struct code *code, uint64_t address)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t bytes[12];
 	size_t at = 0;
 	int32_t distance;
-	uint64_t slot;
+	uint64_t found;
 
 	if (!image_read(code->input->image, address, bytes, sizeof(bytes)))
 		return address;
@@ -358,15 +371,14 @@ static uint64_t follow_stub(const struct code *code, uint64_t address)
 	if (bytes[at] != 0xff || bytes[at + 1] != 0x25)
 		return address;
 	memcpy(&distance, bytes + at + 2, sizeof(distance));
-	return image_read_u64(code->input->image,
-			      address + at + 2 + sizeof(distance) + (uint64_t)(int64_t)distance,
-			      &slot)
-		       ? slot
+	return follow(code, address + at + 2 + sizeof(distance) + (uint64_t)(int64_t)distance,
+		      &found)
+		       ? found
 		       : address;
 }
 
 /* The function that is called; 0: it is not known. */
-static uint64_t find_callee(const struct code *code)
+static uint64_t find_callee(struct code *code)
 {
 	const cs_insn *instruction = code->instruction;
 	const cs_x86_op *to = instruction->detail->x86.operands;
@@ -376,9 +388,8 @@ static uint64_t find_callee(const struct code *code)
 		return follow_stub(code, (uint64_t)to->imm);
 	if (to->type != X86_OP_MEM || to->mem.index || !to->mem.base ||
 	    code->arch->disassembled(to->mem.base) != code->arch->unwound_return ||
-	    !image_read_u64(code->input->image,
-			    instruction->address + instruction->size + (uint64_t)to->mem.disp,
-			    &address))
+	    !follow(code, instruction->address + instruction->size + (uint64_t)to->mem.disp,
+		    &address))
 		return 0;
 	return address;
 }
@@ -671,7 +682,7 @@ static struct error *read_all(struct code *code)
 	return code->disassembler ? visit_functions(code, true, read_function) : NULL;
 }
 
-struct error *casts_read(struct casts *casts, const struct casts_input *input)
+static struct error *read_casts(struct casts *casts, const struct casts_input *input)
 {
 	_cleanup_(code_deinit) struct code code = {
 		.input = input,
@@ -685,19 +696,39 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 	};
 	struct error *error = NULL;
 
-	casts->all.memory.account = casts->results.memory.account = input->account;
-	if (code.arch->disassembler != CS_ARCH_X86 || !code.arch->disassembled)
-		return NULL;
 	TRY(read_all(&code));
+	casts->was_read = code.disassembler;
 	array_sort(&casts->all, compare_casts);
 	for (size_t i = 0; !error && i < code.results.count; i++)
 		error = array_append(&casts->results, code.results.items[i]);
 	return error;
 }
 
+/* What is listened for is kept by who listens. */
+struct error *casts_read(struct casts *casts, const struct casts_input *input)
+{
+	const struct arch *arch = input->image->arch;
+	struct kept_entry entry;
+
+	casts->all.memory.account = casts->results.memory.account = casts->followed.memory.account =
+		input->account;
+	if (arch->disassembler != CS_ARCH_X86 || !arch->disassembled)
+		return NULL;
+	if (input->listener)
+		return read_casts(casts, input);
+	entry = kept_entry_of("casts", input->debug, input->types, false);
+	if (kept_casts_load(&entry, casts))
+		return NULL;
+	TRY(read_casts(casts, input));
+	if (casts->was_read)
+		kept_casts_save(&entry, casts);
+	return NULL;
+}
+
 void casts_deinit(struct casts *casts)
 {
 	table_release(&casts->all);
+	table_release(&casts->followed);
 	array_release(&casts->results);
 }
 

@@ -30,9 +30,18 @@ struct cast {
 	type_number type;
 };
 
+/* A word that holds the address of a function, as the linkage table's. */
+struct call_slot {
+	uint64_t slot, address; /* FOLLOWED_NOWHERE: the slot cannot be read */
+};
+
+#define FOLLOWED_NOWHERE UINT64_MAX
+
 struct casts {
-	HASH_TABLE(struct cast) all; /* sorted by place once they are read */
-	ARRAY(type_number) results;  /* what calls return that are to return "void *" */
+	HASH_TABLE(struct cast) all;	      /* sorted by place once they are read */
+	ARRAY(type_number) results;	      /* what calls return that are to return "void *" */
+	HASH_TABLE(struct call_slot) followed; /* by calls that somebody listens to */
+	bool was_read;			      /* there is code, and it can be read */
 };
 
 void casts_deinit(struct casts *casts);

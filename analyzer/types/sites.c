@@ -1,86 +1,21 @@
-#include "analyzer/types/sites.h"
+#include "analyzer/types/sites_parts.h"
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/types/casts.h"
 
 #include <string.h>
 
 enum {
 	MOST_SITES = 1 << 20,
 	MOST_NAMED_TYPES = 1 << 22,
-	MOST_TYPES = 3,	    /* that the result of one call becomes */
 	MOST_POINTEES = 32, /* of variables of a function */
 	MOST_ROUNDS = 8,    /* wrappers of wrappers */
 	MOST_OF_TYPE =
 		256, /* sites of one type, and calls of the library's functions around them */
 	MOST_LIBRARY_CALLS = 32, /* around each other */
-	NOT_AN_ARGUMENT = 0xff,
 };
 
 static const type_number ANY_TYPE = UINT32_MAX;
-
-/* A function that returns an allocation without a type. */
-struct maker {
-	uint64_t entry;
-	uint8_t size, count; /* the arguments that are multiplied; NOT_AN_ARGUMENT: not known */
-	bool is_constant;    /* a wrapper all of whose calls have constant sizes: they count */
-};
-
-struct site {
-	uint64_t address, function, callee;
-	uint64_t arguments[MOST_PARAMETERS];
-	uint32_t first_pointee; /* to what variables of its function point */
-	type_number types[MOST_TYPES];
-	uint8_t type_count;
-	uint8_t pointee_count;
-	uint8_t constant;
-	uint8_t passed[MOST_PARAMETERS];
-	bool is_known;	     /* the callee has debug information */
-	bool is_return;	     /* its function returns "void *" or "char *" */
-	bool is_maker;	     /* the callee returns an allocation, as far as known */
-	uint8_t size, count; /* see struct maker */
-};
-
-/* A call of a function of the C++ library, such as std::make_unique(), which may allocate. */
-struct library_call {
-	uint64_t callee, address, function;
-};
-
-/* A call whose size is a constant. */
-struct sized_call {
-	uint64_t size;
-	uint32_t site;
-};
-
-/* What debug information said of a call. */
-struct looked_up {
-	uint64_t address;
-	type_number type;
-	bool is_found;
-	struct code_function function;
-};
-
-struct sites {
-	struct typing_input input;
-	struct slot_table slots;
-	ARRAY(struct site) all;
-	ARRAY(type_number) pointees;
-	HASH_TABLE(struct maker) makers;
-	ARRAY(struct library_call) library_calls; /* by callee once all are known */
-	ARRAY(struct sized_call) sized;		  /* by size */
-	ARRAY(uint32_t) varying;		  /* calls whose sizes are not known */
-	HASH_TABLE(struct looked_up) looked_up;	  /* many leaks come from the same calls */
-	const struct program *program;
-	ARRAY(const struct module *) libraries; /* that have malloc() */
-	uint64_t function;			/* whose call was noted last */
-	size_t first;				/* of its sites */
-	uint32_t first_pointee;
-	uint8_t pointee_count;
-	bool is_cut;	 /* there are more calls than are kept */
-	bool has_unread; /* code without debug information may allocate, apart from the C library's
-			  */
-};
 
 void sites_destroy(struct sites *sites)
 {
@@ -95,6 +30,7 @@ void sites_destroy(struct sites *sites)
 	array_release(&sites->varying);
 	table_release(&sites->looked_up);
 	array_release(&sites->libraries);
+	array_release(&sites->followed);
 	free(sites);
 }
 
@@ -423,6 +359,8 @@ static struct error *read_code(struct sites *sites)
 	struct casts casts = { 0 };
 	struct error *error = casts_read(&casts, &casts_input);
 
+	array_swap(&sites->followed, &casts.followed);
+	sites->was_read = casts.was_read;
 	casts_deinit(&casts);
 	return error;
 }
@@ -438,12 +376,12 @@ static bool may_allocate_unread(const struct sites *sites, size_t number)
 	return !module_is_of_language(module) && !debug_has_functions(sites->input.debug, number);
 }
 
-static struct error *make(struct sites *sites, const struct program *program)
+static struct error *read_all(struct sites *sites)
 {
+	const struct program *program = sites->program;
 	struct visit visit = { sites, NULL, NULL };
 	bool is_more = true;
 
-	sites->program = program;
 	for (size_t i = 0; i < program->module_count; i++) {
 		visit.module = &program->modules[i];
 		debug_visit_symbols(sites->input.debug, visit.module, add_allocator, &visit);
@@ -457,6 +395,19 @@ static struct error *make(struct sites *sites, const struct program *program)
 	drop_useless(sites);
 	for (size_t i = 0; is_more && i < MOST_ROUNDS; i++)
 		TRY(find_makers(sites, &is_more));
+	return NULL;
+}
+
+static struct error *make(struct sites *sites)
+{
+	struct kept_entry entry =
+		kept_entry_of("sites", sites->input.debug, sites->input.types, true);
+
+	if (!kept_sites_load(&entry, sites)) {
+		TRY(read_all(sites));
+		if (sites->was_read)
+			kept_sites_save(&entry, sites);
+	}
 	update_sizes(sites);
 	return index_sizes(sites);
 }
@@ -473,7 +424,9 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 		sites->libraries.memory.account = sites->library_calls.memory.account =
 			sites->sized.memory.account = sites->varying.memory.account =
 				sites->looked_up.memory.account = input->account;
-	TRY(make(sites, program));
+	sites->followed.memory.account = input->account;
+	sites->program = program;
+	TRY(make(sites));
 	*ret = take(sites);
 	return NULL;
 }

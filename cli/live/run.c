@@ -41,6 +41,7 @@ struct run_options {
 	enum stacks stacks;
 	bool quiet;
 	bool no_content;
+	bool no_cache;
 	enum colour colour;
 	struct debug_options debug;
 	const char **commands; /* of -c, instead of the gate */
@@ -60,6 +61,7 @@ enum {
 	KEY_DEBUG_DIR,
 	KEY_SYSROOT,
 	KEY_DEBUGINFOD,
+	KEY_NO_CACHE,
 	KEY_NO_CONTENT,
 	KEY_PORTABLE,
 	KEY_STACKS,
@@ -101,6 +103,7 @@ static const struct argp_option OPTIONS[] = {
 	  "Show no progress, and only those notes that change what an answer means", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
 	  0 },
+	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
 	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
 	  0 },
@@ -142,6 +145,7 @@ static error_t add_command(struct run_options *options, const char *text)
 static const struct switch_place switch_values[] = {
 	PLACE('q', PLACE_FLAG, struct run_options, quiet),
 	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct run_options, no_content),
+	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct run_options, no_cache),
 	PLACE(KEY_PORTABLE, PLACE_FLAG, struct run_options, portable),
 	PLACE(KEY_FOLLOW, PLACE_FLAG, struct run_options, follow),
 	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct run_options, debug.debuginfod),
@@ -261,6 +265,7 @@ static void run_options_parse(int count, char **arguments, struct run_options *r
 		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);
 	}
+	ret->debug.cache_folder = ret->no_cache ? NULL : cache_folder();
 	ret->program = arguments + program;
 	if (program < count)
 		return;

@@ -221,6 +221,24 @@ static size_t own_limit(void)
 	return least;
 }
 
+const char *cache_folder(void)
+{
+	static char folder[PATH_MAX]; /* one for the process, as its environment is */
+	const char *refusal = getenv("HEAPCORE_NO_CACHE");
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int length;
+
+	if (refusal && *refusal)
+		return NULL;
+	if (cache && cache[0] == '/')
+		length = snprintf(folder, sizeof(folder), "%s/heapcore", cache);
+	else if (home && home[0] == '/')
+		length = snprintf(folder, sizeof(folder), "%s/.cache/heapcore", home);
+	else
+		return NULL;
+	return (size_t)length < sizeof(folder) ? folder : NULL;
+}
+
 void give_up(void)
 {
 	fputs("heapcore: out of memory while debug information was read\n", stderr);

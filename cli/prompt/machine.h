@@ -43,6 +43,12 @@ void vanished_forget(void);
  */
 size_t machine_memory(void);
 
+/*
+ * Where what is the same for other cores of a build is kept: $XDG_CACHE_HOME/heapcore, or
+ * ~/.cache/heapcore. NULL: nowhere, as if $HEAPCORE_NO_CACHE is set.
+ */
+const char *cache_folder(void);
+
 /* Say that memory is short for a library that cannot go on, and exit. */
 void give_up(void) __attribute__((noreturn));
 

@@ -16,6 +16,7 @@ struct debug_options {
 	const char *debug_directory;  /* where separate debug files are, too */
 	const char *sysroot;	      /* where the files of the core's machine are */
 	const char *temporary_folder; /* for what is unpacked; see temporary.h */
+	const char *cache_folder;     /* for what is the same for other cores; see cache.h */
 	bool debuginfod;	      /* ask the servers of $DEBUGINFOD_URLS */
 	size_t memory;		      /* that the machine has; 0: not known */
 	/*

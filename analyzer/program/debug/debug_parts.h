@@ -8,6 +8,7 @@
  *	tls.c        whose thread-local variables an address is in
  *	frames.c     backtraces
  *	locals.c     which variable of which call is at an address of a stack
+ *	build.c      which build of the program it is
  *	types.c      members and elements of a value, by the entry of its type
  *
  * libdwfl asks for files when it first needs them. It gets only those that files.h let through; a
@@ -99,6 +100,7 @@ struct debug {
 	Dwfl *dwfl;		      /* NULL: not begun */
 	bool failed;		      /* it could not be begun */
 	bool lacks_memory;	      /* which was reported */
+	bool has_split;		      /* units that were split were met */
 	size_t uses;		      /* of the session */
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;

@@ -127,7 +127,10 @@ void debug_enter_split(const struct debug_module *module, Dwarf_Die *unit)
 	uint8_t type;
 
 	if (dwarf_cu_info(unit->cu, NULL, &type, &die, NULL, NULL, NULL, NULL) != 0 ||
-	    type != DW_UT_skeleton || !may_open_split(module, &die))
+	    type != DW_UT_skeleton)
+		return;
+	module->debug->has_split = true;
+	if (!may_open_split(module, &die))
 		return;
 	if (dwarf_cu_info(unit->cu, NULL, &type, &die, &split, NULL, NULL, NULL) == 0 &&
 	    type == DW_UT_skeleton && split.addr)

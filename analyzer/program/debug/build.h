@@ -1,0 +1,39 @@
+/*
+ * Which build of a program this is: what results for it can be kept by, for its other cores.
+ */
+#ifndef ANALYZER_PROGRAM_DEBUG_BUILD_H
+#define ANALYZER_PROGRAM_DEBUG_BUILD_H
+
+#include "analyzer/base/cache.h"
+#include "analyzer/program/debug/debug.h"
+
+/*
+ * Add to the key what tells the program's modules, their debug information and their code from
+ * those of other builds; with symbols, also the files of modules without debug information. Where
+ * the modules are in memory does not matter. False: no results can be kept, as for debug
+ * information without a build-id, or if all that is known of a module's file stands in the core.
+ */
+bool build_identify(struct debug *debug, bool symbols, struct cache_key *key);
+
+/*
+ * Whether the key says all that debug information was read from; asked when it was read. Parts that
+ * were split off (.dwo) have no build-id, and where memory was short some may be missing.
+ */
+bool build_was_read_whole(const struct debug *debug);
+
+/* The folder of struct debug_options; NULL: nothing is kept. */
+const char *build_cache(const struct debug *debug);
+
+/*
+ * An address as it can be kept: in which module it is, and where in that. 0 stays 0; all addresses
+ * in no module become one, which is in none.
+ */
+typedef uint64_t kept_address;
+
+enum { KEPT_OUTSIDE = 1 };
+
+kept_address build_keep_address(const struct debug *debug, uint64_t address);
+/* False: there is no such place. */
+bool build_find_address(const struct debug *debug, kept_address kept, uint64_t *ret);
+
+#endif
