@@ -274,7 +274,9 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 		return error;
 	if (!has_step(typing, id))
 		TRY(keep_step(typing, id, pointer));
-	if (known_fit(typing, id) == FIT_NONE)
+	/* The link of a list of free ones says less than what else stands there. */
+	if (known_fit(typing, id) == FIT_NONE ||
+	    (known_fit(typing, id) == FIT_REGION && typing_is_link(typing, known_type(typing, id))))
 		keep_type(typing, id, pointer->target, FIT_REGION, false);
 	if (is_slab)
 		TRY(make_region(typing, id, pointer->target));

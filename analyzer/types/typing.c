@@ -146,24 +146,42 @@ bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret
 	return true;
 }
 
+/* Whether it is a pointer to values of that type, or to such a pointer. */
+static bool is_pointer_to(const struct typing *typing, const struct data_type *type,
+			  type_number number)
+{
+	type_number target = type->target;
+
+	if (type->kind == TYPE_POINTER && typing_type(typing, target)->kind == TYPE_POINTER)
+		target = typing_type(typing, target)->target;
+	return type->kind == TYPE_POINTER && target == number;
+}
+
+/* Whether it is there for the size of a union, or for its alignment. */
+static bool is_filler(const struct typing *typing, const struct data_type *type)
+{
+	const struct data_type *element =
+		type->kind == TYPE_ARRAY ? typing_type(typing, type->target) : type;
+
+	return element->kind == TYPE_CHARACTER || element->kind == TYPE_NUMBER;
+}
+
 bool typing_is_link(const struct typing *typing, type_number number)
 {
 	enum { MOST_MEMBERS = 3 };
 	const struct data_type *type = typing_type(typing, number);
 	const struct type_member *members = type_members(typing->table, type);
-	bool is_link = type->kind == TYPE_STRUCTURE && type->member_count > 0 &&
-		       type->member_count <= MOST_MEMBERS;
+	bool is_link = is_aggregate(type) && type->member_count <= MOST_MEMBERS;
+	size_t links = 0;
 
 	for (size_t i = 0; is_link && i < type->member_count; i++) {
 		const struct data_type *member = typing_type(typing, members[i].type);
-		type_number target = member->target;
+		bool is_pointer = is_pointer_to(typing, member, number);
 
-		if (member->kind == TYPE_POINTER &&
-		    typing_type(typing, target)->kind == TYPE_POINTER)
-			target = typing_type(typing, target)->target;
-		is_link = member->kind == TYPE_POINTER && target == number;
+		links += is_pointer;
+		is_link = is_pointer || (type->kind == TYPE_UNION && is_filler(typing, member));
 	}
-	return is_link;
+	return is_link && links > 0;
 }
 
 /* That a link stands in a block says nothing of what the block is. */

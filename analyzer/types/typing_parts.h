@@ -318,7 +318,10 @@ struct conformity {
 	uint32_t doubtful;  /* to what is larger; elements of the tail that violate it */
 };
 
-/* Whether it is the link of a list or tree: a few pointers to its own type, and nothing else. */
+/*
+ * Whether it is the link of a list or tree: a few pointers to its own type, and nothing else; or a
+ * union of such a pointer and what gives it its size.
+ */
 bool typing_is_link(const struct typing *typing, type_number number);
 
 /* Whether nothing is left of the range but what malloc rounds, or the smallest chunk has. */

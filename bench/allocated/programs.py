@@ -711,31 +711,18 @@ def start_dash(run):
     return wait_for_line(run.open(str(run.write("load.sh", DASH))))
 
 
-def start_ngircd(run):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    config = run.write("ngircd.conf", f"""[Global]
-        Name = irc.example.net
-        Info = load
-        Listen = 127.0.0.1
-        Ports = {port}
-        [Limits]
-        MaxConnectionsIP = 0
-        MaxJoins = 0
-        [Options]
-        DNS = no
-        Ident = no
-        PAM = no
-        """ + "".join(f"[Channel]\nName = #fixed{i}\nTopic = topic {i}\n" for i in range(100)))
-    process = run.open("-n", "-f", str(config))
-    time.sleep(1)
-    for i in range(200):
-        client = socket.create_connection(("127.0.0.1", port))
-        run.stack.callback(client.close)
-        joins = "".join(f"JOIN #room{(i * j) % 300}\r\n" for j in range(1, 9))
-        client.sendall(f"NICK n{i}\r\nUSER u{i} 0 * :Name {i}\r\n{joins}MODE #room{i} +b *!*@h{i}\r\n"
-                       f"PRIVMSG #room{i} :half a line".encode())
+def start_tcc(run):
+    lines = []
+    for i in range(ITEMS // 5):
+        lines += [f"struct s{i} {{ struct s{max(i - 1, 0)} *next; int a{i}[{i + 1}]; char *name; }};",
+                  f"enum e{i} {{ E{i}_A, E{i}_B = {i} }};", f"#define M{i}(x, y) ((x) + {i} * (y))",
+                  f"static int f{i}(struct s{i} *p, int n) {{ int k = M{i}(n, 2); "
+                  f"for (; k; k--) p->a{i}[0] += E{i}_B; return p->name ? \"text {i}\"[0] : k; }}",
+                  f"int g{i} = {i};"]
+    # It waits for who writes to that.
+    os.mkfifo(run.folder / "pipe.h")
+    source = run.write("load.c", "\n".join(lines) + '\n#include "pipe.h"\n')
+    process = run.open("-nostdinc", "-c", str(source))
     return wait_until_idle(process.pid)
 
 
@@ -764,7 +751,7 @@ for {{set i 0}} {{$i < {ITEMS}}} {{incr i}} {{
     set name(key$i) "value $i"
     dict set table [expr {{$i % 50}}] entry$i [list $i [expr {{$i * 1.5}}] text]
     lappend lines "line $i of {ITEMS}"
-    proc f$i {{a {{b 2}}}} "if {{\\$a > $i}} {{return \\$b}}; foreach x {{1 2 3}} {{append s \\$x$i}}; set s"
+    proc f$i {{a {{b 2}}}} "if {{\\$a > $i}} {{return \\$b}}; foreach x {{1 2 3}} {{append s \\$x $i}}; set s"
     f$i [expr {{$i % 3}}]
 }}
 puts ready
@@ -898,14 +885,14 @@ PROGRAMS = (
             start_mawk, Site(types={"ZMALLOC": 0}), held_out=True),
     Program("dash", "dash", f"autoreconf -fi; ./configure -q CFLAGS='{FLAGS}' && {MAKE}",
             "src/dash", start_dash, Site(wrappers=r"ck\w*alloc|savestr"), held_out=True),
-    Program("ngircd", "ngircd", f"test -x configure || autoreconf -fi; ./configure -q "
-            f"--without-zlib CFLAGS='{FLAGS}' && {MAKE}", "src/ngircd/ngircd", start_ngircd,
-            held_out=True),
+    Program("tcc", "tcc", f"./configure --extra-cflags='{FLAGS}' && {MAKE} tcc", "tcc", start_tcc,
+            Site(wrappers=r"tcc_\w*alloc\w*|tal_\w+"), held_out=True),
     Program("mujs", "mujs", f"gcc {FLAGS} -o mujs main.c one.c -lm", "mujs", start_mujs,
             Site(wrappers=r"js_\w*alloc"), held_out=True),
     Program("jimtcl", "jimtcl", f"CFLAGS='{FLAGS}' ./configure --disable-docs && {MAKE} jimsh",
             "jimsh", start_jim, Site(wrappers=r"Jim_\w*Alloc|JimDefaultAllocator"), held_out=True),
-    Program("xmllint", "libxml2", "test -x configure || autoreconf -fi; ./configure -q "
-            f"--without-python --without-lzma --disable-shared CFLAGS='{FLAGS}' && {MAKE} xmllint",
-            "xmllint", start_xmllint, Site(wrappers=r"xml\w*[aA]lloc\w*"), held_out=True),
+    Program("xmllint", "libxml2", "cmake -G 'Unix Makefiles' -S . -B made -DBUILD_SHARED_LIBS=OFF "
+            "-DLIBXML2_WITH_PYTHON=OFF -DLIBXML2_WITH_LZMA=OFF -DLIBXML2_WITH_TESTS=OFF "
+            f"-DCMAKE_C_FLAGS='{FLAGS}' && {MAKE} -C made xmllint", "made/xmllint", start_xmllint,
+            Site(wrappers=r"xml\w*[aA]lloc\w*"), held_out=True),
 )

@@ -413,6 +413,26 @@ static void do_nothing(void)
 {
 }
 
+/* Free pieces of blocks, of which the list says nothing else. */
+union spare {
+	char room[32];
+	union spare *next;
+};
+
+static union spare *volatile spares;
+
+OUT_OF_LINE static void fill_spares(void)
+{
+	for (int i = 0; i < 3; i++) {
+		union spare *pieces = make(8 * sizeof(*pieces) + 8, "?");
+
+		for (int j = 1; j < 8; j++) {
+			pieces[j].next = spares;
+			spares = &pieces[j];
+		}
+	}
+}
+
 OUT_OF_LINE static void fill_stand(void)
 {
 	struct own_shelf *own = make(sizeof(*own), "struct shelf");
@@ -436,6 +456,7 @@ int main(void)
 	fill_entries();
 	fill_single();
 	fill_stand();
+	fill_spares();
 	use_all();
 	puts("ready");
 	for (;;)
