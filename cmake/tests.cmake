@@ -20,6 +20,8 @@ set(STANDING_IN analyzer/analysis/analysis analyzer/gate/shape analyzer/graph/do
 	analyzer/graph/leaks analyzer/graph/liveness analyzer/graph/paths analyzer/kinds/reach
 	analyzer/kinds/retained analyzer/query/extension analyzer/query/order cli/leaks)
 add_executable(units tests/main.c)
+# Results for a program are kept by its build-id, and some tests are that program.
+target_link_options(units PRIVATE -Wl,--build-id)
 function(add_unit_test name source)
 	set(target units)
 	if(name IN_LIST STANDING_IN)

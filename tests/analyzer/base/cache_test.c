@@ -128,7 +128,7 @@ TEST(a_flipped_byte_is_never_taken_for_what_was_kept)
 {
 	struct cache_key key = key_of("one");
 	_cleanup_(free) char *path = NULL;
-	struct stat status;
+	struct stat status = { .st_size = 0 };
 	size_t unused = 0;
 	uint8_t byte;
 	int fd;
