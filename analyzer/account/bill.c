@@ -567,12 +567,13 @@ static struct error *add_certain(struct maker *maker)
 }
 
 /* All but heaps. */
-static struct error *add_others(struct bill *bill, struct analysis *analysis)
+static struct error *add_others(struct bill *bill, struct analysis *analysis,
+				enum bill_detail detail)
 {
 	struct maker maker = maker_of(bill, analysis);
 	struct error *error = add_certain(&maker);
 
-	if (!error)
+	if (!error && detail >= BILL_GUESSES)
 		error = bill_guess(&maker.unknowns, analysis);
 	if (!error)
 		error = add_unknowns(&maker);
@@ -600,7 +601,7 @@ struct error *bill_find_unknowns(struct analysis *analysis, struct unknowns *ret
 	return error;
 }
 
-struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill **ret)
+struct error *bill_create(struct analysis *analysis, enum bill_detail detail, struct bill **ret)
 {
 	_cleanup_(bill_destroy) struct bill *bill = calloc(1, sizeof(*bill));
 	struct memory_account *account = analysis_account(analysis);
@@ -610,8 +611,8 @@ struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill 
 	TRY(residency_create(analysis_image(analysis), account, analysis_progress(analysis),
 			     &bill->residency));
 	TRY(ledger_create(analysis_image(analysis), bill->residency, account, &bill->ledger));
-	TRY(bill_add_heaps(bill, analysis, by_arena));
-	TRY(add_others(bill, analysis));
+	TRY(bill_add_heaps(bill, analysis, detail == BILL_ARENAS));
+	TRY(add_others(bill, analysis, detail));
 	*ret = take(bill);
 	return NULL;
 }

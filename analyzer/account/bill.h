@@ -67,8 +67,15 @@ struct heap_shares {
 
 struct heap_shares bill_heap_shares(const struct bill *bill, const struct heaps *heaps);
 
-/* Make the bill; by_arena: arenas have rows of their own. Builds what it needs. */
-struct error *bill_create(struct analysis *analysis, bool by_arena, struct bill **ret);
+/* With each one, the bill tells more: guesses read all of the heap. */
+enum bill_detail {
+	BILL_SUMS,
+	BILL_GUESSES, /* whose memory may be that nobody is certain of */
+	BILL_ARENAS,  /* have rows of their own */
+};
+
+/* Make the bill. Builds what it needs. */
+struct error *bill_create(struct analysis *analysis, enum bill_detail detail, struct bill **ret);
 void bill_destroy(struct bill *bill);
 DEFINE_CLEANUP(bill_destroy, struct bill *)
 

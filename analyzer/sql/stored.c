@@ -166,7 +166,7 @@ static struct error *fill_bill(struct sql *sql, struct report *report)
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
 
 	TRY(analysis_need(sql->analysis, STAGE_HEAP));
-	TRY(bill_create(sql->analysis, true, &bill));
+	TRY(bill_create(sql->analysis, BILL_ARENAS, &bill));
 	for (size_t i = 0; i < ledger_row_count(bill->ledger); i++) {
 		const struct ledger_row *row = ledger_row(bill->ledger, (row_number)i);
 

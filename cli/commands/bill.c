@@ -255,7 +255,7 @@ static struct error *bill_run(struct analysis *analysis, const void *input, stru
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
 	size_t most = arguments->all ? SIZE_MAX : MOST_ROWS;
 
-	TRY(bill_create(analysis, arguments->all, &bill));
+	TRY(bill_create(analysis, arguments->all ? BILL_ARENAS : BILL_GUESSES, &bill));
 	write_uses(bill, report);
 	write_heaps(bill, analysis_heaps(analysis), report);
 	write_residency(bill, analysis_image(analysis), report);

@@ -173,7 +173,7 @@ static struct error *facts_run(struct analysis *analysis, const void *arguments,
 {
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
 
-	TRY(bill_create(analysis, false, &bill));
+	TRY(bill_create(analysis, BILL_GUESSES, &bill));
 	TRY(write_core(analysis, bill, report));
 	write_bill(bill, report);
 	TRY(write_leaks(analysis, report));

@@ -72,7 +72,7 @@ static struct error *explain_memory(struct first_screen *screen)
 	struct heap_shares shares;
 	uint64_t leaked;
 
-	TRY(bill_create(analysis, false, &bill));
+	TRY(bill_create(analysis, BILL_SUMS, &bill));
 	shares = bill_heap_shares(bill, analysis_heaps(analysis));
 	leaked = count_resident(analysis, bill->residency);
 	leaked = leaked < shares.used ? leaked : shares.used;
