@@ -10,6 +10,7 @@ enum {
 	MOST_COMPARED = 1 << 20,
 	MOST_TYPES_OF_SIZE = 16,
 	MOST_SIBLING_TYPES = 1 << 16,
+	MANY_TIMES = 100,
 };
 
 /* Of a leaked allocation's number: it looks like its type if all others of its size are of it. */
@@ -113,18 +114,36 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id, 
 	return NULL;
 }
 
-/* How many types of the range it looks like that much, and the last of these. */
+/* Whether so few are of the type that it is no rival to one that so many are of. */
+static bool is_rare(const struct sibling_type *type, uint64_t most)
+{
+	return type->count < LEAST_SIBLINGS && type->count * MANY_TIMES <= most;
+}
+
+/*
+ * How many types of the range, MOST_TYPES_OF_SIZE at most, it looks like that much, and the last of
+ * these; without rare ones.
+ */
 static struct error *count_likes(struct sibling_search *search, allocation_id id,
 				 struct sibling_range range, enum resemblance least,
 				 size_t *ret_count, size_t *ret_last)
 {
+	bool is_like[MOST_TYPES_OF_SIZE] = { false };
+	uint64_t most = 0;
+
 	*ret_count = 0;
 	for (size_t i = range.first; i < range.end; i++) {
 		const struct sibling_type *type = &search->types->items[i];
 		enum resemblance resemblance;
 
 		TRY(siblings_compare(search, id, type->type, type->size == ANY_SIZE, &resemblance));
-		if (resemblance < least || typing_is_denied(search->typing, id, type->type))
+		is_like[i - range.first] =
+			resemblance >= least && !typing_is_denied(search->typing, id, type->type);
+		if (is_like[i - range.first] && type->count > most)
+			most = type->count;
+	}
+	for (size_t i = range.first; i < range.end; i++) {
+		if (!is_like[i - range.first] || is_rare(&search->types->items[i], most))
 			continue;
 		*ret_last = i;
 		++*ret_count;

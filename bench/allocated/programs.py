@@ -885,7 +885,7 @@ PROGRAMS = (
             start_mawk, Site(types={"ZMALLOC": 0}), held_out=True),
     Program("dash", "dash", f"autoreconf -fi; ./configure -q CFLAGS='{FLAGS}' && {MAKE}",
             "src/dash", start_dash, Site(wrappers=r"ck\w*alloc|savestr"), held_out=True),
-    Program("tcc", "tcc", f"./configure --extra-cflags='{FLAGS}' && {MAKE} tcc", "tcc", start_tcc,
+    Program("tcc", "tcc", f"./configure --debug --extra-cflags='{FLAGS}' && {MAKE} tcc", "tcc", start_tcc,
             Site(wrappers=r"tcc_\w*alloc\w*|tal_\w+"), held_out=True),
     Program("mujs", "mujs", f"gcc {FLAGS} -o mujs main.c one.c -lm", "mujs", start_mujs,
             Site(wrappers=r"js_\w*alloc"), held_out=True),

@@ -49,6 +49,25 @@ class SiblingsTest(LiveTest):
                 ask("-q", core, "describe", f"{address:x}").stdout)
         return core
 
+    def check_rare(self, held, expected):
+        program = self.compile("rare", "rare.c", "truth.c", flags=("-g", "-O1"))
+        process = self.start([program, str(held)])
+        lost = {int(line.split()[1], 16) for line in process.said
+                if line.startswith("lost ")}
+        core = snap(process, self.path("core"))
+        self.assertLessEqual(lost, addresses("-q", core, "enumerate", "leaked"))
+        named = {row["type"]: row["count"]
+                 for row in tables("-q", core, "summarize", "leaked")["group"]
+                 if row.get("type")}
+        self.assertEqual(named.get("probably struct order", 0), expected)
+        self.assertNotIn("probably struct spare", named)
+
+    def test_a_type_of_two_is_no_rival_to_one_of_250(self):
+        self.check_rare(2, 6)
+
+    def test_a_type_of_three_is(self):
+        self.check_rare(3, 0)
+
     def test_gcc(self):
         self.check("-g", "-O0")
         core = self.check("-g", "-O2")
