@@ -116,6 +116,27 @@ static void assert_integers(struct world *world, const struct runtime *runtime, 
 	assert_found_as(world, 0, runtime->integer, anchored, found, reached);
 }
 
+/* As LuaJIT keeps a light userdata: a tag, a segment's number and the lower bits. */
+static uint64_t boxed(uint64_t address)
+{
+	return UINT64_C(0x1fffc) << 47 | (address & ((UINT64_C(1) << 39) - 1));
+}
+
+/* Words are looked at 64 at once: the first and last of some, of roots and of what is in use. */
+TEST(boxed_pointers_are_found_wherever_they_stand)
+{
+	_cleanup_(world_deinit) struct world world;
+
+	populate(&world);
+	core_set(&world.core, DATA, boxed(at(1)));
+	core_set(&world.core, DATA + 8 * 63, boxed(at(2)));
+	core_set(&world.core, DATA + 8 * 64, boxed(at(3)));
+	core_set(&world.core, DATA + LENGTH - 8, boxed(at(4)));
+	core_set(&world.core, at(0) + SIZE - 8, boxed(at(5)));
+	core_set(&world.core, DATA + 8 * 65, boxed(at(6)) + (UINT64_C(1) << 47)); /* another tag */
+	assert_found(&world, 1 << DISGUISE_BOXED, 1 << 0, 0x3e, 0x3e);
+}
+
 TEST(python_int_has_digits_of_thirty_bits)
 {
 	_cleanup_(world_deinit) struct world world;
