@@ -38,10 +38,10 @@ struct call_slot {
 #define FOLLOWED_NOWHERE UINT64_MAX
 
 struct casts {
-	HASH_TABLE(struct cast) all;	      /* sorted by place once they are read */
-	ARRAY(type_number) results;	      /* what calls return that are to return "void *" */
+	HASH_TABLE(struct cast) all;	       /* sorted by place once they are read */
+	ARRAY(type_number) results;	       /* what calls return that are to return "void *" */
 	HASH_TABLE(struct call_slot) followed; /* by calls that somebody listens to */
-	bool was_read;			      /* there is code, and it can be read */
+	bool was_read;			       /* there is code, and it can be read */
 };
 
 void casts_deinit(struct casts *casts);
