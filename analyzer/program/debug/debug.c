@@ -30,6 +30,8 @@ void debug_destroy(struct debug *debug)
 	unwinder_destroy(debug->unwinder);
 	debug_modules_deinit(debug);
 	name_pool_deinit(&debug->names);
+	if (debug->kept_types)
+		side_file_close(debug->kept_types);
 	free(debug);
 }
 

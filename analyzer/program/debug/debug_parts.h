@@ -18,6 +18,7 @@
 #ifndef ANALYZER_PROGRAM_DEBUG_DEBUG_PARTS_H
 #define ANALYZER_PROGRAM_DEBUG_DEBUG_PARTS_H
 
+#include "analyzer/base/side_file.h"
 #include "analyzer/program/debug/files.h"
 #include "analyzer/program/debug/lines.h"
 #include "analyzer/program/debug/names.h"
@@ -70,6 +71,7 @@ struct debug_module {
 	struct build_id id;
 	bool searched_main, searched_separate;
 	bool names_missed; /* which was reported */
+	bool has_dwarf;	   /* its debug information was opened */
 	struct debug_file main, separate, shared;
 	uint8_t *memory; /* what main was made of, if not of a file */
 	struct symbol_tables symbols;
@@ -104,6 +106,7 @@ struct debug {
 	size_t uses;		      /* of the session */
 	struct debug_module *modules; /* of the program's, in order */
 	size_t module_count;
+	struct side_file *kept_types; /* names of types stand there; or NULL */
 	struct tls tls;
 	struct unwinder *unwinder;		/* NULL: not needed yet */
 	struct named_place named[NAMED_PLACES]; /* by their addresses */

@@ -270,6 +270,7 @@ Dwarf *debug_module_dwarf(struct debug_module *module, uint64_t *ret_bias)
 
 	if (dwarf && module->debug->options.give_up)
 		dwarf_new_oom_handler(dwarf, module->debug->options.give_up);
+	module->has_dwarf |= dwarf != NULL;
 	return dwarf;
 }
 

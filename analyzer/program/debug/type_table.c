@@ -1,24 +1,11 @@
-#include "analyzer/program/debug/type_table.h"
-
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/program/debug/type_reader.h"
+#include "analyzer/program/debug/build.h"
+#include "analyzer/program/debug/type_table_parts.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-struct type_table {
-	struct name_pool *names;
-	unsigned int word_size;
-	ARRAY(struct data_type) types;
-	ARRAY(struct type_member) members;
-	ARRAY(struct type_variant) variants;
-	ARRAY(struct type_variable) variables;
-	ARRAY(struct entry) entries;
-	ARRAY(uint64_t) bounds;	    /* of arrays of several dimensions */
-	ARRAY(type_number) by_name; /* structures and unions */
-};
 
 DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(address), ASCENDING(number))
 
@@ -303,6 +290,10 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	_cleanup_(type_reader_deinit) struct type_reader reader;
 	_cleanup_(linker_deinit) struct linker linker = { .reader = &reader, .table = table };
 
+	struct cache_key key = cache_key_begin("types");
+	bool is_kept = build_cache(debug) && build_identify(debug, false, &key);
+	size_t said = debug->findings->count;
+
 	type_reader_init(&reader, debug, account, progress);
 	linker.numbers.memory.account = account;
 	linker.derived.memory.account = account;
@@ -314,14 +305,22 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	table->types.memory.account = table->members.memory.account =
 		table->variables.memory.account = table->by_name.memory.account = account;
 	table->bounds.memory.account = table->variants.memory.account = account;
+	table->entries.memory.account = account;
+	if (is_kept && kept_types_load(debug, &key, table)) {
+		*ret = take(table);
+		return NULL;
+	}
 	TRY(type_reader_read(&reader));
 	TRY(link_all(&linker));
 	TRY(sort_names(table));
+	if (is_kept && table->entries.count > 0 && said == debug->findings->count &&
+	    build_was_read_whole(debug))
+		kept_types_save(debug, &key, table);
 	*ret = take(table);
 	return NULL;
 }
 
-void type_table_destroy(struct type_table *table)
+void type_table_clear(struct type_table *table)
 {
 	array_release(&table->types);
 	array_release(&table->members);
@@ -330,14 +329,24 @@ void type_table_destroy(struct type_table *table)
 	array_release(&table->entries);
 	array_release(&table->bounds);
 	array_release(&table->by_name);
+	if (table->kept)
+		kept_entries_destroy(table->kept);
+	table->kept = NULL;
+}
+
+void type_table_destroy(struct type_table *table)
+{
+	type_table_clear(table);
 	free(table);
 }
 
 type_number type_of_entry(const struct type_table *table, const void *entry)
 {
-	uint32_t number =
-		find_entry(table->entries.items, table->entries.count, (uint64_t)(uintptr_t)entry);
+	uint32_t number;
 
+	if (table->kept)
+		return kept_entries_find(table->kept, (uint64_t)(uintptr_t)entry);
+	number = find_entry(table->entries.items, table->entries.count, (uint64_t)(uintptr_t)entry);
 	return number == NOT_IN_MAP ? NO_TYPE : number;
 }
 

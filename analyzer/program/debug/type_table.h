@@ -8,8 +8,9 @@
  * are made from, such as const and typedef, are left out; a structure without a name has that of
  * its typedef.
  *
- * All of it is read at once, in some seconds for 100 MB, and only when asked for. libdw stays
- * behind this header. Strings live as long as struct debug.
+ * All of it is read at once, in some seconds for 100 MB, and only when asked for; or it was kept
+ * when another core of the build was read (build.h). libdw stays behind this header. Strings live
+ * as long as struct debug.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_H
 #define ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_H

@@ -5,6 +5,7 @@
 #include "analyzer/types/kept.h"
 
 #include "analyzer/program/debug/debug_parts.h"
+#include "analyzer/program/debug/type_table_parts.h"
 #include "analyzer/types/sites_parts.h"
 
 #include "tests/analyzer/types/own_program.h"
@@ -12,7 +13,7 @@
 
 #include <dirent.h>
 
-enum { HEAP = 0x10000000, SIZES = 64, TRIALS = 80, MOST_ARRAYS = 6 };
+enum { HEAP = 0x10000000, SIZES = 64, TRIALS = 80, MOST_ARRAYS = 9 };
 
 static char folder[] = "/tmp/kept_test.XXXXXX";
 
@@ -54,6 +55,7 @@ static void opened_init(struct opened *opened)
 	struct world *world = &opened->world;
 	uint64_t start = HEAP;
 
+	empty_folder();
 	*opened = (struct opened){ .debug = NULL };
 	world_init(world);
 	own_program_map(&world->core);
@@ -306,6 +308,123 @@ TEST(false_casts_do_no_harm)
 		for (size_t j = 0; j < casts.all.count; j++)
 			assert_true(casts.all.items[j].type < type_count(opened.types));
 		casts_deinit(&casts);
+	}
+	assert_in_range(loaded, 1, TRIALS - 1);
+	free_copies(&copies);
+	empty_folder();
+}
+
+/* Sum up all that a table says. */
+static uint64_t add_up(const struct type_table *table)
+{
+	uint64_t sum = 0;
+
+	for (type_number i = 1; i < type_count(table); i++) {
+		const struct data_type *type = type_get(table, i);
+		const struct type_member *members = type_members(table, type);
+		const char *text = type_text(table, i, "", "");
+
+		sum = sum * 31 + type->size + type->kind + (text ? strlen(text) : 0);
+		for (size_t j = 0; j < type->member_count; j++) {
+			const struct type_variant *variant = type_variant(table, &members[j]);
+
+			sum += members[j].offset + members[j].type + members[j].bit_size;
+			sum += members[j].name ? strlen(members[j].name) : 0;
+			sum += variant ? variant->value : 0;
+		}
+		for (size_t j = 0; j < type->bound_count; j++)
+			sum += type_bounds(table, type)[j];
+	}
+	for (size_t i = 0; i < type_variable_count(table); i++) {
+		const struct type_variable *variable = &type_variables(table)[i];
+
+		sum = sum * 31 + variable->address + variable->type + strlen(variable->name);
+		sum += variable->file ? strlen(variable->file) : 0;
+		sum += variable->function ? strlen(variable->function) : 0;
+	}
+	return sum + type_find(table, "struct type_table");
+}
+
+static void forget_file(struct debug *debug)
+{
+	if (debug->kept_types)
+		side_file_close(debug->kept_types);
+	debug->kept_types = NULL;
+}
+
+static struct type_table *empty_table(struct opened *opened)
+{
+	struct type_table *table = calloc(1, sizeof(*table));
+
+	table->names = &opened->debug->names;
+	table->word_size = 8;
+	table->types.memory.account = table->members.memory.account =
+		table->variables.memory.account = table->by_name.memory.account =
+			table->bounds.memory.account = table->variants.memory.account =
+				table->entries.memory.account = &opened->world.account;
+	return table;
+}
+
+static void find_all_slots(struct opened *opened, const struct type_table *table)
+{
+	struct slot_table slots = { 0 };
+
+	assert_no_error(slot_table_init(&slots, table, &opened->world.account));
+	for (type_number i = 1; i < type_count(table); i++)
+		assert_no_error(slots_find(&slots, i));
+	slot_table_deinit(&slots);
+}
+
+TEST(types_that_were_kept_are_those_that_are_read)
+{
+	_cleanup_(opened_deinit) struct opened opened;
+	struct type_table *table;
+
+	opened_init(&opened);
+	assert_no_error(type_table_create(opened.debug, &opened.world.account,
+					  &opened.world.progress, &table));
+	assert_non_null(table->kept);
+	assert_null(opened.types->kept);
+	assert_int_equal(type_count(table), type_count(opened.types));
+	assert_true(add_up(table) == add_up(opened.types));
+	array_for_each(entry, &opened.types->entries)
+		assert_int_equal(type_of_entry(table, (const void *)(uintptr_t)entry->address),
+				 entry->number);
+	assert_int_equal(type_of_entry(table, table), NO_TYPE);
+	type_table_destroy(table);
+	forget_file(opened.debug);
+	empty_folder();
+}
+
+TEST(false_types_do_no_harm)
+{
+	_cleanup_(opened_deinit) struct opened opened;
+	struct kept_entry entry = { .folder = folder, .key = cache_key_begin("types") };
+	struct copies copies;
+	size_t loaded = 0;
+
+	opened_init(&opened);
+	assert_true(build_identify(opened.debug, false, &entry.key));
+	copies = copy_entry(&entry, 9);
+	for (size_t i = 0; i < TRIALS; i++) {
+		struct type_table *table = empty_table(&opened);
+
+		keep_changed(&entry, &copies);
+		if (kept_types_load(opened.debug, &entry.key, table)) {
+			loaded++;
+			add_up(table);
+			find_all_slots(&opened, table);
+			for (size_t j = 0; j < opened.types->entries.count; j += 101)
+				assert_true(
+					type_of_entry(table,
+						      (const void *)(uintptr_t)opened.types->entries
+							      .items[j]
+							      .address) < type_count(table));
+		} else {
+			assert_int_equal(table->types.count + table->members.count, 0);
+		}
+		type_table_destroy(table);
+		forget_file(opened.debug);
 	}
 	assert_in_range(loaded, 1, TRIALS - 1);
 	free_copies(&copies);
