@@ -122,6 +122,16 @@ kind_key kind_with_size(kind_key key, uint64_t size)
 	return kind_tag(key) == BY_PATTERN ? key | (size & SIZE_MASK) : key;
 }
 
+kind_key kind_unlike(uint64_t size, unsigned int number)
+{
+	return kind_make(BY_SIZE, (uint64_t)number << SIZE_BITS | (size & SIZE_MASK));
+}
+
+uint64_t kind_size(kind_key key)
+{
+	return kind_tag(key) == BY_SIZE ? key & SIZE_MASK : 0;
+}
+
 kind_key kind_without_word(kind_key key)
 {
 	return kind_tag(key) == BY_IDENTITY ? key & ~WORD_MASK : key;
@@ -188,7 +198,7 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 
 	switch (name.by) {
 	case BY_SIZE:
-		name.size = value;
+		name.size = kind_size(key);
 		break;
 	case BY_SIGNATURE:
 		name.signature = kind_signature(key);

@@ -8,7 +8,7 @@
  *
  *	63    60 59                                         0
  *	| none  | free for users, to tell these apart       |
- *	| size  | size in bytes                             |
+ *	| size  | number (8 bits), size in bytes            |
  *	| sign. | signature                                 |
  *	| ident.| address of identity, number of its word   |
  *	| patt. | pattern (8 bits), size in bytes or 0      |
@@ -100,6 +100,10 @@ kind_key kind_without_word(kind_key key);
 
 /* The key with the size of an allocation, unless that is of a signature or an identity. */
 kind_key kind_with_size(kind_key key, uint64_t size);
+
+/* What is unlike others of that size has a number, below 256; size 0 is that of other keys. */
+kind_key kind_unlike(uint64_t size, unsigned int number);
+uint64_t kind_size(kind_key key);
 
 /*
  * What an allocation is, whatever its size, which word its identity is in, and who made it, which

@@ -73,19 +73,6 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 void kind_summary_deinit(struct kind_summary *summary);
 DEFINE_DEINIT(kind_summary_deinit, struct kind_summary)
 
-/* Leak roots by kind: bytes and number of all that each kind owns. */
-struct leak_root_kinds {
-	struct tally_table tallies;
-	ARRAY(allocation_id) firsts; /* the first root of each, by the tally's number */
-};
-
-void leak_root_kinds_deinit(struct leak_root_kinds *kinds);
-DEFINE_DEINIT(leak_root_kinds_deinit, struct leak_root_kinds)
-
-/* Count the leak roots among the members (STAGE_LEAKS); ret is all zeros. */
-struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitmap *members,
-				    struct leak_root_kinds *ret);
-
 /* The name of a key, where full in the compiler's own form; NULL: it has none. */
 const char *kind_name_in_form(const struct analysis *analysis, kind_key key, bool full);
 

@@ -326,6 +326,13 @@ static bool ranks_before(const struct holder *a, const struct holder *b)
 	return a->is_reserve != b->is_reserve ? b->is_reserve : a->bytes > b->bytes;
 }
 
+/* What leaked is held by nothing, and holds nothing that is of use. */
+static bool is_leaked(const struct finder *finder, const struct holder *holder)
+{
+	return holder->id != NO_ALLOCATION &&
+	       bitmap_get(analysis_leaked(finder->analysis), holder->id);
+}
+
 static void choose(struct finder *finder)
 {
 	const struct group *groups = finder->groups.items;
@@ -337,7 +344,8 @@ static void choose(struct finder *finder)
 		while (place > 0 &&
 		       ranks_before(&groups[i].holder, &groups[finder->chosen[place - 1]].holder))
 			place--;
-		if (bytes < finder->least || place == MOST_HOLDERS)
+		if (bytes < finder->least || place == MOST_HOLDERS ||
+		    is_leaked(finder, &groups[i].holder))
 			continue;
 		finder->chosen_count += finder->chosen_count < MOST_HOLDERS;
 		for (size_t last = finder->chosen_count - 1; last > place; last--)

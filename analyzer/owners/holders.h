@@ -4,7 +4,7 @@
  * Each byte is counted for the deepest holder that retains at least a fiftieth of what is used: a
  * cache below a table below a variable is named as the cache, and the table keeps only what it has
  * besides. Links of a chain or tree, of one kind, are one holder, as are an object and the buffers
- * and nodes that are its own.
+ * and nodes that are its own. What leaked is no holder: leak roots tell of it.
  *
  *	the variable        retains 100   accumulates  2
  *	  table             retains  98   accumulates  3

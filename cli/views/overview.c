@@ -105,9 +105,9 @@ static struct error *find_leaks(struct first_screen *screen)
 	TRY(leak_root_kinds_count(analysis, &roots.set, leaks));
 	array_sort(&leaks->tallies, tally_compare_bytes);
 	for (size_t i = 0; i < leaks->tallies.count && i < OVERVIEW_LEAKS; i++) {
-		TRY(allocated_by_find_soon(analysis,
-					   leaks->firsts.items[leaks->tallies.items[i].number],
-					   &screen->allocated_by[i]));
+		TRY(allocated_by_find_soon(
+			analysis, leaks->samples.items[leaks->tallies.items[i].number].first,
+			&screen->allocated_by[i]));
 		screen->leak_count++;
 	}
 	return NULL;
@@ -304,7 +304,7 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 	for (size_t i = 0; i < screen->leak_count && !error; i++) {
 		const struct tally *tally = &screen->leaks.tallies.items[i];
 		_cleanup_(free) char *kind = full_kind_text(
-			screen, tally->key, screen->leaks.firsts.items[tally->number]);
+			screen, tally->key, screen->leaks.samples.items[tally->number].first);
 
 		if (kind)
 			report_row(report, tally->bytes, tally->owned, tally->count, kind,
@@ -334,7 +334,7 @@ struct error *overview_write(struct analysis *analysis, struct report *report)
 	_cleanup_(first_screen_deinit) struct first_screen screen = {
 		.analysis = analysis,
 		.leaks.tallies.memory.account = analysis_account(analysis),
-		.leaks.firsts.memory.account = analysis_account(analysis),
+		.leaks.samples.memory.account = analysis_account(analysis),
 	};
 	struct error *error = find(&screen);
 

@@ -7,7 +7,7 @@
 #ifndef CLI_VIEWS_OVERVIEW_H
 #define CLI_VIEWS_OVERVIEW_H
 
-#include "analyzer/kinds/summary.h"
+#include "analyzer/kinds/leak_root_kinds.h"
 #include "analyzer/owners/holders.h"
 #include "analyzer/query/order.h"
 #include "analyzer/report/report.h"

@@ -364,6 +364,18 @@ static struct error *write_likely_held(const struct first_screen *screen, struct
 			grouped(screen->sets[OVERVIEW_LEAKED].count, leaked)));
 }
 
+/* To be freed; NULL if memory is short. */
+static char *leak_text(const struct first_screen *screen, const struct tally *tally,
+		       bool no_content)
+{
+	const struct root_samples *samples = &screen->leaks.samples.items[tally->number];
+	_cleanup_(free) char *kind = overview_kind_text(screen, tally->key, samples->first);
+	char shape[SHAPE_TEXT_SIZE];
+
+	leak_root_shape(screen->analysis, samples, no_content, shape);
+	return !kind || !*shape ? take(kind) : format_text("%s, %s", kind, shape);
+}
+
 static struct error *write_leaks(const struct first_screen *screen, struct report *report)
 {
 	static const struct table table =
@@ -390,8 +402,7 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 		rows.second_width = width > rows.second_width ? width : rows.second_width;
 		row->bytes = tally->bytes;
 		row->second = VALUE(tally->count);
-		row->texts[0] = overview_kind_text(screen, tally->key,
-						   screen->leaks.firsts.items[tally->number]);
+		row->texts[0] = leak_text(screen, tally, report->no_content);
 		row->texts[1] = maker ? strdup(maker) : NULL;
 		if (!row->texts[0] || (maker && !row->texts[1]))
 			return &error_no_memory;

@@ -2,7 +2,7 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/allocated_by.h"
-#include "analyzer/kinds/summary.h"
+#include "analyzer/kinds/leak_root_kinds.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static char *folded_text(const struct folded_sizes *folded)
 
 /* What the roots of that key are, to be freed; NULL if memory is short. */
 static char *root_text(const struct analysis *analysis, kind_key key,
-		       const struct folded_sizes *folded, bool full_names)
+		       const struct folded_sizes *folded, const char *shape, bool full_names)
 {
 	struct kind_name name = kind_name(analysis, key);
 	const char *text = kind_name_in_form(analysis, key, full_names);
@@ -33,7 +33,8 @@ static char *root_text(const struct analysis *analysis, kind_key key,
 	if (key == FOLDED)
 		return folded_text(folded);
 	if (name.by == BY_SIZE)
-		return format_text("size %s", format_size(name.size, size));
+		return format_text("size %s%s%s", format_size(name.size, size), *shape ? ", " : "",
+				   shape);
 	if (name.by == BY_IDENTITY)
 		return format_text("identity %s at offset 0x%" PRIx64, text ? text : "",
 				   name.offset);
@@ -69,7 +70,13 @@ static void write_root_kind(const struct analysis *analysis, kind_key key, bool 
 /* Leak roots of the kinds that are shown: what they are, and who allocated them. */
 struct root_texts {
 	char *kind, *allocated_by; /* owned; the latter NULL where it is not known */
+	char shape[SHAPE_TEXT_SIZE];
 };
+
+static const char *shape_value(const struct root_texts *texts)
+{
+	return *texts->shape ? texts->shape : NULL;
+}
 
 struct root_texts_list {
 	struct root_texts *list;
@@ -88,7 +95,8 @@ DEFINE_DEINIT(root_texts_list_deinit, struct root_texts_list)
 
 static struct error *find_root_texts(struct analysis *analysis, const struct set_query *query,
 				     const struct leak_root_kinds *kinds,
-				     const struct folded_sizes *folded, struct root_texts_list *ret)
+				     const struct folded_sizes *folded, bool no_content,
+				     struct root_texts_list *ret)
 {
 	size_t count = kinds->tallies.count;
 
@@ -101,12 +109,16 @@ static struct error *find_root_texts(struct analysis *analysis, const struct set
 		const struct tally *tally = &kinds->tallies.items[ret->count];
 		struct root_texts *texts = &ret->list[ret->count];
 
-		texts->kind = root_text(analysis, tally->key, folded, query->full_names);
+		if (tally->key != FOLDED) {
+			const struct root_samples *samples = &kinds->samples.items[tally->number];
+
+			leak_root_shape(analysis, samples, no_content, texts->shape);
+			TRY(allocated_by_find(analysis, samples->first, &texts->allocated_by));
+		}
+		texts->kind =
+			root_text(analysis, tally->key, folded, texts->shape, query->full_names);
 		if (!texts->kind)
 			return &error_no_memory;
-		if (tally->key != FOLDED)
-			TRY(allocated_by_find(analysis, kinds->firsts.items[tally->number],
-					      &texts->allocated_by));
 	}
 	return NULL;
 }
@@ -118,8 +130,9 @@ static void write_root_makers(const struct analysis *analysis, const struct set_
 {
 	static const struct table table = TABLE(
 		"leak root makers",
-		"[{name}][What has {size,} bytes] was allocated by {allocated by}.",
-		{ "name", VALUE_TEXT }, { "size", VALUE_BYTES }, { "allocated by", VALUE_TEXT });
+		"[{name}][What has {size,} bytes[, {shape},]] was allocated by {allocated by}.",
+		{ "name", VALUE_TEXT }, { "size", VALUE_BYTES }, { "shape", VALUE_TEXT },
+		{ "allocated by", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < rows->count; i++) {
@@ -129,9 +142,9 @@ static void write_root_makers(const struct analysis *analysis, const struct set_
 		if (!rows->list[i].allocated_by)
 			continue;
 		if (kind_tag(key) == BY_SIZE)
-			report_add(report, ABSENT, kind_name(analysis, key).size);
+			report_add(report, ABSENT, kind_size(key), shape_value(&rows->list[i]));
 		else
-			report_add(report, name, ABSENT);
+			report_add(report, name, ABSENT, ABSENT);
 		report_row(report, rows->list[i].allocated_by);
 	}
 	report_end_table(report);
@@ -154,6 +167,7 @@ static struct tally write_roots(const struct analysis *analysis, const struct se
 		      { "at offset", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
 		      { "size", VALUE_BYTES, .reader = FOR_PROGRAMS },
 		      { "allocated by", VALUE_TEXT, .reader = FOR_PROGRAMS },
+		      { "shape", VALUE_TEXT, .reader = FOR_PROGRAMS },
 		      { "what the roots are", VALUE_TEXT, .reader = FOR_PEOPLE });
 	struct tally sum = { 0 };
 
@@ -168,7 +182,8 @@ static struct tally write_roots(const struct analysis *analysis, const struct se
 			continue;
 		report_add(report, group->count, group->owned, group->bytes);
 		write_root_kind(analysis, group->key, query->full_names, report);
-		report_row(report, rows->list[i].allocated_by, rows->list[i].kind);
+		report_row(report, rows->list[i].allocated_by, shape_value(&rows->list[i]),
+			   rows->list[i].kind);
 	}
 	report_end_table(report);
 	rows_left_out(report, "kinds of leak roots", kinds->tallies.count, query->limit);
@@ -196,7 +211,7 @@ static void fold_sizes(struct tally_table *kinds, struct folded_sizes *ret)
 		return;
 	for (size_t i = 0; i < kinds->count; i++) {
 		const struct tally tally = kinds->items[i];
-		uint64_t size = kind_value(tally.key);
+		uint64_t size = kind_size(tally.key);
 
 		if (kind_tag(tally.key) != BY_SIZE || sizes++ < MOST_SIZES) {
 			kinds->items[count++] = tally;
@@ -243,7 +258,7 @@ struct error *root_rows(struct analysis *analysis, const struct set_query *query
 		fold_sizes(&kinds.tallies, &folded);
 		array_sort(&kinds.tallies, order);
 	}
-	TRY(find_root_texts(analysis, query, &kinds, &folded, &rows));
+	TRY(find_root_texts(analysis, query, &kinds, &folded, report->no_content, &rows));
 	sum = write_roots(analysis, query, &kinds, &rows, report);
 	leaks = analysis_leaks(analysis);
 	/* What belongs to no single root, if all of them are looked at. */

@@ -48,6 +48,31 @@ print("ready", flush=True)
 time.sleep(1e6)
 """
 
+ONE_LOST = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char *kept;
+__attribute__((noinline)) static void lose(void)
+{
+    *(void *volatile *)calloc(1, 64) = calloc(1, 20000);
+}
+int main(void)
+{
+    volatile char stack[1 << 14];
+
+    lose();
+    for (size_t i = 0; i < sizeof(stack); i++)
+        stack[i] = 0;
+    kept = memset(malloc(30000), 1, 30000);
+    puts("ready");
+    fflush(stdout);
+    pause();
+    return kept == NULL;
+}
+"""
+
 
 def number(text):
     return int(text.replace(",", ""))
@@ -136,6 +161,13 @@ class FirstScreenTest(LiveTest):
         lines, _, leaks = self.screen(core)
         self.assertEqual(leaks, [])
         self.assertIn("Nothing leaked.", lines)
+
+    def test_what_leaked_is_no_holder(self):
+        process = self.start([self.compile("one_lost", text=ONE_LOST, flags=("-g", "-O1"))])
+        _, holders, leaks = self.screen(harness.snap(process, self.path("core")))
+        self.assertEqual(holders[0][0], "kept (one_lost)")
+        self.assertEqual([name for name, _ in holders if "leaked" in name], [])
+        self.assertEqual([row[:2] for _, row in leaks], [(20008 + 72, 1)])
 
     def test_what_ended_the_process(self):
         program = self.compile("holders", "holders.cpp", compiler="c++", flags=("-g", "-O1"))
