@@ -36,6 +36,9 @@ HEAPCORE = os.environ.get("HEAPCORE") or os.path.join(ROOT, "build",
 PROGRAMS = os.path.join(ROOT, "testdata", "programs")
 # Where each program that a test built is kept, named by a hash of what it was built from.
 BUILT = os.environ.get("BUILT_BY_TESTS")
+# What is kept for other cores of a build is in the build tree, also when ctest is not asked.
+os.environ.setdefault("XDG_CACHE_HOME", os.path.join(
+    os.environ.get("BUILD_DIR") or os.path.join(ROOT, "build"), "cache"))
 FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
 SANITIZED = "sanitize" in os.environ.get("BUILD_DIR", "")
 TIMEOUT = 120
