@@ -1,7 +1,8 @@
 /*
  * struct RArray, RString, RHash, RStruct, RObject and rmatch of include/ruby/internal/core and
  * internal/, struct rb_io of include/ruby/io.h, st.h, and rb_execution_context_t of vm_core.h,
- * which MRI marks by the same lengths.
+ * which MRI marks by the same lengths; struct re_pattern_buffer of onigmo.h, and
+ * struct rb_iseq_constant_body of vm_core.h.
  */
 #include "analyzer/runtimes/ruby/unused.h"
 
@@ -232,6 +233,46 @@ static struct error *add_match(struct ruby_unused *search, uint64_t start)
 	return NULL;
 }
 
+/* Behind the used bytes of a block that begins there and has room for no more than those bytes. */
+static struct error *add_rest_of_room(struct ruby_unused *search, uint64_t start, uint64_t used,
+				      uint64_t room)
+{
+	enum { ROUNDED = 64 };
+	allocation_id id = ruby_find_block(search, start);
+
+	return id != NO_ALLOCATION && used <= room &&
+			       allocation_size(search->slots.index, id) - room <= ROUNDED
+		       ? unused_add_rest(search->unused, start, used)
+		       : NULL;
+}
+
+/* struct re_pattern_buffer of Onigmo: { code, u32 used, room; ... }. */
+static struct error *add_pattern(struct ruby_unused *search, uint64_t start)
+{
+	uint64_t pattern, code;
+	uint32_t counts[2];
+
+	if (!view_word(&search->view, start + CONTENTS, &pattern) ||
+	    !view_word(&search->targets, pattern, &code) ||
+	    !view_read(&search->targets, pattern + WORD, counts, sizeof(counts)))
+		return NULL;
+	return add_rest_of_room(search, code, counts[0], counts[1]);
+}
+
+/* The body of an iseq: { u32 type, count; words; ... }. */
+static struct error *add_instructions(struct ruby_unused *search, uint64_t start)
+{
+	uint64_t body, words;
+	uint32_t counts[2];
+
+	if (!view_word(&search->view, start + CONTENTS, &body) ||
+	    !view_read(&search->targets, body, counts, sizeof(counts)) ||
+	    !view_word(&search->targets, body + sizeof(counts), &words))
+		return NULL;
+	return add_rest_of_room(search, words, (uint64_t)counts[1] * WORD,
+				(uint64_t)counts[1] * WORD);
+}
+
 /* The context of a thread or fiber says what of its stack is between its values and its frames. */
 static struct error *add_stack(struct ruby_unused *search, uint64_t start)
 {
@@ -268,6 +309,12 @@ static struct error *add_object(struct ruby_unused *search, struct memory_range 
 		return add_file(search, slot.start);
 	case RUBY_MATCH:
 		return add_match(search, slot.start);
+	case RUBY_REGEXP:
+		return add_pattern(search, slot.start);
+	case RUBY_IMEMO:
+		return ruby_imemo_kind(&search->slots, flags) == RUBY_ISEQ
+			       ? add_instructions(search, slot.start)
+			       : NULL;
 	case RUBY_DATA:
 		return add_stack(search, slot.start);
 	default:

@@ -1,7 +1,7 @@
 /*
  * Words of MRI that hold nothing.
  *
- * unused.c: the room that strings, arrays, hashes, structs, files and stacks do not use, or not any
+ * unused.c: the room that strings, arrays, hashes, structs, files, patterns, iseqs and stacks do not use, or not any
  * more. weak.c: tables that know objects without keeping them, and what the collector has for
  * itself.
  */
