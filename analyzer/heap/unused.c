@@ -47,12 +47,12 @@ struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end)
 struct error *unused_add_rest(struct unused *unused, uint64_t start, uint64_t used)
 {
 	allocation_id id = start ? allocation_find(unused->index, start) : NO_ALLOCATION;
-	uint64_t end;
+	uint64_t word = unused->view.image ? image_word_size(unused->view.image) : WORD, end;
 
 	if (id == NO_ALLOCATION)
 		return NULL;
 	end = allocation_start(unused->index, id) + allocation_size(unused->index, id);
-	return used < end - start ? unused_add(unused, start + used, end) : NULL;
+	return used < end - start ? unused_add(unused, (start + used) & -word, end) : NULL;
 }
 
 void unused_seal(struct unused *unused)

@@ -32,7 +32,10 @@ void unused_deinit(struct unused *unused);
  */
 struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end);
 
-/* The same of an allocation from start on, but for its first used bytes. */
+/*
+ * The same of an allocation from start on, but for its first used bytes. A word that these end in
+ * is no address either: text over the lower bytes of an old one leaves what looks like one.
+ */
 struct error *unused_add_rest(struct unused *unused, uint64_t start, uint64_t used);
 
 /* To be called once all are added, and before unused_has(). */

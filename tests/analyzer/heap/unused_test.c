@@ -20,7 +20,8 @@ TEST(words_are_unused_where_that_was_said)
 	assert_no_error(unused_add(&unused, OUTSIDE, OUTSIDE + 16));
 	unused_seal(&unused);
 	assert_true(unused_is_in_heap(&unused));
-	assert_false(unused_has(&unused, id, start + 16)); /* it is in use in part */
+	assert_false(unused_has(&unused, id, start + 8));
+	assert_true(unused_has(&unused, id, start + 16)); /* it is in use in part */
 	assert_true(unused_has(&unused, id, start + 24));
 	assert_true(unused_has(&unused, id, start + allocation_size(index, id) - 8));
 	assert_false(unused_has(&unused, id + 1, allocation_start(index, id + 1) + 24));
