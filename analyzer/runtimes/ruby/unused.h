@@ -1,9 +1,9 @@
 /*
  * Words of MRI that hold nothing.
  *
- * unused.c: the room that strings, arrays, hashes, structs, files, patterns, iseqs and stacks do not use, or not any
- * more. weak.c: tables that know objects without keeping them, and what the collector has for
- * itself.
+ * unused.c: the room that strings, arrays, hashes, structs, files, patterns, iseqs and stacks do
+ * not use, or not any more. weak.c: tables that know objects without keeping them, and what the
+ * collector has for itself.
  */
 #ifndef ANALYZER_RUNTIMES_RUBY_UNUSED_H
 #define ANALYZER_RUNTIMES_RUBY_UNUSED_H
