@@ -1,6 +1,6 @@
 /*
- * What Ruby itself loses, 3.1 as Debian has it: blocks that no program can free. They are known by
- * their contents, each as narrowly as these allow.
+ * What Ruby itself loses, 3.1 and 3.3 as Debian has them: blocks that no program can free. They are
+ * known by their contents, each as narrowly as these allow.
  */
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/space.h"
@@ -102,6 +102,28 @@ static bool is_stack(const struct lost *block)
 	return own >= 2;
 }
 
+/* struct rb_native_thread, thread_pthread.h, from 3.2 on: its pthread_t, and the system's number.
+ */
+static bool is_native_thread(const struct lost *block)
+{
+	enum { FIRST_PLACE = 1, LAST_PLACE = 2, LEAST = 80, MOST = 200 };
+	const struct program *program = block->ruby->context.program;
+	uint64_t words[LAST_PLACE + 2];
+
+	if (block->size < LEAST || block->size > MOST ||
+	    !view_read(block->view, block->start, words, sizeof(words)))
+		return false;
+	for (size_t i = 0; i < program->thread_count; i++) {
+		const struct thread *thread = &program->threads[i];
+		uint64_t descriptor = thread_descriptor(program, thread->thread_pointer);
+
+		for (size_t place = FIRST_PLACE; place <= LAST_PLACE; place++)
+			if (words[place] == descriptor && (uint32_t)words[place + 1] == thread->id)
+				return true;
+	}
+	return false;
+}
+
 const char *ruby_known_leak(struct object_space *space, allocation_id id)
 {
 	static const struct {
@@ -112,6 +134,7 @@ const char *ruby_known_leak(struct object_space *space, allocation_id id)
 		{ is_keywords_of_method, "names of keywords of built-in methods that were freed" },
 		{ is_autoload, "files to be loaded by constants that its end freed" },
 		{ is_stack, "the stack of the main thread, which its end left" },
+		{ is_native_thread, "what it knows of the system's main thread" },
 	};
 	struct ruby *ruby = (struct ruby *)space;
 	struct view view = { ruby->context.image };
