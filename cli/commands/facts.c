@@ -4,6 +4,7 @@
  */
 #include "analyzer/account/bill.h"
 #include "analyzer/base/text.h"
+#include "analyzer/diff/diff.h"
 #include "analyzer/gate/leak_kinds.h"
 #include "analyzer/image/files.h"
 #include "analyzer/kinds/kind_key.h"
@@ -38,7 +39,10 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 		{ "process", VALUE_NUMBER }, { "time", VALUE_SECONDS }, { "size", VALUE_BYTES },
 		{ "threads", VALUE_COUNT }, { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
 		{ "leaked", VALUE_COUNT }, { "leaked bytes", VALUE_BYTES },
-		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES });
+		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "time of", VALUE_TEXT });
+	static const char *const time_sources[] = {
+		[TIME_UNKNOWN] = NULL, [TIME_CORE] = "core", [TIME_FILE] = "file"
+	};
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct image *image = analysis_image(analysis);
 	const struct module *module =
@@ -46,15 +50,16 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 	struct set_total used = allocations_total(index, allocation_used(index));
 	struct set_total leaked = allocations_total(index, analysis_leaked(analysis));
 	struct amount memory = ledger_total(bill->ledger);
+	const struct lineage lineage = lineage_of(image);
 	char id[BUILD_ID_SIZE] = "";
 
 	if (module)
 		spell_build_id(image, module, id);
 	report_single(report, &table, module ? module_name(module) : NULL, *id ? id : NULL,
 		      value_nonzero(image->origin.process),
-		      VALUE_IF(image->origin.time, (double)image->origin.time / 1e9), image->size,
-		      image->thread_count, used.count, used.bytes, leaked.count, leaked.bytes,
-		      memory.mapped, memory.resident);
+		      VALUE_IF(lineage.source != TIME_UNKNOWN, (double)lineage.time / 1e9),
+		      image->size, image->thread_count, used.count, used.bytes, leaked.count,
+		      leaked.bytes, memory.mapped, memory.resident, time_sources[lineage.source]);
 	return NULL;
 }
 

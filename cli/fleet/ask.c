@@ -61,7 +61,7 @@ static const struct part {
 } parts[] = {
 	{ "Fleet", NULL,
 	  TABLE("fleet",
-		"{cores,} {cores|core|cores} of {programs,} {programs|program|programs} in {builds,} {builds|build|builds} on {hosts,} {hosts|host|hosts}: {used,} bytes used, {leaked,} leaked.\n"
+		"{cores,} {cores|core|cores} of {programs,} {programs|program|programs} in {builds,} {builds|build|builds}[ on {hosts,} {hosts|host|hosts}]: {used,} bytes used, {leaked,} leaked.\n"
 		"{failed,} could not be analysed, {incomplete,} only in part.",
 		{ "cores", VALUE_COUNT }, { "programs", VALUE_COUNT }, { "builds", VALUE_COUNT },
 		{ "hosts", VALUE_COUNT }, { "used", VALUE_BYTES }, { "leaked", VALUE_BYTES },
@@ -150,14 +150,14 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 
 static const struct table leak_table = TABLE(
 	"new leak",
-	"New leak {fingerprint}: {kind}, {bytes,} bytes in {cores,} {cores|core|cores} on {hosts,} {hosts|host|hosts}[, allocated by {allocated by}];\n"
+	"New leak {fingerprint}: {kind}, {bytes,} bytes in {cores,} {cores|core|cores}[ on {hosts,} {hosts|host|hosts}][, allocated by {allocated by}];\n"
 	"    first in build {build}, most in {most in}",
 	{ "fingerprint", VALUE_TEXT }, { "kind", VALUE_TEXT }, { "cores", VALUE_COUNT },
 	{ "hosts", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "allocated by", VALUE_TEXT },
 	{ "build", VALUE_TEXT }, { "most", VALUE_BYTES }, { "most in", VALUE_TEXT });
 
 static const char LEAKS[] =
-	"SELECT fingerprint, kind, count(DISTINCT c.id), count(DISTINCT host), sum(bytes),"
+	"SELECT fingerprint, kind, count(DISTINCT c.id), nullif(count(DISTINCT host), 0), sum(bytes),"
 	" allocated_by, (SELECT CASE build WHEN build_id THEN substr(build_id, 1, 12) ELSE build END"
 	" FROM leak first JOIN core ON id = first.core WHERE first.fingerprint = l.fingerprint"
 	" ORDER BY time LIMIT 1), max(bytes), path " NEW_LEAKS

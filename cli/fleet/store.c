@@ -20,7 +20,9 @@ static const double SECONDS_AT_RISK = 0.2;
 static const char SCHEMA[] =
 	"PRAGMA application_id = " APPLICATION ";"
 	"PRAGMA user_version = " VERSION_OF_TABLES ";"
-	"CREATE TABLE core (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,"
+	/* A number is never used again: what deletes a core may leave its rows in the other tables.
+	 */
+	"CREATE TABLE core (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE,"
 	" size INTEGER, modified INTEGER, status INTEGER, error TEXT, incomplete INTEGER NOT NULL,"
 	" seconds REAL, host TEXT, build TEXT, build_id TEXT, program TEXT, process INTEGER,"
 	" time REAL, threads INTEGER, used INTEGER, used_bytes INTEGER, leaked INTEGER,"

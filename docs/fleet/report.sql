@@ -13,7 +13,7 @@ FROM core WHERE error IS NULL;
 
 -- Builds of a program are numbered by the time of their first core.
 CREATE TEMP TABLE numbered_build AS
-SELECT program, build, min(time) AS first, count(*) AS cores, count(DISTINCT host) AS hosts,
+SELECT program, build, min(time) AS first, count(*) AS cores, nullif(count(DISTINCT host), 0) AS hosts,
 	CAST((sum(used_bytes) - sum(used_bytes) % count(*)) / count(*) AS BIGINT) AS used,
 	CAST((sum(leaked_bytes) - sum(leaked_bytes) % count(*)) / count(*) AS BIGINT) AS leaked,
 	row_number() OVER (PARTITION BY program ORDER BY min(time), build) AS number
@@ -25,7 +25,7 @@ SELECT program, CAST(sum(cores) AS BIGINT) AS cores, max(number) AS builds FROM 
 -- Leaks of a program; kind and path are those of the core that leaked the most bytes.
 CREATE TEMP TABLE joined_leak AS
 SELECT program, fingerprint, CAST(sum(bytes) AS BIGINT) AS bytes, max(bytes) AS most, count(DISTINCT core) AS cores,
-	count(DISTINCT host) AS hosts, count(DISTINCT build) AS builds, CAST(sum(roots) AS BIGINT) AS roots,
+	nullif(count(DISTINCT host), 0) AS hosts, count(DISTINCT build) AS builds, CAST(sum(roots) AS BIGINT) AS roots,
 	max(CASE place WHEN 1 THEN size END) AS size, max(CASE place WHEN 1 THEN kind END) AS kind,
 	max(CASE place WHEN 1 THEN allocated_by END) AS allocated_by, max(CASE place WHEN 1 THEN path END) AS most_in,
 	min(number) AS first_build, max(number) AS last_build
@@ -43,7 +43,7 @@ CREATE UNIQUE INDEX joined_kind_name ON joined_kind (program, kind);
 
 CREATE TEMP VIEW fleet AS
 SELECT count(*) AS cores, (SELECT count(*) FROM program) AS programs, (SELECT count(*) FROM numbered_build) AS builds,
-	count(DISTINCT host) AS hosts, CAST(coalesce(sum(used_bytes), 0) AS BIGINT) AS used,
+	nullif(count(DISTINCT host), 0) AS hosts, CAST(coalesce(sum(used_bytes), 0) AS BIGINT) AS used,
 	CAST(coalesce(sum(leaked_bytes), 0) AS BIGINT) AS leaked, count(error) AS failed,
 	CAST(sum(incomplete) AS BIGINT) AS incomplete
 FROM core;

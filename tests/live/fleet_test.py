@@ -220,6 +220,34 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertIn("1 already", self.add(database, self.all[4]).stderr)
         self.assertIn("1 analysed", self.add(database, "--retry", self.all[4]).stderr)
 
+    def test_leaks_of_a_deleted_core_are_no_other_core_s(self):
+        """Deleted by hand: sqlite3 leaves the rows of other tables."""
+        database = self.path("deleted.db")
+        self.add(database, self.all[0])
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("DELETE FROM core")
+        self.add(database, self.all[-1])
+        self.assertEqual(
+            self.ask("SELECT sum(allocations) FROM leak JOIN core ON id = core", database),
+            self.ask("SELECT leaked FROM core", database))
+
+    def test_a_core_without_a_time_has_that_of_its_file(self):
+        """Not that of the rows, which were made later."""
+        rows, database = self.path("rows.ndjson"), self.path("dated.db")
+        core = harness.gcore(self.start([self.program("1"), "1"]), self.folder)
+        os.utime(core, (1e9, 1e9))
+        written = {path: harness.ask(path, "--format", "ndjson", "facts").stdout
+                   for path in (core, self.all[0])}
+        for path, source in ((core, "file"), (self.all[0], "core")):
+            self.assertEqual(json.loads(written[path].splitlines()[0])["time_of"], source)
+        with open(rows, "w", encoding="utf-8") as file:
+            file.write(written[core])
+        self.add(database, rows)
+        self.assertEqual(self.ask("SELECT time FROM core", database), [(1e9,)])
+        # Nobody said on which host it was.
+        self.assertIn("1 core of 1 program in 1 build: ",
+                      harness.ask("fleet", "report", database).stdout)
+
     def test_rows_that_are_wrong(self):
         """Of them nothing stays but that they are wrong, whatever comes before and after."""
         rows = harness.ask(self.all[0], "--format", "ndjson", "facts").stdout.splitlines(True)
