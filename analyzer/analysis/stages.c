@@ -119,10 +119,13 @@ static struct error *find_variables(struct analysis *analysis)
 		.program = analysis->program,
 		.runtimes = analysis->runtimes,
 		.roots = analysis->roots,
+		.graph = analysis->graph,
+		.index = analysis->index,
 		.targets = allocation_used(analysis->index),
 		.anchored = &analysis->anchored,
 		.debug = analysis->debug,
 		.account = &analysis->account,
+		.progress = analysis->progress,
 	};
 
 	cleanup_variables_destroy(&analysis->variables);
@@ -149,6 +152,7 @@ static struct error *build_dominators(struct analysis *analysis)
 	TRY(find_variables(analysis));
 	input.roots = variables_roots(analysis->variables);
 	input.regions = variables_regions(analysis->variables);
+	input.own = variables_own(analysis->variables);
 	TRY(bitmap_init(&entries, allocation_count(analysis->index), &analysis->account));
 	add_leak_roots(analysis->leaks, &entries);
 	TRY(add_garbage_roots(analysis, &entries));

@@ -141,9 +141,12 @@ static void fetch_targets(const struct finder *finder, allocation_id id)
 /* Whether the reference does not hold its target. */
 static inline bool is_void(const struct finder *finder, allocation_id id, allocation_id target)
 {
-	const struct bitmap *regions = finder->input->regions;
+	const struct bitmap *regions = finder->input->regions, *own = finder->input->own;
 
-	return regions && id < finder->first_root && bitmap_get(regions, target);
+	if (id >= finder->first_root)
+		return false;
+	return (regions && bitmap_get(regions, target)) ||
+	       (own && bitmap_get(own, target) && !bitmap_get(own, id));
 }
 
 static void count_source(struct finder *finder, allocation_id id)

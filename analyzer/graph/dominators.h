@@ -46,6 +46,7 @@ struct dominators_input {
 	const struct allocation_index *index;
 	struct dominator_roots roots;
 	const struct bitmap *regions; /* what only roots hold; or NULL */
+	const struct bitmap *own;     /* see embedding.h: held by roots and by these; or NULL */
 	const struct bitmap *entries; /* used allocations */
 	/* Used ones, too. In neither is garbage, and what only that holds. */
 	const struct bitmap *anchored, *leaked;

@@ -173,13 +173,15 @@ static struct error *add_between(struct finder *finder, struct top *top, allocat
 
 static struct error *add_sources(struct finder *finder, uint32_t number, struct edges sources)
 {
+	const struct bitmap *own = variables_own(finder->input->variables);
+
 	for (size_t i = 0; i < sources.count; i++) {
 		struct top *top = &finder->result->tops.items[number];
 		allocation_id id = sources.targets[i];
 		const struct source *source =
 			table_find(&finder->sources, id, item, item->id == id);
 
-		if (!source)
+		if (!source || (own && bitmap_get(own, top->id) && !bitmap_get(own, id)))
 			continue;
 		if (source->variable != NO_ROOT)
 			TRY(array_append(

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/table.h"
 #include "analyzer/base/text.h"
+#include "analyzer/graph/embedding.h"
 #include "analyzer/runtimes/runtimes.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ struct variables {
 	ARRAY(uint8_t) ranks;
 	ARRAY(uint32_t) offsets;
 	ARRAY(allocation_id) targets;
-	struct bitmap regions; /* empty if there are none */
+	struct bitmap regions, own; /* empty if there are none */
 };
 
 /* Anchors come by kind and address, so the last variable is often the next, too. */
@@ -69,6 +70,7 @@ void variables_destroy(struct variables *variables)
 	array_release(&variables->offsets);
 	array_release(&variables->targets);
 	bitmap_deinit(&variables->regions);
+	bitmap_deinit(&variables->own);
 	free(variables);
 }
 
@@ -449,6 +451,16 @@ struct error *variables_create(const struct variables_input *input, struct varia
 		.runs.memory.account = input->account,
 		.found.memory.account = input->account,
 	};
+	const struct embedding_input embedding = {
+		.image = input->image,
+		.program = input->program,
+		.runtimes = input->runtimes,
+		.roots = input->roots,
+		.graph = input->graph,
+		.index = input->index,
+		.account = input->account,
+		.progress = input->progress,
+	};
 
 	if (!variables)
 		return &error_no_memory;
@@ -456,6 +468,7 @@ struct error *variables_create(const struct variables_input *input, struct varia
 	variables->list.memory.account = variables->ranks.memory.account =
 		variables->offsets.memory.account = variables->targets.memory.account =
 			input->account;
+	TRY(embedding_find(&embedding, &variables->own));
 	TRY(add_languages(&finder));
 	roots_visit(input->roots, input->targets, visit_anchor, &finder);
 	if (finder.error)
@@ -478,6 +491,11 @@ const struct variable *variables_at(const struct variables *variables, size_t nu
 const struct bitmap *variables_regions(const struct variables *variables)
 {
 	return variables->regions.count ? &variables->regions : NULL;
+}
+
+const struct bitmap *variables_own(const struct variables *variables)
+{
+	return variables->own.count ? &variables->own : NULL;
 }
 
 struct dominator_roots variables_roots(const struct variables *variables)

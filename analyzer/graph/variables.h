@@ -48,10 +48,13 @@ struct variables_input {
 	const struct program *program;
 	const struct runtimes *runtimes;
 	const struct roots *roots;
+	const struct graph *graph;
+	const struct allocation_index *index;
 	const struct bitmap *targets;  /* the allocations that count */
 	const struct bitmap *anchored; /* of these, those that a root leads to */
 	struct debug *debug;
 	struct memory_account *account;
+	struct progress *progress;
 };
 
 struct error *variables_create(const struct variables_input *input, struct variables **ret);
@@ -67,6 +70,9 @@ struct dominator_roots variables_roots(const struct variables *variables);
 
 /* Parts of regions, which only the variable holds that is the region; NULL: there are none. */
 const struct bitmap *variables_regions(const struct variables *variables);
+
+/* What a program that embeds a language has for itself, see embedding.h; NULL: it embeds none. */
+const struct bitmap *variables_own(const struct variables *variables);
 
 static inline bool variables_in_region(const struct variables *variables, allocation_id id)
 {

@@ -45,12 +45,33 @@ static bool has_symbol(const struct program *program, const char *names)
 	return false;
 }
 
+static bool has_module(const char *names, const struct program *program)
+{
+	for (size_t i = 0; i < program->module_count; i++)
+		if (path_has(program->modules[i].path, names))
+			return true;
+	return false;
+}
+
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program)
 {
-	for (size_t i = 0; runtime->modules && i < program->module_count; i++)
-		if (path_has(program->modules[i].path, runtime->modules))
+	const char *names = runtime->modules;
+
+	return names && (has_module(names, program) || has_symbol(program, names));
+}
+
+bool runtimes_are_embedded(const struct runtimes *list, const struct program *program,
+			   const struct module *executable)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct object_space *space = list->spaces[i];
+		const char *modules = space->runtime->modules;
+
+		if (space->has_objects && space->runtime->find_globals && modules &&
+		    has_module(modules, program) && !path_has(executable->path, modules))
 			return true;
-	return runtime->modules && has_symbol(program, runtime->modules);
+	}
+	return false;
 }
 
 static void close_space(struct object_space *space)

@@ -83,6 +83,13 @@ const char *runtimes_collecting(const struct runtimes *list);
 /* Say how the object is kept, as what follows "it is". False: that is not known. */
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size);
 
+/*
+ * Whether the executable is a program of its own that has loaded one of the languages, whose
+ * objects are known, as a library.
+ */
+bool runtimes_are_embedded(const struct runtimes *list, const struct program *program,
+			   const struct module *executable);
+
 /* See the slots of those names. All numbers of classes are of one of the runtimes. */
 uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id);
 bool runtimes_have_class(const struct runtimes *list, uint64_t number);

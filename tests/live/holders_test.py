@@ -5,11 +5,20 @@ list, tables below a table, a cache and a list of Python. Each program says how 
 them holds.
 """
 
+import shutil
 import textwrap
 import unittest
 
-from harness import LiveTest, ask, rows, snap, tables
+from harness import LiveTest, ask, rows, run, snap, tables
 
+CXX = """
+#include <map>
+#include <regex>
+#include <string>
+int main() { std::map<std::string, std::regex> all; return all.empty(); }
+"""
+WRAP = 'python held = [gdb.objfiles(), gdb.lookup_static_symbol("main")]'
+WAIT = 'python import time; print("ready", flush=True); time.sleep(1e6)'
 PYTHON = """
 import sys, time
 
@@ -289,6 +298,21 @@ class HoldersTest(LiveTest):
         held = {row["name"]: row["retained"] for row in
                 rows_of("SELECT name, retained FROM variable WHERE kind = 'stack'", core)}
         self.assertGreater(held["serve.<locals>.batch"], truth["batch"] * 0.99)
+
+    def test_objects_hold_nothing_of_the_program_that_embeds_their_language(self):
+        """gdb reads the symbols of a program; whether scripts look at these makes no difference."""
+        if not shutil.which("gdb") or run("gdb", "-nx", "-batch", "-ex", "python 1").stderr:
+            self.skipTest("there is no gdb with Python")
+        program = self.compile("read", text=CXX, compiler="c++", flags=("-g", "-O0"))
+        held = []
+        for words in ([], ["-ex", WRAP]):
+            process = self.start(["gdb", "-q", "-nx", "-readnow", *words, "-ex", WAIT, program])
+            core = snap(process, self.path("core"))
+            table, = tables("-q", core, "sql", "SELECT name, retained FROM variable").values()
+            held.append({row["name"]: row["retained"] for row in table})
+        alone, wrapped = (each["globals of python"] for each in held)
+        self.assertAlmostEqual(wrapped / alone, 1, delta=0.15)
+        self.assertGreater(held[1]["static data of gdb"], alone / 2)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,16 @@
 
 #include "tests/analyzer/graph/made_world.h"
 
-/* The members are anchored; regions may be NULL. */
-static struct error *find_with(struct world *world, struct dominator_roots roots,
-			       const struct bitmap *regions, struct graph **spent,
-			       struct dominators **ret)
+/* The members are anchored; regions and own may be NULL. */
+static struct error *find_all(struct world *world, struct dominator_roots roots,
+			      const struct bitmap *regions, const struct bitmap *own,
+			      struct graph **spent, struct dominators **ret)
 {
 	const struct dominators_input input = {
 		.graph = &world->graph,
 		.roots = roots,
 		.regions = regions,
+		.own = own,
 		.spent = spent,
 		.index = world->index,
 		.entries = &world->roots,
@@ -22,6 +23,19 @@ static struct error *find_with(struct world *world, struct dominator_roots roots
 
 	TRY(dominators_create(&input, ret));
 	return dominators_find_positions(*ret);
+}
+
+static struct error *find_with(struct world *world, struct dominator_roots roots,
+			       const struct bitmap *regions, struct graph **spent,
+			       struct dominators **ret)
+{
+	return find_all(world, roots, regions, NULL, spent, ret);
+}
+
+static struct error *find_with_own(struct world *world, struct dominator_roots roots,
+				   const struct bitmap *own, struct dominators **ret)
+{
+	return find_all(world, roots, NULL, own, NULL, ret);
 }
 
 static struct error *find_below(struct world *world, struct dominator_roots roots,
@@ -143,6 +157,28 @@ TEST(only_its_root_holds_what_is_in_a_region)
 	assert_int_equal(held_by_root(tree, 0), 8 + 9 + 10);
 	assert_int_equal(held_by_root(tree, 1), 11 + 12 + 13);
 	assert_true(dominates(tree, 0, 2));
+}
+
+/* a is an object of the language that b leads to; c to e are of the program that embeds it. */
+TEST(what_a_program_has_for_itself_is_not_held_by_objects)
+{
+	static const uint32_t offsets[] = { 0, 1, 2 };
+	static const allocation_id targets[] = { 1, 3 };
+	static const uint8_t ranks[] = { 0, 1 };
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+	_cleanup_(bitmap_deinit) struct bitmap own = { 0 };
+
+	world_draw(&world, "b>a a>c d>c c>e d>a");
+	assert_no_error(bitmap_init(&own, 5, &world.account));
+	bitmap_set(&own, 2);
+	bitmap_set(&own, 3);
+	bitmap_set(&own, 4);
+	assert_no_error(find_with_own(
+		&world, (struct dominator_roots){ 2, ranks, offsets, targets }, &own, &tree));
+	assert_int_equal(held_by_root(tree, 0), 8 + 9);
+	assert_int_equal(held_by_root(tree, 1), 10 + 11 + 12);
+	assert_true(dominates(tree, 2, 4));
 }
 
 TEST(what_roots_of_one_rank_lead_to_is_held_by_neither)

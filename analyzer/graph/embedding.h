@@ -1,0 +1,31 @@
+/*
+ * What a program has for itself that embeds a language as a library.
+ *
+ * Objects of the language wrap structures of the program, and so lead to much of it; but that is
+ * held by the program's own static data, whether there are such objects or not.
+ */
+#ifndef ANALYZER_GRAPH_EMBEDDING_H
+#define ANALYZER_GRAPH_EMBEDDING_H
+
+#include "analyzer/graph/graph.h"
+#include "analyzer/graph/roots.h"
+
+/* All borrowed. */
+struct embedding_input {
+	const struct image *image;
+	const struct program *program;
+	const struct runtimes *runtimes; /* whose objects are known */
+	const struct roots *roots;
+	const struct graph *graph;
+	const struct allocation_index *index;
+	struct memory_account *account;
+	struct progress *progress;
+};
+
+/*
+ * Find the allocations to which the executable's static data leads without an object of the
+ * language. ret is all zeros, and stays so if the program embeds none.
+ */
+struct error *embedding_find(const struct embedding_input *input, struct bitmap *ret);
+
+#endif
