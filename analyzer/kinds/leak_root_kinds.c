@@ -38,6 +38,7 @@ static bool is_pointer(const struct analysis *analysis, uint64_t word)
 	       program_find_module(analysis_program(analysis), word);
 }
 
+/* The last word may be none that the program asked for: old contents stand there. */
 static struct words read_words(const struct analysis *analysis, allocation_id id, uint64_t size)
 {
 	const struct image *image = analysis_image(analysis);
@@ -45,7 +46,7 @@ static struct words read_words(const struct analysis *analysis, allocation_id id
 	const uint64_t start = allocation_start(analysis_index(analysis), id);
 	struct words words = { 0 };
 
-	for (unsigned int i = 0; i < WORDS_LOOKED_AT && (i + 1) * word_size <= size; i++) {
+	for (unsigned int i = 0; i < WORDS_LOOKED_AT && (i + 2) * word_size <= size; i++) {
 		uint64_t word;
 
 		if (!image_read_word(image, start + (uint64_t)i * word_size, &word) || word == 0)
