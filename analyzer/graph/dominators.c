@@ -1,6 +1,7 @@
 #include "analyzer/graph/dominators.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/graph/embedding.h"
 
 #include <assert.h>
 
@@ -141,12 +142,12 @@ static void fetch_targets(const struct finder *finder, allocation_id id)
 /* Whether the reference does not hold its target. */
 static inline bool is_void(const struct finder *finder, allocation_id id, allocation_id target)
 {
-	const struct bitmap *regions = finder->input->regions, *own = finder->input->own;
+	const struct bitmap *regions = finder->input->regions;
 
 	if (id >= finder->first_root)
 		return false;
 	return (regions && bitmap_get(regions, target)) ||
-	       (own && bitmap_get(own, target) && !bitmap_get(own, id));
+	       embedding_is_void(finder->input->own, id, target);
 }
 
 static void count_source(struct finder *finder, allocation_id id)

@@ -28,4 +28,11 @@ struct embedding_input {
  */
 struct error *embedding_find(const struct embedding_input *input, struct bitmap *ret);
 
+/* Whether the source, which is not the program's own, refers to what is: it does not hold that. */
+static inline bool embedding_is_void(const struct bitmap *own, allocation_id source,
+				     allocation_id target)
+{
+	return own && bitmap_get(own, target) && !bitmap_get(own, source);
+}
+
 #endif

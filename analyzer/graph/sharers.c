@@ -2,6 +2,7 @@
 
 #include "analyzer/base/sort.h"
 #include "analyzer/base/table.h"
+#include "analyzer/graph/embedding.h"
 
 #include <stdlib.h>
 
@@ -181,7 +182,7 @@ static struct error *add_sources(struct finder *finder, uint32_t number, struct 
 		const struct source *source =
 			table_find(&finder->sources, id, item, item->id == id);
 
-		if (!source || (own && bitmap_get(own, top->id) && !bitmap_get(own, id)))
+		if (!source || embedding_is_void(own, id, top->id))
 			continue;
 		if (source->variable != NO_ROOT)
 			TRY(array_append(
