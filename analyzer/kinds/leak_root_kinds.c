@@ -32,12 +32,6 @@ void leak_root_kinds_deinit(struct leak_root_kinds *kinds)
 	array_release(&kinds->samples);
 }
 
-static bool is_pointer(const struct analysis *analysis, uint64_t word)
-{
-	return allocation_find(analysis_index(analysis), word) != NO_ALLOCATION ||
-	       program_find_module(analysis_program(analysis), word);
-}
-
 /* The last word may be none that the program asked for: old contents stand there. */
 static struct words read_words(const struct analysis *analysis, allocation_id id, uint64_t size)
 {
@@ -51,7 +45,7 @@ static struct words read_words(const struct analysis *analysis, allocation_id id
 
 		if (!image_read_word(image, start + (uint64_t)i * word_size, &word) || word == 0)
 			continue;
-		if (is_pointer(analysis, word))
+		if (nameless_is_pointer(analysis, word))
 			words.pointers |= (uint8_t)(1 << i);
 		else
 			words.numbers |= (uint8_t)(1 << i);

@@ -538,7 +538,7 @@ char *nameless_path(const struct nameless *nameless, allocation_id id)
 
 enum word_kind { WORD_ZERO, WORD_NUMBER, WORD_POINTER, WORD_KINDS };
 
-static bool is_pointer(const struct analysis *analysis, uint64_t word)
+bool nameless_is_pointer(const struct analysis *analysis, uint64_t word)
 {
 	return allocation_find(analysis_index(analysis), word) != NO_ALLOCATION ||
 	       program_find_module(analysis_program(analysis), word);
@@ -558,7 +558,7 @@ static enum word_kind judge_words(const struct analysis *analysis, const allocat
 				     allocation_start(index, ids[i]) + offset, &word) ||
 		    word == 0)
 			counts[WORD_ZERO]++;
-		else if (is_pointer(analysis, word))
+		else if (nameless_is_pointer(analysis, word))
 			counts[WORD_POINTER]++;
 		else
 			counts[WORD_NUMBER]++;
@@ -615,7 +615,7 @@ static bool starts_with_text(const struct analysis *analysis, allocation_id id, 
 		return false;
 	memcpy(ret->bytes, bytes, ret->size);
 	for (size_t i = 0; i + word_size <= ret->size; i += word_size)
-		if (is_pointer(analysis, load_word(bytes + i, word_size)))
+		if (nameless_is_pointer(analysis, load_word(bytes + i, word_size)))
 			memset(ret->bytes + i, 0, word_size);
 	while (ret->size > 0 && ret->bytes[ret->size - 1] == '\0')
 		ret->size--;

@@ -41,6 +41,9 @@ kind_key nameless_plain(const struct nameless *nameless, kind_key key);
 char *nameless_holder(const struct nameless *nameless, kind_key key);
 char *nameless_path(const struct nameless *nameless, allocation_id id);
 
+/* Whether the word is an address in a heap or a module. */
+bool nameless_is_pointer(const struct analysis *analysis, uint64_t word);
+
 /*
  * What the first words of some allocations of one size are, as "[int, 0 x3, ptr, ...]"; of text,
  * the start, or "text" without content. "" if there are none.
