@@ -47,7 +47,10 @@ static struct error *tree_run(struct analysis *analysis, const void *arguments,
 	owner_tree_write(analysis, &frames, &tree->limits, report);
 	rows_total(report, rows_noun(&tree->selection.query),
 		   allocations_total(analysis_index(analysis), &members.set));
-	return rows_likely_held(report, analysis, &members.set, "leaked allocations");
+	/* All of memory is searched for disguised pointers only where leaks were asked for. */
+	return bitmap_within(&members.set, analysis_leaked(analysis))
+		       ? rows_likely_held(report, analysis, &members.set, "leaked allocations")
+		       : NULL;
 }
 
 static const struct argp_option options[] = {
