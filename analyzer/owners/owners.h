@@ -47,7 +47,7 @@ struct owner_node {
 	struct owner_amount total[MEASURES]; /* with all nodes below */
 };
 
-enum { MOST_DEPTH = 64, MOST_NODES = 1 << 18 };
+enum { MOST_DEPTH = 64, MOST_NODES = 1 << 16 };
 
 struct owners {
 	struct owner_names names;

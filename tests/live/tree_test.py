@@ -9,7 +9,7 @@ import unittest
 
 from harness import LiveTest, ask, snap, tables
 
-MOST_NODES = 1 << 18  # of analyzer/owners/owners.h
+MOST_NODES = 1 << 16  # of analyzer/owners/owners.h
 
 
 class TreeTest(LiveTest):
