@@ -50,7 +50,7 @@ __attribute__((target("avx2"))) static inline uint32_t find_failing(const struct
 	const __m256i nibble = _mm256_set1_epi8(15);
 	__m256i groups = _mm256_set1_epi8(-1), zero = _mm256_setzero_si256();
 
-	for (size_t i = 0; i < UPPER_BYTES; i++) {
+	for (size_t i = UPPER_BYTES; i-- > 0;) {
 		__m256i row = _mm256_loadu_si256((const void *)(bytes + FIRST_BYTE + i));
 		__m256i low = _mm256_and_si256(row, nibble);
 		__m256i high = _mm256_and_si256(_mm256_srli_epi16(row, 4), nibble);
@@ -58,6 +58,9 @@ __attribute__((target("avx2"))) static inline uint32_t find_failing(const struct
 		low = _mm256_shuffle_epi8(tables->low[i], low);
 		high = _mm256_shuffle_epi8(tables->high[i], high);
 		groups = _mm256_and_si256(groups, _mm256_and_si256(low, high));
+		/* Of most texts and numbers, the uppermost byte is in no group. */
+		if (_mm256_testz_si256(groups, groups))
+			return UINT32_MAX;
 	}
 	return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(groups, zero));
 }
