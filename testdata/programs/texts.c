@@ -1,16 +1,19 @@
 /*
- * Allocations that hold text, and others that look much like it: for each a line "text ADDRESS" or
- * "other ADDRESS".
+ * Allocations that hold text, and others that look much like it: for each a line "text ADDRESS",
+ * "wide ADDRESS" if its characters are wide, or "other ADDRESS". "letters ADDRESS" has numbers that
+ * nobody can tell from wide text.
  */
 #include "truth.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uchar.h>
+#include <wchar.h>
 
 enum { COUNT = 200 };
 
-static void *volatile kept[COUNT * 16];
+static void *volatile kept[COUNT * 24];
 static size_t kept_count;
 
 static void *keep(const char *word, void *block)
@@ -129,12 +132,50 @@ static OUT_OF_LINE void make_chain(void)
 	}
 }
 
+static void keep_wide(const wchar_t *text)
+{
+	keep("wide", wcsdup(text));
+}
+
+/* Of UTF-16. */
+static void keep_narrow(const char16_t *text, size_t size, size_t room)
+{
+	memcpy(keep("wide", calloc(1, size + room)), text, size);
+}
+
+static OUT_OF_LINE void make_wide(void)
+{
+	struct counters {
+		int counts[12];
+		void *next;
+	};
+	wchar_t text[64];
+
+	for (int i = 0; i < COUNT; i++) {
+		int *points = keep("other", calloc(20, sizeof(*points)));
+		int16_t *samples = keep("other", calloc(40, sizeof(*samples)));
+		struct counters *counters = keep("other", calloc(1, sizeof(*counters)));
+
+		swprintf(text, sizeof(text) / sizeof(*text), L"line %d of the history", i);
+		keep_wide(text);
+		keep_narrow(u"a name of UTF-16", sizeof(u"a name of UTF-16"), (size_t)(i % 40));
+		for (int j = 0; j < 20; j++)
+			points[j] = 20 + (i + j) % 40;
+		for (int j = 0; j < 24; j++)
+			samples[j] = (int16_t)(100 * (j % 7) - 20 * i);
+		for (int j = 0; j < 8; j++)
+			counters->counts[j] = 'a' + (i * j) % 26;
+		counters->next = kept[0];
+	}
+	keep_wide(L"\u00c4rger in K\u00f6ln, Stra\u00dfe 5");
+}
+
 static OUT_OF_LINE void make_numbers(void)
 {
 	uint32_t state = 1;
 
 	for (int i = 0; i < COUNT; i++) {
-		uint32_t *characters = keep("other", calloc(12, sizeof(*characters)));
+		uint32_t *characters = keep("letters", calloc(12, sizeof(*characters)));
 		double *numbers = keep("other", calloc(4, sizeof(*numbers)));
 		unsigned char *bytes = keep("other", calloc(1, 40));
 		long *number = keep("other", calloc(1, 24));
@@ -159,6 +200,7 @@ int main(void)
 	make_structures();
 	make_chain();
 	make_numbers();
+	make_wide();
 	fflush(stdout);
 	truth_ready();
 }

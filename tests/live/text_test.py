@@ -26,7 +26,9 @@ class TextTest(LiveTest):
         core, truth = self.core(*flags)
         found = addresses("-q", core, "enumerate", "used", "%String")
         self.assertEqual(truth["text"] - found, set())
-        self.assertEqual(truth["other"] & found, set())
+        self.assertEqual((truth["other"] | truth["letters"]) & found, set())
+        wide = addresses("-q", core, "enumerate", "used", "%WideString")
+        self.assertEqual(wide - truth["letters"], truth["wide"])
         rows = [row for row in tables("-q", core, "summarize",
                                       "used")["group"]
                 if row.get("group") == "Strings"]

@@ -9,6 +9,7 @@
  */
 #include "analyzer/base/text.h"
 #include "analyzer/classify/classifier.h"
+#include "analyzer/classify/text_words.h"
 
 enum {
 	CERTAIN_LENGTH = 8,    /* of text in a block of any size */
@@ -16,34 +17,7 @@ enum {
 	MOST_ROOM = 24,	       /* behind text that fills its block */
 	LEAST_ROW = 4,	       /* of letters between zeros */
 	MOST_INSPECTED = 4096, /* bytes */
-	STALE_WORDS = 4,       /* in which an allocator may have left links */
 };
-
-/* Whether a word of characters is an address at the same time. */
-static bool is_address_too(struct reader *reader, uint64_t word)
-{
-	static const uint64_t LEAST = 1 << 16;
-
-	return word >= LEAST && image_may_address(reader->image, word) &&
-	       image_find(reader->image, word);
-}
-
-/*
- * What the allocator left in the first words of a block, links of its lists, by bit. Text overwrote
- * the first of them, but it puts two of a kind there: ask of the second one as if it were both.
- */
-static unsigned int find_stale(struct reader *reader, const struct subject *subject)
-{
-	uint64_t words[STALE_WORDS] = { 0 }, start = subject->range.start;
-	const unsigned int word = reader->word;
-	unsigned int stale;
-
-	for (unsigned int i = 0; i < STALE_WORDS && (i + 1) * word <= subject->size; i++)
-		words[i] = load_word(subject->bytes + i * word, word);
-	stale = allocation_stale_links(reader->index, start, words);
-	words[0] = words[1];
-	return stale | (allocation_stale_links(reader->index, start, words) & ~1u);
-}
 
 static bool is_ascii_letter(uint8_t byte)
 {
@@ -101,19 +75,6 @@ static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64
 	return is_plain(subject, offset, size);
 }
 
-/* Whether a word of [start, size) is an address, but no link of the allocator. */
-static bool has_address(struct reader *reader, const struct subject *subject, uint64_t start,
-			uint64_t size, unsigned int stale)
-{
-	const unsigned int word = reader->word;
-
-	for (uint64_t i = start; i + word <= size; i += word)
-		if (!(i / word < STALE_WORDS && stale >> i / word & 1) &&
-		    is_address_too(reader, load_word(subject->bytes + i, word)))
-			return true;
-	return false;
-}
-
 /* Whether a letter or two overwrote the low bytes of the first of two links into the same list. */
 static bool cuts_link(const struct subject *subject, uint64_t length, unsigned int stale,
 		      unsigned int word)
@@ -144,11 +105,11 @@ static void inspect_text(struct reader *reader, const struct subject *subject)
 	    (length < CERTAIN_LENGTH && range_size(subject->range) > CERTAIN_LENGTH + MOST_ROOM) ||
 	    (length == size ? size < MOST_INSPECTED : subject->bytes[length] != 0))
 		return;
-	stale = find_stale(reader, subject);
+	stale = text_find_stale(reader, subject);
 	if (!(stale & 1) && is_long_enough(subject, length, stale, word) &&
 	    !mixes_scripts(subject->bytes, length) &&
 	    is_rest_plain(subject, length, size, stale, word) &&
-	    !has_address(reader, subject, length < LEAST_LENGTH ? word : 0, size, stale))
+	    !text_has_address(reader, subject, length < LEAST_LENGTH ? word : 0, size, stale))
 		reader_claim(reader, subject->id, 0);
 }
 

@@ -1,5 +1,8 @@
 #include "analyzer/classify/reference_judge.h"
 
+#include <string.h>
+#include <uchar.h>
+
 #include "tests/analyzer/world.h"
 
 /*
@@ -266,6 +269,28 @@ TEST(text_is_all_that_a_string_holds)
 	PUT(&classified, at(6), UINT64_C(0x6c6c6548));
 	classify(&classified);
 	ASSERT_PATTERNS(&classified, 0, "String", NULL, NULL, "String", NULL, "String");
+}
+
+/* Small numbers, texts without an end, and structures with wide text in front. */
+TEST(wide_text_ends_and_leads_nowhere)
+{
+	static const wchar_t wide[] = L"wide number 7";
+	static const char16_t narrow[] = u"UTF-16 number 17", longer[] = u"UTF-16 number 17 of 20";
+	static const uint32_t numbers[] = { 'a', 'a', 'b', 'b', 'a', 'a', 'b', 'b', 'a', 0 };
+	static const uint32_t small[] = { 9, 8, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 0 };
+	_cleanup_(classified_deinit) struct classified classified;
+
+	classified_init(&classified, LIBC_PATH);
+	memcpy(core_at(&classified.world.core, at(0), sizeof(wide)), wide, sizeof(wide) - 8);
+	memcpy(core_at(&classified.world.core, at(1), sizeof(narrow)), narrow, sizeof(narrow));
+	memcpy(core_at(&classified.world.core, at(2), sizeof(narrow)), narrow, sizeof(narrow));
+	PUT(&classified, at(2) + 40, at(20));
+	memcpy(core_at(&classified.world.core, at(3), sizeof(numbers)), numbers, sizeof(numbers));
+	memcpy(core_at(&classified.world.core, at(4), sizeof(small)), small, sizeof(small));
+	memcpy(core_at(&classified.world.core, at(5), sizeof(longer)), longer, sizeof(longer));
+	PUT(&classified, at(5) + 48, at(20));
+	classify(&classified);
+	ASSERT_PATTERNS(&classified, 0, "WideString", "WideString", NULL, NULL, NULL, "WideString");
 }
 
 TEST(string_of_libcxx_begins_by_its_size)
