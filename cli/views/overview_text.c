@@ -219,6 +219,23 @@ static size_t widest(const struct screen_rows *rows, size_t column, const char *
 	return most;
 }
 
+/* Leave out what tells least: "(anonymous namespace)::", and a library's version behind ".so". */
+static void leave_out_least(char *text)
+{
+	static const char anonymous[] = "(anonymous namespace)::", library[] = ".so";
+	char *found, *behind;
+
+	while ((found = strstr(text, anonymous)) != NULL) {
+		behind = found + strlen(anonymous);
+		memmove(found, behind, strlen(behind) + 1);
+	}
+	for (found = text; (found = strstr(found, library)) != NULL;) {
+		found += strlen(library);
+		behind = found + strspn(found, ".0123456789");
+		memmove(found, behind, strlen(behind) + 1);
+	}
+}
+
 static struct error *shorten(struct screen_rows *rows, size_t column, size_t width)
 {
 	for (size_t i = 0; i < rows->count; i++) {
@@ -226,6 +243,8 @@ static struct error *shorten(struct screen_rows *rows, size_t column, size_t wid
 
 		if (!text)
 			continue;
+		if (text_width(text, strlen(text)) > width)
+			leave_out_least(text);
 		rows->list[i].texts[column] = text_shortened(text, width);
 		free(text);
 		if (!rows->list[i].texts[column])
