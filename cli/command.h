@@ -14,7 +14,7 @@
 
 #include <argp.h>
 
-/* What stands in a command's words, for completion and help. */
+/* The kinds of words that a command takes, for completion and help. */
 enum word_kind {
 	WORD_NONE,
 	WORD_SET,    /* a set and what it takes, then one word to narrow it */
@@ -30,7 +30,7 @@ enum word_kind {
 /* The front end that runs a command; only cli/ knows what is in it. */
 struct session;
 
-/* Where the value of a switch goes in a command's arguments, if that is all there is to it. */
+/* The field of a command's arguments that a switch sets, for switches that need no code. */
 struct switch_place {
 	int key;
 	enum { PLACE_FLAG, PLACE_TEXT, PLACE_COUNT, PLACE_SIZE, PLACE_ADDRESS } kind;
@@ -60,7 +60,7 @@ struct command {
 	const char *choices;
 	const struct argp_option *options;     /* its switches, or NULL */
 	const struct argp_option *own_options; /* beside options that others share; or NULL */
-	/* Those that parse() does not see, up to a key of 0; or NULL. */
+	/* Options that parse() does not see, ended by a key of 0; or NULL. */
 	const struct switch_place *places;
 
 	/*
@@ -75,7 +75,7 @@ struct command {
 	 */
 	bool (*shorten)(void *arguments, uint64_t count);
 	bool sums_up; /* its lines are sums: in a pipe and a file, too, the largest are enough */
-	size_t arguments_size;		  /* of what parse fills in, zeroed before */
+	size_t arguments_size;		  /* of the struct that parse fills in, zeroed before */
 	void (*release)(void *arguments); /* frees what parse took; or NULL */
 
 	/* Its answer tells contents of memory, whatever is left out of it. */

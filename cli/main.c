@@ -24,7 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* That no file of that name can be read is wrong usage; that it cannot be analysed is not. */
+/* A file that cannot be opened is wrong usage; one that cannot be analysed is not. */
 static struct error *check_readable(const struct options *options)
 {
 	const char *path = options->core;
@@ -114,7 +114,7 @@ static struct error *compare(struct session *session, const struct options *opti
 	return error;
 }
 
-/* Who gives no commands at all gets an overview. */
+/* Without any commands, show an overview. */
 static struct error *run_input(struct session *session)
 {
 	struct error *error = script_run(session, "standard input", stdin);
@@ -124,7 +124,7 @@ static struct error *run_input(struct session *session)
 	return error;
 }
 
-/* What shows the first screen and asks. */
+/* True if the first screen is shown and a prompt follows. */
 static bool begins_with_screen(const struct session *session, const struct options *options)
 {
 	return options->given_count + options->word_count == 0 && isatty(STDIN_FILENO) &&
@@ -157,7 +157,7 @@ static bool is_plea_for_help(const struct options *options)
 	       access(options->core, F_OK) < 0;
 }
 
-/* Where output goes, and how. */
+/* Set the format and files of the output. */
 static struct error *open_reports(struct session *session, const struct options *options)
 {
 	if (options->format)
@@ -291,7 +291,7 @@ static int look_into_core(int count, char **arguments)
 	return session_interrupted(&session) ? EXIT_INTERRUPTED : status;
 }
 
-/* What heapcore does besides looking into cores, by its first argument that is no option. */
+/* Modes that do not open a core, chosen by the first argument that is no option. */
 static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);

@@ -108,7 +108,7 @@ static error_t add_given(struct options *options, const char *text, bool is_file
 		       : 0;
 }
 
-/* What is wrong, in words that are escaped. */
+/* Report a usage error; its text is escaped. */
 static error_t refuse(struct argp_state *state, struct error *error)
 {
 	argp_error(state, "%s", error_message(error));
@@ -158,7 +158,7 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 	return error ? refuse(state, error_wrap(error, "--max-memory")) : 0;
 }
 
-/* Of a command that may stand in front of CORE. */
+/* True if the command may stand in front of CORE. */
 static bool takes_cores(const char *word)
 {
 	return strcmp(word, "diff") == 0 || strcmp(word, "report") == 0 ||
@@ -357,7 +357,7 @@ int options_end(int count, char **arguments)
 	return end < count ? end : count;
 }
 
-/* What was met of CORE and the command, from left to right. */
+/* The parts of the command line seen so far, from left to right. */
 struct met {
 	bool core;		       /* or what stands in its place */
 	bool word;		       /* the first of the command */

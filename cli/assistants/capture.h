@@ -22,7 +22,7 @@ struct error *capture_init(struct capture *capture, size_t most);
 void capture_deinit(struct capture *capture);
 DEFINE_DEINIT(capture_deinit, struct capture)
 
-/* What was written so far; "" if nothing was. */
+/* The text written so far; "" if there is none. */
 const char *capture_text(struct capture *capture);
 
 /* Drop the beginning of a line at the end, if there was more than is kept. */

@@ -12,7 +12,7 @@ struct channel {
 	atomic_bool *interrupted;
 	pthread_t reader;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the fields below */
 	pthread_cond_t changed;
 	json_t *waiting[MOST_WAITING]; /* from the first on, in a circle */
 	size_t first, count;
@@ -135,7 +135,7 @@ static void take_notification(struct channel *channel, const char *method, const
 		cancel(channel, json_object_get(params, "requestId"));
 }
 
-/* What is wrong with a message; NULL: nothing. */
+/* Return the message's mistake, or NULL if it is well-formed. */
 static const char *find_mistake(const json_t *message)
 {
 	const json_t *version = json_object_get(message, "jsonrpc");
@@ -377,7 +377,7 @@ bool channel_next(struct channel *channel, struct request *ret)
 	return message;
 }
 
-/* Whether it was cancelled. */
+/* Returns true if the request was cancelled. */
 static bool end_request(struct channel *channel)
 {
 	bool cancelled;

@@ -19,7 +19,7 @@ enum rpc_code {
 	RPC_METHOD_NOT_FOUND = -32601,
 	RPC_INVALID_PARAMS = -32602,
 	RPC_INTERNAL_ERROR = -32603,
-	/* Of the protocol above it. */
+	/* Defined by MCP, not by JSON-RPC */
 	RPC_RESOURCE_NOT_FOUND = -32002,
 	RPC_UNSUPPORTED_VERSION = -32022,
 };

@@ -83,7 +83,10 @@ const struct argp mcp_parser = {
 	.doc = DOCUMENTATION,
 };
 
-/* What else would be written to standard output goes to standard error. */
+/*
+ * Send other writes to standard output to standard error, so that they do not mix with the
+ * protocol.
+ */
 static struct error *take_output(int *ret)
 {
 	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -100,7 +100,10 @@ static enum rpc_code code_of(const struct error *error, bool is_newest)
 	}
 }
 
-/* What results have since the version of 2026-07-28. What is open may change at any time. */
+/*
+ * Complete a result with the fields that it has since the version of 2026-07-28. It may not be
+ * cached, because the open core may change at any time.
+ */
 static json_t *complete(json_t *result, const struct method *method)
 {
 	json_t *more = json_pack("{s:s, s:{s:o}}", "resultType", "complete", "_meta", SERVER_KEY,
@@ -116,7 +119,7 @@ static json_t *complete(json_t *result, const struct method *method)
 	return result;
 }
 
-/* That of the request; NULL: it tells none. */
+/* The version that the request names, or NULL. */
 static const char *asked_version(const json_t *params)
 {
 	return json_string_value(json_object_get(json_object_get(params, "_meta"), VERSION_KEY));

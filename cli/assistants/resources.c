@@ -1,6 +1,4 @@
-/*
- * What may be read of the core that is open: its report.
- */
+/* Resources: the report of the open core. */
 #include "cli/assistants/server.h"
 
 #include <string.h>

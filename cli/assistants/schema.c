@@ -67,7 +67,7 @@ static struct words words_of(const struct command *command)
 	return words;
 }
 
-/* Those of a file that is written are no part of a tool; there is none today. */
+/* Hide options that write to a file. No tool has one today. */
 static bool is_offered(const struct argp_option *option)
 {
 	return switch_is_shown(option) && !(option->arg && strstr(option->arg, "FILE"));
@@ -189,7 +189,9 @@ static json_t *schema_of_limit(void)
 			 "At most that many rows of a table; 100 without this");
 }
 
-/* Of what was made, of which NULL is a lack of memory. */
+/*
+ * Build an object schema. json_pack() returns NULL if one of its arguments could not be allocated.
+ */
 static json_t *make_object(json_t *properties, json_t *required)
 {
 	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties,
@@ -284,7 +286,7 @@ static struct error *append_switch(struct line *line, const struct argp_option *
 	return option->arg ? append(line, text) : NULL;
 }
 
-/* What is more than words, such as `> file` and `| program`, is refused. */
+/* Split text into words; refuse redirections and pipes, such as `> file` and `| program`. */
 static struct error *append_split(struct line *line, const char *text)
 {
 	_cleanup_(line_deinit) struct line split = { 0 };
@@ -379,7 +381,7 @@ static struct error *append_limit(struct line *line, const struct command *comma
 	return append(line, number);
 }
 
-/* Of the words from the first on none is a switch, whatever it looks like. */
+/* Treat the words from first on as operands, even those that look like switches. */
 static struct error *end_switches(struct line *line, const struct command *command, size_t first)
 {
 	bool looks_like_one = false;

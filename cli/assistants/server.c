@@ -21,7 +21,7 @@ void answer_deinit(struct answer *answer)
 	capture_deinit(&answer->messages);
 }
 
-/* Where a session writes, instead of to standard output. */
+/* Where a session writes instead of to standard output. */
 struct place {
 	struct output output;
 	struct report_file rows;

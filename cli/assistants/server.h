@@ -1,5 +1,5 @@
 /*
- * What an assistant may ask of cores, by the Model Context Protocol.
+ * Model Context Protocol server: the questions that an assistant may ask about cores.
  *
  * One core is open at a time. Its session is that of a prompt, but for where its output goes: a
  * command's text, its rows as JSON, and messages are kept, and become the answer.
@@ -15,7 +15,7 @@
 
 struct server {
 	struct folders folders;
-	struct session session; /* of one core after the other */
+	struct session session; /* reused for one core after the other */
 	struct channel *channel;
 	bool initialized;
 	bool unopened; /* the core named on the command line, so far */
@@ -28,7 +28,7 @@ struct server {
 	double steps, told; /* tasks so far, and what was told last */
 };
 
-/* What a command wrote. */
+/* The output of one command. */
 struct answer {
 	struct capture text, rows, messages;
 	bool failed;
@@ -69,7 +69,7 @@ struct error *resources_read(struct server *server, const json_t *params, json_t
 /* Begin to tell how far a request is, if the params ask for that; NULL: end it. */
 void progress_tell(struct server *server, const json_t *params);
 
-/* What is said with all that comes from a core. */
+/* Warns the assistant that text from a core is untrusted. */
 extern const char untrusted_note[];
 
 #endif

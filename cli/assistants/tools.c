@@ -71,8 +71,8 @@ static json_t *text_item(const char *text)
 }
 
 /*
- * The same JSON with harmful characters, which it has as \u202e and the like, escaped once more:
- * they stay so in the strings that a client reads.
+ * Escape harmful characters twice. JSON already has them as \u202e and the like; with a second
+ * escape they stay escaped in the strings that a client reads.
  */
 static char *keep_escapes(const char *text)
 {
@@ -101,7 +101,7 @@ static json_t *rows_of(struct answer *answer)
 	return rows;
 }
 
-/* What a person would have seen, and what was too much of it. */
+/* The text that a person would see, and a note on how much was cut off. */
 static json_t *text_of(struct answer *answer)
 {
 	const char *messages;

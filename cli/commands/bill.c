@@ -66,7 +66,7 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 		      value_nonzero(shares.garbage), shares.free, shares.overhead);
 }
 
-/* Whether the core told what was resident before it was packed. */
+/* True if packing the core lost which pages were resident. */
 static bool is_lost(const struct image *image)
 {
 	struct image_origin origin = image->origin;

@@ -45,7 +45,7 @@ const struct command command_describe = {
 	.run = describe_run,
 };
 
-/* What the first line says of a leaked allocation depends on its being a leak root. */
+/* A leaked allocation's first line says whether it is a leak root. */
 static struct error *need_for(struct analysis *analysis, allocation_id id, bool is_one)
 {
 	if (!bitmap_get(analysis_leaked(analysis), id))

@@ -192,7 +192,7 @@ static struct owner_amount add_up(const struct export *export)
 	return total;
 }
 
-/* What is in the file, so that it can be compared. */
+/* Report what was written to the file, so that readers can compare. */
 static void tell(const struct export *export, const struct export_arguments *arguments,
 		 struct report *report)
 {

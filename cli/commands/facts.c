@@ -1,6 +1,7 @@
 /*
- * What 'heapcore fleet' keeps of a core: few rows, however large the core is, whose keys join with
- * those of other hosts and builds. As ndjson, they are the input of 'heapcore fleet', too.
+ * The facts that 'heapcore fleet' stores about a core: few rows even for a large core, with keys
+ * that join with those of other hosts and builds. As ndjson, they are also the input of 'heapcore
+ * fleet'.
  */
 #include "analyzer/account/bill.h"
 #include "analyzer/base/text.h"
@@ -16,7 +17,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Those with the most bytes are written; the rest is one row. */
+/* Write the rows with the most bytes; sum up the rest in one row. */
 enum { MOST_KINDS = 100, MOST_LEAKS = 1000 };
 
 enum { BUILD_ID_SIZE = 2 * sizeof(((struct build_id *)0)->bytes) + 1 };

@@ -11,8 +11,8 @@
 struct fragmentation {
 	struct analysis *analysis;
 	const struct fragments *fragments;
-	const struct arena_fragments *total; /* of the arenas below */
-	/* Those that are shown, most free memory first. */
+	const struct arena_fragments *total; /* sum of the arenas below */
+	/* Arenas to show, most free memory first. */
 	const arena_number *arenas;
 	size_t arena_count;
 	uint64_t limit; /* of rows in a table; 0: none */
@@ -212,9 +212,9 @@ static struct error *write_pinnings(const struct fragmentation *fragmentation,
 /* The end of a heap, and the allocation that it cannot shrink past. */
 struct heap_end {
 	arena_number arena;
-	uint64_t size;	      /* of what is free at the end */
+	uint64_t size;	      /* of the free block at the end */
 	allocation_id holder; /* the last that is in use or cached below */
-	uint64_t freed;	      /* what the end would grow by without it */
+	uint64_t freed;	      /* bytes that the end would grow by if it were freed */
 };
 
 static bool is_free_chunk(const struct allocation_index *index, allocation_id id)
@@ -321,7 +321,7 @@ static struct error *write_ends(const struct fragmentation *fragmentation, bool 
 	return error;
 }
 
-/* What is free of the arena and in memory, as far as the dump tells. */
+/* The arena's free bytes that are resident, as far as the dump says. */
 static uint64_t free_in_memory(const struct arena_fragments *numbers)
 {
 	uint64_t away = numbers->inside.absent + numbers->inside.blank + numbers->end.absent +
@@ -386,7 +386,7 @@ static struct error *fragmentation_parse(int key, const char *value, void *outpu
 	return error_create(ERROR_USAGE, "'%s' is one word too many after 'fragmentation'", value);
 }
 
-/* Of which arenas the command tells. */
+/* Choose the arenas to report. */
 static struct error *choose_arenas(const struct analysis *analysis,
 				   const struct fragmentation_arguments *arguments,
 				   arena_number *ret, size_t *ret_count)

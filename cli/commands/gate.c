@@ -84,7 +84,7 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 	report_end_table(report);
 }
 
-/* Those of one cause make a row, where its first kind is. */
+/* Write one row for the leaks of each cause, at the first kind with that cause. */
 static void write_known(struct report *report, const struct leak_kinds *kinds)
 {
 	static const struct table table = TABLE(
@@ -207,10 +207,10 @@ struct gate {
 	struct leak_kinds kinds;
 	struct suppressions suppressions;
 	struct baseline baseline;
-	struct set_total leaked; /* what counts */
+	struct set_total leaked; /* the leaks that count */
 	struct leak_stacks stacks;
 	struct diff *diff; /* with the older core, or NULL */
-	uint64_t *old;	   /* what its checks would say of that, by limit */
+	uint64_t *old;	   /* the older core's values, by limit */
 	struct gate_check *checks;
 	size_t check_count;
 };
@@ -233,7 +233,7 @@ static bool is_incomplete(const struct gate *gate)
 	return findings_incomplete(analysis_findings(gate->analysis));
 }
 
-/* What is wrong with them is said before anything takes long. */
+/* Read the files first, so that mistakes in them are reported before slow work begins. */
 static struct error *read_files(struct gate *gate)
 {
 	const struct gate_options *options = gate->options;
@@ -268,7 +268,7 @@ static struct error *count_class(struct analysis *analysis, const struct kind *k
 	return NULL;
 }
 
-/* What there is in a core, unless leaks are limited. */
+/* The limit's measure in a core, except for limits on leaks. */
 static struct error *measure_size(struct analysis *analysis, const struct gate_limit *limit,
 				  uint64_t *ret)
 {
@@ -411,7 +411,7 @@ static void write_growth(const struct gate *gate, struct report *report)
 	diff_write_kinds(report, &view);
 }
 
-/* What is likely held, and the first of it: it counts only if likely leaks do. */
+/* Write the likely held leaks and the first examples, if likely leaks count. */
 static void write_likely_held(const struct gate *gate, struct report *report)
 {
 	enum { SHOWN = 3 };
@@ -482,7 +482,7 @@ static struct error *conclude(const struct gate *gate)
 	return error_create(ERROR_FOUND, "the gate failed (%s)", rule);
 }
 
-/* What is complete is known only when all that is to be built was built. */
+/* Check completeness last: findings are complete only after all stages are built. */
 static struct error *report_all(struct gate *gate, struct report *report)
 {
 	const struct gate_options *options = gate->options;
@@ -523,7 +523,7 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 	return report_all(&gate, report);
 }
 
-/* Of stacks, as text. */
+/* Limit the stacks shown as text. */
 static bool gate_shorten(void *arguments, uint64_t count)
 {
 	return true;

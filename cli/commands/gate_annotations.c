@@ -34,7 +34,7 @@ static void write_property(FILE *out, const char *text)
 	write_without(out, text, "%:,");
 }
 
-/* Where it is shown beside the source: "file=server.c,line=5,". */
+/* Write the source location where the annotation is shown: "file=server.c,line=5,". */
 static void write_place(FILE *out, const char *source)
 {
 	uint64_t line;

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 
-/* What is limited. */
+/* What a limit applies to. */
 enum gate_measure {
 	MEASURE_LEAKED,
 	MEASURE_LEAKED_BYTES,
@@ -21,7 +21,7 @@ enum gate_measure {
 
 struct gate_measure_facts {
 	const char *name; /* of its switch */
-	const char *noun; /* what is counted; the name of the class follows */
+	const char *noun; /* the unit; the name of the class follows */
 	bool of_leaks, of_class, of_growth;
 };
 

@@ -65,7 +65,9 @@ static struct error *set_caller(struct leak_kind *kind, const struct frame *fram
 	return kind->source ? NULL : &error_no_memory;
 }
 
-/* Who allocated a kind is known better now. */
+/*
+ * Name each leaked kind's callers from the recorded stacks, which are better than reading the code.
+ */
 static struct error *name_callers(struct leak_kinds *kinds, const struct leak_stacks *stacks)
 {
 	for (size_t i = 0; i < kinds->count; i++) {
@@ -154,7 +156,7 @@ static void write_calls(const struct leak_stacks *stacks, const struct leak_stac
 		report->error = error;
 }
 
-/* Those of one leak, the first of count. */
+/* Write the stacks of one leak: count of them, from first on. */
 static void write_leak(const struct leak_stacks *stacks, const struct leak_stack *first,
 		       size_t count, const char *run, struct report *report)
 {

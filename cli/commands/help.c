@@ -1,6 +1,4 @@
-/*
- * What the commands are and how they are used, told from their structs.
- */
+/* Help on the commands, generated from their structs. */
 #include "analyzer/base/text.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/query/query.h"
@@ -101,7 +99,7 @@ static struct error *explain_pattern(struct document *document, const char *name
 	return error;
 }
 
-/* What `let` gave a name to, if there is a dump. */
+/* Explain a name that `let` defined, if there is a dump. */
 static bool explain_named(struct session *session, struct document *document, const char *word)
 {
 	if (!session->analysis || set_find(word) ||

@@ -1,7 +1,4 @@
-/*
- * What the user says about types of allocations: which one it is of, or that it is not of the one
- * that was found.
- */
+/* Lets the user set or reject the type of an allocation. */
 #include "analyzer/base/text.h"
 #include "cli/command.h"
 
@@ -188,7 +185,7 @@ const struct command command_istype = {
 	.run = istype_run,
 };
 
-/* What it is of now, or looks like if it leaked. */
+/* The current type of the allocation; for leaked ones, the likely type. */
 static struct error *find_present(struct analysis *analysis, allocation_id id, struct typed *ret)
 {
 	if (typing_of(analysis_typing(analysis), id, ret))

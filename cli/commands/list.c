@@ -62,7 +62,7 @@ static void write_annotations(struct listing *listing, allocation_id id)
 
 static const struct table allocation_table = LISTED_TABLE("allocation", LISTED "\n");
 
-/* Where annotations or members come in front of the empty line. */
+/* For annotations or members, which follow the row before the empty line. */
 static const struct table open_table = LISTED_TABLE("allocation", LISTED);
 
 static void choose_table(struct listing *listing, bool has_members)
@@ -158,7 +158,7 @@ static struct error *write_allocations(struct listing *listing)
 	TRY(analysis_need(listing->analysis, STAGE_CLASSES));
 	TRY(annotation_rows_init(&listing->annotating, listing->analysis, listing->selection));
 	listing->shows_members = shows_members(listing);
-	/* What members lead to is named, too. */
+	/* Members also show the type that they point to. */
 	TRY(listing->shows_members ? analysis_need_types(listing->analysis)
 				   : kind_need_types(listing->analysis, &members.set));
 	listing->annotating.members = &members;
@@ -254,7 +254,7 @@ const struct command command_list = {
 	.run = list_run,
 };
 
-/* What has no type may be leaked, and look like one. */
+/* An allocation without a type may be leaked and have a likely type. */
 static struct error *need_type(struct listing *listing, allocation_id id)
 {
 	struct analysis *analysis = listing->analysis;

@@ -26,10 +26,10 @@ struct memprof_arguments {
 	bool has_levels, has_objects, has_least; /* they were given */
 };
 
-/* What memprof can be asked for. */
+/* A subcommand of memprof. */
 struct memprof_question {
 	const char *word;
-	const char *operand; /* what stands behind it, or NULL */
+	const char *operand; /* operand of the subcommand, or NULL */
 	struct error *(*run)(struct analysis *analysis, const struct memprof_arguments *arguments,
 			     struct report *report);
 };
@@ -95,7 +95,7 @@ static void write_reaching(const struct reaching *list, size_t count, struct rep
 	report_end_table(report);
 }
 
-/* Those with the fewest objects are left out if there are too many types. */
+/* If there are too many types, leave out those with the fewest objects. */
 static void limit_types(struct analysis *analysis, struct reach_input *input)
 {
 	size_t most = reach_most_groups(input, analysis_image(analysis)->size);
@@ -160,7 +160,7 @@ static struct error *memprof_size(struct analysis *analysis,
 
 enum { OFFSET_SIZE = 40 };
 
-/* What writes the graph, as the flow chart that mermaid draws of it. */
+/* Writes the graph as a flow chart for mermaid. */
 struct chart {
 	struct analysis *analysis;
 	const struct types *types;
@@ -477,7 +477,7 @@ static struct error *take_word(struct memprof_arguments *arguments, const char *
 	return NULL;
 }
 
-/* That a switch is of another question. */
+/* Reject switches of other subcommands. */
 static struct error *check_switches(const struct memprof_arguments *arguments)
 {
 	const struct memprof_question *question = arguments->question;

@@ -92,7 +92,10 @@ static void write_total(const struct object_census *census, struct report *repor
 		      total->blocks, total->bytes + total->block_bytes);
 }
 
-/* What looks like an answer may be none; where answers may be wrong, why was said. */
+/*
+ * Zero rows look like an answer, so say why there may be none. Reasons for wrong answers were
+ * reported already.
+ */
 static void note_none(struct analysis *analysis, const struct object_census *census)
 {
 	const struct runtimes *runtimes = analysis_runtimes(analysis);

@@ -1,6 +1,4 @@
-/*
- * Where to begin: what the core is, and what takes most.
- */
+/* The first screen: what the core is, and what takes most memory. */
 #include "cli/views/overview.h"
 #include "cli/prompt/execute.h"
 #include "cli/views/rows.h"

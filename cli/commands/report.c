@@ -68,10 +68,10 @@ static struct error *run_line(struct analysis *analysis, const char *text, struc
 	return run_words(analysis, line.words, line.count, report);
 }
 
-/* What sections are made of. */
+/* The state shared by the sections of the page. */
 struct page {
 	struct analysis *analysis;
-	struct owners owners; /* of what is used, once it is needed */
+	struct owners owners; /* of used allocations, once needed */
 	struct frames frames;
 	struct owner_tree_limits limits; /* of the tree */
 	bool is_html;
@@ -195,7 +195,7 @@ static struct error *write_sections(struct page *page, const struct report_argum
 	const struct allocation_index *index = analysis_index(page->analysis);
 	uint64_t used = allocations_total(index, allocation_used(index)).bytes;
 
-	/* What is too small to be seen is left out. */
+	/* Leave out nodes that are too small to see. */
 	page->limits = page->is_html ? (struct owner_tree_limits){ 12, 25, used / 2000 }
 				     : (struct owner_tree_limits){ 3, 4, used / 100 };
 	if (!page->is_html)

@@ -33,7 +33,7 @@ static void sql_release(void *output)
 	free(arguments->text);
 }
 
-/* What follows the word on the line; NULL: it is another one. */
+/* The text behind word if the line begins with it, else NULL. */
 static const char *behind(const char *text, const char *word)
 {
 	size_t length = strlen(word);

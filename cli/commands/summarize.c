@@ -175,7 +175,7 @@ static void write_uses(const struct analysis *analysis, const struct set_query *
 	rows_left_out(report, "lines", uses->count, query->limit);
 }
 
-/* What the numbers leave out. */
+/* Note what the numbers do not include. */
 static void write_caveat(const struct analysis *analysis, struct report *report)
 {
 	unsigned int cxx = cxx_find(analysis_image(analysis), analysis_program(analysis));
@@ -376,7 +376,7 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 	report_set(writer->report, "such as", writer->text);
 }
 
-/* Who allocated what leaked and looks like a type, or is known by its size alone. */
+/* Name the code that allocated a leaked kind that has only a likely type or a size. */
 static struct error *find_makers(struct summary_writer *writer, const struct kind_line *line,
 				 char **ret)
 {
@@ -394,8 +394,8 @@ static uint64_t size_of_line(const struct summary_writer *writer, const struct k
 }
 
 /*
- * Whether sizes are all that the parts of the kind differ by: as patterns do, unless objects hold
- * them.
+ * True if the parts of the kind differ by size only: parts of patterns do, unless their holders are
+ * known.
  */
 static bool differs_in_size(const struct kind_group *group, const struct kind_line *lines)
 {
@@ -433,7 +433,7 @@ static struct error *find_sizes(struct summary_writer *writer, const struct kind
 	return NULL;
 }
 
-/* Of one size, only where no line of a part shows it. */
+/* Show a single size only if no line of a part shows it. */
 static void set_sizes(struct report *report, const struct kind_group *group,
 		      const struct kind_line *lines, const struct kind_sizes *sizes)
 {
@@ -504,7 +504,7 @@ static bool says_nothing(const struct summary_writer *writer, const struct kind_
 	       classes_kind(analysis_classes(writer->analysis), signature) == SIGNATURE_UNKNOWN;
 }
 
-/* What is known of strings, and of allocations without a name. */
+/* Add the contents of strings and of allocations without a name. */
 static void set_contents(struct summary_writer *writer, const struct kind_line *line)
 {
 	struct report *report = writer->report;
@@ -520,7 +520,7 @@ static void set_contents(struct summary_writer *writer, const struct kind_line *
 	report_set(report, "shape", *writer->text ? writer->text : NULL);
 }
 
-/* The same with who holds them, and how one of them is reached, where that is known. */
+/* Write a row, with the holders and an example path if they are known. */
 static struct error *write_held(struct summary_writer *writer, const struct kind_line *line)
 {
 	_cleanup_(free) char *holder = NULL, *path = NULL, *makers = NULL;

@@ -1,6 +1,4 @@
-/*
- * Who holds the memory, as a tree: roots, and below each the kinds of what it alone holds.
- */
+/* The memory as a tree of owners: roots, and below each the kinds that only it holds. */
 #include "cli/prompt/switches.h"
 #include "cli/views/owner_tree.h"
 #include "cli/views/rows.h"

@@ -38,8 +38,8 @@ static void format_bytes(const uint8_t *bytes, uint64_t size, char ret[CONTENTS_
 }
 
 /*
- * Where a text begins in the size bytes, behind which a 0 is; its length goes to ret_length. One
- * that is not at their start has to be longer.
+ * Find a text in the bytes that is followed by a 0; its length goes to ret_length. A text that does
+ * not begin at the first byte has to be longer.
  */
 static uint64_t find_text(const uint8_t *bytes, uint64_t size, uint64_t *ret_length)
 {

@@ -1,5 +1,5 @@
 /*
- * What a fleet's file tells. A table of the report is one of docs/fleet/report.sql.
+ * Queries of a fleet's database. A table of the report is one of docs/fleet/report.sql.
  *
  * The cores that are asked for are copied to a temporary table 'core', which hides that of the
  * file, and those of a baseline to 'accepted'.
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Whether a core's NAME fits PATTERN. */
+/* True if a core's NAME fits PATTERN. */
 #define FITS                                                                                      \
 	"CASE ?1 WHEN 'host' THEN host GLOB ?2 WHEN 'program' THEN program GLOB ?2"               \
 	" WHEN 'build' THEN build GLOB ?2 OR build_id GLOB ?2 OR substr(build_id, 1, 12) GLOB ?2" \
@@ -41,7 +41,7 @@ static struct error *choose(struct store *store, const char *table, const char *
 	return NULL;
 }
 
-/* That there are some: a mistyped name must not pass for a good one. */
+/* Fail if there are none: a mistyped name must not pass as a clean result. */
 static struct error *check_some(struct store *store, const char *table, const char *what)
 {
 	_cleanup_(free) char *query = format_text("SELECT count(*) FROM %s", table);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-/* Where systemd-coredump notes on which machine it took a core. */
+/* The attribute in which systemd-coredump stores the host that a core was taken on. */
 static const char HOST_ATTRIBUTE[] = "user.coredump.hostname";
 
 void fleet_cores_deinit(struct fleet_cores *cores)
@@ -44,7 +44,7 @@ struct error *tag_check(const char *text)
 	return size > 0 && text[size] == '=' ? NULL : error_not(text, "NAME=VALUE");
 }
 
-/* Of "NAME=VALUE", or up to a tabulator. */
+/* Add the tag "NAME=VALUE", which ends with the text or at a tab. */
 static struct error *add_tag(struct fleet_core *core, const char *text, size_t size)
 {
 	_cleanup_(free) char *name = NULL;
@@ -170,7 +170,7 @@ static char *absolute(const char *path)
 	return getcwd(folder, sizeof(folder)) ? format_text("%s/%s", folder, path) : NULL;
 }
 
-/* What cannot be read is a core with an error, once it is looked into. */
+/* Add a file. If it cannot be read, it becomes a core with an error when it is analysed. */
 static struct error *add_file(struct fleet_cores *cores, const char *path, const char *listed)
 {
 	_cleanup_(fleet_core_deinit) struct fleet_core core = { .path = absolute(path) };
@@ -190,7 +190,7 @@ static struct error *add_file(struct fleet_cores *cores, const char *path, const
 	return NULL;
 }
 
-/* What a file begins with; the rest is zeros. */
+/* Read the beginning of a file; fill the rest with zeros. */
 static void read_beginning(const char *path, uint8_t *ret, size_t size)
 {
 	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

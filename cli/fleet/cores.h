@@ -17,7 +17,7 @@ struct fleet_cores {
 	size_t count;
 	const char *const *tags; /* "NAME=VALUE", of all cores */
 	size_t tag_count;
-	regex_t pattern; /* of the end of a path, with a group for each name */
+	regex_t pattern; /* matches the end of a path; has a group for each name */
 	char *names[MOST_PATH_TAGS];
 	size_t name_count;
 	bool has_pattern;
@@ -41,10 +41,13 @@ struct error *fleet_cores_add_listed(struct fleet_cores *cores, FILE *list);
 /* Once all are added: each path is there once. */
 void fleet_cores_order(struct fleet_cores *cores);
 
-/* Whether the file is a core, or may be a packed or a broken one, by its beginning or its name. */
+/*
+ * True if the file is a core, or may be a packed or broken one, judged by its beginning or its
+ * name.
+ */
 bool file_may_be_core(const char *path);
 
-/* Whether the file has rows of 'facts' rather than a core. */
+/* True if the file has rows of 'facts' rather than a core. */
 bool file_has_rows(const char *path);
 
 #endif

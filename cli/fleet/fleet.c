@@ -137,7 +137,7 @@ static struct error *add_path(struct fleet_options *options, const char *path)
 	return NULL;
 }
 
-/* Of what is added, -o is the file itself. */
+/* With 'add', -o names the database itself. */
 static error_t add_output(struct fleet_options *options, struct argp_state *state,
 			  const char *value)
 {

@@ -17,7 +17,7 @@ extern const struct argp fleet_parser; /* for the manual, too */
 /* Returns the exit status. */
 int fleet_main(int count, char **arguments);
 
-/* What is asked of the file; all borrowed. */
+/* Options of a query; all borrowed. */
 struct fleet_question {
 	const char **select, **baseline; /* "NAME=PATTERN": cores that fit all of them */
 	size_t select_count, baseline_count;
@@ -34,7 +34,7 @@ extern const char fleet_tables[];
 struct error *fleet_report(struct store *store, const struct fleet_question *question,
 			   struct report *report);
 
-/* What the baseline does not have; ERROR_FOUND if there is any of it. */
+/* Write what the baseline lacks; ERROR_FOUND if there is any. */
 struct error *fleet_gate(struct store *store, const struct fleet_question *question,
 			 struct report *report);
 

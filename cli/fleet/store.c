@@ -14,7 +14,7 @@
 
 enum { BUSY_MILLISECONDS = 30000 };
 
-/* What is lost where a run is killed; each commit waits for the disk. */
+/* Work lost if a run is killed. Each commit waits for the disk. */
 static const double SECONDS_AT_RISK = 0.2;
 
 static const char SCHEMA[] =
@@ -43,13 +43,13 @@ static const char SCHEMA[] =
 	"CREATE INDEX leak_fingerprint ON leak (fingerprint);"
 	"CREATE INDEX finding_core ON finding (core);";
 
-/* What rows of a name begin with: it is how heapcore writes them. */
+/* The beginning of a row's line, exactly as heapcore writes it. */
 #define ROW(name) "{\"row\":\"" name "\","
 #define KEY(name) "json_extract(?2, '$." name "')"
 
 /*
- * What a row becomes: ?1 is the core's id, ?2 the row. What it
- * lacks is null; of a kind that several rows name, the sum counts.
+ * The statement for each kind of row: ?1 is the core's id, ?2 the row. Missing keys become null; if
+ * several rows name one kind, their counts add up.
  */
 static const struct filling {
 	const char *beginning, *query;
@@ -70,7 +70,7 @@ static const struct filling {
 	  "INSERT INTO finding VALUES (?1, " KEY("incomplete") ", " KEY("message") ")" },
 };
 
-/* What tags say goes before what the rows do. */
+/* Tags override values of the rows. */
 static const char CONCLUSION[] =
 	"UPDATE core SET incomplete = EXISTS (SELECT 1 FROM finding WHERE core = ?1 AND incomplete),"
 	" host = ifnull((SELECT value FROM tag WHERE core = ?1 AND name = 'host'), host), build ="
@@ -204,7 +204,7 @@ struct error *store_open(const char *path, enum store_access access, struct stor
 
 	if (!store || !(store->path = strdup(path)))
 		return &error_no_memory;
-	/* What is new is for its owner only, for kinds may tell secrets. */
+	/* Create the file for its owner only, because kinds may reveal secrets. */
 	if (access == STORE_WRITE) {
 		int fd = output_file_open(path, 0);
 

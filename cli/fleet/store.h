@@ -17,7 +17,7 @@ struct tag {
 	char *name, *value;
 };
 
-/* What is known of a core from outside; owned. */
+/* Facts about a core that come from outside of it; owned. */
 struct fleet_core {
 	char *path; /* absolute; of rows that were loaded, as they tell it */
 	uint64_t size;
@@ -39,7 +39,7 @@ struct fleet_result {
 	const char *rows; /* of 'facts' as ndjson; may be hostile */
 	size_t rows_size;
 	const char *error; /* NULL: none that ended it */
-	int status;	   /* what heapcore exited with; -1: it was ended */
+	int status;	   /* exit status of heapcore; -1: it was killed */
 	double seconds;
 };
 
@@ -49,11 +49,14 @@ enum store_access { STORE_READ, STORE_WRITE };
 
 /* Writing makes the file if there is none. */
 struct error *store_open(const char *path, enum store_access access, struct store **ret);
-/* What was added since store_commit() is lost. */
+/* Discards changes since store_commit(). */
 void store_close(struct store *store);
 DEFINE_CLEANUP(store_close, struct store *)
 
-/* Whether the core is there as it is now; those with an error count unless again is set. */
+/*
+ * Set ret if the store has the core in its present state. Cores with an error count unless again is
+ * set.
+ */
 struct error *store_has(struct store *store, const struct fleet_core *core, bool again, bool *ret);
 
 /* Rows that are no facts become the core's error. *ret_fine tells whether there is none. */

@@ -144,7 +144,7 @@ static struct error *start(const struct workers *workers, const struct fleet_cor
 	return error_system("a process for %s", core->path);
 }
 
-/* What was written, up to most bytes, with a NUL behind; NULL: memory is short. */
+/* Read what was written, up to most bytes, and end it with a NUL; NULL: memory is short. */
 static char *read_written(int fd, size_t most, size_t *ret_size)
 {
 	struct stat status;
@@ -362,6 +362,6 @@ struct error *workers_run(struct session *session, struct store *store,
 	progress_line_begin(&session->progress);
 	error = run_all(&workers, cores, again);
 	progress_line_stop(&session->progress);
-	/* What was found so far stays. */
+	/* Keep the results so far, even after an error. */
 	return error_first(error, store_commit(store, true));
 }

@@ -26,7 +26,7 @@ struct document {
 	struct report *report; /* of lines for the terminal; else NULL */
 	FILE *out;	       /* of the other forms */
 	size_t term_width;     /* of a list on the terminal; 0: as usual */
-	enum piece last;       /* what was written last */
+	enum piece last;       /* the last piece written */
 };
 
 /* Pieces of text are given with their lengths. */
@@ -35,7 +35,7 @@ struct document_form {
 	void (*paragraph)(struct document *document, const char *text, size_t length);
 	/* Lines, each ended and still indented. */
 	void (*verbatim)(struct document *document, const char *text, size_t length);
-	/* What is typed, and what it is. */
+	/* A term as it is typed, and its explanation. */
 	void (*entry)(struct document *document, const char *term, const char *text);
 };
 

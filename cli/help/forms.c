@@ -12,7 +12,7 @@
 
 enum { SOURCE_WIDTH = 50 }; /* from there on, a blank ends a line */
 
-/* What is typed must come out as it is: no hyphens, no curly quotes. */
+/* Escape text to be typed, so that hyphens and quotes come out unchanged. */
 static void write_typed(FILE *out, const char *text, size_t length)
 {
 	static const char SPECIAL[] = "\\-'`^~";
@@ -30,7 +30,7 @@ static void write_typed(FILE *out, const char *text, size_t length)
 	}
 }
 
-/* Where a word begins, a line may: of the page's source, not of the page. */
+/* Break the page's source, not the page, at the beginning of a word. */
 static size_t break_line(FILE *out, const char *text, size_t column)
 {
 	if (column < SOURCE_WIDTH) {
@@ -201,7 +201,7 @@ const struct document_form form_markdown = {
 
 enum {
 	LINE_WIDTH = 78,
-	TERM_WIDTH = 26, /* of what an entry explains, if not told */
+	TERM_WIDTH = 26, /* width of an entry's term by default */
 };
 
 static void write_line(struct document *document, const char *format, ...)

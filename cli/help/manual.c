@@ -88,7 +88,7 @@ void manual_write_switches(struct document *document, const struct argp_option *
 	}
 }
 
-/* Whether the switches are, but for some of its own, those of all sets. */
+/* True if the switches are those of all sets, except some that the command adds. */
 static bool are_shared(const struct argp_option *options)
 {
 	return options == contents_options || options == &contents_options[ANNOTATION_OPTIONS] ||
@@ -199,7 +199,7 @@ void manual_write_sets(struct document *document, bool of_allocations)
 			write_set_entry(document, set_at(i));
 }
 
-/* Those to begin with; `help sets` lists all. */
+/* Write the most useful sets; `help sets` lists all. */
 static void write_first_sets(struct document *document)
 {
 	static const char *const names[] = { "used", "leaked", "leakroots", "free", "incoming" };

@@ -1,6 +1,6 @@
 /*
- * What is said of commands, sets and topics: by `help`, in the manual page and in docs/commands.md,
- * from the same structs.
+ * The text about commands, sets and topics, for `help`, the manual page and docs/commands.md, from
+ * the same structs.
  */
 #ifndef CLI_HELP_MANUAL_H
 #define CLI_HELP_MANUAL_H
@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/help/document.h"
 
-/* What help has to say beside commands and sets. Each is defined as topic_NAME in topics.c. */
+/* A page of help that is about no command or set. Each is defined as topic_NAME in topics.c. */
 struct topic {
 	const char *name;
 	const char *summary; /* a noun phrase */
@@ -22,7 +22,7 @@ struct topic {
 
 extern const struct topic *const topics[]; /* NULL at the end */
 
-/* What to type first, and the names of all there is help on. */
+/* Write what to type first, and the names of all pages of help. */
 void manual_write_start(struct document *document);
 
 /*

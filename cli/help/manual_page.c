@@ -103,7 +103,7 @@ static void write_help(struct document *document, const char *text, size_t lengt
 	document_text(document, plain);
 }
 
-/* What `heapcore NAME` does instead of looking into a core. */
+/* Write about a mode, such as `heapcore NAME`, that does not open a core. */
 static void write_mode(struct document *document, const char *name, const struct argp *parser)
 {
 	size_t front = strcspn(parser->doc, "\v");

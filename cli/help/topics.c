@@ -1,6 +1,4 @@
-/*
- * What help has to say beside commands and sets; the build collects the topics.
- */
+/* The topics of help; the build collects them. */
 #include "analyzer/base/text.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/query/annotate.h"

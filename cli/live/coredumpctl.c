@@ -18,7 +18,7 @@ const char kept_cores_folder[] = "/var/lib/systemd/coredump";
 
 enum { LONGEST_COMMAND = 15 }; /* the kernel keeps no more of a name */
 
-/* What is known of a core that matches. */
+/* The best matching core so far. */
 struct candidate {
 	uint64_t microseconds; /* since 1970; 0: there is no candidate */
 	uint64_t process;

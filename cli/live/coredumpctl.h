@@ -14,13 +14,13 @@
 
 #include <sys/types.h>
 
-/* Where the files are. */
+/* The folder of systemd-coredump's files. */
 extern const char kept_cores_folder[];
 
 /* The newest core that matches; { .child = 0 } is none. */
 struct kept_core {
 	char *path;  /* to open it by; a pipe's while the child writes it */
-	char *title; /* what it is of, for people */
+	char *title; /* names the core, for people */
 	int fd;	     /* of the pipe, or -1 */
 	pid_t child; /* that writes it, or 0 */
 };

@@ -16,8 +16,8 @@
 enum { SINGLES = 5, RINGS = 3, KEPT = 2 };
 
 /*
- * Where the planted blocks are, told by the leaking process. All bits are turned, for as addresses
- * they would be references.
+ * Addresses of the planted blocks, sent by the leaking process. Their bits are inverted, because as
+ * addresses they would be references.
  */
 struct planted {
 	uint64_t singles[SINGLES]; /* lost one by one; the last is large */
@@ -75,8 +75,8 @@ int plant_leaks_main(int count, char **arguments)
 	char end;
 
 	/*
-	 * What is left behind on the stack and in registers are references, too: to the second
-	 * ones, which nobody asks for.
+	 * Plant twice: stale values on the stack and in registers then refer to the second set,
+	 * which is not checked.
 	 */
 	if (!plant(&planted) || !plant(&others))
 		return EXIT_FAILURE;
@@ -171,7 +171,7 @@ static struct error *compare(const struct analysis *analysis, const struct plant
 	return NULL;
 }
 
-/* What a gate without any options does. */
+/* Analyse the core as a gate without options does. */
 static struct error *look_into(const char *path, struct progress *progress,
 			       const struct planted *planted)
 {

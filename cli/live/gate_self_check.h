@@ -1,6 +1,6 @@
 /*
- * Whether the gate would see a leak on this machine, under its C library and with the rights that
- * there are here: a process that leaks is looked into.
+ * Checks that the gate would see a leak on this machine, with its C library and the user's
+ * permissions, by analysing a process that leaks.
  */
 #ifndef CLI_LIVE_GATE_SELF_CHECK_H
 #define CLI_LIVE_GATE_SELF_CHECK_H
@@ -13,7 +13,7 @@ struct error *gate_self_check(struct progress *progress);
 /* The leaking process is heapcore itself, with this as its first argument. */
 #define PLANT_LEAKS "--plant-leaks"
 
-/* What it does then. */
+/* Entry point of the leaking process. */
 int plant_leaks_main(int count, char **arguments);
 
 #endif

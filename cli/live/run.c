@@ -29,7 +29,7 @@ enum stacks { STACKS_AUTO, STACKS_ALWAYS, STACKS_NEVER };
 struct run_options {
 	char **program; /* and its arguments, NULL behind them */
 	const char *core_path;
-	bool only_failed;   /* what is at core_path goes if all is fine */
+	bool only_failed;   /* remove the core at core_path if nothing failed */
 	char *default_core; /* core_path where the user gave none, or NULL */
 	bool portable;
 	const char *log_path;
@@ -290,7 +290,7 @@ enum {
 	EXIT_KILLED = 128,
 };
 
-/* What the program has from SIGTERM to SIGKILL, in seconds. */
+/* Seconds between SIGTERM and SIGKILL for the program. */
 enum { GRACE = 10 };
 
 /* A process that ended, and its core. */
@@ -310,9 +310,9 @@ struct run {
 	size_t count;
 	bool ended;
 	bool not_run;	     /* it could not be started, or not be traced */
-	int status;	     /* what the program itself gives */
+	int status;	     /* exit status of the program itself */
 	bool lost;	     /* a process could not be looked into */
-	off_t input;	     /* where standard input began; -1: it cannot be read again */
+	off_t input;	     /* offset at which standard input began; -1: it cannot be read again */
 	char *preload;	     /* the recorder's file; owned; NULL: not unpacked */
 	struct corpse again; /* of the program's second run; its path is NULL if there was none */
 };
@@ -320,7 +320,7 @@ struct run {
 /* A signal handler gets no argument. */
 static volatile sig_atomic_t program_id, early_signal;
 
-/* What is to end heapcore is to end the program, so that it can be seen. */
+/* Forward fatal signals to the program; its end is what we analyse. */
 static void forward(int number)
 {
 	if (program_id > 0)
@@ -604,7 +604,7 @@ static struct error *run_again(void *data, const char *sizes, char **ret)
 	return *ret ? NULL : &error_no_memory;
 }
 
-/* Where standard input is, if what it has can be read once more; else -1. */
+/* The offset of standard input, or -1 if it cannot be read twice. */
 static off_t input_place(void)
 {
 	struct stat status, nothing;
@@ -632,8 +632,8 @@ static void introduce(struct session *session, const struct corpse *corpse)
 }
 
 /*
- * Where output goes, and what it calls the process. The files of -o tell of the program, and not of
- * its children.
+ * Set where output goes and how it names the process. Only the program, not its children, is
+ * written to the files of -o.
  */
 static struct error *open_reports(struct session *session, const struct run_options *options,
 				  const struct corpse *corpse)
@@ -682,7 +682,7 @@ static int analyse(struct run *run, const struct corpse *corpse)
 	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
 }
 
-/* What is to be told first: interrupted, wrong, not sure, found. */
+/* The status to exit with, by precedence: interrupted, wrong usage, not analysed, found. */
 static int graver(int one, int other)
 {
 	static const int order[] = {
@@ -712,14 +712,14 @@ static int analyse_all(struct run *run)
 	return status;
 }
 
-/* Where what is to be said goes; -1: to standard error. */
+/* Open the log; -1: standard error. */
 static struct error *open_log(const struct run_options *options, int *ret)
 {
 	*ret = -1;
 	if (!options->log_path)
 		return NULL;
 	*ret = output_file_open(options->log_path, 0);
-	/* What is no regular file has no length. */
+	/* Only regular files can be truncated. */
 	if (*ret < 0 || (ftruncate(*ret, 0) < 0 && errno != EINVAL))
 		return error_create(ERROR_USAGE, "%s: %s", options->log_path, strerror(errno));
 	return NULL;

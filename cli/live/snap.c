@@ -116,7 +116,7 @@ static struct error *take_snapshot(struct session *session, pid_t process,
 	return error;
 }
 
-/* What the user may miss in the core. */
+/* Tell the user what is missing from the core. */
 void snap_tell_gaps(struct session *session, const struct core_sizes *sizes)
 {
 	char size[NUMBER_SIZE];
@@ -212,7 +212,7 @@ struct packer {
 	int to;
 	void *input, *output;
 	size_t input_room, output_room;
-	uint64_t size; /* of what was written */
+	uint64_t size; /* bytes written */
 };
 
 static void packer_deinit(struct packer *packer)

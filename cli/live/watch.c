@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-/* What the program's process tells before it becomes the program. */
+/* Steps that the child process reports before it executes the program. */
 enum birth_step { BIRTH_WEAKER, BIRTH_NO_FILTER, BIRTH_NO_PROGRAM };
 
 struct birth {
@@ -216,7 +216,7 @@ static bool read_birth(struct watcher *watcher, struct birth *ret)
 	return failed;
 }
 
-/* Whether executing the file would give it rights of its own. */
+/* True if executing the file would raise its rights, as set-user-ID does. */
 static bool has_rights(pid_t process)
 {
 	struct stat status;
@@ -364,7 +364,7 @@ static void become_program(const struct watch_options *options, int gate, int bi
 	_exit(EXIT_NOT_ANALYSED);
 }
 
-/* What ends or stops the program is its own affair, and ours to see. */
+/* Ignore signals meant for the program: it handles them, and we watch it. */
 static void ignore_signals(void)
 {
 	static const int signals[] = {
@@ -424,7 +424,7 @@ static void live_with(pid_t heapcore)
 		_exit(EXIT_NOT_ANALYSED);
 }
 
-/* Those of all runtimes, and one without names; to be freed. */
+/* List the teardown functions of all runtimes, ended by one without names; to be freed. */
 static struct teardown *list_teardowns(void)
 {
 	struct teardown *list = NULL;

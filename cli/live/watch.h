@@ -43,11 +43,11 @@ struct watch_message {
 struct watch_options {
 	char **arguments;      /* of the program, its name first */
 	const char *core_path; /* NULL: cores are temporary */
-	bool portable;	       /* those that stay have what names need */
-	bool follow;	       /* also take cores of its children */
-	const char *preload;   /* the recorder's file, or NULL */
-	const char *sizes;     /* that it records, see RECORDER_SIZES */
-	bool again;	       /* not the first time: nobody sees what it writes */
+	bool portable;	     /* keep in the core what is needed to name things on another machine */
+	bool follow;	     /* also take cores of its children */
+	const char *preload; /* the recorder's file, or NULL */
+	const char *sizes;   /* that it records, see RECORDER_SIZES */
+	bool again;	     /* not the first time: nobody sees what it writes */
 };
 
 /* Start the watcher, and by it the program. *ret is the socket. */
@@ -56,7 +56,7 @@ struct error *watch_start(const struct watch_options *options, int *ret);
 /* The next message; false: the watcher has gone, or a signal came (EINTR). */
 bool watch_receive(int socket, struct watch_message *ret);
 
-/* Where the core of a child is written, to be freed; NULL: memory is short. */
+/* The file name for a child's core, to be freed; NULL: memory is short. */
 char *watch_core_path(const char *core_path, pid_t process, bool is_program);
 
 #endif

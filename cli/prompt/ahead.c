@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-/* What fails is of no interest: the command that needs it says so. */
+/* Drop errors: the command that needs the stage reports them. */
 static void *run(void *data)
 {
 	error_destroy(analysis_build_ahead(data));

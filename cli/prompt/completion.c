@@ -16,7 +16,7 @@
 
 #include <readline/readline.h>
 
-/* What fits; readline asks for one after the other. */
+/* The matches; readline asks for one at a time. */
 static struct {
 	char **list; /* owned */
 	size_t count;
@@ -31,7 +31,7 @@ static struct {
 	bool reads_symbols;
 	bool are_kinds_found;
 	bool is_quoted;	    /* the word, so that it may hold any character */
-	const char *before; /* what of the word readline left out, up to a "->"; or NULL */
+	const char *before; /* the part of the word that readline left out, up to a "->"; or NULL */
 } known;
 
 void completion_use(struct analysis *analysis, bool reads_symbols)
@@ -216,7 +216,7 @@ static void find_kinds(void)
 	known.are_kinds_found = true;
 }
 
-/* Whether the word may become that name. Without quotes, a blank would end it. */
+/* True if the word may become that name. Without quotes, a blank would end it. */
 static bool is_possible(const char *word, const char *name)
 {
 	return strncasecmp(name, word, strlen(word)) == 0 &&
@@ -417,7 +417,7 @@ static void offer_variables(const char *word)
 static void offer_set_words(const char *word, const char *const *words, size_t count)
 {
 	const struct set *set = NULL;
-	size_t arguments = 0; /* of the set, that are still to come */
+	size_t arguments = 0; /* arguments of the set that are missing */
 	bool has_kind = false;
 
 	for (size_t i = 0; i < count; i++) {
@@ -461,7 +461,7 @@ static void offer_naming_words(const char *word, const char **words, size_t coun
 	}
 }
 
-/* Whether the word is one of values, which are as "on|off". */
+/* True if word is one of values, which look like "on|off". */
 static bool is_value(const char *word, const char *values)
 {
 	size_t length = strlen(word);

@@ -1,6 +1,4 @@
-/*
- * What a word that is being typed may become.
- */
+/* Completes the word that is being typed. */
 #ifndef CLI_PROMPT_COMPLETION_H
 #define CLI_PROMPT_COMPLETION_H
 

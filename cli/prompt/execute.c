@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What users of gdb and others type. */
+/* Commands of gdb and other tools, under their names. */
 static const struct alias {
 	const char *name, *command;
 } aliases[] = {
@@ -157,7 +157,7 @@ static bool use_colour(const struct session *session, const struct output *outpu
 
 enum { LINES_READ_ALONG = 20 };
 
-/* What is to be run. */
+/* A command to run. */
 struct request {
 	const struct command *command;
 	const struct line *line;
@@ -168,7 +168,7 @@ struct request {
 	bool tells_findings; /* to the same person who would read them beside it */
 };
 
-/* Whether the output is text, and nothing but that. */
+/* True if the output is plain text. */
 static bool is_text(const struct session *session, const struct request *request)
 {
 	const char *format =
@@ -235,7 +235,7 @@ static struct error *write_report(struct session *session, const struct request 
 	return error_first(error, close_error);
 }
 
-/* What the user is to know of an error: nothing that was meant so is one. */
+/* The error to show the user; NULL if the user interrupted or closed the output. */
 static struct error *judge(struct session *session, const struct output *output,
 			   struct error *error)
 {
@@ -326,7 +326,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 	return error;
 }
 
-/* Whether the output of a command goes to a person at a terminal, and nowhere else. */
+/* True if a command's output goes only to a person at a terminal. */
 static bool is_read_along(const struct session *session, const struct request *request)
 {
 	const struct output output = { .outer = session->output };

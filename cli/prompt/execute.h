@@ -20,13 +20,13 @@ void execute_words(struct session *session, char *const *words, size_t count);
  */
 struct error *script_run(struct session *session, const char *name, FILE *file);
 
-/* The same with the file at path. */
+/* Run the script at path. */
 struct error *script_run_path(struct session *session, const char *path);
 
 /* The command of that name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* That there is none, and which may be meant. */
+/* The error for an unknown command; suggests similar names. */
 struct error *command_unknown(const char *name);
 
 /*

@@ -120,7 +120,9 @@ static bool begins_with_word(const char *text, const char *word)
 	return strncasecmp(text, word, length) == 0 && (!text[length] || is_blank(text[length]));
 }
 
-/* Where a statement begins in a line of the command `sql`; NULL: there is none, or it is quoted. */
+/*
+ * The start of a statement in a line of the command `sql`; NULL if there is none, or it is quoted.
+ */
 static const char *find_statement(const char *text)
 {
 	static const char *const beginnings[] = { "SELECT", "WITH", "VALUES", "EXPLAIN" };
@@ -138,7 +140,7 @@ static const char *find_statement(const char *text)
 	return NULL;
 }
 
-/* Whether a statement ends here: a semicolon with no other behind it, or a switch follows. */
+/* True if a statement ends here: at a semicolon that is the last, or before a switch. */
 static bool ends_statement(const char *text)
 {
 	if (*text == ';')
@@ -206,7 +208,7 @@ void line_deinit(struct line *line)
 	*line = (struct line){ 0 };
 }
 
-/* Whether text has a comment: what follows it is not looked at at all. */
+/* True if text has a comment, which is ignored to its end. */
 static bool has_comment(const char *text)
 {
 	bool begins = true; /* a word could begin here */

@@ -39,8 +39,8 @@ void line_deinit(struct line *line);
 DEFINE_DEINIT(line_deinit, struct line)
 
 /*
- * Whether the line goes on in the next one. The `\` that says so, its last character, is to be
- * replaced by a blank and the next line.
+ * True if the line continues in the next one. The caller replaces its last character, `\`, by a
+ * blank and the next line.
  */
 bool line_continues(const char *text);
 

@@ -48,7 +48,7 @@ static unsigned int digit_of(char character)
 static bool search_maps(int maps, uintptr_t address, struct mapping *ret)
 {
 	uintptr_t bounds[2] = { 0 };
-	size_t field = 0; /* of bounds; 2: what comes behind them */
+	size_t field = 0; /* index into bounds; 2: past them */
 	char buffer[2048];
 	ssize_t size;
 
@@ -154,7 +154,7 @@ void vanished_forget(void)
 	atomic_store(&happened, false);
 }
 
-/* Where a version of control groups keeps its folders, and limits in them. */
+/* The folder and file in which a version of control groups keeps limits. */
 struct version {
 	const char *folder, *file;
 };
@@ -180,7 +180,7 @@ static size_t group_limit(const struct version *version, const char *group)
 	return limit;
 }
 
-/* What is allowed to the group and to all around it. */
+/* The lowest limit of the group and of those around it. */
 static size_t groups_limit(const struct version *version, char *group)
 {
 	size_t least = SIZE_MAX;
@@ -197,7 +197,7 @@ static size_t groups_limit(const struct version *version, char *group)
 	}
 }
 
-/* The same for this process, whose groups are "0::/user.slice" or the like. */
+/* The limit of this process, whose groups are "0::/user.slice" or the like. */
 static size_t own_limit(void)
 {
 	char line[PATH_MAX];

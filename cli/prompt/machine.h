@@ -1,5 +1,5 @@
 /*
- * What the machine does to heapcore: Ctrl-C, files that shrink, memory that is short.
+ * Events of the machine: Ctrl-C, files that shrink, short memory.
  *
  * Files may become shorter while they are mapped: the core, while it is still written or already
  * removed, or a program that is replaced in place. To read what is gone raises SIGBUS. It then
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What heapcore exits with. */
+/* Exit statuses. */
 enum {
 	EXIT_FINE = 0,
 	EXIT_FOUND = 1,
@@ -31,10 +31,10 @@ void interrupt_catch(struct progress *progress, bool once);
 /* From now on, a mapped file that shrinks does not end the program. */
 void vanished_catch(void);
 
-/* Whether one did. */
+/* True if a mapped file shrank. */
 bool vanished_any(void);
 
-/* What did so far is of no concern any more. */
+/* Forget files that shrank so far. */
 void vanished_forget(void);
 
 /*
@@ -44,8 +44,8 @@ void vanished_forget(void);
 size_t machine_memory(void);
 
 /*
- * Where what is the same for other cores of a build is kept: $XDG_CACHE_HOME/heapcore, or
- * ~/.cache/heapcore. NULL: nowhere, as if $HEAPCORE_NO_CACHE is set.
+ * The folder for data shared by cores of one build: $XDG_CACHE_HOME/heapcore, or ~/.cache/heapcore.
+ * NULL if there is none, or if $HEAPCORE_NO_CACHE is set.
  */
 const char *cache_folder(void);
 

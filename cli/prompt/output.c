@@ -254,7 +254,7 @@ bool output_is_terminal(const struct output *output)
 	return (output->destination == TO_OUTPUT || output->pages) && isatty(STDOUT_FILENO);
 }
 
-/* Whether a program of that name can be started. */
+/* True if a program of that name can be started. */
 static bool is_in_path(const char *name)
 {
 	const char *path = getenv("PATH");

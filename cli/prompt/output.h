@@ -1,5 +1,5 @@
 /*
- * Where the output of one command goes: standard output, a file, or the standard input of a shell
+ * The destination of a command's output: standard output, a file, or the standard input of a shell
  * command.
  *
  * On a terminal, a pager may stand in between, as with git: then it is such a shell command.
@@ -42,12 +42,12 @@ struct output {
  */
 struct error *output_open(struct output *output, const char *never);
 
-/* That a file which is replaced is not the one named by never. */
+/* Fail if path is the file named by never, which must not be replaced. */
 struct error *output_check_target(const char *path, const char *never);
 
 /*
- * Whether the reader of the output went away. There is no use in going on, so interrupted was set;
- * the one that opened the broken output resets it.
+ * True if the reader of the output closed it. Then interrupted was set, to stop the work; the
+ * function that opened the output resets it.
  */
 bool output_unwanted(const struct output *output);
 
@@ -60,7 +60,7 @@ void output_page(struct output *output);
 /* Write what is left, wait for the shell, and say what could not be written. */
 struct error *output_close(struct output *output);
 
-/* Whether what is written ends up on a terminal. */
+/* True if the output ends up on a terminal. */
 bool output_is_terminal(const struct output *output);
 
 /* How wide that terminal is, in characters; 0 where that is not known, or there is none. */

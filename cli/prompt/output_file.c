@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Whether others can make files in the folder of path. */
+/* True if others can create files in the folder of path. */
 static bool is_shared(const char *path)
 {
 	_cleanup_(free) char *copy = strdup(path);
@@ -47,7 +47,7 @@ int output_file_open(const char *path, int flags)
 	return fd;
 }
 
-/* Whether a file may have the name: only a regular one is given up for it. */
+/* Check that a file may take the name: only a regular file may be replaced. */
 static int check_name(const char *path)
 {
 	struct stat status;

@@ -22,8 +22,7 @@ int output_file_open(const char *path, int flags);
 struct output_file {
 	int fd; /* to read and write */
 	char *path;
-	char *temporary; /* what it is called until then; NULL: it has no name
-			  */
+	char *temporary; /* temporary name until output_file_end(); NULL: none */
 };
 
 /*
@@ -32,7 +31,7 @@ struct output_file {
  */
 int output_file_begin(const char *path, struct output_file *ret);
 
-/* The same of a file that has a temporary name until then; one in its place stays as long. */
+/* Begin a file under a temporary name; a file that exists stays until the new one is complete. */
 int output_file_begin_named(const char *path, struct output_file *ret);
 
 /* Give the complete file its name, and return its fd, which is the caller's

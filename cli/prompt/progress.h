@@ -1,5 +1,5 @@
 /*
- * What the program is doing, in one line of the terminal that is rewritten in place:
+ * One line of the terminal that says what the program is doing, rewritten in place:
  *
  *	finding references: 43 %, 2 s left
  *
@@ -20,7 +20,7 @@ struct progress_line {
 	_Atomic int64_t next_show; /* milliseconds; in future: not yet */
 	atomic_flag writing;
 
-	/* Of the one thread that writes. */
+	/* Used by the one thread that writes. */
 	const char *task;
 	uint64_t total;
 	int64_t task_start; /* when it was seen first, and how far it was */

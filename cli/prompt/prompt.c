@@ -129,7 +129,7 @@ static void give_up_line(struct session *session)
 	answer.state = READ_NOTHING;
 }
 
-/* Where it switches bracketed paste off, readline leaves the line, too. */
+/* readline leaves the line itself when it switches bracketed paste off. */
 static bool ends_line_itself(void)
 {
 	const char *value = rl_variable_value("enable-bracketed-paste");

@@ -10,7 +10,7 @@
 
 #include "cli/prompt/session.h"
 
-/* Whether it begins with the first screen: not if it is to be quiet, or to write no text. */
+/* True if it begins with the first screen: not when quiet, or when the output is not text. */
 bool prompt_greets(const struct session *session);
 
 /* Run what is typed until the user leaves. */

@@ -7,7 +7,7 @@
 #include <langinfo.h>
 #include <string.h>
 
-/* What the endings of files are taken for. */
+/* The format that the ending of a file's name selects. */
 static const struct ending {
 	const char *ending, *format;
 } endings[] = {

@@ -46,7 +46,7 @@ struct reports {
 	bool quiet;	 /* they leave out notes */
 	bool no_content; /* they leave out the contents of memory */
 	bool chap;	 /* see struct report */
-	size_t width;	 /* the same, of the first */
+	size_t width;	 /* width of the first subject's report */
 	uint64_t most_rows;
 };
 

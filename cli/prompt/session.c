@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* What people read, unless told otherwise. */
+/* The default, for people. */
 extern const struct report_format report_format_text;
 
 void session_init(struct session *session, bool quiet)
@@ -120,7 +120,7 @@ void session_complain(struct session *session, struct error *error)
 		session->found = true;
 	else if (code != ERROR_INTERRUPTED)
 		session->failed = true;
-	/* Where it was interrupted is nobody's fault. */
+	/* An interruption is no error of the script, so do not name its line. */
 	if (session->script && code != ERROR_INTERRUPTED)
 		owned = error_wrap(take(owned), "%s:%zu", session->script->name,
 				   session->script->line);

@@ -19,24 +19,24 @@ enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 struct output;
 struct report_file;
 
-/* Where in a script we are, for messages. */
+/* The position in a script, for messages. */
 struct script {
 	const char *name;
-	size_t line;	       /* where the command begins */
+	size_t line;	       /* line of the command's beginning */
 	struct script *caller; /* that sourced it, or NULL */
 };
 
 /* Lines that are SQL; see sql_lines.h. */
 struct sql_lines {
 	bool on;
-	char *text; /* of a query whose end was not read yet; owned; or NULL */
+	char *text; /* an unfinished query; owned; or NULL */
 };
 
 struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
-	const char *subject;	   /* what reports call it; NULL: its path */
+	const char *subject;	   /* the name in reports; NULL: the path */
 	struct progress_line progress;
-	FILE *messages; /* where they go instead of standard error; borrowed; or NULL */
+	FILE *messages; /* instead of standard error; borrowed; or NULL */
 	const struct report_format *format;
 	const char *table;	      /* the only one to be written; NULL: see table_choice */
 	const struct tag_words *tags; /* borrowed; or NULL */
@@ -50,7 +50,7 @@ struct session {
 	bool no_content; /* reports leave out the contents of memory */
 	bool chap;	 /* or show them as chap does, to the letter */
 	bool at_prompt;
-	bool pages; /* what is longer than the terminal's screen is paged */
+	bool pages; /* page output that is longer than the screen */
 
 	struct sql_lines sql;
 	bool redirected;       /* `redirect on` */
@@ -61,7 +61,7 @@ struct session {
 
 	struct work_split splits[MOST_SPLITS]; /* for session_show_costs() */
 
-	bool wrong_usage; /* what the exit status tells */
+	bool wrong_usage; /* decides the exit status */
 	bool failed;
 	bool found; /* a gate found what it looks for */
 	bool told_vanished;
@@ -109,10 +109,10 @@ void session_pass_findings(struct session *session);
 /* Say, once, that answers may be wrong, if that is so. */
 void session_doubt(struct session *session);
 
-/* Whether the user pressed Ctrl-C. */
+/* True if the user pressed Ctrl-C. */
 bool session_interrupted(const struct session *session);
 
-/* What each stage took, to standard error. */
+/* Print what each stage cost to standard error. */
 void session_show_costs(struct session *session);
 
 /* The exit status that the commands so far add up to. */

@@ -45,7 +45,7 @@ static const struct argp_option *find_option(const struct argp_option *options, 
 	return NULL;
 }
 
-/* Whether the option's value is the next word. */
+/* True if the option's value is the next word. */
 static bool takes_next(const struct argp_option *option, const char *word)
 {
 	return option && option->arg && (word[1] == '-' ? !strchr(word, '=') : !word[2]);

@@ -23,7 +23,7 @@ static const char *const WORDS[] = {
 	"text(",  "words(",    "name(",	 "path(",	  "visited()",	NULL,
 };
 
-/* What may stand where the word is. */
+/* What SQL allows at the word. */
 enum place { PLACE_COMMAND, PLACE_TABLE, PLACE_COLUMN, PLACE_ANY };
 
 static struct {

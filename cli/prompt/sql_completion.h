@@ -5,7 +5,7 @@
 #ifndef CLI_PROMPT_SQL_COMPLETION_H
 #define CLI_PROMPT_SQL_COMPLETION_H
 
-/* What ends a word of SQL, for readline. */
+/* Characters that end a word of SQL, for readline. */
 extern const char sql_word_breaks[];
 
 /* As readline's rl_attempted_completion_function. */

@@ -18,7 +18,7 @@ void sql_lines_end(struct session *session, run_words *run);
 /* Forget what was read of a query. */
 void sql_lines_give_up(struct sql_lines *lines);
 
-/* What to ask for the next line with; NULL: lines are commands. */
+/* The prompt for the next line of a statement; NULL: lines are commands. */
 const char *sql_lines_prompt(const struct sql_lines *lines);
 
 #endif

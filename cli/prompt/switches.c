@@ -7,7 +7,7 @@
 
 enum spelling { PLAIN_WORD, SPELLED_DASHES, SPELLED_SLASH, SPELLED_LETTER };
 
-/* What is left of the words, and where they go. */
+/* The state of the parser: the rest of the words, and the destination of values. */
 struct parser {
 	const struct command *command;
 	char *const *words;
@@ -50,7 +50,7 @@ void switch_spell_slashed(const char *name, char ret[static SLASHED_SIZE])
 	ret[length] = '\0';
 }
 
-/* Whether name is option, but for dashes and case, up to its end or a `=`. */
+/* True if name is the option, except for dashes and case, up to its end or a `=`. */
 static bool same_name(const char *name, const char *option)
 {
 	for (;; name++, option++) {

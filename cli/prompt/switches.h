@@ -17,7 +17,7 @@
 /* Switches that every command that looks at a dump has. */
 extern const struct argp_option common_options[];
 
-/* What was said by them; NULL: nothing. Borrowed from the words. */
+/* Values of the common switches; NULL: not given. Borrowed from the words. */
 struct common_switches {
 	bool chap;	    /* set before: all sizes are hexadecimal */
 	const char *format; /* of the output */
@@ -45,7 +45,7 @@ const struct argp_option *switch_find(const struct command *command, const char 
  */
 size_t switch_places(const struct command *command, const char *word);
 
-/* Whether the option is a switch at all, not a heading or hidden. */
+/* True if the option is a switch, neither a heading nor hidden. */
 bool switch_is_shown(const struct argp_option *option);
 
 /* An option's name as older tools spell it: "/showupto". */

@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
-/* What a core tells of itself; absent if it does not. */
+/* Tags that heapcore reads from the core; absent if the core lacks them. */
 static const struct told_tag {
 	const char *name;
 	enum value_kind kind;
@@ -47,7 +47,7 @@ static bool is_name(const char *name, size_t length)
 	return length > 0 && length < COLUMN_NAME_SIZE - 2 && !is_reserved(name, length);
 }
 
-/* Whether a tag before has the name. */
+/* True if an earlier tag has the name. */
 static bool is_given(const struct tag_words *words, const char *name, size_t length)
 {
 	for (size_t i = 0; i < words->count; i++)
@@ -79,7 +79,7 @@ error_t tag_words_add(struct tag_words *words, struct argp_state *state, const c
 	return 0;
 }
 
-/* Of the program itself, not of its libraries. */
+/* Write the build-id of the program itself, not of its libraries. */
 static struct error *spell_build_id(struct analysis *analysis, char *ret, size_t size)
 {
 	const struct image *image = analysis_image(analysis);

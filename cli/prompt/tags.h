@@ -1,6 +1,4 @@
-/*
- * What every row carries: `--tag NAME=VALUE`, or `--tag NAME` for what the core tells of itself.
- */
+/* Tags of every row: `--tag NAME=VALUE`, or `--tag NAME` for a value read from the core. */
 #ifndef CLI_PROMPT_TAGS_H
 #define CLI_PROMPT_TAGS_H
 

@@ -29,7 +29,7 @@ struct variable_context variable_words_context(struct analysis *analysis)
 
 /* ---- where an address may stand */
 
-/* Whether the next word is an address that a set takes. */
+/* True if the next word is an address that a set takes. */
 static bool fits_in_set(const char *const *words, size_t count)
 {
 	const struct set *set = NULL;
@@ -131,7 +131,7 @@ static struct error *no_variable(struct analysis *analysis, const char *name)
 			    nearest ? "'?" : "");
 }
 
-/* Whether the symbols have a variable of that name; an error if nothing else can be meant. */
+/* Set ret if the symbols have a variable of that name; fail if the word can mean nothing else. */
 static struct error *look_up_name(struct analysis *analysis, const char *word, bool *ret)
 {
 	_cleanup_(free) char *name = NULL;
@@ -170,7 +170,7 @@ static bool is_other_word(const struct analysis *analysis, const char *word, boo
 			       named_sets_find(analysis_named_sets(analysis), word)));
 }
 
-/* Whether the word looks like the path of an object, as no plain name does. */
+/* True if the word looks like the path of an object, as no plain name does. */
 static bool is_path(const char *word)
 {
 	return *word == '$' || strpbrk(word, ".[{") || strstr(word, "::") || strstr(word, "->");

@@ -14,11 +14,11 @@
 #include "cli/command.h"
 #include "cli/prompt/lexer.h"
 
-/* What a variable stood for, to be said in front of the answer. */
+/* A word that named a variable; shown in front of the answer. */
 struct variable_word {
 	const char *text;	     /* as it was typed; of the line */
 	struct variable_place place; /* without a module: of an object of a language */
-	char *address;		     /* what the command reads instead; owned */
+	char *address;		     /* the address that replaces the word; owned */
 	bool is_subject;	     /* the command is about it, not about a set that it selects */
 };
 
@@ -41,13 +41,13 @@ struct error *variable_words_find(struct analysis *analysis, const struct comman
 /* Say what variables that the command is about stood for. */
 void variable_words_report(const struct variable_words *words, struct report *report);
 
-/* The same of one, as a message, to be freed. NULL: memory is short. */
+/* The same for one word, as a message to be freed. NULL: memory is short. */
 char *variable_word_text(const struct variable_word *word);
 
-/* What paths of variables are looked up in (STAGE_TYPE_TABLE). */
+/* The context in which paths of variables are resolved (STAGE_TYPE_TABLE). */
 struct variable_context variable_words_context(struct analysis *analysis);
 
-/* Whether an address may stand where the next word does, behind those, which are no switches. */
+/* True if an address may stand next, behind these words, which are no switches. */
 bool variable_words_fit(const struct command *command, const char *const *words, size_t count);
 
 #endif

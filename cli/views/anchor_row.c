@@ -11,11 +11,11 @@
 #include "analyzer/query/ranges.h"
 #include "cli/views/calls.h"
 
-/* What an anchor is called; only one of them is there, or none. */
+/* The name of an anchor; at most one of name, frame, path and allocation is set. */
 struct anchor_name {
-	const char *name;  /* of static or thread-local memory */
-	const char *frame; /* of a stack */
-	/* Of a mapping without names, or an allocation; and the offset in it */
+	const char *name;  /* in static or thread-local memory */
+	const char *frame; /* on a stack */
+	/* A mapping without names, or an allocation; and the offset in it */
 	const char *path;
 	uint64_t offset;
 	char allocation[48];
@@ -96,7 +96,7 @@ static void write_thread(const struct analysis *analysis, const struct anchor *a
 		      name->name || name->frame ? NO_THREAD : anchor->thread);
 }
 
-/* Where it stands: five columns. */
+/* Write the anchor's location: five columns. */
 static void write_name(const struct analysis *analysis, const struct anchor *anchor,
 		       const struct anchor_name *name, struct report *report)
 {
@@ -106,7 +106,7 @@ static void write_name(const struct analysis *analysis, const struct anchor *anc
 	write_thread(analysis, anchor, name, report);
 }
 
-/* What holds it; of a register that has a name, the name follows. */
+/* Who holds the reference; the name of a register follows it. */
 static const char *holder(const struct anchor *anchor, char *text, size_t size)
 {
 	static const char *const kinds[ROOT_KINDS] = {
@@ -133,7 +133,7 @@ static const char *holder(const struct anchor *anchor, char *text, size_t size)
 	return kinds[ROOT_REGISTER];
 }
 
-/* What the kernel holds it for, in text, or NULL. */
+/* Why the kernel holds it, in text, or NULL. */
 static const char *purpose(const struct analysis *analysis, const struct anchor *anchor, char *text,
 			   size_t size)
 {
@@ -224,7 +224,7 @@ unsigned int anchor_rank(const struct analysis *analysis, const struct anchor *a
 	return name.frame && strncmp(name.frame, "in ", 3) != 0 ? OF_A_VARIABLE : OF_NOTHING;
 }
 
-/* Where the word stands, as an anchor: of a stack, with its thread. */
+/* The disguised word as an anchor; on a stack, with its thread. */
 static struct anchor anchor_of(const struct analysis *analysis, const struct disguised *disguised)
 {
 	const struct stack *stack =

@@ -11,7 +11,9 @@
 void anchor_write(const struct analysis *analysis, const struct anchor *anchor,
 		  struct report *report);
 
-/* The same as the first step of a way: "  1. cache.entries (three), static address 0x55d0c0de4060".
+/*
+ * Write it as the first step of a path: "  1. cache.entries (three), static address
+ * 0x55d0c0de4060".
  */
 void anchor_write_step(const struct analysis *analysis, const struct anchor *anchor,
 		       const char *number, struct report *report);

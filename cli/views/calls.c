@@ -106,8 +106,9 @@ struct frames_writer {
 	const char *language;
 	uint32_t thread;
 	uint64_t limit;
-	uint64_t count;	  /* of frames, with the one visited last */
-	bool is_in_table; /* of calls: they are one, but for the variables of each */
+	uint64_t count;	  /* frames visited, including the last */
+	bool is_in_table; /* a table of calls is open; it ends when the variables of a call follow
+			   */
 };
 
 static bool is_shown(const struct frames_writer *writer)

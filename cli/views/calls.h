@@ -1,20 +1,18 @@
-/*
- * What threads and fibers do: registers, stacks, and the calls that they are in.
- */
+/* Registers, stacks and calls of threads and fibers. */
 #ifndef CLI_VIEWS_CALLS_H
 #define CLI_VIEWS_CALLS_H
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
 
-/* Of an endless recursion, these many calls show enough. */
+/* Show at most this many calls, which is enough of an endless recursion. */
 enum { SHOWN_CALLS = 64 };
 
 /* Write the calls, at most limit of them, or all that are known if it is 0. */
 void thread_write_calls(struct analysis *analysis, uint32_t thread, uint64_t limit,
 			struct report *report);
 
-/* The same of calls that are no thread's, if thread is NO_THREAD. */
+/* Write calls; if thread is NO_THREAD, they belong to none. */
 void calls_write(struct analysis *analysis, uint32_t thread, const struct backtrace *calls,
 		 uint64_t limit, struct report *report);
 
@@ -31,7 +29,7 @@ void calls_end(struct report *report);
 /* Write the thread, its registers and its calls. Needs STAGE_DEBUG. */
 void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report);
 
-/* The same of a fiber. */
+/* Write the frames of a fiber. */
 struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint64_t limit,
 				 bool with_locals, struct report *report);
 
@@ -40,8 +38,8 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 		    struct report *report);
 
 /*
- * Where on a waiting fiber's stack the address is, as "variable session of serve(), frame 3 of
- * fiber 0x7f0c1a2b3c40 'main'"; NULL if on none. Needs STAGE_FIBERS and STAGE_DEBUG.
+ * The place of an address on the stack of a waiting fiber, as "variable session of serve(), frame 3
+ * of fiber 0x7f0c1a2b3c40 'main'"; NULL if it is on none. Needs STAGE_FIBERS and STAGE_DEBUG.
  */
 const char *fiber_place(const struct analysis *analysis, uint64_t address);
 

@@ -22,7 +22,7 @@ struct pattern_text {
 	bool is_plain;	  /* a type says more */
 };
 
-/* Whose owner it is: the allocation, stack or variable around it. */
+/* Name the owner by its place: an allocation, stack or variable. */
 static char *describe_owner_place(const struct analysis *analysis, uint64_t owner)
 {
 	struct place place = place_find(analysis, owner);
@@ -48,7 +48,7 @@ static char *describe_owner_place(const struct analysis *analysis, uint64_t owne
 
 static char *describe_extent(const struct pattern_facts *facts)
 {
-	/* Of one, the singular: all units end in an s. */
+	/* Drop the plural s for one unit: all units end in an s. */
 	int unit_length = facts->unit ? (int)strlen(facts->unit) : 0;
 	char *text = NULL;
 	int length;
@@ -165,7 +165,9 @@ static void note_type(struct describer *describer, allocation_id id,
 	*ret = (struct type_reason){ NULL };
 }
 
-/* Of what leaked, or is asked for by its address: to read all code takes time. */
+/*
+ * Only for leaked allocations or those asked for by address, because reading all code takes time.
+ */
 static void note_makers(struct describer *describer, allocation_id id,
 			const struct pattern_text *pattern, char **ret)
 {
@@ -285,7 +287,7 @@ static void write_annotations(struct describer *describer, allocation_id id)
 
 static const struct table allocation_table = DESCRIBED_TABLE("allocation", DESCRIPTION "\n");
 
-/* Where annotations come in front of the empty line. */
+/* Used with annotations, which come in front of the empty line. */
 static const struct table annotated_table = DESCRIBED_TABLE("allocation", DESCRIPTION);
 
 /* Say of an object that somebody lost a reference to it, behind how it is kept; false: nobody did.
@@ -390,7 +392,7 @@ static const char *path_of(const struct place *place)
 								      : NULL;
 }
 
-/* What stands at the address: a thread's variable, a call's, a symbol. */
+/* Name the address: a thread-local variable, one of a call, or a symbol. */
 static const char *name_address(const struct analysis *analysis, const struct place *place,
 				uint64_t address)
 {
@@ -411,8 +413,8 @@ static const char *name_address(const struct analysis *analysis, const struct pl
 }
 
 /*
- * What the allocator uses the address for, or knows of the allocation in use there. An address in
- * none may be in the header of the one above.
+ * Describe what the allocator uses the address for, or knows of the allocation there. An address in
+ * no allocation may be in the header of the one above.
  */
 static bool tell_use(const struct analysis *analysis, const struct place *place, uint64_t address,
 		     char *ret, size_t size)
@@ -493,7 +495,7 @@ static void write_outer(struct report *report, const struct heaps *heaps, uint64
 			      heaps_arena_allocator(heaps, outer->inner_arena)->name);
 }
 
-/* What is known of the address by the kind of place that it is in. */
+/* Describe the address by the kind of its place. */
 static void report_place(struct describer *describer, uint64_t address, const struct place *place)
 {
 	const struct analysis *analysis = describer->analysis;

@@ -1,6 +1,5 @@
 /*
- * What something in memory is, in a few lines: what `describe` writes, and what `explain` begins
- * with.
+ * A few lines about something in memory: the output of `describe`, and the beginning of `explain`.
  */
 #ifndef CLI_VIEWS_DESCRIPTION_H
 #define CLI_VIEWS_DESCRIPTION_H
@@ -13,7 +12,7 @@
 
 struct chains;
 
-/* Of describers; see explanation.c. */
+/* State of a describer; see explanation.c. */
 void chains_destroy(struct chains *chains);
 
 struct describer {
@@ -21,7 +20,7 @@ struct describer {
 	const struct selection *selection;
 	struct report *report;
 	struct bitmap unreferenced; /* no words: nobody asked yet */
-	/* Of explanations; NULL: there is none yet. */
+	/* For `explain`; NULL: not built yet. */
 	struct chains *chains;
 	struct taint_memory *taints;
 	struct annotating annotating;
@@ -48,7 +47,7 @@ struct error *describer_need_disguised(struct describer *describer, const alloca
 				       size_t count);
 
 /*
- * Of a leaked allocation, say so if it is likely held. Returns whether it is; an error becomes the
+ * If the leaked allocation is likely held, say so and return true. An error becomes the
  * describer's.
  */
 bool describe_likely(struct describer *describer, allocation_id id);

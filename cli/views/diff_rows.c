@@ -15,7 +15,7 @@ static uint64_t elapsed(const struct diff_view *view)
 	return view->diff->kinship == KIN_SAME_PROCESS ? diff_elapsed(view->diff) : 0;
 }
 
-/* Where the time between the cores comes from; NULL: it is not known. */
+/* The source of the time between the cores; NULL: unknown. */
 static const char *clock_name(const struct diff_view *view)
 {
 	const struct diff *diff = view->diff;
@@ -161,7 +161,7 @@ void diff_write_kinds(struct report *report, const struct diff_view *view)
 	rows_left_out(report, "kinds", changed, view->limit);
 }
 
-/* What one by one became of the allocations. */
+/* Write how many allocations are new, gone and survived. */
 static void write_turnover(struct report *report, const struct diff_view *view)
 {
 	static const struct table table =
@@ -233,7 +233,7 @@ static void write_holder(struct report *report, const struct diff *diff,
 	end_with(report, kind, most ? most->size : 0);
 }
 
-/* Who holds what grew, before what that is. */
+/* Write the holders of the growth, before the kinds. */
 static void write_holders(struct report *report, const struct diff_view *view)
 {
 	static const struct table table = TABLE(

@@ -7,7 +7,7 @@
 #include "analyzer/diff/diff.h"
 #include "analyzer/report/report.h"
 
-/* What is to be shown of a comparison. */
+/* A comparison, and how to show it. */
 struct diff_view {
 	const struct diff *diff;
 	uint64_t elapsed; /* ns, as the user says; 0: as the cores tell */
@@ -17,10 +17,10 @@ struct diff_view {
 /* How the cores are related, the time between them, and what each has. */
 void diff_write_cores(struct report *report, const struct diff_view *view);
 
-/* What grew and shrank, and at which rate. */
+/* Write the growth of each kind, and its rate. */
 void diff_write_kinds(struct report *report, const struct diff_view *view);
 
-/* What grew and shrank, at which rate, and what became of the allocations. */
+/* Write the growth, its rate, and how many allocations are new, gone and survived. */
 void diff_write_growth(struct report *report, const struct diff_view *view);
 
 #endif

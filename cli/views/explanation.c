@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* Where a chain begins. */
+/* The start of a chain. */
 enum chain_source {
 	CHAIN_STATIC = ROOT_STATIC, /* at what a root of that kind refers to */
 	CHAIN_STACK = ROOT_STACK,
@@ -107,7 +107,7 @@ static struct error *find_sources(struct chains *chains, enum chain_source sourc
 	return sources->words ? NULL : collect_sources(chains, source, target);
 }
 
-/* Whether the searches have cost as much as it would to compute the distances of all. */
+/* True if the searches so far cost as much as computing all distances would. */
 static bool are_many(const struct chains *chains, enum chain_source source, size_t count)
 {
 	enum { PART = 8 };
@@ -142,7 +142,7 @@ static struct error *chains_find(struct chains *chains, enum chain_source source
 struct found_anchors {
 	enum root_kind kind;
 	struct anchor list[KEPT_ANCHORS]; /* the first of them */
-	uint64_t count;			  /* of all there are */
+	uint64_t count;			  /* how many there are in total */
 };
 
 static bool take_anchor(void *data, const struct anchor *anchor)
@@ -189,7 +189,7 @@ static struct error *chains_find_anchors(struct chains *chains, allocation_id ta
 /* A chain is shown in full up to twice SHOWN_LINKS, else its two ends. */
 enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 
-/* What a chain is made of: a reference to an allocation. */
+/* Columns of a link of a chain: a reference to an allocation. */
 #define LINK_COLUMNS(address)                                                      \
 	COLUMN(address, VALUE_ADDRESS), COLUMN("size", VALUE_BYTES), KIND_COLUMNS, \
 		COLUMN("pattern", VALUE_TEXT), COLUMN("type", VALUE_TEXT)
@@ -252,7 +252,7 @@ static char *find_field(const struct describer *describer, allocation_id from, a
 	return analysis_cost(analysis, STAGE_TYPES).built ? type_field(analysis, from, to) : NULL;
 }
 
-/* That there are links between those shown. */
+/* Say how many links are not shown. */
 static void write_gap(struct report *report, size_t count)
 {
 	static const struct table table =
@@ -279,7 +279,10 @@ static struct error *need_owners(struct describer *describer, const allocation_i
 					     &describer->taints);
 }
 
-/* The same of a path; of a long one, of both ends, and what comes before the second. */
+/*
+ * Find the owners along a path; of a long path, at both ends, including the link in front of the
+ * second.
+ */
 static struct error *need_owners_of_path(struct describer *describer, const struct path *path)
 {
 	enum { END = SHOWN_LINKS + 1, LONG = 64 };
@@ -333,7 +336,7 @@ static size_t find_steps(const struct describer *describer, const struct path *p
 		size_t end = is_before_gap ? PATH_END : path->count;
 
 		steps[count] = (struct step){ i, i + 1 };
-		/* What refers to the first behind a gap is not known. */
+		/* The referrer of the first link behind a gap is unknown. */
 		if (!path->gap || i != PATH_END)
 			steps[count].end =
 				i + links_in_step(analysis, analysis_owners(analysis), typing,
@@ -406,7 +409,7 @@ static void write_chain(struct describer *describer, const struct path *path)
 	}
 }
 
-/* The same, in the form of the report. */
+/* Write the links in the form that the report wants. */
 static struct error *write_links(struct describer *describer, const struct path *path,
 				 size_t number)
 {
@@ -773,7 +776,7 @@ static struct error *explain_risk(struct describer *describer, allocation_id id)
 	return NULL;
 }
 
-/* Where the allocator keeps the free allocation. */
+/* Say where the allocator keeps the free allocation. */
 static void write_free(struct describer *describer, allocation_id id)
 {
 	static const struct table table =

@@ -13,7 +13,7 @@ static const struct table table =
 	      { "offset", VALUE_ADDRESS }, { "type", VALUE_TEXT }, { "member", VALUE_TEXT },
 	      { "value", VALUE_TEXT });
 
-/* Where values are, and of which allocation or variable these are parts. */
+/* The values to write, and the allocation or variable that they are part of. */
 struct parts {
 	struct report *report;
 	const struct analysis *analysis;

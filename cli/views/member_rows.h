@@ -7,15 +7,15 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
 
-/* Of an allocation. Needs STAGE_TYPES and STAGE_CLASSES. */
+/* Write the members of an allocation. Needs STAGE_TYPES and STAGE_CLASSES. */
 void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
 			       allocation_id id, struct typed typed);
 
-/* Of an object whose members have no names: its words, by offset; or the text that it is. */
+/* Write an object whose members have no names: its words by offset, or its text. */
 void member_rows_of_object(struct report *report, const struct analysis *analysis,
 			   allocation_id id);
 
-/* Of an object that has them by name or key, see runtimes_have_members(). */
+/* Write an object's members by name or key, see runtimes_have_members(). */
 struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
 				   allocation_id id);
 

@@ -49,7 +49,7 @@ static struct error *count_sets(struct first_screen *screen)
 	return NULL;
 }
 
-/* Of what leaked. */
+/* Count the leaked bytes that are resident. */
 static uint64_t count_resident(const struct analysis *analysis, const struct residency *residency)
 {
 	const struct allocation_index *index = analysis_index(analysis);
@@ -113,7 +113,7 @@ static struct error *find_leaks(struct first_screen *screen)
 	return NULL;
 }
 
-/* Of much that leaked, a sample says first whether it is worth to look at all of memory. */
+/* If much leaked, check a sample first to see whether a scan of all memory is worth it. */
 static struct error *count_likely_held(struct first_screen *screen)
 {
 	struct analysis *analysis = screen->analysis;
@@ -126,7 +126,7 @@ static struct error *count_likely_held(struct first_screen *screen)
 						&screen->likely_held);
 }
 
-/* Where memory is short, the rest is shown without. */
+/* If memory is short, show the rest without this part. */
 static struct error *do_without(struct analysis *analysis, struct error *error, bool *ret_missing)
 {
 	_cleanup_(error_destroy) struct error *owned = error;
@@ -163,7 +163,7 @@ char *overview_kind_text(const struct first_screen *screen, kind_key kind, alloc
 	return kind_text(screen->analysis, kind_without_word(kind));
 }
 
-/* The same, as other commands name it. */
+/* The kind's name as other commands write it. */
 static char *full_kind_text(const struct first_screen *screen, kind_key kind, allocation_id id)
 {
 	return owner_kind_text(screen->analysis, kind, id);

@@ -32,9 +32,9 @@ struct first_screen {
 	struct holder holders[MOST_HOLDERS];
 	size_t holder_count;
 	bool lacks_holders, lacks_leaks;    /* for want of memory */
-	struct leak_root_kinds leaks;	    /* those that lost most are first */
+	struct leak_root_kinds leaks;	    /* sorted by lost bytes, most first */
 	char *allocated_by[OVERVIEW_LEAKS]; /* owned; NULL: not known */
-	size_t leak_count;		    /* of these */
+	size_t leak_count;		    /* length of leaks */
 	struct set_total likely_held;	    /* of what leaked */
 };
 

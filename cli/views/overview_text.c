@@ -51,7 +51,7 @@ static void format_age(const struct lineage *lineage, const struct report *repor
 	snprintf(buffer, size, " (%" PRIu64 " %s%s ago)", age, units[i].name, age == 1 ? "" : "s");
 }
 
-/* What was executed: the file that holds the first instruction. */
+/* The path of the executed file, which holds the entry point. */
 static const char *program_path(const struct image *image)
 {
 	const struct mapping *mapping =
@@ -93,7 +93,7 @@ static struct error *write_core(const struct image *image, struct report *report
 					      taken ? ", of " : "", taken ? taken : "", age));
 }
 
-/* Where it ended: the function, but not those by which a program ends itself. */
+/* The function in which the program ended, without those that end a program, such as abort(). */
 static const char *ending_place(struct analysis *analysis)
 {
 	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), 0);
@@ -268,7 +268,7 @@ static struct error *fit_texts(struct screen_rows *rows, const struct table *tab
 	return shorten(rows, 0, room - second);
 }
 
-/* What columns of text have room for, beside the others and the gaps. */
+/* The width left for text columns, beside the others and the gaps. */
 static size_t room_beside(const struct report *report, const struct screen_rows *rows)
 {
 	size_t bytes = strlen("bytes");
@@ -282,7 +282,7 @@ static size_t room_beside(const struct report *report, const struct screen_rows 
 	return width_of(report) - bytes - rows->second_width - 3 * GAP;
 }
 
-/* What the program calls a holder says more than of what kind it is: that is left out first. */
+/* The program's name for a holder says more than its kind, so leave out kinds first. */
 static struct error *leave_out_kinds(const struct first_screen *screen, const struct report *report,
 				     const struct table *table, struct screen_rows *rows)
 {
@@ -368,7 +368,7 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 	return write_rows(report, &table, &rows);
 }
 
-/* What leaked may be held in a way that no reference shows. */
+/* Leaked memory may be held in a way that no reference shows. */
 static struct error *write_likely_held(const struct first_screen *screen, struct report *report)
 {
 	char held[NUMBER_SIZE], leaked[NUMBER_SIZE];
@@ -492,7 +492,7 @@ static struct error *write_notes(const struct first_screen *screen, struct repor
 					      grouped(count - written, left)));
 }
 
-/* What explains most is where to look next. */
+/* Suggest the command to run next: on the part of memory that explains most. */
 static char *next_step(const struct first_screen *screen)
 {
 	const struct allocation_index *index = analysis_index(screen->analysis);

@@ -70,7 +70,10 @@ static void write_rest(const struct tree_view *view, uint32_t first, uint32_t en
 		   ABSENT, (uint64_t)frames[first].depth, text, text);
 }
 
-/* Whether it and the smaller siblings behind it are one row. One sibling is shown instead. */
+/*
+ * True if this node and its smaller siblings behind it share one row. A single sibling gets a row
+ * of its own.
+ */
 static bool is_left_out(const struct tree_view *view, uint32_t number, uint64_t shown)
 {
 	const struct owner_frame *frames = view->frames->list.items, *frame = &frames[number];

@@ -22,7 +22,7 @@ static char *folded_text(const struct folded_sizes *folded)
 			   grouped(folded->least, least), grouped(folded->most, most));
 }
 
-/* What the roots of that key are, to be freed; NULL if memory is short. */
+/* Name the roots of that key, to be freed; NULL if memory is short. */
 static char *root_text(const struct analysis *analysis, kind_key key,
 		       const struct folded_sizes *folded, const char *shape, bool full_names)
 {
@@ -47,7 +47,7 @@ static char *root_text(const struct analysis *analysis, kind_key key,
 	return format_text("signature 0x%" PRIx64, name.signature);
 }
 
-/* The same as columns, one for each way of knowing it; a size where nothing else is known. */
+/* Write the kind as columns, one for each way to know it; the size if nothing else is known. */
 static void write_root_kind(const struct analysis *analysis, kind_key key, bool full_names,
 			    struct report *report)
 {
@@ -200,7 +200,7 @@ static size_t count_sizes(const struct tally_table *kinds)
 	return count;
 }
 
-/* Of what is known by its size only, leave the first ones, and make one of the others. */
+/* Keep the first of the kinds known by size only, and merge the others into one. */
 static void fold_sizes(struct tally_table *kinds, struct folded_sizes *ret)
 {
 	enum { MOST_SIZES = 3 };
@@ -261,7 +261,7 @@ struct error *root_rows(struct analysis *analysis, const struct set_query *query
 	TRY(find_root_texts(analysis, query, &kinds, &folded, report->no_content, &rows));
 	sum = write_roots(analysis, query, &kinds, &rows, report);
 	leaks = analysis_leaks(analysis);
-	/* What belongs to no single root, if all of them are looked at. */
+	/* If all leaks are listed, add what several roots share. */
 	if (sum.count == leaks->count && leaks->shared_count > 0) {
 		report_single(report, &shared, leaks->shared_count, leaks->shared_bytes);
 		sum.owned += leaks->shared_count;

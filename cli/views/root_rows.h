@@ -9,8 +9,8 @@
 #include "analyzer/report/report.h"
 
 /*
- * Of the query's members. Reads all code of the program where a kind has a class or a type. In
- * brief text, most of many sizes are one row, unless sizes are asked for.
+ * Write the leak roots among the query's members. Reads all code of the program if a kind has a
+ * class or a type. Brief text merges most of many sizes into one row, unless sizes are asked for.
  */
 struct error *root_rows(struct analysis *analysis, const struct set_query *query, bool sizes,
 			struct report *report);

@@ -22,13 +22,13 @@ void rows_write_likely_held(struct report *report, struct set_total leaked, stru
 struct error *rows_likely_held(struct report *report, struct analysis *analysis,
 			       const struct bitmap *members, const char *noun);
 
-/* That a limit left some out, if it did. */
+/* Note that a limit left some rows out, if it did. */
 void rows_left_out(struct report *report, const char *noun, uint64_t total, uint64_t limit);
 
-/* What share of the whole the part is, from 0 to 1; 0 of nothing. */
+/* The part's share of the whole, from 0 to 1; 0 if the whole is 0. */
 double rows_share(uint64_t part, uint64_t whole);
 
-/* That not all hits of a search were kept, if that is so. */
+/* Note that not all hits of a search were kept, if so. */
 void rows_not_looked_at(struct report *report, const char *noun, const struct ranges *ranges);
 
 /* The rows of the first ranges, at most limit if it is not 0, what was left out, and the total. */
@@ -38,7 +38,7 @@ void rows_ranges(struct report *report, struct analysis *analysis, const struct 
 /* A sentence that stands alone, or an empty line. */
 void rows_text(struct report *report, const char *text);
 
-/* What the members of the query's set are, in the plural. */
+/* The noun for members of the query's set, in the plural. */
 const char *rows_noun(const struct set_query *query);
 
 /* The signature with its name, and the identity word with its offset; absent if there is none. */
@@ -51,8 +51,8 @@ void rows_kind(struct report *report, const struct analysis *analysis,
 	       const struct set_query *query, allocation_id id);
 
 /*
- * What the row of an allocation begins with, written by rows_allocation(), and the sentence of it.
- * What a used one retains is absent unless the query sorts by it.
+ * The first columns of an allocation's row, written by rows_allocation(), and its sentence. The
+ * retained size of a used allocation is absent unless the query sorts by it.
  */
 #define ALLOCATION_COLUMNS                                             \
 	COLUMN("state", VALUE_TEXT), COLUMN("address", VALUE_ADDRESS), \
@@ -71,10 +71,7 @@ void rows_allocation(struct report *report, const struct analysis *analysis,
 const char *rows_signature_name(const struct analysis *analysis, const struct set_query *query,
 				uint64_t signature);
 
-/*
- * What is to be shown of the contents of [start, start + size); all of it unless the selection says
- * how much.
- */
+/* The part of [start, start + size) to show: all unless the selection limits it. */
 struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t size,
 			     const struct selection *selection);
 
@@ -82,7 +79,7 @@ struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t
 void comment_row(struct report *report, const struct analysis *analysis,
 		 const struct member_comment *comment);
 
-/* The same as a note for the user, if it must be known: where the rows are read by scripts. */
+/* Report the comment as a note to the user if scripts read the rows and would miss it. */
 struct error *comment_note(struct analysis *analysis, const struct member_comment *comment);
 
 /* All of the members' comments, in front of what is said of them together. */

@@ -29,7 +29,7 @@ struct selection {
 enum { ANNOTATION_OPTIONS = 4, SELECTION_OPTIONS = 6 };
 extern const struct argp_option contents_options[], sizes_options[];
 
-/* What commands whose arguments are a struct selection have in common. */
+/* Common fields of commands whose arguments are a struct selection. */
 #define TAKES_SELECTION \
 	.word = WORD_SET, .arguments_size = sizeof(struct selection), .release = selection_release
 
@@ -47,8 +47,7 @@ void selection_release(void *arguments);
 /* See struct command. A set that has an order of its own keeps it. */
 bool selection_shorten(void *arguments, uint64_t count);
 
-/* The same as selection_parse(), for commands that take an address instead of a
- * set, too. */
+/* Like selection_parse(), for commands that accept an address or a set. */
 struct error *selection_or_address_parse(int key, const char *value, void *arguments);
 
 #endif

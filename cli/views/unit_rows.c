@@ -27,7 +27,7 @@ static void write_groups(const struct units *units, uint64_t limit, struct repor
 	rows_left_out(report, "lines", units->groups.count, limit);
 }
 
-/* Those that would go back to the system, of all sizes together. */
+/* Write the nearly empty units that would go back to the system, of all sizes together. */
 static uint64_t write_kept(const struct units *units, struct report *report)
 {
 	static const struct table table = TABLE(

@@ -20,14 +20,15 @@
 #include <unwind.h>
 
 enum {
-	FIRST_ROOM = 1 << 10,	/* of a shard, in blocks */
-	STACK_SLOTS = 1 << 18,	/* of the table by which equal stacks are one */
-	EARLY_BYTES = 1 << 16,	/* for what is allocated while the allocator is looked for */
-	UNIT = 16,		/* of early blocks, and of sizes */
-	SIZES = 1 << 12,	/* times UNIT; larger ones are alike */
-	OWN_FRAMES = 2,		/* of the recorder, in each stack: malloc(), and what walks it */
-	CACHED = 256,		/* stacks of a thread */
-	LARGEST_SPAN = 1 << 20, /* of a stack that is looked at again, in bytes */
+	FIRST_ROOM = 1 << 10,  /* initial size of a shard, in blocks */
+	STACK_SLOTS = 1 << 18, /* slots of the table that makes equal stacks one */
+	EARLY_BYTES = 1 << 16, /* for what is allocated while the allocator is looked for */
+	UNIT = 16,	       /* of early blocks, and of sizes */
+	SIZES = 1 << 12,       /* times UNIT; larger ones are alike */
+	OWN_FRAMES = 2,	       /* of the recorder, in each stack: malloc(), and what walks it */
+	CACHED = 256,	       /* stacks of a thread */
+	LARGEST_SPAN =
+		1 << 20, /* longest distance from malloc()'s frame to a return address, in bytes */
 };
 
 struct recorder_header heapcore_recorder = { .version = RECORDER_VERSION };
@@ -49,7 +50,7 @@ static char early[EARLY_BYTES] __attribute__((aligned(UNIT)));
 static size_t early_used;
 static bool is_ready, has_sizes;
 static uint8_t wanted[SIZES]; /* by usable size / UNIT */
-static uint32_t *slots;	      /* of stacks: where each is; 0: none */
+static uint32_t *slots;	      /* position of each stack; 0: none */
 static uint64_t stacks_lock, stack_count;
 static uint64_t stack_words = 1; /* in use */
 
@@ -93,7 +94,7 @@ static bool is_stack(uint64_t at, const uint64_t *frames, size_t count)
 	return words[0] == count && memcmp(words + 1, frames, count * sizeof(*words)) == 0;
 }
 
-/* Where those return addresses stand among all stacks; 0: there is no room. */
+/* Find or add the stack with these return addresses; 0: the table is full. */
 static uint64_t find_stack(const uint64_t *frames, size_t count)
 {
 	uint64_t hash = count, place, at;
@@ -124,7 +125,7 @@ static struct recorder_shard *shard_of(uint64_t hash)
 	return &heapcore_recorder.shards[recorder_shard_of(hash)];
 }
 
-/* Where the block is, or would be. */
+/* The slot that holds the block, or the free one where it belongs. */
 static struct recorded_block *find_place(struct recorded_block *blocks, uint64_t room,
 					 uint64_t hash, uint64_t address)
 {
@@ -186,7 +187,7 @@ static void insert(uint64_t address, uint64_t stack)
 	unlock(&shard->lock);
 }
 
-/* Whether blocks of so many units are recorded. */
+/* The flag that says whether blocks of this many units are recorded. */
 static uint8_t *wanted_at(size_t units)
 {
 	return &wanted[units < SIZES ? units : SIZES - 1];
@@ -226,7 +227,7 @@ static uint64_t forget(void *address)
  * nothing.
  */
 struct walked {
-	const void *frame; /* of malloc() */
+	const void *frame; /* frame of malloc() */
 	uint64_t stack;	   /* 0: none */
 	uint64_t count;
 	const uint64_t *places[RECORDER_DEPTH];
@@ -252,7 +253,10 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data
 {
 	struct walk *walk = data;
 	struct walked *walked = walk->walked;
-	/* Where the address was that leads here: below what the inner call had on the stack. */
+	/*
+	 * The address of the word that holds this return address: just below the frame of the inner
+	 * call.
+	 */
 	const uint64_t *place = (const uint64_t *)_Unwind_GetCFA(context) - 1;
 	uint64_t address = _Unwind_GetIP(context);
 
@@ -332,7 +336,7 @@ static bool is_early(const void *block)
 	return (const char *)block >= early && (const char *)block < early + EARLY_BYTES;
 }
 
-/* What dlsym() itself allocates; it is zero, and is never freed. */
+/* dlsym() allocates while the recorder starts. This memory is zero and never freed. */
 static void *allocate_early(size_t size)
 {
 	void *block = early + early_used;
@@ -381,7 +385,10 @@ static void read_sizes(void)
 	while (has_sizes && *text) {
 		size_t units = strtoul(text, NULL, 10) / UNIT;
 
-		/* What is left of a free block may be added to one that is allocated. */
+		/*
+		 * malloc may add the rest of a free block to an allocation, so record the
+		 * neighbouring sizes, too.
+		 */
 		*wanted_at(units) = *wanted_at(units + 1) = 1;
 		if (units > 0)
 			*wanted_at(units - 1) = 1;
