@@ -171,7 +171,7 @@ static const struct memory_range *boehm_owned(const struct heap *base, size_t *r
 	return heap->owned.items;
 }
 
-/* What GC_gcollect_and_unmap() would unmap of free blocks, before it frees more. */
+/* Visit the free memory that GC_gcollect_and_unmap() would unmap without freeing more. */
 static void boehm_visit_spare(const struct heap *base, const struct allocation_index *index,
 			      void (*visit)(void *data, const struct spare *spare), void *data)
 {
@@ -196,7 +196,7 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 	}
 }
 
-/* Of blocks for small objects; a larger object has its blocks for itself. */
+/* Visit blocks of small objects. A larger object has its blocks for itself. */
 static struct error *boehm_visit_units(const struct heap *base, unit_visit visit, void *data)
 {
 	static const struct unit_kind kind = { "block", .given_back = true };
@@ -229,8 +229,8 @@ static bool boehm_lives_in(const struct heap *base, uint64_t start, uint64_t end
 }
 
 /*
- * Whether the function is the collector's own default. Its name is local, so a stripped library has
- * no symbol of it; but then the program is another module.
+ * True if the function is the collector's own default. Its name is local, so a stripped library has
+ * no symbol for it; but then the program is another module.
  */
 static bool is_default(const struct module *module, uint64_t function)
 {
@@ -243,7 +243,7 @@ static bool is_default(const struct module *module, uint64_t function)
 	return function - module->start < module->end - module->start;
 }
 
-/* Whether objects of any block are marked by a function of their own. */
+/* True if the objects of any block are marked by a procedure of their kind. */
 static bool has_procedures(const struct heap_context *context, const struct collector *collector)
 {
 	/* Tags of a descriptor are its lower two bits, from 7.2 to 8.3. */
@@ -276,7 +276,7 @@ static enum more_roots find_more_roots(const struct heap_context *context,
 }
 
 /*
- * Whether the program marks memory by functions of its own: the one in the variable
+ * Says whether the program marks memory by functions of its own: the one in the variable
  * GC_push_other_roots, which the collector calls at each collection, or those for the objects of a
  * kind. Guile marks the stack of its machine by the latter.
  */
@@ -295,9 +295,9 @@ static enum more_roots boehm_more_roots(const struct heap *heap)
 }
 
 /*
- * What GC_debug_malloc() puts before an object, for programs compiled with -DGC_DEBUG: file, line,
- * size and a mark, which is a constant combined with the object's own address (struct oh in bdwgc's
- * include/private/dbg_mlc.h, the same from 7.2 on).
+ * Read the header that GC_debug_malloc() puts before an object in programs compiled with
+ * -DGC_DEBUG: file, line, size and a mark, which is a constant combined with the object's own
+ * address (struct oh in bdwgc's include/private/dbg_mlc.h, the same from 7.2 on).
  */
 static bool boehm_read_debug_header(const struct image *image, uint64_t start,
 				    struct debug_header *ret)

@@ -46,8 +46,8 @@ static void cleanup_glibc_close(struct glibc_heap **heap)
 }
 
 /*
- * Whether malloc gives tags to its blocks: then it asks for memory with tags. The kernel's word on
- * how a thread uses tags would not tell, as any program may use them.
+ * True if malloc gives its blocks memory tags, because then it asks the kernel for memory with
+ * tags. The kernel's state of a thread's tags would prove nothing, as any program may use tags.
  */
 static bool gives_tags(const struct glibc_heap *heap)
 {
@@ -219,7 +219,7 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 		if (!heap->arenas[i].main)
 			continue;
 		heap_base = heap->parameters[done_count].base;
-		/* Of two that claim the same memory, the first counts. */
+		/* If two arenas claim the same memory, the first one keeps it. */
 		if (is_done(done, done_count, heap_base))
 			heap_base = 0;
 		heap->arenas[i].base = heap_base;

@@ -41,7 +41,7 @@ static void cleanup_gslice_close(struct gslice_heap **heap)
 		gslice_close(&(*heap)->heap);
 }
 
-/* Where the variable has its fields: after sizes come three truth values, and two numbers. */
+/* Offsets of the variable's fields: after sizes come three truth values and two numbers. */
 struct source_layout {
 	unsigned int word;
 	unsigned int always_malloc, most_chunk, magazines, slab_mutex, slabs;
@@ -58,7 +58,10 @@ struct search {
 	bool off; /* a GLib that was told to keep no slices */
 };
 
-/* Whether an array of the variable is in the dump: each word is 0, or leads to chunks or slabs. */
+/*
+ * True if an array of the variable is in the dump, each word being 0 or the address of a chunk or
+ * slab.
+ */
 static bool is_array(struct gslice_heap *heap, uint64_t address, uint32_t bins)
 {
 	for (uint32_t i = 0; i < bins; i++) {
@@ -113,7 +116,7 @@ static struct error *find_sources(struct gslice_heap *heap, bool *ret_off)
 	return NULL;
 }
 
-/* Whether a thread's magazines are at address: two addresses of arrays that follow. */
+/* True if a thread's magazines are at address: the addresses of two arrays that follow. */
 static bool is_thread_memory(const struct gslice_heap *heap, struct view *view, uint64_t address,
 			     uint32_t bins)
 {
@@ -142,7 +145,10 @@ static struct error *search_keys(struct gslice_heap *heap, uint64_t address, uin
 	return NULL;
 }
 
-/* What a thread has by pthread_setspecific() is in its struct pthread, or in blocks named there. */
+/*
+ * Search the values of pthread_setspecific(), which are in struct pthread or in blocks that it
+ * points to.
+ */
 static struct error *search_thread(struct gslice_heap *heap, uint64_t descriptor, uint32_t bins)
 {
 	const struct image *image = heap->context.image;
@@ -220,7 +226,7 @@ struct gslice_slab *gslice_find_slab(const struct gslice_heap *heap, uint64_t ad
 	return slab && address - slab->page < gslice_page_bytes(heap, slab->bin) ? slab : NULL;
 }
 
-/* What a slab says of itself: its free chunks, how many are not, and its neighbours. */
+/* Words at the end of a slab: its free chunks, its count of used ones, and its neighbours. */
 enum { INFO_CHUNKS, INFO_USED, INFO_NEXT, INFO_PREVIOUS };
 
 static bool read_info(struct gslice_heap *heap, uint64_t info, unsigned int number, uint64_t *ret)

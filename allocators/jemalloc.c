@@ -196,7 +196,7 @@ static unsigned int jemalloc_free_kind(const struct heap *base, size_t number, a
 	return FREE_DIRTY + extent_state(&je->layout, extent) - EXTENT_DIRTY;
 }
 
-/* What a purge of the arenas gives back. */
+/* Visit the memory that a purge of the arenas gives back. */
 static void jemalloc_visit_spare(const struct heap *base, const struct allocation_index *index,
 				 void (*visit)(void *data, const struct spare *spare), void *data)
 {

@@ -73,8 +73,8 @@ static struct error *perl_open(const struct heap_context *context, struct heap *
 }
 
 /*
- * Whether all of it is one block in use of a heap that was walked before. What that has behind it
- * is of no use to anybody.
+ * True if the arena lies in one used block of a heap that was walked before. The rest of that block
+ * behind it is unused.
  */
 static bool is_in_block(const struct block_sink *sink, struct perl_arena *arena)
 {
@@ -107,7 +107,7 @@ static unsigned int number_of(const struct perl_arena *arena)
 					     : ARENA_BODIES;
 }
 
-/* What is doubtful is left out of the heap, and so is a root. */
+/* Doubtful slots stay outside of the heap, and so become roots. */
 static struct error *walk_arena(const struct perl_arena *arena, arena_number number,
 				struct block_sink *sink)
 {

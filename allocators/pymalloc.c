@@ -49,7 +49,9 @@ static void cleanup_pymalloc_close(struct pymalloc_heap **heap)
 		pymalloc_close(&(*heap)->heap);
 }
 
-/* Whether it is named as a free-threaded interpreter is: python3.13t, libpython3.13t.so.1.0. */
+/*
+ * True if the file has the name of a free-threaded interpreter: python3.13t, libpython3.13t.so.1.0.
+ */
 static bool has_free_threaded_name(const struct module *module)
 {
 	const char *name = strstr(module_name(module), "python3.");
@@ -185,7 +187,7 @@ static struct error *walk_arena(struct walk *walk, const struct pymalloc_arena *
 	return add_free(walk->sink, arena->next_pool, end);
 }
 
-/* Whether the arena can be added to the sink: it lies apart from all others, or in one block. */
+/* True if the arena can be added to the sink: it overlaps no other region, or lies in one block. */
 static bool is_apart(const struct block_sink *sink, const struct pymalloc_arena *arena)
 {
 	uint64_t start = arena->address, end = start + arena->geometry->arena;

@@ -92,7 +92,7 @@ static unsigned int size_class(const struct ruby_page *page)
 	return (unsigned int)__builtin_ctz(page->slot_size / RUBY_BASE_SLOT);
 }
 
-/* Where the page lies. */
+/* The page's relation to memory of other heaps. */
 enum place { PLACE_APART, PLACE_NESTED, PLACE_OVERLAPS };
 
 static enum place find_place(const struct block_sink *sink, uint64_t start, uint64_t end)
@@ -142,7 +142,7 @@ static struct error *walk_page(struct view *view, struct ruby_page *page, arena_
 		uint64_t slot = page->first_slot + (uint64_t)i * page->slot_size;
 		struct block block = { slot, page->slot_size, BLOCK_FREE };
 
-		/* What the dump lacks is not known to be free. */
+		/* A slot that is missing from the dump may be in use. */
 		if (!view_word(view, slot, &flags) || (flags & RUBY_TYPE_BITS)) {
 			block.state = BLOCK_USED;
 			block.traits = TRAIT_COLLECTABLE;

@@ -150,7 +150,7 @@ static unsigned int tcmalloc_free_kind(const struct heap *base, size_t number, a
 	return tcmalloc_find_cached(tc, block.start) ? FREE_TRANSFER : FREE_OBJECT;
 }
 
-/* What MallocExtension::ReleaseFreeMemory() gives back. */
+/* Visit the memory that MallocExtension::ReleaseFreeMemory() gives back. */
 static void tcmalloc_visit_spare(const struct heap *base, const struct allocation_index *index,
 				 void (*visit)(void *data, const struct spare *spare), void *data)
 {
@@ -192,7 +192,7 @@ static bool tcmalloc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 	return size - wanted < (wanted < 2 * PAGE ? spacing : spacing + 2 * PAGE);
 }
 
-/* What has the object, or whose it is. */
+/* Describe which cache has the object, or which thread's it is. */
 static void tell_object(const struct tcmalloc *tc, const struct tcmalloc_span *span,
 			uint64_t address, char *ret, size_t size)
 {

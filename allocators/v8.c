@@ -119,8 +119,8 @@ static struct block block_of(uint64_t start, const struct v8_object *object)
 }
 
 /*
- * What cannot be walked stays outside of the heap, and so is a root: pages that are not swept yet,
- * with objects whose maps are gone, and what a collection is at.
+ * Anything that cannot be walked stays outside of the heap, and so is a root: pages that are not
+ * swept yet, with objects whose maps are gone, and pages that a collection is working on.
  */
 static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chunk,
 				arena_number arena, struct block_sink *sink)

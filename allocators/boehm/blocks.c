@@ -8,7 +8,9 @@ enum {
 	INVERSE_OF_LARGE = 1 << 16,
 };
 
-/* Whether an index, or none, is linked with the one at address, and its key fits. */
+/*
+ * True if the index at address has a neighbour that links back and whose key fits, or no neighbour.
+ */
 static bool is_linked(struct view *view, const struct boehm_geometry *geometry, uint64_t index,
 		      uint64_t address, bool upward)
 {
@@ -48,7 +50,7 @@ bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, ui
 	       is_linked(view, geometry, downward, address, false);
 }
 
-/* Whether the header can be that of a block at start. */
+/* Read the header; returns true if it can be that of a block at start. */
 static bool read_header(const struct boehm_geometry *geometry, const struct image *image,
 			uint64_t header, uint64_t start, struct boehm_block *ret)
 {
@@ -230,7 +232,7 @@ const struct boehm_block *boehm_find_object(const struct collector *collector, u
 	return block;
 }
 
-/* Where hb_marks is. */
+/* The offset of hb_marks in a header. */
 static uint64_t marks_offset(const struct collector *collector)
 {
 	static const uint64_t numbers[] = {
@@ -304,8 +306,8 @@ static enum boehm_variant vote_variant(const struct collector *collector, const 
 }
 
 /*
- * Whether the block's marks can be bytes, or bits: the mark one past that of the last object is
- * always set, and a byte is 0 or 1.
+ * Set whether the block's marks can be bytes, and whether they can be bits. the mark one past that
+ * of the last object is always set, and a byte is 0 or 1.
  */
 static void tell_marks(const struct collector *collector, const struct boehm_block *block,
 		       const struct marks *marks, bool *ret_bytes, bool *ret_bits)

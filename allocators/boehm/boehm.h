@@ -138,7 +138,7 @@ static inline uint64_t words(const struct collector *collector, uint64_t count)
 	return collector->geometry.word * count;
 }
 
-/* Of a word: what it hides, if it is complemented. */
+/* The address that a complemented word hides. */
 static inline uint64_t complement(const struct collector *collector, uint64_t word)
 {
 	return word ^ UINT64_MAX >> (64 - 8 * collector->geometry.word);
@@ -250,7 +250,7 @@ struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image 
 			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
 			       void *data);
 
-/* The same for the module of the collector's variables. */
+/* Visit the data of the module with the collector's variables. */
 static inline struct error *boehm_visit_own_data(
 	const struct collector *collector, const struct image *image,
 	struct error *(*visit)(void *data, uint64_t where, uint64_t word), void *data)
@@ -264,10 +264,10 @@ static inline struct error *boehm_visit_own_data(
  * blocks.c: from bottom indexes to the table of blocks, and the marks of their objects.
  */
 
-/* Whether a bottom_index is at address, by its key and its links to others. */
+/* True if a bottom_index is at address, by its key and its links to others. */
 bool boehm_is_index(struct view *view, const struct boehm_geometry *geometry, uint64_t address);
 
-/* Whether most of the first used slots of the index lead to headers. */
+/* True if most of the first used slots of the index lead to headers. */
 bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geometry,
 			   uint64_t address);
 
@@ -301,7 +301,7 @@ struct marks {
 void boehm_read_marks(const struct collector *collector, const struct image *image,
 		      const struct boehm_block *block, struct marks *ret);
 
-/* Whether the block's slot-th object is marked. */
+/* True if the block's slot-th object is marked. */
 bool boehm_is_marked(const struct collector *collector, const struct boehm_block *block,
 		     const struct marks *marks, uint64_t slot);
 
@@ -312,7 +312,7 @@ uint64_t boehm_header_size(const struct collector *collector);
  * lists.c: free objects, which are on lists.
  */
 
-/* Whether size_map is at address; *ret_extra: objects have an extra byte. */
+/* True if size_map is at address; *ret_extra: objects have an extra byte. */
 bool boehm_is_size_map(struct view *view, const struct boehm_geometry *geometry, uint64_t address,
 		       bool *ret_extra);
 
@@ -366,7 +366,7 @@ bool boehm_mark_state(const struct collector *collector, const struct heap_conte
  */
 
 /*
- * Whether the used object at address is the collector's own. It keeps disappearing links,
+ * True if the used object at address is the collector's own. It keeps disappearing links,
  * finalizers, tables of them, threads and the lists of own kinds in its heap, as objects like those
  * of the program, and they are recognised by their contents.
  */

@@ -38,8 +38,8 @@ static struct error *append_pages(struct range_list *ranges, uint64_t start, uin
 }
 
 /*
- * Whether a former header is at address: it is unchanged but for the link in its first word. What
- * was never one, as where the collector's memory ends, has no size.
+ * True if a former header is at address: all but the link in its first word is unchanged. Memory
+ * that never was a header, such as the unused end of the collector's memory, has no size there.
  */
 static bool is_spare(const struct collector *collector, struct view *view, uint64_t address)
 {
@@ -155,8 +155,8 @@ static struct error *claim_reclaim_lists(struct claims *claims)
 }
 
 /*
- * Whether { start, size } at address is a section: a stretch of whole blocks that the collector got
- * from the system at once. A program may describe a large object in the same way: that is no
+ * True if { start, size } at address is a section: a stretch of whole blocks that the collector got
+ * from the system at once. Programs may describe a large object in the same way, which is no
  * section.
  */
 static bool is_section(struct claims *claims, uint64_t address)
@@ -224,7 +224,7 @@ static struct error *claim_notes(struct claims *claims)
 	return NULL;
 }
 
-/* Whether [start, end) may be memory of the collector outside of blocks. */
+/* True if [start, end) may be memory of the collector outside of blocks. */
 static bool can_be_scratch(const struct claims *claims, uint64_t start, uint64_t end)
 {
 	const struct program *program = claims->context->program;
@@ -239,7 +239,7 @@ static bool can_be_scratch(const struct claims *claims, uint64_t start, uint64_t
 }
 
 /*
- * Whether the word at where may be the number of entries of the mark stack, with its start and end
+ * True if the word at where may be the number of entries of the mark stack, with its start and end
  * nearby.
  */
 static bool is_mark_stack(struct claims *claims, uint64_t where, uint64_t word,
@@ -299,7 +299,7 @@ bool boehm_mark_state(const struct collector *collector, const struct heap_conte
 	return size && image_read_u32(context->image, size + words(collector, 1), ret);
 }
 
-/* Whether GC_mark_stack, its limit and top begin at where. */
+/* True if GC_mark_stack, its limit and top begin at where. */
 static bool is_stack_row(struct claims *claims, uint64_t where, uint64_t start,
 			 struct memory_range *ret)
 {
@@ -346,7 +346,7 @@ static struct error *claim_local_stack(struct claims *claims)
 	return block_sink_claim(claims->sink, start, start + length);
 }
 
-/* Whether the thread of that pthread_t is one of those that the collector stops. */
+/* True if the thread of that pthread_t is one of those that the collector stops. */
 static bool is_registered(struct claims *claims, uint64_t self)
 {
 	const uint64_t *all = claims->collector->threads.items;

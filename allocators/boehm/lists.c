@@ -86,7 +86,7 @@ static uint64_t list_size(const struct collector *collector, uint64_t number)
 	return granule(&collector->geometry) * (number ? number : 1);
 }
 
-/* Whether an object that starts at address may be on such a list. */
+/* True if an object that starts at address may be on such a list. */
 static bool fits_list(struct search *search, uint64_t address, uint64_t size, int kind,
 		      uint64_t *ret_number)
 {
@@ -328,7 +328,7 @@ static bool is_counter(const struct collector *collector, uint64_t word)
 	return word < block_bytes(collector);
 }
 
-/* Whether the heads of a thread's lists can be at address. */
+/* True if the heads of a thread's lists can be at address. */
 static bool is_thread_array(struct search *search, uint64_t address)
 {
 	size_t filled = 0, heads = 0;

@@ -29,8 +29,8 @@ static uint16_t latest_sweep(const struct collector *collector)
 }
 
 /*
- * Whether a block on a list of those to be swept, at address, was swept in that cycle: then there
- * was a collection since.
+ * True if a block at address, on a list of blocks to be swept, was swept in that cycle. Then a
+ * collection has run since.
  */
 static bool waits_again(const struct collector *collector, struct view *view, uint64_t address,
 			uint16_t cycle, size_t *steps)
@@ -80,7 +80,7 @@ static bool read_cycle(const struct collector *collector, const struct heap_cont
 	       (int16_t)((uint16_t)*ret - latest) >= 0;
 }
 
-/* Whether the collector suspended the thread, which waits in its signal handler. */
+/* True if the collector suspended the thread, which now waits in its signal handler. */
 static bool is_stopped(const struct collector *collector, struct view *view,
 		       const struct thread *thread)
 {
@@ -110,7 +110,7 @@ static bool has_stopped_threads(const struct collector *collector, struct view *
 	return false;
 }
 
-/* Whether no object of an earlier cycle is marked, as at the beginning of a collection. */
+/* True if no object of an earlier cycle is marked, as at the beginning of a collection. */
 static bool lacks_marks(const struct collector *collector, const struct image *image)
 {
 	const struct boehm_block *blocks = collector->blocks.items;

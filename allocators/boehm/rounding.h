@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Whether an object of that size was made for wanted bytes, and extra ones: most runtimes have one
- * added, so that a pointer to the end of an object points into it.
+ * True if an object of that size was made for wanted and extra bytes. Most runtimes add one byte,
+ * so that a pointer to the end of an object points into it.
  */
 static inline bool boehm_rounds_to(uint64_t size, uint64_t wanted, unsigned int extra)
 {

@@ -20,7 +20,7 @@ static const struct boehm_geometry geometries[] = {
 
 enum {
 	GEOMETRIES = sizeof(geometries) / sizeof(geometries[0]),
-	/* Of a module: what looks like an index, and turns out to be none. */
+	/* Limits for a module: words to check as an index, and false positives. */
 	MOST_GLANCES = 1 << 14,
 	MOST_DECOYS = 64,
 	/* Pointers to follow before the module must show its size_map. */
@@ -82,7 +82,7 @@ static bool can_hold_index(const struct region *region)
 	       (!region->mapping || strcmp(region->mapping->path, "/dev/zero") == 0);
 }
 
-/* Whether the word may point to an index. Neighbouring words often lead to the same region. */
+/* True if the word may point to an index. Neighbouring words often lead to the same region. */
 static bool may_point(struct search *search, uint64_t word)
 {
 	const struct region *region;
@@ -113,7 +113,7 @@ static uint64_t lowest_index(struct view *view, const struct boehm_geometry *geo
 	return index;
 }
 
-/* Whether it is an index of a collector that was found already. */
+/* True if it is an index of a collector that was found already. */
 static bool is_known(const struct boehm_heap *heap, uint64_t index)
 {
 	for (size_t i = 0; i < heap->collector_count; i++)
@@ -217,8 +217,9 @@ static struct error *find_size_map(struct search *search)
 }
 
 /*
- * Whether to follow more pointers of the module. Millions of them may lead all over a heap larger
- * than memory, and each reads a page; so the module must show that it has a collector.
+ * True if the search should follow more pointers of the module. Millions of them may lead all over
+ * a heap larger than memory, and each reads a page; so the module must show that it has a
+ * collector.
  */
 static bool goes_on(struct search *search, struct error **ret_error)
 {

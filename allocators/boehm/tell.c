@@ -14,7 +14,7 @@ enum internal {
 
 enum {
 	LINK_SIZE = 4, /* words of struct disappearing_link, in granules */
-	/* Those of struct finalizable_object, without and with an extra byte. */
+	/* struct finalizable_object without and with an extra byte. */
 	FINALIZER_SIZE = 6,
 	FINALIZER_EXTRA_SIZE = 8,
 	FEWEST_SLOTS = 8,    /* of a table */
@@ -96,7 +96,7 @@ static enum internal entry_at(struct look *look, uint64_t address)
 	return INTERNAL_NONE;
 }
 
-/* Whether a variable at the start of GC_arrays leads to address. */
+/* True if a variable at the start of GC_arrays leads to address. */
 static bool is_in_arrays(struct look *look, uint64_t address)
 {
 	uint64_t end = look->collector->freelists, word;
@@ -145,7 +145,7 @@ static bool is_thread(const struct collector *collector, uint64_t address)
 	return false;
 }
 
-/* Whether the heads of an own kind's lists are there. */
+/* True if the heads of the lists of a program's own kind are at address. */
 static bool is_lists(struct look *look, uint64_t address)
 {
 	const struct collector *collector = look->collector;

@@ -67,7 +67,7 @@ bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address)
 	return address_map_find(&heap->arena_numbers, address) != NOT_IN_MAP;
 }
 
-/* Whether the bin is empty, or has a member that points back. */
+/* True if the bin is empty, or its first and last members point back. */
 static bool bin_fits(struct view *view, uint64_t bin)
 {
 	const uint64_t word = image_word_size(view->image), fd = 2 * word, bk = 3 * word;
@@ -79,8 +79,8 @@ static bool bin_fits(struct view *view, uint64_t bin)
 }
 
 /*
- * Whether enough of the bins fit, and none behind the last: else they are the end of something that
- * begins further up, whose own bins look like a link, counts and sizes.
+ * True if enough of the bins fit, and none behind the last. If one fits there, the bins are the end
+ * of something that begins further up, whose own bins look like a link, counts and sizes.
  */
 static bool bins_fit(struct view *view, uint64_t bins)
 {
@@ -93,8 +93,8 @@ static bool bins_fit(struct view *view, uint64_t bins)
 }
 
 /*
- * Whether the arena at address is no main one: in anonymous memory, behind the heap_info of a
- * mapped heap, which begins at a multiple of 1 MiB or more.
+ * True if the arena at address is not a main one: it is in anonymous memory, behind the heap_info
+ * of a mapped heap, which begins at a multiple of 1 MiB or more.
  */
 static bool heads_subheap(const struct image *image, uint64_t address)
 {
@@ -105,7 +105,7 @@ static bool heads_subheap(const struct image *image, uint64_t address)
 	       (distance == 32 || distance == 48 || distance == 24 || distance == 16);
 }
 
-/* Whether system_mem is no less than that, nor more than max_system_mem. */
+/* True if system_mem is at least that much, and at most max_system_mem. */
 static bool sizes_fit(struct view *view, const struct arena_layout *layout, uint64_t address,
 		      uint64_t least)
 {
@@ -116,15 +116,15 @@ static bool sizes_fit(struct view *view, const struct arena_layout *layout, uint
 	       system <= most;
 }
 
-/* Whether attached_threads stands before system_mem, as since 2.23. */
+/* True if attached_threads precedes system_mem, as since 2.23. */
 static bool has_attached(const struct arena_layout *layout, unsigned int word)
 {
 	return layout->system_memory - layout->next == 3 * (uint64_t)word;
 }
 
 /*
- * Whether next_free, system_mem and max_system_mem are where the layout has them, of several that
- * only differ in that; the one with attached_threads is what is left.
+ * True if next_free, system_mem and max_system_mem are where the layout has them. Several layouts
+ * differ in these only; the one with attached_threads is tried last.
  */
 static bool is_of_version(struct view *view, const struct arena_layout *layout, uint64_t address)
 {
@@ -140,7 +140,7 @@ static bool is_of_version(struct view *view, const struct arena_layout *layout, 
 	return sizes_fit(view, layout, address, PAGE);
 }
 
-/* The same by the first arena of the ring that has memory. */
+/* The same check on the first arena of the circular list that has memory. */
 static bool ring_is_of_version(struct glibc_heap *heap, struct view *view,
 			       const struct arena_layout *layout, uint64_t address)
 {
@@ -206,7 +206,7 @@ static struct error *add_ring(struct glibc_heap *heap, struct view *view,
 	return NULL;
 }
 
-/* Whether the ring of arenas leads from the one at address back to it. */
+/* True if the circular list of arenas leads from the one at address back to it. */
 static bool ring_closes(struct glibc_heap *heap, struct view *view,
 			const struct arena_layout *layout, uint64_t address)
 {
@@ -221,8 +221,8 @@ static bool ring_closes(struct glibc_heap *heap, struct view *view,
 }
 
 /*
- * Whether what stands behind the ring's link are counts: where words are of 4 bytes, bins in use
- * may look like an end of bins and a ring.
+ * True if the words behind the list's link are counts. With words of 4 bytes, bins in use may look
+ * like the last bins and a circular list.
  */
 static bool counts_fit(struct view *view, const struct arena_layout *layout, uint64_t address)
 {
@@ -255,9 +255,9 @@ static struct error *try_bins(struct glibc_heap *heap, uint64_t end)
 }
 
 /*
- * Whether malloc was never called by the libc whose main arena has its field next at address: it
- * points at the arena, all before it is still zero, and one thread is attached, where that is
- * counted.
+ * True if malloc was never called by the libc whose main arena has its field next at address: it
+ * points at the arena, everything before it is still zero, and one thread is attached, in versions
+ * that count these.
  */
 static bool is_unused(struct view *view, uint64_t address, uint64_t next)
 {
@@ -364,8 +364,8 @@ static bool read_counts(struct view *view, uint64_t address, uint64_t shift, uin
 }
 
 /*
- * The same before 2.24, where max_total_mem, always 0, stands before sbrk_base; before 2.15,
- * pagesize follows no_dyn_threshold.
+ * Read the counts of versions before 2.24, which have max_total_mem, always 0, before sbrk_base;
+ * before 2.15, pagesize follows no_dyn_threshold.
  */
 static bool read_old_counts(struct view *view, uint64_t address, struct glibc_parameters *ret,
 			    bool *ret_may_map)
@@ -379,8 +379,8 @@ static bool read_old_counts(struct view *view, uint64_t address, struct glibc_pa
 }
 
 /*
- * Whether mp_.sbrk_base stands at address, and a first chunk at its value. Where no chunk may be
- * mmapped, it may as well be another address of the heap behind zeros.
+ * True if mp_.sbrk_base is at address, and a first chunk is at its value. If no chunk may be
+ * mmapped, the word may as well be another heap address behind zeros.
  */
 static bool is_sbrk_base(const struct glibc_heap *heap, struct view *near, struct view *far,
 			 uint64_t address, uint64_t unit, struct glibc_parameters *ret,
@@ -473,7 +473,7 @@ static uint64_t subheap_alignment(struct glibc_heap *heap)
 		UINT64_C(64) << 20, UINT64_C(8) << 20, UINT64_C(4) << 30,
 		UINT64_C(2) << 30,  UINT64_C(1) << 20, UINT64_C(128) << 20,
 	};
-	/* Of narrow ones, 1 MiB, or four huge pages of 2 or 4 MiB. */
+	/* Sizes of mapped heaps on 32-bit machines: 1 MiB, or four huge pages of 2 or 4 MiB. */
 	static const uint64_t narrow[] = { 1 << 20, 8 << 20, 16 << 20 };
 	const uint64_t *list = heap->word == 4 ? narrow : sizes;
 	size_t count_of_sizes = heap->word == 4 ? 3 : sizeof(sizes) / sizeof(sizes[0]);
@@ -524,7 +524,7 @@ static bool read_subheap(struct glibc_heap *heap, struct view *view, uint64_t st
 	return true;
 }
 
-/* Whether an arena other than a main one is at address; its number. */
+/* Find the number of the arena at address; false if there is none, or only a main one. */
 static bool find_arena(const struct glibc_heap *heap, uint64_t address, size_t *ret)
 {
 	uint32_t number = address_map_find(&heap->arena_numbers, address);

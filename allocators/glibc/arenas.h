@@ -33,7 +33,7 @@ struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 /* The arena at address by its bins alone, of whatever layout fits; not a main one. */
 bool glibc_read_arena(struct view *view, uint64_t address, struct glibc_arena *ret);
 
-/* Whether the arena at address was added. */
+/* True if the arena at address was added. */
 bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address);
 
 /* A layout for an arena that is not in the core. */

@@ -37,13 +37,13 @@ void glibc_add_links(struct glibc_links *links, struct view *view, uint64_t chun
 		add_pair(links, view, chunk, 4, true);
 }
 
-/* Where the chunk would begin whose links are those of the bin. */
+/* The address of the fake chunk whose links are those of the first bin. */
 static uint64_t first_bin(const struct glibc_heap *heap, const struct glibc_arena *arena)
 {
 	return arena->address + arena->layout->bins - heap->header;
 }
 
-/* Whether following the bins would find nothing wrong. */
+/* True if following the bins would find nothing wrong. */
 static bool links_fit(const struct glibc_heap *heap)
 {
 	struct view view = { heap->context.image };
@@ -56,7 +56,7 @@ static bool links_fit(const struct glibc_heap *heap)
 	return links.forth == links.back;
 }
 
-/* Where the links of a bin do not fit: one of last, or of the chunk that it leads to. */
+/* A broken link of a bin: of the chunk last, or of the chunk that it points to. */
 struct misfit {
 	bool found, in_core;
 	uint64_t last, chunk;
@@ -121,7 +121,7 @@ static void report_changing(struct glibc_heap *heap, const struct glibc_broken_l
 		list->kind, list->owner);
 }
 
-/* Whether the list returns to the chunk at which it does not fit. */
+/* True if the list returns to the chunk at which it does not fit. */
 static bool returns(const struct glibc_heap *heap, uint64_t bin, const struct misfit *misfit)
 {
 	struct view view = { heap->context.image };
@@ -156,8 +156,8 @@ static bool is_free_block(const struct glibc_heap *heap, const struct block_sink
 }
 
 /*
- * Whether the links of a large chunk to the next sizes fit; else *ret is the chunk with a wrong
- * one: that which one leads to, if it is free.
+ * True if the links of a large chunk to the next sizes fit. If not, *ret is the chunk with the
+ * wrong link: the one that it points to, if that is free.
  */
 static bool sizes_fit(const struct glibc_heap *heap, const struct block_sink *sink, uint64_t chunk,
 		      uint64_t *ret)

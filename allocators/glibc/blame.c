@@ -16,7 +16,10 @@ bool glibc_is_blamed(const struct glibc_heap *heap, uint64_t user)
 	return false;
 }
 
-/* Whether an overrun of the block below would have changed what is before the block: it did not. */
+/*
+ * True if the size before the block is intact. An overrun of the block below would have changed it,
+ * so there was none.
+ */
 static bool has_sound_size(const struct glibc_heap *heap, const struct block_sink *sink,
 			   const struct glibc_broken_list *list, struct block *ret)
 {
@@ -27,9 +30,9 @@ static bool has_sound_size(const struct glibc_heap *heap, const struct block_sin
 }
 
 /*
- * Whether the link leads to a member of the list after all, whose header was overwritten: the key
- * of cached blocks is there, or else no chunk. A link that is wrong is hardly ever the address of
- * anything once it is mangled.
+ * True if the link points to a member of the list after all, whose header was overwritten. The key
+ * of cached blocks proves it, or that no other chunk is there. A wrong link is hardly ever a valid
+ * address once it is mangled.
  */
 static bool leads_to_member(const struct glibc_heap *heap, const struct block_sink *sink,
 			    const struct glibc_broken_list *list, struct block *ret_below)
@@ -172,7 +175,7 @@ void glibc_report_feet(const struct glibc_heap *heap)
 	for (size_t i = 0; i < heap->odd_feet_count; i++) {
 		const struct glibc_odd_foot *odd = &heap->odd_feet[i];
 
-		/* What a thread was changing is unfinished. */
+		/* A locked arena may be half changed. */
 		if (!odd->locked && !glibc_is_blamed(heap, odd->chunk + heap->header))
 			report_foot(heap, odd);
 	}

@@ -17,8 +17,8 @@ enum {
 };
 
 /*
- * Whether a fence begins at chunk: two headers with their own size, or that and 0. The first says
- * whether what was top is free.
+ * True if a fence begins at chunk: two headers with their own size, or one and a 0. The first says
+ * whether the former top is free.
  */
 static bool is_fence(struct view *view, uint64_t chunk, uint64_t header, unsigned int word)
 {
@@ -31,7 +31,7 @@ static bool is_fence(struct view *view, uint64_t chunk, uint64_t header, unsigne
 
 enum step { STEP_CHUNK, STEP_TOP, STEP_FENCE, STEP_BROKEN };
 
-/* What is at chunk; for a sound chunk, the next one is left in *ret_next. */
+/* Classify what is at chunk; after a valid chunk, *ret_next is the next one. */
 static enum step look(struct view *view, const struct glibc_arena *arena, uint64_t chunk,
 		      uint64_t end, uint64_t *ret_next)
 {
@@ -82,8 +82,8 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 }
 
 /*
- * Whether a row of chunks begins at chunk that leads to top or a fence; or, unless to_end, one that
- * is too long for an accident.
+ * True if a sequence of chunks begins at chunk and leads to top or a fence; or, unless to_end, is
+ * too long for an accident.
  */
 static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 {
@@ -171,7 +171,7 @@ static struct error *add_block(struct walk *walk, uint64_t chunk, uint64_t size,
 	return block_sink_add(walk->sink, (struct block){ walk->previous, size, state });
 }
 
-/* Whether a chunk is on a list that links both ways. */
+/* True if a chunk is on a list that links both ways. */
 static bool is_linked(struct walk *walk, uint64_t chunk)
 {
 	struct view view = walk->view;
@@ -306,7 +306,7 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret
 	return begin_region(walk, *ret_chunk);
 }
 
-/* Where top should end: with its heap, or with the memory that the main arena says it has. */
+/* The expected end of top: the end of its heap, or of the memory that the main arena counts. */
 static uint64_t expected_end(const struct walk *walk, uint64_t top)
 {
 	const struct glibc_heap *heap = walk->heap;
@@ -324,8 +324,8 @@ static uint64_t expected_end(const struct walk *walk, uint64_t top)
 }
 
 /*
- * Whether top, which ends at end, goes on in a mapping that a debugger left out of the core, as
- * nothing in it was written; the arena counts it. On i386, the heap's last page is one with huge
+ * True if top, which ends at end, continues in a mapping that a debugger left out of the core
+ * because it was never written; the arena counts it. On i386, the heap's last page is one with huge
  * pages.
  */
 static bool ends_untouched(struct walk *walk, uint64_t end)
@@ -370,7 +370,7 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 	return add_block(walk, top, size - walk->heap->header, BLOCK_FREE);
 }
 
-/* Whether a sound chunk, top or a fence follows the sound header at chunk. */
+/* True if a valid chunk, top or a fence follows the valid header at chunk. */
 static bool is_followed(struct walk *walk, uint64_t chunk, uint64_t header)
 {
 	const unsigned int word = walk->heap->word;
@@ -383,8 +383,7 @@ static bool is_followed(struct walk *walk, uint64_t chunk, uint64_t header)
 		 is_fence(&walk->view, next, above, word)));
 }
 
-/* What is odd about the end of the sound chunk, by the header above; *ret_foot is the word there.
- */
+/* Compare the end of the valid chunk with the header above; *ret_foot is the word there. */
 static enum glibc_foot check_foot(struct walk *walk, uint64_t chunk, uint64_t size,
 				  uint64_t *ret_foot)
 {
@@ -452,7 +451,9 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 			 chunk_state(walk, chunk, size, above & PREV_INUSE, believed));
 }
 
-/* Whether only the walk from the front may judge the chunk, because that may report it. */
+/*
+ * True if only the walk from the front may judge the chunk, because only that walk may report it.
+ */
 static bool is_for_front(struct walk *walk, uint64_t chunk, uint64_t header)
 {
 	uint64_t foot;
@@ -521,7 +522,7 @@ struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 	return error;
 }
 
-/* Whether a row begins at chunk that is long enough, and leads to *ret. */
+/* True if a long enough sequence of chunks begins at chunk; it leads to *ret. */
 static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *ret)
 {
 	const uint64_t start = chunk;

@@ -47,7 +47,10 @@ struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_si
 		if (!heap->arenas[i].main)
 			continue;
 		base = heap->parameters[number++].base;
-		/* Where chunks are at 8 above a multiple of 16, the region of the heap has it. */
+		/*
+		 * If chunks begin at 8 above a multiple of 16, the heap's region includes that
+		 * padding.
+		 */
 		if (padding && base > padding && glibc_offset(heap) == 0)
 			TRY(block_sink_claim(sink, base - padding, base));
 	}
@@ -88,7 +91,7 @@ bool glibc_reserved(const struct heap *base, size_t number, struct memory_range 
 	return true;
 }
 
-/* Whether word is the address of a bin, or of anything else in an arena. */
+/* True if word is the address of a bin, or anything else in an arena. */
 static bool may_be_bin(const struct glibc_heap *heap, uint64_t word)
 {
 	size_t above;
@@ -100,7 +103,8 @@ static bool may_be_bin(const struct glibc_heap *heap, uint64_t word)
 }
 
 /*
- * Whether one of its chunks is there: an object in a nested heap may end as a chunk's header does.
+ * True if one of the heap's chunks is at word. An object in a nested heap may end like a chunk's
+ * header.
  */
 static bool is_chunk(const struct glibc_heap *heap, const struct allocation_index *index,
 		     uint64_t word)
@@ -131,7 +135,7 @@ unsigned int glibc_stale_links(const struct heap *base, const struct allocation_
 
 	mask |= (unsigned int)(words[2] == chunk) << 2;
 	mask |= (unsigned int)(words[3] == chunk) << 3;
-	/* That is all for nearly all blocks. */
+	/* Nearly all blocks return here. */
 	if ((words[0] | words[1]) % (2 * heap->word) != 0 || !words[0] || !words[1])
 		return mask;
 	if ((may_be_bin(heap, words[0]) || is_chunk(heap, index, words[0])) &&
@@ -141,8 +145,8 @@ unsigned int glibc_stale_links(const struct heap *base, const struct allocation_
 }
 
 /*
- * What malloc_trim(0) gives back of an arena: whole pages within free chunks, and the end of the
- * main heap.
+ * The memory of an arena that malloc_trim(0) gives back: whole pages within free chunks, and the
+ * end of the main heap.
  *
  * The rules are those of mtrim() and systrim() in malloc/malloc.c: fast bins are merged with free
  * chunks beside them, threads' caches are left alone, a free chunk keeps the page that its six
@@ -180,7 +184,7 @@ static void tell_spare(const struct search *search, uint64_t start, uint64_t end
 		search->visit(search->data, &spare);
 }
 
-/* Whether the memory from sbrk() ends there: only then it can be given back. */
+/* True if the memory from sbrk() ends at end, since only then it can be given back. */
 static bool is_break(const struct search *search, uint64_t top, uint64_t end)
 {
 	const struct image *image = search->heap->context.image;

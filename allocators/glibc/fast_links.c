@@ -11,7 +11,7 @@ struct fast_link {
 	uint64_t next;	/* a chunk, or 0; and 1 if a list led here */
 };
 
-/* Whether a chunk can be at address. Nothing is read there, because that may be far away. */
+/* True if a chunk can be at address. Does not read the memory there, which may be far away. */
 static bool may_be_chunk(const struct glibc_heap *heap, struct view *view, uint64_t address)
 {
 	const struct region *region;

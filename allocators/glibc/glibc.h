@@ -57,7 +57,7 @@ static inline uint64_t glibc_fence(unsigned int word) /* the size of a fencepost
 	return 2 * (uint64_t)word;
 }
 
-/* Where free chunks are kept, by number in glibc_free_kinds. */
+/* The lists that hold free chunks, as numbers in glibc_free_kinds. */
 enum {
 	FREE_TCACHE,   /* a thread's cache */
 	FREE_FAST,     /* a fast bin */
@@ -67,7 +67,7 @@ enum {
 	FREE_TOP,      /* the end of a heap, from which it grows */
 };
 
-/* Where malloc_state has its fields. */
+/* Offsets of the fields of malloc_state. */
 struct arena_layout {
 	uint64_t fastbins; /* 0: there are none */
 	uint64_t top;
@@ -102,7 +102,7 @@ struct glibc_subheap {
 	size_t arena;
 };
 
-/* What was found of mp_: malloc's parameters and counts. */
+/* The fields of mp_ that were found: malloc's parameters and counts. */
 struct glibc_parameters {
 	size_t arena;	/* the number of theirs */
 	uint64_t base;	/* sbrk_base: where the main heap begins; 0: unknown */
@@ -145,7 +145,7 @@ struct glibc_broken_list {
 	uint64_t next; /* memory that the link leads to */
 };
 
-/* What the header of the next chunk says of a chunk, against what is known otherwise. */
+/* How the header of the next chunk agrees with what is otherwise known of a chunk. */
 enum glibc_foot {
 	FOOT_FITS,
 	FOOT_LOST,   /* the chunk is free, in a bin, and the copy of its size at its end is wrong */
@@ -214,13 +214,13 @@ struct glibc_heap {
 	struct glibc_ring_memo *rings; /* see rings.h; NULL: memory was short */
 };
 
-/* What chunks' addresses are above a multiple of heap->grain. */
+/* The distance of chunks above a multiple of heap->grain. */
 static inline uint64_t glibc_offset(const struct glibc_heap *heap)
 {
 	return heap->header % heap->grain;
 }
 
-/* Where a region begins whose first chunk is that: at a multiple of heap->grain. */
+/* The start of the region that begins with that chunk: a multiple of heap->grain. */
 static inline uint64_t glibc_region_start(const struct glibc_heap *heap, uint64_t chunk)
 {
 	return chunk - glibc_offset(heap);
@@ -259,7 +259,7 @@ static inline bool glibc_may_be_chunk(const struct glibc_heap *heap, uint64_t ad
 	return address % heap->grain == glibc_offset(heap);
 }
 
-/* Whether a main arena has a piece that was not found. Alignment takes less than a page. */
+/* True if a piece of a main arena was not found. Alignment takes less than a page. */
 static inline bool glibc_arena_lacks(const struct glibc_arena *arena)
 {
 	return arena->main && arena->stated_size >= PAGE &&
@@ -272,7 +272,7 @@ static inline uint64_t glibc_bin_size(const struct glibc_heap *heap, unsigned in
 	return heap->minimum + UINT64_C(16) * bin;
 }
 
-/* The same of that fast bin. Of narrow ones, each other one has chunks since 2.26. */
+/* The chunk size of that fast bin. On 32-bit machines, every other bin is empty since 2.26. */
 static inline uint64_t glibc_fast_size(const struct glibc_heap *heap, unsigned int bin)
 {
 	return heap->minimum + 2 * (uint64_t)heap->word * bin;
@@ -300,7 +300,7 @@ static inline uint64_t glibc_fastbin(const struct glibc_heap *heap, const struct
 	return arena->address + arena->layout->fastbins + heap->word * (uint64_t)bin;
 }
 
-/* What the link stored at where leads to. */
+/* The target of the link stored at where. */
 static inline uint64_t glibc_demangle(const struct glibc_heap *heap, uint64_t where, uint64_t link)
 {
 	return heap->mangled ? link ^ (where >> 12) : link;

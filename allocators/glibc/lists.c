@@ -62,7 +62,7 @@ struct tcache {
 	uint64_t entries[TCACHE_BINS];
 };
 
-/* Whether memory at user's address may be cached in that bin. */
+/* True if the memory at the user's address may be cached in that bin. */
 static bool fits_bin(const struct glibc_heap *heap, struct view *view, uint64_t user,
 		     unsigned int bin, uint64_t wanted)
 {
@@ -95,8 +95,8 @@ static bool read_fields(const struct image *image, struct tcache *tcache)
 }
 
 /*
- * Whether all counters agree with the entries, but for one: that a thread was changing, or whose
- * list had a block twice or one that was written to.
+ * True if all counters agree with the entries, except one: a thread may have been changing it, or
+ * its list may have had a block that was freed twice or overwritten.
  */
 static bool fields_fit(const struct tcache *tcache)
 {
@@ -186,7 +186,10 @@ static bool find_variables(const struct glibc_heap *heap, uint32_t thread, struc
 	return false;
 }
 
-/* Where the variable tcache is; of unknown memory next to the thread pointer, all that may be. */
+/*
+ * The memory of the variable tcache; if unknown, all memory next to the thread pointer that may
+ * have it.
+ */
 static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thread)
 {
 	const struct program *program = heap->context.program;
@@ -207,7 +210,7 @@ static struct memory_range find_tls(const struct glibc_heap *heap, uint32_t thre
 	return tls;
 }
 
-/* Whether the word at place points at a thread's cache: *ret. */
+/* True if the word at place points at a thread's cache: *ret. */
 static bool leads_to_tcache(const struct glibc_heap *heap, struct view *near, struct view *far,
 			    uint64_t place, uint64_t *ret)
 {
@@ -281,7 +284,7 @@ static struct error *find_tcaches(struct glibc_heap *heap)
 	return NULL;
 }
 
-/* What is found of a list if its links are mangled, or if they are not. */
+/* How well a list reads with mangled links, or with plain ones. */
 struct reading {
 	unsigned int length; /* chunks of the right size, from the first on */
 	unsigned int links;  /* that lead to such a chunk, or to the end */
@@ -395,7 +398,7 @@ static struct error *note_cycle(struct glibc_heap *heap, struct number_list *lis
 	return glibc_note_broken(heap, broken, broken.user);
 }
 
-/* Whether the bin names a block, and counts none: a thread that adds one ends the list first. */
+/* True if the bin has a block but a count of 0. A thread that adds a block ends the list first. */
 static bool is_left_over(const struct glibc_heap *heap, struct view *view,
 			 const struct tcache *tcache, unsigned int bin)
 {
@@ -605,7 +608,7 @@ struct settling {
 	struct error *error;
 };
 
-/* Whether each list of the cache holds what its counter says. */
+/* True if each list of the cache holds what its counter says. */
 static bool lists_fit(struct glibc_heap *heap, struct view *view, const struct tcache *tcache)
 {
 	for (unsigned int i = 0; i < tcache->layout->bins; i++) {
@@ -621,7 +624,7 @@ static bool lists_fit(struct glibc_heap *heap, struct view *view, const struct t
 	return true;
 }
 
-/* The same, where it is not known yet whether links are mangled. */
+/* The same if it is still unknown whether links are mangled. */
 static bool lists_fit_either_way(struct glibc_heap *heap, struct view *view,
 				 const struct tcache *tcache)
 {
@@ -656,7 +659,7 @@ static void settle_tcache(struct settling *settling, uint64_t address)
 				   BLOCK_CACHED);
 }
 
-/* Whether the block is a member of a fast bin whose list is broken. */
+/* True if the block is a member of a fast bin whose list is broken. */
 static bool is_lost_fast(struct settling *settling, struct block block)
 {
 	const struct glibc_heap *heap = settling->heap;
@@ -703,7 +706,7 @@ struct error *glibc_settle_lists(struct glibc_heap *heap, struct block_sink *sin
 	return settling.error;
 }
 
-/* Whether a list of the cache holds the memory at user. */
+/* True if a list of the cache holds the memory at user. */
 static bool cache_holds(const struct glibc_heap *heap, uint64_t address, uint64_t user)
 {
 	struct view view = { heap->context.image };

@@ -10,7 +10,7 @@
 
 #include "allocators/glibc/glibc.h"
 
-/* Whether a chunk of that size can be a thread's cache. */
+/* True if a chunk of that size can be a thread's cache. */
 bool glibc_has_cache_size(uint64_t size, unsigned int word);
 
 /* The same, without a call for nearly all sizes. */
@@ -21,7 +21,7 @@ static inline bool glibc_may_be_cache(uint64_t size, unsigned int word)
 	return size >= smallest && size <= largest && glibc_has_cache_size(size, word);
 }
 
-/* Whether the memory at user, of such a size, can be a cache by its fields. */
+/* True if the memory at user, of such a size, can be a cache by its fields. */
 bool glibc_looks_like_cache(const struct glibc_heap *heap, uint64_t user);
 
 /*
@@ -88,7 +88,7 @@ void glibc_report_broken(const struct glibc_heap *heap, const struct block_sink 
 			 const struct glibc_broken_list *list, const char *work,
 			 const char *what_follows);
 void glibc_report_feet(const struct glibc_heap *heap);
-/* Whether a list is broken by the block at user. */
+/* True if a list is broken by the block at user. */
 bool glibc_is_blamed(const struct glibc_heap *heap, uint64_t user);
 
 /* Report the broken lists, and the bins whose links do not fit each other. */
@@ -112,7 +112,7 @@ struct error *glibc_collect_vouched(struct glibc_heap *heap);
  */
 void glibc_find_work(struct glibc_heap *heap);
 
-/* What to add to a report of damage in the arena, or in any of them; or "". */
+/* The note to add to a report of damage in the arena, or in any of them; or "". */
 const char *glibc_tell_work(const struct glibc_arena *arena);
 const char *glibc_tell_any_work(const struct glibc_heap *heap);
 

@@ -55,8 +55,8 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
 			    uint64_t *ret_start, uint64_t *ret_end);
 
 /*
- * Whether the stack was made by the program in memory from malloc: a chunk begins right below it,
- * or on the page before.
+ * True if the program took the stack's memory from malloc: a chunk begins right below it, or on the
+ * page before.
  */
 static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 {
@@ -116,7 +116,7 @@ static struct error *collect_taken(struct scan *scan, const struct memory_range 
 	return NULL;
 }
 
-/* Whether taken memory begins in [start, end). */
+/* True if taken memory begins in [start, end). */
 static bool meets_taken(const struct scan *scan, uint64_t start, uint64_t end)
 {
 	return scan->next_taken < scan->taken.count &&
@@ -125,8 +125,8 @@ static bool meets_taken(const struct scan *scan, uint64_t start, uint64_t end)
 }
 
 /*
- * Whether a chunk with a mapping of its own, [*ret_start, *ret_end), is at address, within
- * [low, high) and the memory that follows without a gap.
+ * True if a chunk with a mapping of its own, [*ret_start, *ret_end), is at address, within [low,
+ * high) and the memory that follows without a gap.
  */
 static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, uint64_t high,
 			    uint64_t *ret_start, uint64_t *ret_end)
@@ -219,7 +219,7 @@ static struct glibc_arena *find_piece(struct scan *scan, uint64_t start, uint64_
 	return NULL;
 }
 
-/* Whether a piece's first chunk may be at the start of a page. */
+/* True if a piece's first chunk may be at the start of a page. */
 static bool may_be_piece(struct scan *scan, uint64_t start)
 {
 	uint64_t header;
@@ -254,7 +254,7 @@ static struct error *try_place(struct scan *scan, uint64_t address, uint64_t low
 	return array_append(&scan->finds, find);
 }
 
-/* Whether a mapped chunk, or a piece's first one, may be at place. */
+/* True if place may have a mapped chunk or a piece's first chunk. */
 static bool is_candidate(const struct scan *scan, const struct region *region, uint64_t place)
 {
 	const uint8_t *bytes = region->bytes + (place - region->start);
@@ -492,7 +492,7 @@ static struct error *emit(struct scan *scan, const struct find *find)
 	return NULL;
 }
 
-/* Whether the find is more than one chunk. */
+/* True if there is more than one chunk. */
 static bool is_stretch(const struct find *find)
 {
 	return find->kind != FIND_CHUNK && find->chunk < find->end;

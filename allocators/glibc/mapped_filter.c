@@ -49,7 +49,7 @@ static __m128i two_sse2(const uint8_t *bytes, __m128i expected)
 					       _MM_SHUFFLE(2, 0, 2, 0)));
 }
 
-/* The same of four, in 16 bits for each word. */
+/* Filter four places, with 16 bits for each word. */
 static __m128i four_sse2(const uint8_t *bytes, __m128i expected)
 {
 	const __m128i next = _mm_setr_epi32(32, 0, 0, 0);

@@ -1,5 +1,5 @@
 /*
- * Where in 512 bytes the header of a mapped chunk may be.
+ * Finds the possible headers of mapped chunks in 512 bytes.
  *
  * Its size has only the flag of mapped chunks, and is a multiple of 16; the word before it is the
  * distance from the start of the mapping, which is a page's. Hardly any place is like that: so
@@ -31,7 +31,7 @@ const struct mapped_filter *mapped_filter(size_t number);
 /* The quickest one on this processor. */
 mapped_filter_function mapped_filter_here(void);
 
-/* The same for the one place at bytes. */
+/* The same filter for the one place at bytes. */
 static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
 {
 	uint64_t before, size;
@@ -42,8 +42,8 @@ static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
 }
 
 /*
- * The same where words are of 4 bytes: what alignment left out below the chunk is not in its size,
- * nor, since 2.43, as much at the end.
+ * The same filter for words of 4 bytes. The chunk's size includes neither the bytes that alignment
+ * leaves out below it nor, since 2.43, as many at its end.
  */
 static inline bool mapped_filter_narrow(const uint8_t *bytes, uint64_t address)
 {

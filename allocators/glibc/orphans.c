@@ -56,7 +56,7 @@ static struct error *add_heads(struct glibc_heap *heap, const struct region *reg
 }
 
 /*
- * Where memory of sbrk() begins in the region: at its start or, where the kernel merged it with the
+ * The start of sbrk() memory in the region: its start or, if the kernel merged it with the
  * variables of a program, right behind those.
  */
 static uint64_t heap_start(const struct glibc_heap *heap, const struct region *region)
@@ -67,7 +67,7 @@ static uint64_t heap_start(const struct glibc_heap *heap, const struct region *r
 	return end < region->end ? end : region->start;
 }
 
-/* Whether the first chunk from start on has the size of a thread's cache. */
+/* True if the first chunk from start on has the size of a thread's cache. */
 static bool starts_with_tcache(const struct glibc_heap *heap, struct view *view, uint64_t start)
 {
 	unsigned int word = heap->word;

@@ -29,7 +29,7 @@ struct piece {
 	size_t stretch;
 };
 
-/* What a thread found in a piece: from the chunk first on, up to end. */
+/* The chunks that a thread found in a piece, from first to end. */
 struct middle {
 	struct walk walk;
 	uint64_t first, end;
@@ -59,7 +59,7 @@ static uint64_t piece_reach(const struct piece *piece)
 	return piece->end - piece->start > PIECE ? piece->start + PIECE : piece->end;
 }
 
-/* Where a piece may begin at or above address: where the dump has data. */
+/* The next place at or above address where a piece may begin: where the dump has data. */
 static uint64_t next_start(const struct image *image, uint64_t address, uint64_t end)
 {
 	while (address < end) {

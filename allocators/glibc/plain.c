@@ -67,7 +67,7 @@ static bool begin_batch(struct walk *walk, uint64_t chunk, uint64_t stop, struct
 	return true;
 }
 
-/* Whether the sound chunk is plain. */
+/* True if the valid chunk needs no special treatment. */
 static inline bool is_plain(const struct walk *walk, const struct batch *batch, uint64_t chunk,
 			    uint64_t size, unsigned int word)
 {

@@ -8,7 +8,7 @@ enum {
 	MAXIMUM_CHAIN = 1 << 20,
 };
 
-/* Whether the thread runs code of the module that has malloc. */
+/* True if the thread runs code of the module with malloc. */
 static bool is_in_home(const struct glibc_heap *heap, const struct thread *thread)
 {
 	const struct module *module = program_find_module(heap->context.program, heap->home);
@@ -25,8 +25,8 @@ static bool may_be_inside(const struct glibc_heap *heap, const struct thread *th
 }
 
 /*
- * Whether the process died of a fault of this thread, which may have caught the signal and sent it
- * to itself again.
+ * True if a fault of this thread ended the process. The thread may have caught the signal and sent
+ * it to itself again.
  */
 static bool has_crashed(const struct image *image, const struct thread *thread)
 {
@@ -87,7 +87,7 @@ const char *glibc_tell_any_work(const struct glibc_heap *heap)
 	return tell_fault(in_fault);
 }
 
-/* Whether the chunk at address is in use; its size with the header. */
+/* True if the chunk at address is in use; sets its size including the header. */
 static bool is_used_chunk(const struct glibc_heap *heap, const struct block_sink *sink,
 			  uint64_t chunk, uint64_t *ret_size)
 {

@@ -51,14 +51,14 @@ static inline bool glibc_is_sound(uint64_t header, uint64_t odd_bits, uint64_t a
 	return !(header & odd_bits) && size >= glibc_minimum(word) && size <= available;
 }
 
-/* Whether a header can be that of a chunk with available bytes from it. */
+/* True if a header can be that of a chunk, with available bytes from it on. */
 static inline bool sound_header(const struct glibc_arena *arena, uint64_t header,
 				uint64_t available, unsigned int word)
 {
 	return glibc_is_sound(header, glibc_odd_bits(arena), available, word);
 }
 
-/* Whether the sorted list, from *cursor on, has chunk; moves the cursor. */
+/* True if the sorted list, from *cursor on, has chunk; moves the cursor. */
 static inline bool glibc_list_has(const struct number_list *list, size_t *cursor, uint64_t chunk)
 {
 	while (*cursor < list->count && list->items[*cursor] < chunk)
@@ -84,8 +84,8 @@ struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop);
 bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop);
 
 /*
- * Whether sound chunks in a row lead from start to the arena's top or to the fence at the end of a
- * piece of heap, all below end; *ret_end is the end of that.
+ * True if a sequence of valid chunks leads from start to the arena's top, or to the fence at the
+ * end of a piece of heap, below end; *ret_end is its end.
  */
 bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, uint64_t start,
 		    uint64_t end, uint64_t *ret_end);

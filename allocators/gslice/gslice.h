@@ -50,16 +50,16 @@ struct gslice_heap {
 	ARRAY(uint64_t) threads;	 /* their magazines */
 	struct heap_list_damage lists;
 	struct heap_damage rings, counts;
-	uint64_t blamed; /* what had a wrong link last */
+	uint64_t blamed; /* the last chunk with a wrong link */
 };
 
-/* What chunks are multiples of. */
+/* The unit of chunk sizes. */
 static inline uint64_t gslice_unit(const struct gslice_heap *heap)
 {
 	return 2 * (uint64_t)heap->word;
 }
 
-/* What is at the end of a slab: four words, and room for malloc's header. */
+/* Bytes at the end of a slab: four words, and room for malloc's header. */
 static inline uint64_t gslice_info(const struct gslice_heap *heap)
 {
 	return 6 * (uint64_t)heap->word;

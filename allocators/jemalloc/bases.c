@@ -30,7 +30,7 @@ struct base_search {
 	uint64_t addresses[MOST_ARENAS], bytes[MOST_ARENAS];
 };
 
-/* Whether a block begins at start. */
+/* True if a block begins at start. */
 static bool is_block(struct view *view, uint64_t start, struct memory_range *ret,
 		     uint64_t *ret_next)
 {
@@ -61,7 +61,7 @@ static bool find_block(struct view *view, uint64_t address, struct memory_range 
 	return false;
 }
 
-/* Whether the blocks from newest on end with the oldest one. */
+/* True if the blocks from newest on end with the oldest one. */
 static bool leads_to(struct view *view, uint64_t newest, uint64_t oldest)
 {
 	struct memory_range block;
@@ -72,7 +72,7 @@ static bool leads_to(struct view *view, uint64_t newest, uint64_t oldest)
 	return false;
 }
 
-/* Whether a base is at address; *ret_newest is its newest block. */
+/* True if a base is at address; *ret_newest is its newest block. */
 static bool is_base(struct view *view, uint64_t address, uint64_t *ret_newest)
 {
 	struct memory_range block;

@@ -108,7 +108,7 @@ static unsigned int count_bins(struct cache_search *search, uint64_t address, un
 	return count;
 }
 
-/* Whether the region is used and of the class. */
+/* True if the region is in use and of the class. */
 static bool is_of_class(const struct jemalloc *je, uint64_t address, unsigned int class)
 {
 	struct memory_range range;
@@ -119,7 +119,7 @@ static bool is_of_class(const struct jemalloc *je, uint64_t address, unsigned in
 }
 
 /*
- * Whether the region may be freed for good already: a cache that is being emptied lists such until
+ * True if the region may already be freed. A cache that is being emptied lists its regions until
  * all are freed.
  */
 static bool is_in_transit(const struct jemalloc *je, uint64_t address)
@@ -231,7 +231,7 @@ static struct error *add_cache(struct cache_search *search, uint64_t small, uint
 	return add_stack(search, small);
 }
 
-/* Whether bins of all small classes are at address, in one of the forms. */
+/* True if bins of all small classes are at address, in one of the forms. */
 static bool has_bins(struct cache_search *search, uint64_t address)
 {
 	unsigned int small = search->je->layout.small_count;
@@ -293,7 +293,7 @@ static uint64_t find_large(struct cache_search *search, uint64_t end)
 	return end;
 }
 
-/* Where the next cache begins, of those of 5.0; false: there is none at address. */
+/* Find the next cache, in the layout of 5.0; false if there is none at address. */
 static bool is_old_cache(struct cache_search *search, uint64_t address, uint64_t *ret_next)
 {
 	uint64_t bins = address + OLD_BINS;
@@ -355,7 +355,7 @@ static struct error *search_thread(struct cache_search *search, uint64_t thread_
 	return NULL;
 }
 
-/* Whether a leaf of the tree is at address. */
+/* True if a leaf of the tree is at address. */
 static bool is_known_leaf(const struct jemalloc *je, uint64_t address)
 {
 	array_for_each(leaf, &je->leaves)

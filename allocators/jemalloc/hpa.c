@@ -45,7 +45,10 @@ static bool is_count(const uint64_t words[1 + BITMAP])
 	       jemalloc_count_bits(words + 1, HUGE_PAGES, &beyond) == words[0];
 }
 
-/* Whether the words from the number of active pages on are right: these are among the touched. */
+/*
+ * True if the words from the number of active pages on are consistent: active pages are among the
+ * touched.
+ */
 static bool are_counts(const uint64_t *words)
 {
 	const uint64_t *active = words + 1, *touched = active + BITMAP + 1;
@@ -90,7 +93,7 @@ static struct error *find_records(const struct jemalloc *je, const struct image 
 	return NULL;
 }
 
-/* What waits in a cache of extents is not being changed. */
+/* Extents in a cache are not being changed, so remove them from that list. */
 static void drop_changing(struct jemalloc *je, const struct memory_range *huge)
 {
 	size_t kept = 0;

@@ -56,7 +56,7 @@ struct jemalloc_geometry {
 
 enum extent_state { EXTENT_ACTIVE, EXTENT_DIRTY, EXTENT_MUZZY, EXTENT_RETAINED };
 
-/* Where the fields of an extent's bits are, and what they count in. */
+/* Positions of the fields in an extent's bits, and their units. */
 struct jemalloc_layout {
 	unsigned int state_shift;
 	unsigned int class_shift;	/* the number of free regions follows the class */
@@ -95,7 +95,7 @@ struct jemalloc_arena {
 	uint32_t index;	  /* as jemalloc counts them */
 };
 
-/* What does not fit, and where the first of it is. */
+/* How many structures are inconsistent, and where the first is. */
 struct jemalloc_damage {
 	uint64_t count, first;
 	uint32_t stated, found; /* of the first one */
@@ -222,7 +222,7 @@ static inline void note_damage(struct jemalloc_damage *damage, uint64_t address)
 void jemalloc_set_classes(struct jemalloc_layout *layout, unsigned int log_quantum,
 			  unsigned int log_page, unsigned int word);
 
-/* Whether an allocation of size bytes is what wanted bytes get, with either quantum. */
+/* True if malloc returns size bytes to a request for wanted bytes, with either quantum. */
 bool jemalloc_size_fits(uint64_t size, uint64_t wanted, bool exactly);
 
 /*
@@ -261,7 +261,7 @@ static inline uint64_t leaf_bytes(const struct jemalloc_geometry *geometry)
 bool jemalloc_next_element(struct view *view, const struct jemalloc_geometry *geometry,
 			   uint64_t leaf, uint64_t *number, uint64_t *ret_metadata);
 
-/* The same of an inner node, or the root, by its level. */
+/* The next child of an inner node, or of the root, by its level. */
 bool jemalloc_next_node(struct view *view, const struct jemalloc_geometry *geometry,
 			unsigned int level, uint64_t node, uint64_t *number, uint64_t *ret_child);
 
@@ -307,7 +307,7 @@ const struct jemalloc_extent *jemalloc_find_extent(const struct jemalloc *je, ui
 bool jemalloc_find_region(const struct jemalloc *je, uint64_t address, struct memory_range *ret,
 			  unsigned int *ret_class);
 
-/* What the program may use of a large extent. */
+/* The usable range of a large extent. */
 static inline struct memory_range large_range(const struct jemalloc *je,
 					      const struct jemalloc_extent *extent)
 {
@@ -320,7 +320,7 @@ static inline struct memory_range large_range(const struct jemalloc *je,
 				      extent->start + extent->offset + bytes };
 }
 
-/* Whether the sorted list has address. */
+/* True if the sorted list has address. */
 bool jemalloc_has_address(const struct address_list *list, uint64_t address);
 
 /* Report extents and their regions. */

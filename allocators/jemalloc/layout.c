@@ -48,7 +48,7 @@ uint32_t jemalloc_count_bits(const uint64_t *words, uint64_t count, bool *ret_be
 	return bits + (uint32_t)__builtin_popcountll(last & ((UINT64_C(1) << rest) - 1));
 }
 
-/* Whether the regions of the slab can be as many as its size and class say. */
+/* True if the regions of the slab can be as many as its size and class say. */
 static bool has_regions(const struct jemalloc_geometry *geometry,
 			const struct jemalloc_layout *layout, const struct jemalloc_extent *slab)
 {
@@ -156,7 +156,7 @@ bool jemalloc_choose_layout(struct jemalloc *je, const struct image *image)
 	return count > 0 && most >= count - count / 4;
 }
 
-/* Whether a large allocation begins where one can, and ends with its extent. */
+/* True if a large allocation begins where one can, and ends with its extent. */
 static bool is_placed(const struct jemalloc *je, const struct jemalloc_extent *extent)
 {
 	return extent->offset % ALIGNMENT == 0 && large_range(je, extent).end <= extent_end(extent);

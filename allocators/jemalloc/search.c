@@ -32,11 +32,11 @@ struct search {
 	uint64_t start, end; /* memory that [start, end) is known to be a part of */
 	unsigned int decoys;
 	uint64_t looks;
-	bool was_asked, has_classes; /* whether it has the table */
+	bool was_asked, has_classes; /* the module has the table */
 	uint64_t decoy_roots[DECOYS_MOST];
 };
 
-/* Whether memory of a jemalloc may be at address: anonymous, and such that it could write to it. */
+/* The memory at address if a jemalloc may use it: anonymous, and writable when it was used. */
 static const struct region *find_memory(const struct image *image, uint64_t address)
 {
 	const struct region *region = image_find(image, address);
@@ -46,7 +46,7 @@ static const struct region *find_memory(const struct image *image, uint64_t addr
 		       : NULL;
 }
 
-/* Whether a node may be at address. Neighbouring words often lead to the same region. */
+/* True if a node may be at address. Neighbouring words often lead to the same region. */
 static bool may_be_node(struct search *search, uint64_t address)
 {
 	const struct region *region;
@@ -63,7 +63,7 @@ static bool may_be_node(struct search *search, uint64_t address)
 	return true;
 }
 
-/* Whether the memory at address goes on for so many bytes. */
+/* True if the memory at address continues for that many bytes. */
 static bool reaches(struct search *search, uint64_t address, uint64_t bytes)
 {
 	return address <= UINT64_MAX - bytes &&
@@ -71,8 +71,8 @@ static bool reaches(struct search *search, uint64_t address, uint64_t bytes)
 }
 
 /*
- * Whether a leaf is at address: its first elements name extents that begin at their pages. *ret is
- * what addresses have above the leaf's own bits.
+ * True if a leaf is at address: its first elements point to extents that begin at their pages. *ret
+ * is the part of addresses above the leaf's own bits.
  */
 static bool is_leaf(struct search *search, const struct jemalloc_geometry *geometry,
 		    uint64_t address, uint64_t *ret_upper)
@@ -104,7 +104,7 @@ static bool is_leaf(struct search *search, const struct jemalloc_geometry *geome
 	return matches >= MATCHES_WANTED;
 }
 
-/* The same of an inner node, by its first leaves. */
+/* True if an inner node is at address, by its first leaves. */
 static bool is_inner(struct search *search, const struct jemalloc_geometry *geometry,
 		     uint64_t address, uint64_t *ret_upper)
 {
@@ -202,7 +202,7 @@ static struct error *look(struct search *search, uint64_t where, uint64_t word)
 	return NULL;
 }
 
-/* Whether the module has the table of size classes, of either quantum. */
+/* True if the module has the table of size classes, with either quantum. */
 static bool has_classes(const struct search *search)
 {
 	const struct image *image = search->heap->context.image;
@@ -222,8 +222,8 @@ static bool has_classes(const struct search *search)
 }
 
 /*
- * Whether to follow more pointers of the module. Millions of them may lead all over a heap larger
- * than memory, and each reads a page; so the module must show that it has a jemalloc.
+ * True if the search should follow more pointers of the module. Millions of them may lead all over
+ * a heap larger than memory, and each reads a page; so the module must show that it has a jemalloc.
  */
 static bool goes_on(struct search *search)
 {

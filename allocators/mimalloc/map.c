@@ -20,7 +20,7 @@ enum {
 	ARENA_FIELDS = 32,    /* of an arena: from there on, in these words, are its sizes */
 	ARENA_WORDS = 4,
 	SLICES_MOST = 1 << 28,
-	MEMORY_BYTES = 24, /* what the metadata end with: what the page was allocated from */
+	MEMORY_BYTES = 24, /* end of the metadata: the source of the page's memory */
 	META_MEMORY = 8,   /* where a slice for mimalloc's own says so */
 };
 
@@ -55,7 +55,7 @@ static void list_numbers(struct search *search)
 	}
 }
 
-/* Whether the page with these metadata has its blocks in this slice, from its start on. */
+/* True if the page with these metadata has its blocks in this slice, from its start on. */
 static bool is_page(const struct mimalloc_page *page, uint64_t slice)
 {
 	return page->bytes >= BYTES_LEAST && page->bytes >> 47 == 0 &&
@@ -89,8 +89,7 @@ static uint64_t leaf_number(struct search *search, uint64_t leaf)
 	return 0;
 }
 
-/* Whether a page map is near address, and has a leaf for memory that is there: *ret is its first
- * word. */
+/* True if a page map is near address and has a leaf for memory in use; *ret is its first word. */
 static bool is_map(struct search *search, uint64_t address, uint64_t *ret)
 {
 	unsigned int tried = 0;
@@ -250,7 +249,7 @@ static bool read_range(const struct image *image, const struct mimalloc_segment 
 	       ret->start % PAGE == 0 && ret->start <= page->start && ret->end >= page->end;
 }
 
-/* Where the memory of the page begins, be it with its metadata. */
+/* The start of the page's memory, which may hold its metadata. */
 static uint64_t page_base(const struct mimalloc_page *page)
 {
 	return page->start - page->metadata <= PAGE_METADATA ? page->metadata : page->start;
@@ -312,7 +311,7 @@ static struct error *read_memory(struct mimalloc_heap *heap)
 	return NULL;
 }
 
-/* Whether mimalloc has its own data in the slice, which then say what it was allocated from. */
+/* True if the slice has mimalloc's own metadata, which say where its memory comes from. */
 static bool is_meta(struct view *view, const struct mimalloc_segment *arena, uint64_t slice)
 {
 	uint64_t words[2];

@@ -45,15 +45,20 @@ enum mimalloc_start {
 	START_BYTES,	/* or how many bytes */
 };
 
-/* Where things are in a segment's head and in a page's metadata: a row for each layout. */
+/* Offsets in a segment's head and in a page's metadata: a row for each layout. */
 struct mimalloc_layout {
 	enum mimalloc_form form;
 	enum mimalloc_start start_form;
-	/* Of the head: the first page's metadata, their distance, a word that is the same for all
-	 * segments once it is xored with the address; and of 1.x the segment's size and pages'. */
+	/*
+	 * In the head: the first page's metadata, their distance, a word that is the same for all
+	 * segments once xored with the address; in 1.x, also the size of the segment and of its
+	 * pages.
+	 */
 	uint16_t pages, stride, cookie, extent, shift;
-	/* Of the metadata; keys, heap and memory are 0 where there are none. Without a stated
-	 * start, used and size have 32 bits, else 16 and 64. */
+	/*
+	 * In the metadata; keys, heap and memory are 0 if missing. Without a stated start, used and
+	 * size have 32 bits, else 16 and 64.
+	 */
 	uint8_t capacity, free, local, thread, used, size, start, heap, keys, memory;
 };
 
@@ -77,7 +82,7 @@ struct mimalloc_segment {
 	uint64_t arena; /* 3.x: its structure, in the head */
 };
 
-/* Where a page map may be, and the variable that says so. */
+/* A candidate for the page map, and the variable that points to it. */
 struct mimalloc_map {
 	uint64_t address, variable;
 };
@@ -134,7 +139,7 @@ struct error *mimalloc_find_arenas(struct mimalloc_heap *heap);
 /* Sort pages, and leave out those that overlap others. */
 void mimalloc_keep_apart(struct mimalloc_heap *heap);
 
-/* Of the first pages: how many agree with what they say of themselves, or do up to a wrong link. */
+/* How many of the first pages are consistent, and how many are except for a wrong link. */
 struct mimalloc_votes {
 	size_t pages, fits, damaged;
 };
@@ -147,7 +152,7 @@ struct error *mimalloc_read_heaps(struct mimalloc_heap *heap);
 /* The page that has address, or NULL. */
 const struct mimalloc_page *mimalloc_find_page(const struct mimalloc_heap *heap, uint64_t address);
 
-/* Whether the free block is one that another thread freed. */
+/* True if another thread freed the free block. */
 bool mimalloc_is_delayed(const struct mimalloc_heap *heap, uint64_t address);
 
 /* Report pages and their blocks. */

@@ -189,9 +189,9 @@ static struct error *add_delayed(struct mimalloc_heap *heap, struct view *view, 
 }
 
 /*
- * Whether word is the number of a thread: its thread pointer or, by compilers or versions that know
- * no way to read it, the first word there, which is the same on x86, or, if it has no register to
- * itself, the address of a thread-local variable, which is above.
+ * True if word is a thread's id: its thread pointer or, with compilers or versions that cannot read
+ * that, the first word there, which is the same on x86; or, if the pointer has no register of its
+ * own, the address of a thread-local variable above it.
  */
 static bool is_thread(const struct program *program, uint64_t word)
 {
@@ -272,7 +272,7 @@ static uint64_t size_asked_for(struct mimalloc_heap *heap, struct lists *lists,
 		return page->bytes;
 	}
 	heap->checked_blocks++;
-	/* Of no bytes, it still has an address. */
+	/* An allocation of 0 bytes still has an address. */
 	return padding[1] < most ? most - padding[1] : 1;
 }
 

@@ -65,7 +65,7 @@ static uint64_t slices_from(struct search *search, uint64_t segment, uint64_t nu
 		       : 0;
 }
 
-/* Whether slices lead from the first one to the end, or to the last, which may be a guard. */
+/* True if slices lead from the first one to the end, or to the last one, which may be a guard. */
 static bool has_slices(struct search *search, uint64_t segment)
 {
 	uint64_t number = 0, slices;
@@ -119,7 +119,7 @@ static bool read_head(struct search *search, uint64_t segment, struct pages_head
 	       ret->bytes > layout->pages && ret->bytes < ret->extent && ret->bytes < PAGES_SEGMENT;
 }
 
-/* Whether all pages have their number. */
+/* True if all pages have their number. */
 static bool has_pages(struct search *search, uint64_t segment)
 {
 	struct pages_head head;

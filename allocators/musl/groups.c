@@ -120,7 +120,7 @@ static struct error *read_area(struct musl_heap *heap, struct view *view, uint64
 DEFINE_COMPARE(compare_groups, struct musl_group, ASCENDING(start), DESCENDING(end),
 	       ASCENDING(meta))
 
-/* Whether the other one lies in one slot of the group. */
+/* True if the other group lies in one slot of this group. */
 static bool has_in_slot(const struct musl_group *group, const struct musl_group *other)
 {
 	uint64_t first = slot_start(group, 0);
@@ -206,7 +206,7 @@ struct adding {
 	size_t next; /* group */
 };
 
-/* Whether the header before the block is of that slot. */
+/* True if the header before the block belongs to that slot. */
 static bool is_header(struct adding *adding, const struct musl_group *group, unsigned int slot,
 		      uint64_t block, const uint8_t header[SLOT_HEADER])
 {
@@ -221,7 +221,7 @@ static bool is_header(struct adding *adding, const struct musl_group *group, uns
 	return (header[1] & SLOT_MASK) == slot && block == slot_start(group, 0) + UNIT * offset;
 }
 
-/* Where the block of the slot begins, its header read. */
+/* Find the start of the slot's block, and read its header. */
 static bool read_header(struct adding *adding, uint64_t start, uint64_t *ret_block,
 			uint8_t header[SLOT_HEADER])
 {
@@ -252,12 +252,12 @@ static bool read_slot(struct adding *adding, const struct musl_group *group, uns
 	if (spare > end - block)
 		return false;
 	ret->start = block;
-	/* Of no bytes, it still has an address. */
+	/* An allocation of 0 bytes still has an address. */
 	ret->size = end - block - spare > 0 ? end - block - spare : 1;
 	return true;
 }
 
-/* Whether a group is in the slot, and not read. */
+/* True if the slot has a group that was not read. */
 static bool is_empty_group(struct adding *adding, uint64_t start)
 {
 	uint8_t header[SLOT_HEADER];
@@ -302,8 +302,8 @@ static struct error *add_group(struct adding *adding)
 }
 
 /*
- * Where the groups in a row end, of which that one is the first; those in slots are passed over. A
- * group may leave the end of its last page unused.
+ * The end of the row of groups that begins with first; skips those in slots. A group may leave the
+ * end of its last page unused.
  */
 static uint64_t find_region_end(const struct musl_heap *heap, size_t first)
 {

@@ -11,7 +11,7 @@ struct search {
 	struct view view, groups;
 };
 
-/* Whether the first group that a meta of the area names, names the meta. */
+/* True if the first group that a meta of the area points to points back to that meta. */
 static bool is_area(struct search *search, uint64_t area)
 {
 	const struct image *image = search->heap->context.image;

@@ -88,7 +88,7 @@ struct perl_arenas {
 	uint64_t damaged;		   /* heads that make no sense */
 };
 
-/* Those of a heap of Perl, with the slots that are in use. */
+/* The allocator of Perl's heaps, which reports the slots in use. */
 extern const struct allocator allocator_perl;
 const struct perl_arenas *perl_heap_arenas(const struct heap *heap);
 
@@ -114,8 +114,8 @@ static inline bool perl_bit(const uint64_t *bits, uint32_t number)
 bool perl_read_head(struct view *view, uint64_t address, struct perl_head *ret);
 
 /*
- * What the head at address has besides: *ret is 0 if its type needs no body. False: the head makes
- * no sense.
+ * Find the body of the head at address: *ret is 0 if its type needs none. False if the head is
+ * inconsistent.
  */
 bool perl_find_body(const struct perl_arenas *arenas, uint64_t address,
 		    const struct perl_head *head, uint64_t *ret);

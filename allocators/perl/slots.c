@@ -57,7 +57,7 @@ bool perl_slot_at(const struct perl_arena *arena, uint64_t address, uint32_t *re
 	return true;
 }
 
-/* Where the body starts, by the head's word for it. */
+/* The start of the body that the head points to. */
 static uint64_t body_start(const struct perl_head *head)
 {
 	unsigned int type = perl_type(head);
@@ -245,9 +245,9 @@ static bool has_value_for_key(struct view *view, uint64_t entry)
 }
 
 /*
- * Whether an entry, in no chain, is that of a tied hash for one of its elements: hv_common() of
- * hv.c makes its key, which is a value. An element leads to it, or the interpreter to a list of
- * such, to use them again.
+ * True if an entry in no chain is a tied hash's for one of its elements: hv_common() of hv.c makes
+ * its key, which is a value. An element points to it, or the interpreter's list of such entries to
+ * reuse.
  */
 static bool is_of_tied(struct view *view, uint64_t entry)
 {
@@ -360,8 +360,8 @@ static void mark_doubtful(struct perl_arenas *arenas, struct view *view, struct 
 }
 
 /*
- * Where heads are damaged, entries of their hashes are not claimed, and lead to each other as free
- * ones do. But of these there is one list.
+ * The entries of damaged hashes are not claimed, and link to each other as free entries do. Since
+ * there is only one free list, keep the longest chain and doubt the others.
  */
 static void doubt_entries(struct perl_arenas *arenas, struct view *view)
 {
@@ -392,7 +392,7 @@ static unsigned int count_bits(const uint64_t *bits)
 	return count;
 }
 
-/* Of what is not in use, doubt what cannot be free. */
+/* Doubt unused slots that cannot be free. */
 static void doubt(struct perl_arenas *arenas, struct view *view, struct perl_arena *arena)
 {
 	for (unsigned int i = 0; i < PERL_SLOT_WORDS; i++)

@@ -29,7 +29,7 @@ enum {
 	FREE_WORDS = MOST_BLOCKS / 64,
 };
 
-/* What differs between versions. */
+/* Facts that differ between versions. */
 struct pymalloc_geometry {
 	uint32_t pool;	    /* bytes */
 	uint32_t arena;	    /* bytes */

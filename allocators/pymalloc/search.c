@@ -24,7 +24,7 @@ static const uint64_t COOKIE = UINT64_C(0x7970677562656478); /* "xdebugpy" */
 struct record {
 	uint64_t address, next_pool;
 	uint32_t free_pools, all_pools;
-	uint64_t pools; /* those that are free */
+	uint64_t pools; /* those with free pools */
 	uint64_t next, previous;
 };
 
@@ -51,7 +51,7 @@ uint64_t pymalloc_pools_end(const struct pymalloc_arena *arena)
 	return first + (end - first) / pool * pool;
 }
 
-/* Whether the words may be of a record of the array at start; *ends counts ends of the list. */
+/* True if the words may be a record of the array at start; *ends counts ends of the list. */
 static bool is_record(const struct record *record, uint64_t start, unsigned int *ends)
 {
 	enum { MOST_POOLS = 64 };
@@ -83,7 +83,7 @@ static size_t count_records(struct search *search, uint64_t start)
 	return doubled <= count ? doubled : 0;
 }
 
-/* Whether the arena fits the geometry: which pools it has follows from its address alone. */
+/* True if the arena fits the geometry: its address alone decides which pools it has. */
 static bool fits(const struct record *record, const struct pymalloc_arena *arena)
 {
 	uint64_t first = pymalloc_first_pool(arena), end = pymalloc_pools_end(arena);

@@ -9,7 +9,7 @@ enum {
 	MOST_UNUSED = LARGEST_SLOT + 64,
 };
 
-/* Whether it is 40 times a power of two. */
+/* True if size is 40 times a power of two. */
 static bool is_slot_size(uint32_t size)
 {
 	uint32_t times = size / RUBY_BASE_SLOT;

@@ -19,7 +19,7 @@ struct piece_head {
 	uint64_t owner;
 };
 
-/* Whether its pieces fill what is used of it. */
+/* True if pieces fill the used part of it. */
 static bool has_pieces(struct view *view, uint64_t address, uint32_t used)
 {
 	struct ruby_piece piece;
@@ -50,7 +50,7 @@ bool ruby_read_transient(struct view *view, uint64_t address, uint32_t *ret_used
 	return true;
 }
 
-/* What the owner leads to it by, is in its slot: its elements, its pairs, its variables. */
+/* True if a word in the owner's slot points to it: to its elements, its pairs or its variables. */
 static bool is_owned(struct view *view, uint64_t owner, uint64_t start)
 {
 	enum { FIRST = 2, WORDS = 5 };

@@ -1,5 +1,5 @@
 /*
- * What is freed and kept for use soon.
+ * Caches of freed objects, kept for reuse.
  *
  * A thread's cache (thread_cache.h) has a list of four words for each size class, and links to
  *other caches behind these; a variable of the module leads to the first:
@@ -20,7 +20,7 @@
 
 enum {
 	MOST_CACHES = 1 << 13,
-	/* Of a central cache, from the class on: words. */
+	/* Words of a central cache, counted from its class. */
 	CENTRAL_EMPTY = 1,
 	CENTRAL_NONEMPTY = CENTRAL_EMPTY + SPAN_WORDS,
 	CENTRAL_BATCHES = CENTRAL_NONEMPTY + SPAN_WORDS + 2,
@@ -54,7 +54,7 @@ const struct cached_object *tcmalloc_find_cached(const struct tcmalloc *tc, uint
 		       : NULL;
 }
 
-/* Whether an object of the class begins there. */
+/* True if an object of the class begins at address. */
 static bool is_object(const struct tcmalloc *tc, uint64_t address, unsigned int class)
 {
 	const struct tcmalloc_span *span = tcmalloc_find_span(tc, address);
@@ -125,7 +125,7 @@ static void note_end(struct tcmalloc *tc, const struct list_end *end, uint64_t l
 		heap_damage_note(&tc->lengths, list);
 }
 
-/* Whether a thread's cache is at address: its lists have the sizes of all classes. */
+/* True if a thread's cache is at address: its lists have the sizes of all classes. */
 static bool is_cache(struct cache_search *search, uint64_t address)
 {
 	const struct tcmalloc *tc = search->tc;
@@ -175,7 +175,7 @@ static struct error *look_for_cache(struct cache_search *search, uint64_t word)
 			    (struct tcmalloc_cache){ word, find_thread(search, word) });
 }
 
-/* Whether a Span is at address that is the head of a ring of Spans. */
+/* True if a Span at address is the head of a circular list of Spans. */
 static bool is_ring(struct cache_search *search, uint64_t address)
 {
 	struct span_words head, next;
@@ -320,7 +320,7 @@ static void join_metadata(struct tcmalloc *tc)
 	tc->metadata.count = kept;
 }
 
-/* Whether metadata are known in [start, end), and no span is. */
+/* True if [start, end) has known metadata and no span. */
 static bool has_metadata(const struct tcmalloc *tc, uint64_t start, uint64_t end)
 {
 	size_t range = LIST_ABOVE(tc->metadata.items, tc->metadata.count, end, start);

@@ -21,7 +21,7 @@ enum {
 	SPANS_STEP = 4096,
 };
 
-/* What pages may be of, the usual ones first. */
+/* log2 of possible page sizes, the usual ones first. */
 static const unsigned int page_shifts[] = { 13, 12, 15, 14, 16, 17, 18 };
 enum { PAGE_SHIFTS = sizeof(page_shifts) / sizeof(page_shifts[0]) };
 
@@ -120,7 +120,7 @@ static struct error *read_page_map(struct tcmalloc *tc, const struct heap_contex
 	return NULL;
 }
 
-/* Whether the first free object lies where an object of the span may begin. */
+/* True if the first free object is where an object of the span may begin. */
 static bool fits_objects(const struct tcmalloc *tc, const struct tcmalloc_span *span)
 {
 	uint64_t offset = span->objects - (span->start << tc->page_shift);
@@ -146,7 +146,7 @@ static int64_t vote(const struct tcmalloc *tc)
 	return votes;
 }
 
-/* Whether what the span says of itself can be. */
+/* True if the span's fields are consistent. */
 static bool is_sound(const struct tcmalloc *tc, const struct tcmalloc_span *span)
 {
 	return span->bytes <= (UINT64_C(1) << ADDRESS_BITS) - span->start &&

@@ -131,13 +131,13 @@ static inline uint64_t span_bytes(const struct tcmalloc *tc)
 	return SPAN_WORDS * (uint64_t)tc->word;
 }
 
-/* Of a thread cache, for each class: a word, four numbers of half a word, and a size. */
+/* Bytes for each class in a thread cache: a word, four numbers of half a word, and a size. */
 static inline uint64_t list_bytes(const struct tcmalloc *tc)
 {
 	return 4 * (uint64_t)tc->word;
 }
 
-/* Of all classes, behind which is the rest of a thread cache. */
+/* Bytes for all classes in a thread cache; its other fields follow. */
 static inline uint64_t lists_bytes(const struct tcmalloc *tc)
 {
 	return list_bytes(tc) * MOST_CLASSES;
@@ -167,7 +167,7 @@ struct error *tcmalloc_search(struct tcmalloc_heap *heap);
  * spans.c: the page map, and what is in spans.
  */
 
-/* Whether a leaf of the page map is at address; *ret_upper is its number in the root. */
+/* True if a leaf of the page map is at address; *ret_upper is its number in the root. */
 bool tcmalloc_is_leaf(struct view *view, struct view *spans, unsigned int leaf_bits,
 		      uint64_t address, uint64_t *ret_upper);
 

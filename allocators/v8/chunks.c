@@ -42,8 +42,8 @@ static enum v8_space space_of(const struct image *image, const struct head *head
 }
 
 /*
- * Where flags come first, the address of the rest follows: of the chunk itself, or of a block of
- * malloc with
+ * Read a head with flags first, which are followed by the address of the rest: in the chunk itself,
+ * or in a block of malloc with
  *
  *	| allocator | chunk | size | allocated | wasted | reached | size | end | heap | start |
  */

@@ -103,7 +103,7 @@ static bool is_end(struct v8_reader *reader, uint64_t address, uint64_t end)
 	       (view_word(&reader->view, address, &word) && v8_read_map(reader, word, &map));
 }
 
-/* Of what has no references to maps. */
+/* The size of the bytes up to the next reference to a map. */
 static uint64_t size_up_to_map(struct v8_reader *reader, uint64_t address, uint64_t end)
 {
 	uint64_t size = V8_WORD;

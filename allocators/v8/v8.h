@@ -58,7 +58,7 @@ enum v8_rule {
 	V8_FREE,
 };
 
-/* What V8 says of itself. */
+/* Layout facts that V8 publishes in its own metadata. */
 struct v8_layout {
 	uint32_t map_type;
 	uint32_t function_type, shared_type;
@@ -75,7 +75,7 @@ struct v8_layout {
 	uint32_t context, script; /* the same */
 	/* Bits of a Map's third field. */
 	uint32_t count_shift, count_mask, dictionary_shift;
-	/* Of the details of a property. */
+	/* Bits in the details of a property. */
 	uint32_t location_mask, index_shift, index_mask;
 	uint32_t dictionary; /* items before the first entry of a dictionary */
 	uint32_t global_type, cell_type, script_type;
@@ -86,7 +86,7 @@ struct v8_layout {
 	uint32_t script_name;
 	uint32_t dictionary_elements; /* the kind of elements that are a table by number */
 	uint8_t rules[V8_TYPES];      /* enum v8_rule */
-	const char *labels[V8_TYPES]; /* what objects of the type are; NULL: nothing special */
+	const char *labels[V8_TYPES]; /* labels for objects of the type; NULL: none */
 };
 
 /* False: it does not say it. */
@@ -100,14 +100,14 @@ struct v8_lab {
 struct v8_heap_parts {
 	struct v8_layout layout;
 	ARRAY(struct v8_chunk) chunks; /* by address */
-	ARRAY(struct v8_lab) labs;     /* what is allocated from just now */
+	ARRAY(struct v8_lab) labs;     /* buffers that allocations come from now */
 };
 
 /* Find all; without a layout, there are no chunks in the list. */
 struct error *v8_find(const struct image *image, const struct program *program,
 		      struct v8_heap_parts *ret);
 
-/* Those of a heap of V8, which has chunks. */
+/* The allocator of V8's heaps, made of chunks. */
 extern const struct allocator allocator_v8;
 const struct v8_heap_parts *v8_parts_of(const struct heap *heap);
 
@@ -120,7 +120,7 @@ static inline void v8_release(struct v8_heap_parts *parts)
 	array_release(&parts->labs);
 }
 
-/* Whether its objects are blocks: code and what is only read are roots. */
+/* True if the chunk's objects are reported as blocks; code and read-only spaces are roots. */
 static inline bool v8_is_walked(const struct v8_chunk *chunk)
 {
 	return chunk->space != V8_CODE && chunk->space != V8_READ_ONLY;
@@ -165,7 +165,7 @@ struct v8_object {
 	bool is_plain; /* it has no references but to its map */
 };
 
-/* Whether objects of the type are of JavaScript. */
+/* True if objects of the type belong to JavaScript. */
 static inline bool v8_is_script(const struct v8_layout *layout, uint32_t type)
 {
 	return type >= V8_TYPES || type == layout->global_type;

@@ -38,7 +38,7 @@ static size_t unit_of(const struct walk *walk, const struct zend_chunk *chunk, u
 	       (address - chunk->start) / ZEND_UNIT;
 }
 
-/* Whether a block of that bin may start there; sets its bit's number. */
+/* True if a block of that bin may start at address; sets its bit's number. */
 static bool is_block(struct walk *walk, uint32_t space, uint32_t bin, uint64_t address,
 		     size_t *ret_unit)
 {
@@ -90,7 +90,7 @@ static struct error *mark_all_free(struct walk *walk)
 	return NULL;
 }
 
-/* Whether the block, which is on no list, may be on the rest of a list that is broken. */
+/* True if the block, which is on no list, may belong to the lost rest of a broken list. */
 static bool may_be_free(struct walk *walk, uint32_t number, uint32_t bin, uint64_t start)
 {
 	uint64_t next;

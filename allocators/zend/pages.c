@@ -32,7 +32,7 @@ static bool is_taken(const struct zend_head *head, uint32_t number)
 	return head->bits[number / 64] >> number % 64 & 1;
 }
 
-/* Whether all pages of the run or the large block are taken, and in the chunk. */
+/* True if all pages of the run or large block are in the chunk and taken. */
 static bool is_whole(const struct zend_head *head, uint32_t first, uint32_t count)
 {
 	if (count == 0 || count > ZEND_PAGES - first)

@@ -16,8 +16,10 @@ enum {
 	/* In a struct zend_mm_heap. */
 	SIZE_WORD = 16,
 	FREE_WORDS = 32, /* behind the key, if there is one */
-	/* Where the main chunk's address may be: behind { real size, its peak }, which follow the
-	 * lists, and what else a version has there. */
+	/*
+	 * Possible offsets of the main chunk's address: behind { real size, its peak }, which
+	 * follow the lists, and the fields that some versions add.
+	 */
 	LEAST_MAIN = 16 + 8,
 	MOST_MAIN = LEAST_MAIN + 64,
 	/* In a chunk. Its map is behind the heap, and ends in the first page. */
@@ -40,7 +42,10 @@ static bool is_chunk_address(const struct search *search, uint64_t address)
 	       image_may_address(search->view.image, address);
 }
 
-/* Whether the chunk's bits of free pages are as many as it says, and its head is taken. */
+/*
+ * True if the chunk's bitmap has as many free pages as its count says, and the head's page is
+ * taken.
+ */
 static bool is_counted(struct search *search, const struct zend_space *space, uint64_t chunk)
 {
 	struct zend_head head;
@@ -276,7 +281,7 @@ static struct error *read_huge(struct search *search, uint32_t number)
 
 DEFINE_COMPARE(compare_chunks, struct zend_chunk, ASCENDING(start), ASCENDING(kind))
 
-/* Of huge blocks that lie across others, the lower ones count. */
+/* If huge blocks overlap others, keep the lower ones. */
 static void drop_overlapping(struct zend_heap *heap)
 {
 	size_t kept = 0;
