@@ -84,7 +84,7 @@
 		array_->count = 0;                  \
 	} while (0)
 
-/* The same of a structure that begins with the array, for _cleanup_(). */
+/* Release a structure that begins with the array, for _cleanup_(). */
 static inline void cleanup_array_release(void *array)
 {
 	ARRAY(void) *released = array;

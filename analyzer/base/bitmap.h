@@ -53,7 +53,7 @@ static inline void bitmap_set_atomic(struct bitmap *bitmap, size_t bit)
 	__atomic_fetch_or(&bitmap->words[bit / 64], UINT64_C(1) << (bit % 64), __ATOMIC_RELAXED);
 }
 
-/* The same; whether the bit was set before. */
+/* Set the bit atomically; returns true if it was set before. */
 static inline bool bitmap_set_was_atomic(struct bitmap *bitmap, size_t bit)
 {
 	uint64_t *word = &bitmap->words[bit / 64];
@@ -92,7 +92,7 @@ size_t bitmap_next_clear(const struct bitmap *bitmap, size_t bit);
 /* How many bits are set. */
 size_t bitmap_weight(const struct bitmap *bitmap);
 
-/* Whether all that are in bitmap are in other, too; whether any is. */
+/* The first is true if all bits of bitmap are in other, too; the second, if any is. */
 bool bitmap_within(const struct bitmap *bitmap, const struct bitmap *other);
 bool bitmap_meets(const struct bitmap *bitmap, const struct bitmap *other);
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether there are none but zeros: each equals the one before it. */
+/* True if all bytes are zero: the first is, and each equals the one before it. */
 static inline bool bytes_are_zero(const uint8_t *bytes, size_t size)
 {
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);

@@ -44,7 +44,7 @@ void cache_key_add(struct cache_key *key, const void *bytes, size_t size)
 	key->words[1] = XXH3_64bits_withSeed(&hash, sizeof(hash), key->words[1]);
 }
 
-/* Whether the folder belongs to the user alone. */
+/* True if the folder belongs to the user alone. */
 static bool is_own(const char *folder)
 {
 	struct stat status;
@@ -85,7 +85,7 @@ static struct side_identity identity_of(const struct cache_key *key)
 				       .maker = side_maker() };
 }
 
-/* That it was used, for those that were not go first. */
+/* Note the use of an entry: the least recently used are removed first. */
 static void note_use(const char *path)
 {
 	struct stat status;
@@ -127,7 +127,7 @@ DEFINE_DEINIT(kept_list_deinit, struct kept_list)
 
 DEFINE_COMPARE(compare_kept, struct kept, ASCENDING(used), ASCENDING(size))
 
-/* Whether it is a file that a cache made. */
+/* True if the file is an entry of a cache. */
 static bool is_entry(const char *name)
 {
 	size_t length = strlen(name);

@@ -27,7 +27,7 @@ struct cache_key {
 	uint64_t words[2];
 };
 
-/* What it is a key of; it depends on which heapcore this is. */
+/* Begin the key of an entry of that kind; it depends on this build of heapcore. */
 struct cache_key cache_key_begin(const char *kind);
 void cache_key_add(struct cache_key *key, const void *bytes, size_t size);
 

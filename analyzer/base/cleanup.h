@@ -37,7 +37,7 @@
 		taken_;                                   \
 	})
 
-/* The same of a structure, which becomes zero. */
+/* Take a structure, and leave zeros behind. */
 #define take_struct(value)                          \
 	({                                          \
 		__typeof__(value) taken_ = (value); \

@@ -1,5 +1,5 @@
 /*
- * What went wrong, as a value.
+ * Errors as values.
  *
  * A function that can fail returns a struct error *, and NULL for success. The caller owns the
  * error: it hands it on, wraps it, or destroys it. Only cli/ shows one.
@@ -19,7 +19,7 @@ enum error_code {
 	ERROR_NOT_SUPPORTED, /* a dump of a kind that is not understood */
 	ERROR_USAGE,	     /* the user asked for what does not exist */
 	ERROR_INTERRUPTED,   /* the user no longer wants the answer */
-	ERROR_FOUND,	     /* what a gate looks for is there */
+	ERROR_FOUND,	     /* the gate found leaks */
 };
 
 struct error;
@@ -30,7 +30,7 @@ extern struct error error_no_memory;
 struct error *error_create(enum error_code code, const char *format, ...)
 	__attribute__((format(printf, 2, 3), returns_nonnull));
 
-/* The same, with ": " and the text of errno behind the message. */
+/* Like error_create(), with ": " and the text of errno behind the message. */
 struct error *error_system(const char *format, ...)
 	__attribute__((format(printf, 1, 2), returns_nonnull));
 
@@ -88,7 +88,7 @@ DEFINE_DEINIT(findings_deinit, struct findings)
 void findings_add(struct findings *findings, enum finding_weight weight, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether answers may be wrong. */
+/* True if answers may be wrong. */
 static inline bool findings_incomplete(const struct findings *findings)
 {
 	return findings->weighed[FINDING_INCOMPLETE] > 0;

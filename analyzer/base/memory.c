@@ -44,7 +44,7 @@ static size_t whole_pages(size_t size)
 	return (size + page - 1) & ~(page - 1);
 }
 
-/* What is large begins where a large page may, so that there are some, and that they move whole. */
+/* Align large mappings to huge pages, so that the kernel uses some and moves them whole. */
 static void *map(size_t size)
 {
 	size_t more = size >= LARGE ? HUGE_PAGE : 0, before;

@@ -13,7 +13,7 @@
 /* How many threads a loop may use: the processors this process may run on. */
 unsigned int parallel_threads(void);
 
-/* The same, unless the front end said how many. */
+/* The number of threads for loops, unless the front end set it. */
 unsigned int parallel_threads_for(const struct progress *progress);
 
 /* How much each thread did of a loop that is split; all 0 at first. */
@@ -41,7 +41,7 @@ static inline bool split_work_step(struct split_work *work, size_t chunk, unsign
 	return progress_step(progress, amount);
 }
 
-/* The same: NULL, or the error that ends the loop. */
+/* Like split_work_step(), but returns NULL or the error that ends the loop. */
 static inline struct error *split_work_check(struct split_work *work, size_t chunk,
 					     unsigned int thread, struct progress *progress,
 					     uint64_t amount)
@@ -63,7 +63,7 @@ struct error *parallel_for(size_t chunks, unsigned int threads,
 			   struct error *(*work)(void *data, size_t chunk, unsigned int thread),
 			   void *data);
 
-/* The same, and keep how the loop was split. */
+/* Like parallel_for(), and keep how the loop was split. */
 struct error *split_work_run(struct split_work *work, struct progress *progress, size_t chunks,
 			     unsigned int threads,
 			     struct error *(*take)(void *data, size_t chunk, unsigned int thread),
@@ -125,7 +125,7 @@ DEFINE_CLEANUP(work_pool_destroy, struct work_pool *)
 /* The calling thread begins to work. */
 void work_pool_enter(struct work_pool *pool);
 
-/* Whether someone waits for what is not there; may be out of date. */
+/* True if a thread waits for work; may be out of date. */
 static inline bool work_pool_wants(const struct work_pool *pool)
 {
 	return atomic_load_explicit(&pool->waiting, memory_order_relaxed) > 0 &&

@@ -22,7 +22,7 @@ struct work_split {
 	const char *task;
 	unsigned int threads; /* that did any of it */
 	uint64_t total, most; /* all, and that of the thread that did most */
-	uint64_t largest;     /* what was handed out at once */
+	uint64_t largest;     /* the largest chunk handed out */
 	/*
 	 * The most of one if all were equally fast: chunks go to the thread that has done least. 0:
 	 * there were no chunks.
@@ -32,14 +32,14 @@ struct work_split {
 
 struct progress {
 	atomic_bool interrupted; /* set by a signal handler */
-	const char *task;	 /* what is being done, as "finding leaks" */
+	const char *task;	 /* the task, as "finding leaks" */
 	_Atomic uint64_t done;	 /* of total, in units of the loop's own */
 	uint64_t total;
 	/* Called by each progress_step(), from any thread; may be NULL. */
 	void (*show)(struct progress *progress);
 	void *show_data;
 	unsigned int threads; /* for loops to use; 0: one a processor */
-	/* Of all loops so far, up to MOST_SPLITS; NULL: not wanted. */
+	/* All loops so far, up to MOST_SPLITS; NULL: not recorded. */
 	struct work_split *splits;
 	size_t split_count;
 };
@@ -60,14 +60,14 @@ static inline bool progress_step(struct progress *progress, uint64_t amount)
 	return !atomic_load(&progress->interrupted);
 }
 
-/* The same: NULL, or the error that ends the loop. */
+/* Like progress_step(), but returns NULL or the error that ends the loop. */
 static inline struct error *progress_check(struct progress *progress, uint64_t amount)
 {
 	return progress_step(progress, amount) ? NULL
 					       : error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
-/* The same for one of many short steps, which are not counted. */
+/* The same for one of many short steps, which does not count the amount. */
 static inline struct error *progress_glance(const struct progress *progress)
 {
 	return atomic_load_explicit(&progress->interrupted, memory_order_relaxed)
@@ -76,8 +76,8 @@ static inline struct error *progress_glance(const struct progress *progress)
 }
 
 /*
- * The same for a loop over ids, which calls it with each: progress is reported now and then.
- * *told is 0 at first.
+ * The same for a loop over ids, called for each id; it reports progress now and then. *told is 0 at
+ * first.
  */
 static inline bool progress_pass(struct progress *progress, uint64_t id, uint64_t *told)
 {

@@ -20,7 +20,7 @@
 
 enum { SIDE_ALIGNMENT = 4096, SIDE_SECTIONS = 48 };
 
-/* What the arrays are, so that no two have the same number. */
+/* The numbers of the arrays, so that no two share one. */
 enum side_number {
 	SIDE_STAGES, /* which stages are there, and what they found */
 	SIDE_FINDINGS,
@@ -53,7 +53,7 @@ enum side_number {
 	SIDE_NUMBERS_END,
 };
 
-/* What a file was made of and by whom; another identity is another file. */
+/* The dump and the heapcore that a file was made from; a changed identity makes the file stale. */
 struct side_identity {
 	uint64_t dump_size;
 	int64_t dump_seconds, dump_nanoseconds; /* when it was changed last */
@@ -85,10 +85,7 @@ DEFINE_CLEANUP(side_file_close, struct side_file *)
  */
 struct error *side_file_find(struct side_file *file, unsigned int number, struct side_array *ret);
 
-/*
- * The same, of count elements of element bytes each: an error if there is none, or one of another
- * size.
- */
+/* The same for count elements of that size; fails if the array is missing or has another size. */
 struct error *side_file_take(struct side_file *file, unsigned int number, size_t count,
 			     size_t element, const void **ret);
 

@@ -106,7 +106,7 @@ const char *in_largest_unit(uint64_t bytes, char buffer[static NUMBER_SIZE])
 	const char *unit = units;
 	double amount = (double)bytes / 1024;
 
-	/* What would be rounded to 1024.0 is 1.0 of the next. */
+	/* A number that rounds to 1024.0 becomes 1.0 of the next unit. */
 	for (; amount >= 1023.95 && unit[1]; unit++)
 		amount /= 1024;
 	snprintf(buffer, NUMBER_SIZE, "%.1f %ciB", amount, *unit);
@@ -302,7 +302,7 @@ static size_t decode_character(const unsigned char *text, size_t size, uint32_t 
 	return length;
 }
 
-/* What a terminal would act on instead of showing it. */
+/* True if a terminal would act on the character instead of showing it. */
 static bool is_unsafe(uint32_t character)
 {
 	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
@@ -312,7 +312,7 @@ static bool is_unsafe(uint32_t character)
 	       (character >= 0x2066 && character <= 0x2069);
 }
 
-/* Whether all eight bytes are letters, digits or marks of ASCII, or spaces. */
+/* True if all eight bytes are letters, digits or marks of ASCII, or spaces. */
 static bool are_plain(const unsigned char *bytes)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), highest = ones << 7;

@@ -22,10 +22,10 @@ struct error *parse_address(const char *word, uint64_t *ret);
 struct error *parse_size(const char *word, uint64_t *ret);
 struct error *parse_count(const char *word, uint64_t *ret);
 
-/* Whether word is a hexadecimal number that fits. */
+/* True if word is a hexadecimal number that fits. */
 bool is_address(const char *word);
 
-/* What a number takes at most, its end included; with separators, too. */
+/* The longest number, with separators and its end. */
 enum { NUMBER_SIZE = 32 };
 
 /* The word, with 0x in front of bare hexadecimal digits: into buffer then. */
@@ -41,7 +41,7 @@ const char *format_size(uint64_t size, char buffer[static SIZE_SIZE]);
 /* "1234567" as "1,234,567" into buffer; returns its length. */
 size_t format_grouped(uint64_t number, char buffer[static NUMBER_SIZE]);
 
-/* The same, returning buffer: to print several numbers at once. */
+/* The same, returning buffer, to print several numbers in one call. */
 static inline const char *grouped(uint64_t number, char buffer[static NUMBER_SIZE])
 {
 	format_grouped(number, buffer);
@@ -66,7 +66,7 @@ struct error *error_not(const char *word, const char *what);
 /* "unknown WHAT 'WORD'", and "; did you mean 'NEAREST'?" if there is one. The word is escaped. */
 struct error *error_unknown(const char *what, const char *word, const char *nearest);
 
-/* What a piece takes at most once it is escaped. */
+/* The longest escaped piece. */
 enum { ESCAPED_SIZE = 16 };
 
 /* How many bytes at the start of text are printable characters in UTF-8, or space between such. */
@@ -86,13 +86,13 @@ size_t escape_character(const char *text, size_t size, char buffer[static ESCAPE
 /* The file of "dir/server.c:5", to be freed, and its line; NULL: there is none, or no memory. */
 char *source_file(const char *source, uint64_t *ret_line);
 
-/* What printf() would write, to be freed. NULL if memory is short. */
+/* Print to a string, to be freed. NULL if memory is short. */
 char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A copy of text, escaped, to be freed. NULL if memory is short. */
 char *escape_text(const char *text);
 
-/* The same, for machines: what is printable as a whole is copied as it is. */
+/* The same for machines: text that is printable as a whole is copied unchanged. */
 char *text_as_is(const char *text);
 
 #endif
