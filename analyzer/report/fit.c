@@ -7,7 +7,7 @@
 
 static const char gap[] = "...";
 
-/* Where the escape sequence at text ends; text itself if it is none. */
+/* The end of the escape sequence at text; text itself if there is none. */
 static const char *skip_colour(const char *text, const char *end)
 {
 	const char *at = text;
@@ -35,7 +35,7 @@ size_t text_width(const char *text, size_t length)
 	return width;
 }
 
-/* Whether the blank at text stands between a number and its unit, as in "71.0 KiB". */
+/* True if the blank at text separates a number from its unit, as in "71.0 KiB". */
 static bool is_before_unit(const char *begin, const char *text, const char *end)
 {
 	static const char *const units[] = { "B",   "KiB", "MiB", "GiB",  "TiB",   "PiB",
@@ -241,7 +241,7 @@ static bool fit_last(struct fitted_column *columns, size_t count, size_t width)
 {
 	struct fitted_column *last = &columns[count - 1];
 	size_t name = widest_word(last->name, strlen(last->name));
-	/* What is wider still is shortened. */
+	/* Wider columns are shortened. */
 	size_t word = last->word < width / 3 ? last->word : width / 3;
 	size_t least = word > name ? word : name;
 	size_t total = total_width(columns, count), others = total - last->width;

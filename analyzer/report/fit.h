@@ -21,10 +21,10 @@ size_t widest_word(const char *text, size_t length);
  */
 char *text_shortened(const char *text, size_t width);
 
-/* The same without its end. */
+/* The beginning of the text that fits. */
 char *text_cut(const char *text, size_t width);
 
-/* Where lines end. */
+/* Widths at which lines end. */
 struct fitting {
 	size_t first; /* the width of the first line, and of the others less their indentation */
 	size_t width;
@@ -46,7 +46,7 @@ struct fitted_column {
 	enum value_kind kind;
 	size_t content; /* how wide the widest value is */
 	size_t word;	/* how wide the widest word in a value is */
-	size_t width;	/* what it gets */
+	size_t width;	/* the width assigned to it */
 	bool hidden;	/* nothing */
 	bool minor;	/* as in struct column */
 };

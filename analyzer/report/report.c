@@ -129,7 +129,7 @@ void report_begin_table(struct report *report, const struct table *table)
 	}
 }
 
-/* Whether the value is of the column's kind, or a zero. */
+/* True if the value is of the column's kind, or a zero. */
 static bool fits(enum value_kind kind, const struct value *value)
 {
 	bool real = kind == VALUE_SECONDS || kind == VALUE_SHARE;

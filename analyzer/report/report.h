@@ -43,7 +43,7 @@ enum value_kind {
 	VALUE_ANY,
 };
 
-/* Where columns would be many, people read in one what programs have in several. */
+/* People read several columns of programs as a single one. */
 enum column_reader { FOR_ALL, FOR_PEOPLE, FOR_PROGRAMS };
 
 struct column {
@@ -54,7 +54,7 @@ struct column {
 };
 
 struct table {
-	const char *name;     /* what a row is, as "allocation" */
+	const char *name;     /* noun for a row, as "allocation" */
 	const char *sentence; /* NULL: columns */
 	size_t column_count;
 	struct column columns[MAXIMUM_COLUMNS];
@@ -79,7 +79,7 @@ struct table {
 /* Contents of memory, read piece by piece while they are written. */
 struct memory_view {
 	uint64_t address, size;
-	uint64_t origin; /* what is shown as 0: address shows offsets */
+	uint64_t origin; /* address shown as 0: addresses become offsets */
 	bool ascii;	 /* show characters, too */
 	bool blank;	 /* behind the last word of a line that is not full */
 	size_t room;	 /* how wide lines may be, in characters; 0: as wide as they are */
@@ -155,7 +155,7 @@ static inline struct value value_nonzero(uint64_t number)
 	return VALUE_IF(number != 0, number);
 }
 
-/* What every row carries beside its own values, in formats of data; all borrowed. */
+/* Values that every row carries beside its own, in formats of data; all borrowed. */
 enum { MOST_TAGS = 16 };
 struct report_tags {
 	struct column columns[MOST_TAGS];
@@ -172,10 +172,10 @@ struct table_choice {
 	const char
 		*wanted;  /* the only one, in all formats; _ or - may stand for a blank; or NULL */
 	const char *main; /* NULL: the first one */
-	bool aside;	  /* what is begun now is none of the command's own */
+	bool aside;	  /* tables begun now are not the command's own */
 	bool found;	  /* the one wanted was begun */
 	bool differs;	  /* another one of that name has other columns, and is left out */
-	/* Of those begun, each once; borrowed. */
+	/* Names of the tables begun, each once; borrowed. */
 	const char *names[MOST_TABLE_NAMES];
 	size_t name_count;
 };
@@ -184,7 +184,7 @@ bool table_has_name(const char *table, const char *wanted);
 
 struct report_format;
 
-/* What a report is about; all borrowed. */
+/* The subject of a report; all borrowed. */
 struct report_subject {
 	const char *core;		 /* the dump's path, or NULL */
 	const char *command;		 /* as it was typed */
@@ -205,7 +205,9 @@ struct report {
 	bool shortened;		   /* only the largest are shown, and --all was not given */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;
-	/* Of the row, up to the column of the next one; those of tags behind its last column. */
+	/*
+	 * The row's values, up to the column of the next one; those of tags follow its last column.
+	 */
 	struct value values[MAXIMUM_COLUMNS + MOST_TAGS];
 	size_t column;
 	size_t row;
@@ -253,7 +255,7 @@ struct error *report_close(struct report *report);
 /* Text for people, and nothing but that: what differs little may be one line. */
 bool report_is_brief(const struct report *report);
 
-/* Whether nobody reads on, so that a long command may as well end. */
+/* True if no reader is left, so that a long command may end. */
 bool report_broken(const struct report *report);
 
 void report_begin_table(struct report *report, const struct table *table);
@@ -279,7 +281,7 @@ void report_say_left_out(struct report *report, uint64_t count, const char *noun
 #define report_set(report, column, x) report_set_value(report, column, VALUE(x))
 void report_set_value(struct report *report, const char *column, struct value value);
 
-/* The same as report_add(), and end the row. */
+/* Like report_add(), and end the row. */
 #define report_row(report, ...)                  \
 	do {                                     \
 		report_add(report, __VA_ARGS__); \
@@ -312,7 +314,7 @@ uint64_t report_number_of(const struct report *report, const struct value *value
 /* Text that is the contents of memory, which may have to be left out. */
 const char *report_content(const struct report *report, const char *text);
 
-/* What stands in the place of contents that are left out. */
+/* Stands for contents that are left out. */
 extern const char report_left_out[];
 
 #endif

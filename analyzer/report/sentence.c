@@ -37,7 +37,7 @@ static const char *compile_bracket(const char *text, struct sentence *sentence)
 	return text + 2;
 }
 
-/* Of "name|one|many}", or "name|count}". */
+/* Compile "name|one|many}", or "name|count}". */
 static void compile_plural(const struct table *table, struct part *part, const char *choices)
 {
 	const char *many = choices + strcspn(choices, "|}") + 1;
@@ -54,7 +54,7 @@ static void compile_plural(const struct table *table, struct part *part, const c
 	part->length = strcspn(many, "}");
 }
 
-/* Whether "({name,}) bytes" follows, perhaps behind a blank: the same value. Returns its end. */
+/* If "({name,}) bytes" follows, perhaps behind a blank, it is the same value: return its end. */
 static const char *sum_end(const char *text, const char *name, size_t length)
 {
 	static const char tail[] = ",}) bytes";
@@ -112,7 +112,7 @@ static void end_optional(struct sentence *sentence, size_t begin)
 	for (size_t i = begin + 1; i < sentence->count; i++) {
 		const struct part *part = &sentence->parts[i];
 
-		/* What an inner one needs is not needed here. */
+		/* Values of an inner optional part are not required here. */
 		if (part->kind == PART_OPTIONAL)
 			i = part->end - 1;
 		else if (part->kind != PART_LITERAL)

@@ -23,7 +23,7 @@
 
 #include "analyzer/report/values.h"
 
-/* Of the document: what is meant by its keys. */
+/* Version of the document, which defines the meaning of its keys. */
 #define JSON_VERSION "2"
 
 static void write_member(struct writer *writer, const char *name, const char *text)
@@ -138,7 +138,7 @@ static void ndjson_row(struct report *report, const struct value *values)
 	writer_text(&report->writer, "}\n");
 }
 
-/* Of a line that is no row of a table. */
+/* Write the tags of a line that is no row of a table. */
 static void write_tags(struct report *report)
 {
 	for (size_t i = 0; report->tags && i < report->tags->count; i++) {

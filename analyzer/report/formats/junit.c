@@ -27,7 +27,7 @@ static void write_attribute(struct writer *writer, const char *name, const char 
 	writer_put(writer, '"');
 }
 
-/* What became of a test case: text is why it has that element, "failure", "error" or "skipped". */
+/* The result of a test case: text explains the element "failure", "error" or "skipped". */
 struct outcome {
 	const char *element; /* NULL: it passed */
 	const char *type;
@@ -121,7 +121,7 @@ static void write_known(struct report *report, const struct value *values)
 		report->error = &error_no_memory;
 }
 
-/* Of several cores: 'fleet gate'. */
+/* Write a leak found in several cores, by 'fleet gate'. */
 static void write_fleet_leak(struct report *report, const struct value *values)
 {
 	const char *kind = report_text_of(report, values, "kind");
@@ -235,7 +235,7 @@ static void junit_close(struct report *report)
 	write_property(writer, "command", subject ? subject->command : NULL);
 	writer_text(writer, "  </properties>\n");
 	writer_move(writer, &state->cases);
-	/* What keeps the gate from telling. */
+	/* Write the findings that keep the gate from a verdict. */
 	writer_text(writer, "  <system-out/>\n  <system-err>");
 	for (size_t i = 0; findings && i < findings->count; i++) {
 		xml_text(writer, findings->list[i].message);

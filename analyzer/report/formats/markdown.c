@@ -30,7 +30,7 @@ static void write_head(struct writer *writer, const struct table *table)
 	writer_text(writer, "|\n");
 }
 
-/* What Markdown or HTML would take for more than a character. */
+/* Escape characters that Markdown or HTML would interpret. */
 static void write_text(struct writer *writer, const char *text)
 {
 	static const char markup[] = "|*_`<>[]&~#";

@@ -172,7 +172,7 @@ static void write_known(struct report *report, const struct value *values)
 	write_result(report, &result);
 }
 
-/* Of several cores: 'fleet gate'. */
+/* Write a leak found in several cores, by 'fleet gate'. */
 static void write_fleet_leak(struct report *report, const struct value *values)
 {
 	const char *kind = report_text_of(report, values, "kind");
@@ -265,7 +265,7 @@ static void sarif_row(struct report *report, const struct value *values)
 			rows[i].write(report, values);
 }
 
-/* Whether the gate could tell, and what kept it from that. */
+/* Write whether the gate reached a verdict, and if not, why. */
 static void write_invocation(struct writer *writer, const struct findings *findings,
 			     bool incomplete)
 {

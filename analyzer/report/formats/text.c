@@ -20,14 +20,17 @@ struct cell {
 };
 
 struct text_state {
-	/* Whose sentence is that below. Tables on the stack may be made where one was before. */
+	/*
+	 * The table of the sentence below. Compare its text, too: tables on the stack may have the
+	 * address of an earlier one.
+	 */
 	const struct table *compiled;
 	const char *compiled_sentence;
 	struct sentence sentence;
 
 	struct writer text; /* of all cells that are kept, or of a row's sentence */
 
-	/* Of a table without a sentence. */
+	/* For a table without a sentence. */
 	struct cell cells[BUFFERED_ROWS][MAXIMUM_COLUMNS];
 	size_t rows;				       /* that are kept */
 	struct fitted_column columns[MAXIMUM_COLUMNS]; /* once their widths are known */
@@ -290,7 +293,7 @@ static void write_rows(struct report *report)
 	state->text.used = 0;
 }
 
-/* What has no room on a terminal is named. */
+/* Name the columns that a terminal has no room for. */
 static void text_end_table(struct report *report)
 {
 	const struct text_state *state = report->state;
