@@ -21,9 +21,9 @@ struct absence {
 };
 
 /*
- * Whether the core has private memory at all; coredump_filter may leave it out. If it has, the
- * kernel leaves out only what was never written (and what the program excluded by MADV_DONTDUMP,
- * which looks the same).
+ * True if the core has private memory at all, which coredump_filter may leave out. If it has, the
+ * kernel leaves out only memory that was never written (and what the program excluded by
+ * MADV_DONTDUMP, which looks the same).
  */
 static bool has_private_memory(const struct image *image)
 {
@@ -50,7 +50,7 @@ static bool begins_with(const char *path, const char *const *starts)
 	return false;
 }
 
-/* Whether NT_FILE names no file that keeps data. */
+/* True if NT_FILE names a file that keeps no data. */
 static bool is_device(const char *path)
 {
 	static const char *const devices[] = { "/dev/", "/sys/", NULL };
@@ -59,7 +59,7 @@ static bool is_device(const char *path)
 	return path[0] != '/' || (begins_with(path, devices) && !begins_with(path, memory));
 }
 
-/* Whether it is in a folder whose files programs only read. */
+/* True if it is in a folder whose files programs only read. */
 static bool is_installed(const char *path)
 {
 	static const char *const folders[] = { "/usr/", "/lib",	 "/bin/", "/sbin/",	 "/etc/",
@@ -69,8 +69,8 @@ static bool is_installed(const char *path)
 }
 
 /*
- * Whether the mappings [first, end), of one file, are a program or library. Where its header is not
- * in the dump, code shows that, or the part of its data that is there.
+ * True if the mappings [first, end) of one file are a program or library. If its header is not in
+ * the dump, code shows that, or the part of its data that is there.
  */
 static bool is_module(const struct image *image, size_t first, size_t end)
 {

@@ -47,7 +47,7 @@ struct arch_register {
 	bool preserved;	 /* a function leaves it as its caller had it */
 };
 
-/* What a thread waits for in the kernel, as far as anybody asks. */
+/* The system calls that the analysis distinguishes. */
 enum system_call {
 	SYSTEM_CALL_NONE,    /* it runs */
 	SYSTEM_CALL_OTHER,   /* none of the following */
@@ -139,15 +139,16 @@ struct arch {
 		uint16_t self;	  /* its own address once more, which the first word is, too */
 		int16_t dtv;	  /* from the thread pointer on: where the dtv's address is */
 		/*
-		 * The same of the variables of the first module, above (variant I), but for their
-		 * alignment; words between it and the dtv's address are 0.
+		 * Distance from the thread pointer to the variables of the first module, above it
+		 * (variant I), before alignment; the words between the pointer and the dtv's
+		 * address are 0.
 		 */
 		uint16_t variables;
 		uint16_t list, tid, cancel;
 		/*
-		 * Where robust_head.futex_offset is, which is -20; if it is not there, it and what
-		 * follows are 4 bytes further on, as in glibc of an unused number behind tid. 0:
-		 * alignment hides that.
+		 * Offset of robust_head.futex_offset, whose value is -20. If it is not there, it
+		 * and the following fields are 4 bytes further on, because glibc has an unused
+		 * number behind tid. 0: alignment hides the difference.
 		 */
 		uint16_t robust;
 	} pthread;
@@ -235,7 +236,7 @@ static inline uint64_t arch_unwound(const struct arch *arch, const uint64_t *reg
 	return known;
 }
 
-/* What DWARF calls a register that is this number here. */
+/* The DWARF number of the register with this number. */
 static inline unsigned int arch_dwarf_number(const struct arch *arch, unsigned int number)
 {
 	return arch->return_column && number == arch->unwound_return ? arch->return_column : number;

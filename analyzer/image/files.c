@@ -15,13 +15,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Of a file; bytes of all its notes, for several rows may be the same. */
+/*
+ * Limits for a file; the notes' bytes count in total, because several program headers may share
+ * them.
+ */
 enum { MAXIMUM_HEADERS = 256, MAXIMUM_NOTES = 64 * 1024 };
 
 /* Bytes of a module that has no build-id. */
 enum { MOST_COMPARED = 1 << 18 };
 
-/* Where the bytes of an ELF file come from: the process's memory, or a file. */
+/* The source of an ELF file's bytes: the process's memory, or a file. */
 struct source {
 	const struct image *image;
 	uint64_t base;
@@ -129,7 +132,7 @@ DEFINE_CLEANUP(file_destroy, struct image_file *)
 
 DEFINE_COMPARE(compare_paths, struct image_file, ALPHABETICAL(path))
 
-/* What the tree has is the table's. */
+/* The table owns the files in the tree. */
 static void keep(void *file)
 {
 }
@@ -210,7 +213,7 @@ static const char *find_inner_path(const char *sysroot, const char *path)
 										     : NULL;
 }
 
-/* Of a process in a chroot, Linux names files as the machine around it does. */
+/* Linux gives the files of a process in a chroot the names that they have outside. */
 int file_open_below(const char *sysroot, const char *path)
 {
 	int fd = open_regular(sysroot, path);
@@ -287,7 +290,7 @@ uint8_t mapping_rights(const struct mapping *mapping, uint64_t address)
 	return RIGHT_READ;
 }
 
-/* Whether the dump has nothing at address that is not in these bytes of a file. */
+/* True if the dump has no byte at address that differs from these bytes of a file. */
 static bool is_same(const struct image *image, uint64_t address, const uint8_t *bytes,
 		    uint64_t size)
 {
@@ -312,7 +315,7 @@ static bool has_bytes(const struct image_file *file, uint64_t offset, uint64_t s
 	return offset <= file->size && size <= file->size - offset;
 }
 
-/* Whether the file has the module's headers, all its segments, and what is constant in these. */
+/* True if the file has the module's headers, all its segments, and the same constants in them. */
 static bool is_alike(const struct image *image, const struct module_headers *headers, uint64_t base,
 		     const struct image_file *file)
 {
@@ -376,7 +379,7 @@ static struct error *find_file(struct file_table *table, const struct image *ima
 	return NULL;
 }
 
-/* What the dump has of the module's file, if that is enough; else NULL. */
+/* Build the module's file from the dump if that has enough of it; else NULL. */
 static struct error *add_mapped(struct file_table *table, const struct image *image,
 				const char *path, uint64_t base, uint64_t end,
 				const struct image_file **ret)

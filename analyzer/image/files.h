@@ -14,15 +14,15 @@
 
 #include "analyzer/image/image.h"
 
-/* What tells one build of a file from another. */
+/* Identifies one build of a file. */
 struct build_id {
 	uint8_t bytes[64]; /* 20 for SHA-1, 16 for MD5 and UUID */
 	size_t size;	   /* 0: there is none */
 };
 
 /*
- * Of the ELF file that the process has mapped from base to end, its first byte at base. What lies
- * elsewhere is not read.
+ * The build-id of the ELF file mapped from base to end, its first byte at base. Reads nothing
+ * outside of that range.
  */
 struct build_id build_id_of_image(const struct image *image, uint64_t base, uint64_t end);
 

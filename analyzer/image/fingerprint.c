@@ -1,8 +1,8 @@
 /*
- * What tells a dump from others, and from itself before it was changed: its file's size and time of
- * change; a hash of the bytes at its beginning and end, and of pieces spread over all of it; and
- * how the memory is cut into regions, which depends on the mapped files at hand, too. This takes
- * milliseconds for a dump of any size; to hash every byte takes as long as to analyse it.
+ * The identity of a dump: the size and time of change of its file; a hash of the bytes at its
+ * beginning and end, and of pieces spread over all of it; and the division of memory into regions,
+ * which also depends on the mapped files at hand. It takes milliseconds for a dump of any size; to
+ * hash every byte would take as long as the analysis.
  */
 #include "analyzer/base/side_file.h"
 #include "analyzer/image/image.h"

@@ -12,7 +12,7 @@
 
 struct image_format {
 	const char *name;
-	/* Whether the file is of this format, from its first bytes. */
+	/* True if the file is of this format, by its first bytes. */
 	bool (*recognise)(const uint8_t *bytes, size_t size);
 	/* Add all the file holds. bytes may be written to: they are private. */
 	struct error *(*read)(uint8_t *bytes, size_t size, struct image *image);
@@ -33,7 +33,7 @@ struct error *image_set_machine(struct image *image, unsigned int machine, unsig
 /* The error that a dump is what nothing here supports, such as "of a big-endian machine". */
 struct error *image_refuse_machine(const struct image *image, const char *what);
 
-/* What an e_machine that is not, or only partly, supported is called; NULL: unknown. */
+/* The name of an e_machine that is unsupported or only partly supported; NULL: unknown. */
 const char *image_machine_name(unsigned int machine);
 
 /*
@@ -44,7 +44,7 @@ const char *image_machine_name(unsigned int machine);
 struct error *image_add_segment(struct image *image, uint64_t start, uint64_t end, uint8_t rights,
 				enum region_origin origin, const uint8_t *bytes, uint64_t present,
 				uint64_t lost);
-/* What segments in [start, end) leave out was never touched. */
+/* Gaps between segments in [start, end) were never touched. */
 struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end);
 struct error *image_add_mapping(struct image *image, struct mapping mapping);
 

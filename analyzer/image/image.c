@@ -54,8 +54,8 @@ void image_advice_end(struct image_advice *advice)
 }
 
 /*
- * Whether the page cache keeps that stripe of the file. By multiples of the golden ratio, those
- * kept are spread evenly, so that a pass over all of them computes while others are read.
+ * True if the page cache keeps that stripe of the file. Multiples of the golden ratio spread kept
+ * stripes evenly, so that a pass computes on them while it reads others.
  */
 static bool is_kept(const struct image *image, uint64_t stripe)
 {

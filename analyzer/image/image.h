@@ -32,7 +32,7 @@ enum {
 
 enum region_origin { REGION_CORE, REGION_FILE, REGION_ABSENT };
 
-/* Whether the file of a mapping could be used, and why not. */
+/* The state of a mapping's file: used, or the reason why not. */
 enum file_state {
 	FILE_UNKNOWN,	  /* no build-id in the dump to know it by */
 	FILE_NOT_THERE,	  /* or not a regular file */
@@ -91,13 +91,15 @@ struct image_thread {
 	size_t vectors_size;
 };
 
-/* What a dump tells of the process as a whole, 0: it does not; who made it. */
+/*
+ * What a dump says about the process as a whole, 0 if it does not; and which tool wrote the dump.
+ */
 struct image_origin {
 	uint32_t process; /* its id */
 	char command[81]; /* the beginning of its command line; untrusted */
 	uint64_t time;	  /* when it was taken, in ns since 1970 began */
 	bool by_debugger; /* the dump has sections, as gdb makes them */
-	bool unpacked;	  /* what is mapped is not the file itself */
+	bool unpacked;	  /* the mapped bytes are unpacked from the file */
 };
 
 /* A module that is loaded (untrusted); see link_map.h. */
@@ -178,7 +180,7 @@ struct image_options {
 	const char *temporary_folder; /* for what a packed dump holds */
 	struct progress *progress;    /* of unpacking it */
 	size_t memory;		      /* of the machine; 0: not known */
-	/* That a dump may be of, NULL at the end; otherwise architectures. */
+	/* Architectures that a dump may have, NULL at the end. */
 	const struct arch *const *architectures;
 };
 
@@ -196,8 +198,8 @@ DEFINE_CLEANUP(image_close, struct image *)
 struct error *image_identify(const struct image *image, struct side_identity *ret);
 
 /*
- * Whether the dump fits into the memory of the machine. If it does not, what is read all over it is
- * read from the disk again and again.
+ * True if the dump fits into the machine's memory. If not, random reads go to the disk again and
+ * again.
  */
 bool image_fits(const struct image *image);
 
@@ -271,7 +273,7 @@ static inline unsigned int image_word_size(const struct image *image)
 	return arch_word_size(image->arch);
 }
 
-/* Whether the word is low enough for an address of a program. */
+/* True if the word is low enough for an address of a program. */
 static inline bool image_may_address(const struct image *image, uint64_t word)
 {
 	return word >> image->arch->address_bits == 0;
@@ -280,7 +282,7 @@ static inline bool image_may_address(const struct image *image, uint64_t word)
 /* The file mapping at address, or NULL. */
 const struct mapping *image_find_mapping(const struct image *image, uint64_t address);
 
-/* Whether the signal of the thread came from another process. */
+/* True if another process sent the thread's signal. */
 bool image_signal_is_foreign(const struct image *image, const struct image_thread *thread);
 
 /* The signal that ended the process, or 0: none did, or the dump does not say. */

@@ -1,7 +1,6 @@
 /*
- * What the kernel told of the process when heapcore made the core, by notes that only such cores
- * have (own_notes.h): what it held for the process, and its mappings, by the text of
- * /proc/PID/smaps. All of it is untrusted.
+ * Notes that heapcore adds to its own cores (own_notes.h): addresses that the kernel held for the
+ * process, and its mappings, in the text of /proc/PID/smaps. All of it is untrusted.
  */
 #ifndef ANALYZER_IMAGE_KERNEL_NOTES_H
 #define ANALYZER_IMAGE_KERNEL_NOTES_H
@@ -11,7 +10,7 @@
 size_t image_held_count(const struct image *image);
 struct held_value image_held(const struct image *image, size_t number);
 
-/* Whether values of that kind were looked for when the core was made. */
+/* True if heapcore looked for values of that kind when it made the core. */
 bool image_held_sought(const struct image *image, enum held_kind kind);
 
 struct smaps_area {

@@ -166,7 +166,7 @@ static struct error *add_module(struct image *image, uint64_t base, uint64_t wit
 	return image_add_mapping(image, whole);
 }
 
-/* Where the module begins: only the program can be of a fixed address. */
+/* The start of the module: only the program may have fixed addresses. */
 static uint64_t base_of(const struct image *image, const struct loaded *loaded)
 {
 	uint64_t headers = image_auxiliary(image, AT_PHDR, 0);

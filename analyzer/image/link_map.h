@@ -1,5 +1,5 @@
 /*
- * What the dynamic loader has loaded, by the list that it keeps for debuggers.
+ * The modules that the dynamic loader has loaded, from the list that it keeps for debuggers.
  *
  * The list says less than the dump's note of mapped files: no sizes, and for the program no name.
  * But it is in writable memory, which every dump has, and its entries lead to what the loader knows

@@ -110,7 +110,7 @@ static const Elf64_Phdr *find_segment(const struct assembly *module, uint64_t va
 	return NULL;
 }
 
-/* Whether the dump has all of size bytes at address; no file is read yet. */
+/* True if the dump has all size bytes at address; files were not read yet. */
 static bool is_held(const struct image *image, uint64_t address, uint64_t size)
 {
 	while (size > 0) {
@@ -233,7 +233,7 @@ static void set_frames(struct assembly *module, uint64_t frames)
 			    segment->p_vaddr + segment->p_filesz - frames);
 }
 
-/* Where the frames begin, as a distance from the place that tells it. */
+/* Find the start of the frames, stored as a distance from the field itself. */
 static void find_indexed_frames(struct assembly *module, const Elf64_Phdr *index)
 {
 	enum { DISTANCE_32 = 0x1b, PLACE = 4 };
@@ -249,8 +249,8 @@ static void find_indexed_frames(struct assembly *module, const Elf64_Phdr *index
 }
 
 /*
- * Whether frames begin at address and end with a length of 0: each is behind the last, and refers
- * back to one that is common to several.
+ * True if frames begin at address and end with a length of 0: each follows the one before, and
+ * refers back to one that several share.
  */
 static bool are_frames(struct assembly *module, uint64_t address, uint64_t end)
 {

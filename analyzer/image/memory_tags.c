@@ -35,7 +35,7 @@ static void clear_tag(const struct image *image, uint64_t *word)
 	if (tag == 0 || tag >= TAGS)
 		return;
 	below = tagged_below(image, address);
-	/* What is right behind an object has its tag, too. */
+	/* The byte behind an object has the object's tag, too. */
 	if (below && address <= below->end)
 		*word = address;
 }

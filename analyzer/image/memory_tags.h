@@ -14,7 +14,7 @@
  */
 void image_clear_memory_tags(struct image *image);
 
-/* Whether the dump says that the memory there has tags. */
+/* True if the dump says that the memory there has tags. */
 bool image_has_memory_tags(const struct image *image, uint64_t address);
 
 #endif

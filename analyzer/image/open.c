@@ -183,7 +183,7 @@ static void provide_zeros(struct image *image)
 
 	if (size == 0)
 		return;
-	/* What is only read takes no memory. */
+	/* A read-only mapping takes no memory. */
 	zeros = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (zeros == MAP_FAILED) {
 		findings_add(
@@ -244,7 +244,9 @@ static uint64_t claimed_end(const struct image *image, const struct mapping *map
 	return image_read(image, mapping->start, &first, 1) ? mapping->end : 0;
 }
 
-/* Whether the mapping of a file's first page is of the module that the one before it is of. */
+/*
+ * True if the mapping of a file's first page belongs to the same module as the mapping before it.
+ */
 static bool goes_on(const struct mapping *mapping, uint64_t claimed)
 {
 	return claimed ? mapping->start < claimed
@@ -379,8 +381,8 @@ static struct error *add_gaps(struct image *image)
 }
 
 /*
- * Whether so many more bytes may be read from files. A program maps each about once, but a small
- * dump could have a file stand for endless memory.
+ * True if that many more bytes may be read from files. Programs map each file about once, but a
+ * small dump could claim one file for endless memory.
  */
 static bool may_fill(struct image *image, uint64_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * What heapcore itself adds to a core: notes named "HEAPCORE", of types that nobody else gives to
- * notes of a core, four letters each; and a flag of segments, one of those that ELF leaves to
- * systems, in whose memory is what the mapped file has, as the process has not changed it.
+ * What heapcore itself adds to a core: notes named "HEAPCORE", of four-letter types that no other
+ * tool uses; and a flag of segments, one of those reserved for systems, for memory equal to the
+ * mapped file because the process did not change it.
  */
 #ifndef ANALYZER_IMAGE_OWN_NOTES_H
 #define ANALYZER_IMAGE_OWN_NOTES_H
@@ -15,7 +15,7 @@ enum {
 	NOTE_SMAPS = 0x534d4150,    /* the text of /proc/PID/smaps */
 	NOTE_CUTS = 0x43555453,	    /* struct note_range, one after the other */
 	NOTE_TIME = 0x54494d45,	    /* 8 bytes: ns since 1970 began, in UTC */
-	NOTE_HELD = 0x48454c44,	    /* what the kernel holds, see below */
+	NOTE_HELD = 0x48454c44,	    /* addresses that the kernel holds, see below */
 	NOTE_UNSHARED = 0x554e5348, /* struct note_range, likewise */
 };
 

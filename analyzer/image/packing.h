@@ -16,7 +16,7 @@
 /* As much as the largest levels of the usual tools ask for, in bytes. */
 enum { MOST_DECODER_MEMORY = 256 << 20 };
 
-/* What is to be read, and where to write to; a step moves both on. */
+/* Input to read and output to write; a step advances both. */
 struct packing_step {
 	const uint8_t *input;
 	size_t input_size;
@@ -51,7 +51,7 @@ enum packing_state {
 
 struct packing {
 	const char *name; /* for messages */
-	/* Whether a member begins so. */
+	/* True if a member begins with these bytes. */
 	bool (*recognise)(const uint8_t *bytes, size_t size);
 	/* A decoder for one member; NULL if memory is short. */
 	void *(*open)(void);

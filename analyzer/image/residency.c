@@ -7,7 +7,7 @@
 
 enum { PROGRESS_STEP = 1 << 20 };
 
-/* Those in a row that are alike become one, unless they are cut there. */
+/* Add a span; join it with the one before if both are alike, unless cut. */
 static struct error *add_span(struct residency *residency, struct span span, bool cut)
 {
 	struct span *spans = residency->spans.items;
@@ -22,15 +22,15 @@ static struct error *add_span(struct residency *residency, struct span span, boo
 	return array_append(&residency->spans, span);
 }
 
-/* Whether its pages are its own, so that holes of a core say something: no file's. */
+/* True if no file backs the pages, so that holes of a core say something about them. */
 static bool is_anonymous(const struct region *region)
 {
 	return !region->mapping;
 }
 
 /*
- * Whether the dump has holes in anonymous memory, made by the kernel: gdb has made some of zeros,
- * as unpacking does.
+ * True if the kernel left holes for anonymous memory. gdb makes holes of zeros, and so does
+ * unpacking.
  */
 static bool has_holes(const struct image *image)
 {
@@ -46,7 +46,7 @@ static bool has_holes(const struct image *image)
 	return false;
 }
 
-/* Where, at or behind address, the dump has pages that are in no hole. */
+/* The first address at or behind address where the dump has pages outside of a hole. */
 static uint64_t end_of_hole(const struct image *image, const struct region *region,
 			    uint64_t address)
 {
@@ -139,7 +139,7 @@ static struct error *add_region(struct residency *residency, const struct region
 
 /* The spans of one mapping of smaps, to be brought to what it says. */
 struct fitting {
-	ARRAY(struct span) spans; /* what they become */
+	ARRAY(struct span) spans; /* the result */
 	struct residency *residency;
 };
 
@@ -163,7 +163,7 @@ static struct error *chunk(struct fitting *fitting, struct span span, uint64_t *
 	return keep(fitting, rest);
 }
 
-/* Whether resident memory of the same range stands on both sides. */
+/* True if resident memory of the same range lies on both sides. */
 static bool is_enclosed(const struct span *spans, size_t first, size_t end, size_t number)
 {
 	return number > first && number + 1 < end && spans[number - 1].resident &&

@@ -30,7 +30,7 @@ struct span {
 	bool shared; /* with other processes; only smaps tell */
 };
 
-/* Where that is known from; no memory is read for it. */
+/* The source of that knowledge; no memory is read for it. */
 enum residency_source residency_told_by(const struct image *image);
 
 struct residency {

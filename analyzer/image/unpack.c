@@ -20,14 +20,14 @@
 enum {
 	INPUT_ROOM = 1 << 18,
 	OUTPUT_ROOM = 1 << 20,
-	BLOCK = 4096,		  /* what a hole is made of */
+	BLOCK = 4096,		  /* unit of holes */
 	LONGEST_MAGIC = 8,	  /* of a packing */
 	MOST_HEADERS = 64 << 20,  /* a dump tells its size within these bytes */
 	SLACK = 1 << 20,	  /* for what stands behind all that it tells */
 	BETWEEN_CHECKS = 16 << 20 /* of the room, in bytes written */
 };
 
-/* Of the file system this is left to others, or else a twentieth of it. */
+/* Space to leave for others on the file system, or a twentieth of it if that is less. */
 static const uint64_t LARGEST_RESERVE = UINT64_C(1) << 30;
 
 struct unpacking {
@@ -153,7 +153,7 @@ static struct error *no_room(const struct unpacking *unpacking, const char *reas
 		unpacking->folder, reason);
 }
 
-/* Whether others keep enough of the file system. */
+/* Fail unless enough of the file system is left for others. */
 static struct error *check_room(struct unpacking *unpacking)
 {
 	struct statvfs system;
@@ -287,7 +287,7 @@ static struct error *next_member(struct unpacking *unpacking, bool *ret)
 	return *ret ? NULL : &error_no_memory;
 }
 
-/* What the decoder made of the next piece, and whether it moved on at all. */
+/* Decode the next piece; sets whether the decoder advanced. */
 static enum packing_state decode(struct unpacking *unpacking, bool *ret_moved)
 {
 	struct packing_step step = {
@@ -397,7 +397,7 @@ static struct error *begin(struct unpacking *unpacking, const char *folder, uint
 	return temporary_open(folder, &unpacking->to);
 }
 
-/* Whether what is in a regular file is packed; nothing is read from it. */
+/* True if a regular file is packed; its offset does not change. */
 static bool is_packed(int fd)
 {
 	uint8_t magic[LONGEST_MAGIC];

@@ -12,8 +12,7 @@
 #include "analyzer/base/error.h"
 #include "analyzer/image/image.h"
 
-/* Whether fd is a pipe that somebody holds, or a socket: no FIFO of a folder.
- */
+/* True if fd is a pipe that somebody holds, or a socket, but no FIFO of a folder. */
 bool unpack_is_stream(int fd);
 
 /*

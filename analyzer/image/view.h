@@ -46,7 +46,7 @@ static inline bool view_read(struct view *view, uint64_t address, void *ret, siz
 	return true;
 }
 
-/* The same for a word of 4 bytes, or one that is not in one region. */
+/* Read a word of 4 bytes, or one that crosses regions. */
 bool view_odd_word(const struct view *view, uint64_t address, const uint8_t *bytes, uint64_t known,
 		   uint64_t *ret);
 
@@ -76,7 +76,7 @@ static inline void view_fetch(const struct view *view, uint64_t address)
  */
 uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end);
 
-/* Whether the process had memory at address that the core does not have. */
+/* True if the process had memory at address that the core lacks. */
 bool view_is_absent(const struct view *view, uint64_t address);
 
 #endif

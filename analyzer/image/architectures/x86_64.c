@@ -66,8 +66,8 @@ static const struct arch_call calls[] = {
 };
 
 /*
- * Where the extended state keeps the upper parts of vector registers (Intel SDM, volume 1, chapter
- * 13). Those of AVX-512 depend on the processor and follow from the size of the whole.
+ * Offsets of the upper parts of vector registers in the extended state (Intel SDM, volume 1,
+ * chapter 13). Those of AVX-512 depend on the processor and follow from the size of the whole.
  */
 enum {
 	VECTORS = 16,

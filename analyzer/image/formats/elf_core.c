@@ -68,7 +68,7 @@ static struct error *check_kind(const struct core *core)
 	return image_set_machine(core->image, header->e_machine, ident[EI_CLASS]);
 }
 
-/* Whether libelf failed for a lack of memory; its header has no code for it. */
+/* True if libelf failed for lack of memory; its header has no code for that. */
 static bool elf_lacks_memory(const char *message)
 {
 	return message && strcmp(message, "out of memory") == 0;
@@ -174,7 +174,7 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 	return NULL;
 }
 
-/* Whether it was kill() and the like, and whose; or what the thread did. */
+/* Read the signal: who sent it, by kill() or the like, or which fault raised it. */
 static void read_signal(struct core *core, const uint8_t *note, size_t size)
 {
 	/* si_signo, si_errno, si_code; then a union, aligned as words are, with si_pid first */
@@ -213,7 +213,7 @@ static void read_thread_pointer(struct core *core, const uint8_t *note, size_t s
 		thread->thread_pointer = load_word(note, arch_word_size(arch));
 }
 
-/* The same for all threads. */
+/* Read the masks of signed pointers, which are the same for all threads. */
 static void read_signatures(struct core *core, const uint8_t *note, size_t size)
 {
 	if (size < 2 * sizeof(uint64_t))
@@ -399,7 +399,7 @@ static struct error *read_notes(struct core *core, const GElf_Phdr *header)
 		if (error)
 			return error;
 	}
-	/* What is left is at most the padding of the segment. */
+	/* The rest is at most the padding of the segment. */
 	if (present - offset >= sizeof(Elf64_Nhdr))
 		findings_add(
 			findings, FINDING_INCOMPLETE,
