@@ -38,7 +38,7 @@ static inline const struct memory_range *owned_memory_find(const struct owned_me
 	return number < count ? &owned->ranges.items[number] : NULL;
 }
 
-/* What an allocator works on; all borrowed, all outliving the heap. */
+/* The inputs of an allocator; all borrowed, all outliving the heap. */
 struct heap_context {
 	const struct image *image;
 	const struct program *program;
@@ -72,16 +72,16 @@ struct arena {
 	const struct arena_kind *kind;
 	uint64_t address;     /* of its control structure, or 0 */
 	uint64_t size;	      /* bytes that it holds from the system */
-	uint64_t stated_size; /* what its own bookkeeping says, or 0 */
+	uint64_t stated_size; /* size by its own bookkeeping, or 0 */
 };
 
 /*
- * Whether a program has its collector call functions that mark more than it finds by itself, as
- * what stacks hold that the program made.
+ * Whether a program has its collector call functions that mark more than the collector finds by
+ * itself, such as stacks that the program made.
  */
 enum more_roots { MORE_ROOTS_NONE, MORE_ROOTS_UNKNOWN, MORE_ROOTS_CALLBACK };
 
-/* What becomes of whole pages of free memory once they are asked back. */
+/* What happens to whole pages of free memory when the program trims the heap. */
 enum spare_kind {
 	SPARE_INSIDE, /* given back, from within a free block */
 	SPARE_END,    /* given back: the end of a heap, which gets shorter */
@@ -145,9 +145,9 @@ struct allocator {
 	/* The memory that it got from the system: *ret_count ranges, in any order. NULL: others
 	 * cannot mistake it for theirs. */
 	const struct memory_range *(*owned)(const struct heap *heap, size_t *ret_count);
-	/* Whether the module at [start, end) implements it. NULL: it has no module of its own. */
+	/* True if the module at [start, end) implements it. NULL: it has no module of its own. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
-	/* Whether the process ever used it. NULL: it did. */
+	/* True if the process ever used it. NULL: it did. */
 	bool (*is_used)(const struct heap *heap);
 
 	/* Which of free_kinds a free block of the number-th arena is. NULL: the first. */
@@ -162,11 +162,11 @@ struct allocator {
 	struct memory_range (*extent)(const struct heap *heap, size_t number, struct block block,
 				      const struct free_kind *kind);
 	/*
-	 * Whether it may give size bytes to who asks for wanted ones, which are no more; exactly:
-	 * whether it does nearly always. NULL: it rounds up to its alignment.
+	 * True if it may return size bytes for a request of wanted bytes, which is no larger;
+	 * exactly: true only if it nearly always does. NULL: it rounds up to its alignment.
 	 */
 	bool (*size_fits)(uint64_t size, uint64_t wanted, bool exactly);
-	/* Whether it uses the used block itself. NULL: none. */
+	/* True if the allocator uses the used block itself. NULL: none. */
 	bool (*keeps)(const struct heap *heap, struct block block);
 	/* The arena that has the bookkeeping at address, outside of its regions, or NO_ARENA. */
 	size_t (*holds)(const struct heap *heap, uint64_t address);
@@ -198,12 +198,14 @@ struct allocator {
 	 * nothing. */
 	bool (*read_debug_header)(const struct image *image, uint64_t start,
 				  struct debug_header *ret);
-	/* Of a collector: whether more may be marked than it finds by itself. NULL: no. */
+	/*
+	 * For collectors: whether more may be marked than the collector finds by itself. NULL: no.
+	 */
 	enum more_roots (*more_roots)(const struct heap *heap);
 
 	/*
-	 * What an address of its bookkeeping, or the start of a free block, is for, as what follows
-	 * "it is"; and the same of the used block at start. False: nothing to say.
+	 * Describe an address of its bookkeeping, or the start of a free block, as the words after
+	 * "it is"; and, below, the used block at start. False: nothing to say.
 	 */
 	bool (*tell)(const struct heap *heap, uint64_t address, char *ret, size_t size);
 	bool (*tell_used)(const struct heap *heap, uint64_t start, char *ret, size_t size);

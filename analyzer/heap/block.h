@@ -21,7 +21,7 @@ enum block_state {
 	BLOCK_CACHED, /* free, in a thread's cache */
 };
 
-/* What sets blocks apart from those of malloc(); bits of a mask. */
+/* Properties in which blocks differ from those of malloc(); bits of a mask. */
 enum block_trait {
 	/* Its contents are no pointers, and so refer to nothing. */
 	TRAIT_POINTERLESS = 1 << 0,
@@ -38,7 +38,7 @@ enum block_trait {
 
 enum { BLOCK_TRAITS = 4 };
 
-/* What the program may use of it: [start, start + size). */
+/* The bytes that the program may use: [start, start + size). */
 struct block {
 	uint64_t start;
 	uint64_t size; /* bytes */
@@ -47,8 +47,8 @@ struct block {
 };
 
 /*
- * Whether a malloc might give that size for wanted bytes, no more than it: rounded up to 16, with
- * headers of 16 bytes, up to 16 more where those would not make a block, and whole pages for large
+ * True if a malloc might return that size for wanted bytes, which is no larger: rounded up to 16,
+ * with headers of 16 bytes, up to 16 more to make the smallest block, and whole pages for large
  * ones.
  */
 static inline bool rounds_like_malloc(uint64_t size, uint64_t wanted)
@@ -67,7 +67,7 @@ static inline void set_total_add(struct set_total *total, struct set_total more)
 	total->bytes += more.bytes;
 }
 
-/* Where region and claims come from, to be shown: an arena's number. */
+/* The arena that regions and claims come from, shown to the user. */
 typedef uint32_t arena_number;
 
 /* The rank of an allocation in the order of addresses. */

@@ -14,7 +14,7 @@ struct cycle_search {
 	uint64_t mark, steps, power;
 };
 
-/* Whether the next place on the path shows that it is a cycle. */
+/* True if the next place on the path closes a cycle. */
 static inline bool cycle_closes(struct cycle_search *search, uint64_t place)
 {
 	if (place == search->mark)

@@ -18,7 +18,7 @@ static inline void heap_damage_note(struct heap_damage *damage, uint64_t address
 		damage->first = address;
 }
 
-/* The same of lists of free blocks, by the block that the damage is of. */
+/* Damage to lists of free blocks, by the damaged block. */
 struct heap_list_damage {
 	struct heap_damage links; /* lead elsewhere: the blocks were written to */
 	struct heap_damage twice; /* blocks that lists have twice: they were freed twice */

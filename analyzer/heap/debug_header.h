@@ -1,6 +1,6 @@
 /*
- * What an allocator for debugging puts before an object in its block: who made it. Which ones do
- * is a slot of their contract, allocator.h.
+ * The header that a debugging allocator puts before an object in its block: who allocated it. A
+ * slot of the contract, allocator.h, says which allocators do.
  *
  *	| header: file, line, size | object ...
  *	block                      object

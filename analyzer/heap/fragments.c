@@ -95,7 +95,7 @@ static struct error *add_block(struct page_walk *walk, arena_number arena, alloc
 	return last < range.end ? add_part(walk, arena, id, last, range.end) : NULL;
 }
 
-/* Where the region ends or begins within a page, that is not all its own. */
+/* If the region begins or ends within a page, that page is shared. */
 static struct error *mark_border(struct page_walk *walk, const struct heap_region *region,
 				 uint64_t border)
 {
@@ -145,7 +145,7 @@ struct fragments {
 	size_t count;
 };
 
-/* What the parts of the work share. */
+/* State that the threads share. */
 struct survey {
 	struct fragments *fragments;
 	const struct allocation_index *index;
@@ -277,10 +277,7 @@ static bool is_blank(const struct image *image, uint64_t page)
 	return bytes && available >= PAGE && bytes_are_zero(bytes, PAGE);
 }
 
-/*
- * Where the run of bytes that the dump's file does not have ends, if page begins one; else the end
- * of the page.
- */
+/* If a hole of the dump's file begins at page, the end of the hole; else the end of the page. */
 static uint64_t end_of_hole(const struct survey *survey, uint64_t page, bool *ret_hole)
 {
 	const struct region *region = image_find(survey->image, page);
@@ -293,7 +290,7 @@ static uint64_t end_of_hole(const struct survey *survey, uint64_t page, bool *re
 	return *ret_hole ? next : page + PAGE;
 }
 
-/* What became of pages that are zeros, in a hole of the dump's file or not. */
+/* The sum that zero pages count to, whether in a hole of the dump's file or not. */
 static uint64_t *fate_of_zeros(const struct survey *survey, bool hole, struct page_bytes *pages)
 {
 	if (survey->told_by == RESIDENCY_ZEROS)

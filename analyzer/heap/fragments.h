@@ -32,7 +32,7 @@ struct heap_page {
 	uint64_t cached; /* of these, in threads' caches */
 	bool foreign;	 /* a part of it is outside of the arena's region */
 	bool whole;	 /* nothing is in use on it, and it is not foreign */
-	/* What is in use on it, by address; valid while it is visited. */
+	/* Used allocations on the page, by address; valid during the visit. */
 	const allocation_id *pinners;
 	size_t pinner_count;
 };
@@ -47,7 +47,7 @@ enum {
 	MAP_CELLS = 64,	   /* in which an arena's memory is shown */
 };
 
-/* Of whole pages, as far as the dump tells what is in memory. */
+/* Bytes in whole pages, as far as the dump says what is in memory. */
 struct page_bytes {
 	uint64_t resident;
 	uint64_t absent; /* given back or never touched, as the dump tells */
@@ -88,7 +88,7 @@ const struct arena_fragments *fragments_of(const struct fragments *fragments, ar
 /* Add the numbers of an arena to those of several; their map is not drawn. */
 void fragments_add(struct arena_fragments *total, const struct arena_fragments *arena);
 
-/* What is given back of it, as far as it is there for certain. */
+/* The bytes of the arena that trimming gives back and that are certainly resident. */
 static inline uint64_t fragments_given_back(const struct arena_fragments *arena)
 {
 	return arena->inside.resident + arena->end.resident;

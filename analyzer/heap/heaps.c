@@ -24,7 +24,7 @@ struct slots {
 	struct heap_context context;
 	/* They were not needed yet, as the index was loaded. */
 	bool asleep;
-	struct findings repeated; /* what they said when that was made */
+	struct findings repeated; /* of walking the heaps once more; dropped */
 };
 
 #define for_each_slot(slot, slots)                                                                \
@@ -45,7 +45,7 @@ struct heaps {
 	struct allocation_index *index;
 };
 
-/* Whether a heap that was found is the module's. */
+/* True if the module belongs to a heap that was found. */
 static bool is_understood(const void *data, const struct module *module)
 {
 	const struct slots *slots = data;
@@ -130,7 +130,7 @@ static bool fits(const void *data, struct memory_range range, uint64_t wanted, b
 				    : size - wanted < allocator->alignment;
 }
 
-/* What the index asks allocators for. */
+/* Set the functions by which the index asks allocators. */
 static void set_questions(const struct heaps *heaps)
 {
 	bool anywhere = false;
@@ -203,7 +203,7 @@ static struct error *keep_claims(struct heap_slot *slot, const struct block_sink
 	return NULL;
 }
 
-/* What the walk of the heap left out. */
+/* Report the blocks and regions that the heap's walk refused. */
 static void report_refused(const struct slots *slots, const struct heap *heap,
 			   struct block_sink *sink)
 {

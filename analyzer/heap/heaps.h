@@ -37,20 +37,20 @@ struct error *heaps_wake(const struct heaps *heaps);
 const struct allocation_index *heaps_index(const struct heaps *heaps);
 
 /*
- * What an allocator uses an address of its bookkeeping, or the start of a free block, for: the
- * words after "it is". False if there is nothing to say.
+ * Describe what an allocator uses an address of its bookkeeping, or the start of a free block, for:
+ * the words after "it is". False if there is nothing to say.
  */
 bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t size);
 
 /* Whether a collector in the process may mark more than it finds by itself. */
 enum more_roots heaps_more_roots(const struct heaps *heaps);
 
-/* What an allocator knows of the used block at start, in the same way. */
+/* Describe what an allocator knows of the used block at start, in the same way. */
 bool heaps_tell_used(const struct heaps *heaps, uint64_t start, char *ret, size_t size);
 
 /*
- * Where its allocator keeps the free allocation. Without heaps_sort_free(), unsorted blocks count
- * as large or small. Quick for ids in order: *hint is 0 at first.
+ * The list on which the allocator keeps the free allocation. Without heaps_sort_free(), unsorted
+ * blocks count as large or small. Quick for ids in order: *hint is 0 at first.
  */
 struct error *heaps_sort_free(const struct heaps *heaps);
 const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id id, size_t *hint);
@@ -73,7 +73,10 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_nu
 struct error *heaps_find(const struct heaps *heaps, const struct allocator *allocator,
 			 const struct heap **ret);
 
-/* What the allocator claims for itself, in any order; ranges may overlap, also with regions. */
+/*
+ * The ranges that the allocator claims for itself, unsorted; they may overlap each other and
+ * regions.
+ */
 const struct memory_range *heaps_bookkeeping(const struct heaps *heaps, size_t number,
 					     size_t *ret_count);
 

@@ -195,7 +195,7 @@ static size_t find_bounds(struct allocation_index *index)
 	return split;
 }
 
-/* Of the bounds that hold the regions [first, end). */
+/* Build the guide of the bounds around the regions [first, end). */
 static struct error *make_guide(struct allocation_index *index, int bounds, size_t first,
 				size_t end)
 {

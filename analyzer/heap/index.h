@@ -47,7 +47,7 @@ enum block_state allocation_state(const struct allocation_index *index, allocati
 struct memory_range allocation_range_near(const struct allocation_index *index, allocation_id id,
 					  size_t *hint);
 
-/* The same, where an address in the allocation is known. */
+/* The allocation's range, given an address in it, which is faster. */
 struct memory_range allocation_range_around(const struct allocation_index *index, allocation_id id,
 					    uint64_t address);
 
@@ -81,11 +81,11 @@ enum { MOST_ADDRESSES = 64 };
 void allocation_find_many(const struct allocation_index *index, const uint64_t *addresses,
 			  size_t count, size_t *hint, allocation_id *ret);
 
-/* Those in use, and those free in a thread's cache. */
+/* The allocations in use, and those in a thread's cache. */
 const struct bitmap *allocation_used(const struct allocation_index *index);
 const struct bitmap *allocation_cached(const struct allocation_index *index);
 
-/* Those that have the trait; NULL if none has, which costs no memory. */
+/* The allocations with the trait; NULL if there are none, which costs no memory. */
 const struct bitmap *allocation_having(const struct allocation_index *index,
 				       enum block_trait trait);
 
@@ -119,9 +119,9 @@ size_t allocation_held_count(const struct allocation_index *index);
 allocation_id allocation_held(const struct allocation_index *index, size_t number);
 
 /*
- * Whether the allocation in that range may have been made for wanted bytes, as its allocator
- * rounds; exactly: as it rounds nearly all. Set once, as above; without, whatever malloc might do
- * fits.
+ * True if the allocation in that range may have been made for wanted bytes, as its allocator
+ * rounds; exactly: only as it nearly always rounds. Set once, as above; without, any rounding of
+ * malloc fits.
  */
 typedef bool (*rounding_test)(const void *data, struct memory_range range, uint64_t wanted,
 			      bool exactly);
@@ -137,7 +137,7 @@ size_t heap_region_count(const struct allocation_index *index);
 const struct heap_region *heap_region(const struct allocation_index *index, size_t number);
 const struct heap_region *heap_region_find(const struct allocation_index *index, uint64_t address);
 
-/* What allocators claim, regions included: by address, apart, not touching. */
+/* Ranges that allocators claim, including regions: by address, apart, not touching. */
 size_t heap_claim_count(const struct allocation_index *index);
 struct memory_range heap_claim(const struct allocation_index *index, size_t number);
 
@@ -156,7 +156,9 @@ static inline void allocations_release(const struct image *image,
 			      allocation_range_near(index, (allocation_id)(end - 1), &hint).end);
 }
 
-/* The same now and then, in a loop over all ids: see progress_check_at(). */
+/*
+ * Check now and then for the user's interruption in a loop over all ids: see progress_check_at().
+ */
 static inline struct error *allocations_check(const struct image *image,
 					      const struct allocation_index *index,
 					      struct progress *progress, size_t id, uint64_t *told)

@@ -32,7 +32,7 @@ static inline struct lookup find_line(const struct allocation_index *index, uint
 	return lookup;
 }
 
-/* What the bits alone say about an address. */
+/* The answer that the bits alone give for an address. */
 struct answer {
 	allocation_id id; /* the one that starts last at or below it, or none */
 	bool is_certain;  /* it holds the address, or the id is none */
@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) struct answer ask_bits(const struct
 				true, next };
 }
 
-/* That allocation if it reaches up to the address. */
+/* The allocation if it reaches up to the address, else NO_ALLOCATION. */
 static allocation_id check_end(const struct allocation_index *index, const struct lookup *lookup,
 			       allocation_id id)
 {

@@ -23,7 +23,7 @@ struct line {
 enum { SUM_BITS = 10 };
 static const uint64_t LINE_UNEVEN = UINT64_C(1) << 63;
 
-/* Of each region, by its number. */
+/* The layout of each region, by its number. */
 struct region_layout {
 	size_t first_line, lines; /* no lines: it has one allocation at most */
 	/*
@@ -129,7 +129,7 @@ static inline bool region_holds(const struct heap_region *region, uint64_t addre
 	return address - region->start < region->end - region->start;
 }
 
-/* Whether bytes in its range are in no allocation, besides the region's gaps. */
+/* True if bytes in the line's range are in no allocation, besides the region's gaps. */
 static inline bool line_is_uneven(const struct line *line)
 {
 	return line->sums & LINE_UNEVEN;
@@ -138,7 +138,7 @@ static inline bool line_is_uneven(const struct line *line)
 /* How many bits are set in the words up to that of bit, less the one itself. */
 static inline uint64_t line_sum(const struct line *line, unsigned int bit)
 {
-	/* Of the first word's pair there is nothing to add. */
+	/* The sum of the first word's pair is 0. */
 	uint64_t sums = line->sums >> 32 << SUM_BITS;
 
 	return (uint32_t)line->sums + (sums >> (bit / 128 * SUM_BITS) & ((1 << SUM_BITS) - 1));
@@ -176,7 +176,7 @@ static inline uint64_t line_next_bit(const struct line *line, unsigned int bit)
 	return (line + is_last)->bits[next / 64] >> (next % 64) & 1;
 }
 
-/* What starts in so many units in a row, 32 or 64. */
+/* The starts among a row of units, 32 or 64. */
 struct window {
 	uint64_t starts;    /* a bit for each unit */
 	uint64_t nexts;	    /* a bit for each: the unit behind it is a start */
@@ -184,7 +184,10 @@ struct window {
 	bool is_uneven;	    /* ends are not known from the bits */
 };
 
-/* Of count units of the region from that one on, a multiple of count. The lines reach as far. */
+/*
+ * The window of count units of the region from unit on, a multiple of count. The lines extend as
+ * far.
+ */
 static inline __attribute__((always_inline)) struct window index_window(
 	const struct allocation_index *index, const struct region_layout *layout, uint64_t unit,
 	unsigned int count, bool by_instruction)

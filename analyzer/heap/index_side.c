@@ -90,7 +90,7 @@ struct error *allocation_index_save(const struct allocation_index *index,
 	return save_sets(index, writer);
 }
 
-/* What is being loaded, and how far its blocks are checked. */
+/* The state of loading, and how far the blocks are checked. */
 struct loading {
 	struct side_file *file;
 	struct kept_counts counts;
@@ -111,7 +111,7 @@ static struct error *copy_array(const struct loading *loading, unsigned int numb
 	return NULL;
 }
 
-/* What is large stays where it is. */
+/* Large arrays are used in place. */
 static struct error *borrow_set(const struct loading *loading, unsigned int number,
 				struct memory *ret)
 {
@@ -176,7 +176,7 @@ static struct error *load_arrays(struct loading *loading)
 	return NULL;
 }
 
-/* Whether the blocks of the region, the next ones, are apart and inside. */
+/* True if the next blocks, those of the region, are apart and inside of it. */
 static bool check_blocks(struct loading *loading, const struct heap_region *region)
 {
 	const struct extent *extents = loading->sink->extents.bytes;

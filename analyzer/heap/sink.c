@@ -133,8 +133,8 @@ static struct error *set_traits(struct block_sink *sink, size_t number, unsigned
 }
 
 /*
- * Whether a new region must begin at start: an extent cannot tell of it from here, or so much is in
- * between that bits for it were a waste.
+ * True if a new region must begin at start: an extent cannot express its offset from here, or the
+ * gap is so large that bits for it would waste memory.
  */
 static bool needs_region(const struct block_sink *sink, const struct heap_region *region,
 			 uint64_t start)
@@ -148,7 +148,7 @@ static bool needs_region(const struct block_sink *sink, const struct heap_region
 	       start - extent_start(region, &extents[sink->count - 1]) > WIDE_GAP;
 }
 
-/* Where the last block of the region begun last ends; without one, where the region starts. */
+/* The end of the last block of the latest region; if it has none, its start. */
 static uint64_t end_of_last(const struct block_sink *sink)
 {
 	const struct heap_region *region = last_region(sink);
@@ -163,7 +163,7 @@ static uint64_t end_of_last(const struct block_sink *sink)
 	return extent_start(region, last) + (size ? size : 1);
 }
 
-/* Whether count blocks of size bytes from start on are behind all others, within the region. */
+/* True if count blocks of size bytes from start on lie behind all others, within the region. */
 static bool fits(const struct block_sink *sink, uint64_t start, uint64_t size, size_t count)
 {
 	const struct heap_region *region;
@@ -329,7 +329,7 @@ void block_sink_protect(struct block_sink *sink, const struct memory_range *rang
 	sink->protected_count = count;
 }
 
-/* Whether a block of the region has memory of the range. */
+/* True if a block of the region overlaps the range. */
 static bool has_block(const struct block_sink *sink, const struct heap_region *region,
 		      const struct memory_range *range)
 {

@@ -9,8 +9,8 @@
 #include "analyzer/heap/damage.h"
 
 /*
- * Where an allocation is, in 8 bytes: its start in units of its region from that one's start, and
- * its size in bytes. A larger size is kept on a list of its own.
+ * An allocation's place, in 8 bytes: its start in units of its region, from the region's start, and
+ * its size in bytes. Larger sizes are on a list of their own.
  */
 struct extent {
 	uint32_t start;
@@ -41,7 +41,7 @@ struct block_sink {
 	struct memory extents; /* struct extent */
 	size_t count;
 	struct memory used, cached; /* one bit for each extent */
-	/* The same, by trait, up to the last that has it. */
+	/* One bit for each extent with the trait, up to the last one that has it. */
 	struct memory traits[BLOCK_TRAITS];
 	ARRAY(struct large_size) large;
 	ARRAY(struct memory_range) claims;
@@ -97,9 +97,9 @@ void block_sink_clear(struct block_sink *sink);
 struct error *block_sink_join(struct block_sink *sink, const struct block_sink *piece);
 
 /*
- * Where a range lies, by the regions as block_sink_order() sorted them: apart from all; around,
- * with *ret the last block of the region that starts at or below it, which may end before; or
- * across what is there.
+ * The relation of a range to the regions, sorted by block_sink_order(): apart from all; within one,
+ * where *ret is the last block that starts at or below the range, and may end before it; or across
+ * their borders.
  */
 enum sink_place { SINK_APART, SINK_AROUND, SINK_ACROSS };
 

@@ -13,7 +13,7 @@ static const struct {
 	const char *name;
 	const char *libraries[2];
 	const char *functions[4];
-	const char *read;   /* what of it is read otherwise, where words are of 8 bytes, */
+	const char *read;   /* name of what is read another way, with words of 8 bytes */
 	const char *narrow; /* and where they are of 4 */
 } unsupported[] = {
 	{ "jemalloc",
@@ -53,7 +53,7 @@ static const struct {
 
 enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
 
-/* What a program in Go has near the beginning of its data, be it stripped. */
+/* A mark near the beginning of the data of Go programs, even stripped ones. */
 static const char GO_MARK[] = "\xff Go buildinf:";
 enum { GO_MARK_REACH = 64 << 10 };
 
@@ -91,7 +91,10 @@ static bool is_library_of(const struct module *module, size_t number)
 	return false;
 }
 
-/* Of Node.js, what V8's objects refer to is found, and a note says that they are not counted. */
+/*
+ * For Node.js, the references of V8's objects are found, and a note says that the objects are not
+ * counted.
+ */
 static bool is_node(const struct image *image, const struct module *module)
 {
 	const char *name = module_name(module);
@@ -160,7 +163,7 @@ static bool is_libc(const struct module *module)
 	       strncmp(name, "ld-2.", 5) == 0 || strcmp(module->path, "[vdso]") == 0;
 }
 
-/* Whether a malloc without a name may only pass on to the one in libc, as profilers do. */
+/* True if an unnamed malloc may only forward to the one in libc, as profilers do. */
 static bool may_pass_on(const struct module *module)
 {
 	static const char *const names[] = { "__libc_malloc", "dlsym", NULL };

@@ -15,7 +15,7 @@ bool report_unsupported(const struct heap_context *context,
 			bool (*is_understood)(const void *data, const struct module *module),
 			const void *data);
 
-/* Whether the module is a program in Go, be it stripped. */
+/* True if the module is a Go program, even a stripped one. */
 bool module_is_in_go(const struct image *image, const struct module *module);
 
 /* Add the finding that no heap was found. */

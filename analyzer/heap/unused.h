@@ -33,18 +33,18 @@ void unused_deinit(struct unused *unused);
 struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end);
 
 /*
- * The same of an allocation from start on, but for its first used bytes. A word that these end in
- * is no address either: text over the lower bytes of an old one leaves what looks like one.
+ * Add the rest of an allocation from start on, behind its used bytes. The word in which these end
+ * is no address either: text that overwrote the lower bytes of an old address may look like one.
  */
 struct error *unused_add_rest(struct unused *unused, uint64_t start, uint64_t used);
 
 /* To be called once all are added, and before unused_has(). */
 void unused_seal(struct unused *unused);
 
-/* Whether there are any in allocations. */
+/* True if any are in allocations. */
 bool unused_is_in_heap(const struct unused *unused);
 
-/* Whether the word at place, in the allocation source or outside of all, holds nothing. */
+/* True if the word at place, in the allocation source or outside of all, is unused. */
 bool unused_has(const struct unused *unused, allocation_id source, uint64_t place);
 
 #endif

@@ -260,7 +260,7 @@ static uint64_t filter_tagged(const uint8_t *bytes, const struct heap_bounds *bo
 	return filter_plain((const uint8_t *)words, bounds);
 }
 
-/* Whether all is below 4 GiB, and no size is 4 GiB. */
+/* True if all bounds are below 4 GiB, and no size is 4 GiB. */
 static bool are_narrow(const struct heap_bounds *bounds)
 {
 	for (int i = 0; i < 2; i++)

@@ -24,7 +24,7 @@ static const size_t NOT_CUT = SIZE_MAX;
 
 struct work_chunk {
 	allocation_id first, end; /* ids from first on, below end */
-	/* What to read of first, if not all of it; else empty. */
+	/* The part of first to read, if not all of it; else empty. */
 	struct memory_range part;
 	size_t number; /* among chunks of shares that are cut; else NOT_CUT */
 };
@@ -52,7 +52,7 @@ static inline size_t work_chunk_share(const struct work_chunk *chunk)
 	return chunk->first >> SHARE_BITS;
 }
 
-/* Whether the chunk is the first, or the last, of its share. */
+/* True if the chunk is the first, or the last, of its share. */
 static inline bool work_chunk_begins(const struct work_chunks *chunks, size_t chunk)
 {
 	return chunk == 0 || work_chunk_share(&chunks->items[chunk - 1]) !=
