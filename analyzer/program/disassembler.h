@@ -28,10 +28,10 @@ DEFINE_CLEANUP(disassembler_destroy, struct disassembler *)
 bool disassembler_next(struct disassembler *disassembler, const uint8_t **code, size_t *size,
 		       uint64_t *address);
 
-/* That instruction; valid until the next one is read. */
+/* The current instruction; valid until the next one is read. */
 const cs_insn *disassembler_instruction(const struct disassembler *disassembler);
 
-/* Whether it is of that group. */
+/* True if the instruction belongs to that group. */
 bool disassembler_is(const struct disassembler *disassembler, unsigned int group);
 
 /* The registers that it writes, into ret; false if that is not known. */

@@ -10,7 +10,7 @@
 
 #include <elfutils/libdw.h>
 
-/* What an expression is evaluated in. */
+/* The inputs of an expression. */
 struct expression_context {
 	const struct image *image;
 	const uint64_t *registers; /* by their DWARF numbers */

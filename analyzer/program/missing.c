@@ -20,8 +20,8 @@ enum {
 #define BUDGET (UINT64_C(1) << 32)
 
 /*
- * Where what the stack pointer points into ends: its stack, if it is known, else the thread control
- * block, if it lies above, as on a stack that glibc made; else the memory as a whole, such as a
+ * The end of the memory that the stack pointer points into: of the stack, if known; else the thread
+ * control block, if above, as on a stack that glibc made; else the end of the region, such as a
  * coroutine's stack.
  */
 static uint64_t find_stack_end(const struct program *program, const struct thread *thread,
@@ -39,9 +39,9 @@ static uint64_t find_stack_end(const struct program *program, const struct threa
 }
 
 /*
- * Whether all above a thread's stack pointer is zero. It cannot be: frames may hold a large array
- * of zeros, but at the upper end stand the arguments and the environment, or the thread control
- * block, which names itself. Ends once the budget for all stacks is used up.
+ * True if everything above a thread's stack pointer is zero, which cannot be: frames may hold a
+ * large array of zeros, but the arguments and the environment are at the upper end, or the thread
+ * control block, which has its own address. Stops when the budget for all stacks is used up.
  */
 static bool is_stack_empty(const struct program *program, const struct thread *thread,
 			   struct budget *budget)
@@ -90,7 +90,7 @@ static bool is_local_storage_missing(const struct image *image, const struct thr
 	return !bytes || bytes_are_zero(bytes, size < PAGE ? size : PAGE);
 }
 
-/* Whether what the dump has can never have been the address of a control block. */
+/* True if the dump's thread pointer can never have been the address of a control block. */
 static bool is_pointer_rubbish(const struct image *image, const struct thread *thread)
 {
 	enum { LOWEST = 1 << 16, ALIGNMENT = 8 };
@@ -137,7 +137,10 @@ static void report_zeros(const struct thread *thread, struct findings *findings)
 		thread->id);
 }
 
-/* Who wrote the core knew no better; what is in its memory is not lost. */
+/*
+ * Report bad thread pointers. The tool that wrote the core had no better ones; the memory itself is
+ * not lost.
+ */
 static void report_pointers(const struct program *program, struct findings *findings)
 {
 	const struct image *image = program->image;
@@ -224,7 +227,7 @@ static const struct mapping *find_data(const struct image *image, const struct m
 	return mapping;
 }
 
-/* Whether the file has more than zeros where the core has nothing else. */
+/* True if the file has data where the core has only zeros. */
 static bool is_data_zeroed(const struct image *image, const struct module *module,
 			   const struct mapping *mapping)
 {

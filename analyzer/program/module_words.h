@@ -21,7 +21,7 @@ struct error *module_visit_words(const struct image *image, const struct module 
  */
 uint64_t find_word(struct view *view, uint64_t address, uint64_t end, uint64_t step, uint64_t *ret);
 
-/* Whether an allocator's own memory may be at address: anonymous and writable. */
+/* True if an allocator's own memory may be at address: anonymous and writable. */
 bool is_anonymous_memory(const struct image *image, uint64_t address);
 
 /* The bytes that the dump has: structures that lie apart cannot take more. */

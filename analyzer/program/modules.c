@@ -137,7 +137,7 @@ static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t cl
 	return claimed < behind->end ? claimed : behind->end;
 }
 
-/* Whether any of the module is code: it is no data file, then. */
+/* True if the module has code, and so is no data file. */
 static bool has_code(const struct image *image, const struct module *module)
 {
 	const struct region *region = module_region_next(image, module->start, module->end);
@@ -148,10 +148,9 @@ static bool has_code(const struct image *image, const struct module *module)
 }
 
 /*
- * Whether the mapped file is a module: debuggers and linkers map modules as data, too. Data alone,
- * as ICU's, is on the loader's list; copies of it for dlmopen() have code. Where the header
- * is not in the core, the loader knows by how much addresses are moved; a program of fixed ones, by
- * nothing.
+ * True if the mapped file is a module. Debuggers and linkers map modules as data, too. Modules of
+ * data alone, such as ICU's, are on the loader's list; copies for dlmopen() have code. If the
+ * header is not in the core, the loader knows the load bias; a program at fixed addresses has none.
  */
 static bool is_module(const struct image *image, struct module *module, bool has_header)
 {
@@ -169,8 +168,9 @@ static bool is_module(const struct image *image, struct module *module, bool has
 }
 
 /*
- * Whether the mapping is of the module that reaches up to end so far. What a program maps of a file
- * again, as Node.js does with its own code, lies behind what the headers claim.
+ * True if the mapping belongs to the module that ends at end so far. If a program maps part of its
+ * file again, as Node.js does with its own code, that lies behind the memory that the headers
+ * claim.
  */
 static bool is_next_of(const struct mapping *first, const struct mapping *mapping, uint64_t end,
 		       uint64_t claimed)

@@ -1,5 +1,5 @@
 /*
- * What runs in the dump: modules and threads.
+ * Modules and threads of the process.
  *
  * A module is an ELF file that is mapped: the program, its libraries, the loader, the vdso. A
  * thread has registers and, where it can be told for certain, a stack: the part of it below the
@@ -56,7 +56,7 @@ struct thread {
 	enum pointer_source pointer_source;
 	uint32_t stack; /* an index, or NO_STACK */
 	const struct image_thread *state;
-	/* What the program may still use of it: see system_calls.c. */
+	/* Registers that the program may still use, see system_calls.c; others are 0. */
 	uint64_t registers[MOST_REGISTERS]; /* 0 where it does not */
 	bool vectors_used;
 	uint64_t live; /* where its frames begin, if it never returns; or 0 */
@@ -64,7 +64,7 @@ struct thread {
 
 enum { NO_STACK = UINT32_MAX };
 
-/* What runs in an image: made by program_create(), and only read by others. */
+/* The program in an image: built by program_create(), constant afterwards. */
 struct program {
 	const struct image *image;
 	struct module *modules; /* by address */
@@ -76,8 +76,8 @@ struct program {
 	struct tls_module *tls_modules; /* modules with thread-local variables; see tls.h */
 	size_t tls_module_count;
 	/*
-	 * What the C library keeps of threads: control blocks, tables of variables, and the
-	 * variables next to them; of threads that ended, what is alive. By address, apart.
+	 * Memory of the C library for threads: control blocks, tables of variables, and the
+	 * variables next to them; for threads that ended, only what is live. By address, apart.
 	 */
 	struct memory_range *thread_memory;
 	size_t thread_memory_count;
@@ -108,23 +108,23 @@ uint64_t program_unsigned(const struct program *program, uint64_t word);
 /* The last part of its path. */
 const char *module_name(const struct module *module);
 
-/* Whether it is glibc's libc, by its name. */
+/* True if it is glibc's libc, by its name. */
 bool module_is_libc(const struct module *module);
 
-/* Whether it is a library of C or C++ themselves, or the loader: none of a program's own. */
+/* True if it is a library of C or C++ itself, or the loader, rather than part of the program. */
 bool module_is_of_language(const struct module *module);
 
-/* Whether the bytes stand in the module, in code or data. */
+/* True if the module has the bytes, in code or data. */
 bool module_holds(const struct image *image, const struct module *module, const void *wanted,
 		  size_t wanted_size);
 
 /*
- * Whether all of the module's constants are at hand, its type names among them: what is absent of
- * it are variables, or code that is apart from them.
+ * True if all of the module's constants are readable, including type names: only variables are
+ * absent, or code in segments of its own.
  */
 bool module_has_constants(const struct image *image, const struct module *module);
 
-/* Whether the dump tells which modules there are; a static program has one. */
+/* True if the dump says which modules there are; a static program has one. */
 bool program_knows_modules(const struct program *program);
 
 /*
@@ -135,7 +135,7 @@ typedef struct error *program_range_visitor(void *data, uint64_t start, uint64_t
 struct error *thread_visit_outputs(const struct program *program, const struct thread *thread,
 				   program_range_visitor *visit, void *data);
 
-/* Whether a module has that in its path: an interpreter, or its library. */
+/* True if a module has part in its path: an interpreter, or its library. */
 static inline bool program_has_module(const struct program *program, const char *part)
 {
 	for (size_t i = 0; i < program->module_count; i++)
@@ -144,13 +144,13 @@ static inline bool program_has_module(const struct program *program, const char 
 	return false;
 }
 
-/* Where the struct pthread of a thread with that pointer begins: what pthread_self() returns. */
+/* The struct pthread of a thread with that thread pointer; pthread_self() returns it. */
 static inline uint64_t thread_descriptor(const struct program *program, uint64_t thread_pointer)
 {
 	return thread_pointer - program->pthread_pointer;
 }
 
-/* What is in use of a stack that begins at start, if the thread runs on it. */
+/* The start of the used part of a stack that begins at start, if the thread runs on it. */
 static inline uint64_t thread_live(const struct thread *thread, uint64_t start)
 {
 	bool is_whole = thread->stack_pointer - start <= thread->stack_pointer - thread->used_from;

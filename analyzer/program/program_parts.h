@@ -13,7 +13,7 @@ void program_check_thread_pointers(struct program *program);
 struct error *program_find_stacks(struct program *program);
 struct error *program_find_thread_memory(struct program *program);
 
-/* Whether the thread stands at or behind the instruction that calls the system. */
+/* True if the thread is at the system call instruction, or right behind it. */
 bool thread_is_at_call(const struct image *image, uint64_t instruction);
 
 /* Fill in the thread's registers, and of one that never returns, live. The modules are known. */
@@ -25,7 +25,7 @@ void thread_find_use(const struct program *program, struct thread *thread);
  */
 void program_report_missing(const struct program *program, struct findings *findings);
 
-/* What is read of a struct pthread at address. */
+/* The fields read from a struct pthread at address. */
 struct descriptor {
 	uint64_t address;
 	int32_t tid;

@@ -19,7 +19,7 @@ static uint64_t bits_above(const struct image *image)
 
 enum signed_data { NO_SIGNED_DATA, PERHAPS_SIGNED_DATA, SIGNED_DATA };
 
-/* Whether the region has an instruction that takes signed data. */
+/* Says whether the region has code that authenticates signed data. */
 static enum signed_data taken_by(const struct image *image, const struct region *region)
 {
 	uint64_t size = region->end - region->start;
@@ -47,7 +47,7 @@ static enum signed_data signed_data_of(const struct image *image)
 	return taken;
 }
 
-/* What the dump says, which may be anything. */
+/* Limit the mask that the dump states, which may be anything, to the bits above addresses. */
 static uint64_t usable(uint64_t said, uint64_t above)
 {
 	return said ? said & above : above;

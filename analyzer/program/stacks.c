@@ -126,9 +126,9 @@ static uint64_t live_part(const struct thread *thread, uint64_t start, uint64_t 
 }
 
 /*
- * Where the frames of a main thread began that has ended by itself: nothing of the program's stands
- * below, only its arguments above. The process goes on by its other threads; its number is that of
- * the main one.
+ * Where a main thread's frames began, if it ended by itself: nothing of the program is below, only
+ * its arguments are above. Other threads keep the process running; its id is that of the main
+ * thread.
  */
 static uint64_t find_end_of_frames(const struct program *program)
 {
@@ -198,7 +198,7 @@ static struct error *add_thread_stacks(struct program *program)
 }
 
 /*
- * What is live in the stack of a thread that has ended. Once nobody can join it any more, glibc
+ * Add the live part of an ended thread's stack. Once the thread cannot be joined any more, glibc
  * keeps the stack for another thread, and with it only the table of its TLS (dtv); before, the
  * descriptor holds the thread's result.
  *
@@ -230,8 +230,8 @@ static struct error *add_finished(struct program *program, const struct descript
 }
 
 /*
- * Whether the descriptor's thread has ended. The kernel clears its number only when the thread is
- * gone, which it may not be yet, though it runs no more of the program, and is not in the dump.
+ * True if the descriptor's thread has ended. The kernel clears its number only once the thread is
+ * gone. Before, it may run no more of the program and be missing from the dump.
  */
 static bool has_ended(const struct program *program, const struct descriptor *descriptor)
 {

@@ -117,7 +117,7 @@ bool module_find_function(const struct module *module, const char *name, uint64_
 
 enum { MOST_TAGS = 256, MOST_CHAIN = 1 << 12, MOST_SYMBOLS = 1 << 17, HASH_HEADER = 16 };
 
-/* Where a module has what its dynamic section tells of. */
+/* The tables that a module's dynamic section points to. */
 struct exports {
 	const struct image *image;
 	const struct module *module;
@@ -206,7 +206,7 @@ bool module_exports(const struct image *image, const struct module *module, cons
 	return false;
 }
 
-/* Of a program with more symbols than an interpreter in it has, it would take long. */
+/* Reading all symbols of a program takes long if it has more than any interpreter in it would. */
 static bool is_defined_in(const struct module *module, const char *name)
 {
 	struct search search = {

@@ -184,9 +184,9 @@ bool thread_is_at_call(const struct image *image, uint64_t instruction)
 }
 
 /*
- * Whether the thread is in a system call of the C library, behind whose instruction it stands. A
- * core that is to be read elsewhere has no code, but is heapcore's own: the number of the call is
- * enough, which others may not have written.
+ * True if the thread is in a system call of the C library, right behind the instruction. A core to
+ * be read elsewhere has no code, but is heapcore's own, so the number of the call is enough; other
+ * tools may not have written it.
  */
 static bool follows_system_call(const struct program *program, uint64_t address)
 {
@@ -202,7 +202,7 @@ static bool follows_system_call(const struct program *program, uint64_t address)
 	       !image_bytes(program->image, address - program->image->arch->call_code_size, &size);
 }
 
-/* Those that calls preserve; the others are dead where the frame called. */
+/* Keep the registers that calls preserve; the others are dead in the calling frame. */
 static void keep_preserved(const struct arch *arch, const struct call_frame *frame,
 			   struct thread *thread)
 {
@@ -267,7 +267,10 @@ void thread_find_use(const struct program *program, struct thread *thread)
 	thread->vectors_used = !waits && !waits_in_vdso(program, thread);
 	if (thread->system_call != SYSTEM_CALL_EXIT) {
 		memcpy(thread->registers, thread->state->registers, sizeof(thread->registers));
-		/* Where such registers point is no concern of the program's. */
+		/*
+		 * Registers that hold the thread pointer and the like are no references of the
+		 * program.
+		 */
 		if (arch->thread_pointer_bias)
 			thread->registers[arch->thread_pointer] -= arch->thread_pointer_bias;
 		if (arch->module_pointer)
@@ -310,8 +313,8 @@ static struct error *visit_message(const struct image *image, uint64_t message,
 }
 
 /*
- * Whether the thread waits in the call. Once it is done, the result is none of an error; where the
- * first argument stands in the same register, that is in doubt.
+ * True if the thread still waits in the call. After the call, the register holds a result that is
+ * no error; if it is also the first argument's register, that is uncertain.
  */
 static bool waits_for_result(const struct program *program, const struct thread *thread,
 			     uint64_t result)

@@ -1,5 +1,5 @@
 /*
- * Where each thread's control block is.
+ * Finds each thread's control block.
  *
  * The dump has the thread pointer, but some that write cores put rubbish there, or nothing. If the
  * block begins with its own address, as on x86-64 (ELF Handling For Thread-Local Storage, 3.4.6),
@@ -75,7 +75,7 @@ static bool is_block(const struct image *image, uint64_t address)
 	       self == address;
 }
 
-/* Whether a struct pthread with the number of a thread is there. */
+/* True if a struct pthread with the number of a thread is at address. */
 static bool is_descriptor(const struct search *search, uint64_t address)
 {
 	uint64_t next, list = address + search->image->arch->pthread.list, back;
@@ -160,7 +160,7 @@ static void search_stack(struct search *search, struct thread *thread)
 	}
 }
 
-/* Whose block that is, by the number in it. */
+/* Assign the block to the thread whose number it has. */
 static void assign(struct search *search, uint64_t address)
 {
 	uint32_t id = descriptor_tid(search->image, thread_descriptor(search->program, address));

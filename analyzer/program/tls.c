@@ -134,7 +134,7 @@ bool thread_table(const struct program *program, const struct thread *thread,
 	return true;
 }
 
-/* Where a module's block is that stands next to the thread's control block. */
+/* The module's block next to the thread's control block. */
 static uint64_t static_block(const struct program *program, const struct thread *thread,
 			     const struct tls_module *module)
 {
@@ -184,7 +184,7 @@ struct memory_range thread_static_memory(const struct program *program, const st
 
 static struct error *add_range(struct program *program, struct memory_range range)
 {
-	/* Of 4 bytes, or damaged, it may end below. */
+	/* With words of 4 bytes, or after damage, the end may be below the start. */
 	if (range.start >= range.end)
 		return NULL;
 	return LIST_APPEND(program->thread_memory, program->thread_memory_count, range);

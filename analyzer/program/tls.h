@@ -1,5 +1,5 @@
 /*
- * Where the C library has the thread-local variables of modules.
+ * Finds the thread-local variables of modules, as the C library stores them.
  *
  * A thread's control block, at its thread pointer, has the address of its table of blocks (dtv),
  * behind that pointer itself on some machines. The table has, for each module with thread-local
@@ -26,7 +26,7 @@ struct tls_module {
 	uint64_t offset;		 /* of a block below the thread pointer, or 0 */
 };
 
-/* Whether the thread has a control block; not in Go without C. */
+/* True if the thread has a control block. In Go without C, none has. */
 bool thread_has_control_block(const struct program *program, const struct thread *thread);
 
 /* The thread's struct pthread and its control block, which may be one. */
@@ -37,7 +37,7 @@ struct memory_range thread_control_block(const struct program *program,
 bool thread_table(const struct program *program, const struct thread *thread,
 		  struct memory_range *ret);
 
-/* Where the thread has the module's variables; 0: nowhere yet. */
+/* The address of the thread's copy of the module's variables; 0: none yet. */
 uint64_t thread_variables(const struct program *program, const struct thread *thread,
 			  const struct tls_module *module);
 

@@ -16,8 +16,8 @@
 bool build_identify(struct debug *debug, bool symbols, struct cache_key *key);
 
 /*
- * Whether the key says all that debug information was read from; asked when it was read. Parts that
- * were split off (.dwo) have no build-id, and where memory was short some may be missing.
+ * True if the key covers all files that debug information was read from; call it after reading.
+ * Split-off parts (.dwo) have no build-id, and some may be missing if memory was short.
  */
 bool build_was_read_whole(const struct debug *debug);
 

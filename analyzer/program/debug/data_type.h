@@ -38,7 +38,7 @@ struct data_type {
 	const char *name;   /* NULL: it has none */
 	uint64_t size;	    /* in bytes; 0: not told, as of an array without bounds */
 	uint64_t count;	    /* elements of an array; 0: not told */
-	type_number target; /* what it points to, or its elements */
+	type_number target; /* the pointer's target, or the array's element */
 	uint32_t first_member, member_count; /* of an enumeration: its enumerators */
 	uint32_t first_bound, bound_count;   /* of an array of several dimensions; else 0 */
 	enum type_kind kind;

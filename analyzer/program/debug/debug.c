@@ -109,7 +109,7 @@ bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(con
 	return false;
 }
 
-/* The same by symbols. */
+/* Find the same by symbols. */
 static bool find_around_by_symbol(struct debug *debug, uint64_t address,
 				  bool (*skips)(const char *function), struct inlined *ret)
 {
@@ -178,7 +178,7 @@ const char *debug_source(struct debug *debug, uint64_t address)
 	return source_line_text(debug, &line);
 }
 
-/* What is wrong with the file that would have the names. */
+/* The problem with the file that would have the names. */
 static const char *file_obstacle(const struct debug_module *module,
 				 const struct debug_options *options)
 {
@@ -256,7 +256,7 @@ static const char *path_to(struct debug *debug, const struct symbol *symbol, uin
 	Dwarf_Die variable;
 	uint64_t bias;
 
-	/* Of a number or a pointer, the name says all. */
+	/* The name of a number or pointer is enough. */
 	if (symbol->size <= image_word_size(debug->image) || !debug_module_dwarf(module, &bias) ||
 	    !static_variable_find(module, symbol->start - bias, &variable))
 		return NULL;

@@ -1,6 +1,5 @@
 /*
- * What binaries and their debug files know of addresses: symbols, source lines, call frames,
- * variables.
+ * Symbols, source lines, call frames and variables, from binaries and their debug files.
  *
  * All of it is read when first asked for, one module and one unit at a time: naming an address in a
  * program with hundreds of megabytes of debug information costs what that address costs. libdw
@@ -20,8 +19,8 @@ struct debug_options {
 	bool debuginfod;	      /* ask the servers of $DEBUGINFOD_URLS */
 	size_t memory;		      /* that the machine has; 0: not known */
 	/*
-	 * What libdw is to do where it lacks memory, which it can tell nobody of: end the program.
-	 * NULL: it does so by itself, with status 1.
+	 * Called when libdw lacks memory, an error that it cannot return; must end the program.
+	 * NULL: libdw exits with status 1.
 	 */
 	void (*give_up)(void) __attribute__((noreturn));
 };
@@ -68,8 +67,8 @@ struct symbol {
 bool debug_symbol(struct debug *debug, uint64_t address, struct symbol *ret);
 
 /*
- * Whether all of the module that holds address have their symbols still, so that what has none is
- * no function and no variable.
+ * True if the module at address has all of its symbols, so that an address without one is in no
+ * function or variable.
  */
 bool debug_has_all_symbols(struct debug *debug, uint64_t address);
 
@@ -94,14 +93,13 @@ bool debug_find_inlined(struct debug *debug, uint64_t address, bool (*takes)(con
 			struct inlined *ret, bool *ret_known);
 
 /*
- * Of the functions inlined into each other at address, and the one around them, the innermost that
- * the test does not skip; ret->source is where in it the address is. False: none, or it has no
- * name.
+ * Among the functions inlined at address and the one around them, find the innermost that the test
+ * does not skip; ret->source is the line in it. False: there is none, or it has no name.
  */
 bool debug_find_around(struct debug *debug, uint64_t address, bool (*skips)(const char *function),
 		       struct inlined *ret);
 
-/* Where the code at address comes from, as "session.c:88"; NULL: not known. */
+/* The source of the code at address, as "session.c:88"; NULL: unknown. */
 const char *debug_source(struct debug *debug, uint64_t address);
 
 /*
@@ -143,14 +141,14 @@ struct frame_state {
 const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved);
 
 /*
- * Where on the thread's stack the address is, as "variable session.user of serve(), frame 3 of
- * thread 4711". NULL: in no frame.
+ * The variable and frame on the thread's stack at the address, as "variable session.user of
+ * serve(), frame 3 of thread 4711". NULL: in no frame.
  */
 const char *debug_stack_place(struct debug *debug, uint32_t thread, uint64_t address);
 
 /*
- * The same on the stack of what saved these registers, which is called whose: "variable
- * session.user of serve(), frame 3 of WHOSE".
+ * The same on a stack with saved registers, which is called whose: "variable session.user of
+ * serve(), frame 3 of WHOSE".
  */
 const char *debug_saved_place(struct debug *debug, const struct frame_state *saved,
 			      const char *whose, uint64_t address);

@@ -1,5 +1,5 @@
 /*
- * What is behind struct debug, for the files that answer from it.
+ * The implementation of struct debug, for the files that answer from it.
  *
  *	modules.c    a libdwfl session of the dump's modules, each with its files (files.h)
  *	symbols.c    the symbols of a module
@@ -45,7 +45,7 @@ struct symbol_table {
 
 struct symbol_tables {
 	bool opened;
-	bool whole; /* those of all functions and variables, as it was linked */
+	bool whole; /* the symbol table is complete, as linked */
 	struct symbol_table list[2];
 	size_t count;
 	size_t lookups;
@@ -73,7 +73,7 @@ struct debug_module {
 	bool names_missed; /* which was reported */
 	bool has_dwarf;	   /* its debug information was opened */
 	struct debug_file main, separate, shared;
-	uint8_t *memory; /* what main was made of, if not of a file */
+	uint8_t *memory; /* a file in memory that main was opened on, if any */
 	struct symbol_tables symbols;
 	struct static_index static_variables, thread_local_variables;
 };
@@ -142,7 +142,7 @@ void symbol_tables_deinit(struct symbol_tables *tables);
 /* The symbol that covers address. */
 bool symbol_tables_find(struct debug_module *module, uint64_t address, struct symbol *ret);
 
-/* Whether a function or variable of the module without a symbol has no name. */
+/* True if a function or variable of the module without a symbol has no name. */
 bool symbol_tables_are_whole(struct debug_module *module);
 
 /* Call visit for each symbol of an address until it returns false. */
@@ -150,8 +150,8 @@ void symbol_tables_visit(struct debug_module *module,
 			 bool (*visit)(void *data, const struct symbol *symbol), void *data);
 
 /*
- * Whether a variable may be called so in the source, as "count" is by the symbols "count.1234",
- * "serve.count" and "_ZN4shop5countE".
+ * True if the source may have a variable of that name. The symbols "count.1234", "serve.count" and
+ * "_ZN4shop5countE" all allow "count".
  */
 bool symbol_tables_may_have(struct debug_module *module, const char *name);
 
@@ -172,7 +172,7 @@ struct code_place {
 
 bool code_place_find(struct debug *debug, uint64_t address, struct code_place *ret);
 
-/* Of a unit that was split, the part that was split off (.dwo), if it is at hand. */
+/* Replace the unit of a split file by its split-off part (.dwo), if that is at hand. */
 void debug_enter_split(const struct debug_module *module, Dwarf_Die *unit);
 
 /* The name of a function or variable, demangled; NULL: it has none. */
@@ -184,7 +184,7 @@ const char *debug_path_into(struct debug *debug, Dwarf_Die *variable, uint64_t o
 /* "session.c:88" */
 const char *source_line_text(struct debug *debug, const struct source_line *line);
 
-/* Where in the function around it the inlined one was called. */
+/* Find the line in the surrounding function that called the inlined one. */
 bool inlined_call_find(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret);
 
 /* Up to so many scopes within each other are read. */
@@ -208,7 +208,7 @@ bool thread_local_variable_find(struct debug_module *module, uint64_t offset, Dw
 
 /* ---- tls.c */
 
-/* What is at an address. */
+/* The thread-local variables at an address. */
 struct tls_place {
 	uint32_t thread;
 	const struct module *module; /* NULL: in nobody's variables */
@@ -224,13 +224,13 @@ bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret);
 bool tls_visit(struct debug *debug, const struct module *module, uint64_t offset,
 	       bool (*visit)(void *data, uint64_t address), void *data);
 
-/* Where the thread has that offset in the module's variables. */
+/* The address of that offset in the thread's copy of the module's variables. */
 bool tls_address(struct debug *debug, uint32_t thread, const struct module *module, uint64_t offset,
 		 uint64_t *ret);
 
 /* ---- locals.c */
 
-/* Where a variable stands, or what its register holds. */
+/* A variable's address, or the value of its register. */
 struct local_value {
 	bool is_in_memory;
 	uint64_t address, value;

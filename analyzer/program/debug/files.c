@@ -120,7 +120,7 @@ bool debug_file_find_separate(const struct debug_options *options, const struct 
 	return find_in(options->sysroot, SYSTEM_FOLDER, place ? place : "", name, id, ret);
 }
 
-/* What a section .gnu_debugaltlink says: a path, and behind it a build-id. */
+/* Read a section .gnu_debugaltlink: a path, followed by a build-id. */
 static const char *shared_link(Elf *elf, struct build_id *ret)
 {
 	GElf_Shdr header;

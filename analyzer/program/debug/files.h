@@ -37,7 +37,7 @@ bool debug_file_adopt(int fd, const char *path, const struct build_id *id, struc
 bool debug_file_find_separate(const struct debug_options *options, const struct debug_file *main,
 			      const struct build_id *id, struct debug_file *ret);
 
-/* Whether link names what the file shares with others. */
+/* True if link names the file's shared part. */
 bool debug_file_shares(const struct debug_file *file, const char *link);
 
 /* The file that holds what file shares with others (.gnu_debugaltlink, made by dwz). */

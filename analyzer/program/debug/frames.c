@@ -172,7 +172,7 @@ static int take_frame(Dwfl_Frame *handle, void *data)
 	return walk->trace->trace.cut ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* What libdwfl makes of the registers. */
+/* Let libdwfl unwind from the registers. */
 static void walk_from(struct debug *debug, const struct frame_state *start, struct trace *trace)
 {
 	struct walk walk = { .debug = debug, .trace = trace };

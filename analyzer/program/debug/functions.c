@@ -27,7 +27,7 @@ struct walk {
 	struct budget steps;
 	bool ended; /* by the visit */
 	ARRAY(struct function_local) locals;
-	/* Of the function that is read: what DW_OP_fbreg counts from, and whether that is known. */
+	/* Of the current function: the base of DW_OP_fbreg, and whether it is known. */
 	int64_t frame_base;
 	bool has_frame_base;
 };
@@ -145,7 +145,7 @@ static void read_frame_base(struct walk *walk, Dwarf_Die *function)
 
 DEFINE_COMPARE(compare_locals, struct function_local, ASCENDING(start), ASCENDING(end))
 
-/* Whether the function is of the C++ library, which allocates for its callers. */
+/* True if the function belongs to the C++ library, which allocates for its callers. */
 static bool is_of_standard_library(Dwarf_Die *function)
 {
 	Dwarf_Attribute attribute;
@@ -254,7 +254,7 @@ bool debug_has_functions(struct debug *debug, size_t module)
 	return typed && debug_module_dwarf(typed, &bias);
 }
 
-/* Whether a variable, or the result of a function, points to the type, which is known. */
+/* True if a variable, or a function's result, points to the type, which is known. */
 static bool points_to(const struct type_table *table, Dwarf_Die *entry, type_number pointee)
 {
 	Dwarf_Die type;
@@ -279,7 +279,7 @@ static bool returns_bytes(const struct type_table *table, Dwarf_Die *function)
 	return found->kind == TYPE_POINTER && (target == TYPE_NONE || target == TYPE_CHARACTER);
 }
 
-/* Whether the scope has such a variable; not of what is inlined into it. */
+/* True if the scope has such a variable, not counting functions inlined into it. */
 static bool has_pointer(struct walk *walk, Dwarf_Die *scope, type_number pointee, size_t depth)
 {
 	Dwarf_Die entry;
@@ -312,7 +312,7 @@ static const char *short_source(struct debug *debug, const struct source_line *l
 	return slash ? slash + 1 : text;
 }
 
-/* What a function gives if it is the allocate() of a standard allocator; else NO_TYPE. */
+/* The result type if the function is the allocate() of a standard allocator; else NO_TYPE. */
 static type_number allocated_by(struct debug *debug, const struct type_table *table,
 				Dwarf_Die *function)
 {
@@ -384,7 +384,7 @@ type_number debug_vtable_type(struct debug *debug, const struct type_table *tabl
 	return type_of_entry(table, containing.addr);
 }
 
-/* Where the function is declared, rather than where it is defined. */
+/* Move from a function's definition to its declaration. */
 static void find_declaration(Dwarf_Die *function)
 {
 	static const unsigned int names[] = { DW_AT_abstract_origin, DW_AT_specification };

@@ -8,7 +8,7 @@
 
 #include "analyzer/program/debug/type_table.h"
 
-/* Those that the ABI may pass in registers. */
+/* The most parameters that the ABI passes in registers. */
 enum { MOST_PARAMETERS = 6 };
 
 /* A variable, at addresses of code from start up to end, as the process has them. */
@@ -30,7 +30,7 @@ struct function {
 	size_t local_count;
 };
 
-/* Whether to go on. */
+/* Returns true to go on. */
 typedef bool (*function_visit)(void *data, const struct function *function);
 
 /*
@@ -41,24 +41,26 @@ struct error *debug_visit_functions(struct debug *debug, const struct type_table
 				    struct memory_account *account, bool wants_locals,
 				    function_visit visit, void *data);
 
-/* Whether functions of the program's module of that number can be visited. */
+/* True if the functions of the program's module of that number can be visited. */
 bool debug_has_functions(struct debug *debug, size_t module);
 
 struct code_function {
 	const char *name;   /* NULL: only the C++ library's own functions are there */
 	const char *source; /* where the address is in it, as "conn.c:41"; or NULL */
 	/*
-	 * What a standard allocator's allocate() around the address gives: an inlined
-	 * std::allocator<shop::Item *>::allocate() gives a "shop::Item *". NO_TYPE: it is in none.
+	 * The result type of a standard allocator's allocate() around the address: an inlined
+	 * std::allocator<shop::Item *>::allocate() returns a "shop::Item *". NO_TYPE: not inside
+	 * one.
 	 */
 	type_number allocated;
 };
 
 /*
- * Of the functions at an address of code, which are inlined into each other, the innermost that
- * returns a pointer to the type, or has a variable that is one; else the innermost that does not
- * return "void *" or "char *", or the outermost. The C++ library's, such as std::make_unique(), are
- * passed over: what called them has the allocation. Strings live as long as struct debug.
+ * Among the functions at an address of code, which are inlined into each other, find the innermost
+ * that returns a pointer to the type, or has a variable of that pointer type; else the innermost
+ * that does not return "void *" or "char *", or the outermost. Functions of the C++ library, such
+ * as std::make_unique(), are skipped: their caller owns the allocation. Strings live as long as
+ * struct debug.
  */
 bool debug_find_function(struct debug *debug, const struct type_table *table, uint64_t address,
 			 type_number pointee, struct code_function *ret);
@@ -71,7 +73,7 @@ bool debug_find_function(struct debug *debug, const struct type_table *table, ui
 type_number debug_class_argument(struct debug *debug, const struct type_table *table,
 				 uint64_t address, const char *class, const char *argument);
 
-/* That class itself. */
+/* The class itself. */
 type_number debug_class_of(struct debug *debug, const struct type_table *table, uint64_t address,
 			   const char *class);
 

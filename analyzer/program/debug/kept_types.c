@@ -170,7 +170,7 @@ static struct error *keep_variable(struct saved *saved, const struct type_variab
 	return save_name(saved, variable->function, &ret->function);
 }
 
-/* Where the entries of its debug information begin in memory, and how many bytes they have. */
+/* Find the start, in memory, and the size of the module's entries of debug information. */
 static bool find_section(struct debug_module *module, uint64_t *ret_base, uint64_t *ret_size)
 {
 	uint64_t bias;
@@ -293,7 +293,7 @@ static bool find_name(const struct loading *loading, kept_name name, const char 
 	return name <= loading->names.size;
 }
 
-/* Whether first and so many more are among so many. */
+/* True if the range is within all entries. */
 static bool is_within(uint32_t first, uint32_t count, size_t all)
 {
 	return first <= all && count <= all - first;
@@ -317,7 +317,7 @@ static bool load_type(const struct loading *loading, const struct kept_type *kep
 		.form = (enum number_form)kept->form,
 		.is_tagged = kept->is_tagged,
 	};
-	/* What is made from a type comes behind it, so there are no circles. */
+	/* A type made from another one follows it, so there are no cycles. */
 	return find_name(loading, kept->name, &ret->name) && kept->kind < TYPE_KINDS &&
 	       kept->form <= FORM_BOOLEAN && kept->is_tagged <= 1 &&
 	       (kept->target == 0 || kept->target < number) &&
@@ -402,7 +402,7 @@ static bool load_variable(const struct loading *loading, const struct kept_varia
 				return damaged();                                              \
 	} while (0)
 
-/* Those that are kept as they are. */
+/* Bounds are loaded unchanged. */
 static bool load_bound(const struct loading *loading, const uint64_t *kept, uint64_t *ret)
 {
 	*ret = *kept;

@@ -18,7 +18,7 @@ struct line_program {
 	const uint8_t *operands; /* of each standard opcode, how many */
 };
 
-/* What an entry of a table of folders or files consists of (version 5). */
+/* The fields of an entry in a table of folders or files (version 5). */
 struct entry_format {
 	uint64_t count;
 	struct cursor fields;
@@ -175,7 +175,7 @@ static bool find_file(const struct line_program *program, uint64_t number, struc
 	return true;
 }
 
-/* Where the tables of folders and files are, before version 5. */
+/* Read the tables of folders and files of versions before 5. */
 static void read_old_tables(struct line_program *program, struct cursor *cursor)
 {
 	const char *text;
@@ -219,7 +219,7 @@ static bool read_program(Dwarf_Die *unit, struct line_program *ret)
 	program.smallest = cursor_number(&cursor, 1);
 	if (program.version >= 4)
 		cursor_skip(&cursor, 1); /* of a very long instruction word */
-	cursor_skip(&cursor, 1);	 /* whether lines are statements */
+	cursor_skip(&cursor, 1);	 /* default_is_stmt */
 	program.line_base = (int64_t)cursor_number(&cursor, 1);
 	if (program.line_base > INT8_MAX)
 		program.line_base -= UINT8_MAX + 1;

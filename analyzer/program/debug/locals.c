@@ -1,6 +1,5 @@
 /*
- * Where in a thread an address is, in words: which variable of which call, or which thread-local
- * one.
+ * Describes an address in a thread: which variable of which call, or which thread-local variable.
  */
 #include "analyzer/program/debug/debug_parts.h"
 #include "analyzer/program/expression.h"
@@ -17,7 +16,7 @@ struct local {
 	size_t inlining; /* how many of the functions inlined there are within */
 };
 
-/* What locations are computed from. */
+/* The inputs of a location expression. */
 struct evaluation {
 	struct debug *debug;
 	const struct frame_state *state;
@@ -66,7 +65,7 @@ static const char *cover(const struct evaluation *evaluation, Dwarf_Die *variabl
 	    !evaluate(evaluation, &attribute, context, &start) || start > address ||
 	    !entry_type(variable, &type))
 		return NULL;
-	/* Of an array whose size was computed, the start is all there is. */
+	/* The size of an array with computed bounds is unknown, so only its start matches. */
 	if (dwarf_aggregate_size(&type, &size) != 0)
 		size = 1;
 	name = debug_entry_name(evaluation->debug, variable);
@@ -256,7 +255,7 @@ static bool find_frame(const struct debug *debug, const struct backtrace *calls,
 	return false;
 }
 
-/* Whose the calls are: "thread 4711". */
+/* Describe the address; whose names the owner of the calls, as "thread 4711". */
 static const char *print_place(struct debug *debug, const struct trace *trace, const char *whose,
 			       uint64_t address)
 {

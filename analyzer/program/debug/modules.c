@@ -72,8 +72,8 @@ static void read_from_dump(struct debug_module *module, const struct image_file 
 }
 
 /*
- * What libdwfl gets from a server, to which only the user can tell it to turn. It also looks where
- * we did, which finds nothing.
+ * Let libdwfl download the file if the user enabled that. It also searches local folders, where we
+ * found nothing before.
  */
 static void fetch(struct debug_module *module, bool separate, struct debug_file *ret)
 {

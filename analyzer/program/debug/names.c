@@ -83,8 +83,7 @@ static const char *print_block(struct name_pool *pool, const char *name)
 }
 
 /*
- * Of Crystal's symbols, which tell also whose a method is, of what types its arguments are, and
- * what it returns:
+ * Crystal's symbols also name a method's type, its arguments' types and its result:
  *
  *	*Cat@Animal::new<String, Int32>:Cat	Cat::new
  *	~procProc(Nil)@app.cr:301		(block at app.cr:301)
@@ -206,9 +205,10 @@ static const char *end_of_brackets(const char *text)
 }
 
 /*
- * Where the name of a function begins, behind what it returns: the last blank before its parameters
- * that is in no brackets. Brackets within a name, as of "(anonymous namespace)" and of "f(int)" in
- * "f(int)::{lambda()#1}", are followed by "::"; operators end the search, for some are brackets.
+ * Find where a function's name begins, behind its result type: after the last blank before its
+ * parameters that is outside of brackets. Brackets within a name, as in "(anonymous namespace)" and
+ * in "f(int)" of "f(int)::{lambda()#1}", are followed by "::"; operators end the search, because
+ * some are brackets.
  */
 static const char *name_without_result(const char *function)
 {

@@ -18,7 +18,7 @@ void name_pool_deinit(struct name_pool *pool);
 /* The pool's copy of text, which is freed; NULL if memory is short. */
 const char *name_pool_keep(struct name_pool *pool, char *text);
 
-/* The same of what is printed by format. */
+/* Intern the printed text. */
 const char *name_pool_print(struct name_pool *pool, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -36,8 +36,8 @@ const char *name_demangle(struct name_pool *pool, const char *name);
 char *demangle_symbol(const char *symbol);
 
 /*
- * Whether the function of that name, mangled or as people read it, is of the C++ library. What a
- * function returns does not matter: "std::string app::name<int>()" is the program's.
+ * True if the function of that name, mangled or not, belongs to the C++ library. Its result type
+ * does not matter: "std::string app::name<int>()" belongs to the program.
  */
 bool name_is_of_library(const char *function);
 

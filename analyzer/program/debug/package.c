@@ -24,7 +24,7 @@ static bool ends_with(const char *text, const char *end)
 	return size > length && strcmp(text + size - length, end) == 0;
 }
 
-/* Whether one of the lines is in the file. */
+/* True if the file has one of the lines. */
 static bool has_line(int folder, const char *name, const char *const lines[2])
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -36,7 +36,7 @@ static bool has_line(int folder, const char *name, const char *const lines[2])
 	       (strstr(text, lines[0]) || strstr(text, lines[1]));
 }
 
-/* Of the package that has a list of that name: "libfoo1:amd64.list", "redis.list". */
+/* The package of a list with that file name: "libfoo1:amd64.list", "redis.list". */
 static char *name_package(const char *list)
 {
 	size_t length = strlen(list) - strlen(SUFFIX), bare = strcspn(list, ":");
@@ -49,7 +49,7 @@ char *debug_package_of(const char *sysroot, const char *path)
 	static const char usr[] = "/usr";
 	_cleanup_(free) char *lists = format_text("%s/var/lib/dpkg/info", sysroot ? sysroot : "");
 	_cleanup_(free) char *line = format_text("\n%s\n", path);
-	/* Where /bin is /usr/bin, a list may still have the old place. */
+	/* If /bin is a link to /usr/bin, a list may have the old path. */
 	_cleanup_(free) char *old = format_text(
 		"\n%s\n", path + (strncmp(path, usr, strlen(usr)) == 0 ? strlen(usr) : 0));
 	_cleanup_(close_folder) DIR *folder = lists ? opendir(lists) : NULL;

@@ -182,7 +182,7 @@ static bool entry_around(Dwarf *dwarf, uint64_t offset, Dwarf_Die *ret)
 	return true;
 }
 
-/* Whether that is all that is said of where the variable is. */
+/* True if the location consists of that operation alone. */
 static bool is_variable_at(Dwarf_Die *entry, uint8_t atom, uint64_t number)
 {
 	Dwarf_Attribute attribute;

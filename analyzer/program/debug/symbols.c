@@ -200,7 +200,7 @@ struct search {
 	uint64_t nearest;  /* the value of the nearest of all */
 };
 
-/* What of two names for the same a reader would choose; more is better. */
+/* Rank names for one address by how useful they are to a reader; more is better. */
 static int worth_of(const struct search *search, uint32_t number)
 {
 	const Elf64_Sym *symbol = &search->table->symbols[number];
@@ -282,7 +282,7 @@ static void search_ordered(struct search *search)
 		consider(search, table->ordered[behind - 1 - i]);
 }
 
-/* Whether both are in the same segment of the file. */
+/* True if both are in the same segment of the file. */
 static bool is_in_segment(Elf *elf, uint64_t value, uint64_t other)
 {
 	GElf_Phdr segment;
@@ -366,7 +366,7 @@ static bool search_tables(struct debug_module *module, uint64_t value, struct sy
 	return false;
 }
 
-/* The same address is asked for several times in a row. */
+/* Callers often ask for the same address several times in a row. */
 bool symbol_tables_find(struct debug_module *module, uint64_t address, struct symbol *ret)
 {
 	struct symbol_tables *tables = &module->symbols;
@@ -406,8 +406,8 @@ static const char *next_part(const char *symbol)
 }
 
 /*
- * What only a function sees is "count.1234" by GCC, "serve.count" by Clang. A mangled name has the
- * length of each part in front of it.
+ * True if the symbol may be a static variable of a function: "count.1234" by GCC, "serve.count" by
+ * Clang. A mangled name has each part's length in front of it.
  */
 static bool may_be_called(const char *symbol, const char *name, const char *mangled)
 {

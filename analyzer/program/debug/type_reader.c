@@ -13,7 +13,7 @@ enum {
 	MOST_MEMBERS = 1 << 25,
 	MOST_VARIABLES = 1 << 22,
 	MOST_STEPS = 1 << 27, /* from entry to entry */
-	STEPS_A_CHECK = 1024, /* whether the user still waits */
+	STEPS_A_CHECK = 1024, /* steps between checks for an interruption */
 	DEEPEST = 48,	      /* entries within each other */
 };
 
@@ -137,7 +137,7 @@ static struct error *read_base(struct type_reader *reader, Dwarf_Die *entry)
 		       });
 }
 
-/* Of one dimension, the count says all. */
+/* The element count is enough for one dimension. */
 static struct error *add_bounds(struct type_reader *reader, const uint64_t *bounds, size_t count,
 				uint32_t *ret_first)
 {
@@ -204,7 +204,7 @@ static void read_bits(Dwarf_Die *entry, struct raw_member *member, uint64_t *off
 	}
 }
 
-/* Of a variant, of which nothing says when it stands there. */
+/* No discriminant selects the variant. */
 #define NOT_TOLD UINT32_MAX
 
 static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, uint32_t variant,
@@ -273,7 +273,7 @@ static bool go_on(struct type_reader *reader, Dwarf_Die *entry)
 	       address_of(entry) > before;
 }
 
-/* Of a value of an enumeration of Rust: what its number is, if it has one of up to 64 bits. */
+/* Read the number of a value of a Rust enumeration, if it has up to 64 bits. */
 static bool read_variant_value(Dwarf_Die *entry, uint8_t size, uint64_t *ret)
 {
 	Dwarf_Attribute attribute;
@@ -292,7 +292,7 @@ static bool read_variant_value(Dwarf_Die *entry, uint8_t size, uint64_t *ret)
 	return true;
 }
 
-/* Where the number stands that says which variant a value is of; false: nothing does. */
+/* Find the offset of the discriminant, which selects the variant; false if there is none. */
 static bool find_discriminant(struct type_reader *reader, Dwarf_Die *part, struct type_variant *ret)
 {
 	Dwarf_Die child, type;
@@ -381,7 +381,7 @@ static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, 
 	return error;
 }
 
-/* What tells a structure from others of its name: 0 where nothing does. */
+/* Hash the facts by which structures of one name differ; 0: none. */
 static uint64_t identify(const struct type_reader *reader, Dwarf_Die *entry, const struct raw *raw)
 {
 	uint64_t hash = hash_add(hash_add(raw->kind, raw->size), (uintptr_t)raw->name);
@@ -442,7 +442,7 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 	return add_raw(reader, entry, raw);
 }
 
-/* What a number stands for that is an index into .debug_addr, as of split units. */
+/* Read an index into .debug_addr, as split units use. */
 static bool read_indexed(Dwarf_Attribute *location, const Dwarf_Op *operation, uint64_t *ret)
 {
 	Dwarf_Attribute named;

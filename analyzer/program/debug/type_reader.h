@@ -11,10 +11,10 @@
 #include "analyzer/program/debug/data_type.h"
 #include "analyzer/program/debug/debug_parts.h"
 
-/* Of types made from types; what goes further is not followed. */
+/* Longest chain of types made from types; the rest is ignored. */
 enum { MOST_LINKS = 64 };
 
-/* What an entry may be besides a type. */
+/* Entries other than types. */
 enum { ALIAS = TYPE_KINDS };
 
 /*
@@ -50,7 +50,7 @@ struct raw_variable {
 	bool is_thread_local;
 };
 
-/* Where a type stands in raws, later in types, by the address of its entry. */
+/* The type's index in raws, later in types, by the address of its entry. */
 struct entry {
 	uint64_t address;
 	uint32_t number;
@@ -74,7 +74,7 @@ struct type_reader {
 	size_t steps;	      /* from entry to entry so far */
 	ARRAY(struct raw) raws;
 	ARRAY(struct raw_member) members;
-	ARRAY(struct type_variant) variants; /* those of one structure follow each other */
+	ARRAY(struct type_variant) variants; /* variants of one structure are adjacent */
 	ARRAY(struct raw_variable) variables;
 	ARRAY(struct entry) entries;
 	ARRAY(uint64_t) bounds;		      /* of arrays of several dimensions */
@@ -88,7 +88,7 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 void type_reader_deinit(struct type_reader *reader);
 DEFINE_DEINIT(type_reader_deinit, struct type_reader)
 
-/* Whether its files, of which libdw is not asked, have debug information. */
+/* True if the module's files have debug information. Does not use libdw. */
 bool debug_has_types(struct debug_module *module);
 
 /* The module of the program, by its number, if its types are to be read; else NULL. */

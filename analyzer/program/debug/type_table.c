@@ -117,7 +117,7 @@ static struct error *add_derived(struct linker *linker, size_t number, type_numb
 	return error ? error : add_type(linker, number, type);
 }
 
-/* What is declared stands for its definition. */
+/* Let a declaration refer to its definition. */
 static struct error *link_declared(struct linker *linker, size_t number)
 {
 	const struct raw *raw = &linker->reader->raws.items[number];

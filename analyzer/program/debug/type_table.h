@@ -65,7 +65,7 @@ type_number type_of_entry(const struct type_table *table, const void *entry);
 /* The structure or union of that name, as "conn" or "struct conn"; NO_TYPE: there is none. */
 type_number type_find(const struct type_table *table, const char *name);
 
-/* Whether the name of a structure or union begins so. */
+/* True if a structure or union has a name that begins with start. */
 bool type_begins(const struct type_table *table, const char *start);
 
 /* A copy of text, which is freed, that lives as long as struct debug; NULL if it is, too. */

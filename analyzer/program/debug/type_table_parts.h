@@ -1,6 +1,6 @@
 /*
- * What is behind struct type_table, for the files that make it: type_table.c from debug
- * information, kept_types.c from what was kept for other cores of the build.
+ * The implementation of struct type_table, for the files that build it: type_table.c from debug
+ * information, kept_types.c from the cache of other cores of the build.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_PARTS_H
 #define ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_PARTS_H

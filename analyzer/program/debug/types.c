@@ -38,7 +38,7 @@ bool entry_type(Dwarf_Die *entry, Dwarf_Die *ret)
 	       dwarf_formref_die(&attribute, ret);
 }
 
-/* Where a member is in its structure. A virtual base has no fixed place. */
+/* A member's offset in its structure. A virtual base has no fixed one. */
 static bool member_offset(Dwarf_Die *member, Dwarf_Word *ret)
 {
 	Dwarf_Attribute attribute;

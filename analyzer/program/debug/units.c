@@ -82,7 +82,7 @@ static const char *text_of(Dwarf_Die *unit, unsigned int attribute)
 	return dwarf_attr(unit, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
-/* Whether it is harmless to open the file FOLDER/NAME, or it is not there. */
+/* True if the file FOLDER/NAME is harmless to open, or does not exist. */
 static bool is_harmless(const char *folder, size_t length, const char *name)
 {
 	_cleanup_(free) char *path = NULL;
@@ -207,7 +207,7 @@ bool inlined_call_find(struct code_place *place, Dwarf_Die *inlined, struct sour
 	return source_file_find(&place->lines, file, ret);
 }
 
-/* Whether such an entry can hold the address, or others that do. */
+/* True if such an entry can hold the address, or contain entries that do. */
 static bool may_hold_code(Dwarf_Die *entry)
 {
 	switch (dwarf_tag(entry)) {
@@ -251,7 +251,7 @@ static bool find_below(Dwarf_Die *entry, uint64_t address, Dwarf_Die *ret)
 	return true;
 }
 
-/* The same in the namespaces below it, where Rust has all functions. */
+/* Also search nested namespaces, which have all functions of Rust. */
 static bool find_in_namespaces(Dwarf_Die *entry, uint64_t address, size_t depth, Dwarf_Die *ret)
 {
 	enum { DEEPEST_NAMESPACE = 32 };

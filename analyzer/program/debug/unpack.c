@@ -15,7 +15,7 @@
 
 enum { PIECE = 1 << 18, MOST_SECTIONS = 1 << 16 };
 
-/* Where the sections go. */
+/* The new file with unpacked sections. */
 struct unpacking {
 	const uint8_t *bytes; /* of the file */
 	size_t size;

@@ -67,8 +67,8 @@ static bool visit_local(void *data, const struct local_value *value, Dwarf_Die *
 }
 
 /*
- * Where a module's types were not read, as those of the C library, its variables have none; and its
- * debug information, which may have to be unpacked, is not needed.
+ * If a module's types were not read, as for the C library, its variables have none, and its debug
+ * information, which may need unpacking, is not needed.
  */
 static bool may_have_types(struct visit *visit)
 {
@@ -90,7 +90,7 @@ static bool visit_frames(struct visit *visit, uint32_t thread)
 
 	for (size_t i = 0; calls && i < calls->trace.count && i < MOST_FRAMES; i++) {
 		visit->frame = &calls->trace.frames[i];
-		/* Those inlined into a function are visited with it. */
+		/* Inlined functions are visited with the function around them. */
 		if (!visit->frame->inlined && may_have_types(visit) &&
 		    !locals_visit(visit->debug, visit->frame, &calls->states[i], visit_local,
 				  visit))

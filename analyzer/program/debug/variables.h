@@ -16,15 +16,15 @@ struct typed_variable {
 };
 
 /*
- * Where the variable is; if it is thread-local, that of the main thread. False: the thread has not
- * got it yet.
+ * The variable's address; in the main thread, if it is thread-local. False: the thread has no copy
+ * of it yet.
  */
 bool debug_variable_address(struct debug *debug, const struct type_variable *variable,
 			    uint64_t *ret);
 
 /*
- * Whether a module may have a variable of that name, without its scope, by the symbols alone, which
- * are read sooner than types.
+ * True if a module may have a variable of that name, without its scope, judged by symbols alone,
+ * which are quicker to read than types.
  */
 bool debug_may_have_variable(struct debug *debug, const char *name);
 
