@@ -28,8 +28,10 @@ enum {
 	/* Should a new process ever run without a way, it faults at once. */
 	NO_STACK = 16,
 	SPARE_PROCESSES = 16, /* to be left, two of them for us */
-	/* Of what is shared, as much may be written to meanwhile, and copied then; more makes the
-	 * kernel kill the clone. Page tables are small. */
+	/*
+	 * Limits, so that the kernel need not kill the clone for memory: shared memory may be
+	 * written to meanwhile, and then be copied; this part of it at most. Page tables are small.
+	 */
 	WRITTEN_PART = 4,
 	MOST_EXAMINED = 256, /* threads */
 };
@@ -82,7 +84,7 @@ static bool read_number(const char *root, const char *group, const char *file, c
 	return true;
 }
 
-/* What the resource has left in the group of that path and those above. */
+/* What is left of the resource in the group of that path and those around it. */
 static uint64_t find_left(const struct limited *limited, const char *path)
 {
 	char group[PATH_MAX];
@@ -109,7 +111,7 @@ static uint64_t find_left(const struct limited *limited, const char *path)
 	return left;
 }
 
-/* Whether the name is among those that commas separate; "" is all of an empty list. */
+/* True if the comma-separated list has the name. "" is in an empty list only. */
 static bool has_name(const char *names, const char *name)
 {
 	size_t length = strlen(name);
@@ -264,8 +266,8 @@ static bool is_first_of_namespace(pid_t process)
 }
 
 /*
- * Whether the process has asked for orphans. It can only be asked by a call that writes the answer
- * to its memory. If that fails, the answer is yes, which is right for both.
+ * True if the process adopts orphans (PR_SET_CHILD_SUBREAPER). The only way to ask is a call that
+ * writes the answer to the process's memory. If that fails, assume yes, which is right for both.
  */
 static bool gets_orphans(struct injection *injection, const struct way_back *way)
 {
@@ -282,7 +284,7 @@ static bool gets_orphans(struct injection *injection, const struct way_back *way
 	return errno != 0 || (answer & UINT32_MAX) != 0;
 }
 
-/* What can be said of a thread, as a set; the larger, the better. */
+/* How well a thread suits for injected calls, as a set; larger is better. */
 enum fitness {
 	FIT = 1 << 0,
 	FIT_CALL = 1 << 1,	 /* waits in a system call */
@@ -368,7 +370,7 @@ struct error *process_clone_create(const struct held_process *held, struct proce
 	return error;
 }
 
-/* Where memory runs short, the clone goes first. */
+/* Make the kernel kill the clone first when memory is short. */
 static void offer_to_kill(pid_t process)
 {
 	char path[64];

@@ -106,13 +106,13 @@ static bool is_held_back(const struct core_writer *core, const struct memory_are
 	return area->device || area->start >> 63 || (area->excluded && !core->options.complete);
 }
 
-/* Whether it shares memory with a file that others can open. */
+/* True if it shares memory with a file that others can open. */
 static bool is_shared_file(const struct memory_area *area)
 {
 	return area->shared && !memory_area_is_nameless(area);
 }
 
-/* Of what is private, how much is to be copied at most. */
+/* The most bytes to copy of an area. */
 static uint64_t expected(const struct core_writer *core, const struct memory_area *area)
 {
 	if (is_held_back(core, area))
@@ -137,7 +137,7 @@ static struct error *touch(void *data, size_t chunk, unsigned int thread)
 	return NULL;
 }
 
-/* Whether a clone of the process would not have what it has there. */
+/* True if a clone of the process would lack the memory there. */
 static bool is_unshared(const struct memory_area *area)
 {
 	return area->shared || area->unforked;
@@ -238,7 +238,7 @@ struct filling {
 	struct core_writer *core;
 	const struct memory_area *area;
 	uint64_t filled; /* up to there they were */
-	bool cuttable;	 /* what is between them was never touched */
+	bool cuttable;	 /* the gaps between runs were never touched, and may be cut out */
 	bool cut;
 };
 
@@ -303,8 +303,9 @@ static struct error *fill_touched(struct core_writer *core, const struct memory_
 				   .cuttable = !area->of_file || area->huge };
 	size_t before = core->piece_count;
 
-	/* What was resident before may be more now, so only the slow way may
-	 * rely on it, by which the map was read just now. */
+	/*
+	 * Pages may have become resident since the survey, so only the slow way, which has just read the map, may trust a count of 0.
+	 */
 	if (area->resident > 0 || area->huge || pages_can_scan(&core->source.pages))
 		TRY(pages_find(&core->source.pages, PAGES_ALL, area->start, area->end, add_run,
 			       &filling));
@@ -320,7 +321,7 @@ static struct error *note_run(void *data, uint64_t start, uint64_t end)
 	return NULL;
 }
 
-/* Whether the process has changed any of the file, for itself alone. */
+/* Set ret if the process has changed its private copy of any page of the file. */
 static struct error *is_changed(struct core_writer *core, const struct memory_area *area, bool *ret)
 {
 	*ret = area->written > 0;
@@ -363,8 +364,8 @@ static bool is_in_memory(int fd)
 }
 
 /*
- * Of a file on a disk, what the process has in memory: to have all of it read while the process
- * stands still could take long.
+ * Copy the part of a file that is in memory. Reading all of it from disk could hold up the process
+ * for long.
  */
 static struct error *fill_resident(struct core_writer *core, const struct memory_area *area, int fd)
 {
@@ -414,7 +415,7 @@ static struct error *fill_private_file(struct core_writer *core, const struct me
 	TRY(is_changed(core, area, &changed));
 	if (!changed)
 		last_segment(core)->p_flags |= SEGMENT_AS_IN_FILE;
-	/* What nobody can look up in the file later is kept. */
+	/* Keep what cannot be read from the file later. */
 	if (changed || needed || memory_area_is_nameless(area))
 		return fill_whole(core, area);
 	if (!begins_with_elf(core, area))
@@ -429,7 +430,7 @@ static struct error *fill(struct core_writer *core, const struct memory_area *ar
 		core->sizes.excluded += area->device ? 0 : area->resident;
 		return NULL;
 	}
-	/* What the process cannot write there is the file's; what a ring holds is a note's. */
+	/* Memory that the process cannot write equals the file; a note has what a ring holds. */
 	if (is_shared_file(area) &&
 	    (!(area->rights & PF_W) || memory_area_has_path(area, RING_PATH)))
 		return NULL;
@@ -482,7 +483,7 @@ static struct error *plan(struct core_writer *core)
 	return NULL;
 }
 
-/* Where the piece stands in the file. */
+/* The piece's offset in the file. */
 static uint64_t offset_of(const struct core_writer *core, const struct piece *piece)
 {
 	const Elf64_Phdr *segment = &core->segments[piece->segment];
@@ -522,7 +523,7 @@ static struct error *write_pages(struct core_writer *core, const uint8_t *bytes,
 	return NULL;
 }
 
-/* Where the piece is in the memory provided, or NULL. */
+/* The piece's memory in the stage, or NULL. */
 static uint8_t *staged(const struct core_writer *core, const struct piece *piece)
 {
 	return !piece->late && piece->place <= core->stage_size &&

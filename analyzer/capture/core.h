@@ -44,7 +44,7 @@ struct core_options {
 	const struct xstate_layout *layout;
 };
 
-/* What came of it. */
+/* Sizes of a written core. */
 struct core_sizes {
 	uint64_t file;	     /* bytes, holes included */
 	uint64_t copied;     /* bytes of pages that hold something */
@@ -63,7 +63,7 @@ DEFINE_CLEANUP(core_destroy, struct core_writer *)
 /* Look at how much the process has now, while it runs. */
 struct error *core_survey(struct core_writer *core, pid_t process);
 
-/* What was found, and bytes to be copied; both live as long as core does. */
+/* The map that was found, and the bytes to copy; both live as long as core. */
 const struct memory_map *core_surveyed(const struct core_writer *core, uint64_t *ret_size);
 
 /* Seconds that the process will about stand still for, without a clone. */

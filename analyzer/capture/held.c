@@ -93,7 +93,7 @@ static struct error *read_timers(struct held_list *list, const char *text)
 	return NULL;
 }
 
-/* What cannot be read is not known: the kind is then not sought. */
+/* If the file cannot be read, that kind of value counts as not sought. */
 static struct error *read_text(struct held_list *list, const char *name, char **ret)
 {
 	size_t size;
@@ -118,7 +118,7 @@ static struct error *find_timers(struct held_list *list)
 	return read_timers(list, text);
 }
 
-/* What the text says of the ring. */
+/* State of a ring, as its fdinfo describes it. */
 struct ring {
 	uint32_t file;
 	uint64_t inode;
@@ -200,7 +200,7 @@ static struct error *read_ring_text(struct ring *ring, const char *text)
 	return NULL;
 }
 
-/* Where its array of requests is mapped, or NULL. */
+/* The area where the ring's array of requests is mapped, or NULL. */
 static const struct memory_area *find_array(const struct ring *ring)
 {
 	const struct memory_map *map = ring->list->map;
@@ -231,8 +231,8 @@ static struct error *read_requests(const struct ring *ring, const struct memory_
 }
 
 /*
- * Whether requests may be in flight. One can make several completions, so that their number alone
- * does not say that there is none.
+ * True if requests may be in flight. A request can have several completions, so equal counts alone
+ * do not prove that none is.
  */
 static bool is_busy(const struct ring *ring)
 {

@@ -1,6 +1,6 @@
 /*
- * What the kernel holds for a process that stands still: addresses that the program handed over,
- * and may have kept nowhere else.
+ * Addresses that the kernel holds for a stopped process. The program passed them to the kernel, and
+ * may keep them nowhere else.
  *
  *	signal stacks	as the tracer saw them being set
  *	signals		that are pending, by ptrace(2)
@@ -37,7 +37,7 @@ struct held_list {
 	struct held_values values;
 };
 
-/* Those of a ring; text: of /proc/PID/fdinfo/FILE. */
+/* Read the addresses of a ring; text is that of /proc/PID/fdinfo/FILE. */
 struct error *held_read_ring(struct held_list *list, uint32_t file, const char *text);
 
 struct error *held_read(const struct held_process *held, const struct memory_map *map,

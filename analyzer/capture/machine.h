@@ -1,6 +1,6 @@
 /*
- * What capturing must know of the processor that it runs on: registers, machine code, the frames
- * of signal handlers. x86_64.c is its only source; where there is none, nothing is captured.
+ * The part of capturing that depends on the processor: registers, machine code, frames of signal
+ * handlers. x86_64.c is the only implementation; without one, nothing is captured.
  *
  * A held thread makes system calls for its tracer: an injection. The thread stands in
  * PTRACE_EVENT_STOP, as PTRACE_INTERRUPT leaves it, before and after each call: only there does the
@@ -60,7 +60,7 @@ struct way_back {
 	uint64_t answer;	       /* 8 bytes for what a call writes */
 	uint64_t start, size;
 	_Alignas(8) uint8_t laid[WAY_BACK_SIZE];
-	uint8_t former[WAY_BACK_SIZE]; /* what was there */
+	uint8_t former[WAY_BACK_SIZE]; /* bytes of that memory before */
 };
 
 struct injection {
@@ -76,19 +76,19 @@ struct injection {
 };
 
 /*
- * Whether the thread, which was interrupted, can make a call where it is, apart from any seccomp
- * filter. *ret_call: it waits in one; then *gadget is the instruction. Allocates nothing.
+ * True if the interrupted thread can make a call where it is, apart from any seccomp filter.
+ * *ret_call: it waits in a call; then *gadget is the instruction. Allocates nothing.
  */
 bool injection_fits(pid_t thread, uint64_t *gadget, bool *ret_call);
 
-/* Whether an instruction syscall stands there in the memory of a thread that is held. */
+/* True if a held thread has a syscall instruction at address. */
 bool injection_is_gadget(pid_t thread, uint64_t address);
 
 /* Save the thread's state; options are set until injection_end(). */
 struct error *injection_begin(struct injection *injection);
 
 /*
- * What the call returns, negative: an errno. A child that it makes is being traced, with the same
+ * Make the call; a negative result is an errno. A child that it creates is traced with the same
  * options, and about to stop for the first time.
  */
 long injection_call(struct injection *injection, long number, long first, long second, long third,
@@ -127,7 +127,7 @@ enum {
 	XSTATE_NOTE_SIZE = 2696, /* at most */
 };
 
-/* Where a processor's state has its parts; those it lacks are of size 0. */
+/* Offsets of the parts of a processor's state; missing parts have size 0. */
 struct xstate_layout {
 	struct {
 		uint32_t offset, size;

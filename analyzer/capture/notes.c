@@ -74,7 +74,7 @@ static struct error *add_copy(struct notes *notes, const char *owner, uint32_t t
 	return NULL;
 }
 
-/* What a file stat of /proc says behind the name. */
+/* Fields of a stat file of /proc, behind the name. */
 struct standing {
 	char letter;
 	int parent, group, session;
@@ -106,8 +106,8 @@ static struct timeval ticks_to_time(uint64_t ticks)
 }
 
 /*
- * Where a thread is that cannot be stopped, in a system call: of its registers the kernel tells
- * two.
+ * Read where a thread that cannot be stopped is in a system call; the kernel shows two of its
+ * registers.
  */
 static void read_place(pid_t thread, uint64_t ret[static MOST_REGISTERS])
 {
@@ -305,7 +305,7 @@ static struct error *add_vectors(struct notes *notes, const struct held_thread *
 	return add_copy(notes, owner, type, bytes, place.iov_len);
 }
 
-/* What stands behind the first thread's status, as of the whole process. */
+/* Add the notes about the whole process, which follow the first thread's status. */
 static struct error *add_common(struct notes *notes, const struct held_process *held, int signal,
 				const struct memory_map *map)
 {
@@ -329,7 +329,7 @@ static struct error *add_time(struct notes *notes)
 	return add_copy(notes, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
 }
 
-/* What was looked for, then the values. */
+/* Add the kinds that were sought, then the values. */
 static struct error *add_held(struct notes *notes, const struct held_values *values)
 {
 	size_t size = values->count * sizeof(*values->values);

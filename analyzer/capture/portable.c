@@ -18,7 +18,7 @@ static bool has_path(const struct memory_area *area, const char *path, size_t si
 	return area->path_size == size && memcmp(area->path, path, size) == 0;
 }
 
-/* Whether an ELF file begins there; *ret_apart: its code is apart. */
+/* True if an ELF file begins there; *ret_apart: its code has segments of its own. */
 static bool read_headers(const struct source *source, const struct memory_area *area,
 			 bool *ret_apart)
 {
@@ -42,7 +42,7 @@ static bool read_headers(const struct source *source, const struct memory_area *
 	return true;
 }
 
-/* Whether the area's memory holds the text. */
+/* True if the area's memory holds the text. */
 static bool holds(const struct source *source, const struct memory_area *area, const char *text,
 		  char *buffer, size_t size)
 {
@@ -72,8 +72,8 @@ static bool is_collector(const struct memory_area *area)
 }
 
 /*
- * Whether Boehm's collector is loaded or linked into the program: then it has the name of a
- * variable of the environment that this asks for.
+ * True if Boehm's collector is loaded or linked into the program. Then memory has the name of an
+ * environment variable that only the collector reads.
  */
 static bool has_collector(const struct finding_out *finding)
 {

@@ -1,6 +1,5 @@
 /*
- * What of the files that a process has mapped must be in a core that is to be read where these
- * files are not.
+ * Selects what a core needs from mapped files to be read on a machine without them.
  *
  * It is what names need and what never changes: type names, vtables, dynamic symbols, unwinding
  * tables. All of it is in the segments of programs and libraries without code; only old linkers put
@@ -12,7 +11,7 @@
 
 #include "analyzer/capture/source.h"
 
-/* Whether each area of the map is needed, an array to be freed. */
+/* Find which areas of the map are needed: an array of bool, to be freed. */
 struct error *portable_find(const struct source *source, const struct memory_map *map, bool **ret);
 
 #endif

@@ -53,7 +53,7 @@ DEFINE_DEINIT(memory_map_deinit, struct memory_map)
 
 bool memory_area_has_path(const struct memory_area *area, const char *path);
 
-/* Whether the file of the area has no name any more, so only memory has it. */
+/* True if the area's file was deleted, so that only memory has its contents. */
 bool memory_area_is_nameless(const struct memory_area *area);
 
 /*
@@ -62,7 +62,7 @@ bool memory_area_is_nameless(const struct memory_area *area);
  */
 ssize_t process_peek(pid_t process, uint64_t address, void *ret, size_t size);
 
-/* What the machine could give without pushing others out, in bytes. */
+/* Bytes of memory that are available without swapping. */
 uint64_t available_memory(void);
 
 /* The whole of a file of /proc, with a NUL behind, to be freed. */
@@ -71,12 +71,12 @@ struct error *process_read_file(const char *path, char **ret, size_t *ret_size);
 /* The whole of /proc/PROCESS/NAME, the same way. That there is no such process is ERROR_USAGE. */
 struct error *process_read(pid_t process, const char *name, char **ret, size_t *ret_size);
 
-/* The same as text, or NULL where it cannot be read. */
+/* The file as text, or NULL if it cannot be read. */
 char *process_text(pid_t process, const char *name);
 
 /*
- * The same of one thread alone. /proc/THREAD/stat would be about the whole process, and the kernel
- * would visit all of its threads for it.
+ * The same file of one thread. /proc/THREAD/stat would be about the whole process, and make the
+ * kernel visit all threads.
  */
 char *process_thread_text(pid_t thread, const char *name);
 
@@ -86,14 +86,14 @@ char *process_thread_text(pid_t thread, const char *name);
  */
 uint64_t process_status_field(const char *text, const char *field, int base, uint64_t fallback);
 
-/* The same, of the file as it is now. */
+/* The field of the file as it is now. */
 uint64_t process_status(pid_t process, const char *field, int base, uint64_t fallback);
 
 /* The name of the process, as ps shows it. */
 enum { PROCESS_NAME_SIZE = 16 };
 void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE]);
 
-/* What a process is that nobody can ask. */
+/* The kind of program that a process runs, judged from outside. */
 enum program_kind { PROGRAM_UNKNOWN, PROGRAM_NATIVE, PROGRAM_OTHER };
 enum program_kind process_kind(pid_t process);
 

@@ -1,6 +1,6 @@
 /*
- * What the recorder has in the memory of the program that it is preloaded into: who allocated each
- * block that is in use. `heapcore run` reads it in the core (leak_stacks.h).
+ * Data of the recorder, in the memory of the program that preloads it: who allocated each used
+ * block. `heapcore run` reads it from the core (leak_stacks.h).
  *
  *	heapcore_recorder  the header, a variable of the recorder
  *	  shards           tables of blocks: address and stack, by a hash of the address

@@ -36,7 +36,7 @@ static struct error *begin_thread(void *(*run)(void *), void *data, pthread_t *r
 	return error_system("a thread");
 }
 
-/* What is to be done while the process stands still. */
+/* The work to do while the process is stopped. */
 static void *hold_and_copy(void *data)
 {
 	struct task *task = data;
@@ -284,7 +284,7 @@ struct error *snapshot_take(pid_t process, const struct core_options *options,
 		return error_wrap(obstacle, "process %d cannot be cloned", process);
 	snprintf(ret->not_cloned, sizeof(ret->not_cloned), "%s", error_message(obstacle));
 	error_destroy(obstacle);
-	/* What was planned for a clone does not do for the process. */
+	/* A plan for cloning does not fit the process itself, so start over. */
 	error = begin(process, options, &again);
 	return error ? error : take_plain(process, again, options->progress, ret);
 }

@@ -22,7 +22,7 @@
 
 #include "analyzer/capture/core.h"
 
-/* Whether the process is cloned, and runs on while the clone is written. */
+/* Whether to clone the process, so that it runs on while the clone is written. */
 enum clone_choice {
 	CLONE_BY_NEED, /* if it would stand still for long, and can be cloned */
 	CLONE_NEVER,

@@ -72,7 +72,7 @@ static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t
 			.inverted = unwanted,
 			.all_of = unwanted,
 			.any_of = SCAN_PRESENT | SCAN_SWAPPED,
-			/* Whether a page is of a file takes looking at it. */
+			/* Asking whether pages belong to a file makes the kernel visit each one. */
 			.returned = SCAN_PRESENT,
 		};
 		int count = ioctl(pages->fd, SCAN_PAGES, &request);
@@ -85,7 +85,10 @@ static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t
 		}
 		for (int i = 0; i < count; i++)
 			TRY(found(data, ranges[i].start, ranges[i].end));
-		/* Of fewer ranges than asked for, but more than 512, Linux names the 512th's. */
+		/*
+		 * If there are more ranges than asked for, above 512, Linux returns too small an
+		 * end: that of the 512th.
+		 */
 		start = count > 0 && ranges[count - 1].end > request.walk_end
 				? ranges[count - 1].end
 				: request.walk_end;

@@ -29,10 +29,10 @@ enum page_choice { PAGES_ALL, PAGES_OWN };
 struct error *pages_find(struct pages *pages, enum page_choice choice, uint64_t start, uint64_t end,
 			 page_run_fn *found, void *data);
 
-/* Whether pages are found in no time, however large the range is. */
+/* True if the kernel can list pages, which is quick for any range. */
 bool pages_can_scan(struct pages *pages);
 
-/* Whether the page is a guard, which nobody can read. */
+/* True if the page is a guard, which cannot be read. */
 bool pages_is_guard(const struct pages *pages, uint64_t address);
 
 struct source {
@@ -58,7 +58,7 @@ uint64_t source_read(const struct source *source, uint64_t address, void *ret, u
  */
 uint64_t source_copy(const struct source *source, uint64_t address, uint8_t *ret, uint64_t size);
 
-/* What is mapped there, as a file; -1: it may not be opened. */
+/* Open the file mapped there; -1: access was denied. */
 int source_open_mapped(const struct source *source, const struct memory_area *area);
 
 #endif

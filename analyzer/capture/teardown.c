@@ -32,7 +32,7 @@ static bool find_symbol(Elf *elf, const char *name, GElf_Sym *ret)
 	return false;
 }
 
-/* What is added to the file's addresses where its first page stands at start. */
+/* The difference between addresses in memory and in the file, if its first page is at start. */
 static uint64_t find_bias(Elf *elf, uint64_t start)
 {
 	size_t count = 0;
@@ -98,7 +98,7 @@ static void look_for(pid_t process, const struct teardown *teardown, struct tear
 	}
 }
 
-/* Whether one of the innermost calls of the thread returns to the function. */
+/* True if one of the thread's innermost calls returns to the function. */
 static bool is_within(pid_t thread, const struct teardown_place *place)
 {
 	uint64_t first, stack, words[128];

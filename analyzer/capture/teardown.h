@@ -16,8 +16,8 @@
 struct teardown {
 	const char *function; /* that unmaps the pages; NULL: none does */
 	/*
-	 * What the interpreter's own program calls or defines, and no program into which it is
-	 * embedded: that may go on for long.
+	 * A function that the interpreter's own program calls or defines; no program that embeds it
+	 * does, because such a program may go on for long.
 	 */
 	const char *program;
 };
@@ -25,13 +25,13 @@ struct teardown {
 /* Bytes of a page of objects, as interpreters have them; the filter hands these to the tracer. */
 enum { TEARDOWN_PAGE_1 = 1 << 14, TEARDOWN_PAGE_2 = 1 << 16 };
 
-/* Where a process has the function; zeroed for a new program. */
+/* The function's place in a process; zeroed for a new program. */
 struct teardown_place {
 	bool looked_for;
 	uint64_t start, end;
 };
 
-/* Whether the thread, which is about to unmap a page, does so in one of these functions. */
+/* True if the thread, about to unmap a page, runs one of these functions. */
 bool teardown_begins(pid_t process, pid_t thread, const struct teardown *teardowns,
 		     struct teardown_place *place);
 

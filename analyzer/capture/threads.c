@@ -140,7 +140,7 @@ static struct error *seize_new(struct held_process *held, bool *ret_found)
 	return error;
 }
 
-/* What waitpid() told of a thread. Returns whether it still lives. */
+/* Note a thread's status from waitpid(). Returns true if the thread still lives. */
 static bool take_stop(struct held_thread *thread, int status)
 {
 	if (!WIFSTOPPED(status))

@@ -39,7 +39,7 @@ struct error *process_hold(pid_t process, const struct progress *progress,
 /* Let them go on as if nothing had been. Frees nothing. */
 void process_let_go(const struct held_process *held);
 
-/* The same, and forget them. */
+/* Let the threads run, and forget them. */
 void process_release(struct held_process *held);
 DEFINE_DEINIT(process_release, struct held_process)
 

@@ -22,7 +22,7 @@
 
 enum { BUDGET_SECONDS = 2 }; /* for other threads of a process to stop */
 
-/* What the event message of the filter's stop tells the tracer. */
+/* Messages of the filter's stop to the tracer. */
 enum filter_message { FILTER_EXIT, FILTER_SIGNAL_STACK, FILTER_UNMAP };
 
 /* One thread. */
@@ -224,7 +224,7 @@ static bool is_default(pid_t thread, int signal)
 	       !(process_status(thread, "SigCgt", 16, 0) & bit);
 }
 
-/* Whether the signal, about to be delivered, ends the process. */
+/* True if the signal, about to be delivered, ends the process. */
 static bool is_fatal(pid_t thread, int signal)
 {
 	if (stops_the_process(signal) || signal == SIGCHLD || signal == SIGCONT ||
@@ -234,8 +234,8 @@ static bool is_fatal(pid_t thread, int signal)
 }
 
 /*
- * Whether the process uses the memory of its parent, as between vfork() and exec(): that is the
- * parent's business.
+ * True if the process uses its parent's memory, as between vfork() and exec(); that memory is the
+ * parent's to report.
  */
 static bool borrows_memory(pid_t process)
 {
@@ -245,7 +245,7 @@ static bool borrows_memory(pid_t process)
 	       syscall(SYS_kcmp, process, parent, KCMP_VM, 0, 0) == 0;
 }
 
-/* Whether a process is only traced because it has the filter. */
+/* True if a process is traced only because it has the filter. */
 static bool is_let_through(const struct tracer *tracer, pid_t process)
 {
 	return process != tracer->options->program && !tracer->options->follow;
@@ -365,15 +365,15 @@ static void note_signal_stack(struct task *task)
 }
 
 /*
- * What a thread at its exit event ends of, or 0 if it ends by itself. A thread that has to go
- * because another calls exec() says 0, too.
+ * The signal that ends a thread at its exit event, or 0 if it ends by itself. A thread ended by
+ * another one's exec() shows 0, too.
  */
 static int killed_by(const struct task *task)
 {
 	return (int)(event_message(task->id) & 0x7f);
 }
 
-/* Whether the stopped task ends its process, and by which signal. */
+/* True if the stopped task ends its process; sets the signal. */
 static bool ends_process(const struct tracer *tracer, const struct task *task,
 			 struct traced_process *process, int *ret_signal)
 {
@@ -514,7 +514,7 @@ static void handle_end(struct tracer *tracer, pid_t id, int status)
 				      tracer->unseen);
 }
 
-/* Whether threads of a process are to stop, which may be late. */
+/* True if threads of a process are still stopping, which may be late. */
 static bool is_gathering(const struct tracer *tracer)
 {
 	for (size_t i = 0; i < tracer->process_count; i++)

@@ -39,7 +39,7 @@
  */
 int filter_install(bool *ret_weaker);
 
-/* What the tracer reports. data is the caller's. */
+/* Callbacks of the tracer. data is the caller's. */
 struct tracer_events {
 	/* The process ends, of a signal or by itself (0), and stands still. */
 	void (*ending)(void *data, const struct held_process *held, int signal);

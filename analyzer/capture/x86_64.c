@@ -49,7 +49,7 @@ const struct machine machine = {
 };
 
 /*
- * Whether EINTR means that the call has done nothing. It does not for close(), and nobody knows for
+ * True if EINTR means that the call had no effect. That is false for close(), and unknown for
  * ioctl().
  */
 static bool has_done_nothing(long call)
@@ -355,7 +355,7 @@ struct frame {
 	uint64_t mask;
 };
 
-/* What the kernel has in the software part of the vector state. */
+/* The kernel's fields in the software part of the vector state. */
 struct vectors_head {
 	uint32_t magic, whole_size;
 	uint64_t parts;
@@ -371,9 +371,9 @@ struct frames {
 };
 
 /*
- * What of the mapping is below the stack pointer, if that is of a thread's stack by the C library,
- * which has the thread's own data at its end, or of the main stack: coroutines may have stacks with
- * other data right below.
+ * Bytes of the mapping below the stack pointer, if it is a stack that the C library made for a
+ * thread, which has the thread's own data at its end, or the main stack. A coroutine's stack may
+ * have other data right below.
  */
 static uint64_t room_below(const struct memory_map *map, const struct user_regs_struct *registers)
 {
@@ -528,14 +528,14 @@ void way_back_remove(const struct way_back *way, pid_t process)
 enum {
 	XSTATE_LEAF = 0xd, /* of the instruction cpuid */
 	ENABLED = 464,	   /* the parts that the kernel enabled */
-	IN_USE = 512,	   /* those of them that are not as after a reset */
+	IN_USE = 512,	   /* state that differs from its value after reset */
 	COMMON_SIZE = 576, /* the same everywhere: x87, SSE, the header */
 	X87_AND_SSE = 3,   /* the parts of it */
 };
 
 /*
- * What a note can hold, in Intel's layout, and the size that gdb expects of a state with that part.
- * APX, which gdb does not know yet, is where MPX was.
+ * The parts that a note can hold, in Intel's layout, and the size that gdb expects of a state with
+ * that part. APX, unknown to gdb so far, has taken the place of MPX.
  */
 static const struct part {
 	unsigned number;
