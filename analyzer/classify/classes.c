@@ -30,7 +30,7 @@ struct signature {
 struct type {
 	uint64_t address;
 	struct names names;
-	bool is_checked, is_right; /* whether it is one */
+	bool is_checked, is_right; /* is_right: it is a type_info */
 };
 
 struct classes {
@@ -40,7 +40,7 @@ struct classes {
 	const struct runtimes *runtimes; /* NULL: none */
 	HASH_TABLE(struct signature) signatures;
 	HASH_TABLE(struct type) types;
-	/* What may still be spent on names, and on bases of those asked for. */
+	/* The budgets for names, and for bases of the classes asked for. */
 	struct budget names_budget, bases_budget;
 	bool libraries_known; /* of C++ */
 	unsigned int libraries;
@@ -75,7 +75,7 @@ void classes_set_runtimes(struct classes *classes, const struct runtimes *runtim
 	classes->runtimes = runtimes;
 }
 
-/* Whether it is the class of a runtime. */
+/* True if a runtime has this class. */
 static bool is_of_runtime(const struct classes *classes, uint64_t signature)
 {
 	return runtimes_have_class(classes->runtimes, signature);
@@ -129,7 +129,7 @@ static char *demangle(struct classes *classes, const char *mangled)
 	return full;
 }
 
-/* That of the object in it instead, if there is one. */
+/* The name of the object inside the control block, if there is one. */
 static char *name_shared(const char *mangled, char *full)
 {
 	uint32_t object = control_block_object(mangled);
@@ -144,7 +144,7 @@ static char *name_shared(const char *mangled, char *full)
 	return shared;
 }
 
-/* That of a type that is no class, such as int, is known by the symbol of its type_info. */
+/* A type that is no class, such as int, gets its name from the symbol of its type_info. */
 static char *type_by_symbol(struct classes *classes, uint64_t address)
 {
 	static const char prefix[] = "typeinfo for ";
@@ -169,7 +169,7 @@ static struct names type_names(struct classes *classes, uint64_t address)
 			rtti_name(classes->image, address, &classes->names_budget);
 		char *full = mangled ? name_shared(mangled, demangle(classes, mangled)) : NULL;
 
-		/* What nobody can read is still better than nothing. */
+		/* A mangled name is better than none. */
 		if (!full)
 			full = mangled ? take(mangled) : type_by_symbol(classes, address);
 		names_set(&type->names, full);
@@ -178,8 +178,8 @@ static struct names type_names(struct classes *classes, uint64_t address)
 }
 
 /*
- * Where a class has no type_info, its vtable has a symbol with its name. That of a class without
- * virtual functions ends where objects point to, behind the empty place of the type_info.
+ * A class without type_info gets its name from the symbol of its vtable. The vtable of a class
+ * without virtual functions ends where objects point to, behind the type_info's empty slot.
  */
 static const char *class_by_symbol(struct classes *classes, uint64_t address)
 {
@@ -208,7 +208,7 @@ static char *symbol_text(const struct symbol *symbol, uint64_t address)
 	return text;
 }
 
-/* Whether there is code, or what refers to code. */
+/* True if there is code, or data that refers to code. */
 static bool is_functional(const struct image *image, uint64_t address)
 {
 	enum { SEARCHED = 4 };
@@ -334,7 +334,7 @@ static void name_marked(struct signature *signature, enum signature_mark mark,
 
 static struct names find_names(struct classes *classes, uint64_t address);
 
-/* Of what the signature without its mark is the address of. */
+/* The names of the class whose address is the signature without its mark. */
 static struct names unmarked_names(struct classes *classes, uint64_t address,
 				   enum signature_mark mark)
 {
@@ -393,7 +393,7 @@ bool classes_is_class(struct classes *classes, uint64_t signature)
 	return classes_kind(classes, signature) == SIGNATURE_CLASS;
 }
 
-/* Whether there is a type_info, perhaps that of a pointer or number, which only a symbol names. */
+/* True if there is a type_info; that of a pointer or number has its name only in a symbol. */
 static bool is_type(struct classes *classes, uint64_t address)
 {
 	struct names names = type_names(classes, address);

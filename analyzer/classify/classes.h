@@ -28,8 +28,7 @@ DEFINE_CLEANUP(classes_destroy, struct classes *)
 void classes_set_runtimes(struct classes *classes, const struct runtimes *runtimes);
 
 /*
- * Whether address is that of a vtable with a type_info, with which an object may begin. No symbols
- * are needed.
+ * True if address is a vtable with a type_info, with which an object may begin. Needs no symbols.
  */
 bool classes_is_vtable(struct classes *classes, uint64_t address);
 
@@ -51,12 +50,12 @@ static inline uint64_t signature_mark(uint64_t address, enum signature_mark mark
 
 enum signature_mark classes_mark(struct classes *classes, uint64_t signature);
 
-/* Whether the program may throw exceptions of C++. */
+/* True if the program may throw C++ exceptions. */
 bool classes_may_throw(struct classes *classes);
 
 bool classes_is_class(struct classes *classes, uint64_t signature);
 
-/* What control_block_object() says of the vtable's class. */
+/* The result of control_block_object() for the vtable's class. */
 uint32_t classes_control_block(struct classes *classes, uint64_t vtable);
 
 enum signature_kind {
@@ -76,7 +75,7 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature);
  */
 const char *classes_name(struct classes *classes, uint64_t signature);
 
-/* The same as the compiler wrote it. */
+/* The same name as the compiler wrote it. */
 const char *classes_full_name(struct classes *classes, uint64_t signature);
 
 /*
@@ -88,10 +87,7 @@ const char *classes_literal_name(struct classes *classes, uint64_t signature);
 /* Begin a search with a new budget of bases: a dump may have endless chains of them. */
 void classes_begin_search(struct classes *classes);
 
-/*
- * Whether the signature is that of the class called name, or of a derived one. The name is in the
- * form of short_name().
- */
+/* True if the signature's class, or a base of it, has that name, in the form of short_name(). */
 bool classes_is_a(struct classes *classes, uint64_t signature, const char *name);
 
 /*

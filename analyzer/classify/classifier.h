@@ -16,11 +16,11 @@
 #include "analyzer/classify/reader.h"
 #include "analyzer/runtimes/runtimes.h"
 
-/* Whose claim counts; of equal ones, that of the first by file name. */
+/* The precedence of claims; equal ones go to the classifier whose file name is first. */
 enum strength {
 	STRENGTH_TEXT,	  /* contents that read as text */
 	STRENGTH_CHAIN,	  /* a shape that other things may have as well */
-	STRENGTH_RELATED, /* what something certain refers to */
+	STRENGTH_RELATED, /* the target of something certain */
 	STRENGTH_SPAN,	  /* three pointers that agree */
 	STRENGTH_BUFFER,  /* a buffer whose length and end agree */
 	STRENGTH_LINKED,  /* pointers in both directions, counted */
@@ -52,9 +52,8 @@ struct classifier {
 	uint64_t offset; /* in words, at most MOST_OFFSET */
 
 	/*
-	 * Whether match() may claim what this allocation refers to. Unless the classifier walks,
-	 * all other claims are to the subject, what it refers to, or the reference's target. NULL:
-	 * it never does.
+	 * True if match() may claim targets of this allocation. Unless the classifier walks, all
+	 * other claims are for the subject, its targets, or the reference's target. NULL: never.
 	 */
 	bool (*leads_on)(struct reader *reader, struct memory_range range);
 
@@ -81,8 +80,8 @@ struct classifier {
 	bool measures; /* the facts may say how much of it is in use */
 
 	/*
-	 * Whether its owner holds the allocation by the reference at address; iterators and links
-	 * back are others. NULL: any reference is as good.
+	 * True if the reference at address is the one by which the owner holds the allocation,
+	 * unlike iterators and back links. NULL: all references count alike.
 	 */
 	bool (*favors)(struct reader *reader, struct memory_range range, uint64_t owner,
 		       uint64_t address);

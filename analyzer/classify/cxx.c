@@ -4,7 +4,7 @@
 
 #include <elf.h>
 
-/* Whether the last part of the path begins with name. */
+/* True if the last part of the path begins with name. */
 static bool is_called(const char *path, const char *name)
 {
 	const char *last = strrchr(path, '/');
@@ -13,7 +13,7 @@ static bool is_called(const char *path, const char *name)
 	return strncmp(last, name, strlen(name)) == 0;
 }
 
-/* Those of the libraries that are loaded, by their names. */
+/* Find the libraries that are loaded, by their names. */
 static unsigned int find_loaded(const struct program *program)
 {
 	unsigned int found = 0;
@@ -54,7 +54,7 @@ unsigned int cxx_find(const struct image *image, const struct program *program)
 {
 	unsigned int found = find_libraries(image, program);
 
-	/* What libc++ has of words of 4 bytes was never looked at. */
+	/* libc++ with words of 4 bytes is not supported. */
 	return image_word_size(image) == sizeof(uint32_t) ? found & ~(unsigned int)LIBCXX : found;
 }
 
@@ -72,7 +72,7 @@ static uint64_t string_size(const struct reader *reader)
 	return WORDS_BEFORE_TEXT * (uint64_t)reader->word + INLINE_SIZE;
 }
 
-/* Whether there is a 0 at address, as behind the text of a string. */
+/* True if there is a 0 at address, as behind a string's text. */
 static bool ends_at(struct reader *reader, uint64_t address)
 {
 	uint64_t size;
@@ -105,18 +105,18 @@ bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_
 	       reader_fits(reader, body, capacity + 1) && ends_at(reader, body.start + length);
 }
 
-/* Whether eight bytes are all of ASCII, but for control characters. */
+/* True if all eight bytes are ASCII, and no control character except for DEL. */
 static bool is_plain(const uint8_t *bytes)
 {
 	const uint64_t each = 0x0101010101010101, high = 0x80 * each;
 	uint64_t word;
 
 	memcpy(&word, bytes, sizeof(word));
-	/* Of bytes below 0x80, those less than a blank borrow. */
+	/* The subtraction borrows for bytes below a blank; the mask finds those from 0x80 on. */
 	return !((word | (word - ' ' * each)) & high);
 }
 
-/* Whether most of the first characters are such; some may be anything. */
+/* True if most of the first characters are text; a few may be anything. */
 static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 {
 	enum { LOOKED_AT = 64, OTHERS = 8 };

@@ -1,6 +1,6 @@
 /*
- * What is known of C++ without debug information: which standard library the program uses, and
- * where a std::string is.
+ * C++ without debug information: which standard library the program uses, and which bytes are a
+ * std::string.
  */
 #ifndef ANALYZER_CLASSIFY_CXX_H
 #define ANALYZER_CLASSIFY_CXX_H
@@ -27,24 +27,23 @@ struct cxx_string {
 enum { STRING_WORDS = 6 };
 
 /*
- * Whether body, an allocation, is one that a std::string of libstdc++ at address has its text in,
- * if these are the words behind the pointer to it: its length, its capacity, and one that means
- * nothing. C programs keep buffers in the same way: so there must be text, or a capacity as strings
- * grow to.
+ * True if body, an allocation, has the text of a libstdc++ std::string at address. The words behind
+ * the pointer to it are its length, its capacity, and an unused one. C programs have similar
+ * buffers, so there must be text, or a capacity to which strings grow.
  */
 enum { STRING_WORDS_BEHIND = 3 };
 
 bool cxx_is_body(struct reader *reader, uint64_t address, struct memory_range body,
 		 const uint64_t *words);
 
-/* Whether libc++ has this word in a string that has a buffer, for its size. */
+/* True if a libc++ string with a buffer may have this word as its size. */
 bool cxx_is_libcxx_size(uint64_t word);
 
-/* The same for libc++, whose strings say more by themselves. */
+/* The same for libc++, whose strings have more to check. */
 bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
 			uint64_t capacity);
 
-/* Whether body has a text that strings may share, so many words behind its start. */
+/* True if body has a text that strings may share, this many words behind its start. */
 enum { SHARED_TEXT = 3 };
 
 static inline uint64_t cxx_shared_text(const struct reader *reader)
@@ -56,8 +55,8 @@ bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *
 		     uint64_t *ret_capacity);
 
 /*
- * Whether a std::string stands at address, where count words are, at most STRING_WORDS. Short ones
- * of libc++ look like anything, and are not found.
+ * True if a std::string is at address, given count words, at most STRING_WORDS. Short strings of
+ * libc++ look like anything, and are not found.
  */
 bool cxx_string_read(struct reader *reader, uint64_t address, const uint64_t *words, size_t count,
 		     struct cxx_string *ret);

@@ -24,7 +24,7 @@ struct exception {
 
 enum { EXCEPTION_HEADER = 0x80, RETHROWN_MOST = 0x90, MOST_EXCEPTION_USES = 1 << 20 };
 
-/* Whether a block may be one, by its size and first word: hardly any other may. */
+/* True if a block may be an exception, by its size and first word; few others may. */
 static inline bool exception_may_begin(struct memory_range range, uint64_t first)
 {
 	return first <= MOST_EXCEPTION_USES

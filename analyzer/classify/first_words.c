@@ -13,7 +13,7 @@ struct first_words {
 
 enum { RECENT_NUMBERS = 32 };
 
-/* What is needed only until all are read. */
+/* State that is only needed while reading. */
 struct reader {
 	struct signature_reader signatures;
 	const struct identities *identities;
@@ -165,7 +165,7 @@ struct error *first_words_save(const struct first_words *words, struct side_writ
 	return allocation_set_save(&words->identities, writer, SIDE_IDENTITIES);
 }
 
-/* Whether each number is one of a signature; the first stands for none. */
+/* True if each number is that of a signature; the first means none. */
 static bool check_numbers(const struct side_array *signatures, const uint32_t *numbers,
 			  size_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * What an allocation without a signature may be known by: a word near its start that refers to what
- * all of its kind refer to.
+ * A word near the start of an allocation without a signature that tells its kind, because all
+ * allocations of the kind refer to the same thing.
  *
  * Such an identity word points exactly at a vtable, at a function, or at a data object with a name:
  * a table of operations, the type object of an interpreter. It tells the kind, not the place that
@@ -20,8 +20,8 @@
 enum { IDENTITY_BYTES = 64, IDENTITY_WORDS = IDENTITY_BYTES / 8 };
 
 /*
- * Whether words refer to modules at all, by two ranges: modules lie near the program and near the
- * libraries, far apart. That is quick, and does not depend on symbols.
+ * Two ranges to test quickly, without symbols, whether words may refer to modules: modules are near
+ * the program or near the libraries, far apart.
  */
 struct module_bounds {
 	struct memory_range ranges[2];
@@ -38,7 +38,7 @@ static inline bool module_bounds_hold(const struct module_bounds *bounds, uint64
 	       address - ranges[1].start < ranges[1].end - ranges[1].start;
 }
 
-/* The same as below for words of 4 bytes. */
+/* The same for words of 4 bytes. */
 size_t identity_narrow_words_read(struct view *view, struct memory_range range,
 				  uint64_t words[static IDENTITY_WORDS]);
 
@@ -54,7 +54,7 @@ static inline size_t identity_words_read(struct view *view, struct memory_range 
 	return view_read(view, range.start, words, count * sizeof(*words)) ? count : 0;
 }
 
-/* Whether any of the words is within the bounds. */
+/* True if any of the words is within the bounds. */
 static inline bool module_bounds_meet(const struct module_bounds *bounds, const uint64_t *words,
 				      size_t count)
 {
@@ -87,13 +87,15 @@ DEFINE_CLEANUP(identities_destroy, struct identities *)
 bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
 		   struct identity *ret);
 
-/* Whether it may have one, by its words alone: quicker, and for all time. */
+/*
+ * True if it may have an identity, by its words alone: quick, and independent of any other state.
+ */
 bool identity_possible(const struct identities *identities, struct view *view,
 		       struct memory_range range);
 
 /*
- * The same of an object that tells by its header who made it. The identity's address is a number
- * below MOST_MAKERS then, one for each place in a program.
+ * The identity of an object whose header says who allocated it. Its address is then a number below
+ * MOST_MAKERS, one for each place in a program.
  */
 enum { MOST_MAKERS = 1 << 16 };
 

@@ -9,7 +9,7 @@
 
 struct kept_words;
 
-/* Of members, which are borrowed; none is read yet. */
+/* Create it for members, which are borrowed; nothing is read yet. */
 struct error *kept_words_create(const struct bitmap *members, struct memory_account *account,
 				struct kept_words **ret);
 void kept_words_destroy(struct kept_words *words);
@@ -25,7 +25,7 @@ void kept_words_add(struct kept_words *words, allocation_id id, uint64_t word,
 /* The first word of the allocation; false: it is no member. */
 bool kept_words_find(const struct kept_words *words, allocation_id id, uint64_t *ret);
 
-/* Whether the allocation may have an identity, as one that is no member may. */
+/* True if the allocation may have an identity; always true for non-members. */
 bool kept_words_may_have_identity(const struct kept_words *words, allocation_id id);
 
 #endif

@@ -16,8 +16,8 @@ size_t literal_character(const uint8_t *bytes, size_t size);
 const char *literal_find(const struct image *image, uint64_t address, size_t *ret_length);
 
 /*
- * Whether the first bytes of the word are a text of one to three characters and its end, as a short
- * string leaves them in a pointer that was there before.
+ * True if the first bytes of the word are a text of one to three characters and its end, as a short
+ * string leaves in an older pointer.
  */
 bool literal_overwrote(uint64_t word);
 

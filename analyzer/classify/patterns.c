@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* Of few allocations. */
+/* An entry when few allocations are known. */
 struct known {
 	allocation_id id;
 	pattern_number number;
@@ -19,8 +19,9 @@ struct patterns {
 	/* By allocation, or by the number of what is no object for certain, if any is. */
 	ARRAY(pattern_number) numbers; /* items are NULL until they are known */
 	ARRAY(uint64_t) owners;	       /* the same */
-	struct ranks places;	       /* those numbers: others have neither */
-	ARRAY(struct known) few;       /* by id; unused once those of all are known */
+	struct ranks places;	 /* the allocations with a number and an owner, in the order of both
+				    arrays */
+	ARRAY(struct known) few; /* by id; unused once those of all are known */
 };
 
 struct error *patterns_create(const struct scan_input *input, struct patterns **ret)
@@ -73,7 +74,7 @@ static size_t place_count(const struct patterns *patterns)
 					      : allocation_count(patterns->input.index);
 }
 
-/* Whether the allocation has an item in them, and where. */
+/* Find the position of the allocation's item; false if it has none. */
 static bool find_place(const struct patterns *patterns, allocation_id id, size_t *ret)
 {
 	*ret = id;

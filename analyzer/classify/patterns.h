@@ -1,6 +1,6 @@
 /*
- * What allocations without a signature are: buffers and nodes of containers, recognised by the
- * shape of what refers to them.
+ * Kinds of allocations without a signature: buffers and nodes of containers, recognised by the
+ * shape of their referrers.
  *
  * Each kind is a classifier of classifiers/. All of them see each reference to the start of an
  * allocation in one pass over the memory. The result is a byte for each allocation; its owner is
@@ -33,7 +33,7 @@ struct error *patterns_create(const struct scan_input *input, struct patterns **
 struct error *patterns_find(struct patterns *patterns);
 struct error *patterns_find_owners(struct patterns *patterns);
 
-/* Whether patterns are known, and none of them could be measured by owners. */
+/* True if patterns are known and owners could measure none of them. */
 bool patterns_measure_nothing(const struct patterns *patterns);
 
 /*
@@ -45,10 +45,10 @@ bool patterns_can_find_few(const struct patterns *patterns);
 struct error *patterns_find_few(struct patterns *patterns, const allocation_id *ids, size_t count,
 				const struct bitmap *sources);
 
-/* Whether those of the allocation are known. */
+/* True if the patterns of the allocation are known. */
 bool patterns_know(const struct patterns *patterns, allocation_id id);
 
-/* Whether what refers to that source of few is one, too. */
+/* True if referrers to that source belong to the few, too. */
 bool patterns_lead_on(const struct patterns *patterns, struct reader *reader, allocation_id source);
 
 /* The numbers alone are kept in a side file; they refer to nothing else. */
@@ -64,22 +64,24 @@ pattern_number patterns_of(const struct patterns *patterns, allocation_id id);
 /* "LongString"; number is not NO_PATTERN. */
 const char *pattern_name(pattern_number number);
 
-/* Whether it may hold an object whose class, if it is known, says more. */
+/* True if it may hold an object whose class, if known, says more. */
 bool pattern_holds_object(pattern_number number);
 
-/* Whether contents alone make it known: a class or a type says more, and it is no fingerprint. */
+/*
+ * True if contents alone decide the pattern: a class or a type says more, and it is no fingerprint.
+ */
 bool pattern_is_text(pattern_number number);
 
-/* Whether it is what a container has its elements in. */
+/* True if it holds the elements of a container. */
 bool pattern_is_body(pattern_number number);
 
-/* Whether a library has it for itself, whatever the program does. */
+/* True if a library keeps it for itself, whatever the program does. */
 bool pattern_is_reserve(pattern_number number);
 
-/* Whether a type by debug information says more. */
+/* True if a type from debug information says more. */
 bool pattern_is_plain(pattern_number number);
 
-/* Whether it is of objects, or parts of such, of a runtime that gives them no classes. */
+/* True if it is an object, or a part of one, in a runtime without classes. */
 bool pattern_is_object(pattern_number number);
 
 /* The number of that name, or NO_PATTERN. */
@@ -88,7 +90,7 @@ pattern_number pattern_find(const char *name);
 /* The number-th name from 0 on, or NULL at the end. */
 const char *pattern_name_at(size_t number);
 
-/* What is known of an allocation that has a pattern. */
+/* Facts about an allocation with a pattern. */
 struct pattern_facts {
 	const char *role; /* "the body of a std::string" */
 	uint64_t owner;	  /* the address of what it is part of; 0: unknown */
@@ -96,7 +98,7 @@ struct pattern_facts {
 	uint64_t length;
 	bool has_capacity, lacks_length;
 	uint64_t capacity;
-	const char *dead; /* what is outside of [live_start, live_end); NULL: that is unknown */
+	const char *dead; /* name of the part outside of [live_start, live_end); NULL: unknown */
 	uint64_t live_start, live_end; /* offsets; UINT64_MAX: up to the end */
 	bool is_measured;	       /* the above, and: */
 	uint64_t asked;		       /* bytes that the owner asked for; 0: not known */
@@ -120,8 +122,7 @@ bool patterns_tell(const struct patterns *patterns, struct reader *reader, alloc
 struct pattern_extent {
 	uint64_t asked; /* of the allocator; 0: not known */
 	uint64_t spare; /* room for what is not there yet, or not any more */
-	/* What is kept, as offsets; all of it where spare room is in between.
-	 */
+	/* The live part, as offsets; the whole if spare room is in between. */
 	uint64_t live_start, live_end;
 };
 
@@ -133,8 +134,8 @@ bool patterns_measure(const struct patterns *patterns, struct reader *reader, al
 		      struct pattern_extent *ret);
 
 /*
- * Whether the word at that offset of the allocation is a tainted reference: in a part that holds
- * nothing any more, as a vector's spare capacity. *ret_part says which, if it is not NULL.
+ * True if the word at that offset of the allocation is a tainted reference: in a part that is
+ * unused now, such as a vector's spare capacity. *ret_part names the part, if it is not NULL.
  */
 bool patterns_is_tainted(const struct patterns *patterns, allocation_id source, uint64_t offset,
 			 const char **ret_part);

@@ -70,7 +70,7 @@ bool reader_draw_steps(struct reader *reader)
 	return drawn > 0;
 }
 
-/* Whether anything may be known of the allocation, and where. */
+/* Find the allocation's position; false if nothing can be known of it. */
 static bool find_place(const struct reader *reader, allocation_id id, size_t *ret)
 {
 	*ret = id;
@@ -82,7 +82,7 @@ static bool find_place(const struct reader *reader, allocation_id id, size_t *re
 	return true;
 }
 
-/* Of several owners, the one with the lowest address is kept. */
+/* Of several owners, keep the one with the lowest address. */
 static void note_owner(struct reader *reader, size_t number, uint64_t owner)
 {
 	uint64_t *place = &reader->owners[number], before;

@@ -1,5 +1,5 @@
 /*
- * What a classifier is given, and how it reads more memory.
+ * Gives classifiers a reference and access to other memory.
  *
  * A reader remembers where it read last, so each thread has its own. Walks along links take steps,
  * of which there is a budget that readers of several threads share: no dump can make a walk
@@ -22,7 +22,7 @@ enum { MOST_OFFSET = 3 /* words */, VERDICTS = 64, OVERVIEW_BITMAPS = 7 };
 /* Which libraries of C++ there are, whose containers differ. */
 enum cxx_library { LIBSTDCXX = 1, LIBCXX = 2 };
 
-/* Whether a vtable is one of those asked for, remembered. */
+/* Remembers whether a vtable is of a wanted class. */
 struct verdict {
 	uint64_t vtable;
 	bool right;
@@ -56,8 +56,8 @@ struct reader {
 	const struct module *library; /* asked for last: has it operator new? */
 	bool library_has_new;
 	/*
-	 * Where claims go, by allocation: at most one of the first two. Without any, nothing can be
-	 * claimed.
+	 * Arrays for claims, by allocation: at most one of the first two. Without any, claims are
+	 * dropped.
 	 */
 	const struct few_claims *few; /* of these alone, by id; NULL: of all, as follows */
 	uint64_t *claims;	      /* see reader_take_claims() */
@@ -79,7 +79,7 @@ struct reference {
 	uint64_t address;	    /* where it stands */
 	const uint8_t *bytes;	    /* the same, in the dump */
 	unsigned int word;	    /* bytes of one: 8, or 4 */
-	struct memory_range holder; /* what is in the dump around it in a row */
+	struct memory_range holder; /* the contiguous memory around it in the dump */
 	allocation_id source;	    /* NO_ALLOCATION: the holder is a root */
 	allocation_id target;
 	struct memory_range range; /* of the target */
@@ -97,8 +97,7 @@ struct subject {
 enum { MOST_CHAINED = 96 + 16 };
 
 /*
- * What the pass has found out about references to the starts of allocations, of those that may be
- * chained.
+ * Facts that the pass has found about references to the starts of allocations that may be chained.
  */
 struct overview {
 	const struct program *program;
@@ -110,7 +109,7 @@ struct overview {
 			struct bitmap held;    /* by anything but an allocation like itself */
 			struct bitmap foreign; /* chains of libraries without C++ */
 			struct bitmap walked;  /* for walks along chains; empty at first */
-			struct bitmap noted;   /* those that may be a std::list */
+			struct bitmap noted;   /* those that may be in a std::list */
 			struct bitmap ringed;  /* for walks around rings; empty at first */
 		};
 		struct bitmap all[OVERVIEW_BITMAPS];
@@ -146,7 +145,7 @@ static inline bool reader_words(struct reader *reader, uint64_t address, unsigne
 /* The used allocation that starts at address, or NO_ALLOCATION. */
 allocation_id reader_start(struct reader *reader, uint64_t address, struct memory_range *ret);
 
-/* Whether address is in a module, or right behind it in its data. */
+/* True if address is in a module, or right behind it in its data. */
 bool reader_in_module(const struct reader *reader, uint64_t address);
 
 /* Draw steps from the budget, unless it is empty or the user interrupts. */
@@ -164,7 +163,7 @@ static inline bool reader_step(struct reader *reader)
 /* The classifier knows the allocation, which belongs to what is at owner; 0: that is not known. */
 void reader_claim(struct reader *reader, allocation_id id, uint64_t owner);
 
-/* Whether the allocation is the classifier's, by the claims so far. */
+/* True if the classifier has the strongest claim to the allocation so far. */
 bool reader_has_claim(const struct reader *reader, allocation_id id);
 
 /* The owner that is known so far; 0: none, or owners are not looked for. */
@@ -201,8 +200,8 @@ static inline bool reference_words(const struct reference *reference, int first,
 }
 
 /*
- * Of the words of that size that mask names, those which may is true of: see suspect() of
- * classifier.h. It is here so that may becomes part of the loop, made for one size.
+ * Select the words of that size, among those in mask, for which may is true: see suspect() of
+ * classifier.h. It is inline so that the compiler makes a loop for may and one size.
  */
 static inline __attribute__((always_inline)) uint64_t references_filter_sized(
 	const struct reader *reader, const struct reference *first, uint64_t mask,
@@ -233,7 +232,7 @@ static inline __attribute__((always_inline)) uint64_t references_filter(
 	return references_filter_sized(reader, first, mask, sizeof(uint32_t), may);
 }
 
-/* Whether the allocation was made for wanted bytes, as its allocator rounds. */
+/* True if the allocation was made for wanted bytes, given its allocator's rounding. */
 static inline bool reader_fits(const struct reader *reader, struct memory_range range,
 			       uint64_t wanted)
 {

@@ -182,7 +182,7 @@ enum {
 
 struct kept_source {
 	allocation_id id;
-	struct bitmap sound; /* what it refers to */
+	struct bitmap sound; /* targets of its sound references */
 };
 
 struct taint_memory {

@@ -1,6 +1,6 @@
 /*
- * What a reference between two allocations is worth, by where it stands in the one and what the
- * other one is.
+ * Judges a reference between two allocations by its place in the source and by the kind of the
+ * target.
  *
  * It is tainted if it stands in a part that holds nothing any more: spare room of a vector, what a
  * short string does not use of its buffer. It is favored unless it leads into part of a container,
@@ -30,7 +30,7 @@ void reference_judge_set_source(struct reference_judge *judge, allocation_id sou
 /* The word at that offset of the source; NULL if it is not tainted. */
 const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset);
 
-/* The same leads to target. The patterns know the owners. */
+/* The same for a reference to target. The patterns must know the owners. */
 bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allocation_id target);
 
 /*
@@ -39,7 +39,7 @@ bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allo
  */
 const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target);
 
-/* Whether any word of the source that may be a reference is tainted. */
+/* True if any word of the source that may be a reference is tainted. */
 bool reference_judge_finds_taint(struct reference_judge *judge);
 
 /*

@@ -12,7 +12,7 @@ enum {
 	MOST_BASES = 256,      /* of one class */
 	MOST_ANCESTORS = 4096, /* visited for a class */
 	DEEPEST_BASE = 64,
-	/* What looking at a type, but its name, costs of the budget. */
+	/* Budget for reading a type, without its name. */
 	TYPE_COST = 64,
 };
 
@@ -84,7 +84,7 @@ static char *read_name(const struct image *image, uint64_t type, struct budget *
 	return strndup(name, length);
 }
 
-/* Whether the type has that name; true also if its name is not at hand. */
+/* True if the type has that name, or if its name cannot be read. */
 static bool may_be_named(const struct image *image, uint64_t type, const char *wanted,
 			 struct budget *budget)
 {
@@ -156,7 +156,7 @@ uint64_t rtti_type(const struct image *image, uint64_t vtable, struct budget *bu
 	if (!read_type(image, vtable, &type) || type == 0 ||
 	    !read_word(image, vtable - word_at(image, 2), &word))
 		return 0;
-	/* That of a vtable for a base inside of the object is negative. */
+	/* The offset is negative in a vtable for a base inside of the object. */
 	offset_to_top = image_word_size(image) == sizeof(int32_t) ? (int32_t)word : (int64_t)word;
 	if (offset_to_top > 0 || offset_to_top < -LARGEST_OBJECT ||
 	    offset_to_top % (int)image_word_size(image) != 0)

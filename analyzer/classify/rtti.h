@@ -35,7 +35,7 @@
 /* The address of the type_info of the vtable's class; 0: it is no vtable. */
 uint64_t rtti_type(const struct image *image, uint64_t vtable, struct budget *budget);
 
-/* Whether that is the type_info of a class. */
+/* True if it is the type_info of a class. */
 bool rtti_is_class(const struct image *image, uint64_t type, struct budget *budget);
 
 /* Its mangled name, to be freed; NULL: not in the dump, nor in a binary. */

@@ -31,7 +31,7 @@ struct row {
 
 struct scanner {
 	struct reader reader;
-	struct view sources; /* what is scanned; readers jump */
+	struct view sources; /* the memory being scanned, in order; readers jump */
 	struct row row;
 	struct reference references[MOST_ADDRESSES];
 	uint64_t words[MOST_ADDRESSES];
@@ -48,7 +48,7 @@ struct matchers {
 	uint64_t (*suspects[MOST_MATCHERS])(const struct reader *reader,
 					    const struct reference *first, uint64_t mask);
 	size_t count;
-	uint64_t at[OFFSETS]; /* those that care for that offset */
+	uint64_t at[OFFSETS]; /* classifiers for that offset */
 };
 
 struct scan {
@@ -97,7 +97,7 @@ static void add_matcher(struct matchers *matchers, uint8_t number)
 	matchers->numbers[matchers->count++] = number;
 }
 
-/* Whether the classifier may find anything in this program. */
+/* True if the classifier may find anything in this program. */
 static bool is_meant(const struct scan_input *input, const struct classifier *classifier)
 {
 	const struct runtime *runtime = classifier->runtime;
@@ -185,7 +185,7 @@ static void choose_classifiers(struct scan *scan)
 	}
 }
 
-/* Whether the holder is an allocation that begins by a link to its like. */
+/* True if the holder is an allocation that begins with a link to one of its own size. */
 static bool is_inner_link(const struct reference *reference)
 {
 	uint64_t target = range_size(reference->range);
@@ -286,7 +286,7 @@ static uint64_t find_suspects(const struct scan *scan, struct scanner *scanner,
 	for (size_t i = 0; i < matchers->count; i++) {
 		uint64_t bits = mask;
 
-		/* Those of one container stand beside each other, and suspect the same. */
+		/* Classifiers of one container are neighbours and suspect the same words. */
 		if (i > 0 && matchers->suspects[i] == matchers->suspects[i - 1])
 			bits = scanner->suspected[i - 1];
 		else if (matchers->suspects[i])
@@ -491,7 +491,7 @@ static void scan_part(struct scan *scan, struct scanner *scanner, allocation_id 
 static void scan_run(struct scan *scan, struct scanner *scanner, const struct work_chunk *chunk,
 		     uint64_t *ret_bytes)
 {
-	/* Where sources are few, the next one is far beyond the chunk. */
+	/* With few sources, the next one may be far beyond the chunk. */
 	struct bitmap sources = *scan->sources;
 
 	if (chunk->end < sources.count)
@@ -541,7 +541,7 @@ static uint64_t most_steps(const struct scan *scan)
 	       PIECE;
 }
 
-/* Of allocations, or of a piece of a root. */
+/* Scan a chunk of allocations, or a piece of a root. */
 static struct error *scan_chunk(void *data, size_t turn, unsigned int thread)
 {
 	struct scan *scan = data;
@@ -602,7 +602,7 @@ static size_t cut_roots(const struct scan *scan, struct piece *pieces)
 	return count;
 }
 
-/* Where most may be, a filter would be in vain. */
+/* If most allocations may be chained, a filter would not pay. */
 static struct error *find_chained(struct scan *scan)
 {
 	const struct allocation_index *index = scan->input->index;

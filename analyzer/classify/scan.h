@@ -26,7 +26,7 @@ struct scan_input {
 	unsigned int cxx; /* enum cxx_library; patterns_create() finds it */
 };
 
-/* What a pass fills in, by allocation. */
+/* The result of a pass, by allocation. */
 enum scan_aim {
 	SCAN_PATTERNS,
 	SCAN_OWNERS,	  /* patterns are known */
@@ -43,10 +43,13 @@ struct scan_task {
 	const struct ranks *places;   /* both by the number here instead; or NULL */
 };
 
-/* Whether only an allocation, what refers to it and what scan_leads_on() has may claim it. */
+/*
+ * True if claims for an allocation come only from itself, its referrers, and those of
+ * scan_leads_on().
+ */
 bool scan_is_local(const struct scan_input *input);
 
-/* Whether what refers to the allocation may claim what this refers to. */
+/* True if referrers to the allocation may claim its targets. */
 bool scan_leads_on(const struct scan_input *input, struct reader *reader, allocation_id id);
 
 struct error *scan_memory(const struct scan_input *input, const struct scan_task *task);

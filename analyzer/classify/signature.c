@@ -11,7 +11,7 @@
 
 enum {
 	WORD = sizeof(uint64_t),
-	/* What refers to something does so early. */
+	/* Data with references has one near its start. */
 	SEARCHED = 64 * WORD,
 	SEARCHED_UNNAMED = 4 * WORD,
 	CODE_ALIGNMENT = 16,
@@ -65,7 +65,7 @@ void signature_judge_destroy(struct signature_judge *judge)
 	free(judge);
 }
 
-/* Whether one of the words from start on is an address in a module. */
+/* True if one of the words from start on is an address in a module. */
 static bool refers(const struct signature_judge *judge, uint64_t start, uint64_t size)
 {
 	const unsigned int width = image_word_size(judge->input.image);
@@ -279,7 +279,9 @@ static const struct known_signature *know_word(struct signature_reader *reader, 
 	return known;
 }
 
-/* What throw made has no vtable, and begins with a count, or the address of what is thrown again.
+/*
+ * An exception has no vtable: it begins with a count, or with the address of the exception that is
+ * thrown again.
  */
 static uint64_t exception_signature(struct signature_reader *reader, struct memory_range range,
 				    uint64_t word)
@@ -294,7 +296,7 @@ static uint64_t exception_signature(struct signature_reader *reader, struct memo
 			      exception.is_rethrown ? MARK_RETHROWN : MARK_EXCEPTION);
 }
 
-/* Of a control block without an object in it, or whose object is destroyed. */
+/* The signature of a control block without an object in it, or with a destroyed object. */
 static uint64_t control_block_signature(struct signature_reader *reader, uint64_t vtable,
 					uint64_t start)
 {
@@ -343,7 +345,7 @@ bool signature_tell_counts(struct signature_reader *reader, struct memory_range 
 	return true;
 }
 
-/* Whether an object may begin with it, not a subobject behind its start. */
+/* True if an object may begin with the vtable, rather than a subobject behind its start. */
 static bool is_whole(struct signature_reader *reader, uint64_t word)
 {
 	uint64_t to_top;
@@ -355,9 +357,9 @@ static bool is_whole(struct signature_reader *reader, uint64_t word)
 }
 
 /*
- * Whether the block, which begins with an object of that class, holds others that no object can be
- * made of: twice its own class; or two classes, if blocks of this size begin with so many that it
- * is none's.
+ * True if the block, which begins with an object of that class, holds several objects that cannot
+ * be parts of one: its own class twice; or two classes, if blocks of this size begin with so many
+ * that the size belongs to none.
  */
 static bool is_slab(struct signature_reader *reader, uint64_t vtable, uint64_t start, uint64_t size)
 {

@@ -17,7 +17,7 @@
 #include "analyzer/image/view.h"
 
 /*
- * Whether the address in an object's first word tells what the object is.
+ * Decides whether the address in an object's first word tells what the object is.
  *
  * A vtable does, a function, and data with a name, or that refers to something, as tables of
  * functions and descriptions of types do; a string of the program tells a little. What points into
@@ -45,7 +45,7 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 void signature_judge_destroy(struct signature_judge *judge);
 DEFINE_CLEANUP(signature_judge_destroy, struct signature_judge *)
 
-/* Whether blocks of that size begin with objects of several classes. */
+/* True if blocks of that size begin with objects of several classes. */
 bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size);
 
 /* Each address is judged once. Not for several threads at a time. */
@@ -57,7 +57,7 @@ bool signature_judge_accepts(struct signature_judge *judge, uint64_t word);
  */
 enum { KNOWN_SIGNATURES = 8 };
 
-/* What is known of a first word. */
+/* Facts about a first word. */
 struct known_signature {
 	uint64_t word;	 /* 0: none */
 	uint32_t object; /* as classes_control_block() has it */
@@ -76,18 +76,17 @@ struct signature_reader {
 	struct known_signature known[KNOWN_SIGNATURES];
 };
 
-/* Where the object in the allocation at start begins: a header may precede it.
- */
+/* The start of the object in the allocation at start: a header may precede it. */
 uint64_t signature_object(const struct signature_reader *reader, allocation_id id, uint64_t start);
 
 /*
- * What may be the signature of the allocation, which has that range: by memory alone, not by what
- * symbols say; 0: nothing.
+ * The possible signature of the allocation with that range, by memory alone, not by symbols; 0:
+ * none.
  */
 uint64_t signature_candidate(struct signature_reader *reader, allocation_id id,
 			     struct memory_range range);
 
-/* Whether the candidate, which is not 0, is one. */
+/* True if the candidate, which is not 0, is a signature. */
 bool signature_is_right(const struct signature_reader *reader, uint64_t candidate);
 
 /* "an exception: use count 1", if C++ counts what holds the allocation, which has that range. */

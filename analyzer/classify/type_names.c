@@ -70,7 +70,7 @@ static const struct character {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-/* What is left of the name, and its short form so far. */
+/* The rest of the name, and its short form so far. */
 struct shortener {
 	const char *text;
 	char *output; /* zero at its end only when done */
@@ -92,7 +92,7 @@ static bool is_name_letter(char letter)
 	return isalnum(byte) || letter == '_' || letter == '$' || byte >= 0x80;
 }
 
-/* Where the qualified name begins that the output ends with. */
+/* The start of the qualified name at the end of the output. */
 static size_t name_start(const struct shortener *shortener)
 {
 	size_t start = shortener->length;
@@ -161,7 +161,7 @@ static size_t argument_start(const struct arguments *arguments, size_t number)
 	return number ? arguments->end[number - 1] + 2 : arguments->start;
 }
 
-/* Whether the output from start to end is pattern, A and B filled in. */
+/* True if the output from start to end is pattern, with A and B filled in. */
 static bool is_default(const struct shortener *shortener, const struct arguments *arguments,
 		       size_t number, const char *pattern)
 {
@@ -269,7 +269,7 @@ static bool take_arguments(struct shortener *shortener, unsigned int depth)
 		if (more)
 			put(shortener, ", ", 2);
 	} while (more);
-	/* Of so many arguments, none is left out. */
+	/* With this many arguments, leave out none. */
 	if (arguments.count > KNOWN_ARGUMENTS)
 		put(shortener, ">", 1);
 	else
@@ -277,7 +277,7 @@ static bool take_arguments(struct shortener *shortener, unsigned int depth)
 	return true;
 }
 
-/* What stands in brackets other than a template's, up to the closing one. */
+/* Copy brackets other than a template's, up to the closing one. */
 static bool take_brackets(struct shortener *shortener, unsigned int depth)
 {
 	char closing = *shortener->text == '(' ? ')' : *shortener->text == '[' ? ']' : '}';

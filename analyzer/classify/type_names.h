@@ -34,12 +34,12 @@ enum {
 };
 
 /*
- * Where the object begins that std::make_shared() put into the control block of that class; 0: it
+ * The offset of the object that std::make_shared() put into the control block of that class; 0: it
  * holds none, or one of no class. The name is as in a type_info, with or without the * in front.
  */
 uint32_t control_block_object(const char *mangled);
 
-/* What is shared, by the class's readable name, to be freed; NULL: no idea. */
+/* The shared type, by the control block's readable name, to be freed; NULL: unknown. */
 char *control_block_shared(const char *full);
 
 #endif

@@ -102,7 +102,7 @@ static bool read_libcxx(struct reader *reader, uint64_t address, struct memory_r
 	return words[4] + words[5] <= (words[2] - words[1]) / 8 * 4096;
 }
 
-/* Whether a deque is at address whose map is the allocation, checked against itself. */
+/* Read a deque at address whose map is the allocation; true if its fields are consistent. */
 static bool read_deque(struct reader *reader, uint64_t address, struct memory_range map,
 		       struct deque *ret)
 {
@@ -121,7 +121,7 @@ static bool is_in_map(const struct reader *reader, const uint64_t *words, uint64
 	return node - words[0] < reader->word * words[1];
 }
 
-/* Whether the words agree with each other. */
+/* True if the words are consistent with a deque. */
 static bool may_be_deque(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t words[WORDS];

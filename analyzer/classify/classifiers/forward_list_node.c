@@ -18,7 +18,7 @@ static bool is_like(struct memory_range range, uint64_t size)
 	return range_size(range) + 16 - size <= 32;
 }
 
-/* Whether a second link leads to the like of a node. */
+/* True if a second link leads to an allocation like a node. */
 static bool has_second(struct reader *reader, uint64_t second, uint64_t size)
 {
 	struct memory_range range, other;
@@ -93,8 +93,8 @@ static bool starts_chain(struct reader *reader, allocation_id id)
 }
 
 /*
- * Whether address is in the data of a library that allocates nothing as C++ does: it needs no
- * operator new.
+ * True if address is in the data of a library that cannot allocate as C++ does, because it does not
+ * import operator new.
  */
 static bool is_in_c_library(struct reader *reader, uint64_t address)
 {
@@ -122,7 +122,7 @@ static bool may_be_chained(const struct reader *reader, const struct reference *
 
 DEFINE_SUSPECT(suspect, may_be_chained)
 
-/* Who refers to it is its owner if it proves to be a chain's. */
+/* The referrer becomes the owner if it proves to be part of a chain. */
 static void match(struct reader *reader, const struct reference *reference)
 {
 	if (reference->source == NO_ALLOCATION && reader_in_module(reader, reference->address) &&

@@ -1,5 +1,5 @@
 /*
- * What functions of glibc allocate: a FILE and its buffer, lines read, directories, obstacks, names
+ * Allocations of glibc's functions: a FILE and its buffer, lines read, directories, obstacks, names
  * of locales.
  */
 #include "analyzer/classify/classifier.h"
@@ -256,7 +256,7 @@ static bool names_its_end(struct reader *reader, struct memory_range range, uint
 {
 	struct memory_range next;
 
-	/* Where blocks follow each other, it may be a link of a list of free ones to the next. */
+	/* In adjacent blocks, it may be the link of a free list to the next block. */
 	return limit > range.start && reader_fits(reader, range, limit - range.start) &&
 	       reader_start(reader, limit, &next) == NO_ALLOCATION;
 }

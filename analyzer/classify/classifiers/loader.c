@@ -1,5 +1,5 @@
 /*
- * What the dynamic loader keeps of libraries that were loaded later.
+ * The dynamic loader's data about libraries that were loaded later.
  *
  * glibc, include/link.h; real is the link map itself:
  *
@@ -14,7 +14,7 @@ struct link_map {
 	uint64_t address, name, dynamic, next, previous, real;
 };
 
-/* Whether an allocation, of which size bytes are at hand, is a struct link_map. */
+/* True if an allocation, with size bytes readable, is a struct link_map. */
 static inline __attribute__((always_inline)) bool is_link_map(const struct reader *reader,
 							      struct memory_range range,
 							      const uint8_t *bytes, uint64_t size)
@@ -50,7 +50,10 @@ const struct classifier classifier_link_map = {
 	.least_size = NARROW_LEAST_SIZE,
 };
 
-/* Whether a link map refers to it: names, lists of dependencies and of scopes, versions. */
+/*
+ * True if the referrer is a link map: it refers to names, lists of dependencies and of scopes, and
+ * versions.
+ */
 static bool is_of_link_map(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t before = reference->address - reference->holder.start;

@@ -81,7 +81,7 @@ static void claim_all(struct reader *reader, const struct tree *tree)
 	}
 }
 
-/* Whether the root is black and the container's, as its ends are the tree's. */
+/* True if the root is black and points back to the container, whose ends are the tree's. */
 static bool is_tree(struct reader *reader, const struct tree *tree, uint64_t leftmost,
 		    uint64_t rightmost)
 {
@@ -165,7 +165,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	facts->owner -= reader->word;
 }
 
-/* Whether the reference is one of its parent's links down to it. */
+/* True if the reference is the parent's link down to the node. */
 static bool is_link_down(struct reader *reader, const struct layout *layout, uint64_t node,
 			 uint64_t owner, uint64_t address)
 {

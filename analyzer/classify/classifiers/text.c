@@ -25,8 +25,8 @@ static bool is_ascii_letter(uint8_t byte)
 }
 
 /*
- * Whether a letter of ASCII stands beside one of Greek, Cyrillic, Hebrew or Arabic, as in the
- * repeating digits of a fraction that happen to be valid UTF-8.
+ * True if an ASCII letter is next to a Greek, Cyrillic, Hebrew or Arabic one, as when the repeating
+ * digits of a fraction happen to be valid UTF-8.
  */
 static bool mixes_scripts(const uint8_t *bytes, uint64_t length)
 {
@@ -41,8 +41,8 @@ static bool mixes_scripts(const uint8_t *bytes, uint64_t length)
 }
 
 /*
- * Whether nothing but zeros and text stands at offset: rows of letters, or a few behind another
- * text's end. A few between zeros are numbers.
+ * True if the bytes from offset on are only zeros and text: many letters in a row, or a few behind
+ * another text's end. A few between zeros are numbers.
  */
 static bool is_plain(const struct subject *subject, uint64_t offset, uint64_t end)
 {
@@ -60,7 +60,7 @@ static bool is_plain(const struct subject *subject, uint64_t offset, uint64_t en
 	return true;
 }
 
-/* Whether the words behind the end of the text are plain, or links of the allocator. */
+/* True if the words behind the end of the text are plain, or stale links of the allocator. */
 static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64_t size,
 			  unsigned int stale, unsigned int word)
 {
@@ -68,7 +68,7 @@ static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64
 
 	while (offset < size && offset / word < STALE_WORDS && stale >> offset / word & 1)
 		offset += word;
-	/* What a free block has at its end, its size with its header. */
+	/* A free block has its size, including its header, at its end. */
 	if (offset + word <= size && size == range_size(subject->range) && size % word == 0 &&
 	    load_word(subject->bytes + size - word, word) == size + word)
 		size -= word;

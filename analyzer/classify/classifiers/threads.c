@@ -1,6 +1,6 @@
 /*
- * What threads of the C library have in the heap: the vector of their thread-local storage, blocks
- * of variables in it, and malloc's cache.
+ * The C library's memory for threads: the vector of thread-local storage, the blocks of variables
+ * that it points to, and malloc's cache.
  *
  * glibc, nptl/pthreadP.h and tls.h: a thread control block begins with its own address, that of the
  * vector, and its own again; or, where variables are above it, with that of the vector and a zero,
@@ -26,7 +26,7 @@ static uint64_t block_of(const struct reader *reader, const struct reference *re
 	return reference->address - (uint64_t)reader->image->arch->pthread.dtv;
 }
 
-/* Whether a thread control block refers to its vector here. */
+/* True if a thread control block refers to its vector here. */
 static bool is_vector_reference(const struct reader *reader, const struct reference *reference)
 {
 	const struct arch *arch = reader->image->arch;
@@ -44,7 +44,7 @@ static bool is_vector_reference(const struct reader *reader, const struct refere
 
 DEFINE_SUSPECT(suspect_vector, is_vector_reference)
 
-/* Whether the allocation begins with a length for which it has room. */
+/* True if the allocation begins with a length for which it has room. */
 static bool has_length(struct reader *reader, struct memory_range range)
 {
 	uint64_t length;
@@ -155,14 +155,14 @@ const struct classifier classifier_thread_local_block = {
 enum { MOST_BINS = 76, MOST_VARIABLES = 0x2000 };
 
 static const struct layout {
-	uint64_t size; /* what malloc makes of it */
+	uint64_t size; /* after malloc's rounding */
 	unsigned int bins, counter_size;
 	bool counts;
 } layouts[] = {
 	{ 0x288, 64, 2, true },
 	{ 0x2f8, 76, 2, false },
 	{ 0x248, 64, 1, true },
-	/* Of words of 4 bytes. */
+	/* For words of 4 bytes. */
 	{ 0x18c, 64, 2, true },
 	{ 0x1cc, 76, 2, false },
 	{ 0x14c, 64, 1, true },

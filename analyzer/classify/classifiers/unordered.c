@@ -37,7 +37,10 @@ static bool is_load(uint64_t word, float *ret)
 	return isfinite(*ret) && *ret >= 0.01F && *ret <= 1000;
 }
 
-/* Whether a bucket points at the table's link to the first node; without nodes all are empty. */
+/*
+ * True if a bucket points at the table's link to the first node, or all are empty and there are no
+ * nodes.
+ */
 static bool are_buckets(struct reader *reader, const struct hash_table *table)
 {
 	uint64_t word, link = table->address + 2 * (uint64_t)reader->word;
@@ -52,7 +55,7 @@ static bool are_buckets(struct reader *reader, const struct hash_table *table)
 	return table->first == 0;
 }
 
-/* Whether the words, from its pointer to its buckets on, may be a table's. */
+/* True if the words from the pointer to the buckets on may be a table's. */
 static bool are_common(const struct reader *reader, const uint64_t *words, float *ret_load)
 {
 	return words[1] > 0 && words[1] <= UINT64_MAX / 8 &&

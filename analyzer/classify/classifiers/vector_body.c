@@ -1,7 +1,7 @@
 #include "analyzer/classify/classifier.h"
 
 /*
- * The same in libstdc++ and libc++: three pointers.
+ * True for a vector of libstdc++ or libc++: three pointers.
  *
  *	| begin | end | end of capacity |
  *
@@ -27,7 +27,7 @@ static bool is_bits(const struct reader *reader, const struct memory_range *rang
 	       is_span(reader, range, words[1], words[3]);
 }
 
-/* Whether the three may be pointers into one allocation. */
+/* True if the three may be pointers into one allocation. */
 static bool are_ordered(const struct reader *reader, uint64_t begin, uint64_t end,
 			uint64_t capacity_end)
 {
@@ -61,7 +61,7 @@ static void match(struct reader *reader, const struct reference *reference)
 		reader_claim(reader, reference->target, reference->address);
 }
 
-/* Where the elements and the capacity end. */
+/* Read the ends of the elements and of the capacity. */
 static bool read_ends(struct reader *reader, struct memory_range range, uint64_t owner,
 		      uint64_t *ret_end, uint64_t *ret_capacity_end)
 {
