@@ -1,5 +1,5 @@
 /*
- * What viewers of other tools open: the contract of a format.
+ * Files for the viewers of other tools: the contract of a format.
  *
  * Each file of formats/ defines one struct export_format; the build collects them. A format writes
  * what it needs of the ownership tree (owners.h), mostly as frames (frames.h). Contents of memory
@@ -13,7 +13,7 @@
 #include "analyzer/owners/owners.h"
 #include "analyzer/report/writer.h"
 
-/* What a picture of boxes and arrows shows. */
+/* The contents of a graph. */
 enum export_graph {
 	GRAPH_KINDS,	  /* the ownership tree */
 	GRAPH_DOMINATORS, /* allocations, and which one dominates them */
@@ -21,13 +21,13 @@ enum export_graph {
 	GRAPHS
 };
 
-/* What is exported; all borrowed. */
+/* The memory to export; all borrowed. */
 struct export
 {
 	struct analysis *analysis;
 	const struct bitmap *members;
 	const struct owners *owners; /* NULL: the format lists members */
-	enum owner_measure measure;  /* what formats with one measure show */
+	enum owner_measure measure;  /* the measure for formats with only one */
 	enum export_graph graph;     /* of pictures */
 	uint64_t limit;		     /* of frames, or what the format is made of */
 	bool no_content;   /* of memory is to be written; only lists of members have any */
@@ -36,7 +36,7 @@ struct export
 
 struct export_format {
 	const char *name;
-	const char *summary; /* what opens it, for help */
+	const char *summary; /* the viewers, for help */
 	bool is_binary;
 	bool lists_members;
 	uint64_t limit; /* unless the user gives one */

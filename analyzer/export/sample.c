@@ -46,7 +46,7 @@ void sample_deinit(struct sample *sample)
 	array_release(&sample->edges);
 }
 
-/* Whether the measure counts the allocation; held: a member dominates it. */
+/* True if the measure counts the allocation; held: a member dominates it. */
 static bool is_measured(const struct sampler *sampler, allocation_id id, bool held)
 {
 	const struct export *export = sampler->export;
@@ -264,7 +264,7 @@ static struct error *add_position(struct sampler *sampler, size_t position)
 				  : NULL;
 }
 
-/* What the roots and the heap retain: all that is below. */
+/* Add up the retained bytes of roots and the heap from those below. */
 static void add_up_roots(struct sample *sample)
 {
 	for (size_t i = sample->objects.count; i-- > 1;) {

@@ -23,7 +23,7 @@ enum object_kind { OBJECT_HEAP, OBJECT_ROOT, OBJECT_ALLOCATION, OBJECT_OTHERS };
 
 struct object {
 	enum object_kind kind;
-	uint32_t parent; /* what dominates it; the heap: itself */
+	uint32_t parent; /* its immediate dominator; the heap: itself */
 	uint32_t name;	 /* in the owners' */
 	allocation_id id;
 	uint64_t count, bytes; /* of it alone, or of all others that it stands for */

@@ -1,6 +1,6 @@
 /*
- * What ObjectSpace.dump_all writes, a line of JSON for each object of Ruby, for heapy, sheap, jq
- * and other tools that read it (ext/objspace/objspace_dump.c).
+ * Writes ObjectSpace.dump_all's format, a line of JSON for each object of Ruby, for heapy, sheap,
+ * jq and other tools that read it (ext/objspace/objspace_dump.c).
  *
  *	{"type":"ROOT", "root":"vm", "references":["0x7f...", ...]}
  *	{"address":"0x7f...", "type":"STRING", "class":"0x7f...", "embedded":true, "bytesize":5,
@@ -22,7 +22,7 @@ enum {
 	WORD = 8,
 	CLASS = 8,
 	CONTENTS = 16,
-	/* Of flags. */
+	/* Bits of an object's flags. */
 	OLD_1 = 1 << 5,
 	OLD_2 = 1 << 6,
 	FROZEN = 1 << 11,
@@ -40,7 +40,7 @@ struct dumping {
 	struct view view;
 	struct ruby_references references;
 	struct ruby_traces traces;
-	bool has_two_bits; /* what is old has both, up to 3.2 */
+	bool has_two_bits; /* up to 3.2, old objects have both bits */
 };
 
 /* An object at hand. */
@@ -124,7 +124,7 @@ enum {
 	BROKEN = 3
 };
 
-/* Of a text in UTF-8, as far as JSON can hold it. */
+/* Write a text in UTF-8, if JSON can hold it. */
 static void write_value(struct dumping *dumping, uint64_t address, uint64_t encoding)
 {
 	char text[MOST_TEXT + 1];
@@ -280,7 +280,7 @@ static void write_of_type(struct dumping *dumping, const struct dumped *object)
 		write[object->type](dumping, object);
 }
 
-/* Where the object was made, if the program remembers. */
+/* Write where the object was allocated, if the program traces that. */
 static void write_trace(struct dumping *dumping, const struct dumped *object)
 {
 	char method[RUBY_MOST_NAME + 1];
@@ -380,7 +380,7 @@ static struct error *write_roots(struct dumping *dumping)
 	return NULL;
 }
 
-/* Whether any object has the upper one of two bits for its age. */
+/* True if any object has the upper one of two bits for its age. */
 static bool find_two_bits(struct dumping *dumping)
 {
 	const struct ruby *ruby = dumping->ruby;

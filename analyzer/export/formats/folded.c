@@ -6,7 +6,7 @@
 #include "analyzer/export/export.h"
 #include "analyzer/owners/frames.h"
 
-/* What separates names must not be in them. */
+/* Replace the separator of names. */
 static void write_name(struct writer *writer, const char *text)
 {
 	for (; *text; text++)

@@ -34,7 +34,7 @@ static void write_row(struct writer *writer, bool is_first, const uint64_t *numb
 	}
 }
 
-/* What others stand for has a name of its own: behind those of the owners, in order. */
+/* Nodes that stand for several have names of their own, behind those of the owners, in order. */
 static void write_nodes(const struct sample *sample, struct writer *writer)
 {
 	uint64_t others = FIRST_TEXT + sample->export->owners->names.list.count;

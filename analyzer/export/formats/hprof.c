@@ -24,7 +24,7 @@ enum { DUMP_STICKY_CLASS = 0x05, DUMP_CLASS = 0x20, DUMP_INSTANCE, DUMP_OBJECTS,
 enum { TYPE_OBJECT = 2, TYPE_BYTE = 8, TYPE_LONG = 11 };
 enum { ID_SIZE = 8, TRACE = 1, SEGMENT_SIZE = 1 << 20 };
 
-/* Of a viewer's sizes: an instance, and an array of 8-byte ids or of bytes. */
+/* Sizes in viewers: of an instance, and of an array of 8-byte ids or of bytes. */
 enum { INSTANCE_SIZE = 16 + 5 * 8, ARRAY_SIZE = 24 };
 
 static const uint64_t MOST_ZEROS = UINT64_C(1) << 28;
@@ -327,7 +327,7 @@ static struct error *write_names(struct dump *dump)
 
 static void write_kinds(struct dump *dump)
 {
-	/* Those of roots are written with what they hold. */
+	/* Classes of roots are written elsewhere, along with the roots' references. */
 	array_for_each(object, &dump->sample.objects)
 		if (object->kind < OBJECT_ALLOCATION)
 			dump->is_class.items[object->name] = false;

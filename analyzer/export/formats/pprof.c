@@ -255,7 +255,7 @@ static void write_cell(struct profile *profile, const struct cell *cell)
 	protobuf_message(&profile->out, PROFILE_SAMPLE, &sample);
 }
 
-/* What a frame retains beyond its members. */
+/* Write the bytes that a frame retains beyond its members. */
 static void write_retained(struct profile *profile, uint32_t number)
 {
 	const struct owner_amount *own = profile->frames.list.items[number].own;
@@ -291,7 +291,7 @@ static struct error *count_member(struct profile *profile, allocation_id id, uin
 				  arena_number arena)
 {
 	uint32_t frame = profile->frames.of_node.items[profile->export->owners->of.items[id]];
-	/* Of too many, all sizes of a path are one. */
+	/* If there are too many cells, merge the sizes of a path. */
 	bool is_full = profile->cells.count >= MOST_CELLS;
 	struct cell *cell = find_cell(profile, frame, arena, is_full ? 0 : rounded(size));
 

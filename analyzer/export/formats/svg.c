@@ -138,7 +138,7 @@ static void write_title(struct writer *writer, const char *text, const struct ow
 	writer_text(writer, "</title>");
 }
 
-/* Where a frame begins and ends, in bytes of the whole. */
+/* Write a frame; it begins at start, in bytes of the whole. */
 static void write_frame(struct writer *writer, const struct frames *frames, size_t number,
 			enum owner_measure measure, uint64_t start, size_t height)
 {
