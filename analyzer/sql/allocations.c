@@ -173,7 +173,7 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 	return sql_open_cursor(table, sizeof(struct cursor), ret);
 }
 
-/* Whether there is a row at the cursor. */
+/* True if the cursor has a row that the constraints want. */
 static bool is_wanted(struct cursor *cursor)
 {
 	const struct allocation_index *index = index_of(cursor);
@@ -260,7 +260,7 @@ static void narrow_by(struct cursor *cursor, const char *constraint, sqlite3_val
 {
 	uint64_t least = 0, most = INT64_MAX;
 
-	/* What else is compared with numbers is left to SQLite. */
+	/* Leave other comparisons to SQLite. */
 	if (sqlite3_value_type(value) != SQLITE_INTEGER || sqlite3_value_int64(value) < 0 ||
 	    !sql_narrow((unsigned char)constraint[1], sqlite3_value_int64(value), &least, &most))
 		return;

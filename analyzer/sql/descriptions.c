@@ -1,5 +1,5 @@
 /*
- * What allocations have in common, numbered: so a file has its texts once.
+ * Facts that many allocations share, numbered, so that a file has each text once.
  *
  * All that the columns of `allocation` depend on, but for those that each has for itself, is put
  * into some words. Allocations that have the same are of one description, and any of them is an

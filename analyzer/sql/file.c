@@ -126,7 +126,9 @@ static struct error *copy_allocations(struct sql *sql)
 	return error;
 }
 
-/* Those that are views, and those that the file does without. */
+/*
+ * True for tables that a file copies: not those that become views there, nor those that it lacks.
+ */
 static bool is_copied(const char *name)
 {
 	static const char *const others[] = { "allocation", "dominator", "reference", "member" };

@@ -33,7 +33,7 @@ static const uint8_t *bytes_at(struct sql *sql, uint64_t address, uint64_t *ret_
 	return bytes;
 }
 
-/* Whether the first argument is an address, and what is needed is built. */
+/* True if the first argument is an address and the stage could be built. */
 static bool begin(sqlite3_context *context, sqlite3_value *value, enum stage stage)
 {
 	struct sql *sql = owner_of(context);
@@ -157,7 +157,7 @@ static bool take_anchor(void *data, const struct anchor *anchor)
 	return false;
 }
 
-/* What holds the first allocation of a path. */
+/* Write the holder of a path's first allocation. */
 static struct error *write_anchor(struct sql *sql, allocation_id id, struct writer *writer)
 {
 	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };

@@ -53,7 +53,7 @@ void sql_narrow_ids(int count, const char *constraints, sqlite3_value **values, 
 	for (int i = 0; i < count; i++) {
 		uint64_t least = 0, most = INT64_MAX;
 
-		/* What else is compared with numbers is left to SQLite. */
+		/* Leave other comparisons to SQLite. */
 		if (sqlite3_value_type(values[i]) != SQLITE_INTEGER ||
 		    sqlite3_value_int64(values[i]) < 0 ||
 		    !sql_narrow((unsigned char)constraints[2 * i + 1],

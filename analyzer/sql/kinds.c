@@ -1,5 +1,5 @@
 /*
- * What each used allocation is called, as one number.
+ * The name of each used allocation's kind, as a number.
  *
  * Kinds are numbered in the order of their names, so rows can be handed out grouped and ordered by
  * kind without being sorted by SQLite, and a condition on the name is a stretch of that order.

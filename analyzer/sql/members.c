@@ -268,7 +268,7 @@ static void result_characters(sqlite3_context *context, const struct image *imag
 	sql_result_escaped(context, text);
 }
 
-/* Of up to 64 bits. */
+/* Return a number of up to 64 bits. */
 static void result_bits(sqlite3_context *context, const struct data_type *type, uint64_t bits,
 			unsigned int count)
 {

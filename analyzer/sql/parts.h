@@ -1,6 +1,4 @@
-/*
- * What the files of this folder share.
- */
+/* Shared by the files of this folder. */
 #ifndef ANALYZER_SQL_PARTS_H
 #define ANALYZER_SQL_PARTS_H
 
@@ -67,7 +65,7 @@ struct sql_table {
 	int hidden;	      /* so many columns at the end are not in `*` */
 };
 
-/* Those of allocations, of references, members and objects, and the others. */
+/* Tables of allocations, of references, members and objects, and others. */
 extern const struct sql_table sql_allocation_tables[], sql_reference_table, sql_member_table,
 	sql_object_table;
 extern const size_t sql_allocation_table_count;
@@ -85,7 +83,7 @@ struct sql_view {
 extern const struct sql_view sql_views[]; /* no name at the end */
 
 /*
- * What CREATE TABLE says of a table, to be freed: columns have the types of their values. In a
+ * The CREATE TABLE statement of a table, to be freed: columns have the types of their values. In a
  * file, none are hidden, and `id` is the key.
  */
 char *sql_declare(const struct sql_table *table, bool is_in_file);
@@ -105,8 +103,8 @@ struct error *sql_add_functions(struct sql *sql);
 void stored_rows_deinit(struct stored_rows *rows);
 
 /*
- * What allocations may have in common: all columns of `allocation` but where it is, its size and
- * what it retains.
+ * Facts that allocations may share: all columns of `allocation` except its address, size and
+ * retained size.
  */
 struct sql_description {
 	uint64_t words[4];
@@ -127,7 +125,7 @@ void sql_result_escaped(sqlite3_context *context, const char *text);
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
 
-/* What column `state` says. */
+/* The value of column `state`. */
 const char *sql_state(const struct analysis *analysis, allocation_id id);
 
 /* A number for where an allocation is anchored. */
@@ -141,12 +139,12 @@ const char *sql_known_by(kind_key key);
 
 /* Keep the error for sql_run(), and return what SQLite is to see. */
 int sql_fail(struct sql *sql, struct error *error);
-/* The same of what SQLite says. */
+/* The same for an error of SQLite. */
 struct error *sql_error(struct sql *sql, int status);
 
 /*
- * What xBestIndex tells xFilter: for each argument its column and an operator, as "1=4<". Returns
- * whether such a constraint was taken.
+ * A constraint that xBestIndex passes to xFilter: for each argument its column and an operator, as
+ * "1=4<". The function below returns whether one was taken.
  */
 struct sql_constraint {
 	int column;
@@ -168,7 +166,7 @@ int sql_best_ids(sqlite3_vtab *base, sqlite3_index_info *info);
 void sql_narrow_ids(int count, const char *constraints, sqlite3_value **values, size_t *at,
 		    size_t *end);
 
-/* Of a virtual table and its cursors, which SQLite knows by their first members. */
+/* Virtual tables and their cursors; SQLite knows them by their first members. */
 struct sql_virtual {
 	sqlite3_vtab base;
 	struct sql *sql;
@@ -176,7 +174,7 @@ struct sql_virtual {
 	size_t number;
 };
 
-/* What a module's pAux is; owned by the connection. */
+/* A module's pAux; owned by the connection. */
 struct sql_module_data {
 	struct sql *sql;
 	const struct sql_table *table;
@@ -189,7 +187,7 @@ int sql_connect(sqlite3 *database, void *data, int count, const char *const *wor
 		sqlite3_vtab **ret, char **ret_error);
 int sql_disconnect(sqlite3_vtab *table);
 
-/* What a cursor begins with; those of each module have more. */
+/* The common beginning of cursors; those of each module have more. */
 struct sql_cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;

@@ -29,7 +29,7 @@ struct cursor {
 	size_t edge;	 /* of the source's row */
 	size_t wanted;	 /* the only target, or NO_ALLOCATION */
 	allocation_id source;
-	/* Where the words of located_source were read up to, for its edge located. */
+	/* The position up to which located_source was read, for its edge located. */
 	allocation_id located_source;
 	size_t located;
 	struct memory_range words;

@@ -111,7 +111,7 @@ static const char *column_name(const void *data, size_t number)
 	return sql_column_name(number);
 }
 
-/* Of the name behind the prefix of a message, or NULL. */
+/* The known name nearest to the one behind the prefix of a message, or NULL. */
 static const char *nearest_name(const char *message, const char *prefix,
 				const char *(*known)(const void *data, size_t number))
 {
@@ -333,7 +333,7 @@ static struct error *connect_tables(struct sql *sql)
 	return NULL;
 }
 
-/* What --max-memory leaves is SQLite's; it sorts in memory only. */
+/* SQLite may use the rest of --max-memory; it sorts in memory only. */
 static void limit_memory(struct sql *sql)
 {
 	enum { LEAST = 1 << 22 };
@@ -435,7 +435,7 @@ static enum value_kind kind_of_column(sqlite3_stmt *statement, int column)
 	return VALUE_ANY;
 }
 
-/* What a result's columns are called. */
+/* The names of a result's columns. */
 struct result {
 	struct table table;
 	char *names[MAXIMUM_COLUMNS]; /* owned */

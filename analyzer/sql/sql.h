@@ -18,8 +18,8 @@
 struct sql;
 
 /*
- * What the analysis keeps from question to question, opened for the first: names of kinds, what
- * dominates what, and what objects are made of. It is the analysis's.
+ * The state that the analysis keeps between questions, opened by the first: names of kinds,
+ * dominators, and members of objects. The analysis owns it.
  */
 struct error *sql_of(struct analysis *analysis, bool no_content, struct sql **ret);
 
@@ -40,7 +40,7 @@ struct error *sql_run(struct sql *sql, const char *text, struct report *report);
  */
 struct error *sql_write_file(struct sql *sql, const char *path);
 
-/* Whether the text ends with a complete statement. */
+/* True if the text ends with a complete statement. */
 bool sql_is_complete(const char *text);
 
 /* Report the tables and views with what they are; the columns of one, or of all if name is NULL. */

@@ -314,7 +314,7 @@ static struct error *fill_ranges(struct sql *sql, const struct set *set, struct 
 	return NULL;
 }
 
-/* The same text as in the row before is kept once. */
+/* A text equal to the one in the row before is stored once. */
 static void keep_text(struct stored_rows *rows, const char *text, struct stored_cell *ret)
 {
 	size_t count = rows->cells.count;
