@@ -192,7 +192,7 @@ static struct error *add_frame(struct maker *maker, uint32_t node, uint32_t pare
 	return array_append(&maker->frames->list, frame);
 }
 
-/* What is left out below a node comes behind its children. */
+/* Add the parts left out below a node behind its children. */
 static struct error *add_others(struct maker *maker, uint32_t node, uint32_t parent)
 {
 	struct owner_frame frame = *others_of(maker, node);
@@ -236,7 +236,7 @@ static struct error *add_all(struct maker *maker)
 	}
 }
 
-/* What is counted in a node but in none below it. */
+/* Find the amounts of a node that are in no node below it. */
 static void find_own(struct maker *maker)
 {
 	const struct owner_node *nodes = maker->owners->nodes.items;
@@ -248,7 +248,7 @@ static void find_own(struct maker *maker)
 					 nodes[i].total);
 }
 
-/* Of nodes that have no frame. */
+/* Find the frames that stand for nodes without one. */
 static void find_frames(struct maker *maker)
 {
 	const struct owner_node *nodes = maker->owners->nodes.items;

@@ -38,11 +38,11 @@ DEFINE_DEINIT(frames_deinit, struct frames)
 
 enum { FRAME_TEXT_SIZE = 1024 };
 
-/* What a frame is, a kind or a root; into buffer if it stands for others. */
+/* The kind or root of a frame; uses buffer if it stands for several. */
 const char *frame_kind(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE]);
 
-/* The same, and for a single allocation how the program says it, without contents of memory. */
+/* The same; for a single allocation its name in the program, without contents of memory. */
 const char *frame_text(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE]);
 

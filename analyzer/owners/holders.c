@@ -9,7 +9,7 @@ enum { LEAST_PART = 50, MOST_PERIOD = 4, NEARLY_ALL = 80 /* % */ };
 
 static const uint32_t NO_GROUP = UINT32_MAX;
 
-/* What one holder consists of: a variable, or allocations that retain much. */
+/* A holder: a variable, or allocations that retain much. */
 struct group {
 	struct holder holder;
 	kind_key kind;
@@ -21,7 +21,7 @@ struct root_group {
 	uint32_t group;
 };
 
-/* What a group holds of a kind. */
+/* The allocations of one kind that a group holds. */
 struct content {
 	uint32_t group;
 	kind_key kind;
@@ -137,7 +137,7 @@ static bool are_alike(const struct heavy *a, const struct heavy *b)
 	return a->kind == b->kind && a->range.end - a->range.start == b->range.end - b->range.start;
 }
 
-/* Whether it is an object of a language, but none that the program has words for: a Map's table. */
+/* True if it is an object of a language that has no name in the program, such as a Map's table. */
 static bool is_part_of_object(const struct finder *finder, const struct heavy *heavy)
 {
 	const struct analysis *analysis = finder->analysis;
@@ -187,15 +187,15 @@ static struct error *count_content(struct finder *finder, struct content content
 	return NULL;
 }
 
-/* Whether it is one variable, not all of a module whose symbols are not known. */
+/* True if it is one variable, rather than all those of a module without symbols. */
 static bool has_name(const struct finder *finder, size_t root)
 {
 	return root != NO_ROOT && variables_at(analysis_variables(finder->analysis), root)->is_one;
 }
 
 /*
- * What is part of a group, but not its first. Links of a chain are counted with what follows, so
- * that they are what most of it is.
+ * Count a part of a group other than its first. Links of a chain count with everything behind them,
+ * so that they are the group's largest kind.
  */
 static struct error *count_part(struct finder *finder, const struct heavy *heavy, uint64_t retained)
 {
@@ -211,7 +211,7 @@ static struct error *count_part(struct finder *finder, const struct heavy *heavy
 	return count_content(finder, part);
 }
 
-/* What a heavy one retains counts for its own group, and not for that of the one above. */
+/* A heavy allocation's retained bytes count for its own group, not for the one above. */
 static struct error *add_heavy(struct finder *finder, size_t position, uint64_t retained)
 {
 	const struct allocation_index *index = analysis_index(finder->analysis);
@@ -263,7 +263,7 @@ static uint64_t count_links(const struct finder *finder, size_t position, kind_k
 	return count;
 }
 
-/* What retains little is content of the group above, or the rest of its chain. */
+/* An allocation that retains little is content of the group above, or the rest of its chain. */
 static struct error *add_content(struct finder *finder, size_t position, uint64_t retained)
 {
 	const struct heavy *above =
@@ -326,7 +326,7 @@ static bool ranks_before(const struct holder *a, const struct holder *b)
 	return a->is_reserve != b->is_reserve ? b->is_reserve : a->bytes > b->bytes;
 }
 
-/* What leaked is held by nothing, and holds nothing that is of use. */
+/* Leaked allocations have no holder, and are none. */
 static bool is_leaked(const struct finder *finder, const struct holder *holder)
 {
 	return holder->id != NO_ALLOCATION &&
@@ -359,7 +359,7 @@ static kind_key shown(kind_key kind)
 	return kind_tag(kind) == BY_SIZE ? KIND_UNKNOWN : kind;
 }
 
-/* Whether the variable above it holds hardly anything else. */
+/* True if the variable above it holds hardly anything else. */
 static bool is_nearly_all(const struct finder *finder, const struct holder *holder)
 {
 	const struct root_group *root;

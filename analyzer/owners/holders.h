@@ -1,5 +1,5 @@
 /*
- * Who holds the memory: the few objects and variables in which most of it accumulates.
+ * Finds the holders of memory: the few objects and variables in which most of it accumulates.
  *
  * Each byte is counted for the deepest holder that retains at least a fiftieth of what is used: a
  * cache below a table below a variable is named as the cache, and the table keeps only what it has

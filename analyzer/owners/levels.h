@@ -1,5 +1,5 @@
 /*
- * What dominates a position of the dominators' row, on the way along it.
+ * The dominators of a position, while walking along the dominators' row.
  *
  * A level is an allocation that dominates what follows it; those around a position are a stack. It
  * stays short: what is below the last position of a level needs no level above that one.

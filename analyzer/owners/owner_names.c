@@ -85,7 +85,7 @@ static char *text_of(const struct analysis *analysis, kind_key key)
 	return kind_text(analysis, key);
 }
 
-/* What tells allocations without a name apart. */
+/* The key of allocations without a name: their size. */
 static kind_key size_key(uint64_t size)
 {
 	return size <= LARGEST_EXACT_SIZE

@@ -1,5 +1,5 @@
 /*
- * What the parts of an ownership tree are called: kinds of allocations, and roots.
+ * Names of the parts of an ownership tree: kinds of allocations, and roots.
  *
  * Kinds with the same text are one, such as the signatures of a class. Sizes tell apart what has no
  * name: each up to 1 KB, and powers of two above. Texts are escaped: printable UTF-8. There are at
@@ -51,7 +51,7 @@ static inline const char *owner_text(const struct owner_names *names, uint32_t n
 	return names->list.items[number].text;
 }
 
-/* What an allocation of that kind is called; of KIND_UNKNOWN, by its size. To be freed. */
+/* The name of allocations of that kind; for KIND_UNKNOWN, by size. To be freed. */
 char *owner_kind_text(const struct analysis *analysis, kind_key key, allocation_id id);
 
 #endif

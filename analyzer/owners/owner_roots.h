@@ -1,5 +1,5 @@
 /*
- * What holds the tops of the dominator tree: the variable that alone does, "cache (libfoo.so)" or
+ * Holders of the dominator tree's tops: the variable that alone holds one, "cache (libfoo.so)" or
  * "serve() of thread 4711", or that owns it; those that share it; or else why it is at the top.
  * STAGE_SHARERS is built.
  */
@@ -16,8 +16,8 @@ struct error *owner_root_name(const struct analysis *analysis, size_t position,
 			      struct owner_names *names, uint16_t *ret);
 
 /*
- * What holds a top that no variable holds: "shared by a and b (server)", or why nothing does. To be
- * freed; NULL: memory is short.
+ * The holder of a top that no single variable holds: "shared by a and b (server)", or why it has
+ * none. To be freed; NULL: memory is short.
  */
 char *owner_top_text(const struct analysis *analysis, allocation_id top);
 

@@ -4,14 +4,14 @@
 
 #include <assert.h>
 
-/* What is to be counted below a node. */
+/* An allocation to count below a node. */
 struct content {
 	uint32_t parent, name;
 	bool in_body;  /* a body of the parent holds it: it is no link of a chain */
 	bool is_heavy; /* it has a node of its own */
 };
 
-/* Where a kind below a node is counted. */
+/* Remembers the node in which a kind below a node is counted. */
 struct found_node {
 	struct content content;
 	uint32_t node; /* 0: not known */
@@ -158,7 +158,9 @@ static bool has_room(const struct owners *owners, uint32_t parent)
 	       MOST_DEPTH - owners->nodes.items[parent].depth;
 }
 
-/* What has no node of its own counts where its kind is above, or else with what holds it. */
+/*
+ * Content without a node of its own counts in the node of its kind above, or else with its holder.
+ */
 static struct error *find_place(struct builder *builder, struct content content, uint32_t *ret)
 {
 	struct owners *owners = builder->owners;
@@ -185,7 +187,7 @@ static struct error *find_node(struct builder *builder, struct content content, 
 			UINT64_C(0x9e3779b97f4a7c15);
 	struct found_node *last = &builder->found.items[(hash >> 32) % FOUND_NODES];
 
-	/* Of lists and trees, most hang on their like. */
+	/* In lists and trees, most nodes hang on a node of the same kind. */
 	if (content.parent && !content.in_body &&
 	    builder->owners->nodes.items[content.parent].name == content.name) {
 		*ret = content.parent;
@@ -228,7 +230,7 @@ static void note_node(struct builder *builder, size_t id, uint32_t node)
 		builder->owners->of.items[id] = node;
 }
 
-/* What holds the position: an allocation, or a root, whose node is made. */
+/* Find the holder of the position: an allocation, or a root, whose node is made. */
 static struct error *find_holder(struct builder *builder, size_t position, struct level *ret)
 {
 	const struct level *above = levels_enter(&builder->levels, position);
@@ -241,7 +243,7 @@ static struct error *find_holder(struct builder *builder, size_t position, struc
 	return find_node(builder, (struct content){ 0, root, false, false }, &ret->number);
 }
 
-/* Whether it has no node of its own: it is the body of what is above, or a region's. */
+/* True if it has no node of its own: it is the body of the one above, or belongs to a region. */
 static bool is_part(const struct builder *builder, const struct level *above, allocation_id id)
 {
 	return above->end ? builder->owners->names.list.items[builder->names.items[id]].is_body
