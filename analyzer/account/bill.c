@@ -56,7 +56,7 @@ static const struct {
 	[ROW_GIVEN_BACK] = { OTHER_MEMORY, "given back by MADV_FREE" },
 };
 
-/* What the parts of the work share. */
+/* State shared by the steps that make the bill. */
 struct maker {
 	struct bill *bill;
 	struct analysis *analysis;
@@ -98,7 +98,7 @@ static void count(struct maker *maker, struct amount *amount, enum row row, stru
 /* The claims of a layer have the number of the stack, and the part of it, as their row. */
 enum { PARTS = 4, PART_GUARD = 0, PART_BELOW = 1, PART_USED = 2, PART_ZEROS = 3 };
 
-/* Whether a huge page that is resident as a whole has a part of [start, end). */
+/* True if a fully resident huge page overlaps [start, end). */
 static bool has_huge_page(const struct maker *maker, uint64_t start, uint64_t end)
 {
 	enum { HUGE_PAGE = 1 << 21 };
@@ -172,8 +172,8 @@ static struct error *count_stack(void *data, row_number number, uint64_t start, 
 }
 
 /*
- * Where in [start, end), which is below a stack pointer, the first page is that is not all zeros:
- * the deepest call has left something. Below, other causes made pages resident.
+ * The first page in [start, end), which is below a stack pointer, that is not all zeros: the
+ * deepest call has left something there. Pages below are resident for other reasons.
  */
 static uint64_t end_of_zeros(const struct image *image, uint64_t start, uint64_t end)
 {
@@ -203,7 +203,7 @@ static struct error *claim_below(struct maker *maker, uint64_t start, uint64_t e
 	return ledger_claim(maker->ledger, used, end, row + PART_BELOW);
 }
 
-/* Where the memory begins that the stack's thread may use. */
+/* The end of the stack's guard, where the thread's usable memory begins. */
 static uint64_t end_of_guard(const struct image *image, const struct stack *stack)
 {
 	uint64_t address = stack->start;
@@ -352,7 +352,7 @@ static struct error *add_objects(struct maker *maker)
 	return NULL;
 }
 
-/* What a runtime has for itself of memory that nobody else has. */
+/* Claim the runtime's own memory in a range that no other part has claimed. */
 static struct error *claim_memory(void *data, row_number rest, uint64_t start, uint64_t end)
 {
 	const struct maker *maker = data;
@@ -388,7 +388,7 @@ static struct error *add_memory(struct maker *maker)
 	return NULL;
 }
 
-/* Whether the kernel names shared memory so, which is no file on a disk. */
+/* True if the kernel gives shared memory that name, which is no file on a disk. */
 static bool is_shared_path(const char *path)
 {
 	static const char *const prefixes[] = {
@@ -444,7 +444,7 @@ static enum row row_of(const struct maker *maker, const struct region *region, u
 	return region->rights & RIGHT_EXECUTE ? ROW_CODE : ROW_CONSTANTS;
 }
 
-/* Whether the region, from start on, goes on with the mapping of the unknown. */
+/* True if the region continues the mapping of the unknown range at start. */
 static bool continues(const struct unknown *unknown, const struct region *region, uint64_t start)
 {
 	return unknown->end == start && unknown->region->bytes && region->bytes &&
@@ -485,8 +485,8 @@ static struct error *take_rest(void *data, row_number number, uint64_t start, ui
 }
 
 /*
- * Of resident bytes of [start, end), those that MADV_FREE gave back. The kernel tells of each
- * mapping only how many there are: they count in the first pieces of it that are unknown.
+ * How many resident bytes of [start, end) the program gave back by MADV_FREE. The kernel states a
+ * sum for each mapping only; it counts in the mapping's first unknown pieces.
  */
 static uint64_t find_lazily_free(struct maker *maker, uint64_t start, uint64_t end,
 				 uint64_t resident)

@@ -1,5 +1,5 @@
 /*
- * Where the memory of the process is: a row for each use, in which every mapped byte counts once.
+ * Where the process's memory goes: a row for each use. Every mapped byte counts in exactly one row.
  *
  * What is certain comes first: heaps block by block, what allocators keep for themselves, stacks,
  * modules. What is left is anonymous memory: its contents, and what refers to it, give a guess at
@@ -15,11 +15,11 @@
 #define BILL_UNEXPLAINED "unexplained"
 
 /*
- * What the memory of an arena is used for. Blocks count with their headers, as malloc counts them
- * itself. What is between them, or behind the last one, is bookkeeping.
+ * Uses of an arena's memory. Blocks count with their headers, as malloc itself counts. Memory
+ * between them, or behind the last one, is bookkeeping.
  */
 enum heap_account {
-	ACCOUNT_USED,	 /* what the program may use of used blocks */
+	ACCOUNT_USED,	 /* usable bytes of used blocks */
 	ACCOUNT_OUTER,	 /* used blocks with a nested heap, but for that */
 	ACCOUNT_GARBAGE, /* used blocks that a collector will free */
 	ACCOUNT_FREE,	 /* and the allocator's kinds of free memory from there on */
@@ -60,7 +60,7 @@ struct bill {
 	size_t arena_count;
 };
 
-/* What all heaps have, in resident bytes. */
+/* Resident bytes of all heaps. */
 struct heap_shares {
 	uint64_t used, garbage, free, overhead;
 };

@@ -43,7 +43,9 @@ static const char *guess_by_rights(const struct guessing *guessing, const struct
 	return rights & (RIGHT_READ | RIGHT_WRITE) ? NULL : RESERVED;
 }
 
-/* Whether most of the places in it, so far apart, that are not empty are of a kind. */
+/*
+ * True if most of the sampled places, at that distance, that are not empty are objects of one kind.
+ */
 static bool is_made_of(const struct image *image, const struct unknown *unknown,
 		       const struct object_pages *pages, uint64_t distance)
 {
@@ -118,8 +120,8 @@ static const uint8_t *next_bytes(const struct image *image, uint64_t *at, uint64
 }
 
 /*
- * Whether the upper end of it has an address of code, where a call returns to or a fiber begins; or
- * of itself: what a frame refers to, or where a stack that waits for a fiber begins.
+ * True if the upper end has an address of code, where a call returns to or a fiber begins; or an
+ * address within itself, as frames have, or a stack that waits for a fiber.
  */
 static bool ends_as_stack(const struct guessing *guessing, const struct unknown *unknown)
 {
@@ -158,7 +160,9 @@ static const char *guess_by_guard(const struct guessing *guessing, const struct 
 		       : NULL;
 }
 
-/* What was never written refers to nothing. Memory that is not in the core counts as zeros. */
+/*
+ * Memory that was never written has no references. Memory that is not in the core counts as zeros.
+ */
 static const char *guess_by_zeros(const struct guessing *guessing, const struct unknown *unknown)
 {
 	const uint8_t *bytes;
@@ -319,7 +323,9 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	guess_each(&guessing, guess_by_guard);
 	if (!error && find_bounds(&guessing))
 		error = guess_by_stacks(&guessing);
-	/* That reads all of the heap: there may be nothing left to guess. */
+	/*
+	 * Do this last, and only if something is left to guess, because it reads all of the heap.
+	 */
 	if (!error && find_bounds(&guessing))
 		error = guess_by_heap(&guessing);
 	guess_each(&guessing, guess_by_zeros);

@@ -56,7 +56,7 @@ struct heap_shares bill_heap_shares(const struct bill *bill, const struct heaps 
 	return shares;
 }
 
-/* What follows, up to end, belongs to the account. */
+/* Count the bytes up to end for the account. */
 static void count_to(struct counting *counting, enum heap_account account, uint64_t end)
 {
 	struct amount *amount = &counting->accounts->amounts[account];
@@ -187,7 +187,10 @@ static struct error *count_outer_block(void *data, row_number number, uint64_t s
 	return NULL;
 }
 
-/* What no region has of blocks around nested heaps. The index has no allocation for some. */
+/*
+ * Count the parts of blocks around nested heaps that are in no region. The index has no allocation
+ * for some of these blocks.
+ */
 static struct error *count_outer(struct counting *counting)
 {
 	const struct outer_block *outer;

@@ -1,6 +1,6 @@
 /*
- * What stretches of memory hold: whether they are all zero, what they hash to, whether two are
- * equal.
+ * Checks the contents of ranges of memory: whether they are all zero, their hash, and whether two
+ * are equal.
  *
  * Long ones are read piece by piece, and holes of the dump, which are zero, not at all: a stretch
  * may be terabytes that were reserved and never touched.
@@ -20,7 +20,7 @@ struct digest {
 /* False if any of the size bytes at address, at least one, is absent. */
 bool contents_digest(struct view *view, uint64_t address, uint64_t size, struct digest *ret);
 
-/* Whether the size bytes at both, each by its view, are there and equal. */
+/* True if the size bytes at both addresses, each read by its view, are in the dump and equal. */
 bool contents_equal(struct view *left, uint64_t address, struct view *right, uint64_t other,
 		    uint64_t size);
 

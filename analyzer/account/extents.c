@@ -28,8 +28,7 @@ void extents_init(struct extents *extents, const struct analysis *analysis)
 	patterns_init_reader(patterns, &extents->reader);
 }
 
-/* Whether a whole word from offset on leads into the heap: it is a structure.
- */
+/* True if a whole word from offset on points into the heap, so that the bytes are a structure. */
 static bool has_pointer(const struct extents *extents, const uint8_t *bytes, uint64_t offset,
 			uint64_t size)
 {

@@ -1,5 +1,6 @@
 /*
- * What allocations hold of what their users asked for and were given, as far as it can be told.
+ * Splits allocations into the bytes that their users asked for and those that were added, if that
+ * is known.
  *
  *	| contents                  | spare room     | slack      |
  *	start        asked for, if that is known ----^   given ---^
@@ -44,7 +45,7 @@ struct error *extents_need(struct analysis *analysis);
 /* Needs extents_need(). */
 void extents_init(struct extents *extents, const struct analysis *analysis);
 
-/* Of a used allocation. */
+/* The extent of a used allocation. */
 struct extent extent_of(struct extents *extents, allocation_id id);
 
 #endif

@@ -52,7 +52,7 @@ static bool is_guard(const struct region *region)
 					bytes_are_zero(region->bytes, size)));
 }
 
-/* Whether variables of the module that below is in are missing at address: others say so. */
+/* True if variables of below's module are missing at address. Another finding reports those. */
 static bool is_of_module(const struct search *search, uint64_t below, uint64_t address)
 {
 	const struct module *module = program_find_module(search->program, below);
@@ -77,7 +77,7 @@ static bool is_near_mappings(const struct search *search, const struct hole *hol
 	       (address < search->upwards && address - hole->start < REACH);
 }
 
-/* What is between two regions, and writable memory without contents, is a hole. */
+/* Find a hole: a gap between two regions, or writable memory without contents. */
 static bool find_hole(const struct search *search, uint64_t address, struct hole *ret)
 {
 	const struct image *image = search->image;
@@ -114,8 +114,8 @@ static bool is_below_main_stack(const struct search *search, const struct hole *
 }
 
 /*
- * Whether a thread that ended had its control block there, at the upper end of one of the stacks of
- * 8 MB that followed each other in the hole.
+ * True if the control block of a thread that ended may have been there: at the upper end of one of
+ * several adjacent stacks of 8 MB in the hole.
  */
 static bool may_be_thread(const struct search *search, const struct hole *hole, uint64_t address)
 {
@@ -230,7 +230,10 @@ static uint64_t lowest_mapped(const struct program *program)
 	return lowest == UINT64_MAX || lowest < REACH ? lowest : lowest - REACH;
 }
 
-/* Where libraries are below the program, memory is mapped upwards from them. */
+/*
+ * The end of memory that is mapped upwards: if libraries are below the program, mappings follow
+ * them.
+ */
 static uint64_t end_of_upwards(const struct program *program)
 {
 	const struct module *main = program_main_module(program);
@@ -238,7 +241,10 @@ static uint64_t end_of_upwards(const struct program *program)
 	return main && main != &program->modules[0] ? main->start : 0;
 }
 
-/* Whether the code whose variable leads there calls what keeps memory out of cores, too. */
+/*
+ * True if the module whose variable points there calls a function that can also keep memory out of
+ * cores.
+ */
 static bool may_hide(const struct search *search, const struct hole *hole)
 {
 	static const char *const names[] = { "madvise", NULL };

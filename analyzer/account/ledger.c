@@ -84,7 +84,7 @@ struct error *ledger_claim(struct ledger *ledger, uint64_t start, uint64_t end, 
 
 DEFINE_COMPARE(compare_claims, struct claim, ASCENDING(start), ASCENDING(order))
 
-/* Of claims that overlap, the first keeps what it has. */
+/* If claims overlap, the first one keeps the memory. */
 static void clip_claims(struct ledger *ledger)
 {
 	struct claim *claims = ledger->claims.items;
@@ -139,7 +139,7 @@ static struct error *visit_pieces(const struct ledger *ledger, uint64_t start, u
 	return NULL;
 }
 
-/* What this layer claimed is taken for the layers to come. */
+/* Mark this layer's claims as taken for the layers to come. */
 static struct error *take_claims(struct ledger *ledger)
 {
 	struct error *error = array_reserve(&ledger->taken, ledger->claims.count);

@@ -7,7 +7,7 @@
 
 #include "analyzer/analysis/analysis.h"
 
-/* What holds the allocation itself; NULL: nothing, as far as that is known (STAGE_DISGUISED). */
+/* The holder of the allocation itself; NULL: none is known (STAGE_DISGUISED). */
 const struct disguised *likely_held_find(const struct analysis *analysis, allocation_id id);
 
 /* See disguises_odds(); 0: it was not found by the value of one word. */

@@ -38,7 +38,7 @@ static struct error *count_pinner(struct pin_count *count, allocation_id id, siz
 	return NULL;
 }
 
-/* What does not divide evenly, the first ones have a byte more of. */
+/* If the bytes do not divide evenly, the first allocations get one more. */
 struct error *pinned_add(struct pin_count *count, const allocation_id *ids, size_t id_count,
 			 uint64_t free, bool only_these)
 {
@@ -71,7 +71,7 @@ static struct error *pin_page(void *data, const struct heap_page *page)
 			  !page->foreign);
 }
 
-/* What only a size or a pattern is known of comes last. */
+/* Kinds known by size or pattern only come last. */
 static bool is_nameless(const struct pinning *pinning)
 {
 	return kind_tag(pinning->kind) != BY_SIGNATURE && kind_tag(pinning->kind) != BY_IDENTITY;

@@ -1,5 +1,5 @@
 /*
- * What pins free memory: the used allocations on pages that are free otherwise.
+ * Finds allocations that pin free memory: the used ones on pages that are otherwise free.
  *
  * The free bytes of a page are divided evenly among the allocations that are in use on it, so what
  * all pin together is what is pinned, each byte once. What is on pages that only allocations of one
@@ -39,7 +39,10 @@ struct error *pinned_begin(struct analysis *analysis, struct pinnings *pinnings,
 void pinned_deinit(struct pin_count *count);
 DEFINE_DEINIT(pinned_deinit, struct pin_count)
 
-/* What the used allocations, at least one, pin together; if only these do, also what alone. */
+/*
+ * Count the bytes that the used allocations, at least one, pin together; if only these pin them,
+ * also as alone.
+ */
 struct error *pinned_add(struct pin_count *count, const allocation_id *ids, size_t id_count,
 			 uint64_t free, bool only_these);
 

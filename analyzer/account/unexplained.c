@@ -35,7 +35,7 @@ struct sampling {
 	allocation_id last_large;
 };
 
-/* Whether the process alone may write to it: no shared memory, and no file but modules. */
+/* True if only the process may write to it: no shared memory, and no file except modules. */
 static bool is_private(const struct program *program, const struct region *region)
 {
 	return region->bytes && (region->rights & RIGHT_WRITE) &&
@@ -78,8 +78,8 @@ static allocation_id find_large(const struct sampling *sampling, uint64_t addres
 }
 
 /*
- * Whether it is the address of an object: in unknown memory, or within another large block than its
- * own. A table refers to small blocks, or to itself.
+ * True if it is the address of an object: in unknown memory, or inside of another large block.
+ * Tables refer to small blocks, or to themselves.
  */
 static bool is_object(const struct sampling *sampling, allocation_id own, uint64_t address)
 {

@@ -1,5 +1,5 @@
 /*
- * Whether known heaps explain the memory of the process.
+ * Checks whether known heaps explain the process's memory.
  *
  * A runtime or an allocator that nobody knows has its objects in anonymous memory. That is a root,
  * so nothing in it is ever leaked: a count of 0 then says little. Its pages are full of addresses

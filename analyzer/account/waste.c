@@ -30,7 +30,7 @@ struct search {
 	struct looker *lookers;
 	unsigned int threads;
 	struct duplicate_finder *duplicates;
-	struct bitmap partial;			 /* those with spare room or slack */
+	struct bitmap partial;			 /* allocations with spare room or slack */
 	struct tally_table tallies[WASTE_KINDS]; /* by type */
 	struct waste *found;
 };
@@ -223,7 +223,7 @@ static struct error *count_all(struct search *search)
 	return NULL;
 }
 
-/* Those without a name by size. */
+/* Rows without a name are ordered by size. */
 static int compare_names(const struct waste_row *left, const struct waste_row *right)
 {
 	if (left->name && right->name)

@@ -1,5 +1,5 @@
 /*
- * Where used memory is wasted.
+ * Finds wasted memory in used allocations.
  *
  * No byte of an allocation counts twice. Its slack and spare room lie behind or around its
  * contents; contents with spare room between them are not read. The contents are zeros, if
@@ -16,14 +16,14 @@ enum waste_kind {
 	WASTE_DUPLICATES, /* equal contents beyond the first */
 	WASTE_ZEROS,	  /* contents that are all zero, or pages at their end */
 	WASTE_SPARE,	  /* capacity of containers that is not in use */
-	WASTE_SLACK,	  /* what an allocation has beyond what was asked for */
+	WASTE_SLACK,	  /* bytes beyond the size asked for */
 	WASTE_KINDS,
 };
 
 /* Contents of fewer bytes are no duplicates: most are so by chance. */
 enum { LEAST_DUPLICATE = 16 };
 
-/* What one kind of waste takes in allocations of one type. */
+/* The bytes that one kind of waste takes in allocations of one type. */
 struct waste_row {
 	char *name;    /* of the type; NULL: nothing is known of it */
 	uint64_t size; /* of the allocations then, else 0 */
