@@ -78,7 +78,7 @@ static struct error *explain_stage(struct analysis *analysis, enum stage stage, 
 	return analysis_explain_shortage(analysis, who, error);
 }
 
-/* What was added to those known before. */
+/* Note the findings that a stage added. */
 static void note_findings(const struct findings *before, const struct findings *after,
 			  struct stage_findings *ret)
 {
@@ -127,7 +127,7 @@ struct error *analysis_need(struct analysis *analysis, enum stage stage)
 			TRY(analysis_need(analysis, below));
 	}
 	TRY(build(analysis, stage));
-	/* Where they are kept, no first words are read from the core. */
+	/* If the side file has them, no first words are read from the core. */
 	if (stage == STAGE_CLASSES && analysis_keeps_stage(analysis, STAGE_SIGNATURES))
 		TRY(build(analysis, STAGE_SIGNATURES));
 	return NULL;
@@ -198,7 +198,7 @@ void analysis_keep(struct analysis *analysis, void *data, void (*destroy)(void *
 
 void analysis_destroy(struct analysis *analysis)
 {
-	/* Those that are there: each before what it borrows. */
+	/* Destroy what exists, each part before the parts that it borrows. */
 	cleanup_object_paths_destroy(&analysis->object_paths);
 	analysis_keep(analysis, NULL, NULL);
 	cleanup_siblings_destroy(&analysis->siblings);

@@ -45,11 +45,11 @@ enum stage {
 	STAGE_PROGRAM,	       /* modules and threads */
 	STAGE_HEAP,	       /* every allocation */
 	STAGE_FIBERS,	       /* runtimes, and the stacks of their fibers */
-	STAGE_ROOTS,	       /* what roots refer to */
+	STAGE_ROOTS,	       /* the references of roots */
 	STAGE_GRAPH,	       /* who refers to whom */
 	STAGE_REACHABILITY,    /* anchored and leaked */
 	STAGE_LEAKS,	       /* leak roots */
-	STAGE_COLLECTOR,       /* what a garbage collector keeps */
+	STAGE_COLLECTOR,       /* allocations that a garbage collector keeps */
 	STAGE_INCOMING,	       /* who is referred to by whom */
 	STAGE_DOMINATORS,      /* who alone holds what */
 	STAGE_RETAINED,	       /* where each is among these, for dominators_retained() */
@@ -60,17 +60,17 @@ enum stage {
 	STAGE_OBJECT_PATHS,    /* how programs reach these */
 	STAGE_CLASSES,	       /* names of signatures, read lazily */
 	STAGE_SIGNATURES,      /* signatures of all, for going over many */
-	STAGE_PATTERNS,	       /* what allocations without signature are */
+	STAGE_PATTERNS,	       /* kinds of allocations without a signature */
 	STAGE_OWNERS,	       /* the same, and what they are parts of */
 	STAGE_TYPE_TABLE,      /* types and variables of debug information */
-	STAGE_TYPES,	       /* what debug information says that allocations are */
+	STAGE_TYPES,	       /* types of allocations by debug information */
 	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
-	STAGE_LEAKED_TYPES,    /* what leaked ones are, or look like */
+	STAGE_LEAKED_TYPES,    /* types, or likely types, of leaked allocations */
 	STAGE_SITES,	       /* which calls allocate values of which types */
 	STAGES,
 };
 
-/* What building a stage took, for `heapcore -v`. */
+/* The cost of building a stage, for `heapcore -v`. */
 struct stage_cost {
 	bool built;
 	bool is_loaded;		/* from the side file */
@@ -175,19 +175,19 @@ struct progress *analysis_progress(struct analysis *analysis);
 struct named_sets *analysis_named_sets(const struct analysis *analysis);
 
 /*
- * What a part above the analysis, of which there is one, keeps for the next question. It is
- * destroyed with the analysis, and where the user says of what type an allocation is.
+ * State that one part above the analysis keeps for the next question. It is destroyed with the
+ * analysis, and when the user sets an allocation's type.
  */
 void *analysis_kept(const struct analysis *analysis);
 void analysis_keep(struct analysis *analysis, void *data, void (*destroy)(void *data));
 
-/* What limits the trust, as far as the stages built so far could tell. */
+/* Findings of the stages built so far. */
 const struct findings *analysis_findings(const struct analysis *analysis);
 
 /* Add a note to them: what a command's own output has no room for. */
 void analysis_note(struct analysis *analysis, const char *text);
 
-/* The same for what makes answers unreliable. */
+/* The same for a reason why answers are unreliable. */
 void analysis_doubt(struct analysis *analysis, const char *text);
 
 /* Each needs its stage built, and asserts it. */
@@ -219,19 +219,19 @@ const struct dominators *analysis_dominators(const struct analysis *analysis);
 /* The roots of these, which stay when they are spent; NULL: they were never found. */
 const struct variables *analysis_variables(const struct analysis *analysis);
 const struct sharers *analysis_sharers(const struct analysis *analysis);
-/* What stands in disguise of what is leaked, by target. */
+/* Disguised pointers to leaked allocations, by target. */
 const struct disguises *analysis_disguised(const struct analysis *analysis);
 
 /*
- * The same for those: the first time that it is asked for, they are searched for alone. Without
- * STAGE_DISGUISED, none of them is in disguise, and analysis_disguised() is empty.
+ * Search for disguised pointers to these allocations; the first call searches for these alone.
+ * Without STAGE_DISGUISED, there are none, and analysis_disguised() is empty.
  */
 struct error *analysis_need_disguised_of(struct analysis *analysis, const allocation_id *ids,
 					 size_t count);
 
 /*
- * Whether nothing stands in disguise of a sample of what leaked: some in each part of memory, and
- * the leak roots that own most. False also where that is no quicker than to look for all
+ * Set *ret_none if a sample of the leaked allocations has no disguised pointers: some in each part
+ * of memory, and the leak roots that own most. Also false if a full search is as quick
  * (STAGE_LEAKS).
  */
 struct error *analysis_sample_disguised(struct analysis *analysis, bool *ret_none);
@@ -245,12 +245,14 @@ const struct object_paths *analysis_object_paths(const struct analysis *analysis
 /* The types and variables of the program (STAGE_TYPE_TABLE). */
 const struct type_table *analysis_type_table(const struct analysis *analysis);
 /*
- * What debug information says of types (STAGE_TYPES); with STAGE_LEAKED_TYPES alone, of what
- * leaked, and of as many others as tell what that is.
+ * Types from debug information (STAGE_TYPES); with STAGE_LEAKED_TYPES alone, those of leaked
+ * allocations, and of as many others as are needed to infer them.
  */
 const struct typing *analysis_typing(const struct analysis *analysis);
 
-/* What the user says of an allocation's type holds from here on: see typing_state() (STAGE_TYPES).
+/*
+ * Apply the user's statement about an allocation's type from now on: see typing_state()
+ * (STAGE_TYPES).
  */
 struct error *analysis_state_type(struct analysis *analysis, const struct type_statement *statement,
 				  struct type_changes *ret);
@@ -258,7 +260,7 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 /* STAGE_TYPES, and STAGE_LEAKED_TYPES: what all used allocations are, or look like. */
 struct error *analysis_need_types(struct analysis *analysis);
 
-/* What leaked allocations look like (STAGE_LEAKED_TYPES), else NULL. */
+/* Likely types of leaked allocations (STAGE_LEAKED_TYPES), else NULL. */
 const struct siblings *analysis_siblings(const struct analysis *analysis);
 
 /* The type of a used allocation, or what it looks like. False: none, or the stages are not built.
@@ -292,7 +294,7 @@ struct patterns *analysis_owners(const struct analysis *analysis);
  */
 struct error *analysis_build_ahead(struct analysis *analysis);
 
-/* Whether there is any such stage left to build. */
+/* True if such a stage is left to build. */
 bool analysis_has_ahead(const struct analysis *analysis);
 
 /* Used and reachable from a root; used, not reachable and lost for ever (STAGE_REACHABILITY). */
@@ -311,8 +313,8 @@ bool analysis_tell_counts(const struct analysis *analysis, allocation_id id, cha
 			  size_t size);
 
 /*
- * That references to the object are missing: its count says more of them than there are. *ret is
- * NULL otherwise, and lives as long as the analysis.
+ * Find whether the object's reference count exceeds the references that were found. *ret is NULL if
+ * it does not, and lives as long as the analysis.
  */
 struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
 				  const struct lost_count **ret);
@@ -354,7 +356,7 @@ void analysis_fetch(const struct analysis *analysis, allocation_id id);
 pattern_number analysis_pattern_shown(const struct analysis *analysis,
 				      const struct patterns *patterns, allocation_id id);
 
-/* What a used allocation without a signature is known by (STAGE_CLASSES). */
+/* The identity of a used allocation without a signature (STAGE_CLASSES). */
 bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret);
 const struct identities *analysis_identities(const struct analysis *analysis);
 

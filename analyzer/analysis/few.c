@@ -50,7 +50,7 @@ static struct error *add_sources(struct analysis *analysis, struct reader *reade
 	return NULL;
 }
 
-/* Those not known yet, in order, each once. */
+/* Choose those still unknown, in order, each once. */
 static size_t choose_unknown(const struct patterns *patterns, const allocation_id *ids,
 			     size_t count, allocation_id *ret)
 {
@@ -156,7 +156,7 @@ struct error *analysis_need_leaks_to(struct analysis *analysis, allocation_id id
 		TRY(leaks_create(analysis->graph, analysis->index, analysis->runtimes, &ancestors,
 				 &analysis->account, analysis->progress, &analysis->few_leaks));
 	analysis->few_leaks_of = id;
-	/* What a root has lost with it, only going on from there tells. */
+	/* Only the search for all leaks finds everything that is lost along with a root. */
 	return !is_few || leak_root_find(analysis->few_leaks, id)
 		       ? analysis_need(analysis, STAGE_LEAKS)
 		       : NULL;
@@ -216,7 +216,9 @@ static void add_largest(const struct leaks *leaks, struct bitmap *sample)
 		bitmap_set(sample, largest[i]->id);
 }
 
-/* Whether none of the wanted ones is held in disguise, be it by what leaked. */
+/*
+ * Set *ret_none if no disguised pointer to a wanted allocation exists, not even in leaked memory.
+ */
 static struct error *find_none_disguised(struct analysis *analysis, const struct bitmap *wanted,
 					 bool *ret_none)
 {
@@ -247,7 +249,7 @@ struct error *analysis_sample_disguised(struct analysis *analysis, bool *ret_non
 	return find_none_disguised(analysis, &sample, ret_none);
 }
 
-/* What answers about few allocations build once they have cost as much. */
+/* Stages to build once answers about few allocations have cost as much as these. */
 static const enum stage ahead[] = {
 	STAGE_LEAKS,
 	STAGE_DISGUISED,

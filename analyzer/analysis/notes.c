@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-/* What is not read yet of a process with words of 4 bytes. */
+/* Note features that do not support processes with words of 4 bytes. */
 static bool tell_narrow(const struct analysis *analysis, struct findings *findings)
 {
 	if (!analysis_is_narrow(analysis))
@@ -50,7 +50,7 @@ static bool tell_runtimes(const struct analysis *analysis, struct findings *find
 	return count > 0;
 }
 
-/* What only a collector would free stays, if that does not run. */
+/* Garbage stays in memory if the collector does not run. */
 static bool tell_collector(const struct analysis *analysis, struct findings *findings)
 {
 	char text[160];
@@ -62,7 +62,7 @@ static bool tell_collector(const struct analysis *analysis, struct findings *fin
 	return true;
 }
 
-/* Of what an interpreter runs, debug information would tell little. */
+/* Debug information says little about the objects of an interpreter. */
 static bool tell_missing_types(const struct analysis *analysis, struct findings *findings)
 {
 	if (!runtimes_have_objects(analysis->runtimes))

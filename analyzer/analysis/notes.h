@@ -12,7 +12,7 @@
 struct stage_note {
 	enum stage rests_on;
 	enum stage said_with[2]; /* the first of them that is built */
-	/* Whether there is something to say, which was added to the findings. */
+	/* Returns true if it added a finding. */
 	bool (*tell)(const struct analysis *analysis, struct findings *findings);
 };
 
@@ -23,7 +23,7 @@ extern const struct stage_note stage_notes[STAGE_NOTES];
 /* Say those that go with the stage, which was just built; each once. */
 void analysis_tell_notes(struct analysis *analysis, enum stage stage);
 
-/* Whether the stage is built upon the other, or is it. */
+/* True if the stage needs the other one, or is it. */
 bool stage_rests_on(enum stage stage, enum stage other);
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * What an analysis is made of, for the files that make it up: how the stages are built, how they
- * are kept, and what is known once they are there.
- */
+/* The implementation of struct analysis, for the files that build, save and query its stages. */
 #ifndef ANALYZER_ANALYSIS_PARTS_H
 #define ANALYZER_ANALYSIS_PARTS_H
 
@@ -9,10 +6,10 @@
 #include "analyzer/analysis/notes.h"
 #include "analyzer/base/side_file.h"
 
-/* What building a stage added to the findings. */
+/* The findings that a stage added. */
 struct stage_findings {
 	size_t first, count;		 /* in the list */
-	size_t weighed[FINDING_WEIGHTS]; /* those left out, too */
+	size_t weighed[FINDING_WEIGHTS]; /* including those left out */
 };
 
 struct analysis {
@@ -59,7 +56,7 @@ struct analysis {
 	struct patterns *patterns, *leaked_patterns;
 	struct patterns *few_patterns; /* see analysis_need_owners_of(); or NULL */
 	uint64_t few_cost;	       /* bytes that were scanned for these */
-	struct leaks *few_leaks;       /* those that lead to this: see analysis_need_leaks_to() */
+	struct leaks *few_leaks;       /* that lead to few_leaks_of: see analysis_need_leaks_to() */
 	allocation_id few_leaks_of;
 	size_t few_leaks_cost;	       /* allocations that were looked at for these */
 	struct bitmap not_disguised;   /* some, certainly; or no words */
@@ -77,7 +74,7 @@ struct analysis {
 	bool side_file_spoilt; /* load nothing more from it */
 };
 
-/* What a stage is made of, and how. */
+/* The description of a stage: how to build it, and from which others. */
 struct recipe {
 	const char *name;
 	const char *unit;
@@ -97,7 +94,7 @@ extern const struct recipe analysis_recipes[STAGES];
  */
 struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, bool *ret_loaded);
 
-/* Whether the stage can be had from the side file. */
+/* True if the side file has the stage. */
 bool analysis_keeps_stage(const struct analysis *analysis, enum stage stage);
 
 /* For what programs do to pointers. */
@@ -111,7 +108,7 @@ struct signature_reader analysis_signatures(const struct analysis *analysis);
 /* To find the patterns of all allocations. */
 struct scan_input analysis_scan_input(struct analysis *analysis);
 
-/* Whether words are of 4 bytes: not all that looks at memory knows of these yet. */
+/* True if words are of 4 bytes, which not every part supports. */
 static inline bool analysis_is_narrow(const struct analysis *analysis)
 {
 	return image_word_size(analysis->image) != sizeof(uint64_t);

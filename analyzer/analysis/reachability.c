@@ -1,6 +1,6 @@
 /*
- * What is anchored, what leaked, and what a collector would not see: the marks, and what the core
- * does not say of them.
+ * Anchored, leaked and at-risk allocations: builds the marks, and reports what the core cannot
+ * show.
  */
 #include "analyzer/analysis/parts.h"
 #include "analyzer/base/text.h"
@@ -180,7 +180,7 @@ struct error *build_reachability(struct analysis *analysis)
 	return NULL;
 }
 
-/* What a function of the program marks, nobody else knows of. */
+/* A custom mark function may mark more than we see. */
 void analysis_doubt_risk(struct analysis *analysis)
 {
 	if (analysis->risk_doubted)

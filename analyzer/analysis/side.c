@@ -7,7 +7,7 @@
 struct kept_stage {
 	uint64_t is_kept;
 	uint64_t first, size;		   /* of its findings in SIDE_FINDINGS, bytes */
-	uint64_t weighed[FINDING_WEIGHTS]; /* those left out, too */
+	uint64_t weighed[FINDING_WEIGHTS]; /* including those left out */
 };
 
 /* In front of each finding's text. */

@@ -94,7 +94,7 @@ static void add_leak_roots(const struct leaks *leaks, struct bitmap *ret)
 		bitmap_set(ret, leaks->roots[i].id);
 }
 
-/* The same of what a collector will free, and what only that leads to. */
+/* Add the roots of garbage: what a collector will free, and what only that leads to. */
 static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap *ret)
 {
 	const struct liveness *liveness = &analysis->liveness;
@@ -161,7 +161,7 @@ static struct error *build_dominators(struct analysis *analysis)
 	return error;
 }
 
-/* Where the references were spent, they are built anew, if there is something to be found. */
+/* If the references were released, build them again, if there is something to find. */
 static struct error *build_sharers(struct analysis *analysis)
 {
 	struct sharers_input input = {
@@ -191,7 +191,7 @@ static struct error *build_retained(struct analysis *analysis)
 	return dominators_find_positions(analysis->dominators);
 }
 
-/* What programs do to pointers: one pass finds all that is held so. */
+/* One pass finds everything that programs hold by disguised pointers. */
 static struct error *build_disguised(struct analysis *analysis)
 {
 	const struct disguises_input input =
@@ -231,7 +231,7 @@ static struct error *build_object_paths(struct analysis *analysis)
 	return object_paths_create(&input, &analysis->object_paths);
 }
 
-/* Where links of glibc's free lists lead that end in no block. */
+/* The address of glibc's main arena, in which links of its free lists end. */
 static uint64_t find_links(const struct analysis *analysis)
 {
 	for (size_t i = 0; i < heaps_arena_count(analysis->heaps); i++) {
@@ -347,7 +347,9 @@ struct error *analysis_state_type(struct analysis *analysis, const struct type_s
 	return NULL;
 }
 
-/* What leaked takes as long to find as all references: only where something may look like a type.
+/*
+ * Finding types of leaked allocations takes as long as all references, so do it only if some may
+ * have a likely type.
  */
 static struct error *expect_leaked_types(struct analysis *analysis, bool *ret)
 {
@@ -459,7 +461,7 @@ static struct error *build_leaked_patterns(struct analysis *analysis)
 	return NULL;
 }
 
-/* What a stage that is there is made of. */
+/* Count the items of a finished stage. */
 #define COUNT(name, expression)                                       \
 	static uint64_t count_##name(const struct analysis *analysis) \
 	{                                                             \
