@@ -22,7 +22,7 @@ struct annotator {
 	const char *summary;
 	/* Returns how many bytes it has something to tell of, which it writes to out; 0: none. */
 	uint64_t (*tell)(const struct annotated_place *place, struct writer *out);
-	bool tells_content; /* what it writes quotes memory */
+	bool tells_content; /* writes contents of memory */
 };
 
 static void put(struct writer *out, const char *text)
@@ -249,7 +249,7 @@ struct error *annotation_rules_take(struct annotation_rules *rules, const char *
 	return error;
 }
 
-/* Whether a rule is one for an allocation. */
+/* Tests whether a rule applies to an allocation. */
 struct rule_test {
 	struct kind_test kind;
 	uint16_t state; /* in which it must have been reached; or BASE_STATE */

@@ -41,7 +41,7 @@ DEFINE_DEINIT(annotation_rules_deinit, struct annotation_rules)
 /* Take one more rule; no dump is needed to say what is wrong with it. */
 struct error *annotation_rules_take(struct annotation_rules *rules, const char *word);
 
-/* What the bytes of an allocation from offset start up to end are. */
+/* An annotation: the bytes of an allocation from offset start up to end. */
 struct annotation {
 	uint64_t start, end;
 	const char *annotator;

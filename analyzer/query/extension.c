@@ -113,7 +113,7 @@ static struct error *narrow_candidates(struct engine *engine, struct rule_tests 
 	return NULL;
 }
 
-/* Whether the rule is one for the frame's allocation. */
+/* Set *ret if the rule applies to the frame's allocation. */
 static struct error *applies(struct engine *engine, const struct pending *frame, size_t number,
 			     bool *ret)
 {
@@ -325,7 +325,7 @@ static struct error *fly_all(struct engine *engine, struct flight *flight, size_
 	return NULL;
 }
 
-/* The same set as by extending one member after the other. */
+/* Compute the set as if each member was extended in turn. */
 static struct error *close_all(struct engine *engine, const struct bitmap *base)
 {
 	struct flight flight = { .head = 0 };
@@ -367,7 +367,7 @@ static struct error *start_again(struct engine *engine)
 	return init_members(engine, count);
 }
 
-/* Of free ones, only those of the base set are members. */
+/* Free allocations are members only if the base set has them. */
 static void settle_members(struct engine *engine, const struct members *base)
 {
 	bitmap_minus(&engine->members.set, &engine->free_ones);
@@ -394,7 +394,7 @@ static struct error *check_tests(struct engine *engine, bool *ret_again)
 	return NULL;
 }
 
-/* Whether a member is of a class of that name. */
+/* Set *ret if a member has a class of that name. */
 static struct error *has_class(struct engine *engine, const char *name, bool *ret)
 {
 	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };

@@ -47,7 +47,10 @@ static bool is_wanted(const struct search *search, allocation_id id)
 	return search->rule->arrow != ARROW_TO_LEAKED || bitmap_get(source->leaked, id);
 }
 
-/* Whether the word at `at` in source refers to that offset of target, or to any, and counts. */
+/*
+ * True if the word at `at` in source refers to that offset of target, or to any, and the reference
+ * counts.
+ */
 static bool refers(const struct search *search, allocation_id source, uint64_t at, uint64_t word,
 		   allocation_id target, bool has_offset, uint64_t offset)
 {
@@ -58,7 +61,7 @@ static bool refers(const struct search *search, allocation_id source, uint64_t a
 	       reference_choice_takes(search->source->choice, source, at, target);
 }
 
-/* Whether an aligned word of source leads to that offset of target. */
+/* True if an aligned word of source refers to that offset of target. */
 static bool scan_for(const struct search *search, allocation_id source, allocation_id target,
 		     uint64_t offset)
 {
@@ -74,7 +77,7 @@ static bool scan_for(const struct search *search, allocation_id source, allocati
 }
 
 /*
- * Whether the reference is one for the graph, too, which leaves out words that an allocator forgot
+ * True if the reference is also an edge of the graph, which leaves out stale links of an allocator
  * in the first words of a block.
  */
 static bool is_edge(const struct search *search, struct edges edges, uint64_t at,
@@ -90,7 +93,7 @@ static bool is_edge(const struct search *search, struct edges edges, uint64_t at
 	return false;
 }
 
-/* What that word of the allocation refers to. */
+/* Bring in the target of that word. */
 static struct error *follow_word(const struct search *search, struct edges edges, uint64_t at,
 				 uint64_t word)
 {
@@ -143,7 +146,7 @@ static struct error *find_targets(const struct search *search)
 	return NULL;
 }
 
-/* Whether it refers to the allocation as the rule's offsets want it. */
+/* True if it refers to the allocation at the rule's offsets. */
 static bool is_referrer(const struct search *search, allocation_id id)
 {
 	const struct extension_rule *rule = search->rule;

@@ -1,6 +1,6 @@
 /*
- * What a rule of an extension could bring in from one allocation: what it refers to, or what refers
- * to it, with the right words in the right places.
+ * Candidates of an extension's rule for one allocation: targets or referrers that match the rule's
+ * words and offsets.
  */
 #ifndef ANALYZER_QUERY_EXTENSION_CANDIDATES_H
 #define ANALYZER_QUERY_EXTENSION_CANDIDATES_H
@@ -9,7 +9,7 @@
 #include "analyzer/query/extension_rules.h"
 #include "analyzer/query/reference_choice.h"
 
-/* Where candidates come from. */
+/* The source of candidates. */
 struct candidate_source {
 	struct analysis *analysis;
 	struct reference_choice *choice;

@@ -38,7 +38,7 @@ static bool is_arrow(const char *text)
 	       strncmp(text, "<-", 2) == 0;
 }
 
-/* Whether each < of a template's arguments in [text, end) has its >. */
+/* True if each < of a template's arguments in [text, end) has its >. */
 static bool is_balanced(const char *text, const char *end)
 {
 	size_t open = 0;
@@ -177,7 +177,7 @@ static struct error *number_state(struct extension_rules *rules, struct extensio
 	return NULL;
 }
 
-/* Whether they try the same, whatever becomes of what they bring in. */
+/* True if both rules try the same candidates, whatever follows from them. */
 static bool is_same(const struct extension_rule *a, const struct extension_rule *b)
 {
 	return a->arrow == b->arrow && strcmp(a->member_word, b->member_word) == 0 &&

@@ -55,7 +55,7 @@ static bool has_identity(const struct analysis *analysis, allocation_id id, cons
 	return analysis_identity(analysis, id, &identity) && strcmp(identity.name, name) == 0;
 }
 
-/* Whether a used allocation has that signature. */
+/* True if a used allocation has that signature. */
 static bool is_borne(const struct analysis *analysis, uint64_t signature)
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
@@ -66,7 +66,7 @@ static bool is_borne(const struct analysis *analysis, uint64_t signature)
 	return false;
 }
 
-/* Whether a used allocation has an identity word of that name. */
+/* True if a used allocation has an identity word of that name. */
 static bool is_identity(const struct analysis *analysis, const char *name)
 {
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
@@ -122,7 +122,7 @@ static struct error *find_containers(struct kind_test *test, const char *name)
 	return error;
 }
 
-/* Whether a used allocation is of a type of that name. */
+/* Set *ret if a used allocation has a type of that name. */
 static struct error *is_type(struct kind_test *test, const char *name, bool *ret)
 {
 	struct analysis *analysis = test->analysis;
@@ -152,8 +152,8 @@ static struct error *complete_name(struct kind_test *test, struct error *unknown
 }
 
 /*
- * What a name means is asked of all used allocations only where none was found to be of it: what is
- * missing is mistyped, and 0 members would hide that.
+ * Check a name against all used allocations only if no allocation matched it: an unknown name is
+ * mistyped, and 0 members would hide that.
  */
 static struct error *check_name(struct kind_test *test)
 {

@@ -1,5 +1,5 @@
 /*
- * What allocations are, as a word of the command language asks for it.
+ * The kind of allocations that a word of the command language selects.
  *
  *	app::Session	of that class, or of one derived from it
  *	session		of that type, by debug information; "struct session", "char[]"
@@ -36,18 +36,18 @@ struct kind {
 /* An empty word is any kind; an unknown pattern is an error. */
 struct error *kind_parse(const char *word, struct kind *ret);
 
-/* Whether an allocation is of a kind. */
+/* Tests whether an allocation is of a kind. */
 struct kind_test {
 	struct analysis *analysis;
 	struct kind kind;
 	struct class_filter filter; /* of KIND_NAMED */
 	char *identity;		    /* the name of an identity word, or NULL */
 	char *type;		    /* that of a type, or NULL */
-	ARRAY(kind_key) containers; /* what has that name as a part of a container */
+	ARRAY(kind_key) containers; /* containers that have parts of that name */
 	uint64_t judged;	    /* allocations so far */
 	bool completed;		    /* the word is the end of the name of the class */
 	bool found;		    /* one of them is of the kind */
-	struct bitmap known;	    /* those of the kind; no words: not yet found */
+	struct bitmap known;	    /* the allocations of the kind; no words: not yet found */
 };
 
 /*

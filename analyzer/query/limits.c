@@ -57,7 +57,7 @@ static void counting_deinit(struct counting *counting)
 }
 DEFINE_DEINIT(counting_deinit, struct counting)
 
-/* Whether the allocation is counted, being referred to once more or less. */
+/* Set *ret if the allocation counts, having one reference more or less. */
 static struct error *judge(struct counting *counting, allocation_id id, bool *ret)
 {
 	bool free_ones = counting->limit->counted == COUNTED_FREE_OUTGOING;

@@ -19,7 +19,7 @@ struct reference_limit {
 	enum counted counted;
 	bool is_maximum;
 	uint64_t count;
-	char *kind_word; /* what kind borrows from */
+	char *kind_word; /* text that kind borrows */
 	struct kind kind;
 };
 

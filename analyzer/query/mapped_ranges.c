@@ -149,7 +149,7 @@ const struct range_kind range_kind_rxonly =
 const struct range_kind range_kind_inaccessible =
 	RANGES_BY_RIGHTS("inaccessible ranges", RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE, 0);
 
-/* What each root range refers to, counted when the first row is written. */
+/* The allocations that each root range refers to, counted when the first row is written. */
 struct root_counts {
 	bool tried, known;
 	struct analysis *analysis;

@@ -31,7 +31,7 @@ struct member_comment {
 	bool was_visited;	/* to: it is not extended once more */
 };
 
-/* Whether it says what must be known, not just how members were reached. */
+/* True if it is a warning, rather than how members were reached. */
 static inline bool comment_is_warning(const struct member_comment *comment)
 {
 	return comment->kind == COMMENT_CYCLE || comment->kind == COMMENT_BRANCHES ||
@@ -61,7 +61,7 @@ struct error *members_append(struct members *members, allocation_id id);
 /* Note the state, not 0, in which an extension reached the member. */
 struct error *members_set_state(struct members *members, allocation_id id, uint16_t state);
 
-/* That state; 0: the base state, or states are not noted. */
+/* The member's state; 0: the base state, or states are not recorded. */
 static inline uint16_t members_state(const struct members *members, allocation_id id)
 {
 	return members->states.items ? members->states.items[id] : 0;
@@ -70,7 +70,7 @@ static inline uint16_t members_state(const struct members *members, allocation_i
 /* Leave only members number 1, base, base * base and so on, in their order. */
 void members_sample(struct members *members, uint64_t base);
 
-/* What comes next is the comment, then the next member appended. */
+/* Add a comment in front of the next member appended. */
 struct error *members_comment(struct members *members, struct member_comment comment);
 
 /* Add those of others, behind all members. */

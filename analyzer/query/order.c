@@ -15,7 +15,7 @@ void largest_deinit(struct largest *largest)
 	array_release(&largest->entries);
 }
 
-/* Whether left comes behind right. */
+/* True if left comes behind right. */
 static bool is_less(const struct entry *left, const struct entry *right)
 {
 	if (left->value != right->value)
@@ -122,10 +122,7 @@ static struct error *count_sizes(const struct visit *visit, struct tally_table *
 	return NULL;
 }
 
-/*
- * Of each size, put where in the order its first member stands into bytes. Returns how many members
- * are to be shown.
- */
+/* Put each size's first position in the order into bytes. Returns how many members to show. */
 static uint64_t place_sizes(struct tally_table *table, struct tally_table *sorted, uint64_t limit)
 {
 	uint64_t place = 0;
@@ -231,7 +228,7 @@ static void show_comments(const struct visit *visit, const struct members *membe
 	}
 }
 
-/* What was taken away from the set since stays in the order. */
+/* Members removed from the set since are still in the order. */
 static struct error *visit_in_order(const struct visit *visit, const struct members *members)
 {
 	const allocation_id *order = members->order.items;

@@ -1,5 +1,5 @@
 /*
- * What an address is in: an allocation, a stack, a module, anything mapped.
+ * The place of an address: an allocation, a stack, a module, any mapping.
  *
  * Kinds of places are tried in their order: memory of an arena may be in a module, too, and an
  * allocation in a stack that the program allocated.

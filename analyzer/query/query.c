@@ -101,7 +101,7 @@ const char *query_operator_name(size_t number)
 	return number < COUNT_OF(operators) ? operators[number].name : NULL;
 }
 
-/* Where an operator is mistyped, it or what follows it is one too many. */
+/* If an operator is mistyped, it or the word behind it is unexpected. */
 static struct error *one_word_too_many(const struct query_term *term, const char *word)
 {
 	_cleanup_(free) char *escaped = escape_text(word);
@@ -262,7 +262,7 @@ static struct error *check_term(const struct query_term *term, bool is_first)
 	return NULL;
 }
 
-/* What is asked of ranges that only allocations have; NULL: nothing. */
+/* Says why a query about ranges needs allocations; NULL: it does not. */
 static const char *not_of_ranges(const struct set_query *query)
 {
 	if (query->limits.count)
@@ -317,7 +317,7 @@ static struct error *narrow_by_size(const struct analysis *analysis, const struc
 					  .from = NO_ALLOCATION,
 					  .to = NO_ALLOCATION,
 					  .state = query->size_word };
-	uint64_t other = 0; /* what is meant if it was read in hexadecimal before */
+	uint64_t other = 0; /* the value if the word was meant as hexadecimal before */
 	bool any = false;
 
 	if (query->minimum_size == 0 && !query->has_maximum)
@@ -338,7 +338,7 @@ static struct error *narrow_by_size(const struct analysis *analysis, const struc
 	return any || comment.to == NO_ALLOCATION ? NULL : members_comment(members, comment);
 }
 
-/* What is no class may be a set, with no operator in front of it. */
+/* A word that is no class may be a set without an operator in front of it. */
 static struct error *narrow_by_kind(struct analysis *analysis, const struct set_query *query,
 				    const struct query_term *term, struct bitmap *members)
 {
@@ -356,7 +356,7 @@ static struct error *narrow_by_kind(struct analysis *analysis, const struct set_
 		kind->word);
 }
 
-/* Of states, only STATE_FREE has no set: all that is not used. */
+/* Only STATE_FREE has no set: it is everything unused. */
 static void select_state(const struct analysis *analysis, enum live_state state, struct bitmap *ret)
 {
 	const struct bitmap *members = liveness_set(analysis, state);
@@ -396,7 +396,7 @@ static struct error *combine(struct analysis *analysis, const struct set_query *
 	TRY(members_init(&others, members->set.count, analysis_account(analysis)));
 	TRY(select_term(analysis, query, term, choice, &others));
 	TRY(members_add_comments(members, &others));
-	/* Of several sets, none tells an order of all. */
+	/* Combining sets loses their order. */
 	members->is_ordered = false;
 	switch (term->operation) {
 	case OPERATOR_OR:
@@ -435,7 +435,7 @@ static struct error *select_members(struct analysis *analysis, const struct set_
 	return !query->extensions.count ? NULL : extension_apply(&extension, members);
 }
 
-/* What a set operation makes of the set `derived`. */
+/* Apply a set operation to the set `derived`. */
 static struct error *derive(struct analysis *analysis, const struct set_query *query,
 			    const struct bitmap *members)
 {

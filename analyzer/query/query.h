@@ -26,7 +26,7 @@ struct query_term {
 	struct kind kind;
 };
 
-/* What becomes of the set `derived` with the members. */
+/* How a query changes the set `derived`. */
 enum set_operation { OPERATION_NONE, OPERATION_ASSIGN, OPERATION_SUBTRACT };
 
 /* All zero: nothing asked for yet. Words are borrowed. */
@@ -69,7 +69,7 @@ struct error *query_take_sample(struct set_query *query, const char *word);
 /* The word behind a --skip, added to skipped: a mask of enum skipped_place. */
 struct error *skipped_parse(const char *word, unsigned int *skipped);
 
-/* Whether the word stands between two sets; the number-th such, or NULL. */
+/* True if the word is an operator between two sets; and the number-th operator, or NULL. */
 bool query_is_operator(const char *word);
 const char *query_operator_name(size_t number);
 

@@ -180,7 +180,7 @@ const struct range_kind range_kind_modules = {
 	.write = modules_write,
 };
 
-/* What an arena holds. */
+/* The contents of an arena. */
 struct arena_use {
 	uint64_t used_count, used_bytes;
 	uint64_t free_count, free_bytes;

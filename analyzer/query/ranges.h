@@ -11,7 +11,7 @@
 #include "analyzer/query/search.h"
 #include "analyzer/report/report.h"
 
-/* What is looked at in a search for references, less what is skipped. */
+/* The places that a search for references skips. */
 enum skipped_place {
 	SKIP_USED = 1 << 0,
 	SKIP_FREE = 1 << 1,
@@ -21,18 +21,18 @@ enum skipped_place {
 struct reference_choice;
 struct set;
 
-/* What stands behind the name of a set. */
+/* The words behind the name of a set. */
 struct set_arguments {
 	const char *name; /* of the set, as typed */
 	const struct set *set;
 	uint64_t values[3];		     /* as many as the set takes */
 	unsigned int skipped;		     /* a mask of enum skipped_place */
-	struct reference_choice *references; /* those that count */
+	struct reference_choice *references; /* the references that count */
 };
 
 struct range {
 	uint64_t start, size;
-	/* What summaries count it as, in the plural; NULL: ask its kind. */
+	/* The noun in summaries, in the plural; NULL: ask its kind. */
 	const char *group;
 	size_t number; /* which: of what, only its kind knows */
 };
@@ -41,14 +41,14 @@ struct ranges {
 	struct range *list; /* NULL: see the hits */
 	size_t count;
 	struct hits hits;
-	void *details; /* what the kind keeps beside them */
+	void *details; /* data of the kind */
 };
 
 struct range_kind {
 	const char *noun;   /* in the plural, as "writable ranges" */
 	struct table table; /* the columns of a list of them */
 	bool contiguous;    /* size bytes from start on are it, and all of it */
-	bool skips;	    /* what its arguments say is to be skipped */
+	bool skips;	    /* its arguments say what to skip */
 	enum stage needs;   /* to write a row, besides what the set needs */
 
 	/* The number-th; false: there are no more. Without it, collect adds the ranges to ret. */
@@ -56,7 +56,7 @@ struct range_kind {
 	struct error *(*collect)(struct analysis *analysis, const struct set_arguments *arguments,
 				 struct ranges *ret);
 
-	/* Of mapped ranges: what their rights are under a mask. */
+	/* For mapped ranges: the rights wanted under a mask. */
 	uint8_t rights_mask, rights;
 
 	/* Write the values of a row for table. */

@@ -43,13 +43,13 @@ void reference_choice_init(struct reference_choice *choice, struct analysis *ana
 void reference_choice_deinit(struct reference_choice *choice);
 DEFINE_DEINIT(reference_choice_deinit, struct reference_choice)
 
-/* Who refers to whom by references that count, and by whom. */
+/* The references that count, outgoing and incoming. */
 struct error *reference_choice_outgoing(struct reference_choice *choice, const struct graph **ret);
 struct error *reference_choice_incoming(struct reference_choice *choice, const struct graph **ret);
 
 /*
- * Whether the word at that offset of source, which leads to target, counts. Outgoing or incoming
- * references were asked for before.
+ * True if the word at that offset of source, which refers to target, counts. Outgoing or incoming
+ * references must have been asked for before.
  */
 bool reference_choice_takes(struct reference_choice *choice, allocation_id source, uint64_t offset,
 			    allocation_id target);

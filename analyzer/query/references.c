@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* What a search is to leave out. */
+/* The places that a search skips. */
 struct skipping {
 	const struct analysis *analysis;
 	unsigned int places;

@@ -7,7 +7,7 @@
 
 enum { CHUNK_BYTES = 4 << 20 };
 
-/* Where a hit may begin: [start, end), in one region. */
+/* Places where a hit may begin: [start, end), in one region. */
 struct chunk {
 	uint64_t start, end;
 	uint64_t known;	       /* the end of the region */
@@ -24,7 +24,7 @@ struct searcher {
 	size_t kept;
 };
 
-/* What a chunk's hits are put into. */
+/* Takes a chunk's hits. */
 struct sink {
 	const struct searcher *searcher;
 	uint64_t count;
@@ -130,7 +130,7 @@ static bool is_hit(const struct search *search, const uint8_t *bytes, uint64_t a
 	return memcmp(bytes, search->bytes, search->size) == 0;
 }
 
-/* What is not aligned may begin in one region and end in the next. */
+/* An unaligned value may begin in one region and end in the next. */
 static struct error *scan_seam(const struct chunk *chunk, struct sink *sink)
 {
 	const struct search *search = sink->searcher->search;
@@ -194,7 +194,7 @@ static struct error *keep_chunk(void *data, size_t number, unsigned int thread)
 	return scan_chunk(chunk, &sink);
 }
 
-/* Where in the region a hit may begin. */
+/* The part of the region in which a hit may begin. */
 static struct chunk whole_region(const struct search *search, const struct region *region)
 {
 	struct chunk chunk = {

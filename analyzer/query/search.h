@@ -35,7 +35,7 @@ struct search {
 	const uint8_t *bytes; /* of SEARCH_BYTES; borrowed */
 	size_t size;	      /* of them, at least 1 */
 
-	/* Whether a hit does not count; called by any thread. NULL: none. */
+	/* True for hits to ignore; called by any thread. NULL: none. */
 	bool (*skips)(const void *data, uint64_t address);
 	const void *data;
 };

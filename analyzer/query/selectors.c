@@ -103,7 +103,10 @@ struct error *select_atrisk(struct analysis *analysis, const struct set_argument
 	return NULL;
 }
 
-/* What the chosen kinds of roots lead to; ROOTS_DIRECTLY, ROOTS_ONLY: see there. */
+/*
+ * Select everything reachable from the chosen kinds of roots; for ROOTS_DIRECTLY and ROOTS_ONLY,
+ * see there.
+ */
 struct error *select_at_roots(struct analysis *analysis, const struct set_arguments *arguments,
 			      struct members *ret)
 {
@@ -111,7 +114,7 @@ struct error *select_at_roots(struct analysis *analysis, const struct set_argume
 	bool directly = choice & ROOTS_DIRECTLY, only = choice & ROOTS_ONLY;
 	const struct bitmap *members;
 
-	/* What other roots lead to is taken away below. */
+	/* Remove below what other roots reach. */
 	if (only && !directly)
 		bitmap_copy(&ret->set, analysis_anchored(analysis));
 	for (enum root_kind kind = 0; kind < ROOT_KINDS; kind++) {
@@ -165,7 +168,7 @@ static struct error *add_edges(struct analysis *analysis, const struct graph *gr
 	return NULL;
 }
 
-/* What the allocation at the address refers to, if it is used; CHOICE_FREE: if it is free. */
+/* Select the used targets of the allocation at the address; CHOICE_FREE: the free ones. */
 struct error *select_outgoing(struct analysis *analysis, const struct set_arguments *arguments,
 			      struct members *ret)
 {
@@ -181,7 +184,7 @@ struct error *select_outgoing(struct analysis *analysis, const struct set_argume
 	return NULL;
 }
 
-/* Whether an aligned word of the allocation that counts is that address, the start of target. */
+/* True if an aligned word of the allocation that counts is the address of target's start. */
 static bool refers_to_start(struct reference_choice *choice, allocation_id id, allocation_id target)
 {
 	const struct allocation_index *index = analysis_index(choice->analysis);
@@ -195,7 +198,7 @@ static bool refers_to_start(struct reference_choice *choice, allocation_id id, a
 	return false;
 }
 
-/* What refers to the allocation at the address; CHOICE_EXACT: to its start. */
+/* Select the referrers of the allocation at the address; CHOICE_EXACT: those to its start. */
 struct error *select_incoming(struct analysis *analysis, const struct set_arguments *arguments,
 			      struct members *ret)
 {
@@ -224,7 +227,7 @@ struct error *select_waste(struct analysis *analysis, const struct set_arguments
 	return NULL;
 }
 
-/* What was stored by that name; NEW_SET and SURVIVED_SET only by a comparison. */
+/* Select the set stored by that name; NEW_SET and SURVIVED_SET exist only after a comparison. */
 struct error *select_named(struct analysis *analysis, const struct set_arguments *arguments,
 			   struct members *ret)
 {
@@ -241,7 +244,7 @@ struct error *select_named(struct analysis *analysis, const struct set_arguments
 	return NULL;
 }
 
-/* Where a step of a chain led. */
+/* The result of a step along a chain. */
 struct step {
 	allocation_id next; /* NO_ALLOCATION: nowhere */
 	bool branches;	    /* as several are next */

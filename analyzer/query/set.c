@@ -280,7 +280,7 @@ bool set_argument_is_offset(const struct set *set, size_t number)
 	       strncmp(name + length - strlen("OFFSET"), "OFFSET", strlen("OFFSET")) == 0;
 }
 
-/* Those of the table, then those that the user named. */
+/* The name of a set: those of the table first, then the user's. */
 static const char *set_name(const void *data, size_t number)
 {
 	const struct analysis *analysis = data;

@@ -29,8 +29,8 @@ struct set {
 	set_selector *select;
 	const struct range_kind *ranges;
 
-	const char *arguments; /* what it takes, as "ADDRESS OFFSET"; or NULL */
-	uint32_t choice;       /* what select makes of it; see its comment */
+	const char *arguments; /* the arguments, as "ADDRESS OFFSET"; or NULL */
+	uint32_t choice;       /* meaning depends on select; see its comment */
 
 	/* For help: commands that run, one a line; more paragraphs, or NULL. */
 	const char *example;
@@ -40,7 +40,7 @@ struct set {
 /* How many arguments the set takes. */
 size_t set_argument_count(const struct set *set);
 
-/* Whether the number-th argument of the set is an offset, not an address. */
+/* True if the number-th argument of the set is an offset, not an address. */
 bool set_argument_is_offset(const struct set *set, size_t number);
 
 /* The number-th set, or NULL at the end. */
@@ -53,18 +53,18 @@ const struct set *set_at(size_t number);
 const struct set *set_find(const char *name);
 extern const struct set set_named;
 
-/* That there is no such set, and which may be meant; analysis may be NULL. */
+/* The error for an unknown set, with a suggestion; analysis may be NULL. */
 struct error *set_unknown(const struct analysis *analysis, const char *name);
 
-/* Of select_at_roots(): for each kind of roots its bit, and these. */
+/* For select_at_roots(): a bit for each kind of roots, and these. */
 enum {
 	THREAD_ROOTS = 1 << ROOT_STACK | 1 << ROOT_REGISTER,
 	ALL_ROOTS = (1 << ROOT_KINDS) - 1,
-	ROOTS_DIRECTLY = 1 << ROOT_KINDS, /* what they refer to, not all that they lead to */
+	ROOTS_DIRECTLY = 1 << ROOT_KINDS, /* their direct targets, not all that is reachable */
 	ROOTS_ONLY = 2 << ROOT_KINDS,	  /* less what other roots lead to */
 };
 
-/* Of other selectors. */
+/* For other selectors. */
 enum {
 	CHOICE_NONE,
 	CHOICE_FREE,	      /* select_outgoing(): free allocations, not used ones */

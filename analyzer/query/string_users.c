@@ -152,7 +152,7 @@ static bool count_string(void *data, uint64_t offset, const struct cxx_string *s
 	struct counting *counting = data;
 	struct string_use *use;
 
-	/* What is left of one in a vector's spare room is none any more. */
+	/* A string in a vector's spare room is stale. */
 	if (counting->key.pattern != NO_PATTERN &&
 	    patterns_is_tainted(counting->patterns, counting->id, offset, NULL))
 		return true;
