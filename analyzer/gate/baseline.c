@@ -39,7 +39,7 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t f
 	return bsearch(&key, baseline->list, baseline->count, sizeof(*baseline->list), compare);
 }
 
-/* The same fingerprint twice would leave open which one counts. */
+/* If a fingerprint occurred twice, it would be open which one counts. */
 static struct error *check_unique(const struct baseline *baseline, const char *name)
 {
 	for (size_t i = 1; i < baseline->count; i++)
@@ -203,7 +203,7 @@ static struct error *parse_leaks(json_t *leaks, const char *text, size_t size, c
 	return NULL;
 }
 
-/* What else the file has to be. */
+/* Check the file's other requirements. */
 static const char *check_file(const json_t *root)
 {
 	const json_t *version = json_object_get(root, VERSION_KEY);

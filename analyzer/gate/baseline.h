@@ -39,7 +39,7 @@ struct error *baseline_read(const char *path, struct baseline *ret);
 void baseline_deinit(struct baseline *baseline);
 DEFINE_DEINIT(baseline_deinit, struct baseline)
 
-/* The same of text; name is that of the file, for messages. */
+/* Parse text; name is that of the file, for messages. */
 struct error *baseline_parse(const char *text, size_t size, const char *name, struct baseline *ret);
 
 struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t fingerprint);
@@ -48,8 +48,8 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, uint64_t f
 void baseline_compare(struct baseline *baseline, struct leak_kinds *kinds);
 
 /*
- * What accepts just the leaks that are not suppressed, with the reasons of the old one. ret is
- * zeroed.
+ * Make a baseline that accepts the leaks that are not suppressed, with the reasons of the old one.
+ * ret is zeroed.
  */
 struct error *baseline_accept(const struct baseline *old, const struct leak_kinds *kinds,
 			      struct baseline *ret);

@@ -1,5 +1,5 @@
 /*
- * What an allocation is, in a word that is the same in each run and build.
+ * An allocation's label, which is the same in each run and build.
  *
  * A class, a pattern, an identity: never an address. An allocation without any of these is an
  * "unrecognized allocation".

@@ -52,7 +52,7 @@ struct collector {
 	bool likely;
 };
 
-/* Of a leaked allocation of the ring that is likely held, say by what. */
+/* Describe the disguised pointer to a leaked allocation of the cycle, if one likely holds it. */
 static struct error *find_disguised(struct analysis *analysis, const struct shape *shape,
 				    struct leak_kind *kind)
 {
@@ -108,10 +108,10 @@ static struct error *find_holder(struct analysis *analysis, const struct shape *
 }
 
 /*
- * What the C library does not give back, and no program can do anything about. All else that it
- * keeps, it keeps reachable: under glibc 2.36, 2.41 and 2.43 nothing else was found unreachable
- * after locale, iconv, NSS, resolver, dlopen, dlmopen, threads, timers, aio, gettext, stdio and
- * time zones were used.
+ * Memory that the C library never frees, which no program can change. All other memory that it
+ * keeps stays reachable: under glibc 2.36, 2.41 and 2.43 nothing else was found unreachable after
+ * locale, iconv, NSS, resolver, dlopen, dlmopen, threads, timers, aio, gettext, stdio and time
+ * zones were used.
  */
 static void find_libc_leak(struct leak_kind *kind)
 {

@@ -18,12 +18,12 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/base/array.h"
 
-/* What suppressions and a baseline make of a leak. */
+/* The state of a leak, after suppressions and a baseline. */
 enum leak_state { LEAK_NEW, LEAK_KNOWN, LEAK_MORE, LEAK_SUPPRESSED };
 
 struct leak_kind {
 	uint64_t fingerprint;
-	char *name;		/* what the roots are; owned */
+	char *name;		/* kind of the roots; owned */
 	const char *full_name;	/* of a class, as the compiler wrote it */
 	const char *module;	/* the file that the class is of */
 	uint64_t size;		/* of the largest root, in bytes */
@@ -34,20 +34,22 @@ struct leak_kind {
 	uint64_t likely_roots;	     /* to which stale or disguised words lead */
 	bool likely;		     /* none is certain */
 	char *held;		     /* of a likely one: where the words are; owned, or NULL */
-	char *holder;		     /* what they are in, owned, or NULL */
-	const char *holder_module;   /* what that is of */
+	char *holder;		     /* the structure that held them, owned, or NULL */
+	const char *holder_module;   /* module of the holder */
 
-	/* Of an unrecognized one, by debug information; leak_kinds_find_types() finds it. */
+	/* Types of an unrecognized leak by debug information, from leak_kinds_find_types(). */
 	const char *type;     /* of the example; NULL: not known; lives as long as the analysis */
 	char *type_reason;    /* as "40 others of its size, as conns"; owned, or NULL */
 	uint64_t typed_roots; /* that are of that type */
 
-	/* Of the example, see allocated_by_find(); owned, or NULL; as above. */
+	/* The allocating function of the example, see allocated_by_find(); owned, or NULL. */
 	char *allocated_by;
-	/* Where in its source, "/src/server.c:5", by the calls of a second run; owned, or NULL. */
+	/*
+	 * The source line of that, "/src/server.c:5", by the calls of a second run; owned, or NULL.
+	 */
 	char *source;
 
-	/* Who lost it, where that is no fault of the program, and why; or NULL. */
+	/* A library or interpreter known to leak it, and the cause; or NULL. */
 	const char *known_owner, *known_cause;
 
 	enum leak_state state;
@@ -63,7 +65,7 @@ struct leak_side {
 	ARRAY(uint32_t) kinds;	   /* by number of the root */
 };
 
-/* What is likely held in disguise (likely_held.h) is no certain leak. */
+/* Leaks that are likely held by disguised pointers (likely_held.h) are not certain. */
 enum leak_choice {
 	LEAKS_ALL, /* as certain ones */
 	LEAKS_CERTAIN,
@@ -104,14 +106,14 @@ struct error *leak_kinds_find_types(struct analysis *analysis, struct leak_kinds
 /* As "unrecognized allocation (probably struct conn)"; to be freed, NULL if memory is short. */
 char *leak_kind_label(const struct leak_kind *kind);
 
-/* What several leak roots reach, and so is in none of the kinds. */
+/* The total that several leak roots reach, which is in none of the kinds. */
 struct set_total leak_kinds_shared(const struct leak_kinds *kinds);
 
 /* "new", "known", "more" or "suppressed"; whether a gate counts leaks of that state. */
 const char *leak_state_name(enum leak_state state);
 bool leak_counts(const struct leak_kind *kind);
 
-/* Whether it is left out because an interpreter or a library is known to lose it. */
+/* True if an interpreter or a library is known to leak it, so that it does not count. */
 bool leak_is_known(const struct leak_kind *kind);
 
 /*
@@ -120,7 +122,10 @@ bool leak_is_known(const struct leak_kind *kind);
  */
 struct set_total leak_counted(const struct leak_kind *kind);
 
-/* What counts of all kinds, and what only their roots share. The kinds are as they were found. */
+/*
+ * Count the leaks of all kinds that count, and what only their roots share. Does not change the
+ * kinds.
+ */
 struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kinds *kinds,
 			       struct set_total *ret);
 

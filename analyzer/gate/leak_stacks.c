@@ -238,7 +238,7 @@ struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct le
 	return NULL;
 }
 
-/* Whether the program's own code is in the module, not an allocator's or a language's. */
+/* True unless the module has the program's own code: for an allocator or a language's library. */
 static bool is_library(const struct module *module)
 {
 	return !module || module_is_of_language(module) ||

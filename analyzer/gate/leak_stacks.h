@@ -1,6 +1,6 @@
 /*
- * Who allocated what leaked, as the recorder noted it (analyzer/capture/recorder.h) in the core of
- * a program that ran with it.
+ * Finds the callers that allocated leaked memory, as the recorder noted
+ * (analyzer/capture/recorder.h) in the core of a program that ran with it.
  */
 #ifndef ANALYZER_GATE_LEAK_STACKS_H
 #define ANALYZER_GATE_LEAK_STACKS_H
@@ -23,8 +23,8 @@ struct leak_stacks {
 };
 
 /*
- * Those of what leaked in the core at path, which is opened beside the analysis; ret is all zeros.
- * Error: the recorder is not there.
+ * Find the stacks of leaked allocations in the core at path, which is opened beside the analysis;
+ * ret is all zeros. Fails if the core has no recorder.
  */
 struct error *leak_stacks_find(struct analysis *analysis, const char *path,
 			       struct leak_stacks *ret);

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of what leaked, types are inferred from others; to what is likely to have leaked, pointers led.
+/*
+ * Types of leaked allocations are inferred from others; those of likely held ones come from
+ * pointers.
  */
 static const char *type_name(const struct analysis *analysis, allocation_id id)
 {
@@ -24,7 +26,7 @@ static bool wants_type(const struct leak_kind *kind)
 	return leak_counts(kind) && strcmp(kind->name, UNRECOGNIZED) == 0;
 }
 
-/* Who asks for as many bytes. */
+/* Name the function that allocates this many bytes. */
 static struct error *add_maker(struct analysis *analysis, allocation_id id, struct leak_kind *kind)
 {
 	if (kind->allocated_by || allocation_start(analysis_index(analysis), id) != kind->address)
@@ -71,7 +73,7 @@ static struct error *add_side_types(struct analysis *analysis, struct leak_kinds
 	return NULL;
 }
 
-/* Who allocated objects of classes. */
+/* Name the functions that allocated objects of classes. */
 static struct error *add_makers(struct analysis *analysis, struct leak_kinds *kinds)
 {
 	for (size_t i = 0; i < kinds->count; i++) {

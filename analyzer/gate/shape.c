@@ -11,7 +11,7 @@ struct step {
 	uint16_t source, target; /* numbers of allocations of the shape */
 };
 
-/* What is needed while a shape is found. */
+/* The state of finding a shape. */
 struct search {
 	struct shape_context *context;
 	struct shape *shape;
@@ -39,7 +39,7 @@ void shape_context_deinit(struct shape_context *context)
 	array_release(&context->hashes);
 }
 
-/* What is kept of an allocation's label: the low bits of its hash tell. */
+/* Flags in the low bits of a label's hash. */
 enum { LOOKED_AT = 1, IS_PATTERN = 2, IS_UNRECOGNIZED = 4, MARKS = 7 };
 
 static uint64_t label_word(struct shape_context *context, allocation_id id)
@@ -106,9 +106,9 @@ static void add_list(struct search *search, size_t source, const allocation_id *
 }
 
 /*
- * What is not recognized may be a buffer that was written to in part, and of old contents else:
- * only a root is trusted that far, and only where it refers to the start of others. But in a ring
- * words are hardly stale, and it may well be one by means of links within its members.
+ * An unrecognized allocation may be a buffer that was partly written, with stale contents behind.
+ * Trust its references only in a root, and only to the start of others. But in a cycle, words are
+ * hardly stale, and links within its members may have closed it.
  */
 static void add_targets(struct search *search, size_t source, bool is_ring)
 {
@@ -142,7 +142,9 @@ static void chunk_steps(const struct search *search, uint16_t *sources,
 		sources[places[search->steps[i].target]++] = search->steps[i].source;
 }
 
-/* What leads to the root, for nothing outside of its ring does. */
+/*
+ * Find the members of the root's cycle: those that lead to it. Nothing outside of its cycle does.
+ */
 static size_t find_ring(struct search *search)
 {
 	struct shape *shape = search->shape;
@@ -165,7 +167,7 @@ static size_t find_ring(struct search *search)
 	return found;
 }
 
-/* Whether what an allocation refers to hangs on it for certain. */
+/* True if the targets of an allocation certainly belong to it. */
 static bool leads_on(const struct search *search, size_t number)
 {
 	const struct shape *shape = search->shape;
@@ -253,8 +255,8 @@ static size_t hash_ring(const struct search *search, uint64_t *ret)
 }
 
 /*
- * What is like a member of the ring does not count, so that a list is the same whether it has one
- * node or many; nor does what may be a buffer, which is there or not as the data wants it.
+ * Hash the rest of the shape. Leave out nodes like members of the cycle, so that lists of one and
+ * of many nodes are the same, and possible buffers, whose number depends on data.
  */
 static size_t hash_rest(const struct search *search, const uint64_t *ring, size_t ring_count,
 			uint64_t *ret)
@@ -292,8 +294,10 @@ void shape_find(struct shape_context *context, const struct leak_root *root, str
 	for (size_t i = 0; i < ret->count; i++)
 		add_targets(&search, i, root->members > 1);
 	ret->in_ring[0] = true;
-	/* Of a ring that is larger than what is looked at, all is taken for a
-	 * member: where it was entered is chance. */
+	/*
+	 * If the cycle is larger than the limit, count all as members: the point at which it was
+	 * entered is accidental.
+	 */
 	if (root->members > 1 && find_ring(&search) < root->members)
 		memset(ret->in_ring, true, ret->count);
 	find_counted(&search);

@@ -1,6 +1,4 @@
-/*
- * What hangs on a leak root, looked at from the root, and its fingerprint.
- */
+/* The structure below a leak root, and its fingerprint. */
 #ifndef ANALYZER_GATE_SHAPE_H
 #define ANALYZER_GATE_SHAPE_H
 
@@ -8,13 +6,12 @@
 #include "analyzer/base/array.h"
 
 /*
- * Of what a root leads to, only so many allocations are looked at, and so many references: a
- * structure of a million has no more kinds near its root than one of hundreds, and many roots may
- * lead to the same one.
+ * Limits for allocations and references below a root: a structure of a million has no more kinds
+ * near its root than one of hundreds, and many roots may lead to the same one.
  */
 enum { MOST_SHAPE_NODES = 256, MOST_SHAPE_STEPS = 4096, SHAPE_SLOTS = 512 };
 
-/* What leaks are looked for in; borrowed but for the hashes. */
+/* The inputs of the search; borrowed except for the hashes. */
 struct shape_context {
 	struct analysis *analysis;
 	const struct patterns *patterns;

@@ -171,7 +171,7 @@ void suppressions_deinit(struct suppressions *suppressions)
 	free(suppressions->list);
 }
 
-/* What stands before the colon, and what behind it. */
+/* Interpret the parts before and behind the colon. */
 static struct error *understand(struct suppression *rule)
 {
 	const char *colon = strchr(rule->text, ':');

@@ -35,7 +35,7 @@ struct suppressions {
 /* Add the rules of the file, whose path is kept. */
 struct error *suppressions_read(struct suppressions *suppressions, const char *path);
 
-/* The same of text that ends with a NUL. */
+/* Parse text that ends with a NUL. */
 struct error *suppressions_parse(struct suppressions *suppressions, char *text, const char *path);
 
 void suppressions_deinit(struct suppressions *suppressions);
@@ -48,8 +48,8 @@ const char *suppressions_find(struct suppressions *suppressions, const struct le
 void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds, bool known);
 
 /*
- * Whether the text is as the pattern says, where * stands for any text; or as LeakSanitizer has it:
- * part of it is, unless ^ begins or $ ends the pattern.
+ * True if the text matches the pattern, in which * stands for any text; or, in LeakSanitizer's
+ * form, if a part of it does, unless ^ begins or $ ends the pattern.
  */
 bool wildcard_matches(const char *pattern, const char *text);
 bool wildcard_found(const char *pattern, const char *text);
