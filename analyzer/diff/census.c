@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What keys tell besides what an allocation is. */
+/* Kinds of keys beside those of allocations. */
 enum census_tag {
 	BY_OTHER = BY_MORE, /* the aspect says nothing: enum census_other */
 	BY_LEAK,	    /* the number of a leak kind */
@@ -125,7 +125,7 @@ static struct error *count_key(struct census *census, kind_key key, uint64_t byt
 	return NULL;
 }
 
-/* Of texts and arrays of numbers, the size tells more than that they are such. */
+/* The size of texts and arrays of numbers says more than their pattern. */
 static kind_key find_kind(const struct analysis *analysis, allocation_id id)
 {
 	const struct patterns *patterns = analysis_patterns(analysis);
@@ -204,7 +204,7 @@ static struct error *count_leaks(struct census *census)
 	return NULL;
 }
 
-/* What holds those below a position of the row. */
+/* The holder of the positions up to end in the row. */
 struct level {
 	size_t end; /* behind the last position below it */
 	kind_key key;

@@ -145,7 +145,7 @@ static struct error *make_sets(struct analysis *newest, struct matching *matchin
 	return named_sets_assign(sets, SURVIVED_SET, &set);
 }
 
-/* What holders have, by kind. */
+/* The amounts of holders, by kind. */
 struct holdings {
 	const struct census *holders;
 	struct tally_table pairs; /* by number of the holder, and of the kind */

@@ -1,5 +1,5 @@
 /*
- * What grew between cores, the oldest first.
+ * Compares cores, the oldest first, to show growth.
  *
  * All are counted in groups that keep their names from core to core (census.h). Where the cores are
  * of one process (struct lineage), allocations are compared one by one, too: one survives if an
@@ -21,7 +21,7 @@
 #include "analyzer/diff/oldest.h"
 
 /*
- * Whether cores are of one process, and when each was taken.
+ * Tells whether cores are of one process, and when each was taken.
  *
  * The kernel gives each process that executes a program 16 random bytes, whose address AT_RANDOM
  * tells. All cores of a process have the same; so has a fork, but it has another id. The kernel
@@ -61,7 +61,7 @@ enum kinship {
 
 enum kinship lineage_compare(const struct lineage *one, const struct lineage *other);
 
-/* What that was told by, as "the random bytes of AT_RANDOM differ". */
+/* The evidence, as "the random bytes of AT_RANDOM differ". */
 const char *kinship_reason(enum kinship kinship);
 
 struct diff_core {
@@ -78,13 +78,13 @@ struct diff {
 	/* How all cores are related: as the first is to which it is related least. */
 	enum kinship kinship;
 	/*
-	 * Those first that grew at each of two or more steps, then by growth in bytes, most first;
-	 * what shrank last.
+	 * Sorted: groups that grew at two or more steps first, then by growth in bytes, most first;
+	 * those that shrank last.
 	 */
 	struct group_table groups;
 	bool has_holders;
 	struct group_table holders; /* the same by ASPECT_OWNER, if asked for */
-	struct group_table held;    /* what each of these holds, by kind; see diff_most_held() */
+	struct group_table held;    /* amounts of these by kind; see diff_most_held() */
 	struct oldest oldest;	    /* of the oldest core; empty at the end */
 };
 

@@ -44,7 +44,7 @@ struct error *group_table_add(struct group_table *table, const struct census_nam
 /* All cores were added: find what each group was and is, and their order. */
 void group_table_sort(struct group_table *table, size_t cores);
 
-/* What the core has of the group. */
+/* The group's total in that core. */
 struct set_total group_total(const struct group_table *table, const struct diff_group *group,
 			     size_t core);
 

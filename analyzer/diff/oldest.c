@@ -160,7 +160,7 @@ struct error *matching_visit(void *data, allocation_id id, struct memory_range r
 		return write_entry(matching, (struct oldest_entry){ range.start, size, type, key });
 	while (matching->number < matching->oldest->count && next->start < range.start)
 		leave_entry(matching);
-	/* Of another type, what was freed there was given out again. */
+	/* An entry of another type was freed there, and the address reused. */
 	matching->is_found = matching->number < matching->oldest->count &&
 			     next->start == range.start && next->size == size && next->type == type;
 	return matching->is_newest ? sort_out(matching, id, key) : NULL;

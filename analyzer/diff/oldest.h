@@ -37,7 +37,7 @@ struct known_type {
 
 enum { KNOWN_TYPES = 32 };
 
-/* What became of the allocations with one key. */
+/* How many allocations with one key are new, and how many survived. */
 struct match_tally {
 	uint64_t added, survived;
 };
