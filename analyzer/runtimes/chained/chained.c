@@ -42,7 +42,7 @@ struct chained {
 	struct bitmap blocks; /* in the list */
 };
 
-/* What the words of a header lead to: used blocks, whose id is NO_ALLOCATION if it is none. */
+/* The targets of a header's words: used blocks, or NO_ALLOCATION. */
 struct header {
 	uint64_t start;
 	uint64_t words[LINK_WORDS];
@@ -68,13 +68,13 @@ static bool read_header(const struct chained *chained, allocation_id id, struct 
 	return true;
 }
 
-/* Where links to the block that begins there lead. */
+/* The address that links to the block at start have. */
 static uint64_t linked_place(const struct links *links, uint64_t start)
 {
 	return start + (links->to_links ? links->words[0] * WORD : 0);
 }
 
-/* Whether the i-th word leads to a block whose j-th leads back. */
+/* True if the i-th word points to a block whose j-th word points back. */
 static bool is_mutual(const struct chained *chained, const struct header *header, unsigned int i,
 		      unsigned int j, const struct links *links)
 {
@@ -158,7 +158,7 @@ static bool find_blocks(struct chained *chained)
 	return found * 100 >= count * NEARLY_ALL && ends <= MOST_ENDS && differs;
 }
 
-/* What else refers to the blocks, by how far behind their header. */
+/* Counts other references to the blocks, by distance behind their header. */
 struct others {
 	const struct chained *chained;
 	size_t counts[HEADER_WORDS];
@@ -195,7 +195,10 @@ static void count_words(struct others *others, allocation_id id)
 			(void)count_word(others, start + at, word);
 }
 
-/* Whether the rest of the process refers to what stands behind the headers, and hardly to these. */
+/*
+ * True if the rest of the process refers to the memory behind the headers, and hardly to the
+ * headers.
+ */
 static bool has_headers(const struct chained *chained, const struct program *program)
 {
 	struct others others = { .chained = chained };
