@@ -51,7 +51,10 @@ static struct error *find_constructors(struct crystal_callers *callers)
 	return NULL;
 }
 
-/* Whether a distance follows: that of call, jmp, jcc, or lea of a place in the program. */
+/*
+ * True if a relative address follows: that of call, jmp or jcc, or of lea of an address in the
+ * program.
+ */
 static bool takes_distance(const uint8_t *before, uint64_t count)
 {
 	if (count >= 1 && (before[-1] == 0xe8 || before[-1] == 0xe9))
@@ -138,7 +141,7 @@ void crystal_callers_destroy(struct crystal_callers *callers)
 
 enum { MOST_PLACES = 64 };
 
-/* What was found of a class. */
+/* The facts found about a class. */
 struct making {
 	struct crystal_callers *callers;
 	struct inlined makers[MOST_PLACES];
@@ -176,7 +179,7 @@ static bool add_constructor(struct making *making, uint64_t function)
 	return true;
 }
 
-/* Where the function that the place is in starts; 0: in none. */
+/* The start of the function around place; 0: there is none. */
 static uint64_t function_at(const struct crystal_callers *callers, uint64_t place)
 {
 	const struct memory_range *functions;
@@ -228,7 +231,7 @@ static bool add_sites(struct making *making, uint32_t type)
 	return true;
 }
 
-/* Where there are too many, once for each function. */
+/* If there are too many places, keep one for each function. */
 static void drop_places(struct making *making)
 {
 	size_t count = making->maker_count;
@@ -257,7 +260,7 @@ size_t crystal_callers_find(struct crystal_callers *callers, uint32_t type,
 {
 	struct making making = { .callers = callers };
 
-	/* What may make any object is one of those. */
+	/* Functions that may allocate any object may allocate this class. */
 	if (!add_sites(&making, type) || making.maker_count == 0 || !add_sites(&making, 0))
 		return 0;
 	drop_places(&making);

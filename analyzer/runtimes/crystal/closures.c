@@ -32,7 +32,7 @@ static uint64_t word_at(const struct words *words, size_t number)
 	return word;
 }
 
-/* Whether it may be the address of an allocation. */
+/* True if it may be the address of an allocation. */
 static bool may_refer(uint64_t word)
 {
 	return word && word % WORD == 0;

@@ -17,8 +17,8 @@ enum {
 	MOST_TARGETS = 4096,
 	LONGEST_FUNCTION = 1 << 20,
 	/*
-	 * Where paths meet, this many are followed side by side for so many instructions; then what
-	 * they have in common.
+	 * Where paths meet, this many are followed side by side for this many instructions; then
+	 * their common state.
 	 */
 	MOST_PATHS = 4,
 	PATH_LENGTH = 16,
@@ -26,8 +26,8 @@ enum {
 };
 
 /*
- * What is known of a register or a place of the stack: a number, or an object that the function
- * made, by its number. A flag is a number whose lowest byte is 0 or 1, the rest being unknown.
+ * The known value of a register or stack slot: a number, or an object that the function allocated,
+ * by its number. A flag is a number whose lowest byte is 0 or 1; the rest is unknown.
  */
 enum value_kind { UNKNOWN, NUMBER, MADE, FLAG };
 
@@ -113,7 +113,7 @@ static void code_state_forget(struct code_state *state)
 	state->slot_count = 0;
 }
 
-/* What is known of the place; NULL: nothing. */
+/* The state of the slot; NULL: unknown. */
 static struct slot *code_state_find(struct code_state *state, const struct slot *place)
 {
 	for (size_t i = 0; i < state->slot_count; i++)
@@ -230,7 +230,7 @@ static void forget_volatile(struct code_reader *reader)
 	memcpy(reader->state->registers, values, sizeof(values));
 }
 
-/* Whether the operand is a place of the stack. */
+/* True if the operand is a stack slot. */
 static bool find_place(const struct code_reader *reader, const cs_x86_op *operand, struct slot *ret)
 {
 	unsigned int base;
@@ -309,7 +309,7 @@ static struct value read_operand(struct code_reader *reader, const cs_x86_op *op
 	}
 }
 
-/* Whether the operand is the start of a made object, and of which. */
+/* True if the operand is the start of an allocated object; sets its number. */
 static bool find_made(struct code_reader *reader, const cs_x86_op *operand, size_t *ret)
 {
 	const struct value *value;
@@ -438,7 +438,7 @@ static void read_call(struct code_reader *reader, const cs_x86 *x86)
 	if (argument.kind == MADE) {
 		struct made_object *made = &reader->made[argument.number];
 
-		/* That clears it, before it has a type. */
+		/* The first user clears the object, before it has a type. */
 		if (made->store && !made->user)
 			made->user = target;
 	}
@@ -647,7 +647,7 @@ static void read_instruction(struct code_reader *reader)
 	}
 }
 
-/* Where the instruction jumps to; 0: nowhere, or that is not known. */
+/* The target of a jump; 0: no jump, or an unknown target. */
 static uint64_t jump_target(const struct code_reader *reader)
 {
 	const cs_x86_op *operand = &reader->instruction->detail->x86.operands[0];
@@ -658,8 +658,8 @@ static uint64_t jump_target(const struct code_reader *reader)
 }
 
 /*
- * Where jumps within the function lead, the lowest bit telling those back from those ahead; false
- * if there are too many.
+ * Find the targets of jumps within the function; the lowest bit marks backward jumps. False if
+ * there are too many.
  */
 static bool find_targets(struct code_reader *reader, const uint8_t *code, size_t size,
 			 uint64_t start)

@@ -1,6 +1,6 @@
 /*
- * What objects a function makes, read from its machine code by capstone, which stays behind this
- * header.
+ * Finds the objects that a function allocates, by reading its machine code with capstone, which
+ * stays behind this header.
  *
  * An object of Crystal begins with the number of its type, a constant that is stored where the
  * object is made:
@@ -26,13 +26,13 @@ struct made_object {
 	uint32_t type;
 	uint64_t size; /* 0: not known */
 	bool returned; /* by the function */
-	uint64_t user; /* what is called with it as first argument; 0: none */
+	uint64_t user; /* function called with it as first argument; 0: none */
 };
 
 /* The number of String, whose objects no constant size is known of. */
 enum { STRING_TYPE = 1, MOST_TYPES = 1 << 20, LARGEST_OBJECT = 1 << 20 };
 
-/* Whether it may be an object of a class other than String. */
+/* True if it may be an object of a class other than String. */
 static inline bool made_object_has_type(const struct made_object *made)
 {
 	return made->type > STRING_TYPE && made->type < MOST_TYPES &&
@@ -57,7 +57,7 @@ DEFINE_CLEANUP(code_reader_destroy, struct code_reader *)
 size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t end,
 			 const struct made_object **ret);
 
-/* Whether the function that was read last may make others, as it is too large to be followed. */
+/* True if the function read last may allocate other objects, because it is too large to follow. */
 bool code_reader_missed(const struct code_reader *reader);
 
 #endif

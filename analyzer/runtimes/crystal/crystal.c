@@ -36,8 +36,8 @@ static bool read_number(const struct crystal *crystal, allocation_id id, uint32_
 }
 
 /*
- * Whether all is 0 behind the first size bytes: the collector clears all memory that may hold
- * pointers, and objects never write there.
+ * True if everything behind the first size bytes is 0: the collector clears all memory that may
+ * hold pointers, and objects never write there.
  */
 static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uint64_t size)
 {
@@ -53,7 +53,7 @@ static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uin
 	return true;
 }
 
-/* Whether the allocation fits the type whose number it begins with. */
+/* True if the allocation fits the type whose number it begins with. */
 static bool is_object(const struct crystal *crystal, allocation_id id, const struct bitmap *atomic)
 {
 	const struct crystal_type *type;
@@ -172,7 +172,7 @@ static void measure(const struct crystal *crystal, struct kind *kind,
 	kind->capacities |= UINT64_C(1) << buffer->capacity % 64;
 }
 
-/* Whether the buffers agree on the size of elements. */
+/* True if the buffers agree on the size of elements. */
 static bool is_measured(const struct kind *kind)
 {
 	enum { ENOUGH = 3 };

@@ -60,7 +60,7 @@ struct crystal_buffer {
 
 enum { CRYSTAL_BUFFERS = 2 };
 
-/* Whether the collector gives an allocation of that size for wanted bytes. */
+/* True if the collector returns that size for a request of wanted bytes. */
 static inline bool crystal_size_fits(uint64_t size, uint64_t wanted)
 {
 	return boehm_rounds_to(size, wanted, 1);
@@ -73,7 +73,7 @@ static inline bool crystal_size_fits(uint64_t size, uint64_t wanted)
  */
 uint64_t crystal_element_size(uint64_t size, uint64_t capacity);
 
-/* Whether the allocation is a String. */
+/* True if the allocation is a String. */
 bool crystal_is_string(const struct runtime_context *context, allocation_id id);
 
 /* The buffers of the object, if it is such a container; returns their count. */
@@ -82,8 +82,8 @@ size_t crystal_find_buffers(const struct runtime_context *context, allocation_id
 			    struct crystal_buffer ret[static CRYSTAL_BUFFERS]);
 
 /*
- * Whether the object may be such a container: it has no more elements than room for them, and a
- * buffer with that room.
+ * True if the object may be such a container: it has at most as many elements as room, and a buffer
+ * with that room.
  */
 bool crystal_may_be(const struct runtime_context *context, allocation_id object,
 		    enum crystal_container container);
@@ -95,7 +95,7 @@ size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
 /* "the elements of the Array(Foo)"; lives as long as crystal, or is NULL. */
 const char *crystal_phrase(struct crystal *crystal, const char *part, uint64_t object);
 
-/* Whether a function of the program begins at address. */
+/* True if a function of the program begins at address. */
 bool crystal_is_function(const struct crystal *crystal, uint64_t address);
 
 /*

@@ -23,7 +23,7 @@ enum {
 
 static const uint64_t LARGEST_STACK = UINT64_C(1) << 32;
 
-/* What a class Fiber seems to look like, and how many objects agree. */
+/* A candidate for the layout of class Fiber, and how many objects agree. */
 struct layout {
 	uint64_t type;
 	uint64_t size;
@@ -167,7 +167,7 @@ static const struct candidate *find_candidate(const struct search *search, uint6
 		       : NULL;
 }
 
-/* Where a fiber has its links of the list of all fibers. */
+/* Offsets of a fiber's links in the list of all fibers. */
 struct links {
 	unsigned int next, previous; /* both 0: not known */
 };
@@ -214,7 +214,7 @@ static const char *read_string(const struct image *image, uint64_t address, uint
 	return (const char *)bytes;
 }
 
-/* Where fibers have their names: the main fiber is called "main". 0: nowhere. */
+/* Find the offset of a fiber's name: the main fiber is called "main". 0: not found. */
 static unsigned int find_names(const struct search *search)
 {
 	static const char main_name[] = "main";

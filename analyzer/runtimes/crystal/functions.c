@@ -187,7 +187,7 @@ struct error *function_list_init(struct function_list *list, const struct image 
 
 enum { JUMP_SIZE = 6 }; /* of jmp *place(%rip) */
 
-/* What a function of that name is. */
+/* The kind of maker that a function of that name is. */
 static unsigned int maker_called(const char *name)
 {
 	static const struct {
@@ -242,7 +242,7 @@ void makers_deinit(struct makers *makers)
 	table_release(&makers->known);
 }
 
-/* Where the linkage table's entry at address jumps to, or 0. */
+/* The target of the linkage table's entry at address, or 0. */
 static uint64_t follow_entry(const struct image *image, uint64_t address)
 {
 	static const uint8_t landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };

@@ -51,7 +51,7 @@ void makers_deinit(struct makers *makers);
  */
 struct error *makers_guess(struct makers *makers, const struct function_list *list);
 
-/* What the function at address is; entries of linkage tables are followed. */
+/* The kind of maker at address; follows entries of linkage tables. */
 unsigned int maker_at(struct makers *makers, uint64_t address);
 
 #endif

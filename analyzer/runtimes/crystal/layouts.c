@@ -45,7 +45,7 @@ static allocation_id find_used(const struct allocation_index *index, uint64_t ad
 	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) ? id : NO_ALLOCATION;
 }
 
-/* Whether the allocation was made for count elements of one size. */
+/* True if the allocation was made for count elements of one size. */
 static bool holds(const struct allocation_index *index, allocation_id id, uint64_t count)
 {
 	uint64_t size = allocation_size(index, id), each;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /*
- * What holds parts, as a key:
+ * The holder of parts, as a key:
  *
  *	63        32 31     30 29            0
  *	| type      | how     | offset       |
@@ -25,7 +25,7 @@ struct member {
 	uint64_t all, plain; /* allocations that it refers to, and those that are no objects */
 };
 
-/* What is noted of a part: its member plus 1, and whether that refers to its start. */
+/* Notes about a part: its member plus 1, and whether the member refers to its start. */
 struct noted {
 	uint32_t member;
 	bool is_start;
@@ -57,7 +57,7 @@ struct source {
 	uint64_t member; /* the offset of what holds the part, as in its key */
 };
 
-/* What to do with a word that refers to an allocation. */
+/* Called for a word that refers to an allocation. */
 typedef struct error *word_user(struct crystal_parts *parts, const struct source *source,
 				uint64_t offset, allocation_id target, bool is_start);
 
@@ -74,7 +74,7 @@ static enum holding how_of(uint64_t key)
 	return (enum holding)(key >> HOW_SHIFT & (BY_PART | BY_ELEMENT));
 }
 
-/* Those words that refer to used allocations, as far as they are in the core. */
+/* Visit the words of source that refer to used allocations, as far as they are in the core. */
 static struct error *visit_words(struct crystal_parts *parts, const struct source *source,
 				 word_user *use)
 {
@@ -98,7 +98,7 @@ static struct error *visit_words(struct crystal_parts *parts, const struct sourc
 	return NULL;
 }
 
-/* Whether it is neither an object nor a container's buffer, and the collector's. */
+/* True if the collector allocated it, and it is neither an object nor a container's buffer. */
 static bool is_plain(const struct crystal_parts *parts, allocation_id id)
 {
 	const struct bitmap *collectable =
@@ -134,7 +134,7 @@ static bool agrees(const struct member *member)
 	return member->plain > 0 && member->plain >= member->all - member->all / 10;
 }
 
-/* Whether one member says more of a part than another. */
+/* True if one member says more about a part than another. */
 static bool is_better(const struct member *member, bool is_start, const struct member *other,
 		      bool other_is_start)
 {
@@ -163,7 +163,7 @@ static struct error *claim_word(struct crystal_parts *parts, const struct source
 	return NULL;
 }
 
-/* What a part refers to, and no member does. */
+/* Claim the targets of a part that no member refers to. */
 static struct error *claim_further(struct crystal_parts *parts, const struct source *source,
 				   uint64_t offset, allocation_id target, bool is_start)
 {
@@ -319,7 +319,7 @@ bool crystal_parts_have(const struct crystal_parts *parts, uint64_t number)
 	return number - MOST_TYPES < parts->members.count;
 }
 
-/* What a union with Nil holds, or a Slice, is the member itself. */
+/* Drop the suffix of a union with Nil, or of a Slice: its contents are the member itself. */
 static int length_of(const char *field)
 {
 	static const char *const ends[] = { ".union", ".pointer" };

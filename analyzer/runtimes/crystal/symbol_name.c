@@ -29,7 +29,7 @@ static const char *skip_nested(const char *text)
 	return text;
 }
 
-/* Where the method's name begins, or NULL; *ret_at is the first @, or NULL. */
+/* Find the start of the method's name, or NULL; *ret_at is the first @, or NULL. */
 static const char *find_method(const char *text, const char **ret_at, bool *ret_of_object)
 {
 

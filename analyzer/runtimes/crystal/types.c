@@ -15,7 +15,7 @@ enum {
 	CALL_SIZE = 5,
 };
 
-/* Where a type's name is from; the largest wins. */
+/* The source of a type's name; the largest wins. */
 enum source {
 	SOURCE_NONE,
 	SOURCE_OPTIMISED, /* a constructor that other ones may be inlined in */
@@ -68,7 +68,7 @@ void crystal_types_destroy(struct crystal_types *types)
 	free(types);
 }
 
-/* Whether the module holds a text that all programs of Crystal do. */
+/* True if the module has a text that all Crystal programs have. */
 static bool is_crystal(const struct image *image, const struct module *module)
 {
 	static const char text[] = "CRYSTAL_LOAD_DEBUG_INFO";
@@ -97,7 +97,7 @@ static bool allocates(const void *data, uint64_t function)
 	return maker_at((struct makers *)data, function) != MAKER_NONE;
 }
 
-/* Whether the code may call a maker: every byte may begin a call. */
+/* True if the code may call a maker, assuming that a call may begin at every byte. */
 static bool calls_maker(struct search *search, const struct memory_range *function)
 {
 	uint64_t available, size = function->end - function->start;
@@ -187,7 +187,7 @@ static struct error *search_function(struct search *search, const struct memory_
 						  : NULL;
 }
 
-/* Whether there is no library but the vdso. */
+/* True if there is no library but the vdso. */
 static bool is_static(const struct search *search)
 {
 	const struct program *program = search->types->program;
@@ -240,7 +240,7 @@ static bool take_constant(void *data, const struct symbol *symbol)
 DEFINE_COMPARE(compare_sites, struct crystal_site, ASCENDING(type), ASCENDING(address))
 DEFINE_COMPARE(compare_entries, struct entry, ASCENDING(type.number), DESCENDING(source))
 
-/* Whether objects of both are allocated alike. */
+/* True if objects of both are allocated alike. */
 static bool is_made_alike(const struct crystal_type *type, const struct crystal_type *other)
 {
 	return type->size == other->size && type->atomic == other->atomic;
@@ -431,7 +431,7 @@ static bool is_of_library(const char *name)
 	return false;
 }
 
-/* Whether the entry's name is that of its class for certain. */
+/* True if the entry's name is certainly that of its class. */
 static bool is_certain(const struct entry *entry, bool inlined, bool debug_known)
 {
 	if (!entry->name || entry->disputed)
@@ -498,7 +498,7 @@ static uint64_t field_key(uint32_t number, uint64_t offset)
 	return (uint64_t)number << OFFSET_BITS | offset;
 }
 
-/* Of several that begin at an offset, the outermost comes first. */
+/* If several fields begin at an offset, the outermost comes first. */
 static bool add_field(void *data, uint64_t offset, const char *name)
 {
 	struct reading *reading = data;

@@ -70,12 +70,12 @@ const char *crystal_type_field(struct crystal_types *types, uint32_t number, uin
 /* "PART of the NAME", kept as names are. */
 const char *crystal_type_phrase(struct crystal_types *types, const char *part, uint32_t number);
 
-/* Whether a function of the program begins at address. */
+/* True if a function of the program begins at address. */
 bool crystal_types_have_function(const struct crystal_types *types, uint64_t address);
 
 /*
- * Whether a function of the program begins at address that may be a block's, or that of a Proc: if
- * it has a symbol, one that says so.
+ * True if a function begins at address that may belong to a block or a Proc. If it has a symbol,
+ * the symbol says so.
  */
 bool crystal_types_may_be_block(const struct crystal_types *types, uint64_t address);
 
