@@ -134,7 +134,7 @@ static bool is_bignum(struct reader *reader, const struct subject *subject)
 /* The bytes that count elements of a vector of that type take; 0: it can have no such. */
 static uint64_t bytes_of(const struct subject *subject, enum ecl_type type, uint64_t count)
 {
-	/* Of objects, floats, integers from 8 bits, characters and bits. */
+	/* Sizes of elements: objects, floats, integers from 8 bits, characters and bits. */
 	static const uint8_t sizes[] = { 8, 4, 8, 16, 8, 16, 32, 1, 8, 8,
 					 1, 1, 2, 2,  4, 4,  8,	 8, 4, 1 };
 	uint8_t element = subject->bytes[2];
@@ -154,8 +154,8 @@ static uint64_t bytes_of(const struct subject *subject, enum ecl_type type, uint
 enum { ELEMENTS = 4 };
 
 /*
- * Whether an array of any kind has room for its elements. An array of no elements may have any
- * address, and bits take less than what is required here.
+ * True if an array of any kind has room for its elements. An array of no elements may have any
+ * address, and bits take less than is required here.
  */
 static bool has_elements(struct reader *reader, const struct subject *subject, enum ecl_type type)
 {
@@ -261,7 +261,7 @@ static bool is_cons(struct reader *reader, const struct subject *subject)
 	       is_value(reader, lisp_word(subject, 0)) && is_value(reader, lisp_word(subject, 1));
 }
 
-/* Whether the rest of an object of that type fits the kind. */
+/* True if the rest of an object of that type fits the kind. */
 static bool agrees(struct reader *reader, const struct subject *subject, enum ecl_kind kind,
 		   enum ecl_type type)
 {
@@ -325,7 +325,7 @@ static enum ecl_kind kind_of(uint8_t type)
 	return type < sizeof(kinds) ? (enum ecl_kind)kinds[type] : ECL_NONE;
 }
 
-/* Whether ECL tells the collector that objects of the kind hold no pointers. */
+/* True if ECL tells the collector that objects of the kind hold no pointers. */
 static bool is_plain_kind(enum ecl_kind kind)
 {
 	return kind == ECL_SINGLE_FLOAT || kind == ECL_DOUBLE_FLOAT;
