@@ -31,7 +31,7 @@ enum {
 	SLICE = 24,
 	CHUNK_TABLES = 1 << 13,
 	CHUNK_TABLE_SIZE = 1 << 20,
-	REACH = 4 << 10, /* what follows what within mheap_ */
+	REACH = 4 << 10, /* distance searched within mheap_ for one field behind another */
 	MOST_RANGES = 1 << 12,
 	MOST_SPANS = 1 << 24,
 	MOST_TABLES = 1 << 14, /* looked at one by one: for 512 GiB of heap */
@@ -41,7 +41,7 @@ enum {
 	ARENA_BITS = 26,
 	SPAN_START = 24,
 	SPAN_PAGES = 32,
-	SPAN_SIZE = 128, /* what is read of it */
+	SPAN_SIZE = 128, /* bytes read of it */
 };
 enum { STATE_IN_USE = 1, STATE_MANUAL = 2 };
 
@@ -53,7 +53,7 @@ struct slice {
 	uint64_t start, count, room;
 };
 
-/* Where a span has what; the size of its objects stands 5 bytes behind its state. */
+/* Offsets of the fields of a span; the size of its objects is 5 bytes behind its state. */
 struct layout {
 	size_t first, count, count_size, bits, state;
 };
@@ -92,7 +92,7 @@ static bool read_slice(const struct image *image, uint64_t place, uint64_t most,
 	       ret->count <= ret->room && ret->room <= most;
 }
 
-/* Whether the word is the room of the first summary, and the others follow. */
+/* True if the word is the capacity of the first summary, and the others follow. */
 static bool is_room(struct view *view, uint64_t place, uint64_t word, void *data)
 {
 	if (word != UINT64_C(1) << FIRST_BITS)
@@ -346,7 +346,9 @@ static uint64_t map_place(const struct go *go, uint64_t map, uint64_t address)
 	return map + ((address + lowest) >> ARENA_BITS) * sizeof(uint64_t);
 }
 
-/* Where an arena has the spans of its pages: behind bits for its words, up to 1.21. 0: nowhere. */
+/*
+ * The offset of an arena's table of spans: up to 1.21, bits for its words precede it. 0: not found.
+ */
 static uint64_t end_of_arena(const struct go *go, uint64_t arena)
 {
 	static const uint64_t places[] = { 0, (1 << 20) + (1 << 14), 2 << 20 };
@@ -477,7 +479,7 @@ static const struct named_range *memory(const struct object_space *space, size_t
 	return go->ranges.items;
 }
 
-/* Whether the place in a span is no object's, or of one that the last collection freed. */
+/* True if the place in a span has no object, or one that the last collection freed. */
 static bool is_free(const struct go *go, const struct span *span, uint64_t place)
 {
 	uint64_t number = (place - span->range.start) / span->size;
