@@ -71,7 +71,7 @@ static bool is_value(struct reader *reader, uint64_t word)
 	return (word & 7) == 0 && lisp_is_address(reader, word);
 }
 
-/* Whether an object of that kind is at address. */
+/* True if an object of that kind is at address. */
 static bool leads_to(struct reader *reader, uint64_t address, enum guile_kind kind)
 {
 	uint64_t word;
@@ -156,7 +156,7 @@ static bool is_vector(struct reader *reader, const struct subject *subject)
 	       (length == 0 || is_value(reader, lisp_word(subject, 1)));
 }
 
-/* Whether the rest of an object with that tag fits. */
+/* True if the rest of an object with that tag fits. */
 static bool agrees(struct reader *reader, const struct subject *subject, enum guile_kind kind)
 {
 	uint64_t size = range_size(subject->range);
