@@ -1,5 +1,5 @@
 /*
- * Where classes are: in the archive that the virtual machine maps (CDS), and in metaspace.
+ * Finds classes: in the archive that the virtual machine maps (CDS), and in metaspace.
  *
  * From JDK 16 on, metaspace is reserved in pieces of 4 MiB or more at multiples of that (root
  *chunks of src/hotspot/share/memory/metaspace). So all of a piece is metaspace if anything in it

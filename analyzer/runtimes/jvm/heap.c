@@ -1,6 +1,6 @@
 /*
- * What a collector reserved for objects. Serial and Parallel divide it into the memory of two
- * generations; G1 into regions of one size, each of which has a kind.
+ * Finds the memory that a collector reserved for objects. Serial and Parallel divide it into the
+ * memory of two generations; G1 into regions of one size, each of which has a kind.
  *
  *	G1CollectedHeap._hrm._regions	{ base, length } -> HeapRegion { bottom, kind }, or NULL
  */
@@ -131,7 +131,7 @@ static bool find_regions_named(struct regions *regions, uint64_t heap, const cha
 	       regions->count == (regions->all.end - regions->all.start) / regions->size;
 }
 
-/* What a region is used for; NULL: it is not one. */
+/* The use of a region; NULL: it is none. */
 static const char *region_use(const struct regions *regions, uint64_t number)
 {
 	const struct image *image = regions->tables->image;

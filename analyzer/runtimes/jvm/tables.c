@@ -44,7 +44,7 @@ bool jvm_find_tables(const struct image *image, const struct module *module, str
 	       ret->stride > 0 && ret->stride <= LARGEST_ENTRY;
 }
 
-/* Whether the word at address leads to the text. */
+/* True if the word at address points to the text. */
 static bool leads_to(const struct image *image, uint64_t address, const char *text)
 {
 	char found[64];
@@ -55,7 +55,7 @@ static bool leads_to(const struct image *image, uint64_t address, const char *te
 	       image_read(image, start, found, size) && memcmp(found, text, size) == 0;
 }
 
-/* Where a static field is, or the offset of another one. */
+/* Find the address of a static field, or the offset of another one. */
 static bool find_field(const struct jvm_tables *tables, const char *type, const char *field,
 		       bool is_static, uint64_t *ret)
 {

@@ -1,8 +1,7 @@
 /*
- * What libjvm.so tells its own debuggers of itself, src/hotspot/share/runtime/vmStructs.hpp: a
- *table with an entry for each field that they may know, one of numbers, and the layout of their
- *entries. So neither the version nor debug information is needed. A table ends with an entry
- *without a name.
+ * The tables that libjvm.so has for its own debuggers, src/hotspot/share/runtime/vmStructs.hpp: one
+ * with an entry for each field, one of numbers, and the layout of their entries. So neither the
+ * version nor debug information is needed. A table ends with an entry without a name.
  *
  *	gHotSpotVMStructs      -> | type's name | field's name | ... | is static | offset | address
  *| gHotSpotVMIntConstants -> | name | value |
@@ -29,7 +28,7 @@ bool jvm_find_tables(const struct image *image, const struct module *module,
 bool jvm_offset(const struct jvm_tables *tables, const char *type, const char *field,
 		uint64_t *ret);
 
-/* What a static field holds. */
+/* Read a static field. */
 bool jvm_static(const struct jvm_tables *tables, const char *type, const char *field,
 		uint64_t *ret);
 
