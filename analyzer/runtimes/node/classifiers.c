@@ -12,7 +12,7 @@
 
 enum { WORDS = 4, ROUNDING = 24, MAPPED = 64 << 10 };
 
-/* Whether malloc gives so much for that room. */
+/* True if malloc's size fits that capacity. */
 static bool is_room(uint64_t room, struct memory_range range)
 {
 	uint64_t size = range_size(range);

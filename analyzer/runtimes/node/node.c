@@ -19,7 +19,7 @@ static const char *use(const struct image *image, uint64_t address)
 	return v8_read_chunk(image, address, &chunk) ? uses[chunk.space] : "V8's heap";
 }
 
-/* What is allocated in a chunk of new objects is not counted there: it is all of it. */
+/* A chunk of new objects does not count its allocations: all of it is in use. */
 static bool fill(const struct image *image, uint64_t address, uint64_t *ret_used,
 		 uint64_t *ret_room)
 {

@@ -18,7 +18,7 @@
 
 enum { NODE_MOST_NAME = 256 };
 
-/* What has a name, for paths: the global object, variables of a script's own scope. */
+/* A named object, for paths: the global object, or variables of a script's own scope. */
 struct node_name {
 	allocation_id id;
 	const char *text;
@@ -42,14 +42,14 @@ extern const struct runtime runtime_node;
 /* Gets a property: the tagged addresses of its name and value, or a small number; true: enough. */
 typedef bool property_visitor(void *data, uint64_t name, uint64_t value);
 
-/* Whether the properties of objects with that map are a table, as names were added as in one. */
+/* True if the properties of objects with that map are a table, with names as keys. */
 bool node_has_table(struct v8_reader *reader, const struct v8_map *map);
 
 /* Visit the properties with names of the object at address. */
 bool node_visit_properties(struct v8_reader *reader, uint64_t address, property_visitor *visit,
 			   void *data);
 
-/* What V8 knows of a function's variables, ScopeInfo of src/objects/scope-info.tq. */
+/* V8's description of a function's variables, ScopeInfo of src/objects/scope-info.tq. */
 struct node_scope {
 	uint32_t flags;
 	uint32_t count; /* of variables that closures have, too */

@@ -1,6 +1,6 @@
 #include "analyzer/runtimes/node/node.h"
 
-/* Of a Map, src/objects/map.tq. */
+/* Fields of a Map, src/objects/map.tq. */
 enum {
 	MAP_MORE_BITS = 15,
 	IS_OF_BASE = 1 << 0,

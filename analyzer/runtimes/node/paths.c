@@ -117,7 +117,7 @@ static bool visit_elements(struct walk *walk, uint64_t object, const struct v8_m
 	return false;
 }
 
-/* Of a Map or Set. Entries that were deleted have words that lead to no object. */
+/* Visit the entries of a Map or Set. The words of deleted entries refer to no object. */
 static bool visit_entries(struct walk *walk, uint64_t object, bool is_map)
 {
 	uint64_t items, count, buckets, key, value;

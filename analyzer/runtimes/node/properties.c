@@ -38,7 +38,7 @@ static bool word_at(const struct visit *visit, uint64_t address, uint64_t *ret)
 	return view_word(&visit->reader->view, address, ret);
 }
 
-/* Where the value of that number is. */
+/* Read the value of the property with that number. */
 static bool read_field(const struct visit *visit, uint32_t number, uint64_t *ret)
 {
 	uint32_t words = visit->map.size / V8_WORD;
