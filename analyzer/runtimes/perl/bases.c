@@ -1,6 +1,6 @@
 /*
- * What a package is derived from: the order in which methods are searched, mro_core.c, if it was
- * needed, which has all; or else @ISA.
+ * Finds the bases of a package: from the order in which methods are searched, mro_core.c, which
+ * lists all, if it was needed; or else from @ISA.
  */
 #include "analyzer/runtimes/perl/links.h"
 #include "analyzer/runtimes/perl/objects.h"

@@ -46,7 +46,7 @@ static bool starts_block(const struct perl *perl, uint64_t address)
 	       allocation_start(index, id) == address;
 }
 
-/* Of the first words, malloc writes over some once the interpreter is freed. */
+/* Do not check the first words, which malloc overwrites once the interpreter is freed. */
 static bool has_stacks(const struct perl *perl, const struct interpreter *words)
 {
 	return words->saves_used >= 0 && words->saves_used <= words->saves_size &&
@@ -148,7 +148,7 @@ static struct error *add_interpreter(struct perl *perl, uint64_t start,
 	return NULL;
 }
 
-/* Whether the word leads to an interpreter that perl_free() freed. */
+/* True if the word points to an interpreter that perl_free() freed. */
 static bool leads_to_freed(struct view *view, uint64_t place, uint64_t word, void *data)
 {
 	const struct perl *perl = data;
@@ -294,7 +294,9 @@ static bool is_main(const struct perl *perl, struct view *view, uint64_t address
 	       view_read(view, head.body + FLAGS, &flags, sizeof(flags)) && (flags & IS_UNIQUE);
 }
 
-/* Whether the names of the code's variables are as long as they say, with or without fields. */
+/*
+ * Says whether the names of the code's variables have their stated lengths, with or without fields.
+ */
 static int judge_names(struct view *view, uint64_t body, bool has_fields)
 {
 	enum { PADS = 72, LENGTH = 40, TEXT = 42, MOST = 1 << 10 };

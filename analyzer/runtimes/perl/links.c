@@ -1,7 +1,7 @@
 #include "analyzer/runtimes/perl/links.h"
 
 enum {
-	/* Of the body of a PVAV, PVCV, PVGV. */
+	/* Fields in the body of a PVAV, PVCV, PVGV. */
 	LAST_ITEM = 16,
 	PACKAGE_OF_CODE = 32,
 	NAME_OF_CODE = 56,

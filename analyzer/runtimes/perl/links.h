@@ -34,7 +34,7 @@ typedef bool perl_follow(void *data, const struct perl_link *link);
 void perl_visit_links(struct perl *perl, struct view *view, uint64_t address, perl_follow *follow,
 		      void *data);
 
-/* The same of the variables of CODE in the depth-th call of it; 0: in any. number: see below. */
+/* Visit the variables of CODE in the depth-th call of it; 0: in any. number: see below. */
 void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,
 			  uint32_t number, perl_follow *follow, void *data);
 
@@ -54,7 +54,7 @@ struct perl_call {
 	uint64_t code;	    /* 0: the main program */
 	uint64_t statement; /* that it is at */
 	uint64_t depth;	    /* in calls of the same code; 0: not known */
-	const char *kind;   /* what it is instead of a call */
+	const char *kind;   /* kind, if it is no call */
 };
 
 /* Visit the calls of an interpreter, the innermost first; false: what is next makes no sense. */

@@ -157,7 +157,7 @@ static uint64_t find_class(const struct perl *perl, struct view *view, uint64_t 
 	return find_kind(perl, view, address, head);
 }
 
-/* Where the class is in the list, to which it is added if it is new. */
+/* The index of the class in the list; adds a new one. */
 static struct error *know(struct perl *perl, uint64_t class, uint32_t *ret)
 {
 	*ret = address_map_find(&perl->numbers, class);

@@ -1,13 +1,13 @@
 /*
- * What values are made of: blocks that their heads and bodies lead to, by sv.h, hv.h, gp.h, cv.h,
- * mg.h and op.h of Perl 5.18 to 5.40; then what these lead to and nothing else has.
+ * Finds the parts of values: blocks that their heads and bodies point to, by sv.h, hv.h, gp.h,
+ * cv.h, mg.h and op.h of Perl 5.18 to 5.40; then blocks that only these point to.
  */
 #include "analyzer/runtimes/perl/space.h"
 
 #include "analyzer/base/sort.h"
 
 enum {
-	/* Of bodies. */
+	/* Fields of bodies. */
 	MAGIC = 8,
 	LENGTH = 24,	/* bytes that the text has room for; 0: it is not its own */
 	INTEGER = 32,	/* of PVIV and above */
@@ -54,7 +54,7 @@ allocation_id perl_claim_part(struct perl *perl, uint64_t address, enum perl_par
 	return id;
 }
 
-/* The same of what may lead to more; a later pass searches it. */
+/* Claim a part that may point to more; a later pass searches it. */
 static struct error *claim(struct part_search *search, uint64_t address, enum perl_part part)
 {
 	allocation_id id = perl_claim_part(search->perl, address, part, search->id);
@@ -106,7 +106,7 @@ static struct error *claim_magic(struct part_search *search)
 	return NULL;
 }
 
-/* What refers to the hash weakly is in an array, if it is more than one. */
+/* If several weak references to the hash exist, they are in an array. */
 static struct error *find_weak(struct part_search *search, const struct perl_hash *hash)
 {
 	struct perl *perl = search->perl;
@@ -235,7 +235,7 @@ static struct error *claim_code(struct part_search *search)
 	return NULL;
 }
 
-/* What an array does not count stays behind its end. */
+/* Items that an array does not count stay behind its end. */
 static struct error *claim_items(struct part_search *search)
 {
 	const struct perl_head *head = &search->head;

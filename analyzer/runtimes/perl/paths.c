@@ -109,7 +109,7 @@ static bool is_scalar(struct telling *telling, uint64_t address)
 	return perl_read_head(&telling->view, address, &head) && perl_type(&head) <= PERL_PVLV;
 }
 
-/* What a reference leads to is written as the reference is, but for scalars. */
+/* A path to a reference's target is written like the reference, except for scalars. */
 static void add_referent(struct telling *telling)
 {
 	if (!is_scalar(telling, telling->target))
@@ -181,7 +181,7 @@ void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t
 	}
 }
 
-/* What has a name is gathered. */
+/* Collects named values. */
 struct gathering {
 	struct perl *perl;
 	struct view view;

@@ -1,5 +1,6 @@
 /*
- * What values of Perl are made of, see space.h: the runtime found it before there were patterns.
+ * Patterns of the parts of Perl's values, see space.h: the runtime finds them before there are
+ * patterns.
  */
 #include "analyzer/classify/classifier.h"
 #include "analyzer/runtimes/perl/space.h"

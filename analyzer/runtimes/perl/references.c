@@ -73,7 +73,7 @@ static bool is_kept_integer(const struct perl_head *head)
 	return (head->flags & PERL_IOK) && !(head->flags & (PERL_ROK | PERL_TEMPORARY));
 }
 
-/* Whether the word of a head is a reference that counts. */
+/* True if the word of a head is a reference that counts. */
 static bool is_counted(const struct perl *perl, allocation_id source, uint64_t word)
 {
 	struct perl_head head;
@@ -84,7 +84,7 @@ static bool is_counted(const struct perl *perl, allocation_id source, uint64_t w
 				     : perl_type(&head) == PERL_IV && is_kept_integer(&head);
 }
 
-/* Of a body of numbers and texts, the first word may be its package, and others an integer. */
+/* In a body of numbers and texts, the first word may be its package, and others an integer. */
 static bool may_hold(const struct perl *perl, allocation_id body, uint64_t word)
 {
 	allocation_id owner = perl->links.items[body];

@@ -1,5 +1,5 @@
 /*
- * What is known of the values of a process of Perl 5, see allocators/perl/perl.h.
+ * The values of a Perl 5 process, see allocators/perl/perl.h.
  *
  * Each value's head is an object. What belongs to it besides is a part of it: its body, its text,
  * its items or chains, entries, keys, code. Parts that only the interpreter has are nobody's.
@@ -14,7 +14,7 @@
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
-/* What an allocation is. */
+/* The kinds of allocations. */
 enum perl_part {
 	PART_NONE,
 	PART_HEAD,
@@ -33,7 +33,7 @@ enum perl_part {
 	PART_ARGUMENTS, /* items that their array does not count */
 	PART_INTERPRETER,
 	PART_TABLE,
-	PART_WEAK, /* what has weak references to a value, which that value knows */
+	PART_WEAK, /* a value's list of weak references to it */
 	PART_DATA,
 	PART_OTHER,
 };
@@ -93,7 +93,7 @@ struct perl_interpreter {
 	uint64_t code;		  /* of the main program; 0: not known */
 };
 
-/* What has a name, for paths. */
+/* A named value, for paths. */
 struct perl_name {
 	allocation_id id;
 	bool is_aggregate; /* an array or hash */
@@ -110,7 +110,7 @@ struct perl {
 	struct address_map numbers; /* of classes: where they are in the list */
 	ARRAY(struct perl_class) classes;
 	struct name_pool names;
-	/* Of stacks and arguments, as far as they are in use; sorted once parts are found. */
+	/* Words in use on stacks and in arguments; sorted once parts are found. */
 	ARRAY(struct perl_word) live;
 	ARRAY(struct perl_interpreter) interpreters;
 	ARRAY(allocation_id) left; /* that one which was freed still leads to */
