@@ -6,7 +6,7 @@
 
 enum {
 	WORD = 8,
-	/* Of the engine's variables, from the top of the stack of calls. */
+	/* Offsets of the engine's variables, from the top of the stack of calls. */
 	GLOBALS = -152,
 	FUNCTIONS = -24,
 	CLASSES = -16,
@@ -233,7 +233,7 @@ struct votes {
 	size_t counts[sizeof(layouts) / sizeof(*layouts)];
 };
 
-/* Whether the function at address makes sense with that layout. */
+/* True if the function at address is consistent with that layout. */
 static bool fits(struct votes *votes, const struct php_layout *layout, uint64_t address)
 {
 	struct view *view = &votes->view;

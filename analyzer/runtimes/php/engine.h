@@ -1,6 +1,6 @@
 /*
- * What the Zend engine knows of a running program: tables of functions and classes, global
- * variables, calls. All hang on the engine's variables, zend_globals.h of 7.4 to 8.4, which do not
+ * The Zend engine's state of a running program: tables of functions and classes, global variables,
+ * calls. All are reachable from the engine's variables, zend_globals.h of 7.4 to 8.4, which do not
  * differ around the word that php_find_tables() finds:
  *
  *	global variables | included files | ... | functions | classes | constants | top of the
@@ -12,7 +12,7 @@
 #include "analyzer/runtimes/php/space.h"
 #include "analyzer/runtimes/php/values.h"
 
-/* Of struct _zend_op_array, zend_compile.h: offsets that differ between versions. */
+/* Offsets in struct _zend_op_array, zend_compile.h, that differ between versions. */
 struct php_layout {
 	uint16_t count, variables; /* u32: how many operations and variables there are */
 	uint16_t operations;
@@ -47,7 +47,7 @@ struct php_value {
 /* Find them. Without, php->engine.layout is NULL, and nothing below is known. */
 void php_find_engine(struct php *php);
 
-/* What is at address, if it is a function. */
+/* Read the function at address, if there is one. */
 bool php_read_function(const struct php *php, struct view *view, uint64_t address,
 		       struct php_function *ret);
 
@@ -58,7 +58,7 @@ bool php_read_value(const struct php *php, struct view *view, uint64_t place,
 /* The allocation that the value is at the start of, but for what C code puts before objects. */
 allocation_id php_find_value(const struct php *php, const struct php_value *value);
 
-/* What a word of a class or function leads to that may be a place in the table of words. */
+/* The target of a word in a class or function, which may be an index into the table of words. */
 uint64_t php_follow(const struct php *php, struct view *view, uint64_t word);
 
 /* Visit the elements of the array at address until visit() returns true. */

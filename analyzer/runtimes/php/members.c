@@ -1,5 +1,6 @@
 /*
- * What an object has by name, an array by key, and a reference: for views of one value.
+ * Lists an object's members by name, an array's by key, and a reference's value: for views of one
+ * value.
  */
 #include "analyzer/runtimes/php/engine.h"
 #include "analyzer/runtimes/php/frames.h"
@@ -66,7 +67,7 @@ struct visit {
 	struct error *error;
 };
 
-/* What is unset has no value; true: the visit is over. */
+/* Unset members have no value. True: the visit is over. */
 static bool tell(struct visit *visit, uint64_t place, const char *name)
 {
 	struct runtime_member member = { .place = place, .name = name };

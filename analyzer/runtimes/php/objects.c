@@ -70,7 +70,7 @@ static bool is_string(struct view *view, struct memory_range range, const union 
 	       view_read(view, range.start + PHP_STRING_HEAD + length, &end, 1) && end == '\0';
 }
 
-/* What is not rounded up by much, or is known to be PHP's alone. */
+/* True if it is not rounded up by much, or is known to belong to PHP alone. */
 static bool is_tight(struct memory_range range, uint64_t length)
 {
 	uint64_t size = range.end - range.start - PHP_STRING_HEAD;
@@ -79,7 +79,7 @@ static bool is_tight(struct memory_range range, uint64_t length)
 }
 
 /*
- * Whether a page has a frame, see unused.c, behind its head: of a function, which begins with its
+ * True if a page has a frame, see unused.c, behind its head: with a function, which begins with its
  * kind, and has a name, unless it is the one that Fibers begin with.
  */
 static bool has_frame(struct view *view, uint64_t page)
@@ -224,7 +224,7 @@ uint64_t php_class_of(const struct object_space *space, allocation_id id)
 	return php->classes.items[php->class_of.items[id]].number;
 }
 
-/* What is above the end of the last page of the stack, or of an arena, is stale. */
+/* Words above the end of the last page of the stack, or of an arena, are stale. */
 bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
 {
 	const struct php *php = (const struct php *)space;

@@ -1,6 +1,6 @@
 /*
- * What opcache shares between processes: one mapping, which begins with where its segments are,
- * ext/opcache/zend_shared_alloc.c of 7.4 to 8.4:
+ * Finds the memory that opcache shares between processes: one mapping, which begins with the
+ * addresses of its segments, ext/opcache/zend_shared_alloc.c of 7.4 to 8.4:
  *
  *	mapping   table | u32 segments, u32 | ...
  *	table     segment ...

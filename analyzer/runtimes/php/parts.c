@@ -1,7 +1,6 @@
 /*
- * What the engine is made of, and what belongs to it: classes and functions, their code, tables,
- * members; then what these, the engine's variables and objects of C code lead to, and is nothing
- * else.
+ * Finds the engine's parts: classes and functions, their code, tables, members; then allocations
+ * that these, the engine's variables and C objects refer to, and that are nothing else.
  */
 #include "analyzer/runtimes/php/engine.h"
 
@@ -26,7 +25,7 @@ struct part_search {
 };
 
 /*
- * Whether what C code has begins at address: at the block's start, or behind the size that SQLite
+ * True if C code's data begins at address: at the block's start, or behind the size that SQLite
  * writes before its blocks (mem1.c).
  */
 static bool is_start(struct part_search *search, allocation_id id, uint64_t address)
@@ -90,8 +89,8 @@ static void claim_elements(struct part_search *search, uint64_t address, enum ph
 }
 
 /*
- * What is known of arguments stands behind what is known of the returned value; without arguments,
- * the function has the address of the end of a block.
+ * The descriptions of arguments follow that of the returned value; without arguments, the function
+ * has the address of the end of a block.
  */
 static void claim_arguments(struct part_search *search, uint64_t function)
 {
@@ -232,7 +231,7 @@ static void visit_closures(struct part_search *search)
 	}
 }
 
-/* What C code may have in objects of the class. */
+/* True if objects of the class may have data of C code. */
 static bool has_data(struct part_search *search, const struct php_class *class)
 {
 	enum { INTERNAL = 1 };

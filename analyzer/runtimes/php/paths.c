@@ -57,7 +57,10 @@ static bool follow_item(void *data, const struct php_item *item)
 	return walk->is_over;
 }
 
-/* What C code has before and behind the members of its object, such as a closure's variables. */
+/*
+ * Walk the words of C code before and behind the members of its object, such as a closure's
+ * variables.
+ */
 static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uint64_t end)
 {
 	enum { MOST = 512 };
@@ -274,7 +277,7 @@ void php_tell_path(struct object_space *space, const allocation_id *ids, size_t 
 	}
 }
 
-/* What has a name is gathered. */
+/* Collects named values. */
 struct gathering {
 	struct php *php;
 	struct view view;
@@ -311,7 +314,7 @@ static bool gather_item(void *data, const struct php_item *item)
 	return gathering->error != NULL;
 }
 
-/* What leads to the value of the constant begins with it. */
+/* A path to the constant's value begins with its name. */
 static bool gather_constant(void *data, const struct php_item *item)
 {
 	struct gathering *gathering = data;

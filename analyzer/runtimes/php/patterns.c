@@ -1,5 +1,6 @@
 /*
- * What the engine of PHP is made of, see parts.c: the runtime found it before there were patterns.
+ * Patterns of the parts of PHP's engine, see parts.c: the runtime finds them before there are
+ * patterns.
  */
 #include "analyzer/classify/classifier.h"
 #include "analyzer/runtimes/php/space.h"

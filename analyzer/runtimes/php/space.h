@@ -1,6 +1,4 @@
-/*
- * What is known of the values of a process of PHP.
- */
+/* The values of a PHP process. */
 #ifndef ANALYZER_RUNTIMES_PHP_SPACE_H
 #define ANALYZER_RUNTIMES_PHP_SPACE_H
 
@@ -10,7 +8,7 @@
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
-/* What is no object: the number of its class. Numbers of others are addresses. */
+/* Numbers of classes that are no objects' classes. Those of others are addresses. */
 enum php_kind {
 	PHP_STRING = 1,
 	PHP_ARRAY,
@@ -31,7 +29,7 @@ struct php_class {
 	bool is_named;
 };
 
-/* What php_find_engine() found, see engine.h. */
+/* The result of php_find_engine(), see engine.h. */
 struct php_engine {
 	const struct php_layout *layout;		 /* NULL: it is not known */
 	uint64_t place;					 /* of the top of the stack of calls */
@@ -42,20 +40,20 @@ struct php_engine {
 	uint64_t words;	      /* of the table of words, less 1; 0: not known */
 };
 
-/* What has a name, for paths. */
+/* A named value, for paths. */
 struct php_name {
 	allocation_id id;
 	const char *text;
 };
 
-/* What an allocation without a class is. */
+/* The kinds of allocations without a class. */
 enum php_part {
 	PHP_PART_NONE,
 	PHP_PART_CLASS,
 	PHP_PART_FUNCTION,
 	PHP_PART_CODE,	 /* operations of a function, and its constants */
 	PHP_PART_NAMES,	 /* of a function's variables */
-	PHP_PART_MEMBER, /* what a class knows of a member or constant */
+	PHP_PART_MEMBER, /* a class's description of a member or constant */
 	PHP_PART_TABLE,	 /* elements of an array that is in no block for itself */
 	PHP_PART_ELEMENTS,
 	PHP_PART_OTHER,

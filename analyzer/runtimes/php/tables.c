@@ -1,5 +1,5 @@
 /*
- * What leads to all objects without holding them, in variables of the engine:
+ * Finds the engine's tables that refer to all objects without holding them:
  *
  *	EG(objects_store)  table | u32 end, u32 size | ...
  *	gc_globals         roots | ...
@@ -49,7 +49,7 @@ static bool read_object(struct view *view, uint64_t address, uint64_t number,
 	       php_type(&ret->head) == TYPE_OBJECT && ret->number == number;
 }
 
-/* Whether the words that are looked at are of objects at their places, but for few. */
+/* True if nearly all sampled words refer to objects at their places. */
 static bool are_objects(struct view *view, const struct table *table)
 {
 	uint64_t right = 0, wrong = 0, word;
@@ -82,7 +82,7 @@ static bool is_object_table(struct view *view, uint64_t place, uint64_t word, vo
 	return are_objects(view, &table);
 }
 
-/* Whether the word is that of a root, and says its place. */
+/* True if the word is that of a root, and states its own place. */
 static bool is_root(struct view *view, uint64_t word, uint64_t place)
 {
 	enum { PLACE_BITS = 20, COMPRESSED = 1 << 19 };
@@ -167,7 +167,7 @@ static bool read_table(struct view *view, uint64_t address, struct php_array *re
 	       php_type(&ret->head) == TYPE_ARRAY && php_array_is_sound(ret) && ret->count > 0;
 }
 
-/* Whether the array's first element is a function of C code. */
+/* True if the array's first element is a function of C code. */
 static bool has_function(struct view *view, const struct php_array *array)
 {
 	enum { INTERNAL = 1 };
@@ -198,7 +198,7 @@ static bool is_function_table(struct view *view, uint64_t place, uint64_t word, 
 					    words[STACK] - words[STACK + 2] <= STACK_SIZE));
 }
 
-/* Where the stack is, or else was. */
+/* Find the stack, or where it was. */
 static void find_place(struct php *php, struct search *search)
 {
 	const struct runtime_context *context = &php->context;

@@ -54,7 +54,7 @@ static bool is_name(void *data, const char *name)
 	return strcmp(name, data) == 0;
 }
 
-/* The same of what it is derived from. */
+/* The same for its bases. */
 static bool is_kind_of(struct unused_search *search, uint32_t class, const char *name)
 {
 	return is_class(search, class, name) ||
@@ -71,7 +71,7 @@ static bool is_weak(struct unused_search *search, uint64_t address)
 	       (is_class(search, class, "WeakReference") || is_class(search, class, "WeakMap"));
 }
 
-/* Of values that are unset or null, false or true, the word is left over. */
+/* The words of values that are unset, null, false or true are stale. */
 static struct error *add_values(struct unused_search *search, uint64_t start, uint64_t count)
 {
 	uint8_t type;

@@ -57,17 +57,16 @@ static inline enum php_type php_type(const struct php_head *head)
 	return (enum php_type)(head->info & PHP_TYPE);
 }
 
-/* Where the data of the array begins and how large it is: indices stand before it. False: it has
- * none. */
+/* Find the start and size of the array's data: indices precede it. False: it has none. */
 bool php_array_data(const struct php_array *array, uint64_t *ret_start, uint64_t *ret_size);
 
 /* Bytes of an element of the array, by the size of the block that has its data. */
 unsigned int php_array_unit(const struct php_array *array, uint64_t block_size);
 
-/* Whether it has no keys, but for the places of its elements. */
+/* True if it has no keys except the positions of its elements. */
 bool php_array_is_packed(const struct php_array *array);
 
-/* Whether members of an array agree with each other. */
+/* True if the members of an array agree with each other. */
 bool php_array_is_sound(const struct php_array *array);
 
 /* Copy a string, of which all is printable or not ASCII, up to a zero. */
