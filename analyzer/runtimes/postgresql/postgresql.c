@@ -67,7 +67,7 @@ struct context {
 	uint64_t address, class;
 };
 
-/* What the search for contexts works on. */
+/* The state of the search for contexts. */
 struct search {
 	ARRAY(struct context) open; /* noted, but what they have is still to be visited */
 	struct postgresql *database;
