@@ -17,7 +17,7 @@ enum {
 	BYTES = 32, /* of a bytearray */
 	TEXT = 16,  /* of a StringIO */
 	NODES = 64, /* of an OrderedDict, and then how many: in 3.11 */
-	/* Of a deque; and of its blocks: | link | items ... | link |. */
+	/* Fields of a deque; and of its blocks: | link | items ... | link |. */
 	LEFT_BLOCK = 24,
 	RIGHT_BLOCK = 32,
 	LEFT_INDEX = 40,
@@ -55,8 +55,7 @@ static bool is_no_value(const struct python *python, allocation_id source, uint6
 	return true;
 }
 
-/* Whether the word is none of a key or a value: a number, a hash, an index, or behind the entries.
- */
+/* True if the word is no key and no value: a number, a hash, an index, or behind the entries. */
 static bool is_no_entry(const struct python *python, uint64_t keys, uint64_t place)
 {
 	enum { WITH_HASH = 3 * WORD };
@@ -77,7 +76,7 @@ allocation_id python_blocks_owner(const struct python *python, allocation_id blo
 		       : NO_ALLOCATION;
 }
 
-/* Whether the word is behind the items, whose number stands at place. */
+/* True if the word is behind the items, whose number is at place. */
 static bool is_spare(const struct python *python, uint64_t place, uint64_t at)
 {
 	uint64_t count;
@@ -85,7 +84,7 @@ static bool is_spare(const struct python *python, uint64_t place, uint64_t at)
 	return image_read_u64(python->context.image, place, &count) && at / WORD >= count;
 }
 
-/* Whether the deque has no item there: items were taken off, or never added. */
+/* True if the deque has no item there: it was removed, or never added. */
 static bool is_no_item(const struct python *python, uint64_t deque, uint64_t block, uint64_t at)
 {
 	uint64_t words[(RIGHT_INDEX + WORD) / WORD], item = at / WORD - 1;
@@ -103,7 +102,9 @@ static bool is_no_item(const struct python *python, uint64_t deque, uint64_t blo
 	       (is_right && item > words[RIGHT_INDEX / WORD]);
 }
 
-/* What Python counts references to is in no bytes; C code may keep other addresses there. */
+/*
+ * Words within bytes are no references that Python counts; C code may keep other addresses there.
+ */
 static bool is_byte(const struct python *python, allocation_id owner, allocation_id target,
 		    uint64_t at)
 {
@@ -199,7 +200,7 @@ static bool note(struct search *search, allocation_id owner, uint64_t place, uin
 	return id != NO_ALLOCATION;
 }
 
-/* The same of a block that has values. */
+/* Note a block that has values. */
 static void note_values(struct search *search, allocation_id owner, uint64_t place)
 {
 	static const uint64_t FLAG = 1; /* 3.12 takes 1 off if it is no dict */
@@ -289,7 +290,7 @@ static void note_by_kind(struct search *search, allocation_id id, uint64_t objec
 	}
 }
 
-/* Of a type. */
+/* Note the keys that objects of a type share. */
 static void note_shared_keys(struct search *search, allocation_id id, uint64_t object)
 {
 	struct python_entries entries;
@@ -302,7 +303,7 @@ static void note_shared_keys(struct search *search, allocation_id id, uint64_t o
 		note_block(search, id, found, PYTHON_KEYS);
 }
 
-/* What the object of that type, behind header bytes, leads to. */
+/* Note the parts that an object of that type, behind header bytes, refers to. */
 static void note_parts(struct search *search, allocation_id id, uint64_t object,
 		       const struct python_type *type, uint64_t header)
 {
@@ -342,7 +343,7 @@ static bool are_free_keys(struct view *view, struct memory_range range, uint64_t
 	       counts[1] <= ROOM && counts[0] + counts[1] > 0;
 }
 
-/* Whether all that is in the block may be items that were taken off, and one is an object. */
+/* True if all words of the block may be removed items, and at least one is an object. */
 static bool may_be_items(const struct python *python, struct view *view, uint64_t block)
 {
 	bool has_object = false;

@@ -8,7 +8,7 @@
 
 #include "analyzer/runtimes/python/space.h"
 
-/* Of deques from 3.12 on, which keep some free blocks for themselves. */
+/* Fields of deques from 3.12 on, which keep some free blocks for themselves. */
 enum {
 	DEQUE_FREE_COUNT = 72,
 	DEQUE_FREE_BLOCKS = 80,
@@ -19,7 +19,7 @@ enum {
 /* Find and mark them, once all objects are known. */
 struct error *python_blocks_find(struct python *python);
 
-/* Whether the word at place in the block, which has a mark, means nothing to target. */
+/* True if the word at place in the block, which has a mark, is a stale reference to target. */
 bool python_blocks_are_stale(const struct python *python, allocation_id block, allocation_id target,
 			     uint64_t place);
 

@@ -37,7 +37,7 @@ struct search {
 
 static const uint64_t FLAGS = 3; /* of links */
 
-/* Whether what follows the head leads back to it. */
+/* True if the head's next element points back to it. */
 static bool is_ring(struct view *view, uint64_t head)
 {
 	uint64_t next, back;
@@ -56,7 +56,7 @@ static bool are_rings(struct view *view, uint64_t first, uint64_t generation)
 	return rings >= GENERATIONS - 1;
 }
 
-/* Whether the word is the address of generation 0, which stands before it. */
+/* True if the word is the address of generation 0, which precedes it. */
 static bool is_state(struct search *search, struct view *view, uint64_t place, uint64_t word)
 {
 	for (size_t i = 0; i < COUNT_OF(geometries); i++) {

@@ -62,7 +62,7 @@ static bool find_shared(struct view *view, uint64_t table, struct python_entries
 bool python_find_shared_keys(struct view *view, uint64_t type, uint64_t *ret_table,
 			     struct python_entries *ret)
 {
-	/* What the compiler makes ends there; types of programs have more. */
+	/* Types compiled into the interpreter end there; types of programs have more. */
 	enum { TYPE_END = 416, MOST_MORE = 64 };
 
 	for (uint64_t place = type + TYPE_END; place < type + TYPE_END + MOST_MORE * WORD;

@@ -78,7 +78,7 @@ struct reading {
 	const struct program *program;
 	const struct python_layout *layout;
 	const struct frame_visitor *visitor;
-	uint64_t self; /* what pthread_self() returns; 0: of any thread */
+	uint64_t self; /* the thread's pthread_self(); 0: of any thread */
 	struct error *error;
 };
 
@@ -95,7 +95,7 @@ static size_t name_tuples(const struct python_layout *layout)
 	return layout->line_table == LINES_LOCATED ? 1 : COUNT_OF(name_order);
 }
 
-/* Whether the frame's variables end where a frame object, up to 3.10, has its stack of values. */
+/* True if the frame's variables end where a frame object, up to 3.10, has its stack of values. */
 static bool ends_at_values(struct reading *reading, uint64_t frame, uint64_t code)
 {
 	enum { VALUES = 64 };
@@ -114,7 +114,7 @@ static bool ends_at_values(struct reading *reading, uint64_t frame, uint64_t cod
 	return view_word(&reading->view, frame + VALUES, &values) && values == end;
 }
 
-/* Whether the word at place leads to an object of a type with that flag. */
+/* True if the word at place refers to an object of a type with that flag. */
 static bool leads_to(struct reading *reading, uint64_t place, uint64_t flag)
 {
 	uint64_t object;
@@ -145,7 +145,7 @@ static uint64_t code_of(struct reading *reading, uint64_t frame)
 	return is_sound ? code : 0;
 }
 
-/* Whether it is no function's: the interpreter's own, at each entry from C. */
+/* True if the frame is no function's but the interpreter's own, at each entry from C. */
 static bool is_entry(struct reading *reading, uint64_t frame)
 {
 	enum { FIRST_OF_INTERPRETER = 3 };
@@ -156,7 +156,7 @@ static bool is_entry(struct reading *reading, uint64_t frame)
 	       owner >= FIRST_OF_INTERPRETER;
 }
 
-/* What the frame is called from, without those of the interpreter itself. */
+/* The calling frame, without the interpreter's own. */
 static uint64_t skip_entries(struct reading *reading, uint64_t frame)
 {
 	for (int i = 0; i < MOST_STATES && frame != 0 && is_entry(reading, frame); i++)
@@ -177,7 +177,7 @@ static uint64_t frame_of(struct reading *reading, uint64_t state)
 	return skip_entries(reading, frame);
 }
 
-/* What pthread_self() returns in that thread, or 0. */
+/* The result of pthread_self() in that thread, or 0. */
 static uint64_t self_of(const struct program *program, size_t thread)
 {
 	uint64_t pointer = program->threads[thread].thread_pointer;
@@ -195,7 +195,7 @@ static bool is_self(const struct reading *reading, uint64_t word)
 	return false;
 }
 
-/* Whether the state is of that thread, or of any. */
+/* True if the state belongs to that thread, or to any. */
 static bool is_of_thread(struct reading *reading, uint64_t state)
 {
 	for (uint64_t at = ID_FIRST; at < ID_END; at += WORD) {
@@ -209,7 +209,7 @@ static bool is_of_thread(struct reading *reading, uint64_t state)
 	return false;
 }
 
-/* Whether the neighbour in the list, if there is one, leads back. */
+/* True if the neighbour in the list, if there is one, points back. */
 static bool leads_back(struct reading *reading, uint64_t state, uint64_t there, uint64_t back)
 {
 	uint64_t other, word;

@@ -10,7 +10,7 @@
 
 struct python_layout;
 
-/* Where the interpreter keeps its threads; all zeros: it was not searched for yet. */
+/* The interpreter's list of threads; all zeros: not searched for yet. */
 struct python_threads {
 	bool is_searched;
 	const struct python_layout *layout; /* NULL: not found */
@@ -35,16 +35,16 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 					    uint64_t size, const struct frame_visitor *visitor);
 
 /*
- * Whether the word at that offset of a generator, coroutine or frame object of the type is of a
- * frame that has ended, or above the top of its stack. After python_threads_visit().
+ * True if the word at that offset of a generator, coroutine or frame object of the type belongs to
+ * a frame that has ended, or is above the top of its stack. Needs python_threads_visit().
  */
 bool python_frames_are_stale(const struct python_threads *threads, const struct image *image,
 			     const struct python_type *type, uint64_t object, uint64_t at);
 
-/* Where the frame in a generator or coroutine of the type begins; its size: it has none. */
+/* The offset of the frame in a generator or coroutine of the type; its size: it has none. */
 uint64_t python_frames_start(const struct python_threads *threads, const struct python_type *type);
 
-/* Where instructions begin in a code object, with what they keep; 0: elsewhere, or not known. */
+/* The offset of instructions in a code object, with their caches; 0: elsewhere, or unknown. */
 uint64_t python_frames_code_start(const struct python_threads *threads);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What CPython itself loses at its end. From 3.12 on, interned texts are immortal: their table is
+ * Known leaks of CPython at its end. From 3.12 on, interned texts are immortal: their table is
  * freed, they are not (Objects/unicodeobject.c, _PyUnicode_ClearInterned()).
  */
 #include "analyzer/image/image.h"

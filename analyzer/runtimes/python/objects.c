@@ -35,7 +35,7 @@ enum {
 /* Flags in links. */
 static const uint64_t FLAGS = 3;
 
-/* What an allocation is, if an object begins behind so many steps of a header. */
+/* The possible types of an allocation, if an object begins behind that many steps of a header. */
 struct candidate {
 	uint32_t type[HEADERS]; /* NOT_IN_MAP: none */
 	bool may_link[HEADERS]; /* the two words of each step may be links */
@@ -72,8 +72,8 @@ void python_close(struct object_space *space)
 }
 
 /*
- * Whether the word may be a count of references. That of an immortal object is 2^32 - 1 or less in
- * 3.12 and 3.13; in 3.14, its upper half is flags.
+ * True if the word may be a reference count. That of an immortal object is 2^32 - 1 or less in 3.12
+ * and 3.13; in 3.14, its upper half is flags.
  */
 static bool is_count(uint64_t word)
 {
@@ -127,7 +127,7 @@ static bool is_listed(const struct python *python, struct view *view, struct mem
 				 range.end - range.start - type->size < HEADER_STEP;
 }
 
-/* Whether links are there: none, or what is next has one back. */
+/* True if there are links: none, or the next object has one back. */
 static bool is_linked(struct view *view, uint64_t links)
 {
 	uint64_t next, previous, back;
@@ -138,8 +138,8 @@ static bool is_linked(struct view *view, uint64_t links)
 }
 
 /*
- * Whether the word at that place, behind so many steps, is a count and no pointer, where programs
- * are at low addresses: of an object that the collector knows, links stand before it.
+ * True if the word at that place, behind that many steps, is a count and no pointer, even if the
+ * program is at low addresses: if the collector tracks the object, links precede it.
  */
 static bool is_sound(struct view *view, uint64_t place, uint64_t word, size_t steps)
 {
@@ -240,7 +240,7 @@ static struct error *vote(struct python *python, allocation_id id,
 	return NULL;
 }
 
-/* What all that the collector knows has before it at least, is links. */
+/* Find the size of links: the smallest header of objects that the collector tracks. */
 static uint64_t find_links(const struct python *python, const struct votes *votes)
 {
 	unsigned int collected = flag_set(TYPE_COLLECTED);
@@ -265,7 +265,7 @@ static struct error *find_headers(struct python *python)
 	return NULL;
 }
 
-/* Whether an object of the type may begin behind so many steps, by what stands before it there. */
+/* True if an object of the type may begin behind that many steps, by the words before it. */
 static bool has_header(const struct python *python, const struct python_type *type, size_t steps,
 		       const struct candidate *candidate)
 {
@@ -426,7 +426,7 @@ static bool refers_weakly(const struct python *python, const struct python_type 
 	       object == word;
 }
 
-/* Whether the word leads to the links of the object target; their lowest bits may be flags. */
+/* True if the word points to the links of the object target; their lowest bits may be flags. */
 static bool leads_to_links(const struct python *python, allocation_id target, uint64_t word)
 {
 	const struct python_type *type = python_type_of(python, target);

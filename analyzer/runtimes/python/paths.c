@@ -19,7 +19,7 @@
 
 enum {
 	WORD = 8,
-	/* Of objects. */
+	/* Fields of objects. */
 	TYPE = 8,
 	LENGTH = 16, /* of lists, tuples, dicts */
 	ITEMS = 24,  /* of tuples: the first; of lists: the address of the first */
@@ -32,7 +32,7 @@ enum {
 	BLOCKS = 24, /* of deques: the first block; where its first item is */
 	FIRST_ITEM = 40,
 	LINKS = 16, /* of the collector, in front of objects */
-	/* Of types. */
+	/* Fields of types. */
 	TYPE_MEMBERS = 240, /* struct PyMemberDef[] */
 	TYPE_BASE = 256,
 	TYPE_DICT = 264,
@@ -223,7 +223,7 @@ static void walk_attributes(struct walk *walk, const struct python_type *type, u
 		walk_values(walk, LINK_ATTRIBUTE, &entries, (values + TAG) & ~TAG);
 }
 
-/* What stands before the object, less the collector's links. */
+/* Walk the words before the object, without the collector's links. */
 static void walk_head(struct walk *walk, const struct python_type *type, uint64_t start,
 		      uint64_t object)
 {
@@ -274,7 +274,7 @@ static void emit_variable(void *data, const struct runtime_local *local)
 	emit_link(data, &(struct link){ LINK_VARIABLE, local->address, .name = local->name });
 }
 
-/* What the attribute for the frame of such an object is called; NULL: it has none. */
+/* The name of the attribute for the frame of such an object; NULL: it has none. */
 static const char *frame_attribute(const struct python_type *type)
 {
 	return is_named(type, "generator")	   ? "gi_frame"
@@ -409,7 +409,7 @@ static void add_key(struct telling *telling, uint64_t key)
 		path_text_add(&telling->path, "[<%s>]", class_name);
 }
 
-/* Whether a class that is asked for the attribute by name gives what the object stands for. */
+/* True if the class returns the object's target when asked for the attribute by name. */
 static bool is_descriptor(struct telling *telling)
 {
 	uint64_t type, get = 0;
@@ -578,7 +578,7 @@ void python_tell_path(struct object_space *space, const allocation_id *ids, size
 		path_text_add(&telling.path, ".__dict__");
 }
 
-/* What has a name is gathered: modules, and what variables of running functions refer to. */
+/* Collects named objects: modules, and targets of variables of running functions. */
 struct gathering {
 	struct python *python;
 	struct view view;

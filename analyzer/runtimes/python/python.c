@@ -20,7 +20,7 @@ static bool has_flag(struct reader *reader, uint64_t type, uint64_t flag)
 	return reader_word(reader, type + FLAGS_OFFSET, &flags) && (flags & flag);
 }
 
-/* Whether an object that begins with these words is of a type with that flag. */
+/* True if an object that begins with these words has a type with that flag. */
 static bool is_of_type(struct reader *reader, const uint64_t *words, uint64_t flag)
 {
 	uint64_t type = words[1], type_of_type;
@@ -211,14 +211,14 @@ static const struct item_layout layouts[] = {
 	[SET] = { 6, 5, read_set, "entries", NULL },
 };
 
-/* Whether an object may begin so: an address of a heap is no count of references. */
+/* True if an object may begin with these words: an address in a heap is no reference count. */
 static bool may_be_head(const struct reader *reader, const uint64_t *words)
 {
 	return words[0] != 0 && words[1] % WORD == 0 &&
 	       (words[0] <= UINT32_MAX || !heap_bounds_hold(&reader->bounds, words[0]));
 }
 
-/* Whether a heap has room for so many words. */
+/* True if a heap has room for that many words. */
 static bool may_have_words(const struct reader *reader, uint64_t count)
 {
 	return count <= reader->bounds.size[0] / WORD || count <= reader->bounds.size[1] / WORD;

@@ -1,6 +1,4 @@
-/*
- * What is known of the objects of a process of CPython.
- */
+/* The objects of a CPython process. */
 #ifndef ANALYZER_RUNTIMES_PYTHON_SPACE_H
 #define ANALYZER_RUNTIMES_PYTHON_SPACE_H
 
@@ -10,7 +8,7 @@
 #include "analyzer/runtimes/python/types.h"
 #include "analyzer/runtimes/runtime.h"
 
-/* What an object is known by without another one. */
+/* A name of an object that needs no other object. */
 struct python_name {
 	allocation_id id;
 	const char *text; /* "sys", "Session.handle.<locals>.items" */
@@ -19,10 +17,10 @@ struct python_name {
 enum { FLAG_SETS = 4 };
 
 /*
- * What each allocation is, by a number: 0 is nothing known, a type's number + 1 an object of that,
- * and a mark what is no object: an object that is on a free list of its type; the keys of a dict;
- * the items of a list; a block of a deque; the entries of a set; bytes; the nodes of an
- * OrderedDict; values of attributes, behind so many words.
+ * The kind of each allocation, as a number: 0 is unknown, a type's number + 1 an object of that
+ * type, and a mark something else: an object on a free list of its type; the keys of a dict; the
+ * items of a list; a block of a deque; the entries of a set; bytes; the nodes of an OrderedDict;
+ * values of attributes, behind that many words.
  */
 #define PYTHON_MARKS  (UINT32_MAX - 31)
 #define PYTHON_DEAD   (PYTHON_MARKS + 0)
@@ -67,7 +65,7 @@ struct python {
 	ARRAY(struct python_name) names;
 	struct budget steps;	  /* of visits of references */
 	unsigned int string_head; /* see values.h */
-	bool values_are_counted;  /* those of attributes, from 3.13 on */
+	bool values_are_counted;  /* values of attributes have a count, from 3.13 on */
 };
 
 static inline uint32_t python_number_of(const struct python *python, allocation_id id)

@@ -60,7 +60,7 @@ static bool is_behind_values(const struct python *python, const struct python_ty
 	       head.valid <= 1 && at >= type->size + WORD + WORD * (uint64_t)head.capacity;
 }
 
-/* Whether the word is behind the last item, where the allocator rounded up. */
+/* True if the word is behind the last item, where the allocator rounded up. */
 static bool is_behind_end(const struct python *python, const struct python_type *type,
 			  uint64_t object, uint64_t at, uint64_t size)
 {
@@ -124,7 +124,7 @@ static bool is_stale_by_kind(const struct python *python, const struct python_ty
 		return python_frames_are_stale(&python->threads, python->context.image, type,
 					       object, at);
 	case PYTHON_CODE:
-		/* What instructions know of types and methods is not counted. */
+		/* References from instructions to types and methods are not counted. */
 		start = python_frames_code_start(&python->threads);
 		return start && at >= start;
 	default:
@@ -153,7 +153,7 @@ bool python_is_stale_in_object(const struct python *python, const struct python_
 	return is_behind_end(python, type, object, at, range.end - object);
 }
 
-/* Whether the word at that place leads to the start of a dict or list of the type. */
+/* True if the word at that place refers to the start of a dict or list of the type. */
 static bool leads_to_like(const struct python *python, const struct python_type *type,
 			  uint64_t place)
 {
@@ -168,8 +168,8 @@ static bool leads_to_like(const struct python *python, const struct python_type 
 }
 
 /*
- * Whether the place is in so long a row of such words in the interpreter's own data that it can
- * only be a free list, of which none are free.
+ * True if the place is in a long row of such words in the interpreter's own data, which can only be
+ * a free list.
  */
 static bool is_in_list(const struct python *python, const struct python_type *type, uint64_t place)
 {
@@ -218,7 +218,7 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 	return false;
 }
 
-/* Whether the word is in an object of the interpreter's data that is known, and no reference. */
+/* True if the word is in a known object of the interpreter's data, and no reference. */
 static bool is_stale_in_constant(const struct python *python, uint64_t place)
 {
 	const struct python_constant *constants = python->constants.items;
@@ -254,7 +254,7 @@ static bool is_cached_attribute(const struct python *python, uint64_t place)
 
 bool python_is_stale(const struct python *python, allocation_id target, uint64_t place)
 {
-	/* Those of deques that are free and of those in use are in one array up to 3.11. */
+	/* Up to 3.11, the blocks of deques, free or used, are in one array. */
 	if (python_number_of(python, target) == PYTHON_BLOCK &&
 	    program_find_module(python->context.program, place))
 		return true;
@@ -350,7 +350,10 @@ struct constant_search {
 	struct error *error;
 };
 
-/* Whether the word is the type of an object in the data whose words are not all references. */
+/*
+ * Add the word's object, if the word is the type of an object in the data whose words are not all
+ * references.
+ */
 static bool add_constant(struct view *view, uint64_t place, uint64_t word, void *data)
 {
 	struct constant_search *search = data;

@@ -13,14 +13,14 @@
 /* Find what python_is_stale() needs, once all objects are known. */
 struct error *python_stale_find(struct python *python);
 
-/* Whether the word at place, outside of all allocations, means nothing to target. */
+/* True if the word at place, outside of all allocations, is a stale reference to target. */
 bool python_is_stale(const struct python *python, allocation_id target, uint64_t place);
 
-/* The same, in the allocation source, which is no object. */
+/* The same in the allocation source, which is no object. */
 bool python_is_stale_in_block(const struct python *python, allocation_id source,
 			      allocation_id target, uint64_t place);
 
-/* The same, in the object of that type; range: from its count on up to the end of its block. */
+/* The same in an object of that type; range: from its count up to the end of its block. */
 bool python_is_stale_in_object(const struct python *python, const struct python_type *type,
 			       struct memory_range range, uint64_t place);
 

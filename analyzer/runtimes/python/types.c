@@ -8,7 +8,7 @@
 
 enum {
 	WORD = 8,
-	/* Of a type. */
+	/* Fields of a type. */
 	NAME = 24,
 	SIZE = 32,
 	ITEM = 40,
@@ -32,7 +32,7 @@ void python_types_deinit(struct python_types *types)
 	name_pool_deinit(&types->names);
 }
 
-/* What is read of a type at once. */
+/* Read a type. */
 static bool read_type(struct view *view, uint64_t address, struct python_type *ret)
 {
 	*ret = (struct python_type){ .address = address };
@@ -42,7 +42,7 @@ static bool read_type(struct view *view, uint64_t address, struct python_type *r
 	       ret->size >= 2 * WORD && ret->size <= MOST_SIZE;
 }
 
-/* Whether `type` is there: it inherits from `object`, which inherits from nothing. */
+/* True if `type` is there: it inherits from `object`, which inherits from nothing. */
 static bool is_root(struct view *view, uint64_t place, uint64_t word, void *data)
 {
 	struct python_type root, object;
@@ -70,7 +70,7 @@ struct error *python_types_init(struct python_types *types, const struct image *
 	return NULL;
 }
 
-/* Whether the type at address inherits from `type`. */
+/* True if the type at address inherits from `type`. */
 static bool is_metatype(const struct python_types *types, struct view *view, uint64_t address)
 {
 	for (int i = 0; i < MOST_BASES && address != types->root; i++)
@@ -226,7 +226,7 @@ static bool find_module(struct python_types *types, uint64_t table, char ret[MOS
 
 static bool read_module(struct python_types *types, uint64_t type, char ret[MOST_NAME + 1])
 {
-	/* Where a dict has the address of its table: in 3, and in 2.7. */
+	/* Offsets of a dict's table: in 3, and in 2.7. */
 	static const unsigned int places[] = { 32, 40 };
 	uint64_t dict, table;
 
@@ -239,7 +239,7 @@ static bool read_module(struct python_types *types, uint64_t type, char ret[MOST
 	return false;
 }
 
-/* Whether objects of the module are known without its name. */
+/* True if the names of the module's types are known without the module's. */
 static bool is_builtin(const char *module)
 {
 	return strcmp(module, "builtins") == 0 || strcmp(module, "__builtin__") == 0;

@@ -27,10 +27,10 @@ enum {
 	TYPE_STRING = 1 << 28,
 };
 
-/* What the compiler made types whose objects have words that are no references. */
+/* Builtin types whose objects have words that are no references. */
 enum python_kind {
 	PYTHON_OTHER,
-	PYTHON_WEAK, /* what it refers to is not held */
+	PYTHON_WEAK, /* does not hold its target */
 	PYTHON_SET,
 	PYTHON_DEQUE,
 	PYTHON_GENERATOR, /* or a coroutine */

@@ -1,15 +1,13 @@
-/*
- * What objects of CPython, 3.6 to 3.14, are in short: the text of a string, the digits of an int.
- */
+/* Short values of objects of CPython, 3.6 to 3.14: the text of a string, the digits of an int. */
 #ifndef ANALYZER_RUNTIMES_PYTHON_VALUES_H
 #define ANALYZER_RUNTIMES_PYTHON_VALUES_H
 
 #include "analyzer/runtimes/python/types.h"
 
-/* What strings begin with has this many bytes up to 3.11, and from 3.12 on. */
+/* Bytes at the beginning of strings, up to 3.11 and from 3.12 on. */
 enum { STRING_HEAD_OLD = 48, STRING_HEAD = 40 };
 
-/* Whether the object's type has the flag, TYPE_STRING or another. */
+/* True if the object's type has the flag, TYPE_STRING or another. */
 bool python_has_flag(struct view *view, uint64_t object, uint64_t flag);
 
 /*
@@ -19,7 +17,7 @@ bool python_has_flag(struct view *view, uint64_t object, uint64_t flag);
 bool python_read_text(struct view *view, unsigned int head, uint64_t object, char *ret,
 		      size_t size);
 
-/* What the object of that class is, in short; false: nothing is known besides its class. */
+/* Describe the value of an object of that class, in short; false: only its class is known. */
 bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
 		       const char *class_name, char *ret, size_t size);
 
