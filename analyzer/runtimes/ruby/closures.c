@@ -39,7 +39,7 @@ static bool read_level(const struct ruby_walk *walk, struct view *view, uint64_t
 	       ruby_iseq_locals(&ruby->calls.iseqs, view, iseq, &ret->names, &ret->count);
 }
 
-/* Whether a block within has a variable of the same name, which is meant then. */
+/* True if a block within has a variable of the same name, which hides this one. */
 static bool is_hidden(struct view *view, const struct level *levels, size_t count, uint64_t name)
 {
 	uint64_t other;

@@ -11,8 +11,9 @@ enum {
 };
 
 /*
- * What coroutine_transfer() leaves where its stack pointer is: registers that calls preserve, by
- * their DWARF numbers, and the return address. From coroutine/MACHINE/Context.S of Ruby 2.7 to 3.4.
+ * The words that coroutine_transfer() leaves at its stack pointer: registers that calls preserve,
+ * by their DWARF numbers, and the return address. From coroutine/MACHINE/Context.S of Ruby 2.7 to
+ * 3.4.
  */
 struct saved {
 	uint16_t machine;
@@ -31,7 +32,7 @@ static const struct saved layouts[] = {
 	{ EM_RISCV, 26, 24, 24, 0, 12, { 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27 } },
 };
 
-/* Where one of the stacks is found in data, those of all are. */
+/* Offsets of a stack's address in the data of fibers, the same for all. */
 struct place {
 	uint64_t stack, pointer; /* in words; 0: no fiber has a stack of its own */
 };
@@ -40,7 +41,7 @@ struct search {
 	const struct runtime_context *context;
 	struct view view;
 	struct place place;
-	ARRAY(struct fiber) first; /* those that may be on the stacks of threads: objects */
+	ARRAY(struct fiber) first; /* objects that may be on the stacks of threads */
 };
 
 static bool is_code(const struct image *image, uint64_t address)
@@ -121,7 +122,7 @@ static bool find_place(struct search *search, uint64_t data, struct place *ret)
 	return false;
 }
 
-/* What runs on a thread has its registers there. */
+/* A running fiber's registers are its thread's. */
 static void find_thread(const struct program *program, struct fiber *fiber)
 {
 	for (size_t i = 0; i < program->thread_count; i++) {
@@ -154,7 +155,7 @@ static struct error *add_fiber(struct search *search, uint64_t object, uint64_t 
 	return fibers_add(fibers, fiber);
 }
 
-/* Whether the stack is that of a thread that runs a fiber now. */
+/* True if the stack belongs to a thread that runs a fiber now. */
 static bool is_left(const struct program *program, const struct stack *stack)
 {
 	if (stack->thread == NO_THREAD)

@@ -11,7 +11,7 @@ enum {
 	MOST_LOOKED_AT = 64, /* words of threads and fibers */
 	MOST_TEXT = 512,
 	MOST_VALUE = 80,
-	/* Of what ep leads to. */
+	/* Words at ep. */
 	IS_LOCAL = 2, /* of flags: nothing is around */
 	OF_C = 0x55550001,
 	OF_NOTHING = 0x79990001,
@@ -107,7 +107,7 @@ static bool read_frame(const struct reading *reading, struct view *view,
 	return flags % RUBY_TYPES == RUBY_IMEMO;
 }
 
-/* Whether all of the innermost frames make sense. */
+/* True if all of the innermost frames are consistent. */
 static bool fits(struct reading *reading, const struct context *context, uint32_t words)
 {
 	enum { ENOUGH = 16 };
@@ -122,7 +122,7 @@ static bool fits(struct reading *reading, const struct context *context, uint32_
 	return true;
 }
 
-/* What fits most threads: 3.2 and later, 3.1, before. */
+/* Choose the size that fits most threads: 3.2 and later, 3.1, before. */
 static void learn_frame_size(struct reading *reading)
 {
 	static const uint32_t sizes[] = { 7, 8, 6 };
@@ -170,7 +170,7 @@ static struct error *find_all(struct reading *reading)
 	return NULL;
 }
 
-/* Whether one of the words in a row is that. */
+/* True if one of the words from start on is wanted. */
 static bool has_word(struct view *view, uint64_t start, uint64_t wanted)
 {
 	enum { MOST_WORDS = 64 };

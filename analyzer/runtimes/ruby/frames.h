@@ -19,7 +19,7 @@
 
 struct ruby;
 
-/* What is learned for all threads at once; all zeros at first. */
+/* Facts learned once for all threads; all zeros at first. */
 struct ruby_calls {
 	bool is_learned;
 	bool are_apart; /* threads of the system are named by a block of their own */
@@ -34,8 +34,8 @@ struct error *ruby_calls_learn(struct ruby *ruby);
 void ruby_calls_deinit(struct ruby_calls *calls);
 
 /*
- * Of the data of a Thread or Fiber: what is between its values and its frames, which it does not
- * use. Sets nothing if that is not known.
+ * Find the unused part of a stack, between the values and the frames, from the data of a Thread or
+ * Fiber. Sets nothing if that is unknown.
  */
 void ruby_find_stack(struct view *view, uint64_t data, uint64_t *ret_sp, uint64_t *ret_frame);
 

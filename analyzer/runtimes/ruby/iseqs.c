@@ -6,7 +6,7 @@ enum {
 	BODY_WORDS = 48,
 	MOST_NESTED = 64, /* blocks in blocks */
 	HALVES = 2,	  /* of a word: what has 4 bytes */
-	/* Of a body, in words before the iseq around; from 4.0 on, one more. */
+	/* Fields of a body, in words before the iseq around it; from 4.0 on, one more. */
 	LINES = 6,
 	NAMES = 2,
 	LINE_COUNT = 2, /* behind LINES */
@@ -17,7 +17,7 @@ enum {
 	CLASS = 3,
 };
 
-/* What a body begins with; the rest is zeros if its block ends before. */
+/* The beginning of a body; zeros if its block is shorter. */
 struct body {
 	uint64_t words[BODY_WORDS];
 };
@@ -133,7 +133,7 @@ static void vote_for_count(const struct ruby_iseqs *iseqs, const struct body *bo
 		votes->count[i] += half(body, i) >= least && half(body, i) <= most_names;
 }
 
-/* Whether the block of lines is too small for lines of 12 bytes. */
+/* True if the block of lines is too small for lines of 12 bytes. */
 static bool has_short_lines(const struct ruby_iseqs *iseqs, const struct body *body)
 {
 	const uint64_t *lines = &body->words[place_before(iseqs, LINES)];
@@ -187,7 +187,7 @@ static void learn(struct ruby_iseqs *iseqs)
 	learn_count(iseqs);
 }
 
-/* What define_method() made a method of: its Proc leads to the code of a block. */
+/* The code of a method made by define_method(): its Proc refers to the code of a block. */
 static uint64_t find_block(const struct ruby_slots *slots, struct view *view, uint64_t proc)
 {
 	enum { DATA = 32, CODE = 16 };
@@ -265,7 +265,7 @@ void ruby_iseqs_deinit(struct ruby_iseqs *iseqs)
 	array_release(&iseqs->owners);
 }
 
-/* That of the innermost method which the code is in; what a class's body is in is none. */
+/* The innermost method around the code; the code around a class's body is none. */
 static uint64_t find_owner(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq)
 {
 	struct body body;

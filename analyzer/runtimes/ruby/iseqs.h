@@ -41,9 +41,7 @@ DEFINE_DEINIT(ruby_iseqs_deinit, struct ruby_iseqs)
 
 void ruby_iseq_read(const struct ruby_iseqs *iseqs, allocation_id id, struct ruby_iseq *ret);
 
-/*
- * Where the names of the iseq's variables are, one ID each, and how many; false: not known.
- */
+/* Find the names of the iseq's variables, one ID each, and their number; false: unknown. */
 bool ruby_iseq_locals(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
 		      uint64_t *ret_names, uint64_t *ret_count);
 

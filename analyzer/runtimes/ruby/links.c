@@ -4,10 +4,10 @@
 
 enum {
 	WORD = 8,
-	/* Of all objects. */
+	/* Fields of all objects. */
 	CLASS = 8,
 	CONTENTS = 16,
-	/* Of flags. */
+	/* Bits of flags. */
 	HAS_PROC = 1 << 14, /* of a Hash: what it has for missing keys is a Proc */
 	HAS_TABLE = 1 << 15,
 	BOUND_SHIFT = 20, /* of a Hash without a table */
@@ -157,7 +157,7 @@ static bool is_old_hash(uint64_t size)
 	return size == OLD_SLOT;
 }
 
-/* Of either kind; 0: it is empty. */
+/* Find a table of either kind; 0: it is empty. */
 static uint64_t find_any_table(struct view *view, uint64_t object, uint64_t size)
 {
 	enum { TABLE = 24 };

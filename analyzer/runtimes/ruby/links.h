@@ -76,7 +76,7 @@ struct ruby_walk ruby_walk_begin(struct ruby *ruby,
 void ruby_walk_object(struct ruby_walk *walk, allocation_id id);
 void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags);
 
-/* The same of what C code has, and of its singleton class: closures.c. */
+/* Walk the data of C code, and the singleton class: closures.c. */
 void ruby_walk_data(struct ruby_walk *walk, uint64_t object);
 void ruby_walk_singleton(struct ruby_walk *walk, uint64_t object);
 
@@ -86,8 +86,8 @@ void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t t
 bool ruby_walk_step(struct ruby_walk *walk);
 
 /*
- * Whether it is a class or module with a name. These are reached by constants alone: Shop::LIST
- * says more than options[:app]::LIST, and the same.
+ * True if it is a class or module with a name. Paths reach these by constants only, because
+ * Shop::LIST says more than options[:app]::LIST.
  */
 bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t object);
 
@@ -137,7 +137,10 @@ struct ruby_shape {
 };
 
 /* Then frozen, T_OBJECT, and one that is too complex for values in a row. */
-/* That of an object with those flags, or of a shape's parent; false: its values are in no row. */
+/*
+ * Read the shape of an object with those flags, or the parent of a shape; false: its values are in
+ * no row.
+ */
 bool ruby_read_shape(const struct ruby *ruby, struct view *view, uint64_t number,
 		     struct ruby_shape *ret);
 

@@ -1,6 +1,6 @@
 /*
- * What Ruby itself loses, 3.1 and 3.3 as Debian has them: blocks that no program can free. They are
- * known by their contents, each as narrowly as these allow.
+ * Known leaks of Ruby itself, 3.1 and 3.3 as in Debian: blocks that no program can free. They are
+ * recognised by their contents, each as narrowly as possible.
  */
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/space.h"
@@ -21,7 +21,7 @@ static bool is_block_of(const struct lost *block, uint64_t size)
 	return block->size >= size && block->size < size + MOST_ADDED;
 }
 
-/* Whether so many words from start on are symbols that are no objects. */
+/* True if the words from start on are symbols that are no objects. */
 static bool are_symbols(struct view *view, uint64_t start, uint64_t count)
 {
 	uint64_t word;

@@ -1,13 +1,13 @@
 /*
- * What objects of Ruby are reached by a name alone: Object, and what global variables refer to.
- * Where names stand in a process is learned on the way.
+ * Finds objects of Ruby with names of their own: Object, and targets of global variables. The
+ * places of names in a process are learned on the way.
  */
 #include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/ruby/links.h"
 
 enum { WORD = 8 };
 
-/* What has a name is gathered. */
+/* Collects named objects. */
 struct gathering {
 	struct ruby *ruby;
 	struct bitmap *names;
@@ -78,8 +78,10 @@ static void visit_global(struct ruby_walk *walk, const struct ruby_id_item *item
 		gather(gathering, value, text);
 }
 
-/* Whether the first key is a String: tables that compare by identity, and those of `case`, have
- * others. */
+/*
+ * True if the first key is a String: tables that compare by identity, and those of `case`, have
+ * other keys.
+ */
 static bool has_string_key(const struct ruby *ruby, struct view *view, uint64_t table)
 {
 	enum { FIRST = 32, ENTRIES = 48, ENTRY = 24, KEY = 8 };
@@ -148,8 +150,8 @@ static bool is_shape_tree(struct view *view, uint64_t place, uint64_t word, void
 }
 
 /*
- * Whether the object of variables is in use by the one that it names as its owner: others were
- * before. Classes and data lead to it; of others, both have the same shape.
+ * True if the object with variables is still used by the owner that it states. Classes and data
+ * refer to it; of others, both have the same shape.
  */
 static bool is_in_use(const struct ruby *ruby, struct view *view, uint64_t fields, uint64_t flags,
 		      uint64_t owner)
@@ -231,7 +233,7 @@ static allocation_id find_apart(const struct ruby *ruby, struct view *view,
 	return id;
 }
 
-/* Whether the first are all such. */
+/* True if the first entries all fit. */
 static bool has_apart(const struct ruby *ruby, struct view *view, uint64_t entries, uint64_t end)
 {
 	enum { ENOUGH = 16, MOST_LOOKED_AT = 1 << 10 };
@@ -323,7 +325,7 @@ static void gather_local(void *data, const struct runtime_local *local)
 	gather(locals->gathering, local->address, text);
 }
 
-/* What running functions have; what lives on has names of its own, which are better. */
+/* Collect the variables of running functions; objects that outlive these have better names. */
 static struct error *gather_locals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;

@@ -1,6 +1,7 @@
 /*
- * What is of no class that a program can see has its type for one: "T_STRING", "imemo_iseq". Of
- * T_DATA, that is the name that C code gave it (rb_data_type_t's wrap_struct_name).
+ * Classes of objects. An object of no class that a program can see has its type as class:
+ * "T_STRING", "imemo_iseq". For T_DATA, that is the name that C code gave it (rb_data_type_t's
+ * wrap_struct_name).
  */
 #include "analyzer/runtimes/ruby/objects.h"
 
@@ -52,7 +53,9 @@ void ruby_close(struct object_space *space)
 	free(space);
 }
 
-/* Whether a name stands at the start of the type of data, which is constant memory. */
+/*
+ * Read the name at the start of the type of data, which is constant memory; false if there is none.
+ */
 bool ruby_read_data_name(const struct image *image, uint64_t type, char ret[RUBY_MOST_NAME + 1])
 {
 	uint64_t address;
@@ -100,7 +103,7 @@ static uint64_t find_class(const struct ruby *ruby, struct view *view, uint64_t 
 	return class > FIXED_CLASSES ? class : type;
 }
 
-/* Where the class is in the list, to which it is added if it is new. */
+/* The index of the class in the list; adds a new one. */
 static struct error *know(struct ruby *ruby, uint64_t class, uint32_t *ret)
 {
 	*ret = address_map_find(&ruby->numbers, class);
@@ -202,7 +205,7 @@ static const char *fixed_name(struct ruby *ruby, uint64_t number)
 		    : name_pool_print(&ruby->names, "imemo_%" PRIu64, kind);
 }
 
-/* Of one without a name, what Ruby says itself. */
+/* The name of a class; without one, what Ruby itself prints. */
 static const char *name_class(struct ruby *ruby, uint64_t number, enum class_name_kind *ret_kind)
 {
 	struct view view = { ruby->context.image };
@@ -238,7 +241,7 @@ static const char *name_singleton(struct ruby *ruby, uint64_t object, const char
 		    : NULL;
 }
 
-/* Of a singleton class, what it is of. */
+/* The name of a singleton class, made from its object's. */
 static const char *name_owner(struct ruby *ruby, uint64_t class)
 {
 	enum { MOST_NESTED = 3 };
@@ -268,7 +271,7 @@ const char *ruby_class_name(struct object_space *space, uint64_t number,
 	return class->name;
 }
 
-/* What stands for an included module has that for its class. */
+/* An object that stands for an included module has the module as class. */
 static uint64_t module_of(const struct ruby *ruby, struct view *view, uint64_t address)
 {
 	unsigned int type = ruby_slot_flags(&ruby->slots, view, address) & TYPE_BITS;

@@ -1,6 +1,6 @@
 /*
- * What objects of Ruby keep in memory from malloc(), besides contents: ruby.c has those. An
- * object's own slot leads to it, by a word that its type tells.
+ * Patterns of the memory that Ruby's objects have from malloc(), except contents, which are in
+ * ruby.c. The object's own slot points to it, in a word that depends on the type.
  */
 #include "allocators/ruby/ruby.h"
 #include "analyzer/classify/classifier.h"
@@ -31,7 +31,7 @@ static const struct part {
 				RUBY_METHOD << RUBY_IMEMO_SHIFT, 2, 2 },
 };
 
-/* Where the object starts that the reference is of by what is before it; 0: none. */
+/* The start of the object with the reference, by the words before it; 0: none. */
 static uint64_t find_object(const struct part *part, const struct reference *reference)
 {
 	uint64_t words[MOST_WORDS + 1] = { 0 };

@@ -65,7 +65,7 @@ static const char *symbol_text(struct telling *telling, uint64_t serial,
 											 : "?";
 }
 
-/* Whether a symbol of that text needs no quotes. */
+/* True if a symbol of that text needs no quotes. */
 static bool is_plain(const char *text)
 {
 	bool is_first = true;

@@ -165,7 +165,7 @@ static void take_words(struct ruby_references *references, uint64_t start, uint6
 			take_word(references, word);
 }
 
-/* The same, but blocks are not followed. */
+/* Take the objects that the words refer to, without following blocks. */
 static void take_objects(struct ruby_references *references, uint64_t start, uint64_t end)
 {
 	const struct allocation_index *index = index_of(references);
@@ -252,7 +252,10 @@ static void count_blocks(struct ruby_references *references, allocation_id holde
 	}
 }
 
-/* Those of a type whose layout is known. What is shared is marked by way of its root alone. */
+/*
+ * Take the elements of a type whose layout is known. Shared contents are marked through their root
+ * only.
+ */
 static void take_elements(struct ruby_references *references, allocation_id object, uint64_t start,
 			  uint64_t type)
 {
@@ -364,7 +367,7 @@ static void take_class_variables(struct ruby_references *references, uint64_t pl
 		take_objects(references, values, values + WORD * count);
 }
 
-/* What stands for an included module has its methods, unless there are others. */
+/* An object that stands for an included module has the module's methods, unless it has others. */
 static void take_included(struct ruby_references *references, uint64_t start, uint64_t at,
 			  const struct class_layout *layout)
 {
@@ -545,7 +548,7 @@ static void take_imemo(struct ruby_references *references, uint64_t flags, uint6
 	case RUBY_CONSTCACHE:
 		take_objects(references, start + CLASS, start + CLASS + WORD);
 		break;
-	case RUBY_CALLCACHE: /* what it is of, it holds up to 3.1 */
+	case RUBY_CALLCACHE: /* up to 3.1, it holds its class */
 		if (!references->ruby->slots.has_length_behind)
 			take_objects(references, start + CONTENTS, end);
 		break;

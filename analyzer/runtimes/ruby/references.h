@@ -1,5 +1,5 @@
 /*
- * What objects of MRI refer to, as its collector marks it (gc_mark_children() in gc.c), and the
+ * References of MRI's objects, as its collector marks them (gc_mark_children() in gc.c), and the
  * memory from malloc() that each has for itself.
  *
  * Arrays, hashes and structs refer to their elements, strings to what they share. All others are
@@ -21,7 +21,7 @@ struct ruby_references {
 	uint32_t search;
 	struct budget steps; /* in a damaged core, many may share their blocks */
 	ARRAY(allocation_id) pending;
-	/* Of the object searched last: */
+	/* The result for the object searched last: */
 	ARRAY(allocation_id) found; /* objects, each once */
 	uint64_t bytes;		    /* of blocks */
 	allocation_id object;
@@ -43,7 +43,7 @@ struct error *ruby_references_find(struct ruby_references *references, allocatio
 struct error *ruby_references_find_from(struct ruby_references *references,
 					const struct bitmap *from, bool follow_blocks);
 
-/* Whether they are all of them: too much was shared else. */
+/* True if all references were found. Otherwise too much was shared. */
 static inline bool ruby_references_are_complete(const struct ruby_references *references)
 {
 	return !budget_is_spent(&references->steps);

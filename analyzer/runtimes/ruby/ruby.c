@@ -104,8 +104,8 @@ const struct runtime runtime_ruby = {
 };
 
 /*
- * Whether an object that begins with these words is of that type, and holds memory of its own:
- * neither in itself nor in another object.
+ * True if an object that begins with these words has that type and memory of its own: neither
+ * embedded nor shared.
  */
 static bool holds_memory(struct reader *reader, const uint64_t *words, uint64_t type)
 {

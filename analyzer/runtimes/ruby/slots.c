@@ -6,9 +6,9 @@
 
 enum {
 	WORD = 8,
-	/* Of all objects. */
+	/* Fields of all objects. */
 	CLASS = 8,
-	/* Of classes. */
+	/* Fields of classes. */
 	SUPER = 16,
 	LATER_SUPER = 32, /* from 4.0 on, behind object_id and box */
 	LATER_ATTACHED = 136,
@@ -137,7 +137,7 @@ uint64_t ruby_shared_with(const struct ruby_slots *slots, struct view *view, uin
 	return other;
 }
 
-/* Whether it is that of a constant, as most classes have: "Net::HTTP". */
+/* True if it is the name of a constant, as most classes have: "Net::HTTP". */
 static bool is_constant(const char *name)
 {
 	bool begins = true;
@@ -386,7 +386,7 @@ uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint
 	return 0;
 }
 
-/* Whether the singleton class is of the object, whose class it is then. */
+/* True if the singleton class belongs to the object, whose class it then is. */
 static bool is_attached(const struct ruby_slots *slots, struct view *view, uint64_t address,
 			uint64_t object)
 {

@@ -66,7 +66,7 @@ struct ruby_slots {
 /* Find them in the index alone; none if there are none. */
 struct error *ruby_slots_find(struct ruby_slots *slots, const struct runtime_context *context);
 
-/* The same, and learn all else. */
+/* Find the slots, then detect the layout. */
 struct error *ruby_slots_init(struct ruby_slots *slots, const struct runtime_context *context);
 void ruby_slots_deinit(struct ruby_slots *slots);
 DEFINE_DEINIT(ruby_slots_deinit, struct ruby_slots)
@@ -74,7 +74,7 @@ DEFINE_DEINIT(ruby_slots_deinit, struct ruby_slots)
 /* The flags of the object whose slot begins there; 0: none does. */
 uint64_t ruby_slot_flags(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
-/* Whether flags are those of a T_IMEMO of that kind. */
+/* True if flags are those of a T_IMEMO of that kind. */
 static inline bool ruby_is_imemo(uint64_t flags, enum ruby_imemo kind)
 {
 	return flags % RUBY_TYPES == RUBY_IMEMO &&
@@ -90,7 +90,10 @@ static inline uint64_t ruby_imemo_kind(const struct ruby_slots *slots, uint64_t 
 	return kind + (slots->has_boxes && kind >= FIRST_MOVED && kind < RUBY_IMEMO_KINDS - 1);
 }
 
-/* Whether instance variables of a T_OBJECT, or of what has those of another, are in its slot. */
+/*
+ * True if instance variables of a T_OBJECT, or of an object that has those of another, are in its
+ * slot.
+ */
 static inline bool ruby_is_embedded(const struct ruby_slots *slots, uint64_t flags)
 {
 	enum { EMBEDDED = 1 << 13, APART = 1 << 16 };
@@ -98,7 +101,7 @@ static inline bool ruby_is_embedded(const struct ruby_slots *slots, uint64_t fla
 	return slots->has_boxes ? !(flags & APART) : (flags & EMBEDDED) != 0;
 }
 
-/* Where the text of a string stands, and how many bytes it has; false: it is none. */
+/* Find the text of a string, and its length; false: it is no string. */
 bool ruby_find_text(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		    uint64_t *ret_text, uint64_t *ret_length);
 
@@ -130,7 +133,7 @@ uint64_t ruby_super(const struct ruby_slots *slots, struct view *view, uint64_t 
 /* The class itself that the word leads to, behind singletons and modules; 0: none. */
 uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
-/* What a singleton class is of; 0: it is none, or that is not known. */
+/* The object of a singleton class; 0: it is no singleton class, or the object is unknown. */
 uint64_t ruby_attached(const struct ruby_slots *slots, struct view *view, uint64_t address);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * What is known of the objects of a process of MRI.
- */
+/* The objects of an MRI process. */
 #ifndef ANALYZER_RUNTIMES_RUBY_SPACE_H
 #define ANALYZER_RUNTIMES_RUBY_SPACE_H
 
@@ -17,7 +15,7 @@ struct ruby_class {
 	enum class_name_kind kind;
 };
 
-/* What an object is known by without another one. */
+/* A name of an object that needs no other object. */
 struct ruby_name {
 	allocation_id id;
 	const char *text; /* "Object", "$users" */

@@ -9,7 +9,7 @@ extern const struct runtime runtime_ruby;
 
 enum {
 	WORD = 8,
-	/* Of a context, in words. */
+	/* Fields of a context, in words. */
 	STACK = 0,
 	COUNT = 1,
 	FRAME = 2,

@@ -29,7 +29,7 @@ void ruby_symbols_deinit(struct ruby_symbols *symbols);
 
 uint64_t ruby_serial(uint64_t symbol_id);
 
-/* Whether it is called @this or @@this. */
+/* True if its name is like @this or @@this. */
 static inline bool ruby_is_variable(const struct ruby_symbols *symbols, uint64_t serial)
 {
 	return serial < symbols->strings.count &&

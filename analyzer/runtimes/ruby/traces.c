@@ -10,7 +10,7 @@ struct information {
 	uint64_t living, flags, class, path, line, class_path, method, generation;
 };
 
-/* Of an object that is still there: it is of the type that it was made of. */
+/* Read the entry of a living object: it still has the type with which it was allocated. */
 static bool read_information(const struct ruby *ruby, struct view *view, const struct entry *entry,
 			     struct information *ret)
 {
@@ -36,7 +36,7 @@ static bool read_table(struct view *view, uint64_t address, uint64_t *ret_entrie
 	return true;
 }
 
-/* Whether most of the first entries are such; an object may have died. */
+/* True if most of the first entries are valid; an object may have died. */
 static bool is_table(const struct ruby *ruby, struct view *view, uint64_t entries, uint64_t end)
 {
 	enum { ENOUGH = 32 };

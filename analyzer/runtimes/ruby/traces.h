@@ -1,6 +1,7 @@
 /*
- * Where objects were made, if the program had ObjectSpace.trace_object_allocations_start remember
- * it: object_tracing.c of ext/objspace has a table from objects to
+ * Finds where objects were allocated, if the program called
+ * ObjectSpace.trace_object_allocations_start: object_tracing.c of ext/objspace has a table from
+ * objects to
  *
  *	struct allocation_info | u32 living | flags | class | path * | line | class path * |
  *	                       | symbol of the method | generation |

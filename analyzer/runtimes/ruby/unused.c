@@ -112,10 +112,7 @@ static struct error *add_hash(struct ruby_unused *search, uint64_t start, uint64
 	return NULL;
 }
 
-/*
- * What is behind the used bytes from start on: in the object's own slot, or in a block for it
- * alone.
- */
+/* Add the bytes behind the used ones: in the object's own slot, or in a block for it alone. */
 static struct error *add_rest(struct ruby_unused *search, uint64_t start, uint64_t used)
 {
 	const struct allocation_index *index = search->slots.index;

@@ -28,7 +28,7 @@ bool ruby_read_table(struct ruby_unused *search, uint64_t address, struct ruby_t
 /* Find weak references, once own_tables is complete. */
 struct error *ruby_find_weak(struct ruby_unused *search);
 
-/* Whether an object's slot begins there. */
+/* True if an object's slot begins there. */
 static inline bool ruby_is_slot(const struct ruby_unused *search, uint64_t address)
 {
 	const struct allocation_index *index = search->slots.index;

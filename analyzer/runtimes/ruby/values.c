@@ -24,7 +24,7 @@ static bool is_nil(uint64_t value)
 	return value == NIL || value == OLD_NIL;
 }
 
-/* Of those that are no address; NULL: it may be one. */
+/* The class of values that are no address; NULL: it may be one. */
 static const char *class_at_once(uint64_t value)
 {
 	return value & 1			 ? "Integer"
@@ -132,8 +132,8 @@ bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value,
 }
 
 /*
- * What gc.c leaves in a slot of type T_MOVED: the new address stands behind the flags in 2.7, and
- * from 3.0 on a word later, behind one that is no address of an object.
+ * Read what gc.c leaves in a slot of type T_MOVED: in 2.7, the new address follows the flags; from
+ * 3.0 on, a word that is no address of an object is in between.
  */
 bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
 		    uint64_t *ret_class)

@@ -66,7 +66,7 @@ static struct error *add_entries(struct ruby_unused *search, const struct ruby_t
 	return NULL;
 }
 
-/* Whether all of the first entries are as is() says; and there are some. */
+/* True if is() holds for all of the first entries, and there are some. */
 static bool are_all(struct ruby_unused *search, const struct ruby_table *table,
 		    bool (*is)(struct ruby_unused *search, const struct ruby_table_entry *entry))
 {
@@ -218,7 +218,7 @@ static struct error *add_mark_stack(struct ruby_unused *search, uint64_t address
 	return NULL;
 }
 
-/* Of each word of the collector's, but for those of the pages that are sorted. */
+/* Add each word of the collector's data, except for those of the sorted pages. */
 static struct error *add_word_of_space(struct ruby_unused *search, uint64_t place)
 {
 	static const struct weakness weakness = { .keys = true, .values = true };
@@ -233,7 +233,7 @@ static struct error *add_word_of_space(struct ruby_unused *search, uint64_t plac
 	return add_mark_stack(search, word);
 }
 
-/* Whether the block has addresses of pages, behind a count and a capacity perhaps. */
+/* True if the block has addresses of pages, perhaps behind a count and a capacity. */
 static bool has_pages(struct ruby_unused *search, const struct bitmap *pages, uint64_t address)
 {
 	enum { BEFORE = 2 };
@@ -250,7 +250,10 @@ static bool has_pages(struct ruby_unused *search, const struct bitmap *pages, ui
 	return false;
 }
 
-/* Where the collector has the address of all pages, sorted: in none but its own block. */
+/*
+ * Find the collector's word with the address of all pages, sorted: they are in a block of their
+ * own.
+ */
 static bool find_sorted(struct ruby_unused *search, const struct bitmap *pages, allocation_id id,
 			uint64_t *ret)
 {
