@@ -23,7 +23,7 @@ enum {
 /* Address and capacity are a structure in a structure: they stand side by side. */
 static const struct rust_layout layouts[LAYOUTS] = { { -1, 1 }, { 1, 2 }, { 1, -1 }, { -1, -2 } };
 
-/* What the references in one kind of place have in common. */
+/* Common facts about the references in one kind of place. */
 struct place {
 	uint64_t references, fitting;
 	uint64_t filled, texts; /* of these, such with a length, and with that much text */
@@ -171,9 +171,9 @@ static bool are_most(uint64_t count, uint64_t all, uint64_t percent)
 }
 
 /*
- * Whether all references of a place are to buffers whose elements are of one size. One capacity
- * alone may be any number, but for text, where it is the size. Memory that is yet to be written has
- * old references: where many capacities agree, some of these do not matter.
+ * Judge whether all references of a place are to buffers whose elements have one size. One capacity
+ * alone may be any number, except for text, where it is the size. Memory that is yet to be written
+ * has stale references: if many capacities agree, ignore a few that do not.
  */
 static enum rust_role judge(const struct place *place)
 {
@@ -236,7 +236,7 @@ static void mark(struct finder *finder, const struct candidate *candidate, enum 
 		finder->buffers->roles.items[candidate->target] = (uint8_t)role;
 }
 
-/* Whether all places in the part that are so many bytes apart are of buffers, if any fits. */
+/* True if all places in the part at multiples of that distance are buffers, if any fits. */
 static bool judge_stride(const struct finder *finder, uint64_t stride,
 			 struct place places[static MOST_STRIDE / 8])
 {

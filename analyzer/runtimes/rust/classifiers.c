@@ -13,7 +13,7 @@ static const struct rust_buffers *buffers_of(const struct reader *reader)
 	return rust && rust->buffers.layout.capacity != 0 ? &rust->buffers : NULL;
 }
 
-/* Whether an allocation of that role can be what the three words say. */
+/* True if an allocation of that role is consistent with the three words. */
 static bool may_be(const struct reader *reader, struct memory_range range, enum rust_role role,
 		   uint64_t capacity, uint64_t length)
 {

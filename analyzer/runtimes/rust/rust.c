@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * Whether constants of the module have what panics say of where they are, stripped or not: in front
- * of it stands "/rustc/" and a number, or where a distribution built the library.
+ * True if the module's constants have the source paths of panics, even if stripped: "/rustc/" and a
+ * number precede them, or the folder where a distribution built the library.
  */
 static bool has_places(const struct image *image, const struct module *module)
 {

@@ -80,7 +80,7 @@ enum rust_role {
 	RUST_COUNTED_ELEMENTS, /* of a Vec */
 };
 
-/* Where capacity and length stand, in words from that of the address. */
+/* Offsets of capacity and length, in words from that of the address. */
 struct rust_layout {
 	int8_t capacity, length;
 };
@@ -90,7 +90,7 @@ struct rust_buffers {
 	ARRAY(uint8_t) roles;	   /* by allocation */
 };
 
-/* Where the first of the three words stands, in words from the address of the elements. */
+/* Offset of the first of the three words, in words from that of the address. */
 static inline int rust_layout_start(struct rust_layout layout)
 {
 	int start = layout.capacity < layout.length ? layout.capacity : layout.length;
@@ -98,11 +98,11 @@ static inline int rust_layout_start(struct rust_layout layout)
 	return start < 0 ? start : 0;
 }
 
-/* Whether so many elements of some size fill the allocation, and no more are kept. */
+/* True if that many elements of some size fill the allocation, and no more are in use. */
 bool rust_may_be_buffer(const struct allocation_index *index, struct memory_range range,
 			uint64_t capacity, uint64_t length);
 
-/* The same of bytes of text. */
+/* The same for bytes of text. */
 bool rust_may_be_text(const struct allocation_index *index, struct memory_range range,
 		      uint64_t capacity, uint64_t length);
 

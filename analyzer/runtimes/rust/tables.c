@@ -18,7 +18,7 @@ enum {
 /* How many control bytes are compared at once; by processor and release. */
 static const uint64_t groups[] = { 16, 8 };
 
-/* Where mask, room left and count stand, in words from the address of the control bytes. */
+/* Offsets of mask, room left and count, in words from the address of the control bytes. */
 static const struct {
 	int8_t mask, left, count;
 } layouts[] = { { 1, 2, 3 }, { -1, 1, 2 } };
@@ -30,7 +30,7 @@ struct table_search {
 	size_t hint;
 };
 
-/* What the four words of a table say. */
+/* The four words of a table. */
 struct header {
 	uint64_t control, places, left, count;
 };
@@ -48,7 +48,7 @@ static bool is_header(const struct header *header)
 	       header->count <= capacity_of(header->places) - header->left;
 }
 
-/* Whether elements of one size, and so many control bytes, fill the allocation. */
+/* True if that many elements of one size, and control bytes, fill the allocation. */
 static bool is_filled(const struct table_search *search, struct memory_range range,
 		      const struct header *header, uint64_t group)
 {
@@ -73,7 +73,10 @@ static bool is_repeated(const uint8_t *bytes, uint64_t places, uint64_t group)
 	return memcmp(bytes, bytes + (places < group ? group : places), repeated) == 0;
 }
 
-/* Whether as many are there as the header says, and as many removed as it lacks room for. */
+/*
+ * True if the control bytes have as many elements as the header says, and as many removed ones as
+ * it lacks room for.
+ */
 static bool is_counted(const uint8_t *bytes, const struct header *header)
 {
 	uint64_t count = 0, removed = 0;

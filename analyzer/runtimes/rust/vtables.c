@@ -11,7 +11,7 @@ enum {
 	COUNTS = 16, /* bytes of the two counts of Rc and Arc */
 	MOST_ALIGNMENT = 4096,
 	MOST_VTABLES = 1 << 20,
-	/* Of a hundred references that look like one of a kind, so many must be right. */
+	/* This many percent of the references that look like one kind must be right. */
 	LEAST_RIGHT = 98,
 };
 
@@ -23,7 +23,7 @@ struct search {
 	struct heap_bounds heap;
 };
 
-/* Whether a part of the module is code by the headers in its file. */
+/* True if address is in code, by the headers in the module's file. */
 static bool is_code_by_headers(const struct search *search, uint64_t address)
 {
 	const struct module *module = program_find_module(search->context->program, address);
@@ -52,7 +52,7 @@ static bool is_code(const struct search *search, uint64_t address)
 			      : region->rights & RIGHT_EXECUTE;
 }
 
-/* Whether a vtable with a method stands there. Zero-sized types have no allocations. */
+/* Read a vtable with a method, if one is there. Zero-sized types have no allocations. */
 static bool read_vtable(const struct search *search, uint64_t address, struct rust_vtable *ret)
 {
 	const struct region *region = image_find(search->context->image, address);
@@ -132,7 +132,7 @@ static char *name_type(const char *symbol)
 		if (depth == 0 && (is_drop ? *end == '>' : strncmp(end, as, sizeof(as) - 1) == 0))
 			return end > start ? strndup(start, (size_t)(end - start)) : NULL;
 		depth += strchr("<([", *end) != NULL;
-		/* Of "fn() -> T", no bracket ends. */
+		/* The > in "fn() -> T" closes nothing. */
 		if (strchr(">)]", *end) && !(*end == '>' && end > start && end[-1] == '-')) {
 			if (depth == 0)
 				return NULL;
@@ -142,7 +142,7 @@ static char *name_type(const char *symbol)
 	return NULL;
 }
 
-/* What the function at that address is a method of, or NULL. */
+/* The type whose method the function at that address is, or NULL. */
 static char *name_by_function(const struct search *search, uint64_t address)
 {
 	struct symbol symbol;
