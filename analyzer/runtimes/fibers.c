@@ -14,7 +14,7 @@ struct error *fibers_add(struct fibers *fibers, struct fiber fiber)
 
 DEFINE_COMPARE(compare_fibers, struct fiber, ASCENDING(start))
 
-/* Of two stacks that overlap, one is none; that of a thread is real. */
+/* If two stacks overlap, drop one; a thread's stack is real. */
 static void drop_overlapping(struct fibers *fibers)
 {
 	struct fiber *list = fibers->items;

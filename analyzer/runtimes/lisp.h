@@ -8,14 +8,14 @@
 #include "allocators/boehm/rounding.h"
 #include "analyzer/classify/classifier.h"
 
-/* Whether the allocation is in a collector's heap. */
+/* True if the allocation is in a collector's heap. */
 bool lisp_is_object(const struct reader *reader, allocation_id id);
 
-/* Whether it may hold no pointers. */
+/* True if it may be free of pointers. */
 bool lisp_is_plain(const struct reader *reader, allocation_id id);
 
 /*
- * Whether an object may be at address: the start of an allocation, or memory outside of all of
+ * True if an object may be at address: the start of an allocation, or memory outside of all of
  * them, such as constants of the program.
  */
 bool lisp_is_address(struct reader *reader, uint64_t address);
@@ -30,7 +30,7 @@ static inline uint64_t lisp_word(const struct subject *subject, size_t number)
 	return word;
 }
 
-/* Whether the collector made the subject for wanted bytes. */
+/* True if the collector made the subject for wanted bytes. */
 static inline bool lisp_fits(const struct subject *subject, uint64_t wanted)
 {
 	return boehm_rounds_to(range_size(subject->range), wanted, 0);

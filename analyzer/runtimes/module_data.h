@@ -7,14 +7,14 @@
 #include "analyzer/image/view.h"
 #include "analyzer/program/program.h"
 
-/* Whether the word at place is the one that is searched for. */
+/* True if the word at place is the wanted one. */
 typedef bool (*module_word_test)(struct view *view, uint64_t place, uint64_t word, void *data);
 
 /* The place of the first such word in the modules' writable data, or 0. */
 uint64_t module_data_search(const struct image *image, const struct program *program,
 			    module_word_test test, void *data);
 
-/* The same in the data of one module. */
+/* Search the data of one module. */
 uint64_t module_data_search_in(const struct image *image, const struct module *module,
 			       module_word_test test, void *data);
 

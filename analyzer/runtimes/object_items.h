@@ -21,7 +21,7 @@ struct item_contents {
 struct item_layout {
 	unsigned int words; /* of the object, to be read */
 	unsigned int items; /* which of them is the address */
-	/* Whether an object with these words keeps its contents in range, and how much. */
+	/* True if an object with these words keeps its contents in range; sets how much. */
 	bool (*read)(struct reader *reader, struct memory_range range, const uint64_t *words,
 		     struct item_contents *ret);
 	const char *unit, *dead; /* as in struct pattern_facts; no dead: there is no capacity */

@@ -21,7 +21,7 @@ struct search {
 	allocation_id source;
 };
 
-/* Whether the graph has the reference to id that the word at place is. */
+/* True if the word at place is a reference to id in the graph. */
 static bool is_reference(const struct object_paths_input *input, allocation_id id, uint64_t place)
 {
 	uint64_t word;
@@ -228,7 +228,7 @@ static size_t match(const struct lookup *lookup, const char *text)
 	return !*rest || strchr(".[{(:-", *rest) ? length : 0;
 }
 
-/* Where the last step of the path begins, its separator left out; or its start. */
+/* The last step of the path, without its separator; or the path's start. */
 static const char *last_step(const char *path)
 {
 	const char *step = path + strspn(path, "$@%");
@@ -251,7 +251,7 @@ static void visit_path(const struct lookup *lookup, const char *path)
 		lookup->visitor.visit(lookup->visitor.data, path);
 }
 
-/* The same of the steps so far and one more; what stands between two of them is not spoken of. */
+/* Match the steps so far and one more. Paths may omit the step ".__dict__". */
 static size_t match_steps(struct lookup *lookup, allocation_id id)
 {
 	static const char unspoken[] = ".__dict__";

@@ -26,7 +26,7 @@ struct object_paths_input {
 	struct progress *progress;
 };
 
-/* Where no language has names, there are no paths. */
+/* If no language has names, there are no paths. */
 struct error *object_paths_create(const struct object_paths_input *input,
 				  struct object_paths **ret);
 void object_paths_destroy(struct object_paths *paths);
@@ -59,7 +59,9 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 struct error *object_paths_find(const struct object_paths *paths, const char *path,
 				struct progress *progress, allocation_id *ret);
 
-/* What a path that begins with text may be, up to the end of the step that text ends within. */
+/*
+ * Visits completions of a path that begins with text, up to the end of the step that text ends in.
+ */
 struct path_visitor {
 	void (*visit)(void *data, const char *path);
 	void *data;
@@ -68,7 +70,7 @@ struct path_visitor {
 struct error *object_paths_complete(const struct object_paths *paths, const char *text,
 				    struct progress *progress, struct path_visitor visitor);
 
-/* What the path may have meant, to be freed; NULL: nothing is near, or memory is short. */
+/* The nearest path that exists, to be freed; NULL: none is near, or memory is short. */
 char *object_paths_nearest(const struct object_paths *paths, const char *path,
 			   struct progress *progress);
 

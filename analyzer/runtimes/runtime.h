@@ -28,7 +28,7 @@ struct object_space {
 	bool has_ended;	  /* the program left them to the system: none is leaked by it */
 };
 
-/* What a runtime works on; all is borrowed and outlives the object space. */
+/* The inputs of a runtime; all are borrowed and outlive the object space. */
 struct runtime_context {
 	const struct image *image;
 	const struct program *program;
@@ -68,14 +68,14 @@ struct integer_encoding {
 	 * as there are, NULL behind the last.
 	 */
 	void (*decode[3])(const uint64_t *words, size_t count, uint64_t *ret);
-	/* Whether what is around the word at place, decoded to address, says so, too. */
+	/* True if the words around place confirm the decoded address. */
 	bool (*check)(const struct image *image, uint64_t place, uint64_t address);
 };
 
 /* Pages that objects are in, and not in a heap that an allocator knows: for the bill. */
 struct object_pages {
 	const char *name; /* "Ruby's objects" */
-	/* What they begin at multiples of, a power of two: as many ways as there are, then 0. */
+	/* Possible alignments of pages, powers of two, ended by 0. */
 	uint64_t alignment[3];
 	/* The size of the page at address; 0: none is there. */
 	uint64_t (*measure)(const struct image *image, uint64_t address);
@@ -103,7 +103,7 @@ struct object_code {
 	/* These live as long as the space; NULL: not known. */
 	const char *owner; /* the class or module whose method it is, or is a part of */
 	const char *path;  /* of its source */
-	const char *label; /* what it is called there */
+	const char *label; /* its name there */
 	uint64_t line;	   /* 0: not known */
 	uint64_t bytes;	   /* of it and of what it is made of, where it is no object */
 };
@@ -126,7 +126,7 @@ struct runtime_frame {
 	const char *damage;
 	const char *function, *file; /* NULL: not known */
 	uint64_t line;		     /* 0: not known */
-	const char *kind;	     /* what the function is, such as "generator"; or NULL */
+	const char *kind;	     /* kind of function, such as "generator"; or NULL */
 };
 
 /* A variable of the function of the frame that was visited last. Texts are untrusted. */
@@ -137,7 +137,7 @@ struct runtime_local {
 	const char *value; /* in short; NULL: class and address say it all */
 };
 
-/* What an object has by a name or key. Texts are untrusted. */
+/* A member of an object, by a name or key. Texts are untrusted. */
 struct runtime_member {
 	uint64_t place;	  /* where the value stands, in the object or elsewhere */
 	const char *name; /* NULL: it has none */

@@ -14,7 +14,7 @@ struct runtimes {
 	struct unused unused;
 };
 
-/* Whether a part of the path begins with one of the names, see the slot modules. */
+/* True if a part of the path begins with one of the names, see the slot modules. */
 static bool path_has(const char *path, const char *names)
 {
 	for (const char *part = path; part; part = strchr(part, '/')) {
@@ -32,7 +32,7 @@ static bool path_has(const char *path, const char *names)
 	return false;
 }
 
-/* Whether a module exports one of the symbols among the names. */
+/* True if a module exports one of the symbols among the names. */
 static bool has_symbol(const struct program *program, const char *names)
 {
 	for (const char *mark = strchr(names, '='); mark; mark = strchr(mark + 1, '=')) {
@@ -173,7 +173,7 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		list->spaces[list->count++] = space;
 		if (kinds[i]->find_fibers)
 			TRY(kinds[i]->find_fibers(space, &list->fibers));
-		/* What is said of leaks rests on whether there are objects. */
+		/* The note on leaks depends on whether there are objects. */
 		if (kinds[i]->find_objects && (kinds[i]->is_link || kinds[i]->leaks_note))
 			TRY(find_objects_of(list, space, NULL));
 		for (size_t j = first; j < list->fibers.count; j++)

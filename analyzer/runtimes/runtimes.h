@@ -21,10 +21,10 @@ const struct runtime *runtime_at(const struct runtimes *list, size_t number);
 const struct integer_encoding *runtimes_integer(const struct runtimes *list, size_t number);
 bool runtimes_have_integers(const struct runtimes *list);
 
-/* What a collector of one follows references at odd addresses in, or NULL. */
+/* Memory in which a collector, among them, follows references at odd addresses, or NULL. */
 const char *runtimes_packed(const struct runtimes *list);
 
-/* Whether one of its modules is loaded. */
+/* True if one of its modules is loaded. */
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program);
 
 /* The memory that the number-th has for itself; *ret_count may be 0. */
@@ -39,35 +39,38 @@ const struct fibers *runtimes_fibers(const struct runtimes *list);
 /* Learn the objects of all: without, there are none. After an error it may be called again. */
 struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug);
 
-/* Whether any has objects. */
+/* True if any runtime has objects. */
 bool runtimes_have_objects(const struct runtimes *list);
 
 /* The space that the object is in; NULL: it is none. list may be NULL. */
 struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id);
 
-/* Whether any, or it, is an object for certain, and so of no pattern. list may be NULL. */
+/*
+ * True if any allocation, or this one, is certainly an object, and so has no pattern. list may be
+ * NULL.
+ */
 bool runtimes_have_certain(const struct runtimes *list);
 bool runtimes_are_certain(const struct runtimes *list, allocation_id id);
 
 /*
- * Whether any has links in the heap, see is_link() and find_unused(), or outside of it, too;
- * whether the word is one, or holds nothing. list may be NULL.
+ * True if any runtime has links in the heap, see is_link() and find_unused(); or outside of it,
+ * too; below: if the word is a link, or unused. list may be NULL.
  */
 bool runtimes_have_links(const struct runtimes *list);
 bool runtimes_have_links_outside(const struct runtimes *list);
 bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocation_id target,
 		      uint64_t word, uint64_t place);
 
-/* What the word refers to instead, see resolve(); NO_ALLOCATION: that is as it says. */
+/* The actual target of the word, see resolve(); NO_ALLOCATION: its address is the target. */
 allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source, uint64_t word);
 
-/* Whether the object is freed by its count of references, and how many these are. */
+/* True if the object is freed by its reference count; sets the count. */
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret);
 
-/* Whether it is, and no collector frees cycles of such. */
+/* True if it is freed so, and no collector frees cycles of such objects. */
 bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id);
 
-/* Whether the runtime of the object has ended, and left it to the system. */
+/* True if the object's runtime has ended, and left it to the system. */
 bool runtimes_have_left(const struct runtimes *list, allocation_id id);
 
 /* Why a runtime lost the allocation, and the runtime's name; NULL: none is known to have. */
@@ -84,8 +87,8 @@ const char *runtimes_collecting(const struct runtimes *list);
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size);
 
 /*
- * Whether the executable is a program of its own that has loaded one of the languages, whose
- * objects are known, as a library.
+ * True if the executable is a program of its own that has loaded one of the languages as a library,
+ * and that language's objects are known.
  */
 bool runtimes_are_embedded(const struct runtimes *list, const struct program *program,
 			   const struct module *executable);
@@ -94,13 +97,13 @@ bool runtimes_are_embedded(const struct runtimes *list, const struct program *pr
 uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id);
 bool runtimes_have_class(const struct runtimes *list, uint64_t number);
 /*
- * What the page of objects is for that address is in, where no allocator knows it, as "V8's heap";
- * NULL: it is in none.
+ * The use of the runtime's page around address, where no allocator knows it, as "V8's heap"; NULL:
+ * it is in none.
  */
 const char *runtimes_page_use(const struct runtimes *list, const struct image *image,
 			      uint64_t address);
 
-/* Whether it is the number of parts; what part of an object the allocation is. */
+/* True if it is the number of parts; below: which part of an object the allocation is. */
 bool runtimes_is_part(const struct runtimes *list, uint64_t number);
 bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret);
 size_t runtimes_class_count(const struct runtimes *list);
@@ -113,14 +116,14 @@ bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
 struct error *runtimes_visit_code(const struct runtimes *list, object_code_visitor *visit,
 				  void *data);
 
-/* Whether a runtime that is loaded may tell the calls of threads. */
+/* True if a loaded runtime may know the calls of threads. */
 bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program);
 
 /* Visit the calls of the thread in the number-th runtime's language, see its slot. */
 struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, uint32_t thread,
 				    const struct frame_visitor *visitor);
 
-/* The same of a fiber that waits. */
+/* Visit the frames of a waiting fiber. */
 struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const struct fiber *fiber,
 					  const struct frame_visitor *visitor);
 
@@ -128,8 +131,8 @@ struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const str
 const char *runtimes_field_name(const struct runtimes *list, allocation_id id, uint64_t offset);
 
 /*
- * Whether the object has members at fixed offsets, of which debug information may tell; the name of
- * its class, which is that of a type there; NULL: it is not known. list may be NULL.
+ * True if the object has members at fixed offsets, which debug information may describe; below: the
+ * name of its class, which is that of a type there; NULL: unknown. list may be NULL.
  */
 bool runtimes_have_fields(const struct runtimes *list, allocation_id id);
 const char *runtimes_type_name(const struct runtimes *list, allocation_id id);
@@ -140,7 +143,7 @@ struct error *runtimes_visit_members(const struct runtimes *list, allocation_id 
 				     bool (*visit)(void *data, const struct runtime_member *member),
 				     void *data);
 
-/* Whether that is anything. */
+/* True if the object has members by name or key. */
 bool runtimes_have_members(const struct runtimes *list, allocation_id id);
 
 /* The functions of which one made each object of the class, see the slot find_makers. */
