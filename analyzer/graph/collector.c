@@ -26,7 +26,7 @@ static bool cut_to_stack(const struct program *program, struct root_range *range
 	return false;
 }
 
-/* Whether the collector scans some of the range, and which part of it. */
+/* True if the collector scans part of the range; narrows the range to it. */
 static bool is_scanned(const void *data, struct root_range *range)
 {
 	const struct program *program = data;

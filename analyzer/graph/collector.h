@@ -1,5 +1,6 @@
 /*
- * What a garbage collector takes for reachable, which may be less than what the program can reach.
+ * The allocations that a garbage collector considers reachable, which may be fewer than the program
+ * can reach.
  *
  * It starts from the writable data of modules, from the used parts of stacks, from registers and
  * from the objects that it never collects, and goes on only over objects of its own. Blocks of

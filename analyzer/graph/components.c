@@ -26,7 +26,7 @@ struct components {
 	ARRAY(uint32_t) order;	   /* vertices by completed component */
 };
 
-/* What is only needed while they are found. */
+/* State that is only needed during the search. */
 struct finder {
 	struct components *found;
 	struct progress *progress;

@@ -27,7 +27,7 @@ struct counts {
 	struct bitmap counted;	 /* objects with a count; no words: there are none */
 	struct bitmap collected; /* those of them whose cycles a collector frees; likewise */
 	struct bitmap left;	 /* not among them: those of a runtime that has ended; likewise */
-	ARRAY(struct lost_count) lost; /* those lost, by id */
+	ARRAY(struct lost_count) lost; /* objects with lost references, by id */
 };
 
 /* All borrowed, for the time of the search. */
@@ -45,7 +45,7 @@ struct error *counts_find(const struct counts_input *input, struct counts *ret);
 void counts_deinit(struct counts *counts);
 DEFINE_DEINIT(counts_deinit, struct counts)
 
-/* What was lost of the object, or NULL. */
+/* The lost references to the object, or NULL. */
 const struct lost_count *counts_lost(const struct counts *counts, allocation_id id);
 
 #endif

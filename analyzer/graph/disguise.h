@@ -8,7 +8,7 @@
 #include "analyzer/runtimes/runtimes.h"
 
 enum disguise {
-	/* What programs do to pointers; not certain enough for an anchor. */
+	/* How programs disguise pointers; none is certain enough for an anchor. */
 	DISGUISE_TAGGED,
 	DISGUISE_SHIFTED,
 	DISGUISE_PACKED,
@@ -36,7 +36,7 @@ struct disguised {
 struct graph;
 struct roots;
 
-/* What is looked through, for what, and for whom. */
+/* The memory to search, the targets, and the sources. */
 struct disguises_input {
 	const struct image *image;
 	const struct allocation_index *index;
@@ -44,7 +44,7 @@ struct disguises_input {
 	const struct graph *graph;
 	const struct bitmap *in_use;	 /* allocations */
 	const struct bitmap *wanted;	 /* none of these */
-	const struct bitmap *targets;	 /* what may be held in disguise; NULL: all */
+	const struct bitmap *targets;	 /* possible targets; NULL: all */
 	unsigned int disguises;		 /* a bit for each of pointers */
 	const struct runtimes *integers; /* whose to look for; NULL: none */
 	struct memory_account *account;

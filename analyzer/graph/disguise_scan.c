@@ -14,7 +14,7 @@ enum {
 struct decoding {
 	const char *name;
 	bool is_end; /* the address is that of the last byte, not the first */
-	/* Whether what is around the word at place says so, too. */
+	/* True if the words around place confirm the address. */
 	bool (*check)(struct disguise_scanner *scanner, uint64_t place, uint64_t address);
 };
 
@@ -116,7 +116,7 @@ void disguise_scanner_sort(struct disguise_scanner *scanner)
 	SORT(scanner->list.items, scanner->list.count, compare_order);
 }
 
-/* Of each target the first is enough, so no list is longer than they are. */
+/* Keep the first place of each target, so that no list is longer than the targets. */
 static void drop_repeated(struct disguise_scanner *scanner)
 {
 	struct found_disguise *list = scanner->list.items;
@@ -362,7 +362,7 @@ static inline void try_places(struct disguise_scanner *scanner, const uint8_t *b
 	}
 }
 
-/* What is behind the last place is read, too. */
+/* Bytes behind the last place that are read, too. */
 enum { BEHIND = WORD - 1 };
 
 /* The bytes end within so many places: words that go beyond do not count. */
@@ -376,7 +376,7 @@ static void scan_end(struct disguise_scanner *scanner, const uint8_t *bytes, siz
 	memcpy(padded, bytes, size);
 	address_filter_look(scanner->filter, padded, 1, &mask);
 	try_places(scanner, padded, place, mask & ((UINT64_C(1) << places) - 1));
-	/* Of the last aligned word, the upper part reaches up to its end. */
+	/* The upper part of the last aligned word extends to its end. */
 	memcpy(&word, padded + last, sizeof(word));
 	if (last + WORD - ADDRESS_BYTES >= places)
 		try(scanner, DISGUISE_SHIFTED, place + last, word >> 16);

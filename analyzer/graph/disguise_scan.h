@@ -22,8 +22,8 @@ struct found_disguise {
 };
 
 /*
- * Where wanted ones end, of those whose end is so many bytes behind a multiple of 16: malloc's
- * large ones are elsewhere than the others.
+ * The lowest and highest end of wanted allocations, by distance behind a multiple of 16: malloc's
+ * large blocks are elsewhere than the others.
  */
 struct wanted_ends {
 	uint64_t first[16], last[16];

@@ -11,10 +11,10 @@
 
 enum {
 	WORD = 8,
-	LARGE = 1 << 20, /* what may have holes worth to be skipped */
+	LARGE = 1 << 20, /* from this size on, skipping holes pays */
 };
 
-/* What one thread looks at. */
+/* The state of one thread. */
 struct looker {
 	struct disguise_scanner scanner;
 	struct view view; /* of what is read in order */
@@ -199,7 +199,7 @@ static struct error *look_at_allocations_in_use(struct finder *finder)
 			      look_at_chunk, finder);
 }
 
-/* What of a root is looked at in one chunk. */
+/* The part of a root that one chunk covers. */
 struct root_part {
 	size_t number;
 	struct root_range root;
@@ -313,7 +313,7 @@ static struct error *look_everywhere(struct finder *finder)
 	return gather(finder);
 }
 
-/* What the pass over all noted; those that are reached later only make use of it. */
+/* The notes of the whole pass; searches from allocations reached later only read them. */
 static struct offset_pointers *offsets_of(const struct finder *finder)
 {
 	return &finder->lookers[0].scanner.offsets;
@@ -365,7 +365,7 @@ static struct error *follow(struct finder *finder, struct looker *looker)
 	return look_at_reached(finder, looker, id);
 }
 
-/* What was reached leads on, by references and in disguise. */
+/* Search from newly reached allocations, by references and disguised pointers. */
 static struct error *look_at_all_reached(struct finder *finder)
 {
 	struct looker looker = { .view = { finder->input->image } };
@@ -415,7 +415,7 @@ static struct error *fill_filter(struct finder *finder)
 
 		address_filter_add(&finder->filter, range.start);
 		address_filter_add(&finder->filter, range.end - 1);
-		/* What one past its end, or before its start, looks like. */
+		/* Pointers one past the end, or before the start, look like this. */
 		address_filter_pass(&finder->filter, range.end);
 		address_filter_pass(&finder->filter, range.start - WORD);
 		note_end(&finder->ends, range.end);

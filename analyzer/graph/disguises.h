@@ -17,7 +17,7 @@
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
 
-/* Of each allocation found, the first place that its address stands at. */
+/* For each allocation found, the first place with its disguised address. */
 struct disguises {
 	ARRAY(struct disguised) list; /* in the order they were found */
 	struct bitmap reached;	      /* of those wanted: they, and what they lead to */
@@ -27,8 +27,8 @@ struct disguises {
 struct error *disguises_find(const struct disguises_input *input, struct disguises *ret);
 
 /*
- * Whether certainly none of these is found, if there are few: wanted are only some, and in_use is
- * all that is used, because what is found may lead on over anything. It takes a fraction of the
+ * Set *ret_excluded if certainly none of a few allocations is found. wanted has these; in_use has
+ * everything used, because disguised pointers may lead on from anywhere. It takes a fraction of the
  * time.
  */
 struct error *disguises_exclude(const struct disguises_input *input, bool *ret_excluded);

@@ -1,5 +1,5 @@
 /*
- * What a program has for itself that embeds a language as a library.
+ * Memory that belongs to a program that embeds a language as a library.
  *
  * Objects of the language wrap structures of the program, and so lead to much of it; but that is
  * held by the program's own static data, whether there are such objects or not.
@@ -28,7 +28,10 @@ struct embedding_input {
  */
 struct error *embedding_find(const struct embedding_input *input, struct bitmap *ret);
 
-/* Whether the source, which is not the program's own, refers to what is: it does not hold that. */
+/*
+ * True if the source does not belong to the program and the target does: the source does not hold
+ * it.
+ */
 static inline bool embedding_is_void(const struct bitmap *own, allocation_id source,
 				     allocation_id target)
 {

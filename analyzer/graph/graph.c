@@ -68,7 +68,7 @@ struct error *graph_lay_out_share(struct graph *graph, size_t number)
 	return NULL;
 }
 
-/* Whether all rows of the share are short enough to be told by a word. */
+/* True if all rows of the share are short enough for one word to encode. */
 static bool has_short_rows(const uint32_t *lengths, size_t count)
 {
 	uint32_t all = 0;

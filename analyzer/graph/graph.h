@@ -1,5 +1,5 @@
 /*
- * Who refers to whom among the allocations.
+ * The references between allocations.
  *
  * One pass over the used allocations in order of address turns every aligned word into an edge to
  * an allocation, used or free, or into nothing. What is pointerless has no edges, and a reference
@@ -39,7 +39,7 @@ struct error *graph_load(struct side_file *file, const struct bitmap *used,
 /* How many references there are, repeated ones included. */
 uint64_t graph_edge_count(const struct graph *graph);
 
-/* What the allocation refers to; none if it is free or pointerless. */
+/* The targets of the allocation; none if it is free or pointerless. */
 struct edges graph_outgoing(const struct graph *graph, allocation_id id);
 
 /*
@@ -54,26 +54,26 @@ struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
 			 struct bitmap *reached, struct memory_account *account,
 			 struct progress *progress);
 
-/* The same where nothing outside of within leads on. What is in from is within. */
+/* The same, following only allocations in within. from is a subset of it. */
 struct error *graph_mark_within(const struct graph *graph, const struct bitmap *within,
 				const struct bitmap *from, struct bitmap *reached,
 				struct memory_account *account, struct progress *progress);
 
 /*
- * The same graph with all edges turned: outgoing there is incoming here, free allocations included;
- * each row is in order of address, without repeats.
+ * The graph with all edges reversed: its outgoing edges are incoming ones, including those of free
+ * allocations; each row is in order of address, without repeats.
  */
 struct error *graph_transpose(const struct graph *graph, struct memory_account *account,
 			      struct progress *progress, struct graph **ret);
 
-/* The same of what leads from sources to targets alone, for few of these. */
+/* The same for the edges from sources to a few targets. */
 struct error *graph_transpose_to(const struct graph *graph, const struct bitmap *sources,
 				 const struct bitmap *targets, struct memory_account *account,
 				 struct progress *progress, struct graph **ret);
 
 /*
- * The same graph with some edges only: narrow is shown a copy of each row that is not empty, puts
- * those that are to stay to its front, and returns their number.
+ * A copy of the graph with fewer edges: narrow gets a copy of each row that is not empty, moves the
+ * edges to keep to its front, and returns their number.
  */
 struct error *graph_narrow(const struct graph *graph,
 			   size_t (*narrow)(void *data, allocation_id source,

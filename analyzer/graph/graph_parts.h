@@ -1,6 +1,4 @@
-/*
- * What a graph is made of, for the files that make one.
- */
+/* The implementation of struct graph, for the files that build one. */
 #ifndef ANALYZER_GRAPH_GRAPH_PARTS_H
 #define ANALYZER_GRAPH_GRAPH_PARTS_H
 
@@ -48,7 +46,7 @@ struct graph {
 struct error *graph_create_empty(size_t count, unsigned int arrays, struct memory_account *account,
 				 struct graph **ret);
 
-/* The same, with room for the rows' words. */
+/* The same, with room for the words of rows. */
 struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory_account *account,
 				struct graph **ret);
 

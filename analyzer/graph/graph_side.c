@@ -22,7 +22,7 @@ static size_t row_count(const struct graph *graph, size_t share)
 	return left < SHARE ? left : SHARE;
 }
 
-/* Where the share's rows begin, were it plain, as they are kept. */
+/* Save the beginnings of the share's rows in plain form. */
 static struct error *save_begins(const struct graph *graph, size_t share,
 				 struct side_writer *writer)
 {
@@ -81,7 +81,7 @@ struct error *graph_save(const struct graph *graph, struct side_writer *writer)
 	return NULL;
 }
 
-/* Whether the rows of the share follow each other, up to its end. */
+/* True if the rows of the share follow each other, up to its end. */
 static bool check_offsets(const uint32_t *offsets, size_t count, uint32_t end)
 {
 	bool descends = count > 0 && offsets[0] != 0;
@@ -92,8 +92,8 @@ static bool check_offsets(const uint32_t *offsets, size_t count, uint32_t end)
 }
 
 /*
- * Whether only what is in use refers to anything, of a share's allocations from first on: what goes
- * by references relies on it.
+ * True if only used allocations of a share, from first on, have edges: code that follows edges
+ * relies on it.
  */
 static bool check_sources(const uint32_t *offsets, size_t count, uint32_t end,
 			  const struct bitmap *used, size_t first)
@@ -171,7 +171,7 @@ struct error *liveness_save(const struct liveness *liveness, struct side_writer 
 	return allocation_set_save_some(&liveness->all, writer, SIDE_LOST);
 }
 
-/* Whether what is lost is what is used and not anchored, and each of it in one of the sets. */
+/* True if leaked, garbage and held allocations partition the unreachable ones. */
 static bool check_liveness(const struct liveness *liveness, const struct bitmap *used,
 			   const struct bitmap *anchored)
 {

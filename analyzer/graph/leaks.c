@@ -203,7 +203,7 @@ struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer)
 	return NULL;
 }
 
-/* Whether the root is one, behind the one before it. */
+/* True if the entry is a root, behind the one before it. */
 static bool check_root(const struct leaks *leaks, const struct kept_root *kept,
 		       const struct bitmap *leaked)
 {

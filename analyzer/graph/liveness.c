@@ -1,6 +1,6 @@
 #include "analyzer/graph/liveness.h"
 
-/* What the search works on; the liveness is the result. */
+/* The state of the search; the liveness is the result. */
 struct judge {
 	const struct graph *graph;
 	const struct allocation_index *index;
@@ -145,7 +145,7 @@ struct error *liveness_init(struct liveness *liveness, const struct graph *graph
 	};
 
 	TRY(bitmap_init_minus(&found.leaked, allocation_used(index), anchored, account));
-	/* What a runtime left at its end is garbage, whatever led to it. */
+	/* Objects that a runtime left at its end are garbage, even if reachable. */
 	if (!judge.collectable && counts && counts->left.words)
 		judge.collectable = &counts->left;
 	if (judge.collectable)

@@ -1,6 +1,6 @@
 /*
- * What becomes of the used allocations to which no root leads, where a garbage collector may have a
- * heap beside malloc's.
+ * The state of used allocations that no root reaches, if a garbage collector may have a heap beside
+ * malloc's.
  *
  *	garbage    the collector will free it
  *	held       garbage leads to it: once that is freed, nobody can free it

@@ -1,5 +1,5 @@
 /*
- * What is reachable: found by one thread, or by several.
+ * Marks reachable allocations, on one thread or several.
  *
  * Each takes slices of what is to be marked from, and follows what it reaches. Of several, one that
  * has plenty gives half of it to those who have nothing left; each checks for that now and then
@@ -77,7 +77,7 @@ static inline struct error *follow_edges(struct worker *worker, struct edges edg
 	return NULL;
 }
 
-/* Of a large array, not all is new: there need not be room for all of it. */
+/* Not all rows of a large array are new, so there need not be room for all of it. */
 static inline struct error *follow_row(struct worker *worker, struct edges row)
 {
 	enum { MOST = 1 << 12 };
@@ -213,7 +213,7 @@ static struct error *follow_all(struct worker *worker)
 	return NULL;
 }
 
-/* What one thread does. */
+/* The work of one thread. */
 static struct error *work(void *data, size_t chunk, unsigned int thread)
 {
 	struct team *team = data;
@@ -235,8 +235,8 @@ static struct error *work(void *data, size_t chunk, unsigned int thread)
 }
 
 /*
- * What threads share costs half as much time again, which two or three of them hardly win back; nor
- * do more, below so many allocations for each.
+ * Sharing adds half to the cost, which two or three threads hardly win back. Nor do more threads,
+ * with fewer than this many allocations for each.
  */
 static unsigned int threads_for(const struct bitmap *reached, const struct progress *progress)
 {
@@ -249,7 +249,7 @@ static unsigned int threads_for(const struct bitmap *reached, const struct progr
 	return threads < FEWEST ? 1 : threads;
 }
 
-/* What is in reached already counts as followed. */
+/* Mark from these; allocations in reached count as followed. */
 static struct error *mark(const struct graph *graph, const struct bitmap *from,
 			  struct bitmap *reached, struct memory_account *account,
 			  struct progress *progress)
@@ -288,7 +288,7 @@ struct error *graph_mark_within(const struct graph *graph, const struct bitmap *
 {
 	struct error *error;
 
-	/* What is outside stands for followed, until it is taken out again. */
+	/* Count allocations outside as followed, and take them out later. */
 	bitmap_fill(reached);
 	bitmap_minus(reached, within);
 	bitmap_or(reached, from);

@@ -141,7 +141,7 @@ static void take_samples(struct samples *samples, const struct disguises_input *
 	}
 }
 
-/* What the words of a field are. */
+/* Facts about the words of a field. */
 struct evidence {
 	size_t hits, misses, negative;
 	uint64_t distances[SAMPLED];
@@ -194,7 +194,7 @@ static bool is_proof(struct evidence *evidence)
 	return evidence->negative * NEGATIVE >= hits && distances > 2;
 }
 
-/* Where a list leads from a block on. */
+/* The result of following a list from a block. */
 struct walk {
 	uint64_t hits, held; /* of these, in use anyway */
 	bool is_right;	     /* it ends, and leads nowhere else */

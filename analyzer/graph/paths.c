@@ -8,10 +8,10 @@ struct level {
 	size_t begin, end; /* of its ids */
 };
 
-/* What one side has reached, level by level: level 0 is where it began. */
+/* The allocations that one side of the search has reached, by level: level 0 is its start. */
 struct side {
 	const struct graph *graph;
-	ARRAY(allocation_id) ids; /* those of a level follow each other */
+	ARRAY(allocation_id) ids; /* those of a level are adjacent */
 	ARRAY(struct level) levels;
 	struct bitmap seen;
 };
@@ -171,7 +171,7 @@ static allocation_id find_referrer(const struct graph *incoming, allocation_id i
 	return NO_ALLOCATION;
 }
 
-/* Of the levels from the target, keep what is on a shortest way. */
+/* From the target's levels, keep allocations on a shortest path. */
 static void keep_ways(struct search *search)
 {
 	struct side *back = &search->back;
@@ -338,7 +338,7 @@ static uint32_t steps_to(const struct distances *distances, allocation_id id)
 	return distances->steps.items[id];
 }
 
-/* What refers to the allocation and is one step nearer to the sources. */
+/* A referrer of the allocation that is one step nearer to the sources. */
 static allocation_id find_nearer(const struct distances *distances, const struct graph *incoming,
 				 allocation_id id)
 {

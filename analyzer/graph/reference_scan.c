@@ -18,10 +18,10 @@ struct edge_list {
 	size_t count;	       /* in it */
 };
 
-/* What a thread needs to scan. */
+/* The state of a scanning thread. */
 struct scanner {
 	struct edge_list edges;
-	/* Of a chunk, to be joined to what others found; or of a share. */
+	/* The edges of a chunk, to be joined with others'; or of a share. */
 	struct memory found;
 	bool is_part;	   /* of an allocation, whose edges are counted later */
 	uint32_t *lengths; /* of the graph's rows */
@@ -210,7 +210,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	/* The one that ended it reports why. */
 	if (!relay_take(&joint->relay, chunk->number))
 		return NULL;
-	/* The same target may stand at both sides of a seam. */
+	/* The same target may be on both sides of a seam. */
 	if (count > 0 && joint->last_source == chunk->first && joint->last_target == *found) {
 		found++;
 		count--;
@@ -288,7 +288,7 @@ static struct error *run(struct scan *scan)
 	return graph_place_shares(graph, counts);
 }
 
-/* Where the system has no addresses to join in, one thread scans. */
+/* If the system has no address space to join lists in, scan on one thread. */
 static void keep_room(struct scan *scan)
 {
 	uint64_t most = scan->chunks.cut_bytes / image_word_size(scan->image);
@@ -314,7 +314,7 @@ static void scan_deinit(struct scan *scan)
 }
 DEFINE_DEINIT(scan_deinit, struct scan)
 
-/* What is in use, but for what holds no pointers. */
+/* Find the used allocations that may have pointers. */
 static struct error *find_sources(struct scan *scan, struct bitmap *own,
 				  struct memory_account *account)
 {

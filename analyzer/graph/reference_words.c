@@ -48,7 +48,7 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 	if (region->shift > USUAL_SHIFT)
 		return false;
 	stretch.bytes = view_bytes(view, range.start, &known);
-	/* Of the last one, the bits do not tell how far it reaches. */
+	/* The bits do not say where the last allocation ends. */
 	if (end > region->first + region->count - 1)
 		end = region->first + region->count - 1;
 	if (!stretch.bytes || first >= end)
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) void collect(struct reference_words
 	unsigned int all = (1U << unit_words) - 1, gap_words = (layout->gap + size - 1) / size;
 	unsigned int between = window.is_uneven ? 0 : all & ~(all >> gap_words);
 	uint64_t offset = unit << shift;
-	/* That of the last start below the window. */
+	/* Add the last start below the window. */
 	allocation_id before = (allocation_id)(region->first + window.next_rank - 1);
 	size_t tail = words->tail;
 
@@ -229,7 +229,7 @@ size_t reference_words_look_up(struct reference_words *words, bool is_end, size_
 	size_t slot = words->head % WORDS_AROUND;
 	size_t count = words->tail - words->head;
 
-	/* What was not collected in a stretch. */
+	/* Words of a stretch that were not collected yet. */
 	fetch(words);
 	if (!is_end && count < 2 * MOST_ADDRESSES)
 		return 0;

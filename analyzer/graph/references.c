@@ -38,7 +38,7 @@ static unsigned int judge(struct references *references, allocation_id id,
 	return allocation_stale_links(references->index, range.start, words);
 }
 
-/* Whether the word in the slot is such a link. */
+/* True if the word in the slot is a stale link. */
 static bool is_stale_link(struct references *references, size_t slot)
 {
 	allocation_id id = references->words.sources[slot];
@@ -103,7 +103,7 @@ static struct error *look_up(struct references *references, bool all)
 	return NULL;
 }
 
-/* Where in the range the dump has something again, at the earliest. */
+/* The first place in the range where the dump may have data again. */
 static uint64_t end_of_absence(const struct references *references, struct memory_range range)
 {
 	const struct region *region = image_find(references->image, range.start);
@@ -135,7 +135,7 @@ struct error *references_read_part(struct references *references, struct memory_
 		uint64_t size;
 		const uint8_t *bytes = view_bytes(&references->view, range.start, &size);
 
-		/* What is absent refers to nothing; findings tell of it. */
+		/* Absent memory has no references; findings report it. */
 		if (!bytes) {
 			range.start = end_of_absence(references, range);
 			continue;
@@ -146,7 +146,7 @@ struct error *references_read_part(struct references *references, struct memory_
 			size = PIECE;
 		TRY(scan_words(references, source, range.start, bytes, size));
 		range.start += size;
-		/* What was never touched is a hole of the dump. */
+		/* Memory that was never touched is a hole of the dump. */
 		if (size == PIECE && range.start < range.end)
 			range.start = image_next_data(references->image, range.start);
 	}

@@ -28,8 +28,7 @@ struct references {
 	unsigned int stale_links;
 };
 
-/* Of allocations among the sources; the caller sets pass, and what else it wants. All is borrowed.
- */
+/* Read the references of the sources; the caller sets pass, and other options. All is borrowed. */
 void references_init(struct references *references, const struct image *image,
 		     const struct allocation_index *index, const struct runtimes *runtimes,
 		     const struct bitmap *sources);

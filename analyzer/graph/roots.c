@@ -20,9 +20,9 @@ struct roots {
 	struct word_filter filter;
 	struct secrets secrets;
 	bool has_links;		    /* see runtimes_is_link() */
-	ARRAY(struct stack) stacks; /* those of fibers, too; by address */
+	ARRAY(struct stack) stacks; /* including those of fibers; by address */
 	ARRAY(struct root_range) ranges;
-	ARRAY(struct root_range) chunks; /* what a thread scans at once */
+	ARRAY(struct root_range) chunks; /* the unit of a thread's scan */
 	ARRAY(struct disguised) integers;
 	struct bitmap targets[ROOT_KINDS];
 	struct split_work work; /* of finding these */
@@ -68,9 +68,9 @@ static size_t first_stack(const struct roots *roots, uint64_t address)
 }
 
 /*
- * Where the region begins to differ from its file, in whole words: what is below, such as the
- * headers of modules, refers to no heap. Of what is writable, only the first page is compared,
- * which may begin by what the file has in front of a module's data.
+ * The first whole word in which the region differs from its file. Words below, such as headers of
+ * modules, refer to no heap. In writable regions, compare only the first page, which may begin with
+ * what the file has in front of a module's data.
  */
 static uint64_t find_difference(const struct roots *roots, const struct region *region)
 {
@@ -158,7 +158,7 @@ static bool is_root(const struct roots *roots, const struct region *region)
 	       !precedes_heap(roots, region);
 }
 
-/* Whether the fiber runs on a thread's own stack, as the first one does. */
+/* True if the fiber runs on a thread's own stack, as the first one does. */
 static bool is_on_thread_stack(const struct program *program, const struct fiber *fiber)
 {
 	for (size_t i = 0; i < program->stack_count; i++) {
@@ -361,7 +361,7 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 	return NULL;
 }
 
-/* What a scan for targets marks, and into which set. */
+/* The set in which a scan marks its targets. */
 struct marking {
 	const struct bitmap *used;
 	struct bitmap *targets;
@@ -410,7 +410,7 @@ static bool visit_bytes(const struct roots *roots, const uint8_t *bytes, size_t 
 	return true;
 }
 
-/* The same of all vector registers as the dump has them, in up to three parts. */
+/* Visit all vector registers in the dump, in up to three parts. */
 static bool visit_state(const struct roots *roots, const struct image_thread *state,
 			struct anchor *anchor,
 			bool (*visit)(void *data, const struct anchor *anchor), void *data)

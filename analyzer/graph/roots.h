@@ -50,7 +50,7 @@ struct anchor {
 	uint64_t address;	   /* where the reference stands; 0: not in memory */
 	const char *register_name; /* NULL: none */
 	const char *integer;	   /* whose integer it is; NULL: it is none */
-	const char *packed;	   /* what holds it at an odd address instead; or NULL */
+	const char *packed;	   /* holder of references at odd addresses; or NULL */
 	uint32_t held;		   /* number of the kernel's value, or ASSUMED_STACK */
 	allocation_id target;
 };
@@ -72,10 +72,10 @@ struct roots_input {
 
 struct error *roots_create(const struct roots_input *input, struct roots **ret);
 
-/* What all of them refer to, which takes the time. */
+/* Save the targets of all roots, which take long to find. */
 struct error *roots_save(const struct roots *roots, struct side_writer *writer);
 
-/* The same roots; what they refer to is that of the file, which outlives them. */
+/* Create the same roots; their targets are those of the file, which must outlive them. */
 struct error *roots_load(const struct roots_input *input, struct side_file *file,
 			 struct roots **ret);
 void roots_destroy(struct roots *roots);

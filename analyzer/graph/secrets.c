@@ -61,7 +61,7 @@ struct secrets secrets_of(const struct program *program)
 	return secrets;
 }
 
-/* What the word would be if it were encoded. */
+/* The value of the word if it is mangled. */
 static uint64_t decode(const struct secrets *secrets, uint64_t word)
 {
 	const unsigned int size = image_word_size(secrets->program->image), bits = 8 * size,
@@ -94,7 +94,7 @@ static bool is_code(const struct secrets *secrets, uint64_t address)
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
-/* Whether a jmp_buf has its stack pointer at the place, and behind it the program counter. */
+/* True if a jmp_buf has its stack pointer at the place, followed by the program counter. */
 static bool is_jump(const struct secrets *secrets, uint64_t place)
 {
 	uint64_t pointer = decode(secrets, word_at(secrets, place, 0));
@@ -103,7 +103,7 @@ static bool is_jump(const struct secrets *secrets, uint64_t place)
 	       is_code(secrets, decode(secrets, word_at(secrets, place, 1)));
 }
 
-/* Whether the word at the place is the function of an entry of libc's list for exit(). */
+/* True if the word at the place is the function of an entry in libc's list for exit(). */
 static bool is_called_at_exit(const struct secrets *secrets, uint64_t decoded, uint64_t place)
 {
 	const struct module *module = program_find_module(secrets->program, place);
@@ -125,7 +125,7 @@ static bool is_called_at_exit(const struct secrets *secrets, uint64_t decoded, u
 	return false;
 }
 
-/* Whether the word at the place is that of a thread's control block. */
+/* True if the word at the place belongs to a thread's control block. */
 static bool is_of_thread(const struct secrets *secrets, uint64_t place, unsigned int number)
 {
 	const struct program *program = secrets->program;

@@ -44,15 +44,15 @@ struct secrets {
 struct secrets secrets_of(const struct program *program);
 
 /*
- * Whether the word, which stands at place outside of heaps, is one. Only words of 4 bytes, and
- * those of machines with a module_pointer, are worth the question.
+ * True if the word at place, outside of heaps, is mangled. Call it only for words of 4 bytes, and
+ * for machines with a module_pointer.
  */
 bool is_secret(const struct secrets *secrets, uint64_t word, uint64_t place);
 
 /*
- * Whether the word, which stands at place and is in the target, is what the loader keeps of its
- * cache. It has no other address a page or more into an allocation, except of stacks that the
- * program provided, which their threads hold.
+ * True if the word at place, an address in target, belongs to the loader's cache. The loader has no
+ * other address a page or more into an allocation, except for stacks that the program provided,
+ * which their threads hold.
  */
 bool is_of_cache(const struct secrets *secrets, const struct allocation_index *index,
 		 allocation_id target, uint64_t word, uint64_t place);

@@ -12,19 +12,19 @@ enum { LEAST_PART = 256, MOST_TOPS = 4096, MOST_ROUNDS = 4 };
 struct top {
 	allocation_id id;
 	bool is_asked;	  /* not only between one that is and its variables */
-	bool is_followed; /* what refers to it is known */
+	bool is_followed; /* its referrers are known */
 	bool has_more;
 	uint64_t count, bytes;
 	size_t first, shared_by; /* among all sharers */
 };
 
-/* What refers to a top: a variable, or another top, by its number. */
+/* A referrer of a top: a variable, or another top, by its number. */
 struct reference {
 	uint32_t top, from;
 	bool is_variable;
 };
 
-/* Where a source stands in the tree: below a variable, or else below a top. */
+/* The place of a source in the tree: below a variable, or else below a top. */
 struct source {
 	allocation_id id, top;
 	size_t variable; /* or NO_ROOT */
@@ -108,7 +108,7 @@ static struct error *find_tops(struct finder *finder)
 	return NULL;
 }
 
-/* What variables themselves refer to. */
+/* Add the direct references of variables. */
 static struct error *add_variables(struct finder *finder, const struct bitmap *wanted)
 {
 	const struct dominator_roots roots = variables_roots(finder->input->variables);
@@ -235,7 +235,7 @@ static size_t first_reference(const struct finder *finder, uint32_t top)
 	return BISECT(i, 0, finder->references.count, list[i].top < top);
 }
 
-/* What leads to a top: all variables, and the tops in between, each once. */
+/* The variables that lead to a top, and the tops in between, each once. */
 struct search {
 	ARRAY(uint32_t) pending;
 	struct bitmap tops, variables;
@@ -274,7 +274,7 @@ static struct error *search_from(const struct finder *finder, struct top *asked,
 	return NULL;
 }
 
-/* Whether all words of it are of a module, and none is in a variable that has a symbol. */
+/* True if all its words belong to a module, but not to a variable with a symbol. */
 static bool is_nameless(const struct variable *variable)
 {
 	return variable->module && variable->address == 0;

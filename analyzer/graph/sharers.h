@@ -28,7 +28,7 @@ struct sharers_input {
 	struct progress *progress;
 };
 
-/* Whether there are such tops: only then the graph is needed. */
+/* True if there are such tops; only then the graph is needed. */
 bool sharers_are_there(const struct sharers_input *input);
 
 struct error *sharers_create(const struct sharers_input *input, struct sharers **ret);
@@ -50,7 +50,7 @@ struct shared_by sharers_of(const struct sharers *sharers, allocation_id top);
 /* The variable that owns the top, or NO_ROOT. */
 size_t sharers_owner(const struct sharers *sharers, allocation_id top);
 
-/* What a variable owns so, besides what it alone holds. */
+/* Allocations that a variable owns so, besides those that it alone holds. */
 struct owned_tops {
 	uint64_t count, bytes; /* of allocations */
 };

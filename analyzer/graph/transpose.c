@@ -32,9 +32,9 @@ enum {
 	MOST_UNITS = 1 << 10,
 };
 
-/* What a thread needs to make rows of a bucket. */
+/* The state of a thread that builds rows of a bucket. */
 struct turner {
-	ARRAY(allocation_id) sources; /* those of the bucket */
+	ARRAY(allocation_id) sources; /* sources of the bucket */
 	ARRAY(allocation_id) last;    /* by target in the bucket */
 };
 
@@ -145,7 +145,7 @@ static void take_part(const struct graph *graph, struct row_part *row, struct st
 	stretch->begin += row->count;
 }
 
-/* Whether a row of the source had the target already, as far as is known. */
+/* True if a row of the source is known to have the target already. */
 static bool was_seen(const struct turning *turning, size_t source, allocation_id target)
 {
 	uint32_t *seen = turning->seen.items + target;
@@ -335,7 +335,7 @@ static struct error *transpose_bucket(void *data, size_t bucket, unsigned int th
 	return split_work_check(&turning->work, bucket, thread, turning->progress, count);
 }
 
-/* Where edges were left out for being there twice, close the gaps. */
+/* Close the gaps of edges that were dropped as repeats. */
 static struct error *close_gaps(struct turning *turning)
 {
 	enum { MANY = 32 };

@@ -22,7 +22,10 @@ struct known {
 	uint32_t number;
 };
 
-/* What comes later counts as the first variable; and of pages, it is not asked what is in them. */
+/*
+ * Limits: further variables count as the first one, and of further pages, the contents are not
+ * asked for.
+ */
 enum { MOST_VARIABLES = 1 << 20, MOST_PAGES = 1 << 14 };
 
 static const uint64_t PAGE_BYTES = 4096;
@@ -42,11 +45,11 @@ struct finder {
 	HASH_TABLE(struct known) known;
 	ARRAY(struct run) runs;
 	ARRAY(allocation_id) found; /* of all runs */
-	struct bitmap *regions;	    /* what is part of one; empty if nothing is */
+	struct bitmap *regions;	    /* parts of a variable; empty if there are none */
 	struct memory_range last;   /* addresses in the last variable */
 	enum root_kind last_kind;
 	uint32_t last_number;
-	size_t pages_asked; /* what an interpreter has in them */
+	size_t pages_asked; /* number of pages whose contents were asked for */
 	struct error *error;
 };
 
@@ -108,7 +111,7 @@ static char *thread_local_text(const char *name)
 			   behind ? behind : "");
 }
 
-/* Whether variables of a thread's own may stand in the range. */
+/* True if the range may have thread-local variables. */
 static bool holds_thread_locals(const struct program *program, struct memory_range range)
 {
 	for (size_t i = 0; i < program->thread_memory_count; i++)
@@ -214,7 +217,7 @@ static uint8_t rank_of(const struct variable *variable)
 	return (uint8_t)(variable->lasting < LASTING_WORDS ? variable->lasting + depth : UINT8_MAX);
 }
 
-/* What the anchor stands in; its name is NULL if memory is short. */
+/* The variable that the anchor is in; its name is NULL if memory is short. */
 static struct variable find_variable(struct finder *finder, const struct anchor *anchor)
 {
 	const char *lender = "the kernel";
@@ -248,7 +251,7 @@ static struct error *number_variable(struct finder *finder, struct variable vari
 	hash = XXH3_64bits(name, strlen(name)) ^ variable.address;
 	known = table_find(&finder->known, hash, item, item->hash == hash);
 	*ret = known ? known->number : 0;
-	/* Of a function that calls itself, the outermost frame counts. */
+	/* In recursion, the outermost frame counts. */
 	if (known && variable.depth < finder->list.items[known->number].depth)
 		finder->list.items[known->number].depth = variable.depth;
 	if (known || finder->list.count >= MOST_VARIABLES)
@@ -290,7 +293,7 @@ static struct error *add_named(struct finder *finder, struct variable variable,
 	return NULL;
 }
 
-/* What only variables of running functions refer to: each is one. */
+/* Add the objects that only variables of running functions refer to: each is a variable. */
 static struct error *add_locals(struct finder *finder, struct object_space *space,
 				const struct bitmap *locals)
 {
@@ -313,7 +316,7 @@ static struct error *add_locals(struct finder *finder, struct object_space *spac
 	return NULL;
 }
 
-/* What a program reaches by names of the language. */
+/* Add the objects that a program reaches by names of the language. */
 static struct error *add_language(struct finder *finder, struct object_space *space)
 {
 	const struct runtime *runtime = space->runtime;

@@ -18,7 +18,7 @@
 #include "analyzer/program/debug/debug.h"
 
 enum lasting {
-	/* Of a language: all that one has are one variable, and those of one name its regions. */
+	/* Globals of a language: all of them are one variable, and its regions have their names. */
 	LASTING_GLOBAL,
 	LASTING_LOCAL,	/* of a running function of a language: words of its interpreter lead there
 			 */
@@ -71,7 +71,7 @@ struct dominator_roots variables_roots(const struct variables *variables);
 /* Parts of regions, which only the variable holds that is the region; NULL: there are none. */
 const struct bitmap *variables_regions(const struct variables *variables);
 
-/* What a program that embeds a language has for itself, see embedding.h; NULL: it embeds none. */
+/* The program's own memory if it embeds a language, see embedding.h; NULL: it embeds none. */
 const struct bitmap *variables_own(const struct variables *variables);
 
 static inline bool variables_in_region(const struct variables *variables, allocation_id id)
