@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* That ten million blocks of 48 bytes take about two seconds. */
+/* Chosen so that ten million blocks of 48 bytes take about two seconds. */
 enum { ROUNDS = 20 };
 
 /* Some work on each block, as a program would do. */
@@ -33,7 +33,7 @@ static long long read_clock(clockid_t clock)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* Who looks for leaks finds none. */
+/* A search for leaks finds none. */
 void **kept;
 
 int main(int count, char **arguments)

@@ -43,7 +43,7 @@
 #ifdef COLLECTED
 #include <gc.h>
 
-/* What was leaked by malloc() is garbage here. */
+/* malloc()'s leaks are garbage here. */
 #define LEAKED "garbage"
 
 static void heap_open(void)
@@ -576,8 +576,8 @@ __attribute__((noinline)) static void add_large(struct truth *truth)
 }
 
 /*
- * What build() left below the stack pointer counts again once a later call makes a frame there and
- * does not write all of it.
+ * Overwrite the stack below: stale words from build() would count again once a later call's frame
+ * covers them without writing all of it.
  */
 __attribute__((noinline)) static void scrub_stack(void)
 {

@@ -122,7 +122,7 @@ __attribute__((noinline)) static struct truth build(uint64_t count)
 	return truth;
 }
 
-/* What build() left below the stack pointer is no reference of the program's. */
+/* Overwrite the stack below: stale words from build() are no references of the program. */
 __attribute__((noinline)) static void scrub_stack(void)
 {
 	char scrubbed[SCRUBBED_BYTES];

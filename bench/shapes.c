@@ -30,7 +30,7 @@ struct node {
 	uint64_t value;
 };
 
-/* What holds the shape. */
+/* The root that holds the shape. */
 static void *volatile held;
 
 static void *check(void *memory)
