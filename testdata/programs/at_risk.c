@@ -127,7 +127,7 @@ static OUT_OF_LINE void populate_at_risk(void)
 	}
 }
 
-/* What the collector finds by itself, though blocks refer to it, too. */
+/* Blocks refer to these objects, but the collector finds them by itself, too. */
 static OUT_OF_LINE void populate_kept(void)
 {
 	void **block = block_create("kept");
@@ -191,7 +191,7 @@ static OUT_OF_LINE void populate_lost(void)
 	}
 }
 
-/* Of a thread, the collector looks at the stack and what is behind it. */
+/* The collector scans a thread's stack, and the memory behind it. */
 static OUT_OF_LINE void *run(void *unused)
 {
 	static __thread void *volatile of_thread;

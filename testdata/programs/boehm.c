@@ -1,5 +1,5 @@
 /*
- * What a program with a collector knows of its objects.
+ * A program with a collector that writes down the truth about its objects.
  *
  * Four threads make objects of all kinds and sizes. Some are kept, half of them by a pointer into
  * their middle, some are freed, and the rest are dropped: that those are collected is known by
@@ -69,7 +69,7 @@ static const char *const kind_names[] = {
 
 enum fate { KEPT, FREED, DROPPED };
 
-/* What it says of an object in the end. */
+/* The state of an object at the end. */
 enum word { LIVE, GONE_FREED, GONE_COLLECTED, UNKNOWN };
 
 static const char *const words[] = { "live", "freed", "collected" };
@@ -325,7 +325,7 @@ static bool may_be_used(const struct record *record)
 	return word_of(record) == LIVE || word_of(record) == UNKNOWN;
 }
 
-/* Whether memory of the number-th record may be in use by another now. */
+/* True if the memory of the number-th record may have been reused. */
 static bool is_reused(size_t number, size_t count)
 {
 	const struct record *record = &records[number];
@@ -403,7 +403,7 @@ int main(int argument_count, char **arguments)
 	if (collects) {
 		GC_enable();
 		GC_gcollect();
-		/* Those with finalizers are only freed after these ran. */
+		/* Objects with finalizers are freed only after these ran. */
 		GC_invoke_finalizers();
 		scrub();
 		GC_gcollect();

@@ -17,7 +17,7 @@ struct buffer {
 	unsigned int used, size;
 };
 
-/* What was received, text or not. */
+/* Received bytes, text or not. */
 struct input {
 	size_t room, used;
 	unsigned char *bytes;

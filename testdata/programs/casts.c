@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the value of an entry is, only who asks knows. */
+/* The type of an entry's value is known only to its user. */
 struct entry {
 	struct entry *next;
 	void *value;
@@ -34,7 +34,7 @@ struct sign {
 	char *text;
 };
 
-/* What all begin with, and a byte that tells which they are. */
+/* The header of all objects, with a byte that says which they are. */
 struct object {
 	struct object *next;
 	unsigned char kind;
@@ -55,7 +55,7 @@ struct text {
 	long size[4];
 };
 
-/* What stands in slabs, of which only their headers are known. */
+/* Values in slabs, of which only the headers are known. */
 struct head {
 	int kind, number;
 };
@@ -106,7 +106,7 @@ struct variant {
 	};
 };
 
-/* Of these, only the name of the kind tells which. */
+/* Only the name of the kind says which form it is. */
 enum form { FORM_SQUARE, FORM_CIRCLE };
 
 struct square {
@@ -134,7 +134,7 @@ struct piece {
 	long number;
 };
 
-/* The same, though each alone might fill the block with its label. */
+/* The same, although one alone might fill the block with its label. */
 struct crate {
 	long number;
 	struct crate *next;
@@ -142,7 +142,7 @@ struct crate {
 	char label[];
 };
 
-/* What is counted is a list or a name; only the kind of a value tells which. */
+/* A counted value is a list or a name; only its kind says which. */
 struct counted {
 	int count;
 };
@@ -176,7 +176,7 @@ struct stack {
 	int top;
 };
 
-/* Of whatever. */
+/* Items of any type. */
 struct bag {
 	void **items;
 	int count;

@@ -20,7 +20,7 @@ struct member {
 	char name[1];
 };
 
-/* Of these two none tells what it is. */
+/* Nothing distinguishes these two structures. */
 struct left {
 	int number, other;
 	short third;

@@ -16,7 +16,7 @@ typedef void (*verdict_function)(const void *block);
 static ucontext_t main_context;
 static ucontext_t *volatile kept_context;
 static ucontext_t running_context;
-/* What makecontext() cannot pass on: it takes int only. */
+/* makecontext() passes only int, so the pointer is here. */
 static ucontext_t *starting_context;
 
 static OUT_OF_LINE void populate_frame(void *volatile *frame, verdict_function verdict)

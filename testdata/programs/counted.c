@@ -90,7 +90,7 @@ static OUT_OF_LINE void populate(size_t thread)
 static void *populating_thread(void *argument)
 {
 	truth_warm_up();
-	/* What creating threads allocates would take freed blocks. */
+	/* Creating threads allocates, and would take freed blocks. */
 	atomic_fetch_add(&started, 1);
 	while (atomic_load(&started) < THREADS)
 		sched_yield();

@@ -24,7 +24,7 @@
 
 enum { BLOCKS = 400, ROW = 200, RUN = 4096, WORD = sizeof(void *), SKIPPED = 77 };
 
-/* The same text over and over, as an overrun by a string leaves it. */
+/* A repeated text, as the overrun of a string leaves it. */
 #define NONSENSE (UINTPTR_MAX / 0xff * 0x41)
 
 struct kind {
@@ -38,7 +38,7 @@ struct kind {
 static void *volatile held[2][BLOCKS];
 static void *volatile held_in_row[ROW];
 
-/* What to overwrite, with what: words of the heap, but no block's start. */
+/* The word to overwrite: words of the heap, but no block's start. */
 static uintptr_t *target;
 static size_t target_count;
 static uintptr_t replacement = NONSENSE;
@@ -67,7 +67,7 @@ static OUT_OF_LINE void populate(size_t row)
 			truth_free(freed[i]);
 }
 
-/* Where the size of the chunk behind the block is. */
+/* The size field of the chunk behind the block. */
 static uintptr_t *end_of(void *block)
 {
 	return (uintptr_t *)((char *)block + malloc_usable_size(block));

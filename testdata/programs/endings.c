@@ -127,7 +127,7 @@ static int fork_child(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
-/* What is left behind writes to the file, once the other one is there. */
+/* A process left behind writes to the file, once the other one is there. */
 static void leave_daemon(const char *path)
 {
 	char told[4096];

@@ -1,7 +1,7 @@
 /*
- * What is done to blocks after they were freed, as its argument says; it names the block that it
- * did it to: a "link" is overwritten; one is freed "twice"; and of glibc only, the "key" or the
- * "end" of one is. "nothing" is done to any.
+ * Damages freed blocks as its argument says, and names the damaged block: a "link" is overwritten;
+ * one is freed "twice"; and under glibc only, the "key" or the "end" of one is. "nothing" damages
+ * none.
  *
  * The blocks are few: a heap may be small.
  */

@@ -25,7 +25,7 @@ struct slice {
 	size_t size;
 };
 
-/* What threads keep, and what the next one is to free. */
+/* Slices that threads keep, and those that the next one frees. */
 static struct slice *volatile kept[THREADS];
 static struct slice handed[THREADS][ROUNDS];
 static void *volatile full[FULL];
@@ -72,7 +72,7 @@ static OUT_OF_LINE void work(int number)
 			mine[i] = slice;
 		}
 	}
-	/* What another thread made. */
+	/* Slices that another thread allocated. */
 	for (int i = 0; i < ROUNDS && number > 0; i++)
 		if (handed[number - 1][i].block)
 			drop(handed[number - 1][i]);

@@ -16,7 +16,7 @@ __asm__(".globl high_heap_start\nhigh_heap_start:\n\tjmp _start\n");
 
 /* Above all 32-bit numbers, and no pair of small ones. */
 static const uintptr_t HIGH_HEAP = 0x3700000000;
-/* What the kernel lets a program have at once, whatever its memory. */
+/* The kernel grants this much at once on any machine. */
 static const uintptr_t STEP = (uintptr_t)1 << 30;
 static const uintptr_t PAGE = 4096;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What all items begin with, and two of these. */
+/* All items begin with this header, and two types of these. */
 struct item {
 	struct item *next;
 	unsigned char kind;
@@ -40,7 +40,10 @@ struct grape {
 	long weights[4];
 };
 
-/* What all cells begin with, and two of these. A collector that never ran would write "gray". */
+/*
+ * All cells begin with this header, and two types of these. A collector that never ran would write
+ * "gray".
+ */
 struct cell {
 	struct cell *next;
 	unsigned char kind;
@@ -64,7 +67,7 @@ struct player {
 	long number;
 };
 
-/* Whether players are two or many, nothing says. */
+/* Nothing says whether there are two players or many. */
 struct team {
 	long count;
 	union {
@@ -75,7 +78,7 @@ struct team {
 	};
 };
 
-/* What the value of an entry is, only who asks knows. */
+/* The type of an entry's value is known only to its user. */
 struct entry {
 	struct entry *next;
 	void *value;
@@ -111,7 +114,7 @@ struct holder {
 	void *thing;
 };
 
-/* What is in a sack, nothing says. */
+/* Nothing says what is in a sack. */
 struct sack {
 	struct sack *next;
 	void **things;
@@ -377,7 +380,7 @@ OUT_OF_LINE static void fill_entries(void)
 	}
 }
 
-/* Of one alone, little says what it is. */
+/* A single one has little evidence for its type. */
 OUT_OF_LINE static void fill_single(void)
 {
 	void **like_fact = make(24, "?"), **like_job = make(24, "?");
@@ -388,7 +391,7 @@ OUT_OF_LINE static void fill_single(void)
 	holder.thing = like_job;
 }
 
-/* What others see of a shelf, and what malloc gives just as much for. */
+/* The public part of a shelf, which malloc rounds to the same size. */
 struct shelf {
 	int rooms, used;
 	long *spare;

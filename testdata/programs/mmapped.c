@@ -87,7 +87,7 @@ static OUT_OF_LINE void populate_other_mappings(void)
 	shared[7] = truth_block(135000);
 	truth_kept(shared[7]);
 
-	/* What cannot be written any more can still be read: a root. */
+	/* Memory that cannot be written any more can still be read, so it is a root. */
 	no_longer_writable[9] = truth_block(136000);
 	truth_kept(no_longer_writable[9]);
 	if (mprotect(no_longer_writable, PAGE, PROT_READ))

@@ -24,7 +24,7 @@ static void *volatile of_arena[OWN], *volatile of_cache[OWN], *volatile of_libc[
 static pthread_barrier_t barrier;
 static bool late;
 
-/* Of the malloc in use, or NULL. */
+/* mallctl() of the malloc in use, or NULL. */
 static int (*mallctl)(const char *, void *, size_t *, void *, size_t);
 static void *(*mallocx)(size_t, int);
 static void (*dallocx)(void *, int);
@@ -162,7 +162,7 @@ static OUT_OF_LINE void use_libc(void)
 	}
 }
 
-/* What tcmalloc says of itself. */
+/* tcmalloc's own statistics. */
 static OUT_OF_LINE void tell_statistics(void)
 {
 	static const char *const names[] = {

@@ -1,6 +1,6 @@
 /*
- * Who holds what: a table of connections with a name each, a list, a buffer that two variables hold
- * together, one on the stack, and what was lost. Says of each owner how many bytes it holds.
+ * A table of connections with a name each, a list, a buffer that two variables share, one on the
+ * stack, and lost blocks. Writes how many bytes each owner holds.
  */
 #include "truth.h"
 

@@ -101,7 +101,7 @@ static OUT_OF_LINE void populate_frame(void *volatile *frame)
 	truth_kept(thread_local_block);
 }
 
-/* What is freed now is not handed out again, and its pointers dangle. */
+/* Blocks freed now are not reused, and their pointers dangle. */
 static OUT_OF_LINE void free_rest(void)
 {
 	for (size_t i = 0; i < SMALL_SIZES; i++)

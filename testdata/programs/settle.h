@@ -21,7 +21,7 @@ struct settle_entry {
 	char name[5]; /* at least */
 };
 
-/* Whether a thread is in a system call, and not for a lock. */
+/* True if a thread is in a system call, other than for a lock. */
 static inline bool settle_waits(int folder, const char *thread)
 {
 	char path[64], text[128] = "";

@@ -22,7 +22,7 @@ struct wide {
 	long numbers[40];
 } wide;
 
-/* Of one name; the other one is local to a function. */
+/* Two types have this name; the other one is local to a function. */
 struct twin {
 	long numbers[9];
 } twin;

@@ -120,7 +120,7 @@ OUT_OF_LINE static void fill(void)
 			 : i % 4 == 1 ? new_reference(new_array(i))
 			 : i % 4 == 2 ? new_array(i)
 				      : new_reference(new_table(i));
-	/* Of the few in the last slab that it leads to, too little would be known. */
+	/* The few in the last slab would be too little evidence, so end it here. */
 	slab = NULL;
 }
 

@@ -55,7 +55,7 @@ static OUT_OF_LINE void make_texts(void)
 	keep_in_buffer("/usr/share/zoneinfo/Europe/Berlin", 8192);
 }
 
-/* What was freed leaves its text in blocks that are used again, for numbers and pointers. */
+/* Freed blocks leave text in blocks that are reused for numbers and pointers. */
 static OUT_OF_LINE void make_stale(void)
 {
 	struct record {

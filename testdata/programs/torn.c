@@ -21,7 +21,7 @@
 
 enum { SMALL = 0x68, LARGE = 3000, MOST_STEPS = 1000000, UD2 = 0x0b0f };
 
-/* Where an arena has that bin: words behind top. */
+/* Offset of that bin in an arena, in words behind top. */
 enum { UNSORTED = 2 };
 
 static void *volatile kept[64];
@@ -36,7 +36,7 @@ static void *allocate_some(void)
 	return kept[sizeof(kept) / sizeof(*kept) - 1];
 }
 
-/* Where libc keeps the address of top, which only its arena has. */
+/* The word in libc that has the address of top, which only its arena has. */
 static uintptr_t *find_top(void)
 {
 	static char line[4096], rights[8], buffer[BUFSIZ];

@@ -57,7 +57,7 @@ void truth_open(void)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
 		truth_fail("map the table");
-	/* Where only ancestors may trace, gcore is a stranger. */
+	/* If only ancestors may trace, gcore is not allowed to. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * What a test program knows of its own heap.
+ * A test program's record of the truth about its heap.
  *
  * A program says of each block, while it still holds the pointer, what will have become of it when
  * the core is taken. The last word on an address counts, and a freed one that was handed out again
@@ -52,7 +52,7 @@ void truth_warm_up(void);
 /* Blocks of malloc() and aligned_alloc(), filled with what is no pointer. */
 void *truth_block(size_t size);
 void *truth_aligned_block(size_t alignment, size_t size);
-/* Of calloc(): its pages stay untouched where they come fresh from mmap(). */
+/* Allocate by calloc(), which leaves pages untouched if they come fresh from mmap(). */
 void *truth_zeroed_block(size_t size);
 /* Fill the block from offset to its end. */
 void truth_fill(void *block, size_t offset);
@@ -63,7 +63,7 @@ void truth_freed(uintptr_t address, size_t size);
 void truth_destroyed(uintptr_t address, size_t size);
 void truth_damaged(uintptr_t address);
 
-/* What else is known of a block: one of the words above. */
+/* Record another fact about a block: one of the words above. */
 void truth_tell(const char *word, const void *block, size_t size);
 
 /* Say that it is freed, and free it. */

@@ -2,5 +2,5 @@
 
 #include <stdint.h>
 
-/* Where the variable of variables_other.c is that has the name of one of variables.c. */
+/* The address of the variable in variables_other.c that has the name of one in variables.c. */
 uintptr_t other_ticks(void);

@@ -1,7 +1,7 @@
 /*
- * What the programs of this directory have in common: main(), which runs the case that its
- * arguments name, and leaves nothing of it on the dead part of the stack, where a pointer would
- * keep alive what it points to.
+ * Shared by the programs of this directory: main(), which runs the case that its arguments name,
+ * and leaves nothing of it on the dead part of the stack, where a pointer would keep its target
+ * alive.
  *
  *	PROGRAM CASE leak|clean		one case
  *	PROGRAM all leak|clean		each in a process of its own
@@ -36,7 +36,7 @@ __attribute__((noinline, unused)) static void forget(void)
 	explicit_bzero(room, sizeof(room));
 }
 
-/* The same with a pointer to the block: stale words, which nobody uses. */
+/* Leave stale words with a pointer to the block, which the program never uses. */
 __attribute__((noinline, unused)) static void leave_stale(void *block)
 {
 	void *volatile room[4096];

@@ -120,7 +120,7 @@ static void in_handler(bool leak)
 	lose(leak, 1);
 }
 
-/* What a handler has when it ends the program is still in use. */
+/* A handler that ends the program still uses its blocks. */
 static void keep_in_handler(void)
 {
 	char *volatile block = malloc(72);
@@ -207,7 +207,7 @@ static void raise_in(void (*handler)(int), int flags)
 	free(kept);
 }
 
-/* What the interrupted function has is in use. */
+/* The interrupted function still uses its blocks. */
 static void in_signal(bool leak)
 {
 	handler_leaks = leak;

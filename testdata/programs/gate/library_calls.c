@@ -1,5 +1,5 @@
 /*
- * What functions of the C library allocate, and who does not give it back.
+ * Allocations by functions of the C library that their callers must free, and do not with "leak".
  *
  *	library_calls CASE leak|clean
  */

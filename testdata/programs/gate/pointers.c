@@ -1,6 +1,6 @@
 /*
- * Where the only pointer to a block stands, and how it is written: without one that leads there,
- * the block is lost.
+ * The only pointer to a block is in each of several places and encodings. Without a valid one, the
+ * block is lost.
  *
  *	pointers CASE leak|clean
  */
