@@ -38,7 +38,7 @@ struct test_file {
 
 void add_test(struct test_file *file, struct unit_test *test);
 
-/* Of the file that includes this. */
+/* The test file that includes this header. */
 __attribute__((unused)) static struct test_file test_file = { .path = __BASE_FILE__ };
 
 #define AT_START(name_) __attribute__((constructor)) static void name_(void)
@@ -53,7 +53,7 @@ __attribute__((unused)) static struct test_file test_file = { .path = __BASE_FIL
 	}                                                                                        \
 	static void test_##name_(void **state_)
 
-/* What runs before the first test of the file, and after the last: functions as cmocka has them. */
+/* Functions to run before the first test of the file, and after the last: as in cmocka. */
 #define AROUND_TESTS(before_, after_)       \
 	AT_START(add_around_tests)          \
 	{                                   \

@@ -27,7 +27,7 @@ void add_test(struct test_file *file, struct unit_test *test)
 	file->count++;
 }
 
-/* Whether the file is tests/NAME_test.c, or in tests/NAME. */
+/* True if the file is tests/NAME_test.c, or in tests/NAME. */
 static bool has_name(const struct test_file *file, const char *name)
 {
 	static const char folder[] = "/tests/";

@@ -185,7 +185,7 @@ TEST(heap_and_arena_are_claimed)
 	assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 0).size, HEAP_SIZE);
 }
 
-/* What refers to a chunk on a list is never a reason to keep it. */
+/* References to a chunk on a list do not keep it. */
 TEST(bookkeeping_anchors_nothing)
 {
 	for (size_t i = 0; i < VERSIONS; i++) {
@@ -266,7 +266,7 @@ TEST(heap_without_its_arena_is_found_by_its_shape)
 	}
 }
 
-/* Where mp_ is not understood, the heap begins with top's mapping. */
+/* If mp_ is unreadable, the heap begins with top's mapping. */
 TEST(heap_is_found_without_malloc_s_parameters)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -281,7 +281,7 @@ TEST(heap_is_found_without_malloc_s_parameters)
 	assert_no_incomplete(&process, "main arena was not found");
 }
 
-/* What malloc counts, and the core does not have, is said, where a page or more is missing. */
+/* Memory that malloc counts and the core lacks is reported, from a page on. */
 TEST(memory_that_the_main_arena_lacks_is_said)
 {
 	for (int lacks = 0; lacks <= 1; lacks++) {

@@ -95,8 +95,7 @@ static inline size_t count_incomplete(const struct process *process)
 	return analysis_findings(process->analysis)->weighed[FINDING_INCOMPLETE];
 }
 
-/* What is made of a struct made, whose first member is such a process; made_init() is the test's.
- */
+/* For a struct made, whose first member is such a process; the test defines made_init(). */
 #define DEFINE_MADE_DEINIT                                \
 	static inline void made_deinit(struct made *made) \
 	{                                                 \

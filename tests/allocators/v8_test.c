@@ -5,7 +5,7 @@
 static const uint64_t CHUNK = 0x555540000000, SIZE = V8_CHUNK_ALIGNMENT, APART = 0x555500000000,
 		      HEAP = 0x555500000800, START = CHUNK + 0x100, END = CHUNK + SIZE;
 
-/* Of objects, each is behind the other; maps come first. */
+/* Offsets of objects, one behind the other; maps come first. */
 enum { META = 0x100, ARRAY_MAP = 0x200, FREE_MAP = 0x300, TEXT_MAP = 0x400, PAIR_MAP = 0x500 };
 enum { TYPE_OF_MAPS = 250, ARRAY_TYPE = 180, FREE_TYPE = 190, TEXT_TYPE = 8, PAIR_TYPE = 200 };
 

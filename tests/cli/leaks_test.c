@@ -1,7 +1,6 @@
 /*
- * Where an allocation fails, what was allocated before is given back: each allocation of a command
- * fails once, all in one process, and as many are there after as before. tests/cli/shortage_test.py
- * looks at what is said.
+ * If an allocation fails, all others are freed: each allocation of a command fails once, all in one
+ * process, and as many are left after as before. tests/cli/shortage_test.py checks the messages.
  */
 #include "cli/prompt/execute.h"
 #include "tests/assertions.h"
@@ -78,7 +77,7 @@ static void find_core(char ret[static PATH_MAX])
 
 static void ask(const char *path, const char *line)
 {
-	/* What libdw loses is its own: no file is looked at. */
+	/* Avoid leaks in libdw itself: read no files. */
 	const struct debug_options options = { .sysroot = "/nonexistent" };
 	_cleanup_(session_deinit) struct session session;
 	struct error *error;
@@ -138,7 +137,7 @@ TEST(all_is_given_back_where_memory_is_short)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		long all;
 
-		/* What libraries keep from the first time on is no loss. */
+		/* Allocations that libraries make once and keep are no leaks. */
 		ask_failing(path, lines[i], 0);
 		leaked += ask_failing(path, lines[i], 0);
 		all = attempts;

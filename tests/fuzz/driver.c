@@ -38,7 +38,7 @@ struct inputs {
 	size_t count;
 };
 
-/* What the handlers of a crash need. */
+/* Needed by the crash handlers. */
 static uint8_t current[MOST_BYTES];
 static size_t current_size;
 static char crash_path[PATH_MAX];
@@ -147,7 +147,7 @@ static void watch_for_crashes(const char *name)
 			signal(deadly[i], handle);
 }
 
-/* What the target says about its input is of no interest. */
+/* Drop the target's messages about its input. */
 static void silence(void)
 {
 	int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -163,12 +163,12 @@ static void silence(void)
 /* Returns the milliseconds of processor time it took. */
 static unsigned long run(void)
 {
-	/* Of the processor, however busy the machine is. */
+	/* In processor time, which does not depend on other load. */
 	static const struct itimerval limit = { .it_value.tv_sec = SECONDS };
 	static const struct itimerval none;
 	clock_t start = clock();
 
-	/* Of its own, so that reading behind its end is noticed. */
+	/* A copy of its own, so that reads behind its end are noticed. */
 	_cleanup_(free) uint8_t *copy = malloc(current_size + !current_size);
 
 	memcpy(copy, current, current_size);

@@ -73,7 +73,7 @@ static const Elf64_Phdr *program_headers(const struct edited_file *file, size_t 
 	return (const Elf64_Phdr *)(file->bytes + header->e_phoff);
 }
 
-/* Where the byte at address is in the file; 0: it is not. */
+/* The offset of the byte at address in the file; 0: it is not there. */
 static uint64_t offset_of(const struct edited_file *file, uint64_t address)
 {
 	size_t count;
@@ -238,7 +238,7 @@ static void write_at(const struct edited_file *file, uint64_t offset, const void
 		give_up("a memory file");
 }
 
-/* Where an edit starts and how many bytes it changes. */
+/* Overwrite size bytes with zeros, from place on. */
 static void blank(const struct edited_file *file, uint64_t place, uint64_t size)
 {
 	static const uint8_t zeros[4096];

@@ -1,5 +1,5 @@
 /*
- * What a fuzz target is made of: libFuzzer's interface.
+ * The contract of a fuzz target: libFuzzer's interface.
  *
  * Each file of targets/ is a program. With -DFUZZ=ON libFuzzer drives it, which looks for inputs
  * that reach new code; else driver.c does, which runs what is in the corpus, and mutations of it

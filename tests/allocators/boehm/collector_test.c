@@ -250,7 +250,7 @@ TEST(bookkeeping_is_no_root)
 	assert_true(is_claimed(&collected, header_of(&collected, block)));
 }
 
-/* Where the collector's memory ends, the kernel may have put that of others right behind it. */
+/* The kernel may have mapped other memory right behind the collector's. */
 TEST(what_follows_the_memory_of_the_collector_is_not_its_own)
 {
 	START(collected, &BUILD_8_2);

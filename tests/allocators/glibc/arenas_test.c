@@ -32,7 +32,7 @@ static uint64_t add_chunk(struct process *process, uint64_t *next, uint64_t size
 	return user;
 }
 
-/* What is left of the arena's heap is top. */
+/* The rest of the arena's heap is top. */
 static void finish_subheap(struct process *process, uint64_t arena, uint64_t next, uint64_t end,
 			   uint64_t system_memory)
 {

@@ -162,7 +162,7 @@ TEST(end_that_was_never_written_is_no_damage)
 {
 	static const struct {
 		uint64_t top, counted; /* pages beyond what the core has */
-		uint64_t overrun;      /* what was written over the size of top, or 0 */
+		uint64_t overrun;      /* the value written over top's size, or 0 */
 		bool has_memory, is_sound;
 	} cases[] = {
 		{ 1, 1, 0, false, true },
@@ -218,7 +218,7 @@ TEST(top_may_be_damaged_along_with_its_arena)
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
 }
 
-/* Where top points at is not in the heap at all. */
+/* Here top points outside of the heap. */
 TEST(heap_without_its_top_is_walked)
 {
 	_cleanup_(process_deinit) struct process process;

@@ -139,7 +139,7 @@ TEST(cache_may_stand_in_a_larger_chunk)
 	}
 }
 
-/* The same memory freed twice. */
+/* The same memory is freed twice. */
 TEST(chunk_that_follows_itself_is_reported)
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ TEST(overrun_link_of_a_fast_bin_is_reported)
 	}
 }
 
-/* What is behind the damage is known by its links, if they are mangled. */
+/* If links are mangled, they prove the chunks behind the damage. */
 TEST(rest_of_a_broken_fast_bin_is_recognised)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -535,7 +535,7 @@ TEST(ring_beside_the_unsorted_bin_is_reported)
 	assert_true(findings_incomplete(analysis_findings(process.analysis)));
 }
 
-/* What the frames of a thread point at does not become its cache. */
+/* The targets of words in a thread's frames do not become its cache. */
 TEST(cache_is_that_of_the_thread_whose_variable_says_so)
 {
 	const uint64_t other_tls = TLS - 0x10000, other = other_tls + 0x100;

@@ -19,7 +19,7 @@ static void init(struct process *process, const struct glibc_version *version)
 	process_finish(process);
 }
 
-/* What the program may use of a chunk that begins with its mapping. */
+/* The usable size of a chunk that begins with its mapping. */
 static uint64_t usable(const struct process *process, uint64_t size)
 {
 	return size - 16 - process->version->map_tail / 2;
@@ -99,7 +99,7 @@ TEST(aligned_chunk_begins_where_the_program_s_memory_does)
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, user, usable(&process, LENGTH - 0x10000 + 16), BLOCK_USED);
 		assert_int_equal(process_find(&process, MAPPING + 16), NO_ALLOCATION);
-		/* What it was moved up over is the allocator's. */
+		/* The bytes below the moved start belong to the allocator. */
 		assert_non_null(
 			heap_region_find(analysis_index(process.analysis), MAPPING + 0x100));
 		assert_sound(&process);

@@ -114,7 +114,7 @@ TEST(pieces_make_the_heap_that_one_walk_finds)
 	large_deinit(&heap);
 }
 
-/* Where a piece begins, there is what was chunks once, or looks so. */
+/* Words that were chunks, or look like them, precede the piece's beginning. */
 TEST(row_that_is_not_met_is_not_believed)
 {
 	static struct large heap;

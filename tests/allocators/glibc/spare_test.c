@@ -1,6 +1,4 @@
-/*
- * What malloc_trim(0) gives back: to the page, at the borders of the rules.
- */
+/* The memory that malloc_trim(0) gives back: to the page, at the limits of its rules. */
 #include "tests/allocators/glibc/process.h"
 
 enum { MOST = 8, LINKS = 48 };
@@ -30,7 +28,7 @@ static uint64_t free_to(struct process *process, uint64_t end)
 	return process_allocate(process, HEAP + end - process->next);
 }
 
-/* What is given back, and kept at the end, with top behind the last chunk. */
+/* Find the memory given back and kept at the end, with top behind the last chunk. */
 static struct spares find(struct process *process)
 {
 	struct spares spares = { .count = 0 };
@@ -94,7 +92,7 @@ TEST(fast_bins_are_merged_and_caches_are_not)
 	assert_spare(&spares.list[0], 0x1000, 0x3000, SPARE_INSIDE);
 }
 
-/* What the heap's end gives back if top begins there. */
+/* Find the memory that the heap's end gives back if top begins there. */
 static struct spares find_end(struct process *process, uint64_t top)
 {
 	process_init(process, &GLIBC_2_36);

@@ -43,7 +43,7 @@ static uint64_t add_group(struct made *made, uint64_t start, unsigned int slots,
 	return meta;
 }
 
-/* What stands before the block of a slot of the group, at so many units of its slots. */
+/* Write the header of a slot's block, at that many units from the start of its slots. */
 static void add_header(struct made *made, uint64_t block, unsigned int slot, unsigned int spare,
 		       unsigned int units)
 {

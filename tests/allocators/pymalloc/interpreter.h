@@ -62,7 +62,7 @@ static inline void interpreter_init(struct interpreter *interpreter,
 	core_set(core, DATA + 0x100, RECORDS);
 	for (uint64_t i = 0; i + 1 < RECORD_COUNT; i++)
 		core_set(core, record_of(i) + 32, record_of(i + 1));
-	/* What follows the records is none. */
+	/* The word behind the records is no record. */
 	core_set(core, record_of(RECORD_COUNT), 1);
 	interpreter_add_arena(interpreter, NUMBER, ARENA);
 }

@@ -223,7 +223,7 @@ TEST(program_without_python_is_not_searched)
 	assert_int_equal(heaps_arena_count(analysis_heaps(interpreter.analysis)), 0);
 }
 
-/* That it is free-threaded is said, once, and nothing else. */
+/* Assert that a free-threaded interpreter is reported once, and nothing else. */
 static void assert_free_threaded(const struct interpreter *interpreter, bool expected)
 {
 	const struct findings *findings = analysis_findings(interpreter->analysis);
@@ -258,7 +258,7 @@ TEST(free_threaded_interpreter_is_known_by_its_table_of_offsets)
 	}
 }
 
-/* Where others have memory, no arena is. */
+/* Memory of other heaps has no arena. */
 TEST(arena_that_another_heap_has_is_left_out)
 {
 	for (int overlaps = 0; overlaps <= 1; overlaps++) {

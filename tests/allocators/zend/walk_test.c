@@ -16,7 +16,7 @@ static const uint64_t CHUNK = 0x7e0000000000, BYTES = ZEND_CHUNK, SECOND = CHUNK
 /* The bin of blocks of 48 bytes, and that of 320, in runs of five pages. */
 enum { SMALL = 5, MIDDLE = 16, NODES = 2, RUN = 1, MIDDLE_RUN = 2, LARGE = 7, NODE_RUN = 9 };
 
-/* Where the words of a heap are: in 7.4, and in 8.4. */
+/* Offsets of a heap's words: in 7.4, and in 8.4. */
 struct shape {
 	uint64_t lists, main, map;
 };
@@ -277,7 +277,7 @@ TEST(heap_that_makes_no_sense_is_said)
 	}
 }
 
-/* Where others have memory, no chunk is: that one is left out, and the rest is there. */
+/* A chunk in memory of other heaps is left out; the rest is found. */
 TEST(chunk_that_another_heap_has_is_left_out)
 {
 	for (int overlaps = 0; overlaps <= 1; overlaps++) {

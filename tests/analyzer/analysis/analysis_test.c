@@ -119,7 +119,7 @@ static bool analyse(const char *path, long allocations)
 	return left < 0;
 }
 
-/* Where it matters, it is an error; where it does not, the result is right. */
+/* A lack of memory is an error, or the result is right without it. */
 TEST(lack_of_memory_at_any_time_is_told)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -131,7 +131,7 @@ TEST(lack_of_memory_at_any_time_is_told)
 	assert_true(allocations > 20);
 }
 
-/* What is read then, and let go of, does not change an answer. */
+/* Dropping pages after they were read does not change an answer. */
 TEST(dump_larger_than_memory_has_the_same_answers)
 {
 	_cleanup_(process_deinit) struct process process;

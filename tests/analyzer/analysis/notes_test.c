@@ -1,4 +1,4 @@
-/* What a note asks for is there before it is said, whatever a command needs. */
+/* The stages that a note needs are built before it, whatever a command needs. */
 #include "analyzer/analysis/notes.h"
 
 #include "tests/assertions.h"

@@ -50,7 +50,7 @@ TEST(loop_without_chunks_does_nothing)
 	assert_int_equal(loop.chunks, 0);
 }
 
-/* Of many errors one is returned; the others must not leak. */
+/* One of many errors is returned; the others must not leak. */
 TEST(error_ends_the_loop)
 {
 	struct loop loop = { .bad_from = 10 };

@@ -77,7 +77,7 @@ TEST(nothing_is_given_when_nobody_waits)
 	assert_int_equal(work_pool_take(pool, &item), 0);
 }
 
-/* Those who wait do not wait for ever. */
+/* Waiting threads do not wait forever. */
 TEST(error_of_one_thread_ends_all)
 {
 	_cleanup_(work_pool_destroy) struct work_pool *pool = NULL;

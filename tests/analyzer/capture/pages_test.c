@@ -24,7 +24,7 @@ static struct error *add_run(void *data, uint64_t start, uint64_t end)
 	return NULL;
 }
 
-/* Of so many pages, the 3rd, 4th, 60th and last were written to. */
+/* Map pages, of which the 3rd, 4th, 60th and last were written to. */
 static char *map_pages(void)
 {
 	char *place = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,

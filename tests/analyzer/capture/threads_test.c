@@ -62,7 +62,7 @@ static void child_start(struct child *child)
 		usleep(1000);
 }
 
-/* What its call gave, an errno or 0. */
+/* The result of the child's call, an errno or 0. */
 static int child_end(struct child *child)
 {
 	int result = -1;

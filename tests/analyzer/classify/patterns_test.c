@@ -76,7 +76,7 @@ static struct patterns *create_patterns(struct world *world)
 	return patterns;
 }
 
-/* Of each allocation alone: only what refers to it is read. */
+/* Classify each allocation alone: only its referrers are read. */
 static void classify_each(struct classified *classified)
 {
 	struct world *world = &classified->world;
@@ -565,7 +565,7 @@ TEST(each_name_is_found)
 	assert_int_equal(pattern_find("Nothing"), NO_PATTERN);
 }
 
-/* Whether the word at offset of source is the one by which target is held. */
+/* True if source holds target by the word at that offset. */
 static bool favors(struct classified *classified, allocation_id source, uint64_t offset,
 		   allocation_id target)
 {

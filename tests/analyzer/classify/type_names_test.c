@@ -15,7 +15,7 @@ static void assert_short(const char *name, const char *expected)
 	_cleanup_(free) char *twice = once ? short_name(once) : NULL;
 
 	assert_string_equal(once, expected);
-	/* What is short stays as it is. */
+	/* Short names stay as they are. */
 	assert_string_equal(twice, expected);
 }
 

@@ -68,7 +68,7 @@ struct label label_of(const struct analysis *analysis, const struct patterns *pa
 	};
 }
 
-/* What is in world.nodes and world.graph, all of it leaked. */
+/* Build world.nodes and world.graph, all of it leaked. */
 static void build(void)
 {
 	struct block_sink *sink;
@@ -123,7 +123,7 @@ static struct shape shape_of_edges(const struct edge *edges, size_t edge_count)
 	return shape;
 }
 
-/* Of nodes such as "A24 ?40", and the references among them as drawn. */
+/* The shape of nodes such as "A24 ?40", with the references drawn among them. */
 static struct shape shape_of(const char *nodes, const char *text)
 {
 	struct drawing drawing = draw(text);

@@ -27,7 +27,7 @@ static struct leak_kind order(void)
 	};
 }
 
-/* Whether that one rule names the leak. */
+/* True if that single rule names the leak. */
 static bool names(const char *rule, const struct leak_kind *leak)
 {
 	_cleanup_(suppressions_deinit) struct suppressions rules;

@@ -90,7 +90,7 @@ TEST(memory_of_the_programs_own_is_not_looked_at)
 
 	populate(&world);
 	core_set(&world.core, OWN, at(OBJECT));
-	/* What the loader protected is known to be constant. */
+	/* Memory that the loader protected is known to be constant. */
 	core_set(&world.core, CONSTANTS, at(OBJECT + 1));
 	core_set(&world.core, STACK, at(OBJECT + 2));
 	assert_kept(&world, 0);

@@ -59,7 +59,10 @@ static void assert_none_is_excluded(const struct disguises_input *input, uint64_
 	assert_true(is_excluded);
 }
 
-/* What is found from the anchored ones, both as bits by id; integer: NULL, or what to look for. */
+/*
+ * Assert what is found from the anchored ones, both as bits by id; integer: NULL, or the value to
+ * find.
+ */
 static void assert_found_as(struct world *world, unsigned int disguises,
 			    const struct integer_encoding *integer, uint64_t anchored,
 			    uint64_t found, uint64_t reached)

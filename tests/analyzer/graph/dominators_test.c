@@ -89,7 +89,7 @@ static bool dominates(const struct dominators *tree, allocation_id holder, alloc
 	return above <= below && below < dominators_end(tree, above);
 }
 
-/* What each retains, in the order of their letters. */
+/* Assert the retained size of each, in the order of their letters. */
 static void assert_retained(const struct dominators *tree, size_t count, const uint64_t *expected)
 {
 	for (size_t i = 0; i < count; i++)
@@ -308,7 +308,7 @@ static void reach(const struct world *world, allocation_id from, allocation_id g
 		reach(world, edges.targets[i], gone, reached);
 }
 
-/* Whether it refers to nothing, and one only refers to it, maybe more than once. */
+/* True if it has no targets and only one referrer, perhaps by several words. */
 static bool is_leaf(const struct world *world, allocation_id id)
 {
 	struct edges sources = graph_outgoing(&world->incoming, id);
@@ -319,7 +319,7 @@ static bool is_leaf(const struct world *world, allocation_id id)
 	return sources.count && graph_outgoing(&world->graph, id).count == 0;
 }
 
-/* What no entry leads to becomes one, by address, but no leaf of another. */
+/* Make vertices that no entry reaches entries, by address, except for leaves of others. */
 static void complete_entries(struct world *world)
 {
 	bool reached[MOST] = { false };

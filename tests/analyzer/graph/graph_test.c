@@ -307,7 +307,7 @@ static void assert_marked(struct world *world, allocation_id (*targets)[WORDS])
 		assert_int_equal(bitmap_get(&marked, id), reached[id]);
 }
 
-/* Whether row has id, and each of its ids once, upwards. */
+/* True if row has id, and each of its ids once, in ascending order. */
 static bool row_has(struct edges row, allocation_id id)
 {
 	bool found = false;
@@ -490,7 +490,7 @@ TEST(rows_of_large_allocations_do_not_depend_on_threads)
 	world_add_block(&world, (struct block){ start + LARGE_BYTES, 64, BLOCK_USED });
 	for (uint64_t i = 0; i < LARGE_BYTES; i += STEP)
 		core_set(&world.core, start + i, at(i / STEP % 50));
-	/* The same at both sides of a seam, and one to itself between them. */
+	/* The same target on both sides of a seam, and a reference to itself between them. */
 	core_set(&world.core, start + SEAM - 8, at(70));
 	core_set(&world.core, start + SEAM, at(70));
 	core_set(&world.core, start + 2 * SEAM - 8, start);
@@ -535,7 +535,7 @@ TEST(only_references_take_no_memory_of_their_own)
 	}
 }
 
-/* What a word can tell of a row, and one more. */
+/* The longest row that a word can encode, and one more. */
 TEST(rows_may_be_of_any_length_beside_single_references)
 {
 	for (size_t words = 2046; words <= 2049; words++) {

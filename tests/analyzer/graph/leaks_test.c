@@ -172,7 +172,7 @@ static void interrupt_at_second_step(struct progress *progress)
 		atomic_store(&progress->interrupted, true);
 }
 
-/* What a search has open takes memory: most of a chain, at its end. */
+/* The search's open vertices take memory: most for a chain, at its end. */
 TEST(interrupt_ends_the_search_within_a_chain)
 {
 	enum { LENGTH = 1 << 20 };
@@ -220,7 +220,7 @@ static size_t make_edges(struct edge *edges, const bool *leaked)
 	return count;
 }
 
-/* Whether id is the lowest member of a component that no other refers to. */
+/* True if id is the lowest member of a component without referrers outside. */
 static bool is_root(allocation_id id, uint32_t *ret_members)
 {
 	*ret_members = 0;

@@ -8,7 +8,7 @@
 /* How many arrays are mapped before one fails; negative: all are. */
 static long countdown = -1;
 
-/* What analyzer/base/memory.c maps comes through here. */
+/* Intercepts the mappings of analyzer/base/memory.c. */
 void *mmap(void *address, size_t size, int rights, int flags, int fd, off_t offset)
 {
 	static __typeof__(&mmap) next;
@@ -24,7 +24,7 @@ void *mmap(void *address, size_t size, int rights, int flags, int fd, off_t offs
 
 static const uint64_t HEAP = 0x100000, STRIDE = 64, SIZE = 56;
 
-/* What allocates a block: 'm' malloc(), and a collector in its ways. */
+/* The traits of a block by its maker: 'm' is malloc(), others are a collector's. */
 static unsigned int traits_of(char maker)
 {
 	switch (maker) {
@@ -66,7 +66,7 @@ static void judgement_deinit(struct judgement *judgement)
 }
 DEFINE_DEINIT(judgement_deinit, struct judgement)
 
-/* Those blocks, and what they lead to, are anchored. */
+/* Judge with those blocks, and everything reachable from them, anchored. */
 static void judge(struct world *world, uint64_t roots, struct judgement *ret)
 {
 	_cleanup_(bitmap_deinit) struct bitmap from = { 0 };
@@ -138,7 +138,7 @@ TEST(without_a_collector_all_that_is_lost_is_leaked)
 	assert_null(judgement.liveness.held.words);
 }
 
-/* What looks like a reference of d is none. */
+/* A word of d that looks like a reference is none. */
 TEST(lost_objects_of_a_collector_are_garbage)
 {
 	assert_states("cccp", "root>a>b c>d>a", "aagg");

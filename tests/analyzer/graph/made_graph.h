@@ -37,7 +37,7 @@ void graph_fetch_row(const struct graph *graph, allocation_id id)
 {
 }
 
-/* Of count allocations; is_incoming: who is referred to by whom. */
+/* Make a graph of count allocations; is_incoming: with reversed edges. */
 static inline void graph_init(struct graph *graph, size_t count, const struct edge *edges,
 			      size_t edge_count, bool is_incoming)
 {

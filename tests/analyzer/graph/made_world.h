@@ -13,12 +13,12 @@ struct world {
 	struct progress progress;
 	struct graph graph, incoming;
 	struct allocation_index *index;
-	struct bitmap roots;   /* those that roots refer to */
+	struct bitmap roots;   /* targets of roots */
 	struct bitmap members; /* all, at first */
 	struct bitmap leaked;  /* none, at first */
 };
 
-/* Of the allocations, those in is_free are free; NULL: none is. */
+/* Make a world of allocations, of which those in is_free are free; NULL: none is. */
 static inline void world_make(struct world *world, size_t count, const bool *is_free,
 			      const struct edge *edges, size_t edge_count)
 {

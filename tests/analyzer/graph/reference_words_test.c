@@ -115,7 +115,7 @@ static allocation_id find_in_model(uint64_t address)
 	return NO_ALLOCATION;
 }
 
-/* What an allocator might leave: links to headers, two of them in some. */
+/* Stale links to headers as an allocator might leave, two of them in some. */
 static unsigned int find_stale_links(const void *data, const struct allocation_index *index,
 				     uint64_t start, const uint64_t words[4])
 {
@@ -198,7 +198,7 @@ TEST(rows_agree_with_a_look_at_each_word)
 	}
 }
 
-/* What both collect from the stretch is the same; nothing is left of it. */
+/* Assert that both collect the same words from the stretch, and leave none. */
 static void assert_same_words(struct reference_words *words, struct reference_words *others,
 			      const struct stretch *stretch)
 {

@@ -75,7 +75,7 @@ TEST(what_the_kernel_holds_is_a_root)
 		   {
 			   { at(0), HELD_EPOLL, 5, 7 },
 			   { at(3) + 1, HELD_TIMER, 0, 0 },
-			   /* What no heapcore writes. */
+			   /* Values that heapcore never writes. */
 			   { at(1), HELD_KINDS, 0, 0 },
 			   { at(1), HELD_UNTOLD, 0, 0 },
 			   { at(1), UINT32_MAX, 0, 0 },
@@ -133,7 +133,7 @@ TEST(what_the_loader_keeps_of_its_cache_is_no_reference)
 	core_note_files(&world.core);
 	world_add_blocks(&world, 4, MAPPED, 4 * PAGE, 4 * PAGE - 16);
 	core_set(&world.core, LOADER + PAGE, MAPPED - 16 + 2 * PAGE);
-	/* What it does refer to, and what others do. */
+	/* The loader's actual references, and others'. */
 	core_set(&world.core, LOADER + PAGE + 8, MAPPED + 4 * PAGE);
 	core_set(&world.core, DATA, MAPPED + 8 * PAGE - 16 + 2 * PAGE);
 	find_roots(&world);
@@ -236,7 +236,7 @@ TEST(registers_of_a_thread_that_ends_are_no_roots)
 	assert_targets(&world, 0, 1 << 2, 0);
 }
 
-/* Where xmm registers stand in the state, and the upper parts of others. */
+/* Offsets of xmm registers in the state, and of the upper parts of others. */
 enum { XMM = 160, YMM = 576, ZMM_INTEL = 1152, ZMM_AMD = 896 };
 
 /* Put value at that byte of vector register number, whose parts are torn. */

@@ -4,7 +4,7 @@
 
 enum { MOST_PAGES = 8, MOST_IDS = 8 };
 
-/* What was visited. */
+/* The pages visited. */
 struct visits {
 	struct heap_page pages[MOST_PAGES];
 	allocation_id pinners[MOST_PAGES][MOST_IDS];

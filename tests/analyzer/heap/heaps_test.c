@@ -1,6 +1,4 @@
-/*
- * What is said of heaps that nobody here understands.
- */
+/* Findings about unsupported heaps. */
 #include "analyzer/heap/heaps.h"
 
 #include "tests/analyzer/image/core_builder.h"
@@ -40,7 +38,7 @@ static void find_heaps_of(const char *path, const char *text, struct findings *f
 	assert_int_equal(allocation_count(heaps_index(heaps)), 0);
 }
 
-/* The same of a library without text. */
+/* The same for a library without text. */
 static void find_heaps(const char *path, struct findings *findings)
 {
 	find_heaps_of(path, "", findings);

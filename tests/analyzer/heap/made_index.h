@@ -14,7 +14,7 @@ static inline uint64_t size_of(uint64_t id)
 	return 8 + id % 100;
 }
 
-/* Of count blocks. Those in is_free are free; NULL: none is. */
+/* Make an index of count blocks. Those in is_free are free; NULL: none is. */
 static inline struct allocation_index *index_make(struct memory_account *account, size_t count,
 						  const bool *is_free)
 {

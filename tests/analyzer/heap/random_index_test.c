@@ -166,7 +166,7 @@ static void assert_allocations(const struct allocation_index *index)
 	}
 }
 
-/* Whether an allocation starts in the unit behind that of the address. */
+/* True if an allocation starts in the unit behind that of the address. */
 static bool is_header(const struct allocation_index *index, uint64_t address)
 {
 	uint64_t unit = UINT64_C(1) << heap_region_find(index, address)->shift;

@@ -163,7 +163,7 @@ static inline void core_add_thread(struct core *core, uint32_t id,
 	core_add_note(core, "CORE", NT_PRSTATUS, &status, sizeof(status));
 }
 
-/* Of the thread added last. */
+/* Add the vector state of the thread added last. */
 static inline void core_add_vectors(struct core *core, const void *state, size_t size)
 {
 	core_add_note(core, "LINUX", NT_X86_XSTATE, state, size);
@@ -233,7 +233,7 @@ static inline void core_note_files(struct core *core)
 	core_add_note(core, "CORE", NT_FILE, bytes, size);
 }
 
-/* Where it is inlined, GCC 14 takes a header for its first member. */
+/* Not inlined, because GCC 14 then takes a header for its first member. */
 __attribute__((noinline, unused)) static void core_write_at(const struct core *core,
 							    const void *bytes, size_t size,
 							    uint64_t offset)

@@ -94,7 +94,7 @@ TEST(read_goes_on_in_the_next_region)
 	assert_int_equal(image->regions[1].rights, RIGHT_READ);
 }
 
-/* Of what is let go of, a page remains that is shared with other memory. */
+/* A page shared with other memory remains after a release. */
 TEST(what_was_let_go_of_can_be_read_again)
 {
 	_cleanup_(findings_deinit) struct findings findings = { 0 };

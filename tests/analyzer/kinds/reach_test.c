@@ -89,7 +89,7 @@ static void make_random(struct world *world, uint32_t *groups)
 	}
 }
 
-/* What the group reaches by marking from its members. */
+/* The bytes that the group reaches by marking from its members. */
 static uint64_t marked(struct world *world, const uint32_t *groups, uint32_t group)
 {
 	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
@@ -104,7 +104,7 @@ static uint64_t marked(struct world *world, const uint32_t *groups, uint32_t gro
 	return bytes;
 }
 
-/* Of count groups, the others are left out. */
+/* Check count groups, without the others. */
 static void check_random(size_t count)
 {
 	_cleanup_(world_deinit) struct world world;

@@ -1,7 +1,7 @@
 /*
- * What x86-64 is said to be, against the headers of this machine; and a toy processor, which shows
- * that the contract has all it takes: its registers stand in another order and elsewhere in the
- * note, its thread pointer is in a note of its own, and struct pthread lies below that.
+ * x86_64's table against the headers of this machine; and a toy processor, to show that the
+ * contract is sufficient: its registers are in another order and elsewhere in the note, its thread
+ * pointer is in a note of its own, and struct pthread lies below that.
  *
  *	BLOCK               stack pointer      struct pthread   thread pointer
  *	| dead | red zone | frames           | ...            | dtv, 0, variables

@@ -49,7 +49,7 @@ static void process_init(struct process *process)
 	core_add(core, DATA, DATA_SIZE, RIGHTS_RW);
 	core_add_file(core, LIBRARY, DATA, 0, "/lib/libc.so.6");
 	core_add_file(core, DATA, DATA + PAGE, PAGE, "/lib/libc.so.6");
-	/* Where its thread returns to. */
+	/* The return address of its thread. */
 	memset(core_add(core, MAIN, MAIN_SIZE, RIGHTS_RW), 0x11, MAIN_SIZE);
 	core_add_auxiliary(core, AT_RANDOM, MAIN + MAIN_SIZE - 0x100);
 	/* No list yet. */
@@ -273,7 +273,7 @@ TEST(memory_without_a_descriptor_is_no_stack)
 	assert_null(program_find_stack(process.program, BLOCK + 0x10000));
 }
 
-/* Of threads that run and of those that ended: no allocator may take it for its own. */
+/* Control blocks of running and ended threads, which no allocator may take as its own. */
 TEST(control_blocks_of_threads_are_their_memory)
 {
 	static const uint64_t ended = BLOCK + 2 * SIZE, distance = DESCRIPTOR - BLOCK;
@@ -443,7 +443,7 @@ TEST(stack_without_a_thread_control_block_was_not_read)
 		       "the stack of thread 11 is all zeros in the core");
 }
 
-/* What the damage hides stays ordinary memory, all of it a root. */
+/* Memory that the damage hides stays ordinary memory, all of it a root. */
 TEST(broken_list_of_stacks_ends_where_it_is_broken)
 {
 	const uint64_t second = BLOCK + 0x100000;
@@ -465,7 +465,7 @@ TEST(broken_list_of_stacks_ends_where_it_is_broken)
 TEST(hostile_list_of_stacks_is_not_walked_from_each)
 {
 	enum { COUNT = 4000, STRIDE = 768 };
-	/* Of the processor, however busy the machine is. */
+	/* In processor time, which does not depend on other load. */
 	static const struct itimerval limit = { .it_value.tv_sec = 5 }, none;
 	const uint64_t data = DATA + DATA_SIZE;
 	_cleanup_(process_deinit) struct process process;
@@ -549,7 +549,7 @@ TEST(module_ends_where_its_headers_say_it_does)
 	assert_null(program_find_module(process.program, again));
 }
 
-/* Whether the library has its constants if a page of such rights is absent. */
+/* True if the library has its constants if a page with these rights is absent. */
 static bool has_constants_without(unsigned int rights)
 {
 	const Elf64_Phdr segment = {

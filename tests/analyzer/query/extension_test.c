@@ -308,7 +308,7 @@ static int compare_letters(const void *a, const void *b)
 	return *(const char *)a - *(const char *)b;
 }
 
-/* The same members come of it in any order. */
+/* Assert that any order of the rules gives the same members. */
 static void assert_members(struct analysis *analysis, const char *base, const char *rules,
 			   const char *expected)
 {
@@ -321,7 +321,7 @@ static void assert_members(struct analysis *analysis, const char *base, const ch
 	assert_string_equal(told, sorted);
 }
 
-/* What the base is extended to, with and without comments. */
+/* Assert the extension of the base, with and without comments. */
 static void assert_extended(struct analysis *analysis, const char *base, const char *rules,
 			    const char *expected)
 {

@@ -94,7 +94,7 @@ TEST(text_with_a_stale_type_behind_it_is_no_object)
 	START(interpreter);
 	uint64_t first = add_objects(&interpreter);
 
-	/* What was an object before: the text ends before its count, and before its type. */
+	/* A former object: the text ends before its count, and before its type. */
 	memcpy(core_at(&interpreter.core, first + BLOCK, 18), "The mother class.", 18);
 	open_objects(&interpreter);
 	assert_string_equal(class_at(&interpreter, first), "app.Session");

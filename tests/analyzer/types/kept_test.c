@@ -1,6 +1,6 @@
 /*
- * What code of this test program says, as it is read and as it was kept; and what was kept, but is
- * false, with checksums that fit.
+ * Evidence from this test program's code, as read and as cached; and false entries, with checksums
+ * that fit.
  */
 #include "analyzer/types/kept.h"
 
@@ -89,7 +89,7 @@ static void opened_deinit(struct opened *opened)
 }
 DEFINE_DEINIT(opened_deinit, struct opened)
 
-/* What sites say of all allocations. */
+/* The results of sites for all allocations. */
 struct said {
 	size_t sites, named, types;
 	size_t letters; /* of all names */
@@ -240,7 +240,7 @@ static void free_copies(struct copies *copies)
 		free(copies->arrays[i].bytes);
 }
 
-/* Whether the changed entry is taken, which does no harm. */
+/* True if the changed entry is accepted, which does no harm. */
 static bool loads_sites(struct opened *opened, const struct kept_entry *entry)
 {
 	struct sites *sites = calloc(1, sizeof(*sites));

@@ -35,7 +35,7 @@ static inline void own_program_map(struct core *core)
 	dl_iterate_phdr(own_program_map_headers, core);
 }
 
-/* What a variable holds now; it begins a page, and is in no other. */
+/* Add a variable's present value; it begins a page, and is in no other. */
 static inline void own_program_add(struct core *core, const void *variable, size_t size)
 {
 	assert_true((uintptr_t)variable % 4096 == 0 && size <= 4096);

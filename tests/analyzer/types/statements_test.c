@@ -115,7 +115,7 @@ TEST(types_follow_from_what_is_stated)
 	assert_false(step.is_in_register);
 	state(&stated, 3, false, 0, 0);
 	assert_types(&stated, "stts");
-	/* What is stated by itself no longer follows from another. */
+	/* An allocation stated on its own no longer follows from another. */
 	state(&stated, 1, false, 0, 0);
 	state(&stated, 0, true, 0, 0);
 	assert_types(&stated, "-sts");

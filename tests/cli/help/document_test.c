@@ -10,7 +10,7 @@ static const char TEXT[] = "A word, 'count used -', and threads' *stars*.\n"
 			   "    ends\n"
 			   ".Last 'line'.";
 
-/* What the form makes of TEXT, of an entry and of examples. */
+/* The output of the form for TEXT, an entry and examples. */
 static char *write_all(const struct document_form *form)
 {
 	struct document document = { .form = form };

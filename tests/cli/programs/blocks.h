@@ -1,6 +1,6 @@
 /*
- * What programs share whose allocations are known by their sizes. Nothing of libc that would
- * allocate is used.
+ * Shared by programs whose allocations are known by their sizes. They use nothing of libc that
+ * would allocate.
  */
 #ifndef TESTS_CLI_PROGRAMS_BLOCKS_H
 #define TESTS_CLI_PROGRAMS_BLOCKS_H

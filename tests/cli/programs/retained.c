@@ -13,7 +13,7 @@
 
 #include "tests/cli/programs/blocks.h"
 
-/* What first words that are signatures point to. */
+/* The targets of first words that are signatures. */
 static const char *const cache_kind[] = { "cache" };
 static const char *const entry_kind[] = { "entry" };
 static const char *const node_kind[] = { "node" };

@@ -33,7 +33,7 @@ enum { DEPTH = 64, CHAINS = 1 << 16, SECONDS = 60 };
 static const char *folder;
 static bool lasts, is_child, is_busy = true;
 static unsigned int number;
-static uint64_t chains[CHAINS]; /* those seen, by their hashes */
+static uint64_t chains[CHAINS]; /* chains seen, by their hashes */
 
 /* The function of that name which these here stand in front of. */
 #define NEXT(name)                                                  \
@@ -104,7 +104,7 @@ static void wait_for(pid_t child)
 	close(fd);
 }
 
-/* Whether it is the first one by this chain of calls. */
+/* True if this is the first one with this chain of calls. */
 static bool is_new(void)
 {
 	void *frames[DEPTH];

@@ -12,7 +12,7 @@
 
 enum { ENTRIES = 63 };
 
-/* What first words that are signatures point to. */
+/* The targets of first words that are signatures. */
 static const char *const cache_kind[] = { "cache" };
 static const char *const request_kind[] = { "request" };
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* What a first word that is a signature points to. */
+/* The target of a first word that is a signature. */
 static const char *const signatures[] = { "session", "request" };
 
 static void **volatile static_block;

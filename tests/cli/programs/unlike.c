@@ -14,7 +14,9 @@ enum { WORDS = 9, NAMED = 40, NUMBERED = 30, BUFFERS = 20, BUFFER = 15 };
 static void *volatile last;
 static void *held;
 
-/* Of the words, the bits say which are addresses; the others are numbers but the last, which is 0.
+/*
+ * Leak a block: bits say which of its words are addresses; the others are numbers, and the last is
+ * 0.
  */
 static void lose(size_t count, unsigned int addresses)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What a command was given, as text: "word key=value flag end". */
+/* The arguments of a command, as text: "word key=value flag end". */
 struct taken {
 	char text[256];
 };

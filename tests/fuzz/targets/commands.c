@@ -16,7 +16,9 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 	return 0;
 }
 
-/* What writes files, runs programs or waits for input is not for a fuzzer. */
+/*
+ * False for commands that write files, run programs or wait for input, which are not for a fuzzer.
+ */
 static bool is_harmless(const struct line *line)
 {
 	static const char *const harmful[] = { "source", "redirect", "history", "diff" };

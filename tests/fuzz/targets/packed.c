@@ -16,7 +16,7 @@ enum {
 	PACKERS = 5,
 	GZIP_WINDOW = 15 + 16,
 	DEFLATE_MEMORY = 8,
-	ZEROS = 4 << 20,    /* what is in a core beyond its end, in bytes */
+	ZEROS = 4 << 20,    /* zero bytes behind a core's end */
 	ROOM_LEFT = 1 << 16 /* a packer may need that much more */
 };
 

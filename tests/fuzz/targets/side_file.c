@@ -105,7 +105,7 @@ static void make_hashes_fit(uint8_t *bytes, uint64_t size)
 	memcpy(bytes + HASH_AT, &hash, sizeof(hash));
 }
 
-/* What is checked before anything else is as it was, or as it has to be. */
+/* Restore or repair the fields that are checked before anything else. */
 static void forge(const struct edited_file *file)
 {
 	_cleanup_(free) uint8_t *bytes = NULL;

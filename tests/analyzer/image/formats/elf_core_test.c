@@ -420,7 +420,7 @@ TEST(what_was_cut_is_zeros_and_of_one_mapping)
 	assert_int_equal(image_next_hole(image, middle + 0x1000), middle + 0x1000);
 	assert_int_equal(image_find(image, cut.start)->segment,
 			 image_find(image, cut.end - 8)->segment);
-	/* Of another mapping: nobody knows. */
+	/* Nothing is known of another mapping. */
 	assert_false(image_read_u64(image, cut.end + 0x1000, &value));
 	assert_null(find_finding(&findings, "there are not enough addresses"));
 }
@@ -480,7 +480,7 @@ TEST(note_that_ends_nowhere_is_reported)
 	assert_true(findings_incomplete(&findings));
 }
 
-/* Of the segments, the last says that memory has tags. */
+/* The last segment says that memory has tags. */
 TEST(tags_of_memory_are_no_part_of_pointers_to_it)
 {
 	static const uint64_t START = 0xfffff7000000, TAG = UINT64_C(3) << 56;

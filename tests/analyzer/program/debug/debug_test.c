@@ -164,7 +164,7 @@ static void write_at_odd_offsets(int to)
 	assert_true(pwrite(to, &header, sizeof(header), 0) > 0);
 }
 
-/* What the sanitizers look at: libelf hands out what lies in the file. */
+/* For the sanitizers: libelf returns pointers into the file. */
 TEST(sections_may_stand_at_any_offset)
 {
 	_cleanup_(process_deinit) struct process process;
@@ -228,7 +228,7 @@ TEST(field_is_named_by_its_path)
 		    "shelf_of_the_test.boxes[1][2].content");
 	assert_name(name_at(&process, &shelf->boxes[0][1].name[3]),
 		    "shelf_of_the_test.boxes[0][1].name[3]");
-	/* What is between members belongs to none. */
+	/* Bytes between members belong to none. */
 	assert_name(name_at(&process, &shelf->boxes[0][0].name[0] + 5),
 		    "shelf_of_the_test.boxes[0][0]+0x5");
 }

@@ -72,7 +72,7 @@ static inline void report_outcome(struct report *report, const char *outcome)
 	report_single(report, &table, outcome);
 }
 
-/* What the report is by now, closed; to be freed. */
+/* Close the report and return its text so far; to be freed. */
 static inline char *reported_end(struct reported *reported)
 {
 	assert_no_error(report_close(&reported->report));

@@ -183,7 +183,7 @@ TEST(objects_that_only_resemble_fibers_are_none)
 
 	populate(&world, COLLECTED);
 	add_fiber(&world, 0, 0x200);
-	/* Where it would go on is no code. */
+	/* Its return address is no code. */
 	core_set(&world.core, stack(0) + LENGTH - 0x200 + 7 * 8, stack(0));
 	add_fiber(&world, 1, 0x200);
 	put(&world, 1, 1, stack(1) + 2 * LENGTH); /* not on its stack */

@@ -5,7 +5,7 @@
 static const uint64_t CODE = 0x400000, STACK = 0x7f1000000000, LIVE = STACK + 0x800,
 		      SIGNATURE = UINT64_C(0x7f) << 48;
 
-/* What coroutine_transfer() saves: numbers of words. */
+/* The words that coroutine_transfer() saves: numbers of words. */
 struct saved {
 	uint16_t machine;
 	uint64_t words, return_address, register_word;
