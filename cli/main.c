@@ -151,7 +151,7 @@ static void run_commands(struct session *session, const struct options *options)
 }
 
 /* `heapcore help` needs no core, unless there is one of that name. */
-static bool is_plea_for_help(const struct options *options)
+static bool asks_for_help(const struct options *options)
 {
 	return options->core && strcmp(options->core, "help") == 0 &&
 	       access(options->core, F_OK) < 0;
@@ -278,7 +278,7 @@ static int look_into_core(int count, char **arguments)
 		if (error)
 			session_complain(&session, error);
 		status = session_status(&session);
-	} else if (is_plea_for_help(&options)) {
+	} else if (asks_for_help(&options)) {
 		execute_words(&session, options.words - 1, options.word_count + 1);
 		status = session_status(&session);
 	} else if (options.kept) {
