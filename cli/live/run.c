@@ -294,7 +294,7 @@ enum {
 enum { GRACE = 10 };
 
 /* A process that ended, and its core. */
-struct corpse {
+struct ended_process {
 	struct watch_message message;
 	char *path;
 	bool is_program; /* not a child of it */
@@ -306,15 +306,16 @@ struct run {
 	int socket;
 	double start;
 	int kills; /* signals sent because of the time */
-	struct corpse *corpses;
+	struct ended_process *ended_processes;
 	size_t count;
 	bool ended;
-	bool not_run;	     /* it could not be started, or not be traced */
-	int status;	     /* exit status of the program itself */
-	bool lost;	     /* a process could not be looked into */
-	off_t input;	     /* offset at which standard input began; -1: it cannot be read again */
-	char *preload;	     /* the recorder's file; owned; NULL: not unpacked */
-	struct corpse again; /* of the program's second run; its path is NULL if there was none */
+	bool not_run;  /* it could not be started, or not be traced */
+	int status;    /* exit status of the program itself */
+	bool lost;     /* a process could not be looked into */
+	off_t input;   /* offset at which standard input began; -1: it cannot be read again */
+	char *preload; /* the recorder's file; owned; NULL: not unpacked */
+	struct ended_process
+		again; /* of the program's second run; its path is NULL if there was none */
 };
 
 /* A signal handler gets no argument. */
@@ -364,7 +365,7 @@ static void take_signals_back(void)
 }
 
 /* From now on signals reach it. */
-static void meet_program(pid_t program)
+static void set_program(pid_t program)
 {
 	program_id = program;
 	if (early_signal)
@@ -378,21 +379,21 @@ static void tell(struct run *run, const char *text)
 
 static void take_core(struct run *run, const struct watch_message *message)
 {
-	struct corpse corpse = { .message = *message,
-				 .is_program = message->process == (pid_t)program_id };
+	struct ended_process ended = { .message = *message,
+				       .is_program = message->process == (pid_t)program_id };
 
 	if (run->options->core_path)
-		corpse.path = watch_core_path(run->options->core_path, message->process,
-					      corpse.is_program);
+		ended.path = watch_core_path(run->options->core_path, message->process,
+					     ended.is_program);
 	else
-		corpse.path = format_text("/proc/self/fd/%d", message->fd);
-	if (!corpse.path || !LIST_GROW(run->corpses, run->count)) {
+		ended.path = format_text("/proc/self/fd/%d", message->fd);
+	if (!ended.path || !LIST_GROW(run->ended_processes, run->count)) {
 		session_complain(&run->session, &error_no_memory);
 		run->lost = true;
-		free(corpse.path);
+		free(ended.path);
 		return;
 	}
-	run->corpses[run->count++] = corpse;
+	run->ended_processes[run->count++] = ended;
 }
 
 static int status_of_program(int status)
@@ -424,7 +425,7 @@ static void follow(struct run *run, const struct watch_message *message)
 
 	switch (message->kind) {
 	case WATCH_STARTED:
-		meet_program(message->process);
+		set_program(message->process);
 		return;
 	case WATCH_NOTE:
 		session_note(&run->session, "note: %s", message->text);
@@ -513,27 +514,27 @@ static void run_commands(struct session *session, const struct run_options *opti
 }
 
 /* The core of the program itself, or NULL. */
-static struct corpse *corpse_of_program(const struct run *run)
+static struct ended_process *find_ended_program(const struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
-		if (run->corpses[i].is_program)
-			return &run->corpses[i];
+		if (run->ended_processes[i].is_program)
+			return &run->ended_processes[i];
 	return NULL;
 }
 
-static void corpse_deinit(struct corpse *corpse)
+static void ended_process_deinit(struct ended_process *ended)
 {
-	close(corpse->message.fd);
-	free(corpse->path);
+	close(ended->message.fd);
+	free(ended->path);
 }
 
 static void run_deinit(struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++)
-		corpse_deinit(&run->corpses[i]);
-	free(run->corpses);
+		ended_process_deinit(&run->ended_processes[i]);
+	free(run->ended_processes);
 	if (run->again.path)
-		corpse_deinit(&run->again);
+		ended_process_deinit(&run->again);
 	if (run->preload)
 		unlink(run->preload);
 	free(run->preload);
@@ -556,7 +557,7 @@ static struct error *record(struct run *run, const char *sizes)
 		.sizes = sizes,
 		.again = true,
 	};
-	struct corpse *corpse;
+	struct ended_process *ended;
 	struct error *error;
 
 	options.core_path = NULL;
@@ -570,11 +571,11 @@ static struct error *record(struct run *run, const char *sizes)
 	take_signals_back();
 	if (error)
 		return error;
-	corpse = corpse_of_program(&again);
-	if (!corpse)
+	ended = find_ended_program(&again);
+	if (!ended)
 		return error_create(ERROR_NOT_SUPPORTED, "the end of its second run was not seen");
-	run->again = *corpse;
-	*corpse = again.corpses[--again.count];
+	run->again = *ended;
+	*ended = again.ended_processes[--again.count];
 	return NULL;
 }
 
@@ -582,7 +583,7 @@ static struct error *record(struct run *run, const char *sizes)
 static struct error *run_again(void *data, const char *sizes, char **ret)
 {
 	struct run *run = data;
-	struct corpse *corpse = corpse_of_program(run);
+	struct ended_process *ended = find_ended_program(run);
 
 	*ret = NULL;
 	if (run->options->stacks == STACKS_AUTO) {
@@ -598,9 +599,9 @@ static struct error *run_again(void *data, const char *sizes, char **ret)
 			run->options->program[0]);
 		TRY(preload_unpack(&run->preload));
 		TRY(record(run, sizes));
-		corpse = &run->again;
+		ended = &run->again;
 	}
-	*ret = strdup(corpse->path);
+	*ret = strdup(ended->path);
 	return *ret ? NULL : &error_no_memory;
 }
 
@@ -619,9 +620,9 @@ static off_t input_place(void)
 		       : -1;
 }
 
-static void introduce(struct session *session, const struct corpse *corpse)
+static void introduce(struct session *session, const struct ended_process *ended)
 {
-	const struct watch_message *message = &corpse->message;
+	const struct watch_message *message = &ended->message;
 
 	if (message->signal)
 		session_note(session,
@@ -636,19 +637,19 @@ static void introduce(struct session *session, const struct corpse *corpse)
  * written to the files of -o.
  */
 static struct error *open_reports(struct session *session, const struct run_options *options,
-				  const struct corpse *corpse)
+				  const struct ended_process *ended)
 {
 	if (!options->core_path || options->only_failed)
-		session->subject = corpse->is_program ? options->program[0] : corpse->message.name;
+		session->subject = ended->is_program ? options->program[0] : ended->message.name;
 	if (options->format)
 		TRY(report_format_find(options->format, &session->format));
-	if (!corpse->is_program)
+	if (!ended->is_program)
 		return NULL;
-	return report_files_open(session, &options->files, corpse->path);
+	return report_files_open(session, &options->files, ended->path);
 }
 
 /* Returns the exit status that the analysis gives. */
-static int analyse(struct run *run, const struct corpse *corpse)
+static int analyse(struct run *run, const struct ended_process *ended)
 {
 	const struct rerun rerun = { run_again, run, run->options->stacks == STACKS_AUTO };
 	const struct run_options *options = run->options;
@@ -661,18 +662,18 @@ static int analyse(struct run *run, const struct corpse *corpse)
 	session.no_content = options->no_content;
 	vanished_catch();
 	interrupt_catch(&session.progress.progress, true);
-	if (run->count > 1 || options->follow || corpse->message.signal)
-		introduce(&session, corpse);
-	snap_tell_gaps(&session, &corpse->message.sizes);
-	error = open_reports(&session, options, corpse);
+	if (run->count > 1 || options->follow || ended->message.signal)
+		introduce(&session, ended);
+	snap_tell_gaps(&session, &ended->message.sizes);
+	error = open_reports(&session, options, ended);
 	if (!error)
-		error = session_open(&session, corpse->path);
+		error = session_open(&session, ended->path);
 	if (error) {
 		session_complain(&session, error);
 		return session_status(&session);
 	}
 	session_show_findings(&session);
-	if (corpse->is_program && options->stacks != STACKS_NEVER)
+	if (ended->is_program && options->stacks != STACKS_NEVER)
 		analysis_set_rerun(session.analysis, &rerun);
 	run_commands(&session, options);
 	error = report_files_close(&session);
@@ -703,7 +704,7 @@ static int analyse_all(struct run *run)
 	int status = run->lost ? EXIT_NOT_ANALYSED : EXIT_FINE;
 
 	for (size_t i = 0; i < run->count; i++) {
-		status = graver(status, analyse(run, &run->corpses[i]));
+		status = graver(status, analyse(run, &run->ended_processes[i]));
 		if (status == EXIT_INTERRUPTED)
 			break;
 	}
@@ -741,7 +742,7 @@ static int conclude(struct run *run)
 {
 	int status;
 
-	if (run->ended && !corpse_of_program(run) && !run->lost) {
+	if (run->ended && !find_ended_program(run) && !run->lost) {
 		tell(run, "the end of the program was not seen: its memory could not be analysed");
 		run->lost = true;
 	}
@@ -755,7 +756,7 @@ static int conclude(struct run *run)
 static void settle_cores(struct run *run, int status)
 {
 	for (size_t i = 0; i < run->count && run->options->only_failed; i++) {
-		const char *path = run->corpses[i].path;
+		const char *path = run->ended_processes[i].path;
 
 		if (status == EXIT_FINE)
 			unlink(path);
