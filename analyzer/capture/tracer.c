@@ -440,7 +440,7 @@ static void choose_stops(const struct tracer *tracer, struct task *task)
  * A new program in the process. Of its threads there is one left, which has the number of the
  * process now.
  */
-static void meet_program(struct tracer *tracer, struct task *task)
+static void replace_program(struct tracer *tracer, struct task *task)
 {
 	pid_t id = task->id, former = (pid_t)event_message(id);
 	char link[64], path[4096];
@@ -471,7 +471,7 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 		return;
 	}
 	if (event == PTRACE_EVENT_EXEC)
-		meet_program(tracer, task);
+		replace_program(tracer, task);
 	else if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 		 event == PTRACE_EVENT_VFORK)
 		meet_child(tracer, id, event);
