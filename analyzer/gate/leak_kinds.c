@@ -70,7 +70,7 @@ static struct error *find_disguised(struct analysis *analysis, const struct shap
 
 /*
  * Find what holds a likely leak: an anchored allocation whose words that refer to a member of the
- * ring are stale.
+ * cycle are stale.
  */
 static struct error *find_holder(struct analysis *analysis, const struct shape *shape,
 				 struct leak_kind *kind)
@@ -89,7 +89,7 @@ static struct error *find_holder(struct analysis *analysis, const struct shape *
 		struct edges edges = graph_outgoing(analysis_incoming(analysis), shape->ids[i]);
 
 		for (size_t j = 0;
-		     shape->in_ring[i] && !part && j < edges.count && j < MOST_REFERRERS; j++) {
+		     shape->in_cycle[i] && !part && j < edges.count && j < MOST_REFERRERS; j++) {
 			holder = edges.targets[j];
 			if (bitmap_get(analysis_anchored(analysis), holder) &&
 			    patterns_of(patterns, holder) != NO_PATTERN)

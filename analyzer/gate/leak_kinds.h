@@ -3,7 +3,7 @@
  *
  * A leak root's fingerprint is made of what it is and of what hangs on it:
  *
- *	the kinds and sizes of the root; of a ring, those of its members
+ *	the kinds and sizes of the root; of a cycle, those of its members
  *	the kinds of what it leads to, each once, less those of the root
  *
  * How many there are of each does not count, nor do the sizes of buffers. Allocations of which

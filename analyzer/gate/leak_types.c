@@ -41,7 +41,7 @@ static struct error *add_type(struct analysis *analysis, allocation_id id, struc
 	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
 	const char *type;
 
-	/* A member of a ring may have another size than the one that names the ring. */
+	/* A member of a cycle may have another size than the one that names the cycle. */
 	if (size < kind->smallest_size || size > kind->size)
 		return NULL;
 	type = type_name(analysis, id);

@@ -110,14 +110,14 @@ static void add_list(struct search *search, size_t source, const allocation_id *
  * Trust its references only in a root, and only to the start of others. But in a cycle, words are
  * hardly stale, and links within its members may have closed it.
  */
-static void add_targets(struct search *search, size_t source, bool is_ring)
+static void add_targets(struct search *search, size_t source, bool is_cycle)
 {
 	struct shape_context *context = search->context;
 	allocation_id id = search->shape->ids[source];
 	allocation_id starts[MOST_START_WORDS];
 	struct edges edges;
 
-	if (is_ring || !(label_word(context, id) & IS_UNRECOGNIZED)) {
+	if (is_cycle || !(label_word(context, id) & IS_UNRECOGNIZED)) {
 		edges = graph_outgoing(analysis_graph(context->analysis), id);
 		add_list(search, source, edges.targets, edges.count);
 	} else if (source == 0) {
@@ -145,7 +145,7 @@ static void chunk_steps(const struct search *search, uint16_t *sources,
 /*
  * Find the members of the root's cycle: those that lead to it. Nothing outside of its cycle does.
  */
-static size_t find_ring(struct search *search)
+static size_t find_cycle(struct search *search)
 {
 	struct shape *shape = search->shape;
 	uint16_t sources[MOST_SHAPE_STEPS], stack[MOST_SHAPE_NODES];
@@ -157,9 +157,9 @@ static size_t find_ring(struct search *search)
 		uint16_t target = stack[--depth];
 
 		for (size_t i = starts[target]; i < starts[target + 1]; i++) {
-			if (shape->in_ring[sources[i]])
+			if (shape->in_cycle[sources[i]])
 				continue;
-			shape->in_ring[sources[i]] = true;
+			shape->in_cycle[sources[i]] = true;
 			stack[depth++] = sources[i];
 			found++;
 		}
@@ -172,12 +172,12 @@ static bool leads_on(const struct search *search, size_t number)
 {
 	const struct shape *shape = search->shape;
 
-	return shape->in_ring[number] ||
+	return shape->in_cycle[number] ||
 	       !(label_word(search->context, shape->ids[number]) & IS_UNRECOGNIZED);
 }
 
 /*
- * To find a ring, all references were followed. What was found by means of buffers that are not in
+ * To find a cycle, all references were followed. What was found by means of buffers that are not in
  * it does not count.
  */
 static void find_counted(struct search *search)
@@ -185,7 +185,7 @@ static void find_counted(struct search *search)
 	enum { MOST_PASSES = 4 };
 	bool found = true;
 
-	memcpy(search->counts, search->shape->in_ring, sizeof(search->counts));
+	memcpy(search->counts, search->shape->in_cycle, sizeof(search->counts));
 	for (size_t pass = 0; found && pass < MOST_PASSES; pass++) {
 		found = false;
 		for (size_t i = 0; i < search->step_count; i++) {
@@ -201,7 +201,7 @@ static void find_counted(struct search *search)
 }
 
 /*
- * The first of the ring: a class rather than a pattern, and that rather than what is not
+ * The first of the cycle: a class rather than a pattern, and that rather than what is not
  * recognized; the larger; and then either, but always the same.
  */
 static bool gives_name_before(struct shape_context *context, allocation_id one, allocation_id other)
@@ -238,14 +238,14 @@ static uint64_t add_set(uint64_t hash, const uint64_t *hashes, size_t count)
 	return hash_add(hash, count);
 }
 
-static size_t hash_ring(const struct search *search, uint64_t *ret)
+static size_t hash_cycle(const struct search *search, uint64_t *ret)
 {
 	struct shape *shape = search->shape;
 	size_t count = 0;
 
 	shape->name_giver = shape->ids[0];
 	for (size_t i = 0; i < shape->count; i++) {
-		if (!shape->in_ring[i])
+		if (!shape->in_cycle[i])
 			continue;
 		ret[count++] = sized_hash(search->context, shape->ids[i]);
 		if (gives_name_before(search->context, shape->ids[i], shape->name_giver))
@@ -258,7 +258,7 @@ static size_t hash_ring(const struct search *search, uint64_t *ret)
  * Hash the rest of the shape. Leave out nodes like members of the cycle, so that lists of one and
  * of many nodes are the same, and possible buffers, whose number depends on data.
  */
-static size_t hash_rest(const struct search *search, const uint64_t *ring, size_t ring_count,
+static size_t hash_rest(const struct search *search, const uint64_t *cycle, size_t cycle_count,
 			uint64_t *ret)
 {
 	const struct shape *shape = search->shape;
@@ -267,9 +267,9 @@ static size_t hash_rest(const struct search *search, const uint64_t *ring, size_
 	for (size_t i = 0; i < shape->count; i++) {
 		uint64_t hash = sized_hash(search->context, shape->ids[i]);
 
-		if (shape->in_ring[i] || !search->counts[i] ||
+		if (shape->in_cycle[i] || !search->counts[i] ||
 		    label_word(search->context, shape->ids[i]) & IS_UNRECOGNIZED ||
-		    bsearch(&hash, ring, ring_count, sizeof(*ring), compare_u64))
+		    bsearch(&hash, cycle, cycle_count, sizeof(*cycle), compare_u64))
 			continue;
 		ret[count++] = hash;
 	}
@@ -278,11 +278,11 @@ static size_t hash_rest(const struct search *search, const uint64_t *ring, size_
 
 static uint64_t find_fingerprint(const struct search *search)
 {
-	uint64_t ring[MOST_SHAPE_NODES], rest[MOST_SHAPE_NODES];
-	size_t ring_count = hash_ring(search, ring);
-	size_t rest_count = hash_rest(search, ring, ring_count, rest);
+	uint64_t cycle[MOST_SHAPE_NODES], rest[MOST_SHAPE_NODES];
+	size_t cycle_count = hash_cycle(search, cycle);
+	size_t rest_count = hash_rest(search, cycle, cycle_count, rest);
 
-	return add_set(add_set(0, ring, ring_count), rest, rest_count);
+	return add_set(add_set(0, cycle, cycle_count), rest, rest_count);
 }
 
 void shape_find(struct shape_context *context, const struct leak_root *root, struct shape *ret)
@@ -293,13 +293,13 @@ void shape_find(struct shape_context *context, const struct leak_root *root, str
 	*find_slot(&search, root->id) = 1;
 	for (size_t i = 0; i < ret->count; i++)
 		add_targets(&search, i, root->members > 1);
-	ret->in_ring[0] = true;
+	ret->in_cycle[0] = true;
 	/*
 	 * If the cycle is larger than the limit, count all as members: the point at which it was
 	 * entered is accidental.
 	 */
-	if (root->members > 1 && find_ring(&search) < root->members)
-		memset(ret->in_ring, true, ret->count);
+	if (root->members > 1 && find_cycle(&search) < root->members)
+		memset(ret->in_cycle, true, ret->count);
 	find_counted(&search);
 	ret->fingerprint = find_fingerprint(&search);
 }

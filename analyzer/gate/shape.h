@@ -27,10 +27,10 @@ DEFINE_DEINIT(shape_context_deinit, struct shape_context)
 /* The allocations near a root, breadth first, and which lead back to it. */
 struct shape {
 	allocation_id ids[MOST_SHAPE_NODES];
-	bool in_ring[MOST_SHAPE_NODES]; /* the root itself is */
+	bool in_cycle[MOST_SHAPE_NODES]; /* the root itself is */
 	size_t count;
 	/*
-	 * The member of the ring that the leak is named by: that is the same one wherever it lies,
+	 * The member of the cycle that the leak is named by: that is the same one wherever it lies,
 	 * unlike that of the lowest address.
 	 */
 	allocation_id name_giver;

@@ -178,10 +178,10 @@ TEST(stale_words_in_a_buffer_lead_nowhere)
 
 TEST(nor_do_they_on_a_ring)
 {
-	uint64_t ring = print_of("A24 B24", "a>b>a");
+	uint64_t cycle = print_of("A24 B24", "a>b>a");
 
-	assert_int_equal(print_of("A24 B24 ?1000 C24", "a>bc b>a c>d"), ring);
-	assert_int_not_equal(print_of("A24 B24 ?1000 C24", "a>bc b>ad"), ring);
+	assert_int_equal(print_of("A24 B24 ?1000 C24", "a>bc b>a c>d"), cycle);
+	assert_int_not_equal(print_of("A24 B24 ?1000 C24", "a>bc b>ad"), cycle);
 }
 
 TEST(a_root_leads_where_it_refers_to_a_start)
@@ -193,8 +193,8 @@ TEST(a_root_leads_where_it_refers_to_a_start)
 	assert_int_equal(print_of("?24 B24", "a>b"), alone);
 }
 
-/* Nodes that lead from one to the next, and the last to the first if it is a ring. */
-static struct shape row_shape(const char *const *nodes, size_t count, size_t first, bool is_ring)
+/* Nodes that lead from one to the next, and the last to the first if it is a cycle. */
+static struct shape row_shape(const char *const *nodes, size_t count, size_t first, bool is_cycle)
 {
 	struct edge edges[MOST_NODES];
 
@@ -202,7 +202,7 @@ static struct shape row_shape(const char *const *nodes, size_t count, size_t fir
 		add(nodes[(first + i) % 3]);
 		edges[i] = (struct edge){ (allocation_id)i, (allocation_id)((i + 1) % count) };
 	}
-	return shape_of_edges(edges, is_ring ? count : count - 1);
+	return shape_of_edges(edges, is_cycle ? count : count - 1);
 }
 
 TEST(a_list_is_the_same_however_long_it_is)
@@ -226,7 +226,7 @@ TEST(a_ring_is_the_same_wherever_it_begins)
 	/* The name is that of the same class. */
 	assert_int_equal(shape.name_giver, (turned.name_giver + 1) % 3);
 	for (size_t i = 0; i < 3; i++)
-		assert_true(shape.in_ring[i]);
+		assert_true(shape.in_cycle[i]);
 }
 
 TEST(a_ring_is_the_same_however_large_it_is)
@@ -239,10 +239,10 @@ TEST(a_ring_is_the_same_however_large_it_is)
 
 TEST(a_ring_is_told_from_a_chain_and_from_what_it_holds)
 {
-	uint64_t ring = print_of("A24 B24", "a>b>a");
+	uint64_t cycle = print_of("A24 B24", "a>b>a");
 
-	assert_int_not_equal(print_of("A24 B24", "a>b"), ring);
-	assert_int_not_equal(ring, print_of("A24 B24 C24", "a>b>ac"));
+	assert_int_not_equal(print_of("A24 B24", "a>b"), cycle);
+	assert_int_not_equal(cycle, print_of("A24 B24 C24", "a>b>ac"));
 }
 
 TEST(a_class_gives_its_name_rather_than_what_is_not_known)
