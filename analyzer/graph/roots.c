@@ -4,7 +4,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
-#include "analyzer/graph/secrets.h"
+#include "analyzer/graph/false_references.h"
 #include "analyzer/heap/index_side.h"
 #include "analyzer/heap/word_filter.h"
 #include "analyzer/image/kernel_notes.h"
@@ -18,7 +18,7 @@ enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
 struct roots {
 	struct roots_input input;
 	struct word_filter filter;
-	struct secrets secrets;
+	struct false_references false_references;
 	bool has_links;		    /* see runtimes_is_link() */
 	ARRAY(struct stack) stacks; /* including those of fibers; by address */
 	ARRAY(struct root_range) ranges;
@@ -243,9 +243,10 @@ static bool look_up(struct scan *scan)
 	for (size_t i = 0; i < count; i++)
 		if (targets[i] != NO_ALLOCATION &&
 		    !is_link(scan, targets[i], scan->words[i], scan->places[i]) &&
-		    !(doubtful && is_secret(&roots->secrets, scan->words[i], scan->places[i])) &&
-		    !is_of_cache(&roots->secrets, roots->input.index, targets[i], scan->words[i],
-				 scan->places[i]) &&
+		    !(doubtful && is_false_reference(&roots->false_references, scan->words[i],
+						     scan->places[i])) &&
+		    !is_of_cache(&roots->false_references, roots->input.index, targets[i],
+				 scan->words[i], scan->places[i]) &&
 		    !scan->found(scan->data, scan->places[i], targets[i]))
 			return false;
 	return true;
@@ -587,7 +588,7 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 	roots->input = *input;
 	roots->filter =
 		word_filter_for(allocation_bounds(input->index), image_word_size(input->image));
-	roots->secrets = secrets_of(input->program);
+	roots->false_references = false_references_of(input->program);
 	roots->has_links = runtimes_have_links_outside(input->runtimes);
 	roots->stacks.memory.account = input->account;
 	roots->ranges.memory.account = input->account;
