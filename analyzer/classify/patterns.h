@@ -140,7 +140,8 @@ bool patterns_measure(const struct patterns *patterns, struct reader *reader, al
 bool patterns_is_tainted(const struct patterns *patterns, allocation_id source, uint64_t offset,
 			 const char **ret_part);
 
-/* In what part of source all its references to target are tainted; NULL if there is a sound one. */
+/* In what part of source all its references to target are tainted; NULL if there is an untainted
+ * one. */
 const char *patterns_find_taint(const struct patterns *patterns, allocation_id source,
 				allocation_id target);
 

@@ -155,9 +155,10 @@ static bool collect(struct reference_judge *judge, uint64_t *offset, struct word
 	return ret->count > 0;
 }
 
-struct error *reference_judge_visit_sound(struct reference_judge *judge,
-					  struct error *(*visit)(void *data, allocation_id target),
-					  void *data)
+struct error *reference_judge_visit_untainted(struct reference_judge *judge,
+					      struct error *(*visit)(void *data,
+								     allocation_id target),
+					      void *data)
 {
 	struct reader *reader = &judge->reader;
 	allocation_id targets[MOST_ADDRESSES];
@@ -182,7 +183,7 @@ enum {
 
 struct kept_source {
 	allocation_id id;
-	struct bitmap sound; /* targets of its sound references */
+	struct bitmap targets; /* of its untainted references */
 };
 
 struct taint_memory {
@@ -202,7 +203,7 @@ struct error *taint_memory_create(const struct patterns *patterns, struct memory
 	for (size_t i = 0; i < KEPT_SOURCES; i++) {
 		struct kept_source *kept = &memory->kept[i];
 
-		TRY(bitmap_init(&kept->sound, allocation_count(memory->judge.reader.index),
+		TRY(bitmap_init(&kept->targets, allocation_count(memory->judge.reader.index),
 				account));
 		kept->id = NO_ALLOCATION;
 	}
@@ -213,7 +214,7 @@ struct error *taint_memory_create(const struct patterns *patterns, struct memory
 void taint_memory_destroy(struct taint_memory *memory)
 {
 	for (size_t i = 0; i < KEPT_SOURCES; i++)
-		bitmap_deinit(&memory->kept[i].sound);
+		bitmap_deinit(&memory->kept[i].targets);
 	free(memory);
 }
 
@@ -230,23 +231,23 @@ static struct error *remove_target(void *data, allocation_id target)
 }
 
 /* The targets of the source, kept in place of those of the oldest. No visit ends with an error. */
-static const struct bitmap *sound_targets(struct taint_memory *memory, allocation_id source)
+static const struct bitmap *untainted_targets(struct taint_memory *memory, allocation_id source)
 {
 	struct reference_judge *judge = &memory->judge;
 	struct kept_source *kept;
 
 	for (size_t i = 0; i < KEPT_SOURCES; i++)
 		if (memory->kept[i].id == source)
-			return &memory->kept[i].sound;
+			return &memory->kept[i].targets;
 	kept = &memory->kept[memory->oldest++ % KEPT_SOURCES];
 	if (kept->id != NO_ALLOCATION) {
 		reference_judge_set_source(judge, kept->id);
-		reference_judge_visit_sound(judge, remove_target, &kept->sound);
+		reference_judge_visit_untainted(judge, remove_target, &kept->targets);
 	}
 	reference_judge_set_source(judge, source);
-	reference_judge_visit_sound(judge, add_target, &kept->sound);
+	reference_judge_visit_untainted(judge, add_target, &kept->targets);
 	kept->id = source;
-	return &kept->sound;
+	return &kept->targets;
 }
 
 const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
@@ -255,7 +256,7 @@ const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
 	struct reference_judge *judge = &memory->judge;
 
 	if (allocation_size(judge->reader.index, source) >= LARGE &&
-	    bitmap_get(sound_targets(memory, source), target))
+	    bitmap_get(untainted_targets(memory, source), target))
 		return NULL;
 	reference_judge_set_source(judge, source);
 	return reference_judge_find_taint(judge, target);

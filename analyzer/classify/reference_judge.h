@@ -34,8 +34,8 @@ const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset
 bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allocation_id target);
 
 /*
- * In what part of the source all its references to target are tainted; NULL if there is a sound
- * one.
+ * In what part of the source all its references to target are tainted; NULL if there is an
+ * untainted one.
  */
 const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target);
 
@@ -46,9 +46,10 @@ bool reference_judge_finds_taint(struct reference_judge *judge);
  * Call visit for the used allocation that each word leads to, unless it is tainted. Ends with the
  * first error of visit.
  */
-struct error *reference_judge_visit_sound(struct reference_judge *judge,
-					  struct error *(*visit)(void *data, allocation_id target),
-					  void *data);
+struct error *reference_judge_visit_untainted(struct reference_judge *judge,
+					      struct error *(*visit)(void *data,
+								     allocation_id target),
+					      void *data);
 
 /*
  * reference_judge_find_taint() of the same allocations over and over.

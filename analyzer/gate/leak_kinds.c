@@ -297,7 +297,7 @@ static struct error *follow(struct marking *marking, allocation_id id)
 	if (patterns_of(judge->patterns, id) != NO_PATTERN) {
 		reference_judge_set_source(judge, id);
 		if (reference_judge_finds_taint(judge))
-			return reference_judge_visit_sound(judge, reach, marking);
+			return reference_judge_visit_untainted(judge, reach, marking);
 	}
 	for (; i < edges.count; i++)
 		TRY(reach(marking, edges.targets[i]));
@@ -333,10 +333,10 @@ static struct error *find_likely(struct analysis *analysis, struct bitmap *ret)
 {
 	struct memory_account *account = analysis_account(analysis);
 	size_t count;
-	_cleanup_(bitmap_deinit) struct bitmap sound = { 0 };
+	_cleanup_(bitmap_deinit) struct bitmap reached = { 0 };
 	struct marking marking = {
 		.analysis = analysis,
-		.reached = &sound,
+		.reached = &reached,
 		.stack.memory.account = account,
 	};
 	struct error *error = analysis_need(analysis, STAGE_REACHABILITY);
@@ -347,7 +347,7 @@ static struct error *find_likely(struct analysis *analysis, struct bitmap *ret)
 		return error;
 	count = allocation_count(analysis_index(analysis));
 	reference_judge_init(&marking.judge, analysis_patterns(analysis));
-	error = bitmap_init(&sound, count, account);
+	error = bitmap_init(&reached, count, account);
 	if (!error)
 		error = mark(&marking);
 	array_release(&marking.stack);
@@ -356,7 +356,7 @@ static struct error *find_likely(struct analysis *analysis, struct bitmap *ret)
 	if (error)
 		return error;
 	bitmap_copy(ret, analysis_anchored(analysis));
-	bitmap_minus(ret, &sound);
+	bitmap_minus(ret, &reached);
 	return NULL;
 }
 
