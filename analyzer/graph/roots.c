@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { TURN = 4 << 20 /* bytes of a range that are scanned at a time */ };
+enum { SCANNED_AT_ONCE = 4 << 20 /* bytes of a range that are scanned at a time */ };
 
 struct roots {
 	struct roots_input input;
@@ -301,7 +301,7 @@ static uint64_t skip_hole(const struct image *image, struct root_range *range)
 {
 	uint64_t hole;
 
-	if (range->end - range->start <= TURN + 7)
+	if (range->end - range->start <= SCANNED_AT_ONCE + 7)
 		return range->end;
 	range->start = image_next_data(image, range->start);
 	if (range->start >= range->end)
@@ -352,12 +352,12 @@ static struct error *cut_range(struct roots *roots, struct root_range range)
 		chunk.start = data;
 		chunk.end = range.end;
 		/* A word in code may reach into the next chunk. */
-		if (chunk.end - chunk.start > TURN + 7)
-			chunk.end = chunk.start + TURN + (range.is_code ? 7 : 0);
+		if (chunk.end - chunk.start > SCANNED_AT_ONCE + 7)
+			chunk.end = chunk.start + SCANNED_AT_ONCE + (range.is_code ? 7 : 0);
 		TRY(array_append(&roots->chunks, chunk));
-		if (range.end - chunk.start <= TURN)
+		if (range.end - chunk.start <= SCANNED_AT_ONCE)
 			break;
-		chunk.start += TURN;
+		chunk.start += SCANNED_AT_ONCE;
 	}
 	return NULL;
 }

@@ -225,10 +225,10 @@ static void report_modules(struct debug *debug)
  */
 static bool has_room(struct debug *debug)
 {
-	enum { ROOM = 32 << 20, TURN = 64 };
+	enum { ROOM = 32 << 20, USES_PER_CHECK = 64 };
 	void *room;
 
-	if (debug->lacks_memory || debug->uses++ % TURN != 0)
+	if (debug->lacks_memory || debug->uses++ % USES_PER_CHECK != 0)
 		return !debug->lacks_memory;
 	room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (room == MAP_FAILED)
