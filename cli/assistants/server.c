@@ -22,7 +22,7 @@ void answer_deinit(struct answer *answer)
 }
 
 /* Where a session writes instead of to standard output. */
-struct place {
+struct captured_output {
 	struct output output;
 	struct report_file rows;
 };
@@ -31,22 +31,22 @@ static void do_nothing(void *data)
 {
 }
 
-static void enter(struct server *server, struct place *place, struct answer *answer)
+static void enter(struct server *server, struct captured_output *captured, struct answer *answer)
 {
 	struct session *session = &server->session;
 
-	*place = (struct place){
+	*captured = (struct captured_output){
 		.output = { .destination = TO_FILE,
 			    .into = answer->text.stream,
 			    .before = do_nothing,
 			    .interrupted = &session->progress.progress.interrupted },
 		.rows = { .output.stream = answer->rows.stream },
 	};
-	session->output = &place->output;
+	session->output = &captured->output;
 	session->messages = answer->messages.stream;
 	session->wrong_usage = session->failed = session->found = false;
-	if (!report_format_find("json", &place->rows.format)) {
-		session->files[0] = &place->rows;
+	if (!report_format_find("json", &captured->rows.format)) {
+		session->files[0] = &captured->rows;
 		session->file_count = 1;
 	}
 }
@@ -78,9 +78,9 @@ static void tell_doubt(struct server *server, const struct line *line)
 void server_run(struct server *server, const struct line *line, uint64_t most_rows,
 		struct answer *answer)
 {
-	struct place place;
+	struct captured_output captured;
 
-	enter(server, &place, answer);
+	enter(server, &captured, answer);
 	server->session.most_rows = most_rows;
 	tell_doubt(server, line);
 	execute_words(&server->session, line->words, line->count);
@@ -93,10 +93,10 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 	const struct line line = { .words = words, .count = 1 };
 	struct session *session = &server->session;
 	struct reports reports;
-	struct place place;
+	struct captured_output captured;
 	struct error *error;
 
-	enter(server, &place, answer);
+	enter(server, &captured, answer);
 	session->most_rows = most_rows;
 	error = reports_open(&reports, session, session->format, line.words[0], &line,
 			     answer->text.stream, false);
@@ -113,13 +113,13 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 
 bool server_open(struct server *server, const char *path, struct answer *answer)
 {
-	struct place place;
+	struct captured_output captured;
 	struct error *error;
 
 	server->unopened = false;
 	session_close(&server->session);
 	vanished_forget();
-	enter(server, &place, answer);
+	enter(server, &captured, answer);
 	error = session_open(&server->session, path);
 	if (error)
 		session_complain(&server->session, error);
