@@ -3,8 +3,8 @@
 #include <string.h>
 
 enum {
-	GLANCE = 8,	  /* slots of an index, for a first test */
-	SOUND_SHARE = 16, /* one in so many slots may be damaged */
+	GLANCE = 8,	    /* slots of an index, for a first test */
+	DAMAGED_SHARE = 16, /* one in so many slots may be damaged */
 	INVERSE_OF_LARGE = 1 << 16,
 };
 
@@ -83,7 +83,7 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 			   uint64_t address)
 {
 	uint64_t base, slot;
-	size_t sound = 0, seen = 0;
+	size_t valid = 0, seen = 0;
 
 	if (!view_word(view, index_field(geometry, address, INDEX_KEY), &base))
 		return false;
@@ -96,10 +96,10 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 		if (slot >> geometry->log_block == 0)
 			continue;
 		seen++;
-		sound += read_header(geometry, view->image, slot, base + (i << geometry->log_block),
+		valid += read_header(geometry, view->image, slot, base + (i << geometry->log_block),
 				     &block);
 	}
-	return sound > seen / 2;
+	return valid > seen / 2;
 }
 
 static struct error *append_block(struct collector *collector, struct boehm_block block)
@@ -181,7 +181,7 @@ static bool has_used(const struct collector *collector)
 }
 
 struct error *boehm_read_blocks(struct collector *collector, const struct heap_context *context,
-				bool *ret_sound)
+				bool *ret_valid)
 {
 	struct view view = { context->image };
 	uint64_t index = collector->index;
@@ -196,8 +196,8 @@ struct error *boehm_read_blocks(struct collector *collector, const struct heap_c
 			       &index))
 			break;
 	}
-	*ret_sound = has_used(collector) &&
-		     collector->bad_slots <= collector->blocks.count / SOUND_SHARE;
+	*ret_valid = has_used(collector) &&
+		     collector->bad_slots <= collector->blocks.count / DAMAGED_SHARE;
 	return NULL;
 }
 

@@ -95,7 +95,7 @@ struct collector {
 	ARRAY(uint64_t) indexes;	  /* the bottom indexes */
 	uint64_t nils;			  /* GC_all_nils: an index of nothing; 0: not found */
 	uint64_t object_count;
-	uint64_t bad_slots; /* of indexes, without a sound header */
+	uint64_t bad_slots; /* of indexes, without a valid header */
 	uint64_t size;	    /* bytes of all mapped blocks */
 	uint64_t unmapped;  /* and of the others */
 
@@ -272,11 +272,11 @@ bool boehm_leads_to_blocks(struct view *view, const struct boehm_geometry *geome
 			   uint64_t address);
 
 /*
- * Read all blocks, from the lowest index on. *ret_sound: there are used blocks, and hardly any bad
+ * Read all blocks, from the lowest index on. *ret_valid: there are used blocks, and hardly any bad
  * slots.
  */
 struct error *boehm_read_blocks(struct collector *collector, const struct heap_context *context,
-				bool *ret_sound);
+				bool *ret_valid);
 
 /* The block that holds address, or NULL. *hint is 0 at first. */
 const struct boehm_block *boehm_find_block(const struct collector *collector, uint64_t address,

@@ -140,7 +140,7 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 	struct boehm_heap *heap = search->heap;
 	struct collector *collector;
 	struct error *error;
-	bool sound;
+	bool valid;
 
 	if (!LIST_GROW(heap->collectors, heap->collector_count))
 		return &error_no_memory;
@@ -155,8 +155,8 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 	account(collector, heap->context.account);
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_in_order(heap->context.image);
-	error = boehm_read_blocks(collector, &heap->context, &sound);
-	if (error || !sound) {
+	error = boehm_read_blocks(collector, &heap->context, &valid);
+	if (error || !valid) {
 		array_release(&collector->blocks);
 		array_release(&collector->indexes);
 		search->decoys++;

@@ -20,7 +20,7 @@ bool glibc_is_blamed(const struct glibc_heap *heap, uint64_t user)
  * True if the size before the block is intact. An overrun of the block below would have changed it,
  * so there was none.
  */
-static bool has_sound_size(const struct glibc_heap *heap, const struct block_sink *sink,
+static bool has_valid_size(const struct glibc_heap *heap, const struct block_sink *sink,
 			   const struct glibc_broken_list *list, struct block *ret)
 {
 	struct view view = { heap->context.image };
@@ -73,7 +73,7 @@ static void report_link(const struct glibc_heap *heap, const struct block_sink *
 		snprintf(size, sizeof(size), " of size %#" PRIx64, list->size);
 	if (leads_to_member(heap, sink, list, &below))
 		report_member(heap, list, below, work, what_follows);
-	else if (list->user != list->owner && has_sound_size(heap, sink, list, &block))
+	else if (list->user != list->owner && has_valid_size(heap, sink, list, &block))
 		findings_add(heap->context.findings, FINDING_INCOMPLETE,
 			     "the heap is damaged at %#" PRIx64 ": a link of the %s%s at %#" PRIx64
 			     " is wrong there. The free block at %#" PRIx64 " of size %#" PRIx64

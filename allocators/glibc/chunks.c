@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 enum {
-	SOUND_RUN = 16,		 /* so many sound chunks in a row are no accident */
+	VALID_RUN = 16,		 /* so many valid chunks in a row are no accident */
 	PROGRESS_STEP = 1 << 14, /* chunks; each may be read from the disk */
 	PROGRESS_BYTES = 4 << 20,
 	LONG_ROW = 64,		   /* chunks: stale headers hardly ever make so many, */
@@ -45,7 +45,7 @@ static enum step look(struct view *view, const struct glibc_arena *arena, uint64
 		return STEP_TOP;
 	if (is_fence(view, chunk, header, word))
 		return STEP_FENCE;
-	if (!sound_header(arena, header, end - chunk, word))
+	if (!is_valid_header(arena, header, end - chunk, word))
 		return STEP_BROKEN;
 	*ret_next = chunk + header_size(header);
 	/* A free chunk's size stands at its end as well. */
@@ -91,9 +91,9 @@ static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 	uint64_t header;
 
 	if (!view_word(&view, chunk + walk->heap->word, &header) ||
-	    !sound_header(walk->arena, header, walk->end - chunk, walk->heap->word))
+	    !is_valid_header(walk->arena, header, walk->end - chunk, walk->heap->word))
 		return false;
-	for (unsigned int i = 0; to_end || i < SOUND_RUN; i++) {
+	for (unsigned int i = 0; to_end || i < VALID_RUN; i++) {
 		if (!budget_take(&walk->steps))
 			return false;
 		switch (look(&view, walk->arena, chunk, walk->end, &chunk)) {
@@ -112,7 +112,7 @@ static bool starts_run(struct walk *walk, uint64_t chunk, bool to_end)
 }
 
 /*
- * The nearest chunk from address on that a list or top names, or with which a run of sound chunks
+ * The nearest chunk from address on that a list or top names, or with which a run of valid chunks
  * begins; walk->end if there is none.
  */
 static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
@@ -142,7 +142,7 @@ static uint64_t find_chunk(struct walk *walk, uint64_t address, bool to_end)
 			address = glibc_chunk_below(walk->heap, region->end - 1);
 			continue;
 		}
-		if (!sound_header(walk->arena, header, walk->end - address, word))
+		if (!is_valid_header(walk->arena, header, walk->end - address, word))
 			continue;
 		if ((!to_end && number_list_has(vouched, address)) ||
 		    starts_run(walk, address, to_end))
@@ -356,8 +356,8 @@ static struct error *add_top(struct walk *walk, uint64_t top)
 		size = end - top;
 		header = size | (header - header_size(header));
 	}
-	if (!sound_header(walk->arena, header & ~(NON_MAIN_ARENA | odd), walk->end - top,
-			  walk->heap->word) ||
+	if (!is_valid_header(walk->arena, header & ~(NON_MAIN_ARENA | odd), walk->end - top,
+			     walk->heap->word) ||
 	    end % PAGE != 0) {
 		end = expected_end(walk, top);
 		report_top(walk, top, header, end);
@@ -379,7 +379,7 @@ static bool is_followed(struct walk *walk, uint64_t chunk, uint64_t header)
 	return next == walk->arena->top ||
 	       (walk->end - next >= walk->heap->header &&
 		view_word(&walk->view, next + word, &above) &&
-		(sound_header(walk->arena, above, walk->end - next, word) ||
+		(is_valid_header(walk->arena, above, walk->end - next, word) ||
 		 is_fence(&walk->view, next, above, word)));
 }
 
@@ -392,7 +392,7 @@ static enum glibc_foot check_foot(struct walk *walk, uint64_t chunk, uint64_t si
 
 	if (next == walk->arena->top || walk->end - next < heap->header ||
 	    !view_word(&walk->view, next + heap->word, &above) || (above & PREV_INUSE) ||
-	    !sound_header(walk->arena, above, walk->end - next, heap->word) ||
+	    !is_valid_header(walk->arena, above, walk->end - next, heap->word) ||
 	    !view_word(&walk->view, next, ret_foot))
 		return FOOT_FITS;
 	if (number_list_has(&heap->cached, chunk) || number_list_has(&heap->fast, chunk))
@@ -415,7 +415,7 @@ static struct error *note_foot(struct walk *walk, uint64_t chunk, uint64_t size)
 		       : LIST_APPEND(heap->odd_feet, heap->odd_feet_count, foot);
 }
 
-/* Add the sound chunk, and leave the next one in *ret_next. */
+/* Add the valid chunk, and leave the next one in *ret_next. */
 static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t header,
 			       uint64_t *ret_next)
 {
@@ -434,7 +434,7 @@ static struct error *add_chunk(struct walk *walk, uint64_t chunk, uint64_t heade
 		above = 0;
 		report_lost_top(walk, chunk);
 	} else if (next != walk->arena->top && view_word(&walk->view, next + word, &above)) {
-		believed = sound_header(walk->arena, above, walk->end - next, word) ||
+		believed = is_valid_header(walk->arena, above, walk->end - next, word) ||
 			   is_fence(&walk->view, next, above, word);
 		if (believed && !(above & PREV_INUSE))
 			believed = view_word(&walk->view, next, &below) && below == size;
@@ -459,7 +459,7 @@ static bool is_for_front(struct walk *walk, uint64_t chunk, uint64_t header)
 	uint64_t foot;
 
 	return chunk == walk->arena->top ||
-	       !sound_header(walk->arena, header, walk->end - chunk, walk->heap->word) ||
+	       !is_valid_header(walk->arena, header, walk->end - chunk, walk->heap->word) ||
 	       walk->end - chunk - header_size(header) < walk->heap->header ||
 	       check_foot(walk, chunk, header_size(header), &foot) != FOOT_FITS;
 }
@@ -478,7 +478,7 @@ static struct error *walk_one(struct walk *walk, uint64_t *chunk)
 	}
 	if (readable && is_fence(&walk->view, at, header, word))
 		return skip_fence(walk, at, chunk);
-	if (readable && sound_header(walk->arena, header, walk->end - at, word))
+	if (readable && is_valid_header(walk->arena, header, walk->end - at, word))
 		return add_chunk(walk, at, header, chunk);
 	if (readable && header_size(header) == 0 && walk->end - at <= glibc_fence(word)) {
 		*chunk = walk->end; /* of a heap without its fence */
@@ -530,7 +530,7 @@ static bool is_row(struct walk *walk, uint64_t chunk, uint64_t stop, uint64_t *r
 	for (unsigned int i = 0; i < LONG_ROW; i++) {
 		if (chunk >= stop || !budget_take(&walk->steps))
 			return false;
-		if (i >= SOUND_RUN && chunk - start >= LONG_ROW_BYTES)
+		if (i >= VALID_RUN && chunk - start >= LONG_ROW_BYTES)
 			break;
 		if (look(&walk->view, walk->arena, chunk, walk->end, &chunk) != STEP_CHUNK)
 			return false;
@@ -548,7 +548,7 @@ bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop)
 		uint64_t header;
 
 		if (view_word(&walk->view, at + word, &header) &&
-		    sound_header(walk->arena, header, walk->end - at, word) &&
+		    is_valid_header(walk->arena, header, walk->end - at, word) &&
 		    is_row(walk, at, stop, chunk))
 			return true;
 	}

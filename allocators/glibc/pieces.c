@@ -7,7 +7,7 @@
  *	                                row
  *
  * Only the chunk below says where a chunk begins. So what a thread finds from the middle of a
- * stretch, behind a row of chunks that looks sound, is accepted once the walk from the front comes
+ * stretch, behind a row of chunks that looks valid, is accepted once the walk from the front comes
  *to the same chunk: from there on both must find the same. Where it does not, or where anything
  *must be reported, the piece is walked from the front. So the answer is that of a walk by one
  *thread.

@@ -108,7 +108,7 @@ static inline __attribute__((always_inline)) uint64_t fill(struct walk *walk, st
 		if (!is_plain(walk, batch, chunk, size, word))
 			break;
 		above = batch_word(batch, next + word, word);
-		if (!glibc_is_sound(above, batch->odd_bits, walk->end - next, word))
+		if (!glibc_is_valid(above, batch->odd_bits, walk->end - next, word))
 			break;
 		if (!(above & PREV_INUSE)) {
 			if (batch_word(batch, next, word) != size)
@@ -144,7 +144,7 @@ struct error *glibc_walk_plain(struct walk *walk, uint64_t *chunk, uint64_t stop
 	    walk->end - first < walk->heap->minimum || batch.end - first < walk->heap->minimum)
 		return NULL;
 	header = batch_word(&batch, first + word, word);
-	if (!sound_header(walk->arena, header, walk->end - first, word) ||
+	if (!is_valid_header(walk->arena, header, walk->end - first, word) ||
 	    !block_sink_base(walk->sink, first + walk->heap->header, &base))
 		return NULL;
 	*chunk = fill_batch(walk, &batch, first, base);

@@ -43,7 +43,7 @@ static inline uint64_t glibc_odd_bits(const struct glibc_arena *arena)
 	       (arena->main ? NON_MAIN_ARENA : 0);
 }
 
-static inline bool glibc_is_sound(uint64_t header, uint64_t odd_bits, uint64_t available,
+static inline bool glibc_is_valid(uint64_t header, uint64_t odd_bits, uint64_t available,
 				  unsigned int word)
 {
 	uint64_t size = header_size(header);
@@ -52,10 +52,10 @@ static inline bool glibc_is_sound(uint64_t header, uint64_t odd_bits, uint64_t a
 }
 
 /* True if a header can be that of a chunk, with available bytes from it on. */
-static inline bool sound_header(const struct glibc_arena *arena, uint64_t header,
-				uint64_t available, unsigned int word)
+static inline bool is_valid_header(const struct glibc_arena *arena, uint64_t header,
+				   uint64_t available, unsigned int word)
 {
-	return glibc_is_sound(header, glibc_odd_bits(arena), available, word);
+	return glibc_is_valid(header, glibc_odd_bits(arena), available, word);
 }
 
 /* True if the sorted list, from *cursor on, has chunk; moves the cursor. */
@@ -78,7 +78,7 @@ struct walk glibc_walk_from(struct glibc_heap *heap, struct block_sink *sink,
 struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop);
 
 /*
- * The first place from *chunk on, up to stop, behind so many sound chunks in a row that they are no
+ * The first place from *chunk on, up to stop, behind so many valid chunks in a row that they are no
  * accident. False: there is none near.
  */
 bool glibc_find_row(struct walk *walk, uint64_t *chunk, uint64_t stop);
@@ -92,7 +92,7 @@ bool glibc_is_piece(struct glibc_heap *heap, const struct glibc_arena *arena, ui
 
 /*
  * Add plain chunks from *chunk on that begin below stop, at most some thousand, and leave in *chunk
- * the first that was not added. Nearly all chunks of a heap are plain: sound, as the next one is,
+ * the first that was not added. Nearly all chunks of a heap are plain: valid, as the next one is,
  * on no list of those that look used, and not top. Their state is a bit in the header of the next,
  * and nothing but headers is read. chunks.c takes each of the others, and finds the same for a
  * plain one.

@@ -162,7 +162,7 @@ static bool is_placed(const struct jemalloc *je, const struct jemalloc_extent *e
 	return extent->offset % ALIGNMENT == 0 && large_range(je, extent).end <= extent_end(extent);
 }
 
-static bool has_sound_size(const struct jemalloc *je, const struct jemalloc_extent *extent)
+static bool has_valid_size(const struct jemalloc *je, const struct jemalloc_extent *extent)
 {
 	if (extent->bytes == 0 || extent->bytes > (UINT64_C(1) << 56) - extent->start)
 		return false;
@@ -173,13 +173,13 @@ static bool has_sound_size(const struct jemalloc *je, const struct jemalloc_exte
 
 static bool is_possible(struct jemalloc *je, const struct jemalloc_extent *extent, uint64_t end)
 {
-	bool sound = has_sound_size(je, extent);
+	bool valid = has_valid_size(je, extent);
 
-	if (!sound)
+	if (!valid)
 		note_damage(&je->misfits, extent->start);
 	else if (extent->start < end)
 		note_damage(&je->overlaps, extent->start);
-	return sound && extent->start >= end;
+	return valid && extent->start >= end;
 }
 
 /* One with a state that is none of the four, or active without a class, is in between. */

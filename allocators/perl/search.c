@@ -35,13 +35,13 @@ static bool makes_sense(const struct perl_head *head)
 static bool is_of_heads(struct view *view, uint64_t address)
 {
 	struct perl_head heads[HEADS];
-	unsigned int sound = 0;
+	unsigned int valid = 0;
 
 	if (!view_read(view, address, heads, sizeof(heads)))
 		return false;
 	for (unsigned int i = 1; i < HEADS; i++)
-		sound += makes_sense(&heads[i]) || (heads[i].body == 0 && heads[i].count > 0);
-	return sound >= HEADS / 4 * 3;
+		valid += makes_sense(&heads[i]) || (heads[i].body == 0 && heads[i].count > 0);
+	return valid >= HEADS / 4 * 3;
 }
 
 struct table_entry {
@@ -63,13 +63,13 @@ static struct error *add_table(struct perl_arenas *arenas, struct view *view, ui
 			       uint64_t count)
 {
 	struct table_entry entries[TABLE_ENTRIES];
-	uint64_t sound = 0;
+	uint64_t valid = 0;
 
 	if (!view_read(view, address + STEP, entries, count * sizeof(*entries)))
 		return NULL;
 	for (uint64_t i = 0; i < count; i++)
-		sound += is_entry(view, &entries[i]);
-	if (2 * sound <= count)
+		valid += is_entry(view, &entries[i]);
+	if (2 * valid <= count)
 		return NULL;
 	for (uint64_t i = 0; i < count; i++) {
 		struct perl_arena arena = {

@@ -220,17 +220,17 @@ static void claim(struct perl_arenas *arenas, struct view *view, struct perl_are
 	struct perl_arena *bodies;
 	struct perl_hash hash;
 	uint32_t body;
-	bool is_sound;
+	bool is_valid;
 
 	if (perl_type(head) == PERL_FREE)
 		return;
-	is_sound =
+	is_valid =
 		perl_find_body(arenas, arena->address + (uint64_t)slot * arena->slot, head, &start);
-	set_bit(is_sound ? arena->claimed : arena->doubtful, slot);
+	set_bit(is_valid ? arena->claimed : arena->doubtful, slot);
 	bodies = start ? perl_find_arena(arenas, start) : NULL;
 	if (bodies && bodies->kind != PERL_FREE && perl_slot_at(bodies, start, &body))
-		set_bit(is_sound ? bodies->claimed : bodies->doubtful, body);
-	if (is_sound && perl_read_hash(arenas, view, head, &hash))
+		set_bit(is_valid ? bodies->claimed : bodies->doubtful, body);
+	if (is_valid && perl_read_hash(arenas, view, head, &hash))
 		claim_entries(arenas, view, &hash);
 }
 

@@ -3,7 +3,7 @@
  *
  * The interpreter's variable is in the data of a module: `arenas` up to 3.11, a member of
  * _PyRuntime from 3.12 on. So the writable data of modules is searched for a word that leads to an
- * array of sound records, whose pools name them. Only a process that has mapped a file with
+ * array of valid records, whose pools name them. Only a process that has mapped a file with
  * "python" on its path pays for that.
  */
 #include "allocators/pymalloc/pymalloc.h"

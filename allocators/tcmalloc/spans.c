@@ -147,7 +147,7 @@ static int64_t vote(const struct tcmalloc *tc)
 }
 
 /* True if the span's fields are consistent. */
-static bool is_sound(const struct tcmalloc *tc, const struct tcmalloc_span *span)
+static bool is_valid(const struct tcmalloc *tc, const struct tcmalloc_span *span)
 {
 	return span->bytes <= (UINT64_C(1) << ADDRESS_BITS) - span->start &&
 	       span_location(span) <= SPAN_RETURNED &&
@@ -172,7 +172,7 @@ static void check_spans(struct tcmalloc *tc)
 	for (size_t i = 0; i < tc->spans.count; i++) {
 		const struct tcmalloc_span *span = &tc->spans.items[i];
 
-		if (!is_sound(tc, span)) {
+		if (!is_valid(tc, span)) {
 			heap_damage_note(&tc->misfits, span->metadata);
 			continue;
 		}

@@ -236,7 +236,7 @@ static struct error *read_lists(struct search *search)
 	return NULL;
 }
 
-/* Drop what is on no list, unless its head is sound: then a list lost it. */
+/* Drop what is on no list, unless its head is valid: then a list lost it. */
 static void drop_strangers(struct search *search)
 {
 	struct zend_heap *heap = search->heap;

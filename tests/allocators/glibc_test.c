@@ -34,7 +34,7 @@ TEST(each_chunk_has_its_size_and_state)
 		assert_block(&process, process.next + 16, HEAP + HEAP_SIZE - process.next - 16,
 			     BLOCK_FREE);
 		assert_int_equal(allocation_count(analysis_index(process.analysis)), 7);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -58,7 +58,7 @@ TEST(chunks_in_fast_bins_are_free)
 		for (int j = 0; j < 5; j++)
 			assert_block(&process, chunks[j], 0x18 + 0x10 * (j / 3), BLOCK_FREE);
 		assert_block(&process, chunks[5], 0x28, BLOCK_USED);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -86,7 +86,7 @@ TEST(before_2_26_threads_have_no_cache)
 		assert_block(&process, used, 0x38, BLOCK_USED);
 		assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 0).stated_size,
 				 HEAP_SIZE);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -144,7 +144,7 @@ TEST(free_chunks_are_of_the_kind_of_their_list)
 		if (versions[i]->fastbins)
 			assert_kind(&process, fast, "fast bin");
 		assert_kind(&process, process.next + 16, "top");
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -206,7 +206,7 @@ TEST(bookkeeping_anchors_nothing)
 		assert_true(bitmap_get(analysis_leaked(process.analysis),
 				       process_find(&process, lost)));
 		assert_int_equal(analysis_leaks(process.analysis)->count, 1);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 

@@ -142,7 +142,7 @@ static enum php_kind find_kind(struct view *view, struct memory_range range,
 			       : 0;
 	case TYPE_ARRAY:
 		return size >= ARRAY_SIZE && size < 2 * ARRAY_SIZE &&
-				       php_array_is_sound(&words->array)
+				       php_array_is_valid(&words->array)
 			       ? PHP_ARRAY
 			       : 0;
 	case TYPE_REFERENCE:

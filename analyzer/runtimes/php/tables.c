@@ -164,7 +164,7 @@ static bool is_stack_top(struct view *view, uint64_t place, uint64_t word, void 
 static bool read_table(struct view *view, uint64_t address, struct php_array *ret)
 {
 	return address && address % WORD == 0 && view_read(view, address, ret, sizeof(*ret)) &&
-	       php_type(&ret->head) == TYPE_ARRAY && php_array_is_sound(ret) && ret->count > 0;
+	       php_type(&ret->head) == TYPE_ARRAY && php_array_is_valid(ret) && ret->count > 0;
 }
 
 /* True if the array's first element is a function of C code. */

@@ -9,7 +9,7 @@ enum {
 
 static const uint32_t NO_INDICES = -2; /* the mask of what needs none */
 
-bool php_array_is_sound(const struct php_array *array)
+bool php_array_is_valid(const struct php_array *array)
 {
 	return array->count <= array->used && array->used <= array->size &&
 	       array->size >= LEAST_SIZE && (array->size & (array->size - 1)) == 0 &&
@@ -23,7 +23,7 @@ bool php_array_data(const struct php_array *array, uint64_t *ret_start, uint64_t
 {
 	uint64_t indices = (uint64_t)INDEX * -(uint64_t)(int64_t)(int32_t)array->mask;
 
-	if (array->flags & UNINITIALIZED || !php_array_is_sound(array) || array->data < indices)
+	if (array->flags & UNINITIALIZED || !php_array_is_valid(array) || array->data < indices)
 		return false;
 	*ret_start = array->data - indices;
 	*ret_size =

@@ -67,7 +67,7 @@ unsigned int php_array_unit(const struct php_array *array, uint64_t block_size);
 bool php_array_is_packed(const struct php_array *array);
 
 /* True if the members of an array agree with each other. */
-bool php_array_is_sound(const struct php_array *array);
+bool php_array_is_valid(const struct php_array *array);
 
 /* Copy a string, of which all is printable or not ASCII, up to a zero. */
 bool php_read_text(struct view *view, uint64_t string, char *ret, size_t size);

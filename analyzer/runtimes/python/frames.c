@@ -9,7 +9,7 @@
  *
  * The frame is a frame object up to 3.10, and from 3.11 on a _PyInterpreterFrame of
  * Include/internal/pycore_frame.h. Its versions are rows of a table; that row is taken with which
- * frames of the states have code that is sound. 3.14 marks references by their lowest bits.
+ * frames of the states have code that is valid. 3.14 marks references by their lowest bits.
  */
 #include "analyzer/runtimes/python/frames.h"
 
@@ -123,26 +123,26 @@ static bool leads_to(struct reading *reading, uint64_t place, uint64_t flag)
 	       python_has_flag(&reading->view, object, flag);
 }
 
-/* The code that a frame is in; 0: none that is sound. */
+/* The code that a frame is in; 0: none that is valid. */
 static uint64_t code_of(struct reading *reading, uint64_t frame)
 {
 	const struct python_layout *layout = reading->layout;
 	uint64_t code;
 	uint32_t first_line;
-	bool is_sound;
+	bool is_valid;
 
 	if (frame == 0 || frame % WORD != 0 ||
 	    !view_word(&reading->view, frame + layout->code, &code))
 		return 0;
 	code &= ~TAG;
-	is_sound = code != 0 && code % WORD == 0 &&
+	is_valid = code != 0 && code % WORD == 0 &&
 		   leads_to(reading, code + layout->file, TYPE_STRING) &&
 		   leads_to(reading, code + layout->name, TYPE_STRING) &&
 		   leads_to(reading, code + layout->lines, BYTES_FLAG) &&
 		   leads_to(reading, code + layout->names, TUPLE_FLAG) &&
 		   read_int(reading, code + layout->first_line, &first_line) &&
 		   first_line <= INT32_MAX && ends_at_values(reading, frame, code);
-	return is_sound ? code : 0;
+	return is_valid ? code : 0;
 }
 
 /* True if the frame is no function's but the interpreter's own, at each entry from C. */

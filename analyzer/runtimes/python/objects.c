@@ -141,7 +141,7 @@ static bool is_linked(struct view *view, uint64_t links)
  * True if the word at that place, behind that many steps, is a count and no pointer, even if the
  * program is at low addresses: if the collector tracks the object, links precede it.
  */
-static bool is_sound(struct view *view, uint64_t place, uint64_t word, size_t steps)
+static bool is_valid(struct view *view, uint64_t place, uint64_t word, size_t steps)
 {
 	enum { LOWEST_ADDRESS = 1 << 16 };
 
@@ -174,7 +174,7 @@ static struct error *read_candidate(struct python *python, struct view *view,
 		/* As a rule, text could not be addresses. */
 		ret->may_link[i] = image_may_address(view->image, words[2 * i] | words[2 * i + 1]);
 		if (is_count(words[2 * i]) &&
-		    is_sound(view, range.start + i * HEADER_STEP, words[2 * i], i))
+		    is_valid(view, range.start + i * HEADER_STEP, words[2 * i], i))
 			TRY(python_types_know(&python->types, view, words[2 * i + 1],
 					      &ret->type[i]));
 	}

@@ -70,7 +70,7 @@ TEST(chunks_of_another_arena_are_walked)
 		assert_block(&process, last, 0xff8, BLOCK_USED);
 		assert_int_equal(process_used(&process), 3);
 		assert_int_equal(heaps_arena(analysis_heaps(process.analysis), 1).address, arena);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -116,7 +116,7 @@ TEST(arena_may_have_several_heaps)
 		assert_block(&process, full, end - 32 - full + 8, BLOCK_USED);
 		assert_block(&process, user, 0x28, BLOCK_USED);
 		assert_int_equal(process_used(&process), 3);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 

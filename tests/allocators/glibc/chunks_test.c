@@ -13,7 +13,7 @@ static void make_row(struct process *process, uint64_t *user)
 		user[i] = process_allocate(process, SIZE);
 }
 
-/* All but those from the first lost on, up to the next sound one, are used. */
+/* All but those from the first lost on, up to the next valid one, are used. */
 static void assert_row(const struct process *process, const uint64_t *user, int first_lost,
 		       int next)
 {
@@ -163,7 +163,7 @@ TEST(end_that_was_never_written_is_no_damage)
 	static const struct {
 		uint64_t top, counted; /* pages beyond what the core has */
 		uint64_t overrun;      /* the value written over top's size, or 0 */
-		bool has_memory, is_sound;
+		bool has_memory, is_valid;
 	} cases[] = {
 		{ 1, 1, 0, false, true },
 		{ 5, 5, 0, false, true },
@@ -193,7 +193,7 @@ TEST(end_that_was_never_written_is_no_damage)
 		}
 		process_open(&process, STAGE_HEAP);
 		assert_row(&process, user, COUNT, COUNT);
-		if (cases[i].is_sound)
+		if (cases[i].is_valid)
 			assert_false(findings_incomplete(analysis_findings(process.analysis)));
 		else
 			assert_incomplete(
@@ -253,7 +253,7 @@ TEST(somebody_else_s_sbrk_is_fenced_and_a_root)
 	assert_int_equal(process_used(&process), 3);
 	assert_null(heap_region_find(analysis_index(process.analysis), foreign + 0x800));
 	assert_true(bitmap_get(analysis_anchored(process.analysis), process_find(&process, above)));
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* A program may take rights away from pages that it has from malloc. */
@@ -277,7 +277,7 @@ TEST(protected_page_in_the_heap_does_not_end_it)
 	process_open(&process, STAGE_HEAP);
 	assert_block(&process, guarded, 0x2ff8, BLOCK_USED);
 	assert_block(&process, above, SIZE - 8, BLOCK_USED);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* Headers alone tell of most chunks, lists of some, and links of others. */
@@ -304,7 +304,7 @@ TEST(states_are_told_in_any_mix)
 			     i % 97 == 13		  ? BLOCK_CACHED
 			     : i % 41 == 7 || i % 67 == 3 ? BLOCK_FREE
 							  : BLOCK_USED);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* Or it would not be known when it ends. */
@@ -326,7 +326,7 @@ TEST(progress_is_told_of_all_that_is_walked)
 	done = atomic_load(&process.progress.done);
 	/* There are a few pages beside the heap. */
 	assert_in_range(done, MORE / 2, HEAP_SIZE + MORE + 4 * PAGE);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* As glibc.mem.tagging of aarch64 makes malloc do it. */
@@ -362,6 +362,6 @@ TEST(where_memory_has_tags_blocks_end_with_their_chunks)
 		assert_block(&process, cached, SIZE - 16, BLOCK_CACHED);
 		assert_block(&process, freed, SIZE - 16, BLOCK_FREE);
 		assert_block(&process, mapped, PIECE - 16 - versions[i]->map_tail, BLOCK_USED);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }

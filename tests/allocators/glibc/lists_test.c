@@ -135,7 +135,7 @@ TEST(cache_may_stand_in_a_larger_chunk)
 		process_finish(&process);
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, user, SIZE - 8, BLOCK_CACHED);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -257,7 +257,7 @@ TEST(long_fast_bin_of_a_large_dump_is_free)
 			assert_block(&process, freed[j], 0x18, BLOCK_FREE);
 		/* The cache, those between, and the last. */
 		assert_int_equal(process_used(&process), 1 + LONG / 100 + 1);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -418,7 +418,7 @@ TEST(cached_block_that_is_not_counted_yet_is_free)
 	process_open(&process, STAGE_HEAP);
 	assert_states(&process, &rows, BLOCK_CACHED);
 	assert_block(&process, other, 0x78, BLOCK_CACHED);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* The header of a member, whose link is as it was. */
@@ -507,7 +507,7 @@ TEST(link_to_another_size_was_written_to)
 			memset(core_at(&process.core, users[1] + 16, 16), 0, 16);
 		process_open(&process, STAGE_HEAP);
 		if (wrong == 0)
-			assert_sound(&process);
+			assert_undamaged(&process);
 		else
 			assert_incomplete(
 				&process,
@@ -560,7 +560,7 @@ TEST(cache_is_that_of_the_thread_whose_variable_says_so)
 	assert_block(&process, user, SIZE - 8, BLOCK_CACHED);
 	assert_true(heaps_tell(analysis_heaps(process.analysis), user, text, sizeof(text)));
 	assert_non_null(strstr(text, "of thread 12"));
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* Members of a cache whose thread's memory is not in the core. */
@@ -573,7 +573,7 @@ TEST(cache_is_found_without_its_thread)
 		core_set(&process.core, THREAD_POINTER - 0x40, 0);
 		process_open(&process, STAGE_HEAP);
 		assert_states(&process, &rows, BLOCK_CACHED);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -590,5 +590,5 @@ TEST(memory_as_large_as_a_cache_is_none)
 	process_open(&process, STAGE_HEAP);
 	assert_states(&process, &rows, BLOCK_USED);
 	assert_block(&process, user, 0x288, BLOCK_USED);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }

@@ -35,7 +35,7 @@ TEST(mapping_that_is_a_chunk_is_one_allocation)
 		user = process_map(&process, MAPPING, LENGTH, 0);
 		process_open(&process, STAGE_HEAP);
 		assert_block(&process, user, usable(&process, LENGTH), BLOCK_USED);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -52,7 +52,7 @@ TEST(neighbours_in_one_mapping_are_told_apart)
 		process_open(&process, STAGE_HEAP);
 		for (int j = 0; j < 4; j++)
 			assert_block(&process, user[j], usable(&process, 0x10000), BLOCK_USED);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -102,7 +102,7 @@ TEST(aligned_chunk_begins_where_the_program_s_memory_does)
 		/* The bytes below the moved start belong to the allocator. */
 		assert_non_null(
 			heap_region_find(analysis_index(process.analysis), MAPPING + 0x100));
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -120,7 +120,7 @@ TEST(numbers_that_look_like_a_header_are_not_one)
 	core_set(core, MAPPING + 0x3008, PAGE | MMAPPED | IN_USE);
 	process_open(&process, STAGE_HEAP);
 	assert_int_equal(process_used(&process), 1);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 TEST(chunk_that_malloc_counts_but_nobody_finds_is_missed)
@@ -156,7 +156,7 @@ TEST(protected_page_is_still_the_chunk_s)
 	process.mapped_size = 0x20000;
 	process_open(&process, STAGE_HEAP);
 	assert_block(&process, low + 16, 0x20000 - 16, BLOCK_USED);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 /* A main arena that could not grow by sbrk() goes on in a mapping. */
@@ -187,7 +187,7 @@ TEST(piece_of_the_main_arena_is_found_in_a_mapping)
 		assert_block(&process, process.next + 16, MAPPING + LENGTH - process.next - 16,
 			     BLOCK_FREE);
 		assert_int_equal(process_used(&process), 5);
-		assert_sound(&process);
+		assert_undamaged(&process);
 	}
 }
 
@@ -210,7 +210,7 @@ TEST(chunks_are_counted_though_their_bytes_are_counted_wrong)
 	_cleanup_(process_deinit) struct process process;
 
 	open_drifted(&process, 0);
-	assert_sound(&process);
+	assert_undamaged(&process);
 }
 
 TEST(chunk_that_is_missed_is_so_though_bytes_are_counted_wrong)

@@ -110,7 +110,7 @@ TEST(pieces_make_the_heap_that_one_walk_finds)
 	finish(&heap);
 	free_some(&heap);
 	compare(&heap, 5);
-	assert_sound(&heap.process);
+	assert_undamaged(&heap.process);
 	large_deinit(&heap);
 }
 
@@ -130,7 +130,7 @@ TEST(row_that_is_not_met_is_not_believed)
 	}
 	finish(&heap);
 	compare(&heap, 4);
-	assert_sound(&heap.process);
+	assert_undamaged(&heap.process);
 	large_deinit(&heap);
 }
 
@@ -161,6 +161,6 @@ TEST(large_chunks_are_walked_over)
 	add(&heap, 5 << 20);
 	finish(&heap);
 	compare(&heap, 16);
-	assert_sound(&heap.process);
+	assert_undamaged(&heap.process);
 	large_deinit(&heap);
 }

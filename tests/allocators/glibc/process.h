@@ -284,7 +284,7 @@ static inline size_t process_used(const struct process *process)
 }
 
 /* There is nothing to say about the heap. */
-static inline void assert_sound(const struct process *process)
+static inline void assert_undamaged(const struct process *process)
 {
 	assert_no_finding(analysis_findings(process->analysis));
 }
