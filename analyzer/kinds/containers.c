@@ -74,7 +74,10 @@ static const char *argument_end(const char *argument)
 	return argument;
 }
 
-/* Of "std::pair<const int, Rule*>", or a pair of libc++, the key without const, and the rest. */
+/*
+ * The text of "std::pair<const int, Rule*>", or a pair of libc++: the key without const, and the
+ * rest.
+ */
 static char *pair_text(const char *element)
 {
 	static const char *const pairs[] = { "std::pair<", "std::__value_type<",

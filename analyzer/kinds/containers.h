@@ -9,13 +9,13 @@
 #include "analyzer/types/typing.h"
 
 /*
- * Whether an allocation of that pattern and type is of a container that has a name; then how it
- * fits is the same for all of these.
+ * True if an allocation with that pattern and type belongs to a container that has a name;
+ * typed->fit is then the same for all of these.
  */
 bool container_is_known(const struct type_table *types, pattern_number pattern,
 			struct typed *typed);
 
-/* That name, in short; lives as long as the types. NULL: memory is short. */
+/* The container's name, in short; lives as long as the types. NULL: memory is short. */
 const char *container_name(const struct type_table *types, pattern_number pattern,
 			   struct typed typed);
 

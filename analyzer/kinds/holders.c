@@ -30,15 +30,15 @@ static struct error *add_held(struct search *search, allocation_id id, uint64_t 
 	return NULL;
 }
 
-/* What a holder has of its words in a row. */
+/* Contiguous words of a holder. */
 struct piece {
 	const uint8_t *bytes;
 	uint64_t offset, size;
 };
 
 /*
- * Whether a word there holds nothing, as behind the end of a string. To a collector, which does not
- * know that, it does.
+ * True if a word there is unused, such as behind the end of a string. A collector does not know
+ * that, and follows it.
  */
 static bool is_tainted(struct search *search, allocation_id from, uint64_t offset)
 {

@@ -1,6 +1,6 @@
 /*
- * Who refers to some allocations, who refers to those, and so on: the way up from objects to what
- * holds them, level by level.
+ * The referrers of some allocations, their referrers, and so on: the way up from objects to their
+ * holders, level by level.
  *
  *	level   2           1           0
  *	     registry ──→ Hash ──→ Session    the targets

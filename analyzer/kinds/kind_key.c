@@ -39,7 +39,7 @@ kind_key kind_of_pattern(pattern_number pattern)
 	return kind_make(BY_PATTERN, (uint64_t)pattern << SIZE_BITS);
 }
 
-/* Whether it is the class of a runtime. */
+/* True if it is the class of a runtime. */
 static bool is_class(const struct analysis *analysis, uint64_t signature)
 {
 	return runtimes_have_class(analysis_runtimes(analysis), signature);

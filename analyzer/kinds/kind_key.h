@@ -1,5 +1,5 @@
 /*
- * What an allocation is, as one number that sorts and joins, and the name of that.
+ * The kind of an allocation as one number that sorts and joins, and the kind's name.
  *
  * The first that is known of an allocation counts: its pattern, its class, its type by debug
  * information, its signature, its identity. Where nothing is, its size may stand in. What a
@@ -24,7 +24,7 @@
 
 typedef uint64_t kind_key;
 
-/* What a key tells an allocation by. */
+/* The fact that a key is based on. */
 enum known_by {
 	BY_NOTHING,
 	BY_SIZE,
@@ -58,15 +58,15 @@ static inline uint64_t kind_value(kind_key key)
 struct error *kind_need(struct analysis *analysis);
 
 /*
- * What an allocation is, less its size; KIND_UNKNOWN: nothing is known. Patterns may be those of a
- * part of all, or NULL: there are none. Needs STAGE_CLASSES.
+ * The kind of an allocation, without its size; KIND_UNKNOWN: nothing is known. Patterns may be
+ * those of a part of the heap, or NULL: there are none. Needs STAGE_CLASSES.
  */
 kind_key kind_of(const struct analysis *analysis, const struct patterns *patterns,
 		 allocation_id id);
 
 /*
- * The same, where types are known by debug information, too; of what leaked, the type that it looks
- * like where nothing else is known, if STAGE_LEAKED_TYPES is built.
+ * The same with types from debug information; for leaked allocations of no other kind, the likely
+ * type, if STAGE_LEAKED_TYPES is built.
  */
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
 		    const struct typing *typing, allocation_id id);
@@ -74,10 +74,10 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 /* Find the types of the allocations, and what leaked ones look like, if any of them is in use. */
 struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members);
 
-/* The same of a leaked one. Needs STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES. */
+/* The same for a leaked allocation. Needs STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES. */
 kind_key kind_leaked(const struct analysis *analysis, allocation_id id);
 
-/* Whether it is a type of numbers or characters, of which an allocation has an array. */
+/* True if it is a type of numbers or characters, so that an allocation is an array of these. */
 bool kind_is_of_numbers(const struct analysis *analysis, kind_key key);
 
 kind_key kind_of_pattern(pattern_number pattern);
@@ -86,7 +86,7 @@ kind_key kind_of_pattern(pattern_number pattern);
 uint64_t kind_signature(kind_key key);
 pattern_number kind_pattern(kind_key key);
 
-/* Whether it is what a container or a library has allocated: its name may be that of a type. */
+/* True if a container or a library allocated it: its name may be that of a type. */
 static inline bool kind_has_pattern(kind_key key)
 {
 	return kind_pattern(key) != NO_PATTERN;
@@ -101,13 +101,16 @@ kind_key kind_without_word(kind_key key);
 /* The key with the size of an allocation, unless that is of a signature or an identity. */
 kind_key kind_with_size(kind_key key, uint64_t size);
 
-/* What is unlike others of that size has a number, below 256; size 0 is that of other keys. */
+/*
+ * A kind of allocations that are unlike others of their size has a number below 256; size 0 is used
+ * by other keys.
+ */
 kind_key kind_unlike(uint64_t size, unsigned int number);
 uint64_t kind_size(kind_key key);
 
 /*
- * What an allocation is, whatever its size, which word its identity is in, and who made it, which
- * is not what it is. Without patterns, which may be NULL, only objects of a runtime are anything.
+ * The kind of an allocation, without regard to its size, the position of its identity word, and its
+ * allocating function. Without patterns, which may be NULL, only objects of a runtime have a kind.
  */
 kind_key kind_type(const struct analysis *analysis, const struct patterns *patterns,
 		   allocation_id id);
@@ -132,7 +135,7 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key);
  */
 char *kind_text(const struct analysis *analysis, kind_key key);
 
-/* What a class without a name is called; 0: it is not even known to be one. */
+/* The name of a class without a name; 0: it may be no class. */
 enum { CLASS_NAME_SIZE = 32 };
 void class_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE]);
 

@@ -10,7 +10,7 @@
 struct known_names {
 	char **list; /* sorted, each once; owned */
 	size_t count;
-	bool has_types; /* those of types are among them */
+	bool has_types; /* includes names of types */
 };
 
 /* Read the symbols of all modules. Builds no stage; needs STAGE_DEBUG. */
@@ -18,7 +18,7 @@ struct error *known_names_find(struct analysis *analysis, struct known_names *re
 void known_names_deinit(struct known_names *names);
 DEFINE_DEINIT(known_names_deinit, struct known_names)
 
-/* Whether they are to be found anew, because types have been read since. */
+/* True if they must be found again, because types have been read since. */
 bool known_names_are_old(const struct known_names *names, const struct analysis *analysis);
 
 #endif

@@ -1,6 +1,6 @@
 #include "analyzer/kinds/leak_root_kinds.h"
 
-/* Of the first words of some allocations, a bit each: which are pointers, and which are numbers. */
+/* For the first words of some allocations, a bit each: pointers, and numbers. */
 struct words {
 	uint8_t pointers, numbers;
 };

@@ -29,7 +29,10 @@ DEFINE_DEINIT(leak_root_kinds_deinit, struct leak_root_kinds)
 struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitmap *members,
 				    struct leak_root_kinds *ret);
 
-/* What tells roots of a kind from others of that size, as nameless_shape(); "": nothing has to. */
+/*
+ * The difference between roots of a kind and others of that size, as nameless_shape(); "": none is
+ * needed.
+ */
 void leak_root_shape(const struct analysis *analysis, const struct root_samples *samples,
 		     bool no_content, char ret[static SHAPE_TEXT_SIZE]);
 

@@ -11,7 +11,10 @@
 
 static const uint64_t NO_OFFSET = UINT64_MAX;
 
-/* Where the first word stands in an allocation that refers into another; not in a large one. */
+/*
+ * The offset of the first word of an allocation that refers to another; not searched in a large
+ * one.
+ */
 uint64_t link_offset(const struct analysis *analysis, allocation_id from, allocation_id to);
 
 /*

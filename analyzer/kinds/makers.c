@@ -81,7 +81,7 @@ void made_list_deinit(struct made_list *lines)
 	}
 	free(lines->list);
 }
-/* Where the call that made it is in the source; to be freed. */
+/* Name the source line of the call that allocated it; to be freed. */
 static char *name_maker(const struct grouping *grouping, uint64_t key)
 {
 	const struct debug_header header = {

@@ -20,7 +20,7 @@ struct made_list {
 	size_t count;
 };
 
-/* Of what takes at least so many bytes. ret is all zeros. Builds what is needed. */
+/* List allocation sites with at least that many bytes. ret is all zeros. Builds what is needed. */
 struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret);
 void made_list_deinit(struct made_list *lines);
 DEFINE_DEINIT(made_list_deinit, struct made_list)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /*
- * What refers to an allocation, as a number, the least of which is kept:
+ * A referrer of an allocation, as a number, of which the least is kept:
  *
  *	63  61 60                  53 52    32 31            0
  *	| rank | word of the holder | step    | id of the holder |	an allocation
@@ -33,7 +33,7 @@ struct step {
 
 struct group {
 	kind_key plain;
-	uint64_t step; /* what holds them: its number, or a variable's address */
+	uint64_t step; /* the holder's number, or a variable's address */
 	enum rank rank;
 	allocation_id example;
 };
@@ -87,7 +87,7 @@ static bool note_anchor(void *data, const struct anchor *anchor)
 	return true;
 }
 
-/* What the holder is; where nothing is known of that, its size. */
+/* The kind of the holder; if unknown, its size. */
 static kind_key key_of(const struct nameless *nameless, allocation_id id)
 {
 	kind_key key = kind_typed(nameless->analysis, nameless->patterns, nameless->typing, id);
@@ -315,7 +315,7 @@ void nameless_destroy(struct nameless *nameless)
 	free(nameless);
 }
 
-/* Where the holder is, less what tells apart words of one variable. */
+/* The place of the holder, the same for all words of one variable. */
 static uint64_t find_place(const struct nameless *nameless, const struct holder *holder)
 {
 	const struct module *module;
@@ -329,7 +329,7 @@ static uint64_t find_place(const struct nameless *nameless, const struct holder 
 	return module ? module->start + 1 : 0;
 }
 
-/* Whether an object of a runtime's class holds it, at whatever offset. */
+/* True if an object of a runtime's class holds it, at any offset. */
 static bool is_held_by_object(const struct nameless *nameless, const struct holder *holder)
 {
 	const struct step *step;
@@ -467,7 +467,7 @@ char *nameless_holder(const struct nameless *nameless, kind_key key)
 	return name_holder(nameless, &holder);
 }
 
-/* Where a path begins; held is by what its first allocation holds the next one, or NULL. */
+/* Name the start of a path; held is the step from its first allocation to the next one, or NULL. */
 static char *name_start(const struct nameless *nameless, const struct holder *start,
 			const struct holder *held)
 {
@@ -544,7 +544,7 @@ bool nameless_is_pointer(const struct analysis *analysis, uint64_t word)
 	       program_find_module(analysis_program(analysis), word);
 }
 
-/* What the words at that offset are: a pointer where one is, and the others are null. */
+/* Judge the words at that offset: pointers if one is, and the others are null. */
 static enum word_kind judge_words(const struct analysis *analysis, const allocation_id *ids,
 				  size_t count, uint64_t offset)
 {
@@ -592,15 +592,14 @@ static struct text_in find_text(const char *bytes, size_t size)
 
 enum { TEXT_LOOKED_AT = 128 };
 
-/* What an allocation begins with. */
+/* The beginning of an allocation. */
 struct start {
 	char bytes[TEXT_LOOKED_AT];
 	size_t size; /* up to the last byte that is not 0 */
 	struct text_in text;
 };
 
-/* Whether most of what it begins with is text. Bytes of pointers are none, whatever they look like.
- */
+/* True if most of its beginning is text. Bytes of pointers are not, whatever they look like. */
 static bool starts_with_text(const struct analysis *analysis, allocation_id id, struct start *ret)
 {
 	enum { LEAST = 8 };

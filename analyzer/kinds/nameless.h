@@ -1,5 +1,5 @@
 /*
- * What is known of allocations without a name: who holds them, and what their words are.
+ * Holders and shapes of allocations without a name.
  *
  * One pass over the used allocations and the roots notes for each allocation one word that refers
  * to it: that of a static variable rather than one of another allocation, that rather than one of
@@ -41,12 +41,12 @@ kind_key nameless_plain(const struct nameless *nameless, kind_key key);
 char *nameless_holder(const struct nameless *nameless, kind_key key);
 char *nameless_path(const struct nameless *nameless, allocation_id id);
 
-/* Whether the word is an address in a heap or a module. */
+/* True if the word is an address in a heap or a module. */
 bool nameless_is_pointer(const struct analysis *analysis, uint64_t word);
 
 /*
- * What the first words of some allocations of one size are, as "[int, 0 x3, ptr, ...]"; of text,
- * the start, or "text" without content. "" if there are none.
+ * The shape of the first words of some allocations of one size, as "[int, 0 x3, ptr, ...]"; for
+ * text, the start, or "text" without content. "" if there are none.
  */
 enum { SHAPE_TEXT_SIZE = 128 };
 void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What the block counts with is no member. */
+/* Blocks other than members. */
 #define OTHER_GROUP (NO_GROUP - 1)
 
 struct counting {
@@ -184,7 +184,7 @@ static struct error *count_block(struct counting *counting, allocation_id id, al
 	return array_append(&counting->reached, id);
 }
 
-/* What a pattern says the owner of is surer than who refers to it, perhaps by a stale word. */
+/* Prefer a pattern's owner to a referrer, whose word may be stale. */
 static struct error *count_owned(struct counting *counting)
 {
 	const struct allocation_index *index = analysis_index(counting->input->analysis);

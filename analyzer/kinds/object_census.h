@@ -14,7 +14,7 @@
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
 
-/* What tells objects from other allocations; built once. */
+/* Distinguishes objects from other allocations; built once. */
 struct object_finder {
 	struct analysis *analysis;
 	const struct patterns *patterns; /* with owners */
@@ -43,7 +43,7 @@ struct object_census {
 	} groups;
 	struct object_group total; /* without a key; nothing retained */
 	/* Only with keeps_owners: */
-	struct ranks blocks;	/* what is used and no object */
+	struct ranks blocks;	/* used allocations that are no objects */
 	ARRAY(uint32_t) owners; /* by number of the block: of the group, or NO_GROUP */
 };
 

@@ -1,5 +1,5 @@
 /*
- * What groups of allocations reach, as the sizes of their members taken together.
+ * The allocations that groups reach, and their total sizes.
  *
  * A group reaches its members and all that they lead to, each allocation once. Other than what it
  * retains, that may be shared with others. To mark from each group anew would take as long as there
@@ -16,9 +16,9 @@
 struct reach_input {
 	const struct graph *graph;
 	const struct allocation_index *index;
-	const struct bitmap *members; /* what there is to be reached */
+	const struct bitmap *members; /* the allocations to reach */
 	const uint32_t *groups;	      /* by allocation, or NO_GROUP */
-	size_t group_count;	      /* what is of a higher one is of none */
+	size_t group_count;	      /* higher numbers: no group */
 	struct memory_account *account;
 	struct progress *progress;
 };

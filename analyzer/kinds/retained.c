@@ -3,7 +3,7 @@
 struct error *retained_by_group(const struct dominators *tree, const uint32_t *groups,
 				const uint32_t *merged, size_t group_count, uint64_t *ret_bytes)
 {
-	enum { AHEAD = 16 }; /* what is fetched in the meantime */
+	enum { AHEAD = 16 }; /* prefetch distance */
 	size_t count = dominators_count(tree);
 	_cleanup_(free) uint32_t *counted = /* up to that position */
 		calloc(group_count + 1, sizeof(*counted));

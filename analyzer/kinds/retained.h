@@ -1,5 +1,5 @@
 /*
- * What groups of allocations retain.
+ * The bytes that groups of allocations retain.
  *
  * A group retains what its members dominate, each byte once: a member below another one of its
  * group adds nothing. As what an allocation dominates follows it in the row of the tree, one pass

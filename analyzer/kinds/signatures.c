@@ -108,7 +108,7 @@ static const char *listed_end(const void *data, size_t number)
 	return end;
 }
 
-/* Whether the name is WHERE.WORD or WHERE::WORD. */
+/* True if the name is WHERE.WORD or WHERE::WORD. */
 static bool ends_with(const char *name, const char *word)
 {
 	size_t length = strlen(name), end = strlen(word);

@@ -38,8 +38,8 @@ struct error *class_filter_judge(struct class_filter *filter, uint64_t signature
 struct error *class_filter_check(struct class_filter *filter, struct analysis *analysis);
 
 /*
- * Where the name is the end of that of one class only, as Order of __main__.Order, take that one
- * instead, and note it. *ret: whether that is so. Several such classes are an error.
+ * If the name is the end of exactly one class's name, as Order of __main__.Order, use that one, and
+ * note it. *ret: that is so. Several such classes are an error.
  */
 struct error *class_filter_complete(struct class_filter *filter, struct analysis *analysis,
 				    bool *ret);

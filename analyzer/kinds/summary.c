@@ -96,7 +96,7 @@ static struct error *add_member(struct counting *counting, allocation_id id)
 	return count_member(counting, kind_with_size(key, size), id, size);
 }
 
-/* What it is apart from its holder. */
+/* The kind without regard to its holder. */
 static kind_key plain_key(const struct counting *counting, allocation_id id, uint64_t size)
 {
 	uint32_t owner = NO_GROUP;
@@ -124,7 +124,7 @@ static struct error *find_owners(struct counting *counting)
 		       : NULL;
 }
 
-/* Of too many, no holders are found: that would take longer than all the rest. */
+/* With too many allocations, skip holders, which would take longer than everything else. */
 static struct error *find_holders(struct counting *counting)
 {
 	enum { MOST_HELD = 1 << 22 };
@@ -140,7 +140,7 @@ static struct error *find_holders(struct counting *counting)
 			       unnamed, &counting->nameless);
 }
 
-/* Those that add_member() left. */
+/* Count the members that add_member() deferred. */
 static struct error *add_unnamed(struct counting *counting)
 {
 	struct analysis *analysis = counting->input->analysis;
@@ -211,7 +211,7 @@ static struct error *find_patterns(struct counting *counting)
 	return bitmap_init(&counting->unnamed, members->count, analysis_account(analysis));
 }
 
-/* What the members of each kind retain, into owned. */
+/* Compute the bytes that each kind's members retain, into owned. */
 static struct error *add_retained(struct counting *counting)
 {
 	struct tally_table *kinds = &counting->kinds;
@@ -340,7 +340,7 @@ static int compare_owners(kind_key key, kind_key other)
 	return owner < other_owner ? -1 : owner > other_owner;
 }
 
-/* Those of a group together, in order; identities by address. */
+/* Lines of a group are adjacent, in order; identities by address. */
 static int compare_lines(const void *a, const void *b, void *data)
 {
 	const struct kind_summary_input *input = data;
@@ -376,7 +376,7 @@ static bool are_of_one_group(const struct kind_line *line, const struct kind_lin
 	return kind_tag(key) != BY_IDENTITY && kind_pattern(key) == kind_pattern(other->plain);
 }
 
-/* Where the line stands by address: patterns behind all that has one, and sizes last. */
+/* The line's position by address: patterns behind everything with an address, and sizes last. */
 static uint64_t place_of(const struct analysis *analysis, kind_key key)
 {
 	struct kind_name name = kind_name(analysis, key);
@@ -434,7 +434,7 @@ static struct error *make_groups(const struct kind_summary_input *input,
 	return NULL;
 }
 
-/* What each group's members retain, which is not the sum of its lines. */
+/* Add the bytes that each group's members retain, which is not the sum of its lines. */
 static struct error *add_retained_of_groups(const struct counting *counting,
 					    struct kind_summary *summary)
 {

@@ -12,7 +12,7 @@ struct tally {
 	uint64_t key;
 	uint64_t count;
 	uint64_t bytes;
-	uint64_t owned;	 /* what else is counted with them, as what is held */
+	uint64_t owned;	 /* a second sum, such as retained bytes */
 	uint32_t number; /* its place among the items, which tells after sorting what it was */
 };
 
@@ -27,7 +27,7 @@ struct tally_table {
 /* Add to what is counted of the key; *ret is the tally's number. */
 struct error *tally_add_numbered(struct tally_table *table, struct tally tally, uint32_t *ret);
 
-/* The same, unless the count is 0. */
+/* Like tally_add_numbered(), unless the count is 0. */
 struct error *tally_add(struct tally_table *table, struct tally tally);
 
 /* The tally of the key, or NULL. */

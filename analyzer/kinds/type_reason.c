@@ -7,19 +7,19 @@
 #include <string.h>
 
 enum {
-	MOST_STEPS = 10000,	 /* what is further away has no path */
+	MOST_STEPS = 10000,	 /* allocations further away have no path */
 	SHOWN_FIRST = 4,	 /* of a longer path */
 	SHOWN_LAST = 3,		 /* the same */
 	MOST_SEARCHED = 1 << 20, /* words of what may hold a pointer */
 };
 
-/* Where a path begins: "local.orders" and " of main(), frame 0 of thread 4711". */
+/* The start of a path: "local.orders" and " of main(), frame 0 of thread 4711". */
 struct origin {
 	char *variable; /* owned */
 	char *where;	/* in it */
 };
 
-/* What the user stated the type of is where a path begins, as a variable is. */
+/* An allocation whose type the user stated is the start of a path, as a variable is. */
 static bool is_stated(const struct analysis *analysis, uint64_t address)
 {
 	allocation_id id = allocation_find(analysis_index(analysis), address);
@@ -197,7 +197,7 @@ static char *print_path(const struct analysis *analysis, const struct type_step 
 	return NULL;
 }
 
-/* Of many, they are counted only so far as names them. */
+/* Counting stops once the name is settled, so large counts are inexact. */
 static char *format_others(const struct sibling_type *like)
 {
 	enum { MANY = 1000 };

@@ -1,5 +1,5 @@
 /*
- * What live allocations are, by type: how many there are of each, and which.
+ * Live allocations by type: the number of each, and its members.
  *
  * Live is what is in use and no garbage: what a collector would leave. Where a
  * runtime knows its objects, types are their classes; elsewhere whatever 'summarize' counts by:
@@ -28,7 +28,7 @@ struct types {
 
 enum types_choice {
 	TYPES_OBJECTS, /* only objects, where a runtime knows them */
-	TYPES_ALL,     /* what is known of anything */
+	TYPES_ALL,     /* any known kind */
 };
 
 /* ret is all zeros. Builds what is needed. */

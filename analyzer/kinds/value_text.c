@@ -17,7 +17,7 @@ struct printing {
 	const struct analysis *analysis;
 	const struct type_table *table;
 	FILE *out;
-	char *text; /* what was printed, once out is closed */
+	char *text; /* the printed text, once out is closed */
 	size_t size;
 	size_t left; /* elements that may be printed still */
 };
@@ -78,7 +78,7 @@ static int64_t sign_extend(uint64_t number, unsigned int bits)
 	return (int64_t)(number << (64 - bits)) >> (64 - bits);
 }
 
-/* Of so many bits. */
+/* Print a number of that many bits. */
 static void print_number(struct printing *printing, const struct data_type *type, uint64_t number,
 			 unsigned int bits)
 {
@@ -130,7 +130,7 @@ static bool print_text(struct printing *printing, uint64_t address, uint64_t siz
 	return true;
 }
 
-/* What the pointer leads to, unless it is text. */
+/* Print the pointer's target, unless it is text. */
 static void print_target(struct printing *printing, uint64_t address)
 {
 	const struct analysis *analysis = printing->analysis;
@@ -168,7 +168,7 @@ static void print_target(struct printing *printing, uint64_t address)
 			address - allocation_start(index, id), name);
 }
 
-/* What leads to the type, or to what is not known. */
+/* Print a pointer to a known type, or to an unknown one. */
 static void print_pointer(struct printing *printing, const struct data_type *target,
 			  uint64_t address)
 {
