@@ -34,7 +34,7 @@ static void fetch_contents(const struct typing *typing, size_t first)
 	}
 }
 
-/* Whether the word there leads into the heap. */
+/* True if the word at that offset points into the heap. */
 static bool read_word_at(const struct typing *typing, struct memory_range range, uint64_t offset,
 			 uint64_t *ret)
 {
@@ -75,7 +75,9 @@ static size_t read_words(const struct typing *typing, size_t first, uint64_t *re
 	return count;
 }
 
-/* What is known of the targets of a turn, which tells whether they are going to be read. */
+/*
+ * Prefetch what is known of the targets of a block of pointers, which decides whether to read them.
+ */
 static void fetch_targets(const struct typing *typing, size_t first)
 {
 	struct targets_ahead *ahead = &typing->last->ahead;

@@ -8,7 +8,7 @@
  * ones are known, too.
  */
 
-/* What is in all arrays that one member of a structure, or one variable, leads to. */
+/* The totals for all arrays that one member of a structure, or one variable, points to. */
 struct arrays {
 	uint64_t key;
 	type_number type; /* of the first element */
@@ -41,7 +41,7 @@ static type_number type_of_element(const struct typing *typing, allocation_id id
 		       : NO_TYPE;
 }
 
-/* What is elsewhere, such as a mark for what was deleted, says nothing. */
+/* Words that point elsewhere, such as marks for deleted elements, prove nothing. */
 static void count_elements(const struct typing *typing, struct memory_range range,
 			   struct arrays *arrays)
 {

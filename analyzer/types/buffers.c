@@ -50,7 +50,7 @@ static struct counts read_counts(const struct typing *typing, const struct link 
 	return counts;
 }
 
-/* Whether just so many bytes of text stand there, with the zero behind them or without. */
+/* True if exactly that many bytes of text are there, with or without the zero behind them. */
 static bool is_text_of(const char *bytes, size_t size, uint64_t count)
 {
 	size_t length = strnlen(bytes, size), read = count < size ? count : size;
@@ -73,7 +73,7 @@ static bool refers_to_heap(const struct typing *typing, uint64_t address, uint64
 	return false;
 }
 
-/* Whether one of the numbers says how large the block is, and another how much of it is used. */
+/* True if one of the numbers is the capacity of the block, and another its used part. */
 static bool is_buffer_of(const struct typing *typing, struct memory_range range,
 			 const struct counts *counts, uint64_t element_size)
 {

@@ -45,7 +45,7 @@ const struct slot *inference_slot_to(struct typing *typing, allocation_id id, ui
 		       known_fit(typing, from) == FIT_ARRAY ? offset % type->size : offset);
 }
 
-/* Whether it is a pointer of which arrays can be told from others by what they lead to. */
+/* True if it is a pointer whose arrays can be recognised by their targets. */
 static bool is_telling_pointer(const struct typing *typing, const struct data_type *type)
 {
 	const struct data_type *target = typing_type(typing, type->target);

@@ -1,6 +1,6 @@
 /*
- * What the code of a program takes pointers for that are declared as "void *", "char *" or members
- * of a union.
+ * Finds out what types a program's code uses for pointers declared as "void *", "char *" or members
+ * of unions.
  *
  *	struct entry { void *value; };          mov rax, [rbx + 8]     rbx is a struct entry *
  *	struct order *order = entry->value;                            here begins order, in rax
@@ -38,8 +38,8 @@ struct call_slot {
 #define FOLLOWED_NOWHERE UINT64_MAX
 
 struct casts {
-	HASH_TABLE(struct cast) all;	       /* sorted by place once they are read */
-	ARRAY(type_number) results;	       /* what calls return that are to return "void *" */
+	HASH_TABLE(struct cast) all; /* sorted by place once they are read */
+	ARRAY(type_number) results;  /* types that calls with a result of "void *" return */
 	HASH_TABLE(struct call_slot) followed; /* by calls that somebody listens to */
 	bool was_read;			       /* there is code, and it can be read */
 };
@@ -62,7 +62,7 @@ struct code_call {
 	size_t local_count;
 };
 
-/* Who wants to know of calls; NULL: nobody. */
+/* Receives calls; NULL: none does. */
 struct code_listener {
 	/* A number for the call's result, or NO_CALL if that does not matter. */
 	struct error *(*call)(void *data, const struct code_call *call, uint32_t *ret);
@@ -83,10 +83,10 @@ struct casts_input {
 	struct progress *progress;
 };
 
-/* Where machine code cannot be read, there are none. */
+/* If machine code cannot be read, there are no casts. */
 struct error *casts_read(struct casts *casts, const struct casts_input *input);
 
-/* Those of a place: their number, and the first in ret. */
+/* The casts of a place: their number, and the first in ret. */
 size_t casts_of(const struct casts *casts, uint32_t place, const struct cast **ret);
 
 #endif

@@ -2,7 +2,10 @@
 
 enum { LONG_TEXT = 40 };
 
-/* Whether it may be what a member of the union leads to, cut short: a rival of what fits. */
+/*
+ * Test whether the range may be the target of a union's member, cut short: a rival of the type that
+ * fits.
+ */
 static struct error *test_part(const struct inference *inference, struct memory_range range,
 			       type_number type, struct score *score, enum type_fit *ret_fit)
 {
@@ -48,8 +51,8 @@ static struct error *test_elements(struct typing *typing, struct memory_range ra
 }
 
 /*
- * Whether it is text and nothing else, though it may look like a structure that ends with text.
- * What is shorter may be a pointer, all bytes of which are letters.
+ * True if it is nothing but text, although it may look like a structure that ends with text.
+ * Shorter ones may be pointers whose bytes are all letters.
  */
 static bool is_long_text(const struct typing *typing, struct memory_range range)
 {
@@ -138,8 +141,8 @@ static bool is_accepted(const struct score *score, size_t count, bool is_headed)
 }
 
 /*
- * The same where few have pointers, and nothing else fits as many. Pointers that may lead anywhere
- * count where the group is large.
+ * The same if few have pointers, and nothing else fits as many. Pointers with any target count if
+ * the group is large.
  */
 static bool is_accepted_alone(const struct score *score, size_t count, size_t other_right)
 {
@@ -148,7 +151,7 @@ static bool is_accepted_alone(const struct score *score, size_t count, size_t ot
 	       other_right * 4 < score->right * 3;
 }
 
-/* Whether one candidate is right for far more than another one. */
+/* True if one candidate is right far more often than another one. */
 static bool is_better(const struct score *score, const struct score *other)
 {
 	return score->exact > 2 * other->exact + 1 ||
@@ -157,7 +160,7 @@ static bool is_better(const struct score *score, const struct score *other)
 		 (score->pointers >= other->pointers && 4 * score->doubts < other->doubts)));
 }
 
-/* Whether a candidate is a match for one that not all of the group look like. */
+/* True if a candidate competes with one that does not fit all of the group. */
 static bool is_rival(const struct score *score, const struct score *best, size_t count,
 		     bool is_headed)
 {
@@ -166,8 +169,8 @@ static bool is_rival(const struct score *score, const struct score *best, size_t
 }
 
 /*
- * Whether a candidate says no more than a member of the union: it begins with that, and malloc
- * gives as much for either.
+ * True if a candidate says no more than a member of the union: it begins with that member, and
+ * malloc rounds both to one size.
  */
 static bool is_extended(const struct inference *inference, size_t number, size_t other)
 {

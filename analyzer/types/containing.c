@@ -64,7 +64,7 @@ static struct error *find_containers(struct containing *search)
 	return NULL;
 }
 
-/* What else is known of a block is but the text. */
+/* True if nothing is known of a block except its text. */
 static bool is_open(const struct typing *typing, allocation_id id)
 {
 	return known_fit(typing, id) == FIT_NONE ||
@@ -111,7 +111,7 @@ static struct error *looks_like(struct typing *typing, const struct contained *c
 	return NULL;
 }
 
-/* Whether nearly all of a sample of the group look like the type. */
+/* Set *ret if nearly all of a sample of the group look like the type. */
 static struct error *fits_group(struct typing *typing, const struct contained *group, size_t count,
 				type_number type, bool *ret)
 {
@@ -153,7 +153,7 @@ static struct error *choose(const struct containing *search, const struct contai
 	return NULL;
 }
 
-/* What a group of an earlier round is of, those of a later one are, too, however few. */
+/* A group of a later round gets the type of the earlier round's, however few it has. */
 static struct error *find_type(struct containing *search, const struct contained *group,
 			       size_t count, type_number *ret)
 {

@@ -33,7 +33,7 @@ static struct error *find_structures(struct inference *inference)
 	return NULL;
 }
 
-/* Whether the structure has a member of that type there, or a member of it has. */
+/* True if the structure has a member of that type there, perhaps within another member. */
 static bool has_member_at(const struct typing *typing, type_number number, type_number member,
 			  uint64_t offset)
 {
@@ -47,7 +47,7 @@ static bool has_member_at(const struct typing *typing, type_number number, type_
 	return false;
 }
 
-/* Where the link stands in the allocation; false: no pointer to it led there. */
+/* Find the offset of the link in the allocation; false: no pointer to it led there. */
 static bool find_link(const struct typing *typing, allocation_id id, uint64_t *ret)
 {
 	struct memory_range range = range_of(typing, id);
@@ -106,7 +106,7 @@ static struct error *find_with_member(struct inference *inference, type_number l
 	return array_append(&inference->with_member, *ret);
 }
 
-/* What is just as large as the allocation, and has the link where it stands in that. */
+/* Gather types of the allocation's size that have the link at its offset. */
 static struct error *gather_candidates(struct inference *inference, allocation_id id)
 {
 	struct typing *typing = inference->typing;
@@ -136,8 +136,8 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 }
 
 /*
- * Whether more than the link says that most of a few allocations are of the type: pointers outside
- * of the link lead to what they should. Whatever is in the list has the link.
+ * Set *ret if more than the link says that most of a few allocations have the type: pointers beside
+ * the link have right targets. Everything in the list has the link.
  */
 static struct error *is_more_than_link(struct inference *inference, const struct group *group,
 				       type_number type, bool *ret)
@@ -160,7 +160,10 @@ static struct error *is_more_than_link(struct inference *inference, const struct
 	return NULL;
 }
 
-/* Whether a word where the type has no pointer is the address of a variable, as of its class. */
+/*
+ * True if a word where the type has no pointer is the address of a variable, such as one of its
+ * class.
+ */
 static bool names_variable(struct typing *typing, uint64_t start, type_number type)
 {
 	enum { SEARCHED = 256 };
@@ -173,7 +176,7 @@ static bool names_variable(struct typing *typing, uint64_t start, type_number ty
 	return false;
 }
 
-/* Whether most of the group refer to variables of which the type knows nothing. */
+/* True if most of the group refer to variables where the type has no pointers. */
 static bool is_refuted(struct typing *typing, const struct group *group, type_number type)
 {
 	enum { MOST_LOOKED_AT = 64 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * What std::function and std::any hold: the function that manages it is a member of a template
- *whose argument is the type.
+ * Finds the types of values in std::function and std::any: the function that manages the value is a
+ * member of a template whose argument is the type.
  *
  *	std::_Function_base	{ two words; _M_manager }	std::_Function_handler<long(int), T>
  *	std::any		{ _M_manager; a word }		std::any::_Manager_external<T>
@@ -34,7 +34,10 @@ static const struct holder {
 	{ "std::__1::any", 1, -1, 3 },
 };
 
-/* What manages: members of these class templates, by the name of the argument that is the type. */
+/*
+ * Managing functions: members of these class templates, and the name of the argument that is the
+ * type.
+ */
 static const struct manager {
 	const char *class, *argument;
 	enum { OUTSIDE, INSIDE, EITHER } where;
@@ -44,7 +47,7 @@ static const struct manager {
 	{ "_SmallHandler<", "_Tp", INSIDE },
 };
 
-/* Of libc++: what a std::function's pointer is declared with, and what it leads to. */
+/* In libc++: the declared type of a std::function's pointer, and its actual target. */
 static const char base_object[] = "std::__1::__function::__base<";
 static const char object[] = "__func<";
 
@@ -76,7 +79,7 @@ static uint32_t search_holder(const struct typing *typing, type_number number, u
 	return found;
 }
 
-/* Whether all members are numbers and pointers, which are copied as they are. */
+/* True if all members are numbers and pointers, which are copied as they are. */
 static bool has_plain_members(const struct typing *typing, const struct data_type *type)
 {
 	const struct type_member *members = type_members(typing->table, type);
@@ -90,14 +93,14 @@ static bool has_plain_members(const struct typing *typing, const struct data_typ
 	return true;
 }
 
-/* Whether what a closure captured is plain, so that it stands within if there is room. */
+/* True if the captures of a closure are plain, so that it is stored inside if there is room. */
 static bool is_plain_closure(const struct typing *typing, const struct data_type *type)
 {
 	return type->kind == TYPE_STRUCTURE && (!type->name || strstr(type->name, "lambda")) &&
 	       has_plain_members(typing, type);
 }
 
-/* Whether the pointer leads to a value of the type, for all that it looks like. */
+/* Set *ret if the pointer's target looks like a value of the type. */
 static struct error *leads_to(struct typing *typing, const struct link *link, type_number type,
 			      bool *ret)
 {

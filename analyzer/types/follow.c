@@ -38,8 +38,8 @@ static struct error *make_step(struct typing *typing, const struct pointer *poin
 }
 
 /*
- * Whether the steps back from that allocation do not come by the other one, which a new step is to
- * lead from it to; of what is far from a variable that is not known.
+ * True if the path back from that allocation avoids the other one, to which a new step is to lead
+ * from it; false if it is far from an unknown variable.
  */
 static bool is_apart(const struct typing *typing, allocation_id from, allocation_id id)
 {
@@ -103,7 +103,7 @@ static void keep_type(struct typing *typing, allocation_id id, type_number numbe
 		number << TYPE_SHIFT | (is_inferred ? IS_INFERRED : 0) | (uint32_t)fit;
 }
 
-/* Whether values of the type, or what stands behind them, may have pointers. */
+/* Set *ret if values of the type, or their tails, may have pointers. */
 static struct error *leads_on(struct typing *typing, type_number number, bool *ret)
 {
 	const struct slot *slots;
@@ -127,7 +127,7 @@ struct error *typing_set(struct typing *typing, allocation_id id, type_number nu
 	return is_followed ? array_append(&typing->queue, id) : NULL;
 }
 
-/* What stands there may be the header of something else. */
+/* The target may be the header of something else. */
 static struct error *add_headed(struct typing *typing, const struct pointer *pointer,
 				allocation_id id)
 {
@@ -168,7 +168,7 @@ struct error *typing_add_region(struct typing *typing, const struct headed *head
 	return add_place(typing, &pointer, headed->in);
 }
 
-/* Whether the type of the block leaves open what stands at the address in it. */
+/* True if the type of the block leaves open what is at the address in it. */
 static bool has_room_for_regions(const struct typing *typing, allocation_id id, uint64_t address)
 {
 	enum type_fit fit = known_fit(typing, id);
@@ -178,7 +178,7 @@ static bool has_room_for_regions(const struct typing *typing, allocation_id id, 
 					     typing_type(typing, known_type(typing, id))->size);
 }
 
-/* What stands in the block is looked for later: see inside.c. */
+/* The contents of the block are searched later: see inside.c. */
 static struct error *add_entered(struct typing *typing, const struct pointer *pointer,
 				 allocation_id id)
 {
@@ -194,7 +194,7 @@ static struct error *add_entered(struct typing *typing, const struct pointer *po
 	return array_append(&typing->entered, (struct entered){ id, pointer->context, step });
 }
 
-/* What stands there may be told from others that the same pointer of others leads to. */
+/* The target may be inferred from those of the same pointer in other values. */
 static struct error *add_inner(struct typing *typing, const struct pointer *pointer,
 			       allocation_id id)
 {
@@ -220,8 +220,8 @@ static struct error *add_inner(struct typing *typing, const struct pointer *poin
 }
 
 /*
- * Whether the block was taken for one value with a tail, where another one of its type stands: it
- * is a slab of these.
+ * True if the block counted as one value with a tail, although another value of its type is in the
+ * tail: it is a slab of these.
  */
 static bool is_in_own_tail(const struct typing *typing, const struct pointer *pointer,
 			   allocation_id id)
@@ -232,7 +232,7 @@ static bool is_in_own_tail(const struct typing *typing, const struct pointer *po
 		       typing_type(typing, pointer->target)->size;
 }
 
-/* What stands at the block's start is but the first of several. */
+/* The value at the block's start is only the first of several. */
 static struct error *make_region(struct typing *typing, allocation_id id, type_number number)
 {
 	const struct pointer first = {
@@ -283,8 +283,7 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	return add_place(typing, pointer, id);
 }
 
-/* Whether the pointer is a "void *" to text that stands behind a header of its own, as sds's does.
- */
+/* True if the pointer is a "void *" to text behind a header of its own, as of sds. */
 static bool is_behind_header(const struct typing *typing, const struct pointer *pointer,
 			     struct memory_range range)
 {
@@ -293,8 +292,8 @@ static bool is_behind_header(const struct typing *typing, const struct pointer *
 }
 
 /*
- * Whether the pointer alone says what it leads to: not one of a union, see infer.c, unless it leads
- * to text behind a header, to which no number that may stand there would lead by chance.
+ * True if the pointer alone decides the type of its target: not one of a union, see infer.c, unless
+ * it points to text behind a header, to which no number would point by chance.
  */
 static bool tells_type(const struct typing *typing, const struct pointer *pointer,
 		       type_number wanted, struct memory_range range)
@@ -374,9 +373,8 @@ static struct error *find_fit(struct typing *typing, const struct link *link,
 }
 
 /*
- * Whether what the pointer leads to is just as large as it says, and looks like it: what malloc
- * gave more may have an old pointer, to what was freed. A "void *" in an array says nothing that
- * could be wrong.
+ * Set *ret if the target has exactly the size of its type, and looks like it. The rest of a larger
+ * block may have a stale pointer, to something freed. A "void *" in an array cannot be wrong.
  */
 static struct error *leads_to_its_like(struct typing *typing, const struct pointer *pointer,
 				       struct memory_range range, bool *ret)
@@ -482,7 +480,7 @@ struct error *typing_follow(struct typing *typing, const struct pointer *pointer
 	    (known_type(typing, id) == wanted && known > FIT_REGION) ||
 	    typing_is_settled(typing, id))
 		return error;
-	/* What was but a header of it may be known better. */
+	/* The block may be more than the header that is known so far. */
 	if (known == FIT_ONE && type_begins_with(typing, wanted, known_type(typing, id)))
 		known = FIT_PREFIX;
 	if (known == FIT_ONE)

@@ -26,7 +26,9 @@ static void inference_deinit(struct inference *inference)
 }
 DEFINE_DEINIT(inference_deinit, struct inference)
 
-/* Whether all members of the structure are pointers to others of it: nobody allocates it alone. */
+/*
+ * True if all members of the structure are pointers to its own type: it is never allocated alone.
+ */
 static bool is_link(const struct typing *typing, const struct data_type *type)
 {
 	enum { MOST_LINKS = 3 };
@@ -43,7 +45,7 @@ static bool is_link(const struct typing *typing, const struct data_type *type)
 	return is_link;
 }
 
-/* Whether more stands behind the value of the known type than malloc may have given. */
+/* True if the block has more behind the value of the known type than malloc's rounding. */
 static bool has_more_behind(const struct typing *typing, allocation_id id)
 {
 	enum type_fit fit = known_fit(typing, id);
@@ -54,7 +56,7 @@ static bool has_more_behind(const struct typing *typing, allocation_id id)
 		       type->size + (is_link(typing, type) ? 1 : 2) * typing->word;
 }
 
-/* Whether a byte in it may say what stands behind the type of the allocation, its header. */
+/* True if a byte of its header may tell what follows the header. */
 static bool has_tag(const struct typing *typing, allocation_id id)
 {
 	return tag_of(typing->table, typing_type(typing, known_type(typing, id))) != NO_TAG;
@@ -79,7 +81,7 @@ static unsigned int tag_for(struct typing *typing, allocation_id id, bool by_nex
 	return read_bytes(typing, address, &byte, 1) ? byte + 1U : 0;
 }
 
-/* What unions or headers share whose tag says the same of them. */
+/* The ballot that unions or headers with the same tag share. */
 static struct ballot ballot_of(struct typing *typing, allocation_id id, bool by_next)
 {
 	struct ballot ballot = { .header = NO_TYPE };
@@ -110,7 +112,7 @@ static struct error *find_group(struct inference *inference, allocation_id id, u
 	return known == NOT_IN_MAP ? address_map_add(&inference->groups, hash, *ret) : NULL;
 }
 
-/* What nothing told the type of, and what only the beginning is known of. */
+/* Gather allocations without a type, and those of which only the beginning is known. */
 static struct error *gather(struct inference *inference)
 {
 	struct typing *typing = inference->typing;
@@ -206,7 +208,7 @@ static struct error *choose_by_tag(struct inference *inference, const struct gro
 	return NULL;
 }
 
-/* The same for those of each size, by which the group is sorted. */
+/* The same for those of each size; the group is sorted by size. */
 static struct error *infer_sizes(struct inference *inference, const struct group *group,
 				 struct ballot ballot)
 {
@@ -259,7 +261,7 @@ static struct error *infer_group(struct inference *inference, const struct group
 	return inference_assign_group(inference, group, type);
 }
 
-/* What headers with each tag are of, as far as that is known, speaks for all others with it. */
+/* Headers with a known type vote for all others with the same tag. */
 static struct error *vote(struct inference *inference, const struct group *group)
 {
 	type_number type;
@@ -307,8 +309,8 @@ static struct error *infer_all(struct inference *inference)
 }
 
 /*
- * What has a header and room for one of the structures that begin with it is not just the header,
- * though malloc may have left so much of it.
+ * An allocation with a header, and room for one of the structures that begin with it, is not just
+ * the header, although malloc may have rounded so much.
  */
 static struct error *doubt_headers(struct inference *inference)
 {

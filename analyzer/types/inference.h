@@ -1,5 +1,6 @@
 /*
- * What only a "void *", a member of a union or a header leads to, group by group.
+ * Infers, group by group, the types of targets that only a "void *", a member of a union or a
+ * header leads to.
  *
  * Allocations that the same members of the same variable lead to, beside the same tag, are most
  * likely of one type. What it may be is known by evidence in the code (casts.h), by the members of
@@ -113,20 +114,26 @@ struct error *inference_add_candidate(struct inference *inference, type_number t
 				      bool is_choice);
 struct error *inference_add_heirs(struct inference *inference, type_number header);
 
-/* What the slot, which stands at that place, may lead to; and what begins with such a candidate. */
+/*
+ * Gather the possible targets of the slot at that place, and types that begin with such a
+ * candidate.
+ */
 struct error *inference_gather_for_slot(struct inference *inference, const struct slot *slot,
 					type_number type, uint64_t address, uint32_t place);
 
-/* Of a group, by one of it. */
+/* Gather the candidates of a group from one of its allocations. */
 struct error *inference_gather_candidates(struct inference *inference, allocation_id id);
 
 /* ---- choice.c */
 
-/* Whether the allocation may be of the type: it fits as one value, or with a tail, and conforms. */
+/*
+ * Test whether the allocation may have the type: it fits as one value, or with a tail, and
+ * conforms.
+ */
 struct error *inference_test(const struct inference *inference, allocation_id id, type_number type,
 			     struct score *score, enum type_fit *ret_fit);
 
-/* Whether the candidate of that number is accepted by its score, and better than all rivals. */
+/* True if the candidate of that number is accepted by its score, and better than all rivals. */
 bool inference_is_chosen(const struct inference *inference, size_t number, size_t count,
 			 bool is_headed);
 
@@ -143,10 +150,10 @@ struct error *inference_choose_for_one(struct inference *inference, allocation_i
 
 /* ---- within.c */
 
-/* What "void *" and members of unions lead to within blocks. */
+/* Infer the targets, within blocks, of "void *" and members of unions. */
 struct error *infer_inner(struct inference *inference);
 
-/* What stands within blocks and has a header. */
+/* Infer values within blocks that have a header. */
 struct error *infer_regions(struct inference *inference);
 
 /* ---- embedded.c */
@@ -154,12 +161,12 @@ struct error *infer_regions(struct inference *inference);
 /* Add a block in which a value of its known type stands to those that are looked at. */
 struct error *inference_add_embedded(struct inference *inference, allocation_id id);
 
-/* What all these are. */
+/* Infer the types of these. */
 struct error *infer_embedded(struct inference *inference);
 
 /* ---- arrays.c */
 
-/* What arrays of "void *" consist of, once all else is known. */
+/* Infer the elements of arrays of "void *", after everything else. */
 struct error *infer_arrays(struct typing *typing);
 
 #endif

@@ -29,8 +29,8 @@ struct search {
 };
 
 /*
- * Whether pointers in unions lead to the start of allocations of which nothing else is known. An
- * allocation may begin with a member of the union.
+ * Set *ret if pointers in unions point to the start of allocations without a type. An allocation
+ * may begin with a member of the union.
  */
 static struct error *do_choices_agree(struct typing *typing, uint64_t address, type_number number,
 				      bool *ret)
@@ -64,7 +64,7 @@ static bool is_free(const struct search *search, uint64_t word, uint64_t size)
 	return true;
 }
 
-/* Of the types whose value may stand at the word, the one with most pointers that are right. */
+/* Among types whose value may be at the word, find the one with most right pointers. */
 static struct error *find_at(struct search *search, uint64_t word, const struct cast *casts,
 			     size_t count, bool are_exact, type_number *ret)
 {

@@ -1,6 +1,7 @@
 /*
- * What code says, kept for other cores of the same build (cache.h). Numbers of types and members
- * mean the same there, because the type table is read from the same files in the same order.
+ * Evidence from code, cached for other cores of the same build (cache.h). Numbers of types and
+ * members mean the same there, because the type table is read from the same files in the same
+ * order.
  */
 #ifndef ANALYZER_TYPES_KEPT_H
 #define ANALYZER_TYPES_KEPT_H
@@ -26,7 +27,7 @@ struct kept_entry kept_entry_of(const char *kind, struct debug *debug,
 bool kept_array(struct side_file *file, unsigned int number, size_t element, struct side_array *ret,
 		size_t *ret_count);
 
-/* Those that nobody listened for, in kept_casts.c; false: they are not kept. */
+/* Load casts read without a listener, in kept_casts.c; false: there is no entry. */
 bool kept_casts_load(const struct kept_entry *entry, struct casts *casts);
 void kept_casts_save(const struct kept_entry *entry, const struct casts *casts);
 

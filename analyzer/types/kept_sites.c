@@ -3,7 +3,7 @@
 #include <assert.h>
 
 /*
- * What is written. Addresses are kept_address. Which argument has the size is worked out again.
+ * The arrays of an entry. Addresses are kept_address. The argument with the size is computed again.
  */
 enum { FLAGS, FOLLOWED, MAKERS, LIBRARY_CALLS, SITES, POINTEES };
 
@@ -43,7 +43,7 @@ struct saved {
 	const struct sites *sites;
 };
 
-/* What is in no module cannot be found again. */
+/* An address outside of all modules cannot be found again. */
 static struct error *keep(const struct saved *saved, uint64_t address, kept_address *ret)
 {
 	*ret = build_keep_address(saved->entry->debug, address);
@@ -168,7 +168,7 @@ static const void *find_array(const struct loading *loading, unsigned int number
 	return kept_array(loading->file, number, element, &array, ret_count) ? array.bytes : NULL;
 }
 
-/* Whether words that calls were followed through hold the same in this core. */
+/* Fail unless the words through which calls were followed have the same values in this core. */
 static struct error *check_followed(const struct loading *loading)
 {
 	struct debug *debug = loading->entry->debug;

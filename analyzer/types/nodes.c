@@ -27,7 +27,7 @@ static const char *const headers[NODE_HEADERS] = {
 };
 
 static const struct container {
-	const char *name;   /* what its name begins with */
+	const char *name;   /* beginning of its name */
 	const char *node;   /* the same of its nodes */
 	size_t argument;    /* of the container, that is the first one of the node */
 	const char *cached; /* its argument that says whether nodes keep the hash; or NULL */
@@ -52,7 +52,7 @@ static const struct telling {
 	{ "std::__1::__list_node_base<", "std::__1::__list_node<", ", void *" },
 	{ "std::__1::__hash_node_base<", NULL, NULL },
 	{ "std::__1::__forward_begin_node<", NULL, NULL },
-	/* Of a BTreeMap, a leaf or an inner node: its size says which. */
+	/* A BTreeMap's node is a leaf or an inner node, depending on its size. */
 	{ "alloc::collections::btree::node::LeafNode<",
 	  "alloc::collections::btree::node::InternalNode<", NULL },
 };

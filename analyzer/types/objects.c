@@ -43,7 +43,7 @@ static struct error *find_class(struct objects *objects, uint64_t vtable, type_n
 	return address_map_add(&objects->types, vtable, *ret);
 }
 
-/* Whether the allocation was made for a value of the type; is_known: something else says so. */
+/* True if the allocation was made for a value of the type; is_known: other evidence says so. */
 static bool fits(struct typing *typing, allocation_id id, type_number number, bool is_known)
 {
 	struct memory_range range = range_of(typing, id);
@@ -80,7 +80,7 @@ static struct error *find_runtime_class(struct objects *objects, allocation_id i
 	return address_map_add(&objects->types, class, *ret);
 }
 
-/* Of an allocation, whether it may begin with the address of a vtable: what a file has. */
+/* True if an allocation that begins with the word may begin with a vtable, which is in a file. */
 static bool may_be_object(struct objects *objects, uint64_t word)
 {
 	if (word == 0 || word % objects->typing->word != 0)

@@ -9,16 +9,16 @@
 #include <string.h>
 
 /*
- * What pointers of Rust's library lead to, as names of types say it: elements of a Vec, and of hash
- * tables, are behind pointers to bytes; the value behind "dyn" is the one that its vtable is of.
- * Names are of Rust 1.60 to 1.95.
+ * Targets of pointers in Rust's library, by the names of types: elements of a Vec and of hash
+ * tables are behind pointers to bytes; the value behind "dyn" has the type of its vtable. Names are
+ * of Rust 1.60 to 1.95.
  */
 
 enum { MOST_STEPS = 256 }; /* from a value to what is in it */
 
-/* What holds the buffer of a Vec, VecDeque or String; the first argument is the element. */
+/* Holds the buffer of a Vec, VecDeque or String; its first argument is the element. */
 static const char raw_vec[] = "alloc::raw_vec::RawVec<";
-/* What holds the table of a HashMap or HashSet; the same. */
+/* Holds the table of a HashMap or HashSet; likewise. */
 static const char raw_table[] = "hashbrown::raw::RawTable<";
 
 static bool begins_with(const char *name, const char *start)
@@ -77,7 +77,7 @@ static type_number find_type(const struct typing *typing, const char *name)
 
 /* ---- elements behind pointers to bytes */
 
-/* What is known of such a pointer: the elements' type, and of a table where its mask is. */
+/* Facts about such a pointer: the type of elements and, for a table, the offset of its mask. */
 enum {
 	IS_NEITHER = UINT32_MAX - 1,
 	IS_MANY = UINT32_MAX - 2, /* alternatives of an enumeration say different things */
@@ -128,8 +128,8 @@ struct place_in {
 static uint32_t search_elements(const struct typing *typing, struct place_in at);
 
 /*
- * What the alternatives of an enumeration that cover the offset say; IS_MANY: several, and which
- * one stands is not asked.
+ * Search the alternatives of an enumeration that cover the offset; IS_MANY: several do, and the
+ * active one is not checked.
  */
 static uint32_t search_variants(const struct typing *typing, struct place_in at)
 {
@@ -216,7 +216,7 @@ bool hash_table_of(const struct allocation_index *index, struct memory_range ran
 	return false;
 }
 
-/* Whether the pointer leads to the control bytes of the table that fills its allocation. */
+/* True if the pointer points to the control bytes of the table that fills its allocation. */
 static bool is_table(const struct typing *typing, const struct link *link, type_number element,
 		     uint64_t mask_address)
 {
@@ -301,7 +301,10 @@ static bool is_dyn(const char *name)
 	return begins_with(name, "dyn ") || begins_with(name, "(dyn ");
 }
 
-/* What counts "dyn" values: what its name begins with; "": it is one itself; NULL: neither. */
+/*
+ * The beginning of the name of a type that counts references to "dyn" values; "": it is "dyn"
+ * itself; NULL: neither.
+ */
 static const char *find_counts(const struct typing *typing, type_number number)
 {
 	const char *name = typing_type(typing, number)->name;

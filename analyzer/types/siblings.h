@@ -35,8 +35,8 @@ enum { ANY_SIZE = 0 };
 struct siblings;
 
 /*
- * Whether any allocation may look like a type if it leaked, which is not asked here: to find out
- * takes longer. The typing may be NULL.
+ * Set *ret if any allocation, leaked or not, may have a likely type; to check for leaks takes
+ * longer. The typing may be NULL.
  */
 struct error *siblings_expect(struct typing *typing, struct memory_account *account, bool *ret);
 
@@ -46,7 +46,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 void siblings_destroy(struct siblings *siblings);
 DEFINE_CLEANUP(siblings_destroy, struct siblings *)
 
-/* What a leaked allocation looks like; NULL: nothing. Siblings may be NULL: there are none. */
+/* The likely type of a leaked allocation; NULL: none. Siblings may be NULL: there are none. */
 const struct sibling_type *siblings_of(const struct siblings *siblings, allocation_id id);
 
 /* The same as a type of that allocation. */
@@ -56,8 +56,8 @@ bool siblings_typed(const struct siblings *siblings, allocation_id id, struct ty
 size_t siblings_count(const struct siblings *siblings);
 
 /*
- * Whether the types of all allocations would give no other names, as far as can be told; false only
- * where the typing was of less.
+ * True if the types of all allocations would likely give the same names; false only if the typing
+ * is partial.
  */
 bool siblings_suffice(const struct siblings *siblings);
 

@@ -1,5 +1,5 @@
 /*
- * What is behind struct siblings, for the files that make it.
+ * The implementation of struct siblings, for the files that build it.
  *
  *	siblings.c  which type leaked allocations look like
  *	unseen.c    whether types that were not seen may name them better
@@ -16,7 +16,7 @@ struct sibling_types {
 	HASH_TABLE(struct sibling_type);
 };
 
-/* What is looked for in which allocations. */
+/* The types to look for, in which allocations. */
 struct sibling_search {
 	struct typing *typing;
 	const struct bitmap *leaked; /* NULL: it is not asked what leaked */
@@ -42,8 +42,8 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id, 
 			       bool has_tail, enum resemblance *ret);
 
 /*
- * Where only a part of the heap has types: whether leaked allocations look like another type of
- * their size, of which no allocation is known, though some without a type look like it, too.
+ * If only a part of the heap has types: check whether leaked allocations look like another type of
+ * their size, of which no allocation is known, although some without a type look like it, too.
  */
 struct error *siblings_find_unseen(struct sibling_search *search, bool *ret_suffice);
 

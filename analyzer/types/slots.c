@@ -79,7 +79,7 @@ struct making {
 	size_t first;
 };
 
-/* What is there only if a number at offset of the whole type says so. */
+/* A part that exists only if a number at offset of the whole type says so. */
 struct guarded {
 	const struct guarded *outer;
 	struct type_variant when;
@@ -272,7 +272,7 @@ static const struct type_member *find_member(const struct type_table *types,
 	return NULL;
 }
 
-/* What MaybeUninit is kept for; else the type itself. */
+/* The type inside MaybeUninit; else the type itself. */
 static type_number initialised(const struct type_table *types, type_number number)
 {
 	const struct data_type *type = type_get(types, number);
@@ -307,7 +307,7 @@ static struct error *add_counted_elements(const struct making *making, const str
 	return NULL;
 }
 
-/* Those of a node of a tree; false: the type is none. */
+/* Find the length of a tree's node; false: the type is none. */
 static bool find_counted_node(const struct type_table *types, const struct data_type *type,
 			      struct type_variant *ret)
 {
@@ -431,7 +431,7 @@ type_number slots_find_kept(const struct type_table *types, const struct data_ty
 	return NO_TYPE;
 }
 
-/* What std::function and std::any keep small values in: see erased.c. */
+/* Types in which std::function and std::any keep small values: see erased.c. */
 static bool is_storage(const struct data_type *type)
 {
 	static const char *const names[] = { "std::_Any_data", "std::any::_Storage",
@@ -458,7 +458,7 @@ static struct error *add_storage(const struct making *making, const struct data_
 	return NULL;
 }
 
-/* Those of a structure, or of what stands in its bytes. */
+/* Add the slots of a structure, or of the value in its bytes. */
 static struct error *add_structure(const struct making *making, const struct data_type *type,
 				   const struct part *whole)
 {
@@ -502,7 +502,7 @@ static struct error *add_guarded_elements(const struct making *making, const str
 	return NULL;
 }
 
-/* Those of the first element, again for each. */
+/* Add the slots of the first element, repeated for each. */
 static struct error *add_elements(const struct making *making, const struct data_type *type,
 				  const struct part *whole)
 {

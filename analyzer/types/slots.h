@@ -1,5 +1,5 @@
 /*
- * Where pointers stand in values of a type, and what they point to.
+ * The pointers in values of a type: their offsets and targets.
  *
  * Structures within structures, arrays and base classes are taken apart, once for each type that is
  * asked for.
@@ -73,19 +73,19 @@ static inline struct error *slots_of(struct slot_table *table, type_number type,
 type_number slots_find_kept(const struct type_table *types, const struct data_type *type,
 			    bool *ret_points);
 
-/* Whether a value of the type is no more than slots. */
+/* Set *ret if a value of the type consists of slots only. */
 struct error *slots_are_all(struct slot_table *table, type_number type, bool *ret);
 
 bool slot_guards_agree(const struct slot_table *table, const struct image *image,
 		       const struct slot *slot, uint64_t address);
 
-/* The same of a member of an enumeration of Rust, in a value at the address. */
+/* The same for a member of a Rust enumeration, in a value at the address. */
 bool variant_stands(const struct type_table *types, const struct image *image,
 		    const struct type_variant *variant, uint64_t address);
 
 /*
- * Whether the slot is in use in the value where it stands at the address: its std::variant,
- * std::optional or enumeration of Rust says so, or it is in none.
+ * True if the slot is active in the value at the address: its std::variant, std::optional or
+ * enumeration of Rust says so, or it is in none.
  */
 static inline bool slot_stands(const struct slot_table *table, const struct image *image,
 			       const struct slot *slot, uint64_t address)
@@ -102,7 +102,7 @@ const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t 
  */
 uint32_t tag_of(const struct type_table *types, const struct data_type *type);
 
-/* The same of the small number behind the one whose byte is the tag; tag: there is none. */
+/* The same for the small number behind the one whose byte is the tag; tag: there is none. */
 uint32_t next_tag_of(const struct type_table *types, const struct data_type *type, uint32_t tag);
 
 #endif

@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-/* What so many pointers of a member led to, the others of it lead to as well, as good as always. */
+/* Once this many pointers of a member led somewhere, others of it hardly lead to anything new. */
 enum { ENOUGH_POINTERS = 4096, ENOUGH_CHOICES = 1 << 16 };
 
-/* Of so many at least, the order in which they are followed matters for the time that it takes. */
+/* From this many pointers on, the order in which they are followed matters for speed. */
 enum { LEAST_SORTED = 1 << 14 };
 
-/* What has a type, and whose pointers are to be followed: count values. */
+/* Count values with a type, whose pointers are to be followed. */
 struct source {
 	allocation_id from; /* or NO_ALLOCATION */
 	uint64_t start;	    /* of that; or of the value */
 	uint64_t address, end;
-	uint64_t doubtful; /* what stands from there on may be what malloc gave more; 0: nothing */
+	uint64_t doubtful; /* from there on, the block may be malloc's rounding; 0: nothing */
 	type_number type;
 	uint64_t count;
 	uint32_t context;
@@ -26,8 +26,8 @@ struct source {
 };
 
 /*
- * Whether other pointers may stand in place of that slot. A number that may is no address of an
- * allocation but by chance.
+ * True if other pointers may be in place of that slot. A number in their place is an allocation's
+ * address only by chance.
  */
 static bool has_rivals(const struct slot *slots, size_t count, size_t number)
 {
@@ -64,7 +64,7 @@ static struct error *count_pointer(struct typing *typing, const struct source *s
 	return NULL;
 }
 
-/* Whether it is the type of the first member, or of the first one of that. */
+/* True if it is the type of the first member, or of that one's first member. */
 static bool is_first_member(const struct typing *typing, type_number number, type_number first)
 {
 	enum { DEEPEST = 4 };
@@ -81,7 +81,7 @@ static bool is_first_member(const struct typing *typing, type_number number, typ
 }
 
 /*
- * Whether the pointer says no more than is known, as most do: lists and trees have many, and
+ * True if the pointer says no more than is known, as most do: lists and trees have many, and
  * pointers to the link that a node begins with.
  */
 static bool is_nothing_new(const struct typing *typing, const struct pointer *pointer)
@@ -105,8 +105,8 @@ static bool is_as_large_as(const struct typing *typing, allocation_id id, type_n
 }
 
 /*
- * Whether the pointer alone says what there is, in an allocation of which nothing is known yet, or
- * only what it says of the first member.
+ * True if the pointer is the only evidence, in an allocation without a type, or only repeats the
+ * type of the first member.
  */
 static bool may_wait(const struct typing *typing, const struct pointer *pointer)
 {
@@ -164,7 +164,7 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 		const struct slot *slots;
 		size_t count;
 
-		/* What is followed may move the slots. */
+		/* Following pointers may have moved the slots. */
 		TRY(slots_of(&typing->slots, source->type, &slots, &count));
 		if (count == 0)
 			break;
@@ -210,7 +210,7 @@ static struct error *follow_all(struct typing *typing, const struct source *sour
 	return error;
 }
 
-/* What stands behind a structure, whose last member is an array of any size. */
+/* Follow the tail of a structure whose last member is an array of any size. */
 static struct error *follow_tail(struct typing *typing, const struct source *whole)
 {
 	struct source source = *whole;
@@ -353,7 +353,7 @@ static struct error *follow_next(struct typing *typing)
 	return known_fit(typing, id) == FIT_NONE ? NULL : follow_allocation(typing, id);
 }
 
-/* What was worked off goes when it is the larger part. */
+/* Drop the processed front once it exceeds half. */
 static void shorten_queue(struct typing *typing)
 {
 	size_t from = typing->queued_from;

@@ -9,7 +9,7 @@ static const struct type_statement *find_first(const struct typing *typing, allo
 	return items + BISECT(i, 0, typing->statements.count, items[i].id < id);
 }
 
-/* Whether there is such a statement; NO_TYPE: of any type. */
+/* True if there is such a statement; NO_TYPE: of any type. */
 static bool has_statement(const struct typing *typing, allocation_id id, type_number type,
 			  bool is_denied)
 {
@@ -36,7 +36,7 @@ bool typing_is_denied(const struct typing *typing, allocation_id id, type_number
 	return has_statement(typing, id, number, true);
 }
 
-/* What was found of all allocations, by which statements. */
+/* The types found for all allocations, under these statements. */
 struct found {
 	ARRAY(struct known_allocation) allocations;
 	ARRAY(struct kept_step) far_steps;
@@ -75,7 +75,7 @@ static void swap_found(struct typing *typing, struct found *found)
 	found->limit = limit;
 }
 
-/* Of one allocation and type there is one statement, and one type of one allocation. */
+/* One statement per (allocation, type), and one type per allocation. */
 static bool is_replaced(const struct type_statement *old, const struct type_statement *by)
 {
 	return old->id == by->id && (old->type == by->type || (!old->is_denied && !by->is_denied));

@@ -147,7 +147,7 @@ static struct vote *find_vote(const struct votes *votes, struct ballot ballot)
 			   : NULL;
 }
 
-/* Whether tags of the header have elected more than one type. */
+/* True if tags of the header have elected more than one type. */
 static bool tags_tell(const struct votes *votes, type_number header)
 {
 	type_number first = NO_TYPE;

@@ -146,7 +146,7 @@ bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret
 	return true;
 }
 
-/* Whether it is a pointer to values of that type, or to such a pointer. */
+/* True if it is a pointer to values of that type, or to such a pointer. */
 static bool is_pointer_to(const struct typing *typing, const struct data_type *type,
 			  type_number number)
 {
@@ -157,7 +157,7 @@ static bool is_pointer_to(const struct typing *typing, const struct data_type *t
 	return type->kind == TYPE_POINTER && target == number;
 }
 
-/* Whether it is there for the size of a union, or for its alignment. */
+/* True if the member only gives a union its size or alignment. */
 static bool is_filler(const struct typing *typing, const struct data_type *type)
 {
 	const struct data_type *element =
@@ -184,7 +184,7 @@ bool typing_is_link(const struct typing *typing, type_number number)
 	return is_link && links > 0;
 }
 
-/* That a link stands in a block says nothing of what the block is. */
+/* A link in a block says nothing about the block. */
 static bool says_nothing(const struct typing *typing, struct typed typed)
 {
 	return (typed.fit == FIT_PREFIX || typed.fit == FIT_REGION) &&
@@ -217,7 +217,7 @@ const char *typing_name(const struct typing *typing, struct typed typed)
 			 typed.fit == FIT_ARRAY ? "[]" : "");
 }
 
-/* Whether the text is first and second together. */
+/* True if the text is first followed by second. */
 static bool is_both(const char *text, const char *first, const char *second)
 {
 	size_t length = strlen(first);

@@ -40,20 +40,20 @@ struct typed {
 	bool is_stated;	  /* by the user */
 };
 
-/* Whether its values stand somewhere in it, rather than at its start. */
+/* True if its values are inside of it, rather than at its start. */
 static inline bool typed_is_within(struct typed typed)
 {
 	return typed.fit == FIT_REGION || typed.fit == FIT_TABLE;
 }
 
-/* What the user says of an allocation. */
+/* The user's statement about an allocation. */
 struct type_statement {
 	allocation_id id;
 	type_number type;
 	bool is_denied; /* it is not of the type */
 };
 
-/* What a statement changed of other allocations. */
+/* Changes that a statement made to other allocations. */
 struct type_changes {
 	uint64_t typed;	  /* have a type that they did not have */
 	uint64_t untyped; /* have none any more */
@@ -101,7 +101,7 @@ DEFINE_CLEANUP(typing_destroy, struct typing *)
 struct error *typing_state(struct typing *typing, const struct type_statement *statement,
 			   struct type_changes *ret);
 
-/* Whether the user said which type that allocation is of. */
+/* True if the user stated the allocation's type. */
 bool typing_is_stated(const struct typing *typing, allocation_id id);
 
 const struct type_table *typing_types(const struct typing *typing);
@@ -117,8 +117,7 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 const char *typing_name(const struct typing *typing, struct typed typed);
 
 /*
- * Whether that is its name, or "conn" is where "struct conn" is; what looks like a type has the
- * name of the type.
+ * True if that is its name, or "conn" is for "struct conn"; a likely type has the name of the type.
  */
 bool typed_has_name(const struct typing *typing, struct typed typed, const char *name);
 
@@ -152,7 +151,7 @@ const char *typing_limit(const struct typing *typing);
 /* How many allocations have a type. */
 size_t typing_count(const struct typing *typing);
 
-/* Whether pointers were left out, as their members had led to enough. */
+/* True if pointers were skipped because their members had led to enough. */
 bool typing_is_partial(const struct typing *typing);
 
 #endif

@@ -24,7 +24,7 @@ struct search {
 	size_t scope; /* the length of what is in front of "::last"; 0: nothing is */
 	int rank;     /* of those found */
 	struct candidate found[MOST_CANDIDATES];
-	size_t count; /* those left out, too */
+	size_t count; /* including those left out */
 };
 
 const char *variable_last_name(const char *name)
@@ -36,7 +36,7 @@ const char *variable_last_name(const char *name)
 	return last;
 }
 
-/* Whether the scope is text, or the last parts of it behind a separator. */
+/* True if the scope is text, or the last parts of text behind a separator. */
 static bool ends_with_scope(const struct search *search, const char *text, size_t length,
 			    char separator)
 {
@@ -58,7 +58,7 @@ static bool has_scope(const struct search *search, const struct type_variable *v
 	return ends_with_scope(search, module, strlen(module), '/');
 }
 
-/* Whether the last part of the scope is the function: its own scope is not known. */
+/* True if the last part of the scope is the function, whose own scope is unknown. */
 static bool is_of_function(const struct search *search, const struct type_variable *variable)
 {
 	size_t length = variable->function ? strlen(variable->function) : 0;
@@ -137,7 +137,7 @@ static bool add_symbol(void *data, const struct symbol *symbol)
 	return true;
 }
 
-/* What may tell a candidate from others, from the shortest on; NULL: it has none such. */
+/* A scope that may distinguish a candidate, from the shortest on; NULL: there are no more. */
 static const char *scope_at(const struct candidate *candidate, size_t number)
 {
 	const char *slash = candidate->file ? strrchr(candidate->file, '/') : NULL;

@@ -12,7 +12,7 @@
 /* Nothing that people type is as deep; a file may make a structure part of itself. */
 enum { DEEPEST = 64, DEEPEST_MEMBER = 32, MOST_MEMBERS = 1 << 16 };
 
-/* What a part of the path stands for. */
+/* The value of a part of the path. */
 struct value {
 	uint64_t address;
 	uint64_t size; /* of what is left of it, at most */
@@ -181,7 +181,7 @@ static bool is_aggregate(const struct data_type *type)
 	return type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION;
 }
 
-/* What has no name of its own is seen through. */
+/* Members without a name are transparent. */
 static bool walk_members(struct member_walk *walk, const struct data_type *type, uint64_t offset,
 			 size_t depth)
 {

@@ -1,6 +1,6 @@
 /*
- * What stands at "server.db[0].dict", as a debugger would have it: a variable, and the way from
- * there by members, elements and pointers, in the memory of the dump.
+ * Evaluates "server.db[0].dict" as a debugger would: a variable, and the path from there by
+ * members, elements and pointers, in the memory of the dump.
  *
  *	PATH := NAME | (PATH) | PATH.MEMBER | PATH->MEMBER | PATH[NUMBER] | *PATH | &PATH
  *
@@ -18,7 +18,7 @@ struct variable_place {
 	uint64_t address;
 	const char *type;   /* of what is there, as "struct conn *", as long as debug; or NULL */
 	bool is_pointer;    /* and not asked for by `&` */
-	bool is_present;    /* what it points to is known */
+	bool is_present;    /* its target is in the dump */
 	uint64_t points_to; /* 0: nothing */
 };
 

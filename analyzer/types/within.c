@@ -52,8 +52,8 @@ static struct error *test_region(struct inference *inference, const struct heade
 }
 
 /*
- * Whether it fills the room of most, as nothing else does, and has pointers that lead to what is
- * just as large; some of its members may never have been written.
+ * True if it fills the room of most, as nothing else does, and its pointers' targets have exactly
+ * the right size; some of its members may never have been written.
  */
 static bool is_chosen_by_room(const struct inference *inference, size_t number, size_t count)
 {
@@ -65,7 +65,7 @@ static bool is_chosen_by_room(const struct inference *inference, size_t number, 
 	return is_chosen;
 }
 
-/* What begins with the header of all these, which have the same tag. */
+/* Infer the type that begins with the header of all these, which have the same tag. */
 static struct error *infer_headed(struct inference *inference, const struct headed *first,
 				  size_t count)
 {
@@ -107,7 +107,7 @@ static uint64_t inner_group(const struct inference *inference, const struct inne
 	return hash_add(hash_add(inner->context, tag), byte);
 }
 
-/* Whether one of the type stands there, and all of its pointers are right. */
+/* Test whether a value of the type is there, with all pointers right. */
 static struct error *test_inner(struct inference *inference, const struct inner *inner,
 				type_number type, struct score *score)
 {
@@ -133,8 +133,8 @@ static struct error *test_inner(struct inference *inference, const struct inner 
 }
 
 /*
- * Whether the candidate is right for nearly all, as pointers say that cannot lead just anywhere;
- * or it is the member of the union that is, and no other one is for half of them.
+ * True if the candidate is right for nearly all, by pointers with narrow targets; or if it is the
+ * member of the union that is, and no other one is for half of them.
  */
 static bool is_chosen_within(const struct inference *inference, size_t number, size_t count)
 {
