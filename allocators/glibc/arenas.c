@@ -140,7 +140,7 @@ static bool is_of_version(struct view *view, const struct arena_layout *layout, 
 	return sizes_fit(view, layout, address, PAGE);
 }
 
-/* The same check on the first arena of the circular list that has memory. */
+/* Check the first arena of the circular list that has memory in the same way. */
 static bool ring_is_of_version(struct glibc_heap *heap, struct view *view,
 			       const struct arena_layout *layout, uint64_t address)
 {

@@ -624,7 +624,7 @@ static bool lists_fit(struct glibc_heap *heap, struct view *view, const struct t
 	return true;
 }
 
-/* The same if it is still unknown whether links are mangled. */
+/* Like lists_fit(), if it is still unknown whether links are mangled. */
 static bool lists_fit_either_way(struct glibc_heap *heap, struct view *view,
 				 const struct tcache *tcache)
 {

@@ -13,7 +13,7 @@
 /* True if a chunk of that size can be a thread's cache. */
 bool glibc_has_cache_size(uint64_t size, unsigned int word);
 
-/* The same, without a call for nearly all sizes. */
+/* Like glibc_has_cache_size(), without a call for nearly all sizes. */
 static inline bool glibc_may_be_cache(uint64_t size, unsigned int word)
 {
 	const uint64_t smallest = word == 4 ? 0x150 : 0x250, largest = word == 4 ? 0x1e0 : 0x310;

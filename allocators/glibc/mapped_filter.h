@@ -31,7 +31,7 @@ const struct mapped_filter *mapped_filter(size_t number);
 /* The quickest one on this processor. */
 mapped_filter_function mapped_filter_here(void);
 
-/* The same filter for the one place at bytes. */
+/* Filter only the place at bytes. */
 static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
 {
 	uint64_t before, size;
@@ -42,8 +42,8 @@ static inline bool mapped_filter_one(const uint8_t *bytes, uint64_t address)
 }
 
 /*
- * The same filter for words of 4 bytes. The chunk's size includes neither the bytes that alignment
- * leaves out below it nor, since 2.43, as many at its end.
+ * Like mapped_filter_one(), for words of 4 bytes. The chunk's size includes neither the bytes that
+ * alignment leaves out below it nor, since 2.43, as many at its end.
  */
 static inline bool mapped_filter_narrow(const uint8_t *bytes, uint64_t address)
 {

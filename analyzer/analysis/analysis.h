@@ -187,7 +187,7 @@ const struct findings *analysis_findings(const struct analysis *analysis);
 /* Add a note to them: what a command's own output has no room for. */
 void analysis_note(struct analysis *analysis, const char *text);
 
-/* The same for a reason why answers are unreliable. */
+/* Like analysis_note(), for a reason why answers are unreliable. */
 void analysis_doubt(struct analysis *analysis, const char *text);
 
 /* Each needs its stage built, and asserts it. */

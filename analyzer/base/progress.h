@@ -67,7 +67,7 @@ static inline struct error *progress_check(struct progress *progress, uint64_t a
 					       : error_create(ERROR_INTERRUPTED, "interrupted");
 }
 
-/* The same for one of many short steps, which does not count the amount. */
+/* Like progress_check(), for one of many short steps, which does not count the amount. */
 static inline struct error *progress_glance(const struct progress *progress)
 {
 	return atomic_load_explicit(&progress->interrupted, memory_order_relaxed)
@@ -76,8 +76,8 @@ static inline struct error *progress_glance(const struct progress *progress)
 }
 
 /*
- * The same for a loop over ids, called for each id; it reports progress now and then. *told is 0 at
- * first.
+ * Report progress now and then in a loop over ids, which calls this with each one. *told is 0 at
+ * first. Returns false once the user interrupts.
  */
 static inline bool progress_pass(struct progress *progress, uint64_t id, uint64_t *told)
 {

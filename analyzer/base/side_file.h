@@ -85,7 +85,10 @@ DEFINE_CLEANUP(side_file_close, struct side_file *)
  */
 struct error *side_file_find(struct side_file *file, unsigned int number, struct side_array *ret);
 
-/* The same for count elements of that size; fails if the array is missing or has another size. */
+/*
+ * Like side_file_find(), for count elements of that size; fails if the array is missing or has
+ * another size.
+ */
 struct error *side_file_take(struct side_file *file, unsigned int number, size_t count,
 			     size_t element, const void **ret);
 

@@ -16,7 +16,7 @@
 
 #define DEFINE_COMPARE(name, type, ...) static DEFINE_PUBLIC_COMPARE(name, type, __VA_ARGS__)
 
-/* The same, with external linkage. */
+/* Like DEFINE_COMPARE(), with external linkage. */
 #define DEFINE_PUBLIC_COMPARE(name, type, ...)      \
 	int name(const void *a, const void *b)      \
 	{                                           \

@@ -41,7 +41,7 @@ const char *format_size(uint64_t size, char buffer[static SIZE_SIZE]);
 /* "1234567" as "1,234,567" into buffer; returns its length. */
 size_t format_grouped(uint64_t number, char buffer[static NUMBER_SIZE]);
 
-/* The same, returning buffer, to print several numbers in one call. */
+/* Like format_grouped(), returning buffer, to print several numbers in one call. */
 static inline const char *grouped(uint64_t number, char buffer[static NUMBER_SIZE])
 {
 	format_grouped(number, buffer);
@@ -92,7 +92,7 @@ char *format_text(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* A copy of text, escaped, to be freed. NULL if memory is short. */
 char *escape_text(const char *text);
 
-/* The same for machines: text that is printable as a whole is copied unchanged. */
+/* Like escape_text(), for machines: text that is printable as a whole is copied unchanged. */
 char *text_as_is(const char *text);
 
 #endif

@@ -75,8 +75,8 @@ struct error *process_read(pid_t process, const char *name, char **ret, size_t *
 char *process_text(pid_t process, const char *name);
 
 /*
- * The same file of one thread. /proc/THREAD/stat would be about the whole process, and make the
- * kernel visit all threads.
+ * Like process_text(), for one thread. /proc/THREAD/stat would be about the whole process, and make
+ * the kernel visit all threads.
  */
 char *process_thread_text(pid_t thread, const char *name);
 

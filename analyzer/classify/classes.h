@@ -75,7 +75,7 @@ enum signature_kind classes_kind(struct classes *classes, uint64_t signature);
  */
 const char *classes_name(struct classes *classes, uint64_t signature);
 
-/* The same name as the compiler wrote it. */
+/* Like classes_name(), as the compiler wrote it. */
 const char *classes_full_name(struct classes *classes, uint64_t signature);
 
 /*

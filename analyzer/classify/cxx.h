@@ -39,7 +39,7 @@ bool cxx_is_body(struct reader *reader, uint64_t address, struct memory_range bo
 /* True if a libc++ string with a buffer may have this word as its size. */
 bool cxx_is_libcxx_size(uint64_t word);
 
-/* The same for libc++, whose strings have more to check. */
+/* Like cxx_is_body(), for libc++, whose strings have more to check. */
 bool cxx_is_libcxx_body(struct reader *reader, struct memory_range body, uint64_t length,
 			uint64_t capacity);
 

@@ -38,7 +38,7 @@ static inline bool module_bounds_hold(const struct module_bounds *bounds, uint64
 	       address - ranges[1].start < ranges[1].end - ranges[1].start;
 }
 
-/* The same for words of 4 bytes. */
+/* Like identity_words_read(), for words of 4 bytes. */
 size_t identity_narrow_words_read(struct view *view, struct memory_range range,
 				  uint64_t words[static IDENTITY_WORDS]);
 

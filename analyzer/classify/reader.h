@@ -129,7 +129,7 @@ static inline bool reader_word(struct reader *reader, uint64_t address, uint64_t
 	return view_word(&reader->view, address, ret);
 }
 
-/* The same for words of 4 bytes. */
+/* Like reader_words(), for words of 4 bytes. */
 bool reader_narrow_words(struct reader *reader, uint64_t address, unsigned int count,
 			 uint64_t *ret);
 

@@ -30,7 +30,10 @@ void reference_judge_set_source(struct reference_judge *judge, allocation_id sou
 /* The word at that offset of the source; NULL if it is not tainted. */
 const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset);
 
-/* The same for a reference to target. The patterns must know the owners. */
+/*
+ * True if the word at that offset, a reference to target, is favored. The patterns must know the
+ * owners.
+ */
 bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allocation_id target);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Who alone holds what: the dominator tree of the used allocations.
+ * The dominator tree of the used allocations: what each of them alone holds.
  *
  * An allocation dominates those to which every path leads through it, itself included: without it,
  * they would not be held. Paths begin at the roots, each of which is one however many of its words
@@ -45,7 +45,7 @@ struct dominators_input {
 	struct graph **spent; /* the same, to be destroyed once it was searched; or NULL */
 	const struct allocation_index *index;
 	struct dominator_roots roots;
-	const struct bitmap *regions; /* what only roots hold; or NULL */
+	const struct bitmap *regions; /* allocations that only roots hold; or NULL */
 	const struct bitmap *own;     /* see embedding.h: held by roots and by these; or NULL */
 	const struct bitmap *entries; /* used allocations */
 	/* Used ones, too. In neither is garbage, and what only that holds. */
@@ -80,7 +80,7 @@ static const size_t NO_ROOT = SIZE_MAX;
 /* Call this before the two below are asked (STAGE_RETAINED); 4 bytes more for an allocation. */
 struct error *dominators_find_positions(struct dominators *dominators);
 
-/* Where in the row it stands; only a used allocation does. */
+/* Find an allocation's position in the row; only used allocations have one. */
 bool dominators_position(const struct dominators *dominators, allocation_id id, size_t *ret);
 
 /* The bytes that it retains, its own included; 0 if it is free. */

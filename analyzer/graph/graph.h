@@ -54,7 +54,7 @@ struct error *graph_mark(const struct graph *graph, const struct bitmap *from,
 			 struct bitmap *reached, struct memory_account *account,
 			 struct progress *progress);
 
-/* The same, following only allocations in within. from is a subset of it. */
+/* Like graph_mark(), following only allocations in within. from is a subset of it. */
 struct error *graph_mark_within(const struct graph *graph, const struct bitmap *within,
 				const struct bitmap *from, struct bitmap *reached,
 				struct memory_account *account, struct progress *progress);
@@ -66,7 +66,7 @@ struct error *graph_mark_within(const struct graph *graph, const struct bitmap *
 struct error *graph_transpose(const struct graph *graph, struct memory_account *account,
 			      struct progress *progress, struct graph **ret);
 
-/* The same for the edges from sources to a few targets. */
+/* Like graph_transpose(), for the edges from sources to a few targets. */
 struct error *graph_transpose_to(const struct graph *graph, const struct bitmap *sources,
 				 const struct bitmap *targets, struct memory_account *account,
 				 struct progress *progress, struct graph **ret);

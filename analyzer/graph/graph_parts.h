@@ -46,7 +46,7 @@ struct graph {
 struct error *graph_create_empty(size_t count, unsigned int arrays, struct memory_account *account,
 				 struct graph **ret);
 
-/* The same, with room for the words of rows. */
+/* Like graph_create_empty(), with room for the words of rows. */
 struct error *graph_create_rows(size_t count, unsigned int arrays, struct memory_account *account,
 				struct graph **ret);
 

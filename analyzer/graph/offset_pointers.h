@@ -75,8 +75,9 @@ struct error *offset_pointers_visit(const struct offset_pointers *pointers,
 				    bool is_part, offset_pointer_found found, void *data);
 
 /*
- * The same for words of roots that point to the first block of a list or tree, if so few words
- * point into the wanted allocations, which take span bytes, that chance hardly explains them.
+ * Like offset_pointers_visit(), for words of roots that point to the first block of a list or tree,
+ * if so few words point into the wanted allocations, which take span bytes, that chance hardly
+ * explains them.
  */
 struct error *offset_pointers_visit_roots(const struct offset_pointers *pointers,
 					  const struct disguises_input *input, uint64_t span,

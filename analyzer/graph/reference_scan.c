@@ -210,7 +210,7 @@ static struct error *join(struct scan *scan, struct scanner *scanner, size_t num
 	/* The one that ended it reports why. */
 	if (!relay_take(&joint->relay, chunk->number))
 		return NULL;
-	/* The same target may be on both sides of a seam. */
+	/* Both sides of a seam may have the same target. */
 	if (count > 0 && joint->last_source == chunk->first && joint->last_target == *found) {
 		found++;
 		count--;

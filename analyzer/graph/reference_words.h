@@ -51,7 +51,7 @@ struct stretch {
 void reference_words_init(struct reference_words *words, const struct allocation_index *index,
 			  const struct bitmap *owners, unsigned int word_size);
 
-/* The same without newer instructions, for words of 8 bytes. */
+/* Like reference_words_init(), without newer instructions, for words of 8 bytes. */
 void reference_words_init_plain(struct reference_words *words, const struct allocation_index *index,
 				const struct bitmap *owners);
 

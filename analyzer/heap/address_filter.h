@@ -75,7 +75,7 @@ static inline void address_filter_look(const struct address_filter *filter, cons
 	filter->look(filter, bytes, count, ret);
 }
 
-/* The same without vector instructions, for processors that lack them. */
+/* Like address_filter_look(), without vector instructions, for processors that lack them. */
 void address_filter_look_plainly(const struct address_filter *filter, const uint8_t *bytes,
 				 size_t count, uint64_t *ret);
 

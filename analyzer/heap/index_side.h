@@ -24,7 +24,7 @@ struct error *allocation_set_save(const struct bitmap *set, struct side_writer *
 struct error *allocation_set_load(struct side_file *file, unsigned int number, size_t count,
 				  struct bitmap *ret);
 
-/* The same for sets that may be absent. */
+/* Like allocation_set_save(), for sets that may be absent. */
 struct error *allocation_set_save_some(const struct bitmap *set, struct side_writer *writer,
 				       unsigned int number);
 struct error *allocation_set_load_some(struct side_file *file, unsigned int number, size_t count,

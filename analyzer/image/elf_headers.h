@@ -38,7 +38,10 @@ static inline void elf_header_widen(Elf64_Ehdr *header)
 	header->e_shstrndx = narrow.e_shstrndx;
 }
 
-/* The same for program headers, which were read into room for as many headers of 64 bits. */
+/*
+ * Like elf_header_widen(), for program headers, which were read into room for as many headers of 64
+ * bits.
+ */
 static inline void elf_segments_widen(const Elf64_Ehdr *header, Elf64_Phdr *segments, size_t count)
 {
 	if (header->e_ident[EI_CLASS] != ELFCLASS32)

@@ -65,8 +65,8 @@ kind_key kind_of(const struct analysis *analysis, const struct patterns *pattern
 		 allocation_id id);
 
 /*
- * The same with types from debug information; for leaked allocations of no other kind, the likely
- * type, if STAGE_LEAKED_TYPES is built.
+ * Like kind_of(), with types from debug information; for leaked allocations of no other kind, the
+ * likely type, if STAGE_LEAKED_TYPES is built.
  */
 kind_key kind_typed(const struct analysis *analysis, const struct patterns *patterns,
 		    const struct typing *typing, allocation_id id);
@@ -74,7 +74,9 @@ kind_key kind_typed(const struct analysis *analysis, const struct patterns *patt
 /* Find the types of the allocations, and what leaked ones look like, if any of them is in use. */
 struct error *kind_need_types(struct analysis *analysis, const struct bitmap *members);
 
-/* The same for a leaked allocation. Needs STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES. */
+/*
+ * Like kind_typed(), for a leaked allocation. Needs STAGE_LEAKED_PATTERNS and STAGE_LEAKED_TYPES.
+ */
 kind_key kind_leaked(const struct analysis *analysis, allocation_id id);
 
 /* True if it is a type of numbers or characters, so that an allocation is an array of these. */

@@ -18,11 +18,11 @@
  */
 char *value_text_of(const struct analysis *analysis, type_number type, uint64_t address);
 
-/* The same for an array of that many elements. */
+/* Like value_text_of(), for an array of that many elements. */
 char *value_text_of_elements(const struct analysis *analysis, type_number element, uint64_t address,
 			     uint64_t count);
 
-/* The same for a member of the structure at address. */
+/* Like value_text_of_elements(), for a member of the structure at address. */
 char *value_text_of_member(const struct analysis *analysis, const struct type_member *member,
 			   uint64_t address);
 

@@ -42,7 +42,10 @@ enum { FRAME_TEXT_SIZE = 1024 };
 const char *frame_kind(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE]);
 
-/* The same; for a single allocation its name in the program, without contents of memory. */
+/*
+ * Like frame_kind(), but a single allocation has the name that the program uses for it, without
+ * contents of memory.
+ */
 const char *frame_text(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE]);
 

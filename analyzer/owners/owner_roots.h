@@ -21,7 +21,7 @@ struct error *owner_root_name(const struct analysis *analysis, size_t position,
  */
 char *owner_top_text(const struct analysis *analysis, allocation_id top);
 
-/* The same without modules: "shared by a and b". */
+/* Like owner_top_text(), without modules: "shared by a and b". */
 char *owner_top_short_text(const struct analysis *analysis, allocation_id top);
 
 #endif

@@ -12,7 +12,7 @@
  */
 uint64_t module_defines(const struct module *module, const char *const names[]);
 
-/* The same for functions that it imports. */
+/* Like module_defines(), for functions that the module imports. */
 uint64_t module_needs(const struct module *module, const char *const names[]);
 
 /* Which of the functions called so address is in. */

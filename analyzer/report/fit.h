@@ -37,7 +37,7 @@ struct fitting {
 void fit_line(struct writer *writer, const char *text, size_t length,
 	      const struct fitting *fitting);
 
-/* The same for each line of text, indented by four more than its first line. */
+/* Like fit_line(), for each line of text, indented by four more than its first line. */
 void fit_lines(struct writer *writer, const char *text, size_t length, size_t width);
 
 /* A column of a table, as wide as it has to be. */

@@ -139,7 +139,7 @@ const char *sql_known_by(kind_key key);
 
 /* Keep the error for sql_run(), and return what SQLite is to see. */
 int sql_fail(struct sql *sql, struct error *error);
-/* The same for an error of SQLite. */
+/* The kept error, or else one for SQLite's status. */
 struct error *sql_error(struct sql *sql, int status);
 
 /*

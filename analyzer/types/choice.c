@@ -141,8 +141,8 @@ static bool is_accepted(const struct score *score, size_t count, bool is_headed)
 }
 
 /*
- * The same if few have pointers, and nothing else fits as many. Pointers with any target count if
- * the group is large.
+ * Like is_accepted(), if few have pointers, and nothing else fits as many. Pointers with any target
+ * count if the group is large.
  */
 static bool is_accepted_alone(const struct score *score, size_t count, size_t other_right)
 {

@@ -208,7 +208,7 @@ static struct error *choose_by_tag(struct inference *inference, const struct gro
 	return NULL;
 }
 
-/* The same for those of each size; the group is sorted by size. */
+/* Infer allocations of each size by themselves; the group is sorted by size. */
 static struct error *infer_sizes(struct inference *inference, const struct group *group,
 				 struct ballot ballot)
 {

@@ -49,7 +49,7 @@ DEFINE_CLEANUP(siblings_destroy, struct siblings *)
 /* The likely type of a leaked allocation; NULL: none. Siblings may be NULL: there are none. */
 const struct sibling_type *siblings_of(const struct siblings *siblings, allocation_id id);
 
-/* The same as a type of that allocation. */
+/* Like siblings_of(), as a type of that allocation. */
 bool siblings_typed(const struct siblings *siblings, allocation_id id, struct typed *ret);
 
 /* How many leaked allocations look like something. */

@@ -79,7 +79,7 @@ struct error *slots_are_all(struct slot_table *table, type_number type, bool *re
 bool slot_guards_agree(const struct slot_table *table, const struct image *image,
 		       const struct slot *slot, uint64_t address);
 
-/* The same for a member of a Rust enumeration, in a value at the address. */
+/* Like slot_stands(), for a member of a Rust enumeration, in a value at the address. */
 bool variant_stands(const struct type_table *types, const struct image *image,
 		    const struct type_variant *variant, uint64_t address);
 
@@ -102,7 +102,7 @@ const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t 
  */
 uint32_t tag_of(const struct type_table *types, const struct data_type *type);
 
-/* The same for the small number behind the one whose byte is the tag; tag: there is none. */
+/* Like tag_of(), for the small number behind the one whose byte is the tag; tag: there is none. */
 uint32_t next_tag_of(const struct type_table *types, const struct data_type *type, uint32_t tag);
 
 #endif

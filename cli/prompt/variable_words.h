@@ -41,7 +41,7 @@ struct error *variable_words_find(struct analysis *analysis, const struct comman
 /* Say what variables that the command is about stood for. */
 void variable_words_report(const struct variable_words *words, struct report *report);
 
-/* The same for one word, as a message to be freed. NULL: memory is short. */
+/* Like variable_words_report(), for one word, as a message to be freed. NULL: memory is short. */
 char *variable_word_text(const struct variable_word *word);
 
 /* The context in which paths of variables are resolved (STAGE_TYPE_TABLE). */

@@ -134,7 +134,7 @@ struct piece {
 	long number;
 };
 
-/* The same, although one alone might fill the block with its label. */
+/* Like struct piece, although one alone might fill the block with its label. */
 struct crate {
 	long number;
 	struct crate *next;

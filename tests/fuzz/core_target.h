@@ -29,7 +29,7 @@ void core_target_need(const char *path, enum stage stage);
 /* Run the commands, a line each, on the core; NULL behind the last. */
 void core_target_ask(const char *path, const char *const *lines);
 
-/* The same with the files of the core's machine below root. */
+/* Like core_target_ask(), with the files of the core's machine below root. */
 void core_target_ask_in(const char *path, const char *root, const char *const *lines);
 
 /* One thread, wherever the program runs: what happens is the same each time. */

@@ -66,8 +66,8 @@ struct edited_file {
 void edited_file_open(struct edited_file *file, const char *name);
 
 /*
- * The same with the contents of fd, which is open for reading and writing and becomes the file's.
- * name is for messages.
+ * Like edited_file_open(), with the contents of fd, which is open for reading and writing and
+ * becomes the file's. name is for messages.
  */
 void edited_file_adopt(struct edited_file *file, int fd, const char *name);
 

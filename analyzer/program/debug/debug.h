@@ -147,8 +147,8 @@ const struct backtrace *debug_backtrace_of(struct debug *debug, const struct fra
 const char *debug_stack_place(struct debug *debug, uint32_t thread, uint64_t address);
 
 /*
- * The same on a stack with saved registers, which is called whose: "variable session.user of
- * serve(), frame 3 of WHOSE".
+ * Like debug_stack_place(), on a stack with saved registers, which is called whose: "variable
+ * session.user of serve(), frame 3 of WHOSE".
  */
 const char *debug_saved_place(struct debug *debug, const struct frame_state *saved,
 			      const char *whose, uint64_t address);

@@ -54,7 +54,7 @@ static bool is_name(void *data, const char *name)
 	return strcmp(name, data) == 0;
 }
 
-/* The same for its bases. */
+/* True if the class or one of its bases has that name. */
 static bool is_kind_of(struct unused_search *search, uint32_t class, const char *name)
 {
 	return is_class(search, class, name) ||

@@ -16,11 +16,14 @@ struct error *python_stale_find(struct python *python);
 /* True if the word at place, outside of all allocations, is a stale reference to target. */
 bool python_is_stale(const struct python *python, allocation_id target, uint64_t place);
 
-/* The same in the allocation source, which is no object. */
+/* Like python_is_stale(), in the allocation source, which is no object. */
 bool python_is_stale_in_block(const struct python *python, allocation_id source,
 			      allocation_id target, uint64_t place);
 
-/* The same in an object of that type; range: from its count up to the end of its block. */
+/*
+ * Like python_is_stale_in_block(), in an object of that type; range: from its count up to the end
+ * of its block.
+ */
 bool python_is_stale_in_object(const struct python *python, const struct python_type *type,
 			       struct memory_range range, uint64_t place);
 

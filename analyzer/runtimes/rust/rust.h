@@ -102,7 +102,7 @@ static inline int rust_layout_start(struct rust_layout layout)
 bool rust_may_be_buffer(const struct allocation_index *index, struct memory_range range,
 			uint64_t capacity, uint64_t length);
 
-/* The same for bytes of text. */
+/* Like rust_may_be_buffer(), for bytes of text. */
 bool rust_may_be_text(const struct allocation_index *index, struct memory_range range,
 		      uint64_t capacity, uint64_t length);
 

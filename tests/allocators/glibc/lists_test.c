@@ -139,7 +139,7 @@ TEST(cache_may_stand_in_a_larger_chunk)
 	}
 }
 
-/* The same memory is freed twice. */
+/* Here the same memory is freed twice. */
 TEST(chunk_that_follows_itself_is_reported)
 {
 	for (size_t i = 0; i < 3; i++) {

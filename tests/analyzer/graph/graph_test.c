@@ -490,7 +490,7 @@ TEST(rows_of_large_allocations_do_not_depend_on_threads)
 	world_add_block(&world, (struct block){ start + LARGE_BYTES, 64, BLOCK_USED });
 	for (uint64_t i = 0; i < LARGE_BYTES; i += STEP)
 		core_set(&world.core, start + i, at(i / STEP % 50));
-	/* The same target on both sides of a seam, and a reference to itself between them. */
+	/* Put the same target on both sides of a seam, and a reference to itself between them. */
 	core_set(&world.core, start + SEAM - 8, at(70));
 	core_set(&world.core, start + SEAM, at(70));
 	core_set(&world.core, start + 2 * SEAM - 8, start);

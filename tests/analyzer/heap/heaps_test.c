@@ -38,7 +38,7 @@ static void find_heaps_of(const char *path, const char *text, struct findings *f
 	assert_int_equal(allocation_count(heaps_index(heaps)), 0);
 }
 
-/* The same for a library without text. */
+/* Like find_heaps_of(), for a library without text. */
 static void find_heaps(const char *path, struct findings *findings)
 {
 	find_heaps_of(path, "", findings);

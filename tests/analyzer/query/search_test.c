@@ -194,7 +194,7 @@ TEST(relative_references_are_distances_from_behind)
 	put_distance(&fixture, 0x7f0000002ff1, target);
 	put_distance(&fixture, 0x7f0000002011, target + 1);
 	put_distance(&fixture, 0x7f0080001230, target); /* just reaches */
-	/* The same 32 bits, but too far away to refer to the target. */
+	/* These are the same 32 bits, but too far away to refer to the target. */
 	put_distance(&fixture, 0x7f0080001240, target);
 	fixture_open(&fixture);
 	find(&fixture, (struct search){ .kind = SEARCH_RELATIVE, .first = target });
