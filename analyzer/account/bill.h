@@ -1,5 +1,6 @@
 /*
- * Where the process's memory goes: a row for each use. Every mapped byte counts in exactly one row.
+ * The bill of the process's memory: a row for each use. Every mapped byte counts in exactly one
+ * row.
  *
  * What is certain comes first: heaps block by block, what allocators keep for themselves, stacks,
  * modules. What is left is anonymous memory: its contents, and what refers to it, give a guess at

@@ -84,7 +84,7 @@ static bool read_number(const char *root, const char *group, const char *file, c
 	return true;
 }
 
-/* What is left of the resource in the group of that path and those around it. */
+/* Find how much of the resource is left in the group of that path and those around it. */
 static uint64_t find_left(const struct limited *limited, const char *path)
 {
 	char group[PATH_MAX];

@@ -22,7 +22,7 @@
 
 #include "analyzer/capture/core.h"
 
-/* Whether to clone the process, so that it runs on while the clone is written. */
+/* Decides whether to clone the process, so that it runs on while the clone is written. */
 enum clone_choice {
 	CLONE_BY_NEED, /* if it would stand still for long, and can be cloned */
 	CLONE_NEVER,

@@ -82,7 +82,7 @@ static bool find_place(const struct reader *reader, allocation_id id, size_t *re
 	return true;
 }
 
-/* Of several owners, keep the one with the lowest address. */
+/* Keep the owner with the lowest address. */
 static void note_owner(struct reader *reader, size_t number, uint64_t owner)
 {
 	uint64_t *place = &reader->owners[number], before;

@@ -76,12 +76,12 @@ struct arena {
 };
 
 /*
- * Whether a program has its collector call functions that mark more than the collector finds by
- * itself, such as stacks that the program made.
+ * Says whether the program's collector calls functions of the program that mark more than it finds
+ * by itself, such as stacks that the program made.
  */
 enum more_roots { MORE_ROOTS_NONE, MORE_ROOTS_UNKNOWN, MORE_ROOTS_CALLBACK };
 
-/* What happens to whole pages of free memory when the program trims the heap. */
+/* The effect of trimming the heap on whole pages of free memory. */
 enum spare_kind {
 	SPARE_INSIDE, /* given back, from within a free block */
 	SPARE_END,    /* given back: the end of a heap, which gets shorter */

@@ -42,7 +42,7 @@ const struct allocation_index *heaps_index(const struct heaps *heaps);
  */
 bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t size);
 
-/* Whether a collector in the process may mark more than it finds by itself. */
+/* Says whether a collector in the process may mark more than it finds by itself. */
 enum more_roots heaps_more_roots(const struct heaps *heaps);
 
 /* Describe what an allocator knows of the used block at start, in the same way. */

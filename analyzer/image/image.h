@@ -92,7 +92,8 @@ struct image_thread {
 };
 
 /*
- * What a dump says about the process as a whole, 0 if it does not; and which tool wrote the dump.
+ * Facts that a dump states about the process as a whole, 0 if it does not; and which tool wrote the
+ * dump.
  */
 struct image_origin {
 	uint32_t process; /* its id */

@@ -1,5 +1,5 @@
 /*
- * What heapcore itself adds to a core: notes named "HEAPCORE", of four-letter types that no other
+ * heapcore's own additions to a core: notes named "HEAPCORE", of four-letter types that no other
  * tool uses; and a flag of segments, one of those reserved for systems, for memory equal to the
  * mapped file because the process did not change it.
  */

@@ -126,9 +126,9 @@ static uint64_t live_part(const struct thread *thread, uint64_t start, uint64_t 
 }
 
 /*
- * Where a main thread's frames began, if it ended by itself: nothing of the program is below, only
- * its arguments are above. Other threads keep the process running; its id is that of the main
- * thread.
+ * The place where a main thread's frames began, if it ended by itself: nothing of the program is
+ * below, only its arguments are above. Other threads keep the process running; its id is that of
+ * the main thread.
  */
 static uint64_t find_end_of_frames(const struct program *program)
 {

@@ -21,7 +21,7 @@ void answer_deinit(struct answer *answer)
 	capture_deinit(&answer->messages);
 }
 
-/* Where a session writes instead of to standard output. */
+/* A session's output goes here instead of to standard output. */
 struct captured_output {
 	struct output output;
 	struct report_file rows;

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 
-/* What a limit applies to. */
+/* The measure that a limit applies to. */
 enum gate_measure {
 	MEASURE_LEAKED,
 	MEASURE_LEAKED_BYTES,

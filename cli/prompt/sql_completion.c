@@ -23,7 +23,7 @@ static const char *const WORDS[] = {
 	"text(",  "words(",    "name(",	 "path(",	  "visited()",	NULL,
 };
 
-/* What SQL allows at the word. */
+/* The words that SQL allows at the cursor. */
 enum place { PLACE_COMMAND, PLACE_TABLE, PLACE_COLUMN, PLACE_ANY };
 
 static struct {

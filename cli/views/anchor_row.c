@@ -106,7 +106,7 @@ static void write_name(const struct analysis *analysis, const struct anchor *anc
 	write_thread(analysis, anchor, name, report);
 }
 
-/* Who holds the reference; the name of a register follows it. */
+/* The holder of the reference; the name of a register follows it. */
 static const char *holder(const struct anchor *anchor, char *text, size_t size)
 {
 	static const char *const kinds[ROOT_KINDS] = {

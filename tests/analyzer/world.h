@@ -22,7 +22,7 @@
 
 struct world {
 	struct core core;
-	/* Of the only thread; there is none while its rsp is 0. */
+	/* The only thread's registers; there is no thread while rsp is 0. */
 	struct user_regs_struct registers;
 	uint8_t vectors[2696];
 	size_t vectors_size; /* 0: they are not in the core */

@@ -27,7 +27,7 @@ struct walk {
 	struct budget steps;
 	bool ended; /* by the visit */
 	ARRAY(struct function_local) locals;
-	/* Of the current function: the base of DW_OP_fbreg, and whether it is known. */
+	/* The current function's base of DW_OP_fbreg, and whether it is known. */
 	int64_t frame_base;
 	bool has_frame_base;
 };

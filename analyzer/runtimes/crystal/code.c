@@ -17,8 +17,8 @@ enum {
 	MOST_TARGETS = 4096,
 	LONGEST_FUNCTION = 1 << 20,
 	/*
-	 * Where paths meet, this many are followed side by side for this many instructions; then
-	 * their common state.
+	 * At a junction, follow this many paths side by side for this many instructions; then their
+	 * common state.
 	 */
 	MOST_PATHS = 4,
 	PATH_LENGTH = 16,

@@ -242,7 +242,7 @@ static void note_deque(struct search *search, allocation_id id, uint64_t object,
 		note(search, id, object + DEQUE_FREE_BLOCKS + WORD * i, PYTHON_DEAD);
 }
 
-/* Of the few blocks that such an object has, the large one is the buffer. */
+/* The large one of such an object's few blocks is the buffer. */
 static void note_file_buffer(struct search *search, allocation_id id, uint64_t object,
 			     const struct python_type *type)
 {
