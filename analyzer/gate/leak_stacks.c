@@ -238,7 +238,7 @@ struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct le
 	return NULL;
 }
 
-/* True unless the module has the program's own code: for an allocator or a language's library. */
+/* True for the recorder and a language's library, which do not have the program's own code. */
 static bool is_library(const struct module *module)
 {
 	return !module || module_is_of_language(module) ||

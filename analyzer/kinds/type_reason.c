@@ -197,7 +197,7 @@ static char *print_path(const struct analysis *analysis, const struct type_step 
 	return NULL;
 }
 
-/* Counting stops once the name is settled, so large counts are inexact. */
+/* Large counts are inexact, because only a part of the heap may have types. */
 static char *format_others(const struct sibling_type *like)
 {
 	enum { MANY = 1000 };

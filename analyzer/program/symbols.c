@@ -206,7 +206,7 @@ bool module_exports(const struct image *image, const struct module *module, cons
 	return false;
 }
 
-/* Reading all symbols of a program takes long if it has more than any interpreter in it would. */
+/* Give up on a program with more symbols than one with an interpreter has: that takes long. */
 static bool is_defined_in(const struct module *module, const char *name)
 {
 	struct search search = {

@@ -67,7 +67,7 @@ static struct words words_of(const struct command *command)
 	return words;
 }
 
-/* Hide options that write to a file. No tool has one today. */
+/* False for options that write to a file. No tool has one today. */
 static bool is_offered(const struct argp_option *option)
 {
 	return switch_is_shown(option) && !(option->arg && strstr(option->arg, "FILE"));

@@ -235,7 +235,7 @@ static struct error *write_report(struct session *session, const struct request 
 	return error_first(error, close_error);
 }
 
-/* The error to show the user; NULL if the user interrupted or closed the output. */
+/* The error to show the user: none once the output is closed, "interrupted" after Ctrl-C. */
 static struct error *judge(struct session *session, const struct output *output,
 			   struct error *error)
 {

@@ -381,7 +381,7 @@ static struct error *add_members(struct type_reader *reader, Dwarf_Die *parent, 
 	return error;
 }
 
-/* Hash the facts by which structures of one name differ; 0: none. */
+/* Hash the facts by which structures of one name differ. */
 static uint64_t identify(const struct type_reader *reader, Dwarf_Die *entry, const struct raw *raw)
 {
 	uint64_t hash = hash_add(hash_add(raw->kind, raw->size), (uintptr_t)raw->name);
