@@ -304,7 +304,8 @@ static struct error *fill_touched(struct core_writer *core, const struct memory_
 	size_t before = core->piece_count;
 
 	/*
-	 * Pages may have become resident since the survey, so only the slow way, which has just read the map, may trust a count of 0.
+	 * Pages may have become resident since the survey, so only the slow way, which has just
+	 * read the map, may trust a count of 0.
 	 */
 	if (area->resident > 0 || area->huge || pages_can_scan(&core->source.pages))
 		TRY(pages_find(&core->source.pages, PAGES_ALL, area->start, area->end, add_run,
