@@ -499,7 +499,7 @@ static struct error *tell_progress(const struct walk *walk, uint64_t start, uint
 
 struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 {
-	uint64_t told = *chunk; /* progress knows of what is below */
+	uint64_t reported = *chunk; /* progress knows of what is below */
 	struct error *error = NULL;
 
 	for (uint64_t count = 1; *chunk < stop && *chunk < walk->end && !error; count++) {
@@ -514,10 +514,10 @@ struct error *glibc_walk_on(struct walk *walk, uint64_t *chunk, uint64_t stop)
 		     is_for_front(walk, *chunk, header)))
 			break;
 		error = walk_one(walk, chunk);
-		if (error || (count % PROGRESS_STEP != 0 && *chunk - told < PROGRESS_BYTES))
+		if (error || (count % PROGRESS_STEP != 0 && *chunk - reported < PROGRESS_BYTES))
 			continue;
-		error = tell_progress(walk, told, *chunk);
-		told = *chunk;
+		error = tell_progress(walk, reported, *chunk);
+		reported = *chunk;
 	}
 	return error;
 }

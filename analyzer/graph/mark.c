@@ -45,7 +45,7 @@ struct worker {
 	ARRAY(allocation_id) pending; /* reached, and not followed yet */
 	struct queue queue;
 	unsigned int thread;
-	size_t steps, told; /* allocations followed; those that progress knows of */
+	size_t steps, reported; /* allocations followed; those that progress knows of */
 };
 
 /* Follow these edges; what is new becomes pending. */
@@ -144,9 +144,9 @@ static void share(struct worker *worker)
 static struct error *tell(struct worker *worker)
 {
 	struct team *team = worker->team;
-	size_t followed = worker->steps - worker->told;
+	size_t followed = worker->steps - worker->reported;
 
-	worker->told = worker->steps;
+	worker->reported = worker->steps;
 	return split_work_check(&team->work, 0, worker->thread, team->progress, followed);
 }
 

@@ -307,7 +307,7 @@ static struct error *begin(struct cursor *cursor, int plan)
 	cursor->by_kind = plan & BY_KIND;
 	cursor->is_free = cursor->base.number == FREE;
 	cursor->at = 0;
-	cursor->base.told = 0;
+	cursor->base.reported = 0;
 	cursor->least = 0;
 	cursor->most = UINT64_MAX;
 	TRY(need_columns(sql, cursor->base.number, (uint64_t)plan >> 1));

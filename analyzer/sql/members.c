@@ -232,7 +232,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 		return sql_fail(cursor->base.sql, error);
 	cursor->at = 0;
 	cursor->end = allocation_count(analysis_index(analysis));
-	cursor->base.told = 0;
+	cursor->base.reported = 0;
 	sql_narrow_ids(count, constraints, values, &cursor->at, &cursor->end);
 	return find_row(cursor);
 }

@@ -99,7 +99,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 		return sql_fail(sql, error);
 	cursor->at = 0;
 	cursor->end = allocation_count(analysis_index(sql->analysis));
-	cursor->base.told = 0;
+	cursor->base.reported = 0;
 	sql_narrow_ids(count, constraints, values, &cursor->at, &cursor->end);
 	return find_row(cursor);
 }

@@ -191,8 +191,8 @@ int sql_disconnect(sqlite3_vtab *table);
 struct sql_cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;
-	size_t number; /* of the table */
-	uint64_t told; /* to progress: how far it had come */
+	size_t number;	   /* of the table */
+	uint64_t reported; /* position that progress knows of */
 };
 
 /* Make a cursor of so many bytes, which are 0 behind what all have. */

@@ -157,7 +157,7 @@ static struct error *begin(struct cursor *cursor, int plan)
 	cursor->at = cursor->referrer = cursor->edge = 0;
 	cursor->end = allocation_count(analysis_index(analysis));
 	cursor->wanted = cursor->located_source = NO_ALLOCATION;
-	cursor->base.told = 0;
+	cursor->base.reported = 0;
 	return NULL;
 }
 

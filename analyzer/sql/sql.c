@@ -243,9 +243,9 @@ int sql_glance(struct sql_cursor *cursor, uint64_t at)
 	enum { STEP = 1 << 16 };
 	struct error *error;
 
-	if (at - cursor->told < STEP)
+	if (at - cursor->reported < STEP)
 		return SQLITE_OK;
-	cursor->told = at;
+	cursor->reported = at;
 	error = progress_glance(analysis_progress(cursor->sql->analysis));
 	return error ? sql_fail(cursor->sql, error) : SQLITE_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * How far a request is, told to the client now and then, if it wants to know.
+ * How far a request is, reported to the client now and then, if it wants to know.
  *
  * The number must grow each time: a task counts for 1, and how far it is for a part of that. Where
  * nobody knows how far it is, the number grows a little, so that the client sees that work goes on.
@@ -27,17 +27,17 @@ static void tell(struct server *server, const char *task, double share)
 	if (task != server->task)
 		server->steps++;
 	server->task = task;
-	if (server->told + LITTLE < server->steps + share)
-		server->told = server->steps + share;
+	if (server->reported + LITTLE < server->steps + share)
+		server->reported = server->steps + share;
 	else
-		server->told += LITTLE;
+		server->reported += LITTLE;
 	if (share > 0)
 		snprintf(text, sizeof(text), "%s: %.0f %%", task, 100 * share);
 	else
 		snprintf(text, sizeof(text), "%s", task ? task : "working");
 	channel_notify(server->channel, "notifications/progress",
 		       json_pack("{s:O, s:f, s:s}", "progressToken", server->token, "progress",
-				 server->told, "message", text));
+				 server->reported, "message", text));
 }
 
 /* From any thread: the clock decides which tells. */
@@ -64,7 +64,7 @@ void progress_tell(struct server *server, const json_t *params)
 	if (!json_is_string(server->token) && !json_is_integer(server->token))
 		server->token = NULL;
 	server->task = NULL;
-	server->steps = server->told = 0;
+	server->steps = server->reported = 0;
 	atomic_store(&server->next_tell, now_milliseconds() + INTERVAL);
 	progress->task = NULL;
 	progress->show_data = server;

@@ -25,7 +25,7 @@ struct server {
 	_Atomic int64_t next_tell;
 	atomic_flag telling;
 	const char *task;
-	double steps, told; /* tasks so far, and what was told last */
+	double steps, reported; /* tasks so far, and the progress reported last */
 };
 
 /* The output of one command. */
