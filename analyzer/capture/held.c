@@ -122,7 +122,7 @@ static struct error *find_timers(struct held_list *list)
 struct ring {
 	uint32_t file;
 	uint64_t inode;
-	bool told;		/* the kernel is of Linux 5.19 or later */
+	bool has_counts;	/* the kernel is of Linux 5.19 or later */
 	uint32_t taken;		/* requests that the kernel took, in all */
 	uint32_t completed;	/* completions that it made, in all */
 	uint32_t slots;		/* of the array of requests */
@@ -186,7 +186,7 @@ static struct error *read_ring_text(struct ring *ring, const char *text)
 
 		if (skip_name(text, taken) && find_number(text, taken, 10, &number)) {
 			ring->taken = (uint32_t)number;
-			ring->told = true;
+			ring->has_counts = true;
 		} else if (find_number(text, "CachedCqTail:", 10, &number)) {
 			ring->completed = (uint32_t)number;
 		} else if (find_number(text, "SqMask:", 16, &number)) {
@@ -236,7 +236,7 @@ static struct error *read_requests(const struct ring *ring, const struct memory_
  */
 static bool is_busy(const struct ring *ring)
 {
-	return !ring->told || ring->taken != ring->completed || ring->has_polls;
+	return !ring->has_counts || ring->taken != ring->completed || ring->has_polls;
 }
 
 struct error *held_read_ring(struct held_list *list, uint32_t file, const char *text)
@@ -251,7 +251,7 @@ struct error *held_read_ring(struct held_list *list, uint32_t file, const char *
 	array = find_array(&ring);
 	if (array && !array->device)
 		TRY(read_requests(&ring, array));
-	if (ring.told && ring.taken <= ring.slots && !(array && array->device))
+	if (ring.has_counts && ring.taken <= ring.slots && !(array && array->device))
 		return NULL;
 	return keep_value(list, (struct held_value){ .kind = HELD_UNTOLD, .holder = file });
 }

@@ -94,11 +94,12 @@ static bool is_local_storage_missing(const struct image *image, const struct thr
 static bool is_pointer_rubbish(const struct image *image, const struct thread *thread)
 {
 	enum { LOWEST = 1 << 16, ALIGNMENT = 8 };
-	uint64_t told = thread->state->thread_pointer;
-	const struct region *region = image_find(image, told);
+	uint64_t stated = thread->state->thread_pointer;
+	const struct region *region = image_find(image, stated);
 
-	return told != 0 && (told < LOWEST || told >> image->arch->address_bits ||
-			     told % ALIGNMENT != 0 || (region && !(region->rights & RIGHT_WRITE)));
+	return stated != 0 &&
+	       (stated < LOWEST || stated >> image->arch->address_bits || stated % ALIGNMENT != 0 ||
+		(region && !(region->rights & RIGHT_WRITE)));
 }
 
 enum { OTHERS_SIZE = 48 };

@@ -183,7 +183,7 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 
 /* ---- and back: the object of a path */
 
-enum { LONGEST_PATH = 1024, MOST_STEPS_BACK = 64, MOST_TOLD = 1 << 16 };
+enum { LONGEST_PATH = 1024, MOST_STEPS_BACK = 64, MOST_PATHS_BUILT = 1 << 16 };
 
 /* A search for the object of a path, step by step from a name. */
 struct lookup {
@@ -195,7 +195,7 @@ struct lookup {
 	size_t matched;	    /* bytes of the path that the last step has */
 	size_t best;	    /* of those that its references have */
 	allocation_id next; /* the reference that has them */
-	size_t told;
+	size_t path_count;
 	bool guesses;		     /* names that paths do not begin with, as Ruby's Object */
 	bool at_end;		     /* all of the path is matched */
 	struct path_visitor visitor; /* of those that the path may become, or NULL */
@@ -281,9 +281,9 @@ static struct error *look_at(void *data, allocation_id id, uint64_t place)
 	for (size_t i = 0; i < lookup->count; i++)
 		if (lookup->ids[i] == id)
 			return NULL;
-	if (++lookup->told > MOST_TOLD && (lookup->guesses || lookup->at_end))
+	if (++lookup->path_count > MOST_PATHS_BUILT && (lookup->guesses || lookup->at_end))
 		return NULL;
-	if (lookup->told > MOST_TOLD)
+	if (lookup->path_count > MOST_PATHS_BUILT)
 		return error_create(
 			ERROR_USAGE,
 			"'%.80s' has too many members on the way; 'show' and 'sql' find one",
