@@ -82,7 +82,7 @@ static const struct v8_lab *find_lab(const struct v8_heap_parts *parts,
 	return best;
 }
 
-/* Behind what new objects come from, there are none yet. */
+/* No objects exist yet in the rest of an allocation buffer. */
 static struct block free_lab(const struct v8_chunk *chunk, const struct v8_lab *lab)
 {
 	uint64_t end = chunk->space == V8_NEW ? chunk->end : lab->limit;

@@ -55,8 +55,10 @@ struct command {
 	const char *description; /* further paragraphs of help, or NULL */
 	const char *table;	 /* the main one of those it writes; NULL: the first */
 	enum word_kind word;
-	/* As "on|off": of WORD_CHOICE; of WORD_SET, what may stand before. "EXPORT": a format of
-	 * exports. */
+	/*
+	 * A list as "on|off": of WORD_CHOICE; of WORD_SET, what may precede the set. "EXPORT": a
+	 * format of exports.
+	 */
 	const char *choices;
 	const struct argp_option *options;     /* its switches, or NULL */
 	const struct argp_option *own_options; /* beside options that others share; or NULL */

@@ -51,7 +51,7 @@ struct options {
 	struct debug_options debug;
 };
 
-/* How it is called, one way a line, and its options. */
+/* The usage, one form a line, and the options. */
 extern const char program_usages[];
 extern const struct argp_option program_options[];
 

@@ -108,7 +108,7 @@ static struct error *append_block(struct collector *collector, struct boehm_bloc
 
 	TRY(array_reserve(&collector->blocks, 1));
 	blocks = collector->blocks.items;
-	/* None may begin in the run of the one before. */
+	/* A block must not begin within the run of the one before. */
 	if (collector->blocks.count > 0 &&
 	    block_end(collector, &blocks[collector->blocks.count - 1]) > block.start) {
 		collector->bad_slots++;

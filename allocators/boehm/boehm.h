@@ -58,7 +58,7 @@ enum {
 
 enum { KIND_RECLAIM = 1 /* the word ok_reclaim_list, in GC_obj_kinds */ };
 
-/* How a build of the collector cuts memory. */
+/* The unit sizes of a build of the collector. */
 struct boehm_geometry {
 	unsigned int log_block; /* HBLKSIZE is 1 << log_block */
 	unsigned int log_index; /* a bottom_index has 1 << log_index slots */

@@ -309,7 +309,7 @@ static struct error *scan_region(struct glibc_heap *heap, const struct region *r
 		uint64_t data = image_next_data(heap->context.image, address), stop;
 		const uint8_t *bytes;
 
-		/* By whole steps, so that words stay aligned to the region's start. */
+		/* Skip whole steps, so that words stay aligned to the region's start. */
 		address += (data - address) / PROGRESS_STEP * PROGRESS_STEP;
 		if (address >= end)
 			break;
@@ -466,7 +466,7 @@ static size_t count_owners(struct glibc_heap *heap, uint64_t alignment)
 	return count;
 }
 
-/* How far apart heaps are: 64 MiB, or four huge pages. */
+/* The distance of heaps: 64 MiB, or four huge pages. */
 static uint64_t subheap_alignment(struct glibc_heap *heap)
 {
 	static const uint64_t sizes[] = {

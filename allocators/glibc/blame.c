@@ -1,8 +1,8 @@
 /*
- * Which block damage came from. What stands before the memory of a block, the size in the header of
- * its chunk, tells an overrun of the block below from a write to a free block: the overrun went
- * through it. A list that returns to a block, or two lists that have it, tell that it was freed
- * twice.
+ * Finds the block that caused damage. The size in the chunk's header, which precedes a block's
+ * memory, distinguishes an overrun of the block below, which must have changed it, from a write to
+ * a free block. A list that returns to a block, or two lists with the same block, prove that it was
+ * freed twice.
  */
 #include "allocators/glibc/lists.h"
 

@@ -288,7 +288,7 @@ static struct error *skip_damage(struct walk *walk, uint64_t chunk, uint64_t *re
 	return next < walk->end ? begin_region(walk, next) : NULL;
 }
 
-/* Behind a fence, memory that others got by sbrk() may follow, and then a chunk: *ret_chunk. */
+/* A fence may be followed by memory that others got by sbrk(), and then by a chunk: *ret_chunk. */
 static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret_chunk)
 {
 	uint64_t behind = chunk + glibc_fences(walk->heap);

@@ -116,7 +116,7 @@ void glibc_find_work(struct glibc_heap *heap);
 const char *glibc_tell_work(const struct glibc_arena *arena);
 const char *glibc_tell_any_work(const struct glibc_heap *heap);
 
-/* Let the sink hold the chunks that registers and inner frames name. */
+/* Make the sink keep the chunks that registers and inner frames refer to. */
 struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sink);
 
 #endif

@@ -151,7 +151,7 @@ static bool is_mapped_chunk(struct scan *scan, uint64_t address, uint64_t low, u
 	return true;
 }
 
-/* How much of the mapping's end the size of the chunk leaves out. */
+/* The bytes at the mapping's end that the chunk's size does not include. */
 static uint64_t mapped_tail(struct scan *scan, uint64_t chunk, uint64_t end)
 {
 	uint64_t size;

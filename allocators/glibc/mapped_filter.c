@@ -36,7 +36,7 @@ static __m128i expected_sse2(uint64_t address)
 	return _mm_setr_epi32((int)(address % PAGE), 0, IS_MMAPPED, 0);
 }
 
-/* Which words of two places fit, in 32 bits for each. */
+/* Mark the words of two places that fit, in 32 bits for each. */
 static __m128i two_sse2(const uint8_t *bytes, __m128i expected)
 {
 	const __m128i masks = masks_sse2(), next = _mm_setr_epi32(16, 0, 0, 0);

@@ -53,7 +53,7 @@ struct pieces {
 	struct middle *middles; /* one for each thread */
 };
 
-/* Behind the piece's data, a hole of the dump's file may follow, without chunks. */
+/* The piece's data may be followed by a hole of the dump's file, without chunks. */
 static uint64_t piece_reach(const struct piece *piece)
 {
 	return piece->end - piece->start > PIECE ? piece->start + PIECE : piece->end;

@@ -140,7 +140,9 @@ static struct error *count(struct votes *votes)
 	return NULL;
 }
 
-/* How well references to the slab fit to that color. Without other evidence, they lead to starts.
+/*
+ * Score how well references to the slab fit that color. Without other evidence, they point to
+ * starts.
  */
 static uint64_t score(const struct votes *votes, const struct gslice_slab *slab, uint64_t color)
 {

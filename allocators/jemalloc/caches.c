@@ -174,7 +174,10 @@ static struct error *add_bin(struct cache_search *search, const struct bin *bin,
 		else if (!is_in_transit(je, word))
 			note_damage(&je->strangers, bin->first + word_of(search) * i);
 	}
-	/* Not so in several bins: one that is being emptied lists what others may have already. */
+	/*
+	 * A region in several bins is no damage: a bin that is being emptied lists regions that
+	 * others may have already.
+	 */
 	je->cached.count = first + drop_repeated(je->cached.items + first, je->cached.count - first,
 						 &je->lists.twice);
 	return NULL;

@@ -37,7 +37,7 @@ void jemalloc_set_classes(struct jemalloc_layout *layout, unsigned int log_quant
 		layout->small_count++;
 }
 
-/* How far classes are apart just above wanted bytes. */
+/* The distance of size classes just above wanted bytes. */
 static uint64_t spacing(uint64_t wanted, unsigned int log_quantum)
 {
 	uint64_t quantum = UINT64_C(1) << log_quantum;

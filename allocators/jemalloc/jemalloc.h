@@ -45,7 +45,9 @@ enum {
 	BITS_SLAB = 1 << 12,
 };
 
-/* How a build cuts addresses: into a page, and the index of each level of the radix tree. */
+/*
+ * The division of addresses in a build: into a page, and the index of each level of the radix tree.
+ */
 struct jemalloc_geometry {
 	unsigned int log_page;
 	unsigned int levels;

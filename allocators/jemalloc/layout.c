@@ -1,5 +1,6 @@
 /*
- * Which layout fits: where versions and builds differ in the bits of an extent, all extents vote.
+ * Chooses the layout that fits. Versions and builds differ in the bits of an extent, so all extents
+ * vote.
  *
  * A layout fits a slab if its size is a multiple of its class, and its bitmap has as many bits set
  * as its bits say there are free regions; a large extent if its size is that of its class; a free

@@ -141,7 +141,7 @@ bool mimalloc_read_page(const struct mimalloc_layout *layout, struct view *view,
 	return true;
 }
 
-/* How far behind the page's start blocks begin, where no metadata say so. */
+/* The distance from the page's start to its blocks, if no metadata state it. */
 static uint64_t unstated_offset(const struct mimalloc_layout *layout, bool is_behind_head,
 				const struct mimalloc_page *page)
 {

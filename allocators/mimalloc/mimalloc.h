@@ -34,7 +34,7 @@ enum { LIST_FREE, LIST_LOCAL, LIST_THREAD, LISTS };
 
 enum mimalloc_form { FORM_PAGES /* 1.x */, FORM_SLICES /* 2.x */, FORM_MAP /* 3.x */ };
 
-/* How it is known where the blocks of a page begin. */
+/* The source of the start of a page's blocks. */
 enum mimalloc_start {
 	START_128,	/* so many bytes behind the page's start if they have 8 to 1024 bytes */
 	START_384,	/* the same */

@@ -1,6 +1,4 @@
-/*
- * Which slots are in use: heads say it themselves; the others are if one in use leads to them.
- */
+/* Finds the slots in use: heads say so themselves; others are used if a used one refers to them. */
 #include "allocators/perl/perl.h"
 
 #include "analyzer/base/list.h"

@@ -257,7 +257,7 @@ static struct error *search_module(struct search *search)
 	return NULL;
 }
 
-/* By address; of those that begin together, the first record. */
+/* Sort by address, and records of one address by number. */
 DEFINE_COMPARE(compare_arenas, struct pymalloc_arena, ASCENDING(address), ASCENDING(record))
 
 /* A dump may name one arena twice, or two that overlap: the lower one counts. */

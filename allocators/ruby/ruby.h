@@ -44,7 +44,7 @@ static inline uint64_t ruby_slots_end(const struct ruby_page *page)
 	return page->first_slot + (uint64_t)page->slots * page->slot_size;
 }
 
-/* How large the page is, by the slots that it has. */
+/* The size of the page, by the slots that it has. */
 static inline uint64_t ruby_page_size(const struct ruby_page *page)
 {
 	return ruby_slots_end(page) - page->address > RUBY_SMALL_PAGE ? RUBY_LARGE_PAGE

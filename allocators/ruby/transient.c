@@ -7,7 +7,7 @@ enum {
 	MAGIC = 0xfeab,
 };
 
-/* Up to 3.0, its size comes first. */
+/* Up to 3.0, a word with its size precedes this. */
 struct block_head {
 	int16_t words[4]; /* bytes in use, the piece marked last or -1, how many pieces */
 	uint64_t next;

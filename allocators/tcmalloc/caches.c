@@ -26,7 +26,7 @@ enum {
 	CENTRAL_BATCHES = CENTRAL_NONEMPTY + SPAN_WORDS + 2,
 	MOST_BATCHES = 64,
 	CENTRAL_USED = CENTRAL_BATCHES + 2 * MOST_BATCHES,
-	/* How much longer each is, in bytes. */
+	/* Bytes by which each is longer. */
 	REST_LEAST = 16,
 	REST_MOST = REST_LEAST + 256,
 	CENTRALS_WANTED = 8,

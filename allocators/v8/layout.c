@@ -38,7 +38,7 @@ static const struct known_type types[] = {
 	{ "v8dbg_type_Symbol__SYMBOL_TYPE", V8_UNKNOWN, "(symbol)" },
 	{ "v8dbg_type_PropertyCell__PROPERTY_CELL_TYPE", V8_UNKNOWN, "(variable)" },
 	{ "v8dbg_type_Cell__CELL_TYPE", V8_UNKNOWN, "(variable)" },
-	/* Up to V8 11, these are between the others. */
+	/* Up to V8 11, the numbers of these types are between the others'. */
 	{ "v8dbg_type_ArrayList__ARRAY_LIST_TYPE", V8_LIST, "(array)" },
 	{ "v8dbg_type_ClosureFeedbackCellArray__CLOSURE_FEEDBACK_CELL_ARRAY_TYPE", V8_ARRAY,
 	  "(feedback)" },

@@ -45,7 +45,7 @@ struct v8_chunk {
 /* Read the chunk at address, a multiple of V8_CHUNK_ALIGNMENT; false: none is there. */
 bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk *ret);
 
-/* How the size of an object is found, whose map does not say it. */
+/* The rule for the size of objects whose map does not state it. */
 enum v8_rule {
 	V8_UNKNOWN, /* up to the next map */
 	V8_ARRAY,

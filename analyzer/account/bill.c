@@ -113,7 +113,7 @@ static bool has_huge_page(const struct maker *maker, uint64_t start, uint64_t en
 	return false;
 }
 
-/* Why pages are resident that no call has used, as far as that can be told. */
+/* Guess why pages that no call has used are resident. */
 static enum row row_of_zeros(const struct maker *maker, uint64_t start, uint64_t end)
 {
 	const struct residency *residency = maker->bill->residency;

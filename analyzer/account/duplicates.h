@@ -1,5 +1,5 @@
 /*
- * Which of many contents are equal.
+ * Finds equal contents among many.
  *
  * Each allocation is a number of 8 bytes: the upper half of its contents' hash, then its id.
  * Threads add numbers to blocks by the highest byte. Of each such part, a small bitmap of hashes

@@ -18,7 +18,7 @@ enum {
 	MOST_BYTES = 64 << 20, /* of heaps */
 };
 
-/* How far below other memory a mapping may be. */
+/* The largest distance of a mapping below other memory. */
 #define REACH (UINT64_C(1) << 30)
 
 /* Words that lead into one hole. */

@@ -21,7 +21,7 @@ struct pinning {
 	allocation_id example; /* the first that was counted */
 };
 
-/* By table_release(). */
+/* Released by table_release(). */
 struct pinnings {
 	HASH_TABLE(struct pinning); /* most pinned first */
 };

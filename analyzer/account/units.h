@@ -1,7 +1,7 @@
 /*
- * How full the memory is that allocators use or give back only as a whole: pools and arenas of
- * pools, pages of slots, chunks (struct heap_unit); and what keeps that which is nearly empty. Of
- * pages whose objects only their runtime counts, it is not known what keeps them.
+ * Measures how full memory is that allocators use or give back only as a whole: pools and arenas of
+ * pools, pages of slots, chunks (struct heap_unit); and what keeps nearly empty units. If only a
+ * runtime counts a page's objects, what keeps it is unknown.
  *
  * A unit is nearly empty if something in it is in use, and nine tenths of it are free. What is in
  * use in one that could go back to the system keeps its free bytes; they are divided evenly among

@@ -118,8 +118,8 @@ void analysis_save_memory(struct analysis *analysis);
 void analysis_spend_dominators(struct analysis *analysis);
 
 /*
- * How another core of the program is had, from a run with the recorder
- * (analyzer/capture/recorder.h).
+ * A second run of the program with the recorder (analyzer/capture/recorder.h), which yields another
+ * core.
  */
 struct rerun {
 	/*
@@ -136,8 +136,8 @@ void analysis_set_rerun(struct analysis *analysis, const struct rerun *rerun);
 const struct rerun *analysis_rerun(const struct analysis *analysis);
 
 /*
- * Let the arrays of all stages take at most so many bytes, 0: any number. The dump itself, which is
- * mapped, and debug information are not counted.
+ * Limit the bytes of all stages' arrays; 0: no limit. The dump itself, which is mapped, and debug
+ * information do not count.
  */
 void analysis_limit_memory(struct analysis *analysis, size_t bytes);
 
@@ -236,7 +236,7 @@ struct error *analysis_need_disguised_of(struct analysis *analysis, const alloca
  */
 struct error *analysis_sample_disguised(struct analysis *analysis, bool *ret_none);
 
-/* Not const: they remember what they read when first asked. */
+/* These are not const, because they cache what they read. */
 struct debug *analysis_debug(const struct analysis *analysis);
 struct classes *analysis_classes(const struct analysis *analysis);
 /* STAGE_FIBERS; their objects are known with STAGE_OBJECTS. */
@@ -347,7 +347,7 @@ struct error *analysis_anchored_by(struct analysis *analysis, enum root_kind kin
  */
 uint64_t analysis_signature(const struct analysis *analysis, allocation_id id);
 
-/* Let signature and size of an allocation that comes soon be fetched. */
+/* Prefetch the signature and size of an allocation that is needed soon. */
 void analysis_fetch(const struct analysis *analysis, allocation_id id);
 
 /*

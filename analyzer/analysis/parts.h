@@ -81,7 +81,7 @@ struct recipe {
 	enum stage needs[3]; /* STAGE_IMAGE, which is always there: no more */
 	struct error *(*build)(struct analysis *analysis);
 	uint64_t (*count)(const struct analysis *analysis); /* of units, once it is there */
-	/* To a side file, and from one; NULL: it is not kept. */
+	/* Save to a side file, and load from it; NULL: not saved. */
 	struct error *(*save)(const struct analysis *analysis, struct side_writer *writer);
 	struct error *(*load)(struct analysis *analysis, struct side_file *file);
 };
@@ -105,7 +105,7 @@ struct disguises_input analysis_disguises_input(struct analysis *analysis,
 /* A reader that has not read anything yet. */
 struct signature_reader analysis_signatures(const struct analysis *analysis);
 
-/* To find the patterns of all allocations. */
+/* The input for finding the patterns of all allocations. */
 struct scan_input analysis_scan_input(struct analysis *analysis);
 
 /* True if words are of 4 bytes, which not every part supports. */

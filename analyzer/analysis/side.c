@@ -1,4 +1,4 @@
-/* How stages are kept in a side file; see struct recipe. */
+/* Saves stages in a side file and loads them; see struct recipe. */
 #include "analyzer/analysis/parts.h"
 
 #include <string.h>

@@ -490,7 +490,7 @@ COUNT(leaked_types, siblings_count(analysis->siblings))
 COUNT(sites, sites_count(analysis->sites))
 COUNT(unreachable, bitmap_weight(analysis_unreachable(analysis)))
 
-/* To a side file. */
+/* Save the stages to a side file. */
 #define SAVE(name, expression)                                                                    \
 	static struct error *save_##name(const struct analysis *analysis, struct side_writer *to) \
 	{                                                                                         \

@@ -1,6 +1,6 @@
 /*
- * How many steps a loop over data of a dump may still take. A dump can hold lists that are rings,
- * and tables that share their entries, so every such loop takes its steps from a budget. Only these
+ * Limits the steps of a loop over data of a dump. A dump can hold lists that are circular, and
+ * tables that share their entries, so every such loop takes its steps from a budget. Only these
  * functions count it down, and it never goes below zero: once one of them was false, all are.
  */
 #ifndef ANALYZER_BASE_BUDGET_H

@@ -105,7 +105,7 @@ struct error *memory_fill_room(struct memory *memory, size_t size)
 	return NULL;
 }
 
-/* Let the addresses go that the array does not fill. */
+/* Release the addresses that the array does not fill. */
 static void leave_room(struct memory *memory)
 {
 	size_t filled = whole_pages(memory->size);

@@ -78,7 +78,7 @@ struct error *split_work_run(struct split_work *work, struct progress *progress,
  */
 struct relay {
 	pthread_mutex_t mutex;
-	/* By number modulo their count, as no more wait at once. */
+	/* Waiters, by number modulo their count: no more of them wait at once. */
 	pthread_cond_t passed[MOST_LOOP_THREADS];
 	size_t next;
 	bool ended;
@@ -91,7 +91,7 @@ DEFINE_DEINIT(relay_deinit, struct relay)
 /* Wait until all chunks below number, from 0 on, have passed the baton on; false: one ended it. */
 bool relay_take(struct relay *relay, size_t number);
 
-/* Let the next one take it. */
+/* Pass the turn to the next one. */
 void relay_pass(struct relay *relay);
 
 /* A chunk failed, whether or not it has the baton: nobody else gets it. */

@@ -1,5 +1,5 @@
 /*
- * How far a long loop is, and whether anyone still wants its result.
+ * Progress of a long loop, and whether anyone still wants its result.
  *
  * The front end sets show and interrupted; a long loop calls progress_check() every few
  * milliseconds of work. Safe from any thread.

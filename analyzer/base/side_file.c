@@ -76,7 +76,7 @@ static struct error *check_status(const struct stat *status)
 	return NULL;
 }
 
-/* Why the file could not be opened; there may be none yet. */
+/* The error for a file that could not be opened; there may be none yet. */
 static struct error *open_failure(void)
 {
 	if (errno == ENOENT)

@@ -95,7 +95,7 @@ struct error *side_file_take(struct side_file *file, unsigned int number, size_t
 /* Check all arrays against their checksums. */
 struct error *side_file_check(struct side_file *file);
 
-/* Which heapcore this is, by a hash of the program's build-id. */
+/* Identifies this heapcore by a hash of the program's build-id. */
 uint64_t side_maker(void);
 
 struct side_writer;

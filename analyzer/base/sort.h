@@ -34,19 +34,19 @@
 	if (left->member != right->member) \
 		return left->member > right->member ? -1 : 1;
 
-/* By text, with strcmp(). */
+/* Compare texts with strcmp(). */
 #define ALPHABETICAL(member)                          \
 	if (strcmp(left->member, right->member) != 0) \
 		return strcmp(left->member, right->member);
 
-/* By another function of the same kind. */
+/* Compare with another function of the same kind. */
 #define AS_BY(function)                 \
 	if (function(left, right) != 0) \
 		return function(left, right);
 
 /*
- * By bisection: the first number from begin up to end for which the condition on `number` is false;
- * end if there is none. Behind it, the condition is false for all.
+ * Bisect: the first number from begin up to end for which the condition on `number` is false; end
+ * if there is none. Behind it, the condition is false for all.
  */
 #define BISECT(number, begin, end, condition)                            \
 	({                                                               \

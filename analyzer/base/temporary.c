@@ -9,7 +9,7 @@ static int open_in(const char *folder)
 	_cleanup_(free) char *name = NULL;
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
 
-	/* Not every file system has files without a name from the start. */
+	/* Some file systems cannot create files without a name. */
 	if (fd >= 0 || asprintf(&name, "%s/heapcore-XXXXXX", folder) < 0)
 		return fd;
 	fd = mkostemp(name, O_CLOEXEC);

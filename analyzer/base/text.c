@@ -189,8 +189,8 @@ static size_t minimum(size_t a, size_t b)
 }
 
 /*
- * How many letters have to be put in, left out, changed or swapped with their neighbour to make b
- * of a (Damerau-Levenshtein, each place edited once).
+ * The edits that turn a into b: letters inserted, deleted, replaced or swapped with their neighbour
+ * (Damerau-Levenshtein, each place edited once).
  */
 static size_t edit_distance(const char *a, const char *b)
 {

@@ -310,7 +310,7 @@ static struct error *fill_touched(struct core_writer *core, const struct memory_
 	if (area->resident > 0 || area->huge || pages_can_scan(&core->source.pages))
 		TRY(pages_find(&core->source.pages, PAGES_ALL, area->start, area->end, add_run,
 			       &filling));
-	/* As the kernel has it: what has no rights and no pages is a guard. */
+	/* Areas without rights and without pages are guards, which the kernel leaves out. */
 	if (area->rights || core->piece_count > before)
 		TRY(end_filling(&filling));
 	return NULL;
@@ -445,7 +445,7 @@ static struct error *fill(struct core_writer *core, const struct memory_area *ar
 	return fill_private_file(core, area);
 }
 
-/* Behind the header: segments, notes, and the section that counts them. */
+/* The sizes behind the header: segments, notes, and the section that counts them. */
 static uint64_t headers_size(const struct core_writer *core)
 {
 	return sizeof(Elf64_Ehdr) + (core->segment_count + 1) * sizeof(Elf64_Phdr) +
@@ -550,7 +550,7 @@ static struct error *move_piece(struct core_writer *core, const struct piece *pi
 	return write_pages(core, place, piece->size, offset_of(core, piece));
 }
 
-/* To start a thread takes longer than to copy a few pieces. */
+/* Starting a thread takes longer than copying a few pieces. */
 static unsigned int threads_for(const struct core_writer *core)
 {
 	enum { FEW_BYTES = 1 << 21 };

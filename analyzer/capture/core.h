@@ -81,7 +81,7 @@ struct error *core_provide(struct core_writer *core, bool cloned);
  */
 struct error *core_describe(struct core_writer *core, const struct held_process *held, int signal);
 
-/* By any thread, while the process stands still. */
+/* Called by any thread, while the process is stopped. */
 struct error *core_copy(struct core_writer *core);
 
 /* Read the rest from that process, to which the caller holds on. */

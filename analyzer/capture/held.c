@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-/* Not one that the program can write to: no allocation. */
+/* False for memory that the program cannot write to, which has no allocations. */
 static bool may_be_address(const struct memory_map *map, uint64_t value)
 {
 	size_t low = LIST_ABOVE(map->areas, map->count, end, value);

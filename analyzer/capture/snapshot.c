@@ -54,8 +54,8 @@ static void *hold_and_copy(void *data)
 }
 
 /*
- * By a thread of its own: with its end, the kernel lets go also of threads that could not be
- * stopped, and would stop later, for ever.
+ * Hold the process in a thread of its own: when that ends, the kernel also releases threads that
+ * could not be stopped, and would stop later, for ever.
  */
 static struct error *hold_in_thread(struct task *task)
 {

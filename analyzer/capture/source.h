@@ -21,8 +21,10 @@ struct error *pages_open(pid_t process, struct pages *ret);
 void pages_close(struct pages *pages);
 DEFINE_DEINIT(pages_close, struct pages)
 
-/* Which pages: all that are in memory, or were swapped out; of a mapped file,
- * only those that the process changed. */
+/*
+ * Pages to find: all that are in memory or swapped out; or, in a mapped file, those that the
+ * process changed.
+ */
 enum page_choice { PAGES_ALL, PAGES_OWN };
 
 /* The pages of that choice in [start, end). */

@@ -146,7 +146,7 @@ static bool take_stop(struct held_thread *thread, int status)
 	if (!WIFSTOPPED(status))
 		return false;
 	thread->stopped = true;
-	/* Not by an event: a signal that is its own. */
+	/* It was stopped by a signal of its own, not by an event. */
 	if (status >> 16 == 0)
 		thread->signal = WSTOPSIG(status);
 	/* Else it stood still already, as after Ctrl-Z. */

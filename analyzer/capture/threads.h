@@ -36,10 +36,10 @@ struct held_process {
 struct error *process_hold(pid_t process, const struct progress *progress,
 			   struct held_process *ret);
 
-/* Let them go on as if nothing had been. Frees nothing. */
+/* Resume the threads as if they had not been stopped. Frees nothing. */
 void process_let_go(const struct held_process *held);
 
-/* Let the threads run, and forget them. */
+/* Resume the threads, and forget them. */
 void process_release(struct held_process *held);
 DEFINE_DEINIT(process_release, struct held_process)
 

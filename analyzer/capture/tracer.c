@@ -200,7 +200,7 @@ static bool stops_the_process(int signal)
 	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-/* Let a task go on from its stop as if nobody had looked. */
+/* Resume a task from its stop as if it had not been traced. */
 static void resume(struct task *task)
 {
 	int event = stop_event(task->status);

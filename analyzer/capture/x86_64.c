@@ -133,7 +133,7 @@ static bool has_bytes(pid_t process, uint64_t address, const uint8_t *bytes, siz
 	       memcmp(code, bytes, size) == 0;
 }
 
-/* By ptrace(2), which reads what has no rights, too. */
+/* ptrace(2) also reads memory without rights. */
 bool injection_is_gadget(pid_t thread, uint64_t address)
 {
 	long word;

@@ -58,9 +58,9 @@ struct classifier {
 	bool (*leads_on)(struct reader *reader, struct memory_range range);
 
 	/*
-	 * Which of the words in mask match() may claim anything for, judged by the words beside
+	 * Select the words in mask for which match() may claim anything, judged by the words beside
 	 * them: bit 0 is first, each further one the next word. Targets are not known yet, and are
-	 * looked up for suspects only. NULL: all may be; see DEFINE_SUSPECT().
+	 * looked up for suspects only. NULL: all words; see DEFINE_SUSPECT().
 	 */
 	uint64_t (*suspect)(const struct reader *reader, const struct reference *first,
 			    uint64_t mask);

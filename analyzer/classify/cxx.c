@@ -30,9 +30,9 @@ static unsigned int find_loaded(const struct program *program)
 }
 
 /*
- * Which libraries of C++ are loaded, or linked into the program. In the latter case they are known
- * by names of types: what every type_info is made of, and the namespace of libc++. Where the dump
- * does not show that there is none, it may be either.
+ * Find the C++ libraries that are loaded, or linked into the program. The latter are recognised by
+ * names of types: those of all type_infos, and the namespace of libc++. If the dump cannot prove
+ * that there is none, it may be either.
  */
 static unsigned int find_libraries(const struct image *image, const struct program *program)
 {
@@ -141,7 +141,7 @@ static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 	return others * OTHERS <= size;
 }
 
-/* As a string grows by single characters: 30, 60, 120 ... */
+/* True for the capacities of a string that grew by single characters: 30, 60, 120 ... */
 static bool is_grown(uint64_t capacity)
 {
 	while (capacity > INLINE_CAPACITY && capacity % 2 == 0)

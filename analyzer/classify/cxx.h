@@ -7,7 +7,7 @@
 
 #include "analyzer/classify/reader.h"
 
-/* Which libraries of C++ there are: enum cxx_library, added up. */
+/* The C++ libraries in use: the sum of enum cxx_library. */
 unsigned int cxx_find(const struct image *image, const struct program *program);
 
 enum string_kind {

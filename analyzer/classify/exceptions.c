@@ -20,7 +20,7 @@ static bool read_thrown(struct view *view, uint64_t start, bool is_gnu, struct e
 	       ((ret->uses = is_gnu ? (uint32_t)ret->uses : ret->uses) <= MOST_EXCEPTION_USES);
 }
 
-/* By the block of the exception that is thrown again. */
+/* Read the block of the exception that is thrown again. */
 static bool read_rethrown(struct view *view, uint64_t object, bool is_gnu, struct exception *ret)
 {
 	ret->is_rethrown = true;

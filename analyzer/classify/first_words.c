@@ -50,7 +50,7 @@ static struct error *find_number(struct reader *reader, uint64_t signature, uint
 	return NULL;
 }
 
-/* Let the first words of an allocation that comes soon be fetched. */
+/* Prefetch the first words of an allocation that is needed soon. */
 static struct memory_range fetch(struct reader *reader, size_t id)
 {
 	struct memory_range range =
@@ -61,7 +61,7 @@ static struct memory_range fetch(struct reader *reader, size_t id)
 	return range;
 }
 
-/* Not whether it has one, which depends on the debug information at hand. */
+/* This does not decide whether it has one, which depends on the debug information at hand. */
 static bool may_have_identity(struct reader *reader, size_t id, struct memory_range range)
 {
 	struct signature_reader *signatures = &reader->signatures;
@@ -106,7 +106,7 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 	return NULL;
 }
 
-/* Which of the candidates are signatures. */
+/* Decide which candidates are signatures. */
 static struct error *judge_all(struct first_words *words, const struct signature_reader *reader,
 			       struct memory_account *account)
 {

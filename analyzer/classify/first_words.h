@@ -43,7 +43,7 @@ struct error *first_words_load(struct side_file *file, size_t count,
 uint64_t first_words_at(const struct first_words *words, allocation_id id);
 bool first_words_may_have_identity(const struct first_words *words, allocation_id id);
 
-/* Let the signature of an allocation that comes soon be fetched. */
+/* Prefetch the signature of an allocation that is needed soon. */
 void first_words_fetch(const struct first_words *words, allocation_id id);
 
 #endif

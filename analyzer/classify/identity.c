@@ -12,7 +12,7 @@ enum {
 	SEARCHED_TABLE = 64,
 };
 
-/* How much a word tells; the least is best. */
+/* Rank of a word; the least says most. */
 enum rank { RANK_CLASS, RANK_TABLE, RANK_CONSTANT, RANK_FUNCTION, RANK_NONE };
 
 /* An address that a word refers to. */
@@ -107,7 +107,7 @@ size_t identity_narrow_words_read(struct view *view, struct memory_range range,
 	return count;
 }
 
-/* By what the object's first words refer to. */
+/* Rank an object by the targets of its first words. */
 static enum rank rank_contents(const struct identities *identities, const struct symbol *symbol)
 {
 	const uint64_t width = image_word_size(identities->image), most = SEARCHED_TABLE * width;

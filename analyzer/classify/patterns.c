@@ -16,7 +16,10 @@ struct known {
 
 struct patterns {
 	struct scan_input input;
-	/* By allocation, or by the number of what is no object for certain, if any is. */
+	/*
+	 * Indexed by allocation, or by the number among those that are not certainly objects, if
+	 * any are.
+	 */
 	ARRAY(pattern_number) numbers; /* items are NULL until they are known */
 	ARRAY(uint64_t) owners;	       /* the same */
 	struct ranks places;	 /* the allocations with a number and an owner, in the order of both

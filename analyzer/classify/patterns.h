@@ -116,8 +116,8 @@ bool patterns_tell(const struct patterns *patterns, struct reader *reader, alloc
 		   struct pattern_facts *ret);
 
 /*
- * How much of an allocation its owner uses, in bytes. What it asked for begins where the allocation
- * does.
+ * The bytes of an allocation that its owner uses. The requested memory begins at the allocation's
+ * start.
  */
 struct pattern_extent {
 	uint64_t asked; /* of the allocator; 0: not known */

@@ -19,7 +19,7 @@
 
 enum { MOST_OFFSET = 3 /* words */, VERDICTS = 64, OVERVIEW_BITMAPS = 7 };
 
-/* Which libraries of C++ there are, whose containers differ. */
+/* The C++ libraries, whose containers differ. */
 enum cxx_library { LIBSTDCXX = 1, LIBCXX = 2 };
 
 /* Remembers whether a vtable is of a wanted class. */
@@ -63,7 +63,7 @@ struct reader {
 	uint64_t *claims;	      /* see reader_take_claims() */
 	uint64_t *owners;	      /* of those whose patterns are known */
 	uint8_t *patterns;	      /* known, or to be found */
-	/* By the number here instead, where others cannot have any; or NULL. */
+	/* Indexed by the number here instead, where others cannot have any; or NULL. */
 	const struct ranks *places;
 	uint8_t number; /* of the classifier that is asked */
 	struct overview *overview;

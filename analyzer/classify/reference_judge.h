@@ -69,7 +69,7 @@ struct error *taint_memory_create(const struct patterns *patterns, struct memory
 void taint_memory_destroy(struct taint_memory *memory);
 DEFINE_CLEANUP(taint_memory_destroy, struct taint_memory *)
 
-/* As patterns_find_taint() answers. */
+/* The answer of patterns_find_taint(), cached. */
 const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
 			      allocation_id target);
 

@@ -436,7 +436,10 @@ static uint64_t scan_allocation(struct scan *scan, struct scanner *scanner, allo
 			break;
 		if (size > end - start)
 			size = end - start;
-		/* Not range, which the processor would wait for: it was just returned in halves. */
+		/*
+		 * Do not use range here, which the processor would wait for: it was just returned
+		 * in halves.
+		 */
 		if (start == first && size >= sizeof(uint64_t))
 			inspect(scan->inspectors, scanner,
 				&(struct subject){ id, { first, end }, bytes, size });

@@ -157,7 +157,7 @@ struct arguments {
 
 static size_t argument_start(const struct arguments *arguments, size_t number)
 {
-	/* Behind a comma and a blank. */
+	/* An argument begins behind a comma and a blank. */
 	return number ? arguments->end[number - 1] + 2 : arguments->start;
 }
 
@@ -390,7 +390,7 @@ char *demangle_type(const char *mangled)
 	return strdup(text + sizeof(prefix) - 1);
 }
 
-/* Not a type of the language, as int, which would say less. */
+/* False for types of the language, such as int, which would say less. */
 static bool is_class(const char *mangled)
 {
 	return *mangled && strchr("0123456789NSZ", *mangled);

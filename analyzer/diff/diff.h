@@ -75,7 +75,7 @@ struct diff {
 	struct memory_account *account;	    /* borrowed */
 	struct diff_core cores[MOST_CORES]; /* the oldest first */
 	size_t core_count;
-	/* How all cores are related: as the first is to which it is related least. */
+	/* The weakest relation of the first core to another one. */
 	enum kinship kinship;
 	/*
 	 * Sorted: groups that grew at two or more steps first, then by growth in bytes, most first;

@@ -30,7 +30,7 @@ struct diff_group {
 struct group_table {
 	HASH_TABLE(struct diff_group) groups;
 	ARRAY(char) names; /* each with its NUL */
-	/* By number, for each core; it may end early. */
+	/* Indexed by number, for each core; it may end early. */
 	ARRAY(struct set_total) totals[MOST_CORES];
 };
 

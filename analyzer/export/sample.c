@@ -106,8 +106,8 @@ static unsigned int power_of(uint64_t size)
 }
 
 /*
- * How much those that are objects retain at least: of all powers of two, only sizes of the one in
- * which the limit is are sorted.
+ * Find the least retained size of objects to keep: only the sizes of the power of two that has the
+ * limit are sorted.
  */
 static struct error *find_least(struct sampler *sampler)
 {
@@ -335,7 +335,9 @@ static struct error *add_references(struct sampler *sampler, uint32_t from)
 	return NULL;
 }
 
-/* By counting, what each object dominates; then its references, and what of these is no reference.
+/*
+ * Add edges to what each object dominates, sorted by counting; then those of its references that
+ * are not among these.
  */
 static struct error *add_edges(struct sampler *sampler)
 {

@@ -59,7 +59,7 @@ static void release_json(json_t *json)
 }
 DEFINE_CLEANUP(release_json, json_t *)
 
-/* Behind the string that begins with a quote at text. */
+/* The end of the string that begins with a quote at text. */
 static const char *skip_string(const char *text, const char *end)
 {
 	for (text++; text < end && *text != '"'; text++)

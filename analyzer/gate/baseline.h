@@ -60,7 +60,7 @@ struct error *baseline_accept(const struct baseline *old, const struct leak_kind
  */
 bool baseline_ratchet(struct baseline *baseline, const struct leak_kinds *kinds);
 
-/* As JSON; *ret is to be freed. */
+/* Print as JSON; *ret is to be freed. */
 struct error *baseline_print(const struct baseline *baseline, char **ret, size_t *ret_size);
 
 /* Replace the file, or leave it as it is. */

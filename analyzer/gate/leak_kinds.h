@@ -103,7 +103,10 @@ struct error *leak_kinds_find(struct analysis *analysis, enum leak_choice choice
  */
 struct error *leak_kinds_find_types(struct analysis *analysis, struct leak_kinds *kinds);
 
-/* As "unrecognized allocation (probably struct conn)"; to be freed, NULL if memory is short. */
+/*
+ * The label, as "unrecognized allocation (probably struct conn)"; to be freed, NULL if memory is
+ * short.
+ */
 char *leak_kind_label(const struct leak_kind *kind);
 
 /* The total that several leak roots reach, which is in none of the kinds. */

@@ -177,8 +177,8 @@ static bool leads_on(const struct search *search, size_t number)
 }
 
 /*
- * To find a cycle, all references were followed. What was found by means of buffers that are not in
- * it does not count.
+ * Finding a cycle followed all references. What was reached only through buffers outside of it does
+ * not count.
  */
 static void find_counted(struct search *search)
 {

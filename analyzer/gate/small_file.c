@@ -20,7 +20,7 @@ static struct error *wrong_file(const char *path, const char *what)
 
 struct error *read_small_file(const char *path, char **ret, size_t *ret_size)
 {
-	/* Not to wait for who writes to a pipe. */
+	/* Opening a FIFO must not block. */
 	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_(free) char *text = NULL;
 	struct stat status;

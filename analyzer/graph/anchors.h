@@ -10,7 +10,7 @@
 
 #include "analyzer/graph/roots.h"
 
-/* So many are kept for each allocation and kind of root. */
+/* The number of anchors kept for each allocation and kind of root. */
 enum { KEPT_ANCHORS = 4 };
 
 struct anchors;

@@ -123,7 +123,7 @@ static struct error *leave(struct finder *finder, uint32_t vertex)
 		return NULL;
 	}
 	TRY(array_append(&finder->stack, vertex));
-	/* Not the root of its component, so there is a caller. */
+	/* The vertex is not the root of its component, so it has a caller. */
 	vertex = frames[finder->frames.count - 1].vertex;
 	if (lowest[frames[finder->frames.count].vertex] < lowest[vertex])
 		lowest[vertex] = lowest[frames[finder->frames.count].vertex];
@@ -150,7 +150,7 @@ static struct error *advance(struct finder *finder)
 		target = vertex_of(found, id);
 		if (visit[target] == UNVISITED)
 			return enter(finder, target);
-		/* To an open component: part of a ring. */
+		/* An edge to an open component closes a cycle. */
 		if (visit[target] != CLOSED && lowest[target] < lowest[vertex])
 			lowest[vertex] = lowest[target];
 	}

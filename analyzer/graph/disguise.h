@@ -26,7 +26,7 @@ enum {
 /* "a tagged pointer", or the name of integers; NULL: there is no such disguise. */
 const char *disguise_name(const struct runtimes *runtimes, uint32_t disguise);
 
-/* As it is kept in side files, too. */
+/* This layout is also that of side files. */
 struct disguised {
 	uint64_t place;
 	allocation_id target;

@@ -50,7 +50,7 @@ static bool check_end(struct disguise_scanner *scanner, uint64_t place, uint64_t
 	return (address + 1) % SMALLEST_PAGE != 0 && check_nowhere(scanner, place, address);
 }
 
-/* As an array that begins with 1 is kept, of elements of up to 8 bytes. */
+/* Decode as an array that begins with index 1, of elements of up to 8 bytes. */
 static uint64_t decode_before(uint64_t word)
 {
 	enum { ALIGNMENT = 16 };

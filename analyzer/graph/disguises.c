@@ -384,7 +384,7 @@ static void note_end(struct wanted_ends *ends, uint64_t end)
 {
 	size_t i = end % 16;
 
-	/* None is 0. */
+	/* Ends are never 0. */
 	if (ends->last[i] == 0 || end < ends->first[i])
 		ends->first[i] = end;
 	if (end > ends->last[i])
@@ -401,7 +401,7 @@ static void note_upper(struct wanted_uppers *uppers, uint64_t address)
 		uppers->list[uppers->count++] = address >> BOXED_BITS;
 }
 
-/* Let the filter know of all that is wanted: there is some. */
+/* Add all wanted allocations to the filter; there is at least one. */
 static struct error *fill_filter(struct finder *finder)
 {
 	const struct disguises_input *input = finder->input;

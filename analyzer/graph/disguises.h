@@ -34,8 +34,8 @@ struct error *disguises_find(const struct disguises_input *input, struct disguis
 struct error *disguises_exclude(const struct disguises_input *input, bool *ret_excluded);
 
 /*
- * How sure an address that was found is: were all words random, one would look like it in one of so
- * many cores.
+ * The certainty of an address found in disguise: if all words were random, one in this many cores
+ * would have it by chance.
  */
 uint64_t disguises_odds(const struct disguises *disguises, uint64_t address);
 

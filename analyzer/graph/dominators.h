@@ -63,7 +63,7 @@ DEFINE_CLEANUP(dominators_destroy, struct dominators *)
 size_t dominators_count(const struct dominators *dominators);
 allocation_id dominators_at(const struct dominators *dominators, size_t position);
 
-/* Behind the last of those that the one at position dominates. */
+/* The end of the positions that the one at position dominates. */
 size_t dominators_end(const struct dominators *dominators, size_t position);
 
 /* The positions of what a root alone holds: [begin, end). */

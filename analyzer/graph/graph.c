@@ -89,7 +89,7 @@ bool graph_compact_share(struct graph *graph, size_t number, const allocation_id
 		rows = SHARE;
 	if (graph->count > ROW_APART || count >> ROW_BEGIN_BITS || !has_short_rows(words, rows))
 		return false;
-	/* How long the next one is cannot be foretold: no branches for that. */
+	/* The next length is unpredictable, so avoid branches. */
 	for (size_t i = 0; i < rows; i++) {
 		uint32_t length = words[i];
 		bool is_apart = length != 1;

@@ -43,8 +43,8 @@ uint64_t graph_edge_count(const struct graph *graph);
 struct edges graph_outgoing(const struct graph *graph, allocation_id id);
 
 /*
- * Let the processor fetch what graph_outgoing() will need: first where the row is, and some steps
- * later the row itself.
+ * Prefetch what graph_outgoing() will need: first the position of the row, and some steps later the
+ * row itself.
  */
 void graph_fetch_offset(const struct graph *graph, allocation_id id);
 void graph_fetch_row(const struct graph *graph, allocation_id id);

@@ -74,7 +74,7 @@ static inline struct edges graph_row(const struct graph *graph, allocation_id id
 	uint32_t word = words[id], end = share->count;
 
 	if (share->is_compact) {
-		/* Which it is cannot be foretold: so there is no branch. */
+		/* The form is unpredictable, so avoid a branch. */
 		uint32_t apart = word >> 31;
 		uint32_t length = (word & ~ROW_APART) >> ROW_BEGIN_BITS;
 		uint32_t begin = word & ((1 << ROW_BEGIN_BITS) - 1);

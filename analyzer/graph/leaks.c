@@ -46,7 +46,9 @@ static void hand_down(const struct finder *finder, allocation_id id, uint32_t *o
 	}
 }
 
-/* How well the allocation names a ring. Classes that the program made are allocations, too. */
+/*
+ * Ranks how well an allocation names a cycle. Classes that the program made are allocations, too.
+ */
 enum merit { ANY, OBJECT, OBJECT_OF_PROGRAM };
 
 static enum merit merit_of(const struct finder *finder, allocation_id id)
@@ -178,7 +180,7 @@ const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id 
 	return bsearch(&key, leaks->roots, leaks->count, sizeof(key), compare_roots);
 }
 
-/* As they stand in a side file. */
+/* The layout in a side file. */
 struct kept_root {
 	uint64_t id, members, owned_count, owned_bytes;
 };

@@ -20,9 +20,9 @@ struct leak_root {
 };
 
 /*
- * By address; what several of them reach is shared. A ring is named by an object of a class that
- * the program made, else by any object, else by any member; of several, by that with the lowest
- * address.
+ * Sorted by address; allocations that several roots reach are shared. A cycle is named by an object
+ * of a class that the program made, else by any object, else by any member; among several, by the
+ * one with the lowest address.
  */
 struct leaks {
 	struct leak_root *roots;

@@ -59,7 +59,7 @@ static inline struct error *follow_edges(struct worker *worker, struct edges edg
 
 	TRY(array_reserve(&worker->pending, edges.count));
 	ids = worker->pending.items;
-	/* Which are new cannot be predicted: so one thread, whose bits these are, has no branch. */
+	/* Which are new is unpredictable, so one thread, which owns the bits, avoids branches. */
 	for (size_t i = 0; i < alone; i++) {
 		allocation_id target = edges.targets[i];
 		uint64_t bit = UINT64_C(1) << (target % 64);
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) void fetch_ahead(const struct worke
 		__builtin_prefetch(&worker->team->reached->words[edges.targets[i] / 64], 1);
 }
 
-/* Let what is pending in, as long as there is room. */
+/* Move pending allocations to the queue while there is room. */
 static inline void fill_queue(struct worker *worker)
 {
 	const allocation_id *ids = worker->pending.items;

@@ -66,7 +66,7 @@ static struct error *reach(struct side *side, allocation_id id)
 	return NULL;
 }
 
-/* Let the rows of those that come soon be fetched in the meantime. */
+/* Prefetch the rows of allocations that are needed soon. */
 static void fetch_ahead(const struct graph *graph, const allocation_id *ids, size_t place,
 			size_t count)
 {

@@ -24,7 +24,7 @@ struct path {
 	size_t reached; /* how many allocations were looked at to find it */
 };
 
-/* So many, at each end, are always there. */
+/* At least this many are kept at each end. */
 enum { PATH_END = 11 };
 
 void path_deinit(struct path *path);
@@ -40,8 +40,8 @@ struct error *path_find(const struct graph *graph, const struct graph *incoming,
 			struct path *ret);
 
 /*
- * How far every allocation is from a set of them; 4 bytes for each, and 4 more once a long path was
- * asked for.
+ * The distance of every allocation from a set of them; 4 bytes for each, and 4 more once a long
+ * path was asked for.
  */
 struct distances;
 

@@ -7,7 +7,10 @@ enum {
 	FETCH_AHEAD = 1536,  /* bytes */
 };
 
-/* Up to where allocations follow each other with no more than that between two owners. */
+/*
+ * The end of the stretch in which allocations follow each other with at most that gap between two
+ * owners.
+ */
 static allocation_id find_end(const struct reference_words *words, allocation_id first,
 			      allocation_id end, unsigned int shift)
 {
@@ -66,7 +69,7 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 	return true;
 }
 
-/* How far the word at the offset in the region ends within the allocation. */
+/* True if the word at the offset in the region ends within the allocation. */
 static inline bool is_inside(const struct extent *extent, unsigned int shift, uint64_t offset,
 			     unsigned int size)
 {
@@ -86,7 +89,7 @@ static inline __attribute__((always_inline)) void collect(struct reference_words
 	const struct window window =
 		index_window(index, layout, unit, FILTER_WORDS * size >> shift, by_instruction);
 	const unsigned int unit_words = (1U << shift) / size;
-	/* Which words of the unit below a start are in no allocation. */
+	/* Find the words of the unit below a start that are in no allocation. */
 	unsigned int all = (1U << unit_words) - 1, gap_words = (layout->gap + size - 1) / size;
 	unsigned int between = window.is_uneven ? 0 : all & ~(all >> gap_words);
 	uint64_t offset = unit << shift;
@@ -113,7 +116,7 @@ static inline __attribute__((always_inline)) void collect(struct reference_words
 	words->tail = tail;
 }
 
-/* Let what the lookups of new words need be fetched. */
+/* Prefetch what the lookups of new words need. */
 static void fetch(struct reference_words *words)
 {
 	while (words->begun < words->tail) {

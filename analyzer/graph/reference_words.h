@@ -47,7 +47,7 @@ struct stretch {
 	const uint8_t *bytes;
 };
 
-/* None yet. Words are of so many bytes, 8 or 4. What is pointed to is borrowed. */
+/* Initialise without words. Words have 8 or 4 bytes. The arguments are borrowed. */
 void reference_words_init(struct reference_words *words, const struct allocation_index *index,
 			  const struct bitmap *owners, unsigned int word_size);
 

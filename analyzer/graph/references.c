@@ -21,7 +21,7 @@ void references_init(struct references *references, const struct image *image,
 	reference_words_init(&references->words, index, sources, image_word_size(image));
 }
 
-/* Which of the first words of the allocation are links of the allocator's. */
+/* Find the allocator's stale links among the first words of the allocation. */
 static unsigned int judge(struct references *references, allocation_id id,
 			  struct memory_range range)
 {

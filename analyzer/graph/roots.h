@@ -55,7 +55,7 @@ struct anchor {
 	allocation_id target;
 };
 
-/* As that number: a stack for signals, which the core does not tell of. */
+/* Used as number: a stack for signals that the core does not list. */
 enum { ASSUMED_STACK = INT32_MAX };
 
 struct roots;

@@ -1,5 +1,5 @@
 /*
- * Which variables share what none of them alone holds.
+ * Finds the variables that share what none of them alone holds.
  *
  * It is found for those tops of the dominator tree that retain much. What refers to such a top lies
  * below a variable, or below another top that is shared by variables: these share it, too.

@@ -1,6 +1,6 @@
 /*
- * Which blocks are taken for alternate signal stacks, in cores that do not tell where these are:
- * the kernel alone may have the pointer.
+ * Guesses which blocks are alternate signal stacks, in cores that do not list these: only the
+ * kernel may have the pointer.
  *
  * It is blocks that nothing leads to and nothing refers to, not even other lost ones, of the size
  * that <signal.h> calls SIGSTKSZ or sysconf() says, no more of them than there are threads, in a

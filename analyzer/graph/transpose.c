@@ -1,5 +1,5 @@
 /*
- * To turn all edges of a graph.
+ * Reverses all edges of a graph.
  *
  * To visit them by source and write each to its target would touch memory all over for each. So
  * they are sorted by bucket of targets first, then a bucket after the other is made into rows,
@@ -346,7 +346,7 @@ static struct error *close_gaps(struct turning *turning)
 
 	for (size_t i = 0; i < to->share_count; i++)
 		total += to->shares[i].count;
-	/* To move all takes more than a few that are left over. */
+	/* Moving all edges costs more than a few gaps. */
 	if (size - total > size / MANY) {
 		size = 0;
 		for (size_t i = 0; i < to->share_count; i++) {
@@ -372,7 +372,7 @@ static struct error *run(struct turning *turning, const char *task, size_t chunk
 			      turning);
 }
 
-/* How the edges are cut into units and buckets. */
+/* Cut the edges into units and buckets. */
 static struct error *cut(struct turning *turning)
 {
 	const struct graph *from = turning->from;

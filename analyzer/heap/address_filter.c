@@ -43,7 +43,7 @@ __attribute__((target("avx2"))) static inline __m256i twice(const uint8_t *row)
 	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)row));
 }
 
-/* Which of 32 places in a row fail. */
+/* Find which of 32 places in a row fail. */
 __attribute__((target("avx2"))) static inline uint32_t find_failing(const struct tables *tables,
 								    const uint8_t *bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * Which bytes of memory may be one of many addresses.
+ * Finds the bytes of memory that may be one of many addresses.
  *
  * Nearly all that is looked at is none of them, and fails by three of its bytes, the upper ones of
  * an address. These are compared for 32 places at once: their nibbles are looked up in tables,
@@ -45,7 +45,7 @@ DEFINE_DEINIT(address_filter_deinit, struct address_filter)
 
 void address_filter_add(struct address_filter *filter, uint64_t address);
 
-/* Let what stands near an address pass the first test, too. */
+/* Make addresses near this one pass the first test, too. */
 void address_filter_pass(struct address_filter *filter, uint64_t address);
 
 static inline size_t address_filter_slot(const struct address_filter *filter, uint64_t address)

@@ -150,7 +150,7 @@ struct allocator {
 	/* True if the process ever used it. NULL: it did. */
 	bool (*is_used)(const struct heap *heap);
 
-	/* Which of free_kinds a free block of the number-th arena is. NULL: the first. */
+	/* Which of free_kinds a free block of the number-th arena belongs to. NULL: the first. */
 	unsigned int (*free_kind)(const struct heap *heap, size_t number, allocation_id id,
 				  struct block block);
 	/* Prepare what of that takes a pass over all; free_kind works without. */
@@ -187,8 +187,8 @@ struct allocator {
 	struct error *(*visit_units)(const struct heap *heap, unit_visit visit, void *data);
 
 	/*
-	 * Which of the first words of a used block are links that it left there, as a mask. NULL:
-	 * it leaves none. They lead to no block, or into the unit below one, where its header is,
+	 * Finds the stale links that it left in the first words of a used block, as a mask. NULL:
+	 * it leaves none. They point to no block, or into the unit below one, where its header is,
 	 * unless links_lead_anywhere; that costs time.
 	 */
 	unsigned int (*stale_links)(const struct heap *heap, const struct allocation_index *index,

@@ -56,7 +56,7 @@ static inline bool rounds_like_malloc(uint64_t size, uint64_t wanted)
 	return size - wanted < (wanted < 0x8000 ? 40 : 0x1020);
 }
 
-/* So many allocations, and their bytes. */
+/* A number of allocations, and their bytes. */
 struct set_total {
 	uint64_t count, bytes;
 };

@@ -115,7 +115,7 @@ static unsigned int find_stale_links(const void *data, const struct allocation_i
 	return mask;
 }
 
-/* As the allocator rounds whose block it is. */
+/* Ask the allocator that owns the block how it rounds. */
 static bool fits(const void *data, struct memory_range range, uint64_t wanted, bool exactly)
 {
 	const struct heaps *heaps = data;
@@ -142,7 +142,7 @@ static void set_questions(const struct heaps *heaps)
 	allocation_set_tag_bits(heaps->index, heaps->slots->context.program->ignored_bits);
 }
 
-/* Let the next ones know what memory is the heap's. */
+/* Tell the following allocators which memory belongs to the heap. */
 static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
 	const struct memory_range *ranges;

@@ -51,7 +51,7 @@ static struct error *join_claims(struct block_sink *sink)
 	return NULL;
 }
 
-/* Up to the start of the region's last allocation; one alone needs none. */
+/* Lines cover the region up to the start of its last allocation; a single one needs none. */
 static size_t count_lines(const struct allocation_index *index, const struct heap_region *region)
 {
 	if (region->count < 2)
@@ -324,7 +324,7 @@ uint64_t allocation_start(const struct allocation_index *index, allocation_id id
 	return extent_start(region_of(index, id), &index->extents[id]);
 }
 
-/* Not inlined: nearly all are small. */
+/* Not inlined, because nearly all are small. */
 static __attribute__((noinline)) uint64_t large_size(const struct allocation_index *index,
 						     allocation_id id)
 {

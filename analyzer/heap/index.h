@@ -38,7 +38,7 @@ size_t allocation_count(const struct allocation_index *index);
 uint64_t allocation_start(const struct allocation_index *index, allocation_id id);
 uint64_t allocation_size(const struct allocation_index *index, allocation_id id);
 
-/* Let the processor fetch what this will need. */
+/* Prefetch what allocation_size() will need. */
 void allocation_fetch_size(const struct allocation_index *index, allocation_id id);
 
 enum block_state allocation_state(const struct allocation_index *index, allocation_id id);
@@ -90,10 +90,10 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
 				       enum block_trait trait);
 
 /*
- * Which of the first words of a used block are stale links: its allocator wrote them while the
- * block was free, and the program has not overwritten them. They are no references. A mask, bit 0
- * for the first word. A stale link into an allocation leads into the unit below another one, where
- * the header of that is.
+ * Finds stale links among the first words of a used block: its allocator wrote them while the block
+ * was free, and the program has not overwritten them. They are no references. A mask, bit 0 for the
+ * first word. A stale link into an allocation leads into the unit below another one, where that
+ * one's header is.
  */
 typedef unsigned int (*stale_link_test)(const void *data, const struct allocation_index *index,
 					uint64_t start, const uint64_t words[4]);

@@ -25,7 +25,7 @@ static inline struct lookup find_line(const struct allocation_index *index, uint
 	lookup.offset = address - region->start;
 	layout = region_layout(index, *hint);
 	lookup.gap = layout->gap;
-	/* Behind the last start there are no bits: it is the last one. */
+	/* There are no bits behind the last start, so it is the last allocation. */
 	if ((lookup.offset >> region->shift) / LINE_BITS < layout->lines)
 		lookup.line = index->lines.items + layout->first_line +
 			      (lookup.offset >> region->shift) / LINE_BITS;

@@ -145,8 +145,8 @@ static inline uint64_t line_sum(const struct line *line, unsigned int bit)
 }
 
 /*
- * How many bits are set: by the instruction for that, in functions that are compiled for processors
- * that have it, and else without.
+ * Count the set bits: with the processor's instruction, in functions compiled for processors that
+ * have it, else without.
  */
 static inline __attribute__((always_inline)) unsigned int count_bits(uint64_t word,
 								     bool by_instruction)

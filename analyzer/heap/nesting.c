@@ -16,7 +16,7 @@ struct nested_region {
 
 static const size_t NOT_NESTED = SIZE_MAX;
 
-/* By address; of those that start together, the outer first. */
+/* Sort by address; of those with one start, the outer first. */
 DEFINE_COMPARE(compare_regions, struct nested_region, ASCENDING(start), DESCENDING(end),
 	       ASCENDING(number))
 DEFINE_COMPARE(compare_outer, struct nested_region, ASCENDING(outer), ASCENDING(start))

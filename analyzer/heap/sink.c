@@ -8,7 +8,7 @@
 
 static const uint64_t WIDE_GAP = UINT64_C(16) << 20;
 
-/* How far from its start the extents of a region can tell. */
+/* The largest offset that the extents of a region can have. */
 static uint64_t reach_of(const struct heap_region *region)
 {
 	return UINT64_C(1) << (32 + region->shift);

@@ -8,7 +8,10 @@
 
 #define GO "Go's runtime"
 
-/* By a part of their library's path, or by functions that only they have, linked into a program. */
+/*
+ * Unsupported allocators, recognised by a part of their library's path, or by functions that only
+ * they have, linked into a program.
+ */
 static const struct {
 	const char *name;
 	const char *libraries[2];
@@ -134,7 +137,7 @@ static int number_of(const char *name)
 	return number;
 }
 
-/* Which one a module has: its number, UNSUPPORTED for a malloc without a name here, or -1. */
+/* The number of the module's allocator, UNSUPPORTED for a malloc without a name here, or -1. */
 static int allocator_of(const struct heap_context *context, const struct module *module,
 			const struct function_names *list)
 {

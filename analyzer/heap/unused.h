@@ -38,7 +38,7 @@ struct error *unused_add(struct unused *unused, uint64_t start, uint64_t end);
  */
 struct error *unused_add_rest(struct unused *unused, uint64_t start, uint64_t used);
 
-/* To be called once all are added, and before unused_has(). */
+/* Call this once all are added, and before unused_has(). */
 void unused_seal(struct unused *unused);
 
 /* True if any are in allocations. */

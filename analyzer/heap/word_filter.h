@@ -1,5 +1,5 @@
 /*
- * Which of 64 consecutive words may be addresses of heaps.
+ * Finds which of 64 consecutive words may be addresses of heaps.
  *
  * Few words of a dump are. Loops over all words check 64 at once, with the widest vectors that pay
  * and that the processor has.

@@ -104,7 +104,7 @@ struct arch {
 	uint64_t (*find_thread_pointer)(const uint64_t *registers, const uint8_t *note,
 					size_t size);
 
-	/* How registers are shown, as sentences of report.h; NULL at the end. */
+	/* The display of registers, as sentences of report.h; NULL at the end. */
 	const char *shown[4];
 
 	/*
@@ -173,8 +173,8 @@ struct arch {
 			      uint8_t ret[VECTOR_SIZE]);
 
 	/*
-	 * How functions are called, in DWARF numbers: where parameters and results are, and what
-	 * points to the caller's frame pointer, so far below the canonical frame address.
+	 * The calling convention, in DWARF numbers: where parameters and results are, and what
+	 * points to the caller's frame pointer, at this distance below the canonical frame address.
 	 */
 	uint8_t parameters[6], result, frame_pointer, frame_pointer_depth;
 

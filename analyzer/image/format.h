@@ -17,7 +17,7 @@ struct image_format {
 	/* Add all the file holds. bytes may be written to: they are private. */
 	struct error *(*read)(uint8_t *bytes, size_t size, struct image *image);
 	/*
-	 * How large a complete file is that begins with these bytes; 0 if it takes more of them to
+	 * The size of a complete file that begins with these bytes; 0 if it takes more of them to
 	 * know.
 	 */
 	uint64_t (*claim)(const uint8_t *bytes, size_t size);

@@ -175,7 +175,7 @@ struct image {
 
 struct side_identity;
 
-/* How to open an image; all of it is borrowed, and may be left out. */
+/* Options for opening an image; all of them are borrowed, and may be left out. */
 struct image_options {
 	const char *sysroot;	      /* where mapped files are; must outlive the image */
 	const char *temporary_folder; /* for what a packed dump holds */

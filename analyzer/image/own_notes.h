@@ -28,7 +28,7 @@ struct own_note {
 
 enum { MOST_OWN_NOTES = 16 };
 
-/* How the kernel came to hold a value of the program, and for what. */
+/* The call by which the kernel came to hold a value of the program. */
 enum held_kind {
 	HELD_SIGNAL_STACK, /* sigaltstack() of a thread */
 	HELD_SIGNAL,	   /* a signal that waits to be delivered */
@@ -49,7 +49,7 @@ struct held_value {
 	uint64_t detail; /* a watched file, a timer, a signal */
 };
 
-/* As the kind: the ring has requests of which the kernel tells nothing. */
+/* Used as kind: the ring has requests that the kernel does not list. */
 enum { HELD_UNTOLD = 0x100 };
 
 /*

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As much as the largest levels of the usual tools ask for, in bytes. */
+/* The memory that the largest levels of the usual tools ask for, in bytes. */
 enum { MOST_DECODER_MEMORY = 256 << 20 };
 
 /* Input to read and output to write; a step advances both. */

@@ -1,5 +1,5 @@
 /*
- * Which of the process's memory was resident: in RAM, and so in its RSS.
+ * Tells which of the process's memory was resident: in RAM, and so in its RSS.
  *
  * How well that is known depends on the core. One by `heapcore snap` has what the kernel said of
  * each mapping (smaps): its resident bytes are exact, and which of its pages they are is known of

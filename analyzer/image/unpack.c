@@ -266,7 +266,7 @@ static struct error *flush(struct unpacking *unpacking)
 	return NULL;
 }
 
-/* Behind a member: whether another one begins. */
+/* Find out, behind a member, whether another one begins. */
 static struct error *next_member(struct unpacking *unpacking, bool *ret)
 {
 	struct error *error = read_input(unpacking, LONGEST_MAGIC);

@@ -71,7 +71,7 @@ static inline void view_fetch(const struct view *view, uint64_t address)
 }
 
 /*
- * How far anonymous memory reaches without a gap, from address up to end at most. A program that
+ * The end of anonymous memory without a gap, from address up to end at most. A program that
  * protects pages of its heap splits the mapping.
  */
 uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end);

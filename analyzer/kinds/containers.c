@@ -53,7 +53,7 @@ bool container_is_known(const struct type_table *types, pattern_number pattern, 
 		typed->fit = FIT_ARRAY;
 		return true;
 	}
-	/* As most types are not, this is the first to ask. */
+	/* Most types are no nodes, so this test comes first. */
 	return typed->fit == FIT_ONE && name && strncmp(name, "std::_", 6) == 0 &&
 	       strstr(name, "_node<");
 }

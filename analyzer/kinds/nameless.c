@@ -622,8 +622,10 @@ static bool starts_with_text(const struct analysis *analysis, allocation_id id, 
 	return ret->text.bytes >= LEAST && ret->text.bytes >= ret->size / 2;
 }
 
-/* As "\x85\x05...<html>", still to be escaped: two bytes of what is before the text, if that is
- * more. */
+/*
+ * Write text as "\x85\x05...<html>", still to be escaped: two bytes before the text, if there are
+ * more.
+ */
 static void write_text(const struct start *start, char ret[static SHAPE_TEXT_SIZE])
 {
 	enum { MOST_BEFORE = 4, BEFORE = 2, MOST_SHOWN = 24 };
@@ -636,7 +638,7 @@ static void write_text(const struct start *start, char ret[static SHAPE_TEXT_SIZ
 		 before < start->text.first ? "..." : "", (int)run, text, run < size ? "..." : "");
 }
 
-/* As [int, 0 x3, ptr, ...]. */
+/* Write words as [int, 0 x3, ptr, ...]. */
 static void write_words(const struct analysis *analysis, const allocation_id *ids, size_t count,
 			char ret[static SHAPE_TEXT_SIZE])
 {

@@ -23,7 +23,7 @@ struct object_finder {
 
 struct error *object_finder_begin(struct analysis *analysis, struct object_finder *ret);
 
-/* By what a used allocation is counted; KIND_UNKNOWN: it is no object. */
+/* The key that a used allocation counts under; KIND_UNKNOWN: it is no object. */
 kind_key object_class_key(const struct object_finder *finder, allocation_id id);
 
 /* The objects of a class. */

@@ -18,7 +18,7 @@ struct error *signatures_need(struct analysis *analysis, const struct bitmap *me
  */
 struct error *signatures_count(struct analysis *analysis, struct tally_table *ret);
 
-/* Which signatures are those of a class by name, or of one derived from it. */
+/* Selects the signatures of a class by name, or of one derived from it. */
 struct class_filter {
 	struct classes *classes; /* borrowed */
 	char *name;		 /* in the form of short_name() */

@@ -315,7 +315,7 @@ static struct error *make_lines(struct counting *counting, struct kind_summary *
 	return NULL;
 }
 
-/* By name, those without one last. */
+/* Compare names; those without one come last. */
 static int compare_names(const char *name, const char *other)
 {
 	return name && other ? strcmp(name, other) : !name - !other;

@@ -207,7 +207,7 @@ static char *format_others(const struct sibling_type *like)
 				  : format_text("%" PRIu64 " others %s", like->count, size);
 }
 
-/* As "by 48 others of its size, as shop.customers->orders, 2 steps from shop". */
+/* Describe as "by 48 others of its size, as shop.customers->orders, 2 steps from shop". */
 static bool find_like(const struct analysis *analysis, const struct sibling_type *like,
 		      struct type_step *steps, struct type_reason *ret)
 {

@@ -144,7 +144,7 @@ static struct error *choose(struct maker *maker)
 	return NULL;
 }
 
-/* By parent, the largest first, then by name. */
+/* Sort by parent, the largest first, then by name. */
 static int compare_children(const void *a, const void *b, void *data)
 {
 	const struct maker *maker = data;

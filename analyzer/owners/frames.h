@@ -23,7 +23,10 @@ struct owner_frame {
 struct frames {
 	const struct owners *owners; /* borrowed */
 	ARRAY(struct owner_frame) list;
-	/* By node: its frame, or the one that stands for it; without any, that of its parent. */
+	/*
+	 * Indexed by node: its frame, or the one that stands for it; without any, that of its
+	 * parent.
+	 */
 	ARRAY(uint32_t) of_node;
 };
 

@@ -285,7 +285,7 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	return count_content(finder, content);
 }
 
-/* Let what is to be known of the positions that come soon be fetched; returns the next one. */
+/* Prefetch what is needed about the positions that follow; returns the next one. */
 static size_t fetch_ahead(const struct finder *finder, size_t ahead, size_t position)
 {
 	enum { AHEAD = 32 };

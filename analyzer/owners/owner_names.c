@@ -66,7 +66,7 @@ struct error *owner_names_root(struct owner_names *names, const char *text, uint
 			 ret);
 }
 
-/* To be freed; NULL if memory is short. */
+/* The text of a key, to be freed; NULL if memory is short. */
 static char *text_of(const struct analysis *analysis, kind_key key)
 {
 	struct kind_name name = kind_name(analysis, key);

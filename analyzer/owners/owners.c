@@ -284,7 +284,7 @@ static struct error *count_position(struct builder *builder, size_t position)
 	return end == position + 1 ? NULL : levels_push(&builder->levels, own);
 }
 
-/* Let what is to be known of an allocation that comes soon be fetched. */
+/* Prefetch what is needed about an allocation that follows. */
 static void fetch(const struct builder *builder, allocation_id id)
 {
 	__builtin_prefetch(&builder->names.items[id]);

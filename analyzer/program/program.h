@@ -38,7 +38,7 @@ struct stack {
 
 enum { NO_THREAD = UINT32_MAX };
 
-/* How a thread's pointer is known. */
+/* The source of a thread's pointer. */
 enum pointer_source {
 	POINTER_UNKNOWN, /* as the dump has it: no control block begins there */
 	POINTER_TOLD,	 /* the same, and the block there names itself */
@@ -81,7 +81,7 @@ struct program {
 	 */
 	struct memory_range *thread_memory;
 	size_t thread_memory_count;
-	/* How far above the start of a struct pthread its thread pointer is. */
+	/* The distance of the thread pointer from the start of struct pthread. */
 	uint16_t pthread_pointer;
 	/* Bits of a pointer that are no part of the address: of code, and of data. */
 	uint64_t code_signature, ignored_bits;

@@ -1,6 +1,6 @@
 /*
- * Which bits of a pointer are no part of its address: tags, which the processor ignores, and
- * signatures (PAC of AArch64), which a function makes and another one takes off.
+ * Finds the bits of a pointer that are no part of its address: tags, which the processor ignores,
+ * and signatures (PAC of AArch64), which a function makes and another one removes.
  *
  * The kernel's cores say which bits a signature has (NT_ARM_PAC_MASK). Those of qemu do not: then
  * it is all above the highest address. Return addresses are signed in any program. Hardly any signs

@@ -25,7 +25,7 @@
 #include <string.h>
 
 struct call_frame {
-	/* As a function left them, by their DWARF numbers; 0 where not known. */
+	/* Registers as a function left them, by their DWARF numbers; 0 where unknown. */
 	uint64_t registers[MOST_UNWOUND];
 	uint64_t instruction, stack_pointer;
 	/* The next instruction; otherwise where the function called. */

@@ -31,7 +31,7 @@ enum {
 	POINTER_ALIGNMENT = 16,
 };
 
-/* How much memory is read for it at most, by all searches together. */
+/* Limit for the memory read, for all searches together. */
 static const uint64_t BUDGET = UINT64_C(1) << 30;
 
 struct search {

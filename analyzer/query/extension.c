@@ -62,7 +62,9 @@ static struct error *prepare_tests(struct engine *engine)
 	return NULL;
 }
 
-/* None is visited yet. What is free is not new, and one look tells both. */
+/*
+ * Nothing is visited yet. Free allocations are members from the start, so that one test finds both.
+ */
 static struct error *init_members(struct engine *engine, size_t count)
 {
 	TRY(members_init(&engine->members, count, analysis_account(engine->analysis)));
@@ -294,7 +296,7 @@ static struct error *extend_by_all(struct engine *engine, allocation_id id)
 	return NULL;
 }
 
-/* Let one more take off; the one that lands is extended. */
+/* Prefetch one more allocation; extend the one whose data has arrived. */
 static struct error *fly(struct engine *engine, struct flight *flight, allocation_id id)
 {
 	size_t middle = (flight->head + IN_FLIGHT / 2) % IN_FLIGHT;

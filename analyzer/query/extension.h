@@ -20,7 +20,7 @@
 #include "analyzer/query/members.h"
 #include "analyzer/query/reference_choice.h"
 
-/* How to extend. */
+/* Parameters of an extension. */
 struct extension {
 	const struct extension_rules *rules; /* checked */
 	struct reference_choice *choice;

@@ -18,7 +18,7 @@
 
 enum arrow { ARROW_TO, ARROW_TO_LEAKED, ARROW_FROM };
 
-/* Why a rule brings nothing in, if that can be told by the rules alone. */
+/* The reason why a rule never brings anything in, judged by the rules alone. */
 enum rule_idle {
 	RULE_APPLIES,
 	RULE_REPEATED,	/* one in front of it takes all that it would */

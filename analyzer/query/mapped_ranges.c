@@ -74,7 +74,7 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 	return NULL;
 }
 
-/* By the bits of RIGHT_...: execute, write, read. */
+/* Indexed by the bits of RIGHT_...: execute, write, read. */
 static const char *const rights[] = { "---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx" };
 
 /* Or what else the range is known to be for. */
@@ -103,7 +103,7 @@ static void write_range(const struct analysis *analysis, const struct ranges *ra
 		   part->mapping ? part->mapping->path : NULL);
 }
 
-/* As the kernel writes them in /proc/PID/maps, but for what is shared. */
+/* Write rights as in /proc/PID/maps, except for the shared flag. */
 static void write_map(const struct analysis *analysis, const struct ranges *ranges,
 		      const struct range *range, struct report *report)
 {

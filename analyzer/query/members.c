@@ -39,7 +39,7 @@ struct error *members_comment(struct members *members, struct member_comment com
 	return array_append(&members->comments, comment);
 }
 
-/* Which members a sample takes. */
+/* Selects the members of a sample. */
 struct sample {
 	uint64_t base, number, wanted;
 };

@@ -382,7 +382,7 @@ static struct error *select_term(struct analysis *analysis, const struct set_que
 		TRY(term->set->select(analysis, &arguments, ret));
 	else
 		select_state(analysis, term->set->state, &ret->set);
-	/* By size first, which is quick; the result is the same for each term as for all. */
+	/* Narrow by size first, which is quick; the result is the same for each term as for all. */
 	TRY(narrow_by_size(analysis, query, ret));
 	return narrow_by_kind(analysis, query, term, &ret->set);
 }

@@ -267,7 +267,7 @@ size_t set_argument_count(const struct set *set)
 	return count;
 }
 
-/* By its name. */
+/* The argument's name says so. */
 bool set_argument_is_offset(const struct set *set, size_t number)
 {
 	const char *name = set->arguments;

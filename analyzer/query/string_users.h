@@ -1,5 +1,5 @@
 /*
- * Which used allocations have a std::string in them, and where in them.
+ * Finds used allocations that contain a std::string, and its offset.
  *
  * The strings are counted by what the allocation is, its pattern or signature, and by their offset
  * in it: a row for each member variable. In arrays, as the body of a vector, and far behind the

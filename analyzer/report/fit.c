@@ -236,7 +236,7 @@ static void set_widths(struct fitted_column *columns, size_t count, bool stacked
 	}
 }
 
-/* Let the last column have what is left, if that is enough for words. */
+/* Give the last column the remaining width, if that is enough for words. */
 static bool fit_last(struct fitted_column *columns, size_t count, size_t width)
 {
 	struct fitted_column *last = &columns[count - 1];

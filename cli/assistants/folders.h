@@ -1,5 +1,6 @@
 /*
- * Which cores may be opened: those below folders that the user named, and one named by itself.
+ * Checks which cores may be opened: those below folders that the user named, and one named by
+ * itself.
  *
  * A path is resolved first, so neither `..` nor links lead out. What is not allowed and what is not
  * there get the same answer: nothing can be learned of other files.

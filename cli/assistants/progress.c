@@ -1,5 +1,5 @@
 /*
- * How far a request is, reported to the client now and then, if it wants to know.
+ * Reports the progress of a request to the client now and then, if it wants to know.
  *
  * The number must grow each time: a task counts for 1, and how far it is for a part of that. Where
  * nobody knows how far it is, the number grows a little, so that the client sees that work goes on.

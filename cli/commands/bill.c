@@ -52,7 +52,7 @@ static void write_uses(const struct bill *bill, struct report *report)
 	report_end_table(report);
 }
 
-/* Why so much more is resident than is in use, in one sentence. */
+/* Explain in one sentence why more is resident than is in use. */
 static void write_heaps(const struct bill *bill, const struct heaps *heaps, struct report *report)
 {
 	static const struct table table = TABLE(
@@ -78,7 +78,7 @@ static bool is_lost(const struct image *image)
 	TABLE("residency", sentence, { "told by", VALUE_TEXT }, { "resident", VALUE_BYTES }, \
 	      { "zeros", VALUE_BYTES }, { "most", VALUE_BYTES }, { "of files", VALUE_BYTES })
 
-/* How it is known what was resident. */
+/* Say how residency is known. */
 static void write_residency(const struct bill *bill, const struct image *image,
 			    struct report *report)
 {

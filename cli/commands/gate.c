@@ -400,7 +400,7 @@ static void write_outcome(const struct gate *gate, struct report *report)
 		      gate->leaked.count, gate->leaked.bytes, suppressed, known);
 }
 
-/* Which kinds grew most, as the limits may be about all of them. */
+/* Write the kinds that grew most, because the limits may be about all of them. */
 static void write_growth(const struct gate *gate, struct report *report)
 {
 	const struct diff_view view = { .diff = gate->diff, .limit = 10 };

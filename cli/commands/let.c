@@ -46,7 +46,7 @@ static struct error *take_name(struct let_arguments *arguments, const char *word
 	return arguments->name ? check_name(arguments->name) : &error_no_memory;
 }
 
-/* Up to the = and the first word behind it. */
+/* Take the words up to the = and the first one behind it. */
 static struct error *take_front(struct let_arguments *arguments, const char *word)
 {
 	size_t length = strcspn(word, "=");

@@ -359,7 +359,7 @@ static void write_pretty_head(struct report *report)
 	report_end_table(report);
 }
 
-/* As many blanks as the number has characters less than the widest one. */
+/* Align the number to the widest one by blanks. */
 static void write_blanks(struct report *report, size_t widest, uint64_t number)
 {
 	static const char blanks[] = "                                ";
@@ -415,7 +415,7 @@ static struct error *memprof_allocations(struct analysis *analysis,
 	return error;
 }
 
-/* As many as MemProf shows of a graph. */
+/* The limits that MemProf has for a graph. */
 enum { USUAL_LEVELS = 5, USUAL_OBJECTS = 10 };
 
 static const struct memprof_question questions[] = {

@@ -226,7 +226,7 @@ static void write_total(struct report *report, const struct waste *waste, enum w
 	report_end_table(report);
 }
 
-/* So much fits a screen. */
+/* Rows that fit a screen. */
 enum { USUAL_ROWS = 12, USUAL_CONTENTS = 6, ROWS_OF_ONE = 20 };
 
 struct waste_arguments {

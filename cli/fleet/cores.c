@@ -209,7 +209,7 @@ bool file_has_rows(const char *path)
 	return memcmp(beginning, FIRST, sizeof(beginning)) == 0;
 }
 
-/* By what it begins with: a core, or something packed that may be one. */
+/* True if a file begins like a core, or like something packed that may be one. */
 static bool looks_like_core(const char *path)
 {
 	static const struct {

@@ -1,6 +1,4 @@
-/*
- * Which cores a fleet is: files, all in folders, those of a list.
- */
+/* The cores of a fleet: files, all files in folders, those of a list. */
 #ifndef CLI_FLEET_CORES_H
 #define CLI_FLEET_CORES_H
 

@@ -260,7 +260,7 @@ static void show_progress_no_more(void *data)
 	progress_line_stop(&((struct session *)data)->progress);
 }
 
-/* As of the commands 'report' and 'gate', for which some formats are. */
+/* Write the answer as the commands 'report' and 'gate' do, for which some formats are made. */
 static struct error *write_answer(struct session *session, const struct fleet_options *options,
 				  struct store *store, struct output *output)
 {

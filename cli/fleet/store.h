@@ -34,7 +34,7 @@ DEFINE_DEINIT(fleet_core_deinit, struct fleet_core)
 struct error *fleet_core_tag(struct fleet_core *core, const char *name, const char *value,
 			     size_t size);
 
-/* How the analysis of a core ended. */
+/* The result of analysing a core. */
 struct fleet_result {
 	const char *rows; /* of 'facts' as ndjson; may be hostile */
 	size_t rows_size;

@@ -180,7 +180,10 @@ static const char *last_line(char *text)
 	return strncmp(line, WHO, sizeof(WHO) - 1) == 0 ? line + sizeof(WHO) - 1 : line;
 }
 
-/* Why there are no facts; NULL: there should be. Into a buffer, or the messages. */
+/*
+ * The reason why there are no facts; NULL: there should be some. Written to a buffer, or the
+ * messages.
+ */
 static const char *what_went_wrong(const struct workers *workers, const struct worker *worker,
 				   int status, char *messages, char buffer[static 64])
 {

@@ -17,7 +17,7 @@ struct worker_limits {
 	const char *sysroot, *debug_directory; /* or NULL */
 };
 
-/* How many ended how. */
+/* The number of cores by outcome. */
 struct fleet_tally {
 	size_t cores, kept, analysed, failed;
 };

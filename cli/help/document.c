@@ -20,7 +20,7 @@ static bool is_verbatim(const char *line)
 	return strncmp(line, "    ", INDENT) == 0;
 }
 
-/* How long the lines are that are to be shown as they stand. */
+/* The length of the longest line that is shown unchanged. */
 static size_t verbatim_length(const char *text)
 {
 	const char *end = text, *line = text;
@@ -54,7 +54,7 @@ void document_text(struct document *document, const char *text)
 	}
 }
 
-/* How far the comments are to be pushed to stand below each other. */
+/* The column to which comments are aligned. */
 static int widest_command(const char *lines)
 {
 	size_t widest = 0;

@@ -303,7 +303,7 @@ struct error *kept_core_finish(struct kept_core *core)
 		return NULL;
 	status = wait_for(core->child);
 	core->child = 0;
-	/* Not all was read if it holds more than its headers tell. */
+	/* Part was not read if it holds more than its headers say. */
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE))
 		return NULL;
 	return error_create(ERROR_SYSTEM, "coredumpctl could not write all of the core");

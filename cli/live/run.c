@@ -282,7 +282,7 @@ static void run_options_deinit(struct run_options *options)
 }
 DEFINE_DEINIT(run_options_deinit, struct run_options)
 
-/* As timeout(1) and shells have them. */
+/* Exit statuses as timeout(1) and shells have them. */
 enum {
 	EXIT_TIMED_OUT = 124,
 	EXIT_NOT_EXECUTABLE = 126,
@@ -336,8 +336,8 @@ static void leave_to_program(int number)
 }
 
 /*
- * Not by SIG_IGN, which the program would inherit. What is ignored already stays so, as nohup(1)
- * wants it.
+ * Do not use SIG_IGN, which the program would inherit. Signals that are already ignored stay so, as
+ * nohup(1) needs.
  */
 static void handle(int number, void (*handler)(int))
 {

@@ -257,7 +257,7 @@ static void on_started(void *data, pid_t process, const char *path)
 	}
 }
 
-/* Let the standard streams from first on read and write nothing; false: they stay as they are. */
+/* Connect the standard streams from first on to /dev/null; false: they are unchanged. */
 static bool lead_to_nothing(int first)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

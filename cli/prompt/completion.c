@@ -80,7 +80,7 @@ static void offer_commands(const char *word)
 		offer_name(word, commands[i]->name);
 }
 
-/* Behind what stands in front of it in the same word. */
+/* Offer sets behind the text in front of them in the same word. */
 static void offer_sets_behind(const char *word, const char *before)
 {
 	const char *name;

@@ -336,8 +336,8 @@ static bool is_read_along(const struct session *session, const struct request *r
 }
 
 /*
- * How much is listed; 0: all. Scripts read lists line by line, so these are whole unless a person
- * reads along; sums are the same wherever they go. Formats of data are always whole.
+ * The number of rows listed; 0: all. Scripts read lists line by line, so these are whole unless a
+ * person reads along; sums are the same wherever they go. Formats of data are always whole.
  */
 static uint64_t most_shown(const struct session *session, const struct request *request)
 {

@@ -166,7 +166,7 @@ static struct error *read_statement(const char **text, struct line *line)
 	return word ? add_word(line, word) : &error_no_memory;
 }
 
-/* As `sql --format csv SELECT ... WHERE name = 'x'; > file`. */
+/* Read a line such as `sql --format csv SELECT ... WHERE name = 'x'; > file`. */
 static struct error *read_sql(const char **text, const char *statement, struct line *line)
 {
 	_cleanup_(free) char *before = strndup(*text, (size_t)(statement - *text));

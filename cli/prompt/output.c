@@ -55,7 +55,7 @@ static int start_shell(struct output *output)
 	return failure;
 }
 
-/* As `git` does it: the reader that closed the pipe wants to hear nothing. */
+/* Exit as `git` does: the reader that closed the pipe wants no message. */
 static void die_of_broken_pipe(void)
 {
 	signal(SIGPIPE, SIG_DFL);

@@ -63,7 +63,7 @@ struct error *output_close(struct output *output);
 /* True if the output ends up on a terminal. */
 bool output_is_terminal(const struct output *output);
 
-/* How wide that terminal is, in characters; 0 where that is not known, or there is none. */
+/* The width of that terminal, in characters; 0 if unknown, or if there is none. */
 size_t output_width(const struct output *output);
 
 #endif

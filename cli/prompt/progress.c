@@ -30,7 +30,7 @@ static int terminal_width(FILE *terminal)
 	return size.ws_col < MAXIMUM_LINE ? size.ws_col : MAXIMUM_LINE;
 }
 
-/* How long the task goes on if it does as before, in seconds; -1: unknown. */
+/* The remaining time of the task at its rate so far, in seconds; -1: unknown. */
 static int64_t remaining(const struct progress_line *line, uint64_t done, int64_t now)
 {
 	int64_t elapsed = now - line->task_start;

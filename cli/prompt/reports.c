@@ -105,7 +105,7 @@ struct error *report_files_close(struct session *session)
 	return error;
 }
 
-/* As it was typed, nearly: with single blanks, and quotes where needed. */
+/* The command nearly as typed: with single blanks, and quotes where needed. */
 static char *join_words(const struct line *line)
 {
 	size_t size = 1, length = 0;

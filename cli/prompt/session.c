@@ -259,7 +259,7 @@ static void report_costs(struct report *report, const struct analysis *analysis)
 	report_end_table(report);
 }
 
-/* How loops were split among threads. */
+/* Report how loops were split among threads. */
 static void report_splits(struct report *report, const struct progress *progress)
 {
 	static const struct table table =

@@ -8,7 +8,7 @@
 /* Characters that end a word of SQL, for readline. */
 extern const char sql_word_breaks[];
 
-/* As readline's rl_attempted_completion_function. */
+/* For readline's rl_attempted_completion_function. */
 char **sql_complete_word(const char *word, int start, int end);
 
 #endif

@@ -19,9 +19,9 @@ void anchor_write_step(const struct analysis *analysis, const struct anchor *anc
 		       const char *number, struct report *report);
 
 /*
- * How surely the program uses it, the surest first: static data and what the kernel or an
- * interpreter holds, a variable of a call, a register, a word of a stack that no variable is known
- * for, which may be stale.
+ * The certainty that the program uses it, best first: static data and what the kernel or an
+ * interpreter holds, a variable of a call, a register, a word of a stack that is in no known
+ * variable, which may be stale.
  */
 unsigned int anchor_rank(const struct analysis *analysis, const struct anchor *anchor);
 

@@ -33,7 +33,7 @@ struct error *describer_init(struct describer *describer, struct analysis *analy
 void describer_deinit(struct describer *describer);
 DEFINE_DEINIT(describer_deinit, struct describer)
 
-/* As liveness_of() says; also whether a leaked allocation is unreferenced. */
+/* The state by liveness_of(), which also says whether a leaked allocation is unreferenced. */
 enum live_state describer_state(struct describer *describer, allocation_id id);
 
 /* "Leaked allocation at 55d0c0ffee10 of size 28" and so on. */

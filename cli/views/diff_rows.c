@@ -67,7 +67,7 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
-/* By how many bytes an hour; absent if nobody knows how long it took, or it took seconds. */
+/* Report bytes per hour; absent if the time is unknown, or only seconds. */
 static void report_rate(struct report *report, const struct diff_view *view, int64_t bytes)
 {
 	enum { LEAST_SECONDS = 60 };

@@ -14,7 +14,7 @@ struct diff_view {
 	uint64_t limit;	  /* of groups; 0: none */
 };
 
-/* How the cores are related, the time between them, and what each has. */
+/* Write how the cores are related, the time between them, and what each has. */
 void diff_write_cores(struct report *report, const struct diff_view *view);
 
 /* Write the growth of each kind, and its rate. */

@@ -540,7 +540,7 @@ static struct way *best_way(struct ways *ways)
 	return best;
 }
 
-/* As a numbered chain, of which one step is a line. */
+/* Write a numbered chain, one line for each step. */
 static struct error *write_way(struct describer *describer, const struct way *way, bool all)
 {
 	const struct found_anchors *anchors = &way->anchors;
@@ -752,8 +752,8 @@ static struct error *explain_held(struct describer *describer, allocation_id id)
 }
 
 /*
- * Why the collector may free what is in use, and through which block of malloc() the program
- * reaches it, if by one. How it is used follows.
+ * Explain why the collector may free an allocation in use, and through which block of malloc() the
+ * program reaches it, if there is one. How it is used follows.
  */
 static struct error *explain_risk(struct describer *describer, allocation_id id)
 {
@@ -816,8 +816,8 @@ static struct error *explain_free(struct describer *describer, allocation_id id)
 }
 
 /*
- * How the program reaches the object, or the one that it is part of, in its language. That object
- * is *ret; NO_ALLOCATION: it is part of none.
+ * Explain how the program reaches the object, or the one that it is part of, in its language. That
+ * object is *ret; NO_ALLOCATION: it is part of none.
  */
 static struct error *explain_path(struct describer *describer, allocation_id id, allocation_id *ret)
 {

@@ -60,7 +60,7 @@ static const char *program_path(const struct image *image)
 	return mapping ? mapping->path : "a process";
 }
 
-/* As it was started: that is what tells one interpreter from another. */
+/* The command line, which distinguishes one interpreter from another. */
 static const char *command_of(const struct image *image, const struct report *report)
 {
 	const char *command = image->origin.command;
@@ -383,7 +383,7 @@ static struct error *write_likely_held(const struct first_screen *screen, struct
 			grouped(screen->sets[OVERVIEW_LEAKED].count, leaked)));
 }
 
-/* To be freed; NULL if memory is short. */
+/* The text about a leak, to be freed; NULL if memory is short. */
 static char *leak_text(const struct first_screen *screen, const struct tally *tally,
 		       bool no_content)
 {

@@ -150,13 +150,13 @@ void rows_allocation(struct report *report, const struct analysis *analysis,
 		   VALUE_IF(retains, dominators_retained(analysis_dominators(analysis), id)));
 }
 
-/* How far from address on nothing is known. */
+/* The length of the gap in the dump from address on. */
 static uint64_t gap_size(const struct image *image, uint64_t address)
 {
 	const struct region *regions = image->regions;
 	size_t next = BISECT(i, 0, image->region_count, regions[i].end <= address);
 
-	/* Behind the last region, it is as far as can be told at a time. */
+	/* The last region is followed by the rest of the address space. */
 	if (next == image->region_count)
 		return UINT64_MAX - address ? UINT64_MAX - address : 1;
 	return (regions[next].start > address ? regions[next].start : regions[next].end) - address;
@@ -164,7 +164,7 @@ static uint64_t gap_size(const struct image *image, uint64_t address)
 
 static const uint8_t *shown_bytes(const void *source, uint64_t address, uint64_t *ret_size)
 {
-	/* So much is written before the next look at Ctrl-C. */
+	/* The bytes written before the next check for Ctrl-C. */
 	enum { PIECE = 1 << 16 };
 	struct analysis *analysis = (struct analysis *)source;
 	const struct image *image = analysis_image(analysis);
@@ -229,7 +229,7 @@ static void write_reference(struct report *report, const struct analysis *analys
 	TABLE(name, sentence, { "kind", VALUE_TEXT }, { "address", VALUE_ADDRESS }, \
 	      { "state", VALUE_TEXT })
 
-/* By kind; those of references have a table of their own. */
+/* Notes by kind; those of references have a table of their own. */
 static const struct note {
 	const char *kind;
 	struct table table;

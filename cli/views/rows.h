@@ -98,8 +98,8 @@ struct error *annotation_rows_write(struct annotating *annotating, allocation_id
 				    struct report *report);
 
 /*
- * How the program reaches an object in its own language (STAGE_OBJECT_PATHS): into buffer, which is
- * returned, or NULL.
+ * Write how the program reaches an object in its own language (STAGE_OBJECT_PATHS): into buffer,
+ * which is returned, or NULL.
  */
 enum { ROWS_PATH_SIZE = 512 };
 const char *rows_path(const struct report *report, const struct analysis *analysis,

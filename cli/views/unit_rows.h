@@ -1,6 +1,4 @@
-/*
- * How full units of memory are, and what keeps those that are nearly empty.
- */
+/* Writes how full units of memory are, and what keeps those that are nearly empty. */
 #ifndef CLI_VIEWS_UNIT_ROWS_H
 #define CLI_VIEWS_UNIT_ROWS_H
 

@@ -122,7 +122,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	reader_word(reader, facts->owner + 2 * (uint64_t)reader->word, &facts->length);
 }
 
-/* By the link to which its second word points back. */
+/* True for the link to which the node's second word points back. */
 static bool favors(struct reader *reader, struct memory_range range, uint64_t owner,
 		   uint64_t address)
 {

@@ -78,7 +78,7 @@ const struct classifier classifier_long_string = {
 	.favors = favors_long,
 };
 
-/* Behind what allocations start by, not where they do. */
+/* True for an address three words behind a place where an allocation may start. */
 static bool may_be_shared(const struct reader *reader, const struct reference *reference)
 {
 	uint64_t word = load_word(reference->bytes, reference->word);

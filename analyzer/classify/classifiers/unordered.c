@@ -183,8 +183,8 @@ static void tell_node(struct reader *reader, struct memory_range range, struct p
 }
 
 /*
- * By the table's link to the first node, or by that of the node in front of it. Nodes begin with
- * their link, as the buckets do, and are of one size, of which malloc may give 16 bytes more.
+ * True for the table's link to the first node, or the link of the node in front of it. Nodes begin
+ * with their link, as the buckets do, and have one size, which malloc may round up by 16 bytes.
  */
 static bool favors_link(struct reader *reader, struct memory_range range, uint64_t owner,
 			uint64_t address)

@@ -356,7 +356,7 @@ static struct error *write_objects(struct dumping *dumping)
 	return NULL;
 }
 
-/* By kind, as Ruby's own roots are not known. */
+/* Write roots by kind, because Ruby's own are not known. */
 static struct error *write_roots(struct dumping *dumping)
 {
 	static const char *const names[ROOT_KINDS] = {

@@ -13,7 +13,7 @@
 
 enum { NODE_FIELDS = 7, FIRST_TEXT = 3 };
 
-/* As "node_types" and "edge_types" number them. */
+/* Numbers of "node_types" and "edge_types". */
 enum { NODE_OBJECT = 3, NODE_SYNTHETIC = 9 };
 enum { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2, EDGE_SHORTCUT = 5 };
 

@@ -164,7 +164,7 @@ static struct writer *segment(struct dump *dump)
 	return &dump->segment;
 }
 
-/* Up to its fields, static ones first. */
+/* Write a class up to its fields, static ones first. */
 static struct writer *begin_class(struct dump *dump, uint64_t id, uint64_t super, uint32_t size)
 {
 	struct writer *writer = segment(dump);

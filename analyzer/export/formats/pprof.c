@@ -212,7 +212,7 @@ static void write_size(struct profile *profile, struct writer *sample, uint64_t 
 	protobuf_message(sample, SAMPLE_LABEL, &label);
 }
 
-/* How it is known what the allocations are. */
+/* The certainty of the allocations' kind. */
 static const char *sureness(const struct profile *profile, uint32_t number)
 {
 	const struct owners *owners = profile->export->owners;
@@ -383,7 +383,7 @@ static struct error *pprof_write(const struct export *export, struct writer *wri
 		.cells.memory.account = account,
 	};
 
-	/* By what is largest in any measure. */
+	/* Cut by the largest value in any measure. */
 	TRY(frames_make(export->owners, MEASURE_RETAINED, export->limit, account, &profile.frames));
 	TRY(count_members(&profile));
 	write_profile(&profile);

@@ -101,7 +101,7 @@ static size_t read_vector(const uint8_t *note, size_t size, size_t number, uint8
 	return 64;
 }
 
-/* By DWARF numbers, each with its parts. */
+/* Indexed by DWARF numbers, each with its parts. */
 static uint8_t disassembled(unsigned int number)
 {
 	static const uint16_t names[][5] = {

@@ -1,5 +1,6 @@
 /*
- * Which build of a program this is: what results for it can be kept by, for its other cores.
+ * Identifies a build of a program: the key under which results for it are cached, for its other
+ * cores.
  */
 #ifndef ANALYZER_PROGRAM_DEBUG_BUILD_H
 #define ANALYZER_PROGRAM_DEBUG_BUILD_H

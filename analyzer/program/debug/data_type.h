@@ -26,7 +26,7 @@ enum type_kind {
 	TYPE_KINDS
 };
 
-/* How the bits of a TYPE_NUMBER or TYPE_CHARACTER are read. */
+/* The interpretation of the bits of a TYPE_NUMBER or TYPE_CHARACTER. */
 enum number_form {
 	FORM_UNSIGNED,
 	FORM_SIGNED,

@@ -35,7 +35,7 @@ void debug_destroy(struct debug *debug)
 	free(debug);
 }
 
-/* As in the source, without the version that a symbol may have. */
+/* The name as in the source, without the version that a symbol may have. */
 static const char *shown_name(struct debug *debug, const char *name)
 {
 	const char *version = strchr(name, '@'), *plain = NULL;

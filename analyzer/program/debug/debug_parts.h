@@ -187,7 +187,7 @@ const char *source_line_text(struct debug *debug, const struct source_line *line
 /* Find the line in the surrounding function that called the inlined one. */
 bool inlined_call_find(struct code_place *place, Dwarf_Die *inlined, struct source_line *ret);
 
-/* Up to so many scopes within each other are read. */
+/* The deepest nesting of scopes that is read. */
 enum { MOST_SCOPES = 64 };
 
 /*

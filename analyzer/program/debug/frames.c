@@ -11,7 +11,7 @@
 /* Endless recursion is what a stack of more frames shows. */
 enum { MOST_FRAMES = 1 << 14 };
 
-/* To libdwfl, whatever is asked for is this thread: ids need not differ. */
+/* libdwfl sees every stack as this one thread, so ids need not differ. */
 static const pid_t ONE_THREAD = 1;
 
 struct unwinder {
@@ -233,7 +233,7 @@ static bool add_functions(struct debug *debug, struct trace *trace, struct code_
 	return add_frame(trace, &frame, state);
 }
 
-/* How far back a frame at the same address is searched for. */
+/* The distance back at which a frame with the same address is searched for. */
 enum { MOST_REPEATED = 256 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Which line of which file an address was compiled from.
+ * Finds the source line that an address was compiled from.
  *
  * libdw's dwarf_getsrc_die() does this, too, but keeps all lines of a unit in memory from the first
  * call on: for 50 addresses tens of megabytes, and of a hostile file 40 bytes for each of its own.

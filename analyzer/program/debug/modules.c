@@ -45,7 +45,7 @@ struct debug_module *debug_find_module(struct debug *debug, uint64_t address)
 	return found;
 }
 
-/* As the vdso, which has no file. */
+/* Read a module without a file, such as the vdso. */
 static void read_from_memory(struct debug_module *module)
 {
 	enum { MOST = 1 << 20 };
@@ -211,7 +211,7 @@ static void report_modules(struct debug *debug)
 			continue;
 		dwfl_module_info(module->dwfl, &data, NULL, NULL, NULL, NULL, NULL, NULL);
 		*data = module;
-		/* By that it asks a server. */
+		/* libdwfl uses the build-id to ask a server. */
 		if (debug->options.debuginfod && module->id.size > 0)
 			dwfl_module_report_build_id(module->dwfl, module->id.bytes, module->id.size,
 						    0);

@@ -45,7 +45,7 @@ const char *name_pool_print(struct name_pool *pool, const char *format, ...)
 	return length < 0 ? NULL : name_pool_keep(pool, text);
 }
 
-/* How long the name of a method is that begins there. */
+/* The length of a method's name that begins there. */
 static size_t method_length(const char *method)
 {
 	static const char *const operators[] = { "<=>", "<<", "<=", "<" };
@@ -59,7 +59,7 @@ static size_t method_length(const char *method)
 	return strcspn(method, "<:");
 }
 
-/* Behind the parentheses that text may begin with. */
+/* The end of the parentheses that text may begin with. */
 static const char *skip_parentheses(const char *text)
 {
 	size_t depth = 0;

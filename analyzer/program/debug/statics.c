@@ -113,7 +113,7 @@ static bool scan(struct static_index *index, struct form form, const uint8_t *se
 	return true;
 }
 
-/* Let go of pages that were only passed over, if they are the file's. */
+/* Release pages of the file that were only passed over. */
 static void forget(Dwarf *dwarf, const uint8_t *start, const uint8_t *end)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first, last;

@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* So many lookups are done without an index. */
+/* The number of lookups without an index. */
 enum { BUDGET = 128, MOST_STEPS = 64 };
 
 void symbol_tables_deinit(struct symbol_tables *tables)

@@ -1,4 +1,4 @@
-/* Which thread-local variable of which thread stands at an address. */
+/* Finds which thread-local variable of which thread is at an address. */
 #include "analyzer/program/tls.h"
 
 #include "analyzer/base/list.h"

@@ -50,8 +50,8 @@ const struct type_variant *type_variants(const struct type_table *table, uint32_
 const uint64_t *type_bounds(const struct type_table *table, const struct data_type *type);
 
 /*
- * As "struct conn", "struct row *[8]", with texts before and behind it; lives as long as struct
- * debug. NULL: memory is short.
+ * The type's name, as "struct conn", "struct row *[8]", with texts before and behind it; lives as
+ * long as struct debug. NULL: memory is short.
  */
 const char *type_text(const struct type_table *table, type_number number, const char *before,
 		      const char *behind);

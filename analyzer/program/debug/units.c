@@ -57,7 +57,7 @@ static bool unit_at(Dwarf *dwarf, uint64_t offset, Dwarf_Die *ret)
 	       dwarf_offdie(dwarf, offset + header, ret);
 }
 
-/* Not every compiler writes .debug_aranges: ask all units. */
+/* Some compilers do not write .debug_aranges, so ask all units. */
 static bool find_in_units(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret)
 {
 	Dwarf_CU *unit = NULL;

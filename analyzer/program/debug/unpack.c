@@ -178,7 +178,7 @@ int debug_file_unpack(const struct debug_file *file)
 	unpacking.fd = fd;
 	if (!write_file(&unpacking, header))
 		return -1;
-	/* Nobody will look at the compressed bytes again. */
+	/* The compressed bytes are not needed again. */
 	madvise((void *)(uintptr_t)unpacking.bytes, unpacking.size, MADV_DONTNEED);
 	ready = fd;
 	fd = -1;

@@ -51,7 +51,7 @@ static void write_unquoted(struct writer *writer, const char *text)
 	writer_escaped(writer, text);
 }
 
-/* How the two differ. */
+/* The differences between the two formats. */
 struct separated {
 	void (*write_text)(struct writer *writer, const char *text);
 	char separator;
