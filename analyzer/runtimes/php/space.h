@@ -8,7 +8,7 @@
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
-/* Numbers of classes that are no objects' classes. Those of others are addresses. */
+/* Class numbers of values that are no objects. The numbers of other classes are addresses. */
 enum php_kind {
 	PHP_STRING = 1,
 	PHP_ARRAY,
