@@ -1,6 +1,6 @@
 #include "analyzer/classify/text_words.h"
 
-/* Whether a word of characters is an address at the same time. */
+/* True if a word of text is an address, too. */
 static bool is_address_too(struct reader *reader, uint64_t word)
 {
 	static const uint64_t LEAST = 1 << 16;

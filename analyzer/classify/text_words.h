@@ -11,7 +11,7 @@ enum { STALE_WORDS = 4 }; /* in which an allocator may have left links */
 /* The words at the start of the block that are links of the allocator's lists, by bit. */
 unsigned int text_find_stale(struct reader *reader, const struct subject *subject);
 
-/* Whether a word of [start, size) is an address, but none of those links. */
+/* True if a word in [start, size) is an address and none of those links. */
 bool text_has_address(struct reader *reader, const struct subject *subject, uint64_t start,
 		      uint64_t size, unsigned int stale);
 

@@ -58,7 +58,7 @@ __attribute__((target("avx2"))) static inline uint32_t find_failing(const struct
 		low = _mm256_shuffle_epi8(tables->low[i], low);
 		high = _mm256_shuffle_epi8(tables->high[i], high);
 		groups = _mm256_and_si256(groups, _mm256_and_si256(low, high));
-		/* Of most texts and numbers, the uppermost byte is in no group. */
+		/* The uppermost byte of most texts and numbers is in no group. */
 		if (_mm256_testz_si256(groups, groups))
 			return UINT32_MAX;
 	}

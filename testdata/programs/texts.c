@@ -137,7 +137,7 @@ static void keep_wide(const wchar_t *text)
 	keep("wide", wcsdup(text));
 }
 
-/* Of UTF-16. */
+/* Keep a text in UTF-16. */
 static void keep_narrow(const char16_t *text, size_t size, size_t room)
 {
 	memcpy(keep("wide", calloc(1, size + room)), text, size);

@@ -75,7 +75,7 @@ static bool is_rest_plain(const struct subject *subject, uint64_t length, uint64
 	return is_plain(subject, offset, size);
 }
 
-/* Whether a letter or two overwrote the low bytes of the first of two links into the same list. */
+/* True if a letter or two overwrote the low bytes of the first of two links into one list. */
 static bool cuts_link(const struct subject *subject, uint64_t length, unsigned int stale,
 		      unsigned int word)
 {

@@ -89,7 +89,7 @@ static void inspect_wide(struct reader *reader, const struct subject *subject)
 	uint64_t length = unit ? find_length(subject->bytes, size, unit) : 0;
 	uint64_t end = (length + 1) * unit;
 
-	/* What the allocator rounded the size up by has old words. */
+	/* The bytes that the allocator added by rounding may have stale words. */
 	if (end < size && range_size(subject->range) - end < 2 * reader->word)
 		size = end;
 	if (length && !text_has_address(reader, subject, 0, size, text_find_stale(reader, subject)))
