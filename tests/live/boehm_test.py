@@ -27,8 +27,8 @@ LINKED = {
     "-static-stripped": ("-static -s", "-lgc"),
     "-static-sbrk": ("-static -DWITH_SBRK -Wl,--wrap=GC_unix_get_mem", "-lgc"),
 }
-# What is done with a core is the same code for all of them.
-LINKED_SANITIZED = ("", "-static-stripped", "-static-sbrk")
+# Of each, one core is enough, besides those of the usual one: what is done with a core is the same.
+USUAL = ("", "-static-stripped", "-static-sbrk")
 # What describe says of each kind that the program knows.
 KINDS = {
     "normal": re.compile(r"an object$"),
@@ -217,7 +217,8 @@ def run_case(options, suffix, when, directory, totals):
 
 def run_cases(options, suffix, totals):
     build(options, options.programs, suffix)
-    for when in WHEN[-1:] if harness.SANITIZED else WHEN:
+    few = harness.SANITIZED or (suffix and not harness.ALL_VARIANTS)
+    for when in WHEN[-1:] if few else WHEN:
         directory = tempfile.mkdtemp(prefix="heapcore-boehm-")
         try:
             yield from run_case(options, suffix, when, directory, totals)
@@ -248,7 +249,7 @@ def run(options):
     if obstacle and "kernel" in options.core_kinds:
         print(f"SKIPPED all cores by the kernel: {obstacle}")
         options.core_kinds = ["gcore"]
-    for suffix in LINKED_SANITIZED if harness.SANITIZED else LINKED:
+    for suffix in USUAL if harness.SANITIZED or not harness.ALL_VARIANTS else LINKED:
         try:
             for name, problems in run_cases(options, suffix, totals):
                 totals["failed" if problems else "passed"] += 1

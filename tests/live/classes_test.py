@@ -49,6 +49,9 @@ VARIANTS = {
     "clang++, gone": ["clang++", "-O0", "-s"],
     "clang++, libc++": ["clang++", "-O2", "-s", "-stdlib=libc++"],
 }
+USUAL = ("g++ -O0", "g++ -O2, stripped", "g++, fixed, stripped", "g++, static, stripped",
+         "g++, writable vtables", "g++, old strings", "g++, gone", "g++, only symbols", "g++, i386",
+         "clang++ -O2, fixed", "clang++, libc++")
 PURPOSES = {
     "g++, gone": GONE,
     "clang++, gone": GONE,
@@ -174,7 +177,7 @@ class ClassesTest(harness.LiveTest):
 
 
 def add_tests():
-    for name in VARIANTS:
+    for name in harness.variants(VARIANTS, *USUAL):
         method = "test_" + re.sub(r"\W+", "_", name.replace("++", "pp"))
         setattr(ClassesTest, method,
                 lambda self, name=name: self.check(name))

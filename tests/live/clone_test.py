@@ -336,6 +336,7 @@ class CloneTest(harness.LiveTest):
         self.check_each_step()
 
     @unittest.skipIf(harness.SANITIZED, "takes long")
+    @harness.among_all
     def test_the_keeper_may_be_killed_where_orphans_return(self):
         self.check_each_step("subreaper")
 

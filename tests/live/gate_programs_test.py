@@ -8,6 +8,8 @@ them says otherwise, the difference is known here, and docs/gate.md says why.
 With --glibc, the programs are built for another glibc, and compared with what
 valgrind says under the system's: it needs debug information of the glibc's
 loader, which is not at hand for others.
+
+LeakSanitizer is asked with HEAPCORE_VARIANTS=all.
 """
 
 import argparse
@@ -246,7 +248,7 @@ class Programs:
             os.mkdir(self.reference)
             build(self.reference, system, arguments.programs)
             return
-        if harness.SANITIZED:  # what is compared is the same
+        if harness.SANITIZED or not harness.ALL_VARIANTS:  # what is compared is the same
             return
         sanitized = os.path.join(directory, "sanitized")
         os.mkdir(sanitized)

@@ -41,6 +41,8 @@ os.environ.setdefault("XDG_CACHE_HOME", os.path.join(
     os.environ.get("BUILD_DIR") or os.path.join(ROOT, "build"), "cache"))
 FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
 SANITIZED = "sanitize" in os.environ.get("BUILD_DIR", "")
+# Else, a program that can be built or run in many ways is so in one of each kind.
+ALL_VARIANTS = os.environ.get("HEAPCORE_VARIANTS") == "all"
 TIMEOUT = 120
 EXIT_SKIPPED = 77
 FINE, FOUND, USAGE, INCOMPLETE = 0, 1, 2, 3
@@ -53,6 +55,15 @@ KEPT_VARIABLES = ("HOME", "PATH", "TERM", "TMPDIR", "USER")
 
 class Skipped(unittest.SkipTest):
     """The test cannot be made here; says why."""
+
+
+# For a test of what others test, too, of another variant.
+among_all = unittest.skipUnless(ALL_VARIANTS, "HEAPCORE_VARIANTS is not all")
+
+
+def variants(everything, *names):
+    """All variants, or those of these names: one of each kind."""
+    return everything if ALL_VARIANTS else {name: everything[name] for name in names}
 
 
 def run(*command, **options):

@@ -61,18 +61,19 @@ LINKED_PROGRAMS = {
     "threads": ["", "-static"],
     "foreign_sbrk": ["", "-static-stripped"],
 }
-TUNABLES = (
-    "glibc.malloc.tcache_count=0",
-    "glibc.malloc.tcache_count=100",
-    "glibc.malloc.tcache_max=200",
-    "glibc.malloc.mxfast=0",
-    "glibc.malloc.mxfast=160",
-    "glibc.malloc.arena_max=1",
-    "glibc.malloc.hugetlb=1",
-    "glibc.malloc.hugetlb=2",
-    "glibc.malloc.mmap_threshold=4096",
-    "glibc.malloc.perturb=85",
-)
+# Each with the programs that show most of it; with HEAPCORE_VARIANTS=all, with all of them.
+TUNABLES = {
+    "glibc.malloc.tcache_count=0": ("plain", "fastbins"),
+    "glibc.malloc.tcache_count=100": ("threads",),
+    "glibc.malloc.tcache_max=200": ("counted",),
+    "glibc.malloc.mxfast=0": ("fastbins",),
+    "glibc.malloc.mxfast=160": ("fastbins",),
+    "glibc.malloc.arena_max=1": ("threads",),
+    "glibc.malloc.hugetlb=1": ("plain",),
+    "glibc.malloc.hugetlb=2": ("threads", "plain"),
+    "glibc.malloc.mmap_threshold=4096": ("memalign", "plain"),
+    "glibc.malloc.perturb=85": ("counted",),
+}
 TUNED_PROGRAMS = ("plain", "threads", "fastbins", "memalign", "counted")
 # By the kernel's cores alone the rest is covered as well, and quicker.
 GCORE_PROGRAMS = ("plain", "threads", "mmapped", "in_registers", "own_stack",
@@ -101,8 +102,8 @@ def make_cases(options):
                 cases.append(Case(program, suffix, arguments,
                                   options.tunables))
     if not options.tunables:
-        for tunables in TUNABLES:
-            for program in TUNED_PROGRAMS:
+        for tunables, programs in TUNABLES.items():
+            for program in TUNED_PROGRAMS if harness.ALL_VARIANTS else programs:
                 cases.append(Case(program, "", [], tunables))
     return [case for case in cases
             if (not options.only or

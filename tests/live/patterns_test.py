@@ -190,7 +190,9 @@ def add_variant(name, words):
     setattr(ContainersTest, f"test_{word}", test)
 
 
-for variant, compiler in VARIANTS.items():
+for variant, compiler in harness.variants(
+        VARIANTS, "g++ -O0", "g++ -O2, stripped", "g++, copy on write", "g++, i386",
+        "clang++, libc++").items():
     add_variant(variant, compiler)
 
 
