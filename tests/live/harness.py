@@ -43,6 +43,8 @@ FLAGS = "-std=gnu17 -D_GNU_SOURCE -g -O2 -Wall -Wextra -pthread"
 SANITIZED = "sanitize" in os.environ.get("BUILD_DIR", "")
 # Else, a program that can be built or run in many ways is so in one of each kind.
 ALL_VARIANTS = os.environ.get("HEAPCORE_VARIANTS") == "all"
+# Where the folders of tests that fail stay.
+KEEP = os.environ.get("KEEP") and os.path.abspath(os.environ["KEEP"])
 TIMEOUT = 120
 EXIT_SKIPPED = 77
 FINE, FOUND, USAGE, INCOMPLETE = 0, 1, 2, 3
@@ -420,15 +422,42 @@ def needs_i386(compiler="gcc"):
         raise Skipped(f"there is no {compiler} for i386")
 
 
+def is_core(path):
+    with open(path, "rb") as file:
+        head = file.read(18)
+    return head.startswith(b"\x7fELF") and head[16:] == b"\4\0"
+
+
 class LiveTest(unittest.TestCase):
-    """A test with a folder of its own, which is gone in the end."""
+    """A test with a folder of its own, which is gone in the end; with KEEP, unless it fails."""
 
     maxDiff = None
+    kept = None
 
     def setUp(self):
+        if KEEP:
+            os.makedirs(KEEP, exist_ok=True)
+            self.folder = self.kept = tempfile.mkdtemp(prefix="heapcore-test-", dir=KEEP)
+            return
         folder = tempfile.TemporaryDirectory(prefix="heapcore-test-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+
+    def run(self, result=None):
+        result = self.defaultTestResult() if result is None else result
+        failures = len(result.failures) + len(result.errors)
+        super().run(result)
+        if self.kept and len(result.failures) + len(result.errors) > failures:
+            self.say_kept()
+        elif self.kept:
+            shutil.rmtree(self.kept)
+        return result
+
+    def say_kept(self):
+        print(f"\nKEPT {self.id()}: {self.kept}")
+        for path in sorted(glob.glob(os.path.join(self.kept, "**"), recursive=True)):
+            if os.path.isfile(path) and is_core(path):
+                print(f"  {HEAPCORE} {path}")
 
     def path(self, name):
         return os.path.join(self.folder, name)
