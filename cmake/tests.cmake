@@ -73,11 +73,12 @@ endforeach()
 set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
 # The slowest start first: no processor waits for the other in the end. ctest itself knows only what
-# it has run before.
-set(SLOW_TESTS live/crystal live/boehm cli/examples live/gate_programs cli/gate cli/shortage
-	live/patterns live/classes cli/session live/live live/jemalloc live/tcmalloc cli/sql live/clone
-	live/elsewhere cli/schemas live/types live/fleet_engines cli/export_programs cli/terminal
-	live/typed_containers cli/names)
+# it has run before. live/live takes two places, which are free together only in the beginning.
+set(SLOW_TESTS live/live live/crystal cli/export_programs live/gate_programs cli/shortage
+	live/typed_containers live/patterns live/same_numbers live/clone cli/names live/classes
+	live/boehm cli/session live/stacks live/tcmalloc live/gate_debian live/jemalloc live/rust
+	live/typed_members cli/gate live/elsewhere cli/examples cli/schemas cli/sql live/types
+	live/fleet_engines cli/terminal)
 list(LENGTH SLOW_TESTS cost)
 foreach(name IN LISTS SLOW_TESTS)
 	if(TEST ${name})
