@@ -46,8 +46,7 @@ class Truth:
 class RustTest(LiveTest):
     def core(self, *flags, stripped=False, layout=None):
         program, truth = self.path("rust_objects"), self.path("truth")
-        run = harness.run("rustc", *flags, "-o", program, PROGRAM)
-        self.assertEqual(run.returncode, 0, run.stderr)
+        harness.build(program, "rustc", *flags, PROGRAM)
         if stripped:
             subprocess.run(["strip", program], check=True)
             # As where a distribution built Rust's library.

@@ -28,9 +28,7 @@ TABLES = {
 @unittest.skipUnless(shutil.which("rustc"), "no rustc")
 class RustTypedTest(LiveTest):
     def check(self, *flags):
-        program = self.path("rust_typed")
-        run = harness.run("rustc", "-g", *flags, "-o", program, PROGRAM)
-        self.assertEqual(run.returncode, 0, run.stderr)
+        program = harness.build(self.path("rust_typed"), "rustc", "-g", *flags, PROGRAM)
         process = self.start([program])
         truth = collections.defaultdict(set)
         others = collections.defaultdict(set)
