@@ -2,6 +2,8 @@
 
 #include "analyzer/base/text.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 enum {
@@ -18,10 +20,11 @@ enum {
 	LEAST_PART = 2,		 /* words of a structure that is cut short */
 	MOST_TAILS = 4,		 /* structures that end each other */
 	ENOUGH_FUNCTIONS = 3,
+	MOST_IN_PLACE = 64, /* bytes of text */
 };
 
 /* Whether a word of the range, of which the first are read, refers to the heap. */
-static bool refers_to_heap(const struct typing *typing, struct memory_range range)
+bool typing_refers_to_heap(const struct typing *typing, struct memory_range range)
 {
 	const uint64_t width = typing->word, most = SAMPLED_WORDS * width;
 	uint64_t left = range.end - range.start < most ? range.end - range.start : most, word;
@@ -84,7 +87,8 @@ bool is_filled_with_text(const struct typing *typing, struct memory_range range,
 		length = text_run(bytes, size);
 	return length >= LEAST_LENGTH && length < size && bytes[length] == '\0' &&
 	       available <= length + MOST_ROOM &&
-	       !refers_to_heap(typing, (struct memory_range){ range.start, address + length });
+	       !typing_refers_to_heap(typing,
+				      (struct memory_range){ range.start, address + length });
 }
 
 bool type_begins_with(const struct typing *typing, type_number number, type_number header)
@@ -269,14 +273,51 @@ static bool leads_to_own(const struct typing *typing, uint64_t address, allocati
 			allocation_size(typing->input.index, around));
 }
 
+static bool is_among(uint64_t words, uint64_t word)
+{
+	return word < sizeof(words) * CHAR_BIT && words >> word & 1;
+}
+
+/* How many bytes text takes that begins and ends there, with its zero; 0: none does. */
+static uint64_t text_size(const struct typing *typing, uint64_t address, uint64_t most)
+{
+	unsigned char text[MOST_IN_PLACE];
+	size_t size = most < sizeof(text) ? most : sizeof(text), length = 0;
+
+	if (!image_read(typing->input.image, address, text, size))
+		return 0;
+	while (length < size && (isprint(text[length]) || isspace(text[length])))
+		length++;
+	return length > 0 && length < size && text[length] == '\0' ? length + 1 : 0;
+}
+
+/*
+ * Whether text stands in place of members that are not used, as where code keeps what is short:
+ * a pointer to characters in the same value leads there. Returns how many bytes it takes, or 0.
+ *
+ *	node->content = (char *)&node->properties;
+ */
+static uint64_t text_in_place(const struct typing *typing, const struct slot *slots, size_t count,
+			      uint64_t value, uint64_t offset, uint64_t size)
+{
+	uint64_t word;
+
+	for (size_t i = 0; i < count; i++)
+		if (typing_type(typing, slots[i].target)->kind == TYPE_CHARACTER &&
+		    read_word(typing, value + slots[i].offset, &word) && word == value + offset)
+			return text_size(typing, word, size - offset);
+	return 0;
+}
+
 /*
  * Pointers are null, or lead to something that has room for what they point to; what are no
  * pointers do not refer to the heap. Compares up to size bytes, and returns where the first word is
- * that is wrong. Others of its type may follow in the allocation around it.
+ * that is wrong. Others of its type may follow in the allocation around it. Odd has a bit for each
+ * of the first words where anything may stand, whatever the member is declared as.
  */
 static struct error *compare_words(struct typing *typing, uint64_t address, type_number number,
-				   uint64_t size, allocation_id around, struct conformity *ret,
-				   uint64_t *ret_offset)
+				   uint64_t size, allocation_id around, uint64_t odd,
+				   struct conformity *ret, uint64_t *ret_offset)
 {
 	const struct slot *slots;
 	size_t count, next = 0;
@@ -314,8 +355,14 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 		    (slots[next].target == number && around != NO_ALLOCATION &&
 		     leads_to_own(typing, word, around)))
 			confirm_choice(typing, ret, word);
-		else if (!is_null(typing, word) && !leads_right(typing, &slots[next], word, ret))
-			return NULL;
+		else if (!is_null(typing, word) && !is_among(odd, offset / typing->word) &&
+			 !leads_right(typing, &slots[next], word, ret)) {
+			uint64_t text = text_in_place(typing, slots, count, address, offset, size);
+
+			if (text == 0)
+				return NULL;
+			offset += (text - 1) / typing->word * typing->word;
+		}
 	}
 	*ret_offset = offset;
 	ret->is_violated = false;
@@ -328,7 +375,45 @@ struct error *typing_conforms(struct typing *typing, uint64_t address, type_numb
 	uint64_t offset;
 
 	return compare_words(typing, address, number, typing_type(typing, number)->size,
-			     NO_ALLOCATION, ret, &offset);
+			     NO_ALLOCATION, 0, ret, &offset);
+}
+
+struct error *typing_conforms_but(struct typing *typing, uint64_t address, type_number number,
+				  uint64_t odd, struct conformity *ret)
+{
+	uint64_t offset;
+
+	return compare_words(typing, address, number, typing_type(typing, number)->size,
+			     NO_ALLOCATION, odd, ret, &offset);
+}
+
+struct error *typing_read_pointers(struct typing *typing, uint64_t address, type_number number,
+				   struct pointer_words *ret)
+{
+	const struct slot *slots;
+	size_t count;
+
+	*ret = (struct pointer_words){ 0 };
+	TRY(slots_of(&typing->slots, number, &slots, &count));
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t at = slots[i].offset / typing->word;
+		struct conformity conformity = { 0 };
+		uint64_t word;
+
+		if (at >= sizeof(ret->filled) * CHAR_BIT)
+			break;
+		if (!read_word(typing, address + slots[i].offset, &word) || word == 0)
+			continue;
+		/* A list ends somewhere. */
+		if (slots[i].target != number)
+			ret->filled |= UINT64_C(1) << at;
+		if (!slots[i].is_choice && !is_null(typing, word) &&
+		    slot_stands(&typing->slots, typing->input.image, &slots[i],
+				address + slots[i].offset) &&
+		    !leads_right(typing, &slots[i], word, &conformity))
+			ret->odd |= UINT64_C(1) << at;
+	}
+	return NULL;
 }
 
 struct error *typing_find_cut(struct typing *typing, struct memory_range range, type_number number,
@@ -343,11 +428,11 @@ struct error *typing_find_cut(struct typing *typing, struct memory_range range, 
 		return NULL;
 	TRY(compare_words(typing, range.start, number,
 			  type->size < available ? type->size : available,
-			  find_used(typing, range.start), &conformity, &offset));
+			  find_used(typing, range.start), 0, &conformity, &offset));
 	if (offset < LEAST_PART * typing->word || conformity.confirmed == 0)
 		return NULL;
 	range.start += offset;
-	if (offset * 2 >= type->size || !refers_to_heap(typing, range))
+	if (offset * 2 >= type->size || !typing_refers_to_heap(typing, range))
 		*ret = offset;
 	return NULL;
 }
@@ -525,7 +610,7 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 
 	*ret = false;
 	if (!is_aggregate(type) && type->kind != TYPE_POINTER) {
-		*ret = !refers_to_heap(typing, range);
+		*ret = !typing_refers_to_heap(typing, range);
 		return NULL;
 	}
 	if ((count < 2 && type->kind != TYPE_POINTER) || ends_before_last(typing, type))
@@ -600,8 +685,8 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 	if (element->kind == TYPE_CHARACTER || element->kind == TYPE_NUMBER) {
 		ret->confirmed = element->kind == TYPE_CHARACTER && is_text(typing, range.start);
 		range.start += -range.start % typing->word;
-		ret->is_violated =
-			!ret->confirmed && range.start < range.end && refers_to_heap(typing, range);
+		ret->is_violated = !ret->confirmed && range.start < range.end &&
+				   typing_refers_to_heap(typing, range);
 		return NULL;
 	}
 	/* It may have room for more than there is; but the first is there. */
@@ -620,9 +705,7 @@ struct error *typing_conforms_behind(struct typing *typing, struct memory_range 
 	return NULL;
 }
 
-/* Whether a pointer of the structure leads to what stands behind it in the same block. */
-static bool points_behind_itself(struct typing *typing, struct memory_range range,
-				 type_number number)
+bool typing_points_behind(struct typing *typing, struct memory_range range, type_number number)
 {
 	uint64_t size = typing_type(typing, number)->size, word;
 
@@ -647,7 +730,7 @@ enum type_fit typing_fit_of_one(struct typing *typing, struct memory_range range
 		return FIT_ONE;
 	if (type_find_tail(typing, number, &offset, &element))
 		return FIT_TAIL;
-	return points_behind_itself(typing, range, number) ? FIT_PREFIX : FIT_NONE;
+	return typing_points_behind(typing, range, number) ? FIT_PREFIX : FIT_NONE;
 }
 
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,

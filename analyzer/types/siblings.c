@@ -11,6 +11,10 @@ enum {
 	MOST_TYPES_OF_SIZE = 16,
 	MOST_SIBLING_TYPES = 1 << 16,
 	MANY_TIMES = 100,
+	FIRST_SAMPLED = 256,
+	SAMPLED_IN = 1 << 12,
+	ENOUGH_SAMPLED = 16, /* to know what is seldom null */
+	FEW_IN = 32,
 };
 
 /* Of a leaked allocation's number: it looks like its type if all others of its size are of it. */
@@ -32,6 +36,31 @@ void siblings_destroy(struct siblings *siblings)
 	free(siblings);
 }
 
+/* Note what stands in the pointers of one that is held. */
+static struct error *sample_words(struct sibling_search *search, allocation_id id, type_number type,
+				  struct sibling_words *words)
+{
+	struct typing *typing = search->typing;
+	struct pointer_words read;
+
+	TRY(typing_read_pointers(typing, allocation_start(typing->input.index, id), type, &read));
+	if (words->sampled == UINT16_MAX)
+		return NULL;
+	words->sampled++;
+	for (size_t i = 0; i < SAMPLED_WORDS_OF_SIBLINGS; i++)
+		words->filled[i] += read.filled >> i & 1;
+	words->odd[2] |= words->odd[1] & read.odd;
+	words->odd[1] |= words->odd[0] & read.odd;
+	words->odd[0] |= read.odd;
+	return NULL;
+}
+
+/* Some of many: the first, and others among all. */
+static bool is_sampled(uint64_t number)
+{
+	return number < FIRST_SAMPLED || number % SAMPLED_IN == 0;
+}
+
 static struct error *add_sibling(struct sibling_search *search, allocation_id id)
 {
 	struct typing *typing = search->typing;
@@ -47,15 +76,17 @@ static struct error *add_sibling(struct sibling_search *search, allocation_id id
 		return NULL;
 	known = table_find(search->types, hash, item, item->type == type && item->size == size);
 	if (known) {
-		known->count++;
-		return NULL;
+		return is_sampled(known->count++) ? sample_words(search, id, type, &known->words)
+						  : NULL;
 	}
 	TRY(slots_of(&typing->slots, type, &slots, &count));
 	if (search->types->count >= MOST_SIBLING_TYPES || (has_tail && count == 0))
 		return NULL;
-	return table_append(
+	TRY(table_append(
 		search->types, hash,
-		(struct sibling_type){ .type = type, .size = size, .count = 1, .example = id });
+		(struct sibling_type){ .type = type, .size = size, .count = 1, .example = id }));
+	return sample_words(search, id, type,
+			    &search->types->items[search->types->count - 1].words);
 }
 
 DEFINE_COMPARE(compare_sizes, struct sibling_type, ASCENDING(size), ASCENDING(type))
@@ -87,10 +118,12 @@ static struct error *may_say_little(struct sibling_search *search, uint64_t star
 	return NULL;
 }
 
-struct error *siblings_compare(struct sibling_search *search, allocation_id id, type_number type,
-			       bool has_tail, enum resemblance *ret)
+struct error *siblings_compare(struct sibling_search *search, allocation_id id,
+			       const struct sibling_type *sibling, enum resemblance *ret)
 {
 	struct typing *typing = search->typing;
+	const type_number type = sibling->type;
+	const bool has_tail = sibling->size == ANY_SIZE;
 	struct memory_range range = range_of(typing, id);
 	struct conformity conformity, tail = { .is_violated = false };
 	bool says_little = false;
@@ -98,7 +131,7 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id, 
 	*ret = UNLIKE;
 	if (has_tail && typing_fit_of_one(typing, range, type) < FIT_TAIL)
 		return NULL;
-	TRY(typing_conforms(typing, range.start, type, &conformity));
+	TRY(typing_conforms_but(typing, range.start, type, sibling->words.odd[2], &conformity));
 	if (conformity.is_violated)
 		return NULL;
 	if (has_tail)
@@ -112,6 +145,40 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id, 
 	if (says_little)
 		*ret = LIKE_IF_ALONE;
 	return NULL;
+}
+
+/* Whether a pointer of it is null that hardly any has null that is known to be of the type. */
+static bool lacks_pointer(const struct sibling_search *search, allocation_id id,
+			  const struct sibling_type *type)
+{
+	const struct typing *typing = search->typing;
+	uint64_t start = allocation_start(typing->input.index, id), word;
+
+	for (size_t i = 0; i < SAMPLED_WORDS_OF_SIBLINGS; i++)
+		if ((type->words.sampled - type->words.filled[i]) * FEW_IN <= type->words.sampled &&
+		    read_word(typing, start + i * typing->word, &word) && word == 0)
+			return true;
+	return false;
+}
+
+/* Of several types, each of which enough are held, those do not count that lack a pointer, unless
+ * all do. */
+static void drop_lacking(const struct sibling_search *search, allocation_id id,
+			 struct sibling_range range, bool *is_like)
+{
+	bool lacks[MOST_TYPES_OF_SIZE] = { false };
+	size_t left = 0, count = range.end - range.first;
+
+	for (size_t i = 0; i < count; i++) {
+		lacks[i] = is_like[i] &&
+			   lacks_pointer(search, id, &search->types->items[range.first + i]);
+		left += is_like[i] && !lacks[i];
+		if (is_like[i] &&
+		    search->types->items[range.first + i].words.sampled < ENOUGH_SAMPLED)
+			return;
+	}
+	for (size_t i = 0; i < count && left > 0; i++)
+		is_like[i] = is_like[i] && !lacks[i];
 }
 
 /* Whether so few are of the type that it is no rival to one that so many are of. */
@@ -136,12 +203,13 @@ static struct error *count_likes(struct sibling_search *search, allocation_id id
 		const struct sibling_type *type = &search->types->items[i];
 		enum resemblance resemblance;
 
-		TRY(siblings_compare(search, id, type->type, type->size == ANY_SIZE, &resemblance));
+		TRY(siblings_compare(search, id, type, &resemblance));
 		is_like[i - range.first] =
 			resemblance >= least && !typing_is_denied(search->typing, id, type->type);
 		if (is_like[i - range.first] && type->count > most)
 			most = type->count;
 	}
+	drop_lacking(search, id, range, is_like);
 	for (size_t i = range.first; i < range.end; i++) {
 		if (!is_like[i - range.first] || is_rare(&search->types->items[i], most))
 			continue;
@@ -206,7 +274,7 @@ static struct error *compare_with(struct sibling_search *search, allocation_id i
 	}
 	if (!wants_strangers(type) && !wants_others(type))
 		return NULL;
-	TRY(siblings_compare(search, id, type->type, type->size == ANY_SIZE, &resemblance));
+	TRY(siblings_compare(search, id, type, &resemblance));
 	type->compared++;
 	type->strangers += resemblance == LIKE;
 	type->has_others |= resemblance == UNLIKE;

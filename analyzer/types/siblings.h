@@ -7,6 +7,10 @@
  * many others of that size without a type look the same, it looks like none. Of structures that end
  * in an array of any size, those of all sizes count, and what stands in the array, too.
  *
+ * Where held ones have something else in place of a pointer, as where code marks what it visited,
+ * so may leaked ones. Of several types that fit, those do not count of which a pointer is null that
+ * hardly any held one has null.
+ *
  * Where all its pointers are null, its words say little; then all others of its size must be of
  * that type. The size alone names nothing, and no pointer is followed from what merely looks like
  * something.
@@ -17,6 +21,15 @@
 #include "analyzer/base/bitmap.h"
 #include "analyzer/types/typing.h"
 
+enum { SAMPLED_WORDS_OF_SIBLINGS = 32 };
+
+/* What the first words of some of these hold. */
+struct sibling_words {
+	uint32_t sampled;
+	uint64_t odd[3]; /* a bit for each: one, two, three or more lead to what they should not */
+	uint16_t filled[SAMPLED_WORDS_OF_SIBLINGS]; /* in how many a pointer is not null */
+};
+
 /* Allocations of one type and size that are not leaked. */
 struct sibling_type {
 	type_number type;
@@ -25,9 +38,10 @@ struct sibling_type {
 	uint64_t strangers;    /* of that size, without a type, that look the same; of a sample */
 	uint64_t compared;     /* of those without a type, to know whether there are others */
 	allocation_id example; /* the first */
-	bool is_wanted;	       /* a leaked one looks like it */
-	bool is_wanted_alone;  /* the same, if all of its size are of the type */
-	bool has_others;       /* some of its size are not; only known if it is wanted alone */
+	struct sibling_words words;
+	bool is_wanted;	      /* a leaked one looks like it */
+	bool is_wanted_alone; /* the same, if all of its size are of the type */
+	bool has_others;      /* some of its size are not; only known if it is wanted alone */
 };
 
 enum { ANY_SIZE = 0 };

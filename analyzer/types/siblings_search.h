@@ -38,8 +38,8 @@ enum resemblance {
 	LIKE,
 };
 
-struct error *siblings_compare(struct sibling_search *search, allocation_id id, type_number type,
-			       bool has_tail, enum resemblance *ret);
+struct error *siblings_compare(struct sibling_search *search, allocation_id id,
+			       const struct sibling_type *type, enum resemblance *ret);
 
 /*
  * If only a part of the heap has types: check whether leaked allocations look like another type of

@@ -337,11 +337,27 @@ bool is_filled_with_text(const struct typing *typing, struct memory_range range,
 bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
 		    type_number *ret_element);
 
+/* Whether a word of the range leads to a used allocation. */
+bool typing_refers_to_heap(const struct typing *typing, struct memory_range range);
+
 /* Whether a structure begins with all members of another one, or with a member of that type. */
 bool type_begins_with(const struct typing *typing, type_number number, type_number header);
 
 struct error *typing_conforms(struct typing *typing, uint64_t address, type_number number,
 			      struct conformity *ret);
+
+/* The same, where anything may stand in those of the first words that have a bit in odd. */
+struct error *typing_conforms_but(struct typing *typing, uint64_t address, type_number number,
+				  uint64_t odd, struct conformity *ret);
+
+/* Bits of the first words of a value. */
+struct pointer_words {
+	uint64_t filled; /* pointers that are not null, but for those to its own type */
+	uint64_t odd;	 /* pointers that do not lead to what they should */
+};
+
+struct error *typing_read_pointers(struct typing *typing, uint64_t address, type_number number,
+				   struct pointer_words *ret);
 
 /*
  * How much of a structure the block begins with if it has not all of it: what stands behind that is
@@ -368,6 +384,9 @@ struct error *typing_leads_to_text(struct typing *typing, uint64_t address, type
  */
 struct error *typing_conforms_pointers(struct typing *typing, struct memory_range range,
 				       type_number pointer, struct conformity *ret);
+
+/* Whether a pointer of the structure leads to what stands behind it in the same block. */
+bool typing_points_behind(struct typing *typing, struct memory_range range, type_number number);
 
 /*
  * Whether it may be one value, with a tail or without, or with what it points to behind it; else

@@ -110,7 +110,9 @@ static struct error *add_unseen(struct unseen_search *unseen, allocation_id id)
 		    is_listed(unseen, size, items[i].type))
 			continue;
 		unseen->tests++;
-		TRY(siblings_compare(search, id, items[i].type, false, &resemblance));
+		TRY(siblings_compare(search, id,
+				     &(struct sibling_type){ .type = items[i].type, .size = size },
+				     &resemblance));
 		if (resemblance == LIKE)
 			TRY(array_append(&unseen->unseen,
 					 (struct unseen){ size, items[i].type, 0 }));
@@ -151,8 +153,7 @@ static struct error *resembles_seen(struct unseen_search *unseen, allocation_id 
 		enum resemblance resemblance;
 
 		unseen->tests++;
-		TRY(siblings_compare(search, id, search->types->items[i].type, false,
-				     &resemblance));
+		TRY(siblings_compare(search, id, &search->types->items[i], &resemblance));
 		*ret = resemblance != UNLIKE;
 	}
 	return NULL;
@@ -173,7 +174,9 @@ static struct error *compare_held(struct unseen_search *unseen, allocation_id id
 		enum resemblance resemblance;
 
 		unseen->tests++;
-		TRY(siblings_compare(unseen->search, id, items[i].type, false, &resemblance));
+		TRY(siblings_compare(unseen->search, id,
+				     &(struct sibling_type){ .type = items[i].type, .size = size },
+				     &resemblance));
 		items[i].others += resemblance == LIKE;
 		*ret_suffice &= items[i].others < LEAST_SIBLINGS;
 	}

@@ -2,7 +2,8 @@
 """
 testdata/programs/siblings.c leaks allocations of types of which others are
 held. Those that look like just one of these are said to, and no other. So does
-lost_types.c, of which the pointers are null, or the sizes differ.
+lost_types.c, of which the pointers are null, or the sizes differ, and
+lost_odd.c, in which other things stand in place of members.
 """
 
 import collections
@@ -176,6 +177,36 @@ class SiblingsTest(LiveTest):
                 ask("-q", *before, "-c", f"describe {address}", core).stdout,
                 r"struct conn \(looks like: by more than 1,000 others of its "
                 r"size")
+
+    def odd(self, optimization, *arguments):
+        """What lost_odd.c lost by type, and what heapcore says of it."""
+        program = self.compile("lost_odd", "lost_odd.c", "truth.c",
+                               flags=("-g", optimization))
+        process = self.start([program, *arguments])
+        truth = collections.defaultdict(set)
+        for line in process.said:
+            word, _, rest = line.strip().partition(" ")
+            if word in ("node", "item", "variable", "not"):
+                truth[word].add(int(rest))
+        core = snap(process, self.path(f"core{optimization}{len(arguments)}"))
+        named = {row["type"]: row["count"] for row in tables(
+            "-q", core, "summarize", "leaked")["group"]
+                 if (row["type"] or "").startswith("probably struct ")}
+        for word in set(truth) - {"not"}:
+            if f"probably struct {word}" in named:
+                self.assertEqual(addresses("-q", core, "enumerate", "leaked", word),
+                                 truth[word])
+        return named
+
+    def test_what_held_ones_have_in_place_of_members_leaked_ones_may(self):
+        for optimization in "-O0", "-O2":
+            self.assertEqual(self.odd(optimization), {
+                "probably struct node": 3, "probably struct item": 3,
+                "probably struct variable": 3})
+
+    def test_a_pointer_that_some_held_ones_have_null_tells_no_types_apart(self):
+        self.assertEqual(self.odd("-O1", "some names are null"), {
+            "probably struct node": 3, "probably struct item": 3})
 
     def test_null_links_and_any_length(self):
         for optimization in "-O0", "-O2":
