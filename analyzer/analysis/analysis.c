@@ -308,6 +308,8 @@ PART(const struct runtimes *, runtimes, STAGE_FIBERS, analysis->runtimes)
 PART(const struct type_table *, type_table, STAGE_TYPE_TABLE, analysis->type_table)
 PART(const struct typing *, typing, STAGE_IMAGE,
      analysis->typing ? analysis->typing : analysis->leak_typing)
+PART(struct typing *, typing_to_compare, STAGE_IMAGE,
+     analysis->typing ? analysis->typing : analysis->leak_typing)
 PART(const struct object_paths *, object_paths, STAGE_OBJECT_PATHS, analysis->object_paths)
 PART(const struct siblings *, siblings, STAGE_IMAGE, analysis->siblings)
 PART(struct sites *, sites, STAGE_SITES, analysis->sites)

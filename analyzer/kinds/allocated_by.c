@@ -6,6 +6,8 @@
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/program/debug/functions.h"
 
+#include <string.h>
+
 /* The class of an object; NULL: it is none, or has no name. */
 static const char *find_class(const struct analysis *analysis, allocation_id id)
 {
@@ -98,8 +100,50 @@ static uint64_t readable_code(const struct analysis *analysis)
 	return size;
 }
 
-static struct error *find_by_size(struct analysis *analysis, allocation_id id, bool is_soon,
-				  char **ret)
+/* Add what may have allocated another one; false: there are too many in all. */
+static bool join_functions(struct site_functions *all, const struct site_functions *more)
+{
+	all->may_vary |= more->may_vary;
+	all->type = all->type == more->type ? all->type : NO_TYPE;
+	for (size_t i = 0; i < more->count; i++) {
+		size_t known = 0;
+
+		while (known < all->count && strcmp(all->names[known], more->names[i]) != 0)
+			known++;
+		if (known == MOST_MAKERS_NAMED)
+			return false;
+		if (known < all->count)
+			continue;
+		all->source = NULL;
+		all->names[all->count++] = more->names[i];
+	}
+	return true;
+}
+
+/* Of several of a size, most of which must have functions. */
+static struct error *find_functions(struct analysis *analysis, const allocation_id *ids,
+				    size_t count, struct site_functions *ret)
+{
+	struct site_functions all = { .count = 0 }, one;
+	size_t known = 0;
+
+	*ret = all;
+	for (size_t i = 0; i < count; i++) {
+		TRY(sites_find_by_size(analysis_sites(analysis),
+				       analysis_typing_to_compare(analysis), ids[i], &one));
+		if (one.count > 0 && known++ == 0)
+			all = one;
+		else if (!join_functions(&all, &one))
+			return NULL;
+	}
+	all.may_vary |= known < count;
+	if (known * 2 > count)
+		*ret = all;
+	return NULL;
+}
+
+static struct error *find_by_size(struct analysis *analysis, const allocation_id *ids, size_t count,
+				  bool is_soon, char **ret)
 {
 	enum { READ_SOON = 512 << 10 }; /* in a tenth of a second at most */
 	_cleanup_(free) char *names = NULL;
@@ -109,11 +153,12 @@ static struct error *find_by_size(struct analysis *analysis, allocation_id id, b
 	if (is_soon && readable_code(analysis) > READ_SOON)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_SITES));
-	TRY(sites_find_by_size(analysis_sites(analysis), id, &functions));
+	TRY(find_functions(analysis, ids, count, &functions));
 	if (functions.count == 0)
 		return NULL;
 	names = list_functions(&functions);
-	if (names && functions.type != NO_TYPE && !analysis_signature(analysis, id))
+	if (names && functions.type != NO_TYPE && !functions.may_vary &&
+	    !analysis_signature(analysis, ids[0]))
 		*ret = format_text(
 			"%s, by its size, as %s", names,
 			type_text(analysis_type_table(analysis), functions.type, "", ""));
@@ -123,8 +168,10 @@ static struct error *find_by_size(struct analysis *analysis, allocation_id id, b
 	return *ret ? NULL : &error_no_memory;
 }
 
-static struct error *find(struct analysis *analysis, allocation_id id, bool is_soon, char **ret)
+static struct error *find(struct analysis *analysis, const allocation_id *ids, size_t count,
+			  bool is_soon, char **ret)
 {
+	const allocation_id id = ids[0];
 	bool is_shared = is_control_block(analysis, id);
 	const char *class = is_shared ? NULL : find_class(analysis, id);
 	struct site_functions functions;
@@ -139,7 +186,7 @@ static struct error *find(struct analysis *analysis, allocation_id id, bool is_s
 			 : find_type(analysis, id);
 	kind = type != NO_TYPE ? type_get(analysis_type_table(analysis), type)->kind : TYPE_NONE;
 	if (is_shared || (!class && type == NO_TYPE && is_nameless(analysis, id)))
-		return find_by_size(analysis, id, is_soon, ret);
+		return find_by_size(analysis, ids, is_shared ? 1 : count, is_soon, ret);
 	if (kind != TYPE_STRUCTURE && kind != TYPE_UNION)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_SITES));
@@ -152,10 +199,17 @@ static struct error *find(struct analysis *analysis, allocation_id id, bool is_s
 
 struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret)
 {
-	return find(analysis, id, false, ret);
+	return find(analysis, &id, 1, false, ret);
 }
 
-struct error *allocated_by_find_soon(struct analysis *analysis, allocation_id id, char **ret)
+struct error *allocated_by_find_all(struct analysis *analysis, const allocation_id *ids,
+				    size_t count, char **ret)
 {
-	return find(analysis, id, true, ret);
+	return find(analysis, ids, count, false, ret);
+}
+
+struct error *allocated_by_find_soon(struct analysis *analysis, const allocation_id *ids,
+				     size_t count, char **ret)
+{
+	return find(analysis, ids, count, true, ret);
 }

@@ -15,7 +15,15 @@
  */
 struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret);
 
+/*
+ * The same of some of a kind, of which there is one. What is known of one's size is said of all
+ * that are named: each function that may have allocated one of them.
+ */
+struct error *allocated_by_find_all(struct analysis *analysis, const allocation_id *ids,
+				    size_t count, char **ret);
+
 /* The same, for answers that must come soon: nothing by size where there is much code to read. */
-struct error *allocated_by_find_soon(struct analysis *analysis, allocation_id id, char **ret);
+struct error *allocated_by_find_soon(struct analysis *analysis, const allocation_id *ids,
+				     size_t count, char **ret);
 
 #endif

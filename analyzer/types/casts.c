@@ -377,21 +377,39 @@ static uint64_t follow_stub(struct code *code, uint64_t address)
 		       : address;
 }
 
+/*
+ * Where the pointer stands by which a function is called, as a hook of the program's for malloc();
+ * 0: it is not known.
+ */
+static uint64_t find_hook(struct code *code, const cs_x86_op *to)
+{
+	const uint8_t in = whole_register(
+		code, &(cs_x86_op){ .type = X86_OP_REG,
+				    .size = sizeof(uint64_t),
+				    .reg = to->type == X86_OP_MEM ? to->mem.base : to->reg });
+	const struct number *number = in == NOT_A_REGISTER ? NULL : &code->numbers.registers[in];
+	uint64_t place;
+
+	if (to->type == X86_OP_REG)
+		return number && number->is_word ? number->value : 0;
+	if (numbers_place(&code->numbers, to, &place))
+		return place;
+	/* The address of the pointer was loaded from a table of the linker's. */
+	return to->type == X86_OP_MEM && !to->mem.index && !to->mem.segment && number &&
+			       number->is_word && follow(code, number->value, &place)
+		       ? place + (uint64_t)to->mem.disp
+		       : 0;
+}
+
 /* The function that is called; 0: it is not known. */
 static uint64_t find_callee(struct code *code)
 {
-	const cs_insn *instruction = code->instruction;
-	const cs_x86_op *to = instruction->detail->x86.operands;
-	uint64_t address;
+	const cs_x86_op *to = code->instruction->detail->x86.operands;
+	uint64_t address, hook = to->type == X86_OP_IMM ? 0 : find_hook(code, to);
 
 	if (to->type == X86_OP_IMM)
 		return follow_stub(code, (uint64_t)to->imm);
-	if (to->type != X86_OP_MEM || to->mem.index || !to->mem.base ||
-	    code->arch->disassembled(to->mem.base) != code->arch->unwound_return ||
-	    !follow(code, instruction->address + instruction->size + (uint64_t)to->mem.disp,
-		    &address))
-		return 0;
-	return address;
+	return hook && follow(code, hook, &address) ? address : 0;
 }
 
 /* Tell who listens of the call; returns its number. */
@@ -458,6 +476,16 @@ static void read_call(struct code *code)
 		code->values[code->arch->result] = declared(code, result->target, NO_MEMBER);
 }
 
+/* Whether a jump is to another function, directly or by way of a hook. */
+static bool leaves_function(struct code *code, const cs_x86_op *to)
+{
+	const uint64_t start = code->function->start, size = code->function->end - start;
+
+	if (to->type == X86_OP_IMM)
+		return (uint64_t)to->imm - start >= size;
+	return code->input->listener && find_callee(code) - start >= size && find_hook(code, to);
+}
+
 /* What comes next is not reached from here. */
 static void read_jump(struct code *code)
 {
@@ -471,8 +499,7 @@ static void read_jump(struct code *code)
 		pass_arguments(code, signature);
 	if (code->instruction->id == X86_INS_RET)
 		read_return(code, &code->values[code->arch->result]);
-	else if (to->type == X86_OP_IMM && (uint64_t)to->imm - code->function->start >=
-						   code->function->end - code->function->start)
+	else if (leaves_function(code, to))
 		read_return(code, &(struct value){ RESULT, NO_TYPE, tell_call(code) });
 	memset(code->values, 0, sizeof(code->values));
 }

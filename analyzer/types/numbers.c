@@ -94,7 +94,8 @@ struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64
 /* Of two numbers that a register may hold. */
 static struct number either(struct number one, struct number other)
 {
-	if (one.is_constant == other.is_constant && one.parameter == other.parameter &&
+	if (one.is_constant == other.is_constant && one.is_address == other.is_address &&
+	    one.is_word == other.is_word && one.parameter == other.parameter &&
 	    one.value == other.value)
 		return one;
 	if (one.parameter && other.is_constant && other.value <= 1)
@@ -204,9 +205,10 @@ static struct number number_of(const struct numbers *numbers, const cs_x86_op *o
 	uint8_t in = register_of(numbers, operand);
 
 	if (operand->type == X86_OP_IMM)
-		return (struct number){ true, 0,
-					size == sizeof(uint32_t) ? (uint32_t)operand->imm
-								 : (uint64_t)operand->imm };
+		return (struct number){ .is_constant = true,
+					.value = size == sizeof(uint32_t)
+							 ? (uint32_t)operand->imm
+							 : (uint64_t)operand->imm };
 	return in != NOT_A_REGISTER ? numbers->registers[in] : UNKNOWN;
 }
 
@@ -253,6 +255,46 @@ static void follow_frame(struct numbers *numbers, const cs_insn *instruction)
 					      numbers->arch->frame_pointer;
 }
 
+bool numbers_place(const struct numbers *numbers, const cs_x86_op *operand, uint64_t *ret)
+{
+	const cs_insn *instruction = disassembler_instruction(numbers->disassembler);
+	uint8_t base = operand->type == X86_OP_MEM && operand->mem.base
+			       ? numbers->arch->disassembled(operand->mem.base)
+			       : NOT_A_REGISTER;
+
+	if (base == NOT_A_REGISTER || operand->mem.index || operand->mem.segment)
+		return false;
+	if (base == numbers->arch->unwound_return)
+		*ret = instruction->address + instruction->size + (uint64_t)operand->mem.disp;
+	else if (base < MOST_UNWOUND && numbers->registers[base].is_address)
+		*ret = numbers->registers[base].value + (uint64_t)operand->mem.disp;
+	else
+		return false;
+	return true;
+}
+
+/* What is loaded from memory, or the address of that. */
+static struct number loaded(struct numbers *numbers, unsigned int instruction,
+			    const cs_x86_op *from)
+{
+	struct number number = { .is_address = instruction == X86_INS_LEA,
+				 .is_word = instruction != X86_INS_LEA };
+
+	if (number.is_word && from->size != sizeof(uint64_t))
+		return kept_in_frame(numbers, from);
+	if (numbers_place(numbers, from, &number.value))
+		return number;
+	return number.is_word ? kept_in_frame(numbers, from) : UNKNOWN;
+}
+
+/* A number that is extended with its sign; a parameter stays what it is. */
+static struct number extended(struct number number)
+{
+	if (number.is_constant)
+		number.value = (uint64_t)(int64_t)(int32_t)number.value;
+	return number.is_constant || number.parameter ? number : UNKNOWN;
+}
+
 /* What an instruction of two operands leaves in the first. */
 static struct number result_of(struct numbers *numbers, unsigned int instruction,
 			       const cs_x86_op *to, const cs_x86_op *from)
@@ -264,9 +306,13 @@ static struct number result_of(struct numbers *numbers, unsigned int instruction
 			       : UNKNOWN;
 	case X86_INS_MOV:
 	case X86_INS_MOVABS:
-		if (from->type == X86_OP_MEM)
-			return kept_in_frame(numbers, from);
-		return number_of(numbers, from, to->size);
+		return from->type == X86_OP_MEM ? loaded(numbers, instruction, from)
+						: number_of(numbers, from, to->size);
+	case X86_INS_LEA:
+		return loaded(numbers, instruction, from);
+	case X86_INS_MOVSXD:
+		return extended(from->type == X86_OP_MEM ? kept_in_frame(numbers, from)
+							 : number_of(numbers, from, from->size));
 	case X86_INS_CMOVA:
 	case X86_INS_CMOVAE:
 	case X86_INS_CMOVB:
@@ -298,6 +344,10 @@ void numbers_read(struct numbers *numbers)
 		return;
 	case X86_INS_CMP:
 	case X86_INS_TEST:
+		return;
+	case X86_INS_CDQE:
+		numbers->registers[numbers->arch->result] =
+			extended(numbers->registers[numbers->arch->result]);
 		return;
 	default:
 		break;

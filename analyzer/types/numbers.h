@@ -16,8 +16,10 @@
 /* What is known of the number in a register. */
 struct number {
 	bool is_constant;
+	bool is_address;   /* of something in the module, which differs from core to core */
+	bool is_word;	   /* that stands at such an address */
 	uint8_t parameter; /* that it is, from 1 on; 0: none */
-	uint64_t value;	   /* of a constant */
+	uint64_t value;	   /* of a constant; or that address */
 };
 
 enum { MOST_ARRIVALS = 32 }; /* targets ahead at once */
@@ -57,5 +59,11 @@ struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64
 /* Before an instruction of that code is read, and behind it. */
 void numbers_arrive(struct numbers *numbers, uint64_t address);
 void numbers_read(struct numbers *numbers);
+
+/*
+ * Whether the operand of an instruction stands in a module, before the instruction is read; its
+ * address goes to ret.
+ */
+bool numbers_place(const struct numbers *numbers, const cs_x86_op *operand, uint64_t *ret);
 
 #endif

@@ -15,8 +15,6 @@ enum {
 	MOST_LIBRARY_CALLS = 32, /* around each other */
 };
 
-static const type_number ANY_TYPE = UINT32_MAX;
-
 void sites_destroy(struct sites *sites)
 {
 	if (!sites)
@@ -229,8 +227,7 @@ static void note_use(void *data, uint32_t call, type_number type)
 		site->types[site->type_count++] = type;
 }
 
-/* Whether the size is a constant, which goes to ret. */
-static bool find_size(const struct site *site, uint64_t *ret)
+bool site_size(const struct site *site, uint64_t *ret)
 {
 	uint64_t count = 1;
 
@@ -268,7 +265,7 @@ static struct error *add_wrapper(struct sites *sites, const struct site *site)
 	struct maker *changed;
 	uint64_t size;
 
-	maker.is_constant = find_size(site, &size);
+	maker.is_constant = site_size(site, &size);
 	/* What is made in place of nothing. */
 	if (known && maker.is_constant && size <= 1)
 		return NULL;
@@ -304,6 +301,35 @@ static struct error *find_makers(struct sites *sites, bool *ret_any)
 	return NULL;
 }
 
+type_number site_structure(const struct sites *sites, const struct site *site)
+{
+	type_number found = NO_TYPE;
+
+	for (size_t i = 0; i < site->type_count; i++) {
+		if (!is_structure(sites, site->types[i]))
+			continue;
+		if (found != NO_TYPE)
+			return NO_TYPE;
+		found = site->types[i];
+	}
+	return found;
+}
+
+/*
+ * Of a call through a pointer, such as one of a structure: the constant argument that is the size
+ * of what the result becomes.
+ */
+static uint8_t find_size_of_type(const struct sites *sites, const struct site *site)
+{
+	const type_number type = site_structure(sites, site);
+
+	for (uint8_t i = 0; i < MOST_PARAMETERS && type != NO_TYPE; i++)
+		if (site->constant >> i & 1 &&
+		    site->arguments[i] == type_get(sites->input.types, type)->size)
+			return i;
+	return NOT_AN_ARGUMENT;
+}
+
 /* What is known of wrappers' sizes may have changed since they were found. */
 static void update_sizes(struct sites *sites)
 {
@@ -312,10 +338,27 @@ static void update_sizes(struct sites *sites)
 
 		site->size = maker ? maker->size : NOT_AN_ARGUMENT;
 		site->count = maker ? maker->count : NOT_AN_ARGUMENT;
+		if (site->size == NOT_AN_ARGUMENT && !site->callee)
+			site->size = find_size_of_type(sites, site);
 	}
 }
 
+type_number site_leads_to(const struct sites *sites, const struct site *site)
+{
+	type_number type = site_structure(sites, site);
+	enum type_kind kind;
+
+	if (type != NO_TYPE || site->type_count == 0)
+		return type;
+	/* What comes later is more likely to be something else in the same register. */
+	kind = type_get(sites->input.types, site->types[0])->kind;
+	return kind == TYPE_POINTER || kind == TYPE_CHARACTER || kind == TYPE_NUMBER
+		       ? site->types[0]
+		       : NO_TYPE;
+}
+
 DEFINE_COMPARE(compare_callees, struct library_call, ASCENDING(callee), ASCENDING(address))
+DEFINE_COMPARE(compare_varying, struct varying_call, ASCENDING(type), ASCENDING(site))
 DEFINE_COMPARE(compare_sized, struct sized_call, ASCENDING(size), ASCENDING(site))
 
 /*
@@ -333,12 +376,14 @@ static struct error *index_sizes(struct sites *sites)
 		if (!site->is_maker || (maker && maker->is_constant) ||
 		    (around && !around->is_constant))
 			continue;
-		if (find_size(site, &sized.size))
+		if (site_size(site, &sized.size))
 			TRY(array_append(&sites->sized, sized));
 		else
-			TRY(array_append(&sites->varying, i));
+			TRY(array_append(&sites->varying,
+					 (struct varying_call){ site_leads_to(sites, site), i }));
 	}
 	array_sort(&sites->sized, compare_sized);
+	array_sort(&sites->varying, compare_varying);
 	array_sort(&sites->library_calls, compare_callees);
 	return NULL;
 }
@@ -481,21 +526,6 @@ static bool refers_to(const struct sites *sites, type_number number, type_number
 	return false;
 }
 
-/* The structure that the result of the call becomes; NO_TYPE: none, or several. */
-static type_number structure_of(const struct sites *sites, const struct site *site)
-{
-	type_number found = NO_TYPE;
-
-	for (size_t i = 0; i < site->type_count; i++) {
-		if (!is_structure(sites, site->types[i]))
-			continue;
-		if (found != NO_TYPE)
-			return NO_TYPE;
-		found = site->types[i];
-	}
-	return found;
-}
-
 static bool names_type(const struct sites *sites, const struct site *site, type_number type)
 {
 	const type_number *pointees = sites->pointees.items + site->first_pointee;
@@ -528,7 +558,7 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 		     type_number type)
 {
 	uint64_t size;
-	bool has_size = find_size(site, &size);
+	bool has_size = site_size(site, &size);
 
 	if (!site->is_maker ||
 	    (has_size && (is_too_small(sites, size, type) ||
@@ -539,14 +569,6 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 	/* The callers of a wrapper are sites. */
 	return !find_maker(sites, site->function) && (has_size || names_type(sites, site, type));
 }
-
-/* What is looked for, and what was found of it. */
-struct search {
-	struct sites *sites;
-	type_number type; /* NO_TYPE: of any */
-	struct site_functions found;
-	size_t looked_up;
-};
 
 /* Where memory is short, what was found is not kept. */
 static bool find_function(struct sites *sites, uint64_t address, type_number type,
@@ -568,7 +590,7 @@ static bool find_function(struct sites *sites, uint64_t address, type_number typ
 }
 
 /* Add the name; false: there are too many. */
-static bool add_name(struct search *search, const struct code_function *function)
+static bool add_name(struct site_search *search, const struct code_function *function)
 {
 	struct site_functions *found = &search->found;
 
@@ -585,7 +607,7 @@ static bool add_name(struct search *search, const struct code_function *function
 }
 
 /* The functions that call one of the C++ library, by way of others of its own; false: see above. */
-static bool add_callers(struct search *search, uint64_t entry, type_number type, size_t depth)
+static bool add_callers(struct site_search *search, uint64_t entry, type_number type, size_t depth)
 {
 	const struct sites *sites = search->sites;
 	const struct library_call *calls = sites->library_calls.items;
@@ -609,11 +631,10 @@ static bool add_callers(struct search *search, uint64_t entry, type_number type,
 	return true;
 }
 
-/* Add the function of a site, unless it allocates another type; false: see above. */
-static bool add_function(struct search *search, const struct site *site)
+bool site_search_add(struct site_search *search, const struct site *site)
 {
 	const struct sites *sites = search->sites;
-	type_number type = search->type == NO_TYPE ? structure_of(sites, site) : search->type;
+	type_number type = search->type == NO_TYPE ? site_structure(sites, site) : search->type;
 	struct code_function function;
 
 	if (++search->looked_up > MOST_OF_TYPE)
@@ -631,67 +652,15 @@ struct error *sites_find(struct sites *sites, allocation_id id, type_number type
 {
 	uint64_t start = allocation_start(sites->input.index, id);
 	struct memory_range range = { start, start + allocation_size(sites->input.index, id) };
-	struct search search = { .sites = sites, .type = type };
+	struct site_search search = { .sites = sites, .type = type };
 
 	*ret = (struct site_functions){ .count = 0 };
 	if (sites->is_cut)
 		return NULL;
 	array_for_each(site, &sites->all)
-		if (may_make(sites, site, range, type) && !add_function(&search, site))
+		if (may_make(sites, site, range, type) && !site_search_add(&search, site))
 			return NULL;
 	*ret = search.found;
-	return NULL;
-}
-
-/* Whether a call whose size is not known may give so many bytes. */
-static bool may_vary_to(const struct sites *sites, uint64_t size)
-{
-	array_for_each(number, &sites->varying) {
-		const struct site *site = &sites->all.items[*number];
-		type_number type = structure_of(sites, site);
-
-		if (type == NO_TYPE || type_get(sites->input.types, type)->size <= size)
-			return true;
-	}
-	return false;
-}
-
-/* A type that all calls so far gave, the only structure of each call's constant size. */
-static type_number join_types(const struct sites *sites, const struct sized_call *call,
-			      type_number before)
-{
-	type_number type = structure_of(sites, &sites->all.items[call->site]);
-
-	if (type == NO_TYPE || type_get(sites->input.types, type)->size != call->size)
-		return NO_TYPE;
-	return before == ANY_TYPE || before == type ? type : NO_TYPE;
-}
-
-struct error *sites_find_by_size(struct sites *sites, allocation_id id, struct site_functions *ret)
-{
-	uint64_t start = allocation_start(sites->input.index, id);
-	uint64_t size = allocation_size(sites->input.index, id);
-	struct memory_range range = { start, start + size };
-	struct search search = { .sites = sites };
-	const struct sized_call *calls = sites->sized.items;
-	size_t end = BISECT(i, 0, sites->sized.count, calls[i].size <= size);
-	type_number type = ANY_TYPE;
-
-	*ret = (struct site_functions){ .count = 0 };
-	if (sites->is_cut)
-		return NULL;
-	for (size_t i = end; i-- > 0;) {
-		if (!allocation_fits(sites->input.index, range, calls[i].size, true))
-			continue;
-		type = join_types(sites, &calls[i], type);
-		if (!add_function(&search, &sites->all.items[calls[i].site]))
-			return NULL;
-	}
-	if (search.found.count == 0)
-		return NULL;
-	*ret = search.found;
-	ret->may_vary = sites->has_unread || may_vary_to(sites, size);
-	ret->type = ret->may_vary ? NO_TYPE : type;
 	return NULL;
 }
 

@@ -53,9 +53,12 @@ struct error *sites_find(struct sites *sites, allocation_id id, type_number type
 
 /*
  * The same of an allocation whose type is not known: functions that ask for a constant number of
- * bytes that malloc rounds to its size, itself or by way of wrappers.
+ * bytes that malloc rounds to its size, itself or by way of wrappers. The typing tells where the
+ * words are not what these functions put there, and what those whose sizes are not constant do;
+ * NULL: words are not compared.
  */
-struct error *sites_find_by_size(struct sites *sites, allocation_id id, struct site_functions *ret);
+struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
+				 struct site_functions *ret);
 
 /* How many calls may give an allocation. */
 size_t sites_count(const struct sites *sites);

@@ -1,6 +1,9 @@
 /*
- * What is behind struct sites, for the files that make it: sites.c from code, kept_sites.c from
- * what was kept of another core of the same build.
+ * What is behind struct sites, for the files that make it:
+ *
+ *	sites.c		from code; which calls give a value of a type
+ *	kept_sites.c	from what was kept of another core of the same build
+ *	sites_by_size.c	which calls may have given a block without a type
  */
 #ifndef ANALYZER_TYPES_SITES_PARTS_H
 #define ANALYZER_TYPES_SITES_PARTS_H
@@ -47,6 +50,12 @@ struct sized_call {
 	uint32_t site;
 };
 
+/* A call whose size is not a constant. */
+struct varying_call {
+	type_number type; /* see site_leads_to() */
+	uint32_t site;
+};
+
 /* What debug information said of a call. */
 struct looked_up {
 	uint64_t address;
@@ -63,7 +72,7 @@ struct sites {
 	HASH_TABLE(struct maker) makers;
 	ARRAY(struct library_call) library_calls; /* by callee once all are known */
 	ARRAY(struct sized_call) sized;		  /* by size */
-	ARRAY(uint32_t) varying;		  /* calls whose sizes are not known */
+	ARRAY(struct varying_call) varying;	  /* by type */
 	HASH_TABLE(struct looked_up) looked_up;	  /* many leaks come from the same calls */
 	const struct program *program;
 	ARRAY(const struct module *) libraries; /* that have malloc(); only while code is read */
@@ -77,6 +86,29 @@ struct sites {
 	bool has_unread; /* code without debug information may allocate, apart from the C library's
 			  */
 };
+
+/* Whether the size of what a call gives is a constant, which goes to ret. */
+bool site_size(const struct site *site, uint64_t *ret);
+
+/* The structure that the result of the call becomes; NO_TYPE: none, or several. */
+type_number site_structure(const struct sites *sites, const struct site *site);
+
+/*
+ * What the result of the call leads to: that structure, or a pointer, a number or bytes, of which
+ * it is an array; NO_TYPE: it is not known.
+ */
+type_number site_leads_to(const struct sites *sites, const struct site *site);
+
+/* What is looked for, and what was found of it. */
+struct site_search {
+	struct sites *sites;
+	type_number type; /* NO_TYPE: of any */
+	struct site_functions found;
+	size_t looked_up;
+};
+
+/* Add the function of a site, unless it allocates another type; false: there are too many. */
+bool site_search_add(struct site_search *search, const struct site *site);
 
 /* Keep what was read of code. */
 void kept_sites_save(const struct kept_entry *entry, const struct sites *sites);

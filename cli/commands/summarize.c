@@ -380,12 +380,11 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 static struct error *find_makers(struct summary_writer *writer, const struct kind_line *line,
 				 char **ret)
 {
-	allocation_id id = kind_samples_last(&line->samples);
-
 	if (kind_tag(line->plain) == BY_SIZE ? !writer->all_leaked
 					     : kind_type_of(line->plain).fit != FIT_LIKE)
 		return NULL;
-	return allocated_by_find_soon(writer->analysis, id, ret);
+	return allocated_by_find_soon(writer->analysis, line->samples.ids,
+				      kind_samples_count(&line->samples), ret);
 }
 
 static uint64_t size_of_line(const struct summary_writer *writer, const struct kind_line *line)

@@ -105,9 +105,11 @@ static struct error *find_leaks(struct first_screen *screen)
 	TRY(leak_root_kinds_count(analysis, &roots.set, leaks));
 	array_sort(&leaks->tallies, tally_compare_bytes);
 	for (size_t i = 0; i < leaks->tallies.count && i < OVERVIEW_LEAKS; i++) {
-		TRY(allocated_by_find_soon(
-			analysis, leaks->samples.items[leaks->tallies.items[i].number].first,
-			&screen->allocated_by[i]));
+		const struct kind_samples *some =
+			&leaks->samples.items[leaks->tallies.items[i].number].some;
+
+		TRY(allocated_by_find_soon(analysis, some->ids, kind_samples_count(some),
+					   &screen->allocated_by[i]));
 		screen->leak_count++;
 	}
 	return NULL;

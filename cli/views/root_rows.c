@@ -113,7 +113,9 @@ static struct error *find_root_texts(struct analysis *analysis, const struct set
 			const struct root_samples *samples = &kinds->samples.items[tally->number];
 
 			leak_root_shape(analysis, samples, no_content, texts->shape);
-			TRY(allocated_by_find(analysis, samples->first, &texts->allocated_by));
+			TRY(allocated_by_find_all(analysis, samples->some.ids,
+						  kind_samples_count(&samples->some),
+						  &texts->allocated_by));
 		}
 		texts->kind =
 			root_text(analysis, tally->key, folded, texts->shape, query->full_names);

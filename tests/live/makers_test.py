@@ -2,7 +2,7 @@
 """
 testdata/programs/makers.c says which function made each value: that one is
 among those that heapcore names; so does lost_by_size.c for blocks of which
-nothing is known but their size.
+nothing is known but their size, and lost_by_words.c where words say more.
 """
 
 import collections
@@ -29,6 +29,14 @@ BY_SIZE = {
     "keep_flag": {"keep_flag", "keep_point"},
     "keep_point": {"keep_flag", "keep_point"},
     "on_open": set(), "on_close": set(), "on_read": set(), "on_write": set(),
+}
+
+BY_WORDS = {
+    "open_conn": {"open_conn"},
+    "queue_job": {"queue_job"},
+    "keep_numbers": {"open_conn", "queue_job", "keep_numbers"},
+    "make_record": {"make_record"},
+    "fill_table": set(),
 }
 
 # Objects of one class, alone and in control blocks: all are lost.
@@ -234,6 +242,38 @@ class MakersTest(LiveTest):
     def test_a_size_that_varies_makes_functions_less_sure(self):
         for level in "-O0", "-O2":
             self.check_sizes("-g", level, "-DVARIES")
+
+    def made(self, text, *flags):
+        """A core, and addresses by who made them."""
+        program = self.compile(text, f"{text}.c", flags=flags)
+        process = self.start([program])
+        made = collections.defaultdict(list)
+        for line in process.said:
+            word, _, rest = line.strip().partition(" ")
+            if rest.isdigit():
+                made[word].append(int(rest))
+        return snap(process, self.path(f"core{''.join(flags)}")), made
+
+    def test_words_say_which_of_a_size(self):
+        """By way of hooks, too. Where words speak for none, all are named,
+        and none where the size says nothing, either."""
+        for flags in ("-O0",), ("-O2",), ("-O2", "-no-pie"), ("-O2", "-fPIC"):
+            core, made = self.made("lost_by_words", "-g", *flags)
+            for function, names in BY_WORDS.items():
+                for address in made[function]:
+                    said = ask("-q", core, "describe", f"{address:x}").stdout
+                    by = re.search(r"^It was allocated by (?:one of )?(.*?)"
+                                   r"(?: \(lost_by_words\.c:\d+\))?"
+                                   r"(?: or others)?, by its size", said, re.M)
+                    self.assertEqual(set(by[1].split(", ")) if by else set(),
+                                     names, (flags, function, said))
+
+    def test_a_line_of_several_has_the_functions_of_all(self):
+        core, _ = self.made("lost_by_words", "-g", "-O2")
+        said = ask("-q", core, "summarize", "leaked").stdout
+        line, = re.findall(r"^.*of size 88 .*have (?:16|20) instances.*$", said, re.M)
+        for function in "open_conn", "queue_job":
+            self.assertIn(function, line)
 
     def test_no_functions_by_size_without_debug_information(self):
         core, made = self.core("-g0", "-O2")

@@ -104,7 +104,7 @@ static struct said ask_sites(struct opened *opened)
 	assert_no_error(sites_create(&opened->input, opened->world.program, &sites));
 	said.sites = sites_count(sites);
 	for (allocation_id id = 0; id < allocation_count(opened->world.index); id++) {
-		assert_no_error(sites_find_by_size(sites, id, &found));
+		assert_no_error(sites_find_by_size(sites, NULL, id, &found));
 		said.named += found.count;
 		said.types += found.count ? found.type : 0;
 		for (size_t i = 0; i < found.count; i++)

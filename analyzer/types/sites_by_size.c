@@ -1,0 +1,265 @@
+#include "analyzer/types/sites_parts.h"
+#include "analyzer/types/typing_parts.h"
+
+static const type_number ANY_TYPE = UINT32_MAX;
+
+enum { MOST_JUDGED = 4 }; /* of an array */
+
+/* What the words of a block say of what a call gives. */
+enum verdict {
+	AGAINST,
+	NOTHING_SAID,
+	POSSIBLE,  /* pointers that may lead anywhere lead to the heap */
+	IN_FAVOUR, /* most of its pointers lead to just what they should */
+};
+
+/* A block without a type, of which calls are compared with words. */
+struct block_search {
+	struct site_search search;
+	struct typing *typing; /* NULL: words are not compared */
+	struct memory_range range;
+	size_t sized_end;  /* of calls that do not ask for more than it has */
+	enum verdict best; /* of all calls; calls that words speak for less do not count */
+	bool may_vary;
+	bool may_be_pointers; /* an array of them */
+	type_number type;     /* that all calls so far gave; ANY_TYPE: of none */
+	enum verdict last;    /* on that type */
+	type_number last_type;
+};
+
+/* Of a structure, with what stands behind it if it ends in an array. */
+static struct error *judge_structure(struct block_search *block, struct memory_range range,
+				     type_number type, enum verdict *ret)
+{
+	struct conformity conformity, behind;
+
+	TRY(typing_conforms(block->typing, range.start, type, &conformity));
+	TRY(typing_conforms_behind(block->typing, range, type, &behind));
+	if (conformity.is_violated || behind.is_violated)
+		*ret = AGAINST;
+	else if (conformity.confirmed + behind.confirmed >
+			 conformity.vague + behind.vague + conformity.doubtful + behind.doubtful ||
+		 typing_points_behind(block->typing, range, type))
+		*ret = IN_FAVOUR;
+	return NULL;
+}
+
+/* What ends in an array may be cut in it. */
+static bool is_large_enough(const struct block_search *block, type_number type)
+{
+	uint64_t size = type_get(block->search.sites->input.types, type)->size, offset;
+	type_number element;
+
+	if (block->typing && type_find_tail(block->typing, type, &offset, &element))
+		size = offset;
+	return size <= block->range.end - block->range.start;
+}
+
+/* Of an array of pointers. */
+static struct error *judge_pointers(struct block_search *block, type_number type, enum verdict *ret)
+{
+	const struct type_table *types = block->search.sites->input.types;
+	struct conformity conformity;
+	uint64_t word;
+
+	/* They may lead anywhere. */
+	if (type_get(types, type_get(types, type)->target)->kind == TYPE_NONE) {
+		if (read_word(block->typing, block->range.start, &word) &&
+		    find_used(block->typing, word) != NO_ALLOCATION)
+			*ret = POSSIBLE;
+		return NULL;
+	}
+	TRY(typing_conforms_pointers(block->typing, block->range, type, &conformity));
+	*ret = conformity.is_violated ? AGAINST : conformity.confirmed ? IN_FAVOUR : NOTHING_SAID;
+	return NULL;
+}
+
+static struct error *judge_type(struct block_search *block, type_number type, enum verdict *ret)
+{
+	*ret = is_large_enough(block, type) ? NOTHING_SAID : AGAINST;
+	if (!block->typing || type == NO_TYPE || *ret == AGAINST)
+		return NULL;
+	switch (type_get(block->search.sites->input.types, type)->kind) {
+	case TYPE_POINTER:
+		return judge_pointers(block, type, ret);
+	case TYPE_STRUCTURE:
+	case TYPE_UNION:
+		return judge_structure(block, block->range, type, ret);
+	default:
+		if (typing_refers_to_heap(block->typing, block->range))
+			*ret = AGAINST;
+		return NULL;
+	}
+}
+
+/* The same again and again, for many calls give the same type. */
+static struct error *judge(struct block_search *block, type_number type, enum verdict *ret)
+{
+	if (type != block->last_type) {
+		TRY(judge_type(block, type, &block->last));
+		block->last_type = type;
+	}
+	*ret = block->last;
+	return NULL;
+}
+
+/* A type that all calls so far gave, the only structure of each call's constant size. */
+static void join_types(struct block_search *block, const struct site *site, uint64_t size)
+{
+	const struct sites *sites = block->search.sites;
+	type_number type = site_structure(sites, site);
+
+	bool is_first = block->type == ANY_TYPE;
+
+	if (type == NO_TYPE || type_get(sites->input.types, type)->size != size ||
+	    (!is_first && block->type != type))
+		block->type = NO_TYPE;
+	else
+		block->type = type;
+}
+
+/* Whether a call counts on which words give that verdict, where they speak for others. */
+static bool counts(const struct block_search *block, type_number type, enum verdict verdict)
+{
+	return verdict == block->best ||
+	       (verdict == NOTHING_SAID && type == NO_TYPE && block->best < IN_FAVOUR);
+}
+
+/* Calls of constant sizes that malloc rounds to the block's; ret: whether they are few enough. */
+static struct error *add_sized(struct block_search *block, bool *ret)
+{
+	struct sites *sites = block->search.sites;
+	const struct sized_call *calls = sites->sized.items;
+
+	for (size_t i = block->sized_end; i-- > 0 && *ret;) {
+		const struct site *site = &sites->all.items[calls[i].site];
+		type_number type = site_leads_to(sites, site);
+		enum verdict verdict;
+
+		if (!allocation_fits(sites->input.index, block->range, calls[i].size, true))
+			continue;
+		TRY(judge(block, type, &verdict));
+		if (!counts(block, type, verdict)) {
+			block->may_vary |= verdict == NOTHING_SAID;
+			continue;
+		}
+		join_types(block, site, calls[i].size);
+		*ret = site_search_add(&block->search, site);
+	}
+	return NULL;
+}
+
+/*
+ * What a call of a varying size gives: structures in sequence, or one with something behind it that
+ * it ends in, or refers to, or text.
+ */
+static struct error *judge_varying(struct block_search *block, type_number type, enum verdict *ret)
+{
+	const struct type_table *types = block->search.sites->input.types;
+	const struct allocation_index *index = block->search.sites->input.index;
+	uint64_t size = type_get(types, type)->size, offset;
+	const struct memory_range range = block->range;
+	enum verdict verdict;
+	type_number element;
+
+	TRY(judge(block, type, ret));
+	if (*ret != IN_FAVOUR || type_get(types, type)->kind == TYPE_POINTER || size == 0 ||
+	    type_find_tail(block->typing, type, &offset, &element) ||
+	    typing_points_behind(block->typing, range, type) ||
+	    is_text(block->typing, range.start + size))
+		return NULL;
+	if (!allocation_fits(index, range, (range.end - range.start) / size * size, true))
+		*ret = NOTHING_SAID;
+	for (uint64_t at = range.start + size;
+	     *ret == IN_FAVOUR && at < range.start + MOST_JUDGED * size && size <= range.end - at;
+	     at += size) {
+		verdict = NOTHING_SAID;
+		TRY(judge_structure(block, (struct memory_range){ at, range.end }, type, &verdict));
+		*ret = verdict == AGAINST ? AGAINST : *ret;
+	}
+	return NULL;
+}
+
+/* Calls of sizes that are not known, where words speak for what they give. */
+static struct error *add_varying(struct block_search *block, bool *ret)
+{
+	struct sites *sites = block->search.sites;
+
+	for (size_t i = 0; i < sites->varying.count; i++) {
+		const struct varying_call *call = &sites->varying.items[i];
+		enum verdict verdict;
+
+		TRY(judge_varying(block, call->type, &verdict));
+		if (verdict != block->best)
+			continue;
+		block->type = NO_TYPE;
+		block->may_be_pointers |=
+			type_get(sites->input.types, call->type)->kind == TYPE_POINTER;
+		*ret = site_search_add(&block->search, &sites->all.items[call->site]) && *ret;
+	}
+	return NULL;
+}
+
+/* What words speak for most, and whether calls whose sizes are not known may have given it. */
+static struct error *weigh(struct block_search *block)
+{
+	const struct sites *sites = block->search.sites;
+	const struct sized_call *calls = sites->sized.items;
+	enum verdict verdict;
+
+	for (size_t i = block->sized_end; i-- > 0 && block->best < IN_FAVOUR;) {
+		if (!allocation_fits(sites->input.index, block->range, calls[i].size, true))
+			continue;
+		TRY(judge(block, site_leads_to(sites, &sites->all.items[calls[i].site]), &verdict));
+		block->best = verdict > block->best ? verdict : block->best;
+	}
+	for (size_t i = 0; i < sites->varying.count; i++) {
+		if (block->best == IN_FAVOUR && block->may_vary)
+			break;
+		TRY(judge_varying(block, sites->varying.items[i].type, &verdict));
+		block->best = verdict > block->best ? verdict : block->best;
+		block->may_vary |= verdict == NOTHING_SAID;
+	}
+	return NULL;
+}
+
+struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
+				 struct site_functions *ret)
+{
+	uint64_t start = allocation_start(sites->input.index, id);
+	uint64_t size = allocation_size(sites->input.index, id);
+	const struct sized_call *calls = sites->sized.items;
+	struct block_search block = {
+		.search.sites = sites,
+		.typing = typing,
+		.range = { start, start + size },
+		.sized_end = BISECT(i, 0, sites->sized.count, calls[i].size <= size),
+		.best = NOTHING_SAID,
+		.may_vary = sites->has_unread,
+		.type = ANY_TYPE,
+		.last_type = ANY_TYPE,
+	};
+	bool is_few = true;
+
+	*ret = (struct site_functions){ .count = 0 };
+	if (sites->is_cut)
+		return NULL;
+	TRY(weigh(&block));
+	TRY(add_sized(&block, &is_few));
+	if (block.best > NOTHING_SAID && is_few) {
+		struct site_functions sized = block.search.found;
+
+		TRY(add_varying(&block, &is_few));
+		/* What asks for just as much is more likely than arrays of structures. */
+		if (!is_few && sized.count > 0 && !block.may_be_pointers) {
+			block.search.found = sized;
+			is_few = block.may_vary = true;
+		}
+	}
+	if (!is_few || block.search.found.count == 0)
+		return NULL;
+	*ret = block.search.found;
+	ret->may_vary = block.may_vary;
+	ret->type = block.may_vary ? NO_TYPE : block.type;
+	return NULL;
+}
