@@ -278,8 +278,7 @@ static bool is_among(uint64_t words, uint64_t word)
 	return word < sizeof(words) * CHAR_BIT && words >> word & 1;
 }
 
-/* How many bytes text takes that begins and ends there, with its zero; 0: none does. */
-static uint64_t text_size(const struct typing *typing, uint64_t address, uint64_t most)
+uint64_t typing_text_size(const struct typing *typing, uint64_t address, uint64_t most)
 {
 	unsigned char text[MOST_IN_PLACE];
 	size_t size = most < sizeof(text) ? most : sizeof(text), length = 0;
@@ -305,7 +304,7 @@ static uint64_t text_in_place(const struct typing *typing, const struct slot *sl
 	for (size_t i = 0; i < count; i++)
 		if (typing_type(typing, slots[i].target)->kind == TYPE_CHARACTER &&
 		    read_word(typing, value + slots[i].offset, &word) && word == value + offset)
-			return text_size(typing, word, size - offset);
+			return typing_text_size(typing, word, size - offset);
 	return 0;
 }
 

@@ -9,8 +9,8 @@ enum { MOST_JUDGED = 4 }; /* of an array */
 enum verdict {
 	AGAINST,
 	NOTHING_SAID,
-	POSSIBLE,  /* pointers that may lead anywhere lead to the heap */
-	IN_FAVOUR, /* most of its pointers lead to just what they should */
+	POSSIBLE, /* pointers that may lead anywhere lead to the heap; or there are a few letters */
+	IN_FAVOUR, /* most of its pointers lead to just what they should; or there is text */
 };
 
 /* A block without a type, of which calls are compared with words. */
@@ -21,9 +21,9 @@ struct block_search {
 	size_t sized_end;  /* of calls that do not ask for more than it has */
 	enum verdict best; /* of all calls; calls that words speak for less do not count */
 	bool may_vary;
-	bool may_be_pointers; /* an array of them */
-	type_number type;     /* that all calls so far gave; ANY_TYPE: of none */
-	enum verdict last;    /* on that type */
+	bool may_be_plain; /* an array of pointers, or text */
+	type_number type;  /* that all calls so far gave; ANY_TYPE: of none */
+	enum verdict last; /* on that type */
 	type_number last_type;
 };
 
@@ -74,6 +74,23 @@ static struct error *judge_pointers(struct block_search *block, type_number type
 	return NULL;
 }
 
+/* Of bytes, for which text speaks; one of a few letters may be a number. */
+static enum verdict judge_bytes(struct block_search *block)
+{
+	enum { FEW_LETTERS = 3 };
+	const struct memory_range range = block->range;
+	const uint64_t word = block->typing->word;
+	uint64_t size = typing_text_size(block->typing, range.start, range.end - range.start);
+	uint64_t end = range.start + (size + word - 1) / word * word;
+
+	if (size == 0)
+		return typing_refers_to_heap(block->typing, range) ? AGAINST : NOTHING_SAID;
+	/* An address may have nothing but letters in it. */
+	if (typing_refers_to_heap(block->typing, (struct memory_range){ range.start, end }))
+		return AGAINST;
+	return size - 1 > FEW_LETTERS ? IN_FAVOUR : POSSIBLE;
+}
+
 static struct error *judge_type(struct block_search *block, type_number type, enum verdict *ret)
 {
 	*ret = is_large_enough(block, type) ? NOTHING_SAID : AGAINST;
@@ -85,6 +102,9 @@ static struct error *judge_type(struct block_search *block, type_number type, en
 	case TYPE_STRUCTURE:
 	case TYPE_UNION:
 		return judge_structure(block, block->range, type, ret);
+	case TYPE_CHARACTER:
+		*ret = judge_bytes(block);
+		return NULL;
 	default:
 		if (typing_refers_to_heap(block->typing, block->range))
 			*ret = AGAINST;
@@ -149,6 +169,14 @@ static struct error *add_sized(struct block_search *block, bool *ret)
 	return NULL;
 }
 
+/* Whether it is a pointer or a letter, which stand in arrays. */
+static bool is_plain(const struct sites *sites, type_number type)
+{
+	enum type_kind kind = type_get(sites->input.types, type)->kind;
+
+	return kind == TYPE_POINTER || kind == TYPE_CHARACTER;
+}
+
 /*
  * What a call of a varying size gives: structures in sequence, or one with something behind it that
  * it ends in, or refers to, or text.
@@ -163,7 +191,7 @@ static struct error *judge_varying(struct block_search *block, type_number type,
 	type_number element;
 
 	TRY(judge(block, type, ret));
-	if (*ret != IN_FAVOUR || type_get(types, type)->kind == TYPE_POINTER || size == 0 ||
+	if (*ret != IN_FAVOUR || is_plain(block->search.sites, type) || size == 0 ||
 	    type_find_tail(block->typing, type, &offset, &element) ||
 	    typing_points_behind(block->typing, range, type) ||
 	    is_text(block->typing, range.start + size))
@@ -193,8 +221,7 @@ static struct error *add_varying(struct block_search *block, bool *ret)
 		if (verdict != block->best)
 			continue;
 		block->type = NO_TYPE;
-		block->may_be_pointers |=
-			type_get(sites->input.types, call->type)->kind == TYPE_POINTER;
+		block->may_be_plain |= is_plain(sites, call->type);
 		*ret = site_search_add(&block->search, &sites->all.items[call->site]) && *ret;
 	}
 	return NULL;
@@ -251,7 +278,7 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 
 		TRY(add_varying(&block, &is_few));
 		/* What asks for just as much is more likely than arrays of structures. */
-		if (!is_few && sized.count > 0 && !block.may_be_pointers) {
+		if (!is_few && sized.count > 0 && !block.may_be_plain) {
 			block.search.found = sized;
 			is_few = block.may_vary = true;
 		}

@@ -340,6 +340,9 @@ bool type_find_tail(const struct typing *typing, type_number number, uint64_t *r
 /* Whether a word of the range leads to a used allocation. */
 bool typing_refers_to_heap(const struct typing *typing, struct memory_range range);
 
+/* How many bytes short text takes that begins there, with its zero; 0: there is none. */
+uint64_t typing_text_size(const struct typing *typing, uint64_t address, uint64_t most);
+
 /* Whether a structure begins with all members of another one, or with a member of that type. */
 bool type_begins_with(const struct typing *typing, type_number number, type_number header);
 

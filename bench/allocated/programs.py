@@ -776,6 +776,44 @@ def start_xmllint(run):
     return wait_until_idle(process.pid)
 
 
+def start_bc(run):
+    process = run.open("-q")
+    feed(process, "".join(
+        f"define f{i}(x, y[]) {{ auto a, b; a = x * {i}; b = y[{i % 7}]; if (a > b) return (a - b); "
+        f"while (b > a) {{ b -= a + {i}.5; }} return (b); }}\n"
+        f"v{i} = {i} ^ 7 / 3; w{i % 20}[{i}] = v{i}\n" for i in range(ITEMS // 5)))
+    return wait_until_idle(process.pid)
+
+
+def start_ed(run):
+    path = run.write("load.txt", "".join(f"line {i} of the text{' and more' * (i % 9)}\n"
+                                         for i in range(ITEMS)))
+    process = run.open("-s", str(path))
+    feed(process, "10ka\n20kb\ng/9 of/s/text/words/\n100,300m900\n1,400t$\nv/more/d\n")
+    return wait_until_idle(process.pid)
+
+
+def start_units(run):
+    definitions = next(run.binary.parent.glob("definitions.units"))
+    process = run.open("-f", str(definitions))
+    feed(process, "furlongs per fortnight\nm/s\n")
+    return wait_until_idle(process.pid)
+
+
+def start_nasm(run):
+    lines = []
+    for i in range(ITEMS // 5):
+        lines += [f"%define limit{i} {i}", f"%macro push{i} 1-2 {i}", "  push %1", f"  add rax, %2 + {i}",
+                  "%endmacro", "section .text", f"label{i}:", f"push{i} rbx, limit{i}",
+                  f".local: jmp label{i // 2}", "section .data", f"text{i}: db \"text {i}\", 0",
+                  f"struc s{i}", ".first: resq 1", f".last: resb {i + 1}", "endstruc"]
+    # It waits for who writes to that.
+    os.mkfifo(run.folder / "pipe.inc")
+    source = run.write("load.asm", "\n".join(lines) + '\n%include "pipe.inc"\n')
+    process = run.open("-f", "elf64", "-g", str(source))
+    return wait_until_idle(process.pid)
+
+
 LUA_SITE = Site(
     wrappers=r"l_alloc|luaM_\w+_|luaC_newobj|luaM_saferealloc_|realloc\w*",
     functions={"createstrobj": "TString", "luaF_newLclosure": "LClosure",
@@ -895,4 +933,11 @@ PROGRAMS = (
             "-DLIBXML2_WITH_PYTHON=OFF -DLIBXML2_WITH_LZMA=OFF -DLIBXML2_WITH_TESTS=OFF "
             f"-DCMAKE_C_FLAGS='{FLAGS}' && {MAKE} -C made xmllint", "made/xmllint", start_xmllint,
             Site(wrappers=r"xml\w*[aA]lloc\w*"), held_out=True),
+    Program("bc", "bc", f"./configure -q --without-readline CFLAGS='{FLAGS}' && {MAKE}", "bc/bc", start_bc,
+            Site(wrappers=r"bc_malloc|strcopyof"), held_out=True),
+    Program("ed", "ed", f"./configure CFLAGS='{FLAGS}' && {MAKE}", "ed", start_ed, held_out=True),
+    Program("units", "units", f"./configure -q --without-readline CFLAGS='{FLAGS}' && {MAKE} units", "units",
+            start_units, Site(wrappers=r"mymalloc|dupstr\w*"), held_out=True),
+    Program("nasm", "nasm", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} nasm", "nasm", start_nasm,
+            Site(wrappers=r"nasm_\w*alloc\w*|nasm_\w*dup\w*"), held_out=True),
 )

@@ -1,8 +1,8 @@
 /*
  * Blocks of one size that several functions ask for, by way of a hook and of a wrapper whose size
  * is an int: their words say which function made them. Others have a size that only the run knows,
- * with text behind them, or are all numbers. For each block a line "FUNCTION ADDRESS" says who made
- * it.
+ * with text behind them, or are all numbers, or text. For each block a line "FUNCTION ADDRESS" says
+ * who made it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -101,6 +101,18 @@ OUT_OF_LINE static long *fill_table(size_t count)
 	return table;
 }
 
+/* Of the size of a conn, which has no text. */
+OUT_OF_LINE static char *keep_text(const char *text, size_t length)
+{
+	char *copy = get_by_hook(length + 1);
+
+	SAY(copy);
+	memset(copy, 0, length + 1);
+	memcpy(copy, text, strlen(text) + 1);
+	memcpy(copy + length - 8, &(void *){ copy }, 8); /* as an old word */
+	return copy;
+}
+
 void *volatile last;
 volatile size_t varying = 205;
 
@@ -111,6 +123,7 @@ int main(void)
 		last = keep_numbers();
 		last = make_record(open_conn(NULL), varying);
 		last = fill_table(varying);
+		last = keep_text("some words", varying / 205 * 80);
 	}
 	last = NULL;
 	dprintf(STDOUT_FILENO, "ready\n");

