@@ -217,7 +217,8 @@ static bool find_like(const struct analysis *analysis, const struct sibling_type
 	_cleanup_(free) char *others = format_others(like);
 
 	*ret = (struct type_reason){
-		.type = typing_name(typing, (struct typed){ like->type, FIT_ONE }),
+		.type = typing_name(
+			typing, (struct typed){ like->type, like->is_text ? FIT_ARRAY : FIT_ONE }),
 		.sure = "looks like",
 		.path = others ? format_text("%s%s%s", others, path ? ", as " : "",
 					     path ? path : "")

@@ -15,6 +15,7 @@ enum {
 	SAMPLED_IN = 1 << 12,
 	ENOUGH_SAMPLED = 16, /* to know what is seldom null */
 	FEW_IN = 32,
+	FEW_LETTERS = 3,
 };
 
 /* Of a leaked allocation's number: it looks like its type if all others of its size are of it. */
@@ -36,6 +37,49 @@ void siblings_destroy(struct siblings *siblings)
 	free(siblings);
 }
 
+/* Whether text stands at its start, which may be a number if it has but a few letters. */
+static bool begins_with_text(const struct typing *typing, allocation_id id)
+{
+	struct memory_range range = range_of(typing, id);
+	uint64_t size = typing_text_size(typing, range.start, range.end - range.start), word;
+
+	if (size == 0)
+		return is_text(typing, range.start);
+	/* An address may have nothing but letters in it. */
+	if (read_word(typing, range.start, &word) && find_used(typing, word) != NO_ALLOCATION)
+		return false;
+	range.start += (size + typing->word - 1) / typing->word * typing->word;
+	return size - 1 > FEW_LETTERS || range.start >= range.end ||
+	       !typing_refers_to_heap(typing, range);
+}
+
+/* Text of a size that leaked: all characters are one type here, "unsigned" or not. */
+static struct error *add_text(struct sibling_search *search, allocation_id id)
+{
+	uint64_t size = allocation_size(search->typing->input.index, id), hash;
+	struct sibling_type *known;
+
+	if (!search->leaked || address_map_find(&search->sizes, size) == NOT_IN_MAP ||
+	    !begins_with_text(search->typing, id))
+		return NULL;
+	if (search->character == NO_TYPE)
+		search->character = known_type(search->typing, id);
+	hash = hash_add(hash_add(0, size), search->character);
+	known = table_find(search->types, hash, item, item->is_text && item->size == size);
+	if (known) {
+		known->count++;
+		return NULL;
+	}
+	if (search->types->count >= MOST_SIBLING_TYPES)
+		return NULL;
+	return table_append(search->types, hash,
+			    (struct sibling_type){ .type = search->character,
+						   .size = size,
+						   .count = 1,
+						   .example = id,
+						   .is_text = true });
+}
+
 /* Note what stands in the pointers of one that is held. */
 static struct error *sample_words(struct sibling_search *search, allocation_id id, type_number type,
 				  struct sibling_words *words)
@@ -47,6 +91,7 @@ static struct error *sample_words(struct sibling_search *search, allocation_id i
 	if (words->sampled == UINT16_MAX)
 		return NULL;
 	words->sampled++;
+	words->texts += begins_with_text(typing, id);
 	for (size_t i = 0; i < SAMPLED_WORDS_OF_SIBLINGS; i++)
 		words->filled[i] += read.filled >> i & 1;
 	words->odd[2] |= words->odd[1] & read.odd;
@@ -59,6 +104,15 @@ static struct error *sample_words(struct sibling_search *search, allocation_id i
 static bool is_sampled(uint64_t number)
 {
 	return number < FIRST_SAMPLED || number % SAMPLED_IN == 0;
+}
+
+static bool ends_in_text(const struct typing *typing, type_number type)
+{
+	type_number element;
+	uint64_t offset;
+
+	return type_find_tail(typing, type, &offset, &element) &&
+	       typing_type(typing, element)->kind == TYPE_CHARACTER;
 }
 
 static struct error *add_sibling(struct sibling_search *search, allocation_id id)
@@ -80,7 +134,8 @@ static struct error *add_sibling(struct sibling_search *search, allocation_id id
 						  : NULL;
 	}
 	TRY(slots_of(&typing->slots, type, &slots, &count));
-	if (search->types->count >= MOST_SIBLING_TYPES || (has_tail && count == 0))
+	if (search->types->count >= MOST_SIBLING_TYPES ||
+	    (has_tail && count == 0 && !ends_in_text(typing, type)))
 		return NULL;
 	TRY(table_append(
 		search->types, hash,
@@ -129,6 +184,10 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id,
 	bool says_little = false;
 
 	*ret = UNLIKE;
+	if (sibling->is_text) {
+		*ret = begins_with_text(typing, id) ? LIKE : UNLIKE;
+		return NULL;
+	}
 	if (has_tail && typing_fit_of_one(typing, range, type) < FIT_TAIL)
 		return NULL;
 	TRY(typing_conforms_but(typing, range.start, type, sibling->words.odd[2], &conformity));
@@ -187,6 +246,19 @@ static bool is_rare(const struct sibling_type *type, uint64_t most)
 	return type->count < LEAST_SIBLINGS && type->count * MANY_TIMES <= most;
 }
 
+/* Text is none where a structure of the size begins with text, too. */
+static void drop_text(const struct sibling_search *search, struct sibling_range range,
+		      bool *is_like)
+{
+	bool is_ambiguous = false;
+
+	for (size_t i = range.first; i < range.end; i++)
+		is_ambiguous |= search->types->items[i].words.texts > 0;
+	for (size_t i = range.first; i < range.end && is_ambiguous; i++)
+		if (search->types->items[i].is_text)
+			is_like[i - range.first] = false;
+}
+
 /*
  * How many types of the range, MOST_TYPES_OF_SIZE at most, it looks like that much, and the last of
  * these; without rare ones.
@@ -209,6 +281,7 @@ static struct error *count_likes(struct sibling_search *search, allocation_id id
 		if (is_like[i - range.first] && type->count > most)
 			most = type->count;
 	}
+	drop_text(search, range, is_like);
 	drop_lacking(search, id, range, is_like);
 	for (size_t i = range.first; i < range.end; i++) {
 		if (!is_like[i - range.first] || is_rare(&search->types->items[i], most))
@@ -217,6 +290,15 @@ static struct error *count_likes(struct sibling_search *search, allocation_id id
 		++*ret_count;
 	}
 	return NULL;
+}
+
+static size_t count_structures(const struct sibling_types *types, struct sibling_range range)
+{
+	size_t count = 0;
+
+	for (size_t i = range.first; i < range.end; i++)
+		count += !types->items[i].is_text;
+	return count;
 }
 
 /*
@@ -239,7 +321,7 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 	if (count == 1) {
 		search->types->items[found].is_wanted = true;
 		*number = (uint32_t)found + 1;
-	} else if (count == 0 && exact.end - exact.first == 1) {
+	} else if (count == 0 && count_structures(search->types, exact) == 1) {
 		TRY(count_likes(search, id, exact, LIKE_IF_ALONE, &count, &found));
 		if (count == 0)
 			return NULL;
@@ -252,7 +334,8 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 /* Whether more of those without a type must be compared to know if they outnumber the type's. */
 static bool wants_strangers(const struct sibling_type *type)
 {
-	return type->is_wanted && type->count <= MOST_STRANGERS && type->strangers < type->count;
+	return type->is_wanted && !type->is_text && type->count <= MOST_STRANGERS &&
+	       type->strangers < type->count;
 }
 
 static bool wants_others(const struct sibling_type *type)
@@ -335,6 +418,9 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 			       ? address_map_add(&search->sizes, size, 0)
 			       : NULL;
 	case FIND_SIBLINGS:
+		if (fit == FIT_ARRAY &&
+		    typing_type(typing, known_type(typing, id))->kind == TYPE_CHARACTER)
+			return add_text(search, id);
 		return (fit == FIT_ONE || fit == FIT_TAIL) &&
 				       typing_type(typing, known_type(typing, id))->kind ==
 					       TYPE_STRUCTURE

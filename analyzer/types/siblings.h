@@ -11,6 +11,9 @@
  * so may leaked ones. Of several types that fit, those do not count of which a pointer is null that
  * hardly any held one has null.
  *
+ * What begins with text, whatever stands behind that, is taken for an array of characters where
+ * others of its size are, and no structure of that size begins with text.
+ *
  * Where all its pointers are null, its words say little; then all others of its size must be of
  * that type. The size alone names nothing, and no pointer is followed from what merely looks like
  * something.
@@ -26,6 +29,7 @@ enum { SAMPLED_WORDS_OF_SIBLINGS = 32 };
 /* What the first words of some of these hold. */
 struct sibling_words {
 	uint32_t sampled;
+	uint32_t texts;	 /* of these, what begins with text */
 	uint64_t odd[3]; /* a bit for each: one, two, three or more lead to what they should not */
 	uint16_t filled[SAMPLED_WORDS_OF_SIBLINGS]; /* in how many a pointer is not null */
 };
@@ -39,6 +43,7 @@ struct sibling_type {
 	uint64_t compared;     /* of those without a type, to know whether there are others */
 	allocation_id example; /* the first */
 	struct sibling_words words;
+	bool is_text;	      /* arrays of characters that begin with text */
 	bool is_wanted;	      /* a leaked one looks like it */
 	bool is_wanted_alone; /* the same, if all of its size are of the type */
 	bool has_others;      /* some of its size are not; only known if it is wanted alone */

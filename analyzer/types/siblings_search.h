@@ -23,6 +23,7 @@ struct sibling_search {
 	struct siblings *siblings;
 	struct sibling_types *types;
 	struct address_map sizes; /* of leaked ones without a type */
+	type_number character;	  /* that stands for all of its kind; NO_TYPE: none was seen */
 };
 
 struct sibling_range {

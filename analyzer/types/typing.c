@@ -207,6 +207,11 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 
 const char *typing_name(const struct typing *typing, struct typed typed)
 {
+	/* Only arrays of characters are like others (siblings.h), not single ones. */
+	bool is_array =
+		typed.fit == FIT_ARRAY ||
+		(typed.fit == FIT_LIKE && typing_type(typing, typed.type)->kind == TYPE_CHARACTER);
+
 	return type_text(typing->table, typed.type,
 			 typed.fit == FIT_PREFIX   ? "block, beginning with "
 			 : typed.fit == FIT_REGION ? "block with "
@@ -214,7 +219,7 @@ const char *typing_name(const struct typing *typing, struct typed typed)
 			 : typed.fit == FIT_TABLE  ? "hash table of "
 			 : typed.fit == FIT_LIKE   ? "probably "
 						   : "",
-			 typed.fit == FIT_ARRAY ? "[]" : "");
+			 is_array ? "[]" : "");
 }
 
 /* True if the text is first followed by second. */
@@ -236,6 +241,8 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 			name += 6;
 		return is_both(name, type->name, typed.fit == FIT_ARRAY ? "[]" : "");
 	}
+	if (typed.fit == FIT_LIKE)
+		typed.fit = FIT_ARRAY;
 	return strcmp(typing_name(typing, typed), name) == 0;
 }
 

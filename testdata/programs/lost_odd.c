@@ -49,13 +49,28 @@ struct alias {
 	long numbers[11];
 };
 
-enum { HELD = 40, LOST = 3 };
+struct named {
+	char name[8];
+	struct named *next;
+	long numbers[15];
+};
+
+/* Has no pointers. */
+struct title {
+	long length;
+	char text[];
+};
+
+enum { HELD = 40, LOST = 3, TEXT_SIZE = 180, TITLE_SIZE = 230 };
 
 struct node *volatile nodes;
 struct item *volatile items;
 struct plain *volatile plains;
 struct variable *volatile variables;
 struct alias *volatile aliases;
+struct named *volatile named_ones;
+char *volatile texts[2 * HELD];
+struct title *volatile titles[HELD];
 
 static struct owner *const MARK = (struct owner *)-7;
 
@@ -115,6 +130,35 @@ OUT_OF_LINE static struct alias *make_alias(struct alias *next, int has_name)
 	return alias;
 }
 
+/* The text is shorter than what is behind it. */
+OUT_OF_LINE static char *make_long_text(size_t size)
+{
+	char *text = truth_zeroed_block(size);
+	char *itself = text;
+
+	strcpy(text, "section");
+	memcpy(text + 16, &itself, sizeof(itself));
+	return text;
+}
+
+OUT_OF_LINE static struct named *make_named(struct named *next)
+{
+	struct named *named = truth_zeroed_block(sizeof(*named));
+
+	strcpy(named->name, "section");
+	named->next = next;
+	return named;
+}
+
+OUT_OF_LINE static struct title *make_title(const char *text)
+{
+	struct title *title = truth_zeroed_block(TITLE_SIZE);
+
+	title->length = (long)strlen(text);
+	memcpy(title->text, text, strlen(text));
+	return title;
+}
+
 OUT_OF_LINE static void hold_all(int have_names)
 {
 	for (int i = 0; i < HELD; i++) {
@@ -125,6 +169,11 @@ OUT_OF_LINE static void hold_all(int have_names)
 		plains = make_plain(plains, owner);
 		variables = make_variable(variables);
 		aliases = make_alias(aliases, have_names || i % 2);
+		named_ones = make_named(named_ones);
+		titles[i] = make_title("a title that is long enough");
+		texts[i] = memset(truth_zeroed_block(TEXT_SIZE), 'x', TEXT_SIZE - 1);
+		texts[HELD + i] = memset(truth_zeroed_block(sizeof(struct named)), 'x',
+					 sizeof(struct named) - 1);
 	}
 }
 
@@ -140,6 +189,10 @@ OUT_OF_LINE static void lose_all(void)
 		truth_number("item", (uintptr_t)(item = make_item(item, MARK)));
 		truth_number("not", (uintptr_t)(plain = make_plain(plain, MARK)));
 		truth_number("variable", (uintptr_t)(variable = make_variable(variable)));
+		truth_number("char", (uintptr_t)make_long_text(TEXT_SIZE));
+		truth_number("not", (uintptr_t)make_long_text(sizeof(struct named)));
+		truth_number("title", (uintptr_t)make_title("a title that was lost"));
+		truth_number("not", (uintptr_t)make_title("\1\2\3\4\5\6\7"));
 	}
 }
 
