@@ -249,7 +249,7 @@ const struct type_table *analysis_type_table(const struct analysis *analysis);
  * allocations, and of as many others as are needed to infer them.
  */
 const struct typing *analysis_typing(const struct analysis *analysis);
-/* The same, for those who compare allocations with types, which learns how these are made up. */
+/* Returns the same to those who compare allocations with types: it learns how these are made up. */
 struct typing *analysis_typing_to_compare(const struct analysis *analysis);
 
 /*

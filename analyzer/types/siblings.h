@@ -26,7 +26,7 @@
 
 enum { SAMPLED_WORDS_OF_SIBLINGS = 32 };
 
-/* What the first words of some of these hold. */
+/* Facts on the first words of some of these. */
 struct sibling_words {
 	uint32_t sampled;
 	uint32_t texts;	 /* of these, what begins with text */

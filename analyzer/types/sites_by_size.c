@@ -5,7 +5,7 @@ static const type_number ANY_TYPE = UINT32_MAX;
 
 enum { MOST_JUDGED = 4 }; /* of an array */
 
-/* What the words of a block say of what a call gives. */
+/* The words of a block speak for or against what a call gives. */
 enum verdict {
 	AGAINST,
 	NOTHING_SAID,
@@ -27,7 +27,7 @@ struct block_search {
 	type_number last_type;
 };
 
-/* Of a structure, with what stands behind it if it ends in an array. */
+/* Judge a structure, with what stands behind it if it ends in an array. */
 static struct error *judge_structure(struct block_search *block, struct memory_range range,
 				     type_number type, enum verdict *ret)
 {
@@ -44,7 +44,7 @@ static struct error *judge_structure(struct block_search *block, struct memory_r
 	return NULL;
 }
 
-/* What ends in an array may be cut in it. */
+/* A structure that ends in an array may be cut in it. */
 static bool is_large_enough(const struct block_search *block, type_number type)
 {
 	uint64_t size = type_get(block->search.sites->input.types, type)->size, offset;
@@ -55,7 +55,7 @@ static bool is_large_enough(const struct block_search *block, type_number type)
 	return size <= block->range.end - block->range.start;
 }
 
-/* Of an array of pointers. */
+/* Judge an array of pointers. */
 static struct error *judge_pointers(struct block_search *block, type_number type, enum verdict *ret)
 {
 	const struct type_table *types = block->search.sites->input.types;
@@ -74,7 +74,7 @@ static struct error *judge_pointers(struct block_search *block, type_number type
 	return NULL;
 }
 
-/* Of bytes, for which text speaks; one of a few letters may be a number. */
+/* Judge bytes, for which text speaks; one of a few letters may be a number. */
 static enum verdict judge_bytes(struct block_search *block)
 {
 	enum { FEW_LETTERS = 3 };
@@ -112,7 +112,7 @@ static struct error *judge_type(struct block_search *block, type_number type, en
 	}
 }
 
-/* The same again and again, for many calls give the same type. */
+/* Keep the last verdict, for many calls give the same type. */
 static struct error *judge(struct block_search *block, type_number type, enum verdict *ret)
 {
 	if (type != block->last_type) {
@@ -138,7 +138,7 @@ static void join_types(struct block_search *block, const struct site *site, uint
 		block->type = type;
 }
 
-/* Whether a call counts on which words give that verdict, where they speak for others. */
+/* Tell whether a call counts on which words give that verdict, where they speak for others. */
 static bool counts(const struct block_search *block, type_number type, enum verdict verdict)
 {
 	return verdict == block->best ||
@@ -169,7 +169,7 @@ static struct error *add_sized(struct block_search *block, bool *ret)
 	return NULL;
 }
 
-/* Whether it is a pointer or a letter, which stand in arrays. */
+/* Pointers and letters stand in arrays. */
 static bool is_plain(const struct sites *sites, type_number type)
 {
 	enum type_kind kind = type_get(sites->input.types, type)->kind;
@@ -178,8 +178,8 @@ static bool is_plain(const struct sites *sites, type_number type)
 }
 
 /*
- * What a call of a varying size gives: structures in sequence, or one with something behind it that
- * it ends in, or refers to, or text.
+ * Judge what a call of a varying size gives: structures in sequence, or one with something behind
+ * it that it ends in, or refers to, or text.
  */
 static struct error *judge_varying(struct block_search *block, type_number type, enum verdict *ret)
 {
@@ -227,7 +227,7 @@ static struct error *add_varying(struct block_search *block, bool *ret)
 	return NULL;
 }
 
-/* What words speak for most, and whether calls whose sizes are not known may have given it. */
+/* Find what words speak for most, and whether calls whose sizes are not known may have given it. */
 static struct error *weigh(struct block_search *block)
 {
 	const struct sites *sites = block->search.sites;
@@ -277,7 +277,7 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 		struct site_functions sized = block.search.found;
 
 		TRY(add_varying(&block, &is_few));
-		/* What asks for just as much is more likely than arrays of structures. */
+		/* A call for just as much is more likely than arrays of structures. */
 		if (!is_few && sized.count > 0 && !block.may_be_plain) {
 			block.search.found = sized;
 			is_few = block.may_vary = true;

@@ -951,7 +951,7 @@ PROGRAMS = (
             "-DLIBXML2_WITH_PYTHON=OFF -DLIBXML2_WITH_LZMA=OFF -DLIBXML2_WITH_TESTS=OFF "
             f"-DCMAKE_C_FLAGS='{FLAGS}' && {MAKE} -C made xmllint", "made/xmllint", start_xmllint,
             Site(wrappers=r"xml\w*[aA]lloc\w*"), held_out=True),
-    Program("bc", "bc", f"./configure -q --without-readline CFLAGS='{FLAGS}' && {MAKE} -C lib && {MAKE} -C bc", "bc/bc", start_bc,
+    Program("bc", "bc", f"./configure -q --without-readline CFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: MAKEINFO=:", "bc/bc", start_bc,
             Site(wrappers=r"bc_malloc|strcopyof"), held_out=True),
     Program("ed", "ed", f"./configure CFLAGS='{FLAGS}' && {MAKE}", "ed", start_ed, held_out=True),
     Program("units", "units", f"./configure -q --without-readline CFLAGS='{FLAGS}' && {MAKE} units", "units",

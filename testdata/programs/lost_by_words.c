@@ -101,7 +101,7 @@ OUT_OF_LINE static long *fill_table(size_t count)
 	return table;
 }
 
-/* Of the size of a conn, which has no text. */
+/* It has the size of a conn, which has no text. */
 OUT_OF_LINE static char *keep_text(const char *text, size_t length)
 {
 	char *copy = get_by_hook(length + 1);
