@@ -65,7 +65,7 @@ enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 16, AHEAD = 16, KNOWN_EDGES = 
 
 static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX;
 
-/* What is of a later rank holds nothing of an earlier one. */
+/* Allocations of a later rank hold none of an earlier one. */
 enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
 
 struct finder {
@@ -77,10 +77,10 @@ struct finder {
 	struct memory vertices;		  /* by number; until all have one, only their parents */
 	ARRAY(struct cross_edge) cross;	  /* the first is none */
 	struct cross_edge recent[RECENT]; /* by target: large arrays repeat themselves */
-	ARRAY(struct open_vertex) open;	  /* those on the way that have more edges to follow */
-	uint32_t count;			  /* of numbers given, 0 not counted */
-	uint32_t earlier;		  /* the last number of earlier ranks */
-	allocation_id first_root;	  /* the id of the first root */
+	ARRAY(struct open_vertex) open; /* vertices on the current path with more edges to follow */
+	uint32_t count;			/* of numbers given, 0 not counted */
+	uint32_t earlier;		/* the last number of earlier ranks */
+	allocation_id first_root;	/* the id of the first root */
 	struct known_edge known[KNOWN_EDGES];
 	size_t first_known, known_count; /* their places, modulo KNOWN_EDGES */
 };
@@ -139,7 +139,7 @@ static void fetch_targets(const struct finder *finder, allocation_id id)
 		__builtin_prefetch(&finder->numbers.items[edges.targets[i]]);
 }
 
-/* Whether the reference does not hold its target. */
+/* True if the reference does not hold its target. */
 static inline bool is_void(const struct finder *finder, allocation_id id, allocation_id target)
 {
 	const struct bitmap *regions = finder->input->regions;
@@ -178,7 +178,10 @@ static struct error *count_sources(struct finder *finder)
 	return NULL;
 }
 
-/* Whether the allocation may be left out if it leads nowhere, as source is what refers to it. */
+/*
+ * True if the allocation, whose referrer is source, may be left out of the tree if it has no
+ * targets.
+ */
 static bool hangs_on_one(const struct finder *finder, allocation_id id, uint32_t source)
 {
 	return source != 0 && source != SEVERAL && !bitmap_get(finder->input->entries, id);
@@ -241,7 +244,7 @@ static uint32_t enter(struct finder *finder, allocation_id id, uint32_t parent)
 	return number;
 }
 
-/* What is needed to go on from the first of the edges. */
+/* Prefetch what the first edges need. */
 static void fetch_rows(const struct finder *finder, struct edges edges)
 {
 	for (size_t i = 0; i < edges.count && i < FETCHED; i++)
@@ -278,7 +281,7 @@ static struct error *add_first_known(struct finder *finder)
 	return add_cross(finder, edge->source, finder->numbers.items[edge->target]);
 }
 
-/* Where its target stands in the tree matters to no edge that is followed: it can wait. */
+/* Queue an edge to a known vertex: no edge that is followed depends on its position in the tree. */
 static struct error *add_known(struct finder *finder, struct known_edge edge)
 {
 	size_t place = finder->first_known + finder->known_count;
@@ -559,7 +562,7 @@ static struct error *find_dominators(struct finder *finder)
 	return NULL;
 }
 
-/* Those left out hang on what refers to them, those of one in order of address. */
+/* Add the vertices left out below their referrers, those of one in order of address. */
 static struct error *add_left_out(struct finder *finder)
 {
 	uint32_t *numbers = finder->numbers.items;
@@ -754,7 +757,7 @@ struct positions dominators_root(const struct dominators *dominators, size_t roo
 	return dominators->roots.items[root];
 }
 
-/* Of roots that begin at one position, only the last holds anything. */
+/* If several roots begin at one position, only the last one holds anything. */
 size_t dominators_root_of(const struct dominators *dominators, size_t position)
 {
 	const struct positions *roots = dominators->roots.items;

@@ -21,8 +21,8 @@ static const char *find_class(const struct analysis *analysis, allocation_id id)
 }
 
 /*
- * Whether it is the control block of a std::shared_ptr, which may have the class of the object in
- * it, or its type. Who made such an object alone did not make it.
+ * True if it is the control block of a std::shared_ptr, which may have the class or type of the
+ * object in it. The function that allocates such an object alone did not allocate the block.
  */
 static bool is_control_block(const struct analysis *analysis, allocation_id id)
 {
@@ -62,7 +62,7 @@ static char *list_functions(const struct site_functions *functions)
 				     : format_text("one of %s, %s, %s", first, second, third);
 }
 
-/* Whether malloc() or the like gave it, and nothing but its size says what it is. */
+/* True if it came from malloc() or the like, and only its size is known. */
 static bool is_nameless(const struct analysis *analysis, allocation_id id)
 {
 	const struct allocation_index *index = analysis_index(analysis);
@@ -120,7 +120,7 @@ static bool join_functions(struct site_functions *all, const struct site_functio
 	return true;
 }
 
-/* Of several of a size, most of which must have functions. */
+/* Find the functions of several allocations of one size, if most of them have some. */
 static struct error *find_functions(struct analysis *analysis, const allocation_id *ids,
 				    size_t count, struct site_functions *ret)
 {

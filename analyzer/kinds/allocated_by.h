@@ -16,13 +16,16 @@
 struct error *allocated_by_find(struct analysis *analysis, allocation_id id, char **ret);
 
 /*
- * The same of some of a kind, of which there is one. What is known of one's size is said of all
- * that are named: each function that may have allocated one of them.
+ * Like allocated_by_find(), for some allocations of a kind, at least one. The answer for one holds
+ * for all that are named: each function may have allocated one of them.
  */
 struct error *allocated_by_find_all(struct analysis *analysis, const allocation_id *ids,
 				    size_t count, char **ret);
 
-/* The same, for answers that must come soon: nothing by size where there is much code to read. */
+/*
+ * Like allocated_by_find_all(), for quick answers: skips the search by size if there is much code
+ * to read.
+ */
 struct error *allocated_by_find_soon(struct analysis *analysis, const allocation_id *ids,
 				     size_t count, char **ret);
 

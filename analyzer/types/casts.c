@@ -16,11 +16,11 @@ enum {
 	REGISTERS = MOST_UNWOUND,
 };
 
-/* What a register holds. */
+/* The contents of a register. */
 enum holds {
 	NOTHING, /* that matters */
 	POINTER, /* to a value of the type */
-	MEMBER,	 /* what stood in the place, whose type is not told */
+	MEMBER,	 /* the value loaded from the place, whose type is open */
 	RESULT,	 /* of a call, whose type is not told; the place is its number */
 };
 
@@ -70,7 +70,7 @@ static bool is_aggregate(const struct code *code, type_number number)
 	return kind == TYPE_STRUCTURE || kind == TYPE_UNION;
 }
 
-/* Whether the declaration leaves open what a pointer to it leads to. */
+/* True if the declaration leaves the pointer's target open. */
 static bool is_open(const struct code *code, type_number target)
 {
 	enum type_kind kind = type_of(code, target)->kind;
@@ -127,7 +127,7 @@ static uint8_t whole_register(const struct code *code, const cs_x86_op *operand)
 	return number < REGISTERS ? number : NOT_A_REGISTER;
 }
 
-/* What the register holds: what was seen, or else what the variable in it is. */
+/* The value in the register: as seen, or else that of its variable. */
 static struct value value_of(const struct code *code, uint8_t number)
 {
 	struct value value = code->values[number];
@@ -244,7 +244,7 @@ static bool find_pointer(struct code *code, const struct meant *meant, type_numb
 			  : NULL;
 	if (!slot)
 		return false;
-	/* What a member of a union leads to is as open as "void *". */
+	/* The target of a union's member is as open as that of "void *". */
 	*ret_target = slot->is_choice || slot->guard_count ? NO_TYPE : slot->target;
 	*ret_place = slot->member;
 	return true;
@@ -279,7 +279,7 @@ static void read_store(struct code *code, const cs_x86_op *to, uint8_t from)
 		note_place(code, place, value.type);
 }
 
-/* Of two that are added, the one that stood in a member; the sum leads into what that leads to. */
+/* The operand of an addition that came from a member; the sum points into the same target. */
 static struct value sum(const struct value *first, const struct value *second)
 {
 	const struct value *value = first->holds == MEMBER ? first : second;
@@ -289,7 +289,7 @@ static struct value sum(const struct value *first, const struct value *second)
 	return (struct value){ MEMBER, NO_TYPE, INSIDE_OF(value->place) };
 }
 
-/* What is added to a register; nothing where it is a number. */
+/* Read an addition to a register; drops its value if that is a number. */
 static void read_sum(struct code *code, uint8_t to, const cs_x86_op *other)
 {
 	struct value before = value_of(code, to);
@@ -378,8 +378,8 @@ static uint64_t follow_stub(struct code *code, uint64_t address)
 }
 
 /*
- * Where the pointer stands by which a function is called, as a hook of the program's for malloc();
- * 0: it is not known.
+ * The address of the pointer through which a function is called, such as the program's hook for
+ * malloc(); 0: unknown.
  */
 static uint64_t find_hook(struct code *code, const cs_x86_op *to)
 {
@@ -476,7 +476,7 @@ static void read_call(struct code *code)
 		code->values[code->arch->result] = declared(code, result->target, NO_MEMBER);
 }
 
-/* Whether a jump is to another function, directly or by way of a hook. */
+/* True if a jump leads to another function, directly or through a hook. */
 static bool leaves_function(struct code *code, const cs_x86_op *to)
 {
 	const uint64_t start = code->function->start, size = code->function->end - start;
@@ -486,7 +486,7 @@ static bool leaves_function(struct code *code, const cs_x86_op *to)
 	return code->input->listener && find_callee(code) - start >= size && find_hook(code, to);
 }
 
-/* What comes next is not reached from here. */
+/* The next instruction is not reached from here. */
 static void read_jump(struct code *code)
 {
 	const cs_x86_op *to = code->instruction->detail->x86.operands;
@@ -673,7 +673,7 @@ static void code_deinit(struct code *code)
 }
 DEFINE_DEINIT(code_deinit, struct code)
 
-/* Where there is no capstone, there is none. */
+/* Without capstone, there is no disassembler. */
 static struct error *open_disassembler(struct code *code)
 {
 	struct error *error = disassembler_create(code->arch, &code->disassembler);
@@ -731,7 +731,7 @@ static struct error *read_casts(struct casts *casts, const struct casts_input *i
 	return error;
 }
 
-/* What is listened for is kept by who listens. */
+/* Listeners keep the results that they listen for. */
 struct error *casts_read(struct casts *casts, const struct casts_input *input)
 {
 	const struct arch *arch = input->image->arch;

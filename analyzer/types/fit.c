@@ -23,7 +23,7 @@ enum {
 	MOST_IN_PLACE = 64, /* bytes of text */
 };
 
-/* Whether a word of the range, of which the first are read, refers to the heap. */
+/* True if a word of the range, of which the first are read, refers to the heap. */
 bool typing_refers_to_heap(const struct typing *typing, struct memory_range range)
 {
 	const uint64_t width = typing->word, most = SAMPLED_WORDS * width;
@@ -41,7 +41,10 @@ static bool is_same_member(const struct type_member *member, const struct type_m
 	       other->name && strcmp(member->name, other->name) == 0;
 }
 
-/* Whether the type has all members of the header in front of its own, or it is its first one. */
+/*
+ * True if the type has all members of the header in front of its own, or the header as first
+ * member.
+ */
 static bool has_members_of(const struct typing *typing, const struct data_type *type,
 			   type_number header)
 {
@@ -107,8 +110,8 @@ bool type_begins_with(const struct typing *typing, type_number number, type_numb
 }
 
 /*
- * Whether what is known of an allocation speaks against a pointer to the start of it: it is
- * another type, of which neither begins with the other.
+ * True if the known type of an allocation contradicts a pointer to its start: the types differ, and
+ * neither begins with the other.
  */
 static bool is_known_otherwise(const struct typing *typing, allocation_id id, type_number number)
 {
@@ -118,7 +121,7 @@ static bool is_known_otherwise(const struct typing *typing, allocation_id id, ty
 	       !type_begins_with(typing, known, number) && !type_begins_with(typing, number, known);
 }
 
-/* Whether a value of the other type may stand at the start of one of the type. */
+/* True if a value of the other type may be at the start of a value of the type. */
 static bool may_begin_with(const struct typing *typing, type_number number, type_number other,
 			   unsigned int depth)
 {
@@ -136,7 +139,7 @@ static bool may_begin_with(const struct typing *typing, type_number number, type
 	return may_begin;
 }
 
-/* The same of a pointer to a static variable. */
+/* True if a static variable at the address contradicts a pointer of that type to it. */
 static bool is_other_variable(const struct typing *typing, uint64_t address, type_number number,
 			      struct conformity *conformity)
 {
@@ -171,7 +174,7 @@ static void confirm_choice(const struct typing *typing, struct conformity *confo
 		confirm_vaguely(conformity, id);
 }
 
-/* Whether a pointer may lead from a slot to that address, where something is mapped. */
+/* True if a pointer in the slot may have that address as target, where something is mapped. */
 static bool leads_right(const struct typing *typing, const struct slot *slot, uint64_t address,
 			struct conformity *conformity)
 {
@@ -221,7 +224,10 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 		if (is_known_otherwise(typing, id, slot->target))
 			return false;
 	}
-	/* What is cut short is smaller than its type; pointers may lead to the end of an array. */
+	/*
+	 * A block cut short is smaller than its type; pointers may have the end of an array as
+	 * target.
+	 */
 	return known_type(typing, id) == slot->target || target->size <= range.end - address ||
 	       (target->size && address > range.start &&
 		(address - range.start) % target->size == 0);
@@ -236,7 +242,7 @@ static bool is_null(const struct typing *typing, uint64_t word)
 	       (typing->has_rust && word <= MOST_ALIGNMENT && (word & (word - 1)) == 0);
 }
 
-/* Whether the word stands behind all members, where alignment leaves room: nobody writes there. */
+/* True if the word is in padding behind all members, which is never written. */
 static bool is_padding(const struct typing *typing, type_number number, uint64_t offset)
 {
 	enum { DEEPEST = 24 };
@@ -260,8 +266,8 @@ static bool is_padding(const struct typing *typing, type_number number, uint64_t
 }
 
 /*
- * Whether a pointer to its own type stands in a structure that fills the allocation: it leads into
- * the same one, which may hold several, or to one that is cut as short.
+ * True if a pointer to its own type in a structure that fills the allocation is valid: it points
+ * into the same allocation, which may hold several, or to one that is cut as short.
  */
 static bool leads_to_own(const struct typing *typing, uint64_t address, allocation_id around)
 {
@@ -291,8 +297,8 @@ uint64_t typing_text_size(const struct typing *typing, uint64_t address, uint64_
 }
 
 /*
- * Whether text stands in place of members that are not used, as where code keeps what is short:
- * a pointer to characters in the same value leads there. Returns how many bytes it takes, or 0.
+ * The number of bytes of text in place of unused members, or 0. Code keeps short text there, and a
+ * pointer to characters in the same value points to it.
  *
  *	node->content = (char *)&node->properties;
  */
@@ -347,7 +353,7 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 		       !slot_stands(&typing->slots, typing->input.image, &slots[next],
 				    address + offset))
 			next++;
-		/* What does not stand there may have left anything. */
+		/* The inactive alternative may have left anything. */
 		if (next == count || slots[next].offset != offset)
 			continue;
 		if (slots[next].is_choice ||
@@ -436,7 +442,7 @@ struct error *typing_find_cut(struct typing *typing, struct memory_range range, 
 	return NULL;
 }
 
-/* Whether the structure refers to others of its own: such are not kept in arrays. */
+/* Set *ret if the structure refers to others of its type, because these are not kept in arrays. */
 static struct error *refers_to_itself(struct typing *typing, type_number number, bool *ret)
 {
 	const struct slot *slots;
@@ -449,7 +455,7 @@ static struct error *refers_to_itself(struct typing *typing, type_number number,
 	return error;
 }
 
-/* Whether what a pointer leads to looks like what it says, not only where it leads to. */
+/* Set *ret if the target of a pointer looks like its type, and not only its address fits. */
 static struct error *leads_to_like(struct typing *typing, type_number target, uint64_t address,
 				   struct conformity *ret)
 {
@@ -485,14 +491,17 @@ struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, ty
 			continue;
 		error = typing_conforms(typing, word, slots[i].target, &one);
 		ret->is_violated = one.is_violated;
-		/* What was looked at may have moved the slots. */
+		/* Testing other values may have moved the slots. */
 		if (!error)
 			error = slots_of(&typing->slots, number, &slots, &count);
 	}
 	return error;
 }
 
-/* Whether text stands where the pointer to a structure leads, and no pointer that such one has. */
+/*
+ * Set *ret if text is where the pointer to a structure points, and no pointer as the structure has
+ * it.
+ */
 static struct error *is_to_text(struct typing *typing, const struct slot *slot, uint64_t address,
 				bool *ret)
 {
@@ -525,7 +534,7 @@ struct error *typing_leads_to_text(struct typing *typing, uint64_t address, type
 		if (!read_word(typing, address + slot.offset, &word))
 			continue;
 		TRY(is_to_text(typing, &slot, word, ret));
-		/* What was looked at may have moved the slots. */
+		/* Testing other values may have moved the slots. */
 		TRY(slots_of(&typing->slots, number, &slots, &count));
 	}
 	return NULL;
@@ -547,7 +556,7 @@ struct error *typing_conforms_pointers(struct typing *typing, struct memory_rang
 		if (word == 0)
 			continue;
 		TRY(leads_to_like(typing, target, word, &one));
-		/* What was never written may stand behind those that are used. */
+		/* The elements behind the used ones may never have been written. */
 		if (one.is_violated && (tested < FIRST_ELEMENTS || i + 1 < count))
 			return NULL;
 		tested++;
@@ -558,7 +567,10 @@ struct error *typing_conforms_pointers(struct typing *typing, struct memory_rang
 	return NULL;
 }
 
-/* Whether all of them look like it as nothing in them refers to the heap, nor should. */
+/*
+ * Set *ret if all of them look like the type because nothing in them refers to the heap, nor
+ * should.
+ */
 static struct error *is_without_pointers(struct typing *typing, struct memory_range elements,
 					 type_number number, bool *ret)
 {
@@ -574,7 +586,7 @@ static struct error *is_without_pointers(struct typing *typing, struct memory_ra
 	return NULL;
 }
 
-/* Whether elements are there that look like it; the rest may never have been written. */
+/* Set *ret if elements that look like the type are there; the rest may never have been written. */
 static struct error *begins_as_array(struct typing *typing, uint64_t address, type_number number,
 				     bool *ret)
 {

@@ -12,7 +12,7 @@ static void forget_all(struct numbers *numbers)
 	memset(numbers->registers, 0, sizeof(numbers->registers));
 }
 
-/* Whether the operand is a place in the frame, which goes to ret. */
+/* True if the operand is in the frame; sets its offset. */
 static bool is_in_frame(const struct numbers *numbers, const cs_x86_op *operand, int64_t *ret)
 {
 	if (operand->type != X86_OP_MEM || !operand->mem.base || operand->mem.index ||
@@ -31,7 +31,7 @@ static struct frame_place *find_place(struct numbers *numbers, int64_t offset)
 	return NULL;
 }
 
-/* What writes into the frame, or takes an address in it. */
+/* Count an instruction that writes to the frame, or takes an address in it. */
 static void count_writes(struct numbers *numbers, const cs_insn *instruction)
 {
 	const cs_x86 *x86 = &instruction->detail->x86;
@@ -91,7 +91,7 @@ struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64
 	return find_targets(numbers, code, address, size);
 }
 
-/* Of two numbers that a register may hold. */
+/* The common value of two numbers that a register may hold. */
 static struct number either(struct number one, struct number other)
 {
 	if (one.is_constant == other.is_constant && one.is_address == other.is_address &&
@@ -212,7 +212,7 @@ static struct number number_of(const struct numbers *numbers, const cs_x86_op *o
 	return in != NOT_A_REGISTER ? numbers->registers[in] : UNKNOWN;
 }
 
-/* What the frame has at the operand. */
+/* The number in the frame at the operand. */
 static struct number kept_in_frame(struct numbers *numbers, const cs_x86_op *operand)
 {
 	int64_t offset;
@@ -273,7 +273,7 @@ bool numbers_place(const struct numbers *numbers, const cs_x86_op *operand, uint
 	return true;
 }
 
-/* What is loaded from memory, or the address of that. */
+/* The word loaded from memory or, for lea, its address. */
 static struct number loaded(struct numbers *numbers, unsigned int instruction,
 			    const cs_x86_op *from)
 {
@@ -295,7 +295,7 @@ static struct number extended(struct number number)
 	return number.is_constant || number.parameter ? number : UNKNOWN;
 }
 
-/* What an instruction of two operands leaves in the first. */
+/* The value of the first operand after an instruction with two. */
 static struct number result_of(struct numbers *numbers, unsigned int instruction,
 			       const cs_x86_op *to, const cs_x86_op *from)
 {

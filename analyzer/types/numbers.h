@@ -13,7 +13,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/program/disassembler.h"
 
-/* What is known of the number in a register. */
+/* Facts about the number in a register. */
 struct number {
 	bool is_constant;
 	bool is_address;   /* of something in the module, which differs from core to core */
@@ -61,8 +61,8 @@ void numbers_arrive(struct numbers *numbers, uint64_t address);
 void numbers_read(struct numbers *numbers);
 
 /*
- * Whether the operand of an instruction stands in a module, before the instruction is read; its
- * address goes to ret.
+ * True if the operand of an instruction is in a module, judged before the instruction is read; sets
+ * its address.
  */
 bool numbers_place(const struct numbers *numbers, const cs_x86_op *operand, uint64_t *ret);
 

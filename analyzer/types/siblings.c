@@ -18,7 +18,9 @@ enum {
 	FEW_LETTERS = 3,
 };
 
-/* Of a leaked allocation's number: it looks like its type if all others of its size are of it. */
+/*
+ * Flag of a leaked allocation's number: its type is likely only if all others of its size have it.
+ */
 static const uint32_t IS_ALONE = UINT32_C(1) << 31;
 
 struct siblings {
@@ -37,7 +39,7 @@ void siblings_destroy(struct siblings *siblings)
 	free(siblings);
 }
 
-/* Whether text stands at its start, which may be a number if it has but a few letters. */
+/* True if the allocation begins with text; a few letters may be a number instead. */
 static bool begins_with_text(const struct typing *typing, allocation_id id)
 {
 	struct memory_range range = range_of(typing, id);
@@ -155,7 +157,9 @@ struct sibling_range siblings_of_size(const struct sibling_types *types, uint64_
 	return (struct sibling_range){ first, end };
 }
 
-/* Whether a value of the type has pointers, and the allocation is no text, nor all zeros. */
+/*
+ * Set *ret if a value of the type has pointers, and the allocation is neither text nor all zeros.
+ */
 static struct error *may_say_little(struct sibling_search *search, uint64_t start, type_number type,
 				    bool *ret)
 {
@@ -206,7 +210,7 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id,
 	return NULL;
 }
 
-/* Whether a pointer of it is null that hardly any has null that is known to be of the type. */
+/* True if a pointer is null that hardly ever is in allocations known to have the type. */
 static bool lacks_pointer(const struct sibling_search *search, allocation_id id,
 			  const struct sibling_type *type)
 {
@@ -220,8 +224,10 @@ static bool lacks_pointer(const struct sibling_search *search, allocation_id id,
 	return false;
 }
 
-/* Of several types, each of which enough are held, those do not count that lack a pointer, unless
- * all do. */
+/*
+ * If enough allocations of each of several types are held, drop the types of which a pointer is
+ * missing, unless one is missing for all.
+ */
 static void drop_lacking(const struct sibling_search *search, allocation_id id,
 			 struct sibling_range range, bool *is_like)
 {
@@ -240,7 +246,7 @@ static void drop_lacking(const struct sibling_search *search, allocation_id id,
 		is_like[i] = is_like[i] && !lacks[i];
 }
 
-/* Whether so few are of the type that it is no rival to one that so many are of. */
+/* True if the type is so rare that it does not compete with the most frequent one. */
 static bool is_rare(const struct sibling_type *type, uint64_t most)
 {
 	return type->count < LEAST_SIBLINGS && type->count * MANY_TIMES <= most;
@@ -331,7 +337,10 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 	return NULL;
 }
 
-/* Whether more of those without a type must be compared to know if they outnumber the type's. */
+/*
+ * True if more allocations without a type must be compared, to know whether they outnumber the
+ * type's.
+ */
 static bool wants_strangers(const struct sibling_type *type)
 {
 	return type->is_wanted && !type->is_text && type->count <= MOST_STRANGERS &&
@@ -397,7 +406,7 @@ static void settle(struct sibling_search *search, allocation_id id)
 		return;
 	}
 	*number = 0;
-	/* Of all those strangers, some may be of the type. */
+	/* Some of those without a type may have it. */
 	if (typing_is_partial(search->typing) && !is_alone &&
 	    type->count + type->strangers >= LEAST_SIBLINGS)
 		siblings->suffice = false;
@@ -481,7 +490,7 @@ static struct error *find_siblings(struct sibling_search *search)
 	return NULL;
 }
 
-/* Whether it looks like a type that some of its size are of, whether they leaked or not. */
+/* Set *ret if it looks like a type of some allocations of its size, leaked or not. */
 static struct error *resembles_any(struct sibling_search *search, allocation_id id, bool *ret)
 {
 	struct sibling_range ranges[] = {

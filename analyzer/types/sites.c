@@ -37,7 +37,7 @@ static const struct maker *find_maker(const struct sites *sites, uint64_t entry)
 	return table_find(&sites->makers, entry, item, item->entry == entry);
 }
 
-/* What allocates in C and C++, and where its size is among the arguments. */
+/* Allocating functions of C and C++, and which argument has the size. */
 static const struct {
 	const char *name;
 	uint8_t size, count;
@@ -140,13 +140,13 @@ static bool is_bytes(const struct sites *sites, type_number number)
 	return type_get(sites->input.types, number)->kind == TYPE_CHARACTER;
 }
 
-/* Whether the result becomes nothing but bytes, or nothing that is known. */
+/* True if the result becomes only bytes, or nothing known. */
 static bool is_untyped(const struct sites *sites, const struct site *site)
 {
 	return site->type_count == 0 || (site->type_count == 1 && is_bytes(sites, site->types[0]));
 }
 
-/* Whether it is one of the C library's own functions, which allocate no types of programs. */
+/* True if it is one of the C library's own functions, which allocate no types of programs. */
 static bool is_of_library(const struct sites *sites, uint64_t callee)
 {
 	const struct module *module = program_find_module(sites->program, callee);
@@ -157,7 +157,7 @@ static bool is_of_library(const struct sites *sites, uint64_t callee)
 	return false;
 }
 
-/* Of the function that was read, what gives no allocation for all that is known. */
+/* Drop calls of the function just read that cannot allocate. */
 static void drop_useless(struct sites *sites)
 {
 	size_t kept = sites->first;
@@ -222,7 +222,7 @@ static void note_use(void *data, uint32_t call, type_number type)
 	for (size_t i = 0; site && i < site->type_count; i++)
 		if (site->types[i] == type)
 			return;
-	/* What comes later is more likely to be something else in the same register. */
+	/* Later types are more likely to be another value in the same register. */
 	if (site && site->type_count < MOST_TYPES)
 		site->types[site->type_count++] = type;
 }
@@ -249,7 +249,7 @@ static uint8_t passed_on(const struct site *site, uint8_t argument)
 	return (uint8_t)(site->passed[argument] - 1);
 }
 
-/* Whether the argument is the constant 1. */
+/* True if the argument is the constant 1. */
 static bool is_one(const struct site *site, uint8_t argument)
 {
 	return argument != NOT_AN_ARGUMENT && site->constant >> argument & 1 &&
@@ -266,7 +266,7 @@ static struct error *add_wrapper(struct sites *sites, const struct site *site)
 	uint64_t size;
 
 	maker.is_constant = site_size(site, &size);
-	/* What is made in place of nothing. */
+	/* A request for nothing, for which malloc returns the least. */
 	if (known && maker.is_constant && size <= 1)
 		return NULL;
 	if (is_one(site, site->size))
@@ -316,8 +316,8 @@ type_number site_structure(const struct sites *sites, const struct site *site)
 }
 
 /*
- * Of a call through a pointer, such as one of a structure: the constant argument that is the size
- * of what the result becomes.
+ * The constant argument of a call through a pointer, such as one in a structure, that is the size
+ * of the result's type.
  */
 static uint8_t find_size_of_type(const struct sites *sites, const struct site *site)
 {
@@ -330,7 +330,7 @@ static uint8_t find_size_of_type(const struct sites *sites, const struct site *s
 	return NOT_AN_ARGUMENT;
 }
 
-/* What is known of wrappers' sizes may have changed since they were found. */
+/* Sizes of wrappers may have become known since the calls were found. */
 static void update_sizes(struct sites *sites)
 {
 	array_for_each(site, &sites->all) {
@@ -350,7 +350,7 @@ type_number site_leads_to(const struct sites *sites, const struct site *site)
 
 	if (type != NO_TYPE || site->type_count == 0)
 		return type;
-	/* What comes later is more likely to be something else in the same register. */
+	/* Later types are more likely to be another value in the same register. */
 	kind = type_get(sites->input.types, site->types[0])->kind;
 	return kind == TYPE_POINTER || kind == TYPE_CHARACTER || kind == TYPE_NUMBER
 		       ? site->types[0]
@@ -410,7 +410,7 @@ static struct error *read_code(struct sites *sites)
 	return error;
 }
 
-/* Whether code that is not read may allocate, apart from the libraries of the languages. */
+/* True if code that is not read may allocate, apart from the libraries of the languages. */
 static bool may_allocate_unread(const struct sites *sites, size_t number)
 {
 	const struct module *module = &sites->program->modules[number];
@@ -476,7 +476,7 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 	return NULL;
 }
 
-/* Whether one structure begins with a member that is the other, or that begins with it. */
+/* True if the first member of one structure is the other one, or begins with it. */
 static bool begins_with(const struct sites *sites, type_number number, type_number other)
 {
 	enum { DEEPEST = 16 };
@@ -494,7 +494,7 @@ static bool begins_with(const struct sites *sites, type_number number, type_numb
 	return false;
 }
 
-/* Whether what it gives becomes a pointer to the type, or to what begins as it does. */
+/* True if its result becomes a pointer to the type, or to one with the same beginning. */
 static bool is_of_type(const struct sites *sites, const struct site *site, type_number type)
 {
 	for (size_t i = 0; i < site->type_count; i++)
@@ -505,7 +505,7 @@ static bool is_of_type(const struct sites *sites, const struct site *site, type_
 	return false;
 }
 
-/* Whether a structure has a pointer to the type, or what it points to has one. */
+/* True if a structure has a pointer to the type, or a target of its pointers has. */
 static bool refers_to(const struct sites *sites, type_number number, type_number type, size_t steps)
 {
 	const struct type_table *types = sites->input.types;
@@ -539,8 +539,9 @@ static bool names_type(const struct sites *sites, const struct site *site, type_
 }
 
 /*
- * Whether so many bytes are too few for a value, even as malloc rounds: then the allocation is not
- * of that site, though it may be larger than malloc rounds. What ends with an array may be cut.
+ * True if that many bytes are too few for a value, even after malloc's rounding: then another site
+ * made the allocation, although it may be larger than malloc rounds. Types that end with an array
+ * may be cut.
  */
 static bool is_too_small(const struct sites *sites, uint64_t size, type_number number)
 {
@@ -570,7 +571,7 @@ static bool may_make(const struct sites *sites, const struct site *site, struct 
 	return !find_maker(sites, site->function) && (has_size || names_type(sites, site, type));
 }
 
-/* Where memory is short, what was found is not kept. */
+/* If memory is short, the result is not cached. */
 static bool find_function(struct sites *sites, uint64_t address, type_number type,
 			  struct code_function *ret)
 {

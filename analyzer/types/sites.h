@@ -52,10 +52,9 @@ struct error *sites_find(struct sites *sites, allocation_id id, type_number type
 			 struct site_functions *ret);
 
 /*
- * The same of an allocation whose type is not known: functions that ask for a constant number of
- * bytes that malloc rounds to its size, itself or by way of wrappers. The typing tells where the
- * words are not what these functions put there, and what those whose sizes are not constant do;
- * NULL: words are not compared.
+ * Like sites_find(), for an allocation without a type: functions that request a constant size that
+ * malloc rounds to the allocation's, directly or through wrappers. The typing says which words
+ * these functions did not write, and what calls of other sizes make; NULL: words are not compared.
  */
 struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
 				 struct site_functions *ret);

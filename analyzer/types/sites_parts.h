@@ -1,5 +1,5 @@
 /*
- * What is behind struct sites, for the files that make it:
+ * The implementation of struct sites, for the files that build and search it:
  *
  *	sites.c		from code; which calls give a value of a type
  *	kept_sites.c	from what was kept of another core of the same build
@@ -56,7 +56,7 @@ struct varying_call {
 	uint32_t site;
 };
 
-/* What debug information said of a call. */
+/* The result of debug information for a call. */
 struct looked_up {
 	uint64_t address;
 	type_number type;
@@ -87,19 +87,19 @@ struct sites {
 			  */
 };
 
-/* Whether the size of what a call gives is a constant, which goes to ret. */
+/* True if the size that a call requests is a constant; sets it. */
 bool site_size(const struct site *site, uint64_t *ret);
 
 /* The structure that the result of the call becomes; NO_TYPE: none, or several. */
 type_number site_structure(const struct sites *sites, const struct site *site);
 
 /*
- * What the result of the call leads to: that structure, or a pointer, a number or bytes, of which
- * it is an array; NO_TYPE: it is not known.
+ * The target of the call's result: that structure, or the pointer, number or byte that it is an
+ * array of; NO_TYPE: unknown.
  */
 type_number site_leads_to(const struct sites *sites, const struct site *site);
 
-/* What is looked for, and what was found of it. */
+/* A search and its result. */
 struct site_search {
 	struct sites *sites;
 	type_number type; /* NO_TYPE: of any */

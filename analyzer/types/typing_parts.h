@@ -1,5 +1,5 @@
 /*
- * What is behind struct typing, for the files that make it.
+ * The implementation of struct typing, for the files that build it.
  *
  *	typing.c     what was found, and its names
  *	fit.c        whether memory looks like a value of a type, and how well it fits a block
@@ -48,19 +48,19 @@ struct kept_step {
 
 enum { FROM_ORIGIN = 1, FROM_ALLOCATION = 2 };
 
-/* The same in 6 bytes, for there is one for each allocation: see typing_step(). */
+/* A step in 6 bytes, because there is one for each allocation: see typing_step(). */
 struct short_step {
 	uint32_t number; /* of what leads there: an allocation, or one of origins or far_steps */
 	uint16_t place;	 /* the offset plus AT_START; BY_ORIGIN; BY_FAR_STEP; or 0 */
 } __attribute__((packed));
 
-/* What is known of an allocation, in one place, as memory is waited for. */
+/* The facts about an allocation, together: one cache miss. */
 struct known_allocation {
 	uint32_t type; /* and whether it was inferred, and fit: see typing_decode() */
 	struct short_step step;
 } __attribute__((packed));
 
-/* What malloc gives is less than that more than was asked for. */
+/* malloc's rounding adds less than this. */
 enum { MALLOC_UNIT = 16 };
 
 enum { BY_ORIGIN = 1, BY_FAR_STEP, AT_START };
@@ -69,7 +69,7 @@ enum { BY_ORIGIN = 1, BY_FAR_STEP, AT_START };
 struct origin {
 	uint64_t address;
 	type_number type : 31; /* of the value that it is a part of; NO_TYPE: it is in a register */
-	bool led_to_other : 1; /* what it leads to turned out to be of another type than it says */
+	bool led_to_other : 1; /* its target turned out to have another type */
 	uint32_t offset;       /* in that value */
 };
 
@@ -118,7 +118,7 @@ struct headed {
 	uint32_t tag;
 };
 
-/* What a "void *" or a member of a union leads to within a block. */
+/* The target, within a block, of a "void *" or a member of a union. */
 struct inner {
 	uint64_t address;
 	uint64_t slot_address; /* of the pointer, which is of a value of the type, at offset */
@@ -127,7 +127,7 @@ struct inner {
 	allocation_id in;
 	struct kept_step step; /* to it */
 	uint32_t context;
-	bool is_known; /* what it is was found */
+	bool is_known; /* its type was found */
 };
 
 /* A block that a "char *" or "void *" leads into; what stands there only code knows. */
@@ -137,17 +137,14 @@ struct entered {
 	struct kept_step step;
 };
 
-/* What the pointers of allocations that are followed soon lead to: see ahead.c. */
+/* Targets of pointers in allocations that are followed soon: see ahead.c. */
 struct targets_ahead {
 	size_t count;
 	uint64_t words[MOST_ADDRESSES + 1];
 	allocation_id ids[MOST_ADDRESSES];
 };
 
-/*
- * Where memory was read, and which addresses were looked up, last: the same, and what is near, is
- * found faster.
- */
+/* The last reads and lookups: the same and neighbouring addresses are found faster. */
 struct last_used {
 	struct view view;
 	size_t hint;
@@ -235,7 +232,7 @@ static inline type_number known_type(const struct typing *typing, allocation_id 
 	return typing->allocations.items[id].type >> TYPE_SHIFT;
 }
 
-/* Whether it is looked at only when its turn comes: see typing_let_wait(). */
+/* True if it waits for its turn: see typing_let_wait(). */
 static inline bool is_waiting(const struct typing *typing, allocation_id id)
 {
 	return (typing->allocations.items[id].type & ((1 << TYPE_SHIFT) - 1)) == IS_INFERRED;
@@ -290,7 +287,7 @@ static inline void typing_reach_limit(struct typing *typing, const char *what)
 		typing->limit = what;
 }
 
-/* What is kept of an allocation's type; false: nothing that says more than its size does. */
+/* Decode an allocation's type; false: no more than its size is known. */
 bool typing_decode(const struct typing *typing, uint32_t kept, struct typed *ret);
 
 /* Find all types. What it worked with is there until typing_release_work(). */
@@ -319,37 +316,37 @@ struct conformity {
 };
 
 /*
- * Whether it is the link of a list or tree: a few pointers to its own type, and nothing else; or a
- * union of such a pointer and what gives it its size.
+ * True if it is the link of a list or tree: only a few pointers to its own type; or a union of such
+ * a pointer and a filler.
  */
 bool typing_is_link(const struct typing *typing, type_number number);
 
-/* Whether nothing is left of the range but what malloc rounds, or the smallest chunk has. */
+/* True if the rest of the range is only malloc's rounding, or that of the smallest chunk. */
 bool is_just_as_large(const struct typing *typing, struct memory_range range, uint64_t size);
 
-/* Whether text stands at that address: printable bytes up to a zero, or of some length. */
+/* True if text is at that address: printable bytes up to a zero, or of some length. */
 bool is_text(const struct typing *typing, uint64_t address);
 
-/* Whether text stands there in the block, which ends with it but for what malloc rounds. */
+/* True if text is there in the block, and ends with it, except for malloc's rounding. */
 bool is_filled_with_text(const struct typing *typing, struct memory_range range, uint64_t address);
 
 /* The last member if it may be of any size: where it begins, and the type of its elements. */
 bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
 		    type_number *ret_element);
 
-/* Whether a word of the range leads to a used allocation. */
+/* True if a word of the range refers to a used allocation. */
 bool typing_refers_to_heap(const struct typing *typing, struct memory_range range);
 
 /* How many bytes short text takes that begins there, with its zero; 0: there is none. */
 uint64_t typing_text_size(const struct typing *typing, uint64_t address, uint64_t most);
 
-/* Whether a structure begins with all members of another one, or with a member of that type. */
+/* True if a structure begins with all members of another one, or with a member of that type. */
 bool type_begins_with(const struct typing *typing, type_number number, type_number header);
 
 struct error *typing_conforms(struct typing *typing, uint64_t address, type_number number,
 			      struct conformity *ret);
 
-/* The same, where anything may stand in those of the first words that have a bit in odd. */
+/* Like typing_conforms(), but those of the first words that have a bit in odd may hold anything. */
 struct error *typing_conforms_but(struct typing *typing, uint64_t address, type_number number,
 				  uint64_t odd, struct conformity *ret);
 
@@ -369,31 +366,33 @@ struct error *typing_read_pointers(struct typing *typing, uint64_t address, type
 struct error *typing_find_cut(struct typing *typing, struct memory_range range, type_number number,
 			      uint64_t *ret);
 
-/* The same of what stands behind the structure, whose last member is an array of any size. */
+/*
+ * Like typing_conforms(), for the tail of the structure, whose last member is an array of any size.
+ */
 struct error *typing_conforms_behind(struct typing *typing, struct memory_range range,
 				     type_number number, struct conformity *ret);
 
-/* Whether what the pointers of a value lead to looks like what they say, too. */
+/* Set ret to whether the targets of a value's pointers look like their types, too. */
 struct error *typing_conforms_led_to(struct typing *typing, uint64_t address, type_number number,
 				     struct conformity *ret);
 
-/* Whether a pointer to a structure in the value leads to text instead. */
+/* Set *ret if a pointer to a structure in the value points to text instead. */
 struct error *typing_leads_to_text(struct typing *typing, uint64_t address, type_number number,
 				   bool *ret);
 
 /*
- * Whether the range looks like an array of pointers of that type, each null or to what looks like
- * what it leads to; the last one may never have been written.
+ * Test whether the range looks like an array of pointers of that type, each null or with a target
+ * that looks like its type; the last ones may never have been written.
  */
 struct error *typing_conforms_pointers(struct typing *typing, struct memory_range range,
 				       type_number pointer, struct conformity *ret);
 
-/* Whether a pointer of the structure leads to what stands behind it in the same block. */
+/* True if a pointer of the structure points behind it in the same block. */
 bool typing_points_behind(struct typing *typing, struct memory_range range, type_number number);
 
 /*
- * Whether it may be one value, with a tail or without, or with what it points to behind it; else
- * FIT_NONE.
+ * How the range fits one value, with a tail or without, or with its pointers' target behind it;
+ * else FIT_NONE.
  */
 enum type_fit typing_fit_of_one(struct typing *typing, struct memory_range range,
 				type_number number);
@@ -406,7 +405,7 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 /* The context of what is one way on from another; NO_CONTEXT if there are too many. */
 uint32_t typing_enter_context(struct typing *typing, uint32_t parent, uint64_t way, uint32_t place);
 
-/* The same of what the slot of a value leads to. */
+/* Like typing_enter_context(), for the target of a value's slot. */
 uint32_t typing_enter_slot(struct typing *typing, uint32_t context, const struct slot *slot);
 
 /* ---- follow.c */
@@ -416,7 +415,7 @@ struct pointer {
 	allocation_id from; /* or NO_ALLOCATION */
 	uint64_t offset;    /* in it */
 	uint64_t address, value;
-	allocation_id to; /* what is used and holds the value, or NO_ALLOCATION */
+	allocation_id to; /* used allocation with the value, or NO_ALLOCATION */
 	type_number target;
 	uint32_t context; /* of what it leads to */
 	type_number type; /* of the value that it is a part of, or NO_TYPE; and where in it */
@@ -428,16 +427,13 @@ struct pointer {
 	bool is_doubtful;  /* it may stand behind all that the program asked for */
 };
 
-/*
- * What the pointer leads to is of the type that it points to, if that fits better than what is
- * known of it.
- */
+/* Give the pointer's target the type that it points to, if that fits better than the known one. */
 struct error *typing_follow(struct typing *typing, const struct pointer *pointer);
 
 /*
- * The same, for a pointer to the start of an allocation of which nothing is known yet: it is kept
- * with the type that it should be of, without a fit, and memory is compared with that when its turn
- * in the queue comes, or another pointer says something else.
+ * Like typing_follow(), for a pointer to the start of an allocation without a type: note the type
+ * without a fit, and compare memory with it when its turn in the queue comes, or another pointer
+ * says something else.
  */
 struct error *typing_let_wait(struct typing *typing, const struct pointer *pointer);
 struct error *typing_end_wait(struct typing *typing, allocation_id id);
@@ -446,7 +442,7 @@ struct error *typing_end_wait(struct typing *typing, allocation_id id);
 struct error *typing_set(struct typing *typing, allocation_id id, type_number number,
 			 enum type_fit fit, bool is_inferred);
 
-/* What stands in a block is known to be of that type, not only its header; so is the block. */
+/* The value in a block has that type, not only its header's; so has the block. */
 struct error *typing_add_region(struct typing *typing, const struct headed *headed,
 				type_number number);
 
@@ -468,7 +464,7 @@ struct error *typing_follow_queue(struct typing *typing);
 /* Give objects of C++ classes, and of runtimes, the types of these. */
 struct error *typing_set_objects(struct typing *typing);
 
-/* Whether the user or a runtime says of which type the allocation is: nothing else does then. */
+/* True if the user or a runtime states the allocation's type: no other evidence counts then. */
 bool typing_is_settled(const struct typing *typing, allocation_id id);
 
 /* ---- nodes.c */
@@ -490,8 +486,8 @@ struct linked {
 void typing_find_node_headers(struct typing *typing);
 
 /*
- * What a pointer leads to: the target that it is declared with, unless that is but the header of a
- * container's nodes, the bytes of a Vec's elements, or told by what stands beside the pointer.
+ * Find the target of a pointer: the declared one, unless that is only the header of a container's
+ * nodes, or the bytes of a Vec's elements, or depends on words beside the pointer.
  */
 struct error *typing_find_node(struct typing *typing, const struct link *link, struct linked *ret);
 
@@ -503,28 +499,28 @@ type_number typing_enter(const struct typing *typing, type_number number, uint64
 
 /* ---- erased.c */
 
-/* Whether it is the name of what holds a value whose type its own does not say. */
+/* True if it is the name of a holder whose own type does not tell that of its value. */
 bool type_is_erased(const char *name);
 
-/* The same as typing_find_node() of pointers that may be in such a holder. */
+/* Like typing_find_node(), for pointers that may be in such a holder. */
 struct error *typing_find_erased(struct typing *typing, const struct link *link,
 				 struct linked *ret);
 
 /* ---- rust.c */
 
-/* Whether it is the name of a type that only Rust's library has. */
+/* True if it is the name of a type that only Rust's library has. */
 bool type_is_of_rust(const char *name);
 
-/* The same as typing_find_node() of pointers of Rust's library. */
+/* Like typing_find_node(), for pointers of Rust's library. */
 struct error *typing_find_in_rust(struct typing *typing, const struct link *link,
 				  struct linked *ret);
 
 /* ---- buffers.c */
 
 /*
- * Whether numbers beside a pointer to characters say how many stand where it leads to; or beside
- * one to numbers of any size, that it leads to a buffer as large as the block: old pointers may
- * stand behind what is used of it.
+ * True if numbers beside a pointer to characters say how many its target has; or, beside a pointer
+ * to numbers of any size, that its target is a buffer as large as the block: stale pointers may be
+ * behind its used part.
  */
 bool typing_is_counted(const struct typing *typing, struct memory_range range,
 		       const struct link *link, const struct data_type *element);
@@ -541,13 +537,13 @@ type_number typing_number_at(const struct typing *typing, type_number whole, uin
 const struct type_member *tag_names(const struct typing *typing, type_number whole,
 				    const struct slot *slot, uint64_t address);
 
-/* What unions of one member, or headers of one type, share that have the same tag. */
+/* The common identity of unions of one member, or headers of one type, with the same tag. */
 struct ballot {
 	uint64_t hash;	    /* 0: it counts for nothing */
 	type_number header; /* NO_TYPE: it is a union's */
 };
 
-/* What they were found to lead to, or to be. */
+/* The target of a union, or the type of a header, that was found. */
 struct vote {
 	struct ballot ballot;
 	type_number type; /* that most are of */
@@ -569,12 +565,12 @@ struct ballot ballot_of_header(const struct typing *typing, type_number header, 
 struct error *votes_add(struct votes *votes, struct ballot ballot, type_number type, size_t count);
 
 /*
- * What all votes, or nearly all of headers, are for; NO_TYPE: they are too few, or differ. The tag
- * tells if it is of a header whose tags tell types apart.
+ * The type that all votes, or nearly all of headers, are for; NO_TYPE: they are too few, or differ.
+ * The tag proves the type if it belongs to a header whose tags tell types apart.
  */
 type_number votes_elect(const struct votes *votes, struct ballot ballot, bool *ret_is_told);
 
-/* Whether the tag at the address, of a header whose tags tell types apart, is another type's. */
+/* True if the tag at the address, of a header whose tags tell types apart, is another type's. */
 bool votes_refute(const struct typing *typing, const struct votes *votes, uint64_t address,
 		  type_number type);
 
