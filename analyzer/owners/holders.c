@@ -371,6 +371,35 @@ static bool is_nearly_all(const struct finder *finder, const struct holder *hold
 	       finder->groups.items[root->group].holder.retained / 100;
 }
 
+/* Of what many globals of a language share, the one that the program reaches in fewest steps. */
+static allocation_id nearest_example(const struct finder *finder, const struct holder *holder,
+				     const struct content *content)
+{
+	enum { MOST_STEPS = 8 };
+	const struct object_paths *paths = analysis_object_paths(finder->analysis);
+	struct positions held = dominators_root(finder->tree, holder->root);
+	allocation_id found = content->example, steps[MOST_STEPS];
+	size_t least = MOST_STEPS;
+
+	for (size_t i = held.begin; i < held.end; i = dominators_end(finder->tree, i)) {
+		allocation_id id = dominators_at(finder->tree, i);
+		size_t count = object_paths_steps(paths, id, MOST_STEPS, steps);
+
+		if (count == 0 || count >= least || kind_at(finder, i) != content->kind)
+			continue;
+		found = id;
+		least = count;
+	}
+	return found;
+}
+
+static bool is_shared_by_globals(const struct finder *finder, const struct holder *holder)
+{
+	return holder->root != NO_ROOT && holder->id == NO_ALLOCATION &&
+	       variables_at(analysis_variables(finder->analysis), holder->root)->lasting ==
+		       LASTING_GLOBAL;
+}
+
 static struct holder finish(const struct finder *finder, uint32_t number)
 {
 	const struct group *group = &finder->groups.items[number];
@@ -386,7 +415,9 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 		holder.content = shown(most->kind);
 		/* The first link of a chain is the holder itself. A list of lists is no chain. */
 		holder.content_count = most->count + (most->kind == group->kind && most->is_chain);
-		holder.example = most->example;
+		holder.example = is_shared_by_globals(finder, &holder)
+					 ? nearest_example(finder, &holder, most)
+					 : most->example;
 	}
 	return holder;
 }

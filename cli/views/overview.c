@@ -171,6 +171,21 @@ static char *full_kind_text(const struct first_screen *screen, kind_key kind, al
 	return owner_kind_text(screen->analysis, kind, id);
 }
 
+/* What many globals of a language share is no one's: one of the ways to it says more. */
+static char *variable_text(const struct first_screen *screen, const struct report *report,
+			   const struct holder *holder)
+{
+	const struct analysis *analysis = screen->analysis;
+	const struct variable *variable =
+		variables_at(analysis_variables(analysis), holder->root);
+	char path[ROWS_PATH_SIZE];
+
+	if (variable->lasting == LASTING_GLOBAL && holder->example != NO_ALLOCATION &&
+	    rows_path(report, analysis, holder->example, path))
+		return format_text("%s (%s)", variable->name, path);
+	return strdup(variable->name);
+}
+
 static char *holder_text(const struct first_screen *screen, const struct report *report,
 			 const struct holder *holder,
 			 char *(*text_of)(const struct first_screen *, kind_key, allocation_id))
@@ -184,7 +199,7 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 	char path[ROWS_PATH_SIZE];
 
 	if (variable && holder->id == NO_ALLOCATION)
-		return strdup(variable);
+		return variable_text(screen, report, holder);
 	kind = text_of(screen, holder->kind, holder->id);
 	if (!kind)
 		return NULL;

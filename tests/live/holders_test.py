@@ -278,6 +278,27 @@ class HoldersTest(LiveTest):
         self.assertIn(held["__main__.FIRST"],
                       [("__main__.Node", count) for count in range(6990, 7001)])
 
+    def test_what_several_globals_share_is_named_by_one(self):
+        script = """
+            import sys, time, types
+            class Job:
+                def __init__(self, before):
+                    self.before, self.behind = before, None
+            sys.modules["queue_of_jobs"] = module = types.ModuleType("queue_of_jobs")
+            module.first = last = Job(None)
+            for number in range(20000):
+                job = Job(last)
+                last.behind, last = job, job
+            del module, job
+            print("ready", flush=True)
+            time.sleep(1e6)
+        """
+        core, _ = self.core_of_script("python3", textwrap.dedent(script))
+        held = rows("suspect", "-q", core, "info")[0]
+        self.assertIn(held["owner"], ("globals of python (__main__.last)",
+                                      "globals of python (queue_of_jobs.first)"))
+        self.assertEqual((held["kind"], held["count"]), ("__main__.Job", 20001))
+
     def check_tree_of_python(self, core, truth):
         """Each has a row of its own, with its table, below the module that it is a global of."""
         rows = tables("-q", core, "tree", "--depth", "5")["owner"]
