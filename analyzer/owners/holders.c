@@ -371,7 +371,7 @@ static bool is_nearly_all(const struct finder *finder, const struct holder *hold
 	       finder->groups.items[root->group].holder.retained / 100;
 }
 
-/* Of what many globals of a language share, the one that the program reaches in fewest steps. */
+/* Pick the object, of those that globals of a language share, that is fewest steps from one. */
 static allocation_id nearest_example(const struct finder *finder, const struct holder *holder,
 				     const struct content *content)
 {

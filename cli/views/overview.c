@@ -171,13 +171,12 @@ static char *full_kind_text(const struct first_screen *screen, kind_key kind, al
 	return owner_kind_text(screen->analysis, kind, id);
 }
 
-/* What many globals of a language share is no one's: one of the ways to it says more. */
+/* No global of a language owns what many of them share: one of the ways to it says more. */
 static char *variable_text(const struct first_screen *screen, const struct report *report,
 			   const struct holder *holder)
 {
 	const struct analysis *analysis = screen->analysis;
-	const struct variable *variable =
-		variables_at(analysis_variables(analysis), holder->root);
+	const struct variable *variable = variables_at(analysis_variables(analysis), holder->root);
 	char path[ROWS_PATH_SIZE];
 
 	if (variable->lasting == LASTING_GLOBAL && holder->example != NO_ALLOCATION &&
