@@ -800,16 +800,6 @@ def start_units(run):
     return wait_until_idle(process.pid)
 
 
-def start_bison(run):
-    rules = "".join(f"rule{i}: T{i % 50} rule{i // 2} T{(i * 7) % 50} {{ $$ = $1 + {i}; }} | 'x' T{i % 9} ;\n"
-                    for i in range(ITEMS // 5))
-    tokens = "".join(f'%token <number> T{i} {i + 300} "token {i}"\n' for i in range(50))
-    types = "".join(f"%type <number> rule{i}\n" for i in range(ITEMS // 5))
-    process = run.open("-o", "load.c", "/dev/stdin")
-    feed(process, f"%union {{ int number; }}\n{tokens}{types}%%\n{rules}")
-    return wait_until_idle(process.pid)
-
-
 def start_tidy(run):
     process = run.open("-q", "--show-warnings", "no")
     feed(process, "<html><head><title>load</title></head><body>" + "".join(
@@ -956,8 +946,6 @@ PROGRAMS = (
     Program("ed", "ed", f"./configure CFLAGS='{FLAGS}' && {MAKE}", "ed", start_ed, held_out=True),
     Program("units", "units", f"./configure -q --without-readline CFLAGS='{FLAGS}' && {MAKE} units", "units",
             start_units, Site(wrappers=r"mymalloc|dupstr\w*"), held_out=True),
-    Program("bison", "bison", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=: MAKEINFO=: SUBDIRS=.", "src/bison",
-            start_bison, held_out=True),
     Program("tidy", "tidy-html5", "cmake -G 'Unix Makefiles' -S . -B made -DBUILD_SHARED_LIB=OFF "
             f"-DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS='{FLAGS}' && {MAKE} -C made tidy", "made/tidy", start_tidy,
             Site(wrappers=r"defaultAlloc|\w*Alloc|\w*Realloc|tmbstrn?dup"), held_out=True),
