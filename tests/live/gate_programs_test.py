@@ -3,7 +3,7 @@
 Small programs, each of which loses memory in its way or does the same right:
 what `heapcore run` finds lost must be what valgrind finds definitely and
 indirectly lost, in as many blocks, and what LeakSanitizer finds. Where one of
-them says otherwise, the difference is known here, and docs/gate.md says why.
+them says otherwise, the difference is known here, and docs/measured/gate.md says why.
 
 With --glibc, the programs are built for another glibc, and compared with what
 valgrind says under the system's: it needs debug information of the glibc's

@@ -83,7 +83,7 @@ class KnownLeaks(LiveTest):
         return result.returncode, tables, result.stderr
 
     def programs(self):
-        """Those that docs/gate.md names."""
+        """Those that docs/inside/gate.md names."""
         found = {name: words for name, words in PROGRAMS.items() if shutil.which(name)}
         if "ruby" in found and run("ruby", "--version").stdout.split()[1][:3] not in ("3.1", "3.3"):
             found.pop("ruby")
