@@ -104,7 +104,7 @@ def check(options, directory):
 def main():
     options = live_test.parse_options()
     live_test.PROGRAMS = {"fragmented": [[]]}
-    live_test.TUNABLES = ()
+    live_test.TUNABLES = {}
     obstacle = harness.kernel_core_obstacle()
     if obstacle and "kernel" in options.core_kinds:
         print(f"SKIPPED all cores by the kernel: {obstacle}")
