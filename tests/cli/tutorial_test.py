@@ -1,5 +1,6 @@
 """
-Each transcript of the README, the tutorial and the tasks is what a reader would see.
+Each transcript of the README, the tutorial, the tasks and the guide to large processes is what a reader
+would see.
 
 A comment <!-- program: NAME --> names the program of the transcripts below it.
 In an indented block, lines that begin with "heapcore> " are commands; what
@@ -21,7 +22,7 @@ import session_test  # noqa: E402
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 # How many commands each page shows at least.
-PAGES = {"docs/tutorial.md": 16, "docs/tasks.md": 10, "README.md": 2}
+PAGES = {"docs/tutorial.md": 16, "docs/tasks.md": 10, "docs/large-process.md": 7, "README.md": 2}
 PROMPT = "heapcore> "
 LEAKS = """
 #include <stdlib.h>
@@ -157,6 +158,9 @@ class TutorialTest(unittest.TestCase):
 
     def test_tasks(self):
         self.check("docs/tasks.md")
+
+    def test_large_process(self):
+        self.check("docs/large-process.md")
 
     def test_each_task_takes_two_commands_at_most(self):
         with open(os.path.join(SOURCE_DIR, "docs/tasks.md"), encoding="utf-8") as file:
