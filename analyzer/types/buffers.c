@@ -16,6 +16,7 @@ enum {
 
 /* Numbers next to a pointer: how long the text is, how much room the buffer has. */
 struct counts {
+	bool is_of_union; /* other members may say that the numbers are larger than they are */
 	uint64_t values[MOST_NUMBERS];
 	size_t count;
 };
@@ -33,15 +34,17 @@ static void add_number(const struct typing *typing, const struct link *link, int
 		return;
 	type = typing_type(typing, typing_number_at(typing, link->whole, offset));
 	if (type->kind != TYPE_NUMBER || type->size < sizeof(uint32_t) ||
-	    type->size > sizeof(value) || offset % type->size != 0 ||
-	    !read_bytes(typing, link->address + (uint64_t)distance, &value, type->size))
+	    type->size > sizeof(value) || (!counts->is_of_union && offset % type->size != 0) ||
+	    !read_bytes(typing, link->address + (uint64_t)distance, &value,
+			counts->is_of_union ? sizeof(uint32_t) : type->size))
 		return;
 	counts->values[counts->count++] = value;
 }
 
-static struct counts read_counts(const struct typing *typing, const struct link *link)
+static struct counts read_counts(const struct typing *typing, const struct link *link,
+				 bool is_of_union)
 {
-	struct counts counts = { 0 };
+	struct counts counts = { .is_of_union = is_of_union };
 	int64_t word = typing->word;
 
 	for (size_t i = 0; i < COUNT_OF(beside); i++)
@@ -73,9 +76,10 @@ static bool refers_to_heap(const struct typing *typing, uint64_t address, uint64
 	return false;
 }
 
-/* True if one of the numbers is the capacity of the block, and another its used part. */
-static bool is_buffer_of(const struct typing *typing, struct memory_range range,
-			 const struct counts *counts, uint64_t element_size)
+/* The bytes that are used if one of the numbers is the capacity of the block, and another is that.
+ */
+static bool find_used_part(const struct typing *typing, struct memory_range range,
+			   const struct counts *counts, uint64_t element_size, uint64_t *ret)
 {
 	uint64_t available = range.end - range.start, used = 0;
 	uint64_t least = element_size == 1 ? LEAST_CAPACITY : LEAST_ROOM;
@@ -92,7 +96,17 @@ static bool is_buffer_of(const struct typing *typing, struct memory_range range,
 		else if (size > used)
 			used = size;
 	}
-	return is_as_large && used && !refers_to_heap(typing, range.start, used);
+	*ret = used;
+	return is_as_large && used;
+}
+
+static bool is_buffer_of(const struct typing *typing, struct memory_range range,
+			 const struct counts *counts, uint64_t element_size)
+{
+	uint64_t used;
+
+	return find_used_part(typing, range, counts, element_size, &used) &&
+	       !refers_to_heap(typing, range.start, used);
 }
 
 bool typing_is_counted(const struct typing *typing, struct memory_range range,
@@ -107,9 +121,23 @@ bool typing_is_counted(const struct typing *typing, struct memory_range range,
 	    !read_bytes(typing, link->value, bytes, size) ||
 	    refers_to_heap(typing, link->value, typing->word))
 		return false;
-	counts = read_counts(typing, link);
+	counts = read_counts(typing, link, false);
 	for (size_t i = 0; i < counts.count && element->size == 1; i++)
 		if (counts.values[i] <= available && is_text_of(bytes, size, counts.values[i]))
 			return true;
 	return link->value == range.start && is_buffer_of(typing, range, &counts, element->size);
+}
+
+bool typing_find_counted(const struct typing *typing, const struct link *link, type_number element,
+			 struct memory_range *ret)
+{
+	const uint64_t size = typing_type(typing, element)->size;
+	const struct counts counts = read_counts(typing, link, true);
+	struct memory_range range = *ret;
+	uint64_t used;
+
+	if (size == 0 || !find_used_part(typing, range, &counts, size, &used))
+		return false;
+	ret->end = range.start + used;
+	return true;
 }

@@ -72,27 +72,12 @@ struct error *inference_add_candidate(struct inference *inference, type_number t
 	/* Memory cannot tell it from the array that another member of the union leads to. */
 	if (inference->has_pointers)
 		TRY(slots_are_all(&inference->typing->slots, type, &is_rivalled));
-	inference->is_rivalled |= is_rivalled;
 	if (is_rivalled)
-		return NULL;
+		return array_append(&inference->rivals, type);
 	for (size_t i = 0; i < inference->candidates.count; i++)
 		if (inference->candidates.items[i] == type)
 			return NULL;
 	return array_append(&inference->candidates, type);
-}
-
-/* Memory does not tell arrays of pointers from a structure of them. */
-static void drop_pointers(struct inference *inference)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < inference->candidates.count; i++) {
-		type_number type = inference->candidates.items[i];
-
-		if (typing_type(inference->typing, type)->kind != TYPE_POINTER)
-			inference->candidates.items[kept++] = type;
-	}
-	inference->candidates.count = kept;
 }
 
 struct error *inference_find_heirs(struct inference *inference, type_number header, size_t *ret)
@@ -139,8 +124,6 @@ static struct error *add_choices(struct inference *inference, const struct slot 
 	for (size_t i = 0; i < count; i++)
 		if (slots[i].offset == slot->offset && slots[i].member == slot->member)
 			TRY(inference_add_candidate(inference, slots[i].target, true));
-	if (inference->is_rivalled)
-		drop_pointers(inference);
 	return NULL;
 }
 
@@ -161,7 +144,8 @@ struct error *inference_gather_for_slot(struct inference *inference, const struc
 	size_t count;
 
 	inference->candidates.count = inference->choice_count = 0;
-	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
+	inference->has_pointers = inference->is_named = false;
+	inference->rivals.count = 0;
 	TRY(add_choices(inference, slot, type, address));
 	inference->choice_count = inference->candidates.count;
 	if (inference->is_named)

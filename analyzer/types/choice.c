@@ -2,43 +2,142 @@
 
 enum { LONG_TEXT = 40 };
 
+static bool is_choice(const struct inference *inference, type_number type)
+{
+	for (size_t i = 0; i < inference->choice_count; i++)
+		if (inference->candidates.items[i] == type)
+			return true;
+	return false;
+}
+
+/* The elements that numbers beside the pointer to the allocation count; false: none do. */
+static bool find_counted(const struct inference *inference, allocation_id id, type_number element,
+			 struct memory_range *ret)
+{
+	struct typing *typing = inference->typing;
+	struct link link = { .value = allocation_start(typing->input.index, id) };
+	const struct slot *slot = inference_slot_to(typing, id, &link.address, &link.whole);
+
+	if (!slot)
+		return false;
+	link.offset = slot->offset;
+	/* Numbers of the next element are not beside the pointer. */
+	while (typing_type(typing, link.whole)->kind == TYPE_ARRAY) {
+		link.whole = typing_type(typing, link.whole)->target;
+		if (typing_type(typing, link.whole)->size == 0)
+			return false;
+		link.offset %= (uint32_t)typing_type(typing, link.whole)->size;
+	}
+	*ret = range_of(typing, id);
+	return typing_find_counted(typing, &link, element, ret);
+}
+
+/* Compare elements with the structure; behind those that are counted, anything may stand. */
+static struct error *test_structures(struct typing *typing, struct memory_range range,
+				     type_number type, struct conformity *ret)
+{
+	enum { MOST_TESTED = 16 };
+	uint64_t size = typing_type(typing, type)->size;
+
+	*ret = (struct conformity){ 0 };
+	for (uint64_t i = 0; i < MOST_TESTED && size <= range.end - range.start - i * size; i++) {
+		struct conformity one;
+
+		TRY(typing_conforms(typing, range.start + i * size, type, &one));
+		ret->is_violated |= one.is_violated;
+		ret->confirmed += one.confirmed;
+		ret->vague += one.vague;
+		ret->known += one.known;
+		ret->exact += one.exact;
+		ret->doubtful += one.doubtful;
+	}
+	return NULL;
+}
+
+/* Test whether the allocation may be an array of the structures that a union's member leads to. */
+static struct error *test_array(const struct inference *inference, allocation_id id,
+				type_number type, struct score *score, enum type_fit *ret_fit)
+{
+	struct typing *typing = inference->typing;
+	struct memory_range range = range_of(typing, id);
+	bool is_counted = find_counted(inference, id, type, &range);
+	struct conformity all;
+
+	if (!is_counted)
+		TRY(typing_find_fit(typing, range, type, ret_fit));
+	if (!is_counted && *ret_fit != FIT_ARRAY) {
+		*ret_fit = FIT_NONE;
+		return NULL;
+	}
+	*ret_fit = FIT_NONE;
+	TRY(test_structures(typing, range, type, &all));
+	if (all.is_violated)
+		return NULL;
+	*ret_fit = FIT_ARRAY;
+	score->right++;
+	score->exact++;
+	score->confirmed += is_counted || all.confirmed > 0;
+	score->told += is_counted || all.confirmed > all.vague;
+	score->known += all.known;
+	score->pointers += all.exact;
+	score->doubts += all.doubtful;
+	return NULL;
+}
+
 /*
  * Test whether the range may be the target of a union's member, cut short: a rival of the type that
  * fits.
  */
-static struct error *test_part(const struct inference *inference, struct memory_range range,
-			       type_number type, struct score *score, enum type_fit *ret_fit)
+static struct error *test_part(struct typing *typing, struct memory_range range, type_number type,
+			       struct score *score, enum type_fit *ret_fit)
 {
-	struct typing *typing = inference->typing;
-	bool is_choice = false;
 	uint64_t part;
 
-	for (size_t i = 0; i < inference->choice_count; i++)
-		is_choice |= inference->candidates.items[i] == type;
-	if (!is_choice)
-		return NULL;
 	TRY(typing_find_cut(typing, range, type, &part));
 	if (!part)
 		return NULL;
 	*ret_fit = FIT_PART;
 	score->right++;
+	score->parts++;
 	score->confirmed++;
 	score->told++;
 	score->exact++;
 	return NULL;
 }
 
+/* Set *ret if an array of pointers may be a structure of nothing but pointers. */
+static struct error *is_rivalled(const struct inference *inference, struct memory_range range,
+				 bool *ret)
+{
+	*ret = false;
+	for (size_t i = 0; i < inference->rivals.count && !*ret; i++) {
+		type_number rival = inference->rivals.items[i];
+		struct conformity conformity;
+
+		if (typing_fit_of_one(inference->typing, range, rival) == FIT_NONE)
+			continue;
+		TRY(typing_conforms(inference->typing, range.start, rival, &conformity));
+		*ret = !conformity.is_violated;
+	}
+	return NULL;
+}
+
 /* Text, or an array of pointers, each to what it should. */
-static struct error *test_elements(struct typing *typing, struct memory_range range,
+static struct error *test_elements(const struct inference *inference, allocation_id id,
 				   type_number type, struct score *score, enum type_fit *ret_fit)
 {
+	struct typing *typing = inference->typing;
 	bool is_character = typing_type(typing, type)->kind == TYPE_CHARACTER;
+	struct memory_range range = range_of(typing, id);
 	struct conformity conformity = { .is_violated = !is_text(typing, range.start) };
+	bool is_counted = !is_character && find_counted(inference, id, type, &range);
 
 	if (is_character)
 		conformity.confirmed = is_filled_with_text(typing, range, range.start);
 	else
 		TRY(typing_conforms_pointers(typing, range, type, &conformity));
+	if (!conformity.is_violated && !is_character && !is_counted)
+		TRY(is_rivalled(inference, range, &conformity.is_violated));
 	if (conformity.is_violated)
 		return NULL;
 	*ret_fit = FIT_ARRAY;
@@ -71,12 +170,17 @@ struct error *inference_test(const struct inference *inference, allocation_id id
 
 	*ret_fit = FIT_NONE;
 	if (!is_aggregate(typing_type(typing, type)))
-		return test_elements(typing, range, type, score, ret_fit);
+		return test_elements(inference, id, type, score, ret_fit);
 	if (votes_refute(typing, &inference->votes, range.start, type) ||
 	    is_long_text(typing, range))
 		return NULL;
+	if (fit == FIT_NONE && is_choice(inference, type)) {
+		TRY(test_array(inference, id, type, score, ret_fit));
+		return *ret_fit == FIT_ARRAY ? NULL
+					     : test_part(typing, range, type, score, ret_fit);
+	}
 	if (fit == FIT_NONE)
-		return test_part(inference, range, type, score, ret_fit);
+		return NULL;
 	TRY(typing_conforms(typing, range.start, type, &conformity));
 	if (!conformity.is_violated)
 		TRY(typing_conforms_behind(typing, range, type, &behind));
@@ -151,9 +255,19 @@ static bool is_accepted_alone(const struct score *score, size_t count, size_t ot
 	       other_right * 4 < score->right * 3;
 }
 
+/* True if the candidate fits most only where it is cut short, and the other one as a whole. */
+static bool is_cut_rather(const struct score *score, const struct score *other)
+{
+	return score->parts * 2 > score->right && other->parts == 0 &&
+	       other->right >= score->right && other->exact >= score->exact &&
+	       other->told * 10 >= other->right * 9;
+}
+
 /* True if one candidate is right far more often than another one. */
 static bool is_better(const struct score *score, const struct score *other)
 {
+	if (is_cut_rather(score, other) || is_cut_rather(other, score))
+		return is_cut_rather(other, score);
 	return score->exact > 2 * other->exact + 1 ||
 	       (10 * score->exact >= 9 * other->exact &&
 		(4 * score->pointers > 5 * other->pointers ||

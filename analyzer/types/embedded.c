@@ -116,7 +116,8 @@ static struct error *gather_candidates(struct inference *inference, allocation_i
 	bool is_fitting = false;
 
 	inference->candidates.count = inference->choice_count = 0;
-	inference->has_pointers = inference->is_named = inference->is_rivalled = false;
+	inference->has_pointers = inference->is_named = false;
+	inference->rivals.count = 0;
 	if (!find_link(typing, id, &offset))
 		return NULL;
 	TRY(find_with_member(inference, known_type(typing, id), range.end - range.start, offset,

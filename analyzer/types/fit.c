@@ -21,6 +21,7 @@ enum {
 	MOST_TAILS = 4,		 /* structures that end each other */
 	ENOUGH_FUNCTIONS = 3,
 	MOST_IN_PLACE = 64, /* bytes of text */
+	MOST_LINKED = 256,  /* elements */
 };
 
 /* True if a word of the range, of which the first are read, refers to the heap. */
@@ -601,6 +602,36 @@ static struct error *begins_as_array(struct typing *typing, uint64_t address, ty
 	return NULL;
 }
 
+/*
+ * Set *ret if pointers of the elements to their own type lead to other elements, and nowhere else:
+ * such structures, as nodes of a tree that is built in one piece, are in an array after all.
+ */
+static struct error *refers_within(struct typing *typing, struct memory_range elements,
+				   type_number number, bool *ret)
+{
+	const uint64_t size = typing_type(typing, number)->size;
+	const struct slot *slots;
+	size_t count;
+
+	TRY(slots_of(&typing->slots, number, &slots, &count));
+	*ret = false;
+	for (uint64_t at = elements.start, i = 0; at < elements.end && i < MOST_LINKED;
+	     at += size, i++) {
+		for (size_t j = 0; j < count; j++) {
+			uint64_t word;
+
+			if (slots[j].target != number ||
+			    !read_word(typing, at + slots[j].offset, &word) || word == 0)
+				continue;
+			*ret = word >= elements.start && word < elements.end &&
+			       (word - elements.start) % size == 0;
+			if (!*ret)
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
 /* ArcInner<str> and the like of Rust have as many elements behind them as a pointer's length says.
  */
 static bool ends_before_last(const struct typing *typing, const struct data_type *type)
@@ -629,11 +660,16 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 	if (!allocation_fits(typing->input.index, range, count * type->size, false))
 		return NULL;
 	if (is_aggregate(type)) {
-		error = refers_to_itself(typing, number, ret);
-		if (error || *ret) {
-			*ret = false;
-			return error;
-		}
+		bool is_linked;
+
+		TRY(refers_to_itself(typing, number, &is_linked));
+		if (is_linked)
+			TRY(refers_within(typing,
+					  (struct memory_range){ range.start,
+								 range.start + count * type->size },
+					  number, ret));
+		if (is_linked && !*ret)
+			return NULL;
 	}
 	TRY(is_without_pointers(
 		typing, (struct memory_range){ range.start, range.start + count * type->size },

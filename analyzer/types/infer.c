@@ -14,6 +14,7 @@ static void inference_deinit(struct inference *inference)
 	array_release(&inference->untyped);
 	array_release(&inference->embedded);
 	array_release(&inference->candidates);
+	array_release(&inference->rivals);
 	array_release(&inference->scores);
 	array_release(&inference->heirs);
 	array_release(&inference->structures);
@@ -62,10 +63,28 @@ static bool has_tag(const struct typing *typing, allocation_id id)
 	return tag_of(typing->table, typing_type(typing, known_type(typing, id))) != NO_TAG;
 }
 
-/* The byte that tells what the allocation is, as far as there is one: in it, or beside the slot. */
-static unsigned int tag_for(struct typing *typing, allocation_id id, bool by_next)
+/* The static structure that a pointer beside the slot leads to, such as a table of operations; or
+ * 0. */
+uint64_t inference_kind_beside(const struct typing *typing, const struct slot *slot,
+			       uint64_t address)
+{
+	uint64_t word;
+
+	return slot->kind != NO_TAG && slot->kind != slot->offset &&
+			       read_word(typing, address + slot->kind - slot->offset, &word) &&
+			       address_map_find(&typing->variables, word) != NOT_IN_MAP
+		       ? word
+		       : 0;
+}
+
+/*
+ * The byte that tells what the allocation is, as far as there is one: in it, or beside the slot. A
+ * static structure to which a pointer beside the slot leads tells more.
+ */
+static uint64_t tag_for(struct typing *typing, allocation_id id, bool by_next)
 {
 	uint64_t address = allocation_start(typing->input.index, id);
+	uint64_t kind = 0;
 	uint8_t byte = 0;
 
 	if (known_fit(typing, id) != FIT_NONE) {
@@ -74,11 +93,13 @@ static unsigned int tag_for(struct typing *typing, allocation_id id, bool by_nex
 		type_number type;
 		const struct slot *slot = inference_slot_to(typing, id, &address, &type);
 
+		if (slot)
+			kind = inference_kind_beside(typing, slot, address);
 		if (!slot || slot->tag == NO_TAG)
-			return 0;
+			return kind;
 		address += (uint64_t)(by_next ? slot->next_tag : slot->tag) - slot->offset;
 	}
-	return read_bytes(typing, address, &byte, 1) ? byte + 1U : 0;
+	return kind + (read_bytes(typing, address, &byte, 1) ? byte + 1U : 0);
 }
 
 /* The ballot that unions or headers with the same tag share. */
@@ -93,7 +114,8 @@ static struct ballot ballot_of(struct typing *typing, allocation_id id, bool by_
 		return ballot_of_header(typing, known_type(typing, id),
 					allocation_start(typing->input.index, id));
 	slot = inference_slot_to(typing, id, &address, &type);
-	if (slot && slot->is_choice && slot->tag != NO_TAG)
+	if (slot && slot->is_choice &&
+	    (slot->tag != NO_TAG || inference_kind_beside(typing, slot, address)))
 		ballot.hash =
 			hash_add(hash_add(1 + by_next, slot->member), tag_for(typing, id, by_next));
 	return ballot;
@@ -342,6 +364,7 @@ struct error *typing_infer(struct typing *typing)
 		.untyped.memory.account = account,
 		.embedded.memory.account = account,
 		.candidates.memory.account = account,
+		.rivals.memory.account = account,
 		.scores.memory.account = account,
 		.heirs.memory.account = account,
 		.structures.memory.account = account,

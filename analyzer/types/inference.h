@@ -63,6 +63,7 @@ struct score {
 	size_t known;	 /* pointers to what is known to be of the type that they say */
 	size_t pointers; /* that lead to what is just as large as they say */
 	size_t doubts;	 /* to what is larger */
+	size_t parts;	 /* right only as a value that is cut short */
 };
 
 struct inference {
@@ -74,7 +75,7 @@ struct inference {
 	size_t choice_count;		/* of these, the first are members of the union */
 	bool has_pointers;		/* a member of the union leads to an array of pointers */
 	bool is_named;			/* the only one, by the tag */
-	bool is_rivalled;		/* one is a structure of nothing but pointers */
+	ARRAY(type_number) rivals;	/* structures of nothing but pointers that it may lead to */
 	bool by_next_tag;		/* the second number beside a slot tells what it is */
 	bool is_exact;			/* one leads to what is just as large as it says */
 	ARRAY(struct score) scores;	/* of the candidates */
@@ -96,6 +97,12 @@ static inline size_t sample_size(size_t count)
 }
 
 /* ---- infer.c */
+
+/* The static structure that a pointer beside the slot leads to, such as a table of operations; or
+ * 0.
+ */
+uint64_t inference_kind_beside(const struct typing *typing, const struct slot *slot,
+			       uint64_t address);
 
 /* Assign what was chosen, or, if that is NO_TYPE, what each by itself can only be. */
 struct error *inference_assign_group(struct inference *inference, const struct group *group,

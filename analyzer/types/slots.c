@@ -73,6 +73,21 @@ uint32_t next_tag_of(const struct type_table *types, const struct data_type *typ
 	return tag;
 }
 
+uint32_t kind_pointer_of(const struct type_table *types, type_number number)
+{
+	const struct data_type *type = type_get(types, number);
+	const struct type_member *members = type_members(types, type);
+
+	for (size_t i = 0; type->kind == TYPE_STRUCTURE && i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if (member->kind == TYPE_POINTER && member->target != number &&
+		    type_get(types, member->target)->kind == TYPE_STRUCTURE)
+			return members[i].offset;
+	}
+	return NO_TAG;
+}
+
 /* Slots are added to the table from first on, of a value at offset in the type. */
 struct making {
 	struct slot_table *table;
@@ -88,7 +103,7 @@ struct guarded {
 struct part {
 	type_number type;
 	uint64_t offset;
-	uint32_t member, way, tag, next_tag;
+	uint32_t member, way, tag, next_tag, kind;
 	bool is_choice;
 	const struct guarded *guarded; /* or NULL */
 	size_t depth;
@@ -107,6 +122,7 @@ static struct error *add_pointer(const struct making *making, type_number target
 		.way = part->way,
 		.tag = part->tag,
 		.next_tag = part->next_tag,
+		.kind = part->kind,
 		.is_choice = part->is_choice,
 		.guards = (uint32_t)table->guards.count,
 	};
@@ -353,7 +369,7 @@ static struct error *add_members(const struct making *making, const struct data_
 {
 	const struct type_table *types = making->table->types;
 	const struct type_member *members = type_members(types, type);
-	uint32_t tag = tag_of(types, type);
+	uint32_t tag = tag_of(types, type), kind = kind_pointer_of(types, whole->type);
 	bool is_choice = type->kind == TYPE_UNION && type->member_count > 1;
 	struct error *error = NULL;
 
@@ -370,6 +386,7 @@ static struct error *add_members(const struct making *making, const struct data_
 			.next_tag = tag == NO_TAG ? whole->next_tag
 						  : (uint32_t)(whole->offset +
 							       next_tag_of(types, type, tag)),
+			.kind = kind == NO_TAG ? whole->kind : (uint32_t)(whole->offset + kind),
 			.is_choice = whole->is_choice || is_choice ||
 				     (members[i].is_variant && !variant),
 			.guarded = variant ? &guarded : whole->guarded,
@@ -529,6 +546,8 @@ static struct error *add_elements(const struct making *making, const struct data
 				slot.tag += (uint32_t)(i * element->size);
 				slot.next_tag += (uint32_t)(i * element->size);
 			}
+			if (slot.kind != NO_TAG && slot.kind != whole->kind)
+				slot.kind += (uint32_t)(i * element->size);
 			slot.offset += (uint32_t)(i * element->size);
 			error = array_append(&making->table->slots, slot);
 		}
@@ -572,7 +591,8 @@ struct error *slots_find(struct slot_table *table, type_number type)
 		error = add_slots(&making, (struct part){ .type = type,
 							  .member = NO_MEMBER,
 							  .tag = NO_TAG,
-							  .next_tag = NO_TAG });
+							  .next_tag = NO_TAG,
+							  .kind = NO_TAG });
 	range->count = (uint32_t)(table->slots.count - making.first);
 	if (range->count)
 		SORT(&table->slots.items[range->first], range->count, compare_slots);

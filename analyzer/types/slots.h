@@ -24,6 +24,7 @@ struct slot {
 	uint32_t way;	    /* a hash of all members around it; 0: an array's element */
 	uint32_t tag;	    /* offset of the byte that may say what stands there, or NO_TAG */
 	uint32_t next_tag;  /* that of another number of the same structure; or the same */
+	uint32_t kind;	    /* offset of the pointer that may lead to a static table, or NO_TAG */
 	bool is_choice;	    /* something else may stand there: a member of a union */
 	uint8_t guard_count;
 	uint32_t guards; /* the first; it stands there only if all agree: see slot_stands() */
@@ -101,6 +102,12 @@ const struct slot *slot_at(struct slot_table *table, type_number type, uint64_t 
  * such as an enumeration. NO_TAG: it has none.
  */
 uint32_t tag_of(const struct type_table *types, const struct data_type *type);
+
+/*
+ * The first pointer of a structure to another one: it says what the structure is where it leads to
+ * a static table, as of operations. NO_TAG: there is none.
+ */
+uint32_t kind_pointer_of(const struct type_table *types, type_number number);
 
 /* Like tag_of(), for the small number behind the one whose byte is the tag; tag: there is none. */
 uint32_t next_tag_of(const struct type_table *types, const struct data_type *type, uint32_t tag);

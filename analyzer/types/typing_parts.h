@@ -525,6 +525,13 @@ struct error *typing_find_in_rust(struct typing *typing, const struct link *link
 bool typing_is_counted(const struct typing *typing, struct memory_range range,
 		       const struct link *link, const struct data_type *element);
 
+/*
+ * Narrow the range of a pointer's target to the elements that are used, if a number beside the
+ * pointer says how many these are, and another one how many the block has room for.
+ */
+bool typing_find_counted(const struct typing *typing, const struct link *link, type_number element,
+			 struct memory_range *ret);
+
 /* ---- tags.c */
 
 /* The type of the number that covers the offset in a value of the type; NO_TYPE: none does. */

@@ -100,11 +100,14 @@ static uint64_t inner_group(const struct inference *inference, const struct inne
 			    const struct slot *slot)
 {
 	uint32_t tag = !slot ? NO_TAG : inference->by_next_tag ? slot->next_tag : slot->tag;
+	uint64_t kind = 0;
 	uint8_t byte = 0;
 
 	if (tag != NO_TAG)
 		read_bytes(inference->typing, inner->slot_address + tag - slot->offset, &byte, 1);
-	return hash_add(hash_add(inner->context, tag), byte);
+	if (slot)
+		kind = inference_kind_beside(inference->typing, slot, inner->slot_address);
+	return hash_add(hash_add(inner->context, tag), kind + byte);
 }
 
 /* Test whether a value of the type is there, with all pointers right. */
