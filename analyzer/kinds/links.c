@@ -33,7 +33,10 @@ size_t links_in_step(const struct analysis *analysis, const struct patterns *pat
 		     const struct typing *typing, const allocation_id *ids, size_t count)
 {
 	kind_key kind = find_kind(analysis, patterns, typing, ids[1]);
-	bool is_pattern = kind_has_pattern(kind);
+	pattern_number pattern = patterns_of(patterns, ids[1]);
+	/* The nodes of a container are linked by members of all kinds. */
+	bool is_pattern =
+		kind_has_pattern(kind) || (pattern != NO_PATTERN && !pattern_is_text(pattern));
 	uint64_t offset = is_pattern ? 0 : link_offset(analysis, ids[0], ids[1]);
 	size_t links = 1;
 

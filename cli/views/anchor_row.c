@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/account/likely_held.h"
@@ -10,6 +11,7 @@
 #include "analyzer/query/place.h"
 #include "analyzer/query/ranges.h"
 #include "cli/views/calls.h"
+#include "cli/views/rows.h"
 
 /* The name of an anchor; at most one of name, frame, path and allocation is set. */
 struct anchor_name {
@@ -193,7 +195,12 @@ void anchor_write_step(const struct analysis *analysis, const struct anchor *anc
 		{ "path", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },
 		{ "thread", VALUE_NUMBER });
 	struct anchor_name name = name_anchor(analysis, anchor);
+	_cleanup_(free) char *own_name = name.name ? rows_own_words(name.name) : NULL;
+	_cleanup_(free) char *own_frame = name.frame ? rows_own_words(name.frame) : NULL;
 	char text[64], held[64], kind[64];
+
+	name.name = own_name;
+	name.frame = own_frame;
 
 	snprintf(kind, sizeof(kind), "%s", holder(anchor, text, sizeof(text)));
 	kind[0] = (char)tolower((unsigned char)kind[0]);

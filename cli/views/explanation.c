@@ -1,5 +1,6 @@
 #include "cli/views/description.h"
 
+#include "analyzer/classify/type_names.h"
 #include "analyzer/graph/anchors.h"
 #include "analyzer/graph/paths.h"
 #include "analyzer/kinds/links.h"
@@ -298,6 +299,19 @@ struct step {
 	size_t first, end; /* places in the path */
 };
 
+/* The type as 'summarize' has it: "std::map<int, Rule *> node". NULL: none is known. To be freed.
+ */
+static char *step_type(const struct describer *describer, allocation_id id)
+{
+	const struct analysis *analysis = describer->analysis;
+	kind_key key;
+
+	if (!find_type(describer, id))
+		return NULL;
+	key = kind_typed(analysis, analysis_owners(analysis), analysis_typing(analysis), id);
+	return kind_tag(key) == BY_TYPE ? kind_text(analysis, key) : NULL;
+}
+
 /* For people: "  3. .next -> struct node 0x..., 104 bytes (x7)". */
 static void write_step(struct describer *describer, size_t number, allocation_id id,
 		       const char *taint, const char *field, size_t links)
@@ -312,11 +326,18 @@ static void write_step(struct describer *describer, size_t number, allocation_id
 	uint64_t signature = analysis_signature(analysis, id);
 	bool has_name =
 		signature && rows_signature_name(analysis, &describer->selection->query, signature);
+	_cleanup_(free) char *type = step_type(describer, id);
+	_cleanup_(free) char *own_field = field ? rows_own_words(field) : NULL;
 
 	report_begin_table(report, &table);
 	report_add(report, number);
 	report_link(describer, id);
-	report_add(report, taint, field, VALUE_IF(links > 1, links));
+	report_add(report, taint, own_field && own_field[0] ? own_field : NULL,
+		   VALUE_IF(links > 1, links));
+	if (type) {
+		report_set(report, "type", type);
+		report_set(report, "pattern", ABSENT);
+	}
 	report_set(report, "signature", VALUE_IF(!has_name, value_nonzero(signature)));
 	report_end_row(report);
 	report_end_table(report);

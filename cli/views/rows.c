@@ -7,6 +7,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What GCC puts behind the names of variables whose types have another ABI. */
+static const char abi_tag[] = "[abi:cxx11]";
+
+static bool is_abi_tag(const char *text)
+{
+	return strncmp(text, abi_tag, strlen(abi_tag)) == 0;
+}
+
+/* The length of a member's name with its indices, at the start of the text. */
+static size_t member_length(const char *text)
+{
+	size_t length = 0;
+	int depth = 0;
+
+	for (; text[length] && !is_abi_tag(text + length) &&
+	       (depth > 0 || isalnum((unsigned char)text[length]) || strchr("_[", text[length]));
+	     length++)
+		depth += (text[length] == '[') - (text[length] == ']');
+	return length;
+}
+
+/* True for "_M_left" of libstdc++ and "__tree_" of libc++, with or without an index. */
+static bool is_of_library(const char *name, size_t length)
+{
+	const char *index = memchr(name, '[', length);
+	size_t bare = index ? (size_t)(index - name) : length;
+
+	return strncmp(name, "_M_", 3) == 0 || (bare > 3 && strncmp(name, "__", 2) == 0 &&
+						name[bare - 1] == '_' && name[bare - 2] != '_');
+}
+
+char *rows_own_words(const char *name)
+{
+	char *ret = malloc(strlen(name) + 1), *end = ret;
+
+	while (ret && *name) {
+		size_t separator = *name == '.' ? 1 : strncmp(name, "->", 2) == 0 ? 2 : 0;
+		size_t length = member_length(name + separator);
+
+		if (is_abi_tag(name)) {
+			name += strlen(abi_tag);
+			continue;
+		}
+		if (is_of_library(name + separator, length)) {
+			name += separator + length;
+			continue;
+		}
+		/* What is left of a member begins the name. */
+		if (end == ret)
+			name += separator;
+		else
+			length += separator;
+		length = length ? length : 1;
+		memcpy(end, name, length);
+		end += length;
+		name += length;
+	}
+	if (ret)
+		*end = '\0';
+	return ret;
+}
+
 void rows_total(struct report *report, const char *noun, struct set_total total)
 {
 	static const struct table table =

@@ -11,6 +11,12 @@
 #include "analyzer/report/report.h"
 #include "cli/views/selection.h"
 
+/*
+ * The name of a variable or member without what only the C++ library knows: its own members, as in
+ * "owners._M_t._M_impl (server)", and "[abi:cxx11]". Nothing may be left. To be freed.
+ */
+char *rows_own_words(const char *name);
+
 /* "25 allocations use 0x668 (1,640) bytes." */
 void rows_total(struct report *report, const char *noun, struct set_total total);
 
