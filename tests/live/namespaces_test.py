@@ -52,6 +52,22 @@ class NamespacesTest(harness.LiveTest):
         core, = glob.glob(self.path("core*"))
         self.check(core)
 
+    def test_files_of_a_container_are_found_through_its_root(self):
+        """As docs/containers.md has it: the program's file is in a file system of its own."""
+        mounting = ("unshare", "-rm", "sh", "-c",
+                    'mkdir "$1" && mount -t tmpfs none "$1" && cp "$0" "$1/shop" && exec "$1/shop"')
+        if harness.run("unshare", "-rm", "mount", "-t", "tmpfs", "none", self.folder).returncode:
+            self.skipTest("no file system may be mounted in a namespace")
+        program = self.compile("shop", "tutorial_leak.cpp", compiler="g++", flags=("-g", "-O1"))
+        process = self.start([*mounting, program, self.path("inside")])
+        core = harness.snap(process, self.path("core"))
+        self.assertIn("--sysroot", harness.ask(core, "summarize", "leakroots").stderr)
+        outside = harness.ask("--sysroot", f"/proc/{process.pid}/root", core, "info")
+        self.assertIn("the_shop (shop)", outside.stdout)
+        self.assertIn("shop::Shop::take(int)", outside.stdout)
+        core = harness.snap(process, self.path("portable.core"), "--portable")
+        self.assertIn("shop::Order", harness.ask(core, "info").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
