@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What GCC puts behind the names of variables whose types have another ABI. */
+/* The tag that GCC puts behind names whose types have another ABI. */
 static const char abi_tag[] = "[abi:cxx11]";
 
 static bool is_abi_tag(const char *text)
@@ -54,7 +54,7 @@ char *rows_own_words(const char *name)
 			name += separator + length;
 			continue;
 		}
-		/* What is left of a member begins the name. */
+		/* The first member that stays begins the name. */
 		if (end == ret)
 			name += separator;
 		else
