@@ -159,8 +159,16 @@ static void note_type(struct describer *describer, allocation_id id,
 	describer->error = analysis_need(analysis, is_leaked ? STAGE_LEAKED_TYPES : STAGE_TYPES);
 	if (describer->error)
 		return;
-	if (type_reason_find(analysis, id, ret) && (ret->type || describer->selection->is_address))
+	if (type_reason_find(analysis, id, ret) &&
+	    (ret->type || describer->selection->is_address)) {
+		if (report_is_brief(describer->report) && ret->path) {
+			char *path = rows_own_words(ret->path);
+
+			free(ret->path);
+			ret->path = path;
+		}
 		return;
+	}
 	type_reason_deinit(ret);
 	*ret = (struct type_reason){ NULL };
 }

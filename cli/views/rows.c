@@ -28,14 +28,25 @@ static size_t member_length(const char *text)
 	return length;
 }
 
-/* True for "_M_left" of libstdc++ and "__tree_" of libc++, with or without an index. */
+/* True for "_M_left" and "__tree_", as only a library may call its own, but not for "__dict__". */
 static bool is_of_library(const char *name, size_t length)
 {
 	const char *index = memchr(name, '[', length);
 	size_t bare = index ? (size_t)(index - name) : length;
 
-	return strncmp(name, "_M_", 3) == 0 || (bare > 3 && strncmp(name, "__", 2) == 0 &&
-						name[bare - 1] == '_' && name[bare - 2] != '_');
+	return strncmp(name, "_M_", 3) == 0 ||
+	       (bare > 2 && strncmp(name, "__", 2) == 0 && strncmp(name + bare - 2, "__", 2) != 0);
+}
+
+/* The place of the index of a vector's elements in the member's name; or its length. */
+static size_t index_of_elements(const char *name, size_t length)
+{
+	static const char *const elements[] = { "_M_start[", "__begin_[" };
+
+	for (size_t i = 0; i < sizeof(elements) / sizeof(*elements); i++)
+		if (strncmp(name, elements[i], strlen(elements[i])) == 0)
+			return strlen(elements[i]) - 1;
+	return length;
 }
 
 char *rows_own_words(const char *name)
@@ -51,6 +62,10 @@ char *rows_own_words(const char *name)
 			continue;
 		}
 		if (is_of_library(name + separator, length)) {
+			size_t index = index_of_elements(name + separator, length);
+
+			memcpy(end, name + separator + index, length - index);
+			end += length - index;
 			name += separator + length;
 			continue;
 		}

@@ -42,7 +42,7 @@ class TypedMembersTest(LiveTest):
         core, truth = self.check("-O2")
         # The last ones belong to an object that only a "void *" leads to.
         self.assertIn(
-            "It is of type shop::Route (typed: by hidden[1]->route.",
+            "It is of type shop::Route (typed: by hidden[1]->route, ",
             ask("-q", core, "describe", f"{truth['shop::Route'][-1]:x}").stdout)
 
     def test_i386(self):
