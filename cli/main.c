@@ -10,6 +10,7 @@
 #include "cli/live/gate_self_check.h"
 #include "cli/live/run.h"
 #include "cli/live/snap.h"
+#include "cli/live/soak.h"
 #include "cli/options.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/machine.h"
@@ -108,7 +109,7 @@ static struct error *compare(struct session *session, const struct options *opti
 		return NULL;
 	progress_line_begin(&session->progress);
 	error = compare_cores(session->analysis, options->compared, options->compared_count,
-			      ASPECT_SIZE, false, NULL, NULL, &diff);
+			      ASPECT_SIZE, HOLDERS_NONE, NULL, NULL, &diff);
 	progress_line_stop(&session->progress);
 	session_show_findings(session);
 	return error;
@@ -298,6 +299,7 @@ static const struct mode {
 } modes[] = {
 	{ "run", run_main },
 	{ "snap", snap_main },
+	{ "soak", soak_main },
 	{ "fleet", fleet_main },
 	{ "mcp", mcp_main },
 	{ PLANT_LEAKS, plant_leaks_main },

@@ -53,6 +53,7 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "gate CORE [SWITCH...]\n"
 			      "run [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
 			      "snap [OPTIONS] PID\n"
+			      "soak [OPTIONS] --every COMMAND -- PROGRAM [ARGUMENTS...]\n"
 			      "fleet [OPTIONS] CORE...\n"
 			      "mcp [OPTIONS] [CORE] [DIR...]";
 

@@ -132,6 +132,23 @@ struct error *parse_count(const char *word, uint64_t *ret)
 	return NULL;
 }
 
+struct error *parse_time(const char *word, uint64_t *ret)
+{
+	static const char units[] = "smhd";
+	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
+	enum { SECOND = 1000000000, MOST_SECONDS = INT32_MAX };
+	const char *end;
+	uint64_t number = parse_digits(word, 10, &end);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	if (end == word || !unit || end[1])
+		return error_not(word, "a time: a number and s, m, h or d, as 90s");
+	if (number == 0 || number > MOST_SECONDS / seconds[unit - units])
+		return error_not(word, "a time from 1 s to 68 years");
+	*ret = number * seconds[unit - units] * SECOND;
+	return NULL;
+}
+
 bool is_address(const char *word)
 {
 	uint64_t number;

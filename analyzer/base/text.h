@@ -22,6 +22,9 @@ struct error *parse_address(const char *word, uint64_t *ret);
 struct error *parse_size(const char *word, uint64_t *ret);
 struct error *parse_count(const char *word, uint64_t *ret);
 
+/* "90s", "30m", "12h", "7d" as nanoseconds, of 68 years at most. */
+struct error *parse_time(const char *word, uint64_t *ret);
+
 /* True if word is a hexadecimal number that fits. */
 bool is_address(const char *word);
 

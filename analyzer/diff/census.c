@@ -21,6 +21,8 @@ enum census_other {
 	OTHER_STACK,
 	OTHER_REGISTER,
 	OTHER_KERNEL,
+	OTHER_GARBAGE, /* waits for its collector */
+	OTHERS,
 };
 
 static const char *const names[ASPECTS] = {
@@ -60,22 +62,34 @@ kind_key census_class(const struct analysis *analysis, allocation_id id)
 		       : kind_without_word(key);
 }
 
+static const char *const nothing[ASPECTS] = {
+	[ASPECT_CLASS] = "no class",
+	[ASPECT_SIGNATURE] = "no signature",
+	[ASPECT_PATTERN] = "no pattern",
+	[ASPECT_OWNER] = "nobody",
+};
+
+static const char *const others[OTHERS] = {
+	[OTHER_SEVERAL] = "several, none of them alone",
+	[OTHER_STACK] = "a stack",
+	[OTHER_REGISTER] = "a register",
+	[OTHER_KERNEL] = "the kernel",
+	[OTHER_GARBAGE] = "nobody: garbage",
+};
+
 static const char *name_other(enum aspect aspect, enum census_other other)
 {
-	static const char *const without[ASPECTS] = {
-		[ASPECT_CLASS] = "no class",
-		[ASPECT_SIGNATURE] = "no signature",
-		[ASPECT_PATTERN] = "no pattern",
-		[ASPECT_OWNER] = "nobody",
-	};
-	static const char *const others[] = {
-		[OTHER_SEVERAL] = "several, none of them alone",
-		[OTHER_STACK] = "a stack",
-		[OTHER_REGISTER] = "a register",
-		[OTHER_KERNEL] = "the kernel",
-	};
+	return other == OTHER_NONE ? nothing[aspect] : others[other];
+}
 
-	return other == OTHER_NONE ? without[aspect] : others[other];
+enum census_holder census_holder_of(const char *owner)
+{
+	if (strcmp(owner, nothing[ASPECT_OWNER]) == 0)
+		return HELD_BY_NOBODY;
+	for (enum census_other i = OTHER_SEVERAL; i < OTHERS; i++)
+		if (strcmp(owner, others[i]) == 0)
+			return i == OTHER_GARBAGE ? HELD_AS_GARBAGE : HELD_BY_MANY;
+	return HELD_BY_NAME;
 }
 
 static void name_leak(const struct leak_kind *kind, struct census_name *name)
@@ -273,6 +287,14 @@ static struct error *top_key(struct finder *finder, size_t position, kind_key *r
 	return NULL;
 }
 
+/* With what only garbage leads to. */
+static bool is_garbage(const struct analysis *analysis, allocation_id id)
+{
+	const struct bitmap *garbage = analysis_garbage(analysis), *held = analysis_held(analysis);
+
+	return (garbage && bitmap_get(garbage, id)) || (held && bitmap_get(held, id));
+}
+
 static struct error *count_position(struct finder *finder, size_t position)
 {
 	const struct analysis *analysis = finder->census->analysis;
@@ -283,7 +305,9 @@ static struct error *count_position(struct finder *finder, size_t position)
 	while (finder->levels.count &&
 	       finder->levels.items[finder->levels.count - 1].end <= position)
 		finder->levels.count--;
-	if (finder->levels.count)
+	if (is_garbage(analysis, id))
+		key = kind_make(BY_OTHER, OTHER_GARBAGE);
+	else if (finder->levels.count)
 		key = finder->levels.items[finder->levels.count - 1].key;
 	else
 		TRY(top_key(finder, position, &key));

@@ -5,7 +5,8 @@
  * of a signature outside of all modules.
  *
  * The owner of an allocation is the next class above it in the dominator tree, or else the
- * variable, stack or register that this part of the tree hangs on.
+ * variable, stack or register that this part of the tree hangs on. What a collector will free is
+ * held by nobody, and counts apart: it may grow until the collector runs.
  */
 #ifndef ANALYZER_DIFF_CENSUS_H
 #define ANALYZER_DIFF_CENSUS_H
@@ -28,6 +29,16 @@ enum aspect {
 
 /* The aspect of that name, as "kind", or ASPECTS. */
 enum aspect aspect_find(const char *name);
+
+/* The meaning of an owner's name. */
+enum census_holder {
+	HELD_BY_NAME,	/* a class or variable */
+	HELD_BY_MANY,	/* several, or a place that changes: stacks, registers, the kernel */
+	HELD_BY_NOBODY, /* it leaked */
+	HELD_AS_GARBAGE,
+};
+
+enum census_holder census_holder_of(const char *owner);
 
 struct census {
 	struct analysis *analysis; /* borrowed */

@@ -1,5 +1,6 @@
 #include "analyzer/diff/diff.h"
 #include "analyzer/base/text.h"
+#include "analyzer/diff/bounded.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -148,12 +149,14 @@ static struct error *make_sets(struct analysis *newest, struct matching *matchin
 /* The amounts of holders, by kind. */
 struct holdings {
 	const struct census *holders;
+	struct bitmap bounded;	  /* allocations that do not count; or empty */
 	struct tally_table pairs; /* by number of the holder, and of the kind */
 };
 
 static void holdings_deinit(struct holdings *holdings)
 {
 	table_release(&holdings->pairs);
+	bitmap_deinit(&holdings->bounded);
 }
 DEFINE_DEINIT(holdings_deinit, struct holdings)
 
@@ -163,12 +166,12 @@ static struct error *count_held(void *data, allocation_id id, struct memory_rang
 	struct holdings *holdings = data;
 	uint64_t holder = holdings->holders->numbers.items[id];
 
+	if (holdings->bounded.count && bitmap_get(&holdings->bounded, id))
+		holder = 0;
 	return tally_add(&holdings->pairs, (struct tally){ .key = holder << 32 | kind,
 							   .count = 1,
 							   .bytes = range_size(range) });
 }
-
-static const char BETWEEN = '\n'; /* the names of a holder and of a kind */
 
 static struct error *add_held(struct diff *diff, struct analysis *analysis,
 			      const struct census *holders)
@@ -179,19 +182,20 @@ static struct error *add_held(struct diff *diff, struct analysis *analysis,
 		.pairs.memory.account = diff->account,
 	};
 
+	if (diff->with_holders == HOLDERS_UNBOUNDED)
+		TRY(bounded_find(analysis, &holdings.bounded));
 	TRY(census_need(analysis, ASPECT_KIND));
 	TRY(census_take(analysis, ASPECT_KIND, count_held, &holdings, &kinds));
 	array_for_each(pair, &holdings.pairs) {
 		uint32_t holder = (uint32_t)(pair->key >> 32), kind = (uint32_t)pair->key, number;
 		struct census_name name = census_name(&kinds, kinds.keys.items[kind - 1].key);
-		struct census_name owner;
+		struct census_name owner = { .text = "" };
 		_cleanup_(free) char *text = NULL;
 
-		if (!holder || !kind)
-			continue;
-		owner = census_name(holders, holders->keys.items[holder - 1].key);
-		text = format_text("%s%s%c%s%s", owner.prefix, owner.text, BETWEEN, name.prefix,
-				   name.text);
+		if (holder)
+			owner = census_name(holders, holders->keys.items[holder - 1].key);
+		text = format_text("%s%s%c%s%s", owner.prefix, owner.text, HELD_BETWEEN,
+				   name.prefix, name.text);
 		if (!text)
 			return &error_no_memory;
 		name = (struct census_name){ .text = text, .size = name.size };
@@ -211,7 +215,7 @@ const struct diff_group *diff_most_held(const struct diff *diff, const struct di
 
 		if (group->bytes < holder->bytes / 2 || group->bytes <= 0 ||
 		    strncmp(group->text, holder->text, length) != 0 ||
-		    group->text[length] != BETWEEN)
+		    group->text[length] != HELD_BETWEEN)
 			continue;
 		*ret_kind = group->text + length + 1;
 		return group;
@@ -262,7 +266,7 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 		TRY(make_sets(analysis, &matching));
 	core->total = allocations_total(analysis_index(analysis),
 					allocation_used(analysis_index(analysis)));
-	return diff->has_holders ? count_holders(diff, analysis) : NULL;
+	return diff->with_holders ? count_holders(diff, analysis) : NULL;
 }
 
 /* Add the first incomplete finding of an older core to those of the newest. */
@@ -337,14 +341,14 @@ static struct error *finish(struct diff *diff, struct analysis *newest)
 }
 
 struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
-			    enum aspect aspect, bool holders,
+			    enum aspect aspect, enum diff_holders holders,
 			    struct error *(*visit)(void *data, struct analysis *older), void *data,
 			    struct diff **ret)
 {
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
 
 	TRY(create(aspect, analysis_account(newest), &diff));
-	diff->has_holders = holders;
+	diff->with_holders = holders;
 	for (size_t i = 0; i < count; i++)
 		TRY(add_older(diff, newest, paths[i], visit, data));
 	TRY(finish(diff, newest));

@@ -70,6 +70,14 @@ struct diff_core {
 	struct set_total total; /* of all in use */
 };
 
+/* Finding holders takes the dominators of each core. */
+enum diff_holders {
+	HOLDERS_NONE,
+	HOLDERS_ALL,
+	/* Allocations that cannot grow for ever (bounded.h) have a holder without a name. */
+	HOLDERS_UNBOUNDED,
+};
+
 struct diff {
 	enum aspect aspect;
 	struct memory_account *account;	    /* borrowed */
@@ -82,7 +90,7 @@ struct diff {
 	 * those that shrank last.
 	 */
 	struct group_table groups;
-	bool has_holders;
+	enum diff_holders with_holders;
 	struct group_table holders; /* the same by ASPECT_OWNER, if asked for */
 	struct group_table held;    /* amounts of these by kind; see diff_most_held() */
 	struct oldest oldest;	    /* of the oldest core; empty at the end */
@@ -96,10 +104,9 @@ DEFINE_CLEANUP(diff_destroy, struct diff *)
  * to the newest, whose sets NEW_SET and SURVIVED_SET are made, or forgotten if the cores are of
  * different runs. That an older core cannot be trusted is added to the findings of the newest.
  * visit, unless it is NULL, is called with the analysis of each older core after it was counted.
- * holders: find who holds what grew, too, which takes the dominators of each core.
  */
 struct error *compare_cores(struct analysis *newest, const char *const *paths, size_t count,
-			    enum aspect aspect, bool holders,
+			    enum aspect aspect, enum diff_holders holders,
 			    struct error *(*visit)(void *data, struct analysis *older), void *data,
 			    struct diff **ret);
 

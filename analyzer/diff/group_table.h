@@ -13,6 +13,9 @@
 
 enum { MOST_CORES = 64 };
 
+/* In the name of a group of what one holder has of one kind: between both names. */
+enum { HELD_BETWEEN = '\n' };
+
 /* Growth is that from the oldest core to the newest. */
 struct diff_group {
 	uint64_t name;	      /* where it is among the names */

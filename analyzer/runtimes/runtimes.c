@@ -53,6 +53,18 @@ static bool has_module(const char *names, const struct program *program)
 	return false;
 }
 
+bool runtimes_have_module(const struct runtimes *list, const struct module *module)
+{
+	for (size_t i = 0; i < runtime_count(list); i++) {
+		const struct runtime *runtime = runtime_at(list, i);
+
+		if (runtime->find_globals && runtime->modules &&
+		    path_has(module->path, runtime->modules))
+			return true;
+	}
+	return false;
+}
+
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program)
 {
 	const char *names = runtime->modules;

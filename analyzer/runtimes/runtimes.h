@@ -27,6 +27,9 @@ const char *runtimes_packed(const struct runtimes *list);
 /* True if one of its modules is loaded. */
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program);
 
+/* True if it is a module of a language whose programs reach objects by names. */
+bool runtimes_have_module(const struct runtimes *list, const struct module *module);
+
 /* The memory that the number-th has for itself; *ret_count may be 0. */
 const struct named_range *runtimes_memory(const struct runtimes *list, size_t number,
 					  size_t *ret_count);

@@ -39,27 +39,6 @@ static struct error *take_aspect(struct diff_arguments *arguments, const char *v
 	return NULL;
 }
 
-static struct error *take_elapsed(struct diff_arguments *arguments, const char *value)
-{
-	static const char units[] = "smhd";
-	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
-	enum { SECOND = 1000000000, MOST_SECONDS = INT32_MAX };
-	size_t length = strspn(value, "0123456789");
-	const char *unit = value[length] ? strchr(units, value[length]) : NULL;
-	_cleanup_(free) char *digits = strndup(value, length);
-	uint64_t number = 0;
-
-	if (!digits)
-		return &error_no_memory;
-	if (!length || !unit || value[length + 1])
-		return error_not(value, "a time: a number and s, m, h or d, as 90s");
-	TRY(parse_count(digits, &number));
-	if (number == 0 || number > MOST_SECONDS / seconds[unit - units])
-		return error_not(value, "a time between two cores");
-	arguments->elapsed = number * seconds[unit - units] * SECOND;
-	return NULL;
-}
-
 static struct error *add_path(struct diff_arguments *arguments, const char *value)
 {
 	return LIST_APPEND(arguments->paths, arguments->path_count, value);
@@ -73,7 +52,7 @@ static struct error *diff_parse(int key, const char *value, void *output)
 	case KEY_BY:
 		return take_aspect(arguments, value);
 	case KEY_ELAPSED:
-		return take_elapsed(arguments, value);
+		return parse_time(value, &arguments->elapsed);
 	case KEY_LIMIT:
 		arguments->has_limit = true;
 		return parse_count(value, &arguments->limit);
@@ -103,7 +82,7 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 	};
 
 	TRY(compare_cores(analysis, arguments->paths, arguments->path_count, arguments->aspect,
-			  !arguments->has_aspect, NULL, NULL, &diff));
+			  arguments->has_aspect ? HOLDERS_NONE : HOLDERS_ALL, NULL, NULL, &diff));
 	view.diff = diff;
 	diff_write_cores(report, &view);
 	diff_write_growth(report, &view);

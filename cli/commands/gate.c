@@ -8,6 +8,7 @@
 #include "analyzer/gate/suppressions.h"
 #include "cli/command.h"
 #include "cli/commands/gate_annotations.h"
+#include "cli/commands/gate_growth.h"
 #include "cli/commands/gate_options.h"
 #include "cli/commands/gate_stacks.h"
 #include "cli/live/gate_self_check.h"
@@ -192,6 +193,8 @@ static void write_checks(struct report *report, const struct gate_check *checks,
 		_cleanup_(free) char *rule = check_rule(&checks[i]);
 		_cleanup_(free) char *what = check_what(&checks[i]);
 
+		if (checks[i].limit->measure == MEASURE_GROWING)
+			continue; /* its rows are there */
 		if (!rule || !what)
 			report->error = &error_no_memory;
 		report_row(report, rule ? rule : "", what ? what : "", checks[i].limit->limit,
@@ -205,6 +208,7 @@ struct gate {
 	struct analysis *analysis;
 	const struct gate_options *options;
 	struct leak_kinds kinds;
+	struct gate_growth growth; /* instead of leaks */
 	struct suppressions suppressions;
 	struct baseline baseline;
 	struct set_total leaked; /* the leaks that count */
@@ -218,6 +222,7 @@ struct gate {
 static void gate_deinit(struct gate *gate)
 {
 	leak_kinds_deinit(&gate->kinds);
+	gate_growth_deinit(&gate->growth);
 	leak_stacks_deinit(&gate->stacks);
 	suppressions_deinit(&gate->suppressions);
 	baseline_deinit(&gate->baseline);
@@ -227,6 +232,17 @@ static void gate_deinit(struct gate *gate)
 	free(gate->checks);
 }
 DEFINE_DEINIT(gate_deinit, struct gate)
+
+static bool looks_for_growth(const struct gate *gate)
+{
+	return gate->options->growing_count;
+}
+
+/* Kinds that rules and the baseline are about. */
+static struct leak_kinds *judged(struct gate *gate)
+{
+	return looks_for_growth(gate) ? &gate->growth.kinds : &gate->kinds;
+}
 
 static bool is_incomplete(const struct gate *gate)
 {
@@ -251,7 +267,7 @@ static struct error *read_files(struct gate *gate)
 
 static struct error *ratchet(struct gate *gate)
 {
-	if (!baseline_ratchet(&gate->baseline, &gate->kinds))
+	if (!baseline_ratchet(&gate->baseline, judged(gate)))
 		return NULL;
 	return baseline_write(&gate->baseline, gate->options->baseline);
 }
@@ -302,7 +318,7 @@ static struct error *compare(struct gate *gate)
 	gate->old = calloc(options->limit_count, sizeof(*gate->old));
 	if (!gate->old)
 		return &error_no_memory;
-	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND, false,
+	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND, HOLDERS_NONE,
 			     measure_older, gate, &gate->diff);
 }
 
@@ -311,6 +327,10 @@ static struct error *measure(struct gate *gate, struct gate_check *check)
 	const struct gate_limit *limit = check->limit;
 	uint64_t now = 0, old = gate->old ? gate->old[limit - gate->options->limits] : 0;
 
+	if (limit->measure == MEASURE_GROWING) {
+		check->value = gate_growth_count(&gate->growth);
+		return NULL;
+	}
 	if (gate_measures[limit->measure].of_leaks) {
 		check->value =
 			limit->measure == MEASURE_LEAKED ? gate->leaked.count : gate->leaked.bytes;
@@ -341,11 +361,17 @@ static struct error *check_limits(struct gate *gate)
 
 static struct error *look(struct gate *gate)
 {
-	TRY(leak_kinds_find(gate->analysis,
-			    gate->options->likely ? LEAKS_AND_LIKELY : LEAKS_CERTAIN,
-			    &gate->kinds));
-	suppressions_apply(&gate->suppressions, &gate->kinds, !gate->options->no_known);
-	baseline_compare(&gate->baseline, &gate->kinds);
+	const struct gate_options *options = gate->options;
+
+	if (looks_for_growth(gate))
+		TRY(gate_growth_find(gate->analysis, options->growing, options->growing_count,
+				     &gate->growth));
+	else
+		TRY(leak_kinds_find(gate->analysis,
+				    options->likely ? LEAKS_AND_LIKELY : LEAKS_CERTAIN,
+				    &gate->kinds));
+	suppressions_apply(&gate->suppressions, judged(gate), !options->no_known);
+	baseline_compare(&gate->baseline, judged(gate));
 	return NULL;
 }
 
@@ -360,9 +386,9 @@ static struct error *update(struct gate *gate)
 {
 	_cleanup_(baseline_deinit) struct baseline accepted = { 0 };
 
-	TRY(baseline_accept(&gate->baseline, &gate->kinds, &accepted));
+	TRY(baseline_accept(&gate->baseline, judged(gate), &accepted));
 	TRY(baseline_write(&accepted, gate->options->baseline));
-	baseline_compare(&accepted, &gate->kinds);
+	baseline_compare(&accepted, judged(gate));
 	return judge(gate);
 }
 
@@ -372,6 +398,13 @@ static const struct gate_check *first_failed(const struct gate *gate)
 		if (check_failed(&gate->checks[i]))
 			return &gate->checks[i];
 	return NULL;
+}
+
+static const char *outcome_of(const struct gate *gate)
+{
+	if (is_incomplete(gate))
+		return "incomplete";
+	return first_failed(gate) ? "failed" : "passed";
 }
 
 static void write_outcome(const struct gate *gate, struct report *report)
@@ -393,11 +426,8 @@ static void write_outcome(const struct gate *gate, struct report *report)
 		else
 			known += kind->allocations - leak_counted(kind).count;
 	}
-	report_single(report, &table,
-		      is_incomplete(gate)  ? "incomplete"
-		      : first_failed(gate) ? "failed"
-					   : "passed",
-		      gate->leaked.count, gate->leaked.bytes, suppressed, known);
+	report_single(report, &table, outcome_of(gate), gate->leaked.count, gate->leaked.bytes,
+		      suppressed, known);
 }
 
 /* Write the kinds that grew most, because the limits may be about all of them. */
@@ -432,7 +462,7 @@ static void write_likely_held(const struct gate *gate, struct report *report)
 		anchor_write_likely(gate->analysis, disguised_at(disguised, i), report);
 }
 
-static void write_tables(const struct gate *gate, struct report *report)
+static void write_leak_tables(const struct gate *gate, struct report *report)
 {
 	struct set_total shared = leak_kinds_shared(&gate->kinds);
 	struct set_total counted = gate->leaked;
@@ -448,6 +478,14 @@ static void write_tables(const struct gate *gate, struct report *report)
 	write_known(report, &gate->kinds);
 	write_likely_held(gate, report);
 	write_shared(report, shared, counted);
+}
+
+static void write_tables(const struct gate *gate, struct report *report)
+{
+	if (looks_for_growth(gate))
+		gate_growth_write(&gate->growth, gate->analysis, report);
+	else
+		write_leak_tables(gate, report);
 	write_gone(report, &gate->baseline);
 	write_unused(report, &gate->suppressions);
 	write_growth(gate, report);
@@ -496,7 +534,10 @@ static struct error *report_all(struct gate *gate, struct report *report)
 	write_tables(gate, report);
 	if (options->ratchet && may_write)
 		error = ratchet(gate);
-	write_outcome(gate, report);
+	if (looks_for_growth(gate))
+		gate_growth_write_outcome(&gate->growth, outcome_of(gate), report);
+	else
+		write_outcome(gate, report);
 	gate_annotate(&gate->kinds, stderr);
 	return error ? error : conclude(gate);
 }
@@ -517,6 +558,8 @@ static struct error *gate_run(struct analysis *analysis, const void *arguments,
 	TRY(hidden_note(analysis));
 	TRY(compare(&gate));
 	TRY(judge(&gate));
+	if (looks_for_growth(&gate))
+		return report_all(&gate, report);
 	TRY(leak_kinds_find_types(analysis, &gate.kinds));
 	if (gate.leaked.count && first_failed(&gate) && !is_incomplete(&gate))
 		TRY(gate_find_stacks(analysis, &gate.kinds, &gate.stacks));

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/diff/growth.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum {
 	KEY_LIKELY = 'y',
 	KEY_SELF_CHECK = 'S',
 	KEY_NO_KNOWN = 'k',
+	KEY_GROWING = 'g',
 };
 
 const struct argp_option gate_switches[] = {
@@ -34,6 +36,9 @@ const struct argp_option gate_switches[] = {
 	  "Fail if the heap grew by more bytes since the core of --compare", 0 },
 	{ "max-class-growth", KEY_MEASURES + MEASURE_CLASS_GROWTH, "KIND=COUNT", 0,
 	  "Fail if the number of allocations of that kind grew by more since then; may be repeated",
+	  0 },
+	{ "growing", KEY_GROWING, "OLD", 0,
+	  "Instead of leaks, look for what grew from each core to the next; two older cores of the process or more are named, the oldest first, as 'heapcore soak' does",
 	  0 },
 	{ "likely", KEY_LIKELY, NULL, 0,
 	  "Count likely leaks, too: only unused space refers to them, such as a vector's spare capacity, or a pointer in disguise holds them",
@@ -74,6 +79,7 @@ const struct gate_measure_facts gate_measures[MEASURES] = {
 	[MEASURE_GROWTH] = { "--max-growth", "bytes more in use", .of_growth = true },
 	[MEASURE_CLASS_GROWTH] = { "--max-class-growth", "allocations more in use of ",
 				   .of_class = true, .of_growth = true },
+	[MEASURE_GROWING] = { "--growing", "kinds that grow" },
 };
 
 static struct error *add_limit(struct gate_options *options, struct gate_limit limit)
@@ -141,6 +147,21 @@ static struct error *check_growth(const struct gate_options *options)
 	return NULL;
 }
 
+/* Growth and leaks are not counted together. */
+static struct error *complete_growing(struct gate_options *options)
+{
+	if (options->growing_count + 1 < LEAST_GROWING_CORES)
+		return error_create(ERROR_USAGE, "--growing needs two older cores at least");
+	for (size_t i = 0; i < options->limit_count; i++)
+		if (gate_measures[options->limits[i].measure].of_leaks)
+			return error_create(ERROR_USAGE, "%s cannot be combined with --growing",
+					    gate_measures[options->limits[i].measure].name);
+	if (options->likely || options->no_known)
+		return error_create(ERROR_USAGE, "%s cannot be combined with --growing",
+				    options->likely ? "--likely" : "--no-known");
+	return add_limit(options, (struct gate_limit){ .measure = MEASURE_GROWING, .typed = "0" });
+}
+
 static struct error *complete(struct gate_options *options)
 {
 	if ((options->update || options->ratchet) && !options->baseline)
@@ -151,6 +172,8 @@ static struct error *complete(struct gate_options *options)
 			ERROR_USAGE,
 			"--update-baseline accepts all present leaks, so it cannot be combined with --ratchet");
 	TRY(check_growth(options));
+	if (options->growing_count)
+		return complete_growing(options);
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (gate_measures[options->limits[i].measure].of_leaks)
 			return NULL;
@@ -166,6 +189,8 @@ struct error *gate_options_parse(int key, const char *value, void *data)
 	switch (key) {
 	case KEY_SUPPRESS:
 		return LIST_APPEND(options->suppress, options->suppress_count, value);
+	case KEY_GROWING:
+		return LIST_APPEND(options->growing, options->growing_count, value);
 	case ARGP_KEY_END:
 		return complete(options);
 	default:
@@ -182,4 +207,5 @@ void gate_options_release(void *data)
 		free(options->limits[i].name);
 	free(options->limits);
 	free(options->suppress);
+	free(options->growing);
 }

@@ -16,6 +16,7 @@ enum gate_measure {
 	MEASURE_CLASS,
 	MEASURE_GROWTH,
 	MEASURE_CLASS_GROWTH,
+	MEASURE_GROWING, /* kinds that grow from each core to the next; without a switch */
 	MEASURES,
 };
 
@@ -40,6 +41,8 @@ struct gate_options {
 	size_t limit_count;
 	const char *baseline; /* or NULL */
 	const char *compared; /* an older core, or NULL */
+	const char **growing; /* older cores, the oldest first */
+	size_t growing_count;
 	const char **suppress;
 	size_t suppress_count;
 	bool update, ratchet;

@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/base/text.h"
+#include "cli/live/gate_words.h"
 #include "cli/live/preload.h"
 #include "cli/live/snap.h"
 #include "cli/live/watch.h"
@@ -194,74 +195,24 @@ const struct argp run_parser = {
 	.doc = DOCUMENTATION,
 };
 
-/* How many words an option of ours takes up that begins with word, or 0. */
-static size_t own_places(const char *word)
-{
-	size_t length = strcspn(word + 2, "=");
-
-	for (const struct argp_option *option = OPTIONS; option->name; option++) {
-		bool short_one = option->key < 256 && word[1] == option->key;
-
-		if (short_one)
-			return option->arg && !word[2] ? 2 : 1;
-		if (word[1] == '-' && strlen(option->name) == length &&
-		    strncmp(option->name, word + 2, length) == 0)
-			return option->arg && !word[2 + length] ? 2 : 1;
-	}
-	return 0;
-}
-
-/* Both lists together have room for all arguments. */
-struct division {
-	char **own;
-	size_t own_count;
-	struct run_options *options;
-};
-
-/*
- * Put each option to the list it belongs to; returns where the program's name is. What belongs to
- * nobody is ours to complain of.
- */
-static int divide(int count, char **arguments, struct division *division)
-{
-	const struct command *gate = command_find("gate");
-	struct run_options *options = division->options;
-	int i = 1;
-
-	while (i < count && arguments[i][0] == '-') {
-		size_t places = own_places(arguments[i]), other = 0;
-
-		if (strcmp(arguments[i], "--") == 0)
-			return i + 1;
-		if (!places && gate)
-			other = switch_places(gate, arguments[i]);
-		for (size_t n = places + other ? places + other : 1; n > 0 && i < count; n--, i++) {
-			if (other)
-				options->gate[options->gate_count++] = arguments[i];
-			else
-				division->own[division->own_count++] = arguments[i];
-		}
-	}
-	return i;
-}
-
 /* All that options point to is in arguments. Exits if they are wrong. */
 static void run_options_parse(int count, char **arguments, struct run_options *ret)
 {
 	size_t room = (size_t)count + 1;
 	_cleanup_(free) char **own = calloc(room, sizeof(*own));
-	struct division division = { .own = own, .own_count = 1 };
+	struct gate_words words = { .own = own, .own_count = 1, .gate_count = 1 };
 	int program;
 
 	*ret = (struct run_options){ .gate = calloc(room, sizeof(char *)) };
 	if (!own || !ret->gate)
 		exit(EXIT_NOT_ANALYSED);
 	own[0] = arguments[0];
-	ret->gate[ret->gate_count++] = (char *)"gate";
-	division.options = ret;
-	program = divide(count, arguments, &division);
+	ret->gate[0] = (char *)"gate";
+	words.gate = ret->gate;
+	program = gate_words_divide(OPTIONS, count, arguments, &words);
+	ret->gate_count = words.gate_count;
 	argp_err_exit_status = EXIT_WRONG_USAGE;
-	if (argp_parse(&run_parser, (int)division.own_count, own, 0, NULL, ret)) {
+	if (argp_parse(&run_parser, (int)words.own_count, own, 0, NULL, ret)) {
 		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);
 	}

@@ -5,6 +5,7 @@
 #include "cli/fleet/fleet.h"
 #include "cli/live/run.h"
 #include "cli/live/snap.h"
+#include "cli/live/soak.h"
 #include "cli/options.h"
 #include "cli/prompt/completion.h"
 #include "cli/prompt/execute.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|fleet|mcp|diff|report|help";
+static const char MODES[] = "run|snap|soak|fleet|mcp|diff|report|help";
 
 static const struct {
 	const char *name;
@@ -22,6 +23,7 @@ static const struct {
 } modes[] = {
 	{ "run", &run_parser },
 	{ "snap", &snap_parser },
+	{ "soak", &soak_parser },
 	{ "fleet", &fleet_parser },
 	{ "mcp", &mcp_parser },
 };
@@ -96,7 +98,7 @@ static void complete_mode(const struct argp *mode, int count, char **words)
 	if (option || own < count || !is_option(words[count]))
 		return;
 	complete_option(words[count], mode->options);
-	if (mode == &run_parser)
+	if (mode == &run_parser || mode == &soak_parser)
 		complete_option(words[count], command_find("gate")->options);
 }
 

@@ -259,7 +259,7 @@ static void write_holders(struct report *report, const struct diff_view *view)
 
 void diff_write_growth(struct report *report, const struct diff_view *view)
 {
-	if (view->diff->has_holders)
+	if (view->diff->with_holders)
 		write_holders(report, view);
 	diff_write_kinds(report, view);
 	if (view->diff->kinship == KIN_SAME_PROCESS)

@@ -121,6 +121,32 @@ static void write_known(struct report *report, const struct value *values)
 		report->error = &error_no_memory;
 }
 
+/* Write what grew in each iteration. */
+static void write_growing(struct report *report, const struct value *values)
+{
+	const char *state = report_text_of(report, values, "state");
+	const char *holder = report_text_of(report, values, "holder");
+	const char *kind = report_text_of(report, values, "kind");
+	_cleanup_(free) char *name = format_text(
+		"%s %s: %s", report_text_of(report, values, "fingerprint"), holder, kind);
+	_cleanup_(free) char *text =
+		format_text("%s: +%" PRIu64 " %s an iteration, %" PRIu64 " bytes in %" PRIu64,
+			    holder, report_number_of(report, values, "each"), kind,
+			    report_number_of(report, values, "bytes"),
+			    report_number_of(report, values, "iterations"));
+	struct outcome outcome = { 0 };
+
+	if (!name || !text) {
+		report->error = &error_no_memory;
+		return;
+	}
+	if (strcmp(state, "suppressed") == 0)
+		outcome = (struct outcome){ "skipped", NULL, text };
+	else if (strcmp(state, "known") != 0)
+		outcome = (struct outcome){ "failure", "growth", text };
+	write_case(report->state, "heapcore.growth", name, outcome);
+}
+
 /* Write a leak found in several cores, by 'fleet gate'. */
 static void write_fleet_leak(struct report *report, const struct value *values)
 {
@@ -173,11 +199,9 @@ static void junit_row(struct report *report, const struct value *values)
 		const char *table;
 		void (*write)(struct report *report, const struct value *values);
 	} rows[] = {
-		{ "check", write_check },
-		{ "leak", write_leak },
-		{ "known leak", write_known },
-		{ "new leak", write_fleet_leak },
-		{ "leaked too much", write_leaky_core },
+		{ "check", write_check },	  { "leak", write_leak },
+		{ "growing", write_growing },	  { "known leak", write_known },
+		{ "new leak", write_fleet_leak }, { "leaked too much", write_leaky_core },
 		{ "gate", write_outcome },
 	};
 

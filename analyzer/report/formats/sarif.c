@@ -152,6 +152,34 @@ static void write_leak(struct report *report, const struct value *values)
 	write_result(report, &result);
 }
 
+/* Write what grew in each iteration. */
+static void write_growing(struct report *report, const struct value *values)
+{
+	const char *state = report_text_of(report, values, "state");
+	const char *holder = report_text_of(report, values, "holder");
+	const char *kind = report_text_of(report, values, "kind");
+	bool known = strcmp(state, "known") == 0, suppressed = strcmp(state, "suppressed") == 0;
+	_cleanup_(free) char *summary = format_text("Growth of %s in %s", kind, holder);
+	_cleanup_(free) char *message =
+		format_text("%s: +%" PRIu64 " %s an iteration, %" PRIu64 " bytes in %" PRIu64 ".",
+			    holder, report_number_of(report, values, "each"), kind,
+			    report_number_of(report, values, "bytes"),
+			    report_number_of(report, values, "iterations"));
+	const struct result result = {
+		.rule = report_text_of(report, values, "fingerprint"),
+		.summary = summary,
+		.message = message,
+		.kind = kind,
+		.baseline = known			 ? "unchanged"
+			    : strcmp(state, "more") == 0 ? "updated"
+							 : "new",
+		.failed = !suppressed && !known,
+		.suppressed = suppressed,
+	};
+
+	write_result(report, &result);
+}
+
 static void write_known(struct report *report, const struct value *values)
 {
 	const char *cause = report_text_of(report, values, "cause");
@@ -256,6 +284,7 @@ static void sarif_row(struct report *report, const struct value *values)
 		{ "known leak", write_known },
 		{ "new leak", write_fleet_leak },
 		{ "leaked too much", write_leaky_core },
+		{ "growing", write_growing },
 		{ "check", write_check },
 		{ "gate", write_outcome },
 	};

@@ -1,0 +1,175 @@
+#include "analyzer/diff/growth.h"
+
+#include <string.h>
+
+/* Growths are bits of a mask. */
+enum { MOST_WITH_EXAMPLES = 32, MOST_STEPS = 64 };
+
+struct masks {
+	ARRAY(uint32_t);
+};
+
+struct sought {
+	struct growths *growths;
+	size_t count; /* of those that examples are searched for */
+	struct census holders, kinds;
+	ARRAY(uint32_t) kind_numbers;	   /* by allocation: that of its kind's key, plus 1 */
+	struct masks of_holders, of_kinds; /* what each key may be part of */
+};
+
+static void sought_deinit(struct sought *search)
+{
+	census_deinit(&search->holders);
+	census_deinit(&search->kinds);
+	array_release(&search->kind_numbers);
+	array_release(&search->of_holders);
+	array_release(&search->of_kinds);
+}
+DEFINE_DEINIT(sought_deinit, struct sought)
+
+static struct error *note_kind(void *data, allocation_id id, struct memory_range range,
+			       uint32_t number)
+{
+	struct sought *search = data;
+
+	search->kind_numbers.items[id] = number;
+	return NULL;
+}
+
+static bool is_named(const struct census_name *name, const char *text, uint64_t size)
+{
+	size_t length = strlen(name->prefix);
+
+	return !*text || (name->size == size && strncmp(text, name->prefix, length) == 0 &&
+			  strcmp(text + length, name->text) == 0);
+}
+
+static struct error *find_masks(const struct sought *search, const struct census *census,
+				struct masks *ret)
+{
+	TRY(array_resize(ret, census->keys.count));
+	for (size_t i = 0; i < ret->count; i++) {
+		struct census_name name = census_name(census, census->keys.items[i].key);
+
+		for (size_t j = 0; j < search->count; j++) {
+			const struct growth *growth = search->growths->items + j;
+			bool fits = census->aspect == ASPECT_OWNER
+					    ? is_named(&name, growth->holder, 0)
+					    : is_named(&name, growth->kind, growth->size);
+
+			ret->items[i] |= (uint32_t)fits << j;
+		}
+	}
+	return NULL;
+}
+
+static void add_example(const struct sought *search, allocation_id id)
+{
+	uint32_t holder = search->holders.numbers.items[id];
+	uint32_t kind = search->kind_numbers.items[id];
+	uint32_t mask;
+
+	if (!holder || !kind)
+		return;
+	mask = search->of_holders.items[holder - 1] & search->of_kinds.items[kind - 1];
+	for (size_t i = 0; i < search->count; i++) {
+		struct growth *growth = search->growths->items + i;
+
+		if ((mask >> i & 1) && growth->example_count < MOST_EXAMPLES)
+			growth->examples[growth->example_count++] = id;
+	}
+}
+
+struct error *growths_find_examples(struct analysis *newest, struct growths *growths)
+{
+	struct memory_account *account = analysis_account(newest);
+	const struct bitmap *added = named_sets_find(analysis_named_sets(newest), NEW_SET);
+	_cleanup_(sought_deinit) struct sought search = {
+		.growths = growths,
+		.count = growths->count < MOST_WITH_EXAMPLES ? growths->count : MOST_WITH_EXAMPLES,
+		.kind_numbers.memory.account = account,
+		.of_holders.memory.account = account,
+		.of_kinds.memory.account = account,
+	};
+
+	if (!search.count || !added)
+		return NULL;
+	TRY(array_resize(&search.kind_numbers, allocation_count(analysis_index(newest))));
+	TRY(census_take(newest, ASPECT_KIND, note_kind, &search, &search.kinds));
+	TRY(census_take(newest, ASPECT_OWNER, NULL, NULL, &search.holders));
+	TRY(find_masks(&search, &search.holders, &search.of_holders));
+	TRY(find_masks(&search, &search.kinds, &search.of_kinds));
+	bitmap_for_each(position, added)
+		add_example(&search, (allocation_id)position);
+	return NULL;
+}
+
+/* The paths of examples, from the names that the program has down to what holds each. */
+struct paths {
+	allocation_id steps[MOST_EXAMPLES][MOST_STEPS];
+	size_t depths[MOST_EXAMPLES];
+	size_t count;
+};
+
+/* An example is not the holder of itself, and a longer path lacks its beginning. */
+static void find_paths(const struct object_paths *all, const struct growth *growth,
+		       struct paths *ret)
+{
+	for (size_t i = 0; i < growth->example_count; i++) {
+		size_t depth = object_paths_steps(all, growth->examples[i], MOST_STEPS,
+						  ret->steps[ret->count]);
+
+		if (depth < 2 || depth == MOST_STEPS)
+			continue;
+		ret->depths[ret->count++] = depth - 1;
+	}
+}
+
+/* Keep the paths that have the step that most have, if these are more than half of all. */
+static bool go_down(struct paths *paths, size_t depth, size_t all)
+{
+	allocation_id step = NO_ALLOCATION;
+	size_t most = 0, kept = 0;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		size_t alike = 0;
+
+		for (size_t j = 0; j < paths->count && depth < paths->depths[i]; j++)
+			alike += depth < paths->depths[j] &&
+				 paths->steps[j][depth] == paths->steps[i][depth];
+		if (alike <= most)
+			continue;
+		step = paths->steps[i][depth];
+		most = alike;
+	}
+	if (most * 2 <= all)
+		return false;
+	for (size_t i = 0; i < paths->count; i++) {
+		if (depth >= paths->depths[i] || paths->steps[i][depth] != step)
+			continue;
+		memmove(paths->steps[kept], paths->steps[i], sizeof(paths->steps[i]));
+		paths->depths[kept++] = paths->depths[i];
+	}
+	paths->count = kept;
+	return true;
+}
+
+struct error *growth_path(const struct analysis *newest, const struct growth *growth,
+			  bool with_content, char **ret)
+{
+	enum { PATH_SIZE = 256 };
+	const struct object_paths *all = analysis_object_paths(newest);
+	struct paths paths = { .count = 0 };
+	size_t depth = 0;
+	char text[PATH_SIZE];
+
+	*ret = NULL;
+	find_paths(all, growth, &paths);
+	while (paths.count && go_down(&paths, depth, growth->example_count))
+		depth++;
+	if (!depth ||
+	    !object_paths_tell(all, paths.steps[0][depth - 1], with_content, text, sizeof(text)))
+		return NULL;
+	*ret = strdup(text);
+	return *ret ? NULL : &error_no_memory;
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""
+`heapcore soak`: what a service keeps more of at each request is named by who holds it, and a
+healthy one passes.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import unittest
+
+import harness
+from harness import FINE, FOUND, INCOMPLETE, USAGE
+
+PYTHON = """
+import sys
+
+CACHE = {}
+LAST = []
+
+def work(number):
+    noise = [str(i) * 100 for i in range(number * 37 % 101)]
+    LAST[:] = [len(noise), {"number": number}]
+    if sys.argv[2] == "cache":
+        CACHE[f"user {number}"] = {"name": f"name {number}" * 9}
+    cycle = []
+    cycle.append(cycle)
+
+for number in range(900):
+    with open(sys.argv[1]) as requests:
+        requests.readline()
+    work(number)
+    with open(sys.argv[3], "w") as answers:
+        answers.write("done")
+"""
+
+
+class SoakTest(harness.LiveTest):
+    def setUp(self):
+        super().setUp()
+        self.requests, self.answers = self.path("requests"), self.path("answers")
+        os.mkfifo(self.requests)
+        os.mkfifo(self.answers)
+        # Where the service has ended, nobody opens the other end.
+        self.every = (f"timeout 9 sh -c 'echo work > {shlex.quote(self.requests)}; "
+                      f"read line < {shlex.quote(self.answers)}; true'")
+
+    def service(self, what):
+        program = harness.build(self.path("soak"), "gcc", "-g", "-O1", "-D_GNU_SOURCE",
+                                os.path.join(harness.PROGRAMS, "soak.c"))
+        return [program, self.requests, what, self.answers]
+
+    def python(self, what):
+        return [sys.executable, "-c", PYTHON, self.requests, what, self.answers]
+
+    def soak(self, command, *options):
+        return harness.run(harness.HEAPCORE, "soak", "--every", self.every, *options, "--",
+                           *command, env={**os.environ, "TMPDIR": self.folder})
+
+    def check(self, result, status):
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout.splitlines()
+
+    def test_what_is_kept_is_named_by_its_holder(self):
+        lines = self.check(self.soak(self.service("keep")), FOUND)
+        self.assertEqual(lines, [
+            "registry (soak): +1 struct job an iteration, 280 bytes in 5",
+            "Gate failed: 1 kind grows in each of 5 iterations.",
+        ])
+
+    def test_growth_in_changing_sizes_is_its_holders(self):
+        lines = self.check(self.soak(self.service("mixed")), FOUND)
+        self.assertIn("notes (soak): +1 ", lines[0])
+
+    def test_what_is_lost_at_each_request_is_said(self):
+        lines = self.check(self.soak(self.service("lose")), FOUND)
+        self.assertRegex(lines[0], r"^leaked: \+1 .*200.* an iteration, 1,\d\d\d bytes in 5$")
+        self.assertEqual(len(lines), 2)
+
+    def test_cache_that_fills_and_stops_is_no_growth(self):
+        options = ("--warm-up", "11", "--snapshots", "5")
+        lines = self.check(self.soak(self.service("fill"), *options), FINE)
+        self.assertEqual(lines, ["Gate passed: 0 kinds grow in each of 4 iterations."])
+
+    def test_service_with_nothing_but_noise_passes(self):
+        self.check(self.soak(self.service("nothing")), FINE)
+
+    def test_cache_in_python_is_named_by_its_path(self):
+        lines = self.check(self.soak(self.python("cache")), FOUND)
+        self.assertRegex(lines[0], r"^__main__\.CACHE \(dict\): \+1 dict an iteration, "
+                                   r"\d,\d\d\d bytes with what they hold in 5$")
+        self.assertEqual(len(lines), 2, lines)
+
+    def test_python_without_one_passes(self):
+        self.check(self.soak(self.python("nothing")), FINE)
+
+    def test_service_that_ends_is_not_judged(self):
+        result = self.soak(self.service("end"))
+        self.check(result, INCOMPLETE)
+        self.assertIn("ended after 2 snapshots", result.stderr)
+
+    def test_process_that_runs_is_looked_at(self):
+        with harness.ended(subprocess.Popen(self.service("keep"))) as process:
+            result = harness.run(harness.HEAPCORE, "soak", "--every", self.every, "--iterations",
+                                 "3", "--pid", str(process.pid))
+            lines = self.check(result, FOUND)
+            self.assertIsNone(process.poll())
+        self.assertIn("registry (soak): +1 struct job an iteration, 168 bytes in 3", lines)
+
+    def test_snapshots_are_kept_only_if_asked_for(self):
+        self.soak(self.service("keep"), "--iterations", "2")
+        self.assertFalse([name for name in os.listdir(self.folder) if "core" in name])
+        kept = self.path("kept")
+        self.soak(self.service("keep"), "--iterations", "2", "--keep", kept)
+        self.assertEqual(sorted(os.listdir(kept)), ["1.core", "2.core", "3.core"])
+        cores = [os.path.join(kept, name) for name in sorted(os.listdir(kept))]
+        result = harness.run(harness.HEAPCORE, "gate", cores[2], "--growing", cores[0],
+                             "--growing", cores[1])
+        self.assertIn("registry (soak): +1 struct job an iteration",
+                      self.check(result, FOUND)[0])
+
+    def test_what_is_accepted_passes(self):
+        rules, baseline = self.path("rules"), self.path("baseline.json")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("class:struct job\n")
+        lines = self.check(self.soak(self.service("keep"), "--suppress", rules), FINE)
+        self.assertIn("; suppressed by class:struct job", lines[0])
+        self.check(self.soak(self.service("keep"), "--baseline", baseline, "--update-baseline"),
+                   FINE)
+        lines = self.check(self.soak(self.service("keep"), "--baseline", baseline), FINE)
+        self.assertIn("; 1 in the baseline", lines[0])
+
+    def test_reports_for_machines_have_what_grows(self):
+        junit, sarif = self.path("gate.xml"), self.path("gate.sarif")
+        self.soak(self.service("keep"), "-o", f"junit:{junit}", "-o", sarif)
+        with open(junit, encoding="utf-8") as file:
+            self.assertIn('message="registry (soak): +1 struct job an iteration, 280 bytes in 5"',
+                          file.read())
+        with open(sarif, encoding="utf-8") as file:
+            results = json.load(file)["runs"][0]["results"]
+        self.assertEqual([result["message"]["text"] for result in results],
+                         ["registry (soak): +1 struct job an iteration, 280 bytes in 5."])
+
+    def test_command_that_fails_is_said(self):
+        result = harness.run(harness.HEAPCORE, "soak", "--every", "exit 7", "--pid",
+                             str(os.getpid()))
+        self.check(result, INCOMPLETE)
+        self.assertIn("status 7", result.stderr)
+
+    def test_wrong_usage(self):
+        for words in ((), ("--every", "1s"), ("--every", "1s", "--snapshots", "2", "--", "true"),
+                      ("--every", "1s", "--pid", "1", "--", "true"),
+                      ("--every", "1s", "--", "/nonexistent/program"),
+                      ("--every", "1s", "--likely", "--", "true"),
+                      ("--every", "1s", "--pid", "many")):
+            self.check(harness.run(harness.HEAPCORE, "soak", *words), USAGE)
+
+
+if __name__ == "__main__":
+    unittest.main()
