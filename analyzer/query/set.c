@@ -234,12 +234,6 @@ static const struct set sets[] = {
 	  .example = "enumerate relrefs 55d0c0ffee10",
 	  .description =
 		  "Code refers to variables and functions by a signed distance from the byte after the reference." },
-	{ "stringusers", "used allocations with a C++ std::string in them", STAGE_HEAP,
-	  .select = select_stringusers,
-	  .example = "summarize stringusers\n"
-		     "list stringusers app::Session --limit 3",
-	  .description =
-		  "'summarize' counts strings by class and offset: empty, short and long ones, and the bytes of the long ones." },
 	{ "iseqs", "compiled methods, blocks and bodies of classes of Ruby, functions of PHP",
 	  STAGE_OBJECTS, .select = select_code,
 	  .example = "summarize iseqs\n"

@@ -74,10 +74,10 @@ enum {
 	CHOICE_ZEROS,	      /* select_waste(): not duplicates */
 };
 
-/* The selectors of the table, in selectors.c; select_stringusers() is in string_users.c. */
+/* The selectors of the table, in selectors.c. */
 set_selector select_all, select_at_roots, select_atrisk, select_chain, select_code,
 	select_allocation, select_incoming, select_leakroots, select_likelyheld, select_managed,
-	select_named, select_outgoing, select_stringusers, select_unreferenced, select_waste;
+	select_named, select_outgoing, select_unreferenced, select_waste;
 
 /* Add the leaked allocations that no other leaked one refers to. STAGE_REACHABILITY is built. */
 void unreferenced_find(const struct analysis *analysis, struct bitmap *ret);

@@ -20,7 +20,7 @@ ALLOCATIONS = """
     allocations used free anchored leaked unreferenced leakroots anchorpoints
     staticanchored staticanchorpoints stackanchored stackanchorpoints
     registeranchored registeranchorpoints threadonlyanchored
-    threadonlyanchorpoints threadcached stringusers duplicates zeros derived
+    threadonlyanchorpoints threadcached duplicates zeros derived
 """.split() + [
     "allocation {owner}", "outgoing {owner}", "freeoutgoing {dangling}",
     "incoming {part}", "exactincoming {part}", "chain {ring} 0",
@@ -31,7 +31,7 @@ RANGES = """
     threads roots maps
 """.split() + ["pointers {part}", "rangerefs {part} {part}8", "relrefs {part}"]
 NOT_SHOWN = {"arenas", "signatures"}  # they are no stretches of memory
-OWN_SUMMARY = {"leakroots", "stringusers"}
+OWN_SUMMARY = {"leakroots"}
 
 TOTAL = re.compile(
     r"(\d+) ([a-z -]+) use 0x([0-9a-f]+) \(((?:\d{1,3},)*\d{1,3})\) bytes\.\n"

@@ -114,9 +114,6 @@ class I386Test(harness.LiveTest):
         shown = harness.ask("-q", core, "show", "used", "Person", "--annotate", "Person.*").stdout
         self.assertIn('offsets 0x4 to 0x1c: SSOString, length 5, "short"', shown)
         self.assertIn("offsets 0x1c to 0x34: LongString, length 40, ", shown)
-        uses = harness.tables("-q", core, "summarize", "stringusers")["string use"]
-        self.assertEqual({row["at_offset"]: row["long"] for row in uses
-                          if row.get("name") == "Person"}, {"0x4": 0, "0x1c": 1})
 
     def test_objects_of_an_interpreter_are_said_to_be_missing(self):
         """By its name a library is an interpreter's."""
