@@ -27,7 +27,7 @@ static const struct argp_option own_options[] = {
 	  "Measure the bytes of the set, those and all that would be freed along, or those leaked",
 	  0 },
 	{ "graph", KEY_GRAPH, "kinds|dominators|references", 0,
-	  "Of dot and graphml: draw kinds, or the allocations that retain most", 0 },
+	  "For dot: draw kinds, or the allocations that retain most", 0 },
 	{ "output", KEY_OUTPUT, "FILE", 0, "Write FILE; -o FILE is the same", 0 },
 	{ "o", KEY_OUTPUT, "FILE", OPTION_HIDDEN, NULL, 0 },
 	{ 0 },

@@ -122,8 +122,6 @@ class Programs(harness.LiveTest):
             drawn = self.view("dot", "-Tsvg", self.export("dot", "--graph", graph))
             xml.etree.ElementTree.fromstring(drawn)
             self.assertIn("<polygon", drawn)
-            converted = self.view("graphml2gv", self.export("graphml", "--graph", graph))
-            self.assertIn("->", converted)
 
     def look_in_browser(self):
         page = browser.Browser()
