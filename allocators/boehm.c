@@ -17,10 +17,8 @@ static void boehm_close(struct heap *base)
 	struct boehm_heap *heap = (struct boehm_heap *)base;
 
 	list_for_each(collector, heap->collectors, heap->collector_count) {
-		array_release(&collector->blocks);
-		array_release(&collector->indexes);
-		array_release(&collector->threads);
-		array_release(&collector->spares);
+		arrays_release(&collector->blocks, &collector->indexes, &collector->threads,
+			       &collector->spares);
 		bitmap_deinit(&collector->listed);
 		bitmap_deinit(&collector->cached);
 	}

@@ -19,16 +19,10 @@ static void glibc_close(struct heap *base)
 {
 	struct glibc_heap *heap = (struct glibc_heap *)base;
 
-	array_release(&heap->cached);
-	array_release(&heap->fast);
+	arrays_release(&heap->cached, &heap->fast);
 	bitmap_deinit(&heap->unsorted);
-	array_release(&heap->thread_caches);
-	array_release(&heap->tcaches);
-	array_release(&heap->suspects);
-	array_release(&heap->fast_links);
-	array_release(&heap->gaps);
-	array_release(&heap->vouched);
-	array_release(&heap->arena_addresses);
+	arrays_release(&heap->thread_caches, &heap->tcaches, &heap->suspects, &heap->fast_links,
+		       &heap->gaps, &heap->vouched, &heap->arena_addresses);
 	table_release(&heap->arena_numbers);
 	glibc_ring_memo_free(heap->rings);
 	free(heap->broken);
@@ -71,16 +65,9 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	heap->grain = ALIGNMENT;
 	heap->caches = true;
 	heap->piece_steps.left = 2 * context->image->size / heap->minimum;
-	heap->cached.memory.account = context->account;
-	heap->fast.memory.account = context->account;
-	heap->thread_caches.memory.account = context->account;
-	heap->tcaches.memory.account = context->account;
-	heap->suspects.memory.account = context->account;
-	heap->fast_links.memory.account = context->account;
-	heap->gaps.memory.account = context->account;
-	heap->vouched.memory.account = context->account;
-	heap->arena_addresses.memory.account = context->account;
-	heap->arena_numbers.memory.account = context->account;
+	arrays_use(context->account, &heap->cached, &heap->fast, &heap->thread_caches,
+		   &heap->tcaches, &heap->suspects, &heap->fast_links, &heap->gaps, &heap->vouched,
+		   &heap->arena_addresses, &heap->arena_numbers);
 	heap->rings = glibc_ring_memo_create();
 	heap->links.seed = secret_factor();
 	TRY(glibc_find_arenas(heap));

@@ -29,9 +29,7 @@ static void gslice_close(struct heap *base)
 {
 	struct gslice_heap *heap = (struct gslice_heap *)base;
 
-	array_release(&heap->sources);
-	array_release(&heap->slabs);
-	array_release(&heap->threads);
+	arrays_release(&heap->sources, &heap->slabs, &heap->threads);
 	free(heap);
 }
 
@@ -471,9 +469,7 @@ static struct error *gslice_open(const struct heap_context *context, struct heap
 	heap->context = *context;
 	heap->word = image_word_size(context->image);
 	heap->view.image = context->image;
-	heap->sources.memory.account = context->account;
-	heap->slabs.memory.account = context->account;
-	heap->threads.memory.account = context->account;
+	arrays_use(context->account, &heap->sources, &heap->slabs, &heap->threads);
 	TRY(find_sources(heap, &off));
 	if (heap->sources.count == 0)
 		return off ? NULL : report_unread(heap);

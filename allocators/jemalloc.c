@@ -10,14 +10,8 @@
 
 void jemalloc_destroy(struct jemalloc *je)
 {
-	array_release(&je->extents);
-	array_release(&je->leaves);
-	array_release(&je->changing);
-	array_release(&je->bases);
-	array_release(&je->cached);
-	array_release(&je->stacks);
-	array_release(&je->bins);
-	array_release(&je->arenas);
+	arrays_release(&je->extents, &je->leaves, &je->changing, &je->bases, &je->cached,
+		       &je->stacks, &je->bins, &je->arenas);
 	free(je);
 }
 

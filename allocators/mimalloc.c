@@ -12,12 +12,8 @@ static void mimalloc_close(struct heap *base)
 {
 	struct mimalloc_heap *heap = (struct mimalloc_heap *)base;
 
-	array_release(&heap->segments);
-	array_release(&heap->pages);
-	array_release(&heap->delayed);
-	array_release(&heap->owned);
-	array_release(&heap->places);
-	array_release(&heap->maps);
+	arrays_release(&heap->segments, &heap->pages, &heap->delayed, &heap->owned, &heap->places,
+		       &heap->maps);
 	free(heap);
 }
 
@@ -29,12 +25,8 @@ static void cleanup_mimalloc_close(struct mimalloc_heap **heap)
 
 static void set_account(struct mimalloc_heap *heap, struct memory_account *account)
 {
-	heap->segments.memory.account = account;
-	heap->pages.memory.account = account;
-	heap->delayed.memory.account = account;
-	heap->owned.memory.account = account;
-	heap->places.memory.account = account;
-	heap->maps.memory.account = account;
+	arrays_use(account, &heap->segments, &heap->pages, &heap->delayed, &heap->owned,
+		   &heap->places, &heap->maps);
 }
 
 /* Find segments and pages by the layout. */

@@ -12,8 +12,7 @@ static void musl_close(struct heap *base)
 {
 	struct musl_heap *heap = (struct musl_heap *)base;
 
-	array_release(&heap->areas);
-	array_release(&heap->groups);
+	arrays_release(&heap->areas, &heap->groups);
 	free(heap);
 }
 
@@ -31,8 +30,7 @@ static struct error *musl_open(const struct heap_context *context, struct heap *
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->areas.memory.account = context->account;
-	heap->groups.memory.account = context->account;
+	arrays_use(context->account, &heap->areas, &heap->groups);
 	TRY(musl_search(heap, &found));
 	if (found)
 		TRY(musl_read_groups(heap));

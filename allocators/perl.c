@@ -64,8 +64,7 @@ static struct error *perl_open(const struct heap_context *context, struct heap *
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->arenas.list.memory.account = context->account;
-	heap->arenas.tables.memory.account = context->account;
+	arrays_use(context->account, &heap->arenas.list, &heap->arenas.tables);
 	TRY(perl_find_arenas(context->image, &heap->arenas));
 	if (heap->arenas.list.count > 0)
 		*ret = &take(heap)->heap;

@@ -38,8 +38,7 @@ static void pymalloc_close(struct heap *base)
 {
 	struct pymalloc_heap *heap = (struct pymalloc_heap *)base;
 
-	array_release(&heap->arenas);
-	array_release(&heap->tables);
+	arrays_release(&heap->arenas, &heap->tables);
 	free(heap);
 }
 
@@ -90,8 +89,7 @@ static struct error *pymalloc_open(const struct heap_context *context, struct he
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->arenas.memory.account = context->account;
-	heap->tables.memory.account = context->account;
+	arrays_use(context->account, &heap->arenas, &heap->tables);
 	TRY(pymalloc_search(heap));
 	find_free_threaded(heap);
 	if (heap->gave_up)

@@ -55,8 +55,7 @@ static void ruby_close(struct heap *base)
 {
 	struct ruby_heap *heap = (struct ruby_heap *)base;
 
-	array_release(&heap->pages.list);
-	array_release(&heap->transients.list);
+	arrays_release(&heap->pages.list, &heap->transients.list);
 	free(heap);
 }
 
@@ -77,8 +76,7 @@ static struct error *ruby_open(const struct heap_context *context, struct heap *
 	if (!heap)
 		return &error_no_memory;
 	heap->context = *context;
-	heap->pages.list.memory.account = context->account;
-	heap->transients.list.memory.account = context->account;
+	arrays_use(context->account, &heap->pages.list, &heap->transients.list);
 	TRY(ruby_find_pages(context->image, &heap->pages));
 	if (heap->pages.list.count > 0)
 		TRY(ruby_find_transients(context->image, &heap->transients));

@@ -10,11 +10,7 @@
 
 void tcmalloc_destroy(struct tcmalloc *tc)
 {
-	array_release(&tc->spans);
-	array_release(&tc->leaves);
-	array_release(&tc->caches);
-	array_release(&tc->cached);
-	array_release(&tc->metadata);
+	arrays_release(&tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata);
 	free(tc);
 }
 

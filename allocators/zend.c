@@ -35,11 +35,7 @@ static void zend_close(struct heap *base)
 {
 	struct zend_heap *heap = (struct zend_heap *)base;
 
-	array_release(&heap->spaces);
-	array_release(&heap->chunks);
-	array_release(&heap->others);
-	array_release(&heap->owned);
-	array_release(&heap->nodes);
+	arrays_release(&heap->spaces, &heap->chunks, &heap->others, &heap->owned, &heap->nodes);
 	free(heap);
 }
 
@@ -51,11 +47,8 @@ static void cleanup_zend_close(struct zend_heap **heap)
 
 static void set_account(struct zend_heap *heap, struct memory_account *account)
 {
-	heap->spaces.memory.account = account;
-	heap->chunks.memory.account = account;
-	heap->others.memory.account = account;
-	heap->owned.memory.account = account;
-	heap->nodes.memory.account = account;
+	arrays_use(account, &heap->spaces, &heap->chunks, &heap->others, &heap->owned,
+		   &heap->nodes);
 }
 
 static void report_search(const struct zend_heap *heap)

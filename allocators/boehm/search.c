@@ -125,12 +125,8 @@ static bool is_known(const struct boehm_heap *heap, uint64_t index)
 
 static void account(struct collector *collector, struct memory_account *account)
 {
-	collector->blocks.memory.account = account;
-	collector->indexes.memory.account = account;
-	collector->listed.memory.account = account;
-	collector->cached.memory.account = account;
-	collector->threads.memory.account = account;
-	collector->spares.memory.account = account;
+	arrays_use(account, &collector->blocks, &collector->indexes, &collector->listed,
+		   &collector->cached, &collector->threads, &collector->spares);
 }
 
 /* Add the collector with that lowest index, if it turns out to be one. */
@@ -157,8 +153,7 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 		image_advise_in_order(heap->context.image);
 	error = boehm_read_blocks(collector, &heap->context, &valid);
 	if (error || !valid) {
-		array_release(&collector->blocks);
-		array_release(&collector->indexes);
+		arrays_release(&collector->blocks, &collector->indexes);
 		search->decoys++;
 		return error;
 	}

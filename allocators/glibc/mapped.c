@@ -543,9 +543,7 @@ static struct error *find_all(struct scan *scan)
 
 static void scan_deinit(struct scan *scan)
 {
-	array_release(&scan->lacking);
-	array_release(&scan->finds);
-	array_release(&scan->taken);
+	arrays_release(&scan->lacking, &scan->finds, &scan->taken);
 }
 DEFINE_DEINIT(scan_deinit, struct scan)
 

@@ -25,9 +25,7 @@ struct votes {
 
 static void cleanup_release_votes(struct votes *votes)
 {
-	array_release(&votes->known);
-	array_release(&votes->unknown);
-	array_release(&votes->rows);
+	arrays_release(&votes->known, &votes->unknown, &votes->rows);
 }
 
 static const uint32_t NO_ROW = UINT32_MAX;
@@ -55,9 +53,7 @@ static struct error *make_rows(struct votes *votes)
 	struct memory_account *account = heap->context.account;
 	uint32_t length = 0, bins = 0;
 
-	votes->known.memory.account = account;
-	votes->unknown.memory.account = account;
-	votes->rows.memory.account = account;
+	arrays_use(account, &votes->known, &votes->unknown, &votes->rows);
 	TRY(array_resize(&votes->rows, heap->slabs.count));
 	for (size_t i = 0; i < heap->slabs.count; i++) {
 		const struct gslice_slab *slab = &heap->slabs.items[i];

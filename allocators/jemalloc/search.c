@@ -136,14 +136,8 @@ static bool is_node(struct search *search, const struct jemalloc_geometry *geome
 
 static void account(struct jemalloc *je, struct memory_account *account)
 {
-	je->extents.memory.account = account;
-	je->leaves.memory.account = account;
-	je->changing.memory.account = account;
-	je->bases.memory.account = account;
-	je->cached.memory.account = account;
-	je->stacks.memory.account = account;
-	je->bins.memory.account = account;
-	je->arenas.memory.account = account;
+	arrays_use(account, &je->extents, &je->leaves, &je->changing, &je->bases, &je->cached,
+		   &je->stacks, &je->bins, &je->arenas);
 }
 
 static bool is_known(const struct search *search, uint64_t root)

@@ -15,8 +15,7 @@ enum {
 
 void perl_arenas_deinit(struct perl_arenas *arenas)
 {
-	array_release(&arenas->list);
-	array_release(&arenas->tables);
+	arrays_release(&arenas->list, &arenas->tables);
 }
 
 bool perl_read_head(struct view *view, uint64_t address, struct perl_head *ret)

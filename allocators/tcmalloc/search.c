@@ -84,11 +84,7 @@ static struct tcmalloc *create(const struct module *module, unsigned int word,
 		return NULL;
 	tc->module = module;
 	tc->word = word;
-	tc->spans.memory.account = account;
-	tc->leaves.memory.account = account;
-	tc->caches.memory.account = account;
-	tc->cached.memory.account = account;
-	tc->metadata.memory.account = account;
+	arrays_use(account, &tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata);
 	return tc;
 }
 

@@ -235,8 +235,7 @@ static struct error *init_workers(struct duplicate_finder *finder, struct analys
 
 		extents_init(&worker->left, analysis);
 		extents_init(&worker->right, analysis);
-		worker->candidates.memory.account = analysis_account(analysis);
-		worker->groups.memory.account = analysis_account(analysis);
+		arrays_use(analysis_account(analysis), &worker->candidates, &worker->groups);
 	}
 	return NULL;
 }
@@ -263,10 +262,8 @@ struct error *duplicate_finder_create(struct analysis *analysis, size_t count, u
 
 void duplicate_finder_destroy(struct duplicate_finder *finder)
 {
-	for (unsigned int i = 0; finder->workers && i < finder->threads; i++) {
-		array_release(&finder->workers[i].groups);
-		array_release(&finder->workers[i].candidates);
-	}
+	for (unsigned int i = 0; finder->workers && i < finder->threads; i++)
+		arrays_release(&finder->workers[i].groups, &finder->workers[i].candidates);
 	free(finder->workers);
 	memory_release(&finder->blocks);
 	free(finder);

@@ -29,8 +29,7 @@ struct error *ledger_create(const struct image *image, const struct residency *r
 		return &error_no_memory;
 	ledger->image = image;
 	ledger->residency = residency;
-	ledger->claims.memory.account = account;
-	ledger->taken.memory.account = account;
+	arrays_use(account, &ledger->claims, &ledger->taken);
 	*ret = ledger;
 	return NULL;
 }
@@ -40,8 +39,7 @@ void ledger_destroy(struct ledger *ledger)
 	for (size_t i = 0; i < ledger->row_count; i++)
 		free(ledger->rows[i].name);
 	free(ledger->rows);
-	array_release(&ledger->claims);
-	array_release(&ledger->taken);
+	arrays_release(&ledger->claims, &ledger->taken);
 	free(ledger);
 }
 

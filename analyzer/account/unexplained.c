@@ -251,7 +251,6 @@ struct error *unexplained_note(struct analysis *analysis)
 		error = take_samples(analysis, &sampling);
 	if (!error)
 		report(analysis, &sampling);
-	array_release(&sampling.memory);
-	array_release(&unknowns);
+	arrays_release(&sampling.memory, &unknowns);
 	return error;
 }

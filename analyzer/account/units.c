@@ -18,8 +18,7 @@ struct unit_search {
 
 void units_deinit(struct units *units)
 {
-	table_release(&units->groups);
-	table_release(&units->keepers);
+	tables_release(&units->groups, &units->keepers);
 }
 
 static struct unit_group *group_of(struct units *units, const char *memory,
@@ -174,8 +173,7 @@ struct error *units_find(struct analysis *analysis, const arena_number *only_are
 	};
 	struct error *error = NULL;
 
-	ret->groups.memory.account = analysis_account(analysis);
-	search.used.memory.account = analysis_account(analysis);
+	arrays_use(analysis_account(analysis), &ret->groups, &search.used);
 	if (keepers)
 		TRY(pinned_begin(analysis, &ret->keepers, &pins));
 	progress_begin(search.progress, "looking at pools", 0);

@@ -3,7 +3,7 @@
  *
  *	ARRAY(struct edge) edges;
  *
- *	edges.memory.account = account;
+ *	arrays_use(account, &edges);
  *	error = array_append(&edges, (struct edge){ from, to });
  *
  * The items are edges.items[0] to edges.items[edges.count - 1]. They may move when one is added.
@@ -11,6 +11,7 @@
 #ifndef ANALYZER_BASE_ARRAY_H
 #define ANALYZER_BASE_ARRAY_H
 
+#include "analyzer/base/macros.h"
 #include "analyzer/base/memory.h"
 #include "analyzer/base/sort.h"
 
@@ -83,6 +84,26 @@
 		memory_release(&array_->memory);    \
 		array_->count = 0;                  \
 	} while (0)
+
+/*
+ * Have the account count the memory of several arrays or tables (table.h), before they grow; and
+ * release several arrays.
+ *
+ *	arrays_use(account, &graph->edges, &graph->nodes);
+ *	arrays_release(&graph->edges, &graph->nodes);
+ */
+#define arrays_use(counting, ...)                             \
+	do {                                                  \
+		struct memory_account *account_ = (counting); \
+                                                              \
+		FOR_EACH(ARRAY_USE, __VA_ARGS__)              \
+	} while (0)
+#define arrays_release(...)                          \
+	do {                                         \
+		FOR_EACH(ARRAY_RELEASE, __VA_ARGS__) \
+	} while (0)
+#define ARRAY_USE(array)     (array)->memory.account = account_;
+#define ARRAY_RELEASE(array) array_release(array);
 
 /* Release a structure that begins with the array, for _cleanup_(). */
 static inline void cleanup_array_release(void *array)

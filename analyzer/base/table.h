@@ -115,6 +115,11 @@ struct error *table_slots_add(struct table_slots *slots, struct memory_account *
 
 /* Release its memory; the table is empty then, and may grow again. */
 #define table_release(table) cleanup_table_release(table)
+#define tables_release(...)                          \
+	do {                                         \
+		FOR_EACH(TABLE_RELEASE, __VA_ARGS__) \
+	} while (0)
+#define TABLE_RELEASE(table) table_release(table);
 
 static inline void cleanup_table_release(void *table)
 {

@@ -64,8 +64,7 @@ struct error *classes_create(const struct image *image, const struct program *pr
 	classes->program = program;
 	classes->debug = debug;
 	classes->names_budget.left = LEAST_BUDGET + image->size;
-	classes->signatures.memory.account = account;
-	classes->types.memory.account = account;
+	arrays_use(account, &classes->signatures, &classes->types);
 	*ret = classes;
 	return NULL;
 }
@@ -102,8 +101,7 @@ void classes_destroy(struct classes *classes)
 	}
 	for (size_t i = 0; i < classes->types.count; i++)
 		names_deinit(&classes->types.items[i].names);
-	table_release(&classes->signatures);
-	table_release(&classes->types);
+	tables_release(&classes->signatures, &classes->types);
 	free(classes);
 }
 

@@ -147,9 +147,7 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 
 void first_words_destroy(struct first_words *words)
 {
-	array_release(&words->numbers);
-	array_release(&words->signatures);
-	array_release(&words->shown);
+	arrays_release(&words->numbers, &words->signatures, &words->shown);
 	bitmap_deinit(&words->identities);
 	free(words);
 }

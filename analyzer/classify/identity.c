@@ -76,8 +76,7 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->debug = debug;
 	identities->classes = classes;
 	identities->bounds = module_bounds_find(program);
-	identities->targets.memory.account = account;
-	identities->makers.memory.account = account;
+	arrays_use(account, &identities->targets, &identities->makers);
 	*ret = identities;
 	return NULL;
 }
@@ -88,8 +87,7 @@ void identities_destroy(struct identities *identities)
 		free(identities->targets.items[i].name);
 	for (size_t i = 0; i < identities->makers.count; i++)
 		free(identities->makers.items[i].name);
-	table_release(&identities->targets);
-	table_release(&identities->makers);
+	tables_release(&identities->targets, &identities->makers);
 	free(identities);
 }
 

@@ -53,8 +53,7 @@ struct error *kept_words_create(const struct bitmap *members, struct memory_acco
 
 void kept_words_destroy(struct kept_words *words)
 {
-	array_release(&words->ranks);
-	array_release(&words->words);
+	arrays_release(&words->ranks, &words->words);
 	bitmap_deinit(&words->identified);
 	free(words);
 }

@@ -35,9 +35,7 @@ struct error *patterns_create(const struct scan_input *input, struct patterns **
 		return &error_no_memory;
 	patterns->input = *input;
 	patterns->input.cxx = cxx_find(input->image, input->program);
-	patterns->numbers.memory.account = input->account;
-	patterns->owners.memory.account = input->account;
-	patterns->few.memory.account = input->account;
+	arrays_use(input->account, &patterns->numbers, &patterns->owners, &patterns->few);
 	*ret = patterns;
 	return NULL;
 }
@@ -224,8 +222,7 @@ struct error *patterns_load(struct side_file *file, const struct scan_input *inp
 
 void patterns_destroy(struct patterns *patterns)
 {
-	array_release(&patterns->numbers);
-	array_release(&patterns->owners);
+	arrays_release(&patterns->numbers, &patterns->owners);
 	ranks_deinit(&patterns->places);
 	array_release(&patterns->few);
 	free(patterns);

@@ -50,18 +50,14 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 	if (!judge)
 		return &error_no_memory;
 	judge->input = *input;
-	judge->verdicts.memory.account = input->account;
-	judge->words.memory.account = input->account;
-	judge->blocks.memory.account = input->account;
+	arrays_use(input->account, &judge->verdicts, &judge->words, &judge->blocks);
 	*ret = judge;
 	return NULL;
 }
 
 void signature_judge_destroy(struct signature_judge *judge)
 {
-	table_release(&judge->verdicts);
-	table_release(&judge->words);
-	table_release(&judge->blocks);
+	tables_release(&judge->verdicts, &judge->words, &judge->blocks);
 	free(judge);
 }
 

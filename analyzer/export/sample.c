@@ -31,19 +31,15 @@ struct sampler {
 
 static void sampler_deinit(struct sampler *sampler)
 {
-	array_release(&sampler->sums);
-	array_release(&sampler->objects);
-	array_release(&sampler->levels.stack);
-	table_release(&sampler->roots);
-	table_release(&sampler->others);
+	arrays_release(&sampler->sums, &sampler->objects, &sampler->levels.stack);
+	tables_release(&sampler->roots, &sampler->others);
 	array_release(&sampler->seen);
 }
 DEFINE_DEINIT(sampler_deinit, struct sampler)
 
 void sample_deinit(struct sample *sample)
 {
-	array_release(&sample->objects);
-	array_release(&sample->edges);
+	arrays_release(&sample->objects, &sample->edges);
 }
 
 /* True if the measure counts the allocation; held: a member dominates it. */

@@ -34,8 +34,7 @@ void leak_kinds_deinit(struct leak_kinds *kinds)
 	for (size_t i = 0; i < kinds->count; i++)
 		kind_deinit(&kinds->list[i]);
 	free(kinds->list);
-	array_release(&kinds->certain.kinds);
-	array_release(&kinds->likely.kinds);
+	arrays_release(&kinds->certain.kinds, &kinds->likely.kinds);
 	if (kinds->certain_leaks)
 		leaks_destroy(kinds->certain_leaks);
 	if (kinds->likely_leaks)

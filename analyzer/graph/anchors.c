@@ -81,8 +81,7 @@ struct error *anchors_create(const struct roots *roots, size_t count,
 
 void anchors_destroy(struct anchors *anchors)
 {
-	array_release(&anchors->firsts);
-	array_release(&anchors->kept);
+	arrays_release(&anchors->firsts, &anchors->kept);
 	error_destroy(anchors->error);
 	free(anchors);
 }

@@ -170,9 +170,7 @@ static struct error *find_components(struct finder *finder)
 
 static void finder_deinit(struct finder *finder)
 {
-	array_release(&finder->visit);
-	array_release(&finder->stack);
-	array_release(&finder->frames);
+	arrays_release(&finder->visit, &finder->stack, &finder->frames);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -202,10 +200,8 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 		return &error_no_memory;
 	components->graph = graph;
 	components->members = members;
-	components->before.memory.account = account;
-	components->ids.memory.account = account;
-	components->component.memory.account = account;
-	components->order.memory.account = account;
+	arrays_use(account, &components->before, &components->ids, &components->component,
+		   &components->order);
 	TRY(fill(components, account, progress));
 	*ret = take(components);
 	return NULL;
@@ -213,10 +209,8 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 
 void components_destroy(struct components *components)
 {
-	array_release(&components->before);
-	array_release(&components->ids);
-	array_release(&components->component);
-	array_release(&components->order);
+	arrays_release(&components->before, &components->ids, &components->component,
+		       &components->order);
 	free(components);
 }
 

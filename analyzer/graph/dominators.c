@@ -222,9 +222,7 @@ static struct error *finder_init(struct finder *finder)
 
 static void finder_deinit(struct finder *finder)
 {
-	array_release(&finder->numbers);
-	array_release(&finder->cross);
-	array_release(&finder->open);
+	arrays_release(&finder->numbers, &finder->cross, &finder->open);
 	memory_release(&finder->vertices);
 	bitmap_deinit(&finder->left_out);
 	bitmap_deinit(&finder->closed);
@@ -731,8 +729,7 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 
 void dominators_destroy(struct dominators *dominators)
 {
-	array_release(&dominators->roots);
-	array_release(&dominators->positions);
+	arrays_release(&dominators->roots, &dominators->positions);
 	memory_release(&dominators->memory);
 	free(dominators);
 }

@@ -33,8 +33,7 @@ void path_deinit(struct path *path)
 
 static void side_deinit(struct side *side)
 {
-	array_release(&side->ids);
-	array_release(&side->levels);
+	arrays_release(&side->ids, &side->levels);
 	bitmap_deinit(&side->seen);
 }
 DEFINE_DEINIT(side_deinit, struct side)
@@ -318,8 +317,7 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 
 	if (!distances)
 		return &error_no_memory;
-	distances->steps.memory.account = account;
-	distances->heads.memory.account = account;
+	arrays_use(account, &distances->steps, &distances->heads);
 	progress_begin(progress, "finding the shortest ways", sources->count);
 	TRY(find_distances(distances, graph, sources, &queue, progress));
 	*ret = take(distances);
@@ -328,8 +326,7 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 
 void distances_destroy(struct distances *distances)
 {
-	array_release(&distances->steps);
-	array_release(&distances->heads);
+	arrays_release(&distances->steps, &distances->heads);
 	free(distances);
 }
 

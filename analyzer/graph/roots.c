@@ -590,10 +590,8 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 		word_filter_for(allocation_bounds(input->index), image_word_size(input->image));
 	roots->false_references = false_references_of(input->program);
 	roots->has_links = runtimes_have_links_outside(input->runtimes);
-	roots->stacks.memory.account = input->account;
-	roots->ranges.memory.account = input->account;
-	roots->chunks.memory.account = input->account;
-	roots->integers.memory.account = input->account;
+	arrays_use(input->account, &roots->stacks, &roots->ranges, &roots->chunks,
+		   &roots->integers);
 	TRY(find_stacks(roots));
 	TRY(find_ranges(roots));
 	*ret = take(roots);
@@ -659,10 +657,7 @@ struct error *roots_load(const struct roots_input *input, struct side_file *file
 
 void roots_destroy(struct roots *roots)
 {
-	array_release(&roots->stacks);
-	array_release(&roots->ranges);
-	array_release(&roots->chunks);
-	array_release(&roots->integers);
+	arrays_release(&roots->stacks, &roots->ranges, &roots->chunks, &roots->integers);
 	for (size_t i = 0; i < ROOT_KINDS; i++)
 		bitmap_deinit(&roots->targets[i]);
 	free(roots);

@@ -445,14 +445,10 @@ static struct error *transpose_buckets(struct turning *turning)
 
 static void turning_deinit(struct turning *turning)
 {
-	for (unsigned int i = 0; turning->turners && i < turning->threads; i++) {
-		array_release(&turning->turners[i].sources);
-		array_release(&turning->turners[i].last);
-	}
+	for (unsigned int i = 0; turning->turners && i < turning->threads; i++)
+		arrays_release(&turning->turners[i].sources, &turning->turners[i].last);
 	free(turning->turners);
-	array_release(&turning->seen);
-	array_release(&turning->places);
-	array_release(&turning->lows);
+	arrays_release(&turning->seen, &turning->places, &turning->lows);
 	bitmap_deinit(&turning->repeats);
 	free(turning->share_begins);
 	free(turning->bucket_begins);

@@ -59,8 +59,7 @@ static void finder_deinit(struct finder *finder)
 		free(variable->name);
 	array_release(&finder->list);
 	table_release(&finder->known);
-	array_release(&finder->runs);
-	array_release(&finder->found);
+	arrays_release(&finder->runs, &finder->found);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -68,10 +67,8 @@ void variables_destroy(struct variables *variables)
 {
 	array_for_each(variable, &variables->list)
 		free(variable->name);
-	array_release(&variables->list);
-	array_release(&variables->ranks);
-	array_release(&variables->offsets);
-	array_release(&variables->targets);
+	arrays_release(&variables->list, &variables->ranks, &variables->offsets,
+		       &variables->targets);
 	bitmap_deinit(&variables->regions);
 	bitmap_deinit(&variables->own);
 	free(variables);

@@ -356,8 +356,7 @@ static void close_heaps(struct slots *slots)
 		slots->list[i].heap->allocator->close(slots->list[i].heap);
 		array_release(&slots->list[i].claims);
 	}
-	array_release(&slots->owned.ranges);
-	array_release(&slots->nesting.blocks);
+	arrays_release(&slots->owned.ranges, &slots->nesting.blocks);
 	free(slots->list);
 	slots->list = NULL;
 	slots->count = 0;

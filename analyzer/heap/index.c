@@ -265,10 +265,8 @@ struct error *allocation_index_create(struct block_sink *sink, struct allocation
 
 	if (!index)
 		return &error_no_memory;
-	index->lines.memory.account = sink->account;
-	index->layouts.memory.account = sink->account;
-	index->guides[0].last.memory.account = sink->account;
-	index->guides[1].last.memory.account = sink->account;
+	arrays_use(sink->account, &index->lines, &index->layouts, &index->guides[0].last,
+		   &index->guides[1].last);
 	index->lookups_end = lookups_end_kind(1);
 	if (!index->lookups_end)
 		index->lookups_end = lookups_end_kind(0);
@@ -289,10 +287,8 @@ void allocation_index_destroy(struct allocation_index *index)
 	bitmap_deinit(&index->cached);
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		bitmap_deinit(&index->traits[i]);
-	array_release(&index->lines);
-	array_release(&index->layouts);
-	array_release(&index->guides[0].last);
-	array_release(&index->guides[1].last);
+	arrays_release(&index->lines, &index->layouts, &index->guides[0].last,
+		       &index->guides[1].last);
 	if (index->sink)
 		block_sink_destroy(index->sink);
 	free(index);

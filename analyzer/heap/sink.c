@@ -28,10 +28,7 @@ struct error *block_sink_create(struct memory_account *account, struct block_sin
 	sink->cached.account = account;
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		sink->traits[i].account = account;
-	sink->large.memory.account = account;
-	sink->claims.memory.account = account;
-	sink->held.memory.account = account;
-	sink->order.memory.account = account;
+	arrays_use(account, &sink->large, &sink->claims, &sink->held, &sink->order);
 	*ret = sink;
 	return NULL;
 }
@@ -44,10 +41,7 @@ void block_sink_destroy(struct block_sink *sink)
 	memory_release(&sink->cached);
 	for (size_t i = 0; i < BLOCK_TRAITS; i++)
 		memory_release(&sink->traits[i]);
-	array_release(&sink->large);
-	array_release(&sink->claims);
-	array_release(&sink->held);
-	array_release(&sink->order);
+	arrays_release(&sink->large, &sink->claims, &sink->held, &sink->order);
 	free(sink);
 }
 

@@ -18,18 +18,14 @@ struct maker {
 
 static void maker_deinit(struct maker *maker)
 {
-	array_release(&maker->sizes);
-	array_release(&maker->children);
-	array_release(&maker->first);
-	array_release(&maker->others);
-	array_release(&maker->kept);
+	arrays_release(&maker->sizes, &maker->children, &maker->first, &maker->others,
+		       &maker->kept);
 }
 DEFINE_DEINIT(maker_deinit, struct maker)
 
 void frames_deinit(struct frames *frames)
 {
-	array_release(&frames->list);
-	array_release(&frames->of_node);
+	arrays_release(&frames->list, &frames->of_node);
 }
 
 const char *frame_kind(const struct frames *frames, size_t number,

@@ -57,10 +57,8 @@ struct finder {
 
 static void finder_deinit(struct finder *finder)
 {
-	array_release(&finder->groups);
-	array_release(&finder->path);
-	table_release(&finder->contents);
-	table_release(&finder->roots);
+	arrays_release(&finder->groups, &finder->path);
+	tables_release(&finder->contents, &finder->roots);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 

@@ -23,9 +23,7 @@ struct error *owner_names_init(struct owner_names *names, struct analysis *analy
 	struct memory_account *account = analysis_account(analysis);
 
 	names->analysis = analysis;
-	names->list.memory.account = account;
-	names->kinds.memory.account = account;
-	names->texts.memory.account = account;
+	arrays_use(account, &names->list, &names->kinds, &names->texts);
 	return append(names, (struct owner_name){ .text = strdup("(other kinds)") });
 }
 
@@ -34,8 +32,7 @@ void owner_names_deinit(struct owner_names *names)
 	array_for_each(name, &names->list)
 		free(name->text);
 	array_release(&names->list);
-	table_release(&names->kinds);
-	table_release(&names->texts);
+	tables_release(&names->kinds, &names->texts);
 }
 
 /* The number of that name, whose text is taken over and escaped. */

@@ -36,11 +36,8 @@ struct builder {
 
 static void builder_deinit(struct builder *builder)
 {
-	array_release(&builder->names);
-	array_release(&builder->roots);
-	array_release(&builder->levels.stack);
-	array_release(&builder->found);
-	array_release(&builder->most);
+	arrays_release(&builder->names, &builder->roots, &builder->levels.stack, &builder->found,
+		       &builder->most);
 }
 DEFINE_DEINIT(builder_deinit, struct builder)
 

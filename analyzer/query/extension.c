@@ -40,8 +40,7 @@ static void engine_deinit(struct engine *engine)
 		kind_test_deinit(&engine->tests[i].extension);
 	}
 	free(engine->tests);
-	array_release(&engine->frames);
-	array_release(&engine->candidates);
+	arrays_release(&engine->frames, &engine->candidates);
 	members_deinit(&engine->members);
 	bitmap_deinit(&engine->free_ones);
 }

@@ -13,9 +13,7 @@ struct error *members_init(struct members *members, size_t count, struct memory_
 void members_deinit(struct members *members)
 {
 	bitmap_deinit(&members->set);
-	array_release(&members->order);
-	array_release(&members->comments);
-	array_release(&members->states);
+	arrays_release(&members->order, &members->comments, &members->states);
 }
 
 struct error *members_append(struct members *members, allocation_id id)

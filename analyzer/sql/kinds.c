@@ -33,9 +33,7 @@ void sql_kinds_deinit(struct sql_kinds *kinds)
 {
 	array_for_each(kind, &kinds->list)
 		free(kind->name);
-	array_release(&kinds->list);
-	array_release(&kinds->numbers);
-	array_release(&kinds->order);
+	arrays_release(&kinds->list, &kinds->numbers, &kinds->order);
 	kinds->known = false;
 }
 
@@ -162,9 +160,7 @@ static struct error *find(struct sql *sql)
 
 	TRY(kind_need(sql->analysis));
 	TRY(analysis_need_types(sql->analysis));
-	sql->kinds.list.memory.account = account;
-	sql->kinds.numbers.memory.account = account;
-	sql->kinds.order.memory.account = account;
+	arrays_use(account, &sql->kinds.list, &sql->kinds.numbers, &sql->kinds.order);
 	TRY(array_resize(&sql->kinds.numbers, allocation_count(analysis_index(sql->analysis))));
 	TRY(number_all(&naming));
 	TRY(name_all(&naming));

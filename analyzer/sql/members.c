@@ -216,8 +216,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
-	array_release(&cursor->members);
-	array_release(&cursor->texts);
+	arrays_release(&cursor->members, &cursor->texts);
 	return sql_close_cursor(base);
 }
 

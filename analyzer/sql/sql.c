@@ -411,8 +411,7 @@ void sql_close(struct sql *sql)
 	if (sql->limited)
 		sqlite3_hard_heap_limit64(0);
 	sql_kinds_deinit(&sql->kinds);
-	array_release(&sql->parents);
-	array_release(&sql->object_blocks);
+	arrays_release(&sql->parents, &sql->object_blocks);
 	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
 		stored_rows_deinit(&sql->stored[i]);
 	if (sql->error)

@@ -78,8 +78,7 @@ struct profile {
 static void profile_deinit(struct profile *profile)
 {
 	frames_deinit(&profile->frames);
-	table_release(&profile->strings);
-	table_release(&profile->cells);
+	tables_release(&profile->strings, &profile->cells);
 	writer_deinit(&profile->out);
 	if (profile->error)
 		error_destroy(profile->error);

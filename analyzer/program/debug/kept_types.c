@@ -241,8 +241,7 @@ static struct error *save_places(struct saved *saved, struct side_writer *writer
 	if (!error)
 		error = side_writer_array(writer, ENTRIES, places.all.items,
 					  places.all.count * sizeof(struct kept_place));
-	array_release(&places.spans);
-	array_release(&places.all);
+	arrays_release(&places.spans, &places.all);
 	return error;
 }
 

@@ -35,13 +35,8 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 
 void type_reader_deinit(struct type_reader *reader)
 {
-	array_release(&reader->raws);
-	array_release(&reader->members);
-	array_release(&reader->variants);
-	array_release(&reader->variables);
-	array_release(&reader->entries);
-	array_release(&reader->bounds);
-	array_release(&reader->declared);
+	arrays_release(&reader->raws, &reader->members, &reader->variants, &reader->variables,
+		       &reader->entries, &reader->bounds, &reader->declared);
 	table_release(&reader->known);
 }
 

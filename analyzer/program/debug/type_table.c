@@ -40,8 +40,7 @@ struct linker {
 static void linker_deinit(struct linker *linker)
 {
 	array_release(&linker->numbers);
-	table_release(&linker->derived);
-	table_release(&linker->definition);
+	tables_release(&linker->derived, &linker->definition);
 }
 DEFINE_DEINIT(linker_deinit, struct linker)
 
@@ -295,9 +294,7 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 	size_t said = debug->findings->count;
 
 	type_reader_init(&reader, debug, account, progress);
-	linker.numbers.memory.account = account;
-	linker.derived.memory.account = account;
-	linker.definition.memory.account = account;
+	arrays_use(account, &linker.numbers, &linker.derived, &linker.definition);
 	if (!table)
 		return &error_no_memory;
 	table->names = &debug->names;
@@ -322,13 +319,8 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 
 void type_table_clear(struct type_table *table)
 {
-	array_release(&table->types);
-	array_release(&table->members);
-	array_release(&table->variants);
-	array_release(&table->variables);
-	array_release(&table->entries);
-	array_release(&table->bounds);
-	array_release(&table->by_name);
+	arrays_release(&table->types, &table->members, &table->variants, &table->variables,
+		       &table->entries, &table->bounds, &table->by_name);
 	if (table->kept)
 		kept_entries_destroy(table->kept);
 	table->kept = NULL;

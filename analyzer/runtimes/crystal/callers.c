@@ -123,8 +123,7 @@ struct error *crystal_callers_create(const struct crystal_types *types, const st
 	callers->types = types;
 	callers->image = image;
 	callers->debug = debug;
-	callers->constructors.memory.account = account;
-	callers->calls.memory.account = account;
+	arrays_use(account, &callers->constructors, &callers->calls);
 	TRY(find_constructors(callers));
 	TRY(find_calls(callers));
 	*ret = take(callers);

@@ -289,8 +289,7 @@ struct error *crystal_parts_create(struct crystal *crystal, const struct runtime
 void crystal_parts_destroy(struct crystal_parts *parts)
 {
 	table_release(&parts->members);
-	array_release(&parts->noted);
-	array_release(&parts->queue);
+	arrays_release(&parts->noted, &parts->queue);
 	bitmap_deinit(&parts->buffers);
 	name_pool_deinit(&parts->names);
 	free(parts);

@@ -57,12 +57,8 @@ struct crystal_types {
 
 void crystal_types_destroy(struct crystal_types *types)
 {
-	array_release(&types->functions);
-	array_release(&types->entries);
-	array_release(&types->sites);
-	array_release(&types->relations);
-	table_release(&types->fields_known);
-	table_release(&types->fields);
+	arrays_release(&types->functions, &types->entries, &types->sites, &types->relations);
+	tables_release(&types->fields_known, &types->fields);
 	array_release(&types->field_names);
 	name_pool_deinit(&types->names);
 	free(types);
@@ -348,12 +344,8 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 	types->program = program;
 	types->debug = debug;
 	types->module = module;
-	types->entries.memory.account = account;
-	types->sites.memory.account = account;
-	types->relations.memory.account = account;
-	types->fields_known.memory.account = account;
-	types->fields.memory.account = account;
-	types->field_names.memory.account = account;
+	arrays_use(account, &types->entries, &types->sites, &types->relations, &types->fields_known,
+		   &types->fields, &types->field_names);
 	TRY(find_types(types, account));
 	*ret = take(types);
 	return NULL;

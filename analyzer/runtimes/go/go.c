@@ -428,9 +428,7 @@ static void close_space(struct object_space *space)
 {
 	struct go *go = (struct go *)space;
 
-	array_release(&go->in_use);
-	array_release(&go->objects);
-	array_release(&go->ranges);
+	arrays_release(&go->in_use, &go->objects, &go->ranges);
 	free(go);
 }
 

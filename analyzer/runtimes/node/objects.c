@@ -38,11 +38,8 @@ struct error *node_open(const struct runtime_context *context, struct object_spa
 
 static void forget(struct node *node)
 {
-	array_release(&node->classes);
-	array_release(&node->names);
-	array_release(&node->named);
-	table_release(&node->numbers);
-	table_release(&node->maps);
+	arrays_release(&node->classes, &node->names, &node->named);
+	tables_release(&node->numbers, &node->maps);
 	name_pool_deinit(&node->pool);
 }
 

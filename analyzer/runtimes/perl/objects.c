@@ -42,17 +42,13 @@ struct error *perl_open(const struct runtime_context *context, struct object_spa
 
 static void forget(struct perl *perl)
 {
-	array_release(&perl->parts);
-	array_release(&perl->links);
-	array_release(&perl->found);
+	arrays_release(&perl->parts, &perl->links, &perl->found);
 	table_release(&perl->numbers);
 	array_release(&perl->classes);
 	name_pool_deinit(&perl->names);
 	array_release(&perl->live);
 	table_release(&perl->weak);
-	array_release(&perl->interpreters);
-	array_release(&perl->left);
-	array_release(&perl->named);
+	arrays_release(&perl->interpreters, &perl->left, &perl->named);
 }
 
 void perl_close(struct object_space *space)

@@ -35,15 +35,10 @@ struct error *php_open(const struct runtime_context *context, struct object_spac
 static void forget(struct php *php)
 {
 	table_release(&php->numbers);
-	array_release(&php->classes);
-	array_release(&php->class_of);
+	arrays_release(&php->classes, &php->class_of);
 	name_pool_deinit(&php->names);
-	array_release(&php->named);
-	array_release(&php->elements);
-	array_release(&php->parts);
-	array_release(&php->owned);
-	table_release(&php->owners);
-	table_release(&php->returned);
+	arrays_release(&php->named, &php->elements, &php->parts, &php->owned);
+	tables_release(&php->owners, &php->returned);
 }
 
 void php_close(struct object_space *space)
@@ -181,8 +176,7 @@ static struct error *find_all(struct php *php)
 {
 	const struct runtime_context *context = &php->context;
 
-	php->numbers.memory.account = context->account;
-	php->classes.memory.account = context->account;
+	arrays_use(context->account, &php->numbers, &php->classes);
 	php->class_of.memory.account = php->parts.memory.account = context->account;
 	php->returned.memory.account = php->elements.memory.account = context->account;
 	php->owned.memory.account = php->owners.memory.account = context->account;

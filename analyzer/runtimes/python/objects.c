@@ -56,13 +56,9 @@ struct error *python_open(const struct runtime_context *context, struct object_s
 static void forget(struct python *python)
 {
 	python_types_deinit(&python->types);
-	array_release(&python->names);
-	array_release(&python->numbers.low);
-	array_release(&python->numbers.high);
+	arrays_release(&python->names, &python->numbers.low, &python->numbers.high);
 	ranks_deinit(&python->blocks);
-	array_release(&python->owner_of);
-	array_release(&python->constants);
-	array_release(&python->unused);
+	arrays_release(&python->owner_of, &python->constants, &python->unused);
 }
 
 void python_close(struct object_space *space)
@@ -316,11 +312,8 @@ static struct error *find_all(struct python *python)
 {
 	const struct runtime_context *context = &python->context;
 
-	python->numbers.low.memory.account = context->account;
-	python->numbers.high.memory.account = context->account;
-	python->owner_of.memory.account = context->account;
-	python->constants.memory.account = context->account;
-	python->names.memory.account = context->account;
+	arrays_use(context->account, &python->numbers.low, &python->numbers.high, &python->owner_of,
+		   &python->constants, &python->names);
 	TRY(python_types_init(&python->types, context->image, context->program, context->account));
 	if (!python->types.root)
 		return NULL;

@@ -65,8 +65,7 @@ struct error *python_types_init(struct python_types *types, const struct image *
 		.steps = { MOST_STEPS },
 		.root = place ? place - WORD : 0,
 	};
-	types->numbers.memory.account = account;
-	types->list.memory.account = account;
+	arrays_use(account, &types->numbers, &types->list);
 	return NULL;
 }
 

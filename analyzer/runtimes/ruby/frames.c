@@ -42,8 +42,7 @@ struct reading {
 void ruby_calls_deinit(struct ruby_calls *calls)
 {
 	ruby_iseqs_deinit(&calls->iseqs);
-	array_release(&calls->threads);
-	array_release(&calls->fibers);
+	arrays_release(&calls->threads, &calls->fibers);
 }
 
 static uint64_t end_of(const struct context *context)
@@ -231,8 +230,7 @@ struct error *ruby_calls_learn(struct ruby *ruby)
 
 	if (calls->is_learned)
 		return NULL;
-	calls->threads.memory.account = ruby->context.account;
-	calls->fibers.memory.account = ruby->context.account;
+	arrays_use(ruby->context.account, &calls->threads, &calls->fibers);
 	calls->threads.count = calls->fibers.count = 0;
 	ruby_iseqs_deinit(&calls->iseqs);
 	calls->iseqs = (struct ruby_iseqs){ 0 };

@@ -239,8 +239,7 @@ struct error *ruby_iseqs_init(struct ruby_iseqs *ret, const struct ruby_slots *s
 	size_t hint = 0;
 
 	ret->slots = slots;
-	ret->methods.memory.account = account;
-	ret->owners.memory.account = account;
+	arrays_use(account, &ret->methods, &ret->owners);
 	TRY(bitmap_init(&ret->iseqs, allocation_count(slots->index), account));
 	bitmap_for_each(id, &slots->slots) {
 		uint64_t start =

@@ -38,8 +38,7 @@ static void forget(struct ruby *ruby)
 {
 	ruby_slots_deinit(&ruby->slots);
 	table_release(&ruby->numbers);
-	array_release(&ruby->classes);
-	array_release(&ruby->class_of);
+	arrays_release(&ruby->classes, &ruby->class_of);
 	name_pool_deinit(&ruby->names);
 	ruby_symbols_deinit(&ruby->symbols);
 	array_release(&ruby->named);
@@ -120,9 +119,7 @@ static struct error *find_all(struct ruby *ruby)
 	struct view view = { context->image };
 	size_t hint = 0;
 
-	ruby->numbers.memory.account = context->account;
-	ruby->classes.memory.account = context->account;
-	ruby->class_of.memory.account = context->account;
+	arrays_use(context->account, &ruby->numbers, &ruby->classes, &ruby->class_of);
 	TRY(ruby_slots_init(&ruby->slots, context));
 	TRY(array_resize(&ruby->class_of, allocation_count(context->index) + 1));
 	bitmap_for_each(id, &ruby->slots.slots) {

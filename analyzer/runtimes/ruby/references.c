@@ -87,10 +87,7 @@ struct error *ruby_references_init(struct ruby_references *ret, struct ruby *rub
 	ret->ruby = ruby;
 	ret->view.image = ruby->context.image;
 	ret->steps.left = ruby->context.image->size / WORD * STEPS_FOR_EACH_WORD;
-	ret->data.memory.account = account;
-	ret->seen.memory.account = account;
-	ret->pending.memory.account = account;
-	ret->found.memory.account = account;
+	arrays_use(account, &ret->data, &ret->seen, &ret->pending, &ret->found);
 	TRY(array_resize(&ret->seen, allocation_count(ruby->context.index) + 1));
 	TRY(bitmap_init(&ret->shared, allocation_count(ruby->context.index), account));
 	bitmap_or(&ret->shared, shared);
@@ -102,9 +99,7 @@ void ruby_references_deinit(struct ruby_references *references)
 {
 	bitmap_deinit(&references->shared);
 	table_release(&references->data);
-	array_release(&references->seen);
-	array_release(&references->pending);
-	array_release(&references->found);
+	arrays_release(&references->seen, &references->pending, &references->found);
 }
 
 static void begin(struct ruby_references *references, allocation_id object)

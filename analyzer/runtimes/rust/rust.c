@@ -57,8 +57,7 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 static void forget(struct rust *rust)
 {
 	rust_values_release(&rust->values);
-	array_release(&rust->buffers.roles);
-	array_release(&rust->tables.list);
+	arrays_release(&rust->buffers.roles, &rust->tables.list);
 	rust->buffers.layout = (struct rust_layout){ 0 };
 }
 
