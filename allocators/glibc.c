@@ -116,8 +116,7 @@ static struct error *walk_main(struct glibc_heap *heap, struct block_sink *sink,
 	}
 	/* The arena's stated size, or more, if its memory is not in a row. */
 	end = view_reach(&view, base, stated < UINT64_MAX - base ? base + stated : UINT64_MAX);
-	if (end < region->end)
-		end = region->end;
+	end = MAX(end, region->end);
 	while ((region = image_find(heap->context.image, end)) && (region->rights & RIGHT_WRITE) &&
 	       !region->mapping)
 		end = region->end;
@@ -295,8 +294,7 @@ static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 
 	if (!exactly)
 		return rounds_like_malloc(size, wanted);
-	if (chunk < glibc_minimum(word))
-		chunk = glibc_minimum(word);
+	chunk = MAX(chunk, glibc_minimum(word));
 	/* A rest of half the least chunk would be none. */
 	return size == chunk - overhead || size == chunk - overhead + grain;
 }

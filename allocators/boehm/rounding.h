@@ -8,6 +8,8 @@
 #ifndef ALLOCATORS_BOEHM_ROUNDING_H
 #define ALLOCATORS_BOEHM_ROUNDING_H
 
+#include "analyzer/base/macros.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,7 +28,7 @@ static inline bool boehm_rounds_to(uint64_t size, uint64_t wanted, unsigned int 
 		return size - wanted < BLOCK + UNIT;
 	most = least + least / 7;
 	most = BLOCK / (BLOCK / most) / UNIT * UNIT;
-	return size <= (most > least ? most : least) + UNIT;
+	return size <= MAX(most, least) + UNIT;
 }
 
 #endif

@@ -160,7 +160,7 @@ static struct error *begin_region(struct walk *walk, uint64_t start)
 /* End the region at end; another one may follow. */
 static void end_region(struct walk *walk, uint64_t end)
 {
-	block_sink_cut(walk->sink, end < walk->end ? end : walk->end);
+	block_sink_cut(walk->sink, MIN(end, walk->end));
 }
 
 static struct error *add_block(struct walk *walk, uint64_t chunk, uint64_t size,
@@ -293,8 +293,7 @@ static struct error *skip_fence(struct walk *walk, uint64_t chunk, uint64_t *ret
 {
 	uint64_t behind = chunk + glibc_fences(walk->heap);
 
-	if (behind > walk->end)
-		behind = walk->end;
+	behind = MIN(behind, walk->end);
 	end_region(walk, behind);
 	*ret_chunk = walk->arena->main ? find_chunk(walk, behind, true) : walk->end;
 	if (*ret_chunk >= walk->end) {

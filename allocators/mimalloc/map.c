@@ -173,8 +173,7 @@ static struct error *add_leaves(struct search *search, uint64_t map)
 
 		if (!is_anonymous_memory(image, region->start))
 			continue;
-		if (next < region->start >> LEAF_SHIFT)
-			next = region->start >> LEAF_SHIFT;
+		next = MAX(next, region->start >> LEAF_SHIFT);
 		for (; next <= last && leaves < LEAVES_MOST; next++, leaves++)
 			if (view_word(&search->maps, map + 8 * next, &word) && word >= PAGE &&
 			    word % 8 == 0)

@@ -109,8 +109,7 @@ static struct error *read_area(struct musl_heap *heap, struct view *view, uint64
 		heap_damage_note(&heap->strangers, area);
 		return NULL;
 	}
-	if (count > most_metas(image))
-		count = most_metas(image);
+	count = MIN(count, most_metas(image));
 	TRY(array_append(&heap->areas, (struct memory_range){ area, area + AREA_BYTES }));
 	for (uint64_t i = 0; i < count; i++)
 		TRY(add_meta(heap, view, area + area_head(image) + meta_bytes(image) * i));

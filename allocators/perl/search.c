@@ -125,8 +125,7 @@ static struct error *find_in(const struct image *image, const struct region *reg
 		next = at + size;
 		if (next < region->end)
 			next = image_next_data(image, next) / STEP * STEP;
-		if (next < at + size)
-			next = at + size;
+		next = MAX(next, at + size);
 	}
 	return NULL;
 }

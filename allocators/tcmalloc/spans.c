@@ -112,8 +112,7 @@ static struct error *read_page_map(struct tcmalloc *tc, const struct heap_contex
 	struct view root = { context->image };
 	uint64_t end = tc->root + tcmalloc_root_bytes(tc), leaf;
 
-	if (end > tc->module->end)
-		end = tc->module->end;
+	end = MIN(end, tc->module->end);
 	for (uint64_t at = tc->root; (at = find_word(&root, at, end, tc->word, &leaf)) < end;
 	     at += tc->word)
 		TRY(read_leaf(&reading, leaf, (at - tc->root) / tc->word));

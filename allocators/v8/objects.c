@@ -177,8 +177,7 @@ static size_t read_text(struct v8_reader *reader, uint64_t word, uint64_t from, 
 	    !view_read(&reader->view, address + layout->text_length, &length, sizeof(length)) ||
 	    from >= length)
 		return 0;
-	if (size > length - from)
-		size = length - from;
+	size = MIN(size, length - from);
 	if (is_in_one_piece(layout, map.type))
 		return read_piece(reader, address, &map, from, ret, size);
 	representation = map.type & layout->representation;

@@ -185,8 +185,7 @@ static uint64_t end_of_zeros(const struct image *image, uint64_t start, uint64_t
 		bytes = start < end ? image_bytes(image, start, &there) : NULL;
 		if (!bytes)
 			return end;
-		if (there > PAGE)
-			there = PAGE;
+		there = MIN(there, PAGE);
 		if (!bytes_are_zero(bytes, there))
 			return start;
 		start += there;

@@ -231,8 +231,7 @@ static struct error *scan(struct guessing *guessing, uint64_t start, uint64_t en
 		for (uint64_t i = 0; i + width <= size; i += FILTER_WORDS * width) {
 			uint64_t words = (size - i) / width;
 
-			if (words > FILTER_WORDS)
-				words = FILTER_WORDS;
+			words = MIN(words, FILTER_WORDS);
 			set_guesses(guessing, bytes + i,
 				    word_filter_mask(&filter, bytes + i, words), guess);
 		}
@@ -257,8 +256,7 @@ static struct error *guess_by_variables(struct guessing *guessing, bool of_loade
 
 		if (!module || !(region->rights & RIGHT_WRITE) || !region->bytes)
 			continue;
-		if (end > module->end)
-			end = module->end;
+		end = MIN(end, module->end);
 		slash = strrchr(module->path, '/');
 		name = slash ? slash + 1 : module->path;
 		if ((strcmp(name, loader) == 0) != of_loader)

@@ -62,8 +62,7 @@ static void count_to(struct counting *counting, enum heap_account account, uint6
 	struct amount *amount = &counting->accounts->amounts[account];
 	struct extent_sum sum;
 
-	if (end > counting->end)
-		end = counting->end;
+	end = MIN(end, counting->end);
 	if (end <= counting->at)
 		return;
 	sum = residency_sum(counting->bill->residency, counting->at, end, &counting->hint);
@@ -116,8 +115,7 @@ static void count_block(struct counting *counting, allocation_id id, struct bloc
 
 	if (allocator->extent)
 		extent = allocator->extent(counting->heap, counting->arena, block, kind);
-	if (extent.end > counting->end)
-		extent.end = counting->end;
+	extent.end = MIN(extent.end, counting->end);
 	count_to(counting, ACCOUNT_BOOKKEEPING, extent.start);
 	if (account != ACCOUNT_OUTER)
 		counting->accounts->amounts[account].count++;

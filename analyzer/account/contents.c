@@ -42,8 +42,7 @@ static uint64_t skip_hole(const struct view *view, uint64_t address, uint64_t si
 {
 	uint64_t hole = image_next_data(view->image, address) - address;
 
-	if (hole > size)
-		hole = size;
+	hole = MIN(hole, size);
 	return hole - hole % PIECE;
 }
 

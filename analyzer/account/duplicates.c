@@ -55,8 +55,7 @@ static int compare_groups(const void *a, const void *b)
 static void keep_largest(struct group_list *groups, size_t most)
 {
 	array_sort(groups, compare_groups);
-	if (groups->count > most)
-		groups->count = most;
+	groups->count = MIN(groups->count, most);
 }
 
 static struct error *keep_group(struct worker *worker, size_t most, struct duplicate_group group)
@@ -253,8 +252,7 @@ struct error *duplicate_finder_create(struct analysis *analysis, size_t count, u
 	finder->progress = analysis_progress(analysis);
 	finder->most = most;
 	finder->blocks.account = analysis_account(analysis);
-	TRY(memory_resize(&finder->blocks,
-			  (blocks < count ? blocks : count) * sizeof(struct number_block)));
+	TRY(memory_resize(&finder->blocks, MIN(blocks, count) * sizeof(struct number_block)));
 	TRY(init_workers(finder, analysis));
 	*ret = take(finder);
 	return NULL;

@@ -184,7 +184,7 @@ static struct error *search_range(struct search *search, uint64_t start, uint64_
 		size = size < end - at ? size : end - at;
 		bytes = image_bytes(search->image, at, &there);
 		if (bytes)
-			TRY(search_bytes(search, at, bytes, there < size ? there : size));
+			TRY(search_bytes(search, at, bytes, MIN(there, size)));
 		at += size;
 	}
 	return NULL;

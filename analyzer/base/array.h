@@ -11,7 +11,6 @@
 #ifndef ANALYZER_BASE_ARRAY_H
 #define ANALYZER_BASE_ARRAY_H
 
-#include "analyzer/base/macros.h"
 #include "analyzer/base/memory.h"
 #include "analyzer/base/sort.h"
 

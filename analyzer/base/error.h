@@ -8,6 +8,7 @@
 #define ANALYZER_BASE_ERROR_H
 
 #include "analyzer/base/cleanup.h"
+#include "analyzer/base/macros.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,15 @@
 /*
- * Counting and repeating, for the preprocessor.
+ * Counting and repeating, for the preprocessor; the smaller and the larger of two numbers.
  */
 #ifndef ANALYZER_BASE_MACROS_H
 #define ANALYZER_BASE_MACROS_H
 
 /* How many elements the array has; not for pointers. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* They evaluate one of the two a second time. */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* macro(a) macro(b) macro(c), for up to 84 arguments. */
 #define FOR_EACH(macro, ...) __VA_OPT__(RESCAN(FOR_EACH_STEP(macro, __VA_ARGS__)))

@@ -160,10 +160,8 @@ struct error *memory_reserve(struct memory *memory, size_t size)
 
 	if (size <= memory->size)
 		return NULL;
-	if (size < MINIMUM)
-		size = MINIMUM;
-	if (size < memory->size + memory->size / 4)
-		size = memory->size + memory->size / 4;
+	size = MAX(size, MINIMUM);
+	size = MAX(size, memory->size + memory->size / 4);
 	return memory_resize(memory, whole_pages(size));
 }
 

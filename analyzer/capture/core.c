@@ -265,8 +265,7 @@ static struct error *add_run(void *data, uint64_t start, uint64_t end)
 	while (start < end) {
 		uint64_t size = end - start;
 
-		if (size > PIECE_BYTES)
-			size = PIECE_BYTES;
+		size = MIN(size, PIECE_BYTES);
 		TRY(add_piece(filling->core, filling->area, start, size));
 		start += size;
 	}
@@ -665,8 +664,7 @@ struct error *core_take_clone(struct core_writer *core, pid_t clone)
 
 struct error *core_write(struct core_writer *core, struct core_sizes *ret)
 {
-	uint64_t staged_size =
-		core->pieces_size < core->stage_size ? core->pieces_size : core->stage_size;
+	uint64_t staged_size = MIN(core->pieces_size, core->stage_size);
 
 	progress_begin(core->options.progress, "writing the core", staged_size + core->late_size);
 	TRY(parallel_for(core->piece_count, threads_for(core), write_piece, core));

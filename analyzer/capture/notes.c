@@ -178,8 +178,7 @@ static void read_command(pid_t process, char *ret, size_t room)
 		error_destroy(error);
 		return;
 	}
-	if (size > room - 1)
-		size = room - 1;
+	size = MIN(size, room - 1);
 	for (size_t i = 0; i < size; i++)
 		ret[i] = text[i] ? text[i] : ' ';
 }

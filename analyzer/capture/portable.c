@@ -31,7 +31,7 @@ static bool read_headers(const struct source *source, const struct memory_area *
 	    source_read(source, area->start, &header, sizeof(header)) != sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return false;
-	size = sizeof(*segments) * (header.e_phnum < MOST ? header.e_phnum : MOST);
+	size = sizeof(*segments) * MIN(header.e_phnum, MOST);
 	*ret_apart = false;
 	if (header.e_phentsize != sizeof(*segments) ||
 	    source_read(source, area->start + header.e_phoff, segments, size) != size)
@@ -51,7 +51,7 @@ static bool holds(const struct source *source, const struct memory_area *area, c
 
 	while (area->end - at >= length) {
 		uint64_t left = area->end - at;
-		uint64_t taken = source_read(source, at, buffer, left < size ? left : size);
+		uint64_t taken = source_read(source, at, buffer, MIN(left, size));
 
 		if (taken < length)
 			return false;

@@ -100,7 +100,7 @@ static struct error *scan(struct pages *pages, enum page_choice choice, uint64_t
 static size_t read_entries(const struct pages *pages, uint64_t start, uint64_t count,
 			   uint64_t entries[static ENTRIES])
 {
-	size_t size = (count < ENTRIES ? count : ENTRIES) * sizeof(*entries);
+	size_t size = MIN(count, ENTRIES) * sizeof(*entries);
 	ssize_t taken = pread(pages->fd, entries, size, (off_t)(start / PAGE * sizeof(*entries)));
 
 	return taken < 0 ? 0 : (size_t)taken / sizeof(*entries);

@@ -126,10 +126,8 @@ static bool is_text(struct reader *reader, uint64_t start, uint64_t length)
 
 	if (!bytes)
 		return false;
-	if (size > length)
-		size = length;
-	if (size > LOOKED_AT)
-		size = LOOKED_AT;
+	size = MIN(size, length);
+	size = MIN(size, LOOKED_AT);
 	while (i + sizeof(uint64_t) <= size && is_plain(bytes + i))
 		i += sizeof(uint64_t);
 	while (i < size) {

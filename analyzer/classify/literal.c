@@ -33,8 +33,7 @@ const char *literal_find(const struct image *image, uint64_t address, size_t *re
 
 	if (!bytes || (image_read(image, address - 1, &before, 1) && before != 0))
 		return NULL;
-	if (available > LONGEST)
-		available = LONGEST;
+	available = MIN(available, LONGEST);
 	for (; length < available && step; length += step)
 		step = literal_character(bytes + length, available - length);
 	if (length < SHORTEST || length >= available || bytes[length] != 0)

@@ -72,9 +72,7 @@ static char *read_name(const struct image *image, uint64_t type, struct budget *
 		name++;
 		available--;
 	}
-	length = available
-			 ? strnlen(name, available < LONGEST_MANGLED ? available : LONGEST_MANGLED)
-			 : 0;
+	length = available ? strnlen(name, MIN(available, LONGEST_MANGLED)) : 0;
 	if (!budget_take_many(budget, length) || length == 0 || length == available ||
 	    length == LONGEST_MANGLED || !strchr("0123456789NSZ", *name))
 		return NULL;

@@ -396,8 +396,7 @@ static void scan_holder(struct scan *scan, struct scanner *scanner, struct memor
 	while (start < holder.end) {
 		uint64_t size = holder.end - start;
 
-		if (size > PIECE)
-			size = PIECE;
+		size = MIN(size, PIECE);
 		scan_words(scan, scanner, holder, start, bytes + (start - holder.start), size, id,
 			   true);
 		start += size;
@@ -434,8 +433,7 @@ static uint64_t scan_allocation(struct scan *scan, struct scanner *scanner, allo
 
 		if (!bytes)
 			break;
-		if (size > end - start)
-			size = end - start;
+		size = MIN(size, end - start);
 		/*
 		 * Do not use range here, which the processor would wait for: it was just returned
 		 * in halves.
@@ -458,8 +456,7 @@ static void inspect_pointerless(struct scan *scan, struct scanner *scanner, allo
 
 	if (scan->input->kept)
 		keep_words(scan, scanner, id, range);
-	if (size > range_size(range))
-		size = range_size(range);
+	size = MIN(size, range_size(range));
 	if (bytes && size >= sizeof(uint64_t))
 		inspect(scan->plain_inspectors, scanner,
 			&(struct subject){ id, range, bytes, size });
@@ -479,8 +476,7 @@ static void scan_part(struct scan *scan, struct scanner *scanner, allocation_id 
 		keep_words(scan, scanner, id, range);
 	if (!view_move(&scanner->sources, part.start))
 		return;
-	if (holder.start < view->start)
-		holder.start = view->start;
+	holder.start = MAX(holder.start, view->start);
 	if (holder.end - view->start > view->size)
 		holder.end = view->start + view->size;
 	bytes = view->bytes + (holder.start - view->start);

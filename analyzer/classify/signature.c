@@ -97,7 +97,7 @@ static enum verdict judge_named(const struct signature_judge *judge, uint64_t wo
 		return REFUSED;
 	if (symbol->size == 0)
 		return ACCEPTED;
-	return refers(judge, word, left < SEARCHED ? left : SEARCHED) ? ACCEPTED : UNSURE;
+	return refers(judge, word, MIN(left, SEARCHED)) ? ACCEPTED : UNSURE;
 }
 
 /* Without symbols, a table is known by what it refers to. */

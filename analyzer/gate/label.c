@@ -87,9 +87,8 @@ size_t starts_find(const struct analysis *analysis, allocation_id source,
 
 	if (!bytes)
 		return 0;
-	words = (there < size ? there : size) / width;
-	if (words > MOST_START_WORDS)
-		words = MOST_START_WORDS;
+	words = MIN(there, size) / width;
+	words = MIN(words, MOST_START_WORDS);
 	for (size_t i = 0; i < words; i++) {
 		allocation_id target;
 		uint64_t word = load_word(bytes + i * width, width);

@@ -7,8 +7,7 @@ static bool cut_to_module(const struct program *program, struct root_range *rang
 
 	if (!module)
 		return false;
-	if (range->end > module->end)
-		range->end = module->end;
+	range->end = MIN(range->end, module->end);
 	return true;
 }
 

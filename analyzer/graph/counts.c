@@ -83,8 +83,7 @@ static void count_words(struct search *search, struct view *view, allocation_id 
 
 		if (!bytes)
 			return;
-		if (size > range.end - range.start)
-			size = range.end - range.start;
+		size = MIN(size, range.end - range.start);
 		for (uint64_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
 			memcpy(&word, bytes + i, sizeof(word));
 			count_word(search, source, range.start + i, word);

@@ -127,8 +127,7 @@ static void drop_repeated(struct disguise_scanner *scanner)
 		if (left == 0 || list[i].disguised.target != list[left - 1].disguised.target)
 			list[left++] = list[i];
 	scanner->list.count = left;
-	if (scanner->limit < 2 * left)
-		scanner->limit = 2 * left;
+	scanner->limit = MAX(scanner->limit, 2 * left);
 }
 
 static struct error *keep(struct disguise_scanner *scanner, const struct found_disguise *found)
@@ -281,8 +280,7 @@ static void scan_words(struct disguise_scanner *scanner, const uint8_t *bytes, s
 
 	for (size_t at = 0; at + WORD <= size; at += FILTER_BYTES) {
 		size_t left = (size - at) / WORD;
-		uint64_t mask = word_filter_mask(&filter, bytes + at,
-						 left < FILTER_WORDS ? left : FILTER_WORDS);
+		uint64_t mask = word_filter_mask(&filter, bytes + at, MIN(left, FILTER_WORDS));
 
 		for (; mask; mask &= mask - 1) {
 			size_t i = at + WORD * (size_t)__builtin_ctzll(mask);
@@ -312,8 +310,7 @@ static void scan_integers(struct disguise_scanner *scanner, const uint8_t *bytes
 
 	for (size_t at = 0, count; integer && at + WORD <= size; at += count * WORD) {
 		count = (size - at) / WORD;
-		if (count > AT_ONCE)
-			count = AT_ONCE;
+		count = MIN(count, AT_ONCE);
 		memcpy(words, bytes + at, count * WORD);
 		for (size_t way = 0; integer->decode[way]; way++) {
 			integer->decode[way](words, count, addresses);
@@ -391,8 +388,7 @@ static void scan_pointers(struct disguise_scanner *scanner, const uint8_t *bytes
 	while (size >= FILTERED + BEHIND) {
 		size_t blocks = (size - BEHIND) / FILTERED;
 
-		if (blocks > BLOCKS)
-			blocks = BLOCKS;
+		blocks = MIN(blocks, BLOCKS);
 		address_filter_look(scanner->filter, bytes, blocks, masks);
 		for (size_t i = 0; i < blocks; i++)
 			try_places(scanner, bytes + i * FILTERED, place + i * FILTERED, masks[i]);

@@ -75,8 +75,7 @@ static struct error *look_at_range(struct looker *looker, uint64_t place, uint64
 		bytes = place < end ? view_bytes(&looker->view, place, &size) : NULL;
 		if (!bytes)
 			break;
-		if (size > end - place)
-			size = end - place;
+		size = MIN(size, end - place);
 		TRY(disguise_scan(&looker->scanner, bytes, size, place));
 		looker->words += size / WORD;
 		place += size;

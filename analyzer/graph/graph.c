@@ -85,8 +85,7 @@ bool graph_compact_share(struct graph *graph, size_t number, const allocation_id
 	uint32_t *words = graph->words.items + first;
 	size_t left = 0;
 
-	if (rows > SHARE)
-		rows = SHARE;
+	rows = MIN(rows, SHARE);
 	if (graph->count > ROW_APART || count >> ROW_BEGIN_BITS || !has_short_rows(words, rows))
 		return false;
 	/* The next length is unpredictable, so avoid branches. */

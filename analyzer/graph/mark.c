@@ -134,8 +134,7 @@ static void share(struct worker *worker)
 
 	if (count < PLENTY || !work_pool_wants(pool))
 		return;
-	if (half > WORK_POOL_ITEMS)
-		half = WORK_POOL_ITEMS;
+	half = MIN(half, WORK_POOL_ITEMS);
 	if (work_pool_give(pool, ids + count - half, half))
 		worker->pending.count -= half;
 }

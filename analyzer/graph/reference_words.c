@@ -52,8 +52,7 @@ bool stretch_find(const struct reference_words *words, struct view *view, alloca
 		return false;
 	stretch.bytes = view_bytes(view, range.start, &known);
 	/* The bits do not say where the last allocation ends. */
-	if (end > region->first + region->count - 1)
-		end = region->first + region->count - 1;
+	end = MIN(end, region->first + region->count - 1);
 	if (!stretch.bytes || first >= end)
 		return false;
 	stretch.end = find_end(words, first, end, region->shift);
@@ -123,10 +122,8 @@ static void fetch(struct reference_words *words)
 		size_t slot = words->begun % WORDS_AROUND;
 		size_t count = words->tail - words->begun;
 
-		if (count > MOST_ADDRESSES)
-			count = MOST_ADDRESSES;
-		if (count > WORDS_AROUND - slot)
-			count = WORDS_AROUND - slot;
+		count = MIN(count, MOST_ADDRESSES);
+		count = MIN(count, WORDS_AROUND - slot);
 		lookups_begin(words->index, words->words + slot, count, &words->hint,
 			      words->lookups + slot);
 		words->begun += count;
@@ -153,8 +150,7 @@ static inline __attribute__((always_inline)) void add(struct reference_words *wo
 	const uint8_t *bytes = stretch->bytes + (*address - stretch->range.start);
 	uint64_t mask;
 
-	if (size > stretch->range.end - *address)
-		size = stretch->range.end - *address;
+	size = MIN(size, stretch->range.end - *address);
 	mask = word_filter_mask(&words->filter, bytes, size / word) << (skipped / word);
 	*address += size;
 	fetch_ahead(bytes, all);
@@ -236,8 +232,7 @@ size_t reference_words_look_up(struct reference_words *words, bool is_end, size_
 	fetch(words);
 	if (!is_end && count < 2 * MOST_ADDRESSES)
 		return 0;
-	if (count > MOST_ADDRESSES)
-		count = MOST_ADDRESSES;
+	count = MIN(count, MOST_ADDRESSES);
 	*ret_first = slot;
 	*ret_headers = words->index->lookups_end(words->index, words->lookups + slot, count, false,
 						 ret_targets);

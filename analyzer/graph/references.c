@@ -31,8 +31,7 @@ static unsigned int judge(struct references *references, allocation_id id,
 
 	if (!bytes)
 		return 0;
-	if (size > range.end - range.start)
-		size = range.end - range.start;
+	size = MIN(size, range.end - range.start);
 	for (size_t i = 0; i < FIRST_WORDS && (i + 1) * word <= size; i++)
 		words[i] = load_word(bytes + i * word, word);
 	return allocation_stale_links(references->index, range.start, words);
@@ -122,7 +121,7 @@ static struct error *scan_words(struct references *references, allocation_id sou
 		size_t left = (size - i) / word;
 
 		reference_words_add_of(&references->words, source, address + i, bytes + i,
-				       left < FILTER_WORDS ? left : FILTER_WORDS);
+				       MIN(left, FILTER_WORDS));
 		TRY(look_up(references, false));
 	}
 	return NULL;
@@ -140,10 +139,8 @@ struct error *references_read_part(struct references *references, struct memory_
 			range.start = end_of_absence(references, range);
 			continue;
 		}
-		if (size > range.end - range.start)
-			size = range.end - range.start;
-		if (size > PIECE)
-			size = PIECE;
+		size = MIN(size, range.end - range.start);
+		size = MIN(size, PIECE);
 		TRY(scan_words(references, source, range.start, bytes, size));
 		range.start += size;
 		/* Memory that was never touched is a hole of the dump. */

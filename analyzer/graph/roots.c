@@ -83,8 +83,7 @@ static uint64_t find_difference(const struct roots *roots, const struct region *
 	offset = mapping->offset + (region->start - mapping->start);
 	if (offset > mapping->file->size)
 		return region->start;
-	if (size > mapping->file->size - offset)
-		size = mapping->file->size - offset;
+	size = MIN(size, mapping->file->size - offset);
 	if ((region->rights & RIGHT_WRITE) && size > PAGE)
 		size = PAGE;
 	if (memcmp(region->bytes, mapping->file->bytes + offset, size) == 0)
@@ -330,8 +329,7 @@ static void scan_range(const struct roots *roots, struct root_range range,
 
 		if (!bytes || range.start >= range.end)
 			break;
-		if (size > end - range.start)
-			size = end - range.start;
+		size = MIN(size, end - range.start);
 		if (!(range.is_code ? scan_code : scan_words)(&scan, range.start, bytes, size))
 			return;
 		range.start += size;

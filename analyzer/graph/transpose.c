@@ -83,8 +83,7 @@ static size_t visit_unit(struct turning *turning, size_t unit,
 		size_t begin = turning->share_begins[share];
 		size_t stop = turning->share_begins[share + 1];
 
-		if (stop > end)
-			stop = end;
+		stop = MIN(stop, end);
 		visit(turning,
 		      (struct stretch){ share, (uint32_t)(edge - begin), (uint32_t)(stop - begin) },
 		      places);
@@ -107,8 +106,7 @@ static size_t search_source(const struct graph *graph, size_t share, uint32_t ed
 	const uint32_t *begins = graph->words.items;
 	size_t first = share << SHARE_BITS, end = first + SHARE;
 
-	if (end > graph->count)
-		end = graph->count;
+	end = MIN(end, graph->count);
 	return BISECT(id, first + 1, end, begins[id] <= edge) - 1;
 }
 
@@ -140,8 +138,7 @@ static void take_part(const struct graph *graph, struct row_part *row, struct st
 	row->targets = edges.targets + skipped;
 	row->count = (uint32_t)edges.count - skipped;
 	row->begin += (uint32_t)edges.count;
-	if (row->count > stretch->end - stretch->begin)
-		row->count = stretch->end - stretch->begin;
+	row->count = MIN(row->count, stretch->end - stretch->begin);
 	stretch->begin += row->count;
 }
 

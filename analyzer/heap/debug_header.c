@@ -23,8 +23,7 @@ char *debug_header_text(const struct image *image, const struct debug_header *he
 
 	if (!name)
 		return NULL;
-	if (size > LONGEST_NAME)
-		size = LONGEST_NAME;
+	size = MIN(size, LONGEST_NAME);
 	size = strnlen((const char *)name, size);
 	if (size == 0 || asprintf(&text, "%.*s:%" PRIu32, (int)size, name, header->line) < 0)
 		return NULL;

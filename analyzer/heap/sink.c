@@ -225,8 +225,7 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t 
 		size_t step = room < left ? room : left;
 		uint64_t bits = from[from_bit / 64] >> (from_bit % 64);
 
-		if (step > count)
-			step = count;
+		step = MIN(step, count);
 		if (step < 64)
 			bits &= (UINT64_C(1) << step) - 1;
 		to[to_bit / 64] |= bits << (to_bit % 64);
@@ -327,7 +326,7 @@ void block_sink_protect(struct block_sink *sink, const struct memory_range *rang
 static bool has_block(const struct block_sink *sink, const struct heap_region *region,
 		      const struct memory_range *range)
 {
-	uint64_t last = (range->end < region->end ? range->end : region->end) - 1;
+	uint64_t last = MIN(range->end, region->end) - 1;
 	size_t number = block_sink_number_below(sink, region, last);
 	struct block block;
 
@@ -564,8 +563,7 @@ static struct error *append_bits(struct memory *to, size_t to_bit, const struct 
 
 	if (from_bit >= bits || count == 0)
 		return NULL;
-	if (count > bits - from_bit)
-		count = bits - from_bit;
+	count = MIN(count, bits - from_bit);
 	TRY(memory_reserve(to, ((to_bit + count) / 64 + 1) * sizeof(uint64_t)));
 	copy_bits(to->bytes, to_bit, from->bytes, from_bit, count);
 	return NULL;

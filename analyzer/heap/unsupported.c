@@ -120,8 +120,7 @@ bool module_is_in_go(const struct image *image, const struct module *module)
 		if (!region->bytes || region->start < module->start ||
 		    (region->rights & RIGHT_EXECUTE))
 			continue;
-		if (memmem(region->bytes, size < GO_MARK_REACH ? size : GO_MARK_REACH, GO_MARK,
-			   sizeof(GO_MARK) - 1))
+		if (memmem(region->bytes, MIN(size, GO_MARK_REACH), GO_MARK, sizeof(GO_MARK) - 1))
 			return true;
 	}
 	return false;

@@ -204,8 +204,7 @@ bool image_read(const struct image *image, uint64_t address, void *ret, size_t s
 
 		if (!from)
 			return false;
-		if (available > size)
-			available = size;
+		available = MIN(available, size);
 		memcpy(to, from, available);
 		to += available;
 		address += available;

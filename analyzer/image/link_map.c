@@ -75,8 +75,7 @@ static struct error *scan_for_lists(struct loaded_list *list, const struct image
 	unsigned int word = image_word_size(image);
 	uint64_t size = region->end - region->start, words[DEBUG_WORDS];
 
-	if (size > LOADER_REACH)
-		size = LOADER_REACH;
+	size = MIN(size, LOADER_REACH);
 	for (uint64_t i = 0; i + DEBUG_WORDS * word <= size; i += word) {
 		for (unsigned int j = 0; j < DEBUG_WORDS; j++)
 			words[j] = load_word(region->bytes + i + j * word, word);

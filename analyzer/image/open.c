@@ -403,12 +403,11 @@ static struct error *fill_from_file(struct image *image, size_t number)
 
 	if (region->origin != REGION_ABSENT || !mapping || !mapping->file || mapping->file->partial)
 		return NULL;
-	size = (region->end < mapping->end ? region->end : mapping->end) - region->start;
+	size = MIN(region->end, mapping->end) - region->start;
 	if (__builtin_add_overflow(mapping->offset, region->start - mapping->start, &offset) ||
 	    offset >= mapping->file->size)
 		return NULL;
-	if (size > mapping->file->size - offset)
-		size = mapping->file->size - offset;
+	size = MIN(size, mapping->file->size - offset);
 	if (!may_fill(image, size))
 		return NULL;
 	region->origin = REGION_FILE;

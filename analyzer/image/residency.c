@@ -71,8 +71,7 @@ static struct error *add_by_contents(struct residency *residency, const struct r
 		uint64_t end = at - at % PAGE + PAGE;
 		bool zero;
 
-		if (end > region->end)
-			end = region->end;
+		end = MIN(end, region->end);
 		zero = bytes_are_zero(region->bytes + (at - region->start), end - at);
 		if (zero)
 			end = end_of_hole(residency->image, region, end);
@@ -154,8 +153,7 @@ static struct error *chunk(struct fitting *fitting, struct span span, uint64_t *
 	struct span rest = span;
 	uint64_t size = span.end - span.start;
 
-	if (size > *left)
-		size = *left;
+	size = MIN(size, *left);
 	*left -= size;
 	rest.start = span.end = span.start + size;
 	span.resident = !span.resident;

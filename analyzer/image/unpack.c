@@ -165,8 +165,7 @@ static struct error *check_room(struct unpacking *unpacking)
 	if (fstatvfs(unpacking->to, &system) < 0)
 		return NULL;
 	reserve = (uint64_t)system.f_blocks * system.f_frsize / 20;
-	if (reserve > LARGEST_RESERVE)
-		reserve = LARGEST_RESERVE;
+	reserve = MIN(reserve, LARGEST_RESERVE);
 	left = (uint64_t)system.f_bavail * system.f_frsize;
 	if (left >= reserve + BETWEEN_CHECKS)
 		return NULL;

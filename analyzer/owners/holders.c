@@ -309,7 +309,7 @@ static struct error *walk(struct finder *finder)
 		uint64_t retained = dominators_bytes(finder->tree, i, end);
 		bool is_heavy = retained >= finder->least;
 
-		ahead = fetch_ahead(finder, ahead > i ? ahead : i, i);
+		ahead = fetch_ahead(finder, MAX(ahead, i), i);
 		while (finder->path.count && finder->path.items[finder->path.count - 1].end <= i)
 			finder->path.count--;
 		TRY(is_heavy ? add_heavy(finder, i, retained) : add_content(finder, i, retained));

@@ -57,8 +57,7 @@ static bool is_stack_empty(const struct program *program, const struct thread *t
 	     place = image_next_data(image, place)) {
 		uint64_t size = end - place;
 
-		if (size > PIECE)
-			size = PIECE;
+		size = MIN(size, PIECE);
 		if (!bytes_are_zero(region->bytes + (place - region->start), size))
 			return false;
 		place += size;
@@ -87,7 +86,7 @@ static bool is_local_storage_missing(const struct image *image, const struct thr
 	if (pointer == 0 || thread->pointer_source != POINTER_UNKNOWN)
 		return false;
 	bytes = image_bytes(image, page_below(pointer), &size);
-	return !bytes || bytes_are_zero(bytes, size < PAGE ? size : PAGE);
+	return !bytes || bytes_are_zero(bytes, MIN(size, PAGE));
 }
 
 /* True if the dump's thread pointer can never have been the address of a control block. */
@@ -238,11 +237,10 @@ static bool is_data_zeroed(const struct image *image, const struct module *modul
 
 	if (!file || file->partial || !bytes || mapping->offset > file->size)
 		return false;
-	if (size > mapping->end - mapping->start)
-		size = mapping->end - mapping->start;
+	size = MIN(size, mapping->end - mapping->start);
 	left = file->size - mapping->offset;
 	return bytes_are_zero(bytes, size) &&
-	       !bytes_are_zero(file->bytes + mapping->offset, left < size ? left : size);
+	       !bytes_are_zero(file->bytes + mapping->offset, MIN(left, size));
 }
 
 /* The start of the module's data if they are missing, or 0. */

@@ -87,8 +87,7 @@ bool descriptor_read(const struct image *image, uint64_t address, struct descrip
 	if (!image_read_word(image, address, &first) || (self && first != address) ||
 	    !image_bytes(image, address, &available))
 		return false;
-	if (size > available)
-		size = available;
+	size = MIN(size, available);
 	if (size <= cancel + sizeof(int32_t) || size < tid + 24 ||
 	    !image_read(image, address, bytes, size) ||
 	    (self && word(arch, bytes, self) != address) ||
@@ -286,8 +285,7 @@ static struct error *scan_for_lists(struct program *program, const struct region
 	uint64_t list = image->arch->pthread.list;
 	uint64_t alignment = image->arch->pthread.self ? PTHREAD_ALIGNMENT : POINTER_ALIGNMENT;
 
-	if (size > MOST)
-		size = MOST;
+	size = MIN(size, MOST);
 	for (uint64_t i = 0; i + 2 * step <= size && looks > 0; i += step) {
 		uint64_t head = region->start + i;
 		uint64_t next = word(image->arch, region->bytes, i);
@@ -315,8 +313,8 @@ static struct error *add_finished_stacks(struct program *program)
 	uint64_t scanned = 0; /* several modules may be in one region */
 
 	list_for_each(module, program->modules, program->module_count) {
-		const struct region *region = image_find(
-			program->image, module->start > scanned ? module->start : scanned);
+		const struct region *region =
+			image_find(program->image, MAX(module->start, scanned));
 
 		/* Its mappings, and what is zero at first right behind them. */
 		while (region && region->start <= module->end) {

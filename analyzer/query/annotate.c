@@ -379,8 +379,7 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 	bytes = reader_bytes(reader, start, &known);
 	if (!bytes)
 		return NULL;
-	if (size > known)
-		size = known;
+	size = MIN(size, known);
 	for (uint64_t offset = 0; size - offset >= word;) {
 		struct annotation annotation;
 		uint64_t told;
@@ -388,8 +387,7 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 		TRY(progress_glance(progress));
 		place.address = start + offset;
 		place.count = (size - offset) / word;
-		if (place.count > STRING_WORDS)
-			place.count = STRING_WORDS;
+		place.count = MIN(place.count, STRING_WORDS);
 		for (size_t i = 0; i < place.count; i++)
 			place.words[i] = load_word(bytes + offset + i * word, word);
 		told = annotate_place(annotating, &place, offset, &annotation);

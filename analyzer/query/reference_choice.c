@@ -25,8 +25,7 @@ static bool find_bytes(struct word_scan *scan)
 		const struct region *region;
 
 		scan->bytes = image_bytes(scan->image, scan->at, &scan->known);
-		if (scan->known > PIECE)
-			scan->known = PIECE;
+		scan->known = MIN(scan->known, PIECE);
 		if (scan->bytes && scan->known >= scan->word_size)
 			return true;
 		region = image_find(scan->image, scan->at);

@@ -208,8 +208,7 @@ static struct chunk whole_region(const struct search *search, const struct regio
 
 	if (search->kind != SEARCH_RELATIVE)
 		return chunk;
-	if (chunk.start < lowest)
-		chunk.start = lowest;
+	chunk.start = MAX(chunk.start, lowest);
 	if (UINT64_MAX - search->first > reach && chunk.end > search->first + reach)
 		chunk.end = search->first + reach;
 	return chunk;

@@ -111,8 +111,7 @@ void words_write(struct writer *writer, const struct memory_view *view)
 			/* Behind a gap, lines get in step with offsets again.
 			 */
 			size = line_size - done % line_size;
-			if (size > end - done)
-				size = end - done;
+			size = MIN(size, end - done);
 			begin_line(writer, done == 0, shift + done, width);
 			write_line(writer, bytes, size, line_size, view);
 		}

@@ -142,7 +142,7 @@ static struct error *add_output(void *data, uint64_t start, uint64_t size)
 	if (id != NO_ALLOCATION)
 		most = allocation_start(unused->index, id) + allocation_size(unused->index, id) -
 		       start;
-	return unused_add(unused, start, start + (size < most ? size : most));
+	return unused_add(unused, start, start + MIN(size, most));
 }
 
 /* Find words that hold nothing: those of the runtimes, and what the kernel is about to fill. */

@@ -75,7 +75,7 @@ static void text_function(sqlite3_context *context, int count, sqlite3_value **v
 		sql_result_text(context, report_left_out);
 		return;
 	}
-	size = text_run((const char *)bytes, size < MOST_TEXT ? size : MOST_TEXT);
+	size = text_run((const char *)bytes, MIN(size, MOST_TEXT));
 	text = strndup((const char *)bytes, size);
 	if (text)
 		sql_result_escaped(context, text);

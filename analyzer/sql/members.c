@@ -262,8 +262,7 @@ static void result_characters(sqlite3_context *context, const struct image *imag
 
 	size = size < present ? size : present;
 	if (bytes)
-		text = strndup((const char *)bytes,
-			       size < MOST_CHARACTERS ? size : MOST_CHARACTERS);
+		text = strndup((const char *)bytes, MIN(size, MOST_CHARACTERS));
 	sql_result_escaped(context, text);
 }
 

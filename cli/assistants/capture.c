@@ -25,7 +25,7 @@ static ssize_t write_stream(void *cookie, const char *bytes, size_t size)
 {
 	struct capture *capture = cookie;
 	size_t left = capture->most - capture->used;
-	size_t kept = capture->left_out ? 0 : size < left ? size : left;
+	size_t kept = capture->left_out ? 0 : MIN(size, left);
 
 	if (!grow(capture, kept)) {
 		capture->failed = true;

@@ -218,8 +218,7 @@ static void take_bytes(struct channel *channel, struct line_buffer *line, const 
 		size_t length = end ? (size_t)(end - bytes) : size;
 		size_t room = line->length < MOST_MESSAGE ? MOST_MESSAGE - line->length : 0;
 
-		memcpy(line->bytes + (room ? line->length : 0), bytes,
-		       length < room ? length : room);
+		memcpy(line->bytes + (room ? line->length : 0), bytes, MIN(length, room));
 		line->length += length;
 		bytes += length;
 		size -= length;

@@ -73,8 +73,7 @@ static void draw_map(const struct arena_fragments *numbers, char map[static MAP_
 		uint64_t whole = numbers->size - i * numbers->cell_size;
 		double share;
 
-		if (whole > numbers->cell_size)
-			whole = numbers->cell_size;
+		whole = MIN(whole, numbers->cell_size);
 		share = rows_share(numbers->map[i], whole);
 		/* Anything used is seen, and headers make no hole. */
 		map[i] = levels[numbers->map[i] == 0 ? 0

@@ -58,8 +58,7 @@ static struct error *find_end(struct analysis *analysis, uint64_t address, struc
 
 		if (!bytes)
 			break;
-		if (size > PIECE)
-			size = PIECE;
+		size = MIN(size, PIECE);
 		end = memchr(bytes, 0, size);
 		found.ends = end != NULL;
 		found.length += end ? (uint64_t)(end - bytes) : size;
@@ -116,8 +115,7 @@ static struct error *string_run(struct analysis *analysis, const void *input, st
 					    : "0x%" PRIx64 " is not mapped",
 				    arguments->address);
 	TRY(find_end(analysis, arguments->address, &found));
-	if (shown > found.length)
-		shown = found.length;
+	shown = MIN(shown, found.length);
 	TRY(copy_text(image, arguments->address, shown, &text));
 	write_string(arguments, &found, shown, text, report);
 	return NULL;

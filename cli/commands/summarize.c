@@ -264,10 +264,8 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 
 	if (!bytes || writer->report->no_content)
 		return;
-	if (length > size)
-		length = size;
-	if (length > MOST_SHOWN)
-		length = MOST_SHOWN;
+	length = MIN(length, size);
+	length = MIN(length, MOST_SHOWN);
 	size = text_run((const char *)bytes, length);
 	snprintf(writer->text, sizeof(writer->text), "%.*s%s", (int)size, (const char *)bytes,
 		 size + ESCAPED_SIZE / 4 > MOST_SHOWN ? "..." : "");

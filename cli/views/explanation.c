@@ -728,8 +728,7 @@ static struct error *write_referrers(struct describer *describer, const struct t
 	if (error)
 		return error;
 	referrers = graph_outgoing(incoming, id);
-	TRY(need_owners(describer, referrers.targets,
-			referrers.count < SHOWN_REFERRERS ? referrers.count : SHOWN_REFERRERS));
+	TRY(need_owners(describer, referrers.targets, MIN(referrers.count, SHOWN_REFERRERS)));
 	for (size_t i = 0; i < referrers.count && i < SHOWN_REFERRERS; i++)
 		write_allocation(describer, table, referrers.targets[i],
 				 taint_memory_find(describer->taints, referrers.targets[i], id));

@@ -99,8 +99,7 @@ static uint64_t text_size(struct reader *reader, struct memory_range range, cons
 
 	if (!bytes)
 		return 0;
-	if (size > range_size(range))
-		size = range_size(range);
+	size = MIN(size, range_size(range));
 	end = memchr(bytes, 0, size);
 	*ret = (const char *)bytes;
 	return end ? (uint64_t)(end - bytes) : 0;

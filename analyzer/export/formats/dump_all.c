@@ -134,8 +134,7 @@ static void write_value(struct dumping *dumping, uint64_t address, uint64_t enco
 	    (length > 0 &&
 	     !ruby_read_text(&dumping->ruby->slots, &dumping->view, address, text, sizeof(text))))
 		return;
-	if (length > MOST_TEXT)
-		length = MOST_TEXT;
+	length = MIN(length, MOST_TEXT);
 	for (uint64_t i = 0; encoding == BINARY && i < length; i++)
 		if (text[i] & 0x80)
 			return;

@@ -131,8 +131,7 @@ static struct error *add_segment(struct core *core, size_t number, const GElf_Ph
 			     number, (uint64_t)header->p_vaddr);
 		return NULL;
 	}
-	if (present > header->p_memsz)
-		present = header->p_memsz;
+	present = MIN(present, header->p_memsz);
 	if (!take_bytes(core, present, "memory"))
 		present = 0;
 	return image_add_segment(core->image, header->p_vaddr, end,

@@ -196,8 +196,7 @@ static void report_modules(struct debug *debug)
 	enum { MOST_REPORTED = 1 << 13 };
 	size_t count = debug->program->module_count;
 
-	if (count > MOST_REPORTED)
-		count = MOST_REPORTED;
+	count = MIN(count, MOST_REPORTED);
 	dwfl_report_begin(debug->dwfl);
 	list_for_each(described, debug->program->modules, count) {
 		struct debug_module *module = debug_find_module(debug, described->start);

@@ -41,7 +41,7 @@ static char *name_package(const char *list)
 {
 	size_t length = strlen(list) - strlen(SUFFIX), bare = strcspn(list, ":");
 
-	return format_text("%.*s-dbgsym", (int)(bare < length ? bare : length), list);
+	return format_text("%.*s-dbgsym", (int)MIN(bare, length), list);
 }
 
 char *debug_package_of(const char *sysroot, const char *path)

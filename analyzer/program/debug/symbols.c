@@ -32,8 +32,7 @@ static void find_sections_apart(struct symbol_table *table)
 
 	if (elf_getshdrnum(table->elf, &count) < 0 || count == 0)
 		return;
-	if (count > SHN_LORESERVE)
-		count = SHN_LORESERVE;
+	count = MIN(count, SHN_LORESERVE);
 	table->apart = calloc(count, sizeof(*table->apart));
 	if (!table->apart)
 		return;

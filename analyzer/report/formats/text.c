@@ -261,8 +261,7 @@ static void find_widths(struct report *report)
 			const struct cell *cell = &state->cells[row][i];
 			size_t word = widest_word(state->text.buffer + cell->start, cell->length);
 
-			column.content =
-				cell->width > column.content ? cell->width : column.content;
+			column.content = MAX(cell->width, column.content);
 			column.word = word > column.word ? word : column.word;
 		}
 		state->columns[i] = column;

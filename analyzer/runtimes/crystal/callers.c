@@ -74,8 +74,7 @@ static struct error *find_calls_in(struct crystal_callers *callers,
 
 	if (!code)
 		return NULL;
-	if (size > available)
-		size = available;
+	size = MIN(size, available);
 	for (uint64_t i = 0; i + sizeof(distance) <= size; i++) {
 		uint64_t target;
 

@@ -91,7 +91,7 @@ static void read_range(struct search *search, allocation_id holder, uint64_t sta
 
 	if (!bytes || start % WORD != 0)
 		return;
-	words.count = (available < size ? available : size) / WORD;
+	words.count = MIN(available, size) / WORD;
 	take_words(search, &words);
 }
 

@@ -273,8 +273,7 @@ static struct value read_constant(const struct code_reader *reader, uint64_t add
 	const struct region *region = image_find(reader->image, address);
 	struct value value = { NUMBER, 0 };
 
-	if (size > sizeof(value.number))
-		size = sizeof(value.number);
+	size = MIN(size, sizeof(value.number));
 	if (!region || (region->rights & RIGHT_WRITE) ||
 	    !image_read(reader->image, address, &value.number, size))
 		return unknown;
@@ -686,8 +685,7 @@ static void merge_paths(struct code_reader *reader)
 {
 	for (size_t i = 1; i < reader->path_count; i++)
 		code_state_intersect(&reader->paths[0], &reader->paths[i]);
-	if (reader->path_count > 1)
-		reader->path_count = 1;
+	reader->path_count = MIN(reader->path_count, 1);
 }
 
 /* Note what is known at a jump ahead, for where it leads to. */

@@ -66,8 +66,7 @@ static unsigned int read_object(struct search *search, allocation_id id,
 	}
 	if (count <= FIRST_UNKNOWN || count > 2 * MOST_WORDS)
 		return 0;
-	if (count > MOST_WORDS)
-		count = MOST_WORDS;
+	count = MIN(count, MOST_WORDS);
 	return image_read(search->image, start, words, count * WORD) ? (unsigned int)count : 0;
 }
 
@@ -239,7 +238,7 @@ static char *copy_name(const struct image *image, uint64_t address)
 	uint64_t size;
 	const char *text = read_string(image, address, &size);
 
-	return text ? strndup(text, size < LONGEST_NAME ? size : LONGEST_NAME) : NULL;
+	return text ? strndup(text, MIN(size, LONGEST_NAME)) : NULL;
 }
 
 /*

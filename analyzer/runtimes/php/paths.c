@@ -66,7 +66,7 @@ static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uin
 	enum { MOST = 512 };
 	const struct allocation_index *index = walk->php->context.index;
 	uint64_t at = allocation_start(index, id), word;
-	uint64_t size = allocation_size(index, id), last = at + (size < MOST ? size : MOST);
+	uint64_t size = allocation_size(index, id), last = at + MIN(size, MOST);
 
 	walk->link.kind = LINK_INSIDE;
 	for (; at < last && last - at >= WORD && !walk->is_over; at += WORD) {

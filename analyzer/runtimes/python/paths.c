@@ -432,7 +432,7 @@ static bool read_name(struct view *view, uint64_t address, char ret[static MOST_
 {
 	uint64_t known;
 	const uint8_t *bytes = view_bytes(view, address, &known);
-	const void *end = bytes ? memchr(bytes, '\0', known < MOST_TEXT ? known : MOST_TEXT) : NULL;
+	const void *end = bytes ? memchr(bytes, '\0', MIN(known, MOST_TEXT)) : NULL;
 
 	if (!end)
 		return false;

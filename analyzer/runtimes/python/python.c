@@ -291,8 +291,8 @@ static void inspect(struct reader *reader, const struct subject *subject)
 	uint32_t mark = python ? python_number_of(python, subject->id) : 0;
 	allocation_id owner;
 
-	if (mark < PYTHON_MARKS || (mark > PYTHON_VALUES ? PYTHON_VALUES : mark) !=
-					   PYTHON_MARKS + (uint32_t)reader_kind(reader))
+	if (mark < PYTHON_MARKS ||
+	    MIN(mark, PYTHON_VALUES) != PYTHON_MARKS + (uint32_t)reader_kind(reader))
 		return;
 	owner = python_blocks_owner(python, subject->id);
 	reader_claim(reader, subject->id,

@@ -132,7 +132,7 @@ static bool tell_text(struct view *view, unsigned int head, uint64_t object, cha
 	char text[MOST_TOLD], quote;
 	size_t used = 0;
 
-	if (!python_read_text(view, head, object, text, size < MOST_TOLD ? size : MOST_TOLD))
+	if (!python_read_text(view, head, object, text, MIN(size, MOST_TOLD)))
 		return false;
 	quote = strchr(text, '\'') ? '"' : '\'';
 	ret[used++] = quote;

@@ -75,8 +75,7 @@ bool ruby_read_text(const struct ruby_slots *slots, struct view *view, uint64_t 
 
 	if (!ruby_find_text(slots, view, address, &text, &length))
 		return false;
-	if (length > size - 1)
-		length = size - 1;
+	length = MIN(length, size - 1);
 	if (!view_read(view, text, ret, length))
 		return false;
 	ret[length] = '\0';

@@ -82,8 +82,7 @@ static struct error *add_unit(struct ruby_symbols *symbols, struct view *view, u
 
 	if (!read_hidden(symbols->slots, view, unit, &pairs, &words))
 		return NULL;
-	if (words > UINT64_C(2) * UNIT)
-		words = UINT64_C(2) * UNIT;
+	words = MIN(words, UINT64_C(2) * UNIT);
 	TRY(array_resize(&symbols->strings, serial + words / 2));
 	for (uint64_t i = 0; i < words / 2; i++) {
 		if (!view_word(view, pairs + WORD * 2 * i, &string) || string % WORD != 0 ||
@@ -105,8 +104,7 @@ struct error *ruby_symbols_init(struct ruby_symbols *symbols, const struct ruby_
 	*symbols = (struct ruby_symbols){ .slots = slots, .strings.memory.account = account };
 	if (!read_hidden(slots, &view, find_units(slots, &view), &units, &count))
 		return NULL;
-	if (count > MOST_SYMBOLS / UNIT)
-		count = MOST_SYMBOLS / UNIT;
+	count = MIN(count, MOST_SYMBOLS / UNIT);
 	for (uint64_t i = 0; i < count && view_word(&view, units + WORD * i, &unit); i++)
 		TRY(add_unit(symbols, &view, unit, i * UNIT));
 	return NULL;

@@ -138,10 +138,8 @@ static bool narrow(struct place *place, const struct candidate *candidate)
 		place->least = 1;
 		place->most = UINT64_MAX;
 	}
-	if (least < place->least)
-		least = place->least;
-	if (most > place->most)
-		most = place->most;
+	least = MAX(least, place->least);
+	most = MIN(most, place->most);
 	if (least > most)
 		return false;
 	place->least = least;

@@ -110,7 +110,7 @@ static struct error *visit_holder(struct walk *walk, struct rust_reference *refe
 	for (uint64_t i = 0; i < words; i += FILTER_WORDS) {
 		uint64_t left = words - i;
 		uint64_t mask = word_filter_mask(&walk->filter, reference->bytes + 8 * i,
-						 left < FILTER_WORDS ? left : FILTER_WORDS);
+						 MIN(left, FILTER_WORDS));
 
 		for (; mask; mask &= mask - 1)
 			TRY(visit_word(walk, reference, 8 * (i + (uint64_t)__builtin_ctzll(mask))));
@@ -137,8 +137,7 @@ struct error *rust_visit_references(const struct runtime_context *context,
 		reference.bytes = view_bytes(&view, range.start, &reference.size);
 		if (!reference.bytes)
 			continue;
-		if (reference.size > reference.holder_size)
-			reference.size = reference.holder_size;
+		reference.size = MIN(reference.size, reference.holder_size);
 		reference.address = range.start;
 		TRY(visit_holder(&walk, &reference));
 	}

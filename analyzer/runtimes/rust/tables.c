@@ -70,7 +70,7 @@ static bool is_repeated(const uint8_t *bytes, uint64_t places, uint64_t group)
 	for (uint64_t i = places; i < group; i++)
 		if (bytes[i] != EMPTY)
 			return false;
-	return memcmp(bytes, bytes + (places < group ? group : places), repeated) == 0;
+	return memcmp(bytes, bytes + MAX(places, group), repeated) == 0;
 }
 
 /*
@@ -165,8 +165,7 @@ static struct error *search_piece(struct table_search *search, const struct word
 {
 	for (uint64_t i = 0; i < count; i += FILTER_WORDS) {
 		uint64_t left = count - i;
-		uint64_t mask = word_filter_mask(filter, bytes + 8 * i,
-						 left < FILTER_WORDS ? left : FILTER_WORDS);
+		uint64_t mask = word_filter_mask(filter, bytes + 8 * i, MIN(left, FILTER_WORDS));
 
 		for (; mask; mask &= mask - 1) {
 			uint64_t at = i + (uint64_t)__builtin_ctzll(mask);
@@ -194,8 +193,7 @@ struct error *rust_find_tables(const struct runtime_context *context, struct rus
 
 		if (!bytes || !(region->rights & RIGHT_WRITE))
 			continue;
-		if (size > region->end - region->start)
-			size = region->end - region->start;
+		size = MIN(size, region->end - region->start);
 		TRY(search_piece(&search, &filter, region->start, bytes, size / 8));
 	}
 	if (ret->list.count)
