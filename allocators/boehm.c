@@ -24,13 +24,6 @@ static void boehm_close(struct heap *base)
 	}
 	array_release(&heap->owned);
 	free(heap->collectors);
-	free(heap);
-}
-
-static void cleanup_boehm_close(struct boehm_heap **heap)
-{
-	if (*heap)
-		boehm_close(&(*heap)->heap);
 }
 
 static struct error *read_collector(struct boehm_heap *heap, struct collector *collector)
@@ -42,12 +35,10 @@ static struct error *read_collector(struct boehm_heap *heap, struct collector *c
 	return boehm_add_owned(collector, &heap->owned);
 }
 
-static struct error *boehm_open(const struct heap_context *context, struct heap **ret)
+static struct error *boehm_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(boehm_close) struct boehm_heap *heap = calloc(1, sizeof(*heap));
+	struct boehm_heap *heap = (struct boehm_heap *)base;
 
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	heap->owned.memory.account = context->account;
 	TRY(boehm_search(heap));
@@ -55,7 +46,7 @@ static struct error *boehm_open(const struct heap_context *context, struct heap 
 		image_advise_in_order(context->image);
 	for (size_t i = 0; i < heap->collector_count; i++)
 		TRY(read_collector(heap, &heap->collectors[i]));
-	*ret = heap->collector_count > 0 ? &take(heap)->heap : NULL;
+	*ret = heap->collector_count > 0;
 	return NULL;
 }
 
@@ -316,6 +307,7 @@ const struct allocator allocator_boehm = {
 	.is_private = true,
 	.narrow = true,
 	.alignment = LARGEST_GRANULE,
+	.heap_size = sizeof(struct boehm_heap),
 	.open = boehm_open,
 	.walk = boehm_walk,
 	.arena_count = boehm_arena_count,

@@ -30,13 +30,6 @@ static void glibc_close(struct heap *base)
 	free(heap->arenas);
 	free(heap->subheaps);
 	free(heap->parameters);
-	free(heap);
-}
-
-static void cleanup_glibc_close(struct glibc_heap **heap)
-{
-	if (*heap)
-		glibc_close(&(*heap)->heap);
 }
 
 /*
@@ -52,12 +45,10 @@ static bool gives_tags(const struct glibc_heap *heap)
 	return false;
 }
 
-static struct error *glibc_open(const struct heap_context *context, struct heap **ret)
+static struct error *glibc_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(glibc_close) struct glibc_heap *heap = calloc(1, sizeof(*heap));
+	struct glibc_heap *heap = (struct glibc_heap *)base;
 
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	heap->word = image_word_size(context->image);
 	heap->header = glibc_header(heap->word);
@@ -73,14 +64,12 @@ static struct error *glibc_open(const struct heap_context *context, struct heap 
 	TRY(glibc_find_arenas(heap));
 	TRY(glibc_find_orphans(heap));
 	TRY(glibc_complete_arenas(heap));
-	if (heap->home == 0 && heap->arena_count == 0) {
-		*ret = NULL;
+	if (heap->home == 0 && heap->arena_count == 0)
 		return NULL;
-	}
 	heap->overhead = gives_tags(heap) ? heap->header : heap->word;
 	heap->links.small = glibc_largest_small(heap);
 	glibc_find_work(heap);
-	*ret = &take(heap)->heap;
+	*ret = true;
 	return NULL;
 }
 
@@ -319,6 +308,7 @@ const struct allocator allocator_glibc = {
 	.summary = "malloc of the GNU C library, 2.12 and later",
 	.alignment = ALIGNMENT,
 	.narrow = true,
+	.heap_size = sizeof(struct glibc_heap),
 	.open = glibc_open,
 	.walk = glibc_walk,
 	.arena_count = glibc_arena_count,

@@ -30,13 +30,6 @@ static void gslice_close(struct heap *base)
 	struct gslice_heap *heap = (struct gslice_heap *)base;
 
 	arrays_release(&heap->sources, &heap->slabs, &heap->threads);
-	free(heap);
-}
-
-static void cleanup_gslice_close(struct gslice_heap **heap)
-{
-	if (*heap)
-		gslice_close(&(*heap)->heap);
 }
 
 /* Offsets of the variable's fields: after sizes come three truth values and two numbers. */
@@ -458,14 +451,11 @@ static struct error *read_lists(struct gslice_heap *heap)
 	return gslice_find_colors(heap);
 }
 
-static struct error *gslice_open(const struct heap_context *context, struct heap **ret)
+static struct error *gslice_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(gslice_close) struct gslice_heap *heap = calloc(1, sizeof(*heap));
+	struct gslice_heap *heap = (struct gslice_heap *)base;
 	bool off;
 
-	*ret = NULL;
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	heap->word = image_word_size(context->image);
 	heap->view.image = context->image;
@@ -474,7 +464,7 @@ static struct error *gslice_open(const struct heap_context *context, struct heap
 	if (heap->sources.count == 0)
 		return off ? NULL : report_unread(heap);
 	TRY(read_lists(heap));
-	*ret = &take(heap)->heap;
+	*ret = true;
 	return NULL;
 }
 
@@ -606,6 +596,7 @@ const struct allocator allocator_gslice = {
 	.summary = "slices of GLib up to 2.74",
 	.narrow = true,
 	.alignment = 16,
+	.heap_size = sizeof(struct gslice_heap),
 	.open = gslice_open,
 	.walk = gslice_walk,
 	.close = gslice_close,

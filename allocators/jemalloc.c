@@ -23,13 +23,6 @@ static void jemalloc_close(struct heap *base)
 		jemalloc_destroy(heap->list[i]);
 	array_release(&heap->owned);
 	free(heap->list);
-	free(heap);
-}
-
-static void cleanup_jemalloc_close(struct jemalloc_heap **heap)
-{
-	if (*heap)
-		jemalloc_close(&(*heap)->heap);
 }
 
 static struct error *add_owned(struct jemalloc_heap *heap, const struct jemalloc *je)
@@ -54,18 +47,16 @@ static struct error *read_heap(struct jemalloc_heap *heap, struct jemalloc *je)
 	return add_owned(heap, je);
 }
 
-static struct error *jemalloc_open(const struct heap_context *context, struct heap **ret)
+static struct error *jemalloc_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(jemalloc_close) struct jemalloc_heap *heap = calloc(1, sizeof(*heap));
+	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
 
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	heap->owned.memory.account = context->account;
 	TRY(jemalloc_search(heap));
 	for (size_t i = 0; i < heap->count; i++)
 		TRY(read_heap(heap, heap->list[i]));
-	*ret = heap->count > 0 ? &take(heap)->heap : NULL;
+	*ret = heap->count > 0;
 	return NULL;
 }
 
@@ -239,6 +230,7 @@ const struct allocator allocator_jemalloc = {
 	.summary = "jemalloc 5.0 to 5.3",
 	.narrow = true,
 	.alignment = ALIGNMENT,
+	.heap_size = sizeof(struct jemalloc_heap),
 	.open = jemalloc_open,
 	.walk = jemalloc_walk,
 	.close = jemalloc_close,

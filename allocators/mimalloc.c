@@ -14,13 +14,6 @@ static void mimalloc_close(struct heap *base)
 
 	arrays_release(&heap->segments, &heap->pages, &heap->delayed, &heap->owned, &heap->places,
 		       &heap->maps);
-	free(heap);
-}
-
-static void cleanup_mimalloc_close(struct mimalloc_heap **heap)
-{
-	if (*heap)
-		mimalloc_close(&(*heap)->heap);
 }
 
 static void set_account(struct mimalloc_heap *heap, struct memory_account *account)
@@ -75,14 +68,11 @@ static struct error *list_owned(struct mimalloc_heap *heap)
 	return NULL;
 }
 
-static struct error *mimalloc_open(const struct heap_context *context, struct heap **ret)
+static struct error *mimalloc_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(mimalloc_close) struct mimalloc_heap *heap = calloc(1, sizeof(*heap));
+	struct mimalloc_heap *heap = (struct mimalloc_heap *)base;
 	const struct mimalloc_layout *layout;
 
-	*ret = NULL;
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	set_account(heap, context->account);
 	TRY(mimalloc_find_places(heap));
@@ -94,7 +84,7 @@ static struct error *mimalloc_open(const struct heap_context *context, struct he
 	TRY(mimalloc_find_arenas(heap));
 	TRY(mimalloc_read_heaps(heap));
 	TRY(list_owned(heap));
-	*ret = &take(heap)->heap;
+	*ret = true;
 	return NULL;
 }
 
@@ -251,6 +241,7 @@ const struct allocator allocator_mimalloc = {
 	.name = "mimalloc",
 	.summary = "mimalloc 1.7 to 3.6",
 	.alignment = ALIGNMENT,
+	.heap_size = sizeof(struct mimalloc_heap),
 	.open = mimalloc_open,
 	.walk = mimalloc_walk,
 	.close = mimalloc_close,

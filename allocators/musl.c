@@ -13,29 +13,16 @@ static void musl_close(struct heap *base)
 	struct musl_heap *heap = (struct musl_heap *)base;
 
 	arrays_release(&heap->areas, &heap->groups);
-	free(heap);
 }
 
-static void cleanup_musl_close(struct musl_heap **heap)
+static struct error *musl_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	if (*heap)
-		musl_close(&(*heap)->heap);
-}
+	struct musl_heap *heap = (struct musl_heap *)base;
 
-static struct error *musl_open(const struct heap_context *context, struct heap **ret)
-{
-	_cleanup_(musl_close) struct musl_heap *heap = calloc(1, sizeof(*heap));
-	bool found;
-
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	arrays_use(context->account, &heap->areas, &heap->groups);
-	TRY(musl_search(heap, &found));
-	if (found)
-		TRY(musl_read_groups(heap));
-	*ret = found ? &take(heap)->heap : NULL;
-	return NULL;
+	TRY(musl_search(heap, ret));
+	return *ret ? musl_read_groups(heap) : NULL;
 }
 
 static void report(const struct musl_heap *heap, struct findings *findings)
@@ -164,6 +151,7 @@ const struct allocator allocator_musl = {
 	.summary = "musl's malloc from 1.2.1 on",
 	.narrow = true,
 	.alignment = UNIT,
+	.heap_size = sizeof(struct musl_heap),
 	.open = musl_open,
 	.walk = musl_walk,
 	.close = musl_close,

@@ -44,30 +44,18 @@ static void perl_close(struct heap *base)
 	struct perl_heap *heap = (struct perl_heap *)base;
 
 	perl_arenas_deinit(&heap->arenas);
-	free(heap);
 }
 
-static void cleanup_perl_close(struct perl_heap **heap)
+static struct error *perl_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	if (*heap)
-		perl_close(&(*heap)->heap);
-}
+	struct perl_heap *heap = (struct perl_heap *)base;
 
-static struct error *perl_open(const struct heap_context *context, struct heap **ret)
-{
-	_cleanup_(perl_close) struct perl_heap *heap = NULL;
-
-	*ret = NULL;
 	if (!program_has_code(context->program, "perl", "perl_construct"))
 		return NULL;
-	heap = calloc(1, sizeof(*heap));
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	arrays_use(context->account, &heap->arenas.list, &heap->arenas.tables);
 	TRY(perl_find_arenas(context->image, &heap->arenas));
-	if (heap->arenas.list.count > 0)
-		*ret = &take(heap)->heap;
+	*ret = heap->arenas.list.count > 0;
 	return NULL;
 }
 
@@ -196,6 +184,7 @@ const struct allocator allocator_perl = {
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
+	.heap_size = sizeof(struct perl_heap),
 	.open = perl_open,
 	.close = perl_close,
 	.walk = perl_walk,

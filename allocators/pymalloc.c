@@ -39,13 +39,6 @@ static void pymalloc_close(struct heap *base)
 	struct pymalloc_heap *heap = (struct pymalloc_heap *)base;
 
 	arrays_release(&heap->arenas, &heap->tables);
-	free(heap);
-}
-
-static void cleanup_pymalloc_close(struct pymalloc_heap **heap)
-{
-	if (*heap)
-		pymalloc_close(&(*heap)->heap);
 }
 
 /*
@@ -78,16 +71,12 @@ static void find_free_threaded(struct pymalloc_heap *heap)
 		heap->free_threaded->path);
 }
 
-static struct error *pymalloc_open(const struct heap_context *context, struct heap **ret)
+static struct error *pymalloc_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(pymalloc_close) struct pymalloc_heap *heap = NULL;
+	struct pymalloc_heap *heap = (struct pymalloc_heap *)base;
 
-	*ret = NULL;
 	if (!program_has_code(context->program, "python", "Py_Initialize"))
 		return NULL;
-	heap = calloc(1, sizeof(*heap));
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	arrays_use(context->account, &heap->arenas, &heap->tables);
 	TRY(pymalloc_search(heap));
@@ -96,8 +85,7 @@ static struct error *pymalloc_open(const struct heap_context *context, struct he
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
 			"the search for Python's arenas was ended, as it led to more records than the core can have: small objects may be missing");
-	if (heap->arenas.count > 0 || heap->free_threaded)
-		*ret = &take(heap)->heap;
+	*ret = heap->arenas.count > 0 || heap->free_threaded;
 	return NULL;
 }
 
@@ -344,6 +332,7 @@ const struct allocator allocator_pymalloc = {
 	.alignment = 16,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
+	.heap_size = sizeof(struct pymalloc_heap),
 	.open = pymalloc_open,
 	.close = pymalloc_close,
 	.walk = pymalloc_walk,

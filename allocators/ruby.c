@@ -56,32 +56,20 @@ static void ruby_close(struct heap *base)
 	struct ruby_heap *heap = (struct ruby_heap *)base;
 
 	arrays_release(&heap->pages.list, &heap->transients.list);
-	free(heap);
 }
 
-static void cleanup_ruby_close(struct ruby_heap **heap)
+static struct error *ruby_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	if (*heap)
-		ruby_close(&(*heap)->heap);
-}
+	struct ruby_heap *heap = (struct ruby_heap *)base;
 
-static struct error *ruby_open(const struct heap_context *context, struct heap **ret)
-{
-	_cleanup_(ruby_close) struct ruby_heap *heap = NULL;
-
-	*ret = NULL;
 	if (!program_has_code(context->program, "ruby", "ruby_init"))
 		return NULL;
-	heap = calloc(1, sizeof(*heap));
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	arrays_use(context->account, &heap->pages.list, &heap->transients.list);
 	TRY(ruby_find_pages(context->image, &heap->pages));
 	if (heap->pages.list.count > 0)
 		TRY(ruby_find_transients(context->image, &heap->transients));
-	if (heap->pages.list.count > 0)
-		*ret = &take(heap)->heap;
+	*ret = heap->pages.list.count > 0;
 	return NULL;
 }
 
@@ -300,6 +288,7 @@ const struct allocator allocator_ruby = {
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
+	.heap_size = sizeof(struct ruby_heap),
 	.open = ruby_open,
 	.close = ruby_close,
 	.walk = ruby_walk,

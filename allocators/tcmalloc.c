@@ -22,13 +22,6 @@ static void tcmalloc_close(struct heap *base)
 		tcmalloc_destroy(heap->list[i]);
 	array_release(&heap->owned);
 	free(heap->list);
-	free(heap);
-}
-
-static void cleanup_tcmalloc_close(struct tcmalloc_heap **heap)
-{
-	if (*heap)
-		tcmalloc_close(&(*heap)->heap);
 }
 
 static struct error *add_owned(struct tcmalloc_heap *heap, const struct tcmalloc *tc)
@@ -42,18 +35,16 @@ static struct error *add_owned(struct tcmalloc_heap *heap, const struct tcmalloc
 	return NULL;
 }
 
-static struct error *tcmalloc_open(const struct heap_context *context, struct heap **ret)
+static struct error *tcmalloc_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(tcmalloc_close) struct tcmalloc_heap *heap = calloc(1, sizeof(*heap));
+	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
 
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	heap->owned.memory.account = context->account;
 	TRY(tcmalloc_search(heap));
 	for (size_t i = 0; i < heap->count; i++)
 		TRY(add_owned(heap, heap->list[i]));
-	*ret = heap->count > 0 ? &take(heap)->heap : NULL;
+	*ret = heap->count > 0;
 	return NULL;
 }
 
@@ -281,6 +272,7 @@ const struct allocator allocator_tcmalloc = {
 	.summary = "gperftools' tcmalloc 2.8 to 2.18",
 	.narrow = true,
 	.alignment = ALIGNMENT,
+	.heap_size = sizeof(struct tcmalloc_heap),
 	.open = tcmalloc_open,
 	.walk = tcmalloc_walk,
 	.close = tcmalloc_close,

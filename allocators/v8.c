@@ -43,30 +43,18 @@ static void v8_close(struct heap *base)
 	struct v8_heap *heap = (struct v8_heap *)base;
 
 	v8_release(&heap->parts);
-	free(heap);
 }
 
-static void cleanup_v8_close(struct v8_heap **heap)
+static struct error *v8_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	if (*heap)
-		v8_close(&(*heap)->heap);
-}
+	struct v8_heap *heap = (struct v8_heap *)base;
 
-static struct error *v8_open(const struct heap_context *context, struct heap **ret)
-{
-	_cleanup_(v8_close) struct v8_heap *heap = NULL;
-
-	*ret = NULL;
 	if (!program_has_code(context->program, "node", "node_module_register"))
 		return NULL;
-	heap = calloc(1, sizeof(*heap));
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
-	heap->parts.chunks.memory.account = heap->parts.labs.memory.account = context->account;
+	arrays_use(context->account, &heap->parts.chunks, &heap->parts.labs);
 	TRY(v8_find(context->image, context->program, &heap->parts));
-	if (heap->parts.chunks.count > 0)
-		*ret = &take(heap)->heap;
+	*ret = heap->parts.chunks.count > 0;
 	return NULL;
 }
 
@@ -211,6 +199,7 @@ const struct allocator allocator_v8 = {
 	.alignment = V8_WORD,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
+	.heap_size = sizeof(struct v8_heap),
 	.open = v8_open,
 	.close = v8_close,
 	.walk = v8_walk,

@@ -36,13 +36,6 @@ static void zend_close(struct heap *base)
 	struct zend_heap *heap = (struct zend_heap *)base;
 
 	arrays_release(&heap->spaces, &heap->chunks, &heap->others, &heap->owned, &heap->nodes);
-	free(heap);
-}
-
-static void cleanup_zend_close(struct zend_heap **heap)
-{
-	if (*heap)
-		zend_close(&(*heap)->heap);
 }
 
 static void set_account(struct zend_heap *heap, struct memory_account *account)
@@ -64,16 +57,12 @@ static void report_search(const struct zend_heap *heap)
 			   "what follows in them is not counted");
 }
 
-static struct error *zend_open(const struct heap_context *context, struct heap **ret)
+static struct error *zend_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	_cleanup_(zend_close) struct zend_heap *heap = NULL;
+	struct zend_heap *heap = (struct zend_heap *)base;
 
-	*ret = NULL;
 	if (!program_has_code(context->program, "php", "zend_startup"))
 		return NULL;
-	heap = calloc(1, sizeof(*heap));
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
 	set_account(heap, context->account);
 	TRY(zend_search(heap));
@@ -83,7 +72,7 @@ static struct error *zend_open(const struct heap_context *context, struct heap *
 	array_for_each(chunk, &heap->chunks)
 		TRY(array_append(&heap->owned, (struct memory_range){
 						       chunk->start, chunk->start + chunk->size }));
-	*ret = &take(heap)->heap;
+	*ret = true;
 	return NULL;
 }
 
@@ -267,6 +256,7 @@ const struct allocator allocator_zend = {
 	.alignment = ZEND_UNIT,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
+	.heap_size = sizeof(struct zend_heap),
 	.open = zend_open,
 	.close = zend_close,
 	.walk = zend_walk,

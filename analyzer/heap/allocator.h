@@ -127,9 +127,11 @@ struct allocator {
 	const struct arena_kind *arena_kinds;
 	const struct free_kind *free_kinds;
 
-	/* Required: find the heap. NULL in *ret and no error: the process has none. */
-	struct error *(*open)(const struct heap_context *context, struct heap **ret);
-	/* Required. */
+	/* Required: the bytes of its heap, a struct that begins with struct heap. */
+	size_t heap_size;
+	/* Required: find the heap, given zeros. *ret stays false where the process has none. */
+	struct error *(*open)(struct heap *heap, const struct heap_context *context, bool *ret);
+	/* Required: release all but the struct, also if open() failed or found none. */
 	void (*close)(struct heap *heap);
 	/*
 	 * Required: add all blocks. Damage goes to the findings, and the rest is walked.

@@ -157,6 +157,28 @@ static struct error *note_owned(struct slots *slots, const struct heap *heap)
 	return NULL;
 }
 
+static struct error *open_heap(struct slots *slots, const struct allocator *allocator,
+			       const struct heap_context *context)
+{
+	struct heap *heap = calloc(1, allocator->heap_size);
+	bool found = false;
+	struct error *error;
+
+	if (!heap)
+		return &error_no_memory;
+	heap->allocator = allocator;
+	error = allocator->open(heap, context, &found);
+	if (!error && found) {
+		slots->list[slots->count++].heap = heap;
+		return note_owned(slots, heap);
+	}
+	allocator->close(heap);
+	free(heap);
+	return error && error_code(error) != ERROR_INTERRUPTED
+		       ? error_wrap(error, "%s", allocator->name)
+		       : error;
+}
+
 static struct error *open_each(struct slots *slots)
 {
 	_cleanup_(image_advice_end) struct image_advice advice =
@@ -172,24 +194,9 @@ static struct error *open_each(struct slots *slots)
 	slots->list = calloc(kinds + 1, sizeof(*slots->list));
 	if (!slots->list)
 		return &error_no_memory;
-	for (size_t i = 0; i < kinds; i++) {
-		struct heap *heap = NULL;
-		struct error *error;
-
-		if (is_narrow && !allocators[i]->narrow)
-			continue;
-		error = allocators[i]->open(&context, &heap);
-
-		if (error)
-			return error_code(error) == ERROR_INTERRUPTED
-				       ? error
-				       : error_wrap(error, "%s", allocators[i]->name);
-		if (!heap)
-			continue;
-		heap->allocator = allocators[i];
-		slots->list[slots->count++].heap = heap;
-		TRY(note_owned(slots, heap));
-	}
+	for (size_t i = 0; i < kinds; i++)
+		if (!is_narrow || allocators[i]->narrow)
+			TRY(open_heap(slots, allocators[i], &context));
 	return NULL;
 }
 
@@ -354,6 +361,7 @@ static void close_heaps(struct slots *slots)
 {
 	for (size_t i = 0; i < slots->count; i++) {
 		slots->list[i].heap->allocator->close(slots->list[i].heap);
+		free(slots->list[i].heap);
 		array_release(&slots->list[i].claims);
 	}
 	arrays_release(&slots->owned.ranges, &slots->nesting.blocks);

@@ -49,7 +49,6 @@ static const struct homemade_heap *of(const struct heap *heap)
 
 static void homemade_close(struct heap *heap)
 {
-	free(heap);
 }
 
 static bool read_areas(const struct image *image, uint64_t address, struct homemade_heap *ret)
@@ -82,18 +81,12 @@ static bool find_areas(const struct image *image, struct homemade_heap *ret)
 	return false;
 }
 
-static struct error *homemade_open(const struct heap_context *context, struct heap **ret)
+static struct error *homemade_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
-	struct homemade_heap *heap = calloc(1, sizeof(*heap));
-	bool found;
+	struct homemade_heap *heap = (struct homemade_heap *)base;
 
-	if (!heap)
-		return &error_no_memory;
 	heap->context = *context;
-	found = find_areas(context->image, heap);
-	*ret = found ? &heap->heap : NULL;
-	if (!found)
-		free(heap);
+	*ret = find_areas(context->image, heap);
 	return NULL;
 }
 
@@ -194,6 +187,7 @@ const struct allocator allocator_homemade = {
 	.alignment = STEP,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
+	.heap_size = sizeof(struct homemade_heap),
 	.open = homemade_open,
 	.close = homemade_close,
 	.walk = homemade_walk,

@@ -267,13 +267,16 @@ TEST(arena_that_another_heap_has_is_left_out)
 		_cleanup_(findings_deinit) struct findings findings = { 0 };
 		struct memory_account account = { 0 };
 		struct heap_context context = { .findings = &findings, .account = &account };
-		struct heap *heap;
+		_cleanup_(free) struct heap *heap = calloc(1, allocator_pymalloc.heap_size);
+		bool found = false;
 
 		interpreter_add_pool(&interpreter, 3, 4);
 		interpreter_open(&interpreter);
 		context.image = analysis_image(interpreter.analysis);
 		context.program = analysis_program(interpreter.analysis);
-		assert_no_error(allocator_pymalloc.open(&context, &heap));
+		assert_non_null(heap);
+		assert_no_error(allocator_pymalloc.open(heap, &context, &found));
+		assert_true(found);
 		assert_no_error(block_sink_create(&account, &sink));
 		assert_no_error(block_sink_region(sink, ARENA - (overlaps ? 0 : PAGE),
 						  ARENA + (overlaps ? PAGE : 0), 0));

@@ -286,12 +286,15 @@ TEST(chunk_that_another_heap_has_is_left_out)
 		_cleanup_(findings_deinit) struct findings findings = { 0 };
 		struct memory_account account = { 0 };
 		struct heap_context context = { .findings = &findings, .account = &account };
-		struct heap *heap;
+		_cleanup_(free) struct heap *heap = calloc(1, allocator_zend.heap_size);
+		bool found = false;
 
 		process_open(&made.process);
 		context.image = analysis_image(made.process.analysis);
 		context.program = analysis_program(made.process.analysis);
-		assert_no_error(allocator_zend.open(&context, &heap));
+		assert_non_null(heap);
+		assert_no_error(allocator_zend.open(heap, &context, &found));
+		assert_true(found);
 		assert_no_error(block_sink_create(&account, &sink));
 		assert_no_error(block_sink_region(sink, SECOND + (overlaps ? 0 : BYTES),
 						  SECOND + 2 * BYTES, 0));
