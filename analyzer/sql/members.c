@@ -207,8 +207,7 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
 
 	if (status != SQLITE_OK)
 		return status;
-	cursor->members.memory.account = cursor->texts.memory.account =
-		analysis_account(cursor->base.sql->analysis);
+	arrays_use(analysis_account(cursor->base.sql->analysis), &cursor->members, &cursor->texts);
 	return SQLITE_OK;
 }
 
@@ -370,18 +369,7 @@ static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-	.xConnect = sql_connect,
-	.xBestIndex = sql_best_ids,
-	.xDisconnect = sql_disconnect,
-	.xOpen = open_cursor,
-	.xClose = close_cursor,
-	.xFilter = filter,
-	.xNext = next_row,
-	.xEof = is_at_end,
-	.xColumn = result_column,
-	.xRowid = row_id,
-};
+static const sqlite3_module module = SQL_MODULE(sql_best_ids, close_cursor);
 
 struct error *sql_add_member_table(struct sql *sql)
 {

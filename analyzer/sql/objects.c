@@ -179,18 +179,7 @@ static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-	.xConnect = sql_connect,
-	.xBestIndex = sql_best_ids,
-	.xDisconnect = sql_disconnect,
-	.xOpen = open_cursor,
-	.xClose = sql_close_cursor,
-	.xFilter = filter,
-	.xNext = next_row,
-	.xEof = is_at_end,
-	.xColumn = result_column,
-	.xRowid = row_id,
-};
+static const sqlite3_module module = SQL_MODULE(sql_best_ids, sql_close_cursor);
 
 struct error *sql_add_object_table(struct sql *sql)
 {

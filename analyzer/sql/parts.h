@@ -187,6 +187,14 @@ int sql_connect(sqlite3 *database, void *data, int count, const char *const *wor
 		sqlite3_vtab **ret, char **ret_error);
 int sql_disconnect(sqlite3_vtab *table);
 
+/* A module that only reads, whose other functions each file names alike. */
+#define SQL_MODULE(best, close)                                                              \
+	{                                                                                    \
+		.xConnect = sql_connect, .xDisconnect = sql_disconnect, .xBestIndex = best,  \
+		.xOpen = open_cursor, .xClose = close, .xFilter = filter, .xNext = next_row, \
+		.xEof = is_at_end, .xColumn = result_column, .xRowid = row_id                \
+	}
+
 /* The common beginning of cursors; those of each module have more. */
 struct sql_cursor {
 	sqlite3_vtab_cursor base;

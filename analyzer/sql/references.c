@@ -296,18 +296,7 @@ static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 	return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-	.xConnect = sql_connect,
-	.xBestIndex = best_index,
-	.xDisconnect = sql_disconnect,
-	.xOpen = open_cursor,
-	.xClose = sql_close_cursor,
-	.xFilter = filter,
-	.xNext = next_row,
-	.xEof = is_at_end,
-	.xColumn = result_column,
-	.xRowid = row_id,
-};
+static const sqlite3_module module = SQL_MODULE(best_index, sql_close_cursor);
 
 struct error *sql_add_reference_table(struct sql *sql)
 {
