@@ -168,9 +168,7 @@ static void check_spans(struct tcmalloc *tc)
 		span->bytes <<= tc->page_shift;
 	}
 	array_sort(&tc->spans, compare_spans);
-	for (size_t i = 0; i < tc->spans.count; i++) {
-		const struct tcmalloc_span *span = &tc->spans.items[i];
-
+	array_for_each(span, &tc->spans) {
 		if (!is_valid(tc, span)) {
 			heap_damage_note(&tc->misfits, span->metadata);
 			continue;

@@ -256,9 +256,7 @@ static struct error *add_fibers(struct maker *maker)
 
 	TRY(analysis_need(maker->analysis, STAGE_FIBERS));
 	fibers = analysis_fibers(maker->analysis);
-	for (size_t i = 0; i < fibers->count; i++) {
-		const struct fiber *fiber = &fibers->items[i];
-
+	array_for_each(fiber, fibers) {
 		TRY(claim_below(maker, fiber->start, fiber->live, 0));
 		TRY(ledger_claim(maker->ledger, fiber->live, fiber->end, PART_USED));
 	}

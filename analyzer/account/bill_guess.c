@@ -25,8 +25,7 @@ static void guess_each(struct guessing *guessing,
 		       const char *(*judge)(const struct guessing *guessing,
 					    const struct unknown *unknown))
 {
-	for (size_t i = 0; i < guessing->unknowns->count; i++) {
-		struct unknown *unknown = &guessing->unknowns->items[i];
+	array_for_each(unknown, guessing->unknowns) {
 		const char *guess = *unknown->guess ? NULL : judge(guessing, unknown);
 
 		if (guess)
@@ -188,9 +187,7 @@ static struct unknown *find_unknown(const struct unknowns *unknowns, uint64_t ad
 static bool find_bounds(struct guessing *guessing)
 {
 	guessing->start = guessing->end = 0;
-	for (size_t i = 0; i < guessing->unknowns->count; i++) {
-		const struct unknown *unknown = &guessing->unknowns->items[i];
-
+	array_for_each(unknown, guessing->unknowns) {
 		if (*unknown->guess)
 			continue;
 		if (guessing->end == 0)

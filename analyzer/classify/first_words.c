@@ -133,8 +133,7 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 
 	if (!words)
 		return &error_no_memory;
-	words->numbers.memory.account = words->signatures.memory.account = input->account;
-	reader.map.memory.account = input->account;
+	arrays_use(input->account, &words->numbers, &words->signatures, &reader.map);
 	progress_begin(input->progress, "reading signatures", count);
 	TRY(array_resize(&words->numbers, count));
 	TRY(bitmap_init(&words->identities, count, input->account));

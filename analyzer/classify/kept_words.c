@@ -44,7 +44,7 @@ struct error *kept_words_create(const struct bitmap *members, struct memory_acco
 	if (!words)
 		return &error_no_memory;
 	words->members = members;
-	words->ranks.memory.account = words->words.memory.account = account;
+	arrays_use(account, &words->ranks, &words->words);
 	TRY(count_ranks(words));
 	TRY(bitmap_init(&words->identified, members->count, account));
 	*ret = take(words);

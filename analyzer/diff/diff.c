@@ -210,9 +210,7 @@ const struct diff_group *diff_most_held(const struct diff *diff, const struct di
 {
 	size_t length = strlen(holder->text);
 
-	for (size_t i = 0; i < diff->held.groups.count; i++) {
-		const struct diff_group *group = &diff->held.groups.items[i];
-
+	array_for_each(group, &diff->held.groups) {
 		if (group->bytes < holder->bytes / 2 || group->bytes <= 0 ||
 		    strncmp(group->text, holder->text, length) != 0 ||
 		    group->text[length] != HELD_BETWEEN)

@@ -384,7 +384,7 @@ struct error *sample_make(const struct export *export, uint64_t most, bool is_pi
 	};
 
 	ret->export = export;
-	ret->objects.memory.account = ret->edges.memory.account = account;
+	arrays_use(account, &ret->objects, &ret->edges);
 	TRY(add_up(&sampler));
 	TRY(find_least(&sampler));
 	TRY(add_objects(&sampler));

@@ -67,7 +67,7 @@ struct error *anchors_create(const struct roots *roots, size_t count,
 
 	if (!anchors)
 		return &error_no_memory;
-	anchors->firsts.memory.account = anchors->kept.memory.account = account;
+	arrays_use(account, &anchors->firsts, &anchors->kept);
 	anchors->kept.count = 1;
 	TRY(array_resize(&anchors->firsts, count));
 	TRY(bitmap_init(&all, count, account));

@@ -348,7 +348,7 @@ struct error *sharers_create(const struct sharers_input *input, struct sharers *
 
 	if (!sharers)
 		return &error_no_memory;
-	sharers->tops.memory.account = sharers->sharers.memory.account = input->account;
+	arrays_use(input->account, &sharers->tops, &sharers->sharers);
 	if (input->graph)
 		TRY(find(&finder));
 	*ret = take(sharers);

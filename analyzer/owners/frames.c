@@ -277,7 +277,7 @@ struct error *frames_make(const struct owners *owners, enum owner_measure measur
 	};
 
 	ret->owners = owners;
-	ret->list.memory.account = ret->of_node.memory.account = account;
+	arrays_use(account, &ret->list, &ret->of_node);
 	TRY(array_resize(&ret->of_node, owners->nodes.count));
 	TRY(choose(&maker));
 	TRY(sort_children(&maker));

@@ -361,7 +361,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	uint32_t process;
 	uint16_t name;
 
-	ret->nodes.memory.account = ret->of.memory.account = account;
+	arrays_use(account, &ret->nodes, &ret->of);
 	TRY(owners_need(analysis));
 	builder.patterns = analysis_patterns(analysis);
 	builder.typing = analysis_typing(analysis);

@@ -89,8 +89,7 @@ static void write_strings(const struct sample *sample, struct writer *writer)
 		writer_text(writer, ",\n");
 		json_text(writer, names->list.items[i].text);
 	}
-	for (size_t i = 0; i < sample->objects.count; i++) {
-		const struct object *object = &sample->objects.items[i];
+	array_for_each(object, &sample->objects) {
 		_cleanup_(free) char *text = NULL;
 		char digits[NUMBER_SIZE];
 

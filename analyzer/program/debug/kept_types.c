@@ -233,7 +233,7 @@ static struct error *save_places(struct saved *saved, struct side_writer *writer
 	struct places places = { .all.count = 0 };
 	struct error *error;
 
-	places.spans.memory.account = places.all.memory.account = saved->names.memory.account;
+	arrays_use(saved->names.memory.account, &places.spans, &places.all);
 	error = find_places(saved, &places);
 	if (!error)
 		error = side_writer_array(writer, SPANS, places.spans.items,
@@ -267,7 +267,7 @@ void kept_types_save(struct debug *debug, const struct cache_key *key,
 {
 	struct saved saved = { .debug = debug, .table = table };
 
-	saved.names.memory.account = saved.places.memory.account = table->types.memory.account;
+	arrays_use(table->types.memory.account, &saved.names, &saved.places);
 	cache_keep(build_cache(debug), key, save_types, &saved);
 	array_release(&saved.names);
 	table_release(&saved.places);

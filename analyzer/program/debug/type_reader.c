@@ -26,11 +26,8 @@ void type_reader_init(struct type_reader *reader, struct debug *debug,
 		      struct memory_account *account, struct progress *progress)
 {
 	*reader = (struct type_reader){ .debug = debug, .progress = progress };
-	reader->raws.memory.account = reader->members.memory.account =
-		reader->variants.memory.account = reader->variables.memory.account =
-			reader->entries.memory.account = account;
-	reader->bounds.memory.account = reader->declared.memory.account = account;
-	reader->known.memory.account = account;
+	arrays_use(account, &reader->raws, &reader->members, &reader->variants, &reader->variables,
+		   &reader->entries, &reader->bounds, &reader->declared, &reader->known);
 }
 
 void type_reader_deinit(struct type_reader *reader)

@@ -248,11 +248,8 @@ static struct error *link_all(struct linker *linker)
 		if (linker->numbers.items[i] == UNKNOWN)
 			TRY(link_one(linker, i));
 	TRY(link_members(linker));
-	for (size_t i = 0; i < reader->entries.count; i++) {
-		struct entry *entry = &reader->entries.items[i];
-
+	array_for_each(entry, &reader->entries)
 		entry->number = linker->numbers.items[entry->number];
-	}
 	array_swap(&linker->table->entries, &reader->entries);
 	array_swap(&linker->table->bounds, &reader->bounds);
 	return NULL;
@@ -299,10 +296,8 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 		return &error_no_memory;
 	table->names = &debug->names;
 	table->word_size = image_word_size(debug->image);
-	table->types.memory.account = table->members.memory.account =
-		table->variables.memory.account = table->by_name.memory.account = account;
-	table->bounds.memory.account = table->variants.memory.account = account;
-	table->entries.memory.account = account;
+	arrays_use(account, &table->types, &table->members, &table->variables, &table->by_name,
+		   &table->bounds, &table->variants, &table->entries);
 	if (is_kept && kept_types_load(debug, &key, table)) {
 		*ret = take(table);
 		return NULL;

@@ -202,9 +202,7 @@ static void judge_unknown(struct crystal *crystal)
 			kind->plain += !bitmap_get(&crystal->objects, buffers[i].id);
 		}
 	}
-	for (size_t i = 0; i < crystal->kinds.count; i++) {
-		struct kind *kind = &crystal->kinds.items[i];
-
+	array_for_each(kind, &crystal->kinds) {
 		if (kind->held > 0 &&
 		    (is_measured(kind) || kind->held - kind->plain <= kind->held / FEW))
 			kind->certain = true;

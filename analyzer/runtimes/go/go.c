@@ -442,8 +442,7 @@ static struct error *open_module(const struct runtime_context *context, uint64_t
 		return &error_no_memory;
 	go->image = context->image;
 	go->heap = room - 2 * sizeof(uint64_t);
-	go->in_use.memory.account = go->objects.memory.account = context->account;
-	go->ranges.memory.account = context->account;
+	arrays_use(context->account, &go->in_use, &go->objects, &go->ranges);
 	error = find_all(go);
 	if (error || go->ranges.count == 0)
 		close_space(&go->space);

@@ -231,9 +231,8 @@ static struct error *find_all(struct node *node)
 		return NULL;
 	node->parts = v8_parts_of(heap);
 	reader.layout = &node->parts->layout;
-	node->classes.memory.account = node->names.memory.account = context->account;
-	node->numbers.memory.account = node->maps.memory.account = context->account;
-	node->named.memory.account = context->account;
+	arrays_use(context->account, &node->classes, &node->names, &node->numbers, &node->maps,
+		   &node->named);
 	TRY(array_resize(&node->classes, allocation_count(context->index)));
 	TRY(array_append(&node->names, NULL));
 	array_for_each(chunk, &node->parts->chunks)

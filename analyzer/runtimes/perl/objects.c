@@ -215,11 +215,8 @@ static struct error *find_all(struct perl *perl)
 	if (!heap)
 		return NULL;
 	perl->arenas = perl_heap_arenas(heap);
-	perl->parts.memory.account = perl->links.memory.account = context->account;
-	perl->found.memory.account = perl->numbers.memory.account = context->account;
-	perl->classes.memory.account = perl->live.memory.account = context->account;
-	perl->weak.memory.account = perl->interpreters.memory.account = context->account;
-	perl->left.memory.account = context->account;
+	arrays_use(context->account, &perl->parts, &perl->links, &perl->found, &perl->numbers,
+		   &perl->classes, &perl->live, &perl->weak, &perl->interpreters, &perl->left);
 	TRY(array_resize(&perl->parts, count));
 	TRY(array_resize(&perl->links, count));
 	if (count > 0)

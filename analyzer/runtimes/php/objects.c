@@ -177,9 +177,8 @@ static struct error *find_all(struct php *php)
 	const struct runtime_context *context = &php->context;
 
 	arrays_use(context->account, &php->numbers, &php->classes);
-	php->class_of.memory.account = php->parts.memory.account = context->account;
-	php->returned.memory.account = php->elements.memory.account = context->account;
-	php->owned.memory.account = php->owners.memory.account = context->account;
+	arrays_use(context->account, &php->class_of, &php->parts, &php->returned, &php->elements,
+		   &php->owned, &php->owners);
 	TRY(array_resize(&php->class_of, allocation_count(context->index) + 1));
 	for (uint64_t i = 0; i < PHP_KINDS; i++)
 		TRY(array_append(&php->classes, (struct php_class){ .number = i }));

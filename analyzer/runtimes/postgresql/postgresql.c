@@ -140,9 +140,8 @@ static struct error *postgresql_open(const struct runtime_context *context,
 	if (!database)
 		return &error_no_memory;
 	*database = found;
-	database->known.memory.account = database->objects.memory.account =
-		database->classes.memory.account = database->classes.slots.memory.account =
-			context->account;
+	arrays_use(context->account, &database->known, &database->objects, &database->classes,
+		   &database->classes.slots);
 	*ret = &database->space;
 	return NULL;
 }

@@ -151,9 +151,8 @@ static struct error *find_objects(struct object_space *space, struct debug *debu
 	struct error *error;
 
 	forget(rust);
-	rust->values.vtables.memory.account = rust->values.numbers.memory.account =
-		rust->values.types.memory.account = rust->buffers.roles.memory.account =
-			rust->tables.list.memory.account = account;
+	arrays_use(account, &rust->values.vtables, &rust->values.numbers, &rust->values.types,
+		   &rust->buffers.roles, &rust->tables.list);
 	error = rust_find_values(&rust->context, debug, &rust->values);
 	if (!error)
 		error = rust_find_buffers(&rust->context, &rust->buffers);
