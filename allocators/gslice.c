@@ -211,8 +211,7 @@ DEFINE_COMPARE(compare_slabs, struct gslice_slab, ASCENDING(page))
 
 struct gslice_slab *gslice_find_slab(const struct gslice_heap *heap, uint64_t address)
 {
-	size_t above = LIST_ABOVE(heap->slabs.items, heap->slabs.count, page, address);
-	struct gslice_slab *slab = above > 0 ? &heap->slabs.items[above - 1] : NULL;
+	struct gslice_slab *slab = LIST_LAST(heap->slabs.items, heap->slabs.count, page, address);
 
 	return slab && address - slab->page < gslice_page_bytes(heap, slab->bin) ? slab : NULL;
 }

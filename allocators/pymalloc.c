@@ -263,12 +263,10 @@ static unsigned int pymalloc_free_kind(const struct heap *heap, size_t number, a
 /* The arena that has the address, or NULL. */
 static const struct pymalloc_arena *find_arena(const struct pymalloc_heap *heap, uint64_t address)
 {
-	const struct pymalloc_arena *arenas = heap->arenas.items;
-	size_t above = LIST_ABOVE(arenas, heap->arenas.count, address, address);
+	const struct pymalloc_arena *arena =
+		LIST_LAST(heap->arenas.items, heap->arenas.count, address, address);
 
-	return above > 0 && address - arenas[above - 1].address < arenas[above - 1].geometry->arena
-		       ? &arenas[above - 1]
-		       : NULL;
+	return arena && address - arena->address < arena->geometry->arena ? arena : NULL;
 }
 
 enum { UNIT_ARENA, UNIT_POOL };

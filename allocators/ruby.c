@@ -240,12 +240,10 @@ static struct arena ruby_arena(const struct heap *heap, size_t number)
 /* The page that has the address, or NULL. */
 static const struct ruby_page *find_page(const struct ruby_heap *heap, uint64_t address)
 {
-	const struct ruby_page *pages = heap->pages.list.items;
-	size_t above = LIST_ABOVE(pages, heap->pages.list.count, address, address);
+	const struct ruby_page *page =
+		LIST_LAST(heap->pages.list.items, heap->pages.list.count, address, address);
 
-	return above > 0 && address - pages[above - 1].address < ruby_page_size(&pages[above - 1])
-		       ? &pages[above - 1]
-		       : NULL;
+	return page && address - page->address < ruby_page_size(page) ? page : NULL;
 }
 
 static unsigned int ruby_free_kind(const struct heap *base, size_t number, allocation_id id,

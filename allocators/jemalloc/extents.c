@@ -13,11 +13,10 @@ enum { PROGRESS_STEP = 4096 };
 
 const struct jemalloc_extent *jemalloc_find_extent(const struct jemalloc *je, uint64_t address)
 {
-	size_t above = LIST_ABOVE(je->extents.items, je->extents.count, start, address);
+	const struct jemalloc_extent *extent =
+		LIST_LAST(je->extents.items, je->extents.count, start, address);
 
-	return above > 0 && address < extent_end(&je->extents.items[above - 1])
-		       ? &je->extents.items[above - 1]
-		       : NULL;
+	return extent && address < extent_end(extent) ? extent : NULL;
 }
 
 bool jemalloc_find_region(const struct jemalloc *je, uint64_t address, struct memory_range *ret,

@@ -45,11 +45,7 @@ static uint64_t encode(uint64_t block, const uint64_t keys[2])
 
 const struct mimalloc_page *mimalloc_find_page(const struct mimalloc_heap *heap, uint64_t address)
 {
-	size_t above = LIST_ABOVE(heap->pages.items, heap->pages.count, start, address);
-
-	return above > 0 && address < heap->pages.items[above - 1].end
-		       ? &heap->pages.items[above - 1]
-		       : NULL;
+	return LIST_HOLDER(heap->pages.items, heap->pages.count, start, end, address);
 }
 
 bool mimalloc_is_delayed(const struct mimalloc_heap *heap, uint64_t address)

@@ -36,13 +36,10 @@ static const uint32_t sizes[PERL_TYPES][MOST_SIZES] = {
 
 struct perl_arena *perl_find_arena(const struct perl_arenas *arenas, uint64_t address)
 {
-	struct perl_arena *list = arenas->list.items;
-	size_t above =
-		arenas->list.count ? LIST_ABOVE(list, arenas->list.count, address, address) : 0;
+	struct perl_arena *arena =
+		LIST_LAST(arenas->list.items, arenas->list.count, address, address);
 
-	return above > 0 && address - list[above - 1].address < list[above - 1].size
-		       ? &list[above - 1]
-		       : NULL;
+	return arena && address - arena->address < arena->size ? arena : NULL;
 }
 
 bool perl_slot_at(const struct perl_arena *arena, uint64_t address, uint32_t *ret)

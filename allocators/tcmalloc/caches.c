@@ -47,11 +47,10 @@ struct cache_search {
 
 const struct cached_object *tcmalloc_find_cached(const struct tcmalloc *tc, uint64_t address)
 {
-	size_t above = LIST_ABOVE(tc->cached.items, tc->cached.count, address, address);
+	const struct cached_object *object =
+		LIST_LAST(tc->cached.items, tc->cached.count, address, address);
 
-	return above > 0 && tc->cached.items[above - 1].address == address
-		       ? &tc->cached.items[above - 1]
-		       : NULL;
+	return object && object->address == address ? object : NULL;
 }
 
 /* True if an object of the class begins at address. */

@@ -204,11 +204,10 @@ struct error *tcmalloc_read_spans(struct tcmalloc *tc, const struct heap_context
 
 const struct tcmalloc_span *tcmalloc_find_span(const struct tcmalloc *tc, uint64_t address)
 {
-	size_t above = LIST_ABOVE(tc->spans.items, tc->spans.count, start, address);
+	const struct tcmalloc_span *span =
+		LIST_LAST(tc->spans.items, tc->spans.count, start, address);
 
-	return above > 0 && address < span_end(&tc->spans.items[above - 1])
-		       ? &tc->spans.items[above - 1]
-		       : NULL;
+	return span && address < span_end(span) ? span : NULL;
 }
 
 struct adding {

@@ -178,10 +178,9 @@ static void assign(struct search *search)
 
 static struct zend_chunk *chunk_at(struct zend_heap *heap, uint64_t start)
 {
-	size_t above = LIST_ABOVE(heap->chunks.items, heap->chunks.count, start, start);
-	struct zend_chunk *chunk = heap->chunks.items + above - 1;
+	struct zend_chunk *chunk = LIST_LAST(heap->chunks.items, heap->chunks.count, start, start);
 
-	return above > 0 && chunk->start == start ? chunk : NULL;
+	return chunk && chunk->start == start ? chunk : NULL;
 }
 
 /* Between requests, the heads of cached chunks are cleared, but for their links. */
@@ -303,10 +302,10 @@ static void drop_overlapping(struct zend_heap *heap)
 
 const struct zend_chunk *zend_find_chunk(const struct zend_heap *heap, uint64_t address)
 {
-	size_t above = LIST_ABOVE(heap->chunks.items, heap->chunks.count, start, address);
-	const struct zend_chunk *chunk = heap->chunks.items + above - 1;
+	const struct zend_chunk *chunk =
+		LIST_LAST(heap->chunks.items, heap->chunks.count, start, address);
 
-	return above > 0 && address - chunk->start < chunk->size ? chunk : NULL;
+	return chunk && address - chunk->start < chunk->size ? chunk : NULL;
 }
 
 struct error *zend_search(struct zend_heap *heap)

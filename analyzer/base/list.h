@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Make room for one more behind the count-th; false if memory is short. */
@@ -56,6 +57,22 @@
 				high_ = middle_;                    \
 		}                                                   \
 		low_;                                               \
+	})
+
+/* The last element whose member is at or below value, by which they are sorted; or NULL. */
+#define LIST_LAST(list, count, member, value)                                 \
+	({                                                                    \
+		__auto_type first_ = (list);                                  \
+		size_t above_ = LIST_ABOVE(first_, (count), member, (value)); \
+		above_ > 0 ? &first_[above_ - 1] : NULL;                      \
+	})
+
+/* The range from its member start up to its member end that has the address; or NULL. */
+#define LIST_HOLDER(list, count, start, end, address)                            \
+	({                                                                       \
+		uint64_t address_ = (address);                                   \
+		__auto_type last_ = LIST_LAST((list), (count), start, address_); \
+		last_ &&address_ < last_->end ? last_ : NULL;                    \
 	})
 
 #endif

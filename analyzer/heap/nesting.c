@@ -205,9 +205,5 @@ struct error *nesting_resolve(struct block_sink *sink, const arena_number *first
 
 const struct outer_block *nesting_find(const struct nesting *nesting, uint64_t address)
 {
-	const struct outer_block *blocks = nesting->blocks.items;
-	size_t count = nesting->blocks.count;
-	size_t above = count ? LIST_ABOVE(blocks, count, start, address) : 0;
-
-	return above > 0 && address < blocks[above - 1].end ? &blocks[above - 1] : NULL;
+	return LIST_HOLDER(nesting->blocks.items, nesting->blocks.count, start, end, address);
 }

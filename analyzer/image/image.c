@@ -18,11 +18,7 @@ enum {
 
 const struct mapping *image_find_mapping(const struct image *image, uint64_t address)
 {
-	size_t low = LIST_ABOVE(image->mappings, image->mapping_count, start, address);
-
-	if (low == 0 || image->mappings[low - 1].end <= address)
-		return NULL;
-	return &image->mappings[low - 1];
+	return LIST_HOLDER(image->mappings, image->mapping_count, start, end, address);
 }
 
 bool image_fits(const struct image *image)
@@ -132,11 +128,7 @@ void image_advance(const struct image *image, uint64_t start, uint64_t end)
 
 const struct region *image_find(const struct image *image, uint64_t address)
 {
-	size_t low = LIST_ABOVE(image->regions, image->region_count, start, address);
-
-	if (low == 0 || image->regions[low - 1].end <= address)
-		return NULL;
-	return &image->regions[low - 1];
+	return LIST_HOLDER(image->regions, image->region_count, start, end, address);
 }
 
 const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *ret_size)

@@ -14,10 +14,7 @@ DEFINE_COMPARE(compare_ranges, struct note_range, ASCENDING(start))
 /* The last tagged memory that begins at or below address, or NULL. */
 static const struct note_range *tagged_below(const struct image *image, uint64_t address)
 {
-	const struct note_range *tagged = image->tagged;
-	size_t above = LIST_ABOVE(tagged, image->tagged_count, start, address);
-
-	return above > 0 ? &tagged[above - 1] : NULL;
+	return LIST_LAST(image->tagged, image->tagged_count, start, address);
 }
 
 bool image_has_memory_tags(const struct image *image, uint64_t address)

@@ -73,10 +73,7 @@ void program_destroy(struct program *program)
 
 const struct module *program_find_module(const struct program *program, uint64_t address)
 {
-	const struct module *modules = program->modules;
-	size_t above = LIST_ABOVE(modules, program->module_count, start, address);
-
-	return above > 0 && address < modules[above - 1].end ? &modules[above - 1] : NULL;
+	return LIST_HOLDER(program->modules, program->module_count, start, end, address);
 }
 
 const struct module *program_main_module(const struct program *program)
@@ -97,10 +94,7 @@ bool program_knows_modules(const struct program *program)
 
 const struct stack *program_find_stack(const struct program *program, uint64_t address)
 {
-	const struct stack *stacks = program->stacks;
-	size_t above = LIST_ABOVE(stacks, program->stack_count, start, address);
-
-	return above > 0 && address < stacks[above - 1].end ? &stacks[above - 1] : NULL;
+	return LIST_HOLDER(program->stacks, program->stack_count, start, end, address);
 }
 
 const char *stack_kind_name(enum stack_kind kind)

@@ -46,8 +46,7 @@ static void number_modules(struct program *program)
 
 	SORT(modules, count, compare_modules);
 	for (size_t i = 0; i < loaded->count; i++) {
-		size_t above = LIST_ABOVE(modules, count, bias, loaded->list[i].bias);
-		struct tls_module *module = above > 0 ? &modules[above - 1] : NULL;
+		struct tls_module *module = LIST_LAST(modules, count, bias, loaded->list[i].bias);
 
 		if (module && module->bias == loaded->list[i].bias && !module->number)
 			read_number(program->image, loaded->list[i].map, module);

@@ -50,10 +50,7 @@ void fibers_deinit(struct fibers *fibers)
 
 const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address)
 {
-	const struct fiber *list = fibers->items;
-	size_t low = LIST_ABOVE(list, fibers->count, start, address);
-
-	return low > 0 && address < list[low - 1].end ? &list[low - 1] : NULL;
+	return LIST_HOLDER(fibers->items, fibers->count, start, end, address);
 }
 
 bool fiber_registers(const struct image *image, const struct fiber *fiber, struct frame_state *ret)

@@ -78,12 +78,12 @@ static const struct tls *find_ranges(struct debug *debug)
 bool tls_find(struct debug *debug, uint64_t address, struct tls_place *ret)
 {
 	const struct tls *tls = find_ranges(debug);
-	size_t low = LIST_ABOVE(tls->ranges, tls->range_count, start, address);
+	__auto_type range = LIST_LAST(tls->ranges, tls->range_count, start, address);
 
-	if (low == 0 || address - tls->ranges[low - 1].start >= tls->ranges[low - 1].size)
+	if (!range || address - range->start >= range->size)
 		return false;
-	*ret = tls->ranges[low - 1].place;
-	ret->offset = address - tls->ranges[low - 1].start;
+	*ret = range->place;
+	ret->offset = address - range->start;
 	return true;
 }
 

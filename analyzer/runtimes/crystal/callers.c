@@ -182,9 +182,9 @@ static uint64_t function_at(const struct crystal_callers *callers, uint64_t plac
 {
 	const struct memory_range *functions;
 	size_t count = crystal_types_functions(callers->types, &functions);
-	size_t above = LIST_ABOVE(functions, count, start, place);
+	const struct memory_range *function = LIST_HOLDER(functions, count, start, end, place);
 
-	return above > 0 && place < functions[above - 1].end ? functions[above - 1].start : 0;
+	return function ? function->start : 0;
 }
 
 /* Add the function that the place is in, or the constructor. False: it has no name. */

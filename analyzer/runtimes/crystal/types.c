@@ -541,9 +541,9 @@ const char *crystal_type_phrase(struct crystal_types *types, const char *part, u
 bool crystal_types_have_function(const struct crystal_types *types, uint64_t address)
 {
 	const struct function_list *list = &types->functions;
-	size_t above = LIST_ABOVE(list->items, list->count, start, address);
+	const struct memory_range *function = LIST_LAST(list->items, list->count, start, address);
 
-	return above > 0 && list->items[above - 1].start == address;
+	return function && function->start == address;
 }
 
 /* ~procProc(Int32, Nil)@file.cr:12 */
