@@ -48,7 +48,7 @@ bool container_is_known(const struct type_table *types, pattern_number pattern, 
 	const char *name = type_get(types, typed->type)->name;
 
 	/* Elements that were taken out leave words that are of no type. */
-	if (typed->fit > FIT_REGION && typed->fit != FIT_TABLE && typed->fit != FIT_LIKE &&
+	if (typed->fit > FIT_REGION && typed->fit != FIT_TABLE && !typed_is_like(*typed) &&
 	    find_rows(pattern)) {
 		typed->fit = FIT_ARRAY;
 		return true;

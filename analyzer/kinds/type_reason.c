@@ -201,7 +201,8 @@ static char *print_path(const struct analysis *analysis, const struct type_step 
 static char *format_others(const struct sibling_type *like)
 {
 	enum { MANY = 1000 };
-	const char *size = like->size == ANY_SIZE ? "of several sizes" : "of its size";
+	const char *size = like->size == ANY_SIZE || like->size == ANY_ARRAY ? "of several sizes"
+									     : "of its size";
 
 	return like->count > MANY ? format_text("more than 1,000 others %s", size)
 				  : format_text("%" PRIu64 " others %s", like->count, size);
@@ -218,7 +219,7 @@ static bool find_like(const struct analysis *analysis, const struct sibling_type
 
 	*ret = (struct type_reason){
 		.type = typing_name(
-			typing, (struct typed){ like->type, like->is_text ? FIT_ARRAY : FIT_ONE }),
+			typing, (struct typed){ like->type, like->is_array ? FIT_ARRAY : FIT_ONE }),
 		.sure = "looks like",
 		.path = others ? format_text("%s%s%s", others, path ? ", as " : "",
 					     path ? path : "")

@@ -374,7 +374,7 @@ const char *sql_state(const struct analysis *analysis, allocation_id id)
 static const char *sureness_of(const struct sql *sql, allocation_id id)
 {
 	kind_key key = sql->kinds.list.items[sql->kinds.numbers.items[id]].key;
-	enum type_fit fit;
+	struct typed typed;
 
 	switch (kind_tag(key)) {
 	case BY_SIGNATURE:
@@ -382,8 +382,8 @@ static const char *sureness_of(const struct sql *sql, allocation_id id)
 			       ? "held by"
 			       : "certain";
 	case BY_TYPE:
-		fit = kind_type_of(key).fit;
-		return fit >= FIT_ARRAY && fit != FIT_LIKE ? "typed" : "looks like";
+		typed = kind_type_of(key);
+		return typed.fit >= FIT_ARRAY && !typed_is_like(typed) ? "typed" : "looks like";
 	case BY_PATTERN:
 		return pattern_is_text(kind_pattern(key)) ? "text" : "certain";
 	case BY_IDENTITY:

@@ -1,6 +1,7 @@
 #include "analyzer/types/siblings.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/table.h"
 #include "analyzer/types/siblings_search.h"
@@ -79,7 +80,8 @@ static struct error *add_text(struct sibling_search *search, allocation_id id)
 						   .size = size,
 						   .count = 1,
 						   .example = id,
-						   .is_text = true });
+						   .is_text = true,
+						   .is_array = true });
 }
 
 /* Note what stands in the pointers of one that is held. */
@@ -130,7 +132,8 @@ static struct error *add_sibling(struct sibling_search *search, allocation_id id
 
 	if (search->leaked && !has_tail && address_map_find(&search->sizes, size) == NOT_IN_MAP)
 		return NULL;
-	known = table_find(search->types, hash, item, item->type == type && item->size == size);
+	known = table_find(search->types, hash, item,
+			   item->type == type && item->size == size && !item->is_array);
 	if (known) {
 		return is_sampled(known->count++) ? sample_words(search, id, type, &known->words)
 						  : NULL;
@@ -144,6 +147,37 @@ static struct error *add_sibling(struct sibling_search *search, allocation_id id
 		(struct sibling_type){ .type = type, .size = size, .count = 1, .example = id }));
 	return sample_words(search, id, type,
 			    &search->types->items[search->types->count - 1].words);
+}
+
+static struct error *count_array(struct sibling_search *search, allocation_id id, uint64_t size)
+{
+	type_number type = known_type(search->typing, id);
+	uint64_t hash = hash_add(hash_add(1, size), type);
+	struct sibling_type *known =
+		table_find(search->types, hash, item,
+			   item->type == type && item->size == size && item->is_array);
+
+	if (known)
+		known->count++;
+	if (known || search->types->count >= MOST_SIBLING_TYPES)
+		return NULL;
+	return table_append(
+		search->types, hash,
+		(struct sibling_type){
+			.type = type, .size = size, .count = 1, .example = id, .is_array = true });
+}
+
+/* Arrays of structures and pointers: of a size that leaked, and of any. */
+static struct error *add_array(struct sibling_search *search, allocation_id id)
+{
+	struct typing *typing = search->typing;
+	uint64_t size = allocation_size(typing->input.index, id);
+
+	if (!siblings_may_be_array(typing, known_type(typing, id)))
+		return NULL;
+	if (!search->leaked || address_map_find(&search->sizes, size) != NOT_IN_MAP)
+		TRY(count_array(search, id, size));
+	return count_array(search, id, ANY_ARRAY);
 }
 
 DEFINE_COMPARE(compare_sizes, struct sibling_type, ASCENDING(size), ASCENDING(type))
@@ -192,6 +226,8 @@ struct error *siblings_compare(struct sibling_search *search, allocation_id id,
 		*ret = begins_with_text(typing, id) ? LIKE : UNLIKE;
 		return NULL;
 	}
+	if (sibling->is_array)
+		return siblings_compare_array(search, id, sibling, ret);
 	if (has_tail && typing_fit_of_one(typing, range, type) < FIT_TAIL)
 		return NULL;
 	TRY(typing_conforms_but(typing, range.start, type, sibling->words.odd[2], &conformity));
@@ -282,8 +318,11 @@ static struct error *count_likes(struct sibling_search *search, allocation_id id
 		enum resemblance resemblance;
 
 		TRY(siblings_compare(search, id, type, &resemblance));
-		is_like[i - range.first] =
-			resemblance >= least && !typing_is_denied(search->typing, id, type->type);
+		/* Arrays of all sizes are compared with each other. */
+		is_like[i - range.first] = resemblance >= least &&
+					   (least < LIKE || !type->is_array || type->is_text ||
+					    type->size == ANY_ARRAY) &&
+					   !typing_is_denied(search->typing, id, type->type);
 		if (is_like[i - range.first] && type->count > most)
 			most = type->count;
 	}
@@ -307,6 +346,29 @@ static size_t count_structures(const struct sibling_types *types, struct sibling
 	return count;
 }
 
+/* Choose where little speaks for it: all others of its size are of it, or nearly all are such
+ * arrays. */
+static struct error *choose_alone(struct sibling_search *search, allocation_id id,
+				  struct sibling_range exact)
+{
+	size_t count, found = 0;
+
+	TRY(count_likes(search, id, exact, LIKE_IF_ALONE, &count, &found));
+	if (count != 1 ||
+	    (count_structures(search->types, exact) != 1 && !search->types->items[found].is_array))
+		return NULL;
+	search->types->items[found].is_wanted_alone = true;
+	search->siblings->numbers.items[id] = ((uint32_t)found + 1) | IS_ALONE;
+	return NULL;
+}
+
+static bool is_of_pointers(const struct sibling_search *search, size_t number)
+{
+	const struct sibling_type *type = &search->types->items[number];
+
+	return type->is_array && typing_type(search->typing, type->type)->kind == TYPE_POINTER;
+}
+
 /*
  * Which type it looks like, if only one of its size; or else only one that ends in an array; or
  * else, as little speaks for it, one of its size if all others are of that.
@@ -316,25 +378,28 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 	struct sibling_range exact =
 		siblings_of_size(search->types, allocation_size(search->typing->input.index, id));
 	struct sibling_range tails = siblings_of_size(search->types, ANY_SIZE);
+	struct sibling_range arrays;
 	uint32_t *number = &search->siblings->numbers.items[id];
 	size_t count, found = 0;
+	bool is_plain = false;
 
 	if (exact.end - exact.first > MOST_TYPES_OF_SIZE)
 		return NULL;
 	TRY(count_likes(search, id, exact, LIKE, &count, &found));
 	if (count == 0 && tails.end - tails.first <= MOST_TYPES_OF_SIZE)
 		TRY(count_likes(search, id, tails, LIKE, &count, &found));
-	if (count == 1) {
+	if (count == 0) {
+		arrays = siblings_of_size(search->types, ANY_ARRAY);
+		if (arrays.end - arrays.first <= MOST_TYPES_OF_SIZE)
+			TRY(count_likes(search, id, arrays, LIKE, &count, &found));
+	}
+	if (count == 1 && is_of_pointers(search, found))
+		TRY(siblings_may_be_plain(search, id, &is_plain));
+	if (count == 1 && !is_plain) {
 		search->types->items[found].is_wanted = true;
 		*number = (uint32_t)found + 1;
-	} else if (count == 0 && count_structures(search->types, exact) == 1) {
-		TRY(count_likes(search, id, exact, LIKE_IF_ALONE, &count, &found));
-		if (count == 0)
-			return NULL;
-		search->types->items[found].is_wanted_alone = true;
-		*number = ((uint32_t)found + 1) | IS_ALONE;
 	}
-	return NULL;
+	return count == 0 ? choose_alone(search, id, exact) : NULL;
 }
 
 /*
@@ -347,9 +412,15 @@ static bool wants_strangers(const struct sibling_type *type)
 	       type->strangers < type->count;
 }
 
+/* Arrays say more about themselves than their size does: a few others may be there. */
+static bool has_others(const struct sibling_type *type)
+{
+	return type->others > (type->is_array ? type->count / MANY_TIMES : 0);
+}
+
 static bool wants_others(const struct sibling_type *type)
 {
-	return type->is_wanted_alone && !type->has_others && type->compared < MOST_COMPARED;
+	return type->is_wanted_alone && !has_others(type) && type->compared < MOST_COMPARED;
 }
 
 static struct error *compare_with(struct sibling_search *search, allocation_id id, size_t number)
@@ -360,8 +431,9 @@ static struct error *compare_with(struct sibling_search *search, allocation_id i
 	enum resemblance resemblance;
 
 	if (fit != FIT_NONE) {
-		type->has_others |= type->is_wanted_alone &&
-				    (fit != FIT_ONE || known_type(typing, id) != type->type);
+		type->others +=
+			type->is_wanted_alone && (fit != (type->is_array ? FIT_ARRAY : FIT_ONE) ||
+						  known_type(typing, id) != type->type);
 		return NULL;
 	}
 	if (!wants_strangers(type) && !wants_others(type))
@@ -369,7 +441,7 @@ static struct error *compare_with(struct sibling_search *search, allocation_id i
 	TRY(siblings_compare(search, id, type, &resemblance));
 	type->compared++;
 	type->strangers += resemblance == LIKE;
-	type->has_others |= resemblance == UNLIKE;
+	type->others += resemblance == UNLIKE;
 	return NULL;
 }
 
@@ -378,13 +450,16 @@ static struct error *compare_held(struct sibling_search *search, allocation_id i
 {
 	struct sibling_range exact =
 		siblings_of_size(search->types, allocation_size(search->typing->input.index, id));
-	struct sibling_range tails = siblings_of_size(search->types, ANY_SIZE);
+	const uint64_t others[] = { ANY_SIZE, ANY_ARRAY };
 
 	for (size_t i = exact.first; i < exact.end; i++)
 		TRY(compare_with(search, id, i));
-	for (size_t i = tails.first; i < tails.end && known_fit(search->typing, id) == FIT_NONE;
-	     i++)
-		TRY(compare_with(search, id, i));
+	for (size_t j = 0; j < COUNT_OF(others) && known_fit(search->typing, id) == FIT_NONE; j++) {
+		struct sibling_range any = siblings_of_size(search->types, others[j]);
+
+		for (size_t i = any.first; i < any.end; i++)
+			TRY(compare_with(search, id, i));
+	}
 	return NULL;
 }
 
@@ -401,13 +476,13 @@ static void settle(struct sibling_search *search, allocation_id id)
 	*number &= ~IS_ALONE;
 	type = &siblings->types.items[*number - 1];
 	if (type->count >= LEAST_SIBLINGS &&
-	    (is_alone ? !type->has_others : type->strangers < type->count)) {
+	    (is_alone ? !has_others(type) : type->strangers < type->count)) {
 		siblings->count++;
 		return;
 	}
 	*number = 0;
 	/* Some of those without a type may have it. */
-	if (typing_is_partial(search->typing) && !is_alone &&
+	if (typing_is_partial(search->typing) && !is_alone && !type->is_array &&
 	    type->count + type->strangers >= LEAST_SIBLINGS)
 		siblings->suffice = false;
 }
@@ -430,6 +505,8 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 		if (fit == FIT_ARRAY &&
 		    typing_type(typing, known_type(typing, id))->kind == TYPE_CHARACTER)
 			return add_text(search, id);
+		if (fit == FIT_ARRAY)
+			return add_array(search, id);
 		return (fit == FIT_ONE || fit == FIT_TAIL) &&
 				       typing_type(typing, known_type(typing, id))->kind ==
 					       TYPE_STRUCTURE
@@ -496,6 +573,7 @@ static struct error *resembles_any(struct sibling_search *search, allocation_id 
 	struct sibling_range ranges[] = {
 		siblings_of_size(search->types, allocation_size(search->typing->input.index, id)),
 		siblings_of_size(search->types, ANY_SIZE),
+		siblings_of_size(search->types, ANY_ARRAY),
 	};
 
 	for (size_t i = 0; i < COUNT_OF(ranges) && !*ret; i++) {
@@ -511,7 +589,9 @@ static struct error *resembles_any(struct sibling_search *search, allocation_id 
 struct error *siblings_expect(struct typing *typing, struct memory_account *account, bool *ret)
 {
 	struct sibling_types types = { .memory.account = account };
-	struct sibling_search search = { .typing = typing, .types = &types };
+	struct sibling_search search = { .typing = typing,
+					 .types = &types,
+					 .plain.memory.account = account };
 	uint64_t passed = 0;
 	struct error *error;
 
@@ -530,6 +610,7 @@ struct error *siblings_expect(struct typing *typing, struct memory_account *acco
 			error = progress_check_at(typing->input.progress, id, &passed);
 	}
 	table_release(&types);
+	array_release(&search.plain);
 	return error;
 }
 
@@ -569,7 +650,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 	if (!siblings)
 		return &error_no_memory;
 	siblings->types.memory.account = siblings->numbers.memory.account =
-		search.sizes.memory.account = account;
+		search.sizes.memory.account = search.plain.memory.account = account;
 	siblings->suffice = true;
 	search.siblings = siblings;
 	search.types = &siblings->types;
@@ -578,6 +659,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 			       SIBLING_PASSES * allocation_count(typing->input.index));
 		error = find_all(&search);
 		table_release(&search.sizes);
+		array_release(&search.plain);
 		typing_release_work(typing);
 	}
 	if (!error)
@@ -598,7 +680,7 @@ bool siblings_typed(const struct siblings *siblings, allocation_id id, struct ty
 	const struct sibling_type *like = siblings_of(siblings, id);
 
 	if (like)
-		*ret = (struct typed){ like->type, FIT_LIKE };
+		*ret = (struct typed){ like->type, like->is_array ? FIT_LIKE_ARRAY : FIT_LIKE };
 	return like;
 }
 

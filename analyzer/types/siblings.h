@@ -14,6 +14,9 @@
  * What begins with text, whatever stands behind that, is taken for an array of characters where
  * others of its size are, and no structure of that size begins with text.
  *
+ * An array of structures or pointers is what others of their size, or of any, are, if its elements
+ * look like theirs. An array of pointers may be no structure of nothing but pointers as well.
+ *
  * Where all its pointers are null, its words say little; then all others of its size must be of
  * that type. The size alone names nothing, and no pointer is followed from what merely looks like
  * something.
@@ -37,19 +40,24 @@ struct sibling_words {
 /* Allocations of one type and size that are not leaked. */
 struct sibling_type {
 	type_number type;
-	uint64_t size; /* of each, in bytes; ANY_SIZE: it ends in an array of any size */
+	/* in bytes; ANY_SIZE: it ends in an array of any size; or ANY_ARRAY */
+	uint64_t size;
 	uint64_t count;
 	uint64_t strangers;    /* of that size, without a type, that look the same; of a sample */
 	uint64_t compared;     /* of those without a type, to know whether there are others */
 	allocation_id example; /* the first */
 	struct sibling_words words;
-	bool is_text;	      /* arrays of characters that begin with text */
-	bool is_wanted;	      /* a leaked one looks like it */
+	bool is_text;	 /* arrays of characters that begin with text */
+	bool is_array;	 /* the same, or arrays of structures or pointers */
+	uint64_t others; /* of its size that are not of the type; known if it is wanted alone */
+	bool is_wanted;	 /* a leaked one looks like it */
 	bool is_wanted_alone; /* the same, if all of its size are of the type */
-	bool has_others;      /* some of its size are not; only known if it is wanted alone */
 };
 
 enum { ANY_SIZE = 0 };
+
+/* The size of arrays of any. */
+static const uint64_t ANY_ARRAY = UINT64_MAX;
 
 struct siblings;
 

@@ -2,6 +2,7 @@
  * The implementation of struct siblings, for the files that build it.
  *
  *	siblings.c  which type leaked allocations look like
+ *	sibling_arrays.c  the same of arrays
  *	unseen.c    whether types that were not seen may name them better
  */
 #ifndef ANALYZER_TYPES_SIBLINGS_SEARCH_H
@@ -23,7 +24,9 @@ struct sibling_search {
 	struct siblings *siblings;
 	struct sibling_types *types;
 	struct address_map sizes; /* of leaked ones without a type */
-	type_number character;	  /* that stands for all of its kind; NO_TYPE: none was seen */
+	ARRAY(type_number) plain; /* structures of nothing but pointers, once they are asked for */
+	bool has_plain;
+	type_number character; /* that stands for all of its kind; NO_TYPE: none was seen */
 };
 
 struct sibling_range {
@@ -41,6 +44,20 @@ enum resemblance {
 
 struct error *siblings_compare(struct sibling_search *search, allocation_id id,
 			       const struct sibling_type *type, enum resemblance *ret);
+
+/* ---- sibling_arrays.c */
+
+/* True if held arrays of the type may tell of leaked ones. */
+bool siblings_may_be_array(struct typing *typing, type_number type);
+
+/* Set *ret if the allocation may be a structure of nothing but pointers rather than an array. */
+struct error *siblings_may_be_plain(struct sibling_search *search, allocation_id id, bool *ret);
+
+/* Like siblings_compare(), for arrays. */
+struct error *siblings_compare_array(struct sibling_search *search, allocation_id id,
+				     const struct sibling_type *type, enum resemblance *ret);
+
+/* ---- unseen.c */
 
 /*
  * If only a part of the heap has types: check whether leaked allocations look like another type of

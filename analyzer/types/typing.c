@@ -207,17 +207,14 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 
 const char *typing_name(const struct typing *typing, struct typed typed)
 {
-	/* Only arrays of characters are like others (siblings.h), not single ones. */
-	bool is_array =
-		typed.fit == FIT_ARRAY ||
-		(typed.fit == FIT_LIKE && typing_type(typing, typed.type)->kind == TYPE_CHARACTER);
+	bool is_array = typed.fit == FIT_ARRAY || typed.fit == FIT_LIKE_ARRAY;
 
 	return type_text(typing->table, typed.type,
 			 typed.fit == FIT_PREFIX   ? "block, beginning with "
 			 : typed.fit == FIT_REGION ? "block with "
 			 : typed.fit == FIT_PART   ? "part of "
 			 : typed.fit == FIT_TABLE  ? "hash table of "
-			 : typed.fit == FIT_LIKE   ? "probably "
+			 : typed_is_like(typed)	   ? "probably "
 						   : "",
 			 is_array ? "[]" : "");
 }
@@ -239,9 +236,10 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 			name += 7;
 		else if (strncmp(name, "union ", 6) == 0)
 			name += 6;
-		return is_both(name, type->name, typed.fit == FIT_ARRAY ? "[]" : "");
+		return is_both(name, type->name,
+			       typed.fit == FIT_ARRAY || typed.fit == FIT_LIKE_ARRAY ? "[]" : "");
 	}
-	if (typed.fit == FIT_LIKE)
+	if (typed_is_like(typed))
 		typed.fit = FIT_ARRAY;
 	return strcmp(typing_name(typing, typed), name) == 0;
 }

@@ -29,7 +29,8 @@ enum type_fit {
 	FIT_TABLE, /* values in a hash table of Rust */
 	FIT_TAIL,  /* a structure whose last member is an array of any size */
 	FIT_ONE,
-	FIT_LIKE, /* as siblings do (siblings.h); no allocation is kept as that */
+	FIT_LIKE,	/* as siblings do (siblings.h); no allocation is kept as that */
+	FIT_LIKE_ARRAY, /* the same, as an array */
 	FITS
 };
 
@@ -44,6 +45,12 @@ struct typed {
 static inline bool typed_is_within(struct typed typed)
 {
 	return typed.fit == FIT_REGION || typed.fit == FIT_TABLE;
+}
+
+/* True if it is only likely. */
+static inline bool typed_is_like(struct typed typed)
+{
+	return typed.fit == FIT_LIKE || typed.fit == FIT_LIKE_ARRAY;
 }
 
 /* The user's statement about an allocation. */

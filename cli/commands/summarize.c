@@ -277,7 +277,7 @@ static struct error *find_makers(struct summary_writer *writer, const struct kin
 				 char **ret)
 {
 	if (kind_tag(line->plain) == BY_SIZE ? !writer->all_leaked
-					     : kind_type_of(line->plain).fit != FIT_LIKE)
+					     : !typed_is_like(kind_type_of(line->plain)))
 		return NULL;
 	return allocated_by_find_soon(writer->analysis, line->samples.ids,
 				      kind_samples_count(&line->samples), ret);

@@ -180,8 +180,7 @@ void member_rows_of_allocation(struct report *report, const struct analysis *ana
 	char text[64];
 
 	report_begin_table(report, &table);
-	if (typed.fit == FIT_ARRAY ||
-	    (typed.fit == FIT_LIKE && type_get(parts.types, typed.type)->kind == TYPE_CHARACTER)) {
+	if (typed.fit == FIT_ARRAY || typed.fit == FIT_LIKE_ARRAY) {
 		parts.size = size;
 		write_array(&parts, typed.type);
 	} else if (typed.fit == FIT_TABLE) {

@@ -3,7 +3,7 @@
 testdata/programs/siblings.c leaks allocations of types of which others are
 held. Those that look like just one of these are said to, and no other. So does
 lost_types.c, of which the pointers are null, or the sizes differ, and
-lost_odd.c, in which other things stand in place of members.
+lost_odd.c, in which other things stand in place of members, and lost_arrays.c.
 """
 
 import collections
@@ -177,6 +177,41 @@ class SiblingsTest(LiveTest):
                 ask("-q", *before, "-c", f"describe {address}", core).stdout,
                 r"struct conn \(looks like: by more than 1,000 others of its "
                 r"size")
+
+    def lost_arrays(self, optimization, **options):
+        program = self.compile("lost_arrays", "lost_arrays.c", "truth.c",
+                               flags=("-g", optimization), **options)
+        process = self.start([program])
+        truth = collections.defaultdict(set)
+        for line in process.said:
+            word, _, rest = line.strip().partition(" ")
+            if word in ("item", "point", "cell", "not"):
+                truth[word].add(int(rest))
+        return snap(process, self.path(f"core{optimization}")), truth
+
+    def check_arrays(self, optimization, **options):
+        core, truth = self.lost_arrays(optimization, **options)
+        for word, name in ("item", "struct item *[]"), ("point", "struct point[]"), (
+                "cell", "struct cell[]"):
+            self.assertEqual(addresses("-q", core, "enumerate", "leaked", name),
+                             truth[word])
+        for address in truth["not"]:
+            self.assertNotIn("[]", ask("-q", core, "describe", f"{address:x}").stdout)
+        address = f"{min(truth['point']):x}"
+        self.assertIn(
+            "It is of type struct point[] (looks like: by 120 others of several sizes",
+            ask("-q", core, "describe", address).stdout)
+        self.assertIn(", place = 112}\n", ask("-q", core, "show", address).stdout)
+        self.assertIn("Type probably struct item *[] has 3 instances",
+                      ask("-q", core, "summarize", "leaked").stdout)
+
+    def test_arrays_look_like_arrays(self):
+        self.check_arrays("-O2")
+        self.check_arrays("-O0")
+
+    @unittest.skipUnless(shutil.which("clang"), "no clang")
+    def test_arrays_look_like_arrays_by_clang(self):
+        self.check_arrays("-O2", compiler="clang")
 
     def odd(self, optimization, *arguments):
         """What lost_odd.c lost by type, and what heapcore says of it."""

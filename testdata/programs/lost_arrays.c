@@ -1,0 +1,121 @@
+/*
+ * Leaked arrays, of which others are held. For each that should be known a line "item NUMBER", of
+ * pointers to items, "point NUMBER", of points, or "cell NUMBER", of cells, its address; for each
+ * that should not, "not NUMBER".
+ */
+#include "truth.h"
+
+#include <stdlib.h>
+
+struct item {
+	long weight;
+	struct shelf *shelf;
+};
+
+struct shelf {
+	struct item **items;
+	struct point *points;
+	struct cell *cells;
+	long count;
+};
+
+struct point {
+	struct item *item;
+	long place;
+};
+
+/* Nothing but pointers: two items may be one, or an array. */
+struct couple {
+	struct item *left, *right;
+};
+
+/* Most are numbers, so that all others of their size must be cells. */
+struct cell {
+	union {
+		double number;
+		struct item *item;
+	};
+	long kind, order;
+};
+
+enum { HELD = 120, LOST = 3, ITEMS = 6, POINTS = 12, CELLS = 20 };
+
+struct shelf *shelves[HELD];
+struct couple *couple;
+
+OUT_OF_LINE static struct item *item_new(struct shelf *shelf, long weight)
+{
+	struct item *item = truth_zeroed_block(sizeof(*item));
+
+	*item = (struct item){ weight, shelf };
+	return item;
+}
+
+OUT_OF_LINE static struct item **items_new(struct shelf *shelf, int count)
+{
+	struct item **items = truth_zeroed_block((size_t)count * sizeof(struct item *));
+
+	for (int i = 0; i < count; i++)
+		items[i] = item_new(shelf, i);
+	return items;
+}
+
+OUT_OF_LINE static struct point *points_new(struct shelf *shelf, int count)
+{
+	struct point *points = truth_zeroed_block((size_t)count * sizeof(*points));
+
+	for (int i = 0; i < count; i++)
+		points[i] = (struct point){ item_new(shelf, i), 100 + i };
+	return points;
+}
+
+OUT_OF_LINE static struct cell *cells_new(int count)
+{
+	struct cell *cells = truth_zeroed_block((size_t)count * sizeof(*cells));
+
+	for (int i = 0; i < count; i++)
+		cells[i] = (struct cell){ .number = i + 0.5, .kind = 1, .order = i };
+	return cells;
+}
+
+OUT_OF_LINE static void hold_all(void)
+{
+	for (int i = 0; i < HELD; i++) {
+		struct shelf *shelf = truth_zeroed_block(sizeof(*shelf));
+
+		shelves[i] = shelf;
+		shelf->items = items_new(shelf, ITEMS + i % 3);
+		shelf->points = points_new(shelf, POINTS + i % 3);
+		shelf->cells = cells_new(CELLS);
+		shelf->cells[0].item = shelf->items[0];
+	}
+	couple = truth_zeroed_block(sizeof(*couple));
+	couple->left = item_new(shelves[0], 1);
+	couple->right = item_new(shelves[0], 2);
+}
+
+OUT_OF_LINE static void lose_all(void)
+{
+	for (int i = 0; i < LOST; i++) {
+		struct shelf *shelf = shelves[i];
+		long *numbers = truth_zeroed_block(ITEMS * sizeof(long));
+
+		for (int j = 0; j < ITEMS; j++)
+			numbers[j] = 1000 + j;
+		numbers[1] = (long)shelf;
+		truth_number("item", (uintptr_t)items_new(shelf, ITEMS + 4 + i));
+		truth_number("point", (uintptr_t)points_new(shelf, POINTS + 4 + i));
+		truth_number("cell", (uintptr_t)cells_new(CELLS));
+		truth_number("not", (uintptr_t)items_new(shelf, 2));
+		truth_number("not", (uintptr_t)cells_new(CELLS + 4));
+		truth_number("not", (uintptr_t)numbers);
+	}
+}
+
+int main(void)
+{
+	truth_open();
+	hold_all();
+	lose_all();
+	truth_ready();
+}
