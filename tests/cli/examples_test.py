@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import unittest
 
+import harness
 import session_test
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
@@ -40,6 +41,23 @@ EMPTY = re.compile(r"collectable|likelyheld|iseqs|unswept|garbage|atrisk|inacces
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\.\.\.")
 BLOCK = re.compile(r"^Examples?:\n\n?((?: {4}.*\n?)+)", re.MULTILINE)
 TYPED = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+RUBY = "Ruby: ObjectSpace and mwrap"
+# As in the article on hidden leaks: blocks that no object knows, and methods that stay.
+HIDDEN_LEAKS = """
+require "fiddle"
+def leak_memory
+  pointers = Array.new(2000) { Fiddle.malloc(1024) }
+  1000.times { Fiddle.free(pointers.pop) }
+end
+module BigModule; end
+2000.times { |i| BigModule.module_eval("def generated_#{i}; [1].each { |n| n }; end") }
+leak_memory
+GC.start
+puts "ready"
+$stdout.flush
+$stdin.gets
+"""
 
 
 def heapcore(*arguments, **options):
@@ -87,6 +105,19 @@ def typed_in(text):
     return [line for line in typed
             if line.split()[0] in verbs and " " in line
             and not PLACEHOLDER.search(re.sub(r"'.*?'", "", line))]
+
+
+def in_place_of_others():
+    """The commands in the right column of the tables of docs/peers.md, by section."""
+    sections = {}
+    for section in read("docs/peers.md").split("\n## ")[1:]:
+        heading, _, text = section.partition("\n")
+        _, found, table = text.partition("| there | here |\n")
+        if found:
+            rows = table.split("\n\n")[0].splitlines()[1:]
+            sections[heading] = [command for row in rows
+                                 for command in re.findall(r"`(.*?)`", row.rsplit(" | ", 1)[1])]
+    return sections
 
 
 class ExamplesTest(unittest.TestCase):
@@ -196,6 +227,45 @@ class ExamplesTest(unittest.TestCase):
         for line in lines:
             line = re.sub(r"\b55[0-9a-f]{10}\b", "55d0c0ffee10", line)
             self.check_block(self.with_names(line))
+
+    def run_in_place(self, line, core, process):
+        """Run a command of docs/peers.md: at the prompt, or with heapcore in front of it."""
+        line = self.fill_in(line)
+        if line.startswith("heapcore "):
+            line = line.replace("--fork 4711", f"--fork -o forked {process.pid}")
+            run = heapcore(*line.split()[1:], cwd=self.folder)
+        else:
+            run = heapcore("-c", line, core, cwd=self.folder)
+        failed = line.startswith("gate ") and run.returncode == 1
+        self.assertTrue(failed or run.returncode in (0, 3), f"{line}: {run.stderr}")
+        return run.stdout
+
+    def check_peers(self, sections, core):
+        with harness.ended(harness.launch(["sleep", "600"])) as process:
+            for line in [line for section in sections for line in section]:
+                with self.subTest(line):
+                    self.run_in_place(line, core, process)
+
+    def test_commands_in_place_of_other_tools_run(self):
+        sections = in_place_of_others()
+        del sections[RUBY]
+        self.assertGreater(sum(map(len, sections.values())), 30)
+        self.check_peers(sections.values(), self.core)
+
+    def test_commands_in_place_of_those_of_ruby_run(self):
+        core = self.core_of_ruby()
+        self.check_peers([in_place_of_others()[RUBY]], core)
+        # The two leaks of the article. A word on the stack may still lead to the blocks' Array.
+        self.assertRegex(heapcore(core, "info").stdout, r"(1,000|9\d\d) +(of )?1,032 bytes")
+        self.assertRegex(heapcore(core, "summarize", "iseqs").stdout,
+                         r"(?m)^2,000 +[\d,]+  generated_N +BigModule")
+
+    def core_of_ruby(self):
+        if not shutil.which("ruby"):
+            self.skipTest("Ruby is not installed")
+        with harness.ended(harness.launch(["ruby", "-e", HIDDEN_LEAKS])) as process:
+            harness.wait_for_line(process, "ready")
+            return self.dumps.take_core(process)
 
     @staticmethod
     def with_names(line):
