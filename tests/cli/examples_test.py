@@ -140,6 +140,8 @@ class ExamplesTest(unittest.TestCase):
         cls.write("SCRIPT", "count leaked\n")
         cls.write("leaks.json", '{"heapcore-baseline": 1, "leaks": []}\n')
         shutil.copy("/bin/true", os.path.join(cls.folder, "mytest"))
+        cls.write("server", "#!/bin/sh\nexec sleep 600\n")
+        os.chmod(os.path.join(cls.folder, "server"), 0o755)
         cls.places = {place: cls.find_place(*how)
                       for place, how in PLACES.items()}
         threads = heapcore(cls.core, "backtrace").stdout
@@ -287,6 +289,7 @@ class ExamplesTest(unittest.TestCase):
                 continue
             line = self.fill_in(re.sub(r"\bCORE\b", CORE, line))
             line = re.sub(r"\bPID\b", str(sleeper.pid), line)
+            line = re.sub(r"\bCMD\b", "true", line)
             with self.subTest(line):
                 run = subprocess.run(
                     line, shell=True, capture_output=True, text=True,
@@ -304,8 +307,8 @@ class ExamplesTest(unittest.TestCase):
         elif " gate" in line:
             self.assertEqual(run.returncode, 1, run.stderr)
             self.assertIn("the gate failed", run.stderr)
-        elif re.match(r"heapcore (snap|-p|fleet) ", line):
-            # A message says how long the process stood still, or how many cores there are.
+        elif re.match(r"heapcore (snap|-p|fleet|soak) ", line):
+            # A message says how long the process stood still, how many cores there are, or what grows.
             self.assertEqual(run.returncode, 0, run.stderr)
         else:
             self.assertEqual((run.returncode, run.stderr), (0, ""))
