@@ -81,8 +81,7 @@ static struct error *split(struct finder *finder)
 			return &error_no_memory;
 		pair.kind = end + 1;
 		pair.by = census_holder_of(pair.holder);
-		pair.counts =
-			*pair.holder && pair.by != HELD_AS_GARBAGE && !is_of_runtime(pair.holder);
+		pair.counts = *pair.holder && pair.by != HELD_AS_GARBAGE;
 		error = array_append(&finder->pairs, pair);
 		if (error) {
 			free(pair.holder);

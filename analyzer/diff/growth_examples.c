@@ -160,12 +160,13 @@ struct error *growth_path(const struct analysis *newest, const struct growth *gr
 	enum { PATH_SIZE = 256 };
 	const struct object_paths *all = analysis_object_paths(newest);
 	struct paths paths = { .count = 0 };
-	size_t depth = 0;
+	size_t depth = 0, found;
 	char text[PATH_SIZE];
 
 	*ret = NULL;
 	find_paths(all, growth, &paths);
-	while (paths.count && go_down(&paths, depth, growth->example_count))
+	found = paths.count;
+	while (paths.count && go_down(&paths, depth, found))
 		depth++;
 	if (!depth ||
 	    !object_paths_tell(all, paths.steps[0][depth - 1], with_content, text, sizeof(text)))

@@ -94,7 +94,8 @@ static char *holder_text(const struct growth *one, const struct analysis *newest
 	}
 	if (one->by == HELD_BY_NOBODY)
 		return strdup("leaked");
-	if (path && one->by == HELD_BY_NAME)
+	/* A runtime's own parts of objects are in parentheses. */
+	if (path && one->by == HELD_BY_NAME && one->holder[0] != '(')
 		return format_text("%s (%s)", path, one->holder);
 	if (path || !*one->holder)
 		return strdup(path ? path : "various holders");

@@ -7,6 +7,7 @@ healthy one passes.
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import unittest
@@ -34,6 +35,25 @@ for number in range(900):
     work(number)
     with open(sys.argv[3], "w") as answers:
         answers.write("done")
+"""
+
+
+NODE = """
+const fs = require("fs");
+let number = 0;
+
+globalThis.CACHE = new Map();
+
+function work() {
+    CACHE.set(`user ${number}`, { name: `name ${number++}`, orders: [number] });
+    fs.writeFile(process.argv[2], "done", wait);
+}
+
+function wait() {
+    fs.readFile(process.argv[1], work);
+}
+
+wait();
 """
 
 
@@ -92,6 +112,12 @@ class SoakTest(harness.LiveTest):
         self.assertRegex(lines[0], r"^__main__\.CACHE \(dict\): \+1 dict an iteration, "
                                    r"\d,\d\d\d bytes with what they hold in 5$")
         self.assertEqual(len(lines), 2, lines)
+
+    @unittest.skipUnless(shutil.which("node"), "there is no Node.js")
+    def test_cache_in_node_is_named_by_its_path(self):
+        lines = self.check(self.soak(["node", "-e", NODE, self.requests, self.answers],
+                                     "--warm-up", "4", "--iterations", "4"), FOUND)
+        self.assertRegex("\n".join(lines), r"(?m)^globalThis\.CACHE.*: \+1 Object an iteration, ")
 
     def test_python_without_one_passes(self):
         self.check(self.soak(self.python("nothing")), FINE)
