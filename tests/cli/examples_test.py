@@ -58,6 +58,17 @@ puts "ready"
 $stdout.flush
 $stdin.gets
 """
+# As in the thread on the memory of Crystal's backtraces.
+BACKTRACE = """
+begin
+  raise "x"
+rescue error
+  error.backtrace
+end
+puts "ready"
+STDOUT.flush
+STDIN.gets
+"""
 
 
 def heapcore(*arguments, **options):
@@ -265,9 +276,19 @@ class ExamplesTest(unittest.TestCase):
     def core_of_ruby(self):
         if not shutil.which("ruby"):
             self.skipTest("Ruby is not installed")
-        with harness.ended(harness.launch(["ruby", "-e", HIDDEN_LEAKS])) as process:
+        return self.core_when_ready("ruby", "-e", HIDDEN_LEAKS)
+
+    def core_when_ready(self, *command):
+        with harness.ended(harness.launch(list(command))) as process:
             harness.wait_for_line(process, "ready")
             return self.dumps.take_core(process)
+
+    def test_memory_of_a_backtrace_of_crystal_has_its_holder(self):
+        if not shutil.which("crystal"):
+            self.skipTest("Crystal is not installed")
+        program = harness.build_crystal(os.path.join(self.folder, "backtrace"), BACKTRACE)
+        said = heapcore(self.core_when_ready(program), "info").stdout
+        self.assertRegex(said, r"Exception::CallStack::.* Array\(Crys.*Row\)")
 
     @staticmethod
     def with_names(line):
