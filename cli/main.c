@@ -297,12 +297,8 @@ static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);
 } modes[] = {
-	{ "run", run_main },
-	{ "snap", snap_main },
-	{ "soak", soak_main },
-	{ "fleet", fleet_main },
-	{ "mcp", mcp_main },
-	{ PLANT_LEAKS, plant_leaks_main },
+	{ "run", run_main },	     { "snap", snap_main }, { "soak", soak_main },
+	{ "fleet", fleet_main },     { "mcp", mcp_main },   { PLANT_LEAKS, plant_leaks_main },
 	{ COMPLETE, complete_main },
 };
 

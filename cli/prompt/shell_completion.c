@@ -21,11 +21,8 @@ static const struct {
 	const char *name;
 	const struct argp *parser;
 } modes[] = {
-	{ "run", &run_parser },
-	{ "snap", &snap_parser },
-	{ "soak", &soak_parser },
-	{ "fleet", &fleet_parser },
-	{ "mcp", &mcp_parser },
+	{ "run", &run_parser },	    { "snap", &snap_parser }, { "soak", &soak_parser },
+	{ "fleet", &fleet_parser }, { "mcp", &mcp_parser },
 };
 
 static bool is_option(const char *word)
