@@ -54,9 +54,9 @@ struct error *growths_find(const struct group_table *held, size_t cores, struct 
 struct error *growths_find_examples(struct analysis *newest, struct growths *growths);
 
 /*
- * The object by which a program in a language with such words reaches most of the examples that it has names for, as
- * "__main__.CACHE"; contents of memory, such as keys, only with_content. To be freed; *ret is NULL
- * if there is none. STAGE_OBJECT_PATHS is built.
+ * The object by which a program in a language with such words reaches most of the examples that it
+ * has names for, as "__main__.CACHE"; contents of memory, such as keys, only with_content. To be
+ * freed; *ret is NULL if there is none. STAGE_OBJECT_PATHS is built.
  */
 struct error *growth_path(const struct analysis *newest, const struct growth *growth,
 			  bool with_content, char **ret);
