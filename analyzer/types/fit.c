@@ -234,6 +234,11 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 		(address - range.start) % target->size == 0);
 }
 
+static bool is_mapped(const struct typing *typing, uint64_t word)
+{
+	return find_used(typing, word) != NO_ALLOCATION || image_find(typing->input.image, word);
+}
+
 /* In Rust, what is empty points to the number that its elements are aligned to. */
 static bool is_null(const struct typing *typing, uint64_t word)
 {
@@ -357,6 +362,8 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 		/* The inactive alternative may have left anything. */
 		if (next == count || slots[next].offset != offset)
 			continue;
+		if (slots[next].is_pointer && word != 0 && !is_mapped(typing, word))
+			return NULL;
 		if (slots[next].is_choice ||
 		    (slots[next].target == number && around != NO_ALLOCATION &&
 		     leads_to_own(typing, word, around)))

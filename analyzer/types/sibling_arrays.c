@@ -89,25 +89,25 @@ static bool is_zero(const struct typing *typing, struct memory_range range)
 static struct error *compare_structures(struct typing *typing, struct memory_range range,
 					type_number type, enum resemblance *ret)
 {
-	uint64_t size = typing_type(typing, type)->size;
+	uint64_t size = typing_type(typing, type)->size, tested = 0;
 	uint32_t confirmed = 0, vague = 0, doubtful = 0;
 	enum type_fit fit;
 
 	TRY(typing_find_fit(typing, range, type, &fit));
 	if (fit != FIT_ARRAY)
 		return NULL;
-	for (uint64_t i = 0; i < MOST_TESTED && (i + 1) * size <= range.end - range.start; i++) {
+	for (; tested < MOST_TESTED && (tested + 1) * size <= range.end - range.start; tested++) {
 		struct conformity one;
 
-		TRY(typing_conforms(typing, range.start + i * size, type, &one));
+		TRY(typing_conforms(typing, range.start + tested * size, type, &one));
 		confirmed += one.confirmed;
 		vague += one.vague;
 		doubtful += one.doubtful;
 	}
 	/* Members of unions may lead anywhere, and those of something else do. */
-	if (confirmed > 2 * vague + doubtful)
+	if (confirmed > 2 * vague + doubtful && 2 * confirmed >= tested)
 		*ret = LIKE;
-	else if (confirmed == 0 && doubtful == 0 && !is_zero(typing, range))
+	else if (vague == 0 && doubtful == 0 && !is_zero(typing, range))
 		*ret = LIKE_IF_ALONE;
 	return NULL;
 }

@@ -104,7 +104,7 @@ struct part {
 	type_number type;
 	uint64_t offset;
 	uint32_t member, way, tag, next_tag, kind;
-	bool is_choice;
+	bool is_choice, is_pointer;
 	const struct guarded *guarded; /* or NULL */
 	size_t depth;
 };
@@ -124,6 +124,7 @@ static struct error *add_pointer(const struct making *making, type_number target
 		.next_tag = part->next_tag,
 		.kind = part->kind,
 		.is_choice = part->is_choice,
+		.is_pointer = part->is_pointer,
 		.guards = (uint32_t)table->guards.count,
 	};
 
@@ -364,6 +365,24 @@ static struct error *add_node(const struct making *making, const struct data_typ
 	return NULL;
 }
 
+/* True if all members of a union are pointers, or arrays of as many. */
+static bool is_of_pointers(const struct type_table *types, const struct data_type *type)
+{
+	const struct type_member *members = type_members(types, type);
+
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if (member->size != type->size)
+			return false;
+		if (member->kind == TYPE_ARRAY)
+			member = type_get(types, member->target);
+		if (member->kind != TYPE_POINTER)
+			return false;
+	}
+	return type->kind == TYPE_UNION;
+}
+
 static struct error *add_members(const struct making *making, const struct data_type *type,
 				 const struct part *whole)
 {
@@ -371,6 +390,7 @@ static struct error *add_members(const struct making *making, const struct data_
 	const struct type_member *members = type_members(types, type);
 	uint32_t tag = tag_of(types, type), kind = kind_pointer_of(types, whole->type);
 	bool is_choice = type->kind == TYPE_UNION && type->member_count > 1;
+	bool is_pointer = !whole->is_choice && is_of_pointers(types, type);
 	struct error *error = NULL;
 
 	for (uint32_t i = 0; !error && i < type->member_count; i++) {
@@ -389,6 +409,7 @@ static struct error *add_members(const struct making *making, const struct data_
 			.kind = kind == NO_TAG ? whole->kind : (uint32_t)(whole->offset + kind),
 			.is_choice = whole->is_choice || is_choice ||
 				     (members[i].is_variant && !variant),
+			.is_pointer = is_pointer,
 			.guarded = variant ? &guarded : whole->guarded,
 			.depth = whole->depth + 1,
 		};

@@ -26,6 +26,7 @@ struct slot {
 	uint32_t next_tag;  /* that of another number of the same structure; or the same */
 	uint32_t kind;	    /* offset of the pointer that may lead to a static table, or NO_TAG */
 	bool is_choice;	    /* something else may stand there: a member of a union */
+	bool is_pointer;    /* whatever stands there is a pointer: all members of the union are */
 	uint8_t guard_count;
 	uint32_t guards; /* the first; it stands there only if all agree: see slot_stands() */
 };

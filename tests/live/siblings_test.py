@@ -185,18 +185,19 @@ class SiblingsTest(LiveTest):
         truth = collections.defaultdict(set)
         for line in process.said:
             word, _, rest = line.strip().partition(" ")
-            if word in ("item", "point", "cell", "not"):
+            if word in ("item", "point", "cell", "tree", "not"):
                 truth[word].add(int(rest))
         return snap(process, self.path(f"core{optimization}")), truth
 
     def check_arrays(self, optimization, **options):
         core, truth = self.lost_arrays(optimization, **options)
         for word, name in ("item", "struct item *[]"), ("point", "struct point[]"), (
-                "cell", "struct cell[]"):
+                "cell", "struct cell[]"), ("tree", "struct tree"):
             self.assertEqual(addresses("-q", core, "enumerate", "leaked", name),
                              truth[word])
         for address in truth["not"]:
-            self.assertNotIn("[]", ask("-q", core, "describe", f"{address:x}").stdout)
+            self.assertNotRegex(ask("-q", core, "describe", f"{address:x}").stdout,
+                                r"\[\]|struct tree")
         address = f"{min(truth['point']):x}"
         self.assertIn(
             "It is of type struct point[] (looks like: by 120 others of several sizes",
