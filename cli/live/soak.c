@@ -323,13 +323,15 @@ static struct error *run_command(struct soak *soak, int *ret)
 	if (command < 0)
 		return error_system("a process");
 	if (command == 0) {
+		setpgid(0, 0);
 		dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
 		become("/bin/sh", (char *const *)words);
 		_exit(EXIT_NOT_ANALYSED);
 	}
+	setpgid(command, command); /* by both, as either may be first */
 	while (waitpid(command, &status, 0) < 0 && errno == EINTR)
 		if (session_interrupted(&soak->session))
-			kill(command, SIGTERM);
+			kill(-command, SIGTERM);
 	TRY(progress_check(&soak->session.progress.progress, 0));
 	*ret = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return NULL;

@@ -8,8 +8,10 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import harness
@@ -174,6 +176,19 @@ class SoakTest(harness.LiveTest):
                              str(os.getpid()))
         self.check(result, INCOMPLETE)
         self.assertIn("status 7", result.stderr)
+
+    def test_interrupt_ends_the_program_and_the_command(self):
+        mark = self.path("mark")
+        every = f"touch {shlex.quote(mark)}; sleep 977; true"
+        with harness.ended(subprocess.Popen(
+                [harness.HEAPCORE, "soak", "--every", every, "--", "sleep", "978"],
+                stderr=subprocess.PIPE, text=True)) as process:
+            while not os.path.exists(mark):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            # Their end of the pipe is closed only once all have ended.
+            process.communicate(timeout=harness.TIMEOUT)
+            self.assertEqual(process.returncode, 130)
 
     def test_wrong_usage(self):
         for words in ((), ("--every", "1s"), ("--every", "1s", "--snapshots", "2", "--", "true"),
