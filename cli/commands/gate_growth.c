@@ -136,7 +136,7 @@ void gate_growth_write(const struct gate_growth *growth, const struct analysis *
 {
 	static const struct table table = TABLE(
 		"growing",
-		"{holder}: +{each,} {kind} an iteration, {bytes,} bytes[ {more}] in {iterations}[; {allowed,} in the baseline][; suppressed by {rule}]",
+		"{holder}: +{each,} x {kind} an iteration, {bytes,} bytes[ {more}] in {iterations}[; {allowed,} in the baseline][; suppressed by {rule}]",
 		{ "holder", VALUE_TEXT }, { "each", VALUE_COUNT }, { "kind", VALUE_TEXT },
 		{ "bytes", VALUE_BYTES }, { "more", VALUE_TEXT }, { "iterations", VALUE_COUNT },
 		{ "least", VALUE_COUNT }, { "count", VALUE_COUNT }, { "state", VALUE_TEXT },

@@ -88,7 +88,7 @@ class SoakTest(harness.LiveTest):
     def test_what_is_kept_is_named_by_its_holder(self):
         lines = self.check(self.soak(self.service("keep")), FOUND)
         self.assertEqual(lines, [
-            "registry (soak): +1 struct job an iteration, 280 bytes in 5",
+            "registry (soak): +1 x struct job an iteration, 280 bytes in 5",
             "Gate failed: 1 kind grows in each of 5 iterations.",
         ])
 
@@ -98,7 +98,7 @@ class SoakTest(harness.LiveTest):
 
     def test_what_is_lost_at_each_request_is_said(self):
         lines = self.check(self.soak(self.service("lose")), FOUND)
-        self.assertRegex(lines[0], r"^leaked: \+1 .*200.* an iteration, 1,\d\d\d bytes in 5$")
+        self.assertRegex(lines[0], r"^leaked: \+1 x .*200.* an iteration, 1,\d\d\d bytes in 5$")
         self.assertEqual(len(lines), 2)
 
     def test_cache_that_fills_and_stops_is_no_growth(self):
@@ -111,7 +111,7 @@ class SoakTest(harness.LiveTest):
 
     def test_cache_in_python_is_named_by_its_path(self):
         lines = self.check(self.soak(self.python("cache")), FOUND)
-        self.assertRegex(lines[0], r"^__main__\.CACHE \(dict\): \+1 dict an iteration, "
+        self.assertRegex(lines[0], r"^__main__\.CACHE \(dict\): \+1 x dict an iteration, "
                                    r"\d,\d\d\d bytes with what they hold in 5$")
         self.assertEqual(len(lines), 2, lines)
 
@@ -119,7 +119,7 @@ class SoakTest(harness.LiveTest):
     def test_cache_in_node_is_named_by_its_path(self):
         lines = self.check(self.soak(["node", "-e", NODE, self.requests, self.answers],
                                      "--warm-up", "4", "--iterations", "4"), FOUND)
-        self.assertRegex("\n".join(lines), r"(?m)^globalThis\.CACHE.*: \+1 Object an iteration, ")
+        self.assertRegex("\n".join(lines), r"(?m)^globalThis\.CACHE.*: \+1 x Object an iteration, ")
 
     def test_python_without_one_passes(self):
         self.check(self.soak(self.python("nothing")), FINE)
@@ -135,7 +135,7 @@ class SoakTest(harness.LiveTest):
                                  "3", "--pid", str(process.pid))
             lines = self.check(result, FOUND)
             self.assertIsNone(process.poll())
-        self.assertIn("registry (soak): +1 struct job an iteration, 168 bytes in 3", lines)
+        self.assertIn("registry (soak): +1 x struct job an iteration, 168 bytes in 3", lines)
 
     def test_snapshots_are_kept_only_if_asked_for(self):
         self.soak(self.service("keep"), "--iterations", "2")
@@ -146,7 +146,7 @@ class SoakTest(harness.LiveTest):
         cores = [os.path.join(kept, name) for name in sorted(os.listdir(kept))]
         result = harness.run(harness.HEAPCORE, "gate", cores[2], "--growing", cores[0],
                              "--growing", cores[1])
-        self.assertIn("registry (soak): +1 struct job an iteration",
+        self.assertIn("registry (soak): +1 x struct job an iteration",
                       self.check(result, FOUND)[0])
 
     def test_what_is_accepted_passes(self):
@@ -164,12 +164,12 @@ class SoakTest(harness.LiveTest):
         junit, sarif = self.path("gate.xml"), self.path("gate.sarif")
         self.soak(self.service("keep"), "-o", f"junit:{junit}", "-o", sarif)
         with open(junit, encoding="utf-8") as file:
-            self.assertIn('message="registry (soak): +1 struct job an iteration, 280 bytes in 5"',
+            self.assertIn('message="registry (soak): +1 x struct job an iteration, 280 bytes in 5"',
                           file.read())
         with open(sarif, encoding="utf-8") as file:
             results = json.load(file)["runs"][0]["results"]
         self.assertEqual([result["message"]["text"] for result in results],
-                         ["registry (soak): +1 struct job an iteration, 280 bytes in 5."])
+                         ["registry (soak): +1 x struct job an iteration, 280 bytes in 5."])
 
     def test_command_that_fails_is_said(self):
         result = harness.run(harness.HEAPCORE, "soak", "--every", "exit 7", "--pid",

@@ -130,7 +130,7 @@ static void write_growing(struct report *report, const struct value *values)
 	_cleanup_(free) char *name = format_text(
 		"%s %s: %s", report_text_of(report, values, "fingerprint"), holder, kind);
 	_cleanup_(free) char *text =
-		format_text("%s: +%" PRIu64 " %s an iteration, %" PRIu64 " bytes in %" PRIu64,
+		format_text("%s: +%" PRIu64 " x %s an iteration, %" PRIu64 " bytes in %" PRIu64,
 			    holder, report_number_of(report, values, "each"), kind,
 			    report_number_of(report, values, "bytes"),
 			    report_number_of(report, values, "iterations"));

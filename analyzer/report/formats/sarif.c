@@ -161,7 +161,7 @@ static void write_growing(struct report *report, const struct value *values)
 	bool known = strcmp(state, "known") == 0, suppressed = strcmp(state, "suppressed") == 0;
 	_cleanup_(free) char *summary = format_text("Growth of %s in %s", kind, holder);
 	_cleanup_(free) char *message =
-		format_text("%s: +%" PRIu64 " %s an iteration, %" PRIu64 " bytes in %" PRIu64 ".",
+		format_text("%s: +%" PRIu64 " x %s an iteration, %" PRIu64 " bytes in %" PRIu64 ".",
 			    holder, report_number_of(report, values, "each"), kind,
 			    report_number_of(report, values, "bytes"),
 			    report_number_of(report, values, "iterations"));
