@@ -1,6 +1,7 @@
 #include "analyzer/graph/dominators.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/graph/dominator_levels.h"
 #include "analyzer/graph/embedding.h"
 
 #include <assert.h>
@@ -8,7 +9,8 @@
 /*
  * The algorithm is that of Lengauer and Tarjan up to the semidominators, and from there on that of
  * Georgiadis (semi-NCA): its time grows with the references and the logarithm of the allocations,
- * whatever the heap looks like.
+ * whatever the heap looks like. In large heaps whose references lead far it waits for memory:
+ * there, dominator_levels.h is tried first.
  *
  * Roots and allocations are numbered from 1 on in the order of a depth-first search; 0 is the
  * virtual root that refers to all roots and entries. Until then, a root has the id behind those of
@@ -684,8 +686,52 @@ static struct error *lay_out(struct finder *finder, struct dominators *dominator
 	return NULL;
 }
 
+static void spend_graph(const struct dominators_input *input)
+{
+	if (input->spent)
+		graph_destroy(take(*input->spent));
+}
+
+static struct error *search_depth_first(struct finder *finder)
+{
+	TRY(finder_init(finder));
+	TRY(number_all(finder));
+	bitmap_deinit(&finder->closed);
+	array_release(&finder->open);
+	spend_graph(finder->input);
+	TRY(make_vertices(finder));
+	link_cross_edges(finder);
+	TRY(find_dominators(finder));
+	return add_left_out(finder);
+}
+
+/* Take over what the search by levels found: each of its vertices grows, in its place. */
+static struct error *take_levels(struct finder *finder, struct dominator_levels *levels)
+{
+	const struct level_vertex *found;
+
+	finder->first_root = (allocation_id)allocation_used(finder->input->index)->count;
+	finder->count = levels->count;
+	finder->numbers.memory = levels->numbers.memory;
+	finder->numbers.count = levels->numbers.count;
+	finder->vertices = levels->vertices;
+	*levels = (struct dominator_levels){ 0 };
+	spend_graph(finder->input);
+	TRY(memory_resize(&finder->vertices, ((size_t)finder->count + 1) * sizeof(struct vertex)));
+	found = finder->vertices.bytes;
+	for (uint32_t number = finder->count; number > 0; number--) {
+		uint32_t dominator = found[number].dominator;
+
+		vertices(finder)[number] = (struct vertex){ .dominator = dominator, .semi = 1 };
+	}
+	vertices(finder)[ROOT] = (struct vertex){ 0 };
+	return NULL;
+}
+
 static struct error *find_tree(const struct dominators_input *input, struct dominators *dominators)
 {
+	_cleanup_(dominator_levels_deinit) struct dominator_levels levels = { 0 };
+	bool found;
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
 		.numbers.memory.account = input->account,
@@ -694,16 +740,10 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 		.vertices.account = input->account,
 	};
 
-	TRY(finder_init(&finder));
-	TRY(number_all(&finder));
-	bitmap_deinit(&finder.closed);
-	array_release(&finder.open);
-	if (input->spent)
-		graph_destroy(take(*input->spent));
-	TRY(make_vertices(&finder));
-	link_cross_edges(&finder);
-	TRY(find_dominators(&finder));
-	TRY(add_left_out(&finder));
+	TRY(dominator_levels_find(input, &levels, &found));
+	if (!found)
+		dominator_levels_deinit(&levels);
+	TRY(found ? take_levels(&finder, &levels) : search_depth_first(&finder));
 	place_vertices(&finder);
 	TRY(place_roots(&finder, dominators));
 	move_to_positions(&finder);

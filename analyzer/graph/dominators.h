@@ -28,31 +28,9 @@
 #ifndef ANALYZER_GRAPH_DOMINATORS_H
 #define ANALYZER_GRAPH_DOMINATORS_H
 
-#include "analyzer/graph/graph.h"
+#include "analyzer/graph/dominator_input.h"
 
 struct dominators;
-
-/* In order of rank. */
-struct dominator_roots {
-	size_t count;
-	const uint8_t *ranks;
-	const uint32_t *offsets; /* of the first target of each, and behind all */
-	const allocation_id *targets;
-};
-
-struct dominators_input {
-	const struct graph *graph;
-	struct graph **spent; /* the same, to be destroyed once it was searched; or NULL */
-	const struct allocation_index *index;
-	struct dominator_roots roots;
-	const struct bitmap *regions; /* allocations that only roots hold; or NULL */
-	const struct bitmap *own;     /* see embedding.h: held by roots and by these; or NULL */
-	const struct bitmap *entries; /* used allocations */
-	/* Used ones, too. In neither is garbage, and what only that holds. */
-	const struct bitmap *anchored, *leaked;
-	struct memory_account *account;
-	struct progress *progress;
-};
 
 /* Used allocations to which neither leads are entries, too, where nothing else holds them. */
 struct error *dominators_create(const struct dominators_input *input, struct dominators **ret);

@@ -2,6 +2,9 @@
 
 #include "tests/analyzer/graph/made_world.h"
 
+/* Small heaps are taken for large ones, in which references lead far. */
+static bool leads_far;
+
 /* The members are anchored; regions and own may be NULL. */
 static struct error *find_all(struct world *world, struct dominator_roots roots,
 			      const struct bitmap *regions, const struct bitmap *own,
@@ -19,6 +22,7 @@ static struct error *find_all(struct world *world, struct dominator_roots roots,
 		.leaked = &world->leaked,
 		.account = &world->account,
 		.progress = &world->progress,
+		.leads_far = leads_far,
 	};
 
 	TRY(dominators_create(&input, ret));
@@ -386,6 +390,14 @@ TEST(random_heaps_retain_what_is_lost_without_each)
 {
 	for (unsigned int seed = 0; seed < 8000; seed++)
 		check_random(seed);
+}
+
+TEST(random_heaps_whose_references_lead_far_retain_the_same)
+{
+	leads_far = true;
+	for (unsigned int seed = 0; seed < 8000; seed++)
+		check_random(seed);
+	leads_far = false;
 }
 
 TEST(an_interrupt_ends_the_search)
