@@ -4,6 +4,7 @@
 #ifndef ANALYZER_GRAPH_DOMINATOR_INPUT_H
 #define ANALYZER_GRAPH_DOMINATOR_INPUT_H
 
+#include "analyzer/graph/embedding.h"
 #include "analyzer/graph/graph.h"
 
 /* In order of rank. */
@@ -28,5 +29,44 @@ struct dominators_input {
 	struct memory_account *account;
 	struct progress *progress;
 };
+
+/* Allocations of a later rank hold nothing of an earlier one. */
+enum dominator_rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
+
+static inline bool dominator_is_of_rank(const struct dominators_input *input, allocation_id id,
+					enum dominator_rank rank)
+{
+	switch (rank) {
+	case RANK_ANCHORED:
+		return bitmap_get(input->anchored, id);
+	case RANK_GARBAGE:
+		return !bitmap_get(input->leaked, id);
+	default:
+		return true;
+	}
+}
+
+/* The edges of an allocation, or of a root: these have the ids from first_root on. */
+static inline struct edges dominator_edges(const struct dominators_input *input,
+					   allocation_id first_root, allocation_id id)
+{
+	const struct dominator_roots *roots = &input->roots;
+	size_t root = id - first_root;
+
+	if (id < first_root)
+		return graph_outgoing(input->graph, id);
+	return (struct edges){ roots->targets + roots->offsets[root],
+			       roots->offsets[root + 1] - roots->offsets[root] };
+}
+
+/* True if the reference does not hold its target. */
+static inline bool dominator_is_void(const struct dominators_input *input, allocation_id first_root,
+				     allocation_id id, allocation_id target)
+{
+	if (id >= first_root)
+		return false;
+	return (input->regions && bitmap_get(input->regions, target)) ||
+	       embedding_is_void(input->own, id, target);
+}
 
 #endif

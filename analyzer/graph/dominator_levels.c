@@ -1,7 +1,5 @@
 #include "analyzer/graph/dominator_levels.h"
 
-#include "analyzer/graph/embedding.h"
-
 enum {
 	ROOT = 0,
 	FIRST_NUMBERS = 1 << 14, /* their vertices fit a processor's cache */
@@ -77,37 +75,17 @@ static void fetch_ahead(const struct search *search, uint32_t number)
 	}
 }
 
-static struct edges edges_of(const struct search *search, allocation_id id)
-{
-	const struct dominator_roots *roots = &search->input->roots;
-	size_t root = id - search->first_root;
-
-	if (id < search->first_root)
-		return graph_outgoing(search->input->graph, id);
-	return (struct edges){ roots->targets + roots->offsets[root],
-			       roots->offsets[root + 1] - roots->offsets[root] };
-}
-
-/* True if the reference does not hold its target. */
-static bool is_void(const struct search *search, allocation_id id, allocation_id target)
-{
-	const struct bitmap *regions = search->input->regions;
-
-	return id < search->first_root && ((regions && bitmap_get(regions, target)) ||
-					   embedding_is_void(search->input->own, id, target));
-}
-
 static struct error *follow(struct search *search, uint32_t number)
 {
 	allocation_id id = search->order.items[number];
 	const struct bitmap *used = allocation_used(search->input->index);
-	struct edges edges = edges_of(search, id);
+	struct edges edges = dominator_edges(search->input, search->first_root, id);
 
 	for (size_t i = 0; i < edges.count; i++) {
 		allocation_id target = edges.targets[i];
 		uint32_t known = search->levels->numbers.items[target];
 
-		if (is_void(search, id, target))
+		if (dominator_is_void(search->input, search->first_root, id, target))
 			continue;
 		if (!bitmap_get(&search->closed, target))
 			TRY(enter(search, target, number));
@@ -146,18 +124,28 @@ static struct error *number_roots(struct search *search)
 	return NULL;
 }
 
-/* Number the entries in the set, or all but those in without, and what they lead to. */
-static struct error *number_entries(struct search *search, const struct bitmap *set,
-				    const struct bitmap *without)
+/*
+ * Number the entries of the rank, and what they lead to. Incomplete: something of the rank is used
+ * to which none leads.
+ */
+static struct error *number_rank(struct search *search, enum dominator_rank rank,
+				 bool *ret_complete)
 {
-	bitmap_for_each(id, search->input->entries) {
-		bool is_in = set ? bitmap_get(set, id) : !without || !bitmap_get(without, id);
+	const struct dominators_input *input = search->input;
+	_cleanup_(bitmap_deinit) struct bitmap left = { 0 };
 
-		if (is_in && !bitmap_get(&search->closed, id))
+	bitmap_for_each(id, input->entries)
+		if (!bitmap_get(&search->closed, id) &&
+		    dominator_is_of_rank(input, (allocation_id)id, rank))
 			TRY(enter(search, (allocation_id)id, ROOT));
-	}
 	TRY(follow_all(search));
 	search->earlier = search->levels->count;
+	TRY(bitmap_init_minus(&left, allocation_used(input->index), &search->closed,
+			      input->account));
+	*ret_complete = true;
+	bitmap_for_each(id, &left)
+		if (dominator_is_of_rank(input, (allocation_id)id, rank))
+			*ret_complete = false;
 	return NULL;
 }
 
@@ -170,13 +158,10 @@ static void free_entries(struct search *search)
 
 static struct error *number_all(struct search *search, bool *ret_complete)
 {
-	const struct dominators_input *input = search->input;
-
+	*ret_complete = true;
 	TRY(number_roots(search));
-	TRY(number_entries(search, input->anchored, NULL));
-	TRY(number_entries(search, NULL, input->leaked));
-	TRY(number_entries(search, NULL, NULL));
-	*ret_complete = bitmap_within(allocation_used(input->index), &search->closed);
+	for (enum dominator_rank rank = 0; rank < RANKS && *ret_complete; rank++)
+		TRY(number_rank(search, rank, ret_complete));
 	if (*ret_complete)
 		free_entries(search);
 	return NULL;

@@ -2,7 +2,6 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/dominator_levels.h"
-#include "analyzer/graph/embedding.h"
 
 #include <assert.h>
 
@@ -67,9 +66,6 @@ enum { ROOT = 0, PROGRESS_STEP = 1 << 16, BLOCK = 16, AHEAD = 16, KNOWN_EDGES = 
 
 static const uint32_t NOT_USED = UINT32_MAX, SEVERAL = UINT32_MAX;
 
-/* Allocations of a later rank hold none of an earlier one. */
-enum rank { RANK_ANCHORED, RANK_GARBAGE, RANK_LEAKED, RANKS };
-
 struct finder {
 	const struct dominators_input *input;
 	ARRAY(uint32_t) numbers;	  /* by id; of what is left out, 1 and what refers to it */
@@ -120,17 +116,6 @@ static struct error *step(const struct finder *finder, size_t chunk)
 					  : NULL;
 }
 
-static struct edges edges_of(const struct finder *finder, allocation_id id)
-{
-	const struct dominator_roots *roots = &finder->input->roots;
-	size_t root = id - finder->first_root;
-
-	if (id < finder->first_root)
-		return graph_outgoing(finder->input->graph, id);
-	return (struct edges){ roots->targets + roots->offsets[root],
-			       roots->offsets[root + 1] - roots->offsets[root] };
-}
-
 enum { FETCHED = 4 };
 
 static void fetch_targets(const struct finder *finder, allocation_id id)
@@ -141,26 +126,15 @@ static void fetch_targets(const struct finder *finder, allocation_id id)
 		__builtin_prefetch(&finder->numbers.items[edges.targets[i]]);
 }
 
-/* True if the reference does not hold its target. */
-static inline bool is_void(const struct finder *finder, allocation_id id, allocation_id target)
-{
-	const struct bitmap *regions = finder->input->regions;
-
-	if (id >= finder->first_root)
-		return false;
-	return (regions && bitmap_get(regions, target)) ||
-	       embedding_is_void(finder->input->own, id, target);
-}
-
 static void count_source(struct finder *finder, allocation_id id)
 {
-	struct edges edges = edges_of(finder, id);
+	struct edges edges = dominator_edges(finder->input, finder->first_root, id);
 	uint32_t source = id + 1;
 
 	for (size_t i = 0; i < edges.count; i++) {
 		uint32_t *seen = &finder->numbers.items[edges.targets[i]];
 
-		if (is_void(finder, id, edges.targets[i]))
+		if (dominator_is_void(finder->input, finder->first_root, id, edges.targets[i]))
 			continue;
 		*seen = *seen == 0 || *seen == source ? source : SEVERAL;
 	}
@@ -306,7 +280,7 @@ static struct error *skip_closed(struct finder *finder, struct open_vertex *vert
 	for (; vertex->place < edges.count; vertex->place++) {
 		allocation_id target = edges.targets[vertex->place];
 
-		if (is_void(finder, vertex->id, target))
+		if (dominator_is_void(finder->input, finder->first_root, vertex->id, target))
 			continue;
 		if (!bitmap_get(&finder->closed, target))
 			break;
@@ -321,7 +295,7 @@ static struct error *skip_closed(struct finder *finder, struct open_vertex *vert
  */
 static struct error *find_next(struct finder *finder, struct open_vertex vertex, allocation_id *ret)
 {
-	struct edges edges = edges_of(finder, vertex.id);
+	struct edges edges = dominator_edges(finder->input, finder->first_root, vertex.id);
 
 	if (vertex.place == 0)
 		fetch_rows(finder, edges);
@@ -357,26 +331,15 @@ static struct error *number_from(struct finder *finder, allocation_id entry)
 	return NULL;
 }
 
-static bool is_of_rank(const struct dominators_input *input, allocation_id id, enum rank rank)
-{
-	switch (rank) {
-	case RANK_ANCHORED:
-		return bitmap_get(input->anchored, id);
-	case RANK_GARBAGE:
-		return !bitmap_get(input->leaked, id);
-	default:
-		return true;
-	}
-}
-
-static struct error *number_rank(struct finder *finder, enum rank rank, const struct bitmap *from)
+static struct error *number_rank(struct finder *finder, enum dominator_rank rank,
+				 const struct bitmap *from)
 {
 	_cleanup_(bitmap_deinit) struct bitmap left = { 0 };
 
 	TRY(bitmap_init_minus(&left, from, &finder->closed, finder->input->account));
 	bitmap_for_each(id, &left) {
 		if (bitmap_get(&finder->closed, id) ||
-		    !is_of_rank(finder->input, (allocation_id)id, rank))
+		    !dominator_is_of_rank(finder->input, (allocation_id)id, rank))
 			continue;
 		TRY(number_from(finder, (allocation_id)id));
 	}
@@ -402,7 +365,7 @@ static struct error *number_all(struct finder *finder)
 	const struct dominators_input *input = finder->input;
 
 	TRY(number_roots(finder));
-	for (enum rank rank = 0; rank < RANKS; rank++) {
+	for (enum dominator_rank rank = 0; rank < RANKS; rank++) {
 		TRY(number_rank(finder, rank, input->entries));
 		TRY(number_rank(finder, rank, allocation_used(input->index)));
 		finder->earlier = finder->count;

@@ -222,6 +222,27 @@ TEST(what_is_lost_holds_nothing_that_is_not)
 	ASSERT_RETAINED(tree, 8 + 9 + 10, 9 + 10, 10, 11 + 12 + 13, 12 + 13, 13, 14 + 15, 15);
 }
 
+/* b and c are anchored, but only a leads to them, which is leaked. */
+static void check_anchored_behind_leaked(void)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL;
+
+	world_draw(&world, "root>a a>b b>c");
+	world.members.words[0] = 6;
+	world.leaked.words[0] = 1;
+	assert_no_error(find(&world, &tree));
+	ASSERT_RETAINED(tree, 8, 9 + 10, 10);
+}
+
+TEST(what_is_anchored_is_an_entry_before_leaks_lead_to_it)
+{
+	check_anchored_behind_leaked();
+	leads_far = true;
+	check_anchored_behind_leaked();
+	leads_far = false;
+}
+
 TEST(a_graph_that_is_not_needed_any_more_is_destroyed)
 {
 	_cleanup_(world_deinit) struct world world;
