@@ -138,8 +138,7 @@ static struct error *add_collector(struct search *search, const struct boehm_geo
 	struct error *error;
 	bool valid;
 
-	if (!LIST_GROW(heap->collectors, heap->collector_count))
-		return &error_no_memory;
+	TRY_MEMORY(LIST_GROW(heap->collectors, heap->collector_count));
 	collector = &heap->collectors[heap->collector_count];
 	*collector = (struct collector){
 		.geometry = *geometry,

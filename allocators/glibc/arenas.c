@@ -49,8 +49,7 @@ static size_t most_arenas(const struct image *image)
 
 struct error *glibc_add_arena(struct glibc_heap *heap, struct glibc_arena arena)
 {
-	if (!LIST_GROW(heap->arenas, heap->arena_count))
-		return &error_no_memory;
+	TRY_MEMORY(LIST_GROW(heap->arenas, heap->arena_count));
 	if (!glibc_knows_arena(heap, arena.address))
 		TRY(address_map_add(&heap->arena_numbers, arena.address,
 				    (uint32_t)heap->arena_count));
@@ -573,8 +572,7 @@ static struct error *check_subheaps(struct glibc_heap *heap)
 {
 	_cleanup_(free) bool *found = calloc(heap->arena_count + 1, 1);
 
-	if (!found)
-		return &error_no_memory;
+	TRY_MEMORY(found);
 	for (size_t i = 0; i < heap->subheap_count; i++)
 		found[heap->subheaps[i].arena] = true;
 	for (size_t i = 0; i < heap->arena_count; i++)

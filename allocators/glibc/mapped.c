@@ -519,8 +519,7 @@ static struct error *emit_all(struct scan *scan)
 		calloc(scan->finds.count + 1, sizeof(*stretches));
 	size_t count = 0;
 
-	if (!stretches)
-		return &error_no_memory;
+	TRY_MEMORY(stretches);
 	array_for_each(find, &scan->finds) {
 		if (is_stretch(find))
 			stretches[count++] =

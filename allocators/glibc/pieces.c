@@ -221,8 +221,7 @@ static struct error *make_middles(struct pieces *pieces)
 	struct memory_account *account = pieces->heap->context.account;
 
 	pieces->middles = calloc(pieces->threads, sizeof(*pieces->middles));
-	if (!pieces->middles)
-		return &error_no_memory;
+	TRY_MEMORY(pieces->middles);
 	for (unsigned int i = 0; i < pieces->threads; i++) {
 		pieces->middles[i].suspects.memory.account = account;
 		TRY(block_sink_create(account, &pieces->middles[i].sink));

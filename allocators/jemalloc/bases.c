@@ -190,8 +190,7 @@ struct error *jemalloc_find_arenas(struct jemalloc *je, const struct heap_contex
 {
 	_cleanup_(free) struct base_search *search = calloc(1, sizeof(*search));
 
-	if (!search)
-		return &error_no_memory;
+	TRY_MEMORY(search);
 	search->je = je;
 	search->view.image = context->image;
 	search->words.image = context->image;

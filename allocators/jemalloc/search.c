@@ -158,11 +158,9 @@ static struct error *add_root(struct search *search, const struct jemalloc_geome
 	struct jemalloc_heap *heap = search->heap;
 	struct jemalloc *je;
 
-	if (!LIST_GROW(heap->list, heap->count))
-		return &error_no_memory;
+	TRY_MEMORY(LIST_GROW(heap->list, heap->count));
 	je = heap->list[heap->count] = calloc(1, sizeof(*je));
-	if (!je)
-		return &error_no_memory;
+	TRY_MEMORY(je);
 	heap->count++;
 	je->start = search->module->start;
 	je->end = search->module->end;

@@ -140,8 +140,7 @@ struct error *mimalloc_vote(const struct mimalloc_heap *heap, struct mimalloc_vo
 	_cleanup_(free) struct lists *lists = calloc(1, sizeof(*lists));
 
 	*ret = (struct mimalloc_votes){ 0 };
-	if (!lists)
-		return &error_no_memory;
+	TRY_MEMORY(lists);
 	lists->view.image = heap->context.image;
 	for (size_t i = 0; i < heap->pages.count && ret->pages < VOTERS; i++) {
 		const struct mimalloc_page *page = &heap->pages.items[i];
@@ -234,8 +233,7 @@ struct error *mimalloc_read_heaps(struct mimalloc_heap *heap)
 	struct view view = { heap->context.image };
 	size_t count = 0, read = 0;
 
-	if (!heaps)
-		return &error_no_memory;
+	TRY_MEMORY(heaps);
 	array_for_each(page, &heap->pages)
 		if (page->bytes && page->heap)
 			heaps[count++] = page->heap;
@@ -367,8 +365,7 @@ struct error *mimalloc_add_blocks(struct mimalloc_heap *heap, arena_number arena
 	uint64_t end = 0;
 	_cleanup_(free) struct lists *lists = calloc(1, sizeof(*lists));
 
-	if (!lists)
-		return &error_no_memory;
+	TRY_MEMORY(lists);
 	lists->view.image = heap->context.image;
 	array_for_each(page, &heap->pages) {
 		if (page->start >= end) {

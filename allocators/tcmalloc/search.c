@@ -100,8 +100,7 @@ static struct error *search_module(struct search *search, const struct module *m
 	_cleanup_(tcmalloc_destroy) struct tcmalloc *tc =
 		create(module, image_word_size(heap->context.image), heap->context.account);
 
-	if (!tc)
-		return &error_no_memory;
+	TRY_MEMORY(tc);
 	search->tc = tc;
 	TRY(module_visit_words(heap->context.image, module, look_for_classes, search));
 	if (tc->class_count > 0)

@@ -328,8 +328,7 @@ struct error *tcmalloc_add_blocks(struct tcmalloc *tc, const struct heap_context
 	_cleanup_(free) struct adding *adding = calloc(1, sizeof(*adding));
 	uint64_t end = 0;
 
-	if (!adding)
-		return &error_no_memory;
+	TRY_MEMORY(adding);
 	adding->tc = tc;
 	adding->sink = sink;
 	adding->view.image = adding->traces.image = context->image;

@@ -232,8 +232,7 @@ static struct error *add_stacks(struct maker *maker)
 
 	bill->stack_count = maker->program->stack_count;
 	bill->stacks = calloc(bill->stack_count + 1, sizeof(*bill->stacks));
-	if (!bill->stacks)
-		return &error_no_memory;
+	TRY_MEMORY(bill->stacks);
 	for (size_t i = 0; i < bill->stack_count; i++) {
 		bill->stacks[i].stack = &maker->program->stacks[i];
 		TRY(claim_stack(maker, i, bill->stacks[i].stack));
@@ -586,8 +585,7 @@ struct error *bill_find_unknowns(struct analysis *analysis, struct unknowns *ret
 
 	if (bill)
 		bill->residency = calloc(1, sizeof(*bill->residency)); /* nothing is counted */
-	if (!bill || !bill->residency)
-		return &error_no_memory;
+	TRY_MEMORY(bill && bill->residency);
 	TRY(ledger_create(analysis_image(analysis), bill->residency, analysis_account(analysis),
 			  &bill->ledger));
 	TRY(bill_claim_heaps(bill->ledger, analysis_heaps(analysis)));
@@ -603,8 +601,7 @@ struct error *bill_create(struct analysis *analysis, enum bill_detail detail, st
 	_cleanup_(bill_destroy) struct bill *bill = calloc(1, sizeof(*bill));
 	struct memory_account *account = analysis_account(analysis);
 
-	if (!bill)
-		return &error_no_memory;
+	TRY_MEMORY(bill);
 	TRY(residency_create(analysis_image(analysis), account, analysis_progress(analysis),
 			     &bill->residency));
 	TRY(ledger_create(analysis_image(analysis), bill->residency, account, &bill->ledger));

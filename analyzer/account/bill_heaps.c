@@ -389,8 +389,7 @@ struct error *bill_add_heaps(struct bill *bill, struct analysis *analysis, bool 
 	bill->arenas = calloc(heaps_arena_count(heaps) + 1, sizeof(*bill->arenas));
 	bill->heaps.arenas = calloc(heaps_arena_count(heaps) + 1, sizeof(*bill->heaps.arenas));
 	bill->heaps.outside = calloc(heaps_count(heaps) + 1, sizeof(*bill->heaps.outside));
-	if (!bill->arenas || !bill->heaps.arenas || !bill->heaps.outside)
-		return &error_no_memory;
+	TRY_MEMORY(bill->arenas && bill->heaps.arenas && bill->heaps.outside);
 	TRY(count_heaps(&counting));
 	return add_rows(bill, heaps, by_arena);
 }

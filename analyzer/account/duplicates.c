@@ -227,8 +227,7 @@ static struct error *collect(const struct duplicate_finder *finder, struct dupli
 static struct error *init_workers(struct duplicate_finder *finder, struct analysis *analysis)
 {
 	finder->workers = calloc(finder->threads, sizeof(*finder->workers));
-	if (!finder->workers)
-		return &error_no_memory;
+	TRY_MEMORY(finder->workers);
 	for (unsigned int i = 0; i < finder->threads; i++) {
 		struct worker *worker = &finder->workers[i];
 
@@ -246,8 +245,7 @@ struct error *duplicate_finder_create(struct analysis *analysis, size_t count, u
 		calloc(1, sizeof(*finder));
 	size_t blocks = count / BLOCK_NUMBERS + (size_t)threads * VALUES;
 
-	if (!finder)
-		return &error_no_memory;
+	TRY_MEMORY(finder);
 	finder->threads = threads;
 	finder->progress = analysis_progress(analysis);
 	finder->most = most;

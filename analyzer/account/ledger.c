@@ -25,8 +25,7 @@ struct error *ledger_create(const struct image *image, const struct residency *r
 {
 	struct ledger *ledger = calloc(1, sizeof(*ledger));
 
-	if (!ledger)
-		return &error_no_memory;
+	TRY_MEMORY(ledger);
 	ledger->image = image;
 	ledger->residency = residency;
 	arrays_use(account, &ledger->claims, &ledger->taken);

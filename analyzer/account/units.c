@@ -77,8 +77,7 @@ static struct error *count_unit(void *data, const struct allocator *allocator,
 		return NULL;
 	TRY(count_blocks(search, unit, first, &used, &free));
 	group = group_of(search->units, allocator->name, unit);
-	if (!group)
-		return &error_no_memory;
+	TRY_MEMORY(group);
 	group->count++;
 	group->empty += used.count == 0;
 	set_total_add(&group->used, used);
@@ -111,8 +110,7 @@ static struct error *count_page(struct units *units, const struct object_pages *
 	    !pages->fill(image, page, &used, &room) || used > room)
 		return NULL;
 	group = group_of(units, pages->use(image, page), &unit);
-	if (!group)
-		return &error_no_memory;
+	TRY_MEMORY(group);
 	group->count++;
 	group->empty += used == 0;
 	group->used.bytes += used;

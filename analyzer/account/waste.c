@@ -120,8 +120,7 @@ static struct error *look_at_all(struct search *search)
 	size_t count = search->members.count;
 
 	search->lookers = calloc(search->threads, sizeof(*search->lookers));
-	if (!search->lookers)
-		return &error_no_memory;
+	TRY_MEMORY(search->lookers);
 	for (unsigned int i = 0; i < search->threads; i++) {
 		extents_init(&search->lookers[i].extents, search->analysis);
 		search->lookers[i].tails.memory.account = account;
@@ -281,8 +280,7 @@ static struct error *make_rows(struct search *search)
 	for (size_t i = 0; i < WASTE_KINDS; i++)
 		count += search->tallies[i].count;
 	found->rows = calloc(count + 1, sizeof(*found->rows));
-	if (!found->rows)
-		return &error_no_memory;
+	TRY_MEMORY(found->rows);
 	for (enum waste_kind kind = 0; kind < WASTE_KINDS; kind++) {
 		const struct tally_table *tallies = &search->tallies[kind];
 

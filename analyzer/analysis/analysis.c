@@ -152,8 +152,7 @@ struct error *analysis_create(const char *path, const struct debug_options *opti
 	_cleanup_(analysis_destroy) struct analysis *analysis = calloc(1, sizeof(*analysis));
 	double wall = clock_now(), processor = processor_seconds();
 
-	if (!analysis)
-		return &error_no_memory;
+	TRY_MEMORY(analysis);
 	analysis->options = options;
 	analysis->progress = progress;
 	analysis->runtime_kinds = runtime_kinds;

@@ -102,8 +102,7 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 	if (!patterns_can_find_few(analysis->few_patterns))
 		return analysis_need(analysis, STAGE_OWNERS);
 	unknown = calloc(count + 1, sizeof(*unknown));
-	if (!unknown)
-		return &error_no_memory;
+	TRY_MEMORY(unknown);
 	count = choose_unknown(analysis->few_patterns, ids, count, unknown);
 	return count ? find_few(analysis, unknown, count) : NULL;
 }

@@ -48,6 +48,13 @@ struct error *error_wrap(struct error *error, const char *format, ...)
 			return tried_;               \
 	} while (0)
 
+/* Leave the function with error_no_memory, unless memory was allocated. */
+#define TRY_MEMORY(is_allocated)                 \
+	do {                                     \
+		if (!(is_allocated))             \
+			return &error_no_memory; \
+	} while (0)
+
 /* The first of two that may be NULL; the other is destroyed. */
 struct error *error_first(struct error *error, struct error *other);
 

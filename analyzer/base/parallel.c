@@ -180,8 +180,7 @@ struct error *work_pool_create(struct work_pool **ret)
 {
 	struct work_pool *pool = calloc(1, sizeof(*pool));
 
-	if (!pool)
-		return &error_no_memory;
+	TRY_MEMORY(pool);
 	/* With no attributes, these do not fail. */
 	pthread_mutex_init(&pool->mutex, NULL);
 	pthread_cond_init(&pool->changed, NULL);

@@ -208,8 +208,7 @@ struct error *side_writer_create(const char *path, struct side_writer **ret)
 {
 	_cleanup_(side_writer_destroy) struct side_writer *writer = calloc(1, sizeof(*writer));
 
-	if (!writer)
-		return &error_no_memory;
+	TRY_MEMORY(writer);
 	writer->fd = -1;
 	writer->current = SIDE_SECTIONS;
 	writer->position = SIDE_ALIGNMENT;

@@ -72,8 +72,7 @@ struct error *error_not(const char *word, const char *what)
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 
-	if (!escaped)
-		return &error_no_memory;
+	TRY_MEMORY(escaped);
 	return error_create(ERROR_USAGE, "'%s' is not %s", escaped, what);
 }
 
@@ -282,8 +281,7 @@ struct error *error_unknown(const char *what, const char *word, const char *near
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 
-	if (!escaped)
-		return &error_no_memory;
+	TRY_MEMORY(escaped);
 	if (!nearest)
 		return error_create(ERROR_USAGE, "unknown %s '%s'", what, escaped);
 	return error_create(ERROR_USAGE, "unknown %s '%s'; did you mean '%s'?", what, escaped,

@@ -68,16 +68,14 @@ struct error *core_create(const struct core_options *options, struct core_writer
 {
 	_cleanup_(core_destroy) struct core_writer *core = calloc(1, sizeof(*core));
 
-	if (!core)
-		return &error_no_memory;
+	TRY_MEMORY(core);
 	core->options = *options;
 	core->layout = options->layout ? *options->layout : xstate_layout_here();
 	core->source = (struct source){ .memory = -1, .pages.fd = -1 };
 	core->clone = core->source;
 	core->threads = parallel_threads();
 	core->buffers = malloc((size_t)core->threads * PIECE_BYTES);
-	if (!core->buffers)
-		return &error_no_memory;
+	TRY_MEMORY(core->buffers);
 	*ret = take(core);
 	return NULL;
 }

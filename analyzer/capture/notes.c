@@ -68,8 +68,7 @@ static struct error *add_copy(struct notes *notes, const char *owner, uint32_t t
 	if (size > UINT32_MAX - 3)
 		return error_create(ERROR_NOT_SUPPORTED, "%zu bytes are too many for a note", size);
 	place = add_note(notes, owner, type, size);
-	if (!place)
-		return &error_no_memory;
+	TRY_MEMORY(place);
 	memcpy(place, bytes, size);
 	return NULL;
 }
@@ -266,8 +265,7 @@ static struct error *add_files(struct notes *notes, const struct memory_map *map
 		text += map->areas[i].of_file ? map->areas[i].path_size + 1 : 0;
 	}
 	entries = calloc(1, (2 + 3 * count) * sizeof(*entries) + text);
-	if (!entries)
-		return &error_no_memory;
+	TRY_MEMORY(entries);
 	entries[0] = count;
 	entries[1] = PAGE;
 	paths = (char *)(entries + 2 + 3 * count);
@@ -292,8 +290,7 @@ static struct error *add_vectors(struct notes *notes, const struct held_thread *
 	struct iovec place = { bytes, VECTORS_SIZE };
 	uint8_t note[XSTATE_NOTE_SIZE];
 
-	if (!bytes)
-		return &error_no_memory;
+	TRY_MEMORY(bytes);
 	if (!thread->stopped || ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
 		return NULL;
 	if (type == machine.arch->vectors_note) {
@@ -338,8 +335,7 @@ static struct error *add_held(struct notes *notes, const struct held_values *val
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "%zu values that the kernel holds are too many", values->count);
 	place = add_note(notes, NOTE_OWNER, NOTE_HELD, sizeof(values->sought) + size);
-	if (!place)
-		return &error_no_memory;
+	TRY_MEMORY(place);
 	memcpy(place, &values->sought, sizeof(values->sought));
 	if (size > 0)
 		memcpy(place + sizeof(values->sought), values->values, size);

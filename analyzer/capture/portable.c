@@ -133,8 +133,7 @@ struct error *portable_find(const struct source *source, const struct memory_map
 	ssize_t size;
 
 	finding.needed = calloc(map->count + 1, sizeof(*finding.needed));
-	if (!finding.needed)
-		return &error_no_memory;
+	TRY_MEMORY(finding.needed);
 	snprintf(link, sizeof(link), "/proc/%d/exe", source->process);
 	size = readlink(link, finding.program, sizeof(finding.program));
 	if (size > 0)

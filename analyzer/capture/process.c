@@ -25,8 +25,7 @@ static struct error *read_all(int fd, char **ret, size_t *ret_size)
 			room *= 2;
 			larger = realloc(text, room + 1);
 		}
-		if (!larger)
-			return &error_no_memory;
+		TRY_MEMORY(larger);
 		text = larger;
 		taken = read(fd, text + size, room - size);
 		if (taken < 0 && errno == EINTR)

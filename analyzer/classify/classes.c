@@ -58,8 +58,7 @@ struct error *classes_create(const struct image *image, const struct program *pr
 {
 	struct classes *classes = calloc(1, sizeof(*classes));
 
-	if (!classes)
-		return &error_no_memory;
+	TRY_MEMORY(classes);
 	classes->image = image;
 	classes->program = program;
 	classes->debug = debug;

@@ -131,8 +131,7 @@ struct error *first_words_create(const struct first_words_input *input, struct f
 							  .words = words };
 	size_t count = allocation_count(input->signatures.index);
 
-	if (!words)
-		return &error_no_memory;
+	TRY_MEMORY(words);
 	arrays_use(input->account, &words->numbers, &words->signatures, &reader.map);
 	progress_begin(input->progress, "reading signatures", count);
 	TRY(array_resize(&words->numbers, count));
@@ -183,8 +182,7 @@ struct error *first_words_load(struct side_file *file, size_t count,
 	struct side_array signatures;
 	const void *numbers;
 
-	if (!words)
-		return &error_no_memory;
+	TRY_MEMORY(words);
 	TRY(side_file_find(file, SIDE_SIGNATURES, &signatures));
 	TRY(side_file_take(file, SIDE_SIGNATURE_NUMBERS, count, sizeof(uint32_t), &numbers));
 	TRY(allocation_set_load(file, SIDE_IDENTITIES, count, &words->identities));

@@ -70,8 +70,7 @@ struct error *identities_create(const struct image *image, const struct program 
 {
 	struct identities *identities = calloc(1, sizeof(*identities));
 
-	if (!identities)
-		return &error_no_memory;
+	TRY_MEMORY(identities);
 	identities->image = image;
 	identities->debug = debug;
 	identities->classes = classes;

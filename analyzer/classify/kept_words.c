@@ -41,8 +41,7 @@ struct error *kept_words_create(const struct bitmap *members, struct memory_acco
 {
 	_cleanup_(kept_words_destroy) struct kept_words *words = calloc(1, sizeof(*words));
 
-	if (!words)
-		return &error_no_memory;
+	TRY_MEMORY(words);
 	words->members = members;
 	arrays_use(account, &words->ranks, &words->words);
 	TRY(count_ranks(words));

@@ -31,8 +31,7 @@ struct error *patterns_create(const struct scan_input *input, struct patterns **
 {
 	struct patterns *patterns = calloc(1, sizeof(*patterns));
 
-	if (!patterns)
-		return &error_no_memory;
+	TRY_MEMORY(patterns);
 	patterns->input = *input;
 	patterns->input.cxx = cxx_find(input->image, input->program);
 	arrays_use(input->account, &patterns->numbers, &patterns->owners, &patterns->few);

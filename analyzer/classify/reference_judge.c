@@ -197,8 +197,7 @@ struct error *taint_memory_create(const struct patterns *patterns, struct memory
 {
 	_cleanup_(taint_memory_destroy) struct taint_memory *memory = calloc(1, sizeof(*memory));
 
-	if (!memory)
-		return &error_no_memory;
+	TRY_MEMORY(memory);
 	reference_judge_init(&memory->judge, patterns);
 	for (size_t i = 0; i < KEPT_SOURCES; i++) {
 		struct kept_source *kept = &memory->kept[i];

@@ -658,8 +658,7 @@ static struct error *run(struct scan *scan)
 	scan->piece_count = cut_roots(scan, NULL);
 	scan->pieces = calloc(scan->piece_count + 1, sizeof(*scan->pieces));
 	scan->scanners = calloc(threads, sizeof(*scan->scanners));
-	if (!scan->pieces || !scan->scanners)
-		return &error_no_memory;
+	TRY_MEMORY(scan->pieces && scan->scanners);
 	cut_roots(scan, scan->pieces);
 	atomic_store(&scan->steps, most_steps(scan));
 	for (unsigned int i = 0; i < threads; i++) {

@@ -47,8 +47,7 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 {
 	struct signature_judge *judge = calloc(1, sizeof(*judge));
 
-	if (!judge)
-		return &error_no_memory;
+	TRY_MEMORY(judge);
 	judge->input = *input;
 	arrays_use(input->account, &judge->verdicts, &judge->words, &judge->blocks);
 	*ret = judge;

@@ -76,8 +76,7 @@ static struct error *create(enum aspect aspect, struct memory_account *account, 
 {
 	struct diff *diff = calloc(1, sizeof(*diff));
 
-	if (!diff)
-		return &error_no_memory;
+	TRY_MEMORY(diff);
 	diff->aspect = aspect;
 	diff->account = account;
 	group_table_init(&diff->groups, account);
@@ -108,8 +107,7 @@ static struct error *add_core(struct diff *diff, const struct analysis *analysis
 		return error_create(ERROR_USAGE, "more than %d cores cannot be compared",
 				    MOST_CORES);
 	core->path = strdup(image->path);
-	if (!core->path)
-		return &error_no_memory;
+	TRY_MEMORY(core->path);
 	core->lineage = lineage_of(image);
 	diff->core_count++;
 	if (diff->kinship == KIN_SAME_PROCESS && diff->core_count > 1)
@@ -196,8 +194,7 @@ static struct error *add_held(struct diff *diff, struct analysis *analysis,
 			owner = census_name(holders, holders->keys.items[holder - 1].key);
 		text = format_text("%s%s%c%s%s", owner.prefix, owner.text, HELD_BETWEEN,
 				   name.prefix, name.text);
-		if (!text)
-			return &error_no_memory;
+		TRY_MEMORY(text);
 		name = (struct census_name){ .text = text, .size = name.size };
 		TRY(group_table_add(&diff->held, &name, diff->core_count - 1,
 				    (struct set_total){ pair->count, pair->bytes }, &number));

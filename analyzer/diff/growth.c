@@ -77,8 +77,7 @@ static struct error *split(struct finder *finder)
 		if (!end || is_of_runtime(end + 1))
 			continue;
 		pair.holder = strndup(group->text, (size_t)(end - group->text));
-		if (!pair.holder)
-			return &error_no_memory;
+		TRY_MEMORY(pair.holder);
 		pair.kind = end + 1;
 		pair.by = census_holder_of(pair.holder);
 		pair.counts = *pair.holder && pair.by != HELD_AS_GARBAGE;

@@ -190,8 +190,7 @@ static struct error *parse_leaks(json_t *leaks, const char *text, size_t size, c
 	for (size_t i = 0; i < json_array_size(leaks); i++) {
 		json_t *leak = json_array_get(leaks, i);
 
-		if (!LIST_GROW(ret->list, ret->count))
-			return &error_no_memory;
+		TRY_MEMORY(LIST_GROW(ret->list, ret->count));
 		ret->list[ret->count] = (struct baseline_entry){ 0 };
 		wrong = parse_leak(leak, &ret->list[ret->count]);
 		if (wrong)
@@ -264,8 +263,7 @@ static struct error *print_leak(const struct baseline_entry *entry, FILE *file, 
 	if (entry->reason)
 		json_object_set_new(object, "reason", json_string(entry->reason));
 	line = json_dumps(object, 0);
-	if (!line)
-		return &error_no_memory;
+	TRY_MEMORY(line);
 	fprintf(file, "\n    %s%s", line, last ? "\n  " : ",");
 	return NULL;
 }
@@ -277,8 +275,7 @@ struct error *baseline_print(const struct baseline *baseline, char **ret, size_t
 	FILE *file = open_memstream(&text, &size);
 	struct error *error = NULL;
 
-	if (!file)
-		return &error_no_memory;
+	TRY_MEMORY(file);
 	fprintf(file, "{\n  \"" VERSION_KEY "\": %d,\n  \"leaks\": [", THIS_VERSION);
 	for (size_t i = 0; !error && i < baseline->count; i++)
 		error = print_leak(&baseline->list[i], file, i + 1 == baseline->count);

@@ -393,8 +393,7 @@ static struct error *sort(struct leak_kinds *kinds)
 	_cleanup_(free) struct place *places = calloc(kinds->count, sizeof(*places));
 	_cleanup_(free) uint32_t *numbers = calloc(kinds->count, sizeof(*numbers));
 
-	if (!places || !numbers)
-		return &error_no_memory;
+	TRY_MEMORY(places && numbers);
 	for (size_t i = 0; i < kinds->count; i++)
 		places[i] = (struct place){ kinds->list[i], (uint32_t)i };
 	SORT(places, kinds->count, compare);

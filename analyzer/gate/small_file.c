@@ -34,8 +34,7 @@ struct error *read_small_file(const char *path, char **ret, size_t *ret_size)
 	if (status.st_size > MOST_FILE_BYTES)
 		return wrong_file(path, "this file is too large");
 	text = malloc((size_t)status.st_size + 1);
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	while (size < (size_t)status.st_size && got > 0) {
 		got = read(fd, text + size, (size_t)status.st_size - size);
 		if (got < 0 && errno != EINTR)
@@ -72,8 +71,7 @@ struct error *replace_file(const char *path, const char *text, size_t size)
 	struct stat former;
 
 	new_path = format_text("%s.%jd.new", path, (intmax_t)getpid());
-	if (!new_path)
-		return &error_no_memory;
+	TRY_MEMORY(new_path);
 	fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_create(ERROR_USAGE, "%s: %s", new_path, strerror(errno));

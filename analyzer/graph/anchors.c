@@ -65,8 +65,7 @@ struct error *anchors_create(const struct roots *roots, size_t count,
 	_cleanup_(anchors_destroy) struct anchors *anchors = calloc(1, sizeof(*anchors));
 	_cleanup_(bitmap_deinit) struct bitmap all = { 0 };
 
-	if (!anchors)
-		return &error_no_memory;
+	TRY_MEMORY(anchors);
 	arrays_use(account, &anchors->firsts, &anchors->kept);
 	anchors->kept.count = 1;
 	TRY(array_resize(&anchors->firsts, count));

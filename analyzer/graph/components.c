@@ -196,8 +196,7 @@ struct error *components_create(const struct graph *graph, const struct bitmap *
 	_cleanup_(components_destroy) struct components *components =
 		calloc(1, sizeof(*components));
 
-	if (!components)
-		return &error_no_memory;
+	TRY_MEMORY(components);
 	components->graph = graph;
 	components->members = members;
 	arrays_use(account, &components->before, &components->ids, &components->component,

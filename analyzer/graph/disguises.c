@@ -300,8 +300,7 @@ static struct error *look_everywhere(struct finder *finder)
 {
 	finder->threads = parallel_threads_for(finder->input->progress);
 	finder->lookers = calloc(finder->threads, sizeof(*finder->lookers));
-	if (!finder->lookers)
-		return &error_no_memory;
+	TRY_MEMORY(finder->lookers);
 	for (unsigned int i = 0; i < finder->threads; i++) {
 		disguise_scanner_init(&finder->lookers[i].scanner, finder->input, &finder->filter,
 				      &finder->wanted, &finder->ends, &finder->uppers);

@@ -718,8 +718,7 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 	_cleanup_(dominators_destroy) struct dominators *dominators =
 		calloc(1, sizeof(*dominators));
 
-	if (!dominators)
-		return &error_no_memory;
+	TRY_MEMORY(dominators);
 	if (input->roots.count >= SEVERAL - allocation_used(input->index)->count)
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "more than 4,294,967,295 allocations and roots");

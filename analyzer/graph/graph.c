@@ -8,15 +8,13 @@ struct error *graph_create_empty(size_t count, unsigned int arrays, struct memor
 {
 	_cleanup_(graph_destroy) struct graph *graph = calloc(1, sizeof(*graph));
 
-	if (!graph)
-		return &error_no_memory;
+	TRY_MEMORY(graph);
 	graph->account = account;
 	graph->count = count;
 	graph->words.memory.account = account;
 	graph->shares = calloc(count / SHARE + 1, sizeof(*graph->shares));
 	graph->arrays = calloc(arrays, sizeof(*graph->arrays));
-	if (!graph->shares || !graph->arrays)
-		return &error_no_memory;
+	TRY_MEMORY(graph->shares && graph->arrays);
 	graph->share_count = (count + SHARE - 1) / SHARE;
 	graph->array_count = arrays;
 	for (unsigned int i = 0; i < arrays; i++)

@@ -83,8 +83,7 @@ static allocation_id find_name(const struct finder *finder, size_t begin, size_t
 static struct error *add_root(struct leaks *leaks, const struct finder *finder, size_t begin,
 			      size_t end)
 {
-	if (!LIST_GROW(leaks->roots, leaks->count))
-		return &error_no_memory;
+	TRY_MEMORY(LIST_GROW(leaks->roots, leaks->count));
 	leaks->roots[leaks->count++] = (struct leak_root){
 		.id = find_name(finder, begin, end),
 		.members = (uint32_t)(end - begin),
@@ -150,8 +149,7 @@ struct error *leaks_create(const struct graph *graph, const struct allocation_in
 	_cleanup_(components_destroy) struct components *components = NULL;
 	_cleanup_(memory_release) struct memory owners = { .account = account };
 
-	if (!leaks)
-		return &error_no_memory;
+	TRY_MEMORY(leaks);
 	TRY(components_create(graph, leaked, account, progress, &components));
 	TRY(find_owners(&(struct finder){ .graph = graph,
 					  .index = index,
@@ -221,15 +219,13 @@ struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, st
 	const struct kept_root *kept;
 	const void *shared;
 
-	if (!leaks)
-		return &error_no_memory;
+	TRY_MEMORY(leaks);
 	TRY(side_file_take(file, SIDE_LEAKS, 1, sizeof(struct kept_shared), &shared));
 	TRY(side_file_find(file, SIDE_LEAK_ROOTS, &array));
 	leaks->shared_count = ((const struct kept_shared *)shared)->count;
 	leaks->shared_bytes = ((const struct kept_shared *)shared)->bytes;
 	leaks->roots = calloc(array.size / sizeof(*kept) + 1, sizeof(*leaks->roots));
-	if (!leaks->roots)
-		return &error_no_memory;
+	TRY_MEMORY(leaks->roots);
 	kept = array.bytes;
 	for (size_t i = 0; i < array.size / sizeof(*kept); i++) {
 		if (!check_root(leaks, &kept[i], leaked))

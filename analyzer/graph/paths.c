@@ -218,8 +218,7 @@ static struct error *trace(struct search *search, struct path *ret)
 	size_t count = back->levels.count + steps, place = count - 1;
 	allocation_id *ids = calloc(count, sizeof(*ids));
 
-	if (!ids)
-		return &error_no_memory;
+	TRY_MEMORY(ids);
 	keep_ways(search);
 	ids[place] = back->ids.items[0];
 	for (size_t level = 1; level < back->levels.count; level++, place--)
@@ -315,8 +314,7 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 	_cleanup_(distances_destroy) struct distances *distances = calloc(1, sizeof(*distances));
 	_cleanup_(side_deinit) struct side queue = { .ids.memory.account = account };
 
-	if (!distances)
-		return &error_no_memory;
+	TRY_MEMORY(distances);
 	arrays_use(account, &distances->steps, &distances->heads);
 	progress_begin(progress, "finding the shortest ways", sources->count);
 	TRY(find_distances(distances, graph, sources, &queue, progress));
@@ -393,8 +391,7 @@ struct error *distances_path(struct distances *distances, const struct graph *in
 		path.count = 2 * PATH_END;
 	path.gap = count - path.count;
 	path.ids = calloc(path.count, sizeof(*path.ids));
-	if (!path.ids)
-		return &error_no_memory;
+	TRY_MEMORY(path.ids);
 	if (!path.gap) {
 		trace_back(distances, incoming, target, path.ids, count);
 	} else {

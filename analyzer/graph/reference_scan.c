@@ -267,8 +267,7 @@ static struct error *run(struct scan *scan)
 	_cleanup_(free) size_t *counts = calloc(graph->array_count, sizeof(*counts));
 
 	scan->scanners = calloc(scan->threads, sizeof(*scan->scanners));
-	if (!counts || !scan->scanners)
-		return &error_no_memory;
+	TRY_MEMORY(counts && scan->scanners);
 	for (unsigned int i = 0; i < scan->threads; i++) {
 		struct scanner *scanner = &scan->scanners[i];
 

@@ -581,8 +581,7 @@ static struct error *create(const struct roots_input *input, struct roots **ret)
 {
 	_cleanup_(roots_destroy) struct roots *roots = calloc(1, sizeof(*roots));
 
-	if (!roots)
-		return &error_no_memory;
+	TRY_MEMORY(roots);
 	roots->input = *input;
 	roots->filter =
 		word_filter_for(allocation_bounds(input->index), image_word_size(input->image));

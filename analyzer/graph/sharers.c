@@ -346,8 +346,7 @@ struct error *sharers_create(const struct sharers_input *input, struct sharers *
 		.references.memory.account = input->account,
 	};
 
-	if (!sharers)
-		return &error_no_memory;
+	TRY_MEMORY(sharers);
 	arrays_use(input->account, &sharers->tops, &sharers->sharers);
 	if (input->graph)
 		TRY(find(&finder));

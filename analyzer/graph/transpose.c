@@ -382,8 +382,7 @@ static struct error *cut(struct turning *turning)
 	turning->bucket_count = (from->count >> turning->bucket_bits) + 1;
 	turning->share_begins = calloc(from->share_count + 1, sizeof(*turning->share_begins));
 	turning->bucket_begins = calloc(turning->bucket_count + 1, sizeof(*turning->bucket_begins));
-	if (!turning->share_begins || !turning->bucket_begins)
-		return &error_no_memory;
+	TRY_MEMORY(turning->share_begins && turning->bucket_begins);
 	for (size_t i = 0; i < from->share_count; i++) {
 		turning->share_begins[i] = edges;
 		edges += from->shares[i].count;
@@ -430,8 +429,7 @@ static struct error *sort_edges(struct turning *turning)
 static struct error *transpose_buckets(struct turning *turning)
 {
 	turning->turners = calloc(turning->threads, sizeof(*turning->turners));
-	if (!turning->turners)
-		return &error_no_memory;
+	TRY_MEMORY(turning->turners);
 	for (unsigned int i = 0; i < turning->threads; i++)
 		turning->turners[i] = (struct turner){
 			.sources.memory.account = turning->places.memory.account,

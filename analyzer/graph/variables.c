@@ -243,8 +243,7 @@ static struct error *number_variable(struct finder *finder, struct variable vari
 	struct error *error;
 	uint64_t hash;
 
-	if (!name)
-		return &error_no_memory;
+	TRY_MEMORY(name);
 	hash = XXH3_64bits(name, strlen(name)) ^ variable.address;
 	known = table_find(&finder->known, hash, item, item->hash == hash);
 	*ret = known ? known->number : 0;
@@ -462,8 +461,7 @@ struct error *variables_create(const struct variables_input *input, struct varia
 		.progress = input->progress,
 	};
 
-	if (!variables)
-		return &error_no_memory;
+	TRY_MEMORY(variables);
 	finder.regions = &variables->regions;
 	variables->list.memory.account = variables->ranks.memory.account =
 		variables->offsets.memory.account = variables->targets.memory.account =

@@ -236,8 +236,7 @@ static struct error *count_blocks(const struct survey *survey)
 	struct arena_fragments *arenas = survey->fragments->arenas;
 	_cleanup_(free) uint64_t *offsets = calloc(survey->fragments->count + 1, sizeof(*offsets));
 
-	if (!offsets)
-		return &error_no_memory;
+	TRY_MEMORY(offsets);
 	for (size_t i = 0; i < heap_region_count(survey->index); i++) {
 		const struct heap_region *region = heap_region(survey->index, i);
 
@@ -386,12 +385,10 @@ struct error *fragments_create(const struct heaps *heaps, const struct image *im
 		.told_by = residency_told_by(image),
 	};
 
-	if (!fragments)
-		return &error_no_memory;
+	TRY_MEMORY(fragments);
 	fragments->count = heaps_arena_count(heaps);
 	fragments->arenas = calloc(fragments->count + 1, sizeof(*fragments->arenas));
-	if (!fragments->arenas)
-		return &error_no_memory;
+	TRY_MEMORY(fragments->arenas);
 	TRY(heaps_wake(heaps));
 	TRY(count_blocks(&survey));
 	TRY(heap_pages_visit(survey.index, progress, count_page, &survey));

@@ -164,8 +164,7 @@ static struct error *open_heap(struct slots *slots, const struct allocator *allo
 	bool found = false;
 	struct error *error;
 
-	if (!heap)
-		return &error_no_memory;
+	TRY_MEMORY(heap);
 	heap->allocator = allocator;
 	error = allocator->open(heap, context, &found);
 	if (!error && found) {
@@ -192,8 +191,7 @@ static struct error *open_each(struct slots *slots)
 	while (allocators[kinds])
 		kinds++;
 	slots->list = calloc(kinds + 1, sizeof(*slots->list));
-	if (!slots->list)
-		return &error_no_memory;
+	TRY_MEMORY(slots->list);
 	for (size_t i = 0; i < kinds; i++)
 		if (!is_narrow || allocators[i]->narrow)
 			TRY(open_heap(slots, allocators[i], &context));
@@ -245,8 +243,7 @@ static struct error *nest(struct slots *slots, struct block_sink *sink)
 {
 	_cleanup_(free) arena_number *firsts = calloc(slots->count + 1, sizeof(*firsts));
 
-	if (!firsts)
-		return &error_no_memory;
+	TRY_MEMORY(firsts);
 	slots->nesting.blocks.memory.account = sink->account;
 	for (size_t i = 0; i < slots->count; i++)
 		firsts[i] = slots->list[i].first;
@@ -260,8 +257,7 @@ static struct error *create(const struct heap_context *context, struct heaps **r
 
 	if (heaps)
 		heaps->slots = calloc(1, sizeof(*heaps->slots));
-	if (!heaps || !heaps->slots)
-		return &error_no_memory;
+	TRY_MEMORY(heaps && heaps->slots);
 	heaps->slots->context = *context;
 	*ret = take(heaps);
 	return NULL;

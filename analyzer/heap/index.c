@@ -263,8 +263,7 @@ struct error *allocation_index_create(struct block_sink *sink, struct allocation
 	_cleanup_(allocation_index_destroy) struct allocation_index *index =
 		calloc(1, sizeof(*index));
 
-	if (!index)
-		return &error_no_memory;
+	TRY_MEMORY(index);
 	arrays_use(sink->account, &index->lines, &index->layouts, &index->guides[0].last,
 		   &index->guides[1].last);
 	index->lookups_end = lookups_end_kind(1);

@@ -18,8 +18,7 @@ struct error *named_sets_create(struct named_sets **ret)
 {
 	struct named_sets *sets = calloc(1, sizeof(*sets));
 
-	if (!sets)
-		return &error_no_memory;
+	TRY_MEMORY(sets);
 	*ret = sets;
 	return NULL;
 }

@@ -183,8 +183,7 @@ struct error *nesting_resolve(struct block_sink *sink, const arena_number *first
 	_cleanup_(free) struct nested_region *all = calloc(count + 1, sizeof(*all));
 	_cleanup_(free) size_t *stack = calloc(count + 1, sizeof(*stack));
 
-	if (!all || !stack)
-		return &error_no_memory;
+	TRY_MEMORY(all && stack);
 	for (size_t i = 0; i < count; i++)
 		all[i] = (struct nested_region){ regions[i].start, regions[i].end,
 						 heap_of(firsts, heaps, regions[i].arena), i };

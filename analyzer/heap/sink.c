@@ -18,8 +18,7 @@ struct error *block_sink_create(struct memory_account *account, struct block_sin
 {
 	struct block_sink *sink = calloc(1, sizeof(*sink));
 
-	if (!sink)
-		return &error_no_memory;
+	TRY_MEMORY(sink);
 	sink->account = account;
 	sink->shift = USUAL_SHIFT;
 	sink->regions.memory.account = account;

@@ -249,8 +249,7 @@ static struct error *add_file(struct file_table *table, const char *path, struct
 		TRY(map_file(file, table->sysroot));
 		table->bytes += file->size;
 	}
-	if (!tsearch(file, &table->by_path, compare_paths))
-		return &error_no_memory;
+	TRY_MEMORY(tsearch(file, &table->by_path, compare_paths));
 	*ret = table->files[table->count++] = take(file);
 	return NULL;
 }

@@ -66,8 +66,7 @@ struct error *image_identify(const struct image *image, struct side_identity *re
 	if (stat(image->path, &status) < 0)
 		return error_system("%s", image->path);
 	state = XXH3_createState();
-	if (!state)
-		return &error_no_memory;
+	TRY_MEMORY(state);
 	XXH3_64bits_reset(state);
 	add_contents(state, image->bytes, image->size);
 	add_regions(state, image);

@@ -570,14 +570,12 @@ struct error *image_open_with(const char *path, const struct image_options *opti
 	_cleanup_(image_close) struct image *image = calloc(1, sizeof(*image));
 	struct error *error;
 
-	if (!image)
-		return &error_no_memory;
+	TRY_MEMORY(image);
 	image->findings = findings;
 	image->fd = -1;
 	image->files.sysroot = options->sysroot;
 	image->path = strdup(path);
-	if (!image->path)
-		return &error_no_memory;
+	TRY_MEMORY(image->path);
 	error = build(image, options);
 	if (error)
 		return error_wrap(error, "%s", strcmp(path, "-") == 0 ? "standard input" : path);

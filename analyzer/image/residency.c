@@ -240,8 +240,7 @@ struct error *residency_create(const struct image *image, struct memory_account 
 {
 	_cleanup_(residency_destroy) struct residency *residency = calloc(1, sizeof(*residency));
 
-	if (!residency)
-		return &error_no_memory;
+	TRY_MEMORY(residency);
 	residency->image = image;
 	residency->spans.memory.account = account;
 	TRY(smaps_read(image, &residency->smaps));

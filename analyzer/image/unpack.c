@@ -374,8 +374,7 @@ static struct error *unpack_all(struct unpacking *unpacking)
 	bool more = true;
 
 	unpacking->decoder = unpacking->packing->open();
-	if (!unpacking->decoder)
-		return &error_no_memory;
+	TRY_MEMORY(unpacking->decoder);
 	while (more && !unpacking->full)
 		TRY(step(unpacking, &more));
 	return finish(unpacking);
@@ -385,8 +384,7 @@ static struct error *begin(struct unpacking *unpacking, const char *folder, uint
 {
 	unpacking->input = malloc(INPUT_ROOM);
 	unpacking->output = malloc(OUTPUT_ROOM);
-	if (!unpacking->input || !unpacking->output)
-		return &error_no_memory;
+	TRY_MEMORY(unpacking->input && unpacking->output);
 	progress_begin(unpacking->progress, size ? "unpacking the core" : "reading the core", size);
 	TRY(read_input(unpacking, LONGEST_MAGIC));
 	unpacking->packing = find_packing(unpacking->input, unpacking->end);

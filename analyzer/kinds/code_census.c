@@ -64,8 +64,7 @@ static struct error *add_code(void *data, const struct object_code *code)
 			     one->owner == code->owner && one->path == code->path &&
 				     one->label == folded,
 			     (struct code_group){ code->owner, code->path, folded, .labels = 1 });
-	if (!group)
-		return &error_no_memory;
+	TRY_MEMORY(group);
 	if (runtimes_space_of(counting->runtimes, code->id)) {
 		counting->numbers.items[code->id] = (uint32_t)(group - census->labels.items);
 	} else {
@@ -114,8 +113,7 @@ static struct error *add_owners(struct code_census *census)
 			one->owner == label->owner && one->path == label->path,
 			(struct code_group){ label->owner, label->path, label->label });
 
-		if (!owner)
-			return &error_no_memory;
+		TRY_MEMORY(owner);
 		owner->count += label->count;
 		owner->bytes += label->bytes;
 		if (owner->labels++)

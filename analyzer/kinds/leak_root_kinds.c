@@ -67,8 +67,7 @@ static struct error *find_shape(struct counter *counter, allocation_id id, uint6
 	struct words words;
 
 	*ret = 0;
-	if (!shapes)
-		return &error_no_memory;
+	TRY_MEMORY(shapes);
 	if (shapes->count > MOST_UNLIKE)
 		return NULL;
 	words = read_words(counter->analysis, id, size);

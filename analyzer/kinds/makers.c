@@ -147,8 +147,7 @@ static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 				struct made_list *lines)
 {
 	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
-	if (!lines->list)
-		return &error_no_memory;
+	TRY_MEMORY(lines->list);
 	for (size_t i = 0; i < grouping->groups.count; i++) {
 		const struct tally *tally = &grouping->groups.items[i];
 		struct made *line = &lines->list[lines->count];

@@ -290,8 +290,7 @@ struct error *nameless_create(struct analysis *analysis, const struct patterns *
 	_cleanup_(nameless_destroy) struct nameless *nameless = calloc(1, sizeof(*nameless));
 	struct error *error;
 
-	if (!nameless)
-		return &error_no_memory;
+	TRY_MEMORY(nameless);
 	*nameless = (struct nameless){ analysis, patterns, typing, members,
 				       image_word_size(analysis_image(analysis)) };
 	nameless->holders.memory.account = nameless->steps.memory.account =
@@ -357,8 +356,7 @@ struct error *nameless_key(struct nameless *nameless, allocation_id id, kind_key
 	group = table_obtain(&nameless->groups, hash_add(hash_add(holder.rank, step), plain), one,
 			     one->plain == plain && one->step == step && one->rank == holder.rank,
 			     (struct group){ plain, step, holder.rank, id });
-	if (!group)
-		return &error_no_memory;
+	TRY_MEMORY(group);
 	*ret = kind_make(BY_HOLDER, (uint64_t)(group - nameless->groups.items));
 	return NULL;
 }

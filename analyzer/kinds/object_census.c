@@ -140,8 +140,7 @@ static struct error *add_retained(struct counting *counting)
 		.memory.account = analysis_account(analysis),
 	};
 
-	if (!bytes)
-		return &error_no_memory;
+	TRY_MEMORY(bytes);
 	TRY(array_resize(&numbers, allocation_count(analysis_index(analysis))));
 	for (size_t i = 0; i < numbers.count; i++)
 		numbers.items[i] = NO_GROUP;

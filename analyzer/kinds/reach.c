@@ -118,8 +118,7 @@ static struct error *go_over_all(struct reach *reach)
 	if (threads > chunks)
 		threads = chunks ? (unsigned int)chunks : 1;
 	reach->masks = calloc(threads, sizeof(*reach->masks));
-	if (!reach->masks)
-		return &error_no_memory;
+	TRY_MEMORY(reach->masks);
 	progress_begin(reach->input->progress, "finding what types reach",
 		       (chunks + 1) * component_member_count(reach->components));
 	for (unsigned int i = 0; !error && i < threads; i++) {

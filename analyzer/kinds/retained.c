@@ -8,8 +8,7 @@ struct error *retained_by_group(const struct dominators *tree, const uint32_t *g
 	_cleanup_(free) uint32_t *counted = /* up to that position */
 		calloc(group_count + 1, sizeof(*counted));
 
-	if (!counted)
-		return &error_no_memory;
+	TRY_MEMORY(counted);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t group = groups[dominators_at(tree, i)];
 		size_t end;

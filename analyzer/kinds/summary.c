@@ -217,8 +217,7 @@ static struct error *add_retained(struct counting *counting)
 	struct tally_table *kinds = &counting->kinds;
 	_cleanup_(free) uint64_t *bytes = calloc(kinds->count + 1, sizeof(*bytes));
 
-	if (!bytes)
-		return &error_no_memory;
+	TRY_MEMORY(bytes);
 	TRY(retained_by_group(analysis_dominators(counting->input->analysis),
 			      counting->numbers.items, NULL, kinds->count, bytes));
 	for (size_t i = 0; i < kinds->count; i++)
@@ -441,8 +440,7 @@ static struct error *add_retained_of_groups(const struct counting *counting,
 	_cleanup_(free) uint32_t *groups = calloc(summary->lines.count + 1, sizeof(*groups));
 	_cleanup_(free) uint64_t *bytes = calloc(summary->groups.count + 1, sizeof(*bytes));
 
-	if (!groups || !bytes)
-		return &error_no_memory;
+	TRY_MEMORY(groups && bytes);
 	for (size_t i = 0; i < summary->groups.count; i++)
 		for (size_t j = 0; j < summary->groups.items[i].count; j++)
 			groups[summary->lines.items[summary->groups.items[i].first + j]

@@ -58,15 +58,13 @@ static struct error *name_all(const struct finder *finder)
 	struct types *found = finder->found;
 
 	found->list = calloc(tallies->count + 1, sizeof(*found->list));
-	if (!found->list)
-		return &error_no_memory;
+	TRY_MEMORY(found->list);
 	for (; found->count < tallies->count; found->count++) {
 		const struct tally *tally = &tallies->items[found->count];
 		uint64_t signature = kind_signature(tally->key);
 		char *name = kind_text(finder->analysis, tally->key);
 
-		if (!name)
-			return &error_no_memory;
+		TRY_MEMORY(name);
 		found->list[found->count] = (struct type){
 			.name = name,
 			.count = tally->count,
@@ -113,8 +111,7 @@ static struct error *make_list(struct finder *finder)
 	_cleanup_(free) uint32_t *merged = calloc(count + 1, sizeof(*merged));
 	_cleanup_(free) uint32_t *places = calloc(count + 1, sizeof(*places));
 
-	if (!merged || !places)
-		return &error_no_memory;
+	TRY_MEMORY(merged && places);
 	TRY(name_all(finder));
 	merge(found, merged);
 	SORT(found->list, found->count, compare_counts);

@@ -42,8 +42,7 @@ static struct error *find_text(struct owner_names *names, struct owner_name name
 	const struct owner_name_entry *entry;
 	uint64_t hash;
 
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	/* A root is not a kind, whatever its name. */
 	hash = XXH3_64bits(text, strlen(text)) ^ (name.by == BY_NOTHING);
 	entry = table_find(&names->texts, hash, item, item->key == hash);

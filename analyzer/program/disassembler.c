@@ -65,8 +65,7 @@ struct error *disassembler_create(const struct arch *arch, struct disassembler *
 		calloc(1, sizeof(*disassembler));
 	const struct functions *functions;
 
-	if (!disassembler)
-		return &error_no_memory;
+	TRY_MEMORY(disassembler);
 	TRY(load(disassembler));
 	functions = &disassembler->functions;
 	/* Or load() had failed. */
@@ -76,8 +75,7 @@ struct error *disassembler_create(const struct arch *arch, struct disassembler *
 		return &error_no_memory;
 	functions->option(disassembler->handle, CS_OPT_DETAIL, CS_OPT_ON);
 	disassembler->instruction = functions->malloc(disassembler->handle);
-	if (!disassembler->instruction)
-		return &error_no_memory;
+	TRY_MEMORY(disassembler->instruction);
 	*ret = take(disassembler);
 	return NULL;
 }

@@ -20,8 +20,7 @@ static struct error *read_threads(struct program *program)
 	const struct arch *arch = program->image->arch;
 
 	program->threads = calloc(count + 1, sizeof(*program->threads));
-	if (!program->threads)
-		return &error_no_memory;
+	TRY_MEMORY(program->threads);
 	for (size_t i = 0; i < count; i++) {
 		const struct image_thread *state = &program->image->threads[i];
 
@@ -47,8 +46,7 @@ struct error *program_create(const struct image *image, struct findings *finding
 {
 	_cleanup_(program_destroy) struct program *program = calloc(1, sizeof(*program));
 
-	if (!program)
-		return &error_no_memory;
+	TRY_MEMORY(program);
 	program->image = image;
 	program->pthread_pointer = image->arch->pthread.pointer;
 	TRY(program_find_modules(program));

@@ -183,8 +183,7 @@ static struct error *unknown_annotator(const char *word)
 	if (nearest)
 		return error_unknown("annotator", word, nearest);
 	out = open_memstream(&known, &size);
-	if (!out)
-		return &error_no_memory;
+	TRY_MEMORY(out);
 	for (size_t i = 0; annotator_name(i); i++)
 		fprintf(out, "%s%s", i ? ", " : "an annotator: *, ", annotator_name(i));
 	if (fclose(out) != 0)
@@ -228,8 +227,7 @@ static struct error *parse_rule(const char *word, struct annotation_rule *rule)
 	if (!dot || dot == word)
 		return error_not(word, "an annotation: WHAT.ANNOTATOR or WHAT@OFFSET.ANNOTATOR");
 	rule->what = strndup(word, (size_t)(dot - word));
-	if (!rule->what)
-		return &error_no_memory;
+	TRY_MEMORY(rule->what);
 	TRY(take_offset(rule));
 	TRY(find_annotator(dot + 1, &rule->annotator));
 	if (strcmp(rule->what, "*") == 0)
@@ -281,8 +279,7 @@ struct error *annotating_init(struct annotating *annotating, struct analysis *an
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	annotating->tests = calloc(rules->count, sizeof(*annotating->tests));
-	if (!annotating->tests)
-		return &error_no_memory;
+	TRY_MEMORY(annotating->tests);
 	annotating->rules = rules;
 	error = writer_init(&annotating->text, NULL);
 	reader_init(&annotating->reader, analysis_image(analysis), analysis_program(analysis),

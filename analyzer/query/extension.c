@@ -49,8 +49,7 @@ DEFINE_DEINIT(engine_deinit, struct engine)
 static struct error *prepare_tests(struct engine *engine)
 {
 	engine->tests = calloc(engine->rules->count, sizeof(*engine->tests));
-	if (!engine->tests)
-		return &error_no_memory;
+	TRY_MEMORY(engine->tests);
 	for (size_t i = 0; i < engine->rules->count; i++) {
 		const struct extension_rule *rule = &engine->rules->list[i];
 		struct rule_tests *tests = &engine->tests[i];

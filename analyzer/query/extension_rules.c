@@ -146,8 +146,7 @@ struct error *extension_rules_take(struct extension_rules *rules, const char *wo
 	struct extension_rule rule = { .word = word, .parts = strdup(word) };
 	struct error *error;
 
-	if (!rule.parts)
-		return &error_no_memory;
+	TRY_MEMORY(rule.parts);
 	error = rules->count < MOST_RULES ? split(&rule)
 					  : error_create(ERROR_USAGE, "there are too many rules");
 	error = error ? in_rule(word, error) : LIST_APPEND(rules->list, rules->count, rule);
@@ -209,8 +208,7 @@ static struct error *find_idle(struct extension_rules *rules)
 {
 	_cleanup_(free) bool *reached = calloc(rules->state_count + 1, sizeof(*reached));
 
-	if (!reached)
-		return &error_no_memory;
+	TRY_MEMORY(reached);
 	find_reached(rules, reached);
 	for (size_t i = 0; i < rules->count; i++) {
 		struct extension_rule *rule = &rules->list[i];

@@ -19,8 +19,7 @@ static struct error *parse(struct reference_limit *limit, const char *word)
 	const char *equals = strrchr(word, '=');
 
 	limit->kind_word = strndup(word, equals ? (size_t)(equals - word) : 0);
-	if (!limit->kind_word)
-		return &error_no_memory;
+	TRY_MEMORY(limit->kind_word);
 	if (equals == word)
 		return error_create(ERROR_USAGE, "a signature is missing in front of '='");
 	TRY(kind_parse(limit->kind_word, &limit->kind));

@@ -46,8 +46,7 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 	struct mapped_part *parts = calloc(count + 1, sizeof(*parts));
 	uint32_t segment = 0;
 
-	if (!parts)
-		return &error_no_memory;
+	TRY_MEMORY(parts);
 	ret->details = parts;
 	for (size_t i = 0; i < count; i++) {
 		const struct region *region = &image->regions[i];
@@ -192,8 +191,7 @@ static struct error *prepare_counts(struct analysis *analysis,
 		calloc(1, sizeof(*counts) + root_range_count(analysis_roots(analysis)) *
 						    sizeof(*counts->counts));
 
-	if (!counts)
-		return &error_no_memory;
+	TRY_MEMORY(counts);
 	counts->analysis = analysis;
 	ret->details = counts;
 	return NULL;

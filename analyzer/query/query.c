@@ -106,8 +106,7 @@ static struct error *one_word_too_many(const struct query_term *term, const char
 {
 	_cleanup_(free) char *escaped = escape_text(word);
 
-	if (!escaped)
-		return &error_no_memory;
+	TRY_MEMORY(escaped);
 	for (size_t i = 0; i < 2; i++) {
 		const char *typed = i ? term->kind.word : word;
 		const char *nearest = nearest_word(typed, choice_name, operators);

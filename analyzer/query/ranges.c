@@ -210,8 +210,7 @@ static struct error *count_arena_uses(struct analysis *analysis,
 	size_t count = heaps_arena_count(analysis_heaps(analysis));
 	struct arena_use *uses = calloc(count + 1, sizeof(*uses));
 
-	if (!uses)
-		return &error_no_memory;
+	TRY_MEMORY(uses);
 	ret->details = uses;
 	for (size_t i = 0; i < heap_region_count(index); i++) {
 		const struct heap_region *region = heap_region(index, i);
@@ -312,8 +311,7 @@ static struct error *signatures_collect(struct analysis *analysis,
 
 	TRY(signatures_count(analysis, &signatures));
 	tallies = calloc(signatures.count + 1, sizeof(*tallies));
-	if (!tallies)
-		return &error_no_memory;
+	TRY_MEMORY(tallies);
 	ret->details = tallies;
 	for (size_t i = 0; i < signatures.count; i++) {
 		enum signature_kind kind = classes_kind(classes, signatures.items[i].key);

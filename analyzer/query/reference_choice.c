@@ -163,8 +163,7 @@ static struct error *narrow(struct reference_choice *choice)
 
 	TRY(analysis_need(analysis, STAGE_OWNERS));
 	choice->judge = malloc(sizeof(*choice->judge));
-	if (!choice->judge)
-		return &error_no_memory;
+	TRY_MEMORY(choice->judge);
 	reference_judge_init(choice->judge, analysis_patterns(analysis));
 	progress_begin(progress, "judging references", allocation_count(analysis_index(analysis)));
 	return graph_narrow(analysis_graph(analysis), narrow_row, choice,

@@ -141,8 +141,7 @@ static struct error *scan_seam(const struct chunk *chunk, struct sink *sink)
 	    !image_find(sink->searcher->image, chunk->known))
 		return NULL;
 	bytes = malloc(size);
-	if (!bytes)
-		return &error_no_memory;
+	TRY_MEMORY(bytes);
 	if (chunk->known - start > size - 1)
 		start = chunk->known - (size - 1);
 	for (; start < chunk->known; start++)

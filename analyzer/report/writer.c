@@ -6,8 +6,7 @@ struct error *writer_init(struct writer *writer, FILE *out)
 {
 	char *buffer = malloc(WRITER_CAPACITY);
 
-	if (!buffer)
-		return &error_no_memory;
+	TRY_MEMORY(buffer);
 	*writer = (struct writer){ .out = out, .buffer = buffer, .capacity = WRITER_CAPACITY };
 	return NULL;
 }

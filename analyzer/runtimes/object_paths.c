@@ -81,8 +81,7 @@ struct error *object_paths_create(const struct object_paths_input *input, struct
 	_cleanup_(object_paths_destroy) struct object_paths *paths = calloc(1, sizeof(*paths));
 	size_t allocations = allocation_count(input->index);
 
-	if (!paths)
-		return &error_no_memory;
+	TRY_MEMORY(paths);
 	paths->list = input->list;
 	paths->from.memory.account = input->account;
 	progress_begin(input->progress, "finding what reaches objects", allocations);

@@ -172,8 +172,7 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		count++;
 	if (list)
 		list->spaces = calloc(count + 1, sizeof(*list->spaces));
-	if (!list || !list->spaces)
-		return &error_no_memory;
+	TRY_MEMORY(list && list->spaces);
 	list->fibers.memory.account = context->account;
 	for (size_t i = 0; i < count; i++) {
 		size_t first = list->fibers.count;

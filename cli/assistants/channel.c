@@ -306,8 +306,7 @@ struct error *channel_open(int in, int out, atomic_bool *interrupted, struct cha
 	struct channel *channel = calloc(1, sizeof(*channel));
 	struct error *error;
 
-	if (!channel)
-		return &error_no_memory;
+	TRY_MEMORY(channel);
 	channel->in = in;
 	channel->out = out;
 	channel->interrupted = interrupted;

@@ -274,8 +274,7 @@ static struct error *append_switch(struct line *line, const struct argp_option *
 	const char *text = text_of(value, buffer);
 	_cleanup_(free) char *word = format_text("--%s", option->name);
 
-	if (!word)
-		return &error_no_memory;
+	TRY_MEMORY(word);
 	if (!option->arg && !json_is_boolean(value))
 		return wrong_type(option->name, "true or false");
 	if (option->arg && !text)

@@ -181,8 +181,7 @@ static struct error *write_arenas(const struct bill *bill, const struct heaps *h
 	size_t total = heaps_arena_count(heaps), count = 0;
 	_cleanup_(free) struct part *parts = calloc(total + 1, sizeof(*parts));
 
-	if (!parts)
-		return &error_no_memory;
+	TRY_MEMORY(parts);
 	for (size_t i = 0; i < total; i++) {
 		struct part part =
 			sum_arena(heaps_arena(heaps, (arena_number)i), &bill->heaps.arenas[i]);
@@ -222,8 +221,7 @@ static struct error *write_stacks(const struct bill *bill, const struct program 
 		{ "once used", VALUE_BYTES }, { "untouched", VALUE_BYTES });
 	_cleanup_(free) struct part *parts = calloc(bill->stack_count + 1, sizeof(*parts));
 
-	if (!parts)
-		return &error_no_memory;
+	TRY_MEMORY(parts);
 	for (size_t i = 0; i < bill->stack_count; i++) {
 		parts[i] = sum_stack(program, &bill->stacks[i]);
 		parts[i].number = i;

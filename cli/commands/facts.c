@@ -100,8 +100,7 @@ static struct error *write_leaks(struct analysis *analysis, struct report *repor
 
 		if (kind->known_cause)
 			continue;
-		if (!label)
-			return &error_no_memory;
+		TRY_MEMORY(label);
 		report_row(report, fingerprint_text(kind->fingerprint, fingerprint), label,
 			   kind->size, kind->roots, kind->allocations, kind->bytes, kind->address,
 			   kind->allocated_by);
@@ -164,8 +163,7 @@ static struct error *write_kinds(struct analysis *analysis, struct report *repor
 		}
 		name = tally->key == KIND_UNKNOWN ? strdup("unrecognized")
 						  : kind_text(analysis, tally->key);
-		if (!name)
-			return &error_no_memory;
+		TRY_MEMORY(name);
 		report_row(report, name, tally->count, tally->bytes);
 	}
 	if (others.count)

@@ -97,8 +97,7 @@ static struct error *add_bytes(struct find_arguments *arguments, const void *byt
 	struct search *search = &arguments->search;
 	uint8_t *longer = realloc(arguments->bytes, search->size + size + 1);
 
-	if (!longer)
-		return &error_no_memory;
+	TRY_MEMORY(longer);
 	memcpy(longer + search->size, bytes, size);
 	arguments->bytes = longer;
 	*search = (struct search){

@@ -180,8 +180,7 @@ static struct error *write_pinning(const struct fragmentation *fragmentation,
 	struct kind_name name = kind_name(fragmentation->analysis, pinning->kind);
 	_cleanup_(free) char *text = unit_rows_describe(name);
 
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	report_row(report, pinning->pinned,
 		   rows_share(pinning->pinned, fragmentation->total->pinned), pinning->alone,
 		   pinning->count, value_nonzero(name.size), text);
@@ -253,8 +252,7 @@ static struct error *find_ends(const struct fragmentation *fragmentation, struct
 	_cleanup_(free) bool *wanted =
 		calloc(heaps_arena_count(analysis_heaps(analysis)) + 1, sizeof(bool));
 
-	if (!wanted)
-		return &error_no_memory;
+	TRY_MEMORY(wanted);
 	for (size_t i = 0; i < fragmentation->arena_count; i++)
 		wanted[fragmentation->arenas[i]] = true;
 	*ret_count = 0;

@@ -316,8 +316,7 @@ static struct error *compare(struct gate *gate)
 	if (!options->compared)
 		return NULL;
 	gate->old = calloc(options->limit_count, sizeof(*gate->old));
-	if (!gate->old)
-		return &error_no_memory;
+	TRY_MEMORY(gate->old);
 	return compare_cores(gate->analysis, &options->compared, 1, ASPECT_KIND, HOLDERS_NONE,
 			     measure_older, gate, &gate->diff);
 }
@@ -349,8 +348,7 @@ static struct error *check_limits(struct gate *gate)
 	free(gate->checks);
 	gate->check_count = 0;
 	gate->checks = calloc(options->limit_count, sizeof(*gate->checks));
-	if (!gate->checks)
-		return &error_no_memory;
+	TRY_MEMORY(gate->checks);
 	gate->check_count = options->limit_count;
 	for (size_t i = 0; i < gate->check_count; i++) {
 		gate->checks[i].limit = &options->limits[i];
@@ -515,8 +513,7 @@ static struct error *conclude(const struct gate *gate)
 	if (!failed)
 		return NULL;
 	rule = check_rule(failed);
-	if (!rule)
-		return &error_no_memory;
+	TRY_MEMORY(rule);
 	return error_create(ERROR_FOUND, "the gate failed (%s)", rule);
 }
 

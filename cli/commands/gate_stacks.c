@@ -54,8 +54,7 @@ static struct error *set_caller(struct leak_kind *kind, const struct frame *fram
 {
 	char *text = leak_caller_text(frame);
 
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	free(kind->allocated_by);
 	kind->allocated_by = text;
 	if (!frame->source)
@@ -98,8 +97,7 @@ static struct error *find(struct analysis *analysis, struct leak_kinds *kinds,
 	const struct rerun *rerun = analysis_rerun(analysis);
 	_cleanup_(free) char *sizes = list_sizes(analysis, kinds), *path = NULL;
 
-	if (!sizes)
-		return &error_no_memory;
+	TRY_MEMORY(sizes);
 	TRY(rerun->run(rerun->data, sizes, &path));
 	if (!path)
 		return NULL;
@@ -120,8 +118,7 @@ struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kin
 	text = format_text("the calls that allocated what leaked are not known: %s",
 			   error_message(error));
 	error_destroy(error);
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	analysis_note(analysis, text);
 	return NULL;
 }

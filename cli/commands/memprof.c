@@ -122,8 +122,7 @@ static struct error *memprof_sizes(struct analysis *analysis,
 	TRY(types_find(analysis, TYPES_OBJECTS, &types));
 	list = calloc(types.count + 1, sizeof(*list));
 	bytes = calloc(types.count + 1, sizeof(*bytes));
-	if (!list || !bytes)
-		return &error_no_memory;
+	TRY_MEMORY(list && bytes);
 	input = make_input(analysis, &types);
 	limit_types(analysis, &input);
 	TRY(reach_by_group(&input, bytes));
@@ -192,12 +191,10 @@ static struct error *quote_names(struct chart *chart)
 
 	class_number_name(0, chart->unknown);
 	chart->names = calloc(types->count + 1, sizeof(*chart->names));
-	if (!chart->names)
-		return &error_no_memory;
+	TRY_MEMORY(chart->names);
 	for (size_t i = 0; i < types->count; i++) {
 		chart->names[i] = quote(types->list[i].name);
-		if (!chart->names[i])
-			return &error_no_memory;
+		TRY_MEMORY(chart->names[i]);
 	}
 	return NULL;
 }

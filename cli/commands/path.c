@@ -39,8 +39,7 @@ static struct error *path_run(struct analysis *analysis, const void *input, stru
 	text = format_text(
 		"SELECT address, size, state, kind, path(address) AS path FROM allocation WHERE id = %" PRIu32,
 		id);
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	TRY(sql_open(analysis, report->no_content, &sql));
 	return sql_run(sql, text, report);
 }

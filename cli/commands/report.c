@@ -48,8 +48,7 @@ static struct error *run_words(struct analysis *analysis, char *const *words, si
 	_cleanup_(free) void *arguments = calloc(1, command->arguments_size + 1);
 	struct error *error;
 
-	if (!arguments)
-		return &error_no_memory;
+	TRY_MEMORY(arguments);
 	error = switches_parse(command, words + 1, count - 1, arguments, &common);
 	if (!error)
 		error = analysis_need(analysis, command->needs);
@@ -162,8 +161,7 @@ static struct error *write_growth(struct analysis *analysis,
 	_cleanup_(free) char **words = calloc(arguments->path_count + 1, sizeof(*words));
 	char diff[] = "diff";
 
-	if (!words)
-		return &error_no_memory;
+	TRY_MEMORY(words);
 	words[0] = diff;
 	for (size_t i = 0; i < arguments->path_count; i++)
 		words[i + 1] = (char *)arguments->paths[i];
@@ -183,8 +181,7 @@ static struct error *write_section(struct page *page, const struct section *sect
 	_cleanup_(free) char *line =
 		section->write == write_tree ? tree_line(&page->limits) : strdup(words);
 
-	if (!line)
-		return &error_no_memory;
+	TRY_MEMORY(line);
 	begin_section(page->report, section->title, section->text, line);
 	return section->write ? section->write(page, line)
 			      : run_line(page->analysis, line, page->report);

@@ -19,8 +19,7 @@ static struct error *sql_parse(int key, const char *value, void *output)
 	if (key != 0)
 		return NULL;
 	text = arguments->text ? format_text("%s %s", arguments->text, value) : strdup(value);
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	free(arguments->text);
 	arguments->text = text;
 	return NULL;

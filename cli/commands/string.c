@@ -74,8 +74,7 @@ static struct error *copy_text(const struct image *image, uint64_t address, uint
 {
 	char *text = malloc(size + 1);
 
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	if (!image_read(image, address, text, size))
 		size = 0;
 	text[size] = '\0';

@@ -41,8 +41,7 @@ static struct error *add_to_group(struct range_groups *groups, const char *name,
 		if (strcmp(groups->list[i].name, name) == 0)
 			break;
 	if (i == groups->count) {
-		if (!LIST_GROW(groups->list, groups->count))
-			return &error_no_memory;
+		TRY_MEMORY(LIST_GROW(groups->list, groups->count));
 		groups->list[groups->count++] = (struct range_group){ .name = name };
 	}
 	groups->list[i].tally.count++;
@@ -425,8 +424,7 @@ static struct error *write_held(struct summary_writer *writer, const struct kind
 	if (kind_tag(line->tally.key) == BY_HOLDER) {
 		holder = nameless_holder(writer->summary->nameless, line->tally.key);
 		path = nameless_path(writer->summary->nameless, kind_samples_last(&line->samples));
-		if (!holder || !path)
-			return &error_no_memory;
+		TRY_MEMORY(holder && path);
 	}
 	set_contents(writer, line);
 	report_set(writer->report, "held by", holder);

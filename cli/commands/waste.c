@@ -159,8 +159,7 @@ static struct error *write_group(struct report *report, const struct analysis *a
 
 	if (key != KIND_UNKNOWN && !pattern_is_text(kind_pattern(key))) {
 		name = kind_text(analysis, key);
-		if (!name)
-			return &error_no_memory;
+		TRY_MEMORY(name);
 	}
 	report_row(report, group->copies, group->size, duplicate_bytes(group), extent->start,
 		   report_content(report, format_contents(analysis_image(analysis), extent->start,

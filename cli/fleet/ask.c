@@ -26,16 +26,14 @@ static struct error *choose(struct store *store, const char *table, const char *
 	_cleanup_(free) char *narrow =
 		format_text("DELETE FROM %s WHERE NOT ifnull(%s, 0)", table, FITS);
 
-	if (!make || !narrow)
-		return &error_no_memory;
+	TRY_MEMORY(make && narrow);
 	TRY(store_run(store, make));
 	for (size_t i = 0; i < count; i++) {
 		size_t size = strcspn(patterns[i], "=");
 		_cleanup_(free) char *name = strndup(patterns[i], size);
 		const char *const values[] = { name, patterns[i] + size + 1 };
 
-		if (!name)
-			return &error_no_memory;
+		TRY_MEMORY(name);
 		TRY(store_change(store, narrow, values, COUNT_OF(values)));
 	}
 	return NULL;
@@ -47,8 +45,7 @@ static struct error *check_some(struct store *store, const char *table, const ch
 	_cleanup_(free) char *query = format_text("SELECT count(*) FROM %s", table);
 	int64_t count = 0;
 
-	if (!query)
-		return &error_no_memory;
+	TRY_MEMORY(query);
 	TRY(store_number(store, query, NULL, 0, &count));
 	return count ? NULL : error_create(ERROR_USAGE, "no core %s", what);
 }
@@ -129,8 +126,7 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 		_cleanup_(free) char *counting =
 			format_text("SELECT count(*) FROM (%s)", parts[i].query);
 
-		if (!counting)
-			return &error_no_memory;
+		TRY_MEMORY(counting);
 		TRY(store_number(store, counting, no_limit, 1, &count));
 		if (count == 0)
 			continue;

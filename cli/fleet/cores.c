@@ -53,8 +53,7 @@ static struct error *add_tag(struct fleet_core *core, const char *text, size_t s
 	TRY(tag_check(text));
 	length = name_size(text);
 	name = strndup(text, length);
-	if (!name)
-		return &error_no_memory;
+	TRY_MEMORY(name);
 	return fleet_core_tag(core, name, text + length + 1, size - length - 1);
 }
 
@@ -90,8 +89,7 @@ struct error *fleet_cores_use_pattern(struct fleet_cores *cores, const char *pat
 	_cleanup_(free) char *text = malloc(8 * strlen(pattern) + 16);
 	struct expression expression = { text, 0 };
 
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	put(&expression, "(^|/)");
 	for (const char *next, *at = pattern; *at; at = next) {
 		next = take_name(cores, at);
@@ -176,16 +174,14 @@ static struct error *add_file(struct fleet_cores *cores, const char *path, const
 	_cleanup_(fleet_core_deinit) struct fleet_core core = { .path = absolute(path) };
 	struct stat status;
 
-	if (!core.path)
-		return &error_no_memory;
+	TRY_MEMORY(core.path);
 	if (stat(path, &status) == 0) {
 		core.size = (uint64_t)status.st_size;
 		core.modified =
 			(int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
 	}
 	TRY(describe(cores, &core, listed));
-	if (!LIST_GROW(cores->list, cores->count))
-		return &error_no_memory;
+	TRY_MEMORY(LIST_GROW(cores->list, cores->count));
 	cores->list[cores->count++] = take_struct(core);
 	return NULL;
 }

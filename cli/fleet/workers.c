@@ -229,8 +229,7 @@ static struct error *finish(struct workers *workers, struct worker *worker)
 	result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	result.error = messages ? what_went_wrong(workers, worker, status, messages, buffer) : NULL;
 	worker_close(worker);
-	if (!rows || !messages)
-		return &error_no_memory;
+	TRY_MEMORY(rows && messages);
 	/* Ctrl-C reaches all of them. */
 	TRY(progress_check(&workers->session->progress.progress, 0));
 	if (result.status == EXIT_INTERRUPTED)
@@ -266,8 +265,7 @@ static struct error *wait_for_one(struct workers *workers, size_t *ret_free)
 	_cleanup_(free) struct pollfd *watched = calloc(jobs, sizeof(*watched));
 	int ready;
 
-	if (!watched)
-		return &error_no_memory;
+	TRY_MEMORY(watched);
 	for (size_t i = 0; i < jobs; i++)
 		watched[i] = (struct pollfd){ workers->list[i].watched, POLLIN, 0 };
 	do {
@@ -292,8 +290,7 @@ static struct error *load_rows(struct workers *workers, const struct fleet_core 
 	_cleanup_(free) char *rows = NULL;
 
 	rows = fd < 0 ? strdup("") : read_written(fd, MOST_ROWS_SIZE, &result.rows_size);
-	if (!rows)
-		return &error_no_memory;
+	TRY_MEMORY(rows);
 	result.rows = rows;
 	return add(workers, core, &result);
 }
@@ -358,8 +355,7 @@ struct error *workers_run(struct session *session, struct store *store,
 	workers.threads[format_decimal(threads, workers.threads)] = '\0';
 	workers.memory[format_decimal(limits->memory, workers.memory)] = '\0';
 	workers.list = calloc(limits->jobs, sizeof(*workers.list));
-	if (!workers.list)
-		return &error_no_memory;
+	TRY_MEMORY(workers.list);
 	for (size_t i = 0; i < limits->jobs; i++)
 		workers.list[i] = (struct worker){ .watched = -1, .out = -1, .error = -1 };
 	progress_line_begin(&session->progress);

@@ -96,8 +96,7 @@ static struct error *consider(const json_t *entry, struct candidate *candidate)
 	     strcmp(state, "truncated") != 0))
 		return NULL;
 	copy = strdup(program);
-	if (!copy)
-		return &error_no_memory;
+	TRY_MEMORY(copy);
 	free(candidate->program);
 	candidate->program = copy;
 	candidate->microseconds = (uint64_t)when;
@@ -192,8 +191,7 @@ static struct error *consider_file(const char *file, const char *match, struct c
 		return NULL;
 	name += 5;
 	command = take_command(&name);
-	if (!command)
-		return &error_no_memory;
+	TRY_MEMORY(command);
 	if (!take_number(&name, &user))
 		return NULL;
 	name += strcspn(name, ".");
@@ -264,8 +262,7 @@ static struct error *begin_dump(const struct candidate *candidate, struct kept_c
 		return error_system("coredumpctl");
 	}
 	core->path = format_text("/proc/self/fd/%d", core->fd);
-	if (!core->path)
-		return &error_no_memory;
+	TRY_MEMORY(core->path);
 	return NULL;
 }
 
@@ -278,8 +275,7 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 
 	*ret = (struct kept_core){ .fd = -1 };
 	folder = format_text("%s%s", sysroot ? sysroot : "", kept_cores_folder);
-	if (!folder)
-		return &error_no_memory;
+	TRY_MEMORY(folder);
 	if (!sysroot)
 		TRY(ask_journal(match, &candidate, &installed));
 	if (!installed)
@@ -288,8 +284,7 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 	if (installed && candidate.program)
 		return begin_dump(&candidate, ret);
 	ret->path = format_text("%s/%s", folder, candidate.file);
-	if (!ret->path)
-		return &error_no_memory;
+	TRY_MEMORY(ret->path);
 	return NULL;
 }
 

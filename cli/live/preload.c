@@ -26,8 +26,7 @@ struct error *preload_unpack(char **ret)
 	size_t size = (size_t)(recorder_end - recorder_begin), done = 0;
 	_cleanup_(close) int fd = -1;
 
-	if (!path)
-		return &error_no_memory;
+	TRY_MEMORY(path);
 	fd = mkstemps(path, (int)strlen(ending));
 	if (fd < 0)
 		return error_system("%s", path);

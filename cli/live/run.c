@@ -764,8 +764,7 @@ static struct error *default_core(struct run_options *options)
 	if (access(folder, W_OK) < 0)
 		return NULL;
 	options->default_core = format_text("%s/heapcore-%d.core", folder, getpid());
-	if (!options->default_core)
-		return &error_no_memory;
+	TRY_MEMORY(options->default_core);
 	options->core_path = options->default_core;
 	options->only_failed = true;
 	return NULL;

@@ -230,8 +230,7 @@ static struct error *packer_init(struct packer *packer, uint64_t size)
 	packer->output_room = ZSTD_CStreamOutSize();
 	packer->input = malloc(packer->input_room);
 	packer->output = malloc(packer->output_room);
-	if (!packer->context || !packer->input || !packer->output)
-		return &error_no_memory;
+	TRY_MEMORY(packer->context && packer->input && packer->output);
 	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(packer->context, ZSTD_c_checksumFlag, 1);
 	/* Refused by a library without threads, which does it alone then. */
@@ -343,8 +342,7 @@ static struct error *snap(struct session *session, const struct snap_options *op
 		path = strdup(options->output);
 	else
 		path = format_text("core.%d%s", process, options->zstd ? ".zst" : "");
-	if (!path)
-		return &error_no_memory;
+	TRY_MEMORY(path);
 	TRY(begin_output(path, &file));
 	core.fd = file.fd;
 	if (options->zstd)

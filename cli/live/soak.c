@@ -129,8 +129,7 @@ static struct error *check_gate(const struct soak_options *options)
 	struct common_switches common = { 0 };
 	struct error *error;
 
-	if (!arguments || !words)
-		return &error_no_memory;
+	TRY_MEMORY(arguments && words);
 	memcpy(words, options->gate + 1, count * sizeof(*words));
 	for (size_t i = 0; i < 4; i++)
 		words[count + i] = (char *)"--growing";
@@ -174,8 +173,7 @@ static struct error *parse(int count, char **arguments, struct soak_options *ret
 
 	*ret = (struct soak_options){ .gate = calloc(room + 2 * (size_t)MOST_CORES,
 						     sizeof(*ret->gate)) };
-	if (!own || !ret->gate)
-		return &error_no_memory;
+	TRY_MEMORY(own && ret->gate);
 	own[0] = arguments[0];
 	ret->gate[0] = (char *)"gate";
 	words.gate = ret->gate;

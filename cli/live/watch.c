@@ -132,8 +132,7 @@ static struct error *capture_to_file(struct watcher *watcher, const struct held_
 						     held->id == watcher->tracer.program);
 	struct error *error;
 
-	if (!path)
-		return &error_no_memory;
+	TRY_MEMORY(path);
 	if (output_file_begin(path, &file) < 0)
 		return error_system("%s", path);
 	error = write_core(watcher, held, message, file.fd);

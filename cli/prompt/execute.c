@@ -69,8 +69,7 @@ static struct error *ambiguous(const char *name)
 				     commands[i]->name);
 		free(text);
 		text = longer;
-		if (!text)
-			return &error_no_memory;
+		TRY_MEMORY(text);
 	}
 	return error_create(ERROR_USAGE, "'%s' may be %s", name, text);
 }
@@ -294,8 +293,7 @@ static struct error *run(struct session *session, const struct request *request)
 		/* Standard input has no name of its own. */
 		name = redirect_name(strcmp(dump, "-") == 0 ? "core" : dump, request->command, line,
 				     request->common.suffix);
-		if (!name)
-			return &error_no_memory;
+		TRY_MEMORY(name);
 		output.destination = TO_FILE;
 		output.target = name;
 	}
@@ -380,8 +378,7 @@ static struct error *execute(struct session *session, const struct line *line)
 	if (!command)
 		return command_unknown(line->words[0]);
 	arguments = calloc(1, command->arguments_size + 1);
-	if (!arguments)
-		return &error_no_memory;
+	TRY_MEMORY(arguments);
 	request.arguments = arguments;
 	request.variables = &variables;
 	error = find_variables(session, command, line, &variables);
@@ -463,8 +460,7 @@ static struct error *append_physical(struct reader *reader, size_t length)
 	if (strlen(reader->physical) != length)
 		return error_create(ERROR_USAGE, "the line has a NUL byte");
 	logical = realloc(reader->logical, reader->length + length + 1);
-	if (!logical)
-		return &error_no_memory;
+	TRY_MEMORY(logical);
 	memcpy(logical + reader->length, reader->physical, length + 1);
 	reader->logical = logical;
 	reader->length += length;

@@ -41,8 +41,7 @@ static struct error *read_word(const char **text, char **ret)
 	const char *at = *text;
 	size_t length = 0;
 
-	if (!word)
-		return &error_no_memory;
+	TRY_MEMORY(word);
 	while (*at && *at != '|' && !is_blank(*at)) {
 		const char *end;
 
@@ -172,8 +171,7 @@ static struct error *read_sql(const char **text, const char *statement, struct l
 	_cleanup_(free) char *before = strndup(*text, (size_t)(statement - *text));
 	const char *words = before;
 
-	if (!before)
-		return &error_no_memory;
+	TRY_MEMORY(before);
 	TRY(read_words(&words, line));
 	*text = statement;
 	TRY(read_statement(text, line));

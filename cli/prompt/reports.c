@@ -38,8 +38,7 @@ static struct error *find_format(const char *value, const char **ret_path,
 	*ret_path = value;
 	if (colon && !memchr(value, '/', (size_t)(colon - value))) {
 		name = strndup(value, (size_t)(colon - value));
-		if (!name)
-			return &error_no_memory;
+		TRY_MEMORY(name);
 		*ret_path = colon + 1;
 		return report_format_find(name, ret);
 	}
@@ -69,8 +68,7 @@ static struct error *open_file(struct session *session, const char *value, const
 	struct report_file *file = calloc(1, sizeof(*file));
 	struct error *error;
 
-	if (!file)
-		return &error_no_memory;
+	TRY_MEMORY(file);
 	error = find_format(value, &file->output.target, &file->format);
 	file->output.before = do_nothing;
 	file->output.destination = TO_FILE;
@@ -168,8 +166,7 @@ struct error *reports_open(struct reports *reports, struct session *session,
 				     .width = session->chap || !session->output
 						      ? 0
 						      : output_width(session->output) };
-	if (!reports->command)
-		return &error_no_memory;
+	TRY_MEMORY(reports->command);
 	reports->subject.command = reports->command;
 	if (session->analysis) {
 		reports->subject.core = session->subject ? session->subject
@@ -234,8 +231,7 @@ static struct error *check_choice(const struct table_choice *choice)
 	if (!choice->wanted || choice->found || !choice->name_count)
 		return NULL;
 	text = list_tables(choice, false);
-	if (!text)
-		return &error_no_memory;
+	TRY_MEMORY(text);
 	return error_create(ERROR_USAGE, "there is no table '%s' here, but: %s", choice->wanted,
 			    text);
 }

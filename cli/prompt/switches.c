@@ -143,8 +143,7 @@ static struct error *unknown_switch(const struct command *command, const char *w
 	const char *nearest;
 	char slashed[SLASHED_SIZE];
 
-	if (!bare)
-		return &error_no_memory;
+	TRY_MEMORY(bare);
 	nearest = nearest_word(bare, shown_name, command);
 	if (!dashes && nearest && name[strlen(bare)] == '=' && same_name(name, nearest))
 		return error_create(ERROR_USAGE,

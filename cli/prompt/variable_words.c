@@ -144,8 +144,7 @@ static struct error *look_up_name(struct analysis *analysis, const char *word, b
 	if (!first)
 		return NULL;
 	name = strndup(first, length);
-	if (!name)
-		return &error_no_memory;
+	TRY_MEMORY(name);
 	TRY(analysis_need(analysis, STAGE_DEBUG));
 	*ret = debug_may_have_variable(analysis_debug(analysis), name);
 	if (!*ret && !is_plain)
@@ -247,8 +246,7 @@ struct error *variable_words_find(struct analysis *analysis, const struct comman
 	size_t count = 0, places;
 
 	ret->words = calloc(line->count + 1, sizeof(*ret->words));
-	if (!plain || !ret->words)
-		return &error_no_memory;
+	TRY_MEMORY(plain && ret->words);
 	memcpy(ret->words, line->words, line->count * sizeof(*ret->words));
 	for (size_t i = 1; analysis && i < line->count; i += places) {
 		const char *word = line->words[i];

@@ -294,8 +294,7 @@ static struct error *count_member(struct profile *profile, allocation_id id, uin
 	bool is_full = profile->cells.count >= MOST_CELLS;
 	struct cell *cell = find_cell(profile, frame, arena, is_full ? 0 : rounded(size));
 
-	if (!cell)
-		return &error_no_memory;
+	TRY_MEMORY(cell);
 	cell->count++;
 	cell->bytes += size;
 	if (bitmap_get(analysis_leaked(profile->export->analysis), id))

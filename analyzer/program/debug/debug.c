@@ -14,8 +14,7 @@ struct error *debug_create(const struct image *image, const struct program *prog
 {
 	struct debug *debug = calloc(1, sizeof(*debug));
 
-	if (!debug)
-		return &error_no_memory;
+	TRY_MEMORY(debug);
 	debug->image = image;
 	debug->program = program;
 	debug->options = *options;

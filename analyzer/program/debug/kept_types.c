@@ -436,8 +436,7 @@ static struct error *load_entries(struct loading *loading)
 	if (!spans.bytes || !places.bytes || span_count > loading->debug->program->module_count)
 		return damaged();
 	kept = calloc(1, sizeof(*kept) + span_count * sizeof(*kept->bases));
-	if (!kept)
-		return &error_no_memory;
+	TRY_MEMORY(kept);
 	loading->table->kept = kept;
 	*kept = (struct kept_entries){ loading->debug, spans.bytes, places.bytes, span_count,
 				       loading->table->types.count };

@@ -292,8 +292,7 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 
 	type_reader_init(&reader, debug, account, progress);
 	arrays_use(account, &linker.numbers, &linker.derived, &linker.definition);
-	if (!table)
-		return &error_no_memory;
+	TRY_MEMORY(table);
 	table->names = &debug->names;
 	table->word_size = image_word_size(debug->image);
 	arrays_use(account, &table->types, &table->members, &table->variables, &table->by_name,

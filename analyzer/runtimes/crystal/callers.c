@@ -117,8 +117,7 @@ struct error *crystal_callers_create(const struct crystal_types *types, const st
 	_cleanup_(crystal_callers_destroy) struct crystal_callers *callers =
 		calloc(1, sizeof(*callers));
 
-	if (!callers)
-		return &error_no_memory;
+	TRY_MEMORY(callers);
 	callers->types = types;
 	callers->image = image;
 	callers->debug = debug;

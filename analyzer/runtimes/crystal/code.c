@@ -85,8 +85,7 @@ struct error *code_reader_create(const struct image *image,
 	_cleanup_(code_reader_destroy) struct code_reader *reader = calloc(1, sizeof(*reader));
 	const struct arch *arch = image->arch;
 
-	if (!reader)
-		return &error_no_memory;
+	TRY_MEMORY(reader);
 	if (arch->disassembler != CS_ARCH_X86)
 		return error_create(ERROR_NOT_SUPPORTED, "machine code of %s cannot be read",
 				    arch->name);

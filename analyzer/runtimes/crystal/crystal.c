@@ -268,8 +268,7 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 	if (!allocation_having(context->index, TRAIT_MANAGED))
 		return NULL;
 	crystal = calloc(1, sizeof(*crystal));
-	if (!crystal)
-		return &error_no_memory;
+	TRY_MEMORY(crystal);
 	crystal->context = *context;
 	*ret = &crystal->space;
 	return NULL;

@@ -313,8 +313,7 @@ struct error *makers_guess(struct makers *makers, const struct function_list *li
 	_cleanup_(free) struct guess *guesses = calloc(MOST_GUESSES, sizeof(*guesses));
 	size_t count = 0;
 
-	if (!guesses)
-		return &error_no_memory;
+	TRY_MEMORY(guesses);
 	TRY(code_reader_create(makers->image, is_anything, NULL, &reader));
 	for (size_t i = 0; i < list->count; i++) {
 		const struct made_object *made;

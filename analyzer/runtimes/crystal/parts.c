@@ -265,8 +265,7 @@ struct error *crystal_parts_create(struct crystal *crystal, const struct runtime
 	struct crystal_parts *parts = calloc(1, sizeof(*parts));
 	struct error *error;
 
-	if (!parts)
-		return &error_no_memory;
+	TRY_MEMORY(parts);
 	*parts = (struct crystal_parts){
 		.context = context,
 		.objects = objects,

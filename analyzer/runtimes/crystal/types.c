@@ -338,8 +338,7 @@ struct error *crystal_types_create(const struct image *image, const struct progr
 	if (!module)
 		return NULL;
 	types = calloc(1, sizeof(*types));
-	if (!types)
-		return &error_no_memory;
+	TRY_MEMORY(types);
 	types->image = image;
 	types->program = program;
 	types->debug = debug;

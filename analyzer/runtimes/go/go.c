@@ -438,8 +438,7 @@ static struct error *open_module(const struct runtime_context *context, uint64_t
 	struct go *go = calloc(1, sizeof(*go));
 	struct error *error;
 
-	if (!go)
-		return &error_no_memory;
+	TRY_MEMORY(go);
 	go->image = context->image;
 	go->heap = room - 2 * sizeof(uint64_t);
 	arrays_use(context->account, &go->in_use, &go->objects, &go->ranges);

@@ -70,8 +70,7 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 		    !jvm_find_tables(context->image, &program->modules[i], &tables))
 			continue;
 		jvm = calloc(1, sizeof(*jvm));
-		if (!jvm)
-			return &error_no_memory;
+		TRY_MEMORY(jvm);
 		jvm->tables = tables;
 		jvm->ranges.memory.account = context->account;
 		error = find_all(jvm);

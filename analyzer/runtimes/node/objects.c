@@ -29,8 +29,7 @@ struct error *node_open(const struct runtime_context *context, struct object_spa
 {
 	struct node *node = calloc(1, sizeof(*node));
 
-	if (!node)
-		return &error_no_memory;
+	TRY_MEMORY(node);
 	node->context = *context;
 	*ret = &node->space;
 	return NULL;
@@ -54,8 +53,7 @@ static struct error *name_class(struct node *node, const char *name, uint32_t *r
 {
 	const char *kept = name_pool_print(&node->pool, "%s", name);
 
-	if (!kept)
-		return &error_no_memory;
+	TRY_MEMORY(kept);
 	*ret = address_map_find(&node->numbers, (uintptr_t)kept);
 	if (*ret != NOT_IN_MAP)
 		return NULL;

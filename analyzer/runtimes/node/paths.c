@@ -401,8 +401,7 @@ static struct error *add_name(struct node *node, struct bitmap *names, allocatio
 {
 	struct node_name name = { id, name_pool_print(&node->pool, "%s", text) };
 
-	if (!name.text)
-		return &error_no_memory;
+	TRY_MEMORY(name.text);
 	bitmap_set(names, id);
 	return array_append(&node->named, name);
 }

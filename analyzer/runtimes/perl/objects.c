@@ -33,8 +33,7 @@ struct error *perl_open(const struct runtime_context *context, struct object_spa
 {
 	struct perl *perl = calloc(1, sizeof(*perl));
 
-	if (!perl)
-		return &error_no_memory;
+	TRY_MEMORY(perl);
 	perl->context = *context;
 	*ret = &perl->space;
 	return NULL;

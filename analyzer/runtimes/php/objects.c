@@ -24,8 +24,7 @@ struct error *php_open(const struct runtime_context *context, struct object_spac
 {
 	struct php *php = calloc(1, sizeof(*php));
 
-	if (!php)
-		return &error_no_memory;
+	TRY_MEMORY(php);
 	php->context = *context;
 	php->ranges.memory.account = context->account;
 	*ret = &php->space;

@@ -137,8 +137,7 @@ static struct error *postgresql_open(const struct runtime_context *context,
 	    !module_data_search(context->image, context->program, is_top, &found))
 		return NULL;
 	database = malloc(sizeof(*database));
-	if (!database)
-		return &error_no_memory;
+	TRY_MEMORY(database);
 	*database = found;
 	arrays_use(context->account, &database->known, &database->objects, &database->classes,
 		   &database->classes.slots);
@@ -172,8 +171,7 @@ static struct error *find_class(struct postgresql *database, uint64_t address, c
 
 	if (class && !class->name)
 		class->name = format_text("memory context %s", has_room ? name : "of other names");
-	if (!class || !class->name)
-		return &error_no_memory;
+	TRY_MEMORY(class && class->name);
 	*ret = class->number;
 	return NULL;
 }

@@ -46,8 +46,7 @@ struct error *python_open(const struct runtime_context *context, struct object_s
 {
 	struct python *python = calloc(1, sizeof(*python));
 
-	if (!python)
-		return &error_no_memory;
+	TRY_MEMORY(python);
 	python->context = *context;
 	*ret = &python->space;
 	return NULL;

@@ -669,8 +669,7 @@ static struct error *learn_types(struct python *python, uint32_t *ret_module)
 	for (uint32_t i = 0; i < types->list.count; i++) {
 		const struct python_type *type = &types->list.items[i];
 
-		if (!python_types_name(types, i))
-			return &error_no_memory;
+		TRY_MEMORY(python_types_name(types, i));
 		python->values_are_counted |= (type->flags & INLINE_VALUES) != 0;
 		if (is_named(type, "module"))
 			*ret_module = i;

@@ -27,8 +27,7 @@ struct error *ruby_open(const struct runtime_context *context, struct object_spa
 {
 	struct ruby *ruby = calloc(1, sizeof(*ruby));
 
-	if (!ruby)
-		return &error_no_memory;
+	TRY_MEMORY(ruby);
 	ruby->context = *context;
 	*ret = &ruby->space;
 	return NULL;

@@ -312,8 +312,7 @@ struct error *rust_find_buffers(const struct runtime_context *context, struct ru
 	TRY(array_resize(&ret->roles, allocation_count(context->index)));
 	finder.part.memory.account = context->account;
 	finder.places = calloc(SMALL_WORDS * SMALL_WORDS, sizeof(*finder.places));
-	if (!finder.places)
-		return &error_no_memory;
+	TRY_MEMORY(finder.places);
 	error = find_all(&finder);
 	free(finder.places);
 	array_release(&finder.part);

@@ -47,8 +47,7 @@ static struct error *open_space(const struct runtime_context *context, struct ob
 	if (!is_written_in_rust(context))
 		return NULL;
 	rust = calloc(1, sizeof(*rust));
-	if (!rust)
-		return &error_no_memory;
+	TRY_MEMORY(rust);
 	rust->context = *context;
 	*ret = &rust->space;
 	return NULL;
