@@ -6,8 +6,7 @@
  * `--name=VALUE` or, as users of older tools do, `/name VALUE` in any letter case and without
  * dashes inside.
  */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -99,5 +98,3 @@ static inline bool command_needs_core(const struct command *command)
 {
 	return command->run;
 }
-
-#endif

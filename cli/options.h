@@ -8,8 +8,7 @@
  *
  * What follows CORE belongs to the command, switches too.
  */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#pragma once
 
 #include "cli/prompt/reports.h"
 
@@ -62,5 +61,3 @@ int options_end(int count, char **arguments);
 void options_parse(int count, char **arguments, struct options *ret);
 void options_deinit(struct options *options);
 DEFINE_DEINIT(options_deinit, struct options)
-
-#endif

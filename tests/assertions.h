@@ -8,8 +8,7 @@
  *		...
  *	}
  */
-#ifndef TESTS_ASSERTIONS_H
-#define TESTS_ASSERTIONS_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -77,5 +76,3 @@ __attribute__((unused)) static struct test_file test_file = { .path = __BASE_FIL
 		assert_int_equal(error_code(error_), code);          \
 		error_destroy(error_);                               \
 	} while (0)
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Numbers that look random, and are the same on each run.
  */
-#ifndef TESTS_RANDOM_H
-#define TESTS_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ static inline uint64_t random_below(uint64_t bound)
 	seed = seed * 6364136223846793005 + 1442695040888963407;
 	return (seed >> 33) % bound;
 }
-
-#endif

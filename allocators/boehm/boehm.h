@@ -14,8 +14,7 @@
  * A block holds objects of one size and kind. An object larger than half a block has a run of
  *blocks of its own. A free run has one header, too.
  */
-#ifndef ALLOCATORS_BOEHM_BOEHM_H
-#define ALLOCATORS_BOEHM_BOEHM_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/bitmap.h"
@@ -376,5 +375,3 @@ bool boehm_is_internal(const struct collector *collector, const struct image *im
 /* The slots tell and tell_used. */
 bool boehm_tell(const struct heap *base, uint64_t address, char *ret, size_t size);
 bool boehm_tell_used(const struct heap *base, uint64_t start, char *ret, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * a block unused are made larger by up to an eighth, and then as large as their number in a block
  * allows. Now and then, 8.2.2 was seen to give 16 bytes more.
  */
-#ifndef ALLOCATORS_BOEHM_ROUNDING_H
-#define ALLOCATORS_BOEHM_ROUNDING_H
+#pragma once
 
 #include "analyzer/base/macros.h"
 
@@ -30,5 +29,3 @@ static inline bool boehm_rounds_to(uint64_t size, uint64_t wanted, unsigned int 
 	most = BLOCK / (BLOCK / most) / UNIT * UNIT;
 	return size <= MAX(most, least) + UNIT;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * bitmap of bins and the ring of all arenas. If the ring leads back to the arena, the find is
  * confirmed, and the distance of the bins from the start of the arena gives the layout.
  */
-#ifndef ALLOCATORS_GLIBC_ARENAS_H
-#define ALLOCATORS_GLIBC_ARENAS_H
+#pragma once
 
 #include "allocators/glibc/glibc.h"
 
@@ -38,5 +37,3 @@ bool glibc_knows_arena(const struct glibc_heap *heap, uint64_t address);
 
 /* A layout for an arena that is not in the core. */
 const struct arena_layout *glibc_any_layout(unsigned int word);
-
-#endif

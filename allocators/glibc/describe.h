@@ -1,8 +1,7 @@
 /*
  * The slots of the allocator's contract that say what malloc uses memory for; see allocator.h.
  */
-#ifndef ALLOCATORS_GLIBC_DESCRIBE_H
-#define ALLOCATORS_GLIBC_DESCRIBE_H
+#pragma once
 
 #include "allocators/glibc/glibc.h"
 
@@ -20,5 +19,3 @@ bool glibc_tell(const struct heap *base, uint64_t address, char *ret, size_t siz
 
 /* Claim the bytes that malloc leaves out to align a main heap: they count as the arena's. */
 struct error *glibc_claim_padding(const struct glibc_heap *heap, struct block_sink *sink);
-
-#endif

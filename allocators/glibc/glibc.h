@@ -18,8 +18,7 @@
  * PREV_INUSE is clear, or if it is in a thread's cache (tcache) or a fast bin: those keep the flag
  * set.
  */
-#ifndef ALLOCATORS_GLIBC_GLIBC_H
-#define ALLOCATORS_GLIBC_GLIBC_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
@@ -331,5 +330,3 @@ void number_list_sort(struct number_list *list);
 bool number_list_has(const struct number_list *list, uint64_t number);
 /* How many are below that number. */
 size_t number_list_below(const struct number_list *list, uint64_t number);
-
-#endif

@@ -5,8 +5,7 @@
  * glibc 2.32 on (and where it was backported) a link is mangled: the stored word is the target
  * exclusive-or the link's own address >> 12.
  */
-#ifndef ALLOCATORS_GLIBC_LISTS_H
-#define ALLOCATORS_GLIBC_LISTS_H
+#pragma once
 
 #include "allocators/glibc/glibc.h"
 
@@ -118,5 +117,3 @@ const char *glibc_tell_any_work(const struct glibc_heap *heap);
 
 /* Make the sink keep the chunks that registers and inner frames refer to. */
 struct error *glibc_hold_transit(struct glibc_heap *heap, struct block_sink *sink);
-
-#endif

@@ -5,8 +5,7 @@
  * distance from the start of the mapping, which is a page's. Hardly any place is like that: so
  * vectors filter all first.
  */
-#ifndef ALLOCATORS_GLIBC_MAPPED_FILTER_H
-#define ALLOCATORS_GLIBC_MAPPED_FILTER_H
+#pragma once
 
 #include "allocators/glibc/glibc.h"
 
@@ -54,5 +53,3 @@ static inline bool mapped_filter_narrow(const uint8_t *bytes, uint64_t address)
 	return (size & FLAGS) == IS_MMAPPED && (address - before) % PAGE == 0 &&
 	       (address + size - IS_MMAPPED + 8) % PAGE <= 8;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The rings of bins: where they lead back to, without following any of them twice.
  */
-#ifndef ALLOCATORS_GLIBC_RINGS_H
-#define ALLOCATORS_GLIBC_RINGS_H
+#pragma once
 
 #include "allocators/glibc/glibc.h"
 
@@ -20,5 +19,3 @@ void glibc_ring_memo_free(struct glibc_ring_memo *memo);
 /* The first address on the ring that is a head; 0 if it leads to none. */
 uint64_t glibc_ring_head(const struct glibc_heap *heap, uint64_t chunk,
 			 bool (*is_head)(const struct glibc_heap *heap, uint64_t address));
-
-#endif

@@ -2,8 +2,7 @@
  * The walk of the heap: chunks.c walks chunk by chunk, plain.c the many that need no closer look,
  * pieces.c with several threads, and mapped.c finds memory that no list leads to.
  */
-#ifndef ALLOCATORS_GLIBC_WALK_H
-#define ALLOCATORS_GLIBC_WALK_H
+#pragma once
 
 #include "allocators/glibc/glibc.h"
 #include "analyzer/base/budget.h"
@@ -115,5 +114,3 @@ struct error *glibc_walk_stretches(struct glibc_heap *heap, struct block_sink *s
  */
 struct error *glibc_walk_mapped(struct glibc_heap *heap, struct block_sink *sink,
 				const struct memory_range *done, size_t done_count);
-
-#endif

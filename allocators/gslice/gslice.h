@@ -13,8 +13,7 @@
  * have a list each. In the depot, magazines form a ring, by the second words of the first four
  * members. Slabs of a bin form a ring.
  */
-#ifndef ALLOCATORS_GSLICE_GSLICE_H
-#define ALLOCATORS_GSLICE_GSLICE_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
@@ -102,5 +101,3 @@ struct gslice_slab *gslice_find_slab(const struct gslice_heap *heap, uint64_t ad
  * colors.c: find the color of slabs without free chunks, by what refers to their chunks.
  */
 struct error *gslice_find_colors(struct gslice_heap *heap);
-
-#endif

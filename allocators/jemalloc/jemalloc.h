@@ -15,8 +15,7 @@
  * An extent is a run of pages: a slab, which is cut into regions of one size class, or one large
  * allocation, or free. Each extent belongs to an arena.
  */
-#ifndef ALLOCATORS_JEMALLOC_JEMALLOC_H
-#define ALLOCATORS_JEMALLOC_JEMALLOC_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/error.h"
@@ -367,5 +366,3 @@ bool jemalloc_tell(const struct heap *base, uint64_t address, char *ret, size_t 
  */
 
 void jemalloc_destroy(struct jemalloc *je);
-
-#endif

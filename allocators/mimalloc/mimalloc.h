@@ -13,8 +13,7 @@
  *
  * In 1.x and 2.x, a huge allocation has a segment for itself.
  */
-#ifndef ALLOCATORS_MIMALLOC_MIMALLOC_H
-#define ALLOCATORS_MIMALLOC_MIMALLOC_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
@@ -158,5 +157,3 @@ bool mimalloc_is_delayed(const struct mimalloc_heap *heap, uint64_t address);
 /* Report pages and their blocks. */
 struct error *mimalloc_add_blocks(struct mimalloc_heap *heap, arena_number arena,
 				  struct block_sink *sink);
-
-#endif

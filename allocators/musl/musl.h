@@ -12,8 +12,7 @@
  * A group has up to 32 slots of one size; its meta has a bit for each that is free. A slot may hold
  * a group of smaller slots.
  */
-#ifndef ALLOCATORS_MUSL_MUSL_H
-#define ALLOCATORS_MUSL_MUSL_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
@@ -87,5 +86,3 @@ const struct musl_group *musl_find_slot(const struct musl_heap *heap, uint64_t a
 
 /* Report groups and their slots. */
 struct error *musl_add_blocks(struct musl_heap *heap, arena_number arena, struct block_sink *sink);
-
-#endif

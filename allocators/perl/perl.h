@@ -15,8 +15,7 @@
  *Entries of hashes are slots, too. A slot is in use if a head or a hash leads to it; so nothing is
  *needed but memory.
  */
-#ifndef ALLOCATORS_PERL_PERL_H
-#define ALLOCATORS_PERL_PERL_H
+#pragma once
 
 #include "analyzer/base/budget.h"
 #include "analyzer/heap/allocator.h"
@@ -129,5 +128,3 @@ struct perl_hash {
 /* False: the head is no hash, or has no entries and never had. */
 bool perl_read_hash(const struct perl_arenas *arenas, struct view *view,
 		    const struct perl_head *head, struct perl_hash *ret);
-
-#endif

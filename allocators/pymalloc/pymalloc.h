@@ -16,8 +16,7 @@
  * In one that is not, the address is 0 and the next one is another such record, or none. A pool
  *names its arena's record, so that an array and its pools prove each other.
  */
-#ifndef ALLOCATORS_PYMALLOC_PYMALLOC_H
-#define ALLOCATORS_PYMALLOC_PYMALLOC_H
+#pragma once
 
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
@@ -78,5 +77,3 @@ struct error *pymalloc_search(struct pymalloc_heap *heap);
 /* The first pool of the arena, and the end of all that it may be cut into. */
 uint64_t pymalloc_first_pool(const struct pymalloc_arena *arena);
 uint64_t pymalloc_pools_end(const struct pymalloc_arena *arena);
-
-#endif

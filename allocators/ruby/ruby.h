@@ -13,8 +13,7 @@
  *
  * A slot begins with its flags, whose lowest bits are its type; 0 is that of a free slot.
  */
-#ifndef ALLOCATORS_RUBY_RUBY_H
-#define ALLOCATORS_RUBY_RUBY_H
+#pragma once
 
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
@@ -57,5 +56,3 @@ struct ruby_pages {
 
 /* Find all pages of the dump; in all, the same word of struct heap_page leads back. */
 struct error *ruby_find_pages(const struct image *image, struct ruby_pages *pages);
-
-#endif

@@ -6,8 +6,7 @@
  *	block, 32 KiB      | head | piece | piece ... | not used yet |
  *	piece              | u16 0xfeab, u16 size, ... | owner | contents |
  */
-#ifndef ALLOCATORS_RUBY_TRANSIENT_H
-#define ALLOCATORS_RUBY_TRANSIENT_H
+#pragma once
 
 #include "allocators/ruby/ruby.h"
 
@@ -36,5 +35,3 @@ bool ruby_read_transient(struct view *view, uint64_t address, uint32_t *ret_used
 /* Read the piece behind so many bytes of a block. */
 bool ruby_read_piece(struct view *view, uint64_t block, uint32_t at, struct ruby_piece *ret);
 bool ruby_piece_is_used(struct view *view, const struct ruby_piece *piece);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * A span is a run of pages: cut into objects of one size class, or one large allocation, or free.
  */
-#ifndef ALLOCATORS_TCMALLOC_TCMALLOC_H
-#define ALLOCATORS_TCMALLOC_TCMALLOC_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
@@ -197,5 +196,3 @@ struct error *tcmalloc_find_caches(struct tcmalloc *tc, const struct heap_contex
 
 /* The cache that has the free object at address, or NULL. */
 const struct cached_object *tcmalloc_find_cached(const struct tcmalloc *tc, uint64_t address);
-
-#endif

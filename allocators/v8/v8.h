@@ -15,8 +15,7 @@
  * Which number a type has, and where members are, V8 says of itself in variables called v8dbg_...,
  * made for debuggers, which stripped programs have, too, as they are exported.
  */
-#ifndef ALLOCATORS_V8_V8_H
-#define ALLOCATORS_V8_V8_H
+#pragma once
 
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
@@ -180,5 +179,3 @@ bool v8_read_object(struct v8_reader *reader, uint64_t address, uint64_t end,
  * False: it is none, or outside of V8's heap.
  */
 bool v8_read_text(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
-
-#endif

@@ -18,8 +18,7 @@
  * to it. Chunks are in a ring; unused ones that were kept are on a list. 8.4 has one word more, the
  * key of copies of the links of free blocks, before the lists.
  */
-#ifndef ALLOCATORS_ZEND_ZEND_H
-#define ALLOCATORS_ZEND_ZEND_H
+#pragma once
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/heap/allocator.h"
@@ -103,5 +102,3 @@ struct zend_head {
 bool zend_read_head(struct view *view, const struct zend_space *space, uint64_t chunk,
 		    struct zend_head *ret);
 struct zend_page zend_read_page(const struct zend_head *head, uint32_t number);
-
-#endif

@@ -6,8 +6,7 @@
  * modules. What is left is anonymous memory: its contents, and what refers to it, give a guess at
  * whose it may be, and the row says that it is a guess. The rest is unexplained.
  */
-#ifndef ANALYZER_ACCOUNT_BILL_H
-#define ANALYZER_ACCOUNT_BILL_H
+#pragma once
 
 #include "analyzer/account/ledger.h"
 #include "analyzer/analysis/analysis.h"
@@ -79,5 +78,3 @@ enum bill_detail {
 struct error *bill_create(struct analysis *analysis, enum bill_detail detail, struct bill **ret);
 void bill_destroy(struct bill *bill);
 DEFINE_CLEANUP(bill_destroy, struct bill *)
-
-#endif

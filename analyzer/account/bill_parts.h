@@ -1,8 +1,7 @@
 /*
  * The parts that a bill is made of, each of which takes what the ones before it left over.
  */
-#ifndef ANALYZER_ACCOUNT_BILL_PARTS_H
-#define ANALYZER_ACCOUNT_BILL_PARTS_H
+#pragma once
 
 #include "analyzer/account/bill.h"
 #include "analyzer/base/array.h"
@@ -31,5 +30,3 @@ struct error *bill_find_unknowns(struct analysis *analysis, struct unknowns *ret
 
 /* Find out whose it may be. */
 struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis);
-
-#endif

@@ -5,8 +5,7 @@
  * Long ones are read piece by piece, and holes of the dump, which are zero, not at all: a stretch
  * may be terabytes that were reserved and never touched.
  */
-#ifndef ANALYZER_ACCOUNT_CONTENTS_H
-#define ANALYZER_ACCOUNT_CONTENTS_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/image/view.h"
@@ -30,5 +29,3 @@ bool contents_equal(struct view *left, uint64_t address, struct view *right, uin
  * the size bytes.
  */
 uint64_t contents_text(const uint8_t *bytes, uint64_t size);
-
-#endif

@@ -8,8 +8,7 @@
  * result is never wrong. Of more than MOST_COLLISIONS different contents with one hash, as only a
  * forged dump has, some are missed.
  */
-#ifndef ANALYZER_ACCOUNT_DUPLICATES_H
-#define ANALYZER_ACCOUNT_DUPLICATES_H
+#pragma once
 
 #include "analyzer/account/extents.h"
 
@@ -55,5 +54,3 @@ void duplicate_finder_add(struct duplicate_finder *finder, unsigned int thread, 
 struct error *duplicate_finder_finish(struct duplicate_finder *finder, struct duplicates *ret);
 void duplicates_deinit(struct duplicates *duplicates);
 DEFINE_DEINIT(duplicates_deinit, struct duplicates)
-
-#endif

@@ -9,8 +9,7 @@
  * malloc() that are a text up to their end, more than what malloc() adds left out, just so much was
  * asked for; GC_debug_malloc() notes it. Of all others, everything is contents.
  */
-#ifndef ANALYZER_ACCOUNT_EXTENTS_H
-#define ANALYZER_ACCOUNT_EXTENTS_H
+#pragma once
 
 #include "analyzer/account/contents.h"
 #include "analyzer/analysis/analysis.h"
@@ -47,5 +46,3 @@ void extents_init(struct extents *extents, const struct analysis *analysis);
 
 /* The extent of a used allocation. */
 struct extent extent_of(struct extents *extents, allocation_id id);
-
-#endif

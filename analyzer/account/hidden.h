@@ -6,12 +6,9 @@
  * leaked. Variables that refer into a hole show that something is there. Others were left behind by
  * what was unmapped, such as a thread's stack or a large block.
  */
-#ifndef ANALYZER_ACCOUNT_HIDDEN_H
-#define ANALYZER_ACCOUNT_HIDDEN_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
 /* Add an incomplete finding if something leaked, and memory is hidden. Builds what it needs. */
 struct error *hidden_note(struct analysis *analysis);
-
-#endif

@@ -10,8 +10,7 @@
  *	layer 2       |---- a claim ----|            only what is between
  *	the rest                                    |-------|
  */
-#ifndef ANALYZER_ACCOUNT_LEDGER_H
-#define ANALYZER_ACCOUNT_LEDGER_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 #include "analyzer/image/residency.h"
@@ -70,5 +69,3 @@ static inline void amount_add(struct amount *amount, struct amount more)
 	amount->mapped += more.mapped;
 	amount->resident += more.resident;
 }
-
-#endif

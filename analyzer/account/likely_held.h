@@ -2,8 +2,7 @@
  * Leaked allocations whose address stands in disguise in memory that is in use: they are leaked as
  * far as anyone can tell for certain, but likely held. So is what they lead to.
  */
-#ifndef ANALYZER_ACCOUNT_LIKELY_HELD_H
-#define ANALYZER_ACCOUNT_LIKELY_HELD_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -15,5 +14,3 @@ uint64_t likely_held_odds(const struct analysis *analysis, const struct disguise
 
 /* All that are likely held (STAGE_DISGUISED). */
 const struct bitmap *likely_held(const struct analysis *analysis);
-
-#endif

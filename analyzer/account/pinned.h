@@ -5,8 +5,7 @@
  * all pin together is what is pinned, each byte once. What is on pages that only allocations of one
  * kind keep is counted as theirs alone: so much would be whole free pages if just they were gone.
  */
-#ifndef ANALYZER_ACCOUNT_PINNED_H
-#define ANALYZER_ACCOUNT_PINNED_H
+#pragma once
 
 #include "analyzer/base/table.h"
 #include "analyzer/heap/fragments.h"
@@ -58,5 +57,3 @@ struct error *pinned_find(struct analysis *analysis, const arena_number *only_ar
 
 /* All pinned bytes, and how many are used on those pages (STAGE_HEAP). */
 struct error *pinned_total(struct analysis *analysis, uint64_t *ret_bytes, uint64_t *ret_pinners);
-
-#endif

@@ -5,8 +5,7 @@
  * so nothing in it is ever leaked: a count of 0 then says little. Its pages are full of addresses
  * of each other, which those of buffers, tables and other data are not.
  */
-#ifndef ANALYZER_ACCOUNT_UNEXPLAINED_H
-#define ANALYZER_ACCOUNT_UNEXPLAINED_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -15,5 +14,3 @@
  * an incomplete one if it looks like objects. Looks at samples only. Builds what it needs.
  */
 struct error *unexplained_note(struct analysis *analysis);
-
-#endif

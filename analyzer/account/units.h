@@ -7,8 +7,7 @@
  * use in one that could go back to the system keeps its free bytes; they are divided evenly among
  * these allocations, as those of pages are (pinned.h).
  */
-#ifndef ANALYZER_ACCOUNT_UNITS_H
-#define ANALYZER_ACCOUNT_UNITS_H
+#pragma once
 
 #include "analyzer/account/pinned.h"
 
@@ -37,5 +36,3 @@ struct error *units_find(struct analysis *analysis, const arena_number *only_are
 			 struct units *ret);
 void units_deinit(struct units *units);
 DEFINE_DEINIT(units_deinit, struct units)
-
-#endif

@@ -6,8 +6,7 @@
  * all of them are; else they are a duplicate, if an allocation before it holds the same; else pages
  * at their end may be zeros.
  */
-#ifndef ANALYZER_ACCOUNT_WASTE_H
-#define ANALYZER_ACCOUNT_WASTE_H
+#pragma once
 
 #include "analyzer/account/duplicates.h"
 #include "analyzer/kinds/tally.h"
@@ -56,5 +55,3 @@ struct error *waste_find(struct analysis *analysis, const struct bitmap *members
 			 enum waste_depth depth, size_t most, struct waste *ret);
 void waste_deinit(struct waste *waste);
 DEFINE_DEINIT(waste_deinit, struct waste)
-
-#endif

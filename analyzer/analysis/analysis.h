@@ -14,8 +14,7 @@
  *	            └─ debug ─┬─ classes
  *	                      └─ type table ─ types
  */
-#ifndef ANALYZER_ANALYSIS_ANALYSIS_H
-#define ANALYZER_ANALYSIS_ANALYSIS_H
+#pragma once
 
 #include "analyzer/classify/classes.h"
 #include "analyzer/classify/first_words.h"
@@ -361,5 +360,3 @@ pattern_number analysis_pattern_shown(const struct analysis *analysis,
 /* The identity of a used allocation without a signature (STAGE_CLASSES). */
 bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret);
 const struct identities *analysis_identities(const struct analysis *analysis);
-
-#endif

@@ -6,8 +6,7 @@
  * STAGE_COLLECTOR, nothing is at risk. Whether a leaked allocation is unreferenced, or likely held
  * after all (likely_held.h), is a further question about it.
  */
-#ifndef ANALYZER_ANALYSIS_LIVENESS_H
-#define ANALYZER_ANALYSIS_LIVENESS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -34,5 +33,3 @@ const struct bitmap *liveness_set(const struct analysis *analysis, enum live_sta
 /* "Leaked"; "a leaked allocation". */
 const char *liveness_title(enum live_state state);
 const char *liveness_phrase(enum live_state state);
-
-#endif

@@ -4,8 +4,7 @@
  * A note names the stage that it rests on, and is said with one that is built upon that: so none
  * asks for what is not known yet, and commands that build different stages say the same.
  */
-#ifndef ANALYZER_ANALYSIS_NOTES_H
-#define ANALYZER_ANALYSIS_NOTES_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -25,5 +24,3 @@ void analysis_tell_notes(struct analysis *analysis, enum stage stage);
 
 /* True if the stage needs the other one, or is it. */
 bool stage_rests_on(enum stage stage, enum stage other);
-
-#endif

@@ -1,6 +1,5 @@
 /* The implementation of struct analysis, for the files that build, save and query its stages. */
-#ifndef ANALYZER_ANALYSIS_PARTS_H
-#define ANALYZER_ANALYSIS_PARTS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/analysis/notes.h"
@@ -121,5 +120,3 @@ struct error *build_collector(struct analysis *analysis);
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,
 			    struct bitmap *ret);
-
-#endif

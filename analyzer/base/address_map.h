@@ -1,8 +1,7 @@
 /*
  * A map from addresses to small numbers.
  */
-#ifndef ANALYZER_BASE_ADDRESS_MAP_H
-#define ANALYZER_BASE_ADDRESS_MAP_H
+#pragma once
 
 #include "analyzer/base/table.h"
 
@@ -33,5 +32,3 @@ static inline struct error *address_map_add(struct address_map *map, uint64_t ad
 {
 	return table_append(map, address, (struct address_number){ address, number });
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The items are edges.items[0] to edges.items[edges.count - 1]. They may move when one is added.
  */
-#ifndef ANALYZER_BASE_ARRAY_H
-#define ANALYZER_BASE_ARRAY_H
+#pragma once
 
 #include "analyzer/base/memory.h"
 #include "analyzer/base/sort.h"
@@ -112,5 +111,3 @@ static inline void cleanup_array_release(void *array)
 	memory_release(&released->memory);
 	released->count = 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Sets of allocations are bitmaps over their ids. Two bitmaps that meet in an operation have the
  * same count.
  */
-#ifndef ANALYZER_BASE_BITMAP_H
-#define ANALYZER_BASE_BITMAP_H
+#pragma once
 
 #include "analyzer/base/memory.h"
 
@@ -105,5 +104,3 @@ void bitmap_minus(struct bitmap *bitmap, const struct bitmap *other);
 #define bitmap_for_each(bit, bitmap)                                     \
 	for (size_t bit = bitmap_next(bitmap, 0); bit < (bitmap)->count; \
 	     bit = bitmap_next(bitmap, bit + 1))
-
-#endif

@@ -3,8 +3,7 @@
  * tables that share their entries, so every such loop takes its steps from a budget. Only these
  * functions count it down, and it never goes below zero: once one of them was false, all are.
  */
-#ifndef ANALYZER_BASE_BUDGET_H
-#define ANALYZER_BASE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ static inline bool budget_is_spent(const struct budget *budget)
 {
 	return budget->left == 0;
 }
-
-#endif

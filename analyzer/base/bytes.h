@@ -4,8 +4,7 @@
  * Hashes are the same in each run, for fingerprints. For tables of what a dump chooses, the hash
  * begins with secret_factor() (table.h).
  */
-#ifndef ANALYZER_BASE_BYTES_H
-#define ANALYZER_BASE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
 		hash = hash_add(hash, (unsigned char)*text);
 	return hash;
 }
-
-#endif

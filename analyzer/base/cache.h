@@ -18,8 +18,7 @@
  *	else
  *		cache_keep(folder, &key, save, casts);
  */
-#ifndef ANALYZER_BASE_CACHE_H
-#define ANALYZER_BASE_CACHE_H
+#pragma once
 
 #include "analyzer/base/side_file.h"
 
@@ -45,5 +44,3 @@ struct side_file *cache_find(const char *folder, const struct cache_key *key);
 void cache_keep(const char *folder, const struct cache_key *key,
 		struct error *(*save)(const void *data, struct side_writer *writer),
 		const void *data);
-
-#endif

@@ -6,8 +6,7 @@
  * calls image_close(image) on every way out, unless the pointer was handed over with take(). A type
  * opts in with DEFINE_CLEANUP() behind its destroy function, which then is never called with NULL.
  */
-#ifndef ANALYZER_BASE_CLEANUP_H
-#define ANALYZER_BASE_CLEANUP_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,5 +56,3 @@ static inline void cleanup_close(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 }
-
-#endif

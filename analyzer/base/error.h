@@ -4,8 +4,7 @@
  * A function that can fail returns a struct error *, and NULL for success. The caller owns the
  * error: it hands it on, wraps it, or destroys it. Only cli/ shows one.
  */
-#ifndef ANALYZER_BASE_ERROR_H
-#define ANALYZER_BASE_ERROR_H
+#pragma once
 
 #include "analyzer/base/cleanup.h"
 #include "analyzer/base/macros.h"
@@ -101,5 +100,3 @@ static inline bool findings_incomplete(const struct findings *findings)
 {
 	return findings->weighed[FINDING_INCOMPLETE] > 0;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * One that grows one by one is from malloc(). Its room doubles, at each count that is a power of
  * two, so nobody has to keep it.
  */
-#ifndef ANALYZER_BASE_LIST_H
-#define ANALYZER_BASE_LIST_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -74,5 +73,3 @@
 		__auto_type last_ = LIST_LAST((list), (count), start, address_); \
 		last_ &&address_ < last_->end ? last_ : NULL;                    \
 	})
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Counting and repeating, for the preprocessor; the smaller and the larger of two numbers.
  */
-#ifndef ANALYZER_BASE_MACROS_H
-#define ANALYZER_BASE_MACROS_H
+#pragma once
 
 /* How many elements the array has; not for pointers. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -21,5 +20,3 @@
 #define RESCAN_16(...)	RESCAN_4(RESCAN_4(RESCAN_4(RESCAN_4(__VA_ARGS__))))
 #define RESCAN_4(...)	RESCAN_1(RESCAN_1(RESCAN_1(RESCAN_1(__VA_ARGS__))))
 #define RESCAN_1(...)	__VA_ARGS__
-
-#endif

@@ -5,8 +5,7 @@
  * each stage holds, and --max-memory can end a stage that needs too much. Growing remaps instead of
  * copying, so an array never stands in memory twice.
  */
-#ifndef ANALYZER_BASE_MEMORY_H
-#define ANALYZER_BASE_MEMORY_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -61,5 +60,3 @@ size_t memory_give_back(struct memory *memory, size_t start, size_t end);
 /* Release it; the array is empty then, and may grow again. */
 void memory_release(struct memory *memory);
 DEFINE_DEINIT(memory_release, struct memory)
-
-#endif

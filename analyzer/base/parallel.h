@@ -2,8 +2,7 @@
  * Work that is spread over the processors: loops, a baton for what must go in order, and a pool of
  * work for threads that follow a graph.
  */
-#ifndef ANALYZER_BASE_PARALLEL_H
-#define ANALYZER_BASE_PARALLEL_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/progress.h"
@@ -146,5 +145,3 @@ size_t work_pool_take(struct work_pool *pool, uint32_t *ret_items);
 
 /* The calling thread gives up, and so shall all that wait. */
 void work_pool_end(struct work_pool *pool);
-
-#endif

@@ -4,8 +4,7 @@
  * The front end sets show and interrupted; a long loop calls progress_check() every few
  * milliseconds of work. Safe from any thread.
  */
-#ifndef ANALYZER_BASE_PROGRESS_H
-#define ANALYZER_BASE_PROGRESS_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -105,5 +104,3 @@ static inline double clock_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Ranges of addresses.
  */
-#ifndef ANALYZER_BASE_RANGES_H
-#define ANALYZER_BASE_RANGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ struct memory_range {
 
 /* Sort the ranges, and join those that overlap or touch; returns how many are left. */
 size_t memory_ranges_join(struct memory_range *ranges, size_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The members of a set by number: those of an array that has items for few of many.
  */
-#ifndef ANALYZER_BASE_RANKS_H
-#define ANALYZER_BASE_RANKS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/bitmap.h"
@@ -27,5 +26,3 @@ static inline size_t ranks_of(const struct ranks *ranks, size_t member)
 	return ranks->before.items[member / 64] +
 	       bits_count(ranks->members.words[member / 64] & below);
 }
-
-#endif

@@ -10,8 +10,7 @@
  * a checksum, and each array has one (XXH3 of xxHash, 64 bits). These tell damage, not malice:
  * users of an array check its contents, because anybody may have written the file.
  */
-#ifndef ANALYZER_BASE_SIDE_FILE_H
-#define ANALYZER_BASE_SIDE_FILE_H
+#pragma once
 
 #include "analyzer/base/memory.h"
 
@@ -130,5 +129,3 @@ unsigned int side_writer_compare(struct side_writer *writer, const struct side_f
 
 /* Memory that stands in a side file: its size never changes, and to release it does nothing. */
 struct memory side_memory(const void *bytes, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * defines a static function for qsort(): by weight, the largest first; equal ones by number.
  */
-#ifndef ANALYZER_BASE_SORT_H
-#define ANALYZER_BASE_SORT_H
+#pragma once
 
 #include "analyzer/base/macros.h"
 
@@ -83,5 +82,3 @@ static inline int compare_u32(const void *a, const void *b)
 		if ((count) > 0)                                            \
 			qsort((list), (count), sizeof(*(list)), (compare)); \
 	} while (0)
-
-#endif

@@ -21,8 +21,7 @@
  *highest bits (Dietzfelbinger et al., 1997). These are folded into the lower ones and multiplied
  *once more, so that keys at even distances do not fill neighbouring slots.
  */
-#ifndef ANALYZER_BASE_TABLE_H
-#define ANALYZER_BASE_TABLE_H
+#pragma once
 
 #include "analyzer/base/array.h"
 
@@ -129,5 +128,3 @@ static inline void cleanup_table_release(void *table)
 	memory_release(&released->slots.memory);
 	released->count = 0;
 }
-
-#endif

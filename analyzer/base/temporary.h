@@ -2,8 +2,7 @@
  * Files without a name: they are gone with the last of their handles, however the program ends, and
  * nobody else can open them.
  */
-#ifndef ANALYZER_BASE_TEMPORARY_H
-#define ANALYZER_BASE_TEMPORARY_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -20,5 +19,3 @@ bool write_fully(int fd, const void *bytes, size_t size, uint64_t offset);
 
 /* The folder that is meant by NULL or by that name. */
 const char *temporary_folder(const char *folder);
-
-#endif

@@ -8,8 +8,7 @@
  * Text of a dump is hostile: what is shown of it went through escape_text(), so that no control
  * character, escape sequence, invalid UTF-8 or change of writing direction reaches a terminal.
  */
-#ifndef ANALYZER_BASE_TEXT_H
-#define ANALYZER_BASE_TEXT_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -97,5 +96,3 @@ char *escape_text(const char *text);
 
 /* Like escape_text(), for machines: text that is printable as a whole is copied unchanged. */
 char *text_as_is(const char *text);
-
-#endif

@@ -14,8 +14,7 @@
  * The kernel kills the clone if heapcore dies. The clone never runs any code of P. It lacks what is
  * shared with other processes, what MADV_DONTFORK excludes, and has zeros for MADV_WIPEONFORK.
  */
-#ifndef ANALYZER_CAPTURE_CLONE_H
-#define ANALYZER_CAPTURE_CLONE_H
+#pragma once
 
 #include "analyzer/capture/machine.h"
 #include "analyzer/capture/threads.h"
@@ -62,5 +61,3 @@ struct error *process_clone_isolate(struct process_clone *clone);
  * be relied on, is *error, unless that is set already or error is NULL. Allocates nothing but that.
  */
 void process_clone_end(struct process_clone *clone, struct error **error);
-
-#endif

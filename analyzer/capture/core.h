@@ -23,8 +23,7 @@
  * Or a clone of the process keeps its memory (clone.h): then core_copy() copies only what the clone
  * lacks, and core_write() reads the rest from the clone.
  */
-#ifndef ANALYZER_CAPTURE_CORE_H
-#define ANALYZER_CAPTURE_CORE_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/capture/machine.h"
@@ -89,5 +88,3 @@ struct error *core_take_clone(struct core_writer *core, pid_t clone);
 
 /* Complete the file. The process is no longer needed. */
 struct error *core_write(struct core_writer *core, struct core_sizes *ret);
-
-#endif

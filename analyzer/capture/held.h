@@ -14,8 +14,7 @@
  * yet, and registered buffers. Of a request in flight the kernel tells nothing, but what it was
  *made from stands in the ring's array of requests until that slot is used again.
  */
-#ifndef ANALYZER_CAPTURE_HELD_H
-#define ANALYZER_CAPTURE_HELD_H
+#pragma once
 
 #include "analyzer/capture/source.h"
 #include "analyzer/capture/threads.h"
@@ -44,5 +43,3 @@ struct error *held_read(const struct held_process *held, const struct memory_map
 			const struct source *source, struct held_values *ret);
 void held_deinit(struct held_values *values);
 DEFINE_DEINIT(held_deinit, struct held_values)
-
-#endif

@@ -19,8 +19,7 @@
  * registers of the call until injection_end(); without, it gets its own back after each call, and
  * is lost if the tracer is killed in the ten microseconds of one.
  */
-#ifndef ANALYZER_CAPTURE_MACHINE_H
-#define ANALYZER_CAPTURE_MACHINE_H
+#pragma once
 
 #include "analyzer/capture/process.h"
 #include "analyzer/image/arch.h"
@@ -140,5 +139,3 @@ struct xstate_layout xstate_layout_here(void);
 /* Write the note's bytes for a state of that layout, and return their size. */
 size_t xstate_write_note(const struct xstate_layout *layout, const uint8_t *state, size_t size,
 			 uint8_t ret[XSTATE_NOTE_SIZE]);
-
-#endif

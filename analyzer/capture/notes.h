@@ -4,8 +4,7 @@
  * They come in the order in which the kernel writes them. Ours, of analyzer/image/own_notes.h, are
  * the last.
  */
-#ifndef ANALYZER_CAPTURE_NOTES_H
-#define ANALYZER_CAPTURE_NOTES_H
+#pragma once
 
 #include "analyzer/capture/held.h"
 #include "analyzer/capture/machine.h"
@@ -29,5 +28,3 @@ struct error *notes_add_ranges(struct notes *notes, uint32_t type, const struct 
 			       size_t count);
 void notes_deinit(struct notes *notes);
 DEFINE_DEINIT(notes_deinit, struct notes)
-
-#endif

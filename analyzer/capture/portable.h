@@ -6,12 +6,9 @@
  * it beside code. The classes of Crystal are known by code alone, so where Boehm's collector is
  * about, the program's own code is needed, too.
  */
-#ifndef ANALYZER_CAPTURE_PORTABLE_H
-#define ANALYZER_CAPTURE_PORTABLE_H
+#pragma once
 
 #include "analyzer/capture/source.h"
 
 /* Find which areas of the map are needed: an array of bool, to be freed. */
 struct error *portable_find(const struct source *source, const struct memory_map *map, bool **ret);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * All that is read here is of the moment. It holds together only while the process stands still.
  */
-#ifndef ANALYZER_CAPTURE_PROCESS_H
-#define ANALYZER_CAPTURE_PROCESS_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/list.h"
@@ -96,5 +95,3 @@ void process_name(pid_t process, char ret[static PROCESS_NAME_SIZE]);
 /* The kind of program that a process runs, judged from outside. */
 enum program_kind { PROGRAM_UNKNOWN, PROGRAM_NATIVE, PROGRAM_OTHER };
 enum program_kind process_kind(pid_t process);
-
-#endif

@@ -9,8 +9,7 @@
  * Addresses of blocks, and of the recorder's own memory, are kept as their complements: as they
  * are, they would hold what leaked.
  */
-#ifndef ANALYZER_CAPTURE_RECORDER_H
-#define ANALYZER_CAPTURE_RECORDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ static inline uint64_t recorder_shard_of(uint64_t hash)
 {
 	return hash >> 58;
 }
-
-#endif

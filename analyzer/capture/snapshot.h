@@ -17,8 +17,7 @@
  * never goes on with the registers of a call that it was made to make (machine.h). If the keeper
  * itself is killed, the kernel kills the clone.
  */
-#ifndef ANALYZER_CAPTURE_SNAPSHOT_H
-#define ANALYZER_CAPTURE_SNAPSHOT_H
+#pragma once
 
 #include "analyzer/capture/core.h"
 
@@ -40,5 +39,3 @@ struct snapshot {
 
 struct error *snapshot_take(pid_t process, const struct core_options *options,
 			    enum clone_choice choice, struct snapshot *ret);
-
-#endif

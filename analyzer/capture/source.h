@@ -3,8 +3,7 @@
  * anything, without looking at them: to read a page that was never touched would make the kernel
  * provide one.
  */
-#ifndef ANALYZER_CAPTURE_SOURCE_H
-#define ANALYZER_CAPTURE_SOURCE_H
+#pragma once
 
 #include "analyzer/capture/process.h"
 #include "analyzer/image/arch.h"
@@ -62,5 +61,3 @@ uint64_t source_copy(const struct source *source, uint64_t address, uint8_t *ret
 
 /* Open the file mapped there; -1: access was denied. */
 int source_open_mapped(const struct source *source, const struct memory_area *area);
-
-#endif

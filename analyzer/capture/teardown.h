@@ -5,8 +5,7 @@
  * blocks that were lost. So the process is looked into right before: when it is about to unmap the
  * first page of objects within the interpreter's last function. Nothing runs after that but exit().
  */
-#ifndef ANALYZER_CAPTURE_TEARDOWN_H
-#define ANALYZER_CAPTURE_TEARDOWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct teardown_place {
 /* True if the thread, about to unmap a page, runs one of these functions. */
 bool teardown_begins(pid_t process, pid_t thread, const struct teardown *teardowns,
 		     struct teardown_place *place);
-
-#endif

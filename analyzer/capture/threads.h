@@ -4,8 +4,7 @@
  * Only the thread that took hold of them can read their registers and let them go. Should heapcore
  * die, the kernel lets them go.
  */
-#ifndef ANALYZER_CAPTURE_THREADS_H
-#define ANALYZER_CAPTURE_THREADS_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/progress.h"
@@ -45,5 +44,3 @@ DEFINE_DEINIT(process_release, struct held_process)
 
 /* Why ptrace(2) refused, from errno and what /proc says. */
 struct error *process_refusal(pid_t process);
-
-#endif

@@ -23,8 +23,7 @@
  * What the one thread that ends a process began is completed by gathering: the other threads are
  * stopped one by one, as they come, and kept until all are.
  */
-#ifndef ANALYZER_CAPTURE_TRACER_H
-#define ANALYZER_CAPTURE_TRACER_H
+#pragma once
 
 #include "analyzer/capture/teardown.h"
 #include "analyzer/capture/threads.h"
@@ -66,5 +65,3 @@ struct error *tracer_seize(const struct tracer_options *options);
 
 /* Trace until all processes are over. SIGCHLD is blocked, and by default. */
 struct error *tracer_run(const struct tracer_options *options, const struct tracer_events *events);
-
-#endif

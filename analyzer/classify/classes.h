@@ -9,8 +9,7 @@
  * Each signature is analysed once. Names live as long as struct classes. Not for several threads at
  * a time.
  */
-#ifndef ANALYZER_CLASSIFY_CLASSES_H
-#define ANALYZER_CLASSIFY_CLASSES_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 #include "analyzer/program/debug/debug.h"
@@ -97,5 +96,3 @@ bool classes_is_a(struct classes *classes, uint64_t signature, const char *name)
  */
 bool classes_visit_names(struct classes *classes, uint64_t signature,
 			 bool (*visit)(void *data, const char *name), void *data);
-
-#endif

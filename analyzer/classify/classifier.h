@@ -9,8 +9,7 @@
  * Precision is worth more than recall: test the words beside the reference first, which is cheap,
  * then read what it points at.
  */
-#ifndef ANALYZER_CLASSIFY_CLASSIFIER_H
-#define ANALYZER_CLASSIFY_CLASSIFIER_H
+#pragma once
 
 #include "analyzer/classify/patterns.h"
 #include "analyzer/classify/reader.h"
@@ -106,5 +105,3 @@ static inline int reader_kind(const struct reader *reader)
 {
 	return classifiers[reader->number - 1]->kind;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * a use, one more is weak. The policy of locking (threads or none) makes no difference to them.
  * libc++, <__memory/shared_ptr.h>: | vtable | uses | weak | of a word each, and both one less.
  */
-#ifndef ANALYZER_CLASSIFY_CONTROL_BLOCK_H
-#define ANALYZER_CLASSIFY_CONTROL_BLOCK_H
+#pragma once
 
 #include "analyzer/image/view.h"
 
@@ -16,5 +15,3 @@ struct shared_counts {
 
 /* False: these are no counts. */
 bool control_block_read(struct view *view, uint64_t start, struct shared_counts *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * C++ without debug information: which standard library the program uses, and which bytes are a
  * std::string.
  */
-#ifndef ANALYZER_CLASSIFY_CXX_H
-#define ANALYZER_CLASSIFY_CXX_H
+#pragma once
 
 #include "analyzer/classify/reader.h"
 
@@ -60,5 +59,3 @@ bool cxx_read_shared(struct reader *reader, struct memory_range body, uint64_t *
  */
 bool cxx_string_read(struct reader *reader, uint64_t address, const uint64_t *words, size_t count,
 		     struct cxx_string *ret);
-
-#endif

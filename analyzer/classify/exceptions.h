@@ -10,8 +10,7 @@
  * block without an object. In that of libc++abi, the second word is the address of the object
  * instead; libstdc++ has it in the first, and all else but the type_info 0x10 bytes further down.
  */
-#ifndef ANALYZER_CLASSIFY_EXCEPTIONS_H
-#define ANALYZER_CLASSIFY_EXCEPTIONS_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 #include "analyzer/image/view.h"
@@ -36,5 +35,3 @@ static inline bool exception_may_begin(struct memory_range range, uint64_t first
 /* Read that of a block that begins with the word first; false: it is none. */
 bool exception_read(struct view *view, struct memory_range range, uint64_t first,
 		    struct exception *ret);
-
-#endif

@@ -6,8 +6,7 @@
  * numbers are kept, 4 bytes for each allocation. Identity words stand near, and so are looked for
  * as well.
  */
-#ifndef ANALYZER_CLASSIFY_FIRST_WORDS_H
-#define ANALYZER_CLASSIFY_FIRST_WORDS_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/base/side_file.h"
@@ -45,5 +44,3 @@ bool first_words_may_have_identity(const struct first_words *words, allocation_i
 
 /* Prefetch the signature of an allocation that is needed soon. */
 void first_words_fetch(const struct first_words *words, allocation_id id);
-
-#endif

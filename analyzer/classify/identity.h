@@ -9,8 +9,7 @@
  * often a value than a kind, an empty string that many share; and variables count only if they
  * refer to code: the last node of a list may well point at its head.
  */
-#ifndef ANALYZER_CLASSIFY_IDENTITY_H
-#define ANALYZER_CLASSIFY_IDENTITY_H
+#pragma once
 
 #include "analyzer/classify/classes.h"
 #include "analyzer/heap/debug_header.h"
@@ -103,5 +102,3 @@ bool identity_find_maker(struct identities *identities, uint64_t address, struct
 
 /* The name of an address or number that was found so, or NULL. */
 const char *identity_name(const struct identities *identities, uint64_t address);
-
-#endif

@@ -2,8 +2,7 @@
  * The first words of a set of allocations, kept by the pass that finds their patterns: it has each
  * in the processor's cache, and of a dump larger than memory, it is the last to read them all.
  */
-#ifndef ANALYZER_CLASSIFY_KEPT_WORDS_H
-#define ANALYZER_CLASSIFY_KEPT_WORDS_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 
@@ -27,5 +26,3 @@ bool kept_words_find(const struct kept_words *words, allocation_id id, uint64_t 
 
 /* True if the allocation may have an identity; always true for non-members. */
 bool kept_words_may_have_identity(const struct kept_words *words, allocation_id id);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Strings of a program, as they stand in its read-only data.
  */
-#ifndef ANALYZER_CLASSIFY_LITERAL_H
-#define ANALYZER_CLASSIFY_LITERAL_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -20,5 +19,3 @@ const char *literal_find(const struct image *image, uint64_t address, size_t *re
  * string leaves in an older pointer.
  */
 bool literal_overwrote(uint64_t word);
-
-#endif

@@ -6,8 +6,7 @@
  * allocation in one pass over the memory. The result is a byte for each allocation; its owner is
  * found by another pass, when it is needed.
  */
-#ifndef ANALYZER_CLASSIFY_PATTERNS_H
-#define ANALYZER_CLASSIFY_PATTERNS_H
+#pragma once
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/classify/classes.h"
@@ -147,5 +146,3 @@ const char *patterns_find_taint(const struct patterns *patterns, allocation_id s
 
 /* The owner's address; 0: unknown. */
 uint64_t patterns_owner(const struct patterns *patterns, allocation_id id);
-
-#endif

@@ -5,8 +5,7 @@
  * of which there is a budget that readers of several threads share: no dump can make a walk
  * endless, or many walks too long together.
  */
-#ifndef ANALYZER_CLASSIFY_READER_H
-#define ANALYZER_CLASSIFY_READER_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/base/ranks.h"
@@ -243,5 +242,3 @@ static inline uint64_t range_size(struct memory_range range)
 {
 	return range.end - range.start;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * and is not the one by which that is held: iterators are not, nor are links back. A judge is set
  * on one source at a time, and what is known of that is looked up once.
  */
-#ifndef ANALYZER_CLASSIFY_REFERENCE_JUDGE_H
-#define ANALYZER_CLASSIFY_REFERENCE_JUDGE_H
+#pragma once
 
 #include "analyzer/classify/patterns.h"
 #include "analyzer/classify/reader.h"
@@ -72,5 +71,3 @@ DEFINE_CLEANUP(taint_memory_destroy, struct taint_memory *)
 /* The answer of patterns_find_taint(), cached. */
 const char *taint_memory_find(struct taint_memory *memory, allocation_id source,
 			      allocation_id target);
-
-#endif

@@ -20,8 +20,7 @@
  * and by their names, where these are in the dump or the binaries are at hand. See "Run-Time Type
  * Information" in the Itanium C++ ABI, 2.9.
  */
-#ifndef ANALYZER_CLASSIFY_RTTI_H
-#define ANALYZER_CLASSIFY_RTTI_H
+#pragma once
 
 #include "analyzer/base/budget.h"
 #include "analyzer/image/image.h"
@@ -47,5 +46,3 @@ char *rtti_name(const struct image *image, uint64_t type, struct budget *budget)
  */
 bool rtti_find_base(const struct image *image, uint64_t type,
 		    bool (*visit)(void *data, uint64_t base), void *data, struct budget *budget);
-
-#endif

@@ -2,8 +2,7 @@
  * The pass over all memory that can own something: the used allocations and the roots. Every word
  * that points into a used allocation is shown to the classifiers that match its offset.
  */
-#ifndef ANALYZER_CLASSIFY_SCAN_H
-#define ANALYZER_CLASSIFY_SCAN_H
+#pragma once
 
 #include "analyzer/classify/kept_words.h"
 #include "analyzer/graph/roots.h"
@@ -53,5 +52,3 @@ bool scan_is_local(const struct scan_input *input);
 bool scan_leads_on(const struct scan_input *input, struct reader *reader, allocation_id id);
 
 struct error *scan_memory(const struct scan_input *input, const struct scan_task *task);
-
-#endif

@@ -8,8 +8,7 @@
  * of which a program cuts objects of several classes is distinguished from an object: see
  * signature_mark().
  */
-#ifndef ANALYZER_CLASSIFY_SIGNATURE_H
-#define ANALYZER_CLASSIFY_SIGNATURE_H
+#pragma once
 
 #include "analyzer/classify/classes.h"
 #include "analyzer/classify/kept_words.h"
@@ -96,5 +95,3 @@ bool signature_tell_counts(struct signature_reader *reader, struct memory_range 
 /* The signature of the allocation; 0: none. */
 uint64_t signature_read(struct signature_reader *reader, allocation_id id,
 			struct memory_range range);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Words of a block that holds text, which may be something else at the same time.
  */
-#ifndef ANALYZER_CLASSIFY_TEXT_WORDS_H
-#define ANALYZER_CLASSIFY_TEXT_WORDS_H
+#pragma once
 
 #include "analyzer/classify/reader.h"
 
@@ -14,5 +13,3 @@ unsigned int text_find_stale(struct reader *reader, const struct subject *subjec
 /* True if a word in [start, size) is an address and none of those links. */
 bool text_has_address(struct reader *reader, const struct subject *subject, uint64_t start,
 		      uint64_t size, unsigned int stale);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The names of C++ types: from mangled to those that people write.
  */
-#ifndef ANALYZER_CLASSIFY_TYPE_NAMES_H
-#define ANALYZER_CLASSIFY_TYPE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ uint32_t control_block_object(const char *mangled);
 
 /* The shared type, by the control block's readable name, to be freed; NULL: unknown. */
 char *control_block_shared(const char *full);
-
-#endif

@@ -8,12 +8,9 @@
  * tables of types, compiled code, garbage that an old word still refers to, and what
  * hangs on garbage in memory of its collector. That counts in programs with such names only.
  */
-#ifndef ANALYZER_DIFF_BOUNDED_H
-#define ANALYZER_DIFF_BOUNDED_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
 /* Builds what it needs; ret is to be deinitialised in any case. */
 struct error *bounded_find(struct analysis *analysis, struct bitmap *ret);
-
-#endif

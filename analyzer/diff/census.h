@@ -8,8 +8,7 @@
  * variable, stack or register that this part of the tree hangs on. What a collector will free is
  * held by nobody, and counts apart: it may grow until the collector runs.
  */
-#ifndef ANALYZER_DIFF_CENSUS_H
-#define ANALYZER_DIFF_CENSUS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/gate/leak_kinds.h"
@@ -82,5 +81,3 @@ struct census_name census_name(const struct census *census, kind_key key);
  * Needs STAGE_CLASSES.
  */
 kind_key census_class(const struct analysis *analysis, allocation_id id);
-
-#endif

@@ -15,8 +15,7 @@
  * Only what has to be known of the oldest core is kept while the next ones are analysed, some 6
  * bytes an allocation, so that a core's analysis can be destroyed before the next one is made.
  */
-#ifndef ANALYZER_DIFF_DIFF_H
-#define ANALYZER_DIFF_DIFF_H
+#pragma once
 
 #include "analyzer/diff/oldest.h"
 
@@ -116,5 +115,3 @@ const struct diff_group *diff_most_held(const struct diff *diff, const struct di
 
 /* ns from the oldest core to the newest; 0: not known. */
 uint64_t diff_elapsed(const struct diff *diff);
-
-#endif

@@ -4,8 +4,7 @@
  * Names stand behind each other in one text, so a dump that makes up a million groups costs a
  * million small rows and no more.
  */
-#ifndef ANALYZER_DIFF_GROUP_TABLE_H
-#define ANALYZER_DIFF_GROUP_TABLE_H
+#pragma once
 
 #include "analyzer/base/table.h"
 #include "analyzer/diff/census.h"
@@ -50,5 +49,3 @@ void group_table_sort(struct group_table *table, size_t cores);
 /* The group's total in that core. */
 struct set_total group_total(const struct group_table *table, const struct diff_group *group,
 			     size_t core);
-
-#endif

@@ -18,8 +18,7 @@
  *	registry: struct session    -.    grow as one, of registry
  *	struct session: struct note -'
  */
-#ifndef ANALYZER_DIFF_GROWTH_H
-#define ANALYZER_DIFF_GROWTH_H
+#pragma once
 
 #include "analyzer/diff/group_table.h"
 
@@ -60,5 +59,3 @@ struct error *growths_find_examples(struct analysis *newest, struct growths *gro
  */
 struct error *growth_path(const struct analysis *newest, const struct growth *growth,
 			  bool with_content, char **ret);
-
-#endif

@@ -5,8 +5,7 @@
  * the others matched with them, while a census (census.h) counts them. Its keys are known by number
  * until the pass ends, and by group from then on.
  */
-#ifndef ANALYZER_DIFF_OLDEST_H
-#define ANALYZER_DIFF_OLDEST_H
+#pragma once
 
 #include "analyzer/diff/group_table.h"
 
@@ -67,5 +66,3 @@ struct error *matching_visit(void *data, allocation_id id, struct memory_range r
 
 /* Count by group. The oldest takes groups over, which are then empty. */
 struct error *matching_end(struct matching *matching, struct group_numbers *groups);
-
-#endif

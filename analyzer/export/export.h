@@ -7,8 +7,7 @@
  * format needs to escape, such as quotes, it escapes itself. A format that is a database takes no
  * set: it saves all of the core. One that lists members needs no tree.
  */
-#ifndef ANALYZER_EXPORT_EXPORT_H
-#define ANALYZER_EXPORT_EXPORT_H
+#pragma once
 
 #include "analyzer/owners/owners.h"
 #include "analyzer/report/writer.h"
@@ -50,5 +49,3 @@ extern const struct export_format *const export_formats[]; /* NULL at the end */
 
 /* An unknown name is an error that says which may be meant. */
 struct error *export_format_find(const char *name, const struct export_format **ret);
-
-#endif

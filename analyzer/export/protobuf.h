@@ -5,8 +5,7 @@
  * a tree of structures in memory; this is the whole of what it would save. See
  * https://protobuf.dev/programming-guides/encoding/.
  */
-#ifndef ANALYZER_EXPORT_PROTOBUF_H
-#define ANALYZER_EXPORT_PROTOBUF_H
+#pragma once
 
 #include "analyzer/report/writer.h"
 
@@ -18,5 +17,3 @@ void protobuf_bytes(struct writer *writer, unsigned int field, const char *bytes
 
 /* A message, or packed numbers, from memory, which is released. */
 void protobuf_message(struct writer *writer, unsigned int field, struct writer *message);
-
-#endif

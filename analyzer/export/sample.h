@@ -14,8 +14,7 @@
  * Bytes of what the measure does not count are 0: so the sum is that of the measure. It costs 12
  * bytes an allocation while it is made.
  */
-#ifndef ANALYZER_EXPORT_SAMPLE_H
-#define ANALYZER_EXPORT_SAMPLE_H
+#pragma once
 
 #include "analyzer/export/export.h"
 
@@ -54,5 +53,3 @@ static inline const char *object_text(const struct sample *sample, const struct 
 {
 	return owner_text(&sample->export->owners->names, object->name);
 }
-
-#endif

@@ -14,8 +14,7 @@
  * change shows as the lines that it is. A leak may have a "reason", which people write and which is
  * kept.
  */
-#ifndef ANALYZER_GATE_BASELINE_H
-#define ANALYZER_GATE_BASELINE_H
+#pragma once
 
 #include "analyzer/gate/leak_kinds.h"
 
@@ -65,5 +64,3 @@ struct error *baseline_print(const struct baseline *baseline, char **ret, size_t
 
 /* Replace the file, or leave it as it is. */
 struct error *baseline_write(const struct baseline *baseline, const char *path);
-
-#endif

@@ -4,8 +4,7 @@
  * A class, a pattern, an identity: never an address. An allocation without any of these is an
  * "unrecognized allocation".
  */
-#ifndef ANALYZER_GATE_LABEL_H
-#define ANALYZER_GATE_LABEL_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -38,5 +37,3 @@ enum { MOST_START_WORDS = 512 };
  */
 size_t starts_find(const struct analysis *analysis, allocation_id source,
 		   allocation_id ret[static MOST_START_WORDS]);
-
-#endif

@@ -12,8 +12,7 @@
  * order of allocations and the machine do not count either. So the same leak of another run has the
  * same fingerprint, and so it has in another build, unless the classes changed.
  */
-#ifndef ANALYZER_GATE_LEAK_KINDS_H
-#define ANALYZER_GATE_LEAK_KINDS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/base/array.h"
@@ -131,5 +130,3 @@ struct set_total leak_counted(const struct leak_kind *kind);
  */
 struct error *leak_kinds_count(struct analysis *analysis, const struct leak_kinds *kinds,
 			       struct set_total *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * Finds the callers that allocated leaked memory, as the recorder noted
  * (analyzer/capture/recorder.h) in the core of a program that ran with it.
  */
-#ifndef ANALYZER_GATE_LEAK_STACKS_H
-#define ANALYZER_GATE_LEAK_STACKS_H
+#pragma once
 
 #include "analyzer/gate/leak_kinds.h"
 
@@ -44,5 +43,3 @@ const struct frame *leak_stack_caller(const struct backtrace *calls);
 
 /* "conn_new (conn.c:5)"; to be freed; NULL if memory is short. */
 char *leak_caller_text(const struct frame *frame);
-
-#endif

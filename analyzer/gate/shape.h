@@ -1,6 +1,5 @@
 /* The structure below a leak root, and its fingerprint. */
-#ifndef ANALYZER_GATE_SHAPE_H
-#define ANALYZER_GATE_SHAPE_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/base/array.h"
@@ -38,5 +37,3 @@ struct shape {
 };
 
 void shape_find(struct shape_context *context, const struct leak_root *root, struct shape *ret);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Small files that people keep with their source: baselines and suppressions.
  */
-#ifndef ANALYZER_GATE_SMALL_FILE_H
-#define ANALYZER_GATE_SMALL_FILE_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -18,5 +17,3 @@ struct error *read_small_file(const char *path, char **ret, size_t *ret_size);
 
 /* Write a file next to it and rename that, so nobody sees half of one. A link becomes a file. */
 struct error *replace_file(const char *path, const char *text, size_t size);
-
-#endif

@@ -12,8 +12,7 @@
  * LeakSanitizer matches leak: against the calls that allocated, which a core does not have. Here it
  * is matched against the names of the leak root, of what holds a likely one, and of their modules.
  */
-#ifndef ANALYZER_GATE_SUPPRESSIONS_H
-#define ANALYZER_GATE_SUPPRESSIONS_H
+#pragma once
 
 #include "analyzer/gate/leak_kinds.h"
 
@@ -53,5 +52,3 @@ void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *ki
  */
 bool wildcard_matches(const char *pattern, const char *text);
 bool wildcard_found(const char *pattern, const char *text);
-
-#endif

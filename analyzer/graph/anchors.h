@@ -5,8 +5,7 @@
  * It costs 4 bytes for an allocation, where one of its neighbours has an anchor, and 48 for each of
  * the first anchors.
  */
-#ifndef ANALYZER_GRAPH_ANCHORS_H
-#define ANALYZER_GRAPH_ANCHORS_H
+#pragma once
 
 #include "analyzer/graph/roots.h"
 
@@ -27,5 +26,3 @@ DEFINE_CLEANUP(anchors_destroy, struct anchors *)
  */
 uint64_t anchors_find(const struct anchors *anchors, allocation_id target, enum root_kind kind,
 		      struct anchor ret[static KEPT_ANCHORS]);
-
-#endif

@@ -12,8 +12,7 @@
  * into the middle of an object, or that does not know of a thread, more is at risk than is found.
  * It never is less, unless the program shows the collector memory by a callback.
  */
-#ifndef ANALYZER_GRAPH_COLLECTOR_H
-#define ANALYZER_GRAPH_COLLECTOR_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
@@ -29,5 +28,3 @@ struct collector_input {
 
 /* Mark in ret, which is not initialized, what it would not free. */
 struct error *collector_mark(const struct collector_input *input, struct bitmap *ret);
-
-#endif

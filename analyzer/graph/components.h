@@ -7,8 +7,7 @@
  * successors first: an edge never leads to a component of a higher number. So a loop that goes
  * through them backwards meets each before all that it refers to.
  */
-#ifndef ANALYZER_GRAPH_COMPONENTS_H
-#define ANALYZER_GRAPH_COMPONENTS_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 
@@ -35,5 +34,3 @@ allocation_id component_member(const struct components *components, size_t place
  * is at least 1.
  */
 uint32_t component_before(const struct components *components, size_t end, size_t *ret_begin);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A reference is a word that is the address at which the runtime refers to the object.
  */
-#ifndef ANALYZER_GRAPH_COUNTS_H
-#define ANALYZER_GRAPH_COUNTS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/progress.h"
@@ -47,5 +46,3 @@ DEFINE_DEINIT(counts_deinit, struct counts)
 
 /* The lost references to the object, or NULL. */
 const struct lost_count *counts_lost(const struct counts *counts, allocation_id id);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A word that stands for the address of an allocation without being it; see disguises.h.
  */
-#ifndef ANALYZER_GRAPH_DISGUISE_H
-#define ANALYZER_GRAPH_DISGUISE_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 #include "analyzer/runtimes/runtimes.h"
@@ -50,5 +49,3 @@ struct disguises_input {
 	struct memory_account *account;
 	struct progress *progress;
 };
-
-#endif

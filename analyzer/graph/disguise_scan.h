@@ -4,8 +4,7 @@
  * Each thread has a scanner of its own. What it finds it keeps with its place in the order of all,
  * which does not depend on who looked when.
  */
-#ifndef ANALYZER_GRAPH_DISGUISE_SCAN_H
-#define ANALYZER_GRAPH_DISGUISE_SCAN_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/disguise.h"
@@ -77,5 +76,3 @@ static inline const struct found_disguise *disguise_found(const struct disguise_
 {
 	return scanner->list.items + number;
 }
-
-#endif

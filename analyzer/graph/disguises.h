@@ -9,8 +9,7 @@
  * The address must be exactly where an allocation begins (or ends, for one past the end), so a word
  * that means something else is hardly ever taken for one.
  */
-#ifndef ANALYZER_GRAPH_DISGUISES_H
-#define ANALYZER_GRAPH_DISGUISES_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/disguise.h"
@@ -60,5 +59,3 @@ static inline const struct disguised *disguised_at(const struct disguises *disgu
 {
 	return disguises->list.items + number;
 }
-
-#endif

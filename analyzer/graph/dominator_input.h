@@ -1,8 +1,7 @@
 /*
  * The heap whose dominators are looked for; see dominators.h.
  */
-#ifndef ANALYZER_GRAPH_DOMINATOR_INPUT_H
-#define ANALYZER_GRAPH_DOMINATOR_INPUT_H
+#pragma once
 
 #include "analyzer/graph/embedding.h"
 #include "analyzer/graph/graph.h"
@@ -68,5 +67,3 @@ static inline bool dominator_is_void(const struct dominators_input *input, alloc
 	return (input->regions && bitmap_get(input->regions, target)) ||
 	       embedding_is_void(input->own, id, target);
 }
-
-#endif

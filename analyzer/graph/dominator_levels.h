@@ -8,8 +8,7 @@
  * until none changes. Random heaps need three turns. Lists that are linked in both directions need
  * many: they are given up.
  */
-#ifndef ANALYZER_GRAPH_DOMINATOR_LEVELS_H
-#define ANALYZER_GRAPH_DOMINATOR_LEVELS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/dominator_input.h"
@@ -34,5 +33,3 @@ struct error *dominator_levels_find(const struct dominators_input *input,
 				    struct dominator_levels *ret, bool *ret_found);
 void dominator_levels_deinit(struct dominator_levels *levels);
 DEFINE_DEINIT(dominator_levels_deinit, struct dominator_levels)
-
-#endif

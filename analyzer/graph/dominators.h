@@ -25,8 +25,7 @@
  *to what a depth-first search has seen, but for those back to where the search came from; then,
  * without the graph, 12 more.
  */
-#ifndef ANALYZER_GRAPH_DOMINATORS_H
-#define ANALYZER_GRAPH_DOMINATORS_H
+#pragma once
 
 #include "analyzer/graph/dominator_input.h"
 
@@ -66,5 +65,3 @@ uint64_t dominators_retained(const struct dominators *dominators, allocation_id 
 
 /* The bytes that stand in the row at or behind begin, and before end. */
 uint64_t dominators_bytes(const struct dominators *dominators, size_t begin, size_t end);
-
-#endif

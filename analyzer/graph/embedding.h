@@ -4,8 +4,7 @@
  * Objects of the language wrap structures of the program, and so lead to much of it; but that is
  * held by the program's own static data, whether there are such objects or not.
  */
-#ifndef ANALYZER_GRAPH_EMBEDDING_H
-#define ANALYZER_GRAPH_EMBEDDING_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
@@ -37,5 +36,3 @@ static inline bool embedding_is_void(const struct bitmap *own, allocation_id sou
 {
 	return own && bitmap_get(own, target) && !bitmap_get(own, source);
 }
-
-#endif

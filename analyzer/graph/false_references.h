@@ -26,8 +26,7 @@
  * sysdeps/{i386,x86_64}/{jmpbuf-offsets,nptl/tls}.h and stdlib/exit.h of glibc 2.36. On other
  * processors, and with other C libraries, nothing is found.
  */
-#ifndef ANALYZER_GRAPH_FALSE_REFERENCES_H
-#define ANALYZER_GRAPH_FALSE_REFERENCES_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
@@ -58,5 +57,3 @@ bool is_false_reference(const struct false_references *false_references, uint64_
 bool is_of_cache(const struct false_references *false_references,
 		 const struct allocation_index *index, allocation_id target, uint64_t word,
 		 uint64_t place);
-
-#endif

@@ -6,8 +6,7 @@
  * of an allocation to itself is none. The edges of an allocation are a row of ids in the order of
  * the words; the same target may stand in it more than once, though not twice in a row.
  */
-#ifndef ANALYZER_GRAPH_GRAPH_H
-#define ANALYZER_GRAPH_GRAPH_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/base/side_file.h"
@@ -80,5 +79,3 @@ struct error *graph_narrow(const struct graph *graph,
 					    allocation_id *targets, size_t count),
 			   void *data, struct memory_account *account, struct progress *progress,
 			   struct graph **ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* The implementation of struct graph, for the files that build one. */
-#ifndef ANALYZER_GRAPH_GRAPH_PARTS_H
-#define ANALYZER_GRAPH_GRAPH_PARTS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/graph.h"
@@ -89,5 +88,3 @@ static inline struct edges graph_row(const struct graph *graph, allocation_id id
 		end = words[id + 1];
 	return (struct edges){ share->targets + word, end - word };
 }
-
-#endif

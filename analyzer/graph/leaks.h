@@ -5,8 +5,7 @@
  * no other refers to. Each is a leak root, also a ring. It owns what can be reached from it alone;
  * what several leak roots reach is shared, and counted once.
  */
-#ifndef ANALYZER_GRAPH_LEAKS_H
-#define ANALYZER_GRAPH_LEAKS_H
+#pragma once
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/graph/graph.h"
@@ -44,5 +43,3 @@ const struct leak_root *leak_root_find(const struct leaks *leaks, allocation_id 
 
 struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer);
 struct error *leaks_load(struct side_file *file, const struct bitmap *leaked, struct leaks **ret);
-
-#endif

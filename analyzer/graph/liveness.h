@@ -19,8 +19,7 @@
  *
  * Without a collector all of it is leaked, and there are no further bitmaps.
  */
-#ifndef ANALYZER_GRAPH_LIVENESS_H
-#define ANALYZER_GRAPH_LIVENESS_H
+#pragma once
 
 #include "analyzer/graph/counts.h"
 #include "analyzer/graph/graph.h"
@@ -47,5 +46,3 @@ struct error *liveness_save(const struct liveness *liveness, struct side_writer 
 /* It is an error if they are not those of what is used, but not anchored. */
 struct error *liveness_load(struct side_file *file, const struct bitmap *used,
 			    const struct bitmap *anchored, struct liveness *ret);
-
-#endif

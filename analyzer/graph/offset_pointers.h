@@ -18,8 +18,7 @@
  * Fields are noted in one pass over memory in use, by words that lead to a wanted block. Then lists
  * are followed, or a sample of the blocks of that size is looked at.
  */
-#ifndef ANALYZER_GRAPH_OFFSET_POINTERS_H
-#define ANALYZER_GRAPH_OFFSET_POINTERS_H
+#pragma once
 
 #include "analyzer/base/table.h"
 #include "analyzer/graph/disguise.h"
@@ -82,5 +81,3 @@ struct error *offset_pointers_visit(const struct offset_pointers *pointers,
 struct error *offset_pointers_visit_roots(const struct offset_pointers *pointers,
 					  const struct disguises_input *input, uint64_t span,
 					  offset_pointer_found found, void *data);
-
-#endif

@@ -11,8 +11,7 @@
  * For many targets it is quicker to compute once how far each allocation is from the set: going
  * back from a target, the first referrer that is one step nearer is the next on that path.
  */
-#ifndef ANALYZER_GRAPH_PATHS_H
-#define ANALYZER_GRAPH_PATHS_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 
@@ -57,5 +56,3 @@ DEFINE_CLEANUP(distances_destroy, struct distances *)
  */
 struct error *distances_path(struct distances *distances, const struct graph *incoming,
 			     allocation_id target, struct path *ret);
-
-#endif

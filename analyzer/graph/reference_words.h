@@ -5,8 +5,7 @@
  * at a time, and whose each of the few that are left is, the index tells by counting bits. Where it
  * does not know from these where allocations end, it is asked for their sizes.
  */
-#ifndef ANALYZER_GRAPH_REFERENCE_WORDS_H
-#define ANALYZER_GRAPH_REFERENCE_WORDS_H
+#pragma once
 
 #include "analyzer/heap/index_parts.h"
 #include "analyzer/heap/word_filter.h"
@@ -85,5 +84,3 @@ static inline void reference_words_add_of(struct reference_words *words, allocat
  */
 size_t reference_words_look_up(struct reference_words *words, bool is_end, size_t *ret_first,
 			       allocation_id *ret_targets, uint64_t *ret_headers);
-
-#endif

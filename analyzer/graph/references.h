@@ -2,8 +2,7 @@
  * Reads the references of allocations: each word that leads to one, but for links that an allocator
  * left and links of runtimes, which are none.
  */
-#ifndef ANALYZER_GRAPH_REFERENCES_H
-#define ANALYZER_GRAPH_REFERENCES_H
+#pragma once
 
 #include "analyzer/graph/reference_words.h"
 
@@ -46,5 +45,3 @@ struct error *references_read_part(struct references *references, struct memory_
 
 /* Pass on what was read and not looked up yet; more may be read then. */
 struct error *references_end(struct references *references);
-
-#endif

@@ -7,8 +7,7 @@
  * out. Code that the program made itself is a root, too, with pointers in its instructions. Ranges
  * are sorted by address.
  */
-#ifndef ANALYZER_GRAPH_ROOTS_H
-#define ANALYZER_GRAPH_ROOTS_H
+#pragma once
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/progress.h"
@@ -111,5 +110,3 @@ struct error *roots_find_targets(const struct roots *roots,
  */
 void roots_visit(const struct roots *roots, const struct bitmap *targets,
 		 bool (*visit)(void *data, const struct anchor *anchor), void *data);
-
-#endif

@@ -11,8 +11,7 @@
  * words without a name share nothing with a variable of their module that has one: it is the owner
  * then, if no other is left.
  */
-#ifndef ANALYZER_GRAPH_SHARERS_H
-#define ANALYZER_GRAPH_SHARERS_H
+#pragma once
 
 #include "analyzer/graph/variables.h"
 
@@ -56,5 +55,3 @@ struct owned_tops {
 };
 
 struct owned_tops sharers_owned(const struct sharers *sharers, size_t variable);
-
-#endif

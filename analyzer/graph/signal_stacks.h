@@ -6,8 +6,7 @@
  * that <signal.h> calls SIGSTKSZ or sysconf() says, no more of them than there are threads, in a
  * program that calls sigaltstack().
  */
-#ifndef ANALYZER_GRAPH_SIGNAL_STACKS_H
-#define ANALYZER_GRAPH_SIGNAL_STACKS_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 #include "analyzer/program/program.h"
@@ -23,5 +22,3 @@ struct signal_stacks_input {
 
 /* Put them into ret, which has no words if there are none. */
 struct error *signal_stacks_guess(const struct signal_stacks_input *input, struct bitmap *ret);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * It costs 4 bytes for each word of a root that refers to an allocation; 8 while it is made.
  */
-#ifndef ANALYZER_GRAPH_VARIABLES_H
-#define ANALYZER_GRAPH_VARIABLES_H
+#pragma once
 
 #include "analyzer/graph/dominators.h"
 #include "analyzer/graph/roots.h"
@@ -80,5 +79,3 @@ static inline bool variables_in_region(const struct variables *variables, alloca
 
 	return regions && bitmap_get(regions, id);
 }
-
-#endif

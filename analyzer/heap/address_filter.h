@@ -10,8 +10,7 @@
  *
  * Of what is left, a bit for each hash of an address tells.
  */
-#ifndef ANALYZER_HEAP_ADDRESS_FILTER_H
-#define ANALYZER_HEAP_ADDRESS_FILTER_H
+#pragma once
 
 #include "analyzer/base/cleanup.h"
 #include "analyzer/base/memory.h"
@@ -78,5 +77,3 @@ static inline void address_filter_look(const struct address_filter *filter, cons
 /* Like address_filter_look(), without vector instructions, for processors that lack them. */
 void address_filter_look_plainly(const struct address_filter *filter, const uint8_t *bytes,
 				 size_t count, uint64_t *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * Each file of allocators/ that defines a struct allocator named after itself is collected by the
  * build. A heap embeds struct heap as its first member.
  */
-#ifndef ANALYZER_HEAP_ALLOCATOR_H
-#define ANALYZER_HEAP_ALLOCATOR_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
@@ -214,5 +213,3 @@ struct allocator {
 };
 
 extern const struct allocator *const allocators[]; /* NULL at the end */
-
-#endif

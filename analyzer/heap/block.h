@@ -5,8 +5,7 @@
  * come in any order. A claim is memory that is the allocator's own without being a block: arenas,
  * headers of mapped heaps. What is in a region or a claim is never a root.
  */
-#ifndef ANALYZER_HEAP_BLOCK_H
-#define ANALYZER_HEAP_BLOCK_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/memory.h"
@@ -147,5 +146,3 @@ void block_sink_protect(struct block_sink *sink, const struct memory_range *rang
 
 /* Claim the number-th region, as all are once all blocks are known. */
 struct error *block_sink_claim_region(struct block_sink *sink, size_t number);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Lists that return to one of their members, as a block that was freed twice makes them.
  */
-#ifndef ANALYZER_HEAP_CYCLE_H
-#define ANALYZER_HEAP_CYCLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ static inline bool cycle_closes(struct cycle_search *search, uint64_t place)
  * next, which is one of them. Returns how many come before the first that repeats, which is *ret.
  */
 size_t cycle_cut(const void *members, size_t bytes, size_t count, uint64_t next, uint64_t *ret);
-
-#endif

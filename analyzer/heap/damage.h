@@ -1,8 +1,7 @@
 /*
  * Damage of one sort that an allocator met: how often, and where first.
  */
-#ifndef ANALYZER_HEAP_DAMAGE_H
-#define ANALYZER_HEAP_DAMAGE_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -31,5 +30,3 @@ void heap_list_damage_report(const struct heap_list_damage *damage, struct findi
 /* Say what it is and what follows, if there is any. */
 void heap_damage_report(const struct heap_damage *damage, struct findings *findings,
 			const char *allocator, const char *what, const char *follows);
-
-#endif

@@ -5,8 +5,7 @@
  *	| header: file, line, size | object ...
  *	block                      object
  */
-#ifndef ANALYZER_HEAP_DEBUG_HEADER_H
-#define ANALYZER_HEAP_DEBUG_HEADER_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -21,5 +20,3 @@ bool debug_header_read(const struct image *image, uint64_t address, struct debug
 
 /* "app.c:12", to be freed; NULL if the name is not there. */
 char *debug_header_text(const struct image *image, const struct debug_header *header);
-
-#endif

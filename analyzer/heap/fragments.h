@@ -13,8 +13,7 @@
  * free, and is given back when the allocator is asked to (see struct spare); or its page is free
  * and kept all the same.
  */
-#ifndef ANALYZER_HEAP_FRAGMENTS_H
-#define ANALYZER_HEAP_FRAGMENTS_H
+#pragma once
 
 #include "analyzer/heap/heaps.h"
 #include "analyzer/image/arch.h"
@@ -93,5 +92,3 @@ static inline uint64_t fragments_given_back(const struct arena_fragments *arena)
 {
 	return arena->inside.resident + arena->end.resident;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * All heaps of the process, of all allocators, walked into one index.
  */
-#ifndef ANALYZER_HEAP_HEAPS_H
-#define ANALYZER_HEAP_HEAPS_H
+#pragma once
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/heap/allocator.h"
@@ -92,5 +91,3 @@ const struct outer_block *heaps_find_outer_block(const struct heaps *heaps, uint
 size_t heaps_arena_count(const struct heaps *heaps);
 struct arena heaps_arena(const struct heaps *heaps, arena_number number);
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps, arena_number number);
-
-#endif

@@ -16,8 +16,7 @@
  * a region, nor in one of a single allocation, and a new region begins behind each wide gap: large
  * allocations cost nothing. The index never changes once created.
  */
-#ifndef ANALYZER_HEAP_INDEX_H
-#define ANALYZER_HEAP_INDEX_H
+#pragma once
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/heap/block.h"
@@ -171,5 +170,3 @@ static inline struct error *allocations_check(const struct image *image,
 			      allocation_start(index, (allocation_id)*told));
 	return error;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The parts of the index, for code that looks up many addresses.
  */
-#ifndef ANALYZER_HEAP_INDEX_PARTS_H
-#define ANALYZER_HEAP_INDEX_PARTS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
@@ -203,5 +202,3 @@ static inline __attribute__((always_inline)) struct window index_window(
 		layout->gap == GAPS_VARY || line_is_uneven(line),
 	};
 }
-
-#endif

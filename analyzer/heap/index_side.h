@@ -2,8 +2,7 @@
  * The index of allocations in a side file. Large arrays stay in the file; the bits for finding
  * addresses are built again.
  */
-#ifndef ANALYZER_HEAP_INDEX_SIDE_H
-#define ANALYZER_HEAP_INDEX_SIDE_H
+#pragma once
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/heap/index.h"
@@ -29,5 +28,3 @@ struct error *allocation_set_save_some(const struct bitmap *set, struct side_wri
 				       unsigned int number);
 struct error *allocation_set_load_some(struct side_file *file, unsigned int number, size_t count,
 				       struct bitmap *ret);
-
-#endif

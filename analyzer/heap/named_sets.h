@@ -5,8 +5,7 @@
  * allocation. `derived` always exists, empty at first; `new` and `survived` exist once the dump was
  * compared with older ones.
  */
-#ifndef ANALYZER_HEAP_NAMED_SETS_H
-#define ANALYZER_HEAP_NAMED_SETS_H
+#pragma once
 
 #include "analyzer/base/bitmap.h"
 
@@ -31,5 +30,3 @@ const struct bitmap *named_sets_find(const struct named_sets *sets, const char *
 
 /* The number-th name, oldest first, or NULL at the end. */
 const char *named_sets_name(const struct named_sets *sets, size_t number);
-
-#endif

@@ -13,8 +13,7 @@
  * left out. What lies between and behind inner regions is in no heap, and so a root, but counts for
  * the outer block in the bill.
  */
-#ifndef ANALYZER_HEAP_NESTING_H
-#define ANALYZER_HEAP_NESTING_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
@@ -40,5 +39,3 @@ struct error *nesting_resolve(struct block_sink *sink, const arena_number *first
 
 /* The block that address is in, or NULL. */
 const struct outer_block *nesting_find(const struct nesting *nesting, uint64_t address);
-
-#endif

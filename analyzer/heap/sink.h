@@ -1,8 +1,7 @@
 /*
  * The contents of a block sink, shared by the sink and the index made of it.
  */
-#ifndef ANALYZER_HEAP_SINK_H
-#define ANALYZER_HEAP_SINK_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/block.h"
@@ -127,5 +126,3 @@ void block_sink_forget(struct block_sink *sink, const struct heap_region *region
 /* Give the sink the regions of the other one, which gets the old ones; claims and what is held
  * stay. */
 void block_sink_replace(struct block_sink *sink, struct block_sink *by);
-
-#endif

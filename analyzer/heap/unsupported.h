@@ -2,8 +2,7 @@
  * Allocators that are recognised but unsupported: their allocations are not counted, and a finding
  * says so.
  */
-#ifndef ANALYZER_HEAP_UNSUPPORTED_H
-#define ANALYZER_HEAP_UNSUPPORTED_H
+#pragma once
 
 #include "analyzer/heap/allocator.h"
 
@@ -23,5 +22,3 @@ void report_no_heap(const struct heap_context *context);
 
 /* Add the finding that which allocators there are is not known. */
 void report_no_modules(const struct heap_context *context);
-
-#endif

@@ -2,8 +2,7 @@
  * Words that hold nothing, though they are addresses in allocations: room that a container does not
  * use, weak references, what the kernel is about to overwrite.
  */
-#ifndef ANALYZER_HEAP_UNUSED_H
-#define ANALYZER_HEAP_UNUSED_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/bitmap.h"
@@ -46,5 +45,3 @@ bool unused_is_in_heap(const struct unused *unused);
 
 /* True if the word at place, in the allocation source or outside of all, is unused. */
 bool unused_has(const struct unused *unused, allocation_id source, uint64_t place);
-
-#endif

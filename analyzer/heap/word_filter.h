@@ -4,8 +4,7 @@
  * Few words of a dump are. Loops over all words check 64 at once, with the widest vectors that pay
  * and that the processor has.
  */
-#ifndef ANALYZER_HEAP_WORD_FILTER_H
-#define ANALYZER_HEAP_WORD_FILTER_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 
@@ -58,5 +57,3 @@ static inline uint64_t word_filter_mask(const struct word_filter *filter, const 
 	}
 	return mask;
 }
-
-#endif

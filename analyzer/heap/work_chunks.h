@@ -7,8 +7,7 @@
  * stretch that the dump has. Chunks do not depend on the number of threads. They go through the
  * shares from the last to the first, and through each share by address.
  */
-#ifndef ANALYZER_HEAP_WORK_CHUNKS_H
-#define ANALYZER_HEAP_WORK_CHUNKS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
@@ -72,5 +71,3 @@ const struct work_chunk *work_chunks_take(const struct work_chunks *chunks, size
 
 /* The chunk is done, and its memory not needed for a while. */
 void work_chunk_release(const struct work_chunks *chunks, const struct work_chunk *chunk);
-
-#endif

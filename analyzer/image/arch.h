@@ -13,8 +13,7 @@
  *	NT_PRSTATUS  | ... signal ... thread ... | 0 | 1 | 2 | ... | register_count - 1 | ... |
  *	                                         registers
  */
-#ifndef ANALYZER_IMAGE_ARCH_H
-#define ANALYZER_IMAGE_ARCH_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -246,5 +245,3 @@ static inline uint8_t arch_unwound_stack_pointer(const struct arch *arch)
 {
 	return arch->registers[arch->stack_pointer].unwound;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * ELF headers of both classes, all read as those of 64 bits.
  */
-#ifndef ANALYZER_IMAGE_ELF_HEADERS_H
-#define ANALYZER_IMAGE_ELF_HEADERS_H
+#pragma once
 
 #include <elf.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ static inline void elf_segments_widen(const Elf64_Ehdr *header, Elf64_Phdr *segm
 		};
 	}
 }
-
-#endif

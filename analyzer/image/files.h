@@ -9,8 +9,7 @@
  * and the links on their way, are looked up below it. A path that begins with the sysroot itself,
  * as those of a chroot do, is also that of the file there.
  */
-#ifndef ANALYZER_IMAGE_FILES_H
-#define ANALYZER_IMAGE_FILES_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -53,5 +52,3 @@ struct error *file_table_find(struct file_table *table, const struct image *imag
  * file. gcore leaves out what was never written.
  */
 uint8_t mapping_rights(const struct mapping *mapping, uint64_t address);
-
-#endif

@@ -5,8 +5,7 @@
  * Each file of formats/ defines one struct image_format; the build collects them. Image borrows the
  * pieces it is given: they point into the dump.
  */
-#ifndef ANALYZER_IMAGE_FORMAT_H
-#define ANALYZER_IMAGE_FORMAT_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -47,5 +46,3 @@ struct error *image_add_segment(struct image *image, uint64_t start, uint64_t en
 /* Gaps between segments in [start, end) were never touched. */
 struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end);
 struct error *image_add_mapping(struct image *image, struct mapping mapping);
-
-#endif

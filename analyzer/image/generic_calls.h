@@ -2,8 +2,7 @@
  * System calls by the numbers of Linux's <asm-generic/unistd.h>, which machines that came to Linux
  * late have in common.
  */
-#ifndef ANALYZER_IMAGE_GENERIC_CALLS_H
-#define ANALYZER_IMAGE_GENERIC_CALLS_H
+#pragma once
 
 #include "analyzer/image/arch.h"
 
@@ -29,5 +28,3 @@ static const struct arch_call generic_calls[] = {
 	{ 286, SYSTEM_CALL_READV },   /* preadv2 */
 	{ 441, SYSTEM_CALL_EVENTS },  /* epoll_pwait2 */
 };
-
-#endif

@@ -12,8 +12,7 @@
  * Everything here is for hostile dumps: all reads are checked, and an image opens even if parts of
  * the dump make no sense; those end up in the findings.
  */
-#ifndef ANALYZER_IMAGE_IMAGE_H
-#define ANALYZER_IMAGE_IMAGE_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/list.h"
@@ -297,5 +296,3 @@ uint64_t image_page_size(const struct image *image);
 
 /* Report what the dump lacks of the process's writable memory; image_open() does. */
 struct error *image_report_absence(const struct image *image, struct findings *findings);
-
-#endif

@@ -2,8 +2,7 @@
  * Notes that heapcore adds to its own cores (own_notes.h): addresses that the kernel held for the
  * process, and its mappings, in the text of /proc/PID/smaps. All of it is untrusted.
  */
-#ifndef ANALYZER_IMAGE_KERNEL_NOTES_H
-#define ANALYZER_IMAGE_KERNEL_NOTES_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -31,5 +30,3 @@ DEFINE_DEINIT(smaps_deinit, struct smaps)
 
 /* The area that holds address, or NULL. */
 const struct smaps_area *smaps_find(const struct smaps *smaps, uint64_t address);
-
-#endif

@@ -5,8 +5,7 @@
  * But it is in writable memory, which every dump has, and its entries lead to what the loader knows
  * of each module.
  */
-#ifndef ANALYZER_IMAGE_LINK_MAP_H
-#define ANALYZER_IMAGE_LINK_MAP_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -20,5 +19,3 @@ void loaded_list_deinit(struct loaded_list *list);
  * vector tells.
  */
 struct error *image_add_loaded(struct image *image);
-
-#endif

@@ -5,8 +5,7 @@
  * dynamic symbols and unwinding tables. They are put where they stand in the file, with a table of
  * sections, so that all that reads files reads this one. The rest of it is zeros.
  */
-#ifndef ANALYZER_IMAGE_MAPPED_FILE_H
-#define ANALYZER_IMAGE_MAPPED_FILE_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -40,5 +39,3 @@ const Elf64_Phdr *module_headers_find(const struct module_headers *headers, uint
  */
 struct error *mapped_file_create(const struct image *image, uint64_t base, uint64_t end,
 				 uint8_t **ret, size_t *ret_size);
-
-#endif

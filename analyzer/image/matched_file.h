@@ -3,8 +3,7 @@
  * some that write cores, as qemu, leave out all that cannot be written. What the dump does have of
  * a module is compared to the file instead.
  */
-#ifndef ANALYZER_IMAGE_MATCHED_FILE_H
-#define ANALYZER_IMAGE_MATCHED_FILE_H
+#pragma once
 
 #include "analyzer/image/mapped_file.h"
 
@@ -18,5 +17,3 @@
  */
 bool matched_headers_read(const struct image *image, const struct loaded *loaded, uint64_t base,
 			  struct module_headers *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * byte, and the block another one when it is allocated again. No analysis needs them, and all that
  * compare words would have to mask them: they are taken off before anything else reads the dump.
  */
-#ifndef ANALYZER_IMAGE_MEMORY_TAGS_H
-#define ANALYZER_IMAGE_MEMORY_TAGS_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -16,5 +15,3 @@ void image_clear_memory_tags(struct image *image);
 
 /* True if the dump says that the memory there has tags. */
 bool image_has_memory_tags(const struct image *image, uint64_t address);
-
-#endif

@@ -3,8 +3,7 @@
  * tool uses; and a flag of segments, one of those reserved for systems, for memory equal to the
  * mapped file because the process did not change it.
  */
-#ifndef ANALYZER_IMAGE_OWN_NOTES_H
-#define ANALYZER_IMAGE_OWN_NOTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ struct note_range {
 };
 
 enum { SEGMENT_AS_IN_FILE = 0x00100000 };
-
-#endif

@@ -6,8 +6,7 @@
  * of it may be hostile: a decoder may take no more than MOST_DECODER_MEMORY, whatever the file asks
  * for.
  */
-#ifndef ANALYZER_IMAGE_PACKING_H
-#define ANALYZER_IMAGE_PACKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ struct packing {
 };
 
 extern const struct packing *const packings[]; /* NULL at the end */
-
-#endif

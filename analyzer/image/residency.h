@@ -11,8 +11,7 @@
  *	mapping     |------- resident -------|-- not --|-- resident --|
  *	spans       one after the other, of all that is mapped
  */
-#ifndef ANALYZER_IMAGE_RESIDENCY_H
-#define ANALYZER_IMAGE_RESIDENCY_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/progress.h"
@@ -62,5 +61,3 @@ struct extent_sum {
 /* How much of [start, end) is mapped, and resident. *hint is 0 at first. */
 struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
 				size_t *hint);
-
-#endif

@@ -6,8 +6,7 @@
  * system, of which some is left to others. What is packed once more is not unpacked. Where the file
  * is damaged or cut off, what came out is kept, and there is a finding.
  */
-#ifndef ANALYZER_IMAGE_UNPACK_H
-#define ANALYZER_IMAGE_UNPACK_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/image/image.h"
@@ -21,5 +20,3 @@ bool unpack_is_stream(int fd);
  */
 struct error *unpack(int from, const struct image_options *options, struct findings *findings,
 		     int *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * Reads what is near each other in an image without searching for its region each time. It
  * remembers where it read last: each thread has one of its own.
  */
-#ifndef ANALYZER_IMAGE_VIEW_H
-#define ANALYZER_IMAGE_VIEW_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -78,5 +77,3 @@ uint64_t view_reach(const struct view *view, uint64_t address, uint64_t end);
 
 /* True if the process had memory at address that the core lacks. */
 bool view_is_absent(const struct view *view, uint64_t address);
-
-#endif

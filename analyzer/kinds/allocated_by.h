@@ -1,8 +1,7 @@
 /*
  * The function that allocated an allocation whose type is known, or the few that may have.
  */
-#ifndef ANALYZER_KINDS_ALLOCATED_BY_H
-#define ANALYZER_KINDS_ALLOCATED_BY_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -28,5 +27,3 @@ struct error *allocated_by_find_all(struct analysis *analysis, const allocation_
  */
 struct error *allocated_by_find_soon(struct analysis *analysis, const allocation_id *ids,
 				     size_t count, char **ret);
-
-#endif

@@ -4,8 +4,7 @@
  * Numbers in labels are written as N, as what programs generate differs by these. Blocks that the
  * code is made of count with it, see object_census.h.
  */
-#ifndef ANALYZER_KINDS_CODE_CENSUS_H
-#define ANALYZER_KINDS_CODE_CENSUS_H
+#pragma once
 
 #include "analyzer/kinds/object_census.h"
 #include "analyzer/program/debug/names.h"
@@ -29,5 +28,3 @@ struct error *code_census_take(struct analysis *analysis, const struct bitmap *m
 			       bool by_count, struct code_census *ret);
 void code_census_deinit(struct code_census *census);
 DEFINE_DEINIT(code_census_deinit, struct code_census)
-
-#endif

@@ -2,8 +2,7 @@
  * The containers of C++ that allocations are of, where debug information has their types: nodes of
  * std::map<std::string, Rule *>, the body of std::vector<Node *>.
  */
-#ifndef ANALYZER_KINDS_CONTAINERS_H
-#define ANALYZER_KINDS_CONTAINERS_H
+#pragma once
 
 #include "analyzer/classify/patterns.h"
 #include "analyzer/types/typing.h"
@@ -18,5 +17,3 @@ bool container_is_known(const struct type_table *types, pattern_number pattern,
 /* The container's name, in short; lives as long as the types. NULL: memory is short. */
 const char *container_name(const struct type_table *types, pattern_number pattern,
 			   struct typed typed);
-
-#endif

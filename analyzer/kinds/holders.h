@@ -8,8 +8,7 @@
  *
  * A reference has the level of what it leads to, the least that this has.
  */
-#ifndef ANALYZER_KINDS_HOLDERS_H
-#define ANALYZER_KINDS_HOLDERS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -36,5 +35,3 @@ struct holders_input {
  * more hold nothing.
  */
 struct error *holders_visit(const struct holders_input *input);
-
-#endif

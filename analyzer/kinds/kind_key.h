@@ -17,8 +17,7 @@
  * Addresses lose their upper bits, which repeat those below in any address that a processor takes.
  * A name has no address in it unless nothing better is known, so it is the same in each run.
  */
-#ifndef ANALYZER_KINDS_KIND_KEY_H
-#define ANALYZER_KINDS_KIND_KEY_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -140,5 +139,3 @@ char *kind_text(const struct analysis *analysis, kind_key key);
 /* The name of a class without a name; 0: it may be no class. */
 enum { CLASS_NAME_SIZE = 32 };
 void class_number_name(uint64_t number, char ret[static CLASS_NAME_SIZE]);
-
-#endif

@@ -2,8 +2,7 @@
  * Names of kinds that can be told at once, without going over the allocations: classes by the
  * symbols of their vtables, and the types of the debug information where they were read already.
  */
-#ifndef ANALYZER_KINDS_KNOWN_NAMES_H
-#define ANALYZER_KINDS_KNOWN_NAMES_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -20,5 +19,3 @@ DEFINE_DEINIT(known_names_deinit, struct known_names)
 
 /* True if they must be found again, because types have been read since. */
 bool known_names_are_old(const struct known_names *names, const struct analysis *analysis);
-
-#endif

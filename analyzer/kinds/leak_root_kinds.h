@@ -5,8 +5,7 @@
  * that is a pointer in one and a number in another is of two structures. What has words of all
  * sorts, as buffers have, is one kind.
  */
-#ifndef ANALYZER_KINDS_LEAK_ROOT_KINDS_H
-#define ANALYZER_KINDS_LEAK_ROOT_KINDS_H
+#pragma once
 
 #include "analyzer/kinds/summary.h"
 
@@ -35,5 +34,3 @@ struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitm
  */
 void leak_root_shape(const struct analysis *analysis, const struct root_samples *samples,
 		     bool no_content, char ret[static SHAPE_TEXT_SIZE]);
-
-#endif

@@ -4,8 +4,7 @@
  *
  *	head ──→ n1 ──.next──→ n2 ──.next──→ n3 ──.text──→ s	n2 and n3 are one step
  */
-#ifndef ANALYZER_KINDS_LINKS_H
-#define ANALYZER_KINDS_LINKS_H
+#pragma once
 
 #include "analyzer/kinds/kind_key.h"
 
@@ -24,5 +23,3 @@ uint64_t link_offset(const struct analysis *analysis, allocation_id from, alloca
  */
 size_t links_in_step(const struct analysis *analysis, const struct patterns *patterns,
 		     const struct typing *typing, const allocation_id *ids, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * debugging allocator noted that (debug_header.h), or code tells it; those of which neither is
  * known, by size.
  */
-#ifndef ANALYZER_KINDS_MAKERS_H
-#define ANALYZER_KINDS_MAKERS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -24,5 +23,3 @@ struct made_list {
 struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret);
 void made_list_deinit(struct made_list *lines);
 DEFINE_DEINIT(made_list_deinit, struct made_list)
-
-#endif

@@ -7,8 +7,7 @@
  * its holder's start. Allocations of one size are one group if their words stand in the same
  * variable, or at the same offset of allocations of the same kind.
  */
-#ifndef ANALYZER_KINDS_NAMELESS_H
-#define ANALYZER_KINDS_NAMELESS_H
+#pragma once
 
 #include "analyzer/kinds/kind_key.h"
 
@@ -51,5 +50,3 @@ bool nameless_is_pointer(const struct analysis *analysis, uint64_t word);
 enum { SHAPE_TEXT_SIZE = 128 };
 void nameless_shape(const struct analysis *analysis, const allocation_id *ids, size_t count,
 		    bool no_content, char ret[static SHAPE_TEXT_SIZE]);
-
-#endif

@@ -7,8 +7,7 @@
  * counted once, with the nearest of all objects, of those as near with the one at the lowest
  * address. So an object has the same blocks whatever set is asked for.
  */
-#ifndef ANALYZER_KINDS_OBJECT_CENSUS_H
-#define ANALYZER_KINDS_OBJECT_CENSUS_H
+#pragma once
 
 #include "analyzer/base/ranks.h"
 #include "analyzer/base/table.h"
@@ -66,5 +65,3 @@ struct error *object_census_take(const struct object_census_input *input,
 				 struct object_census *ret);
 void object_census_deinit(struct object_census *census);
 DEFINE_DEINIT(object_census_deinit, struct object_census)
-
-#endif

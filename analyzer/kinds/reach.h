@@ -7,8 +7,7 @@
  * component. The components come in an order in which each is met before all that it leads to: one
  * pass is enough.
  */
-#ifndef ANALYZER_KINDS_REACH_H
-#define ANALYZER_KINDS_REACH_H
+#pragma once
 
 #include "analyzer/graph/components.h"
 #include "analyzer/kinds/retained.h"
@@ -35,5 +34,3 @@ struct error *reach_by_group(const struct reach_input *input, uint64_t *ret_byte
 
 /* The bytes that one of the members reaches. */
 struct error *reach_of(const struct reach_input *input, allocation_id id, uint64_t *ret_bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * group adds nothing. As what an allocation dominates follows it in the row of the tree, one pass
  * is enough, in which each group knows up to where it has counted.
  */
-#ifndef ANALYZER_KINDS_RETAINED_H
-#define ANALYZER_KINDS_RETAINED_H
+#pragma once
 
 #include "analyzer/graph/dominators.h"
 
@@ -21,5 +20,3 @@
  */
 struct error *retained_by_group(const struct dominators *tree, const uint32_t *groups,
 				const uint32_t *merged, size_t group_count, uint64_t *ret_bytes);
-
-#endif

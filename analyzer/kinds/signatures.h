@@ -1,8 +1,7 @@
 /*
  * The signatures that allocations bear, and those of a class among them.
  */
-#ifndef ANALYZER_KINDS_SIGNATURES_H
-#define ANALYZER_KINDS_SIGNATURES_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/kinds/tally.h"
@@ -43,5 +42,3 @@ struct error *class_filter_check(struct class_filter *filter, struct analysis *a
  */
 struct error *class_filter_complete(struct class_filter *filter, struct analysis *analysis,
 				    bool *ret);
-
-#endif

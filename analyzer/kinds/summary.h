@@ -5,8 +5,7 @@
  * a class, a pattern, blocks of one class's objects or nothing known in several sizes. Lines of a
  * group follow each other.
  */
-#ifndef ANALYZER_KINDS_SUMMARY_H
-#define ANALYZER_KINDS_SUMMARY_H
+#pragma once
 
 #include "analyzer/kinds/nameless.h"
 #include "analyzer/kinds/object_census.h"
@@ -75,5 +74,3 @@ DEFINE_DEINIT(kind_summary_deinit, struct kind_summary)
 
 /* The name of a key, where full in the compiler's own form; NULL: it has none. */
 const char *kind_name_in_form(const struct analysis *analysis, kind_key key, bool full);
-
-#endif

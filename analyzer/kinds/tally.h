@@ -3,8 +3,7 @@
  *
  * The table grows with the kinds of allocations, not with the allocations.
  */
-#ifndef ANALYZER_KINDS_TALLY_H
-#define ANALYZER_KINDS_TALLY_H
+#pragma once
 
 #include "analyzer/base/table.h"
 
@@ -39,5 +38,3 @@ int tally_compare_bytes(const void *a, const void *b);
 int tally_compare_owned(const void *a, const void *b);
 int tally_compare_keys(const void *a, const void *b);
 int tally_compare_keys_down(const void *a, const void *b);
-
-#endif

@@ -11,8 +11,7 @@
  *	            size that are still held are of the type
  *	held by     its type is not known, but what leads to it
  */
-#ifndef ANALYZER_KINDS_TYPE_REASON_H
-#define ANALYZER_KINDS_TYPE_REASON_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -40,5 +39,3 @@ DEFINE_DEINIT(type_reason_deinit, struct type_reason)
  * NULL: it is not known, or memory is short.
  */
 char *type_field(const struct analysis *analysis, allocation_id from, allocation_id to);
-
-#endif

@@ -5,8 +5,7 @@
  * runtime knows its objects, types are their classes; elsewhere whatever 'summarize' counts by:
  * patterns, classes and other signatures, identities.
  */
-#ifndef ANALYZER_KINDS_TYPES_H
-#define ANALYZER_KINDS_TYPES_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/base/array.h"
@@ -44,5 +43,3 @@ static inline uint32_t types_of(const struct types *types, allocation_id id)
 
 /* The place of the type of that name; an error that says which may be meant if there is none. */
 struct error *types_find_name(const struct types *types, const char *name, uint32_t *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * A pointer is followed by the type of what it leads to, by text, or by a symbol. At most
  * 200 elements of a value are printed, then "...". Text is as it is in the dump, hostile.
  */
-#ifndef ANALYZER_KINDS_VALUE_TEXT_H
-#define ANALYZER_KINDS_VALUE_TEXT_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -31,5 +30,3 @@ char *value_text_of_text(const struct analysis *analysis, uint64_t address, uint
 
 /* The word at address, as a pointer. Needs no types. */
 char *value_text_of_word(const struct analysis *analysis, uint64_t address);
-
-#endif

@@ -6,8 +6,7 @@
  * preorder, the largest child first; the first is the process. So the frames of a path come one
  * after another, and each frame's children follow it.
  */
-#ifndef ANALYZER_OWNERS_FRAMES_H
-#define ANALYZER_OWNERS_FRAMES_H
+#pragma once
 
 #include "analyzer/owners/owners.h"
 
@@ -51,5 +50,3 @@ const char *frame_kind(const struct frames *frames, size_t number,
  */
 const char *frame_text(const struct frames *frames, size_t number,
 		       char buffer[static FRAME_TEXT_SIZE]);
-
-#endif

@@ -11,8 +11,7 @@
  *	    cache           retains  60   accumulates 60   10,000 entries
  *	    listeners       retains  35   accumulates 35
  */
-#ifndef ANALYZER_OWNERS_HOLDERS_H
-#define ANALYZER_OWNERS_HOLDERS_H
+#pragma once
 
 #include "analyzer/kinds/kind_key.h"
 
@@ -39,5 +38,3 @@ enum { MOST_HOLDERS = 8 };
  */
 struct error *holders_find(struct analysis *analysis, struct holder ret[static MOST_HOLDERS],
 			   size_t *ret_count);
-
-#endif

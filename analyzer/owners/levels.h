@@ -4,8 +4,7 @@
  * A level is an allocation that dominates what follows it; those around a position are a stack. It
  * stays short: what is below the last position of a level needs no level above that one.
  */
-#ifndef ANALYZER_OWNERS_LEVELS_H
-#define ANALYZER_OWNERS_LEVELS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 
@@ -42,5 +41,3 @@ static inline struct error *levels_push(struct levels *levels, struct level leve
 	}
 	return array_append(&levels->stack, level);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * name: each up to 1 KB, and powers of two above. Texts are escaped: printable UTF-8. There are at
  * most MOST_NAMES, whatever the dump says; what comes later is number 0.
  */
-#ifndef ANALYZER_OWNERS_OWNER_NAMES_H
-#define ANALYZER_OWNERS_OWNER_NAMES_H
+#pragma once
 
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
@@ -53,5 +52,3 @@ static inline const char *owner_text(const struct owner_names *names, uint32_t n
 
 /* The name of allocations of that kind; for KIND_UNKNOWN, by size. To be freed. */
 char *owner_kind_text(const struct analysis *analysis, kind_key key, allocation_id id);
-
-#endif

@@ -3,8 +3,7 @@
  * "serve() of thread 4711", or that owns it; those that share it; or else why it is at the top.
  * STAGE_SHARERS is built.
  */
-#ifndef ANALYZER_OWNERS_OWNER_ROOTS_H
-#define ANALYZER_OWNERS_OWNER_ROOTS_H
+#pragma once
 
 #include "analyzer/owners/owner_names.h"
 
@@ -23,5 +22,3 @@ char *owner_top_text(const struct analysis *analysis, allocation_id top);
 
 /* Like owner_top_text(), without modules: "shared by a and b". */
 char *owner_top_short_text(const struct analysis *analysis, allocation_id top);
-
-#endif

@@ -19,8 +19,7 @@
  * It costs 64 bytes a node, and 4 an allocation if asked for the node of each; while it is made, 2
  * bytes more for each allocation and each top of the dominator tree, and 30 a node.
  */
-#ifndef ANALYZER_OWNERS_OWNERS_H
-#define ANALYZER_OWNERS_OWNERS_H
+#pragma once
 
 #include "analyzer/owners/owner_names.h"
 #include "analyzer/owners/owner_roots.h"
@@ -67,5 +66,3 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 			  struct owners *ret);
 void owners_deinit(struct owners *owners);
 DEFINE_DEINIT(owners_deinit, struct owners)
-
-#endif

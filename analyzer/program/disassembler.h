@@ -5,8 +5,7 @@
  * memory and some milliseconds, more than all else that most programs need to
  * start.
  */
-#ifndef ANALYZER_PROGRAM_DISASSEMBLER_H
-#define ANALYZER_PROGRAM_DISASSEMBLER_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/image/arch.h"
@@ -36,5 +35,3 @@ bool disassembler_is(const struct disassembler *disassembler, unsigned int group
 
 /* The registers that it writes, into ret; false if that is not known. */
 bool disassembler_written(const struct disassembler *disassembler, cs_regs ret, uint8_t *ret_count);
-
-#endif

@@ -3,8 +3,7 @@
  * Of all operations, those that compilers and glibc's sources use for these; libdw decodes them,
  * but has no evaluator that others can call. There are no jumps, so a hostile one ends.
  */
-#ifndef ANALYZER_PROGRAM_EXPRESSION_H
-#define ANALYZER_PROGRAM_EXPRESSION_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -26,5 +25,3 @@ struct expression_context {
 /* The value on top at the end. False if it is not known, or not in memory. */
 bool expression_evaluate(const struct expression_context *context, const Dwarf_Op *operations,
 			 size_t count, uint64_t *ret);
-
-#endif

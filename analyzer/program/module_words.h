@@ -1,8 +1,7 @@
 /*
  * The words of a module's variables: where allocators without symbols begin to look.
  */
-#ifndef ANALYZER_PROGRAM_MODULE_WORDS_H
-#define ANALYZER_PROGRAM_MODULE_WORDS_H
+#pragma once
 
 #include "analyzer/image/view.h"
 #include "analyzer/program/program.h"
@@ -26,5 +25,3 @@ bool is_anonymous_memory(const struct image *image, uint64_t address);
 
 /* The bytes that the dump has: structures that lie apart cannot take more. */
 uint64_t image_held_bytes(const struct image *image);
-
-#endif

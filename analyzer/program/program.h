@@ -5,8 +5,7 @@
  * thread has registers and, where it can be told for certain, a stack: the part of it below the
  * stack pointer's red zone is dead.
  */
-#ifndef ANALYZER_PROGRAM_PROGRAM_H
-#define ANALYZER_PROGRAM_PROGRAM_H
+#pragma once
 
 #include "analyzer/base/ranges.h"
 #include "analyzer/image/image.h"
@@ -162,5 +161,3 @@ const struct stack *program_find_stack(const struct program *program, uint64_t a
 
 /* "main", "thread", "finished thread" or "vanished thread". */
 const char *stack_kind_name(enum stack_kind kind);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Finding the parts of a program.
  */
-#ifndef ANALYZER_PROGRAM_PROGRAM_PARTS_H
-#define ANALYZER_PROGRAM_PROGRAM_PARTS_H
+#pragma once
 
 #include "analyzer/program/program.h"
 
@@ -38,5 +37,3 @@ bool descriptor_read(const struct image *image, uint64_t address, struct descrip
 
 /* The number of the thread, by its struct pthread; 0: not known. */
 uint32_t descriptor_tid(const struct image *image, uint64_t address);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The symbols of a module, read from its file.
  */
-#ifndef ANALYZER_PROGRAM_SYMBOLS_H
-#define ANALYZER_PROGRAM_SYMBOLS_H
+#pragma once
 
 #include "analyzer/program/program.h"
 
@@ -37,5 +36,3 @@ bool program_has_symbol(const struct program *program, const char *name);
 
 /* True if it has the symbol, or a module with part in its path. */
 bool program_has_code(const struct program *program, const char *part, const char *name);
-
-#endif

@@ -12,8 +12,7 @@
  *	blocks of modules | control block      table
  *	       1 |      0 | self | table --->  | size |  | 1: address | 2: ...
  */
-#ifndef ANALYZER_PROGRAM_TLS_H
-#define ANALYZER_PROGRAM_TLS_H
+#pragma once
 
 #include "analyzer/program/program.h"
 
@@ -44,5 +43,3 @@ uint64_t thread_variables(const struct program *program, const struct thread *th
 /* The thread's control block, and the blocks of modules next to it. */
 struct memory_range thread_static_memory(const struct program *program,
 					 const struct thread *thread);
-
-#endif

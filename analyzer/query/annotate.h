@@ -8,8 +8,7 @@
  *
  * An annotator is a row of a table: adding one adds a row and a function.
  */
-#ifndef ANALYZER_QUERY_ANNOTATE_H
-#define ANALYZER_QUERY_ANNOTATE_H
+#pragma once
 
 #include "analyzer/classify/reader.h"
 #include "analyzer/query/extension_rules.h"
@@ -74,5 +73,3 @@ DEFINE_DEINIT(annotating_deinit, struct annotating)
 /* Call found for each annotation of the allocation, by offset. */
 struct error *annotate(struct annotating *annotating, allocation_id id,
 		       bool (*found)(void *data, const struct annotation *annotation), void *data);
-
-#endif

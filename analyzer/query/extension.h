@@ -13,8 +13,7 @@
  * order. Several allocations are followed side by side then, the memory that each needs being
  * fetched while the others are worked on.
  */
-#ifndef ANALYZER_QUERY_EXTENSION_H
-#define ANALYZER_QUERY_EXTENSION_H
+#pragma once
 
 #include "analyzer/query/extension_rules.h"
 #include "analyzer/query/members.h"
@@ -32,5 +31,3 @@ struct extension {
 
 /* Members become those of the extended set, in the order of their finding unless they need none. */
 struct error *extension_apply(const struct extension *extension, struct members *members);
-
-#endif

@@ -2,8 +2,7 @@
  * Candidates of an extension's rule for one allocation: targets or referrers that match the rule's
  * words and offsets.
  */
-#ifndef ANALYZER_QUERY_EXTENSION_CANDIDATES_H
-#define ANALYZER_QUERY_EXTENSION_CANDIDATES_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/query/extension_rules.h"
@@ -35,5 +34,3 @@ struct error *candidate_source_init(struct candidate_source *source,
  */
 struct error *candidates_find(struct candidate_source *source, const struct extension_rule *rule,
 			      allocation_id from, struct id_stack *ids);
-
-#endif

@@ -11,8 +11,7 @@
  * its name: such a name is never a class. All else, the set that is extended included, is in the
  * base state.
  */
-#ifndef ANALYZER_QUERY_EXTENSION_RULES_H
-#define ANALYZER_QUERY_EXTENSION_RULES_H
+#pragma once
 
 #include "analyzer/query/kind.h"
 
@@ -65,5 +64,3 @@ struct error *extension_rules_check(struct extension_rules *rules);
 /* The state of that name, or BASE_STATE; the state's name, or NULL. */
 uint16_t extension_state_find(const struct extension_rules *rules, const char *name);
 const char *extension_state_name(const struct extension_rules *rules, uint16_t state);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A kind is parsed without a dump; a test of it is prepared with one.
  */
-#ifndef ANALYZER_QUERY_KIND_H
-#define ANALYZER_QUERY_KIND_H
+#pragma once
 
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/signatures.h"
@@ -78,5 +77,3 @@ struct error *kind_test_judge(struct kind_test *test, allocation_id id, bool *re
 /* Take away from members what is of another kind. */
 struct error *kind_narrow(struct analysis *analysis, const struct kind *kind, bool allow_missing,
 			  struct bitmap *members);
-
-#endif

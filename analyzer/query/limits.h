@@ -6,8 +6,7 @@
  * Each allocation counts once, by however many words it refers or is referred to. Those of a kind
  * count alone where one is named.
  */
-#ifndef ANALYZER_QUERY_LIMITS_H
-#define ANALYZER_QUERY_LIMITS_H
+#pragma once
 
 #include "analyzer/query/kind.h"
 #include "analyzer/query/reference_choice.h"
@@ -39,5 +38,3 @@ struct error *reference_limits_take(struct reference_limits *limits, enum counte
 struct error *reference_limits_narrow(const struct reference_limits *limits,
 				      struct reference_choice *choice, bool allow_missing,
 				      struct bitmap *members);
-
-#endif

@@ -5,8 +5,7 @@
  * Comments say how an extension reached them, or why a chain ended. Each belongs in front of the
  * member of the order that its position numbers.
  */
-#ifndef ANALYZER_QUERY_MEMBERS_H
-#define ANALYZER_QUERY_MEMBERS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
@@ -75,5 +74,3 @@ struct error *members_comment(struct members *members, struct member_comment com
 
 /* Add those of others, behind all members. */
 struct error *members_add_comments(struct members *members, const struct members *others);
-
-#endif

@@ -8,8 +8,7 @@
  * first is kept: that takes 4 bytes for each member that is shown. What members retain may be as
  * many different numbers: to sort by it takes 16 bytes each.
  */
-#ifndef ANALYZER_QUERY_ORDER_H
-#define ANALYZER_QUERY_ORDER_H
+#pragma once
 
 #include "analyzer/query/query.h"
 
@@ -59,5 +58,3 @@ void largest_sort(struct largest *largest);
 
 /* The largest first, equal ones by address. */
 allocation_id largest_at(const struct largest *largest, size_t number);
-
-#endif

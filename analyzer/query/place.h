@@ -4,8 +4,7 @@
  * Kinds of places are tried in their order: memory of an arena may be in a module, too, and an
  * allocation in a stack that the program allocated.
  */
-#ifndef ANALYZER_QUERY_PLACE_H
-#define ANALYZER_QUERY_PLACE_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -44,5 +43,3 @@ const char *place_name(const struct analysis *analysis, const struct place *plac
 
 /* The class of an allocation, or its identity; or NULL. */
 const char *allocation_name(const struct analysis *analysis, allocation_id id);
-
-#endif

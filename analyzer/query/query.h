@@ -8,8 +8,7 @@
  * `or` and `minus`. What comes of that is narrowed by size, by counts of references and by a
  * sample, and then extended, in this order.
  */
-#ifndef ANALYZER_QUERY_QUERY_H
-#define ANALYZER_QUERY_QUERY_H
+#pragma once
 
 #include "analyzer/query/extension_rules.h"
 #include "analyzer/query/kind.h"
@@ -95,5 +94,3 @@ struct error *query_collect(struct analysis *analysis, const struct set_query *q
 struct set_total allocations_total(const struct allocation_index *index,
 				   const struct bitmap *members);
 struct set_total ranges_total(const struct ranges *ranges);
-
-#endif

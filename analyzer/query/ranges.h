@@ -4,8 +4,7 @@
  * There are few of them next to allocations, so they are collected in a list. Only hits of a search
  * are many: they are kept as their addresses.
  */
-#ifndef ANALYZER_QUERY_RANGES_H
-#define ANALYZER_QUERY_RANGES_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/query/search.h"
@@ -103,5 +102,3 @@ static inline void report_thread(struct report *report, const struct program *pr
 {
 	report_add(report, VALUE_IF(thread != NO_THREAD, program->threads[thread].id));
 }
-
-#endif

@@ -5,8 +5,7 @@
  * If all count, these are the edges of the analysis. Else the first question about references scans
  * the memory again, and makes a graph of those that count.
  */
-#ifndef ANALYZER_QUERY_REFERENCE_CHOICE_H
-#define ANALYZER_QUERY_REFERENCE_CHOICE_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/classify/reference_judge.h"
@@ -53,5 +52,3 @@ struct error *reference_choice_incoming(struct reference_choice *choice, const s
  */
 bool reference_choice_takes(struct reference_choice *choice, allocation_id source, uint64_t offset,
 			    allocation_id target);
-
-#endif

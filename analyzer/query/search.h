@@ -10,8 +10,7 @@
  *	counts       2      0
  *	hits      a1 a2            ...
  */
-#ifndef ANALYZER_QUERY_SEARCH_H
-#define ANALYZER_QUERY_SEARCH_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/progress.h"
@@ -57,5 +56,3 @@ static inline uint64_t hits_at(const struct hits *hits, size_t number)
 {
 	return hits->addresses.items[number];
 }
-
-#endif

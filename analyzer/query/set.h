@@ -5,8 +5,7 @@
  * memory, as `stacks`. Adding one adds a row, and a selector or a kind of ranges unless one of
  * those that there are can select it.
  */
-#ifndef ANALYZER_QUERY_SET_H
-#define ANALYZER_QUERY_SET_H
+#pragma once
 
 #include "analyzer/analysis/liveness.h"
 #include "analyzer/query/members.h"
@@ -85,5 +84,3 @@ void unreferenced_find(const struct analysis *analysis, struct bitmap *ret);
 /* The allocation that address is in; that it is in none is an error. */
 struct error *set_find_allocation(const struct analysis *analysis, uint64_t address,
 				  allocation_id *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * A word is what stands between blanks; a number and its unit, as "71.0 KiB", are one. Escape
  * sequences that colour text take no room.
  */
-#ifndef ANALYZER_REPORT_FIT_H
-#define ANALYZER_REPORT_FIT_H
+#pragma once
 
 #include "analyzer/report/report.h"
 
@@ -60,5 +59,3 @@ enum { COLUMN_GAP = 2 };
  * last ones first, but not the first of all, nor text that is the last one.
  */
 bool fit_columns(struct fitted_column *columns, size_t count, size_t width);
-
-#endif

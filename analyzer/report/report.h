@@ -14,8 +14,7 @@
  * sentence; one is added at its end. Memory is several lines, so it stands alone between two ends
  * of lines.
  */
-#ifndef ANALYZER_REPORT_REPORT_H
-#define ANALYZER_REPORT_REPORT_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/base/macros.h"
@@ -316,5 +315,3 @@ const char *report_content(const struct report *report, const char *text);
 
 /* Stands for contents that are left out. */
 extern const char report_left_out[];
-
-#endif

@@ -12,8 +12,7 @@
  * As chap has it, all hexadecimal numbers stand as the sentence spells them, with or without 0x,
  * and the plural is used always.
  */
-#ifndef ANALYZER_REPORT_SENTENCE_H
-#define ANALYZER_REPORT_SENTENCE_H
+#pragma once
 
 #include "analyzer/report/report.h"
 
@@ -62,5 +61,3 @@ struct sentence_style {
 /* Write a row; values has one for each column. */
 void sentence_write(const struct sentence *sentence, struct writer *writer,
 		    const struct value *values, struct sentence_style style);
-
-#endif

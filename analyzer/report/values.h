@@ -6,8 +6,7 @@
  * is the name of a column, with _ for blanks; addresses and contents are text, and what is absent
  * is null. Text keeps what the dump has, with JSON's escapes; a byte that is no UTF-8 becomes \xNN.
  */
-#ifndef ANALYZER_REPORT_VALUES_H
-#define ANALYZER_REPORT_VALUES_H
+#pragma once
 
 #include "analyzer/report/report.h"
 
@@ -52,5 +51,3 @@ static inline const char *json_truth(bool truth)
 {
 	return truth ? "true" : "false";
 }
-
-#endif

@@ -5,8 +5,7 @@
  * hundred million bytes, and stdio costs several times what it takes to make them. Failures to
  * write are left to report_close().
  */
-#ifndef ANALYZER_REPORT_WRITER_H
-#define ANALYZER_REPORT_WRITER_H
+#pragma once
 
 #include "analyzer/base/text.h"
 
@@ -81,5 +80,3 @@ void writer_move(struct writer *writer, struct writer *other);
 
 /* Text of the dump, made harmless. */
 void writer_escaped(struct writer *writer, const char *text);
-
-#endif

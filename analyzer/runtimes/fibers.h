@@ -2,8 +2,7 @@
  * Fibers: threads of control that a program switches between by itself, each with a stack that it
  * mapped. Runtimes find them; see runtime.h.
  */
-#ifndef ANALYZER_RUNTIMES_FIBERS_H
-#define ANALYZER_RUNTIMES_FIBERS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
@@ -38,5 +37,3 @@ const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address);
 
 /* The registers that a waiting fiber saved; false if they are not in the dump. */
 bool fiber_registers(const struct image *image, const struct fiber *fiber, struct frame_state *ret);
-
-#endif

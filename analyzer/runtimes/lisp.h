@@ -2,8 +2,7 @@
  * The objects of Guile and ECL. Both are allocated by the Boehm collector, without an extra byte
  * behind them, and refer to each other by words whose lowest bits are tags.
  */
-#ifndef ANALYZER_RUNTIMES_LISP_H
-#define ANALYZER_RUNTIMES_LISP_H
+#pragma once
 
 #include "allocators/boehm/rounding.h"
 #include "analyzer/classify/classifier.h"
@@ -35,5 +34,3 @@ static inline bool lisp_fits(const struct subject *subject, uint64_t wanted)
 {
 	return boehm_rounds_to(range_size(subject->range), wanted, 0);
 }
-
-#endif

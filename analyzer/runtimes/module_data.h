@@ -1,8 +1,7 @@
 /*
  * Searching the variables of a process: an interpreter's lead to all that it has.
  */
-#ifndef ANALYZER_RUNTIMES_MODULE_DATA_H
-#define ANALYZER_RUNTIMES_MODULE_DATA_H
+#pragma once
 
 #include "analyzer/image/view.h"
 #include "analyzer/program/program.h"
@@ -25,5 +24,3 @@ uint64_t module_data_search_in(const struct image *image, const struct module *m
  */
 bool module_data_next(const struct image *image, const struct module *module, size_t *number,
 		      struct memory_range *ret);
-
-#endif

@@ -5,8 +5,7 @@
  *	object | ... | length, capacity, items, in any order |
  *	items                                    | item | item | spare |
  */
-#ifndef ANALYZER_RUNTIMES_OBJECT_ITEMS_H
-#define ANALYZER_RUNTIMES_OBJECT_ITEMS_H
+#pragma once
 
 #include "analyzer/classify/classifier.h"
 
@@ -36,5 +35,3 @@ void object_items_match(const struct item_layout *layout, struct reader *reader,
 			const struct reference *reference);
 void object_items_tell(const struct item_layout *layout, struct reader *reader,
 		       struct memory_range range, struct pattern_facts *facts);
-
-#endif

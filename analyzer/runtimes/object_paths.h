@@ -8,8 +8,7 @@
  * The graph decides what a reference is: a path has no step by a word that the graph leaves out,
  * such as that of a weak reference, and what nothing anchors has no path.
  */
-#ifndef ANALYZER_RUNTIMES_OBJECT_PATHS_H
-#define ANALYZER_RUNTIMES_OBJECT_PATHS_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/runtimes/runtimes.h"
@@ -73,5 +72,3 @@ struct error *object_paths_complete(const struct object_paths *paths, const char
 /* The nearest path that exists, to be freed; NULL: none is near, or memory is short. */
 char *object_paths_nearest(const struct object_paths *paths, const char *path,
 			   struct progress *progress);
-
-#endif

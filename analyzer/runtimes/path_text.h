@@ -1,8 +1,7 @@
 /*
  * The text of a path, cut off where there is no more room.
  */
-#ifndef ANALYZER_RUNTIMES_PATH_TEXT_H
-#define ANALYZER_RUNTIMES_PATH_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -25,5 +24,3 @@ static inline void path_text_advance(struct path_text *path, int length)
 #define path_text_add(path, ...)                                                                   \
 	path_text_advance(path, snprintf((path)->text + (path)->used, (path)->size - (path)->used, \
 					 __VA_ARGS__))
-
-#endif

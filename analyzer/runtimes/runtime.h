@@ -10,8 +10,7 @@
  * A class is a number that stands as the signature of its objects, beside addresses of vtables: the
  * address of the class itself, or an index below all addresses. Index 0 is none.
  */
-#ifndef ANALYZER_RUNTIMES_RUNTIME_H
-#define ANALYZER_RUNTIMES_RUNTIME_H
+#pragma once
 
 #include "analyzer/capture/teardown.h"
 #include "analyzer/heap/heaps.h"
@@ -343,5 +342,3 @@ struct runtime {
 };
 
 extern const struct runtime *const runtime_kinds[]; /* NULL at the end */
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The runtimes that a process has, and what they know together.
  */
-#ifndef ANALYZER_RUNTIMES_RUNTIMES_H
-#define ANALYZER_RUNTIMES_RUNTIMES_H
+#pragma once
 
 #include "analyzer/runtimes/runtime.h"
 
@@ -156,5 +155,3 @@ size_t runtimes_find_makers(const struct runtimes *list, uint64_t number,
 /* The text that the object is; false: it is none. */
 bool runtimes_text(const struct runtimes *list, allocation_id id, uint64_t *ret_start,
 		   uint64_t *ret_size);
-
-#endif

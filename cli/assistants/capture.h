@@ -1,8 +1,7 @@
 /*
  * Text that is written to a stream and kept in memory, up to a limit; the rest is counted.
  */
-#ifndef CLI_ASSISTANTS_CAPTURE_H
-#define CLI_ASSISTANTS_CAPTURE_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -27,5 +26,3 @@ const char *capture_text(struct capture *capture);
 
 /* Drop the beginning of a line at the end, if there was more than is kept. */
 void capture_cut_to_lines(struct capture *capture);
-
-#endif

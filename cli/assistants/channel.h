@@ -5,8 +5,7 @@
  * is answered meanwhile. Other requests wait in a queue, and are answered one by one. What is no
  * request, or longer than MOST_MESSAGE, is refused and costs nothing else.
  */
-#ifndef CLI_ASSISTANTS_CHANNEL_H
-#define CLI_ASSISTANTS_CHANNEL_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -64,5 +63,3 @@ void channel_refuse(struct channel *channel, struct request *request, enum rpc_c
 
 /* From any thread. Takes params over. */
 void channel_notify(struct channel *channel, const char *method, json_t *params);
-
-#endif

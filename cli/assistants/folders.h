@@ -5,8 +5,7 @@
  * A path is resolved first, so neither `..` nor links lead out. What is not allowed and what is not
  * there get the same answer: nothing can be learned of other files.
  */
-#ifndef CLI_ASSISTANTS_FOLDERS_H
-#define CLI_ASSISTANTS_FOLDERS_H
+#pragma once
 
 #include "analyzer/report/report.h"
 
@@ -31,5 +30,3 @@ struct error *folders_find(const struct folders *folders, const char *name, char
 
 /* Write the cores that may be opened, the newest first. */
 struct error *folders_write(const struct folders *folders, struct report *report);
-
-#endif

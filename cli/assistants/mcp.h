@@ -3,8 +3,7 @@
  *
  *	heapcore mcp [OPTIONS] [CORE | DIR]...
  */
-#ifndef CLI_ASSISTANTS_MCP_H
-#define CLI_ASSISTANTS_MCP_H
+#pragma once
 
 #include <argp.h>
 
@@ -12,5 +11,3 @@ extern const struct argp mcp_parser; /* for the manual, too */
 
 /* Returns the exit status. */
 int mcp_main(int count, char **arguments);
-
-#endif

@@ -5,8 +5,7 @@
  * What a command's words are called becomes a property: of "ADDRESS | SET [KIND]", 'address', 'set'
  * and 'kind'. Those outside of brackets are required, unless there is a choice.
  */
-#ifndef CLI_ASSISTANTS_SCHEMA_H
-#define CLI_ASSISTANTS_SCHEMA_H
+#pragma once
 
 #include "cli/assistants/folders.h"
 #include "cli/command.h"
@@ -23,5 +22,3 @@ char *schema_description(const struct command *command);
 /* The command with the words that the arguments ask for, as a line, and the limit among them. */
 struct error *schema_read(const struct command *command, const json_t *arguments,
 			  const struct folders *folders, struct line *ret, uint64_t *ret_rows);
-
-#endif

@@ -4,8 +4,7 @@
  * One core is open at a time. Its session is that of a prompt, but for where its output goes: a
  * command's text, its rows as JSON, and messages are kept, and become the answer.
  */
-#ifndef CLI_ASSISTANTS_SERVER_H
-#define CLI_ASSISTANTS_SERVER_H
+#pragma once
 
 #include "cli/assistants/capture.h"
 #include "cli/assistants/channel.h"
@@ -71,5 +70,3 @@ void progress_tell(struct server *server, const json_t *params);
 
 /* Warns the assistant that text from a core is untrusted. */
 extern const char untrusted_note[];
-
-#endif

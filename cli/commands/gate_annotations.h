@@ -3,8 +3,7 @@
  * log, as "::error title=TITLE::MESSAGE", and shows ten of each step beside the change. GitLab has
  * no such commands; it reads the JUnit report.
  */
-#ifndef CLI_COMMANDS_GATE_ANNOTATIONS_H
-#define CLI_COMMANDS_GATE_ANNOTATIONS_H
+#pragma once
 
 #include "analyzer/gate/leak_kinds.h"
 
@@ -12,5 +11,3 @@
 
 /* One for each of the first kinds that count, if GitHub Actions runs this. */
 void gate_annotate(const struct leak_kinds *kinds, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  * The gate's verdict on what grows from each of several cores to the next: `gate --growing OLD`,
  * and `heapcore soak`. What grows is handled like leaks, with fingerprints, rules and a baseline.
  */
-#ifndef CLI_COMMANDS_GATE_GROWTH_H
-#define CLI_COMMANDS_GATE_GROWTH_H
+#pragma once
 
 #include "analyzer/diff/diff.h"
 #include "analyzer/diff/growth.h"
@@ -30,5 +29,3 @@ void gate_growth_write(const struct gate_growth *growth, const struct analysis *
 
 void gate_growth_write_outcome(const struct gate_growth *growth, const char *outcome,
 			       struct report *report);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The switches of the command `gate`.
  */
-#ifndef CLI_COMMANDS_GATE_OPTIONS_H
-#define CLI_COMMANDS_GATE_OPTIONS_H
+#pragma once
 
 #include "analyzer/query/kind.h"
 
@@ -56,5 +55,3 @@ extern const struct switch_place gate_places[];
 
 struct error *gate_options_parse(int key, const char *value, void *options);
 void gate_options_release(void *options);
-
-#endif

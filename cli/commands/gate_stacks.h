@@ -1,8 +1,7 @@
 /*
  * The calls that allocated what leaked, from another run of the program.
  */
-#ifndef CLI_COMMANDS_GATE_STACKS_H
-#define CLI_COMMANDS_GATE_STACKS_H
+#pragma once
 
 #include "analyzer/gate/leak_stacks.h"
 #include "analyzer/report/report.h"
@@ -16,5 +15,3 @@ struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kin
 
 void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks *stacks,
 		       struct report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* The cores of a fleet: files, all files in folders, those of a list. */
-#ifndef CLI_FLEET_CORES_H
-#define CLI_FLEET_CORES_H
+#pragma once
 
 #include "cli/fleet/store.h"
 
@@ -47,5 +46,3 @@ bool file_may_be_core(const char *path);
 
 /* True if the file has rows of 'facts' rather than a core. */
 bool file_has_rows(const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  *	heapcore fleet report [OPTIONS] FILE.db
  *	heapcore fleet gate [OPTIONS] FILE.db
  */
-#ifndef CLI_FLEET_FLEET_H
-#define CLI_FLEET_FLEET_H
+#pragma once
 
 #include "cli/fleet/store.h"
 
@@ -37,5 +36,3 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 /* Write what the baseline lacks; ERROR_FOUND if there is any. */
 struct error *fleet_gate(struct store *store, const struct fleet_question *question,
 			 struct report *report);
-
-#endif

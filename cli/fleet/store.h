@@ -5,8 +5,7 @@
  * A core is there with all of its rows or not at all, however a run ends. It is known by its path,
  * size and time of change; one that changed takes the place of the former.
  */
-#ifndef CLI_FLEET_STORE_H
-#define CLI_FLEET_STORE_H
+#pragma once
 
 #include "analyzer/base/error.h"
 #include "analyzer/report/report.h"
@@ -78,5 +77,3 @@ struct error *store_number(struct store *store, const char *query, const char *c
 struct error *store_change(struct store *store, const char *query, const char *const *values,
 			   size_t count);
 struct error *store_run(struct store *store, const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * A core is hostile, and so may take all time and memory: then its process ends, and that is its
  * row. When heapcore itself ends, so do all of these.
  */
-#ifndef CLI_FLEET_WORKERS_H
-#define CLI_FLEET_WORKERS_H
+#pragma once
 
 #include "cli/fleet/cores.h"
 #include "cli/prompt/session.h"
@@ -26,5 +25,3 @@ struct fleet_tally {
 struct error *workers_run(struct session *session, struct store *store,
 			  const struct fleet_cores *cores, const struct worker_limits *limits,
 			  bool again, struct fleet_tally *ret);
-
-#endif

@@ -6,8 +6,7 @@
  * paragraphs, each a line. In a paragraph, 'words' in quotes are what is typed. Lines that begin
  * with four blanks are pictures and the like, shown as they stand.
  */
-#ifndef CLI_HELP_DOCUMENT_H
-#define CLI_HELP_DOCUMENT_H
+#pragma once
 
 #include "analyzer/report/report.h"
 
@@ -55,5 +54,3 @@ void document_examples(struct document *document, const char *lines);
  * none; previous is the character in front of text, or 0.
  */
 size_t quoted_length(const char *text, size_t length, char previous);
-
-#endif

@@ -2,8 +2,7 @@
  * The text about commands, sets and topics, for `help`, the manual page and docs/commands.md, from
  * the same structs.
  */
-#ifndef CLI_HELP_MANUAL_H
-#define CLI_HELP_MANUAL_H
+#pragma once
 
 #include "analyzer/query/set.h"
 #include "cli/command.h"
@@ -46,5 +45,3 @@ struct error *manual_write(const char *form, FILE *out);
 
 /* The topic of that name, or NULL. */
 const struct topic *topic_find(const char *name);
-
-#endif

@@ -7,8 +7,7 @@
  *
  *	/var/lib/systemd/coredump/core.COMMAND.UID.BOOT.PID.MICROSECONDS.zst
  */
-#ifndef CLI_LIVE_COREDUMPCTL_H
-#define CLI_LIVE_COREDUMPCTL_H
+#pragma once
 
 #include "cli/prompt/session.h"
 
@@ -33,5 +32,3 @@ struct error *kept_core_find(struct session *session, const char *match, const c
 struct error *kept_core_finish(struct kept_core *core);
 void kept_core_deinit(struct kept_core *core);
 DEFINE_DEINIT(kept_core_deinit, struct kept_core)
-
-#endif

@@ -2,8 +2,7 @@
  * Checks that the gate would see a leak on this machine, with its C library and the user's
  * permissions, by analysing a process that leaks.
  */
-#ifndef CLI_LIVE_GATE_SELF_CHECK_H
-#define CLI_LIVE_GATE_SELF_CHECK_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 
@@ -15,5 +14,3 @@ struct error *gate_self_check(struct progress *progress);
 
 /* Entry point of the leaking process. */
 int plant_leaks_main(int count, char **arguments);
-
-#endif

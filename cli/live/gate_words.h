@@ -1,8 +1,7 @@
 /*
  * Command lines whose options are those of a mode, and the switches of the command `gate`.
  */
-#ifndef CLI_LIVE_GATE_WORDS_H
-#define CLI_LIVE_GATE_WORDS_H
+#pragma once
 
 #include <argp.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct gate_words {
  */
 int gate_words_divide(const struct argp_option *own, int count, char **arguments,
 		      struct gate_words *words);
-
-#endif

@@ -1,12 +1,9 @@
 /*
  * The recorder (analyzer/capture/recorder.h) as a file, to be preloaded into a program.
  */
-#ifndef CLI_LIVE_PRELOAD_H
-#define CLI_LIVE_PRELOAD_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
 /* Write it to a new file; *ret is its path, to be freed, and the file to be removed. */
 struct error *preload_unpack(char **ret);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * What is no option of its own is one of the gate's.
  */
-#ifndef CLI_LIVE_RUN_H
-#define CLI_LIVE_RUN_H
+#pragma once
 
 #include <argp.h>
 
@@ -14,5 +13,3 @@ extern const struct argp run_parser; /* for the manual, too */
 
 /* Returns the exit status. */
 int run_main(int count, char **arguments);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * heapcore snap: a core of a process that goes on running.
  */
-#ifndef CLI_LIVE_SNAP_H
-#define CLI_LIVE_SNAP_H
+#pragma once
 
 #include "analyzer/capture/snapshot.h"
 #include "cli/prompt/session.h"
@@ -31,5 +30,3 @@ struct error *open_temporary(int *ret);
 
 /* "123", as the number of a process. */
 struct error *parse_process(const char *word, pid_t *ret);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * What is no option of its own is one of the gate's.
  */
-#ifndef CLI_LIVE_SOAK_H
-#define CLI_LIVE_SOAK_H
+#pragma once
 
 #include <argp.h>
 
@@ -18,5 +17,3 @@ extern const struct argp soak_parser; /* for the manual, too */
 
 /* Returns the exit status. */
 int soak_main(int count, char **arguments);
-
-#endif

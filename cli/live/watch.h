@@ -10,8 +10,7 @@
  *
  * The watcher tells by messages of a socket.
  */
-#ifndef CLI_LIVE_WATCH_H
-#define CLI_LIVE_WATCH_H
+#pragma once
 
 #include "analyzer/capture/core.h"
 #include "analyzer/capture/process.h"
@@ -58,5 +57,3 @@ bool watch_receive(int socket, struct watch_message *ret);
 
 /* The file name for a child's core, to be freed; NULL: memory is short. */
 char *watch_core_path(const char *core_path, pid_t process, bool is_program);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * While the thread runs, nobody else uses the analysis.
  */
-#ifndef CLI_PROMPT_AHEAD_H
-#define CLI_PROMPT_AHEAD_H
+#pragma once
 
 #include "cli/prompt/session.h"
 
@@ -22,5 +21,3 @@ void ahead_start(struct ahead *ahead, struct session *session);
 
 /* Wait for the thread to end, which takes some milliseconds. */
 void ahead_stop(struct ahead *ahead);
-
-#endif

@@ -1,6 +1,5 @@
 /* Completes the word that is being typed. */
-#ifndef CLI_PROMPT_COMPLETION_H
-#define CLI_PROMPT_COMPLETION_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "cli/prompt/lexer.h"
@@ -28,5 +27,3 @@ char **complete_word(const char *word, int start, int end);
 void completion_write(const struct line *line, FILE *out);
 void completion_write_options(const char *word, const struct argp_option *options, FILE *out);
 void completion_write_values(const char *word, const char *before, const char *values, FILE *out);
-
-#endif

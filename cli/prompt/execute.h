@@ -1,8 +1,7 @@
 /*
  * Running commands: one line, or a file of them.
  */
-#ifndef CLI_PROMPT_EXECUTE_H
-#define CLI_PROMPT_EXECUTE_H
+#pragma once
 
 #include "cli/command.h"
 #include "cli/prompt/lexer.h"
@@ -36,5 +35,3 @@ struct error *command_unknown(const char *name);
  */
 char *redirect_name(const char *dump, const struct command *command, const struct line *line,
 		    const char *suffix);
-
-#endif

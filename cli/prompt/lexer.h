@@ -8,8 +8,7 @@
  * to a file, and `|` anywhere gives the rest of the line to the shell. So `->` and `=>` within a
  * word are nothing special. A `\` at the end of a line continues it.
  */
-#ifndef CLI_PROMPT_LEXER_H
-#define CLI_PROMPT_LEXER_H
+#pragma once
 
 #include "analyzer/base/error.h"
 
@@ -43,5 +42,3 @@ DEFINE_DEINIT(line_deinit, struct line)
  * blank and the next line.
  */
 bool line_continues(const char *text);
-
-#endif

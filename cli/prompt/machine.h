@@ -5,8 +5,7 @@
  * removed, or a program that is replaced in place. To read what is gone raises SIGBUS. It then
  * reads as zeros, and later questions learn of it, so that answers are not relied on.
  */
-#ifndef CLI_PROMPT_MACHINE_H
-#define CLI_PROMPT_MACHINE_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 
@@ -51,5 +50,3 @@ const char *cache_folder(void);
 
 /* Say that memory is short for a library that cannot go on, and exit. */
 void give_up(void) __attribute__((noreturn));
-
-#endif

@@ -7,8 +7,7 @@
  * The shell command is started by the first thing that is written, so that a pager does not take
  * the terminal while there is nothing to see yet.
  */
-#ifndef CLI_PROMPT_OUTPUT_H
-#define CLI_PROMPT_OUTPUT_H
+#pragma once
 
 #include "cli/prompt/lexer.h"
 
@@ -65,5 +64,3 @@ bool output_is_terminal(const struct output *output);
 
 /* The width of that terminal, in characters; 0 if unknown, or if there is none. */
 size_t output_width(const struct output *output);
-
-#endif

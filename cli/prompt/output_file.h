@@ -5,8 +5,7 @@
  * link that is there already may have been put there by them: links are not followed, and files of
  * others are left alone.
  */
-#ifndef CLI_PROMPT_OUTPUT_FILE_H
-#define CLI_PROMPT_OUTPUT_FILE_H
+#pragma once
 
 #include "analyzer/base/cleanup.h"
 
@@ -41,5 +40,3 @@ int output_file_complete(struct output_file *file);
 /* Leave nothing of a file that was not completed. */
 void output_file_deinit(struct output_file *file);
 DEFINE_DEINIT(output_file_deinit, struct output_file)
-
-#endif

@@ -6,8 +6,7 @@
  * It shows up only when a command takes longer than half a second, and is gone before anything else
  * is written.
  */
-#ifndef CLI_PROMPT_PROGRESS_H
-#define CLI_PROMPT_PROGRESS_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 
@@ -39,5 +38,3 @@ void progress_line_clear(struct progress_line *line);
 
 /* Take it away until the next command begins: others write there now. */
 void progress_line_stop(struct progress_line *line);
-
-#endif

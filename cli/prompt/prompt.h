@@ -5,8 +5,7 @@
  * $XDG_STATE_HOME/heapcore/history, ~/.local/state without it, for nobody else's eyes; each line
  * goes there at once.
  */
-#ifndef CLI_PROMPT_PROMPT_H
-#define CLI_PROMPT_PROMPT_H
+#pragma once
 
 #include "cli/prompt/session.h"
 
@@ -18,5 +17,3 @@ void prompt_run(struct session *session);
 
 /* The number-th line of the history, the oldest first, or NULL. */
 const char *history_line(size_t number);
-
-#endif

@@ -2,8 +2,7 @@
  * The reports of one command: one to where its output goes, and one to each file that was named by
  * -o, in a format of its own.
  */
-#ifndef CLI_PROMPT_REPORTS_H
-#define CLI_PROMPT_REPORTS_H
+#pragma once
 
 #include "cli/prompt/output.h"
 #include "cli/prompt/session.h"
@@ -64,5 +63,3 @@ struct error *reports_close(struct reports *reports);
 
 /* Tables that formats of one table left out, but for totals, as "a, b", to be freed; NULL: none. */
 char *reports_left_out(const struct reports *reports);
-
-#endif

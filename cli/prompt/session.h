@@ -5,8 +5,7 @@
  * shown once each, before the output of the command that first needed the stage in which they were
  * found.
  */
-#ifndef CLI_PROMPT_SESSION_H
-#define CLI_PROMPT_SESSION_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -117,5 +116,3 @@ void session_show_costs(struct session *session);
 
 /* The exit status that the commands so far add up to. */
 int session_status(const struct session *session);
-
-#endif

@@ -8,12 +8,9 @@
  * completed and may be empty. The program answers from the tables that drive its parsers, so the
  * shells' scripts never fall behind.
  */
-#ifndef CLI_PROMPT_SHELL_COMPLETION_H
-#define CLI_PROMPT_SHELL_COMPLETION_H
+#pragma once
 
 #define COMPLETE "--complete"
 
 /* Write what the last word may become, a line each; nothing where a file's name is due. */
 int complete_main(int count, char **arguments);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Lines that are SQL: from a line `sql` up to `.quit`, queries end with a semicolon.
  */
-#ifndef CLI_PROMPT_SQL_LINES_H
-#define CLI_PROMPT_SQL_LINES_H
+#pragma once
 
 #include "cli/prompt/session.h"
 
@@ -20,5 +19,3 @@ void sql_lines_give_up(struct sql_lines *lines);
 
 /* The prompt for the next line of a statement; NULL: lines are commands. */
 const char *sql_lines_prompt(const struct sql_lines *lines);
-
-#endif

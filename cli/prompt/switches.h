@@ -9,8 +9,7 @@
  *Behind a
  * `--` there are only words.
  */
-#ifndef CLI_PROMPT_SWITCHES_H
-#define CLI_PROMPT_SWITCHES_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -51,5 +50,3 @@ bool switch_is_shown(const struct argp_option *option);
 /* An option's name as older tools spell it: "/showupto". */
 enum { SLASHED_SIZE = 64 };
 void switch_spell_slashed(const char *name, char ret[static SLASHED_SIZE]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tags of every row: `--tag NAME=VALUE`, or `--tag NAME` for a value read from the core. */
-#ifndef CLI_PROMPT_TAGS_H
-#define CLI_PROMPT_TAGS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -26,5 +25,3 @@ struct tags {
 /* core is what reports call it. analysis may be NULL: its values are absent. */
 struct error *tags_find(const struct tag_words *words, struct analysis *analysis, const char *core,
 			struct tags *ret);
-
-#endif

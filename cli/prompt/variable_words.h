@@ -7,8 +7,7 @@
  * anything else for where it is. Types are read only if the symbols have a variable of that name: a
  * mistyped word costs nothing more, and gets the message that it always got.
  */
-#ifndef CLI_PROMPT_VARIABLE_WORDS_H
-#define CLI_PROMPT_VARIABLE_WORDS_H
+#pragma once
 
 #include "analyzer/types/variable_path.h"
 #include "cli/command.h"
@@ -49,5 +48,3 @@ struct variable_context variable_words_context(struct analysis *analysis);
 
 /* True if an address may stand next, behind these words, which are no switches. */
 bool variable_words_fit(const struct command *command, const char *const *words, size_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * When the other threads of a program wait, as of the kernel: so a test need not hope that some
  * time is enough. Nothing is allocated.
  */
-#ifndef TESTDATA_PROGRAMS_SETTLE_H
-#define TESTDATA_PROGRAMS_SETTLE_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ static inline void settle(void)
 	}
 	close(folder);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * A process made in memory, for an allocator: a library with variables, a thread, and what a test
  * adds before process_open().
  */
-#ifndef TESTS_ALLOCATORS_PROCESS_H
-#define TESTS_ALLOCATORS_PROCESS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -106,5 +105,3 @@ static inline size_t count_incomplete(const struct process *process)
 #define MADE(made, ...)                          \
 	_cleanup_(made_deinit) struct made made; \
 	made_init(&made, ##__VA_ARGS__)
-
-#endif

@@ -5,8 +5,7 @@
  * Each letter is an allocation, and a capital one is free. All before a '>' refer to all behind it,
  * and "a>b>c" is short for "a>b b>c". '-' stands for a word that refers to nothing.
  */
-#ifndef TESTS_ANALYZER_DRAWING_H
-#define TESTS_ANALYZER_DRAWING_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 
@@ -86,5 +85,3 @@ static inline struct drawing draw(const char *text)
 	}
 	return drawing;
 }
-
-#endif

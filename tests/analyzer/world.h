@@ -11,8 +11,7 @@
  * world_deinit() destroys what there is, in reverse order, and checks that no memory stays
  * accounted for; so what is built on top goes first.
  */
-#ifndef TESTS_ANALYZER_WORLD_H
-#define TESTS_ANALYZER_WORLD_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 #include "analyzer/graph/roots.h"
@@ -186,5 +185,3 @@ static inline void world_find_incoming(struct world *world)
 	assert_no_error(
 		graph_transpose(world->graph, &world->account, &world->progress, &world->incoming));
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Targets that look into cores: an input is the number of a core, that of what is asked of it, and
  * edits.
  */
-#ifndef TESTS_FUZZ_CORE_TARGET_H
-#define TESTS_FUZZ_CORE_TARGET_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "tests/fuzz/edits.h"
@@ -34,5 +33,3 @@ void core_target_ask_in(const char *path, const char *root, const char *const *l
 
 /* One thread, wherever the program runs: what happens is the same each time. */
 void core_target_settle(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Targets that damage a program's file, with the right build-id still: it is below a folder that
  * stands for the core's machine, which goes when the target ends.
  */
-#ifndef TESTS_FUZZ_EDITED_PROGRAM_H
-#define TESTS_FUZZ_EDITED_PROGRAM_H
+#pragma once
 
 #include "tests/fuzz/edits.h"
 
@@ -18,5 +17,3 @@ void edited_program_places(struct edited_file *file,
 /* Make the edits, put the file where the program was, run the lines on the core, undo them. */
 void edited_program_ask(struct edited_file *file, const uint8_t *edits, size_t size,
 			const char *core, const char *const *lines);
-
-#endif

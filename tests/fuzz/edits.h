@@ -9,8 +9,7 @@
  * A file is kept as a memory file; an edit is taken back once the target has seen it. So an input
  * costs what the target does with it, no more.
  */
-#ifndef TESTS_FUZZ_EDITS_H
-#define TESTS_FUZZ_EDITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ void edits_undo(struct edited_file *file);
 
 /* As LLVMFuzzerCustomMutator(): edits behind a head of so many bytes. */
 size_t edits_mutate(uint8_t *bytes, size_t size, size_t most, size_t head, unsigned int seed);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A core that holds bytes of the fuzzer's choice at a few addresses.
  */
-#ifndef TESTS_FUZZ_MEMORY_H
-#define TESTS_FUZZ_MEMORY_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -15,5 +14,3 @@ struct memory_part {
 
 /* findings outlive the image. */
 struct image *memory_open(const struct memory_part *parts, size_t count, struct findings *findings);
-
-#endif

@@ -5,8 +5,7 @@
  * that reach new code; else driver.c does, which runs what is in the corpus, and mutations of it
  * that are the same each time.
  */
-#ifndef TESTS_FUZZ_TARGET_H
-#define TESTS_FUZZ_TARGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigne
 
 /* The driver's mutation of plain bytes, of the same kind. */
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
-
-#endif

@@ -2,8 +2,7 @@
  * Identifies a build of a program: the key under which results for it are cached, for its other
  * cores.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_BUILD_H
-#define ANALYZER_PROGRAM_DEBUG_BUILD_H
+#pragma once
 
 #include "analyzer/base/cache.h"
 #include "analyzer/program/debug/debug.h"
@@ -36,5 +35,3 @@ enum { KEPT_OUTSIDE = 1 };
 kept_address build_keep_address(const struct debug *debug, uint64_t address);
 /* False: there is no such place. */
 bool build_find_address(const struct debug *debug, kept_address kept, uint64_t *ret);
-
-#endif

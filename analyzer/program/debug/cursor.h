@@ -2,8 +2,7 @@
  * Reading the bytes of a section of debug information from one end to the other. What is read
  * behind the end is 0, and the cursor is at its end then.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_CURSOR_H
-#define ANALYZER_PROGRAM_DEBUG_CURSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ static inline uint64_t cursor_length(struct cursor *cursor, size_t *ret_width)
 	}
 	return length;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Types and variables of a program: see type_table.h.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_DATA_TYPE_H
-#define ANALYZER_PROGRAM_DEBUG_DATA_TYPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ struct type_variable {
 	type_number type;
 	bool is_thread_local;
 };
-
-#endif

@@ -5,8 +5,7 @@
  * program with hundreds of megabytes of debug information costs what that address costs. libdw
  * stays behind this header. Names are demangled. Strings live as long as struct debug.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_DEBUG_H
-#define ANALYZER_PROGRAM_DEBUG_DEBUG_H
+#pragma once
 
 #include "analyzer/program/program.h"
 
@@ -174,5 +173,3 @@ const char *debug_frame_function(struct debug *debug, const struct frame *frame)
  */
 void debug_visit_members(struct debug *debug, const struct module *module, const char *type,
 			 bool (*visit)(void *data, uint64_t offset, const char *name), void *data);
-
-#endif

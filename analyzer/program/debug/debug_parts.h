@@ -15,8 +15,7 @@
  * module without a file at hand, but whose memory is in the dump as a whole, as the vdso's, is read
  * from there.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_DEBUG_PARTS_H
-#define ANALYZER_PROGRAM_DEBUG_DEBUG_PARTS_H
+#pragma once
 
 #include "analyzer/base/side_file.h"
 #include "analyzer/program/debug/files.h"
@@ -261,5 +260,3 @@ const struct trace *debug_frames(struct debug *debug, uint32_t thread);
 /* The calls of the thread, and of what saved these registers; NULL if memory is short. */
 const struct trace *debug_trace(struct debug *debug, uint32_t thread);
 const struct trace *debug_trace_of(struct debug *debug, const struct frame_state *saved);
-
-#endif

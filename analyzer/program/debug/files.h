@@ -4,8 +4,7 @@
  * Each is opened here and nowhere else, only if it is a regular file, and is used only if it has
  * the build-id that the module has in the dump.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_FILES_H
-#define ANALYZER_PROGRAM_DEBUG_FILES_H
+#pragma once
 
 #include "analyzer/image/files.h"
 #include "analyzer/program/debug/cursor.h"
@@ -59,5 +58,3 @@ Elf_Scn *debug_section_find(Elf *elf, const char *name, GElf_Shdr *ret);
 /* The section of that name, as in its file or decompressed by libdw; an empty one if there is none.
  */
 struct cursor debug_section(Dwarf *dwarf, const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * where their variables stand at each address of code. Those inlined into a function count as its
  * own.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_FUNCTIONS_H
-#define ANALYZER_PROGRAM_DEBUG_FUNCTIONS_H
+#pragma once
 
 #include "analyzer/program/debug/type_table.h"
 
@@ -80,5 +79,3 @@ type_number debug_class_of(struct debug *debug, const struct type_table *table, 
 /* The type whose vtable for a trait of Rust begins at the address; NO_TYPE: none does. */
 type_number debug_vtable_type(struct debug *debug, const struct type_table *table,
 			      uint64_t address);
-
-#endif

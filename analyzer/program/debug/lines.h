@@ -5,8 +5,7 @@
  * call on: for 50 addresses tens of megabytes, and of a hostile file 40 bytes for each of its own.
  * Here the program that yields the lines (DWARF 5, section 6.2) is run up to the line asked for.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_LINES_H
-#define ANALYZER_PROGRAM_DEBUG_LINES_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ bool source_line_find(Dwarf_Die *unit, uint64_t address, struct source_line *ret
 
 /* The unit's file of that number. */
 bool source_file_find(Dwarf_Die *unit, uint64_t number, struct source_line *ret);
-
-#endif

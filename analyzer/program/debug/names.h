@@ -1,8 +1,7 @@
 /*
  * Names as people read them, each kept once.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_NAMES_H
-#define ANALYZER_PROGRAM_DEBUG_NAMES_H
+#pragma once
 
 #include "analyzer/base/cleanup.h"
 
@@ -40,5 +39,3 @@ char *demangle_symbol(const char *symbol);
  * does not matter: "std::string app::name<int>()" belongs to the program.
  */
 bool name_is_of_library(const char *function);
-
-#endif

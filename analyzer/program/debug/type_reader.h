@@ -2,8 +2,7 @@
  * Types as the debug information has them, each naming others by their entries: what type_table.c
  * makes types of.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_TYPE_READER_H
-#define ANALYZER_PROGRAM_DEBUG_TYPE_READER_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
@@ -99,5 +98,3 @@ struct debug_module *debug_typed_module(struct debug *debug, size_t number);
  * as far as memory and limits allow.
  */
 struct error *type_reader_read(struct type_reader *reader);
-
-#endif

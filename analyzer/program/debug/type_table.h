@@ -12,8 +12,7 @@
  * when another core of the build was read (build.h). libdw stays behind this header. Strings live
  * as long as struct debug.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_H
-#define ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_H
+#pragma once
 
 #include "analyzer/base/memory.h"
 #include "analyzer/base/progress.h"
@@ -70,5 +69,3 @@ bool type_begins(const struct type_table *table, const char *start);
 
 /* A copy of text, which is freed, that lives as long as struct debug; NULL if it is, too. */
 const char *type_keep(const struct type_table *table, char *text);
-
-#endif

@@ -2,8 +2,7 @@
  * The implementation of struct type_table, for the files that build it: type_table.c from debug
  * information, kept_types.c from the cache of other cores of the build.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_PARTS_H
-#define ANALYZER_PROGRAM_DEBUG_TYPE_TABLE_PARTS_H
+#pragma once
 
 #include "analyzer/base/cache.h"
 #include "analyzer/program/debug/type_reader.h"
@@ -38,5 +37,3 @@ bool kept_types_load(struct debug *debug, const struct cache_key *key, struct ty
 /* The type whose entry stands at that address of its section in memory, or NO_TYPE. */
 type_number kept_entries_find(struct kept_entries *kept, uint64_t address);
 void kept_entries_destroy(struct kept_entries *kept);
-
-#endif

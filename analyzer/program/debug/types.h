@@ -2,8 +2,7 @@
  * Types as debug information has them: the way into a variable to the member that covers an offset,
  * as ".entries[3].key". debug_visit_members() is in types.c, too.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_TYPES_H
-#define ANALYZER_PROGRAM_DEBUG_TYPES_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ bool entry_type(Dwarf_Die *entry, Dwarf_Die *ret);
 
 /* Add the way from the start of a value of the type to the offset. */
 void type_path_add(struct type_path *path, Dwarf_Die *type, uint64_t offset);
-
-#endif

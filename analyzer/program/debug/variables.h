@@ -2,8 +2,7 @@
  * The variables of the process with their types: static ones, those of each thread, and locals and
  * parameters of functions that have not returned.
  */
-#ifndef ANALYZER_PROGRAM_DEBUG_VARIABLES_H
-#define ANALYZER_PROGRAM_DEBUG_VARIABLES_H
+#pragma once
 
 #include "analyzer/program/debug/type_table.h"
 
@@ -39,5 +38,3 @@ void debug_visit_data_symbols(struct debug *debug, const char *name,
 void debug_visit_variables(struct debug *debug, const struct type_table *table,
 			   bool (*visit)(void *data, const struct typed_variable *variable),
 			   void *data);
-
-#endif

@@ -3,9 +3,6 @@
  * the files of the same names in this folder, and of Debian's node-d3-hierarchy, which lays out the
  * treemap (page_layout).
  */
-#ifndef ANALYZER_REPORT_PAGE_PAGE_H
-#define ANALYZER_REPORT_PAGE_PAGE_H
+#pragma once
 
 extern const char page_head[], page_style[], page_body[], page_layout[], page_script[];
-
-#endif

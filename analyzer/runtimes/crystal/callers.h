@@ -8,8 +8,7 @@
  *are the distance to the start of a constructor count. What is missed is a constructor whose
  *address stands in data.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_CALLERS_H
-#define ANALYZER_RUNTIMES_CRYSTAL_CALLERS_H
+#pragma once
 
 #include "analyzer/runtimes/crystal/types.h"
 #include "analyzer/runtimes/runtime.h"
@@ -29,5 +28,3 @@ DEFINE_CLEANUP(crystal_callers_destroy, struct crystal_callers *)
  */
 size_t crystal_callers_find(struct crystal_callers *callers, uint32_t type,
 			    const char *ret[static MOST_OBJECT_MAKERS]);
-
-#endif

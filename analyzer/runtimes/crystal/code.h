@@ -14,8 +14,7 @@
  * is followed for some instructions, so that an object whose class is chosen before is known to be
  * of either; then only what is the same on all. So optimised code tells less, but nothing wrong.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_CODE_H
-#define ANALYZER_RUNTIMES_CRYSTAL_CODE_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -59,5 +58,3 @@ size_t code_find_objects(struct code_reader *reader, uint64_t start, uint64_t en
 
 /* True if the function read last may allocate other objects, because it is too large to follow. */
 bool code_reader_missed(const struct code_reader *reader);
-
-#endif

@@ -5,8 +5,7 @@
  * with or without pointers. Other memory may look like that by chance, such as the elements of an
  * array of numbers; an object's buffer is no object.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_CRYSTAL_H
-#define ANALYZER_RUNTIMES_CRYSTAL_CRYSTAL_H
+#pragma once
 
 #include "allocators/boehm/rounding.h"
 #include "analyzer/runtimes/crystal/types.h"
@@ -160,5 +159,3 @@ bool crystal_parts_have(const struct crystal_parts *parts, uint64_t number);
  */
 #define HELD_BY "held by "
 const char *crystal_part_name(struct crystal_parts *parts, uint64_t number);
-
-#endif

@@ -4,8 +4,7 @@
  * Where functions begin is read from what programs have for exceptions, which stays when symbols
  * are stripped: the table .eh_frame_hdr, or .eh_frame itself.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_FUNCTIONS_H
-#define ANALYZER_RUNTIMES_CRYSTAL_FUNCTIONS_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
@@ -53,5 +52,3 @@ struct error *makers_guess(struct makers *makers, const struct function_list *li
 
 /* The kind of maker at address; follows entries of linkage tables. */
 unsigned int maker_at(struct makers *makers, uint64_t address);
-
-#endif

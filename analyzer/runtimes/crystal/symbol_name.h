@@ -7,8 +7,7 @@
  * A + behind a type means that it may also be a derived one; it is no part of the name, and left
  * out here.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_SYMBOL_NAME_H
-#define ANALYZER_RUNTIMES_CRYSTAL_SYMBOL_NAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ struct symbol_name {
 /* False if the text is no such name, or memory is short. */
 bool symbol_name_parse(const char *text, struct symbol_name *ret);
 void symbol_name_deinit(struct symbol_name *name);
-
-#endif

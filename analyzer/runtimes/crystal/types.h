@@ -14,8 +14,7 @@
  * The code also tells an object's size, and whether it may hold pointers: other memory, too, may
  * begin with such a number.
  */
-#ifndef ANALYZER_RUNTIMES_CRYSTAL_TYPES_H
-#define ANALYZER_RUNTIMES_CRYSTAL_TYPES_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 #include "analyzer/program/debug/debug.h"
@@ -93,5 +92,3 @@ const struct module *crystal_types_module(const struct crystal_types *types);
  */
 bool crystal_type_visit_bases(struct crystal_types *types, uint32_t number,
 			      bool (*visit)(void *data, const char *name), void *data);
-
-#endif

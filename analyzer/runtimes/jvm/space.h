@@ -1,8 +1,7 @@
 /*
  * The memory that a Java virtual machine has for itself.
  */
-#ifndef ANALYZER_RUNTIMES_JVM_SPACE_H
-#define ANALYZER_RUNTIMES_JVM_SPACE_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/runtimes/jvm/tables.h"
@@ -22,5 +21,3 @@ struct error *jvm_find_heap(struct jvm *jvm);
 
 /* Add the archive of classes and what the virtual machine knows of the loaded ones. */
 struct error *jvm_find_classes(struct jvm *jvm);
-
-#endif

@@ -6,8 +6,7 @@
  *	gHotSpotVMStructs      -> | type's name | field's name | ... | is static | offset | address
  *| gHotSpotVMIntConstants -> | name | value |
  */
-#ifndef ANALYZER_RUNTIMES_JVM_TABLES_H
-#define ANALYZER_RUNTIMES_JVM_TABLES_H
+#pragma once
 
 #include "analyzer/image/image.h"
 #include "analyzer/program/program.h"
@@ -37,5 +36,3 @@ bool jvm_field(const struct jvm_tables *tables, uint64_t object, const char *typ
 	       const char *field, uint64_t *ret);
 
 bool jvm_constant(const struct jvm_tables *tables, const char *name, uint32_t *ret);
-
-#endif

@@ -8,8 +8,7 @@
  * Classes are names of constructors, and, in parentheses, what V8 has for itself. The class of a
  * Map's objects is found once for the Map.
  */
-#ifndef ANALYZER_RUNTIMES_NODE_NODE_H
-#define ANALYZER_RUNTIMES_NODE_NODE_H
+#pragma once
 
 #include "allocators/v8/v8.h"
 #include "analyzer/base/address_map.h"
@@ -80,5 +79,3 @@ void node_tell_path(struct object_space *space, const allocation_id *ids, size_t
 struct error *node_find_unused(struct object_space *space, struct unused *ret);
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place);
-
-#endif

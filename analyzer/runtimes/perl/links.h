@@ -8,8 +8,7 @@
  *	context       u8 type, ... | ... | caller's statement 16 | ... | code 72 or 88 | i32 depth
  *80 statement     ... | u32 line 36 | ... | file 48 | u32, u32 number 60 |
  */
-#ifndef ANALYZER_RUNTIMES_PERL_LINKS_H
-#define ANALYZER_RUNTIMES_PERL_LINKS_H
+#pragma once
 
 #include "analyzer/runtimes/perl/space.h"
 
@@ -63,5 +62,3 @@ bool perl_visit_calls(const struct perl *perl, const struct perl_interpreter *in
 
 /* The number of the statement, by which variables are in scope; 0: not known. */
 uint32_t perl_statement_number(struct view *view, uint64_t statement);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Classes of Perl's values: their packages, or else what they are.
  */
-#ifndef ANALYZER_RUNTIMES_PERL_OBJECTS_H
-#define ANALYZER_RUNTIMES_PERL_OBJECTS_H
+#pragma once
 
 #include "analyzer/runtimes/runtime.h"
 
@@ -17,5 +16,3 @@ const char *perl_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind);
 bool perl_visit_bases(struct object_space *space, uint64_t number,
 		      bool (*visit)(void *data, const char *name), void *data);
-
-#endif

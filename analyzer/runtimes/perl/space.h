@@ -4,8 +4,7 @@
  * Each value's head is an object. What belongs to it besides is a part of it: its body, its text,
  * its items or chains, entries, keys, code. Parts that only the interpreter has are nobody's.
  */
-#ifndef ANALYZER_RUNTIMES_PERL_SPACE_H
-#define ANALYZER_RUNTIMES_PERL_SPACE_H
+#pragma once
 
 #include "allocators/perl/perl.h"
 #include "analyzer/base/address_map.h"
@@ -161,5 +160,3 @@ bool perl_is_link(const struct object_space *space, allocation_id source, alloca
 		  uint64_t word, uint64_t place);
 allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word);
 bool perl_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
-
-#endif

@@ -6,8 +6,7 @@
  *	global variables | included files | ... | functions | classes | constants | top of the
  *stack, its end, page, size | innermost call | ...
  */
-#ifndef ANALYZER_RUNTIMES_PHP_ENGINE_H
-#define ANALYZER_RUNTIMES_PHP_ENGINE_H
+#pragma once
 
 #include "analyzer/runtimes/php/space.h"
 #include "analyzer/runtimes/php/values.h"
@@ -111,5 +110,3 @@ enum {
 	CALL_VARIABLES = 80, /* behind a call */
 	PHP_POINTER = 12,    /* the least type of what is no value of a program */
 };
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Calls of PHP that are running, and their variables.
  */
-#ifndef ANALYZER_RUNTIMES_PHP_FRAMES_H
-#define ANALYZER_RUNTIMES_PHP_FRAMES_H
+#pragma once
 
 #include "analyzer/runtimes/php/space.h"
 
@@ -24,5 +23,3 @@ void php_visit_variables(const struct php *php,
 struct php_value;
 const char *php_tell_value(struct php *php, struct view *view, const struct php_value *value,
 			   char *ret, size_t size);
-
-#endif

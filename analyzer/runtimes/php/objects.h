@@ -1,8 +1,7 @@
 /*
  * Values of PHP: which allocations are such, and of what class.
  */
-#ifndef ANALYZER_RUNTIMES_PHP_OBJECTS_H
-#define ANALYZER_RUNTIMES_PHP_OBJECTS_H
+#pragma once
 
 #include "analyzer/runtimes/runtime.h"
 
@@ -38,5 +37,3 @@ bool php_liveness(const struct object_space *space, allocation_id id, struct obj
 struct error *php_visit_members(struct object_space *space, allocation_id id, bool with_content,
 				bool (*each)(void *data, const struct runtime_member *member),
 				void *data);
-
-#endif

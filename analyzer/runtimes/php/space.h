@@ -1,6 +1,5 @@
 /* The values of a PHP process. */
-#ifndef ANALYZER_RUNTIMES_PHP_SPACE_H
-#define ANALYZER_RUNTIMES_PHP_SPACE_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
@@ -114,5 +113,3 @@ struct error *php_find_shared(struct php *php);
 /* Find the table of objects and the roots of the collector, and set the class of what these have.
  */
 struct error *php_find_tables(struct php *php);
-
-#endif

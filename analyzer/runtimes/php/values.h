@@ -10,8 +10,7 @@
  *	object     u32 number | class | handlers | table of properties | properties ... |
  *	reference  value, 16 bytes | ... |
  */
-#ifndef ANALYZER_RUNTIMES_PHP_VALUES_H
-#define ANALYZER_RUNTIMES_PHP_VALUES_H
+#pragma once
 
 #include "analyzer/image/view.h"
 
@@ -71,5 +70,3 @@ bool php_array_is_valid(const struct php_array *array);
 
 /* Copy a string, of which all is printable or not ASCII, up to a zero. */
 bool php_read_text(struct view *view, uint64_t string, char *ret, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * items of lists, the keys of dicts, values of attributes, the entries of sets, the blocks of
  * deques and buffers of bytes.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_BLOCKS_H
-#define ANALYZER_RUNTIMES_PYTHON_BLOCKS_H
+#pragma once
 
 #include "analyzer/runtimes/python/space.h"
 
@@ -25,5 +24,3 @@ bool python_blocks_are_stale(const struct python *python, allocation_id block, a
 
 /* The object that the block, which has a mark, is of; NO_ALLOCATION: that is not known. */
 allocation_id python_blocks_owner(const struct python *python, allocation_id block);
-
-#endif

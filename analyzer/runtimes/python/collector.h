@@ -1,8 +1,7 @@
 /*
  * The state of CPython's collector of cycles, of 3.7 to 3.13.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_COLLECTOR_H
-#define ANALYZER_RUNTIMES_PYTHON_COLLECTOR_H
+#pragma once
 
 #include "analyzer/runtimes/runtime.h"
 
@@ -14,5 +13,3 @@ struct python_collector {
 
 /* False: it is not where it is searched for. */
 bool python_collector_find(const struct runtime_context *context, struct python_collector *ret);
-
-#endif

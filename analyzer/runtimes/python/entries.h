@@ -1,8 +1,7 @@
 /*
  * The entries of a dict's table, of CPython 3.6 to 3.14: Include/internal/pycore_dict.h.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_ENTRIES_H
-#define ANALYZER_RUNTIMES_PYTHON_ENTRIES_H
+#pragma once
 
 #include "analyzer/image/view.h"
 
@@ -19,5 +18,3 @@ bool python_find_entries(struct view *view, uint64_t table, struct python_entrie
  */
 bool python_find_shared_keys(struct view *view, uint64_t type, uint64_t *ret_table,
 			     struct python_entries *ret);
-
-#endif

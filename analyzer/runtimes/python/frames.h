@@ -1,8 +1,7 @@
 /*
  * The Python functions that a thread is in, and their variables, of CPython 3.6 to 3.14.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_FRAMES_H
-#define ANALYZER_RUNTIMES_PYTHON_FRAMES_H
+#pragma once
 
 #include "analyzer/program/program.h"
 #include "analyzer/runtimes/python/types.h"
@@ -46,5 +45,3 @@ uint64_t python_frames_start(const struct python_threads *threads, const struct 
 
 /* The offset of instructions in a code object, with their caches; 0: elsewhere, or unknown. */
 uint64_t python_frames_code_start(const struct python_threads *threads);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Objects of CPython: which allocations are such, and of what type.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_OBJECTS_H
-#define ANALYZER_RUNTIMES_PYTHON_OBJECTS_H
+#pragma once
 
 #include "analyzer/runtimes/runtime.h"
 
@@ -33,5 +32,3 @@ void python_tell_path(struct object_space *space, const allocation_id *ids, size
 		      bool with_content, char *ret, size_t size);
 struct error *python_visit_frames(struct object_space *space, uint32_t thread,
 				  const struct frame_visitor *visitor);
-
-#endif

@@ -1,6 +1,5 @@
 /* The objects of a CPython process. */
-#ifndef ANALYZER_RUNTIMES_PYTHON_SPACE_H
-#define ANALYZER_RUNTIMES_PYTHON_SPACE_H
+#pragma once
 
 #include "analyzer/base/budget.h"
 #include "analyzer/base/ranks.h"
@@ -90,5 +89,3 @@ uint64_t python_header_of(const struct python *python, const struct python_type 
 
 /* The address of an object: an allocation may begin with what stands before it. */
 uint64_t python_object_at(const struct python *python, allocation_id id);
-
-#endif

@@ -5,8 +5,7 @@
  * larger by up to 15 bytes, which hold what was there before. So do the bytes behind a string, what
  * stands before and behind the values of attributes, and stacks of frames above their top.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_STALE_H
-#define ANALYZER_RUNTIMES_PYTHON_STALE_H
+#pragma once
 
 #include "analyzer/runtimes/python/space.h"
 
@@ -26,5 +25,3 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
  */
 bool python_is_stale_in_object(const struct python *python, const struct python_type *type,
 			       struct memory_range range, uint64_t place);
-
-#endif

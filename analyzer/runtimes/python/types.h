@@ -6,8 +6,7 @@
  * all these versions. `type` is the one that is of itself; it is in the data of the interpreter's
  * module, where it is found without symbols.
  */
-#ifndef ANALYZER_RUNTIMES_PYTHON_TYPES_H
-#define ANALYZER_RUNTIMES_PYTHON_TYPES_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/budget.h"
@@ -81,5 +80,3 @@ const char *python_types_name(struct python_types *types, uint32_t number);
 /* Call visit with the names of all that it inherits from until that returns true. */
 bool python_types_visit_bases(struct python_types *types, uint32_t number,
 			      bool (*visit)(void *data, const char *name), void *data);
-
-#endif

@@ -1,6 +1,5 @@
 /* Short values of objects of CPython, 3.6 to 3.14: the text of a string, the digits of an int. */
-#ifndef ANALYZER_RUNTIMES_PYTHON_VALUES_H
-#define ANALYZER_RUNTIMES_PYTHON_VALUES_H
+#pragma once
 
 #include "analyzer/runtimes/python/types.h"
 
@@ -20,5 +19,3 @@ bool python_read_text(struct view *view, unsigned int head, uint64_t object, cha
 /* Describe the value of an object of that class, in short; false: only its class is known. */
 bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
 		       const char *class_name, char *ret, size_t size);
-
-#endif

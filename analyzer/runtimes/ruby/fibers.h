@@ -12,8 +12,7 @@
  * The first fiber of a thread is on the thread's own stack, and is one only once another was
  * resumed.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_FIBERS_H
-#define ANALYZER_RUNTIMES_RUBY_FIBERS_H
+#pragma once
 
 #include "analyzer/runtimes/runtime.h"
 
@@ -21,5 +20,3 @@
 struct error *ruby_find_fibers(struct object_space *space, struct fibers *fibers);
 bool ruby_fiber_registers(const struct image *image, const struct fiber *fiber,
 			  struct frame_state *ret);
-
-#endif

@@ -11,8 +11,7 @@
  *	... local variables | method or class reference | ep around, or block | flags |
  *	                                                                       ep
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_FRAMES_H
-#define ANALYZER_RUNTIMES_RUBY_FRAMES_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/iseqs.h"
 #include "analyzer/runtimes/runtime.h"
@@ -48,5 +47,3 @@ struct error *ruby_visit_fiber_frames(struct object_space *space, const struct f
 /* The calls of all fibers, those that run among them. */
 struct error *ruby_visit_all_fibers(struct object_space *space,
 				    const struct frame_visitor *visitor);
-
-#endif

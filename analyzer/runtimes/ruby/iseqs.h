@@ -11,8 +11,7 @@
  *	imemo_ment | flags | defined class | definition | called id | owner |
  *	definition | type, ... | iseq, or Proc | ...
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_ISEQS_H
-#define ANALYZER_RUNTIMES_RUBY_ISEQS_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/runtimes/ruby/slots.h"
@@ -48,5 +47,3 @@ bool ruby_iseq_locals(const struct ruby_iseqs *iseqs, struct view *view, uint64_
 /* The line of the instruction before that one; 0: not known. */
 uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
 			uint64_t instruction);
-
-#endif

@@ -17,8 +17,7 @@
  * 3.1 has a table of the variables' places for each class. In 3.3, all shapes stand in a row: each
  * adds the name of one variable to the shape that it comes from.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_LINKS_H
-#define ANALYZER_RUNTIMES_RUBY_LINKS_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/space.h"
 
@@ -145,5 +144,3 @@ bool ruby_read_shape(const struct ruby *ruby, struct view *view, uint64_t number
 		     struct ruby_shape *ret);
 
 enum ruby_shape_type { SHAPE_ROOT, SHAPE_VARIABLE, SHAPE_MOST_KNOWN = 3 };
-
-#endif

@@ -7,8 +7,7 @@
  * a slot. A search goes neither through what a variable of a module leads to, which is of all, nor
  * through the data of another object: that stands for the object.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_REFERENCES_H
-#define ANALYZER_RUNTIMES_RUBY_REFERENCES_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/space.h"
 
@@ -48,5 +47,3 @@ static inline bool ruby_references_are_complete(const struct ruby_references *re
 {
 	return !budget_is_spent(&references->steps);
 }
-
-#endif

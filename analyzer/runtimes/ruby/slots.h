@@ -1,8 +1,7 @@
 /*
  * Slots of objects, by their addresses, and what differs between versions of their layouts.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_SLOTS_H
-#define ANALYZER_RUNTIMES_RUBY_SLOTS_H
+#pragma once
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/image/view.h"
@@ -135,5 +134,3 @@ uint64_t ruby_real_class(const struct ruby_slots *slots, struct view *view, uint
 
 /* The object of a singleton class; 0: it is no singleton class, or the object is unknown. */
 uint64_t ruby_attached(const struct ruby_slots *slots, struct view *view, uint64_t address);
-
-#endif

@@ -1,6 +1,5 @@
 /* The objects of an MRI process. */
-#ifndef ANALYZER_RUNTIMES_RUBY_SPACE_H
-#define ANALYZER_RUNTIMES_RUBY_SPACE_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/budget.h"
@@ -47,5 +46,3 @@ struct error *ruby_visit_references(struct object_space *space, allocation_id id
 				    object_visitor *visit, void *data);
 void ruby_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
 		    bool with_content, char *ret, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * strings, each with the symbol itself behind it. An ID is the serial number, shifted by 4 bits of
  * kind; that of an operator is the serial number itself.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_SYMBOLS_H
-#define ANALYZER_RUNTIMES_RUBY_SYMBOLS_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/slots.h"
 
@@ -54,5 +53,3 @@ bool ruby_symbol_text(const struct ruby_symbols *symbols, struct view *view, uin
 /* The text of the symbol that a VALUE is; false: it is none. */
 bool ruby_read_symbol(const struct ruby_symbols *symbols, struct view *view, uint64_t value,
 		      char ret[RUBY_MOST_NAME + 1]);
-
-#endif

@@ -6,8 +6,7 @@
  *	struct allocation_info | u32 living | flags | class | path * | line | class path * |
  *	                       | symbol of the method | generation |
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_TRACES_H
-#define ANALYZER_RUNTIMES_RUBY_TRACES_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/space.h"
 
@@ -27,5 +26,3 @@ void ruby_traces_deinit(struct ruby_traces *traces);
 
 bool ruby_traces_find(const struct ruby_traces *traces, const struct ruby *ruby, struct view *view,
 		      uint64_t object, struct ruby_trace *ret);
-
-#endif

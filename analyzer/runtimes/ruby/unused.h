@@ -5,8 +5,7 @@
  * not use, or not any more. weak.c: tables that know objects without keeping them, and what the
  * collector has for itself.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_UNUSED_H
-#define ANALYZER_RUNTIMES_RUBY_UNUSED_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/links.h"
 
@@ -50,5 +49,3 @@ static inline allocation_id ruby_find_block(const struct ruby_unused *search, ui
 		       ? id
 		       : NO_ALLOCATION;
 }
-
-#endif

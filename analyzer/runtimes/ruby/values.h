@@ -1,8 +1,7 @@
 /*
  * Values of Ruby in short: of what class they are, what they say, and where they were moved to.
  */
-#ifndef ANALYZER_RUNTIMES_RUBY_VALUES_H
-#define ANALYZER_RUNTIMES_RUBY_VALUES_H
+#pragma once
 
 #include "analyzer/runtimes/ruby/space.h"
 
@@ -16,5 +15,3 @@ bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value,
 /* The slot of struct runtime. */
 bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
 		    uint64_t *ret_class);
-
-#endif

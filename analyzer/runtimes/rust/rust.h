@@ -17,8 +17,7 @@
  * of rustc 1.57 to 1.95, compiler/rustc_ty_utils and library/alloc; RawVec's fields are private and
  * their order is not promised.
  */
-#ifndef ANALYZER_RUNTIMES_RUST_RUST_H
-#define ANALYZER_RUNTIMES_RUST_RUST_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
@@ -145,5 +144,3 @@ struct rust {
 	struct rust_buffers buffers;
 	struct rust_tables tables;
 };
-
-#endif

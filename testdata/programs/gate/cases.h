@@ -9,8 +9,7 @@
  * With all, a line "CASE process PID" is written for each, and for what it forks, and when it has
  * ended "CASE status N", which a shell would see.
  */
-#ifndef TESTDATA_PROGRAMS_GATE_CASES_H
-#define TESTDATA_PROGRAMS_GATE_CASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ int main(int count, char **arguments)
 #endif
 	return 0;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * Blocks are taken from the start of the heap upwards; what a test damages it damages before
  * collected_open().
  */
-#ifndef TESTS_ALLOCATORS_BOEHM_COLLECTED_H
-#define TESTS_ALLOCATORS_BOEHM_COLLECTED_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -230,5 +229,3 @@ static inline void assert_state(const struct collected *collected, uint64_t addr
 	assert_int_equal(allocation_state(analysis_index(collected->analysis), id), state);
 	assert_int_equal(has_trait(collected, address, TRAIT_DEAD), dead);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * process_finish() lays top behind them; what a test damages it damages after that, before
  * process_open().
  */
-#ifndef TESTS_ALLOCATORS_GLIBC_PROCESS_H
-#define TESTS_ALLOCATORS_GLIBC_PROCESS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 
@@ -310,5 +309,3 @@ static inline void assert_incomplete(const struct process *process, const char *
 	va_end(arguments);
 	assert_finding(analysis_findings(process->analysis), FINDING_INCOMPLETE, expected);
 }
-
-#endif

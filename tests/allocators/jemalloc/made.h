@@ -9,8 +9,7 @@
  * Extents are taken from the start of the heap upwards; what a test damages it damages before
  * made_open().
  */
-#ifndef TESTS_ALLOCATORS_JEMALLOC_MADE_H
-#define TESTS_ALLOCATORS_JEMALLOC_MADE_H
+#pragma once
 
 #include "tests/allocators/process.h"
 
@@ -163,5 +162,3 @@ static inline void free_region(struct made *made, uint64_t slab, unsigned int nu
 		 core_get(&made->process.core, word) | UINT64_C(1) << number % 64);
 	count_free(made, slab, 1);
 }
-
-#endif

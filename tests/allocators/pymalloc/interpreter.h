@@ -2,8 +2,7 @@
  * A process with a Python interpreter, made in memory: its library with the variable that leads to
  * the records of arenas, the records, and one arena.
  */
-#ifndef TESTS_ALLOCATORS_PYMALLOC_INTERPRETER_H
-#define TESTS_ALLOCATORS_PYMALLOC_INTERPRETER_H
+#pragma once
 
 #include "allocators/pymalloc/pymalloc.h"
 
@@ -135,5 +134,3 @@ static inline void interpreter_open(struct interpreter *interpreter)
 					&interpreter->progress, &interpreter->analysis));
 	assert_no_error(analysis_need(interpreter->analysis, STAGE_REACHABILITY));
 }
-
-#endif

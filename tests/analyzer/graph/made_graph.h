@@ -2,8 +2,7 @@
  * A graph that is made up of edges, in place of the one that is read from memory: what includes
  * this is linked without analyzer/graph/graph.c.
  */
-#ifndef TESTS_ANALYZER_GRAPH_MADE_GRAPH_H
-#define TESTS_ANALYZER_GRAPH_MADE_GRAPH_H
+#pragma once
 
 #include "analyzer/graph/graph.h"
 
@@ -70,5 +69,3 @@ void graph_destroy(struct graph *graph)
 {
 	graph_deinit(graph);
 }
-
-#endif

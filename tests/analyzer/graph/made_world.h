@@ -2,8 +2,7 @@
  * Allocations and the references among them, made up of edges or drawn as text: for what reads
  * neither memory nor a program.
  */
-#ifndef TESTS_ANALYZER_GRAPH_MADE_WORLD_H
-#define TESTS_ANALYZER_GRAPH_MADE_WORLD_H
+#pragma once
 
 #include "tests/analyzer/graph/made_graph.h"
 #include "tests/analyzer/heap/made_index.h"
@@ -53,5 +52,3 @@ static inline void world_deinit(struct world *world)
 	assert_int_equal(world->account.used, 0);
 }
 DEFINE_DEINIT(world_deinit, struct world)
-
-#endif

@@ -2,8 +2,7 @@
  * The index of a heap that is made up, for what asks no more of allocations than how large they
  * are: blocks of different sizes, one behind the other.
  */
-#ifndef TESTS_ANALYZER_HEAP_MADE_INDEX_H
-#define TESTS_ANALYZER_HEAP_MADE_INDEX_H
+#pragma once
 
 #include "analyzer/heap/index.h"
 
@@ -34,5 +33,3 @@ static inline struct allocation_index *index_make(struct memory_account *account
 	assert_no_error(allocation_index_create(sink, &index));
 	return index;
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * With PN_XNUM or more program headers, their number stands in a section header, as it should.
  */
-#ifndef TESTS_ANALYZER_IMAGE_CORE_BUILDER_H
-#define TESTS_ANALYZER_IMAGE_CORE_BUILDER_H
+#pragma once
 
 #include "analyzer/image/image.h"
 
@@ -318,5 +317,3 @@ static inline void assert_no_finding(const struct findings *findings)
 	if (findings->count > 0)
 		fail_msg("%s", findings->list[0].message);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Reports whose output is compared with what it must be.
  */
-#ifndef TESTS_ANALYZER_REPORT_REPORTED_H
-#define TESTS_ANALYZER_REPORT_REPORTED_H
+#pragma once
 
 #include "analyzer/report/report.h"
 #include "tests/assertions.h"
@@ -66,5 +65,3 @@ static inline void report_shares(struct report *report)
 		report_row(report, shares[i], i);
 	report_end_table(report);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A process that has this test program mapped, whose debug information so describes what is in it.
  */
-#ifndef TESTS_ANALYZER_TYPES_OWN_PROGRAM_H
-#define TESTS_ANALYZER_TYPES_OWN_PROGRAM_H
+#pragma once
 
 #include "tests/analyzer/world.h"
 
@@ -41,5 +40,3 @@ static inline void own_program_add(struct core *core, const void *variable, size
 	assert_true((uintptr_t)variable % 4096 == 0 && size <= 4096);
 	memcpy(core_add(core, (uintptr_t)variable, 4096, RIGHTS_RW), variable, size);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Shared by programs whose allocations are known by their sizes. They use nothing of libc that
  * would allocate.
  */
-#ifndef TESTS_CLI_PROGRAMS_BLOCKS_H
-#define TESTS_CLI_PROGRAMS_BLOCKS_H
+#pragma once
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -36,5 +35,3 @@ static OUT_OF_LINE void scrub(void)
 			   "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
 			   "xmm6", "xmm7");
 }
-
-#endif

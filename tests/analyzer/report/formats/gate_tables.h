@@ -1,8 +1,7 @@
 /*
  * Tables as the gate writes them, to be reported in a format for the gate.
  */
-#ifndef TESTS_ANALYZER_REPORT_FORMATS_GATE_TABLES_H
-#define TESTS_ANALYZER_REPORT_FORMATS_GATE_TABLES_H
+#pragma once
 
 #include "tests/analyzer/report/reported.h"
 
@@ -91,5 +90,3 @@ static inline void assert_has_not(const char *text, const char *part)
 	if (strstr(text, part))
 		fail_msg("'%s' is in\n%s", part, text);
 }
-
-#endif
