@@ -10,26 +10,45 @@ static bool is_choice(const struct inference *inference, type_number type)
 	return false;
 }
 
+/* The pointer to the allocation, in a value that numbers beside it are members of, too. */
+static bool find_link(struct typing *typing, allocation_id id, struct link *ret)
+{
+	const struct slot *slot;
+
+	*ret = (struct link){ .value = allocation_start(typing->input.index, id) };
+	slot = inference_slot_to(typing, id, &ret->address, &ret->whole);
+	if (!slot)
+		return false;
+	ret->offset = slot->offset;
+	/* Numbers of the next element are not beside the pointer. */
+	while (typing_type(typing, ret->whole)->kind == TYPE_ARRAY) {
+		ret->whole = typing_type(typing, ret->whole)->target;
+		if (typing_type(typing, ret->whole)->size == 0)
+			return false;
+		ret->offset %= (uint32_t)typing_type(typing, ret->whole)->size;
+	}
+	return true;
+}
+
 /* The elements that numbers beside the pointer to the allocation count; false: none do. */
 static bool find_counted(const struct inference *inference, allocation_id id, type_number element,
 			 struct memory_range *ret)
 {
-	struct typing *typing = inference->typing;
-	struct link link = { .value = allocation_start(typing->input.index, id) };
-	const struct slot *slot = inference_slot_to(typing, id, &link.address, &link.whole);
+	struct link link;
 
-	if (!slot)
-		return false;
-	link.offset = slot->offset;
-	/* Numbers of the next element are not beside the pointer. */
-	while (typing_type(typing, link.whole)->kind == TYPE_ARRAY) {
-		link.whole = typing_type(typing, link.whole)->target;
-		if (typing_type(typing, link.whole)->size == 0)
-			return false;
-		link.offset %= (uint32_t)typing_type(typing, link.whole)->size;
-	}
-	*ret = range_of(typing, id);
-	return typing_find_counted(typing, &link, element, ret);
+	*ret = range_of(inference->typing, id);
+	return find_link(inference->typing, id, &link) &&
+	       typing_find_counted(inference->typing, &link, element, ret);
+}
+
+/* True if a number beside the pointer to the text says how long it is: any letters may be in it. */
+static bool is_counted_text(struct typing *typing, allocation_id id, type_number character)
+{
+	struct link link;
+
+	return find_link(typing, id, &link) &&
+	       typing_is_counted(typing, range_of(typing, id), &link,
+				 typing_type(typing, character));
 }
 
 /* Compare elements with the structure; behind those that are counted, anything may stand. */
@@ -134,7 +153,9 @@ static struct error *test_elements(const struct inference *inference, allocation
 
 	if (is_character)
 		conformity.confirmed = is_filled_with_text(typing, range, range.start);
-	else
+	if (is_character && !conformity.confirmed && is_counted_text(typing, id, type))
+		conformity = (struct conformity){ .confirmed = 1 };
+	else if (!is_character)
 		TRY(typing_conforms_pointers(typing, range, type, &conformity));
 	if (!conformity.is_violated && !is_character && !is_counted)
 		TRY(is_rivalled(inference, range, &conformity.is_violated));
@@ -146,6 +167,8 @@ static struct error *test_elements(const struct inference *inference, allocation
 	score->told += conformity.confirmed > 0;
 	score->exact += conformity.confirmed > 0 || !is_character;
 	score->known += conformity.known;
+	score->pointers += conformity.exact;
+	score->doubts += conformity.doubtful;
 	return NULL;
 }
 

@@ -548,6 +548,23 @@ struct error *typing_leads_to_text(struct typing *typing, uint64_t address, type
 	return NULL;
 }
 
+/* Count a pointer to where a value of its target is known to stand, or of another type. */
+static void count_known(const struct typing *typing, uint64_t address, type_number target,
+			struct conformity *conformity)
+{
+	allocation_id id = find_used(typing, address);
+
+	if (id == NO_ALLOCATION || known_fit(typing, id) == FIT_NONE)
+		return;
+	if (known_type(typing, id) == target) {
+		conformity->exact++;
+		conformity->confirmed++;
+	} else if (known_fit(typing, id) <= FIT_PREFIX &&
+		   is_aggregate(typing_type(typing, known_type(typing, id)))) {
+		conformity->doubtful++;
+	}
+}
+
 struct error *typing_conforms_pointers(struct typing *typing, struct memory_range range,
 				       type_number pointer, struct conformity *ret)
 {
@@ -570,6 +587,7 @@ struct error *typing_conforms_pointers(struct typing *typing, struct memory_rang
 		tested++;
 		ret->confirmed += one.confirmed > one.vague;
 		ret->known += one.known > 0;
+		count_known(typing, word, target, ret);
 	}
 	ret->is_violated = false;
 	return NULL;

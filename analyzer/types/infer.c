@@ -116,8 +116,8 @@ static struct ballot ballot_of(struct typing *typing, allocation_id id, bool by_
 	slot = inference_slot_to(typing, id, &address, &type);
 	if (slot && slot->is_choice &&
 	    (slot->tag != NO_TAG || inference_kind_beside(typing, slot, address)))
-		ballot.hash =
-			hash_add(hash_add(1 + by_next, slot->member), tag_for(typing, id, by_next));
+		ballot.hash = hash_add(hash_add(hash_add(1 + by_next, slot->member), slot->place),
+				       tag_for(typing, id, by_next));
 	return ballot;
 }
 

@@ -73,6 +73,49 @@ uint32_t next_tag_of(const struct type_table *types, const struct data_type *typ
 	return tag;
 }
 
+/* True if it is a structure with pointers to functions. */
+static bool is_operations(const struct type_table *types, const struct data_type *type)
+{
+	const struct type_member *members = type_members(types, type);
+
+	for (size_t i = 0; type->kind == TYPE_STRUCTURE && i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+
+		if (member->kind == TYPE_POINTER &&
+		    type_get(types, member->target)->kind == TYPE_FUNCTION)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Like kind_pointer_of(), for a structure in a union: a pointer to operations, or a union that may
+ * be one.
+ */
+static uint32_t operations_of(const struct type_table *types, const struct data_type *type)
+{
+	const struct type_member *members = type_members(types, type);
+
+	for (size_t i = 0; type->kind == TYPE_STRUCTURE && i < type->member_count; i++) {
+		const struct data_type *member = type_get(types, members[i].type);
+		const struct type_member *choices = &members[i];
+		size_t count = 1;
+
+		if (member->kind == TYPE_UNION) {
+			choices = type_members(types, member);
+			count = member->member_count;
+		}
+		for (size_t j = 0; j < count; j++) {
+			const struct data_type *choice = type_get(types, choices[j].type);
+
+			if (choice->kind == TYPE_POINTER &&
+			    is_operations(types, type_get(types, choice->target)))
+				return members[i].offset;
+		}
+	}
+	return NO_TAG;
+}
+
 uint32_t kind_pointer_of(const struct type_table *types, type_number number)
 {
 	const struct data_type *type = type_get(types, number);
@@ -102,12 +145,18 @@ struct guarded {
 
 struct part {
 	type_number type;
-	uint64_t offset;
+	uint64_t offset, choice_start; /* where the outermost union around it begins */
 	uint32_t member, way, tag, next_tag, kind;
 	bool is_choice, is_pointer;
 	const struct guarded *guarded; /* or NULL */
 	size_t depth;
 };
+
+/* The way to a member from what is around it, which is never 0. */
+static uint32_t way_to(uint32_t whole, uint32_t member)
+{
+	return (uint32_t)hash_add(whole, member) | 1;
+}
 
 static struct error *add_slots(const struct making *making, struct part part);
 
@@ -130,6 +179,10 @@ static struct error *add_pointer(const struct making *making, type_number target
 
 	if (part->offset % table->word != 0)
 		return NULL;
+	if (part->is_choice && part->offset > part->choice_start) {
+		slot.place = (uint32_t)(part->offset - part->choice_start);
+		slot.way = way_to(slot.way, slot.place);
+	}
 	if (table->guards.count > MOST_SLOTS)
 		slot.is_choice = true;
 	for (const struct guarded *at = part->guarded; at && table->guards.count <= MOST_SLOTS;
@@ -175,12 +228,6 @@ bool variant_stands(const struct type_table *types, const struct image *image,
 
 	guard.offset = -guard.offset;
 	return stands(types, image, &guard, address);
-}
-
-/* The way to a member from what is around it, which is never 0. */
-static uint32_t way_to(uint32_t whole, uint32_t member)
-{
-	return (uint32_t)hash_add(whole, member) | 1;
 }
 
 /* ---- std::variant and std::optional */
@@ -388,11 +435,16 @@ static struct error *add_members(const struct making *making, const struct data_
 {
 	const struct type_table *types = making->table->types;
 	const struct type_member *members = type_members(types, type);
-	uint32_t tag = tag_of(types, type), kind = kind_pointer_of(types, whole->type);
+	uint32_t tag = tag_of(types, type);
+	uint32_t kind =
+		whole->is_choice ? operations_of(types, type) : kind_pointer_of(types, whole->type);
 	bool is_choice = type->kind == TYPE_UNION && type->member_count > 1;
 	bool is_pointer = !whole->is_choice && is_of_pointers(types, type);
 	struct error *error = NULL;
 
+	/* A number in one alternative does not say which one stands there; one outside may. */
+	if (whole->is_choice && whole->tag != NO_TAG)
+		tag = NO_TAG;
 	for (uint32_t i = 0; !error && i < type->member_count; i++) {
 		const struct type_variant *variant = type_variant(types, &members[i]);
 		struct guarded guarded = { whole->guarded };
@@ -407,6 +459,10 @@ static struct error *add_members(const struct making *making, const struct data_
 						  : (uint32_t)(whole->offset +
 							       next_tag_of(types, type, tag)),
 			.kind = kind == NO_TAG ? whole->kind : (uint32_t)(whole->offset + kind),
+			.choice_start =
+				whole->is_choice
+					? whole->choice_start
+					: whole->offset + (is_choice ? 0 : members[i].offset),
 			.is_choice = whole->is_choice || is_choice ||
 				     (members[i].is_variant && !variant),
 			.is_pointer = is_pointer,
@@ -489,6 +545,7 @@ static struct error *add_storage(const struct making *making, const struct data_
 	struct part part = *whole;
 
 	part.is_choice = true;
+	part.choice_start = whole->is_choice ? whole->choice_start : whole->offset;
 	for (uint64_t offset = 0; offset < type->size; offset += making->table->word) {
 		part.offset = whole->offset + offset;
 		TRY(add_pointer(making, NO_TYPE, &part));
@@ -601,6 +658,21 @@ static struct error *add_slots(const struct making *making, struct part part)
 
 DEFINE_COMPARE(compare_slots, struct slot, ASCENDING(offset), ASCENDING(target))
 
+/* Alternatives of a union share the place of the pointer that says which of them stands there. */
+static void share_kinds(struct slot *slots, size_t count)
+{
+	for (size_t i = 0, next; i < count; i = next) {
+		uint32_t kind = NO_TAG;
+
+		for (next = i; next < count && slots[next].offset == slots[i].offset; next++)
+			if (slots[next].is_choice && kind == NO_TAG)
+				kind = slots[next].kind;
+		for (size_t j = i; j < next; j++)
+			if (slots[j].is_choice && slots[j].kind == NO_TAG)
+				slots[j].kind = kind;
+	}
+}
+
 struct error *slots_find(struct slot_table *table, type_number type)
 {
 	struct slot_range *range = &table->ranges.items[type];
@@ -615,8 +687,10 @@ struct error *slots_find(struct slot_table *table, type_number type)
 							  .next_tag = NO_TAG,
 							  .kind = NO_TAG });
 	range->count = (uint32_t)(table->slots.count - making.first);
-	if (range->count)
+	if (range->count) {
 		SORT(&table->slots.items[range->first], range->count, compare_slots);
+		share_kinds(&table->slots.items[range->first], range->count);
+	}
 	return error;
 }
 

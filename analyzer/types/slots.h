@@ -22,6 +22,7 @@ struct slot {
 	type_number target; /* NO_TYPE: of "void *" */
 	uint32_t member;    /* that the pointer is, or is in; NO_MEMBER: an array's element */
 	uint32_t way;	    /* a hash of all members around it; 0: an array's element */
+	uint32_t place;	    /* in the outermost union that it is in */
 	uint32_t tag;	    /* offset of the byte that may say what stands there, or NO_TAG */
 	uint32_t next_tag;  /* that of another number of the same structure; or the same */
 	uint32_t kind;	    /* offset of the pointer that may lead to a static table, or NO_TAG */

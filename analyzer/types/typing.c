@@ -205,6 +205,8 @@ bool typing_of(const struct typing *typing, allocation_id id, struct typed *ret)
 	return true;
 }
 
+static const char probably[] = "probably ";
+
 const char *typing_name(const struct typing *typing, struct typed typed)
 {
 	bool is_array = typed.fit == FIT_ARRAY || typed.fit == FIT_LIKE_ARRAY;
@@ -214,7 +216,7 @@ const char *typing_name(const struct typing *typing, struct typed typed)
 			 : typed.fit == FIT_REGION ? "block with "
 			 : typed.fit == FIT_PART   ? "part of "
 			 : typed.fit == FIT_TABLE  ? "hash table of "
-			 : typed_is_like(typed)	   ? "probably "
+			 : typed_is_like(typed)	   ? probably
 						   : "",
 			 is_array ? "[]" : "");
 }
@@ -231,6 +233,8 @@ bool typed_has_name(const struct typing *typing, struct typed typed, const char 
 {
 	const struct data_type *type = typing_type(typing, typed.type);
 
+	if (typed_is_like(typed) && strncmp(name, probably, sizeof(probably) - 1) == 0)
+		name += sizeof(probably) - 1;
 	if (is_aggregate(type) && type->name && typed.fit > FIT_PREFIX && typed.fit != FIT_TABLE) {
 		if (strncmp(name, "struct ", 7) == 0)
 			name += 7;

@@ -80,6 +80,8 @@ class SiblingsTest(LiveTest):
         for name in "conn", "struct conn":
             self.assertEqual(addresses("-q", core, "enumerate", "leaked", name),
                              truth["like"])
+        self.assertEqual(addresses("-q", core, "enumerate", "used", LIKE),
+                         truth["like"])
         held = addresses("-q", core, "enumerate", "anchored", "conn")
         self.assertEqual(len(held), 40)
         self.assertEqual(addresses("-q", core, "enumerate", "used", "conn"),

@@ -2,7 +2,8 @@
 """
 testdata/programs/union_arrays.c has arrays that only unions lead to. They are
 called by the type of their elements where memory says that they are arrays,
-and by none where they may be something else.
+and by none where they may be something else. union_slabs.c has nodes in slabs
+that only unions and such arrays lead to.
 """
 
 import shutil
@@ -24,13 +25,32 @@ class UnionArraysTest(LiveTest):
             with self.subTest(name=name, flags=flags):
                 self.assertEqual(found.get(name, set()), truth.get(name, set()))
 
+    def check_slabs(self, *flags, compiler="gcc"):
+        program = self.compile("union_slabs", "union_slabs.c",
+                               compiler=compiler, flags=flags)
+        process = self.start([program])
+        truth = addresses_said(process)
+        found = addresses_by_type(snap(process, self.path("core")))
+        for name in ("struct node", "union bucket"):
+            truth[name] = truth.pop(f"slab of {name}")
+            found[name] = set().union(*(found.get(slab, set()) for slab in (
+                f"block with {name}", f"block, beginning with {name}",
+                f"{name}[]")))
+        for name in truth.keys() - {"?"}:
+            with self.subTest(name=name, flags=flags):
+                self.assertLessEqual(found[name], truth[name])
+                self.assertGreater(len(found[name]), 0.99 * len(truth[name]))
+        self.assertFalse(truth["?"] & set().union(*found.values()))
+
     def test_gcc(self):
-        self.check("-g", "-O2")
-        self.check("-g", "-O0")
+        for flags in (("-g", "-O2"), ("-g", "-O0")):
+            self.check(*flags)
+            self.check_slabs(*flags)
 
     @unittest.skipUnless(shutil.which("clang"), "no clang")
     def test_clang(self):
         self.check("-g", "-O2", compiler="clang")
+        self.check_slabs("-g", "-O2", compiler="clang")
 
 
 if __name__ == "__main__":
