@@ -59,7 +59,7 @@ static enum merit merit_of(const struct finder *finder, allocation_id id)
 	/* Objects of others may not be known yet: the answer is not to depend on that. */
 	if (!space || !space->runtime->is_link)
 		return ANY;
-	class = space->runtime->class_of(space, id);
+	class = object_class_of(space, id);
 	return allocation_find(finder->index, class) != NO_ALLOCATION ? OBJECT_OF_PROGRAM : OBJECT;
 }
 

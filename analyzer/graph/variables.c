@@ -338,13 +338,12 @@ static struct error *add_language(struct finder *finder, struct object_space *sp
 /* Each name of regions is one variable. */
 static struct error *add_regions(struct finder *finder, struct object_space *space)
 {
-	const struct runtime *runtime = space->runtime;
 	size_t count = finder->input->anchored->count;
 
 	if (!finder->regions->count)
 		TRY(bitmap_init(finder->regions, count, finder->input->account));
 	bitmap_for_each(id, finder->input->anchored) {
-		uint64_t class = runtime->class_of(space, (allocation_id)id);
+		uint64_t class = object_class_of(space, (allocation_id)id);
 		enum class_name_kind kind;
 		struct variable variable = { .kind = ROOT_STATIC,
 					     .lasting = LASTING_GLOBAL,
@@ -352,7 +351,7 @@ static struct error *add_regions(struct finder *finder, struct object_space *spa
 
 		if (!class)
 			continue;
-		variable.name = strdup(runtime->class_name(space, class, &kind));
+		variable.name = strdup(object_class_name(space, class, &kind));
 		TRY(number_variable(finder, variable, &finder->last_number));
 		TRY(add_target(finder, (allocation_id)id));
 		bitmap_set(finder->regions, id);

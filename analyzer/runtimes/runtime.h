@@ -18,14 +18,9 @@
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/debug.h"
 #include "analyzer/runtimes/fibers.h"
+#include "analyzer/runtimes/object_classes.h"
 
 struct runtime;
-
-struct object_space {
-	const struct runtime *runtime;
-	bool has_objects; /* find_objects() found some */
-	bool has_ended;	  /* the program left them to the system: none is leaked by it */
-};
 
 /* The inputs of a runtime; all are borrowed and outlive the object space. */
 struct runtime_context {
@@ -36,11 +31,21 @@ struct runtime_context {
 	const struct heaps *heaps; /* which the index is of */
 };
 
-/* How much the name of a class says. */
-enum class_name_kind {
-	CLASS_NUMBERED, /* it is made of the class's number alone */
-	CLASS_PLACED,	/* where the class is written */
-	CLASS_NAMED,	/* the class's own name */
+struct object_space {
+	const struct runtime *runtime;
+	union {
+		struct runtime_context context;
+		struct { /* the same */
+			const struct image *image;
+			const struct program *program;
+			const struct allocation_index *index;
+			struct memory_account *account;
+			const struct heaps *heaps;
+		};
+	};
+	struct object_classes classes;
+	bool has_objects; /* find_objects() found some */
+	bool has_ended;	  /* the program left them to the system: none is leaked by it */
 };
 
 /* How a runtime keeps an object. */
@@ -163,12 +168,15 @@ struct runtime {
 	 */
 	const char *modules;
 
+	/* Of the structure that begins with its object_space; 0: it needs no more than that. */
+	size_t space_size;
 	/*
-	 * Optional: find it in the dump, without debug information. NULL in *ret and no error: the
-	 * process does not have it.
+	 * Optional: find it in the dump, without debug information. *ret stays false if the process
+	 * does not have it.
 	 */
-	struct error *(*open)(const struct runtime_context *context, struct object_space **ret);
-	void (*close)(struct object_space *space); /* Required with open(). */
+	struct error *(*open)(struct object_space *space, bool *ret);
+	/* Optional: release all that the space has. Called also where no objects were found. */
+	void (*release)(struct object_space *space);
 
 	/* Optional: add the stacks that it switches between, before there are roots. */
 	struct error *(*find_fibers)(struct object_space *space, struct fibers *fibers);
@@ -178,8 +186,8 @@ struct runtime {
 				struct frame_state *ret);
 
 	/*
-	 * Optional: learn which allocations are objects, and of what class. Leaves has_objects
-	 * false if none are. After an error it may be called again.
+	 * Optional: learn which allocations are objects, and of what class, in space->classes.
+	 * Leaves has_objects false if none are. After an error it may be called again.
 	 */
 	struct error *(*find_objects)(struct object_space *space, struct debug *debug);
 	/* Its objects are nothing else: they are of no pattern. */
@@ -189,11 +197,10 @@ struct runtime {
 	 * class are held by one root of its name, and by nothing else.
 	 */
 	bool has_regions;
-	/* Required with find_objects(); all are called only if has_objects. */
-	uint64_t (*class_of)(const struct object_space *space, allocation_id id); /* 0: no object */
-	bool (*has_class)(const struct object_space *space, uint64_t number);
-	size_t (*class_count)(const struct object_space *space);
-	/* NULL only if memory is short. Lives as long as the space. */
+	/*
+	 * Required with find_objects(), unless these name their classes: the name of a class, which
+	 * is asked for once. NULL only if memory is short. Lives as long as the space.
+	 */
 	const char *(*class_name)(struct object_space *space, uint64_t number,
 				  enum class_name_kind *ret_kind);
 
@@ -340,5 +347,17 @@ struct runtime {
 	/* Optional: where it gives its objects' pages back before a process ends. */
 	struct teardown teardown;
 };
+
+/* The number of the object's class; 0: it is none. */
+static inline uint64_t object_class_of(const struct object_space *space, allocation_id id)
+{
+	const struct object_class *class = object_classes_of(&space->classes, id);
+
+	return class ? class->number : 0;
+}
+
+/* The name of the class of that number; NULL if memory is short. */
+const char *object_class_name(struct object_space *space, uint64_t number,
+			      enum class_name_kind *ret_kind);
 
 extern const struct runtime *const runtime_kinds[]; /* NULL at the end */

@@ -86,13 +86,19 @@ bool runtimes_are_embedded(const struct runtimes *list, const struct program *pr
 	return false;
 }
 
+static void release_space(struct object_space *space)
+{
+	if (space->runtime->release)
+		space->runtime->release(space);
+	object_classes_release(&space->classes);
+}
+
 static void close_space(struct object_space *space)
 {
-	if (space->runtime->close)
-		space->runtime->close(space);
-	else
-		free(space);
+	release_space(space);
+	free(space);
 }
+DEFINE_CLEANUP(close_space, struct object_space *)
 
 void runtimes_destroy(struct runtimes *list)
 {
@@ -108,27 +114,34 @@ void runtimes_destroy(struct runtimes *list)
 static struct error *open_space(const struct runtime *runtime,
 				const struct runtime_context *context, struct object_space **ret)
 {
+	_cleanup_(close_space) struct object_space *space = NULL;
+	bool is_there = true;
+
 	*ret = NULL;
 	if (runtime->modules && !runtime_is_loaded(runtime, context->program))
 		return NULL;
+	space = calloc(1, MAX(runtime->space_size, sizeof(*space)));
+	TRY_MEMORY(space);
+	space->runtime = runtime;
+	space->context = *context;
 	if (runtime->open) {
-		TRY(runtime->open(context, ret));
-	} else {
-		*ret = calloc(1, sizeof(**ret));
-		if (!*ret)
-			return &error_no_memory;
+		is_there = false;
+		TRY(runtime->open(space, &is_there));
 	}
-	if (*ret)
-		(*ret)->runtime = runtime;
+	if (is_there)
+		*ret = take(space);
 	return NULL;
 }
 
 static struct error *find_objects_of(struct runtimes *list, struct object_space *space,
 				     struct debug *debug)
 {
-	TRY(space->runtime->find_objects(space, debug));
+	struct error *error = space->runtime->find_objects(space, debug);
+
+	if (!space->has_objects)
+		release_space(space);
 	list->has_objects |= space->has_objects;
-	return NULL;
+	return error;
 }
 
 /* Not all programs give the size that there is. */
@@ -280,15 +293,14 @@ uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id)
 
 	for (size_t i = 0; i < list->count && !number; i++)
 		if (list->spaces[i]->has_objects)
-			number = list->spaces[i]->runtime->class_of(list->spaces[i], id);
+			number = object_class_of(list->spaces[i], id);
 	return number;
 }
 
 struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id)
 {
 	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
-		if (list->spaces[i]->has_objects &&
-		    list->spaces[i]->runtime->class_of(list->spaces[i], id))
+		if (list->spaces[i]->has_objects && object_class_of(list->spaces[i], id))
 			return list->spaces[i];
 	return NULL;
 }
@@ -305,7 +317,7 @@ bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
 {
 	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
 		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_certain &&
-		    list->spaces[i]->runtime->class_of(list->spaces[i], id))
+		    object_class_of(list->spaces[i], id))
 			return true;
 	return false;
 }
@@ -463,7 +475,9 @@ static struct object_space *find_space(const struct runtimes *list, uint64_t num
 	for (size_t i = 0; number && runtimes_have_objects(list) && i < list->count; i++) {
 		struct object_space *space = list->spaces[i];
 
-		if (space->has_objects && space->runtime->has_class(space, number))
+		if (space->has_objects &&
+		    (address_map_find(&space->classes.places, number) != NOT_IN_MAP ||
+		     (space->runtime->is_part && space->runtime->is_part(space, number))))
 			return space;
 	}
 	return NULL;
@@ -521,8 +535,23 @@ size_t runtimes_class_count(const struct runtimes *list)
 
 	for (size_t i = 0; i < list->count; i++)
 		if (list->spaces[i]->has_objects)
-			count += list->spaces[i]->runtime->class_count(list->spaces[i]);
+			count += list->spaces[i]->classes.list.count;
 	return count;
+}
+
+const char *object_class_name(struct object_space *space, uint64_t number,
+			      enum class_name_kind *ret_kind)
+{
+	uint32_t place = address_map_find(&space->classes.places, number);
+	struct object_class *class;
+
+	if (place == NOT_IN_MAP)
+		return space->runtime->class_name(space, number, ret_kind);
+	class = &space->classes.list.items[place];
+	if (!class->name)
+		class->name = space->runtime->class_name(space, number, &class->kind);
+	*ret_kind = class->kind;
+	return class->name;
 }
 
 const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
@@ -530,7 +559,7 @@ const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
 {
 	struct object_space *space = find_space(list, number);
 
-	return space ? space->runtime->class_name(space, number, ret_kind) : NULL;
+	return space ? object_class_name(space, number, ret_kind) : NULL;
 }
 
 bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,

@@ -95,7 +95,7 @@ static void write_truth(struct dumping *dumping, const char *name, bool truth)
 static void write_references(struct dumping *dumping)
 {
 	const struct ruby_references *references = &dumping->references;
-	const struct allocation_index *index = dumping->ruby->context.index;
+	const struct allocation_index *index = dumping->ruby->space.index;
 
 	if (references->found.count == 0)
 		return;
@@ -252,7 +252,7 @@ static void write_data(struct dumping *dumping, const struct dumped *object)
 	uint64_t type = ruby_find_data_type(dumping->ruby, &dumping->view, object->address);
 	char name[RUBY_MOST_NAME + 1];
 
-	if (type && ruby_read_data_name(dumping->ruby->context.image, type, name))
+	if (type && ruby_read_data_name(dumping->ruby->space.image, type, name))
 		write_text_of(dumping, "struct", name);
 }
 
@@ -325,7 +325,7 @@ static struct error *write_object(struct dumping *dumping, const struct dumped *
 
 static bool read_object(struct dumping *dumping, allocation_id id, struct dumped *ret)
 {
-	const struct allocation_index *index = dumping->ruby->context.index;
+	const struct allocation_index *index = dumping->ruby->space.index;
 
 	*ret = (struct dumped){
 		.id = id,
@@ -387,7 +387,7 @@ static bool find_two_bits(struct dumping *dumping)
 
 	bitmap_for_each(id, &ruby->slots.slots) {
 		uint64_t flags,
-			start = allocation_range_near(ruby->context.index, (allocation_id)id, &hint)
+			start = allocation_range_near(ruby->space.index, (allocation_id)id, &hint)
 					.start;
 
 		if (view_word(&dumping->view, start, &flags) && (flags & OLD_2))
@@ -410,7 +410,7 @@ static struct error *dump_all_write(const struct export *export, struct writer *
 	if (!dumping.ruby)
 		return error_create(ERROR_USAGE,
 				    "'dump_all' is of objects of Ruby, and there are none");
-	dumping.view.image = dumping.ruby->context.image;
+	dumping.view.image = dumping.ruby->space.image;
 	dumping.has_two_bits = !dumping.ruby->slots.has_boxes && find_two_bits(&dumping);
 	error = ruby_references_init(&dumping.references, dumping.ruby,
 				     root_targets(analysis_roots(export->analysis), ROOT_STATIC));

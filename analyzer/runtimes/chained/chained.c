@@ -36,8 +36,6 @@ struct links {
 
 struct chained {
 	struct object_space space;
-	const struct image *image;
-	const struct allocation_index *index;
 	struct links links;
 	struct bitmap blocks; /* in the list */
 };
@@ -51,11 +49,11 @@ struct header {
 
 static bool read_header(const struct chained *chained, allocation_id id, struct header *ret)
 {
-	const struct allocation_index *index = chained->index;
+	const struct allocation_index *index = chained->space.index;
 
 	ret->start = allocation_start(index, id);
 	if (allocation_size(index, id) < sizeof(ret->words) ||
-	    !image_read(chained->image, ret->start, ret->words, sizeof(ret->words)))
+	    !image_read(chained->space.image, ret->start, ret->words, sizeof(ret->words)))
 		return false;
 	for (size_t i = 0; i < LINK_WORDS; i++) {
 		allocation_id target = allocation_find(index, ret->words[i]);
@@ -79,11 +77,12 @@ static bool is_mutual(const struct chained *chained, const struct header *header
 		      unsigned int j, const struct links *links)
 {
 	allocation_id target = header->targets[i];
-	uint64_t start = target == NO_ALLOCATION ? 0 : allocation_start(chained->index, target);
+	uint64_t start =
+		target == NO_ALLOCATION ? 0 : allocation_start(chained->space.index, target);
 	uint64_t back;
 
 	return start && header->words[i] == linked_place(links, start) &&
-	       image_read_u64(chained->image, start + j * WORD, &back) &&
+	       image_read_u64(chained->space.image, start + j * WORD, &back) &&
 	       back == linked_place(links, header->start);
 }
 
@@ -107,7 +106,7 @@ static bool list_links(size_t number, struct links *ret)
 /* Find the links that nearly all of some headers have. */
 static bool guess_links(struct chained *chained)
 {
-	const struct bitmap *used = allocation_used(chained->index);
+	const struct bitmap *used = allocation_used(chained->space.index);
 	size_t votes[2 * LINK_WORDS * LINK_WORDS] = { 0 }, samples = 0;
 	struct links links;
 
@@ -136,7 +135,7 @@ static bool guess_links(struct chained *chained)
 /* Find all blocks of the list. Returns whether it is one, through nearly all, of several sizes. */
 static bool find_blocks(struct chained *chained)
 {
-	const struct bitmap *used = allocation_used(chained->index);
+	const struct bitmap *used = allocation_used(chained->space.index);
 	const struct links *links = &chained->links;
 	size_t count = 0, found = 0, ends = 0;
 	uint64_t size = 0;
@@ -152,8 +151,9 @@ static bool find_blocks(struct chained *chained)
 		bitmap_set(&chained->blocks, id);
 		ends += !is_mutual(chained, &header, links->words[0], links->words[1], links);
 		ends += !is_mutual(chained, &header, links->words[1], links->words[0], links);
-		differs |= found++ && allocation_size(chained->index, (allocation_id)id) != size;
-		size = allocation_size(chained->index, (allocation_id)id);
+		differs |=
+			found++ && allocation_size(chained->space.index, (allocation_id)id) != size;
+		size = allocation_size(chained->space.index, (allocation_id)id);
 	}
 	return found * 100 >= count * NEARLY_ALL && ends <= MOST_ENDS && differs;
 }
@@ -168,8 +168,9 @@ static struct error *count_word(void *data, uint64_t where, uint64_t word)
 {
 	struct others *others = data;
 	const struct chained *chained = others->chained;
-	allocation_id id = allocation_find(chained->index, word);
-	uint64_t offset = id == NO_ALLOCATION ? 0 : word - allocation_start(chained->index, id);
+	allocation_id id = allocation_find(chained->space.index, word);
+	uint64_t offset =
+		id == NO_ALLOCATION ? 0 : word - allocation_start(chained->space.index, id);
 
 	if (id != NO_ALLOCATION && bitmap_get(&chained->blocks, id) && offset % WORD == 0 &&
 	    offset / WORD < HEADER_WORDS)
@@ -186,12 +187,12 @@ static bool is_link_word(const struct chained *chained, uint64_t offset)
 static void count_words(struct others *others, allocation_id id)
 {
 	const struct chained *chained = others->chained;
-	uint64_t start = allocation_start(chained->index, id), word;
-	uint64_t size = allocation_size(chained->index, id);
+	uint64_t start = allocation_start(chained->space.index, id), word;
+	uint64_t size = allocation_size(chained->space.index, id);
 
 	for (uint64_t at = 0; size - at >= WORD && at < size; at += WORD)
 		if (!is_link_word(chained, at) &&
-		    image_read_u64(chained->image, start + at, &word) && word - start >= size)
+		    image_read_u64(chained->space.image, start + at, &word) && word - start >= size)
 			(void)count_word(others, start + at, word);
 }
 
@@ -207,7 +208,7 @@ static bool has_headers(const struct chained *chained, const struct program *pro
 	bitmap_for_each(id, &chained->blocks)
 		count_words(&others, (allocation_id)id);
 	list_for_each(module, program->modules, program->module_count)
-		(void)module_visit_words(chained->image, module, count_word, &others);
+		(void)module_visit_words(chained->space.image, module, count_word, &others);
 	last = chained->links.words[chained->links.words[1] > chained->links.words[0]];
 	for (size_t i = last + 1; i < HEADER_WORDS; i++)
 		most = others.counts[i] > others.counts[most] || most <= last ? i : most;
@@ -218,32 +219,19 @@ static bool has_headers(const struct chained *chained, const struct program *pro
 	       stray * 100 <= others.counts[most] * MOST_STRAY + MOST_ENDS * 100;
 }
 
-static void chained_close(struct object_space *space)
+static void chained_release(struct object_space *space)
+{
+	bitmap_deinit(&((struct chained *)space)->blocks);
+}
+
+static struct error *chained_open(struct object_space *space, bool *ret)
 {
 	struct chained *chained = (struct chained *)space;
 
-	bitmap_deinit(&chained->blocks);
-	free(chained);
-}
-
-static struct error *chained_open(const struct runtime_context *context, struct object_space **ret)
-{
-	struct chained chained = { .image = context->image, .index = context->index };
-	size_t count = allocation_count(context->index);
-	struct chained *found;
-
-	if (bitmap_weight(allocation_used(context->index)) < LEAST_BLOCKS || !guess_links(&chained))
+	if (bitmap_weight(allocation_used(space->index)) < LEAST_BLOCKS || !guess_links(chained))
 		return NULL;
-	TRY(bitmap_init(&chained.blocks, count, context->account));
-	found = find_blocks(&chained) && has_headers(&chained, context->program)
-			? malloc(sizeof(*found))
-			: NULL;
-	if (!found) {
-		bitmap_deinit(&chained.blocks);
-		return NULL;
-	}
-	*found = chained;
-	*ret = &found->space;
+	TRY(bitmap_init(&chained->blocks, allocation_count(space->index), space->account));
+	*ret = find_blocks(chained) && has_headers(chained, space->program);
 	return NULL;
 }
 
@@ -251,13 +239,13 @@ static struct error *chained_open(const struct runtime_context *context, struct 
 static bool is_left_over(const struct object_space *space, allocation_id source, uint64_t place)
 {
 	const struct chained *chained = (const struct chained *)space;
-	const struct allocation_index *index = chained->index;
+	const struct allocation_index *index = chained->space.index;
 	uint64_t word;
 
 	if (source != NO_ALLOCATION)
 		return bitmap_get(&chained->blocks, source) &&
 		       is_link_word(chained, place - allocation_start(index, source));
-	if (!image_read_u64(chained->image, place, &word))
+	if (!image_read_u64(chained->space.image, place, &word))
 		return false;
 	source = allocation_find(index, word);
 	return source != NO_ALLOCATION && bitmap_get(&chained->blocks, source) &&
@@ -266,8 +254,9 @@ static bool is_left_over(const struct object_space *space, allocation_id source,
 
 const struct runtime runtime_chained = {
 	.name = "chained",
+	.space_size = sizeof(struct chained),
 	.open = chained_open,
-	.close = chained_close,
+	.release = chained_release,
 	.is_left_over = is_left_over,
 	.leaks_note =
 		"a debug header chains all blocks in one list, as that of mcheck() does: its links are taken for no references, or nothing would ever be leaked",

@@ -18,7 +18,6 @@ struct kind {
 
 struct crystal {
 	struct object_space space;
-	struct runtime_context context;
 	uint32_t fiber_type;	     /* 0: there are no fibers */
 	struct crystal_types *types; /* NULL: not known */
 	struct bitmap objects;
@@ -30,8 +29,8 @@ struct crystal {
 
 static bool read_number(const struct crystal *crystal, allocation_id id, uint32_t *ret)
 {
-	return allocation_size(crystal->context.index, id) >= sizeof(*ret) &&
-	       image_read_u32(crystal->context.image, allocation_start(crystal->context.index, id),
+	return allocation_size(crystal->space.index, id) >= sizeof(*ret) &&
+	       image_read_u32(crystal->space.image, allocation_start(crystal->space.index, id),
 			      ret);
 }
 
@@ -41,9 +40,9 @@ static bool read_number(const struct crystal *crystal, allocation_id id, uint32_
  */
 static bool is_clear_behind(const struct crystal *crystal, allocation_id id, uint64_t size)
 {
-	uint64_t start = allocation_start(crystal->context.index, id), available;
-	uint64_t end = allocation_size(crystal->context.index, id);
-	const uint8_t *bytes = image_bytes(crystal->context.image, start, &available);
+	uint64_t start = allocation_start(crystal->space.index, id), available;
+	uint64_t end = allocation_size(crystal->space.index, id);
+	const uint8_t *bytes = image_bytes(crystal->space.image, start, &available);
 
 	if (!bytes || available < end)
 		return true;
@@ -62,16 +61,16 @@ static bool is_object(const struct crystal *crystal, allocation_id id, const str
 	if (!read_number(crystal, id, &number) || number == 0 || number >= MOST_TYPES)
 		return false;
 	if (number == STRING_TYPE)
-		return crystal_is_string(&crystal->context, id);
+		return crystal_is_string(&crystal->space.context, id);
 	type = crystal_type_find(crystal->types, number);
 	return type && (type->guessed || type->atomic == (atomic && bitmap_get(atomic, id))) &&
-	       crystal_size_fits(allocation_size(crystal->context.index, id), type->size) &&
+	       crystal_size_fits(allocation_size(crystal->space.index, id), type->size) &&
 	       (type->guessed || type->atomic || is_clear_behind(crystal, id, type->size));
 }
 
 static void find_objects(struct crystal *crystal)
 {
-	const struct allocation_index *index = crystal->context.index;
+	const struct allocation_index *index = crystal->space.index;
 	const struct bitmap *collectable = allocation_having(index, TRAIT_COLLECTABLE);
 	const struct bitmap *atomic = allocation_having(index, TRAIT_POINTERLESS);
 
@@ -139,7 +138,7 @@ size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
 			  struct crystal_buffer ret[static CRYSTAL_BUFFERS])
 {
 	const struct kind *kind = kind_of(crystal, id);
-	size_t count = kind ? crystal_find_buffers(&crystal->context, id,
+	size_t count = kind ? crystal_find_buffers(&crystal->space.context, id,
 						   (enum crystal_container)kind->container, ret)
 			    : 0;
 	size_t kept = 0;
@@ -156,7 +155,7 @@ static void measure(const struct crystal *crystal, struct kind *kind,
 		    const struct crystal_buffer *buffer)
 {
 	enum { LARGEST = 4096 }; /* larger ones take time, and add nothing */
-	uint64_t size = allocation_size(crystal->context.index, buffer->id);
+	uint64_t size = allocation_size(crystal->space.index, buffer->id);
 	uint64_t most = buffer->capacity ? size / buffer->capacity : 0;
 	uint64_t least = most;
 
@@ -191,10 +190,11 @@ static void judge_unknown(struct crystal *crystal)
 	bitmap_for_each(id, &crystal->objects) {
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
 		struct crystal_buffer buffers[CRYSTAL_BUFFERS];
-		size_t count = kind && kind->container == CONTAINER_UNKNOWN
-				       ? crystal_find_buffers(&crystal->context, (allocation_id)id,
-							      CONTAINER_UNKNOWN, buffers)
-				       : 0;
+		size_t count =
+			kind && kind->container == CONTAINER_UNKNOWN
+				? crystal_find_buffers(&crystal->space.context, (allocation_id)id,
+						       CONTAINER_UNKNOWN, buffers)
+				: 0;
 
 		for (size_t i = 0; i < count; i++) {
 			measure(crystal, kind, &buffers[i]);
@@ -212,7 +212,7 @@ static void judge_unknown(struct crystal *crystal)
 /* All objects of a type may hold pointers, or none; of a guessed type, the majority decides. */
 static void drop_minorities(struct crystal *crystal)
 {
-	const struct bitmap *atomic = allocation_having(crystal->context.index, TRAIT_POINTERLESS);
+	const struct bitmap *atomic = allocation_having(crystal->space.index, TRAIT_POINTERLESS);
 
 	bitmap_for_each(id, &crystal->objects) {
 		struct kind *kind = kind_of(crystal, (allocation_id)id);
@@ -237,7 +237,7 @@ static void drop_implausible(struct crystal *crystal)
 		const struct kind *kind = kind_of(crystal, (allocation_id)id);
 
 		if (kind && kind->certain &&
-		    !crystal_may_be(&crystal->context, (allocation_id)id,
+		    !crystal_may_be(&crystal->space.context, (allocation_id)id,
 				    (enum crystal_container)kind->container))
 			bitmap_clear(&crystal->objects, id);
 	}
@@ -261,21 +261,16 @@ struct crystal *crystal_of(const struct runtimes *runtimes)
 	return (struct crystal *)runtimes_space(runtimes, &runtime_crystal);
 }
 
-static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
+static struct error *open_space(struct object_space *space, bool *ret)
 {
-	struct crystal *crystal;
-
-	if (!allocation_having(context->index, TRAIT_MANAGED))
-		return NULL;
-	crystal = calloc(1, sizeof(*crystal));
-	TRY_MEMORY(crystal);
-	crystal->context = *context;
-	*ret = &crystal->space;
+	*ret = allocation_having(space->index, TRAIT_MANAGED);
 	return NULL;
 }
 
-static void forget_objects(struct crystal *crystal)
+static void release(struct object_space *space)
 {
+	struct crystal *crystal = (struct crystal *)space;
+
 	if (crystal->callers)
 		crystal_callers_destroy(take(crystal->callers));
 	if (crystal->parts)
@@ -286,41 +281,56 @@ static void forget_objects(struct crystal *crystal)
 	array_release(&crystal->kinds);
 }
 
-static void close_space(struct object_space *space)
-{
-	forget_objects((struct crystal *)space);
-	free(space);
-}
-
 static struct error *find_fibers(struct object_space *space, struct fibers *fibers)
 {
 	struct crystal *crystal = (struct crystal *)space;
 
-	return crystal_find_fibers(&crystal->context, fibers, &crystal->fiber_type);
+	return crystal_find_fibers(&crystal->space.context, fibers, &crystal->fiber_type);
+}
+
+static struct error *set_classes(struct crystal *crystal)
+{
+	struct object_classes *classes = &crystal->space.classes;
+	uint32_t place;
+
+	TRY(object_classes_init(classes, allocation_count(crystal->space.index),
+				crystal->space.account));
+	TRY(object_classes_know(classes, STRING_TYPE, &place));
+	for (size_t i = 0; i < crystal_type_count(crystal->types); i++)
+		TRY(object_classes_know(classes, crystal_type_at(crystal->types, i)->number,
+					&place));
+	bitmap_for_each(id, &crystal->objects) {
+		place = address_map_find(&classes->places,
+					 crystal_type_of(crystal, (allocation_id)id));
+		if (place != NOT_IN_MAP)
+			TRY(object_classes_set(classes, (allocation_id)id, place));
+	}
+	return NULL;
 }
 
 /* The types are known. */
 static struct error *find_all_objects(struct crystal *crystal)
 {
-	struct memory_account *account = crystal->context.account;
+	struct memory_account *account = crystal->space.account;
 
 	crystal->kinds.memory.account = account;
 	TRY(array_resize(&crystal->kinds, crystal_type_count(crystal->types) + 1));
-	TRY(bitmap_init(&crystal->objects, allocation_count(crystal->context.index), account));
+	TRY(bitmap_init(&crystal->objects, allocation_count(crystal->space.index), account));
 	find_objects(crystal);
 	drop_implausible(crystal);
-	TRY(crystal_drop_closures(&crystal->context, crystal->types, &crystal->objects));
+	TRY(crystal_drop_closures(&crystal->space.context, crystal->types, &crystal->objects));
 	drop_minorities(crystal);
 	drop_buffers(crystal);
 	crystal_types_set_fiber(crystal->types, crystal->fiber_type);
-	return crystal_parts_create(crystal, &crystal->context, &crystal->objects, crystal->types,
-				    &crystal->parts);
+	TRY(set_classes(crystal));
+	return crystal_parts_create(crystal, &crystal->space.context, &crystal->objects,
+				    crystal->types, &crystal->parts);
 }
 
 static struct error *learn_objects(struct object_space *space, struct debug *debug)
 {
 	struct crystal *crystal = (struct crystal *)space;
-	const struct runtime_context *context = &crystal->context;
+	const struct runtime_context *context = &crystal->space.context;
 	struct error *error = crystal_types_create(context->image, context->program, debug,
 						   context->account, &crystal->types);
 
@@ -329,14 +339,7 @@ static struct error *learn_objects(struct object_space *space, struct debug *deb
 		error = find_all_objects(crystal);
 		space->has_objects = !error;
 	}
-	if (error)
-		forget_objects(crystal);
 	return error;
-}
-
-static uint64_t class_of(const struct object_space *space, allocation_id id)
-{
-	return crystal_type_of((const struct crystal *)space, id);
 }
 
 static bool is_part(const struct object_space *space, uint64_t number)
@@ -347,18 +350,6 @@ static bool is_part(const struct object_space *space, uint64_t number)
 static bool part_of(const struct object_space *space, allocation_id id, struct object_part *ret)
 {
 	return crystal_parts_find(((const struct crystal *)space)->parts, id, ret);
-}
-
-static bool has_class(const struct object_space *space, uint64_t number)
-{
-	return is_part(space, number) ||
-	       (number < MOST_TYPES &&
-		crystal_type_find(((const struct crystal *)space)->types, (uint32_t)number));
-}
-
-static size_t class_count(const struct object_space *space)
-{
-	return crystal_type_count(((const struct crystal *)space)->types);
 }
 
 static const char *class_name(struct object_space *space, uint64_t number,
@@ -399,7 +390,7 @@ static size_t find_makers(struct object_space *space, uint64_t number,
 			  const char *ret[static MOST_OBJECT_MAKERS])
 {
 	struct crystal *crystal = (struct crystal *)space;
-	const struct runtime_context *context = &crystal->context;
+	const struct runtime_context *context = &crystal->space.context;
 	struct error *error = NULL;
 
 	if (is_part(space, number))
@@ -417,11 +408,11 @@ static bool text_of(const struct object_space *space, allocation_id id, uint64_t
 		    uint64_t *ret_size)
 {
 	const struct crystal *crystal = (const struct crystal *)space;
-	uint64_t start = allocation_start(crystal->context.index, id);
+	uint64_t start = allocation_start(crystal->space.index, id);
 	uint32_t size;
 
 	if (crystal_type_of(crystal, id) != STRING_TYPE ||
-	    !image_read_u32(crystal->context.image, start + sizeof(size), &size))
+	    !image_read_u32(crystal->space.image, start + sizeof(size), &size))
 		return false;
 	*ret_start = start + STRING_HEADER;
 	*ret_size = size;
@@ -439,7 +430,7 @@ uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
 
 const char *crystal_phrase(struct crystal *crystal, const char *part, uint64_t object)
 {
-	allocation_id id = allocation_find(crystal->context.index, object);
+	allocation_id id = allocation_find(crystal->space.index, object);
 	uint32_t number = id == NO_ALLOCATION ? 0 : crystal_type_of(crystal, id);
 
 	return number ? crystal_type_phrase(crystal->types, part, number) : NULL;
@@ -452,14 +443,12 @@ bool crystal_is_function(const struct crystal *crystal, uint64_t address)
 
 const struct runtime runtime_crystal = {
 	.name = "crystal",
+	.space_size = sizeof(struct crystal),
 	.open = open_space,
-	.close = close_space,
+	.release = release,
 	.find_fibers = find_fibers,
 	.fiber_registers = crystal_fiber_registers,
 	.find_objects = learn_objects,
-	.class_of = class_of,
-	.has_class = has_class,
-	.class_count = class_count,
 	.class_name = class_name,
 	.is_part = is_part,
 	.part_of = part_of,

@@ -355,6 +355,11 @@ size_t crystal_type_count(const struct crystal_types *types)
 	return types->entries.count;
 }
 
+const struct crystal_type *crystal_type_at(const struct crystal_types *types, size_t rank)
+{
+	return &types->entries.items[rank].type;
+}
+
 size_t crystal_type_index(const struct crystal_types *types, uint32_t number)
 {
 	const struct entry *list = types->entries.items;

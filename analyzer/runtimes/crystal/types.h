@@ -46,6 +46,7 @@ DEFINE_CLEANUP(crystal_types_destroy, struct crystal_types *)
 const struct crystal_type *crystal_type_find(const struct crystal_types *types, uint32_t number);
 
 size_t crystal_type_count(const struct crystal_types *types);
+const struct crystal_type *crystal_type_at(const struct crystal_types *types, size_t rank);
 
 /* Name the class of that number Fiber, which is recognised by shape, unless it has a certain name.
  */

@@ -75,7 +75,6 @@ struct span {
 
 struct go {
 	struct object_space space;
-	const struct image *image;
 	uint64_t heap;			   /* mheap_, behind its lock */
 	ARRAY(struct memory_range) in_use; /* by address */
 	struct slice spans;
@@ -111,11 +110,11 @@ static struct error *read_ranges(struct go *go, uint64_t place)
 	struct memory_range range;
 	struct slice slice;
 
-	if (!read_slice(go->image, place, MOST_RANGES, &slice) ||
-	    !image_read_u64(go->image, place + SLICE, &total))
+	if (!read_slice(go->space.image, place, MOST_RANGES, &slice) ||
+	    !image_read_u64(go->space.image, place + SLICE, &total))
 		return NULL;
 	for (uint64_t i = 0; i < slice.count; i++, last = range.end) {
-		if (!image_read(go->image, slice.start + i * sizeof(range), &range,
+		if (!image_read(go->space.image, slice.start + i * sizeof(range), &range,
 				sizeof(range)) ||
 		    range.start < last || range.end <= range.start || range.end > ADDRESSES ||
 		    (range.start | range.end) % RANGE_ALIGNMENT != 0) {
@@ -137,7 +136,7 @@ static bool read_span(const struct go *go, uint64_t span, uint8_t bytes[static S
 	uint64_t pages;
 	size_t number;
 
-	if (!image_read(go->image, span, bytes, SPAN_SIZE))
+	if (!image_read(go->space.image, span, bytes, SPAN_SIZE))
 		return false;
 	memcpy(&ret->start, bytes + SPAN_START, sizeof(ret->start));
 	memcpy(&pages, bytes + SPAN_PAGES, sizeof(pages));
@@ -153,7 +152,8 @@ static bool read_span(const struct go *go, uint64_t span, uint8_t bytes[static S
 static bool has_span(const struct go *go, uint64_t number, uint8_t bytes[static SPAN_SIZE],
 		     struct memory_range *ret, uint64_t *ret_span)
 {
-	return image_read_u64(go->image, go->spans.start + number * sizeof(uint64_t), ret_span) &&
+	return image_read_u64(go->space.image, go->spans.start + number * sizeof(uint64_t),
+			      ret_span) &&
 	       read_span(go, *ret_span, bytes, ret);
 }
 
@@ -162,7 +162,7 @@ static bool is_unused(const struct go *go, uint64_t span)
 {
 	uint64_t words[2];
 
-	return image_read(go->image, span + SPAN_START, words, sizeof(words)) && !words[0] &&
+	return image_read(go->space.image, span + SPAN_START, words, sizeof(words)) && !words[0] &&
 	       !words[1];
 }
 
@@ -172,7 +172,7 @@ static bool are_spans(struct go *go, uint64_t place)
 	struct memory_range range;
 	uint64_t used = 0, i;
 
-	if (!read_slice(go->image, place, MOST_SPANS, &go->spans))
+	if (!read_slice(go->space.image, place, MOST_SPANS, &go->spans))
 		return false;
 	for (i = 0; i < go->spans.count && i < CHECKED_SPANS; i++) {
 		uint64_t span = 0;
@@ -341,7 +341,7 @@ static struct error *add_table(struct go *go, uint64_t start, uint64_t size)
 static uint64_t map_place(const struct go *go, uint64_t map, uint64_t address)
 {
 	/* arenaBaseOffset: negative addresses come first on x86-64. */
-	const uint64_t lowest = go->image->arch->machine == EM_X86_64 ? ADDRESSES / 2 : 0;
+	const uint64_t lowest = go->space.image->arch->machine == EM_X86_64 ? ADDRESSES / 2 : 0;
 
 	return map + ((address + lowest) >> ARENA_BITS) * sizeof(uint64_t);
 }
@@ -356,7 +356,8 @@ static uint64_t end_of_arena(const struct go *go, uint64_t arena)
 	uint64_t page = (go->known % (UINT64_C(1) << ARENA_BITS)) >> PAGE_BITS, span;
 
 	for (size_t i = 0; i < COUNT_OF(places); i++)
-		if (image_read_u64(go->image, arena + places[i] + page * sizeof(span), &span) &&
+		if (image_read_u64(go->space.image, arena + places[i] + page * sizeof(span),
+				   &span) &&
 		    span == go->known_span)
 			return places[i] + size;
 	return 0;
@@ -369,8 +370,8 @@ static struct error *add_arenas(struct go *go, uint64_t place, bool *ret_found)
 	uint64_t map, arena, end;
 
 	*ret_found = false;
-	if (!image_read_u64(go->image, place, &map) ||
-	    !image_read_u64(go->image, map_place(go, map, go->known), &arena))
+	if (!image_read_u64(go->space.image, place, &map) ||
+	    !image_read_u64(go->space.image, map_place(go, map, go->known), &arena))
 		return NULL;
 	end = end_of_arena(go, arena);
 	if (end == 0)
@@ -379,7 +380,8 @@ static struct error *add_arenas(struct go *go, uint64_t place, bool *ret_found)
 	TRY(add_table(go, map, (ADDRESSES >> ARENA_BITS) * sizeof(uint64_t)));
 	array_for_each(range, &go->in_use)
 		for (uint64_t at = range->start & ~(step - 1); at < range->end; at += step)
-			if (image_read_u64(go->image, map_place(go, map, at), &arena) && arena) {
+			if (image_read_u64(go->space.image, map_place(go, map, at), &arena) &&
+			    arena) {
 				TRY(add_table(go, arena, end));
 				TRY(add_other(go, range->end, at + step, RESERVED));
 			}
@@ -392,12 +394,12 @@ static struct error *add_tables(struct go *go, uint64_t place)
 	bool found = false;
 
 	for (uint64_t i = 0; i < LEVELS; i++)
-		if (image_read(go->image, go->heap + i * SLICE, &slice, sizeof(slice)))
+		if (image_read(go->space.image, go->heap + i * SLICE, &slice, sizeof(slice)))
 			TRY(add_table(go, slice.start, slice.room * sizeof(uint64_t)));
 	for (uint64_t i = 0; i < CHUNK_TABLES; i++) {
 		uint64_t table;
 
-		if (image_read_u64(go->image,
+		if (image_read_u64(go->space.image,
 				   go->heap + (uint64_t)LEVELS * SLICE + i * sizeof(table),
 				   &table) &&
 		    table)
@@ -424,45 +426,29 @@ static struct error *find_all(struct go *go)
 	return NULL;
 }
 
-static void close_space(struct object_space *space)
+static void release(struct object_space *space)
 {
 	struct go *go = (struct go *)space;
 
 	arrays_release(&go->in_use, &go->objects, &go->ranges);
-	free(go);
 }
 
-static struct error *open_module(const struct runtime_context *context, uint64_t room,
-				 struct object_space **ret)
+static struct error *open_space(struct object_space *space, bool *ret)
 {
-	struct go *go = calloc(1, sizeof(*go));
-	struct error *error;
+	struct go *go = (struct go *)space;
 
-	TRY_MEMORY(go);
-	go->image = context->image;
-	go->heap = room - 2 * sizeof(uint64_t);
-	arrays_use(context->account, &go->in_use, &go->objects, &go->ranges);
-	error = find_all(go);
-	if (error || go->ranges.count == 0)
-		close_space(&go->space);
-	else
-		*ret = &go->space;
-	return error;
-}
+	arrays_use(space->account, &go->in_use, &go->objects, &go->ranges);
+	list_for_each(module, space->program->modules, space->program->module_count) {
+		uint64_t room = module_is_in_go(space->image, module)
+					? module_data_search_in(space->image, module, is_room, NULL)
+					: 0;
 
-static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
-{
-	const struct program *program = context->program;
-
-	for (size_t i = 0; i < program->module_count && !*ret; i++) {
-		const struct module *module = &program->modules[i];
-		uint64_t room =
-			module_is_in_go(context->image, module)
-				? module_data_search_in(context->image, module, is_room, NULL)
-				: 0;
-
-		if (room)
-			TRY(open_module(context, room, ret));
+		if (!room || *ret)
+			continue;
+		release(space);
+		go->heap = room - 2 * sizeof(uint64_t);
+		TRY(find_all(go));
+		*ret = go->ranges.count > 0;
 	}
 	return NULL;
 }
@@ -483,7 +469,8 @@ static bool is_free(const struct go *go, const struct span *span, uint64_t place
 
 	if (number >= span->count)
 		return true;
-	return number >= span->first && image_read(go->image, span->bits + number / 8, &bits, 1) &&
+	return number >= span->first &&
+	       image_read(go->space.image, span->bits + number / 8, &bits, 1) &&
 	       !(bits >> number % 8 & 1);
 }
 
@@ -507,8 +494,9 @@ static bool is_left_over(const struct object_space *space, allocation_id source,
 
 const struct runtime runtime_go = {
 	.name = "go",
+	.space_size = sizeof(struct go),
 	.open = open_space,
-	.close = close_space,
+	.release = release,
 	.memory = memory,
 	.is_left_over = is_left_over,
 };

@@ -37,12 +37,9 @@ static struct error *find_code(struct jvm *jvm)
 	return jvm_add(jvm, start, end, "Java's code cache");
 }
 
-static void close_space(struct object_space *space)
+static void release(struct object_space *space)
 {
-	struct jvm *jvm = (struct jvm *)space;
-
-	array_release(&jvm->ranges);
-	free(jvm);
+	array_release(&((struct jvm *)space)->ranges);
 }
 
 DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
@@ -56,29 +53,19 @@ static struct error *find_all(struct jvm *jvm)
 	return NULL;
 }
 
-static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
+static struct error *open_space(struct object_space *space, bool *ret)
 {
-	const struct program *program = context->program;
-	struct jvm_tables tables = { 0 };
-	struct error *error;
-	struct jvm *jvm;
+	struct jvm *jvm = (struct jvm *)space;
 
-	for (size_t i = 0; i < program->module_count; i++) {
-		const char *slash = strrchr(program->modules[i].path, '/');
+	jvm->ranges.memory.account = space->account;
+	list_for_each(module, space->program->modules, space->program->module_count) {
+		const char *slash = strrchr(module->path, '/');
 
 		if (!slash || strcmp(slash + 1, "libjvm.so") != 0 ||
-		    !jvm_find_tables(context->image, &program->modules[i], &tables))
+		    !jvm_find_tables(space->image, module, &jvm->tables))
 			continue;
-		jvm = calloc(1, sizeof(*jvm));
-		TRY_MEMORY(jvm);
-		jvm->tables = tables;
-		jvm->ranges.memory.account = context->account;
-		error = find_all(jvm);
-		if (error)
-			close_space(&jvm->space);
-		else
-			*ret = &jvm->space;
-		return error;
+		*ret = true;
+		return find_all(jvm);
 	}
 	return NULL;
 }
@@ -94,8 +81,9 @@ static const struct named_range *memory(const struct object_space *space, size_t
 const struct runtime runtime_jvm = {
 	.name = "jvm",
 	.modules = "libjvm.so$",
+	.space_size = sizeof(struct jvm),
 	.open = open_space,
-	.close = close_space,
+	.release = release,
 	.memory = memory,
 	.leaks_note =
 		"a Java virtual machine is loaded: its objects are no allocations here, and hold what they refer to",

@@ -25,12 +25,9 @@ struct node_name {
 
 struct node {
 	struct object_space space;
-	struct runtime_context context;
 	const struct v8_heap_parts *parts; /* of the heap */
-	ARRAY(uint32_t) classes;    /* by allocation: the number of its class, 0 if it has none */
-	ARRAY(const char *) names;  /* of classes; number 0 is none */
-	struct address_map numbers; /* of the addresses of these names, which are unique: classes */
-	struct address_map maps;    /* of addresses of maps: the classes of their objects */
+	struct address_map names; /* by their addresses, which are unique: the places of classes */
+	struct address_map maps;  /* by the addresses of maps: those of their objects' classes */
 	struct name_pool pool;
 	ARRAY(struct node_name) named;
 	uint64_t steps; /* that the search for paths took, see v8_step() */
@@ -63,14 +60,8 @@ bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_sco
 bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
 
 /* The slots of struct runtime. */
-struct error *node_open(const struct runtime_context *context, struct object_space **ret);
-void node_close(struct object_space *space);
+void node_release(struct object_space *space);
 struct error *node_find_objects(struct object_space *space, struct debug *debug);
-uint64_t node_class_of(const struct object_space *space, allocation_id id);
-bool node_has_class(const struct object_space *space, uint64_t number);
-size_t node_class_count(const struct object_space *space);
-const char *node_class_name(struct object_space *space, uint64_t number,
-			    enum class_name_kind *ret_kind);
 struct error *node_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *node_visit_references(struct object_space *space, allocation_id id,
 				    object_visitor *visit, void *data);

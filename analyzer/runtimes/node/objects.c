@@ -15,51 +15,29 @@ enum {
 	HAS_NAME = 3 << 12,
 };
 
-static struct node *of(struct object_space *space)
+void node_release(struct object_space *space)
 {
-	return (struct node *)space;
-}
+	struct node *node = (struct node *)space;
 
-static const struct node *known(const struct object_space *space)
-{
-	return (const struct node *)space;
-}
-
-struct error *node_open(const struct runtime_context *context, struct object_space **ret)
-{
-	struct node *node = calloc(1, sizeof(*node));
-
-	TRY_MEMORY(node);
-	node->context = *context;
-	*ret = &node->space;
-	return NULL;
-}
-
-static void forget(struct node *node)
-{
-	arrays_release(&node->classes, &node->names, &node->named);
-	tables_release(&node->numbers, &node->maps);
+	array_release(&node->named);
+	tables_release(&node->names, &node->maps);
 	name_pool_deinit(&node->pool);
 }
 
-void node_close(struct object_space *space)
-{
-	forget(of(space));
-	free(space);
-}
-
-/* The number of the class of that name, a new one if there is none. */
+/* The place of the class of that name, a new one if there is none; places from 1 on are numbers. */
 static struct error *name_class(struct node *node, const char *name, uint32_t *ret)
 {
+	struct object_classes *classes = &node->space.classes;
 	const char *kept = name_pool_print(&node->pool, "%s", name);
 
 	TRY_MEMORY(kept);
-	*ret = address_map_find(&node->numbers, (uintptr_t)kept);
+	*ret = address_map_find(&node->names, (uintptr_t)kept);
 	if (*ret != NOT_IN_MAP)
 		return NULL;
-	*ret = (uint32_t)node->names.count;
-	TRY(array_append(&node->names, kept));
-	return address_map_add(&node->numbers, (uintptr_t)kept, *ret);
+	TRY(object_classes_know(classes, classes->list.count + 1, ret));
+	classes->list.items[*ret].name = kept;
+	classes->list.items[*ret].kind = CLASS_NAMED;
+	return address_map_add(&node->names, (uintptr_t)kept, *ret);
 }
 
 /* Flags are a small number, in the upper half, or from V8 13 on a plain one. */
@@ -196,7 +174,7 @@ static struct error *find_class(struct node *node, struct v8_reader *reader,
 static struct error *find_objects_in(struct node *node, struct v8_reader *reader,
 				     const struct v8_chunk *chunk)
 {
-	const struct allocation_index *index = node->context.index;
+	const struct allocation_index *index = node->space.index;
 	size_t hint = 0;
 
 	for (uint64_t at = chunk->start; at < chunk->end;) {
@@ -204,6 +182,7 @@ static struct error *find_objects_in(struct node *node, struct v8_reader *reader
 		struct memory_range range;
 		struct v8_map map;
 		uint64_t word;
+		uint32_t class;
 
 		if (id == NO_ALLOCATION)
 			break;
@@ -211,67 +190,33 @@ static struct error *find_objects_in(struct node *node, struct v8_reader *reader
 		if (range.start != at || range.end > chunk->end)
 			break;
 		if (bitmap_get(allocation_used(index), id) && view_word(&reader->view, at, &word) &&
-		    v8_read_map(reader, word, &map))
-			TRY(find_class(node, reader, &map, &node->classes.items[id]));
+		    v8_read_map(reader, word, &map)) {
+			TRY(find_class(node, reader, &map, &class));
+			TRY(object_classes_set(&node->space.classes, id, class));
+		}
 		at = range.end;
 	}
 	return NULL;
 }
 
-static struct error *find_all(struct node *node)
+struct error *node_find_objects(struct object_space *space, struct debug *debug)
 {
-	const struct runtime_context *context = &node->context;
-	struct v8_reader reader = { { context->image } };
+	struct node *node = (struct node *)space;
+	struct v8_reader reader = { { space->image } };
 	const struct heap *heap;
 
-	TRY(heaps_find(context->heaps, &allocator_v8, &heap));
+	TRY(heaps_find(space->heaps, &allocator_v8, &heap));
 	if (!heap)
 		return NULL;
 	node->parts = v8_parts_of(heap);
 	reader.layout = &node->parts->layout;
-	arrays_use(context->account, &node->classes, &node->names, &node->numbers, &node->maps,
-		   &node->named);
-	TRY(array_resize(&node->classes, allocation_count(context->index)));
-	TRY(array_append(&node->names, NULL));
+	arrays_use(space->account, &node->names, &node->maps, &node->named);
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
 	array_for_each(chunk, &node->parts->chunks)
 		if (v8_is_walked(chunk))
 			TRY(find_objects_in(node, &reader, chunk));
-	node->space.has_objects = node->names.count > 1;
+	space->has_objects = space->classes.list.count > 0;
 	return NULL;
-}
-
-struct error *node_find_objects(struct object_space *space, struct debug *debug)
-{
-	struct node *node = of(space);
-	struct error *error = find_all(node);
-
-	if (!space->has_objects) {
-		forget(node);
-		*node = (struct node){ .space = node->space, .context = node->context };
-	}
-	return error;
-}
-
-uint64_t node_class_of(const struct object_space *space, allocation_id id)
-{
-	return known(space)->classes.items[id];
-}
-
-bool node_has_class(const struct object_space *space, uint64_t number)
-{
-	return number > 0 && number < known(space)->names.count;
-}
-
-size_t node_class_count(const struct object_space *space)
-{
-	return known(space)->names.count - 1;
-}
-
-const char *node_class_name(struct object_space *space, uint64_t number,
-			    enum class_name_kind *ret_kind)
-{
-	*ret_kind = CLASS_NAMED;
-	return known(space)->names.items[number];
 }
 
 /*
@@ -283,13 +228,10 @@ const char *node_class_name(struct object_space *space, uint64_t number,
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place)
 {
-	const struct node *node = known(space);
-
-	(void)place;
-	if (!node->classes.items[target])
+	if (!object_class_of(space, target))
 		return false;
 	if (source == NO_ALLOCATION || (word & V8_TAGS) == 0)
 		return (word & V8_TAGS) == 0;
-	return (word & ~V8_TAGS) != allocation_start(node->context.index, target) ||
-	       ((word & V8_TAGS) == V8_WEAK && node->classes.items[source] != 0);
+	return (word & ~V8_TAGS) != allocation_start(space->index, target) ||
+	       ((word & V8_TAGS) == V8_WEAK && object_class_of(space, source));
 }

@@ -245,7 +245,7 @@ static struct walk walk_of(const struct node *node, edge_visitor *visit, void *d
 {
 	return (struct walk){
 		.node = node,
-		.reader = { { node->context.image }, &node->parts->layout, 0, 0 },
+		.reader = { { node->space.image }, &node->parts->layout, 0, 0 },
 		.visit = visit,
 		.data = data,
 	};
@@ -254,9 +254,9 @@ static struct walk walk_of(const struct node *node, edge_visitor *visit, void *d
 /* The object that the word is the tagged address of. */
 static allocation_id find_object(const struct node *node, uint64_t word)
 {
-	allocation_id id = allocation_find(node->context.index, word - V8_STRONG);
+	allocation_id id = allocation_find(node->space.index, word - V8_STRONG);
 
-	return id != NO_ALLOCATION && node->classes.items[id] ? id : NO_ALLOCATION;
+	return id != NO_ALLOCATION && object_class_of(&node->space, id) ? id : NO_ALLOCATION;
 }
 
 struct reaching {
@@ -285,7 +285,7 @@ struct error *node_visit_references(struct object_space *space, allocation_id id
 
 	/* In a damaged dump, all objects may have the same elements. */
 	walk.reader.steps = node->steps;
-	visit_edges(&walk, allocation_start(node->context.index, id));
+	visit_edges(&walk, allocation_start(node->space.index, id));
 	node->steps = walk.reader.steps;
 	return reaching.error;
 }
@@ -391,8 +391,8 @@ void node_tell_path(struct object_space *space, const allocation_id *ids, size_t
 		}
 	for (size_t i = 0; i + 1 < count; i++) {
 		telling.is_first = i == 0;
-		telling.target = allocation_start(node->context.index, ids[i + 1]) + V8_STRONG;
-		visit_edges(&walk, allocation_start(node->context.index, ids[i]));
+		telling.target = allocation_start(node->space.index, ids[i + 1]) + V8_STRONG;
+		visit_edges(&walk, allocation_start(node->space.index, ids[i]));
 	}
 }
 
@@ -448,13 +448,13 @@ struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 
 	node->named.count = 0;
 	node->steps = 0;
-	for (size_t i = 0; i < node->classes.count; i++) {
+	for (size_t i = 0; i < allocation_count(node->space.index); i++) {
 		struct v8_map map;
 		uint64_t start;
 
-		if (!node->classes.items[i])
+		if (!object_class_of(&node->space, (allocation_id)i))
 			continue;
-		start = allocation_range_near(node->context.index, (allocation_id)i, &hint).start;
+		start = allocation_range_near(node->space.index, (allocation_id)i, &hint).start;
 		if (!v8_map_of(&walk.reader, start + V8_STRONG, &map) ||
 		    !v8_is_script(&node->parts->layout, map.type))
 			continue;

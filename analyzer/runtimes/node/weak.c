@@ -34,7 +34,7 @@ static struct error *add(struct weak_search *search, uint64_t place, uint64_t wo
 
 static struct error *add_keys(struct weak_search *search, uint64_t object)
 {
-	const struct allocation_index *index = search->node->context.index;
+	const struct allocation_index *index = search->node->space.index;
 	uint64_t table, end;
 	allocation_id id;
 
@@ -55,7 +55,7 @@ static struct error *add_keys(struct weak_search *search, uint64_t object)
 /* C++ memory that has no object of JavaScript: a word that is one was left there. */
 static struct error *add_left_objects(struct weak_search *search, uint64_t block)
 {
-	const struct allocation_index *index = search->node->context.index;
+	const struct allocation_index *index = search->node->space.index;
 	allocation_id id = allocation_find(index, block);
 	uint64_t end = id == NO_ALLOCATION ? 0 : block + allocation_size(index, id), word;
 
@@ -64,7 +64,7 @@ static struct error *add_left_objects(struct weak_search *search, uint64_t block
 		id = view_word(&search->reader.view, place, &word) && word
 			     ? allocation_find(index, word)
 			     : NO_ALLOCATION;
-		if (id != NO_ALLOCATION && search->node->classes.items[id])
+		if (id != NO_ALLOCATION && object_class_of(&search->node->space, id))
 			TRY(add(search, place, 1));
 	}
 	return NULL;
@@ -72,11 +72,11 @@ static struct error *add_left_objects(struct weak_search *search, uint64_t block
 
 static bool is_block(const struct weak_search *search, uint64_t address)
 {
-	const struct allocation_index *index = search->node->context.index;
+	const struct allocation_index *index = search->node->space.index;
 	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
 
 	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
-	       !search->node->classes.items[id];
+	       !object_class_of(&search->node->space, id);
 }
 
 /* ArrayBufferExtension: some ArrayBuffers are among objects that are not known. */
@@ -146,8 +146,8 @@ struct error *node_find_unused(struct object_space *space, struct unused *ret)
 	enum { BLOCK = NODE * NODES, REST = 16 * V8_WORD, EXTENSION = 5 * V8_WORD };
 	enum { ROUNDED = 2 * V8_WORD };
 	struct node *node = (struct node *)space;
-	const struct allocation_index *index = node->context.index;
-	struct weak_search search = { node, { { node->context.image } }, ret };
+	const struct allocation_index *index = node->space.index;
+	struct weak_search search = { node, { { node->space.image } }, ret };
 	size_t hint = 0;
 
 	if (!space->has_objects)
@@ -156,7 +156,7 @@ struct error *node_find_unused(struct object_space *space, struct unused *ret)
 	bitmap_for_each(id, allocation_used(index)) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 
-		if (node->classes.items[id])
+		if (object_class_of(space, (allocation_id)id))
 			TRY(add_object(&search, range.start));
 		else if (range.end - range.start - EXTENSION <= ROUNDED)
 			TRY(add_next_buffer(&search, range.start));

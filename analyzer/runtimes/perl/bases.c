@@ -67,8 +67,8 @@ bool perl_visit_bases(struct object_space *space, uint64_t number,
 		      bool (*visit)(void *data, const char *name), void *data)
 {
 	struct perl *perl = (struct perl *)space;
-	struct bases bases = { perl, { perl->context.image }, visit, data, 0, false };
-	struct view view = { perl->context.image };
+	struct bases bases = { perl, { perl->space.image }, visit, data, 0, false };
+	struct view view = { perl->space.image };
 	struct perl_head head;
 	struct perl_hash hash;
 	uint64_t orders, order;
@@ -77,7 +77,7 @@ bool perl_visit_bases(struct object_space *space, uint64_t number,
 	    !perl_read_head(&view, number, &head) ||
 	    !perl_read_hash(perl->arenas, &view, &head, &hash))
 		return false;
-	perl->steps.left = perl->context.image->size;
+	perl->steps.left = perl->space.image->size;
 	if (hash.more && view_word(&view, hash.more + ORDERS, &orders) && orders &&
 	    view_word(&view, orders + ORDER, &order) && is_array(&bases, order))
 		bases.list = order;

@@ -74,8 +74,9 @@ static void tell_value(struct reading *reading, uint64_t address, char *ret, siz
 
 		if (id != NO_ALLOCATION)
 			snprintf(ret, size, "%s at %#" PRIx64,
-				 perl_class_name(&reading->perl->space,
-						 perl_class_of(&reading->perl->space, id), &kind),
+				 object_class_name(&reading->perl->space,
+						   object_class_of(&reading->perl->space, id),
+						   &kind),
 				 head.value);
 	} else if ((head.flags & PERL_POK) && perl_type(&head) >= PERL_PV &&
 		   perl_type(&head) <= PERL_PVLV && !(head.flags & PERL_GLOB)) {
@@ -95,8 +96,8 @@ static bool visit_local(void *data, const struct perl_link *link)
 
 	if (!read_text(&reading->view, link->text, name, sizeof(name)))
 		return false;
-	local.class_name = perl_class_name(
-		&perl->space, perl_class_of(&perl->space, perl_find_head(perl, link->target)),
+	local.class_name = object_class_name(
+		&perl->space, object_class_of(&perl->space, perl_find_head(perl, link->target)),
 		&kind);
 	tell_value(reading, link->target, text, sizeof(text));
 	local.value = text[0] ? text : NULL;
@@ -136,8 +137,8 @@ static void visit_call(void *data, const struct perl_call *call)
 /* pthread_getspecific() has the interpreter: its address is in the thread's control block. */
 static bool runs(const struct perl *perl, const struct thread *thread, uint64_t interpreter)
 {
-	struct view view = { perl->context.image };
-	uint64_t block = thread_descriptor(perl->context.program, thread->thread_pointer), word;
+	struct view view = { perl->space.image };
+	uint64_t block = thread_descriptor(perl->space.program, thread->thread_pointer), word;
 
 	for (uint64_t i = 0; thread->thread_pointer && i < MOST_PTHREAD; i += PERL_WORD)
 		if (view_word(&view, block + i, &word) && word == interpreter)
@@ -149,15 +150,15 @@ struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
 				const struct frame_visitor *visitor)
 {
 	struct perl *perl = (struct perl *)space;
-	const struct program *program = perl->context.program;
+	const struct program *program = perl->space.program;
 	struct reading reading = {
 		.perl = perl,
-		.view = { perl->context.image },
+		.view = { perl->space.image },
 		.visitor = visitor,
 	};
 	struct runtime_frame damage = { .damage = "a context of Perl is not there" };
 
-	perl->steps.left = perl->context.image->size;
+	perl->steps.left = perl->space.image->size;
 	array_for_each(interpreter, &perl->interpreters) {
 		bool is_only = perl->interpreters.count == 1 && program->thread_count == 1;
 

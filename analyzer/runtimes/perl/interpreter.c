@@ -39,7 +39,7 @@ struct info {
 
 static bool starts_block(const struct perl *perl, uint64_t address)
 {
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	allocation_id id = allocation_find(index, address);
 
 	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
@@ -65,11 +65,11 @@ static bool is_interpreter(const struct perl *perl, const struct interpreter *wo
 
 struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t start, uint64_t count)
 {
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	uint64_t end = allocation_start(index, block) + allocation_size(index, block), word;
 
 	for (uint64_t i = 0; i < count && end - start >= PERL_WORD; i++, start += PERL_WORD)
-		if (image_read_u64(perl->context.image, start, &word))
+		if (image_read_u64(perl->space.image, start, &word))
 			TRY(array_append(&perl->live, (struct perl_word){ word }));
 	return NULL;
 }
@@ -85,7 +85,7 @@ static struct error *add_stack(struct perl *perl, uint64_t start, uint64_t count
 /* The arguments of a stack that is not the current one are as many as its array says. */
 static struct error *add_arguments(struct perl *perl, uint64_t array)
 {
-	struct view view = { perl->context.image };
+	struct view view = { perl->space.image };
 	struct perl_head head;
 	uint64_t items, last;
 
@@ -99,7 +99,7 @@ static struct error *add_arguments(struct perl *perl, uint64_t array)
 static bool read_info(const struct perl *perl, uint64_t address, struct info *ret)
 {
 	return starts_block(perl, address) &&
-	       image_read(perl->context.image, address, ret, sizeof(*ret)) &&
+	       image_read(perl->space.image, address, ret, sizeof(*ret)) &&
 	       perl_find_head(perl, ret->stack) != NO_ALLOCATION &&
 	       starts_block(perl, ret->contexts) && ret->context >= -1 &&
 	       ret->context <= ret->most_contexts;
@@ -133,7 +133,7 @@ static struct error *add_interpreter(struct perl *perl, uint64_t start,
 	for (uint64_t i = FIRST_INFO; i <= LAST_INFO; i++) {
 		struct info info;
 
-		if (!image_read_u64(perl->context.image, start + PERL_WORD * i, &address) ||
+		if (!image_read_u64(perl->space.image, start + PERL_WORD * i, &address) ||
 		    !read_info(perl, address, &info))
 			continue;
 		TRY(array_append(&perl->interpreters,
@@ -209,8 +209,8 @@ static bool is_left(const struct perl *perl, allocation_id id)
 static allocation_id find_locale(const struct perl *perl)
 {
 	enum { LEAST_LOCALE = 240, MOST_LOCALE = 1024 };
-	const struct allocation_index *index = perl->context.index;
-	struct view view = { perl->context.image };
+	const struct allocation_index *index = perl->space.index;
+	struct view view = { perl->space.image };
 	size_t hint = 0;
 
 	bitmap_for_each(i, allocation_used(index)) {
@@ -219,7 +219,7 @@ static allocation_id find_locale(const struct perl *perl)
 
 		if (size >= LEAST_LOCALE && size <= MOST_LOCALE && is_locale(&view, range) &&
 		    !is_left(perl, (allocation_id)i) &&
-		    !module_data_search(perl->context.image, perl->context.program, is_word,
+		    !module_data_search(perl->space.image, perl->space.program, is_word,
 					&range.start))
 			return (allocation_id)i;
 	}
@@ -229,10 +229,10 @@ static allocation_id find_locale(const struct perl *perl)
 /* At its end Perl frees the interpreter, but not all that it held. */
 static struct error *find_left(struct perl *perl)
 {
-	const struct allocation_index *index = perl->context.index;
-	struct view view = { perl->context.image };
-	uint64_t place = module_data_search(perl->context.image, perl->context.program,
-					    leads_to_freed, perl);
+	const struct allocation_index *index = perl->space.index;
+	struct view view = { perl->space.image };
+	uint64_t place =
+		module_data_search(perl->space.image, perl->space.program, leads_to_freed, perl);
 	uint64_t start, word;
 
 	if (!place || !view_word(&view, place, &start))
@@ -260,8 +260,8 @@ const char *perl_known_leak(struct object_space *space, allocation_id id)
 
 struct error *perl_find_interpreters(struct perl *perl)
 {
-	const struct allocation_index *index = perl->context.index;
-	struct view view = { perl->context.image };
+	const struct allocation_index *index = perl->space.index;
+	struct view view = { perl->space.image };
 	struct interpreter words;
 	size_t hint = 0;
 
@@ -320,8 +320,8 @@ static int judge_names(struct view *view, uint64_t body, bool has_fields)
 void perl_learn_names(struct perl *perl)
 {
 	enum { MOST_LOOKED_AT = 1 << 12 };
-	struct view view = { perl->context.image };
-	uint32_t code = address_map_find(&perl->numbers, KIND_CODE);
+	struct view view = { perl->space.image };
+	uint32_t code = address_map_find(&perl->space.classes.places, KIND_CODE);
 	int votes = 0, looked_at = 0;
 
 	array_for_each(interpreter, &perl->interpreters) {
@@ -336,8 +336,8 @@ void perl_learn_names(struct perl *perl)
 	for (size_t i = 0; i < perl->parts.count && looked_at < MOST_LOOKED_AT; i++) {
 		struct perl_head head;
 
-		if (perl->parts.items[i] != PART_HEAD || perl->links.items[i] != code ||
-		    !perl_read_head(&view, allocation_start(perl->context.index, (allocation_id)i),
+		if (object_classes_get(&perl->space.classes, (allocation_id)i) != code + 1 ||
+		    !perl_read_head(&view, allocation_start(perl->space.index, (allocation_id)i),
 				    &head))
 			continue;
 		votes += judge_names(&view, head.body, true) - judge_names(&view, head.body, false);

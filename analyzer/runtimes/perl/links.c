@@ -273,7 +273,7 @@ static bool visit_contexts(struct calls *calls, uint64_t info, uint64_t *ret_pre
 bool perl_visit_calls(const struct perl *perl, const struct perl_interpreter *interpreter,
 		      void (*visit)(void *data, const struct perl_call *call), void *data)
 {
-	struct calls calls = { perl, { perl->context.image }, visit, data, 0, { MOST_CALLS } };
+	struct calls calls = { perl, { perl->space.image }, visit, data, 0, { MOST_CALLS } };
 	uint64_t info;
 
 	if (!view_word(&calls.view, interpreter->statement, &calls.statement) ||

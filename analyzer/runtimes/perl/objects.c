@@ -24,41 +24,20 @@ static const char *const kinds[PERL_KINDS] = {
 	[KIND_OBJECT] = "OBJECT",
 };
 
-static const struct perl *of(const struct object_space *space)
+void perl_release(struct object_space *space)
 {
-	return (const struct perl *)space;
-}
+	struct perl *perl = (struct perl *)space;
 
-struct error *perl_open(const struct runtime_context *context, struct object_space **ret)
-{
-	struct perl *perl = calloc(1, sizeof(*perl));
-
-	TRY_MEMORY(perl);
-	perl->context = *context;
-	*ret = &perl->space;
-	return NULL;
-}
-
-static void forget(struct perl *perl)
-{
 	arrays_release(&perl->parts, &perl->links, &perl->found);
-	table_release(&perl->numbers);
-	array_release(&perl->classes);
 	name_pool_deinit(&perl->names);
 	array_release(&perl->live);
 	table_release(&perl->weak);
 	arrays_release(&perl->interpreters, &perl->left, &perl->named);
 }
 
-void perl_close(struct object_space *space)
-{
-	forget((struct perl *)space);
-	free(space);
-}
-
 allocation_id perl_find_head(const struct perl *perl, uint64_t address)
 {
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
 
 	return id != NO_ALLOCATION && perl->parts.items[id] == PART_HEAD &&
@@ -152,20 +131,9 @@ static uint64_t find_class(const struct perl *perl, struct view *view, uint64_t 
 	return find_kind(perl, view, address, head);
 }
 
-/* The index of the class in the list; adds a new one. */
-static struct error *know(struct perl *perl, uint64_t class, uint32_t *ret)
-{
-	*ret = address_map_find(&perl->numbers, class);
-	if (*ret != NOT_IN_MAP)
-		return NULL;
-	*ret = (uint32_t)perl->classes.count;
-	TRY(address_map_add(&perl->numbers, class, *ret));
-	return array_append(&perl->classes, (struct perl_class){ .number = class });
-}
-
 static void find_heads(struct perl *perl)
 {
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 
 	array_for_each(arena, &perl->arenas->list) {
 		if (arena->kind != PERL_FREE)
@@ -187,26 +155,30 @@ static void find_heads(struct perl *perl)
 
 static struct error *find_classes(struct perl *perl)
 {
-	struct view view = { perl->context.image };
+	struct object_classes *classes = &perl->space.classes;
+	struct view view = { perl->space.image };
 	struct perl_head head;
 	size_t hint = 0;
 
 	for (size_t i = 0; i < perl->parts.count; i++) {
 		uint64_t start;
+		uint32_t class;
 
 		if (perl->parts.items[i] != PART_HEAD)
 			continue;
-		start = allocation_range_near(perl->context.index, (allocation_id)i, &hint).start;
-		if (perl_read_head(&view, start, &head))
-			TRY(know(perl, find_class(perl, &view, start, &head),
-				 &perl->links.items[i]));
+		start = allocation_range_near(perl->space.index, (allocation_id)i, &hint).start;
+		if (!perl_read_head(&view, start, &head))
+			continue;
+		TRY(object_classes_know(classes, find_class(perl, &view, start, &head), &class));
+		TRY(object_classes_set(classes, (allocation_id)i, class));
 	}
 	return NULL;
 }
 
-static struct error *find_all(struct perl *perl)
+struct error *perl_find_objects(struct object_space *space, struct debug *debug)
 {
-	const struct runtime_context *context = &perl->context;
+	struct perl *perl = (struct perl *)space;
+	const struct runtime_context *context = &perl->space.context;
 	size_t count = allocation_count(context->index);
 	const struct heap *heap;
 
@@ -214,73 +186,34 @@ static struct error *find_all(struct perl *perl)
 	if (!heap)
 		return NULL;
 	perl->arenas = perl_heap_arenas(heap);
-	arrays_use(context->account, &perl->parts, &perl->links, &perl->found, &perl->numbers,
-		   &perl->classes, &perl->live, &perl->weak, &perl->interpreters, &perl->left);
+	arrays_use(context->account, &perl->parts, &perl->links, &perl->found, &perl->live,
+		   &perl->weak, &perl->interpreters, &perl->left);
 	TRY(array_resize(&perl->parts, count));
 	TRY(array_resize(&perl->links, count));
 	if (count > 0)
 		memset(perl->links.items, 0xff, count * sizeof(*perl->links.items));
+	TRY(object_classes_init(&perl->space.classes, count, context->account));
 	find_heads(perl);
 	TRY(find_classes(perl));
 	TRY(perl_find_interpreters(perl));
 	perl_learn_names(perl);
 	TRY(perl_find_parts(perl));
 	array_release(&perl->found);
-	perl->space.has_objects = perl->classes.count > 0;
+	perl->space.has_objects = perl->space.classes.list.count > 0;
 	return NULL;
-}
-
-struct error *perl_find_objects(struct object_space *space, struct debug *debug)
-{
-	struct perl *perl = (struct perl *)space;
-	struct error *error = find_all(perl);
-
-	if (!space->has_objects) {
-		forget(perl);
-		*perl = (struct perl){ .space = perl->space, .context = perl->context };
-	}
-	return error;
-}
-
-uint64_t perl_class_of(const struct object_space *space, allocation_id id)
-{
-	const struct perl *perl = of(space);
-
-	return perl->parts.items[id] == PART_HEAD
-		       ? perl->classes.items[perl->links.items[id]].number
-		       : 0;
-}
-
-bool perl_has_class(const struct object_space *space, uint64_t number)
-{
-	return address_map_find(&of(space)->numbers, number) != NOT_IN_MAP;
-}
-
-size_t perl_class_count(const struct object_space *space)
-{
-	return of(space)->classes.count;
-}
-
-static const char *name_class(struct perl *perl, uint64_t number)
-{
-	struct view view = { perl->context.image };
-	char name[PERL_MOST_NAME];
-
-	if (number < PERL_KINDS)
-		return kinds[number];
-	if (perl_read_package(perl, &view, number, name, sizeof(name)))
-		return name_pool_print(&perl->names, "%s", name);
-	return name_pool_print(&perl->names, "package@0x%" PRIx64, number);
 }
 
 const char *perl_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind)
 {
 	struct perl *perl = (struct perl *)space;
-	struct perl_class *class = &perl->classes.items[address_map_find(&perl->numbers, number)];
+	struct view view = { perl->space.image };
+	char name[PERL_MOST_NAME];
 
-	if (!class->name)
-		class->name = name_class(perl, number);
 	*ret_kind = CLASS_NAMED;
-	return class->name;
+	if (number < PERL_KINDS)
+		return kinds[number];
+	if (perl_read_package(perl, &view, number, name, sizeof(name)))
+		return name_pool_print(&perl->names, "%s", name);
+	return name_pool_print(&perl->names, "package@0x%" PRIx64, number);
 }

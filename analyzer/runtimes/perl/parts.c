@@ -43,7 +43,7 @@ static bool word_at(struct part_search *search, uint64_t address, uint64_t *ret)
 allocation_id perl_claim_part(struct perl *perl, uint64_t address, enum perl_part part,
 			      allocation_id owner)
 {
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
 
 	if (id == NO_ALLOCATION || !bitmap_get(allocation_used(index), id) ||
@@ -121,8 +121,7 @@ static struct error *find_weak(struct part_search *search, const struct perl_has
 	}
 	if (address_map_find(&perl->weak, known) != NOT_IN_MAP)
 		return NULL;
-	return address_map_add(&perl->weak, known,
-			       allocation_find(perl->context.index, hash->more));
+	return address_map_add(&perl->weak, known, allocation_find(perl->space.index, hash->more));
 }
 
 /* Before all others: which arrays are of weak references. */
@@ -206,7 +205,7 @@ static struct error *claim_hash(struct part_search *search)
 static struct error *claim_slabs(struct part_search *search, uint64_t op)
 {
 	struct perl *perl = search->perl;
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	allocation_id id = op ? allocation_find(index, op) : NO_ALLOCATION;
 	uint64_t first, at, head;
 
@@ -248,8 +247,7 @@ static struct error *claim_items(struct part_search *search)
 	if (head->flags & PERL_COUNTS_ITEMS)
 		return claim(search, start, PART_ITEMS);
 	id = perl_claim_part(search->perl, start, PART_ARGUMENTS, search->id);
-	return id == NO_ALLOCATION ||
-			       allocation_find(search->perl->context.index, head->value) != id
+	return id == NO_ALLOCATION || allocation_find(search->perl->space.index, head->value) != id
 		       ? NULL
 		       : perl_add_live(search->perl, id, head->value, last + 1);
 }
@@ -285,7 +283,7 @@ static struct error *visit_heads(struct part_search *search,
 		search->id = (allocation_id)i;
 		if (perl_read_head(
 			    &search->view,
-			    allocation_range_near(perl->context.index, search->id, &hint).start,
+			    allocation_range_near(perl->space.index, search->id, &hint).start,
 			    &search->head))
 			TRY(visit(search));
 	}
@@ -295,7 +293,7 @@ static struct error *visit_heads(struct part_search *search,
 static struct error *claim_body(struct part_search *search)
 {
 	struct perl *perl = search->perl;
-	uint64_t address = allocation_start(perl->context.index, search->id), body;
+	uint64_t address = allocation_start(perl->space.index, search->id), body;
 
 	if (!perl_find_body(perl->arenas, address, &search->head, &body) || !body)
 		return NULL;
@@ -310,7 +308,7 @@ static struct error *claim_body(struct part_search *search)
 static struct error *look_through(struct part_search *search, allocation_id part)
 {
 	struct perl *perl = search->perl;
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	uint64_t start = allocation_start(index, part), size = allocation_size(index, part), word;
 	struct heap_bounds bounds = allocation_bounds(index);
 
@@ -344,7 +342,7 @@ struct error *perl_find_parts(struct perl *perl)
 {
 	struct part_search search = {
 		.perl = perl,
-		.view = { perl->context.image },
+		.view = { perl->space.image },
 		.steps = perl->arenas->steps,
 	};
 

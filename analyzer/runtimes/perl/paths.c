@@ -33,9 +33,9 @@ struct error *perl_visit_references(struct object_space *space, allocation_id id
 {
 	struct perl *perl = (struct perl *)space;
 	struct visiting visiting = { perl, visit, data, NULL };
-	struct view view = { perl->context.image };
+	struct view view = { perl->space.image };
 
-	perl_visit_links(perl, &view, allocation_start(perl->context.index, id), visit_link,
+	perl_visit_links(perl, &view, allocation_start(perl->space.index, id), visit_link,
 			 &visiting);
 	return visiting.error;
 }
@@ -161,11 +161,11 @@ void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t
 	struct perl *perl = (struct perl *)space;
 	struct telling telling = {
 		.perl = perl,
-		.view = { perl->context.image },
+		.view = { perl->space.image },
 		.with_content = with_content,
 		.path = { ret, size, 0 },
 	};
-	struct view view = { perl->context.image };
+	struct view view = { perl->space.image };
 
 	ret[0] = '\0';
 	array_for_each(name, &perl->named)
@@ -175,8 +175,8 @@ void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t
 			break;
 		}
 	for (size_t i = 0; i + 1 < count; i++) {
-		telling.source = allocation_start(perl->context.index, ids[i]);
-		telling.target = allocation_start(perl->context.index, ids[i + 1]);
+		telling.source = allocation_start(perl->space.index, ids[i]);
+		telling.target = allocation_start(perl->space.index, ids[i + 1]);
 		perl_visit_links(perl, &view, telling.source, tell_link, &telling);
 	}
 }
@@ -236,16 +236,16 @@ static bool gather_glob(void *data, const struct perl_link *link)
 static void gather_packages(struct gathering *gathering)
 {
 	struct perl *perl = gathering->perl;
-	uint32_t stash = address_map_find(&perl->numbers, KIND_STASH);
-	struct view heads = { perl->context.image };
+	uint32_t stash = address_map_find(&perl->space.classes.places, KIND_STASH);
+	struct view heads = { perl->space.image };
 	struct perl_head head;
 
 	for (size_t i = 0; i < perl->parts.count && !gathering->error; i++) {
 		uint64_t address;
 
-		if (perl->parts.items[i] != PART_HEAD || perl->links.items[i] != stash)
+		if (object_classes_get(&perl->space.classes, (allocation_id)i) != stash + 1)
 			continue;
-		address = allocation_start(perl->context.index, (allocation_id)i);
+		address = allocation_start(perl->space.index, (allocation_id)i);
 		if (perl_read_head(&heads, address, &head) &&
 		    perl_read_package(perl, &gathering->view, address, gathering->package,
 				      sizeof(gathering->package)))
@@ -267,7 +267,7 @@ static bool gather_variable(void *data, const struct perl_link *link)
 static void gather_call(void *data, const struct perl_call *call)
 {
 	struct gathering *gathering = data;
-	struct view view = { gathering->perl->context.image };
+	struct view view = { gathering->perl->space.image };
 	char name[PERL_MOST_NAME - sizeof("(): ")];
 
 	perl_tell_code(gathering->perl, &view, call->code, name, sizeof(name));
@@ -280,11 +280,11 @@ static void gather_call(void *data, const struct perl_call *call)
 struct error *perl_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct perl *perl = (struct perl *)space;
-	struct gathering gathering = { perl, { perl->context.image }, ret, "", "", NULL };
+	struct gathering gathering = { perl, { perl->space.image }, ret, "", "", NULL };
 
-	perl->named.memory.account = perl->context.account;
+	perl->named.memory.account = perl->space.account;
 	perl->named.count = 0;
-	perl->steps.left = perl->context.image->size;
+	perl->steps.left = perl->space.image->size;
 	gather_packages(&gathering);
 	return gathering.error;
 }
@@ -292,7 +292,7 @@ struct error *perl_find_globals(struct object_space *space, struct bitmap *ret)
 struct error *perl_find_locals(struct object_space *space, struct bitmap *ret)
 {
 	struct perl *perl = (struct perl *)space;
-	struct gathering gathering = { perl, { perl->context.image }, ret, "", "", NULL };
+	struct gathering gathering = { perl, { perl->space.image }, ret, "", "", NULL };
 
 	array_for_each(interpreter, &perl->interpreters)
 		perl_visit_calls(perl, interpreter, gather_call, &gathering);

@@ -17,7 +17,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 		return;
 	owner = perl->links.items[subject->id];
 	reader_claim(reader, subject->id,
-		     owner == NO_ALLOCATION ? 0 : allocation_start(perl->context.index, owner));
+		     owner == NO_ALLOCATION ? 0 : allocation_start(perl->space.index, owner));
 }
 
 #define PART(part_kind, ...)                                                            \

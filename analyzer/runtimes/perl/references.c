@@ -13,7 +13,7 @@ static const struct perl *of(const struct object_space *space)
 
 static bool read_source(const struct perl *perl, allocation_id id, struct perl_head *ret)
 {
-	return image_read(perl->context.image, allocation_start(perl->context.index, id), ret,
+	return image_read(perl->space.image, allocation_start(perl->space.index, id), ret,
 			  sizeof(*ret));
 }
 
@@ -23,7 +23,7 @@ static bool read_source(const struct perl *perl, allocation_id id, struct perl_h
  */
 static allocation_id find_room(const struct perl *perl, uint64_t word)
 {
-	const struct allocation_index *index = perl->context.index;
+	const struct allocation_index *index = perl->space.index;
 	allocation_id text = allocation_find(index, word);
 	struct perl_head head;
 
@@ -57,11 +57,11 @@ allocation_id perl_resolve(const struct object_space *space, allocation_id sourc
 		return find_room(perl, word);
 	if (perl->parts.items[source] != PART_HEAD || !read_source(perl, source, &head) ||
 	    word != head.body ||
-	    !perl_find_body(perl->arenas, allocation_start(perl->context.index, source), &head,
+	    !perl_find_body(perl->arenas, allocation_start(perl->space.index, source), &head,
 			    &start) ||
 	    start == word || start == 0)
 		return NO_ALLOCATION;
-	return allocation_find(perl->context.index, start);
+	return allocation_find(perl->space.index, start);
 }
 
 /*
@@ -94,7 +94,7 @@ static bool may_hold(const struct perl *perl, allocation_id body, uint64_t word)
 	return !read_source(perl, owner, &head) || perl_type(&head) > PERL_PVMG ||
 	       is_kept_integer(&head) ||
 	       (perl_type(&head) == PERL_PVMG &&
-		image_read_u64(perl->context.image, head.body, &package) && package == word);
+		image_read_u64(perl->space.image, head.body, &package) && package == word);
 }
 
 /* Before the first item of an array and behind the last, its block has what was there before. */
@@ -105,7 +105,7 @@ static bool is_item(const struct perl *perl, allocation_id items, uint64_t place
 	uint64_t last;
 
 	return !read_source(perl, perl->links.items[items], &head) ||
-	       !image_read_u64(perl->context.image, head.body + LAST_ITEM, &last) ||
+	       !image_read_u64(perl->space.image, head.body + LAST_ITEM, &last) ||
 	       (place - head.value) / PERL_WORD < last + 1;
 }
 
@@ -115,7 +115,7 @@ static bool refers_to_head(const struct perl *perl, allocation_id source, alloca
 	const struct perl_word *live = perl->live.items;
 	size_t above;
 
-	if (word != allocation_start(perl->context.index, target))
+	if (word != allocation_start(perl->space.index, target))
 		return source != NO_ALLOCATION && may_know_rooms(perl, source) &&
 		       find_room(perl, word) == target;
 	if (source == NO_ALLOCATION)
@@ -182,7 +182,7 @@ bool perl_liveness(const struct object_space *space, allocation_id id, struct ob
 	*ret = (struct object_liveness){
 		.has_count = true,
 		.count = head.count,
-		.address = allocation_start(perl->context.index, id),
+		.address = allocation_start(perl->space.index, id),
 	};
 	return true;
 }

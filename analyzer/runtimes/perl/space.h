@@ -76,11 +76,6 @@ enum perl_kind {
 
 enum { PERL_WORD = 8, PERL_MOST_NAME = 256 };
 
-struct perl_class {
-	uint64_t number; /* a kind, or the address of the package's stash */
-	const char *name;
-};
-
 struct perl_word {
 	uint64_t word;
 };
@@ -101,13 +96,10 @@ struct perl_name {
 
 struct perl {
 	struct object_space space;
-	struct runtime_context context;
 	const struct perl_arenas *arenas; /* of the heap */
 	ARRAY(uint8_t) parts;		  /* by allocation: enum perl_part */
-	ARRAY(uint32_t) links;	    /* of a head, its class; else the owner, or NO_ALLOCATION */
-	ARRAY(allocation_id) found; /* parts, to be searched for more */
-	struct address_map numbers; /* of classes: where they are in the list */
-	ARRAY(struct perl_class) classes;
+	ARRAY(allocation_id) links;	  /* of a part, the owner, or NO_ALLOCATION */
+	ARRAY(allocation_id) found;	  /* parts, to be searched for more */
 	struct name_pool names;
 	/* Words in use on stacks and in arguments; sorted once parts are found. */
 	ARRAY(struct perl_word) live;

@@ -27,24 +27,23 @@ static bool read_entry(struct view *view, uint64_t address, struct entry *ret)
 
 struct error *php_class_know(struct php *php, struct view *view, uint64_t address, uint32_t *ret)
 {
-	uint32_t number = address_map_find(&php->numbers, address);
+	struct object_classes *classes = &php->space.classes;
+	uint32_t place = address_map_find(&classes->places, address);
 	char name[MOST_NAME];
 	struct entry entry;
 
-	*ret = number == NOT_IN_MAP ? 0 : number;
-	if (number != NOT_IN_MAP || !read_entry(view, address, &entry) ||
+	*ret = place == NOT_IN_MAP || address < PHP_KINDS ? 0 : place + 1;
+	if (*ret || !read_entry(view, address, &entry) ||
 	    !php_read_text(view, entry.name, name, sizeof(name)))
 		return NULL;
-	number = (uint32_t)php->classes.count;
-	TRY(address_map_add(&php->numbers, address, number));
-	TRY(array_append(&php->classes, (struct php_class){ .number = address }));
-	*ret = number;
+	TRY(object_classes_know(classes, address, &place));
+	*ret = place + 1;
 	return NULL;
 }
 
 static const char *read_name(struct php *php, uint64_t address, bool *ret_named)
 {
-	struct view view = { php->context.image };
+	struct view view = { php->space.image };
 	char name[MOST_NAME];
 	struct entry entry;
 
@@ -52,19 +51,6 @@ static const char *read_name(struct php *php, uint64_t address, bool *ret_named)
 		     php_read_text(&view, entry.name, name, sizeof(name));
 	return *ret_named ? name_pool_print(&php->names, "%s", name)
 			  : name_pool_print(&php->names, "class@%#" PRIx64, address);
-}
-
-bool php_has_class(const struct object_space *space, uint64_t number)
-{
-	const struct php *php = (const struct php *)space;
-
-	return (number > 0 && number < PHP_KINDS) ||
-	       address_map_find(&php->numbers, number) != NOT_IN_MAP;
-}
-
-size_t php_class_count(const struct object_space *space)
-{
-	return ((const struct php *)space)->classes.count - 1;
 }
 
 const char *php_class_name(struct object_space *space, uint64_t number,
@@ -81,24 +67,20 @@ const char *php_class_name(struct object_space *space, uint64_t number,
 		[PHP_OBJECTS] = "(table of objects)",
 		[PHP_ROOTS] = "(roots of the collector)",
 	};
-	struct php *php = (struct php *)space;
-	struct php_class *class;
+	const char *name;
+	bool is_named = true;
 
-	*ret_kind = CLASS_NAMED;
-	if (number < PHP_KINDS)
-		return kinds[number];
-	class = &php->classes.items[address_map_find(&php->numbers, number)];
-	if (!class->name)
-		class->name = read_name(php, number, &class->is_named);
-	*ret_kind = class->is_named ? CLASS_NAMED : CLASS_NUMBERED;
-	return class->name;
+	name = number < PHP_KINDS ? kinds[number]
+				  : read_name((struct php *)space, number, &is_named);
+	*ret_kind = is_named ? CLASS_NAMED : CLASS_NUMBERED;
+	return name;
 }
 
 bool php_visit_bases(struct object_space *space, uint64_t number,
 		     bool (*visit)(void *data, const char *name), void *data)
 {
 	struct php *php = (struct php *)space;
-	struct view view = { php->context.image };
+	struct view view = { php->space.image };
 	struct entry entry;
 
 	for (int i = 0; i < MOST_BASES && number >= PHP_KINDS; i++, number = entry.parent) {

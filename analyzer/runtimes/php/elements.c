@@ -26,15 +26,15 @@ DEFINE_COMPARE(compare_elements, struct php_elements, ASCENDING(id), ASCENDING(a
 
 struct error *php_find_elements(struct php *php)
 {
-	const struct allocation_index *index = php->context.index;
-	struct view view = { php->context.image };
+	const struct allocation_index *index = php->space.index;
+	struct view view = { php->space.image };
 	size_t hint = 0;
 
-	for (size_t i = 0; i < php->class_of.count - 1; i++) {
+	for (size_t i = 0; i < allocation_count(php->space.index); i++) {
 		struct php_elements elements;
 		struct php_array array;
 
-		if (php->class_of.items[i] != PHP_ARRAY)
+		if (php_class_at(php, (allocation_id)i) != PHP_ARRAY)
 			continue;
 		elements.array = allocation_range_near(index, (allocation_id)i, &hint).start;
 		if (!view_read(&view, elements.array, &array, sizeof(array)) ||
@@ -50,7 +50,7 @@ struct error *php_find_elements(struct php *php)
 
 bool php_is_stale_element(const struct php *php, allocation_id id, uint64_t place)
 {
-	const struct image *image = php->context.image;
+	const struct image *image = php->space.image;
 	const struct php_elements *list = php->elements.items;
 	size_t above = list ? LIST_ABOVE(list, php->elements.count, id, id) : 0;
 	struct php_array array;
@@ -60,7 +60,7 @@ bool php_is_stale_element(const struct php *php, allocation_id id, uint64_t plac
 	if (above == 0 || list[above - 1].id != id ||
 	    !image_read(image, list[above - 1].array, &array, sizeof(array)) || place < array.data)
 		return false;
-	unit = php_array_unit(&array, allocation_size(php->context.index, id));
+	unit = php_array_unit(&array, allocation_size(php->space.index, id));
 	number = (place - array.data) / unit;
 	return number >= array.used ||
 	       (image_read(image, array.data + unit * number + sizeof(uint64_t), &type, 1) &&

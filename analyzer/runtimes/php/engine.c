@@ -104,7 +104,7 @@ bool php_read_value(const struct php *php, struct view *view, uint64_t place, st
 
 allocation_id php_find_value(const struct php *php, const struct php_value *value)
 {
-	const struct allocation_index *index = php->context.index;
+	const struct allocation_index *index = php->space.index;
 	allocation_id id;
 	uint32_t class;
 
@@ -113,9 +113,8 @@ allocation_id php_find_value(const struct php *php, const struct php_value *valu
 	id = allocation_find(index, value->word);
 	if (id == NO_ALLOCATION)
 		return NO_ALLOCATION;
-	class = php->class_of.items[id];
-	return class && allocation_start(index, id) + php->classes.items[class].offset ==
-				       value->word
+	class = php_class_at(php, id);
+	return class && allocation_start(index, id) + php_offset_of(php, class) == value->word
 		       ? id
 		       : NO_ALLOCATION;
 }
@@ -204,7 +203,7 @@ bool php_visit_calls(const struct php *php, void (*visit)(void *data, const stru
 		     void *data)
 {
 	enum { OBJECT = TYPE_OBJECT, IS_CODE = 1 << 16 };
-	struct view view = { php->context.image };
+	struct view view = { php->space.image };
 	uint64_t address = php->engine.call;
 	struct {
 		uint64_t operation, call, value, function, self;
@@ -250,7 +249,7 @@ static bool fits(struct votes *votes, const struct php_layout *layout, uint64_t 
 		       php_read_text(view, function.file, file, sizeof(file));
 	if (!view_word(view, address + layout->handler, &handler))
 		return false;
-	code = image_find(votes->php->context.image, handler);
+	code = image_find(votes->php->space.image, handler);
 	return code && (code->rights & RIGHT_EXECUTE);
 }
 
@@ -287,7 +286,7 @@ static void vote_in_call(void *data, const struct php_call *call)
 
 static void choose_layout(struct php *php)
 {
-	struct votes votes = { .php = php, .view = { php->context.image } };
+	struct votes votes = { .php = php, .view = { php->space.image } };
 	struct php_engine *engine = &php->engine;
 	size_t best = 0;
 
@@ -310,7 +309,7 @@ static bool is_word_table(struct view *view, uint64_t place, uint64_t word, void
 {
 	enum { UNIT = 4096, MOST = 1 << 24 };
 	const struct php *php = data;
-	const struct allocation_index *index = php->context.index;
+	const struct allocation_index *index = php->space.index;
 	uint64_t words[3], size, used;
 	allocation_id id;
 
@@ -328,7 +327,7 @@ static bool is_word_table(struct view *view, uint64_t place, uint64_t word, void
 
 static void find_words(struct php *php)
 {
-	const struct runtime_context *context = &php->context;
+	const struct runtime_context *context = &php->space.context;
 	struct view view = { context->image };
 	uint64_t words[2],
 		place = module_data_search(context->image, context->program, is_word_table, php);
@@ -340,10 +339,10 @@ static void find_words(struct php *php)
 void php_find_engine(struct php *php)
 {
 	struct php_engine *engine = &php->engine;
-	struct view view = { php->context.image };
+	struct view view = { php->space.image };
 	uint64_t place = engine->place;
 
-	php->steps.left = php->context.image->size;
+	php->steps.left = php->space.image->size;
 	if (!place || !view_word(&view, place + FUNCTIONS, &engine->functions) ||
 	    !view_word(&view, place + CLASSES, &engine->classes) ||
 	    !view_word(&view, place + CONSTANTS, &engine->constants) ||

@@ -68,7 +68,7 @@ void php_visit_variables(const struct php *php,
 {
 	struct reading reading = {
 		.php = (struct php *)php,
-		.view = { php->context.image },
+		.view = { php->space.image },
 		.visit = visit,
 		.data = data,
 	};
@@ -123,7 +123,8 @@ const char *php_tell_value(struct php *php, struct view *view, const struct php_
 		if (id != NO_ALLOCATION) {
 			enum class_name_kind kind;
 
-			return php_class_name(&php->space, php_class_of(&php->space, id), &kind);
+			return object_class_name(&php->space, object_class_of(&php->space, id),
+						 &kind);
 		}
 		return "object";
 	default:
@@ -198,7 +199,7 @@ struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 	struct php *php = (struct php *)space;
 	struct reading reading = {
 		.php = php,
-		.view = { php->context.image },
+		.view = { php->space.image },
 		.visitor = visitor,
 		.visit = visit_local,
 		.data = &reading,
@@ -207,8 +208,8 @@ struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 
 	/* Only a process's first thread runs the engine, unless it is built for several. */
 	if (!php->engine.layout ||
-	    (php->context.program->thread_count > 1 &&
-	     php->context.program->threads[thread].id != php->context.image->origin.process))
+	    (php->space.program->thread_count > 1 &&
+	     php->space.program->threads[thread].id != php->space.image->origin.process))
 		return NULL;
 	if (!php_visit_calls(php, visit_frame, &reading) && !reading.error) {
 		damage.number = reading.number;

@@ -62,7 +62,7 @@ static struct error *measure(const struct php *php, struct measuring *measuring)
 			TRY(address_map_add(&measuring->numbers, part->owner, number));
 			TRY(array_append(&measuring->bytes, 0));
 		}
-		measuring->bytes.items[number] += allocation_size(php->context.index, part->id);
+		measuring->bytes.items[number] += allocation_size(php->space.index, part->id);
 	}
 	return NULL;
 }
@@ -70,10 +70,10 @@ static struct error *measure(const struct php *php, struct measuring *measuring)
 struct error *php_visit_code(struct object_space *space, object_code_visitor *visit, void *data)
 {
 	struct php *php = (struct php *)space;
-	struct view view = { php->context.image };
+	struct view view = { php->space.image };
 	_cleanup_(measuring_deinit) struct measuring measuring = {
-		.numbers.memory.account = php->context.account,
-		.bytes.memory.account = php->context.account,
+		.numbers.memory.account = php->space.account,
+		.bytes.memory.account = php->space.account,
 	};
 
 	TRY(measure(php, &measuring));

@@ -130,10 +130,10 @@ struct error *php_visit_members(struct object_space *space, allocation_id id, bo
 				void *data)
 {
 	struct php *php = (struct php *)space;
-	const struct allocation_index *index = php->context.index;
-	const struct php_class *class = php_class_at(php, id);
+	const struct allocation_index *index = php->space.index;
+	uint32_t class = php_class_at(php, id);
 	struct visit visit = { .php = php,
-			       .view = { php->context.image },
+			       .view = { php->space.image },
 			       .with_content = with_content,
 			       .visit = each,
 			       .data = data };
@@ -141,13 +141,14 @@ struct error *php_visit_members(struct object_space *space, allocation_id id, bo
 
 	if (!class || !php->engine.layout)
 		return NULL;
-	php->steps.left = php->context.image->size;
-	visit.is_array = class->number == PHP_ARRAY;
-	if (class->number == PHP_ARRAY)
+	php->steps.left = php->space.image->size;
+	visit.is_array = class == PHP_ARRAY;
+	if (class == PHP_ARRAY)
 		php_visit_items(php, &visit.view, start, tell_item, &visit);
-	else if (class->number == PHP_REFERENCE)
+	else if (class == PHP_REFERENCE)
 		tell(&visit, start + WORD, NULL);
-	else if (class->number >= PHP_KINDS)
-		tell_object(&visit, start + class->offset, start + allocation_size(index, id));
+	else if (class >= PHP_KINDS)
+		tell_object(&visit, start + php_offset_of(php, class),
+			    start + allocation_size(index, id));
 	return visit.error;
 }

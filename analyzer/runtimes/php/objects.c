@@ -15,36 +15,14 @@ enum {
 	MOST_SPARE = 64, /* bytes behind a string of malloc() */
 };
 
-static struct php *of(struct object_space *space)
+void php_release(struct object_space *space)
 {
-	return (struct php *)space;
-}
+	struct php *php = (struct php *)space;
 
-struct error *php_open(const struct runtime_context *context, struct object_space **ret)
-{
-	struct php *php = calloc(1, sizeof(*php));
-
-	TRY_MEMORY(php);
-	php->context = *context;
-	php->ranges.memory.account = context->account;
-	*ret = &php->space;
-	return NULL;
-}
-
-static void forget(struct php *php)
-{
-	table_release(&php->numbers);
-	arrays_release(&php->classes, &php->class_of);
 	name_pool_deinit(&php->names);
-	arrays_release(&php->named, &php->elements, &php->parts, &php->owned);
+	arrays_release(&php->offsets, &php->named, &php->elements, &php->parts, &php->owned,
+		       &php->ranges);
 	tables_release(&php->owners, &php->returned);
-}
-
-void php_close(struct object_space *space)
-{
-	forget(of(space));
-	array_release(&of(space)->ranges);
-	free(space);
 }
 
 /* Memory as it stands, of which only the head is at hand. */
@@ -153,83 +131,61 @@ static enum php_kind find_kind(struct view *view, struct memory_range range,
 
 static struct error *find_values(struct php *php)
 {
-	const struct allocation_index *index = php->context.index;
-	struct view view = { php->context.image };
+	const struct allocation_index *index = php->space.index;
+	struct view view = { php->space.image };
 	size_t hint = 0;
 
 	bitmap_for_each(i, allocation_used(index)) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)i, &hint);
 		uint64_t size = range.end - range.start;
 		union words words = { 0 };
+		enum php_kind kind;
 
-		if (php->class_of.items[i] || size < 3 * WORD ||
+		if (php_class_at(php, (allocation_id)i) || size < 3 * WORD ||
 		    !view_read(&view, range.start, &words,
 			       size < sizeof(words) ? size : sizeof(words)))
 			continue;
-		php->class_of.items[i] = find_kind(&view, range, &words);
+		kind = find_kind(&view, range, &words);
+		if (kind)
+			TRY(object_classes_set(&php->space.classes, (allocation_id)i, kind - 1));
 	}
-	return NULL;
-}
-
-static struct error *find_all(struct php *php)
-{
-	const struct runtime_context *context = &php->context;
-
-	arrays_use(context->account, &php->numbers, &php->classes);
-	arrays_use(context->account, &php->class_of, &php->parts, &php->returned, &php->elements,
-		   &php->owned, &php->owners);
-	TRY(array_resize(&php->class_of, allocation_count(context->index) + 1));
-	for (uint64_t i = 0; i < PHP_KINDS; i++)
-		TRY(array_append(&php->classes, (struct php_class){ .number = i }));
-	TRY(php_find_tables(php));
-	TRY(find_values(php));
-	TRY(php_find_elements(php));
-	php_find_engine(php);
-	TRY(php_find_parts(php));
-	php->space.has_objects = true;
 	return NULL;
 }
 
 struct error *php_find_objects(struct object_space *space, struct debug *debug)
 {
-	struct error *error = php_find_shared(of(space));
+	struct php *php = (struct php *)space;
+	uint32_t place;
 
-	if (!error)
-		error = find_all(of(space));
-
-	if (!space->has_objects)
-		forget(of(space));
-	return error;
-}
-
-const struct php_class *php_class_at(const struct php *php, allocation_id id)
-{
-	uint32_t class = php->class_of.items[id];
-
-	return class ? &php->classes.items[class] : NULL;
-}
-
-uint64_t php_class_of(const struct object_space *space, allocation_id id)
-{
-	const struct php *php = (const struct php *)space;
-
-	return php->classes.items[php->class_of.items[id]].number;
+	arrays_use(space->account, &php->offsets, &php->ranges, &php->parts, &php->returned,
+		   &php->elements, &php->owned, &php->owners);
+	TRY(php_find_shared(php));
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	for (uint64_t kind = 1; kind < PHP_KINDS; kind++)
+		TRY(object_classes_know(&space->classes, kind, &place));
+	TRY(php_find_tables(php));
+	TRY(find_values(php));
+	TRY(php_find_elements(php));
+	php_find_engine(php);
+	TRY(php_find_parts(php));
+	space->has_objects = true;
+	return NULL;
 }
 
 /* Words above the end of the last page of the stack, or of an arena, are stale. */
 bool php_may_refer(const struct object_space *space, allocation_id id, uint64_t offset)
 {
 	const struct php *php = (const struct php *)space;
-	uint64_t start = allocation_start(php->context.index, id);
-	uint64_t size = allocation_size(php->context.index, id), top;
+	uint64_t start = allocation_start(php->space.index, id);
+	uint64_t size = allocation_size(php->space.index, id), top;
 
-	if (php->class_of.items[id] == PHP_STRING)
+	if (php_class_at(php, id) == PHP_STRING)
 		return false;
-	if (php->class_of.items[id] != PHP_STACK && php->class_of.items[id] != PHP_ARENA)
+	if (php_class_at(php, id) != PHP_STACK && php_class_at(php, id) != PHP_ARENA)
 		return true;
 	if (php->stack_top - start <= size)
 		return offset < php->stack_top - start;
-	return !image_read_u64(php->context.image, start, &top) || top - start > size ||
+	return !image_read_u64(php->space.image, start, &top) || top - start > size ||
 	       offset < top - start;
 }
 
@@ -242,7 +198,7 @@ bool php_is_link(const struct object_space *space, allocation_id source, allocat
 {
 	enum { IS_GARBAGE = 2 };
 	const struct php *php = (const struct php *)space;
-	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source];
+	uint32_t class = source == NO_ALLOCATION ? 0 : php_class_at(php, source);
 
 	return class == PHP_OBJECTS || (class == PHP_ROOTS && !(word & IS_GARBAGE)) ||
 	       (source != NO_ALLOCATION && class == 0 && php_is_stale_element(php, source, place));
@@ -252,7 +208,7 @@ bool php_is_link(const struct object_space *space, allocation_id source, allocat
 allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word)
 {
 	const struct php *php = (const struct php *)space;
-	uint32_t class = source == NO_ALLOCATION ? 0 : php->class_of.items[source], found;
+	uint32_t class = source == NO_ALLOCATION ? 0 : php_class_at(php, source), found;
 
 	if (source == NO_ALLOCATION || (class != PHP_ARENA && class < PHP_KINDS &&
 					php->parts.items[source] != PHP_PART_FUNCTION))
@@ -270,7 +226,7 @@ static bool collector_says(const struct object_space *space, uint64_t number, bo
 	uint8_t flag;
 
 	if (!php->collector ||
-	    !image_read(php->context.image, php->collector + WORD + number, &flag, sizeof(flag)))
+	    !image_read(php->space.image, php->collector + WORD + number, &flag, sizeof(flag)))
 		return false;
 	*ret = flag == 1;
 	return true;
@@ -298,13 +254,12 @@ bool php_tell_collector(const struct object_space *space, char *ret, size_t size
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)
 {
 	const struct php *php = (const struct php *)space;
-	uint32_t class = php->class_of.items[id];
-	uint64_t address =
-		allocation_start(php->context.index, id) + php->classes.items[class].offset;
+	uint32_t class = php_class_at(php, id);
+	uint64_t address = allocation_start(php->space.index, id) + php_offset_of(php, class);
 	struct php_head head;
 
 	if (class == 0 || (class >= PHP_RESOURCE && class < PHP_KINDS) ||
-	    !image_read(php->context.image, address, &head, sizeof(head)) ||
+	    !image_read(php->space.image, address, &head, sizeof(head)) ||
 	    (class >= PHP_KINDS && php_type(&head) != TYPE_OBJECT))
 		return false;
 	*ret = (struct object_liveness){

@@ -6,12 +6,8 @@
 #include "analyzer/runtimes/runtime.h"
 
 /* The slots of struct runtime. */
-struct error *php_open(const struct runtime_context *context, struct object_space **ret);
-void php_close(struct object_space *space);
+void php_release(struct object_space *space);
 struct error *php_find_objects(struct object_space *space, struct debug *debug);
-uint64_t php_class_of(const struct object_space *space, allocation_id id);
-bool php_has_class(const struct object_space *space, uint64_t number);
-size_t php_class_count(const struct object_space *space);
 const char *php_class_name(struct object_space *space, uint64_t number,
 			   enum class_name_kind *ret_kind);
 bool php_visit_bases(struct object_space *space, uint64_t number,

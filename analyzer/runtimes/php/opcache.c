@@ -37,7 +37,7 @@ static struct error *add(struct php *php, uint64_t start, uint64_t end, const ch
 
 struct error *php_find_shared(struct php *php)
 {
-	const struct image *image = php->context.image;
+	const struct image *image = php->space.image;
 	struct view view = { image };
 
 	php->ranges.count = 0;

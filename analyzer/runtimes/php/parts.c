@@ -30,7 +30,7 @@ struct part_search {
  */
 static bool is_start(struct part_search *search, allocation_id id, uint64_t address)
 {
-	const struct allocation_index *index = search->php->context.index;
+	const struct allocation_index *index = search->php->space.index;
 	uint64_t start = allocation_start(index, id), size = allocation_size(index, id), asked;
 
 	return address == start ||
@@ -42,11 +42,11 @@ static bool is_start(struct part_search *search, allocation_id id, uint64_t addr
 static allocation_id find_free(struct part_search *search, uint64_t address)
 {
 	const struct php *php = search->php;
-	const struct allocation_index *index = php->context.index;
+	const struct allocation_index *index = php->space.index;
 	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
 
 	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
-			       !php->class_of.items[id] && !php->parts.items[id] &&
+			       !php_class_at(php, id) && !php->parts.items[id] &&
 			       is_start(search, id, address)
 		       ? id
 		       : NO_ALLOCATION;
@@ -69,7 +69,7 @@ static bool claim(struct part_search *search, uint64_t address, enum php_part pa
 /* Claim what words in the range are the start of. */
 static void claim_words(struct part_search *search, uint64_t start, uint64_t size)
 {
-	struct heap_bounds bounds = allocation_bounds(search->php->context.index);
+	struct heap_bounds bounds = allocation_bounds(search->php->space.index);
 	uint64_t word;
 
 	for (uint64_t i = 0; size - i >= WORD && i < size && !search->error; i += WORD)
@@ -95,7 +95,7 @@ static void claim_elements(struct part_search *search, uint64_t address, enum ph
 static void claim_arguments(struct part_search *search, uint64_t function)
 {
 	struct php *php = search->php;
-	const struct allocation_index *index = php->context.index;
+	const struct allocation_index *index = php->space.index;
 	uint64_t words[ARGUMENTS / WORD + 1], arguments, start;
 	allocation_id id;
 
@@ -107,7 +107,7 @@ static void claim_arguments(struct part_search *search, uint64_t function)
 		return;
 	}
 	id = allocation_find(index, arguments - 1);
-	if (id == NO_ALLOCATION || php->class_of.items[id])
+	if (id == NO_ALLOCATION || php_class_at(php, id))
 		return;
 	start = allocation_start(index, id);
 	/* In the heap of PHP it may be that of the next block, too: zend/blocks.c holds these. */
@@ -206,8 +206,9 @@ static uint32_t find_closures(struct part_search *search)
 	char name[sizeof("Closure") + 1];
 	uint64_t text;
 
-	for (uint32_t i = PHP_KINDS; i < php->classes.count; i++)
-		if (view_word(&search->view, php->classes.items[i].number + CLASS_NAME, &text) &&
+	for (uint32_t i = PHP_KINDS; i <= php->space.classes.list.count; i++)
+		if (view_word(&search->view,
+			      php->space.classes.list.items[i - 1].number + CLASS_NAME, &text) &&
 		    php_read_text(&search->view, text, name, sizeof(name)) &&
 		    strcmp(name, "Closure") == 0)
 			return i;
@@ -222,23 +223,26 @@ static void visit_closures(struct part_search *search)
 	uint32_t closures = find_closures(search);
 	size_t hint = 0;
 
-	for (size_t i = 0; closures && i < php->class_of.count - 1 && !search->error; i++) {
-		if (php->class_of.items[i] != closures)
+	for (size_t i = 0; closures && i < allocation_count(php->space.index) && !search->error;
+	     i++) {
+		if (php_class_at(php, (allocation_id)i) != closures)
 			continue;
 		search->owner =
-			allocation_range_near(php->context.index, (allocation_id)i, &hint).start;
+			allocation_range_near(php->space.index, (allocation_id)i, &hint).start;
 		claim_function(search, search->owner + FUNCTION);
 	}
 }
 
 /* True if objects of the class may have data of C code. */
-static bool has_data(struct part_search *search, const struct php_class *class)
+static bool has_data(struct part_search *search, uint32_t class)
 {
 	enum { INTERNAL = 1 };
 	uint8_t kind;
 
-	return class->offset > 0 ||
-	       (view_read(&search->view, class->number, &kind, 1) && kind == INTERNAL);
+	return php_offset_of(search->php, class) > 0 ||
+	       (view_read(&search->view, search->php->space.classes.list.items[class - 1].number,
+			  &kind, 1) &&
+		kind == INTERNAL);
 }
 
 /* Arrays that the engine keeps lead to what is no value of a program. */
@@ -253,11 +257,11 @@ static bool is_persistent(struct part_search *search, uint64_t address)
 static void visit_values(struct part_search *search)
 {
 	struct php *php = search->php;
-	const struct allocation_index *index = php->context.index;
+	const struct allocation_index *index = php->space.index;
 	size_t hint = 0;
 
-	for (size_t i = 0; i < php->class_of.count - 1 && !search->error; i++) {
-		uint32_t number = php->class_of.items[i];
+	for (size_t i = 0; i < allocation_count(php->space.index) && !search->error; i++) {
+		uint32_t number = php_class_at(php, (allocation_id)i);
 		struct memory_range range;
 
 		if (number != PHP_ARRAY && number != PHP_ARENA && number < PHP_KINDS)
@@ -266,8 +270,7 @@ static void visit_values(struct part_search *search)
 		search->owner = range.start;
 		if (number == PHP_ARRAY && is_persistent(search, range.start))
 			claim_elements(search, range.start, PHP_PART_ELEMENTS);
-		else if (number == PHP_ARENA ||
-			 (number >= PHP_KINDS && has_data(search, &php->classes.items[number])))
+		else if (number == PHP_ARENA || (number >= PHP_KINDS && has_data(search, number)))
 			claim_words(search, range.start, range.end - range.start);
 	}
 }
@@ -275,7 +278,7 @@ static void visit_values(struct part_search *search)
 /* Variables of the engine's own module. */
 static void visit_engine(struct part_search *search)
 {
-	const struct runtime_context *context = &search->php->context;
+	const struct runtime_context *context = &search->php->space.context;
 	const struct module *module =
 		program_find_module(context->program, search->php->engine.place);
 
@@ -290,10 +293,10 @@ static void visit_engine(struct part_search *search)
 
 struct error *php_find_parts(struct php *php)
 {
-	const struct runtime_context *context = &php->context;
+	const struct runtime_context *context = &php->space.context;
 	struct part_search search = { .php = php, .view = { context->image } };
 
-	TRY(array_resize(&php->parts, php->class_of.count));
+	TRY(array_resize(&php->parts, allocation_count(php->space.index) + 1));
 	if (!php->engine.layout)
 		return NULL;
 	php_visit_items(php, &search.view, php->engine.classes, visit_class, &search);

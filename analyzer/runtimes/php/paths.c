@@ -64,23 +64,22 @@ static bool follow_item(void *data, const struct php_item *item)
 static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uint64_t end)
 {
 	enum { MOST = 512 };
-	const struct allocation_index *index = walk->php->context.index;
+	const struct allocation_index *index = walk->php->space.index;
 	uint64_t at = allocation_start(index, id), word;
 	uint64_t size = allocation_size(index, id), last = at + MIN(size, MOST);
 
 	walk->link.kind = LINK_INSIDE;
 	for (; at < last && last - at >= WORD && !walk->is_over; at += WORD) {
-		const struct php_class *class;
+		uint32_t class;
 		allocation_id target;
 
 		if ((at >= start && at < end) || !view_word(&walk->view, at, &word) || !word)
 			continue;
 		target = allocation_find(index, word);
-		class = target == NO_ALLOCATION ? NULL : php_class_at(walk->php, target);
+		class = target == NO_ALLOCATION ? 0 : php_class_at(walk->php, target);
 		if (!class || target == id ||
-		    (class->number < PHP_KINDS && class->number != PHP_ARRAY &&
-		     class->number != PHP_REFERENCE) ||
-		    allocation_start(index, target) + class->offset != word)
+		    (class < PHP_KINDS && class != PHP_ARRAY && class != PHP_REFERENCE) ||
+		    allocation_start(index, target) + php_offset_of(walk->php, class) != word)
 			continue;
 		walk->link.place = at;
 		walk->link.target = target;
@@ -107,8 +106,8 @@ uint32_t php_count_members(struct view *view, uint64_t address, uint64_t end,
 static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
 {
 	uint64_t members = address + MEMBERS;
-	uint64_t end = allocation_start(walk->php->context.index, id) +
-		       allocation_size(walk->php->context.index, id);
+	uint64_t end = allocation_start(walk->php->space.index, id) +
+		       allocation_size(walk->php->space.index, id);
 	struct php_object object;
 	uint32_t count = php_count_members(&walk->view, address, end, &object);
 
@@ -127,19 +126,19 @@ static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
 
 static void walk_value(struct walk *walk, allocation_id id)
 {
-	const struct php_class *class = php_class_at(walk->php, id);
+	uint32_t class = php_class_at(walk->php, id);
 	uint64_t address;
 
 	if (!class)
 		return;
-	address = allocation_start(walk->php->context.index, id) + class->offset;
-	if (class->number == PHP_REFERENCE) {
+	address = allocation_start(walk->php->space.index, id) + php_offset_of(walk->php, class);
+	if (class == PHP_REFERENCE) {
 		walk->link.kind = LINK_SAME;
 		follow(walk, address + WORD);
-	} else if (class->number == PHP_ARRAY) {
+	} else if (class == PHP_ARRAY) {
 		walk->link.kind = LINK_ELEMENT;
 		php_visit_items(walk->php, &walk->view, address, follow_item, walk);
-	} else if (class->number >= PHP_KINDS) {
+	} else if (class >= PHP_KINDS) {
 		walk_object(walk, id, address);
 	}
 }
@@ -165,7 +164,7 @@ struct error *php_visit_references(struct object_space *space, allocation_id id,
 	struct visiting visiting = { visit, data, NULL };
 	struct walk walk = {
 		.php = php,
-		.view = { php->context.image },
+		.view = { php->space.image },
 		.follow = visit_link,
 		.data = &visiting,
 	};
@@ -210,7 +209,7 @@ static void add_key(struct telling *telling, const struct php_item *item)
 
 static void add_member(struct telling *telling, uint64_t offset)
 {
-	uint64_t class = php_class_of(&telling->php->space, telling->source);
+	uint64_t class = object_class_of(&telling->php->space, telling->source);
 	struct php_member member;
 
 	if (php_member_at(telling->php, &telling->view, class, offset, &member))
@@ -252,7 +251,7 @@ void php_tell_path(struct object_space *space, const allocation_id *ids, size_t 
 	struct php *php = (struct php *)space;
 	struct telling telling = {
 		.php = php,
-		.view = { php->context.image },
+		.view = { php->space.image },
 		.with_content = with_content,
 		.path = { ret, size, 0 },
 	};
@@ -266,7 +265,7 @@ void php_tell_path(struct object_space *space, const allocation_id *ids, size_t 
 	for (size_t i = 0; i + 1 < count; i++) {
 		struct walk walk = {
 			.php = php,
-			.view = { php->context.image },
+			.view = { php->space.image },
 			.follow = tell_link,
 			.data = &telling,
 		};
@@ -391,11 +390,11 @@ struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct php *php = (struct php *)space;
 	struct php_engine *engine = &php->engine;
-	struct gathering gathering = { php, { php->context.image }, ret, "$", 0, 0, NULL };
+	struct gathering gathering = { php, { php->space.image }, ret, "$", 0, 0, NULL };
 
-	php->named.memory.account = php->context.account;
+	php->named.memory.account = php->space.account;
 	php->named.count = 0;
-	php->steps.left = php->context.image->size;
+	php->steps.left = php->space.image->size;
 	if (!engine->layout)
 		return NULL;
 	php_visit_items(php, &gathering.view, engine->globals, gather_item, &gathering);
@@ -409,7 +408,7 @@ struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
 struct error *php_find_locals(struct object_space *space, struct bitmap *ret)
 {
 	struct php *php = (struct php *)space;
-	struct gathering gathering = { php, { php->context.image }, ret, "", 0, 0, NULL };
+	struct gathering gathering = { php, { php->space.image }, ret, "", 0, 0, NULL };
 
 	if (php->engine.layout)
 		php_visit_variables(php, gather_variable, &gathering);

@@ -9,13 +9,10 @@
 const struct runtime runtime_php = {
 	.name = "php",
 	.modules = "php|libphp|mod_php|=zend_startup",
-	.open = php_open,
-	.close = php_close,
+	.space_size = sizeof(struct php),
+	.release = php_release,
 	.find_objects = php_find_objects,
 	.is_certain = true,
-	.class_of = php_class_of,
-	.has_class = php_has_class,
-	.class_count = php_class_count,
 	.class_name = php_class_name,
 	.visit_bases = php_visit_bases,
 	.may_refer = php_may_refer,
@@ -42,7 +39,7 @@ static void inspect_elements(struct reader *reader, const struct subject *subjec
 	struct php_array array;
 	allocation_id id;
 
-	if (!php || php->class_of.items[subject->id] != PHP_ARRAY)
+	if (!php || php_class_at(php, subject->id) != PHP_ARRAY)
 		return;
 	memcpy(&array, subject->bytes, sizeof(array));
 	id = php_elements_of(reader->index, &array);

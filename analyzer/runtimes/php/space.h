@@ -7,7 +7,10 @@
 #include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/runtime.h"
 
-/* Class numbers of values that are no objects. The numbers of other classes are addresses. */
+/*
+ * Class numbers of values that are no objects, which are the first classes: so each is also its
+ * place plus 1. The numbers of other classes are addresses.
+ */
 enum php_kind {
 	PHP_STRING = 1,
 	PHP_ARRAY,
@@ -19,13 +22,6 @@ enum php_kind {
 	PHP_OBJECTS,
 	PHP_ROOTS, /* of the collector of cycles */
 	PHP_KINDS,
-};
-
-struct php_class {
-	uint64_t number;
-	uint64_t offset;  /* of an object in its block: C code may have something before it */
-	const char *name; /* NULL: not asked for yet */
-	bool is_named;
 };
 
 /* The result of php_find_engine(), see engine.h. */
@@ -72,10 +68,10 @@ struct php_elements {
 
 struct php {
 	struct object_space space;
-	struct runtime_context context;
-	struct address_map numbers;
-	ARRAY(struct php_class) classes; /* the kinds first */
-	ARRAY(uint32_t) class_of;	 /* by allocation: its class, 0: none */
+	/*
+	 * Of objects in their blocks, by class: C code may have something before them. None: 0.
+	 */
+	ARRAY(uint64_t) offsets;
 	struct name_pool names;
 	ARRAY(struct php_elements) elements; /* by id */
 	ARRAY(struct named_range) ranges;
@@ -90,8 +86,17 @@ struct php {
 	struct address_map owners;     /* by allocation: where a part is in that list */
 };
 
-/* The allocation's class, or NULL. */
-const struct php_class *php_class_at(const struct php *php, allocation_id id);
+/* The place of the allocation's class, plus 1, which may be a kind; 0: it has none. */
+static inline uint32_t php_class_at(const struct php *php, allocation_id id)
+{
+	return object_classes_get(&php->space.classes, id);
+}
+
+/* The offset of objects of the class in their blocks. */
+static inline uint64_t php_offset_of(const struct php *php, uint32_t class)
+{
+	return class < php->offsets.count ? php->offsets.items[class] : 0;
+}
 
 /* The class that is described at address; *ret is 0 if none is. One that is new is added. */
 struct error *php_class_know(struct php *php, struct view *view, uint64_t address, uint32_t *ret);

@@ -29,7 +29,7 @@ struct search {
 
 static bool find_table(const struct php *php, uint64_t start, struct table *ret)
 {
-	const struct allocation_index *index = php->context.index;
+	const struct allocation_index *index = php->space.index;
 
 	if (start % WORD != 0)
 		return false;
@@ -103,7 +103,7 @@ static bool is_root_table(struct view *view, uint64_t place, uint64_t word, void
 	struct table *table = &search->found;
 
 	if (!word || !find_table(search->php, word, table) ||
-	    search->php->class_of.items[table->id] == PHP_OBJECTS)
+	    php_class_at(search->php, table->id) == PHP_OBJECTS)
 		return false;
 	for (uint64_t i = 1; i < table->count && i < MOST_LOOKED_AT; i++) {
 		if (!view_word(view, table->start + WORD * i, &entry))
@@ -123,8 +123,8 @@ static bool is_root_table(struct view *view, uint64_t place, uint64_t word, void
 /* Set the class of each object of the table. */
 static struct error *know_objects(struct php *php, const struct table *table)
 {
-	const struct allocation_index *index = php->context.index;
-	struct view view = { php->context.image }, objects = view, entries = view;
+	const struct allocation_index *index = php->space.index;
+	struct view view = { php->space.image }, objects = view, entries = view;
 	struct php_object object;
 	uint64_t word;
 	uint32_t class;
@@ -139,9 +139,12 @@ static struct error *know_objects(struct php *php, const struct table *table)
 		if (id == NO_ALLOCATION || !bitmap_get(allocation_used(index), id))
 			continue;
 		TRY(php_class_know(php, &entries, object.class_entry, &class));
-		php->class_of.items[id] = class;
-		if (class)
-			php->classes.items[class].offset = word - allocation_start(index, id);
+		if (!class)
+			continue;
+		TRY(object_classes_set(&php->space.classes, id, class - 1));
+		if (php->offsets.count <= class)
+			TRY(array_resize(&php->offsets, class + 1));
+		php->offsets.items[class] = word - allocation_start(index, id);
 	}
 	return NULL;
 }
@@ -201,7 +204,7 @@ static bool is_function_table(struct view *view, uint64_t place, uint64_t word, 
 /* Find the stack, or where it was. */
 static void find_place(struct php *php, struct search *search)
 {
-	const struct runtime_context *context = &php->context;
+	const struct runtime_context *context = &php->space.context;
 	struct php_engine *engine = &php->engine;
 	uint64_t place;
 
@@ -223,17 +226,17 @@ static void find_place(struct php *php, struct search *search)
 
 struct error *php_find_tables(struct php *php)
 {
-	const struct runtime_context *context = &php->context;
+	const struct runtime_context *context = &php->space.context;
 	struct search search = { .php = php };
 
 	find_place(php, &search);
 	if (module_data_search(context->image, context->program, is_object_table, &search)) {
-		php->class_of.items[search.found.id] = PHP_OBJECTS;
+		TRY(object_classes_set(&php->space.classes, search.found.id, PHP_OBJECTS - 1));
 		TRY(know_objects(php, &search.found));
 	}
 	php->collector =
 		module_data_search(context->image, context->program, is_root_table, &search);
-	if (php->collector)
-		php->class_of.items[search.found.id] = PHP_ROOTS;
-	return NULL;
+	return php->collector
+		       ? object_classes_set(&php->space.classes, search.found.id, PHP_ROOTS - 1)
+		       : NULL;
 }

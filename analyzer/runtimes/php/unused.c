@@ -25,7 +25,7 @@ struct unused_search {
 
 static const struct allocation_index *index_of(const struct unused_search *search)
 {
-	return search->php->context.index;
+	return search->php->space.index;
 }
 
 /* The size of the block in use that begins there; 0: none does. */
@@ -43,8 +43,9 @@ static uint64_t block_size(const struct unused_search *search, uint64_t address)
 static bool is_class(struct unused_search *search, uint32_t class, const char *name)
 {
 	enum class_name_kind kind;
-	const char *known = php_class_name(&search->php->space,
-					   search->php->classes.items[class].number, &kind);
+	const char *known =
+		object_class_name(&search->php->space,
+				  search->php->space.classes.list.items[class - 1].number, &kind);
 
 	return known && strcmp(known, name) == 0;
 }
@@ -58,14 +59,15 @@ static bool is_name(void *data, const char *name)
 static bool is_kind_of(struct unused_search *search, uint32_t class, const char *name)
 {
 	return is_class(search, class, name) ||
-	       php_visit_bases(&search->php->space, search->php->classes.items[class].number,
-			       is_name, (char *)(uintptr_t)name);
+	       php_visit_bases(&search->php->space,
+			       search->php->space.classes.list.items[class - 1].number, is_name,
+			       (char *)(uintptr_t)name);
 }
 
 static bool is_weak(struct unused_search *search, uint64_t address)
 {
 	allocation_id id = allocation_find(index_of(search), address);
-	uint32_t class = id == NO_ALLOCATION ? 0 : search->php->class_of.items[id];
+	uint32_t class = id == NO_ALLOCATION ? 0 : php_class_at(search->php, id);
 
 	return class >= PHP_KINDS &&
 	       (is_class(search, class, "WeakReference") || is_class(search, class, "WeakMap"));
@@ -185,7 +187,7 @@ static allocation_id find_fiber_page(const struct unused_search *search, uint64_
 {
 	allocation_id id = address ? allocation_find(index_of(search), address) : NO_ALLOCATION;
 
-	return id != NO_ALLOCATION && search->php->class_of.items[id] == PHP_FIBER_STACK
+	return id != NO_ALLOCATION && php_class_at(search->php, id) == PHP_FIBER_STACK
 		       ? id
 		       : NO_ALLOCATION;
 }
@@ -236,7 +238,7 @@ static struct error *add_end(struct unused_search *search, uint64_t address, uin
 static struct error *add_object(struct unused_search *search, struct memory_range block,
 				uint32_t class)
 {
-	uint64_t address = block.start + search->php->classes.items[class].offset;
+	uint64_t address = block.start + php_offset_of(search->php, class);
 	struct php_object object;
 	uint32_t count = php_count_members(&search->view, address, block.end, &object);
 
@@ -263,9 +265,9 @@ static void find_left(struct unused_search *search)
 	const struct php *php = search->php;
 	uint64_t before;
 
-	for (size_t i = 0; i < php->class_of.count - 1; i++)
-		if ((php->class_of.items[i] == PHP_STACK ||
-		     php->class_of.items[i] == PHP_FIBER_STACK) &&
+	for (size_t i = 0; i < allocation_count(php->space.index); i++)
+		if ((php_class_at(php, (allocation_id)i) == PHP_STACK ||
+		     php_class_at(php, (allocation_id)i) == PHP_FIBER_STACK) &&
 		    view_word(&search->view,
 			      allocation_start(index_of(search), (allocation_id)i) + BEFORE,
 			      &before) &&
@@ -280,7 +282,7 @@ static struct error *add_page(struct unused_search *search, allocation_id id,
 	uint64_t top = search->php->stack_top;
 
 	if (top - page.start > page.end - page.start &&
-	    ((search->php->class_of.items[id] != PHP_ARENA && !bitmap_get(&search->left, id)) ||
+	    ((php_class_at(search->php, id) != PHP_ARENA && !bitmap_get(&search->left, id)) ||
 	     !view_word(&search->view, page.start, &top) || top <= page.start))
 		return NULL;
 	return unused_add_rest(search->unused, page.start, top - page.start);
@@ -289,7 +291,7 @@ static struct error *add_page(struct unused_search *search, allocation_id id,
 static struct error *add_one(struct unused_search *search, allocation_id id,
 			     struct memory_range block)
 {
-	uint32_t class = search->php->class_of.items[id];
+	uint32_t class = php_class_at(search->php, id);
 
 	if (class == PHP_STACK || class == PHP_FIBER_STACK || class == PHP_ARENA)
 		return add_page(search, id, block);
@@ -310,13 +312,13 @@ static bool look_at_variable(struct view *view, uint64_t place, uint64_t word, v
 static struct error *find_all(struct unused_search *search)
 {
 	struct php *php = search->php;
-	const struct runtime_context *context = &php->context;
+	const struct runtime_context *context = &php->space.context;
 	size_t hint = 0;
 
 	TRY(bitmap_init(&search->left, allocation_count(context->index), context->account));
 	find_left(search);
-	for (size_t i = 0; i < php->class_of.count - 1; i++)
-		if (php->class_of.items[i])
+	for (size_t i = 0; i < allocation_count(php->space.index); i++)
+		if (php_class_at(php, (allocation_id)i))
 			TRY(add_one(
 				search, (allocation_id)i,
 				allocation_range_near(context->index, (allocation_id)i, &hint)));
@@ -329,15 +331,15 @@ struct error *php_find_unused(struct object_space *space, struct unused *ret)
 	struct php *php = (struct php *)space;
 	struct unused_search search = {
 		.php = php,
-		.view = { php->context.image },
-		.targets = { php->context.image },
+		.view = { php->space.image },
+		.targets = { php->space.image },
 		.unused = ret,
 	};
 	struct error *error;
 
 	if (!space->has_objects)
 		return NULL;
-	php->steps.left = php->context.image->size;
+	php->steps.left = php->space.image->size;
 	error = find_all(&search);
 	bitmap_deinit(&search.left);
 	return error;

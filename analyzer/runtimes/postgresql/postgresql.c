@@ -11,9 +11,9 @@
  *
  * Contexts of one name are one class, and all blocks are objects of their context's class.
  */
+#include "analyzer/base/address_map.h"
 #include "analyzer/base/macros.h"
-#include "analyzer/base/table.h"
-#include "analyzer/base/text.h"
+#include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -24,7 +24,7 @@ enum {
 	WORD = 8,
 	NAME_SIZE = 64,
 	RING_WORDS = 48,      /* of a context, that may be the heads of rings */
-	MOST_CLASSES = 4096,  /* names; what comes later is of the first */
+	MOST_CLASSES = 4096,  /* names; what comes later is of one class */
 	MOST_STEPS = 1 << 24, /* however lists are damaged */
 };
 
@@ -40,31 +40,17 @@ enum field {
 	OWN
 };
 
-struct class
-{
-	uint64_t number; /* the address of the name that was found first */
-	uint64_t hash;	 /* of the name */
-	char *name;	 /* "memory context CacheMemoryContext" */
-};
-
-struct object {
-	allocation_id id;
-	uint64_t class;
-};
-
 struct postgresql {
 	struct object_space space;
-	const struct image *image;
-	const struct allocation_index *index;
-	uint64_t top;	  /* the context above all */
-	uint64_t methods; /* the offset of that field */
-	struct bitmap known;
-	ARRAY(struct object) objects;
-	HASH_TABLE(struct class) classes;
+	uint64_t top;		    /* the context above all */
+	uint64_t methods;	    /* the offset of that field */
+	struct address_map classes; /* places, by hashes of names */
+	struct name_pool names;
 };
 
 struct context {
-	uint64_t address, class;
+	uint64_t address;
+	uint32_t class;
 };
 
 /* The state of the search for contexts. */
@@ -114,7 +100,7 @@ static bool is_top(struct view *view, uint64_t place, uint64_t word, void *data)
 	uint64_t name;
 
 	(void)place;
-	if (find_start(database->index, word) == NO_ALLOCATION)
+	if (find_start(database->space.index, word) == NO_ALLOCATION)
 		return false;
 	for (size_t i = 0; i < COUNT_OF(methods); i++) {
 		if (!view_word(view, word + methods[i] + NAME * WORD, &name) ||
@@ -127,57 +113,44 @@ static bool is_top(struct view *view, uint64_t place, uint64_t word, void *data)
 	return false;
 }
 
-static struct error *postgresql_open(const struct runtime_context *context,
-				     struct object_space **ret)
+static struct error *postgresql_open(struct object_space *space, bool *ret)
 {
-	struct postgresql found = { .image = context->image, .index = context->index };
-	struct postgresql *database;
-
-	if (image_word_size(context->image) != WORD || !context->index ||
-	    !module_data_search(context->image, context->program, is_top, &found))
-		return NULL;
-	database = malloc(sizeof(*database));
-	TRY_MEMORY(database);
-	*database = found;
-	arrays_use(context->account, &database->known, &database->objects, &database->classes,
-		   &database->classes.slots);
-	*ret = &database->space;
+	*ret = image_word_size(space->image) == WORD && space->index &&
+	       module_data_search(space->image, space->program, is_top, space);
 	return NULL;
 }
 
-static void forget(struct postgresql *database)
+static void postgresql_release(struct object_space *space)
 {
-	array_for_each(class, &database->classes)
-		free(class->name);
+	struct postgresql *database = (struct postgresql *)space;
+
 	table_release(&database->classes);
-	array_release(&database->objects);
-	bitmap_deinit(&database->known);
+	name_pool_deinit(&database->names);
 }
 
-static void postgresql_close(struct object_space *space)
-{
-	forget((struct postgresql *)space);
-	free(space);
-}
-
-/* The number of the class of contexts of that name, which stands at address. */
+/* The place of the class of contexts of that name, which stands at address. */
 static struct error *find_class(struct postgresql *database, uint64_t address, const char *name,
-				uint64_t *ret)
+				uint32_t *ret)
 {
-	bool has_room = database->classes.count < MOST_CLASSES;
+	struct object_classes *classes = &database->space.classes;
+	bool has_room = classes->list.count < MOST_CLASSES;
 	uint64_t hash = has_room ? XXH3_64bits(name, strlen(name)) : 0;
-	struct class *class = table_obtain(&database->classes, hash, item, item->hash == hash,
-					   (struct class){ address, hash, NULL });
+	struct object_class *class;
 
-	if (class && !class->name)
-		class->name = format_text("memory context %s", has_room ? name : "of other names");
-	TRY_MEMORY(class && class->name);
-	*ret = class->number;
-	return NULL;
+	*ret = address_map_find(&database->classes, hash);
+	if (*ret != NOT_IN_MAP)
+		return NULL;
+	TRY(object_classes_know(classes, address, ret));
+	class = &classes->list.items[*ret];
+	class->kind = CLASS_NAMED;
+	class->name = name_pool_print(&database->names, "memory context %s",
+				      has_room ? name : "of other names");
+	TRY_MEMORY(class->name);
+	return address_map_add(&database->classes, hash, *ret);
 }
 
 /* Hash tables have their name as the identifier. Other identifiers are texts of queries. */
-static struct error *class_of_context(struct search *search, uint64_t context, uint64_t *ret)
+static struct error *class_of_context(struct search *search, uint64_t context, uint32_t *ret)
 {
 	uint64_t address = 0, identifier;
 	char name[NAME_SIZE], other[NAME_SIZE];
@@ -194,23 +167,20 @@ static struct error *class_of_context(struct search *search, uint64_t context, u
 }
 
 /* Note the allocation that begins at address, unless it is known; returns whether it was added. */
-static struct error *add_object(struct postgresql *database, uint64_t address, uint64_t class,
+static struct error *add_object(struct postgresql *database, uint64_t address, uint32_t class,
 				bool *ret_added)
 {
-	allocation_id id = find_start(database->index, address);
+	allocation_id id = find_start(database->space.index, address);
 
-	*ret_added = id != NO_ALLOCATION && !bitmap_get(&database->known, id);
-	if (!*ret_added)
-		return NULL;
-	bitmap_set(&database->known, id);
-	return array_append(&database->objects, (struct object){ id, class });
+	*ret_added = id != NO_ALLOCATION && !object_class_of(&database->space, id);
+	return *ret_added ? object_classes_set(&database->space.classes, id, class) : NULL;
 }
 
 /*
  * The blocks of an AllocSet; each tells whose it is. One of them stands behind the context, in the
  * same allocation.
  */
-static struct error *add_set(struct search *search, uint64_t context, uint64_t class)
+static struct error *add_set(struct search *search, uint64_t context, uint32_t class)
 {
 	struct postgresql *database = search->database;
 	uint64_t block, set, next;
@@ -222,8 +192,8 @@ static struct error *add_set(struct search *search, uint64_t context, uint64_t c
 		bool added;
 
 		TRY(add_object(database, block, class, &added));
-		if (!added && allocation_find(database->index, block) !=
-				      allocation_find(database->index, context))
+		if (!added && allocation_find(database->space.index, block) !=
+				      allocation_find(database->space.index, context))
 			return NULL;
 		block = next;
 	}
@@ -231,7 +201,7 @@ static struct error *add_set(struct search *search, uint64_t context, uint64_t c
 }
 
 /* The blocks of a ring whose head is at the address. */
-static struct error *add_ring(struct search *search, uint64_t head, uint64_t class)
+static struct error *add_ring(struct search *search, uint64_t head, uint32_t class)
 {
 	uint64_t block, previous;
 	bool added = true;
@@ -296,100 +266,28 @@ static struct error *visit_contexts(struct search *search)
 	return NULL;
 }
 
-static int compare_objects(const void *a, const void *b)
-{
-	const struct object *left = a, *right = b;
-
-	return left->id < right->id ? -1 : left->id > right->id;
-}
-
-static int compare_classes(const void *a, const void *b)
-{
-	const struct class *left = a, *right = b;
-
-	return left->number < right->number ? -1 : left->number > right->number;
-}
-
-static struct error *find_all(struct postgresql *database)
-{
-	_cleanup_(array_release) struct search search = {
-		.open.memory.account = database->objects.memory.account,
-		.database = database,
-		.view = { database->image },
-	};
-
-	TRY(bitmap_init(&database->known, allocation_count(database->index),
-			database->objects.memory.account));
-	TRY(visit_contexts(&search));
-	array_sort(&database->objects, compare_objects);
-	array_sort(&database->classes, compare_classes);
-	database->space.has_objects = database->objects.count > 0;
-	return NULL;
-}
-
 static struct error *find_objects(struct object_space *space, struct debug *debug)
 {
-	struct postgresql *database = (struct postgresql *)space;
-	struct error *error = find_all(database);
+	_cleanup_(array_release) struct search search = {
+		.open.memory.account = space->account,
+		.database = (struct postgresql *)space,
+		.view = { space->image },
+	};
 
-	(void)debug;
-	if (error)
-		forget(database);
-	return error;
-}
-
-static uint64_t class_of(const struct object_space *space, allocation_id id)
-{
-	const struct postgresql *database = (const struct postgresql *)space;
-	const struct object key = { .id = id }, *found;
-
-	if (!bitmap_get(&database->known, id))
-		return 0;
-	found = bsearch(&key, database->objects.items, database->objects.count, sizeof(key),
-			compare_objects);
-	return found ? found->class : 0;
-}
-
-static const struct class *find_number(const struct object_space *space, uint64_t number)
-{
-	const struct postgresql *database = (const struct postgresql *)space;
-	const struct class key = { .number = number };
-
-	return database->classes.count
-		       ? bsearch(&key, database->classes.items, database->classes.count,
-				 sizeof(key), compare_classes)
-		       : NULL;
-}
-
-static bool has_class(const struct object_space *space, uint64_t number)
-{
-	return find_number(space, number);
-}
-
-static size_t class_count(const struct object_space *space)
-{
-	return ((const struct postgresql *)space)->classes.count;
-}
-
-static const char *class_name(struct object_space *space, uint64_t number,
-			      enum class_name_kind *ret_kind)
-{
-	const struct class *class = find_number(space, number);
-
-	*ret_kind = CLASS_NAMED;
-	return class ? class->name : "memory context";
+	arrays_use(space->account, &search.database->classes);
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	TRY(visit_contexts(&search));
+	space->has_objects = space->classes.list.count > 0;
+	return NULL;
 }
 
 const struct runtime runtime_postgresql = {
 	.name = "postgresql",
 	.modules = "=TopMemoryContext",
+	.space_size = sizeof(struct postgresql),
 	.open = postgresql_open,
-	.close = postgresql_close,
+	.release = postgresql_release,
 	.find_objects = find_objects,
 	.is_certain = true,
-	.class_of = class_of,
-	.has_class = has_class,
-	.class_count = class_count,
-	.class_name = class_name,
 	.has_regions = true,
 };

@@ -37,14 +37,14 @@ static const uint64_t TYPE_OF_TYPES = UINT64_C(1) << 31;
 static bool is_no_value(const struct python *python, allocation_id source, uint64_t before,
 			uint64_t place)
 {
-	uint64_t values = allocation_start(python->context.index, source) + before;
+	uint64_t values = allocation_start(python->space.index, source) + before;
 	uint64_t number = (place - values) / WORD;
 	uint8_t head[MOST_VALUES + 2]; /* the order, up to its end */
 	uint8_t size;
 
 	if (place < values)
 		return true;
-	if (!image_read(python->context.image, values - before, head, before))
+	if (!image_read(python->space.image, values - before, head, before))
 		return false;
 	size = head[before - 2];
 	if (size > before - 2)
@@ -59,7 +59,7 @@ static bool is_no_value(const struct python *python, allocation_id source, uint6
 static bool is_no_entry(const struct python *python, uint64_t keys, uint64_t place)
 {
 	enum { WITH_HASH = 3 * WORD };
-	struct view view = { python->context.image };
+	struct view view = { python->space.image };
 	struct python_entries entries;
 
 	return python_find_entries(&view, keys, &entries) &&
@@ -81,7 +81,7 @@ static bool is_spare(const struct python *python, uint64_t place, uint64_t at)
 {
 	uint64_t count;
 
-	return image_read_u64(python->context.image, place, &count) && at / WORD >= count;
+	return image_read_u64(python->space.image, place, &count) && at / WORD >= count;
 }
 
 /* True if the deque has no item there: it was removed, or never added. */
@@ -90,7 +90,7 @@ static bool is_no_item(const struct python *python, uint64_t deque, uint64_t blo
 	uint64_t words[(RIGHT_INDEX + WORD) / WORD], item = at / WORD - 1;
 	bool is_left, is_right;
 
-	if (!image_read(python->context.image, deque, words, sizeof(words)))
+	if (!image_read(python->space.image, deque, words, sizeof(words)))
 		return false;
 	is_left = words[LEFT_BLOCK / WORD] == block;
 	is_right = words[RIGHT_BLOCK / WORD] == block;
@@ -110,7 +110,7 @@ static bool is_byte(const struct python *python, allocation_id owner, allocation
 {
 	enum { ARRAY_ITEM = 40, ITEM_SIZE = 4 };
 	const struct python_type *type = python_type_of(python, owner);
-	const struct image *image = python->context.image;
+	const struct image *image = python->space.image;
 	uint64_t object = python_object_at(python, owner), count, item;
 	uint32_t size = 1;
 
@@ -130,7 +130,7 @@ bool python_blocks_are_stale(const struct python *python, allocation_id block, a
 			     uint64_t place)
 {
 	uint32_t mark = python_number_of(python, block);
-	uint64_t start = allocation_start(python->context.index, block), at = place - start;
+	uint64_t start = allocation_start(python->space.index, block), at = place - start;
 	allocation_id owner;
 	uint64_t object;
 
@@ -176,7 +176,7 @@ static void note_block(struct search *search, allocation_id owner, allocation_id
 /* The allocation that begins at the address, if it is used and nothing yet. */
 static allocation_id find_unknown(const struct python *python, uint64_t address)
 {
-	const struct allocation_index *index = python->context.index;
+	const struct allocation_index *index = python->space.index;
 	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
 
 	return id != NO_ALLOCATION && !python_number_of(python, id) &&
@@ -212,13 +212,13 @@ static void note_values(struct search *search, allocation_id owner, uint64_t pla
 	if (!view_word(&search->view, place, &values) || !values)
 		return;
 	values += values & FLAG;
-	id = allocation_find(python->context.index, values);
+	id = allocation_find(python->space.index, values);
 	if (id == NO_ALLOCATION || python_number_of(python, id) ||
-	    !bitmap_get(allocation_used(python->context.index), id))
+	    !bitmap_get(allocation_used(python->space.index), id))
 		return;
-	before = values - allocation_start(python->context.index, id);
+	before = values - allocation_start(python->space.index, id);
 	if (before >= WORD && before <= MOST_VALUES + 2 && before % WORD == 0 &&
-	    image_read(python->context.image, values - 1, &told, 1) && told == before)
+	    image_read(python->space.image, values - 1, &told, 1) && told == before)
 		note_block(search, owner, id, PYTHON_VALUES + (uint32_t)(before / WORD));
 }
 
@@ -255,7 +255,7 @@ static void note_file_buffer(struct search *search, allocation_id id, uint64_t o
 					      : NO_ALLOCATION;
 
 		if (found != NO_ALLOCATION &&
-		    allocation_size(search->python->context.index, found) >= LEAST)
+		    allocation_size(search->python->space.index, found) >= LEAST)
 			note_block(search, id, found, PYTHON_BYTES);
 	}
 }
@@ -358,7 +358,7 @@ static bool may_be_items(const struct python *python, struct view *view, uint64_
 			continue;
 		if (word % WORD != 0 || !image_find(view->image, word))
 			return false;
-		id = allocation_find(python->context.index, word);
+		id = allocation_find(python->space.index, word);
 		has_object |= id != NO_ALLOCATION && python_type_of(python, id) &&
 			      python_object_at(python, id) == word;
 	}
@@ -375,7 +375,7 @@ static bool note_free(struct view *view, uint64_t place, uint64_t word, void *da
 
 	if (id == NO_ALLOCATION)
 		return false;
-	size = allocation_size(search->python->context.index, id);
+	size = allocation_size(search->python->space.index, id);
 	if (are_free_keys(view, (struct memory_range){ word, word + size }, 1) ||
 	    (search->deque && size >= BLOCK_SIZE && size - BLOCK_SIZE < MOST_MORE &&
 	     may_be_items(search->python, view, word)))
@@ -385,7 +385,7 @@ static bool note_free(struct view *view, uint64_t place, uint64_t word, void *da
 
 static void find_free(struct search *search)
 {
-	const struct runtime_context *context = &search->python->context;
+	const struct runtime_context *context = &search->python->space.context;
 	const struct module *module =
 		program_find_module(context->program, search->python->types.root);
 	const struct module *other = program_find_module(context->program, search->deque);
@@ -400,7 +400,7 @@ static struct error *keep_blocks(struct search *search)
 {
 	struct python *python = search->python;
 
-	TRY(ranks_init(&python->blocks, &search->blocks, python->context.account));
+	TRY(ranks_init(&python->blocks, &search->blocks, python->space.account));
 	TRY(array_resize(&python->owner_of, python->blocks.count));
 	array_for_each(part, &search->parts)
 		python->owner_of.items[ranks_of(&python->blocks, part->block)] = part->owner;
@@ -417,7 +417,7 @@ DEFINE_DEINIT(search_deinit, struct search)
 struct error *python_blocks_find(struct python *python)
 {
 	static const uint64_t FLAGS = LIST_FLAG | DICT_FLAG | TYPE_MANAGED_DICT | TYPE_OF_TYPES;
-	const struct runtime_context *context = &python->context;
+	const struct runtime_context *context = &python->space.context;
 	_cleanup_(search_deinit) struct search search = {
 		.python = python,
 		.view.image = context->image,

@@ -27,8 +27,8 @@ static bool is_ended_text(const struct image *image, uint64_t type)
 const char *python_known_leak(struct object_space *space, allocation_id id)
 {
 	const struct python *python = (const struct python *)space;
-	const struct image *image = python->context.image;
-	uint64_t start = allocation_start(python->context.index, id), count, type;
+	const struct image *image = python->space.image;
+	uint64_t start = allocation_start(python->space.index, id), count, type;
 
 	return image_read_u64(image, start, &count) && (count & PYTHON_IMMORTAL) &&
 			       image_read_u64(image, start + WORD, &type) &&

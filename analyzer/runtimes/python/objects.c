@@ -42,28 +42,13 @@ struct candidate {
 	bool is_dead;		/* it is none, but one was there, without links */
 };
 
-struct error *python_open(const struct runtime_context *context, struct object_space **ret)
+void python_release(struct object_space *space)
 {
-	struct python *python = calloc(1, sizeof(*python));
+	struct python *python = (struct python *)space;
 
-	TRY_MEMORY(python);
-	python->context = *context;
-	*ret = &python->space;
-	return NULL;
-}
-
-static void forget(struct python *python)
-{
 	python_types_deinit(&python->types);
-	arrays_release(&python->names, &python->numbers.low, &python->numbers.high);
 	ranks_deinit(&python->blocks);
-	arrays_release(&python->owner_of, &python->constants, &python->unused);
-}
-
-void python_close(struct object_space *space)
-{
-	forget((struct python *)space);
-	free(space);
+	arrays_release(&python->names, &python->owner_of, &python->constants, &python->unused);
 }
 
 /*
@@ -105,7 +90,7 @@ static bool is_listed(const struct python *python, struct view *view, struct mem
 	enum { LOWEST_ADDRESS = 1 << 16 };
 	uint64_t next = words[2 * steps], address = words[2 * steps + 1], there[2];
 	uint32_t number = next % WORD == 0 && next >= LOWEST_ADDRESS
-				  ? address_map_find(&python->types.numbers, address)
+				  ? address_map_find(&python->space.classes.places, address)
 				  : NOT_IN_MAP;
 	const struct python_type *type;
 
@@ -196,10 +181,10 @@ static struct error *visit_used(struct python *python, size_t most,
 						       void *data),
 				void *data)
 {
-	const struct allocation_index *index = python->context.index;
+	const struct allocation_index *index = python->space.index;
 	const struct bitmap *used = allocation_used(index);
 	size_t step = allocation_count(index) / most + 1, hint = 0;
-	struct view view = { python->context.image };
+	struct view view = { python->space.image };
 
 	for (size_t i = bitmap_next(used, 0); i < used->count; i = bitmap_next(used, i + step)) {
 		allocation_id id = (allocation_id)i;
@@ -271,22 +256,10 @@ static bool has_header(const struct python *python, const struct python_type *ty
 		candidate->may_link[steps - links]);
 }
 
-static struct error *set_type(struct python *python, allocation_id id, uint32_t number)
-{
-	struct python_numbers *numbers = &python->numbers;
-
-	if (number + 1 >= LOW_END && !numbers->high.items)
-		TRY(array_resize(&numbers->high, numbers->low.count));
-	numbers->low.items[id] = (uint16_t)((number + 1) % LOW_END);
-	if (numbers->high.items)
-		numbers->high.items[id] = (uint16_t)((number + 1) / LOW_END);
-	return NULL;
-}
-
 static struct error *keep_type(struct python *python, allocation_id id,
 			       const struct candidate *candidate, void *data)
 {
-	uint64_t size = allocation_size(python->context.index, id);
+	uint64_t size = allocation_size(python->space.index, id);
 
 	if (candidate->is_dead) {
 		python_mark(python, id, PYTHON_DEAD);
@@ -302,36 +275,25 @@ static struct error *keep_type(struct python *python, allocation_id id,
 		needed = type->flags & TYPE_STRING && type->size > SHORT_TEXT ? SHORT_TEXT
 									      : type->size;
 		if (has_header(python, type, i, candidate) && i * HEADER_STEP + needed <= size)
-			return set_type(python, id, candidate->type[i]);
+			return object_classes_set(&python->space.classes, id, candidate->type[i]);
 	}
-	return NULL;
-}
-
-static struct error *find_all(struct python *python)
-{
-	const struct runtime_context *context = &python->context;
-
-	arrays_use(context->account, &python->numbers.low, &python->numbers.high, &python->owner_of,
-		   &python->constants, &python->names);
-	TRY(python_types_init(&python->types, context->image, context->program, context->account));
-	if (!python->types.root)
-		return NULL;
-	TRY(array_resize(&python->numbers.low, allocation_count(context->index) + 1));
-	TRY(find_headers(python));
-	TRY(visit_used(python, SIZE_MAX, keep_type, NULL));
-	TRY(python_stale_find(python));
-	python->space.has_objects = python->types.list.count > 0;
 	return NULL;
 }
 
 struct error *python_find_objects(struct object_space *space, struct debug *debug)
 {
 	struct python *python = (struct python *)space;
-	struct error *error = find_all(python);
 
-	if (!space->has_objects)
-		forget(python);
-	return error;
+	arrays_use(space->account, &python->owner_of, &python->constants, &python->names);
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	TRY(python_types_init(&python->types, &space->context, &space->classes));
+	if (!python->types.root)
+		return NULL;
+	TRY(find_headers(python));
+	TRY(visit_used(python, SIZE_MAX, keep_type, NULL));
+	TRY(python_stale_find(python));
+	space->has_objects = python->types.list.count > 0;
+	return NULL;
 }
 
 static const struct python *of(const struct object_space *space)
@@ -346,28 +308,11 @@ const struct python_type *python_type_of(const struct python *python, allocation
 	return number && number < PYTHON_MARKS ? &python->types.list.items[number - 1] : NULL;
 }
 
-uint64_t python_class_of(const struct object_space *space, allocation_id id)
-{
-	const struct python_type *type = python_type_of(of(space), id);
-
-	return type ? type->address : 0;
-}
-
-bool python_has_class(const struct object_space *space, uint64_t number)
-{
-	return address_map_find(&of(space)->types.numbers, number) != NOT_IN_MAP;
-}
-
-size_t python_class_count(const struct object_space *space)
-{
-	return of(space)->types.list.count;
-}
-
 const char *python_class_name(struct object_space *space, uint64_t number,
 			      enum class_name_kind *ret_kind)
 {
 	struct python_types *types = &((struct python *)space)->types;
-	uint32_t type = address_map_find(&types->numbers, number);
+	uint32_t type = address_map_find(&space->classes.places, number);
 	const char *name = python_types_name(types, type);
 
 	*ret_kind = types->list.items[type].is_named ? CLASS_NAMED : CLASS_NUMBERED;
@@ -379,8 +324,8 @@ bool python_visit_bases(struct object_space *space, uint64_t number,
 {
 	struct python_types *types = &((struct python *)space)->types;
 
-	return python_types_visit_bases(types, address_map_find(&types->numbers, number), visit,
-					data);
+	return python_types_visit_bases(types, address_map_find(&space->classes.places, number),
+					visit, data);
 }
 
 uint64_t python_header_of(const struct python *python, const struct python_type *type)
@@ -390,7 +335,7 @@ uint64_t python_header_of(const struct python *python, const struct python_type 
 
 uint64_t python_object_at(const struct python *python, allocation_id id)
 {
-	return allocation_start(python->context.index, id) +
+	return allocation_start(python->space.index, id) +
 	       python_header_of(python, python_type_of(python, id));
 }
 
@@ -414,7 +359,7 @@ static bool refers_weakly(const struct python *python, const struct python_type 
 	uint64_t object;
 
 	return type->kind == PYTHON_WEAK &&
-	       image_read_u64(python->context.image, address + 2 * (uint64_t)WORD, &object) &&
+	       image_read_u64(python->space.image, address + 2 * (uint64_t)WORD, &object) &&
 	       object == word;
 }
 
@@ -426,7 +371,7 @@ static bool leads_to_links(const struct python *python, allocation_id target, ui
 
 	return header >= python->links &&
 	       (word & ~FLAGS) ==
-		       allocation_start(python->context.index, target) + header - python->links;
+		       allocation_start(python->space.index, target) + header - python->links;
 }
 
 /*
@@ -449,7 +394,7 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 		return (is_dead(python, source) && !is_dead(python, target)) ||
 		       leads_to_links(python, target, word) ||
 		       python_is_stale_in_block(python, source, target, place);
-	range = allocation_range_near(python->context.index, source, &hint);
+	range = allocation_range_near(python->space.index, source, &hint);
 	range.start += python_header_of(python, type);
 	if (leads_to_links(python, target, word))
 		return true;
@@ -461,7 +406,7 @@ bool python_tell_collector(const struct object_space *space, char *ret, size_t s
 {
 	struct python_collector collector;
 
-	if (!python_collector_find(&of(space)->context, &collector) ||
+	if (!python_collector_find(&space->context, &collector) ||
 	    (collector.is_enabled && !collector.frozen))
 		return false;
 	if (!collector.is_enabled)
@@ -481,7 +426,7 @@ bool python_is_collecting(const struct object_space *space)
 {
 	struct python_collector collector;
 
-	return python_collector_find(&of(space)->context, &collector) && collector.is_collecting;
+	return python_collector_find(&space->context, &collector) && collector.is_collecting;
 }
 
 bool python_liveness(const struct object_space *space, allocation_id id,
@@ -494,7 +439,7 @@ bool python_liveness(const struct object_space *space, allocation_id id,
 	if (!type)
 		return false;
 	address = python_object_at(python, id);
-	if (!image_read_u64(python->context.image, address, &count))
+	if (!image_read_u64(python->space.image, address, &count))
 		return false;
 	*ret = (struct object_liveness){
 		.is_immortal = (count & PYTHON_IMMORTAL) != 0,
@@ -510,6 +455,6 @@ struct error *python_visit_frames(struct object_space *space, uint32_t thread,
 {
 	struct python *python = (struct python *)space;
 
-	return python_frames_visit(&python->threads, &python->types, python->context.program,
-				   thread, visitor);
+	return python_frames_visit(&python->threads, &python->types, python->space.program, thread,
+				   visitor);
 }

@@ -6,12 +6,8 @@
 #include "analyzer/runtimes/runtime.h"
 
 /* The slots of struct runtime; a class is the address of its type. */
-struct error *python_open(const struct runtime_context *context, struct object_space **ret);
-void python_close(struct object_space *space);
+void python_release(struct object_space *space);
 struct error *python_find_objects(struct object_space *space, struct debug *debug);
-uint64_t python_class_of(const struct object_space *space, allocation_id id);
-bool python_has_class(const struct object_space *space, uint64_t number);
-size_t python_class_count(const struct object_space *space);
 const char *python_class_name(struct object_space *space, uint64_t number,
 			      enum class_name_kind *ret_kind);
 bool python_visit_bases(struct object_space *space, uint64_t number,

@@ -87,7 +87,7 @@ static struct walk walk_begin(struct python *python,
 {
 	enum { MOST_STEPS = 1 << 25 };
 
-	return (struct walk){ python, { python->context.image }, follow, data, { MOST_STEPS } };
+	return (struct walk){ python, { python->space.image }, follow, data, { MOST_STEPS } };
 }
 
 static void emit_link(struct walk *walk, const struct link *link)
@@ -106,7 +106,7 @@ static void emit(struct walk *walk, enum link_kind kind, uint64_t place, uint64_
 /* The object that an allocation is, if it is at that address. */
 static allocation_id find_object(const struct python *python, uint64_t address)
 {
-	allocation_id id = allocation_find(python->context.index, address);
+	allocation_id id = allocation_find(python->space.index, address);
 
 	return id != NO_ALLOCATION && python_type_of(python, id) &&
 			       python_object_at(python, id) == address
@@ -307,7 +307,7 @@ static void walk_contents(struct walk *walk, const struct python_type *type, uin
 static void walk_object(struct walk *walk, allocation_id id)
 {
 	const struct python_type copy = *python_type_of(walk->python, id), *type = &copy;
-	const struct allocation_index *index = walk->python->context.index;
+	const struct allocation_index *index = walk->python->space.index;
 	uint64_t object = python_object_at(walk->python, id), start = allocation_start(index, id);
 	uint64_t dict_offset = 0;
 
@@ -388,7 +388,7 @@ static const char *class_of(struct telling *telling, uint64_t object)
 	const char *name = NULL;
 
 	if (object % WORD == 0 && view_word(&telling->view, object + TYPE, &type))
-		number = address_map_find(&types->numbers, type);
+		number = address_map_find(&types->classes->places, type);
 	if (number != NOT_IN_MAP)
 		name = python_types_name(types, number);
 	return name ? name : "object";
@@ -503,7 +503,7 @@ static void add_word(struct telling *telling, uint64_t offset)
 /* The object may have a weak reference to the same target besides. */
 static bool is_refused(const struct python *python, const struct link *link)
 {
-	const struct allocation_index *index = python->context.index;
+	const struct allocation_index *index = python->space.index;
 
 	return link->kind == LINK_WORD &&
 	       python_is_link(&python->space, allocation_find(index, link->place),
@@ -557,7 +557,7 @@ void python_tell_path(struct object_space *space, const allocation_id *ids, size
 	struct python *python = (struct python *)space;
 	struct telling telling = {
 		.python = python,
-		.view = { python->context.image },
+		.view = { python->space.image },
 		.with_content = with_content,
 		.path = { ret, size, 0 },
 	};
@@ -683,7 +683,7 @@ static struct error *learn_types(struct python *python, uint32_t *ret_module)
 struct error *python_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct python *python = (struct python *)space;
-	const struct runtime_context *context = &python->context;
+	const struct runtime_context *context = &python->space.context;
 	struct gathering gathering = { python, { context->image }, ret };
 	uint32_t module;
 
@@ -699,10 +699,10 @@ struct error *python_find_globals(struct object_space *space, struct bitmap *ret
 struct error *python_find_locals(struct object_space *space, struct bitmap *ret)
 {
 	struct python *python = (struct python *)space;
-	struct gathering gathering = { python, { python->context.image }, ret };
+	struct gathering gathering = { python, { python->space.image }, ret };
 	const struct frame_visitor visitor = { &gathering, enter_frame, gather_local };
 
-	for (uint32_t i = 0; i < python->context.program->thread_count && !gathering.error; i++)
+	for (uint32_t i = 0; i < python->space.program->thread_count && !gathering.error; i++)
 		TRY(python_visit_frames(space, i, &visitor));
 	return gathering.error;
 }

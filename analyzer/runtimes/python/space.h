@@ -21,7 +21,7 @@ enum { FLAG_SETS = 4 };
  * items of a list; a block of a deque; the entries of a set; bytes; the nodes of an OrderedDict;
  * values of attributes, behind that many words.
  */
-#define PYTHON_MARKS  (UINT32_MAX - 31)
+#define PYTHON_MARKS  OBJECT_MARKS
 #define PYTHON_DEAD   (PYTHON_MARKS + 0)
 #define PYTHON_KEYS   (PYTHON_MARKS + 1)
 #define PYTHON_ITEMS  (PYTHON_MARKS + 2)
@@ -34,26 +34,16 @@ enum { FLAG_SETS = 4 };
 /* In the lower half of a count: the object is never freed. */
 #define PYTHON_IMMORTAL (UINT64_C(1) << 31)
 
-/* Marks, and the numbers of as many types as most programs have, are in two bytes each. */
-struct python_numbers {
-	ARRAY(uint16_t) low;  /* by allocation: from LOW_END on, marks */
-	ARRAY(uint16_t) high; /* the same, of multiples of LOW_END; none if all are 0 */
-};
-
 /* An object of which not all words are references, in no heap. */
 struct python_constant {
 	struct memory_range range; /* from its count on */
 	uint32_t type;		   /* its number */
 };
 
-enum { LOW_END = UINT16_MAX - 31 };
-
 struct python {
 	struct object_space space;
-	struct runtime_context context;
 	struct python_types types;
 	struct python_threads threads;
-	struct python_numbers numbers;
 	struct ranks blocks; /* items of lists, blocks of deques, bytes; and whose each are */
 	ARRAY(allocation_id) owner_of;
 	ARRAY(struct python_constant) constants; /* in the interpreter's data, by address */
@@ -69,16 +59,12 @@ struct python {
 
 static inline uint32_t python_number_of(const struct python *python, allocation_id id)
 {
-	uint32_t low = python->numbers.low.items[id];
-
-	if (low >= LOW_END)
-		return PYTHON_MARKS + (low - LOW_END);
-	return python->numbers.high.items ? low + python->numbers.high.items[id] * LOW_END : low;
+	return object_classes_get(&python->space.classes, id);
 }
 
 static inline void python_mark(struct python *python, allocation_id id, uint32_t mark)
 {
-	python->numbers.low.items[id] = (uint16_t)(LOW_END + (mark - PYTHON_MARKS));
+	object_classes_mark(&python->space.classes, id, mark);
 }
 
 /* NULL: it is no object. */

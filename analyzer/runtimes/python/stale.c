@@ -33,7 +33,7 @@ static bool is_of_text(const struct python *python, const struct python_type *ty
 	uint32_t state;
 
 	if ((type->size != SIZE && type->size != OLD_SIZE) ||
-	    !image_read(python->context.image, object + STATE, &state, sizeof(state)))
+	    !image_read(python->space.image, object + STATE, &state, sizeof(state)))
 		return false;
 	if (!(state & COMPACT)) /* 3.14 has 16 bits before the kind */
 		state >>= 14;
@@ -55,7 +55,7 @@ static bool is_behind_values(const struct python *python, const struct python_ty
 		uint8_t capacity, size, embedded, valid;
 	} head;
 
-	return image_read(python->context.image, object + type->size, &head, sizeof(head)) &&
+	return image_read(python->space.image, object + type->size, &head, sizeof(head)) &&
 	       head.capacity > 0 && head.size <= head.capacity && head.embedded == 1 &&
 	       head.valid <= 1 && at >= type->size + WORD + WORD * (uint64_t)head.capacity;
 }
@@ -66,7 +66,7 @@ static bool is_behind_end(const struct python *python, const struct python_type 
 {
 	uint64_t items = 0, end, rounded;
 
-	if (type->item && !image_read_u64(python->context.image, object + ITEMS, &items))
+	if (type->item && !image_read_u64(python->space.image, object + ITEMS, &items))
 		return false;
 	items = (int64_t)items < 0 ? -items : items;
 	if (type->item && items > size / type->item)
@@ -90,7 +90,7 @@ static bool is_no_element(const struct python *python, uint64_t object, uint64_t
 	uint64_t table;
 
 	return at >= SMALL_TABLE && at < SMALL_TABLE_END &&
-	       (at / WORD % 2 || (image_read_u64(python->context.image, object + TABLE, &table) &&
+	       (at / WORD % 2 || (image_read_u64(python->space.image, object + TABLE, &table) &&
 				  table != object + SMALL_TABLE));
 }
 
@@ -102,7 +102,7 @@ static bool is_no_free_block(const struct python *python, const struct python_ty
 
 	return type->size >= DEQUE_WITH_FREE_BLOCKS && at >= DEQUE_FREE_BLOCKS &&
 	       at < DEQUE_FREE_BLOCKS + WORD * MOST_FREE_BLOCKS &&
-	       image_read_u64(python->context.image, object + DEQUE_FREE_COUNT, &count) &&
+	       image_read_u64(python->space.image, object + DEQUE_FREE_COUNT, &count) &&
 	       (at - DEQUE_FREE_BLOCKS) / WORD >= count;
 }
 
@@ -121,8 +121,8 @@ static bool is_stale_by_kind(const struct python *python, const struct python_ty
 		return is_no_free_block(python, type, object, at);
 	case PYTHON_GENERATOR:
 	case PYTHON_FRAME:
-		return python_frames_are_stale(&python->threads, python->context.image, type,
-					       object, at);
+		return python_frames_are_stale(&python->threads, python->space.image, type, object,
+					       at);
 	case PYTHON_CODE:
 		/* References from instructions to types and methods are not counted. */
 		start = python_frames_code_start(&python->threads);
@@ -160,9 +160,9 @@ static bool leads_to_like(const struct python *python, const struct python_type 
 	uint64_t word;
 	allocation_id id;
 
-	if (!image_read_u64(python->context.image, place, &word))
+	if (!image_read_u64(python->space.image, place, &word))
 		return false;
-	id = allocation_find(python->context.index, word);
+	id = allocation_find(python->space.index, word);
 	return id != NO_ALLOCATION && python_type_of(python, id) == type &&
 	       python_object_at(python, id) == word;
 }
@@ -174,7 +174,7 @@ static bool leads_to_like(const struct python *python, const struct python_type 
 static bool is_in_list(const struct python *python, const struct python_type *type, uint64_t place)
 {
 	enum { ROW = 8 };
-	const struct program *program = python->context.program;
+	const struct program *program = python->space.program;
 	const struct module *module = program_find_module(program, place);
 	unsigned int below = 0, above = 0;
 
@@ -205,10 +205,10 @@ static bool is_taken_off(const struct python *python, allocation_id target, uint
 		allocation_id id = NO_ALLOCATION;
 		bool is_dead;
 
-		if (image_read_u64(python->context.image, place - i * WORD, &word))
-			id = allocation_find(python->context.index, word);
+		if (image_read_u64(python->space.image, place - i * WORD, &word))
+			id = allocation_find(python->space.index, word);
 		is_dead = id != NO_ALLOCATION && python_number_of(python, id) == PYTHON_DEAD &&
-			  image_read_u64(python->context.image, word + TYPE, &object_type) &&
+			  image_read_u64(python->space.image, word + TYPE, &object_type) &&
 			  object_type == type->address;
 		/* Below the first one is something else. */
 		if (id == NO_ALLOCATION || (seen && !is_dead))
@@ -236,16 +236,16 @@ static bool is_stale_in_constant(const struct python *python, uint64_t place)
 static bool is_cached_attribute(const struct python *python, uint64_t place)
 {
 	enum { ENTRY = 3, VERSION = ENTRY, NAME, VALUE };
-	const struct program *program = python->context.program;
+	const struct program *program = python->space.program;
 	uint64_t words[3 * ENTRY]; /* with those of the entries beside it */
-	struct view view = { python->context.image };
+	struct view view = { python->space.image };
 
-	if (!image_read(python->context.image, place - WORD * VALUE, words, sizeof(words)) ||
+	if (!image_read(python->space.image, place - WORD * VALUE, words, sizeof(words)) ||
 	    words[VERSION] == 0 || words[NAME] % WORD != 0)
 		return false;
 	for (int i = 0; i < 3 * ENTRY; i += ENTRY)
 		if (words[i] >> 32 || words[i + 1] % WORD != 0 || words[i + 2] % WORD != 0 ||
-		    (words[i + 1] && !image_find(python->context.image, words[i + 1])))
+		    (words[i + 1] && !image_find(python->space.image, words[i + 1])))
 			return false;
 	return python_has_flag(&view, words[NAME], TYPE_STRING) &&
 	       program_find_module(program, place) ==
@@ -256,7 +256,7 @@ bool python_is_stale(const struct python *python, allocation_id target, uint64_t
 {
 	/* Up to 3.11, the blocks of deques, free or used, are in one array. */
 	if (python_number_of(python, target) == PYTHON_BLOCK &&
-	    program_find_module(python->context.program, place))
+	    program_find_module(python->space.program, place))
 		return true;
 	if (is_stale_in_constant(python, place) || is_cached_attribute(python, place))
 		return true;
@@ -274,7 +274,7 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
 	enum { LEAST_STATE = 4096 };
 	uint32_t number = python_number_of(python, source);
 
-	return number == 0 ? allocation_size(python->context.index, source) >= LEAST_STATE &&
+	return number == 0 ? allocation_size(python->space.index, source) >= LEAST_STATE &&
 				     is_taken_off(python, target, place)
 			   : python_blocks_are_stale(python, source, target, place);
 }
@@ -287,7 +287,7 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
 static struct error *add_chunks(struct python *python, uint64_t place, bool *ret)
 {
 	enum { MOST_CHUNKS = 1 << 16, MOST_BYTES = 1 << 30, DATA = 24 };
-	struct view view = { python->context.image };
+	struct view view = { python->space.image };
 	uint64_t words[3], chunk, head[3];
 
 	*ret = false;
@@ -364,7 +364,7 @@ static bool add_constant(struct view *view, uint64_t place, uint64_t word, void 
 
 	if (place < search->end ||
 	    word - search->module->start >= search->module->end - search->module->start ||
-	    (found.type = address_map_find(&python->types.numbers, word)) == NOT_IN_MAP)
+	    (found.type = address_map_find(&python->space.classes.places, word)) == NOT_IN_MAP)
 		return false;
 	type = &python->types.list.items[found.type];
 	if ((type->flags & TYPE_HEAP) ||
@@ -372,7 +372,7 @@ static bool add_constant(struct view *view, uint64_t place, uint64_t word, void 
 	    !view_word(view, found.range.start, &count) || count == 0 ||
 	    /* From 3.12 on, a table of types has an address there, and the type's dict behind it.
 	     */
-	    image_find(python->context.image, count))
+	    image_find(python->space.image, count))
 		return false;
 	size = size_of_constant(view, type, found.range.start);
 	if (size <= HEAD || size > search->module->end - found.range.start)
@@ -388,7 +388,7 @@ static bool add_constant(struct view *view, uint64_t place, uint64_t word, void 
  */
 static struct error *find_constants(struct python *python)
 {
-	const struct runtime_context *context = &python->context;
+	const struct runtime_context *context = &python->space.context;
 	struct constant_search search = {
 		.python = python,
 		.module = program_find_module(context->program, python->types.root),
@@ -401,9 +401,9 @@ static struct error *find_constants(struct python *python)
 
 struct error *python_stale_find(struct python *python)
 {
-	python->unused.memory.account = python->context.account;
+	python->unused.memory.account = python->space.account;
 	TRY(python_blocks_find(python));
 	TRY(find_constants(python));
-	return python_threads_visit(&python->threads, &python->types, python->context.program,
+	return python_threads_visit(&python->threads, &python->types, python->space.program,
 				    find_chunks, python);
 }

@@ -27,7 +27,6 @@ static const uint64_t TYPE_OF_TYPES = UINT64_C(1) << 31;
 
 void python_types_deinit(struct python_types *types)
 {
-	table_release(&types->numbers);
 	array_release(&types->list);
 	name_pool_deinit(&types->names);
 }
@@ -55,17 +54,18 @@ static bool is_root(struct view *view, uint64_t place, uint64_t word, void *data
 	       view_word(view, base + BASE, &end) && end == 0;
 }
 
-struct error *python_types_init(struct python_types *types, const struct image *image,
-				const struct program *program, struct memory_account *account)
+struct error *python_types_init(struct python_types *types, const struct runtime_context *context,
+				struct object_classes *classes)
 {
-	uint64_t place = module_data_search(image, program, is_root, NULL);
+	uint64_t place = module_data_search(context->image, context->program, is_root, NULL);
 
 	*types = (struct python_types){
-		.image = image,
+		.image = context->image,
+		.classes = classes,
+		.list.memory.account = context->account,
 		.steps = { MOST_STEPS },
 		.root = place ? place - WORD : 0,
 	};
-	arrays_use(account, &types->numbers, &types->list);
 	return NULL;
 }
 
@@ -158,7 +158,7 @@ static enum python_kind kind_of(const struct python_types *types, struct view *v
 struct error *python_types_know(struct python_types *types, struct view *view, uint64_t address,
 				uint32_t *ret)
 {
-	uint32_t number = address_map_find(&types->numbers, address);
+	uint32_t number = address_map_find(&types->classes->places, address);
 	struct python_type type;
 	uint64_t metatype;
 
@@ -168,11 +168,8 @@ struct error *python_types_know(struct python_types *types, struct view *view, u
 	    !read_type(view, address, &type))
 		return NULL;
 	type.kind = kind_of(types, view, address);
-	number = (uint32_t)types->list.count;
-	TRY(address_map_add(&types->numbers, address, number));
-	TRY(array_append(&types->list, type));
-	*ret = number;
-	return NULL;
+	TRY(object_classes_know(types->classes, address, ret));
+	return array_append(&types->list, type);
 }
 
 static bool is_printable(const char *text, size_t length)
@@ -278,7 +275,7 @@ bool python_types_visit_bases(struct python_types *types, uint32_t number,
 		const char *name;
 
 		if (view_word(&view, order + ITEMS + WORD * i, &base))
-			known = address_map_find(&types->numbers, base);
+			known = address_map_find(&types->classes->places, base);
 		name = known == NOT_IN_MAP ? NULL : python_types_name(types, known);
 		ended = name && visit(data, name);
 	}

@@ -14,6 +14,7 @@
 #include "analyzer/program/debug/names.h"
 #include "analyzer/program/program.h"
 #include "analyzer/runtimes/module_data.h"
+#include "analyzer/runtimes/runtime.h"
 
 /* Flags of types. */
 enum {
@@ -55,16 +56,16 @@ struct python_type {
 
 struct python_types {
 	const struct image *image;
-	uint64_t root; /* the address of `type`; 0: not found */
-	struct address_map numbers;
+	uint64_t root;			/* the address of `type`; 0: not found */
+	struct object_classes *classes; /* a type has the same place there as here */
 	ARRAY(struct python_type) list;
 	struct name_pool names;
 	struct budget steps; /* words to look at, in search of names of modules */
 };
 
 /* Find `type`; without it, there are no others. */
-struct error *python_types_init(struct python_types *types, const struct image *image,
-				const struct program *program, struct memory_account *account);
+struct error *python_types_init(struct python_types *types, const struct runtime_context *context,
+				struct object_classes *classes);
 void python_types_deinit(struct python_types *types);
 
 /* The number of the type at address, NOT_IN_MAP if none is there; one that is new is added. */

@@ -118,7 +118,7 @@ void ruby_walk_data(struct ruby_walk *walk, uint64_t object)
 	uint64_t type = ruby_find_data_type(ruby, &walk->view, object), data, receiver;
 	char name[RUBY_MOST_NAME + 1];
 
-	if (!type || !ruby_read_data_name(ruby->context.image, type, name) ||
+	if (!type || !ruby_read_data_name(ruby->space.image, type, name) ||
 	    !find_data(&ruby->slots, &walk->view, object, &data))
 		return;
 	if (strcmp(name, "proc") == 0 || strcmp(name, "binding") == 0)

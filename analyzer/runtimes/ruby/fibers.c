@@ -210,13 +210,13 @@ struct error *ruby_find_fibers(struct object_space *space, struct fibers *fibers
 {
 	const struct ruby *ruby = (const struct ruby *)space;
 	_cleanup_(ruby_slots_deinit) struct ruby_slots slots = { 0 };
-	struct search search = { &ruby->context, { ruby->context.image } };
+	struct search search = { &ruby->space.context, { ruby->space.image } };
 	struct error *error;
 
-	if (!knows_machine(ruby->context.image->arch))
+	if (!knows_machine(ruby->space.image->arch))
 		return NULL;
-	search.first.memory.account = ruby->context.account;
-	TRY(ruby_slots_find(&slots, &ruby->context));
+	search.first.memory.account = ruby->space.account;
+	TRY(ruby_slots_find(&slots, &ruby->space.context));
 	error = find_all(&search, ruby, &slots, fibers);
 	array_release(&search.first);
 	return error;

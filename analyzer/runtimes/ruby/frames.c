@@ -151,14 +151,14 @@ static struct error *find_all(struct reading *reading)
 
 	bitmap_for_each(id, &ruby->slots.slots) {
 		uint64_t start =
-			allocation_range_near(ruby->context.index, (allocation_id)id, &hint).start;
+			allocation_range_near(ruby->space.index, (allocation_id)id, &hint).start;
 		char name[RUBY_MOST_NAME + 1];
 		uint64_t flags, type, data;
 
 		if (!view_word(&reading->view, start, &flags) || flags % RUBY_TYPES != RUBY_DATA)
 			continue;
 		type = ruby_find_data_type(ruby, &reading->view, start);
-		if (!type || !ruby_read_data_name(ruby->context.image, type, name) ||
+		if (!type || !ruby_read_data_name(ruby->space.image, type, name) ||
 		    !view_word(&reading->view, start + DATA, &data))
 			continue;
 		if (strcmp(name, "VM/thread") == 0)
@@ -193,7 +193,7 @@ static bool is_thread(const struct ruby_calls *calls, uint64_t address)
 static bool leads_to_word(struct reading *reading, uint64_t thread, uint64_t wanted)
 {
 	enum { MOST_WORDS = 16 };
-	const struct allocation_index *index = reading->ruby->context.index;
+	const struct allocation_index *index = reading->ruby->space.index;
 	uint64_t word;
 
 	for (uint64_t i = 0; i < MOST_WORDS && view_word(&reading->view, thread + WORD * i, &word);
@@ -212,7 +212,7 @@ static bool leads_to_word(struct reading *reading, uint64_t thread, uint64_t wan
 static uint64_t find_thread(struct reading *reading, uint32_t number)
 {
 	const struct ruby_calls *calls = &reading->ruby->calls;
-	const struct program *program = reading->ruby->context.program;
+	const struct program *program = reading->ruby->space.program;
 	uint64_t pointer = program->threads[number].thread_pointer;
 	uint64_t self = thread_descriptor(program, pointer);
 
@@ -225,24 +225,24 @@ static uint64_t find_thread(struct reading *reading, uint32_t number)
 
 struct error *ruby_calls_learn(struct ruby *ruby)
 {
-	struct reading reading = { .ruby = ruby, .view = { ruby->context.image } };
+	struct reading reading = { .ruby = ruby, .view = { ruby->space.image } };
 	struct ruby_calls *calls = &ruby->calls;
 
 	if (calls->is_learned)
 		return NULL;
-	arrays_use(ruby->context.account, &calls->threads, &calls->fibers);
+	arrays_use(ruby->space.account, &calls->threads, &calls->fibers);
 	calls->threads.count = calls->fibers.count = 0;
 	ruby_iseqs_deinit(&calls->iseqs);
 	calls->iseqs = (struct ruby_iseqs){ 0 };
-	TRY(ruby_iseqs_init(&calls->iseqs, &ruby->slots, ruby->context.account));
+	TRY(ruby_iseqs_init(&calls->iseqs, &ruby->slots, ruby->space.account));
 	if (ruby->symbols.strings.count == 0) {
 		ruby_symbols_deinit(&ruby->symbols);
-		TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
+		TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->space.account));
 	}
 	TRY(find_all(&reading));
 	learn_frame_size(&reading);
 	calls->are_apart = true;
-	for (uint32_t i = 0; i < ruby->context.program->thread_count && calls->are_apart; i++) {
+	for (uint32_t i = 0; i < ruby->space.program->thread_count && calls->are_apart; i++) {
 		calls->are_apart = false;
 		calls->are_apart = find_thread(&reading, i) == 0;
 	}
@@ -355,7 +355,7 @@ static void visit_code(struct reading *reading, const struct call *frame)
 	struct runtime_frame found = { .number = reading->number };
 	struct ruby_iseq iseq;
 	allocation_id id = ruby_slot_flags(&ruby->slots, &reading->view, frame->iseq)
-				   ? allocation_find(ruby->context.index, frame->iseq)
+				   ? allocation_find(ruby->space.index, frame->iseq)
 				   : NO_ALLOCATION;
 
 	if (id == NO_ALLOCATION)
@@ -430,7 +430,7 @@ static struct error *begin(struct reading *reading, struct object_space *space,
 {
 	struct ruby *ruby = (struct ruby *)space;
 
-	*reading = (struct reading){ ruby, { ruby->context.image }, visitor };
+	*reading = (struct reading){ ruby, { ruby->space.image }, visitor };
 	return ruby_calls_learn(ruby);
 }
 

@@ -26,7 +26,7 @@ struct ruby_walk ruby_walk_begin(struct ruby *ruby,
 {
 	enum { MOST_STEPS = 1 << 25 };
 
-	return (struct ruby_walk){ ruby, { ruby->context.image }, follow, data, { MOST_STEPS } };
+	return (struct ruby_walk){ ruby, { ruby->space.image }, follow, data, { MOST_STEPS } };
 }
 
 /* False: there are no more steps to take. */
@@ -47,10 +47,10 @@ void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t t
 /* The object that begins at that address. */
 allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address)
 {
-	allocation_id id = allocation_find(ruby->context.index, address);
+	allocation_id id = allocation_find(ruby->space.index, address);
 
-	return id != NO_ALLOCATION && ruby->class_of.items[id] != 0 &&
-			       allocation_start(ruby->context.index, id) == address
+	return id != NO_ALLOCATION && object_classes_get(&ruby->space.classes, id) &&
+			       allocation_start(ruby->space.index, id) == address
 		       ? id
 		       : NO_ALLOCATION;
 }
@@ -273,7 +273,7 @@ bool ruby_read_shape(const struct ruby *ruby, struct view *view, uint64_t number
 
 uint64_t ruby_variable_count(const struct ruby *ruby, uint64_t flags)
 {
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	struct ruby_shape shape;
 
 	if (!ruby->slots.has_length_behind ||
@@ -372,14 +372,14 @@ static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 
 	if (id == NOT_IN_MAP)
 		return;
-	values.first = allocation_start(ruby->context.index, id) + WORD;
+	values.first = allocation_start(ruby->space.index, id) + WORD;
 	if (ruby->slots.has_boxes) {
 		/* As references they are those of the object in between. */
 		if (!walk->with_hidden)
-			walk_fields(walk, allocation_start(ruby->context.index, id));
+			walk_fields(walk, allocation_start(ruby->space.index, id));
 		return;
 	}
-	values.count = allocation_size(ruby->context.index, id) / WORD - 1;
+	values.count = allocation_size(ruby->space.index, id) / WORD - 1;
 	if (ruby->slots.has_length_behind)
 		walk_shapes(walk, flags, values.first);
 	else if (class != 0 && view_word(&walk->view, class + EXTENSION, &places) &&
@@ -472,7 +472,7 @@ static void walk_struct(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 static void walk_nameless_class(struct ruby_walk *walk, allocation_id id)
 {
 	struct object_space *space = &walk->ruby->space;
-	uint64_t class = ruby_class_of(space, id);
+	uint64_t class = object_class_of(space, id);
 	enum class_name_kind kind = CLASS_NAMED;
 
 	if (ruby_class_name(space, class, &kind) && kind == CLASS_NUMBERED)
@@ -481,7 +481,7 @@ static void walk_nameless_class(struct ruby_walk *walk, allocation_id id)
 
 void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 {
-	const struct allocation_index *index = walk->ruby->context.index;
+	const struct allocation_index *index = walk->ruby->space.index;
 	uint64_t object = allocation_start(index, id), flags, type;
 
 	if (!view_word(&walk->view, object, &flags) || !ruby_walk_step(walk))

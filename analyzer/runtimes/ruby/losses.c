@@ -52,8 +52,7 @@ static bool is_keywords_of_method(const struct lost *block)
 
 	if (symbols->strings.count == 0) {
 		ruby_symbols_deinit(symbols);
-		error = ruby_symbols_init(symbols, &block->ruby->slots,
-					  block->ruby->context.account);
+		error = ruby_symbols_init(symbols, &block->ruby->slots, block->ruby->space.account);
 	}
 	if (error) {
 		error_destroy(error);
@@ -107,7 +106,7 @@ static bool is_stack(const struct lost *block)
 static bool is_native_thread(const struct lost *block)
 {
 	enum { FIRST_PLACE = 1, LAST_PLACE = 2, LEAST = 80, MOST = 200 };
-	const struct program *program = block->ruby->context.program;
+	const struct program *program = block->ruby->space.program;
 	uint64_t words[LAST_PLACE + 2];
 
 	if (block->size < LEAST || block->size > MOST ||
@@ -137,9 +136,9 @@ const char *ruby_known_leak(struct object_space *space, allocation_id id)
 		{ is_native_thread, "what it knows of the system's main thread" },
 	};
 	struct ruby *ruby = (struct ruby *)space;
-	struct view view = { ruby->context.image };
-	const struct lost block = { ruby, &view, allocation_start(ruby->context.index, id),
-				    allocation_size(ruby->context.index, id) };
+	struct view view = { ruby->space.image };
+	const struct lost block = { ruby, &view, allocation_start(ruby->space.index, id),
+				    allocation_size(ruby->space.index, id) };
 
 	if (!space->has_objects)
 		return NULL;

@@ -102,7 +102,7 @@ static void learn_table_type(struct ruby *ruby, struct view *view)
 	ruby->table_type = 0;
 	bitmap_for_each(id, &ruby->slots.slots) {
 		struct memory_range range =
-			allocation_range_near(ruby->context.index, (allocation_id)id, &hint);
+			allocation_range_near(ruby->space.index, (allocation_id)id, &hint);
 		uint64_t table = ruby_find_hash_table(view, range.start, range.end - range.start);
 		uint64_t type, class;
 
@@ -181,7 +181,7 @@ static struct error *learn_fields(struct ruby *ruby, struct view *view)
 
 	bitmap_for_each(id, &ruby->slots.slots) {
 		uint64_t start =
-			allocation_range_near(ruby->context.index, (allocation_id)id, &hint).start;
+			allocation_range_near(ruby->space.index, (allocation_id)id, &hint).start;
 		uint64_t flags, owner;
 
 		if (view_word(view, start, &flags) && flags % RUBY_TYPES == RUBY_IMEMO &&
@@ -196,7 +196,7 @@ static struct error *learn_fields(struct ruby *ruby, struct view *view)
 
 static struct error *learn_boxed(struct ruby *ruby, struct view *view)
 {
-	if (!module_data_search(ruby->context.image, ruby->context.program, is_shape_tree, ruby))
+	if (!module_data_search(ruby->space.image, ruby->space.program, is_shape_tree, ruby))
 		ruby->shapes = ruby->shape_count = 0;
 	return learn_fields(ruby, view);
 }
@@ -224,11 +224,11 @@ static bool read_entries(struct view *view, uint64_t address, uint64_t *ret_entr
 static allocation_id find_apart(const struct ruby *ruby, struct view *view,
 				const struct entry *entry)
 {
-	allocation_id id = allocation_find(ruby->context.index, entry->value);
+	allocation_id id = allocation_find(ruby->space.index, entry->value);
 
 	if (!(ruby_slot_flags(&ruby->slots, view, entry->key) & RUBY_HAS_APART) ||
 	    id == NO_ALLOCATION || bitmap_get(&ruby->slots.slots, id) ||
-	    allocation_start(ruby->context.index, id) != entry->value)
+	    allocation_start(ruby->space.index, id) != entry->value)
 		return NO_ALLOCATION;
 	return id;
 }
@@ -276,7 +276,7 @@ static struct error *learn_apart(struct ruby *ruby, struct view *view, uint64_t 
 static struct error *gather_globals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
-	const struct allocation_index *index = ruby->context.index;
+	const struct allocation_index *index = ruby->space.index;
 	struct ruby_walk walk = ruby_walk_begin(ruby, NULL, NULL);
 	bool is_found = false;
 	size_t hint = 0;
@@ -329,10 +329,10 @@ static void gather_local(void *data, const struct runtime_local *local)
 static struct error *gather_locals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
-	struct gathering_locals locals = { gathering, { ruby->context.image }, "" };
+	struct gathering_locals locals = { gathering, { ruby->space.image }, "" };
 	const struct frame_visitor visitor = { &locals, keep_function, gather_local };
 
-	for (uint32_t i = 0; i < ruby->context.program->thread_count; i++)
+	for (uint32_t i = 0; i < ruby->space.program->thread_count; i++)
 		TRY(ruby_visit_frames(&ruby->space, i, &visitor));
 	return ruby_visit_all_fibers(&ruby->space, &visitor);
 }
@@ -340,11 +340,11 @@ static struct error *gather_locals(struct gathering *gathering)
 static void gather_object(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	char name[RUBY_MOST_NAME + 1];
 
-	for (size_t i = 0; i < ruby->classes.count; i++) {
-		uint64_t class = ruby->classes.items[i].number;
+	for (size_t i = 0; i < ruby->space.classes.list.count; i++) {
+		uint64_t class = ruby->space.classes.list.items[i].number;
 
 		if (ruby_slot_flags(&ruby->slots, &view, class) % RUBY_TYPES == RUBY_CLASS &&
 		    ruby_read_name(&ruby->slots, &view, class, name) && strcmp(name, "Object") == 0)
@@ -356,14 +356,14 @@ struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct ruby *ruby = (struct ruby *)space;
 	struct gathering gathering = { ruby, ret, NULL };
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 
-	ruby->named.memory.account = ruby->context.account;
+	ruby->named.memory.account = ruby->space.account;
 	ruby->named.count = 0;
-	ruby->apart.memory.account = ruby->context.account;
-	ruby->steps.left = ruby->context.image->size; /* eight for each word */
+	ruby->apart.memory.account = ruby->space.account;
+	ruby->steps.left = ruby->space.image->size; /* eight for each word */
 	ruby_symbols_deinit(&ruby->symbols);
-	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->context.account));
+	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->space.account));
 	learn_table_type(ruby, &view);
 	if (ruby->slots.has_boxes)
 		TRY(learn_boxed(ruby, &view));

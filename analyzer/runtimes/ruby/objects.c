@@ -18,37 +18,16 @@ enum {
 	FIXED_CLASSES = RUBY_TYPES + RUBY_IMEMO_KINDS,
 };
 
-static const struct ruby *of(const struct object_space *space)
+void ruby_release(struct object_space *space)
 {
-	return (const struct ruby *)space;
-}
+	struct ruby *ruby = (struct ruby *)space;
 
-struct error *ruby_open(const struct runtime_context *context, struct object_space **ret)
-{
-	struct ruby *ruby = calloc(1, sizeof(*ruby));
-
-	TRY_MEMORY(ruby);
-	ruby->context = *context;
-	*ret = &ruby->space;
-	return NULL;
-}
-
-static void forget(struct ruby *ruby)
-{
 	ruby_slots_deinit(&ruby->slots);
-	table_release(&ruby->numbers);
-	arrays_release(&ruby->classes, &ruby->class_of);
 	name_pool_deinit(&ruby->names);
 	ruby_symbols_deinit(&ruby->symbols);
 	array_release(&ruby->named);
 	table_release(&ruby->apart);
 	ruby_calls_deinit(&ruby->calls);
-}
-
-void ruby_close(struct object_space *space)
-{
-	forget((struct ruby *)space);
-	free(space);
 }
 
 /*
@@ -81,7 +60,7 @@ uint64_t ruby_find_data_type(const struct ruby *ruby, struct view *view, uint64_
 	    (words[TYPED] > MOST_TYPED && !(words[FLAGS] & IS_TYPED)))
 		return 0;
 	type = words[TYPED] > MOST_TYPED ? words[TYPED] & ~(uint64_t)IS_EMBEDDED : words[TYPE];
-	return ruby_read_data_name(ruby->context.image, type, name) ? type : 0;
+	return ruby_read_data_name(ruby->space.image, type, name) ? type : 0;
 }
 
 /* The class of the object at address, which has one. */
@@ -101,68 +80,28 @@ static uint64_t find_class(const struct ruby *ruby, struct view *view, uint64_t 
 	return class > FIXED_CLASSES ? class : type;
 }
 
-/* The index of the class in the list; adds a new one. */
-static struct error *know(struct ruby *ruby, uint64_t class, uint32_t *ret)
-{
-	*ret = address_map_find(&ruby->numbers, class);
-	if (*ret != NOT_IN_MAP)
-		return NULL;
-	*ret = (uint32_t)ruby->classes.count;
-	TRY(address_map_add(&ruby->numbers, class, *ret));
-	return array_append(&ruby->classes, (struct ruby_class){ .number = class });
-}
-
-static struct error *find_all(struct ruby *ruby)
-{
-	const struct runtime_context *context = &ruby->context;
-	struct view view = { context->image };
-	size_t hint = 0;
-
-	arrays_use(context->account, &ruby->numbers, &ruby->classes, &ruby->class_of);
-	TRY(ruby_slots_init(&ruby->slots, context));
-	TRY(array_resize(&ruby->class_of, allocation_count(context->index) + 1));
-	bitmap_for_each(id, &ruby->slots.slots) {
-		uint64_t start =
-			allocation_range_near(context->index, (allocation_id)id, &hint).start;
-		uint64_t flags;
-		uint32_t number;
-
-		if (!view_word(&view, start, &flags) || (flags & TYPE_BITS) == 0)
-			continue;
-		TRY(know(ruby, find_class(ruby, &view, start, flags), &number));
-		ruby->class_of.items[id] = number + 1;
-	}
-	ruby->space.has_objects = ruby->classes.count > 0;
-	return NULL;
-}
-
 struct error *ruby_find_objects(struct object_space *space, struct debug *debug)
 {
 	struct ruby *ruby = (struct ruby *)space;
-	struct error *error = find_all(ruby);
+	struct view view = { space->image };
+	size_t hint = 0;
 
-	if (!space->has_objects) {
-		forget(ruby);
-		*ruby = (struct ruby){ .space = ruby->space, .context = ruby->context };
+	TRY(ruby_slots_init(&ruby->slots, &space->context));
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	bitmap_for_each(id, &ruby->slots.slots) {
+		uint64_t start =
+			allocation_range_near(space->index, (allocation_id)id, &hint).start;
+		uint64_t flags;
+		uint32_t class;
+
+		if (!view_word(&view, start, &flags) || (flags & TYPE_BITS) == 0)
+			continue;
+		TRY(object_classes_know(&space->classes, find_class(ruby, &view, start, flags),
+					&class));
+		TRY(object_classes_set(&space->classes, (allocation_id)id, class));
 	}
-	return error;
-}
-
-uint64_t ruby_class_of(const struct object_space *space, allocation_id id)
-{
-	uint32_t place = of(space)->class_of.items[id];
-
-	return place ? of(space)->classes.items[place - 1].number : 0;
-}
-
-bool ruby_has_class(const struct object_space *space, uint64_t number)
-{
-	return address_map_find(&of(space)->numbers, number) != NOT_IN_MAP;
-}
-
-size_t ruby_class_count(const struct object_space *space)
-{
-	return of(space)->classes.count;
+	space->has_objects = space->classes.list.count > 0;
+	return NULL;
 }
 
 const char *ruby_type_name(uint64_t type)
@@ -202,16 +141,18 @@ static const char *fixed_name(struct ruby *ruby, uint64_t number)
 }
 
 /* The name of a class; without one, what Ruby itself prints. */
-static const char *name_class(struct ruby *ruby, uint64_t number, enum class_name_kind *ret_kind)
+const char *ruby_class_name(struct object_space *space, uint64_t number,
+			    enum class_name_kind *ret_kind)
 {
-	struct view view = { ruby->context.image };
+	struct ruby *ruby = (struct ruby *)space;
+	struct view view = { space->image };
 	char name[RUBY_MOST_NAME + 1];
 	unsigned int type = ruby_slot_flags(&ruby->slots, &view, number) & TYPE_BITS;
 
 	*ret_kind = CLASS_NAMED;
 	if (number < FIXED_CLASSES)
 		return fixed_name(ruby, number);
-	if (type == 0 && ruby_read_data_name(ruby->context.image, number, name))
+	if (type == 0 && ruby_read_data_name(space->image, number, name))
 		return name_pool_print(&ruby->names, "T_DATA %s", name);
 	if (ruby_read_name(&ruby->slots, &view, number, name))
 		return name_pool_print(&ruby->names, "%s", name);
@@ -224,13 +165,13 @@ static const char *name_class(struct ruby *ruby, uint64_t number, enum class_nam
 static const char *name_singleton(struct ruby *ruby, uint64_t object, const char *before,
 				  const char *after)
 {
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	uint64_t flags = ruby_slot_flags(&ruby->slots, &view, object);
 	unsigned int type = flags & TYPE_BITS;
 	bool is_class = type == RUBY_CLASS || type == RUBY_MODULE;
 	enum class_name_kind kind;
-	const char *name =
-		name_class(ruby, is_class ? object : find_class(ruby, &view, object, flags), &kind);
+	const char *name = ruby_class_name(
+		&ruby->space, is_class ? object : find_class(ruby, &view, object, flags), &kind);
 
 	return name ? name_pool_print(&ruby->names, is_class ? "%s%s%s" : "%s#<%s>%s", before, name,
 				      after)
@@ -241,7 +182,7 @@ static const char *name_singleton(struct ruby *ruby, uint64_t object, const char
 static const char *name_owner(struct ruby *ruby, uint64_t class)
 {
 	enum { MOST_NESTED = 3 };
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	enum class_name_kind kind;
 	const char *before[] = { "", "#<Class:", "#<Class:#<Class:", "#<Class:#<Class:#<Class:" };
 	uint64_t attached = ruby_attached(&ruby->slots, &view, class);
@@ -252,19 +193,7 @@ static const char *name_owner(struct ruby *ruby, uint64_t class)
 		attached = ruby_attached(&ruby->slots, &view, class);
 	}
 	return depth ? name_singleton(ruby, class, before[depth], ">>>" + MOST_NESTED - depth)
-		     : name_class(ruby, class, &kind);
-}
-
-const char *ruby_class_name(struct object_space *space, uint64_t number,
-			    enum class_name_kind *ret_kind)
-{
-	struct ruby *ruby = (struct ruby *)space;
-	struct ruby_class *class = &ruby->classes.items[address_map_find(&ruby->numbers, number)];
-
-	if (!class->name)
-		class->name = name_class(ruby, number, &class->kind);
-	*ret_kind = class->kind;
-	return class->name;
+		     : ruby_class_name(&ruby->space, class, &kind);
 }
 
 /* An object that stands for an included module has the module as class. */
@@ -282,7 +211,7 @@ bool ruby_visit_bases(struct object_space *space, uint64_t number,
 		      bool (*visit)(void *data, const char *name), void *data)
 {
 	struct ruby *ruby = (struct ruby *)space;
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	uint64_t at = number;
 
 	for (int i = 0; i < MOST_BASES && number >= FIXED_CLASSES; i++) {
@@ -292,7 +221,7 @@ bool ruby_visit_bases(struct object_space *space, uint64_t number,
 		at = ruby_super(&ruby->slots, &view, at);
 		if (at == 0)
 			break;
-		name = name_class(ruby, module_of(ruby, &view, at), &kind);
+		name = ruby_class_name(space, module_of(ruby, &view, at), &kind);
 		if (name && visit(data, name))
 			return true;
 	}
@@ -304,7 +233,7 @@ static struct error *tell_code(struct ruby *ruby, const struct ruby_iseq *iseq,
 			       struct object_code *ret)
 {
 	enum { MOST_TEXT = 1024 };
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	char text[MOST_TEXT];
 
 	*ret = (struct object_code){ .id = iseq->id, .line = iseq->line };
@@ -326,7 +255,7 @@ struct error *ruby_visit_code(struct object_space *space, object_code_visitor *v
 	struct ruby_iseq iseq;
 	struct object_code code;
 
-	TRY(ruby_iseqs_init(&iseqs, &ruby->slots, ruby->context.account));
+	TRY(ruby_iseqs_init(&iseqs, &ruby->slots, ruby->space.account));
 	bitmap_for_each(id, &iseqs.iseqs) {
 		ruby_iseq_read(&iseqs, (allocation_id)id, &iseq);
 		TRY(tell_code(ruby, &iseq, &code));

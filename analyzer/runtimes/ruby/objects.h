@@ -10,12 +10,8 @@
 #include "analyzer/runtimes/ruby/space.h"
 
 /* The slots of struct runtime; a class is the address of its object, or a type without a class. */
-struct error *ruby_open(const struct runtime_context *context, struct object_space **ret);
-void ruby_close(struct object_space *space);
+void ruby_release(struct object_space *space);
 struct error *ruby_find_objects(struct object_space *space, struct debug *debug);
-uint64_t ruby_class_of(const struct object_space *space, allocation_id id);
-bool ruby_has_class(const struct object_space *space, uint64_t number);
-size_t ruby_class_count(const struct object_space *space);
 const char *ruby_class_name(struct object_space *space, uint64_t number,
 			    enum class_name_kind *ret_kind);
 bool ruby_visit_bases(struct object_space *space, uint64_t number,

@@ -39,7 +39,7 @@ struct error *ruby_visit_references(struct object_space *space, allocation_id id
 				    object_visitor *visit, void *data)
 {
 	struct ruby *ruby = (struct ruby *)space;
-	struct visiting visiting = { ruby, { ruby->context.image }, visit, data, NULL };
+	struct visiting visiting = { ruby, { ruby->space.image }, visit, data, NULL };
 	struct ruby_walk walk = ruby_walk_begin(ruby, visit_link, &visiting);
 
 	walk.steps = ruby->steps;
@@ -251,7 +251,7 @@ void ruby_tell_path(struct object_space *space, const allocation_id *ids, size_t
 	struct ruby *ruby = (struct ruby *)space;
 	struct telling telling = {
 		.ruby = ruby,
-		.view = { ruby->context.image },
+		.view = { ruby->space.image },
 		.with_content = with_content,
 		.path = { ret, size, 0 },
 	};
@@ -261,8 +261,8 @@ void ruby_tell_path(struct object_space *space, const allocation_id *ids, size_t
 	for (size_t i = 0; i + 1 < count; i++) {
 		struct ruby_walk walk = ruby_walk_begin(ruby, tell_link, &telling);
 
-		telling.source = allocation_start(ruby->context.index, ids[i]);
-		telling.target = allocation_start(ruby->context.index, ids[i + 1]);
+		telling.source = allocation_start(ruby->space.index, ids[i]);
+		telling.target = allocation_start(ruby->space.index, ids[i + 1]);
 		ruby_walk_object(&walk, ids[i]);
 		telling.is_at_start = false;
 	}

@@ -12,7 +12,7 @@ enum {
 
 static const struct allocation_index *index_of(const struct ruby_references *references)
 {
-	return references->ruby->context.index;
+	return references->ruby->space.index;
 }
 
 static bool is_slot(const struct ruby_references *references, allocation_id id)
@@ -82,14 +82,14 @@ struct error *ruby_references_init(struct ruby_references *ret, struct ruby *rub
 				   const struct bitmap *shared)
 {
 	enum { STEPS_FOR_EACH_WORD = 4 };
-	struct memory_account *account = ruby->context.account;
+	struct memory_account *account = ruby->space.account;
 
 	ret->ruby = ruby;
-	ret->view.image = ruby->context.image;
-	ret->steps.left = ruby->context.image->size / WORD * STEPS_FOR_EACH_WORD;
+	ret->view.image = ruby->space.image;
+	ret->steps.left = ruby->space.image->size / WORD * STEPS_FOR_EACH_WORD;
 	arrays_use(account, &ret->data, &ret->seen, &ret->pending, &ret->found);
-	TRY(array_resize(&ret->seen, allocation_count(ruby->context.index) + 1));
-	TRY(bitmap_init(&ret->shared, allocation_count(ruby->context.index), account));
+	TRY(array_resize(&ret->seen, allocation_count(ruby->space.index) + 1));
+	TRY(bitmap_init(&ret->shared, allocation_count(ruby->space.index), account));
 	bitmap_or(&ret->shared, shared);
 	add_pages(ret);
 	return learn_data(ret);

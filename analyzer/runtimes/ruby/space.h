@@ -8,12 +8,6 @@
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/symbols.h"
 
-struct ruby_class {
-	uint64_t number;
-	const char *name; /* NULL: not asked for yet */
-	enum class_name_kind kind;
-};
-
 /* A name of an object that needs no other object. */
 struct ruby_name {
 	allocation_id id;
@@ -22,11 +16,7 @@ struct ruby_name {
 
 struct ruby {
 	struct object_space space;
-	struct runtime_context context;
 	struct ruby_slots slots;
-	struct address_map numbers; /* of classes: where they are in the list */
-	ARRAY(struct ruby_class) classes;
-	ARRAY(uint32_t) class_of; /* by allocation: the class's place + 1, or 0 */
 	struct name_pool names;
 	/* Once ruby_find_globals() was called: */
 	struct ruby_symbols symbols;

@@ -74,12 +74,12 @@ static struct error *add_all(struct ruby_traces *traces, const struct ruby *ruby
 
 struct error *ruby_traces_init(struct ruby_traces *ret, const struct ruby *ruby)
 {
-	const struct allocation_index *index = ruby->context.index;
-	struct view view = { ruby->context.image };
+	const struct allocation_index *index = ruby->space.index;
+	struct view view = { ruby->space.image };
 	uint64_t entries, end;
 	size_t hint = 0;
 
-	ret->places.memory.account = ruby->context.account;
+	ret->places.memory.account = ruby->space.account;
 	bitmap_for_each(id, allocation_used(index)) {
 		uint64_t start = allocation_range_near(index, (allocation_id)id, &hint).start;
 

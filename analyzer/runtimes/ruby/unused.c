@@ -333,7 +333,7 @@ static struct error *find_all(struct ruby_unused *search)
 struct error *ruby_find_unused(struct object_space *space, struct unused *ret)
 {
 	const struct ruby *ruby = (const struct ruby *)space;
-	const struct runtime_context *context = &ruby->context;
+	const struct runtime_context *context = &ruby->space.context;
 	struct ruby_unused search = {
 		.ruby = ruby,
 		.view = { context->image },

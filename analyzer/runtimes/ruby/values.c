@@ -46,7 +46,7 @@ const char *ruby_value_class(struct ruby *ruby, struct view *view, uint64_t valu
 		return at_once;
 	return id == NO_ALLOCATION
 		       ? "no object"
-		       : ruby_class_name(&ruby->space, ruby_class_of(&ruby->space, id), &kind);
+		       : object_class_name(&ruby->space, object_class_of(&ruby->space, id), &kind);
 }
 
 /* rb_float_flonum_value(), numeric.h: three bits of the exponent are left out. */
@@ -87,7 +87,7 @@ static bool tell_object(const struct ruby *ruby, struct view *view, uint64_t val
 			size_t size)
 {
 	uint64_t flags = ruby_slot_flags(&ruby->slots, view, value), elements, count;
-	allocation_id id = allocation_find(ruby->context.index, value);
+	allocation_id id = allocation_find(ruby->space.index, value);
 	double number;
 
 	switch (flags % RUBY_TYPES) {
@@ -101,7 +101,7 @@ static bool tell_object(const struct ruby *ruby, struct view *view, uint64_t val
 			return false;
 		break;
 	case RUBY_HASH:
-		count = ruby_hash_size(view, value, allocation_size(ruby->context.index, id));
+		count = ruby_hash_size(view, value, allocation_size(ruby->space.index, id));
 		break;
 	default:
 		return false;
@@ -140,10 +140,10 @@ bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t
 {
 	enum { FLAGS, PLACES, WORDS = 3 };
 	const struct ruby *ruby = (const struct ruby *)space;
-	struct view view = { ruby->context.image };
+	struct view view = { ruby->space.image };
 	uint64_t words[WORDS];
 
-	if (!view_read(&view, allocation_start(ruby->context.index, id), words, sizeof(words)) ||
+	if (!view_read(&view, allocation_start(ruby->space.index, id), words, sizeof(words)) ||
 	    words[FLAGS] % RUBY_TYPES != RUBY_MOVED)
 		return false;
 	for (size_t i = PLACES; i < WORDS; i++) {
@@ -152,7 +152,7 @@ bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t
 		if (now == NO_ALLOCATION)
 			continue;
 		*ret_address = words[i];
-		*ret_class = ruby_class_of(space, now);
+		*ret_class = object_class_of(space, now);
 		return true;
 	}
 	return false;

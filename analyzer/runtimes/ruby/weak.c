@@ -335,7 +335,7 @@ static struct error *look_at_pages(struct ruby_unused *search, struct bitmap *pa
 
 static struct error *add_collector(struct ruby_unused *search)
 {
-	const struct runtime_context *context = &search->ruby->context;
+	const struct runtime_context *context = &search->ruby->space.context;
 	_cleanup_(bitmap_deinit) struct bitmap pages = { 0 };
 	_cleanup_(bitmap_deinit) struct bitmap looked_at = { 0 };
 
@@ -367,7 +367,7 @@ static bool is_list_of_old(struct view *view, uint64_t place, uint64_t word, voi
 /* Old objects with pieces of the transient heap, which are moved before that is used again. */
 static struct error *add_old(struct ruby_unused *search)
 {
-	const struct runtime_context *context = &search->ruby->context;
+	const struct runtime_context *context = &search->ruby->space.context;
 	uint64_t place = module_data_search(context->image, context->program, is_list_of_old,
 					    search),
 		 list;

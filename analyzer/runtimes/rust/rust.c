@@ -40,30 +40,19 @@ static bool is_written_in_rust(const struct runtime_context *context)
 	return module && has_places(context->image, module);
 }
 
-static struct error *open_space(const struct runtime_context *context, struct object_space **ret)
+static struct error *open_space(struct object_space *space, bool *ret)
 {
-	struct rust *rust;
-
-	if (!is_written_in_rust(context))
-		return NULL;
-	rust = calloc(1, sizeof(*rust));
-	TRY_MEMORY(rust);
-	rust->context = *context;
-	*ret = &rust->space;
+	*ret = is_written_in_rust(&space->context);
 	return NULL;
 }
 
-static void forget(struct rust *rust)
+static void release(struct object_space *space)
 {
+	struct rust *rust = (struct rust *)space;
+
 	rust_values_release(&rust->values);
 	arrays_release(&rust->buffers.roles, &rust->tables.list);
 	rust->buffers.layout = (struct rust_layout){ 0 };
-}
-
-static void close_space(struct object_space *space)
-{
-	forget((struct rust *)space);
-	free(space);
 }
 
 bool rust_word_beside(const struct rust_reference *reference, int words, uint64_t *ret)
@@ -146,75 +135,23 @@ struct error *rust_visit_references(const struct runtime_context *context,
 static struct error *find_objects(struct object_space *space, struct debug *debug)
 {
 	struct rust *rust = (struct rust *)space;
-	struct memory_account *account = rust->context.account;
-	struct error *error;
+	const struct runtime_context *context = &space->context;
 
-	forget(rust);
-	arrays_use(account, &rust->values.vtables, &rust->values.numbers, &rust->values.types,
+	arrays_use(space->account, &rust->values.vtables, &rust->values.numbers,
 		   &rust->buffers.roles, &rust->tables.list);
-	error = rust_find_values(&rust->context, debug, &rust->values);
-	if (!error)
-		error = rust_find_buffers(&rust->context, &rust->buffers);
-	if (!error)
-		error = rust_find_tables(&rust->context, &rust->tables);
-	if (error)
-		forget(rust);
-	array_for_each(vtable, &rust->values.vtables)
-		space->has_objects |= vtable->is_right;
-	space->has_objects |= rust->buffers.layout.capacity != 0 || rust->tables.list.count > 0;
-	return error;
-}
-
-/* The vtable that stands for the type, or NULL. */
-static const struct rust_vtable *find_type(const struct object_space *space, uint64_t address)
-{
-	const struct rust_values *values = &((const struct rust *)space)->values;
-	uint32_t number = address_map_find(&values->numbers, address);
-	const struct rust_vtable *vtable =
-		number < values->vtables.count ? &values->vtables.items[number] : NULL;
-
-	return vtable && vtable->is_right && vtable->first == number ? vtable : NULL;
-}
-
-static uint64_t class_of(const struct object_space *space, allocation_id id)
-{
-	const struct rust_values *values = &((const struct rust *)space)->values;
-	uint32_t number = id < values->types.count ? values->types.items[id] : 0;
-
-	return number ? values->vtables.items[values->vtables.items[number - 1].first].address : 0;
-}
-
-static bool has_class(const struct object_space *space, uint64_t number)
-{
-	return find_type(space, number);
-}
-
-static size_t class_count(const struct object_space *space)
-{
-	const struct rust_values *values = &((const struct rust *)space)->values;
-	size_t count = 0;
-
-	array_for_each(vtable, &values->vtables)
-		count += find_type(space, vtable->address) == vtable;
-	return count;
-}
-
-static const char *class_name(struct object_space *space, uint64_t number,
-			      enum class_name_kind *ret_kind)
-{
-	const struct rust_vtable *vtable = find_type(space, number);
-
-	*ret_kind = vtable && vtable->is_named ? CLASS_NAMED : CLASS_PLACED;
-	return vtable ? vtable->name : NULL;
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	TRY(rust_find_values(context, debug, &rust->values, &space->classes));
+	TRY(rust_find_buffers(context, &rust->buffers));
+	TRY(rust_find_tables(context, &rust->tables));
+	space->has_objects = space->classes.list.count > 0 || rust->buffers.layout.capacity != 0 ||
+			     rust->tables.list.count > 0;
+	return NULL;
 }
 
 const struct runtime runtime_rust = {
 	.name = "rust",
+	.space_size = sizeof(struct rust),
 	.open = open_space,
-	.close = close_space,
+	.release = release,
 	.find_objects = find_objects,
-	.class_of = class_of,
-	.has_class = has_class,
-	.class_count = class_count,
-	.class_name = class_name,
 };

@@ -60,14 +60,16 @@ struct rust_vtable {
 struct rust_values {
 	ARRAY(struct rust_vtable) vtables;
 	struct address_map numbers; /* of vtables, by address; those that are none have NO_VTABLE */
-	ARRAY(uint32_t) types;	    /* by allocation: number of its vtable plus 1, or 0 */
 };
 
 enum { NO_VTABLE = UINT32_MAX - 1 };
 
-/* All members are zero but for memory accounts. Finds all, and their names, which debug keeps. */
+/*
+ * All members are zero but for memory accounts. Finds all, and their names, which debug keeps; a
+ * class is the first vtable of a type.
+ */
 struct error *rust_find_values(const struct runtime_context *context, struct debug *debug,
-			       struct rust_values *ret);
+			       struct rust_values *ret, struct object_classes *ret_classes);
 void rust_values_release(struct rust_values *values);
 
 /* ---- buffers.c */
@@ -139,7 +141,6 @@ const struct rust_table *rust_table_of(const struct rust_tables *tables, allocat
 
 struct rust {
 	struct object_space space;
-	struct runtime_context context;
 	struct rust_values values;
 	struct rust_buffers buffers;
 	struct rust_tables tables;

@@ -16,6 +16,7 @@ enum {
 };
 
 struct search {
+	ARRAY(uint32_t) types; /* by allocation: number of its vtable plus 1, or 0 */
 	const struct runtime_context *context;
 	struct debug *debug;
 	struct rust_values *values;
@@ -112,7 +113,7 @@ static struct error *note_pair(void *data, const struct rust_reference *referenc
 	      allocation_fits(index, reference->range, counts + vtable->size, false)))
 		return NULL;
 	vtable->fitting++;
-	type = &search->values->types.items[reference->target];
+	type = &search->types.items[reference->target];
 	if (*type == 0)
 		*type = number + 1;
 	return NULL;
@@ -233,20 +234,46 @@ static bool is_right(const struct rust_vtable *vtable)
 	       vtable->fitting >= (vtable->references * LEAST_RIGHT + 99) / 100;
 }
 
-struct error *rust_find_values(const struct runtime_context *context, struct debug *debug,
-			       struct rust_values *ret)
+static struct error *set_classes(struct search *search, struct object_classes *ret)
 {
-	const struct program *program = context->program;
-	struct search search = { context,    debug, ret,
-				 UINT64_MAX, 0,	    allocation_bounds(context->index) };
+	const struct rust_vtable *vtables = search->values->vtables.items;
+	uint32_t place;
 
-	for (size_t i = 0; i < program->module_count; i++) {
-		if (program->modules[i].start < search.modules_start)
-			search.modules_start = program->modules[i].start;
-		if (program->modules[i].end > search.modules_end)
-			search.modules_end = program->modules[i].end;
+	array_for_each(vtable, &search->values->vtables) {
+		const struct rust_vtable *first = &vtables[vtable->first];
+
+		if (!vtable->is_right)
+			continue;
+		TRY(object_classes_know(ret, first->address, &place));
+		ret->list.items[place].name = first->name;
+		ret->list.items[place].kind = first->is_named ? CLASS_NAMED : CLASS_PLACED;
 	}
-	TRY(array_resize(&ret->types, allocation_count(context->index)));
+	array_for_each(type, &search->types) {
+		if (!*type || !vtables[*type - 1].is_right)
+			continue;
+		place = address_map_find(&ret->places, vtables[vtables[*type - 1].first].address);
+		TRY(object_classes_set(ret, (allocation_id)(type - search->types.items), place));
+	}
+	return NULL;
+}
+
+struct error *rust_find_values(const struct runtime_context *context, struct debug *debug,
+			       struct rust_values *ret, struct object_classes *ret_classes)
+{
+	_cleanup_(array_release) struct search search = {
+		.types.memory.account = context->account,
+		.context = context,
+		.debug = debug,
+		.values = ret,
+		.modules_start = UINT64_MAX,
+		.heap = allocation_bounds(context->index),
+	};
+
+	list_for_each(module, context->program->modules, context->program->module_count) {
+		search.modules_start = MIN(search.modules_start, module->start);
+		search.modules_end = MAX(search.modules_end, module->end);
+	}
+	TRY(array_resize(&search.types, allocation_count(context->index)));
 	TRY(rust_visit_references(context, note_pair, &search));
 	array_for_each(vtable, &ret->vtables) {
 		vtable->is_right = is_right(vtable);
@@ -254,10 +281,7 @@ struct error *rust_find_values(const struct runtime_context *context, struct deb
 			TRY(name_vtable(&search, vtable));
 	}
 	TRY(join_equal(ret));
-	array_for_each(type, &ret->types)
-		if (*type && !ret->vtables.items[*type - 1].is_right)
-			*type = 0;
-	return NULL;
+	return set_classes(&search, ret_classes);
 }
 
 void rust_values_release(struct rust_values *values)
@@ -266,5 +290,4 @@ void rust_values_release(struct rust_values *values)
 		free(vtable->name);
 	array_release(&values->vtables);
 	table_release(&values->numbers);
-	array_release(&values->types);
 }

@@ -71,26 +71,32 @@ static void add_contexts(struct world *world)
 
 static struct object_space *open_space(struct world *world)
 {
-	struct object_space *space = NULL;
-	struct runtime_context context = { .account = &world->account };
+	struct object_space *space = calloc(1, runtime_postgresql.space_size);
+	bool is_there = false;
 
 	world_open(world);
 	world_find_program(world);
-	context.image = world->image;
-	context.program = world->program;
-	context.index = world->index;
-	assert_no_error(runtime_postgresql.open(&context, &space));
-	assert_non_null(space);
+	space->context = (struct runtime_context){ world->image, world->program, world->index,
+						   &world->account, NULL };
+	assert_no_error(runtime_postgresql.open(space, &is_there));
+	assert_true(is_there);
 	assert_no_error(runtime_postgresql.find_objects(space, NULL));
 	return space;
+}
+
+static void close_space(struct object_space *space)
+{
+	runtime_postgresql.release(space);
+	object_classes_release(&space->classes);
+	free(space);
 }
 
 static const char *name_of(struct object_space *space, unsigned int number)
 {
 	enum class_name_kind kind;
-	uint64_t class = runtime_postgresql.class_of(space, number);
+	uint64_t class = object_class_of(space, number);
 
-	return class ? runtime_postgresql.class_name(space, class, &kind) : "none";
+	return class ? object_class_name(space, class, &kind) : "none";
 }
 
 TEST(blocks_are_of_the_contexts_that_have_them)
@@ -107,8 +113,8 @@ TEST(blocks_are_of_the_contexts_that_have_them)
 	assert_string_equal(name_of(space, TABLE), "memory context locks");
 	assert_string_equal(name_of(space, TABLE_BLOCK), "memory context locks");
 	assert_string_equal(name_of(space, OTHER), "none");
-	assert_int_equal(runtime_postgresql.class_count(space), 3);
-	runtime_postgresql.close(space);
+	assert_int_equal(space->classes.list.count, 3);
+	close_space(space);
 }
 
 TEST(lists_that_return_to_themselves_end)
@@ -125,5 +131,5 @@ TEST(lists_that_return_to_themselves_end)
 	space = open_space(&world);
 	assert_string_equal(name_of(space, TABLE_BLOCK), "memory context locks");
 	assert_string_equal(name_of(space, OTHER), "none");
-	runtime_postgresql.close(space);
+	close_space(space);
 }

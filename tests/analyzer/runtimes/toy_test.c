@@ -13,35 +13,12 @@ enum { MAGIC = 0x7079, ACCOUNT = 1, SESSION = 2, CLASSES = 2, IMMORTAL = -1, HEA
 
 static const char *const class_names[] = { NULL, "Account", "Session" };
 
-struct toy {
-	struct object_space space;
-	struct runtime_context context;
-};
-
-static struct error *open_toy(const struct runtime_context *context, struct object_space **ret)
-{
-	struct toy *toy = calloc(1, sizeof(*toy));
-
-	if (!toy)
-		return &error_no_memory;
-	toy->context = *context;
-	*ret = &toy->space;
-	return NULL;
-}
-
-static void close_toy(struct object_space *space)
-{
-	free(space);
-}
-
 /* The word of the object; 0 if it is none. */
 static uint64_t read_object(const struct object_space *space, allocation_id id, size_t number)
 {
-	const struct runtime_context *context = &((const struct toy *)space)->context;
 	uint64_t words[HEADER / sizeof(uint64_t)];
 
-	return image_read(context->image, allocation_start(context->index, id), words,
-			  sizeof(words)) &&
+	return image_read(space->image, allocation_start(space->index, id), words, sizeof(words)) &&
 			       words[0] == MAGIC
 		       ? words[number]
 		       : 0;
@@ -49,23 +26,17 @@ static uint64_t read_object(const struct object_space *space, allocation_id id, 
 
 static struct error *find_objects(struct object_space *space, struct debug *debug)
 {
+	uint32_t class;
+
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	for (allocation_id id = 0; id < allocation_count(space->index); id++) {
+		if (!read_object(space, id, 1))
+			continue;
+		TRY(object_classes_know(&space->classes, read_object(space, id, 1), &class));
+		TRY(object_classes_set(&space->classes, id, class));
+	}
 	space->has_objects = true;
 	return NULL;
-}
-
-static uint64_t class_of(const struct object_space *space, allocation_id id)
-{
-	return read_object(space, id, 1);
-}
-
-static bool has_class(const struct object_space *space, uint64_t number)
-{
-	return number > 0 && number <= CLASSES;
-}
-
-static size_t class_count(const struct object_space *space)
-{
-	return CLASSES;
 }
 
 static const char *class_name(struct object_space *space, uint64_t number,
@@ -102,12 +73,7 @@ static bool liveness(const struct object_space *space, allocation_id id,
 
 static const struct runtime runtime_toy = {
 	.name = "toy",
-	.open = open_toy,
-	.close = close_toy,
 	.find_objects = find_objects,
-	.class_of = class_of,
-	.has_class = has_class,
-	.class_count = class_count,
 	.class_name = class_name,
 	.visit_bases = visit_bases,
 	.field_name = field_name,
