@@ -98,7 +98,7 @@ static struct error *find_sources(struct gslice_heap *heap, bool *ret_off)
 {
 	struct search search = { heap };
 
-	for (size_t i = 0; i < sizeof(source_layouts) / sizeof(source_layouts[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(source_layouts); i++)
 		if (source_layouts[i].word == heap->word)
 			search.layout = &source_layouts[i];
 	list_for_each(module, heap->context.program->modules, heap->context.program->module_count)

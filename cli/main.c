@@ -331,7 +331,7 @@ int main(int count, char **arguments)
 	open_standard_files();
 	setlocale(LC_CTYPE, "");
 	place = options_end(count, arguments);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes) && place < count; i++)
+	for (size_t i = 0; i < COUNT_OF(modes) && place < count; i++)
 		if (strcmp(arguments[place], modes[i].name) == 0)
 			return run_mode(&modes[i], place, count, arguments);
 	return look_into_core(count, arguments);

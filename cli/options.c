@@ -126,7 +126,7 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 	};
 	struct options *options = state->input;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
 		if (strcmp(word, words[i]) != 0)
 			continue;
 		options->colour = (enum colour)i;

@@ -128,7 +128,7 @@ static void find_heads(struct search *search)
 	uint64_t size = 4 * list_heads(collector);
 	size_t best_good = 0, best_bad = SIZE_MAX;
 
-	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(gaps); i++) {
 		uint64_t address = collector->size_map - words(collector, gaps[i] + size);
 		size_t good, bad;
 

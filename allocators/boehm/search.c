@@ -19,7 +19,7 @@ static const struct boehm_geometry geometries[] = {
 };
 
 enum {
-	GEOMETRIES = sizeof(geometries) / sizeof(geometries[0]),
+	GEOMETRIES = COUNT_OF(geometries),
 	/* Limits for a module: words to check as an index, and false positives. */
 	MOST_GLANCES = 1 << 14,
 	MOST_DECOYS = 64,

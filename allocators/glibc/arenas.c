@@ -475,7 +475,7 @@ static uint64_t subheap_alignment(struct glibc_heap *heap)
 	/* Sizes of mapped heaps on 32-bit machines: 1 MiB, or four huge pages of 2 or 4 MiB. */
 	static const uint64_t narrow[] = { 1 << 20, 8 << 20, 16 << 20 };
 	const uint64_t *list = heap->word == 4 ? narrow : sizes;
-	size_t count_of_sizes = heap->word == 4 ? 3 : sizeof(sizes) / sizeof(sizes[0]);
+	size_t count_of_sizes = heap->word == 4 ? 3 : COUNT_OF(sizes);
 	uint64_t best = list[0];
 	size_t most = 0;
 

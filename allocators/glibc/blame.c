@@ -6,6 +6,8 @@
  */
 #include "allocators/glibc/lists.h"
 
+#include "analyzer/base/list.h"
+
 #include <inttypes.h>
 
 bool glibc_is_blamed(const struct glibc_heap *heap, uint64_t user)
@@ -172,9 +174,7 @@ static void report_foot(const struct glibc_heap *heap, const struct glibc_odd_fo
 
 void glibc_report_feet(const struct glibc_heap *heap)
 {
-	for (size_t i = 0; i < heap->odd_feet_count; i++) {
-		const struct glibc_odd_foot *odd = &heap->odd_feet[i];
-
+	list_for_each(odd, heap->odd_feet, heap->odd_feet_count) {
 		/* A locked arena may be half changed. */
 		if (!odd->locked && !glibc_is_blamed(heap, odd->chunk + heap->header))
 			report_foot(heap, odd);

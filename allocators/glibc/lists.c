@@ -30,7 +30,7 @@ static const struct tcache_layout tcache_layouts[] = {
 	{ { 0x250, 0x150 }, 64, 1, true },  /* 2.26 */
 };
 
-enum { TCACHE_LAYOUTS = sizeof(tcache_layouts) / sizeof(tcache_layouts[0]) };
+enum { TCACHE_LAYOUTS = COUNT_OF(tcache_layouts) };
 
 /*
  * The layout of a cache whose chunk is of that size, or NULL. A cache that was made late may be in

@@ -67,7 +67,7 @@ static bool is_in_chunk(struct scan *scan, const struct stack *stack)
 		page_below(stack->start - 1) - PAGE + offset,
 	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(places); i++) {
 		const struct region *region = image_find(scan->heap->context.image, places[i]);
 		uint64_t start, end;
 

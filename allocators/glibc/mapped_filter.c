@@ -111,7 +111,7 @@ static const struct mapped_filter filters[] = {
 
 const struct mapped_filter *mapped_filter(size_t number)
 {
-	return number < sizeof(filters) / sizeof(*filters) ? &filters[number] : NULL;
+	return number < COUNT_OF(filters) ? &filters[number] : NULL;
 }
 
 mapped_filter_function mapped_filter_here(void)

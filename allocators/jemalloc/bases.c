@@ -11,6 +11,8 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
+#include "analyzer/base/list.h"
+
 #include <string.h>
 
 enum {
@@ -160,9 +162,7 @@ static struct error *search_module(struct base_search *search)
 {
 	const struct image *image = search->view.image;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->end > search->je->start && region->start < search->je->end &&
 		    region->bytes && (region->rights & RIGHT_WRITE))
 			TRY(search_region(search, region));

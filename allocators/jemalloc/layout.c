@@ -22,7 +22,7 @@ static const struct {
 	unsigned int state, class;
 } shifts[] = { { 17, 20 }, { 16, 18 }, { 15, 17 } };
 
-enum { SHIFTS = sizeof(shifts) / sizeof(shifts[0]) };
+enum { SHIFTS = COUNT_OF(shifts) };
 
 bool jemalloc_read_bitmap(struct view *view, const struct jemalloc_layout *layout,
 			  const struct jemalloc_extent *slab, uint64_t count,

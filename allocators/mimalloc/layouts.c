@@ -75,7 +75,7 @@ static const struct mimalloc_layout layouts[] = {
 
 size_t mimalloc_layout_count(void)
 {
-	return sizeof(layouts) / sizeof(layouts[0]);
+	return COUNT_OF(layouts);
 }
 
 const struct mimalloc_layout *mimalloc_layout(size_t number)

@@ -5,6 +5,8 @@
  */
 #include "allocators/mimalloc/mimalloc.h"
 
+#include "analyzer/base/list.h"
+
 enum {
 	LEAF_SHIFT = 29,
 	SLICE_SHIFT = 16,
@@ -167,8 +169,7 @@ static struct error *add_leaves(struct search *search, uint64_t map)
 	uint64_t next = 0, word;
 	unsigned int leaves = 0;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, image->region_count) {
 		uint64_t last = (region->end - 1) >> LEAF_SHIFT;
 
 		if (!is_anonymous_memory(image, region->start))

@@ -5,6 +5,8 @@
  */
 #include "allocators/mimalloc/mimalloc.h"
 
+#include "analyzer/base/list.h"
+
 enum {
 	SEGMENT_SLICES = 512,
 	HUGE_MOST = 1 << 26, /* slices */
@@ -234,8 +236,7 @@ struct error *mimalloc_find_places(struct mimalloc_heap *heap)
 	const struct image *image = heap->context.image;
 	uint64_t last = 0;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, image->region_count) {
 		uint64_t at = (region->start + PAGES_SEGMENT - 1) / PAGES_SEGMENT * PAGES_SEGMENT;
 
 		if (!region->bytes || !(region->rights & RIGHT_WRITE) || region->mapping)

@@ -4,6 +4,8 @@
  */
 #include "allocators/perl/perl.h"
 
+#include "analyzer/base/list.h"
+
 enum {
 	WORD = 8,
 	STEP = 16, /* blocks of malloc() are at its multiples */
@@ -132,9 +134,7 @@ static struct error *find_in(const struct image *image, const struct region *reg
 
 struct error *perl_find_arenas(const struct image *image, struct perl_arenas *ret)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->bytes && (region->rights & RIGHT_WRITE) && !region->untouched)
 			TRY(find_in(image, region, ret));
 	}

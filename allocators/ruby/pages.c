@@ -1,5 +1,7 @@
 #include "allocators/ruby/ruby.h"
 
+#include "analyzer/base/list.h"
+
 enum {
 	WORD = 8,
 	HEAD_WORDS = 12, /* of struct heap_page, which lead back at the latest */
@@ -91,9 +93,7 @@ static void keep_agreed(struct ruby_pages *pages)
 
 struct error *ruby_find_pages(const struct image *image, struct ruby_pages *pages)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->bytes && (region->rights & RIGHT_WRITE) && !region->untouched)
 			TRY(find_in(image, region, pages));
 	}

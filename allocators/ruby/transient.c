@@ -1,5 +1,7 @@
 #include "allocators/ruby/transient.h"
 
+#include "analyzer/base/list.h"
+
 enum {
 	WORD = 8,
 	HEAD = 16, /* of blocks, and of pieces */
@@ -124,9 +126,7 @@ static void keep_rows(struct ruby_transients *ret)
 
 struct error *ruby_find_transients(const struct image *image, struct ruby_transients *ret)
 {
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (region->bytes && (region->rights & RIGHT_WRITE) && !region->untouched)
 			TRY(find_in(image, region, ret));
 	}

@@ -23,7 +23,7 @@ enum {
 
 /* log2 of possible page sizes, the usual ones first. */
 static const unsigned int page_shifts[] = { 13, 12, 15, 14, 16, 17, 18 };
-enum { PAGE_SHIFTS = sizeof(page_shifts) / sizeof(page_shifts[0]) };
+enum { PAGE_SHIFTS = COUNT_OF(page_shifts) };
 
 static bool read_span(struct view *view, uint64_t address, struct span_words *ret)
 {

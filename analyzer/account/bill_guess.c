@@ -244,8 +244,7 @@ static struct error *guess_by_variables(struct guessing *guessing, bool of_loade
 	const struct program *program = analysis_program(guessing->analysis);
 	const char *loader = guessing->image->arch->loader;
 
-	for (size_t i = 0; i < guessing->image->region_count; i++) {
-		const struct region *region = &guessing->image->regions[i];
+	list_for_each(region, guessing->image->regions, guessing->image->region_count) {
 		const struct module *module = program_find_module(program, region->start);
 		uint64_t end = region->end;
 		char guess[GUESS_SIZE];
@@ -278,9 +277,7 @@ static struct error *guess_by_stacks(struct guessing *guessing)
 {
 	const struct program *program = analysis_program(guessing->analysis);
 
-	for (size_t i = 0; i < program->stack_count; i++) {
-		const struct stack *stack = &program->stacks[i];
-
+	list_for_each(stack, program->stacks, program->stack_count) {
 		TRY(scan(guessing, stack->live, stack->live_end, "held by a stack"));
 	}
 	return NULL;

@@ -1,6 +1,7 @@
 #include "analyzer/account/duplicates.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
 
@@ -206,9 +207,7 @@ static struct error *collect(const struct duplicate_finder *finder, struct dupli
 	struct group_list groups = { .memory.account = finder->blocks.account };
 	struct error *error = NULL;
 
-	for (unsigned int i = 0; i < finder->threads; i++) {
-		const struct worker *worker = &finder->workers[i];
-
+	list_for_each(worker, finder->workers, finder->threads) {
 		ret->group_count += worker->group_count;
 		for (size_t j = 0; j < worker->groups.count && !error; j++)
 			error = array_append(&groups, worker->groups.items[j]);
@@ -228,9 +227,7 @@ static struct error *init_workers(struct duplicate_finder *finder, struct analys
 {
 	finder->workers = calloc(finder->threads, sizeof(*finder->workers));
 	TRY_MEMORY(finder->workers);
-	for (unsigned int i = 0; i < finder->threads; i++) {
-		struct worker *worker = &finder->workers[i];
-
+	list_for_each(worker, finder->workers, finder->threads) {
 		extents_init(&worker->left, analysis);
 		extents_init(&worker->right, analysis);
 		arrays_use(analysis_account(analysis), &worker->candidates, &worker->groups);

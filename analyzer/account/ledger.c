@@ -171,9 +171,7 @@ struct error *ledger_rest(const struct ledger *ledger, ledger_piece_fn *found, v
 {
 	size_t next = 0;
 
-	for (size_t i = 0; i < ledger->image->region_count; i++) {
-		const struct region *region = &ledger->image->regions[i];
-
+	list_for_each(region, ledger->image->regions, ledger->image->region_count) {
 		TRY(visit_pieces(ledger, region->start, region->end, 0, &next, found, data));
 	}
 	return NULL;

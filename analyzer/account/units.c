@@ -125,8 +125,7 @@ static struct error *count_pages(struct units *units, const struct object_pages 
 {
 	uint64_t distance = pages->alignment[0];
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, image->region_count) {
 		uint64_t at = (region->start + distance - 1) & ~(distance - 1);
 
 		while (at >= region->start && at < region->end) {

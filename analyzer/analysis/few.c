@@ -3,6 +3,7 @@
  */
 #include "analyzer/analysis/parts.h"
 #include "analyzer/base/array.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/graph/disguises.h"
@@ -202,8 +203,7 @@ static void add_largest(const struct leaks *leaks, struct bitmap *sample)
 	const struct leak_root *largest[LARGEST_SAMPLED + 1];
 	size_t count = 0;
 
-	for (size_t i = 0; i < leaks->count; i++) {
-		const struct leak_root *root = &leaks->roots[i];
+	list_for_each(root, leaks->roots, leaks->count) {
 		size_t place = count;
 
 		for (; place > 0 && largest[place - 1]->owned_bytes < root->owned_bytes; place--)
@@ -259,7 +259,7 @@ static const enum stage ahead[] = {
 /* The first of these that is not there yet, or STAGES. */
 static enum stage next_ahead(const struct analysis *analysis)
 {
-	for (size_t i = 0; i < sizeof(ahead) / sizeof(*ahead); i++)
+	for (size_t i = 0; i < COUNT_OF(ahead); i++)
 		if (!analysis->costs[ahead[i]].built)
 			return ahead[i];
 	return STAGES;

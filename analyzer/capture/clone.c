@@ -131,7 +131,7 @@ static struct error *check_groups(pid_t process, uint64_t wanted)
 	while ((line = strsep(&rest, "\n"))) {
 		const char *names = (strsep(&line, ":"), strsep(&line, ":"));
 
-		for (size_t i = 0; line && i < sizeof(LIMITED) / sizeof(*LIMITED); i++) {
+		for (size_t i = 0; line && i < COUNT_OF(LIMITED); i++) {
 			const struct limited *limited = &LIMITED[i];
 
 			if (has_name(names, limited->controller) &&

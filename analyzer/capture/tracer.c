@@ -105,7 +105,7 @@ int filter_install(bool *ret_weaker)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE | FILTER_SIGNAL_STACK),
 	};
 	struct sock_fprog program = {
-		.len = sizeof(steps) / sizeof(*steps),
+		.len = COUNT_OF(steps),
 		.filter = steps,
 	};
 	int failure = install(&program);

@@ -590,7 +590,7 @@ size_t xstate_write_note(const struct xstate_layout *layout, const uint8_t *stat
 	memset(ret, 0, XSTATE_NOTE_SIZE);
 	memcpy(ret, state, COMMON_SIZE);
 	memcpy(&enabled, state + ENABLED, sizeof(enabled));
-	list_for_each(part, note_parts, sizeof(note_parts) / sizeof(*note_parts)) {
+	list_for_each(part, note_parts, COUNT_OF(note_parts)) {
 		uint32_t offset = layout->parts[part->number].offset;
 
 		if (!(enabled >> part->number & 1) ||

@@ -1,5 +1,6 @@
 #include "analyzer/classify/reference_judge.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/classify/classifier.h"
 
 void reference_judge_init(struct reference_judge *judge, const struct patterns *patterns)
@@ -199,9 +200,7 @@ struct error *taint_memory_create(const struct patterns *patterns, struct memory
 
 	TRY_MEMORY(memory);
 	reference_judge_init(&memory->judge, patterns);
-	for (size_t i = 0; i < KEPT_SOURCES; i++) {
-		struct kept_source *kept = &memory->kept[i];
-
+	list_for_each(kept, memory->kept, KEPT_SOURCES) {
 		TRY(bitmap_init(&kept->targets, allocation_count(memory->judge.reader.index),
 				account));
 		kept->id = NO_ALLOCATION;

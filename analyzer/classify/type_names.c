@@ -1,6 +1,7 @@
 #include "analyzer/classify/type_names.h"
 
 #include "analyzer/base/cleanup.h"
+#include "analyzer/base/list.h"
 #include "analyzer/program/debug/names.h"
 
 #include <ctype.h>
@@ -67,8 +68,6 @@ static const struct character {
 	{ "char", "", false },	     { "wchar_t", "w", false },	  { "char8_t", "u8", true },
 	{ "char16_t", "u16", true }, { "char32_t", "u32", true },
 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
 /* The rest of the name, and its short form so far. */
 struct shortener {
@@ -206,9 +205,7 @@ static bool rename_basic(struct shortener *shortener, size_t name, size_t name_l
 	if (name_length < sizeof(basic) ||
 	    memcmp(shortener->output + name, basic, sizeof(basic) - 1) != 0)
 		return false;
-	for (size_t i = 0; i < COUNT_OF(characters); i++) {
-		const struct character *character = &characters[i];
-
+	list_for_each(character, characters, COUNT_OF(characters)) {
 		if (strlen(character->type) != argument_length ||
 		    memcmp(character->type, argument, argument_length) != 0 ||
 		    (character->strings_only && strncmp(rest, "string<", 7) != 0 &&
@@ -413,7 +410,7 @@ uint32_t control_block_object(const char *mangled)
 	size_t length;
 
 	mangled += *mangled == '*';
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
 		length = strlen(known[i].name);
 		if (strncmp(mangled, known[i].name, length) != 0)
 			continue;

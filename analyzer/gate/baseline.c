@@ -140,7 +140,7 @@ static const char *check_keys(json_t *object)
 	{
 		bool found = false;
 
-		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		for (size_t i = 0; i < COUNT_OF(known); i++)
 			found |= strcmp(key, known[i]) == 0;
 		if (!found)
 			return "it has a key that is not known";
@@ -391,8 +391,7 @@ static enum leak_state compare_roots(const struct leak_kind *kind,
 
 void baseline_compare(struct baseline *baseline, struct leak_kinds *kinds)
 {
-	for (size_t i = 0; i < kinds->count; i++) {
-		struct leak_kind *kind = &kinds->list[i];
+	list_for_each(kind, kinds->list, kinds->count) {
 		struct baseline_entry *entry = baseline_find(baseline, kind->fingerprint);
 
 		kind->state = compare_roots(kind, entry);

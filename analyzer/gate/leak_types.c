@@ -1,3 +1,4 @@
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/gate/label.h"
 #include "analyzer/gate/leak_kinds.h"
@@ -76,8 +77,7 @@ static struct error *add_side_types(struct analysis *analysis, struct leak_kinds
 /* Name the functions that allocated objects of classes. */
 static struct error *add_makers(struct analysis *analysis, struct leak_kinds *kinds)
 {
-	for (size_t i = 0; i < kinds->count; i++) {
-		struct leak_kind *kind = &kinds->list[i];
+	list_for_each(kind, kinds->list, kinds->count) {
 		allocation_id id = allocation_find(analysis_index(analysis), kind->address);
 
 		if (leak_counts(kind) && kind->full_name && id != NO_ALLOCATION)

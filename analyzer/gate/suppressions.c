@@ -246,9 +246,7 @@ const char *suppressions_find(struct suppressions *suppressions, const struct le
 {
 	const char *found = NULL;
 
-	for (size_t i = 0; i < suppressions->count; i++) {
-		struct suppression *rule = &suppressions->list[i];
-
+	list_for_each(rule, suppressions->list, suppressions->count) {
 		if (!rule->kind->matches(rule, leak))
 			continue;
 		rule->matched = true;
@@ -260,9 +258,7 @@ const char *suppressions_find(struct suppressions *suppressions, const struct le
 
 void suppressions_apply(struct suppressions *suppressions, struct leak_kinds *kinds, bool known)
 {
-	for (size_t i = 0; i < kinds->count; i++) {
-		struct leak_kind *kind = &kinds->list[i];
-
+	list_for_each(kind, kinds->list, kinds->count) {
 		kind->rule = suppressions_find(suppressions, kind);
 		if (!kind->rule && known)
 			kind->rule = kind->known_cause;

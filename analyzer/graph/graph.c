@@ -1,5 +1,7 @@
 #include "analyzer/graph/graph_parts.h"
 
+#include "analyzer/base/list.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -108,8 +110,7 @@ struct error *graph_place_shares(struct graph *graph, const size_t *counts)
 {
 	for (unsigned int i = 0; i < graph->array_count; i++)
 		TRY(array_resize(&graph->arrays[i], counts[i]));
-	for (size_t i = 0; i < graph->share_count; i++) {
-		struct share *share = &graph->shares[i];
+	list_for_each(share, graph->shares, graph->share_count) {
 		const allocation_id *array = graph->arrays[share->array].items;
 
 		share->targets = share->count ? array + share->begin : NULL;

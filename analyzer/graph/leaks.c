@@ -193,8 +193,7 @@ struct error *leaks_save(const struct leaks *leaks, struct side_writer *writer)
 
 	TRY(side_writer_array(writer, SIDE_LEAKS, &shared, sizeof(shared)));
 	side_writer_begin(writer, SIDE_LEAK_ROOTS);
-	for (size_t i = 0; i < leaks->count; i++) {
-		const struct leak_root *root = &leaks->roots[i];
+	list_for_each(root, leaks->roots, leaks->count) {
 		const struct kept_root kept = { root->id, root->members, root->owned_count,
 						root->owned_bytes };
 

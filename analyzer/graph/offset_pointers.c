@@ -1,5 +1,6 @@
 #include "analyzer/graph/offset_pointers.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/image/view.h"
@@ -296,8 +297,7 @@ struct error *offset_pointers_visit(const struct offset_pointers *pointers,
 	uint64_t start = allocation_start(input->index, id), word = 0;
 	uint64_t size = allocation_size(input->index, id);
 
-	for (size_t i = 0; i < pointers->proven; i++) {
-		const struct offset_field *field = &pointers->fields.items[i];
+	list_for_each(field, pointers->fields.items, pointers->proven) {
 		allocation_id target = field->size == size
 					       ? lead(input, &view, start + field->offset, &word)
 					       : NO_ALLOCATION;

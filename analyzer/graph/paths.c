@@ -236,7 +236,7 @@ static struct error *find(struct search *search, allocation_id target,
 					   &search->level };
 	bool found = false;
 
-	for (size_t i = 0; i < sizeof(bitmaps) / sizeof(*bitmaps); i++)
+	for (size_t i = 0; i < COUNT_OF(bitmaps); i++)
 		TRY(bitmap_init(bitmaps[i], search->sources->count, account));
 	TRY(begin_level(&search->back));
 	TRY(reach(&search->back, target));

@@ -160,9 +160,7 @@ static bool is_root(const struct roots *roots, const struct region *region)
 /* True if the fiber runs on a thread's own stack, as the first one does. */
 static bool is_on_thread_stack(const struct program *program, const struct fiber *fiber)
 {
-	for (size_t i = 0; i < program->stack_count; i++) {
-		const struct stack *stack = &program->stacks[i];
-
+	list_for_each(stack, program->stacks, program->stack_count) {
 		if (fiber->start < stack->end && stack->start < fiber->end)
 			return true;
 	}
@@ -200,9 +198,7 @@ static struct error *find_ranges(struct roots *roots)
 {
 	const struct image *image = roots->input.image;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-
+	list_for_each(region, image->regions, image->region_count) {
 		if (!is_root(roots, region))
 			continue;
 		TRY(add_memory(roots, region));

@@ -1,5 +1,6 @@
 #include "analyzer/graph/signal_stacks.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/image/kernel_notes.h"
 #include "analyzer/program/symbols.h"
 
@@ -26,9 +27,7 @@ static bool calls_it(const struct program *program)
 	static const char *const name[] = { "sigaltstack", NULL };
 	static const char *const start[] = { "main", NULL };
 
-	for (size_t i = 0; i < program->module_count; i++) {
-		const struct module *module = &program->modules[i];
-
+	list_for_each(module, program->modules, program->module_count) {
 		if (module_needs(module, name) ||
 		    (module_defines(module, name) && module_defines(module, start)))
 			return true;

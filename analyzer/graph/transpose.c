@@ -19,6 +19,7 @@
  * are missed, and found in the bucket.
  */
 #include "analyzer/base/array.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/graph/graph_parts.h"
@@ -346,9 +347,7 @@ static struct error *close_gaps(struct turning *turning)
 	/* Moving all edges costs more than a few gaps. */
 	if (size - total > size / MANY) {
 		size = 0;
-		for (size_t i = 0; i < to->share_count; i++) {
-			struct share *share = &to->shares[i];
-
+		list_for_each(share, to->shares, to->share_count) {
 			if (share->count)
 				memmove(edges + size, edges + share->begin,
 					share->count * sizeof(*edges));

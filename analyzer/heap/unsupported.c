@@ -54,7 +54,7 @@ static const struct {
 	{ GO, { NULL }, { "runtime.mallocgc" } },
 };
 
-enum { UNSUPPORTED = sizeof(unsupported) / sizeof(unsupported[0]), NAMES = 64 };
+enum { UNSUPPORTED = COUNT_OF(unsupported), NAMES = 64 };
 
 /* A mark near the beginning of the data of Go programs, even stripped ones. */
 static const char GO_MARK[] = "\xff Go buildinf:";

@@ -246,7 +246,7 @@ static const struct word_filter_kind kinds[] = {
 
 const struct word_filter_kind *word_filter_kind(size_t number)
 {
-	return number < sizeof(kinds) / sizeof(*kinds) ? &kinds[number] : NULL;
+	return number < COUNT_OF(kinds) ? &kinds[number] : NULL;
 }
 
 static uint64_t filter_tagged(const uint8_t *bytes, const struct heap_bounds *bounds)

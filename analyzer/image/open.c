@@ -74,7 +74,7 @@ const char *image_machine_name(unsigned int machine)
 		{ EM_X86_64, "x32" }, /* of the other class, so not supported */
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < COUNT_OF(names); i++)
 		if (names[i].machine == machine)
 			return names[i].name;
 	return NULL;

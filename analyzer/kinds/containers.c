@@ -1,6 +1,7 @@
 #include "analyzer/kinds/containers.h"
 
 #include "analyzer/base/cleanup.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/base/text.h"
 #include "analyzer/classify/type_names.h"
@@ -104,8 +105,7 @@ static char *pair_text(const char *element)
 
 static char *node_text(const struct type_table *types, const char *name)
 {
-	for (size_t i = 0; i < COUNT_OF(node_types); i++) {
-		const struct nodes *nodes = &node_types[i];
+	list_for_each(nodes, node_types, COUNT_OF(node_types)) {
 		const char *first = name + strlen(nodes->start), *container = nodes->of_values;
 		_cleanup_(free) char *element = NULL, *pair = NULL, *multi = NULL;
 

@@ -148,8 +148,7 @@ static struct error *make_lines(const struct grouping *grouping, uint64_t least,
 {
 	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
 	TRY_MEMORY(lines->list);
-	for (size_t i = 0; i < grouping->groups.count; i++) {
-		const struct tally *tally = &grouping->groups.items[i];
+	array_for_each(tally, &grouping->groups) {
 		struct made *line = &lines->list[lines->count];
 
 		if (tally->bytes < least)

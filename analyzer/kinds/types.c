@@ -1,5 +1,6 @@
 #include "analyzer/kinds/types.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/kind_key.h"
@@ -87,8 +88,8 @@ static void merge(struct types *found, uint32_t *merged)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < found->count; i++) {
-		struct type *type = &found->list[i], *last = kept ? &found->list[kept - 1] : NULL;
+	list_for_each(type, found->list, found->count) {
+		struct type *last = kept ? &found->list[kept - 1] : NULL;
 
 		assert(type->name);
 		if (!last || strcmp(last->name, type->name) != 0) {

@@ -306,9 +306,7 @@ static struct error *judge(struct annotating *annotating, allocation_id id, bool
 	const struct members *members = annotating->members;
 
 	*ret_any = false;
-	for (size_t i = 0; i < annotating->rules->count; i++) {
-		struct rule_test *test = &annotating->tests[i];
-
+	list_for_each(test, annotating->tests, annotating->rules->count) {
 		if (test->state != BASE_STATE)
 			test->applies = members && members_state(members, id) == test->state;
 		else

@@ -1,5 +1,6 @@
 #include "analyzer/query/extension.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/query/extension_candidates.h"
 
 /* The two kinds of a rule. */
@@ -384,9 +385,7 @@ static struct error *check_tests(struct engine *engine, bool *ret_again)
 	bool allow_missing = engine->extension->allow_missing, member, extension;
 
 	*ret_again = false;
-	for (size_t i = 0; i < engine->rules->count; i++) {
-		struct rule_tests *tests = &engine->tests[i];
-
+	list_for_each(tests, engine->tests, engine->rules->count) {
 		TRY(kind_test_settle(&tests->member, allow_missing, &member));
 		TRY(kind_test_settle(&tests->extension, allow_missing, &extension));
 		*ret_again |= member || extension;
@@ -446,9 +445,7 @@ static struct error *note_states(struct engine *engine)
 
 static struct error *note_idle_rules(struct engine *engine)
 {
-	for (size_t i = 0; i < engine->rules->count; i++) {
-		const struct extension_rule *rule = &engine->rules->list[i];
-
+	list_for_each(rule, engine->rules->list, engine->rules->count) {
 		if (rule->idle != RULE_APPLIES)
 			TRY(note_words(engine,
 				       rule->idle == RULE_REPEATED ? COMMENT_REPEATED

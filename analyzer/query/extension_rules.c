@@ -194,9 +194,7 @@ static void find_reached(const struct extension_rules *rules, bool *reached)
 	reached[BASE_STATE] = true;
 	while (found) {
 		found = false;
-		for (size_t i = 0; i < rules->count; i++) {
-			const struct extension_rule *rule = &rules->list[i];
-
+		list_for_each(rule, rules->list, rules->count) {
 			if (!reached[rule->state] || reached[rule->next_state])
 				continue;
 			reached[rule->next_state] = found = true;
@@ -231,8 +229,7 @@ struct error *extension_rules_check(struct extension_rules *rules)
 	for (size_t i = 0; i < rules->count; i++)
 		TRY(number_state(rules, &rules->list[i]));
 	/* MEMBER is a state, or else a kind in the base state. */
-	for (size_t i = 0; i < rules->count; i++) {
-		struct extension_rule *rule = &rules->list[i];
+	list_for_each(rule, rules->list, rules->count) {
 		struct error *error;
 
 		rule->state = extension_state_find(rules, rule->member_word);

@@ -7,6 +7,7 @@
 
 #include "analyzer/query/set.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 
 /* Beside each range, by its number. */
@@ -48,8 +49,7 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 
 	TRY_MEMORY(parts);
 	ret->details = parts;
-	for (size_t i = 0; i < count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, count) {
 		uint64_t size = region->end - region->start;
 		struct range *last = ret->count ? &ret->list[ret->count - 1] : NULL;
 

@@ -1,6 +1,7 @@
 #include "analyzer/account/hidden.h"
 #include "analyzer/account/likely_held.h"
 #include "analyzer/account/unexplained.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/baseline.h"
@@ -61,8 +62,7 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 		{ "by", VALUE_TEXT }, { "allocated by", VALUE_TEXT }, { "source", VALUE_TEXT });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < kinds->count; i++) {
-		const struct leak_kind *kind = &kinds->list[i];
+	list_for_each(kind, kinds->list, kinds->count) {
 		_cleanup_(free) char *label = leak_kind_label(kind);
 		char buffer[FINGERPRINT_SIZE];
 		struct memory_view view;
@@ -137,8 +137,7 @@ static void write_gone(struct report *report, const struct baseline *baseline)
 		      { "size", VALUE_BYTES }, { "roots", VALUE_COUNT });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < baseline->count; i++) {
-		const struct baseline_entry *entry = &baseline->list[i];
+	list_for_each(entry, baseline->list, baseline->count) {
 		char buffer[FINGERPRINT_SIZE];
 
 		if (entry->matched)
@@ -156,9 +155,7 @@ static void write_unused(struct report *report, const struct suppressions *suppr
 		      { "rule", VALUE_TEXT }, { "file", VALUE_TEXT }, { "line", VALUE_NUMBER });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < suppressions->count; i++) {
-		const struct suppression *rule = &suppressions->list[i];
-
+	list_for_each(rule, suppressions->list, suppressions->count) {
 		if (rule->matched)
 			continue;
 		report_row(report, rule->text, rule->path, rule->line);
@@ -414,9 +411,7 @@ static void write_outcome(const struct gate *gate, struct report *report)
 		{ "suppressed", VALUE_COUNT }, { "known", VALUE_COUNT });
 	uint64_t suppressed = 0, known = 0; /* allocations */
 
-	for (size_t i = 0; i < gate->kinds.count; i++) {
-		const struct leak_kind *kind = &gate->kinds.list[i];
-
+	list_for_each(kind, gate->kinds.list, gate->kinds.count) {
 		if (leak_is_known(kind))
 			continue;
 		if (kind->state == LEAK_SUPPRESSED)

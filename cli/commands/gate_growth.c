@@ -161,8 +161,7 @@ void gate_growth_write_outcome(const struct gate_growth *growth, const char *out
 	struct set_total counted = { 0 };
 	uint64_t suppressed = 0, known = 0;
 
-	for (size_t i = 0; i < growth->kinds.count; i++) {
-		const struct leak_kind *kind = &growth->kinds.list[i];
+	list_for_each(kind, growth->kinds.list, growth->kinds.count) {
 		struct set_total own = leak_counted(kind);
 
 		set_total_add(&counted, own);

@@ -1,5 +1,6 @@
 #include "cli/commands/gate_stacks.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "cli/views/rows.h"
 
@@ -69,8 +70,7 @@ static struct error *set_caller(struct leak_kind *kind, const struct frame *fram
  */
 static struct error *name_callers(struct leak_kinds *kinds, const struct leak_stacks *stacks)
 {
-	for (size_t i = 0; i < kinds->count; i++) {
-		struct leak_kind *kind = &kinds->list[i];
+	list_for_each(kind, kinds->list, kinds->count) {
 		struct backtrace calls = { 0 };
 		const struct leak_stack *stack;
 		const struct frame *caller;

@@ -2,6 +2,7 @@
  * The command memprof: what MemProf, a profiler within programs of Crystal, prints of its process,
  * of a dump and in MemProf's formats. Scripts read these: their first line says how many follow.
  */
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/holders.h"
@@ -338,9 +339,7 @@ static void write_lines(const struct made_list *lines, struct report *report)
 
 	write_line_count(report, lines->count);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct made *line = &lines->list[i];
-
+	list_for_each(line, lines->list, lines->count) {
 		report_row(report, line->count, line->bytes, line->type, line->detail);
 	}
 	report_end_table(report);
@@ -387,9 +386,7 @@ static void write_pretty(const struct made_list *lines, struct report *report)
 	}
 	write_pretty_head(report);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < lines->count; i++) {
-		const struct made *line = &lines->list[i];
-
+	list_for_each(line, lines->list, lines->count) {
 		write_blanks(report, counts, line->count);
 		report_add(report, line->count);
 		write_blanks(report, sizes, line->bytes);
@@ -423,7 +420,7 @@ static const struct memprof_question questions[] = {
 	{ "allocations", NULL, memprof_allocations },
 };
 
-enum { QUESTIONS = sizeof(questions) / sizeof(*questions) };
+enum { QUESTIONS = COUNT_OF(questions) };
 
 static const struct argp_option options[] = {
 	{ "levels", 'L', "N", 0,

@@ -1,5 +1,6 @@
 #include "analyzer/account/waste.h"
 #include "analyzer/account/contents.h"
+#include "analyzer/base/list.h"
 #include "analyzer/kinds/kind_key.h"
 #include "cli/views/rows.h"
 
@@ -140,9 +141,7 @@ static void write_rows(struct report *report, const struct waste *waste, enum wa
 	uint64_t count = 0;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < waste->row_count; i++) {
-		const struct waste_row *row = &waste->rows[i];
-
+	list_for_each(row, waste->rows, waste->row_count) {
 		if (is_meant(row->kind, only) && count++ < limit)
 			write_row(report, waste, row);
 	}

@@ -1,5 +1,6 @@
 #include "cli/fleet/workers.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 
 #include <errno.h>
@@ -242,8 +243,7 @@ static int time_left(struct workers *workers)
 {
 	double now = clock_now(), least = 3600;
 
-	for (size_t i = 0; i < workers->limits->jobs; i++) {
-		struct worker *worker = &workers->list[i];
+	list_for_each(worker, workers->list, workers->limits->jobs) {
 		double left = worker->start + (double)workers->limits->seconds - now;
 
 		if (!worker->core || worker->late)

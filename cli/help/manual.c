@@ -205,7 +205,7 @@ static void write_first_sets(struct document *document)
 	static const char *const names[] = { "used", "leaked", "leakroots", "free", "incoming" };
 
 	document_heading(document, LEVEL_PART, "The most useful sets ('help sets' lists all)");
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < COUNT_OF(names); i++)
 		write_set_entry(document, set_find(names[i]));
 }
 

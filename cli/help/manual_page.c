@@ -230,10 +230,9 @@ struct error *manual_write(const char *form, FILE *out)
 	write_mode(&document, "Heapcore mcp", &mcp_parser);
 	write_commands(&document);
 	write_topics(&document);
-	write_parts(&document, "Exit status", statuses, sizeof(statuses) / sizeof(*statuses));
-	write_parts(&document, "Files", files, sizeof(files) / sizeof(*files));
-	write_parts(&document, "Environment", environment,
-		    sizeof(environment) / sizeof(*environment));
+	write_parts(&document, "Exit status", statuses, COUNT_OF(statuses));
+	write_parts(&document, "Files", files, COUNT_OF(files));
+	write_parts(&document, "Environment", environment, COUNT_OF(environment));
 	write_end(&document, is_man);
 	return fflush(out) == 0 ? NULL : error_system("the manual");
 }

@@ -644,7 +644,7 @@ static int graver(int one, int other)
 		EXIT_FOUND,
 	};
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+	for (size_t i = 0; i < COUNT_OF(order); i++)
 		if (one == order[i] || other == order[i])
 			return order[i];
 	return EXIT_FINE;

@@ -371,7 +371,7 @@ static void ignore_signals(void)
 	};
 	sigset_t children;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+	for (size_t i = 0; i < COUNT_OF(signals); i++)
 		signal(signals[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&children);

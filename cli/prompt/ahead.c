@@ -16,7 +16,7 @@ static void block_signals(sigset_t *ret_before)
 	sigset_t blocked;
 
 	sigfillset(&blocked);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+	for (size_t i = 0; i < COUNT_OF(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
 }

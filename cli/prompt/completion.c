@@ -593,7 +593,7 @@ static bool split_before(int start, struct line *ret)
 {
 	static const char *const places[] = { "x", "x\"", "x'" };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < COUNT_OF(places); i++) {
 		_cleanup_(free) char *text = NULL;
 		struct error *error;
 

@@ -21,7 +21,7 @@ static struct error *find_by_ending(const char *path, const struct report_format
 
 	if (!dot || strchr(dot, '/'))
 		return report_format_find("text", ret);
-	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+	for (size_t i = 0; i < COUNT_OF(endings); i++)
 		if (strcmp(dot, endings[i].ending) == 0)
 			return report_format_find(endings[i].format, ret);
 	return report_format_find(dot + 1, ret);

@@ -1,5 +1,6 @@
 #include "cli/prompt/session.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/report/fit.h"
 #include "cli/prompt/machine.h"
@@ -270,9 +271,7 @@ static void report_splits(struct report *report, const struct progress *progress
 	if (progress->split_count == 0)
 		return;
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < progress->split_count; i++) {
-		const struct work_split *split = &progress->splits[i];
-
+	list_for_each(split, progress->splits, progress->split_count) {
 		report_row(report, split->task, split->threads, split->total, split->most,
 			   value_nonzero(split->even), split->largest);
 	}

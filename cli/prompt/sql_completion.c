@@ -66,7 +66,7 @@ static const char *candidate_at(size_t number)
 	size_t i = 0;
 
 	if (search.place == PLACE_COMMAND)
-		return number < sizeof(COMMANDS) / sizeof(*COMMANDS) ? COMMANDS[number] : NULL;
+		return number < COUNT_OF(COMMANDS) ? COMMANDS[number] : NULL;
 	if (search.place != PLACE_COLUMN) {
 		while (sql_table_name(i) && i < number)
 			i++;
@@ -80,8 +80,7 @@ static const char *candidate_at(size_t number)
 		if (i == number)
 			return sql_column_name(i);
 	number -= i;
-	return search.place == PLACE_ANY && number < sizeof(WORDS) / sizeof(*WORDS) ? WORDS[number]
-										    : NULL;
+	return search.place == PLACE_ANY && number < COUNT_OF(WORDS) ? WORDS[number] : NULL;
 }
 
 static char *next_match(const char *word, int state)

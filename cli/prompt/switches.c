@@ -76,8 +76,7 @@ const struct argp_option common_options[] = {
 
 static bool is_common(const struct argp_option *option)
 {
-	return option >= common_options &&
-	       option < common_options + sizeof(common_options) / sizeof(*common_options);
+	return option >= common_options && option < common_options + COUNT_OF(common_options);
 }
 
 static const struct argp_option *find_in(const struct argp_option *option, const char *name)
@@ -125,7 +124,7 @@ static const char *shown_name(const void *data, size_t number)
 					       command_needs_core(command) ? common_options
 									   : NULL };
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+	for (size_t i = 0; i < COUNT_OF(tables); i++) {
 		const struct argp_option *option = tables[i];
 
 		for (; option && !is_end(option); option++)

@@ -194,7 +194,7 @@ static void find_cache(struct reader *reader, uint64_t word, uint64_t owner)
 	struct memory_range range;
 	allocation_id id = reader_start(reader, word, &range);
 
-	for (size_t i = 0; id != NO_ALLOCATION && i < sizeof(layouts) / sizeof(*layouts); i++)
+	for (size_t i = 0; id != NO_ALLOCATION && i < COUNT_OF(layouts); i++)
 		if (is_cache(reader, range, &layouts[i]))
 			reader_claim(reader, id, owner);
 }

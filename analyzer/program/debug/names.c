@@ -50,7 +50,7 @@ static size_t method_length(const char *method)
 {
 	static const char *const operators[] = { "<=>", "<<", "<=", "<" };
 
-	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
+	for (size_t i = 0; i < COUNT_OF(operators); i++) {
 		size_t length = strlen(operators[i]);
 
 		if (strncmp(method, operators[i], length) == 0 && strchr("<:", method[length]))

@@ -48,7 +48,7 @@ static void find_sections_apart(struct symbol_table *table)
 
 static void add_table(struct symbol_tables *tables, struct symbol_table table)
 {
-	enum { MOST = sizeof(tables->list) / sizeof(*tables->list) };
+	enum { MOST = COUNT_OF(tables->list) };
 
 	if (tables->count >= MOST || table.count == 0) {
 		if (table.copied)

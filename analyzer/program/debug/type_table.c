@@ -217,9 +217,7 @@ static struct error *link_members(struct linker *linker)
 			.bit_offset = raw->bit_offset,
 		};
 	}
-	for (size_t i = 0; i < reader->variables.count; i++) {
-		const struct raw_variable *raw = &reader->variables.items[i];
-
+	array_for_each(raw, &reader->variables) {
 		TRY(array_append(&table->variables, (struct type_variable){
 							    .name = raw->name,
 							    .module = raw->module,

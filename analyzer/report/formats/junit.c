@@ -205,7 +205,7 @@ static void junit_row(struct report *report, const struct value *values)
 		{ "gate", write_outcome },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < COUNT_OF(rows); i++)
 		if (strcmp(report->table->name, rows[i].table) == 0)
 			rows[i].write(report, values);
 }

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/crystal/code.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/program/disassembler.h"
 
@@ -224,7 +225,7 @@ static void forget_volatile(struct code_reader *reader)
 	static const unsigned int kept[] = { 3, 4, 5, 12, 13, 14, 15 };
 	struct value values[REGISTERS] = { 0 };
 
-	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+	for (size_t i = 0; i < COUNT_OF(kept); i++)
 		values[kept[i]] = reader->state->registers[kept[i]];
 	memcpy(reader->state->registers, values, sizeof(values));
 }
@@ -715,9 +716,7 @@ static void join_paths(struct code_reader *reader, uint64_t at)
 	size_t kept = 0;
 
 	merge_paths(reader);
-	for (size_t i = 0; i < reader->pending_count; i++) {
-		const struct pending *pending = &reader->pending[i];
-
+	list_for_each(pending, reader->pending, reader->pending_count) {
 		if (pending->target == at && reader->path_count < MOST_PATHS)
 			reader->paths[reader->path_count++] = pending->state;
 		else if (pending->target > at)

@@ -108,7 +108,7 @@ static enum crystal_container container_called(const char *name, bool certain)
 
 	if (!name)
 		return CONTAINER_NONE;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < COUNT_OF(known); i++)
 		if (certain ? begins_with(name, known[i].name) : ends_in(name, known[i].file))
 			return known[i].container;
 	return certain || strchr(name, '@') ? CONTAINER_NONE : CONTAINER_UNKNOWN;

@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/crystal/crystal.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/base/list.h"
 
 #include <string.h>
 
@@ -88,9 +89,7 @@ static bool is_bottom(const uint64_t *words, uint64_t bottom)
 
 static void vote(struct search *search, struct layout layout)
 {
-	for (size_t i = 0; i < search->layout_count; i++) {
-		struct layout *known = &search->layouts[i];
-
+	list_for_each(known, search->layouts, search->layout_count) {
 		if (known->type == layout.type && known->size == layout.size &&
 		    known->bottom == layout.bottom) {
 			known->votes++;

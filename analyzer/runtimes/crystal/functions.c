@@ -202,7 +202,7 @@ static unsigned int maker_called(const char *name)
 		{ "__crystal_malloc_atomic64", MAKER_ATOMIC | MAKER_PLAIN },
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < COUNT_OF(known); i++)
 		if (strcmp(name, known[i].name) == 0)
 			return known[i].maker;
 	return MAKER_NONE;

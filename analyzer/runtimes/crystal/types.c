@@ -415,10 +415,10 @@ static bool is_of_library(const char *name)
 	static const char *const suffixes[] = { "Error", "Exception" };
 	size_t length = strlen(name);
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < COUNT_OF(known); i++)
 		if (strncmp(name, known[i], strlen(known[i])) == 0)
 			return true;
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+	for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
 		size_t size = strlen(suffixes[i]);
 
 		if (length >= size && strcmp(name + length - size, suffixes[i]) == 0)

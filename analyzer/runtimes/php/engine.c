@@ -229,7 +229,7 @@ bool php_visit_calls(const struct php *php, void (*visit)(void *data, const stru
 struct votes {
 	struct php *php;
 	struct view view;
-	size_t counts[sizeof(layouts) / sizeof(*layouts)];
+	size_t counts[COUNT_OF(layouts)];
 };
 
 /* True if the function at address is consistent with that layout. */

@@ -6,6 +6,7 @@
  *	table     segment ...
  *	segment   size | ... | bytes in use | mapping |
  */
+#include "analyzer/base/list.h"
 #include "analyzer/runtimes/php/objects.h"
 #include "analyzer/runtimes/php/space.h"
 
@@ -41,8 +42,7 @@ struct error *php_find_shared(struct php *php)
 	struct view view = { image };
 
 	php->ranges.count = 0;
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, image->region_count) {
 		uint64_t size = region->end - region->start;
 		uint64_t used = (region->rights & RIGHT_WRITE) && size >= LEAST_SIZE
 					? measure(&view, region->start, size)

@@ -238,7 +238,7 @@ static bool find_layout(struct reading *reading, uint64_t state)
 {
 	uint64_t frame;
 
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
 		reading->layout = &layouts[i];
 		if (find_state(reading, state, NEXT, &frame) ||
 		    find_state(reading, state, PREVIOUS, &frame))

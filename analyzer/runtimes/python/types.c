@@ -193,7 +193,7 @@ static bool read_string(const struct image *image, uint64_t object, char ret[MOS
 	if (object % WORD != 0 || !image_read_u64(image, object + LENGTH, &length) ||
 	    length > MOST_NAME)
 		return false;
-	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+	for (size_t i = 0; i < COUNT_OF(heads); i++)
 		if (image_read(image, object + heads[i], ret, length + 1) && ret[length] == '\0' &&
 		    is_printable(ret, length))
 			return true;
@@ -228,7 +228,7 @@ static bool read_module(struct python_types *types, uint64_t type, char ret[MOST
 
 	if (!image_read_u64(types->image, type + DICT, &dict) || dict == 0)
 		return false;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+	for (size_t i = 0; i < COUNT_OF(places); i++)
 		if (image_read_u64(types->image, dict + places[i], &table) && table % WORD == 0 &&
 		    find_module(types, table, ret))
 			return true;

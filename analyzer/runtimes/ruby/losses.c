@@ -2,6 +2,7 @@
  * Known leaks of Ruby itself, 3.1 and 3.3 as in Debian: blocks that no program can free. They are
  * recognised by their contents, each as narrowly as possible.
  */
+#include "analyzer/base/list.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/space.h"
 #include "analyzer/runtimes/ruby/values.h"
@@ -112,8 +113,7 @@ static bool is_native_thread(const struct lost *block)
 	if (block->size < LEAST || block->size > MOST ||
 	    !view_read(block->view, block->start, words, sizeof(words)))
 		return false;
-	for (size_t i = 0; i < program->thread_count; i++) {
-		const struct thread *thread = &program->threads[i];
+	list_for_each(thread, program->threads, program->thread_count) {
 		uint64_t descriptor = thread_descriptor(program, thread->thread_pointer);
 
 		for (size_t place = FIRST_PLACE; place <= LAST_PLACE; place++)

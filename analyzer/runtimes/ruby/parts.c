@@ -47,7 +47,7 @@ static uint64_t find_object(const struct part *part, const struct reference *ref
 /* For any of them: a suspect() does not know whose it is. */
 static bool may_match(const struct reader *reader, const struct reference *reference)
 {
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+	for (size_t i = 0; i < COUNT_OF(parts); i++)
 		if (find_object(&parts[i], reference))
 			return true;
 	return false;

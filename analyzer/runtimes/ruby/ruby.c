@@ -54,7 +54,7 @@ static bool check(const struct image *image, uint64_t place, uint64_t address)
 	struct ruby_page page;
 	uint64_t flags;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		if (!ruby_read_page(&view, place & ~(sizes[i] - 1), &page) ||
 		    place < page.first_slot || place >= ruby_slots_end(&page))
 			continue;

@@ -1,4 +1,5 @@
 #include "analyzer/base/budget.h"
+#include "analyzer/base/list.h"
 #include "analyzer/runtimes/rust/rust.h"
 
 #include "analyzer/base/macros.h"
@@ -186,8 +187,7 @@ struct error *rust_find_tables(const struct runtime_context *context, struct rus
 	struct table_search search = { context, ret, { image->size * MOST_READ }, 0 };
 	size_t kept = 0;
 
-	for (size_t i = 0; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
+	list_for_each(region, image->regions, image->region_count) {
 		uint64_t size;
 		const uint8_t *bytes = image_bytes(image, region->start, &size);
 
