@@ -143,7 +143,7 @@ struct error *inference_gather_for_slot(struct inference *inference, const struc
 	const struct cast *casts;
 	size_t count;
 
-	inference->candidates.count = inference->choice_count = 0;
+	inference->candidates.count = inference->choice_count = inference->cast_count = 0;
 	inference->has_pointers = inference->is_named = false;
 	inference->rivals.count = 0;
 	TRY(add_choices(inference, slot, type, address));
@@ -153,7 +153,7 @@ struct error *inference_gather_for_slot(struct inference *inference, const struc
 	count = casts_of(&inference->casts, place, &casts);
 	for (size_t i = 0; i < count; i++)
 		TRY(inference_add_candidate(inference, casts[i].type, false));
-	count = inference->candidates.count;
+	count = inference->cast_count = inference->candidates.count;
 	for (size_t i = 0; i < count; i++)
 		TRY(inference_add_heirs(inference, inference->candidates.items[i]));
 	return NULL;
@@ -167,7 +167,7 @@ struct error *inference_gather_candidates(struct inference *inference, allocatio
 	uint64_t address = 0;
 	type_number type = NO_TYPE;
 
-	inference->candidates.count = inference->choice_count = 0;
+	inference->candidates.count = inference->choice_count = inference->cast_count = 0;
 	inference->has_pointers = false;
 	if (known_fit(typing, id) != FIT_NONE)
 		return inference_add_heirs(inference, known_type(typing, id));

@@ -2,9 +2,10 @@
 
 enum { LONG_TEXT = 40 };
 
-static bool is_choice(const struct inference *inference, type_number type)
+/* True if it is one of the first candidates. */
+static bool is_among(const struct inference *inference, type_number type, size_t count)
 {
-	for (size_t i = 0; i < inference->choice_count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (inference->candidates.items[i] == type)
 			return true;
 	return false;
@@ -73,9 +74,32 @@ static struct error *test_structures(struct typing *typing, struct memory_range 
 	return NULL;
 }
 
-/* Test whether the allocation may be an array of the structures that a union's member leads to. */
+/* Set *ret if pointers of the first elements do not lead to what looks like their types. */
+static struct error *leads_elsewhere(struct typing *typing, struct memory_range range,
+				     type_number type, bool *ret)
+{
+	enum { MOST_TESTED = 16 };
+	uint64_t size = typing_type(typing, type)->size;
+
+	*ret = false;
+	for (uint64_t i = 0; !*ret && i < MOST_TESTED && size <= range.end - range.start - i * size;
+	     i++) {
+		struct conformity led_to;
+
+		TRY(typing_conforms_led_to(typing, range.start + i * size, type, &led_to));
+		*ret = led_to.is_violated;
+	}
+	return NULL;
+}
+
+/*
+ * Test whether the allocation may be an array of the structures that a union's member leads to; or
+ * of those that code takes it for, which may mean something else: so what they lead to must look
+ * right, too.
+ */
 static struct error *test_array(const struct inference *inference, allocation_id id,
-				type_number type, struct score *score, enum type_fit *ret_fit)
+				type_number type, bool is_choice, struct score *score,
+				enum type_fit *ret_fit)
 {
 	struct typing *typing = inference->typing;
 	struct memory_range range = range_of(typing, id);
@@ -90,6 +114,8 @@ static struct error *test_array(const struct inference *inference, allocation_id
 	}
 	*ret_fit = FIT_NONE;
 	TRY(test_structures(typing, range, type, &all));
+	if (!all.is_violated && !is_choice)
+		TRY(leads_elsewhere(typing, range, type, &all.is_violated));
 	if (all.is_violated)
 		return NULL;
 	*ret_fit = FIT_ARRAY;
@@ -99,7 +125,8 @@ static struct error *test_array(const struct inference *inference, allocation_id
 	score->told += is_counted || all.confirmed > all.vague;
 	score->known += all.known;
 	score->pointers += all.exact;
-	score->doubts += all.doubtful;
+	/* A few lead to the first pieces of slabs. */
+	score->doubts += all.doubtful * ENOUGH > all.confirmed ? all.doubtful : 0;
 	return NULL;
 }
 
@@ -197,10 +224,13 @@ struct error *inference_test(const struct inference *inference, allocation_id id
 	if (votes_refute(typing, &inference->votes, range.start, type) ||
 	    is_long_text(typing, range))
 		return NULL;
-	if (fit == FIT_NONE && is_choice(inference, type)) {
-		TRY(test_array(inference, id, type, score, ret_fit));
-		return *ret_fit == FIT_ARRAY ? NULL
-					     : test_part(typing, range, type, score, ret_fit);
+	if (fit == FIT_NONE && is_among(inference, type, inference->cast_count)) {
+		bool is_choice = is_among(inference, type, inference->choice_count);
+
+		TRY(test_array(inference, id, type, is_choice, score, ret_fit));
+		return *ret_fit == FIT_ARRAY || !is_choice
+			       ? NULL
+			       : test_part(typing, range, type, score, ret_fit);
 	}
 	if (fit == FIT_NONE)
 		return NULL;
@@ -383,6 +413,7 @@ struct error *inference_choose(struct inference *inference, const struct group *
 	if (choice == inference->scores.count)
 		return NULL;
 	inference->is_exact = inference->scores.items[choice].pointers > 0;
+	inference->is_known = inference->scores.items[choice].known > 0;
 	*ret = inference->candidates.items[choice];
 	return NULL;
 }

@@ -302,6 +302,24 @@ uint64_t typing_text_size(const struct typing *typing, uint64_t address, uint64_
 	return length > 0 && length < size && text[length] == '\0' ? length + 1 : 0;
 }
 
+uint64_t typing_text_at_end(const struct typing *typing, uint64_t address, type_number number)
+{
+	const struct data_type *type = typing_type(typing, number), *last;
+	const struct type_member *member;
+	uint64_t size;
+
+	if (type->kind != TYPE_STRUCTURE || type->member_count < 2)
+		return 0;
+	member = &type_members(typing->table, type)[type->member_count - 1];
+	last = typing_type(typing, member->type);
+	if (last->kind != TYPE_ARRAY || typing_type(typing, last->target)->kind != TYPE_CHARACTER)
+		return 0;
+	size = typing_text_size(typing, address + member->offset, MOST_IN_PLACE);
+	if (size == 0 && is_text(typing, address + member->offset))
+		size = MOST_IN_PLACE;
+	return size ? member->offset + size : 0;
+}
+
 /*
  * The number of bytes of text in place of unused members, or 0. Code keeps short text there, and a
  * pointer to characters in the same value points to it.
@@ -680,7 +698,8 @@ static struct error *fits_as_array(struct typing *typing, struct memory_range ra
 		*ret = !typing_refers_to_heap(typing, range);
 		return NULL;
 	}
-	if ((count < 2 && type->kind != TYPE_POINTER) || ends_before_last(typing, type))
+	if ((count < 2 && type->kind != TYPE_POINTER) || ends_before_last(typing, type) ||
+	    typing_text_at_end(typing, range.start, number) > type->size)
 		return NULL;
 	if (!allocation_fits(typing->input.index, range, count * type->size, false))
 		return NULL;

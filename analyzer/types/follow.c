@@ -270,7 +270,9 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 	error = typing_conforms(typing, pointer->value, pointer->target, &conformity);
 	if (!error && !conformity.is_violated)
 		error = add_headed(typing, pointer, id);
-	if (error || conformity.is_violated || conformity.confirmed == 0)
+	if (error || conformity.is_violated ||
+	    (conformity.confirmed == 0 &&
+	     typing_text_at_end(typing, pointer->value, pointer->target) == 0))
 		return error;
 	if (!has_step(typing, id))
 		TRY(keep_step(typing, id, pointer));

@@ -73,11 +73,13 @@ struct inference {
 	ARRAY(struct untyped) embedded; /* of which a member is known, or the first one */
 	ARRAY(type_number) candidates;	/* of the group */
 	size_t choice_count;		/* of these, the first are members of the union */
+	size_t cast_count;		/* and the first are these, or what code takes it for */
 	bool has_pointers;		/* a member of the union leads to an array of pointers */
 	bool is_named;			/* the only one, by the tag */
 	ARRAY(type_number) rivals;	/* structures of nothing but pointers that it may lead to */
 	bool by_next_tag;		/* the second number beside a slot tells what it is */
 	bool is_exact;			/* one leads to what is just as large as it says */
+	bool is_known;			/* one leads to what is known to be of its type */
 	ARRAY(struct score) scores;	/* of the candidates */
 	ARRAY(struct heir) heirs;
 	ARRAY(struct sized) structures; /* all, by size; once embedded ones are looked for */

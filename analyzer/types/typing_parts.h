@@ -334,6 +334,12 @@ bool is_filled_with_text(const struct typing *typing, struct memory_range range,
 bool type_find_tail(const struct typing *typing, type_number number, uint64_t *ret_offset,
 		    type_number *ret_element);
 
+/*
+ * How many bytes text takes, from the start of the structure at the address on, if that ends in
+ * characters and text begins there: the text may be longer than they are. 0: there is none.
+ */
+uint64_t typing_text_at_end(const struct typing *typing, uint64_t address, type_number number);
+
 /* True if a word of the range refers to a used allocation. */
 bool typing_refers_to_heap(const struct typing *typing, struct memory_range range);
 

@@ -107,7 +107,9 @@ static uint64_t inner_group(const struct inference *inference, const struct inne
 		read_bytes(inference->typing, inner->slot_address + tag - slot->offset, &byte, 1);
 	if (slot)
 		kind = inference_kind_beside(inference->typing, slot, inner->slot_address);
-	return hash_add(hash_add(inner->context, tag), kind + byte);
+	/* Elements of one array have their tags at the same distance. */
+	return hash_add(hash_add(inner->context, tag == NO_TAG ? tag : tag - slot->offset),
+			kind + byte);
 }
 
 /* Test whether a value of the type is there, with all pointers right. */
@@ -144,12 +146,17 @@ static bool is_chosen_within(const struct inference *inference, size_t number, s
 	const struct score *scores = inference->scores.items, *score = &scores[number];
 	bool is_alone = score->right * 100 >= count * 98 && score->confirmed * 2 >= count;
 
+	/* Nothing may speak for another one if they are a few. */
 	for (size_t i = 0; i < inference->choice_count; i++)
-		is_alone &= i == number || scores[i].right * 2 < count;
+		is_alone &= i == number || (scores[i].right * 2 < count &&
+					    (count >= ENOUGH || scores[i].confirmed == 0));
 	is_alone &= number < inference->choice_count;
-	return is_alone ||
-	       (score->told * 2 >= count && inference_is_chosen(inference, number, count, false));
+	return is_alone || (count >= ENOUGH && score->told * 2 >= count &&
+			    inference_is_chosen(inference, number, count, false));
 }
+
+/* So many within blocks are enough to tell members of a union apart. */
+enum { A_FEW = 3 };
 
 struct inner_member {
 	uint64_t group;
@@ -233,7 +240,7 @@ struct error *infer_inner(struct inference *inference)
 	for (size_t i = 0, next; !error && i < count; i = next) {
 		for (next = i + 1; next < count && all[next].group == all[i].group; next++)
 			;
-		if (next - i >= ENOUGH && inference->tests <= MOST_TESTS)
+		if (next - i >= A_FEW && inference->tests <= MOST_TESTS)
 			error = infer_inner_group(inference, &all[i], next - i);
 	}
 	array_release(&members.all);

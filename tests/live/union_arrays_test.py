@@ -3,9 +3,11 @@
 testdata/programs/union_arrays.c has arrays that only unions lead to. They are
 called by the type of their elements where memory says that they are arrays,
 and by none where they may be something else. union_slabs.c has nodes in slabs
-that only unions and such arrays lead to.
+that only unions and such arrays lead to; pool_pieces.c has them in pieces of
+blocks, and only code says what leads to them.
 """
 
+import re
 import shutil
 import unittest
 
@@ -42,15 +44,30 @@ class UnionArraysTest(LiveTest):
                 self.assertGreater(len(found[name]), 0.99 * len(truth[name]))
         self.assertFalse(truth["?"] & set().union(*found.values()))
 
+    def check_pieces(self, *flags, compiler="gcc"):
+        program = self.compile("pool_pieces", "pool_pieces.c",
+                               compiler=compiler, flags=flags)
+        process = self.start([program])
+        truth = addresses_said(process)
+        found = addresses_by_type(snap(process, self.path("core")))
+        self.assertEqual(found["struct ends[]"], truth["struct ends[]"])
+        pieces = set().union(*(
+            addresses for name, addresses in found.items()
+            if re.fullmatch("(block, beginning with |block with |part of )?"
+                            r"struct (node|word|table)(\[\])?", name)))
+        self.assertEqual(pieces, truth["pieces"])
+
     def test_gcc(self):
         for flags in (("-g", "-O2"), ("-g", "-O0")):
             self.check(*flags)
             self.check_slabs(*flags)
+            self.check_pieces(*flags)
 
     @unittest.skipUnless(shutil.which("clang"), "no clang")
     def test_clang(self):
         self.check("-g", "-O2", compiler="clang")
         self.check_slabs("-g", "-O2", compiler="clang")
+        self.check_pieces("-g", "-O2", compiler="clang")
 
 
 if __name__ == "__main__":
